@@ -1,10 +1,11 @@
 //! `block-transfer`: copies bytes from one memory to another.
 //!
 //! Ports:   `orders` (transfers, receives), `done` (transfers-done, sends), `a` and `b` (memory, ask).
-//! Timing:  reads a piece a cycle at most, and writes a piece at the edge at which its answer is seen, as far as there is
-//!          room; the next order is begun at the edge after the last write was answered, when `done` is sent.
-//! Order:   transfers are carried out one after the other.
-//! Errors:  an error ends a transfer: what was read before it is written, and nothing behind it is asked for.
+//! Timing:  starts at most one read per cycle. Writes a piece at the edge at which its read is answered, if there is
+//!           room. `done` is sent at the edge at which the last write is answered; the next order starts one edge
+//!           later.
+//! Order:   transfers run one after the other.
+//! Errors:  an error ends a transfer: the pieces read before it are still written, and nothing after it is read.
 //! Source:  thesis, table 3.2 and 3.2.2: a DMA engine between memories of variable latency.
 
 use super::transfers::{Direction, Transfer, TransferDone};
@@ -19,25 +20,25 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BlockTransferParams {
-    /// Bytes of a reference, a power of two; references are aligned to it where they are read.
+    /// Bytes of a reference, a power of two; reads are aligned to it.
     pub reference_bytes: u32,
-    /// Read references under way, and pieces read and not yet written, at most.
+    /// Maximum number of outstanding reads, including pieces read but not yet written.
     pub outstanding: u32,
 }
 
 /// The ports of a [`BlockTransfer`].
 pub struct BlockTransferPorts {
-    /// What it is told.
+    /// Transfers to carry out.
     pub orders: Rx<Transfer>,
-    /// What it tells.
+    /// Completed transfers.
     pub done: Tx<TransferDone>,
-    /// One memory.
+    /// The first memory.
     pub a: Requester,
-    /// The other.
+    /// The second memory.
     pub b: Requester,
 }
 
-/// Carries out transfers, one after the other.
+/// Carries out transfers one after the other.
 pub struct BlockTransfer {
     params: BlockTransferParams,
     orders: Rx<Transfer>,
@@ -49,18 +50,18 @@ pub struct BlockTransfer {
     bytes: Counter,
 }
 
-/// The transfer under way.
+/// The current transfer.
 struct Active {
     order: Transfer,
-    /// Bytes whose reading was asked for.
+    /// Bytes requested from the source.
     asked: u32,
-    /// Lengths of the pieces that are being read.
+    /// Lengths of the outstanding reads.
     reading: VecDeque<u32>,
-    /// Pieces that wait for room to be written.
+    /// Pieces that wait to be written.
     read: VecDeque<Data>,
-    /// Bytes whose writing was asked for.
+    /// Bytes sent to the destination.
     written: u32,
-    /// Pieces that are being written.
+    /// Number of outstanding writes.
     n_writing: u32,
     error: Option<BusError>,
 }
@@ -81,7 +82,7 @@ impl BlockTransfer {
         }
     }
 
-    /// Moves what can be moved. The result is whether something did.
+    /// Advances the transfer. Returns true if something changed.
     fn go_on(&mut self) -> bool {
         let Some(active) = &mut self.active else { return false };
         let (from, to, source, target) = match active.order.direction {
@@ -97,7 +98,7 @@ impl BlockTransfer {
         if let Some(reply) = from.replies.take() {
             active.reading.pop_front();
             match reply.result {
-                // What was asked for behind an error is dropped.
+                // Reads after an error are discarded.
                 Ok(data) if active.error.is_none() => active.read.push_back(data),
                 Ok(_) => {}
                 Err(error) => active.error = active.error.or(Some(error)),
@@ -126,7 +127,7 @@ impl BlockTransfer {
         moved
     }
 
-    /// Ends a transfer of which nothing is left to do.
+    /// Ends a completed transfer. Returns true if it did.
     fn end(&mut self) -> bool {
         let Some(active) = &self.active else { return false };
         let is_all_asked = active.asked == active.order.bytes || active.error.is_some();
@@ -172,16 +173,16 @@ impl Component for BlockTransfer {
 
 impl Module for BlockTransferParams {
     const NAME: &'static str = "block-transfer";
-    const ABOUT: &'static str = "Copies bytes from one memory to another as it is ordered.";
+    const ABOUT: &'static str = "Copies bytes from one memory to another on request.";
     const EXAMPLE: &'static str = r#"reference_bytes = 16
 outstanding = 4"#;
 
     fn ports(&self) -> Vec<PortSpec> {
         vec![
-            PortSpec::to::<OneWay<Transfer>>("orders").about("transfers to do"),
-            PortSpec::from::<OneWay<TransferDone>>("done").about("transfers that ended"),
-            PortSpec::from::<Memory>("a").about("one memory"),
-            PortSpec::from::<Memory>("b").about("the other"),
+            PortSpec::to::<OneWay<Transfer>>("orders").about("transfers to carry out"),
+            PortSpec::from::<OneWay<TransferDone>>("done").about("completed transfers"),
+            PortSpec::from::<Memory>("a").about("the first memory"),
+            PortSpec::from::<Memory>("b").about("the second memory"),
         ]
     }
 
@@ -207,7 +208,7 @@ mod tests {
     use crate::testing::answers;
     use expect_test::{Expect, expect};
 
-    /// Pieces of four bytes, two at a time; `>a` and `>b` answer at once, from 0x1_0000_0000 on with errors.
+    /// Pieces of four bytes, two outstanding; `>a` and `>b` answer at once, and with errors from 0x1_0000_0000 on.
     fn check(orders: &[(Cycle, Transfer)], want: Expect) {
         want.assert_eq(&testkit::bench(200, |bench| {
             let orders = bench.input("orders", 2, orders.to_vec());
@@ -228,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_are_read_aligned_and_written_as_they_come() {
+    fn reads_are_aligned_and_pieces_are_written_as_they_arrive() {
         check(
             &[(1, transfer(7, 0x102, 0x201, 9, Direction::AToB))],
             expect![[r#"
@@ -246,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn transfers_follow_each_other_either_way() {
+    fn transfers_run_one_after_the_other_in_both_directions() {
         let transfers = [transfer(1, 0x10, 0x20, 4, Direction::BToA), transfer(2, 0x30, 0x40, 0, Direction::AToB)];
         check(
             &transfers.map(|transfer| (1, transfer)),

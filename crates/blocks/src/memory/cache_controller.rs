@@ -1,15 +1,15 @@
-//! `cache-controller`: tags and timing of a write-through cache whose bytes are in a memory of their own.
+//! `cache-controller`: tags and timing of a write-through cache whose data is in a separate memory.
 //!
-//! Ports:   `requester` (memory, answers); `cache` (memory, asks): the bytes of the lines, from 0 on, such as a
-//!          `multiported-memory`; `memory` (memory, asks): what is cached; `snooped` (seen-references, receives, optional):
-//!          what others write to memory, which makes a line that has it invalid from the edge on at which it is seen.
-//! Timing:  one reference at a time. A read that hits is passed to `cache` at the edge that sees it, a read that misses to
-//!          `memory`; the answer goes back at the edge that sees it. A line that is brought in is read whole, and the
-//!          next reference waits until it is in `cache`. A write is answered when `memory`, and `cache` where it has the
-//!          line, have answered.
-//! Order:   references are answered in their order. One across the end of a line is not cached: it goes to memory, and if it
-//!          writes, its lines become invalid.
-//! Source:  thesis, table 3.2 and 3.2.2: write-through, tags of all cached blocks, a variable latency behind both ports.
+//! Ports:   `requester` (memory, answers); `cache` (memory, asks): the data of the lines, from address 0, for example
+//!           a `multiported-memory`; `memory` (memory, asks): the cached memory; `snooped` (seen-references,
+//!           receives, optional): writes by others, which invalidate a line from the edge on at which they are seen.
+//! Timing:  one reference at a time. A read that hits is forwarded to `cache`, and a read that misses to `memory`, at
+//!           the edge that sees it; the answer returns at the edge that sees it. A line fill reads the whole line,
+//!           and the next reference waits until the line is in `cache`. A write is answered when `memory` has
+//!           answered, and `cache` too if it holds the line.
+//! Order:   references are answered in order. A reference that crosses the end of a line is not cached: it goes to
+//! memory, and a write also invalidates its lines.
+//! Source:  thesis, table 3.2 and 3.2.2: write-through, tags of all cached blocks, variable latency at both ports.
 
 mod lines;
 mod params;
@@ -25,17 +25,17 @@ pub use params::CacheControllerParams;
 
 /// The ports of a [`CacheController`].
 pub struct CacheControllerPorts {
-    /// Who is served.
+    /// The requester.
     pub requester: Responder,
-    /// Where the bytes of the lines are.
+    /// The memory that holds the lines' data.
     pub cache: Requester,
-    /// What is cached.
+    /// The cached memory.
     pub memory: Requester,
-    /// What others write to memory.
+    /// Writes by others.
     pub snooped: Option<Rx<Seen>>,
 }
 
-/// Serves references from a cache, or from the memory behind it; what is written goes through to memory.
+/// A write-through cache: serves references from a data memory or from the memory behind it.
 pub struct CacheController {
     params: CacheControllerParams,
     requester: Responder,
@@ -49,31 +49,32 @@ pub struct CacheController {
     write_hits: Counter,
     write_misses: Counter,
     lines_brought: Counter,
-    /// Lines that became invalid: others wrote them, or a reference across their end did.
+    /// Lines invalidated by writes of others, or by a write across the end of a line.
     lines_invalidated: Counter,
 }
 
-/// What is being done.
+/// Progress of the current reference.
 enum State {
     Idle,
-    /// One port owes the answer, which goes back as it is.
+    /// Waits for one port's answer, which is forwarded unchanged.
     Passed {
         from_cache: bool,
     },
-    /// Memory, and `cache` if `in_cache`, owe the answers to a write; then the line of `fill` is to be brought in.
+    /// Waits for the answers of memory, and of `cache` if `in_cache`, to a write. Afterwards the line of `fill` is
+    /// fetched.
     Writing {
         in_cache: bool,
         answer: Option<Reply>,
         fill: Option<Head>,
     },
-    /// Memory owes a line; the read that waits for it, if one does.
+    /// Waits for a line from memory; `waits` is the read that needs it, if any.
     Filling {
         slot: usize,
         line: u64,
         is_stale: bool,
         waits: Option<(u32, Head)>,
     },
-    /// `cache` owes the answer to a line that is put in.
+    /// Waits until `cache` has stored a line.
     Putting {
         slot: usize,
         line: u64,
@@ -82,7 +83,7 @@ enum State {
 }
 
 impl CacheController {
-    /// A controller of an empty cache; `draws` is for random replacement.
+    /// The controller of an empty cache; `draws` is the stream for random replacement.
     pub fn new(params: CacheControllerParams, ports: CacheControllerPorts, draws: RandomStream) -> CacheController {
         let CacheControllerPorts { requester, cache, memory, snooped } = ports;
         CacheController {
@@ -102,7 +103,7 @@ impl CacheController {
         }
     }
 
-    /// Forgets what others have written.
+    /// Invalidates lines that others have written.
     fn snoop(&mut self) {
         while let Some(Seen(head)) = self.snooped.as_ref().and_then(Rx::take) {
             if head.is_write {
@@ -119,7 +120,7 @@ impl CacheController {
         }
     }
 
-    /// Begins with the next reference.
+    /// Starts the next reference.
     fn begin(&mut self) -> bool {
         let Some(reference) = self.requester.references.peek() else { return false };
         let head = Head::from(&*reference);
@@ -130,7 +131,7 @@ impl CacheController {
         }
         let reference = self.requester.references.take().expect("a reference is there");
         let lines = self.lines.touched(head);
-        // What is linked is memory's to keep.
+        // Memory keeps the links, so linked accesses bypass the cache.
         let is_linked = matches!(reference.access, Access::Linked(_));
         let is_whole = head.bytes > 0 && lines.start() == lines.end() && !is_linked;
         let slot = self.lines.slot(*lines.start()).filter(|_| is_whole);
@@ -176,7 +177,7 @@ impl CacheController {
         self.state = State::Writing { in_cache: slot.is_some(), answer: None, fill };
     }
 
-    /// Asks memory for the line of `head`.
+    /// Requests the line of `head` from memory.
     fn fill(&mut self, head: Head, waits: Option<(u32, Head)>) {
         let line = self.lines.of(head.addr);
         let slot = self.lines.free_slot(line);
@@ -185,7 +186,7 @@ impl CacheController {
         self.state = State::Filling { slot, line, is_stale: false, waits };
     }
 
-    /// Goes on with what is being done. The result is whether something happened.
+    /// Continues the current reference. Returns true if something changed.
     fn go_on(&mut self) -> bool {
         match std::mem::replace(&mut self.state, State::Idle) {
             State::Idle => self.begin(),
@@ -228,7 +229,7 @@ impl CacheController {
         let in_cache = in_cache && from_cache.is_none();
         match (in_cache, answer) {
             (false, Some(reply)) if fill.is_none() || self.memory.references.has_room() => {
-                // A line that memory does not have is not brought in.
+                // A line is not fetched if memory refused the write.
                 let fill = fill.filter(|_| reply.result.is_ok());
                 self.requester.replies.send(reply);
                 if let Some(head) = fill {
@@ -243,7 +244,7 @@ impl CacheController {
         }
     }
 
-    /// A line has come: answers who waits for it and puts it where it belongs.
+    /// Handles a line from memory: answers the read that waits for it and stores the line.
     fn bring(
         &mut self,
         slot: usize,
@@ -259,7 +260,7 @@ impl CacheController {
                     let part = Data::from_slice(&bytes[first..first + head.bytes as usize]);
                     self.requester.replies.send(Reply::new(id, Ok(part)).having_waited(waited));
                 }
-                // The line is not all there, but what is asked for may be.
+                // Part of the line is unreadable, but the requested bytes may not be.
                 Err(_) => self.pass(Reference { id, addr: head.addr, access: Access::Read(head.bytes) }, false),
             }
         }

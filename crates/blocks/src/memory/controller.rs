@@ -1,12 +1,13 @@
-//! `memory-controller`: a memory and its controller, bursts of words on one bus that several requesters share.
+//! `memory-controller`: a synchronous memory whose bus is shared by several requesters, with bursts of words.
 //!
 //! Ports:   `requesters[i]` (memory, answer, optional): references of up to `max_bytes`.
-//! Timing:  a word that begins a burst takes `first_word_cycles`, one that goes on with it 1. A word goes on with a burst
-//!          if it is the next in address, of the same requester and direction, and there in the cycle after the last.
-//!          The reply is seen at the earliest when the last word has moved.
-//!          A DRAM's word in a row that is not open takes the cycles of opening it besides.
-//! Order:   one word at a time, of whom the policy says; each requester is answered in its own order.
-//! Source:  thesis, 3.2 and table 3.2: burst length and a fixed gap between bursts; row length and row activation latency.
+//! Timing:  the first word of a burst takes `first_word_cycles`, each further word 1 cycle. A word continues a burst
+//!           if it has the next address and the same requester and direction, and is ready in the cycle after the
+//!           previous word. The reply is visible at the earliest when the last word has moved. In a DRAM, a word in a
+//!           closed row also takes the cycles to open the row.
+//! Order:   one word at a time, as the arbitration policy decides; each requester is answered in its own order.
+//! Source:  thesis, 3.2 and table 3.2: burst length and a fixed gap between bursts; row length and row activation
+//!           latency.
 
 mod params;
 
@@ -17,7 +18,7 @@ use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports};
 pub use params::MemoryControllerParams;
 
-/// Serves one word at a time, in bursts where addresses follow each other.
+/// Serves one word at a time, in bursts of consecutive addresses.
 pub struct MemoryController {
     params: MemoryControllerParams,
     lanes: Vec<Lane>,
@@ -37,30 +38,30 @@ struct Active {
     reference: Reference,
     /// Bytes moved so far.
     done: u32,
-    /// What was read so far.
+    /// Bytes read so far.
     read: Data,
-    /// Since when it waits, but for the cycles of its own words.
+    /// Start of its waiting time, moved forward by the cycles of its own words.
     since: Cycle,
 }
 
-/// A requester's port and what is under way there.
+/// A requester's port and its current reference.
 struct Lane {
     port: Option<Responder>,
     active: Option<Active>,
-    /// When its last word has moved.
+    /// Cycle in which its last word has moved.
     free_at: Cycle,
     served_words: Counter,
     wait_cycles: Counter,
 }
 
-/// The word with which the burst under way would go on.
+/// The word that would continue the current burst.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Burst {
     lane: usize,
     next_addr: u64,
     is_write: bool,
     words_left: u32,
-    /// The cycle at which that word would be in time.
+    /// The cycle in which the word must be ready.
     at: Cycle,
 }
 
@@ -90,18 +91,18 @@ impl MemoryController {
         }
     }
 
-    /// The same with a policy of the user's own.
+    /// Replaces the arbitration policy by a user-defined one.
     pub fn with_arbitration(mut self, policy: Box<dyn Arbitration>) -> MemoryController {
         self.arbitrator = Arbitrator::Own(policy);
         self
     }
 
-    /// What stands at `addr`, between two slices of time.
+    /// The bytes at `addr`; for use while the simulation is paused.
     pub fn read(&self, addr: u64, len: usize) -> Vec<u8> {
         (0..len as u64).map(|i| self.bytes[self.place(addr + i)]).collect()
     }
 
-    /// Puts `bytes` at `addr`, between two slices of time.
+    /// Writes `bytes` at `addr`; for use while the simulation is paused.
     pub fn write(&mut self, addr: u64, bytes: &[u8]) {
         self.links.written(addr & (self.params.bytes - 1), bytes.len() as u32);
         for (i, &byte) in (0..).zip(bytes) {
@@ -114,7 +115,7 @@ impl MemoryController {
         (addr & (self.params.bytes - 1)) as usize
     }
 
-    /// Takes new references; the result is who asks, and who of them would go on with the burst under way.
+    /// Takes new references. Returns the requesters that wait, and those that would continue the current burst.
     fn listen(&mut self, now: Cycle) -> (u64, u64) {
         let burst = self.burst.filter(|burst| burst.at == now && burst.words_left > 0);
         let (mut waiting, mut continues) = (0, 0);
@@ -125,7 +126,7 @@ impl MemoryController {
                 let reference = port.references.take().expect("one is due");
                 lane.active = Some(Active { reference, done: 0, read: Data::new(), since });
             }
-            // Room for the reply is made sure of before the first word moves.
+            // Require room for the reply before the first word moves.
             let Some(active) = lane.active.as_ref().filter(|_| port.replies.has_room()) else { continue };
             waiting |= 1 << i;
             let here = (i, active.addr(), active.reference.access.is_write());
@@ -137,7 +138,7 @@ impl MemoryController {
         (waiting, continues)
     }
 
-    /// Moves one word of requester `winner`; returns the cycles it takes.
+    /// Moves one word of requester `winner`. Returns the cycles it takes.
     fn serve(&mut self, now: Cycle, winner: usize, goes_on: bool) -> u64 {
         let word = u64::from(self.params.word_bytes);
         let MemoryController { lanes, bytes, links, params, .. } = self;
@@ -146,7 +147,7 @@ impl MemoryController {
         let active = lane.active.as_mut().expect("the winner asks");
         let is_wrong = active.reference.access.is_empty() || active.reference.access.len() > params.max_bytes;
         let (addr, is_write) = (active.addr(), active.reference.access.is_write());
-        // A word ends where the bus's words end.
+        // A transfer ends at the end of a bus word.
         let here = ((word - addr % word) as u32).min(active.reference.access.len() - active.done);
         let mut linked = Ok(());
         if let Access::Linked(link) = active.reference.access {
@@ -160,7 +161,7 @@ impl MemoryController {
                 match &active.reference.access {
                     Access::Read(_) => active.read.push(bytes[place]),
                     Access::Write(data) => bytes[place] = data[(u64::from(active.done) + i) as usize],
-                    Access::Linked(_) => unreachable!("it has been dealt with"),
+                    Access::Linked(_) => unreachable!("linked accesses were handled before"),
                 }
             }
         }
@@ -182,7 +183,7 @@ impl MemoryController {
             let Active { reference, read, since, .. } = lane.active.take().expect("it was served");
             let error = BusError::Length(reference.addr, reference.access.len());
             let result = if is_wrong { Err(error) } else { linked.map(|()| read) };
-            let port = lane.port.as_ref().expect("who asks is connected");
+            let port = lane.port.as_ref().expect("a waiting requester is connected");
             let reply = Reply::new(reference.id, result).having_waited(port.span(since, now));
             port.replies.send_late(reply, cycles - 1);
         } else {
@@ -198,7 +199,7 @@ impl Active {
         self.reference.addr.wrapping_add(u64::from(self.done))
     }
 
-    /// Carries out half of a linked access, of which `here` bytes stand in one word of the bus.
+    /// Carries out a linked access, of which `here` bytes are in one bus word.
     fn link(&mut self, link: Link, here: u32, bytes: &mut [u8], links: &mut Links) -> Result<(), BusError> {
         if here < Link::BYTES {
             return Err(BusError::NoLink(self.reference.addr));

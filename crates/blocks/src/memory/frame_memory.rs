@@ -1,12 +1,12 @@
-//! `frame-memory`: double data rate memory behind one wide bus, which moves a transfer at a time.
+//! `frame-memory`: double data rate memory with one wide bus, which moves one transfer at a time.
 //!
 //! Ports:   `requesters[i]` (memory, answer, optional). Its clock is that of the memory.
-//! Timing:  the answer is seen as many cycles after the reference as the transfer takes: the cycles to open its rows
-//!          and, at `bus_bytes` a cycle, those of all words it touches. Nothing else moves meanwhile; the next transfer
-//!          begins in the cycle behind. A reference that cannot be served takes one cycle.
-//! Order:   whole transfers one after the other, of whom the policy says.
-//! Source:  thesis, 4.2.1 and 4.2.3: in order, the whole bus blocked while a row is opened, unused bytes of misaligned words
-//!          lost. The numbers of the card that it was made for are in docs/machines/tengig.md.
+//! Timing:  the answer is visible as many cycles after the reference as the transfer takes: the cycles to open its
+//!           rows plus those of all words it touches, at `bus_bytes` per cycle. Nothing else moves meanwhile, and the
+//!           next transfer starts in the following cycle. An invalid reference takes one cycle.
+//! Order:   whole transfers one after the other, as the arbitration policy decides.
+//! Source:  thesis, 4.2.1 and 4.2.3: in order, the whole bus blocked while a row opens, unused bytes of misaligned
+//!           words lost. docs/machines/tengig.md lists the numbers of the card for which it was made.
 
 use super::Store;
 use super::rows::{Rows, RowsParams};
@@ -21,21 +21,21 @@ use kernel::{Activity, Component, CounterList, Cycle, Ports};
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FrameMemoryParams {
-    /// How many may refer to it, 1 to 64; the ports may stay unconnected.
+    /// Number of requesters, 1 to 64; their ports may stay unconnected.
     pub requesters: usize,
     /// Address of the first byte.
     pub base: u64,
-    /// Bytes of memory.
+    /// Size in bytes.
     pub bytes: u32,
-    /// Bytes that the bus moves in a cycle.
+    /// Bytes that the bus moves per cycle.
     pub bus_bytes: u32,
-    /// Bytes of a word of the memory: a transfer begins and ends with whole words.
+    /// Bytes of a memory word; a transfer moves whole words.
     pub word_bytes: u32,
-    /// Longest transfer. Unit: bytes.
+    /// Maximum bytes of a transfer.
     pub transfer_bytes: u32,
-    /// Its rows.
+    /// DRAM rows.
     pub rows: RowsParams,
-    /// Whose transfer is next.
+    /// Arbitration policy.
     pub policy: Policy,
 }
 
@@ -49,16 +49,16 @@ pub struct FrameMemory {
     waits: Waits,
     free_at: Cycle,
     busy_cycles: Counter,
-    /// Bytes that were asked for, and bytes that moved.
+    /// Bytes requested.
     useful_bytes: Counter,
     moved_bytes: Counter,
     lanes: Vec<Lane>,
 }
 
-/// What is kept of a requester.
+/// State of a requester.
 #[derive(Clone, Default)]
 struct Lane {
-    /// When its last transfer has moved.
+    /// Cycle in which its last transfer has moved.
     free_at: Cycle,
     transfers: Counter,
     bytes: Counter,
@@ -84,23 +84,23 @@ impl FrameMemory {
         }
     }
 
-    /// The same with a policy of the user's own.
+    /// Replaces the arbitration policy by a user-defined one.
     pub fn with_arbitration(mut self, policy: Box<dyn Arbitration>) -> FrameMemory {
         self.arbitrator = Arbitrator::Own(policy);
         self
     }
 
-    /// Its bytes, for whoever looks between two runs.
+    /// The contents; for use while the simulation is paused.
     pub fn store(&self) -> &Store {
         &self.store
     }
 
-    /// The same, to be written.
+    /// The contents, writable; for use while the simulation is paused.
     pub fn store_mut(&mut self) -> &mut Store {
         &mut self.store
     }
 
-    /// Who asks and could be answered.
+    /// The requesters with a reference and room for its answer.
     fn waiting(&self, now: Cycle) -> u64 {
         let asks = |port: &Option<Responder>| {
             port.as_ref().is_some_and(|port| port.references.is_due(now) && port.replies.has_room())
@@ -108,7 +108,7 @@ impl FrameMemory {
         self.requesters.iter().enumerate().filter(|(_, port)| asks(port)).fold(0, |set, (i, _)| set | 1 << i)
     }
 
-    /// Cycles that the transfer takes.
+    /// The cycles that the transfer takes.
     fn cycles(&mut self, reference: &Reference) -> u64 {
         let bytes = reference.access.len();
         let word = u64::from(self.params.word_bytes);
@@ -120,11 +120,11 @@ impl FrameMemory {
         self.rows.open_all(reference.addr, bytes) + moved.div_ceil(u64::from(self.params.bus_bytes))
     }
 
-    /// Carries out the transfer at a port; the result is how long it takes.
+    /// Carries out the transfer at a port. Returns its cycles.
     fn transfer(&mut self, now: Cycle, requester: usize) -> u64 {
-        let port = self.requesters[requester].as_ref().expect("who asks is connected");
+        let port = self.requesters[requester].as_ref().expect("a waiting requester is connected");
         let waited = port.span(port.references.due().max(self.lanes[requester].free_at), now);
-        let reference = port.references.take().expect("who asks has sent");
+        let reference = port.references.take().expect("a waiting requester has a reference");
         let bytes = reference.access.len();
         let result = match bytes {
             0 => Err(BusError::Length(reference.addr, 0)),
@@ -135,7 +135,7 @@ impl FrameMemory {
         self.lanes[requester].free_at = now + cycles;
         self.lanes[requester].transfers.add(1);
         self.lanes[requester].bytes.add(if result.is_ok() { u64::from(bytes) } else { 0 });
-        let port = self.requesters[requester].as_ref().expect("who asks is connected");
+        let port = self.requesters[requester].as_ref().expect("a waiting requester is connected");
         port.replies.send_late(Reply::new(reference.id, result).having_waited(waited), cycles - 1);
         cycles
     }
@@ -184,7 +184,7 @@ impl Component for FrameMemory {
 impl Module for FrameMemoryParams {
     const NAME: &'static str = "frame-memory";
     const ABOUT: &'static str =
-        "Double data rate memory for frames: whole transfers in order, blocked while a row opens.";
+        "Double data rate memory for frames: one whole transfer at a time, blocked while a row opens.";
     const EXAMPLE: &'static str = r#"requesters = 4
 base = 0
 bytes = 1048576
@@ -196,7 +196,7 @@ policy = { kind = "round-robin" }"#;
 
     fn ports(&self) -> Vec<PortSpec> {
         (0..self.requesters)
-            .map(|i| PortSpec::to::<Memory>(format!("requesters[{i}]")).about("who asks").optional())
+            .map(|i| PortSpec::to::<Memory>(format!("requesters[{i}]")).about("a requester").optional())
             .collect()
     }
 
@@ -206,7 +206,7 @@ policy = { kind = "round-robin" }"#;
         checks::power_of_two("word_bytes", self.word_bytes, 1, 256)?;
         checks::within("transfer_bytes", self.transfer_bytes, 1, 1 << 16)?;
         if !self.base.is_multiple_of(u64::from(self.rows.row_bytes.max(self.word_bytes))) {
-            return Err(format!("base is 0x{:x}, must be the beginning of a row", self.base));
+            return Err(format!("base is 0x{:x}, must be the start of a row", self.base));
         }
         self.rows.check()?;
         self.policy.check(self.requesters)
@@ -224,7 +224,8 @@ mod tests {
     use crate::testing::asks;
     use expect_test::{Expect, expect};
 
-    /// 16 bytes a cycle, words of 8; rows of 256 bytes in two banks, 5 cycles to open one and 9 where another is open.
+    /// 16 bytes per cycle, words of 8 bytes; rows of 256 bytes in two banks; 5 cycles to open a row, 9 if another is
+    /// open.
     fn params(requesters: usize) -> FrameMemoryParams {
         FrameMemoryParams {
             requesters,
@@ -248,8 +249,8 @@ mod tests {
     }
 
     #[test]
-    fn a_transfer_takes_its_rows_and_its_words() {
-        // Opened in 5 and moved in 1; open and moved in 2; then each word touched moves whole.
+    fn a_transfer_takes_the_cycles_of_its_rows_and_words() {
+        // Open in 5 cycles and move in 1; already open, move in 2; then misaligned bytes, which move whole words.
         check(
             &["1 r 0+16; 1 w 10=0102030405060708090a0b0c0d0e0f10; 20 r 10+4; 30 r 17+2; 40 r f+18"],
             expect![[r#"
@@ -270,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn another_row_of_a_bank_costs_more() {
+    fn opening_another_row_of_a_bank_takes_longer() {
         check(
             &["1 r 0+1; 20 r 100+1; 40 r 200+1; 60 r 2ff+2; 80 r 0+1"],
             expect![[r#"
@@ -291,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn transfers_take_turns_and_none_is_cut() {
+    fn transfers_take_turns_and_are_not_interrupted() {
         check(
             &["1 r 0+64; 1 r 40+64", "2 r 0+16; 2 r 0+16"],
             expect![[r#"
@@ -315,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_served_takes_a_cycle() {
+    fn an_invalid_reference_takes_one_cycle() {
         check(
             &["1 r 0+0; 1 r 0+1519; 1 r fff+2; 1 r ffffffffffffffff+1"],
             expect![[r#"
@@ -329,7 +330,7 @@ mod tests {
         );
     }
 
-    /// Cycle in which the last answer of two requesters with `n` transfers each is seen, all there from cycle 1 on.
+    /// Cycle of the last answer to two requesters with `n` transfers each, all waiting from cycle 1 on.
     fn last_answer(n: usize, transfer: &str) -> u64 {
         let rows = RowsParams { row_bytes: 4096, banks: 1, activation_cycles: 27, conflict_cycles: 27 };
         let log = testkit::bench(100_000, |bench| {
@@ -342,10 +343,10 @@ mod tests {
     }
 
     #[test]
-    fn the_peak_is_the_width_of_the_bus() {
-        // 64 Gb/s at 500 MHz: a row is opened once, then 16 bytes move in every cycle.
+    fn the_peak_rate_is_the_width_of_the_bus() {
+        // 64 Gbit/s at 500 MHz: a row is opened once, then 16 bytes move in every cycle.
         assert_eq!(last_answer(20, "r 0+1504"), 1 + 27 + 40 * 1504 / 16);
-        // A frame of 1518 bytes that begins 2 bytes into a word takes 190 words, and its header of 42 bytes 6.
+        // A frame of 1518 bytes that starts 2 bytes into a word takes 190 words; its header of 42 bytes takes 6.
         assert_eq!(last_answer(20, "r 2+1518"), 1 + 27 + 40 * 190 / 2);
         assert_eq!(last_answer(20, "r 2+42"), 1 + 27 + 40 * 6 / 2);
     }

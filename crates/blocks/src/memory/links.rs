@@ -1,22 +1,22 @@
-//! Links: words that were read to be written unless somebody else writes them first.
+//! Links of load-linked and store-conditional accesses.
 
 use crate::bus::{BusError, Data, Link};
 use std::collections::VecDeque;
 
-/// Links that are kept at most; the one made longest ago makes room. assumed: more than cores that share a memory.
+/// Maximum number of links kept; a new link replaces the oldest. assumed: more than the cores that share a memory.
 const MOST: usize = 64;
 
-/// The links of a memory. What links is an aligned word of four bytes.
+/// The links of a memory, each to an aligned word of four bytes.
 #[derive(Clone, Debug, Default)]
 pub struct Links {
-    /// Token and address of the word.
+    /// Token and word address of each link.
     held: VecDeque<(u32, u64)>,
-    /// How many there have been.
+    /// Number of links made so far; the next token.
     n_made: u32,
 }
 
 impl Links {
-    /// These bytes were written: links to words among them are broken.
+    /// Breaks the links to words among the written bytes.
     #[inline]
     pub fn written(&mut self, addr: u64, bytes: u32) {
         if !self.held.is_empty() {
@@ -25,7 +25,8 @@ impl Links {
         }
     }
 
-    /// Carries out one half on the word at `addr`, which is `now`; the result is the reply, and what is to be written.
+    /// Carries out a linked access to the word at `addr`, whose value is `now`. Returns the reply and the bytes to
+    /// write.
     pub fn serve(&mut self, link: Link, addr: u64, now: &[u8]) -> Result<(Data, Option<[u8; 4]>), BusError> {
         if !addr.is_multiple_of(u64::from(Link::BYTES)) {
             return Err(BusError::NoLink(addr));
@@ -44,7 +45,8 @@ impl Links {
             }
             Link::Store { word, token } => {
                 let holds = self.held.contains(&(token, addr));
-                // Whether it did or not, its link is used up; if it did, its write breaks the others.
+                // The store uses up its link, whether it succeeded or not. If it succeeded, its write breaks the
+                // other links.
                 self.held.retain(|&(other, _)| other != token);
                 if holds {
                     self.written(addr, Link::BYTES);
@@ -103,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_that_link_a_word_the_first_to_store_wins() {
+    fn the_first_of_two_stores_to_a_linked_word_succeeds() {
         check(
             "l4 l4 s4#1 s4#0",
             expect![[r#"
@@ -116,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_is_to_its_own_aligned_word() {
+    fn a_link_is_valid_only_for_its_aligned_word() {
         check(
             "l4 s8#0 l5 l8 l12 s8#1 s12#2",
             expect![[r#"

@@ -1,4 +1,4 @@
-//! What holds bytes, and what stands in front of it.
+//! Memories, and the modules in front of them.
 
 mod block_transfer;
 mod cache_controller;

@@ -1,9 +1,11 @@
-//! `multiported-memory`: a memory with several ports and no latency of its own, such as a register file or the bytes of a cache.
+//! `multiported-memory`: a memory with several ports and no latency of its own, such as a register file or a cache's
+//! data.
 //!
 //! Ports:   `ports[i]` (memory, answer, optional).
-//! Timing:  none of its own: what is seen at an edge is answered at that edge, a reference a port a cycle.
-//! Order:   of the references of one edge, reads come before writes, and writes come in the order of the ports.
-//! Source:  thesis, table 3.2 and 3.2.2: retires a reference a port a cycle, reads before writes.
+//! Timing:  none of its own: a reference is answered at the edge that sees it; each port takes one reference per
+//!           cycle.
+//! Order:   at one edge, reads come before writes, and writes come in the order of the ports.
+//! Source:  thesis, table 3.2 and 3.2.2: one reference per port and cycle, reads before writes.
 
 use super::Store;
 use crate::bus::{Access, BusError, Reply, Responder};
@@ -16,17 +18,17 @@ use kernel::{Activity, Component, CounterList, Cycle, Ports};
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MultiportedMemoryParams {
-    /// Ports, 1 to 64; they may stay unconnected.
+    /// Number of ports, 1 to 64; they may stay unconnected.
     pub ports: usize,
     /// Address of the first byte.
     pub base: u64,
-    /// Bytes of memory.
+    /// Size in bytes.
     pub bytes: u32,
-    /// Width of a port: the longest reference. Unit: bytes.
+    /// Width of a port in bytes: the longest reference.
     pub port_bytes: u32,
 }
 
-/// Serves one reference a port a cycle: a register file, the bytes of a cache, a memory behind a controller.
+/// Serves one reference per port and cycle.
 pub struct MultiportedMemory {
     params: MultiportedMemoryParams,
     ports: Vec<Option<Responder>>,
@@ -42,17 +44,18 @@ impl MultiportedMemory {
         MultiportedMemory { params, ports, store, reads: Counter::default(), writes: Counter::default() }
     }
 
-    /// Its bytes, for whoever looks between two runs.
+    /// The contents; for use while the simulation is paused.
     pub fn store(&self) -> &Store {
         &self.store
     }
 
-    /// The same, to be written.
+    /// The contents, writable; for use while the simulation is paused.
     pub fn store_mut(&mut self) -> &mut Store {
         &mut self.store
     }
 
-    /// Serves at most one reference of each port, of the kind `is_write`. The result is which ports were served.
+    /// Serves at most one reference of each port: writes if `is_write`, otherwise reads. Returns the set of ports
+    /// served.
     fn serve(&mut self, now: Cycle, is_write: bool, served: u64) -> u64 {
         let mut here = 0;
         for (i, port) in self.ports.iter().enumerate() {
@@ -86,9 +89,9 @@ impl Component for MultiportedMemory {
         self.writes.add(u64::from(written.count_ones()));
         let served = |i: usize| (read | written) >> i & 1 == 1;
         let more = |port: &Option<Responder>| port.as_ref().is_some_and(|port| port.references.has_item());
-        // What waits for room is woken by it.
-        let goes_on = self.ports.iter().enumerate().any(|(i, port)| served(i) && more(port));
-        if goes_on { Activity::Busy } else { Activity::Idle }
+        // A port without room for its reply is woken when room appears.
+        let has_more = self.ports.iter().enumerate().any(|(i, port)| served(i) && more(port));
+        if has_more { Activity::Busy } else { Activity::Idle }
     }
 
     fn ports(&self, ports: &mut Ports) {
@@ -114,7 +117,7 @@ bytes = 8192
 port_bytes = 32"#;
 
     fn ports(&self) -> Vec<PortSpec> {
-        (0..self.ports).map(|i| PortSpec::to::<Memory>(format!("ports[{i}]")).about("who asks").optional()).collect()
+        (0..self.ports).map(|i| PortSpec::to::<Memory>(format!("ports[{i}]")).about("a requester").optional()).collect()
     }
 
     fn check(&self) -> Result<(), String> {
@@ -135,7 +138,7 @@ mod tests {
     use crate::testing::asks;
     use expect_test::{Expect, expect};
 
-    /// 64 bytes from 0x40 on, ports of 8 bytes.
+    /// 64 bytes from 0x40, ports of 8 bytes.
     fn check(requesters: &[&str], want: Expect) {
         want.assert_eq(&testkit::bench(100, |bench| {
             let asks = |(text, name): (&&str, char)| Some(asks(bench, &name.to_string(), text, 0));

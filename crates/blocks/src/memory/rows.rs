@@ -1,29 +1,29 @@
-//! The rows of a DRAM, and what it costs to open one.
+//! DRAM rows and the cost of opening them.
 
 use crate::checks;
 
-/// Geometry and latencies of a DRAM's rows. Neighbouring rows are in neighbouring banks.
+/// Geometry and latencies of DRAM rows. Consecutive rows are in consecutive banks.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RowsParams {
-    /// Bytes of a row of a bank, a power of two. Source: thesis, 3.2.2 (row length of the memory controller).
+    /// Bytes of a row in one bank, a power of two. Source: thesis, 3.2.2 (row length of the memory controller).
     pub row_bytes: u32,
-    /// Banks, a power of two; each holds one row open.
+    /// Number of banks, a power of two; each keeps one row open.
     pub banks: u32,
-    /// Cycles to open a row in a bank that has none open. Source: thesis, 3.2.2 (row activation latency).
+    /// Cycles to open a row in a bank without an open row. Source: thesis, 3.2.2 (row activation latency).
     pub activation_cycles: u64,
-    /// Cycles to open a row in a bank that has another open.
+    /// Cycles to open a row in a bank with another open row.
     pub conflict_cycles: u64,
 }
 
 impl RowsParams {
-    /// What is wrong with them.
+    /// Checks the parameters.
     pub fn check(&self) -> Result<(), String> {
         checks::power_of_two("rows.row_bytes", self.row_bytes, 16, 1 << 20)?;
         checks::power_of_two("rows.banks", self.banks, 1, 64)?;
         if self.activation_cycles > self.conflict_cycles || self.conflict_cycles > 1000 {
             return Err(format!(
-                "rows.activation_cycles is {} and rows.conflict_cycles {}, must ascend and be at most 1000",
+                "rows.activation_cycles is {} and rows.conflict_cycles {}, must be ascending and at most 1000",
                 self.activation_cycles, self.conflict_cycles
             ));
         }
@@ -31,13 +31,13 @@ impl RowsParams {
     }
 }
 
-/// Which row is open in each bank.
+/// The open row of each bank.
 pub struct Rows {
     params: RowsParams,
     open: Vec<Option<u64>>,
-    /// Rows opened so far, and the cycles that took.
+    /// Number of rows opened so far.
     pub n_opened: u64,
-    /// The cycles that opening took so far.
+    /// Cycles spent opening rows so far.
     pub cycles: u64,
 }
 
@@ -47,7 +47,7 @@ impl Rows {
         Rows { open: vec![None; params.banks as usize], params, n_opened: 0, cycles: 0 }
     }
 
-    /// Opens the row of `addr` and says how long the memory is blocked by that: 0 if it is open.
+    /// Opens the row of `addr`. Returns the cycles for which this blocks the memory: 0 if the row is already open.
     pub fn open(&mut self, addr: u64) -> u64 {
         let row = addr / u64::from(self.params.row_bytes);
         let bank = &mut self.open[(row & u64::from(self.params.banks - 1)) as usize];
@@ -61,7 +61,7 @@ impl Rows {
         cycles
     }
 
-    /// The same for all rows of a reference.
+    /// Opens all rows of a reference.
     pub fn open_all(&mut self, addr: u64, bytes: u32) -> u64 {
         let row = u64::from(self.params.row_bytes);
         let last = addr + u64::from(bytes.max(1) - 1);
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_is_opened_once_and_costs_more_where_another_is_open() {
+    fn a_row_is_opened_once_and_takes_longer_if_another_is_open() {
         let params = RowsParams { row_bytes: 256, banks: 2, activation_cycles: 5, conflict_cycles: 9 };
         assert_eq!(params.check(), Ok(()));
         let mut rows = Rows::new(params);

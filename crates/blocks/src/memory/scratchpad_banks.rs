@@ -1,15 +1,16 @@
-//! `scratchpad-banks`: word-interleaved memory banks behind a crossbar, with a way onward for other addresses.
+//! `scratchpad-banks`: word-interleaved memory banks behind a crossbar; other addresses go to an onward port.
 //!
-//! Ports:   `requesters[i]` (memory, answer), `onward` (memory, asks, optional): what is outside the scratchpad.
-//! Timing:  2 cycles from a reference seen to its answer seen: a bank is granted at the edge that sees the reference,
-//!          the answer is sent at the next. A bank and the onward port take one transaction a cycle, a requester has one
-//!          granted a cycle. A reference to n words takes n transactions, one after the other.
-//! Order:   a requester's answers stand in the order of its references, so none is granted a bank while one of its
-//!          own is under way onward.
-//! Errors:  without `onward`, an address outside is an error of the bus.
-//! Source:  thesis, 4.2.3: one transaction to each bank and to the external memory interface a cycle, one cycle to request
-//!          and traverse, one to access and return. The numbers of the card that it was made for are in
-//!          docs/machines/tengig.md.
+//! Ports:   `requesters[i]` (memory, answer), `onward` (memory, asks, optional): references outside the scratchpad.
+//! Timing:  2 cycles from seeing a reference to seeing its answer: a bank is granted at the edge that sees the
+//!           reference, and the answer is sent at the next. Each bank and the onward port take one transaction per
+//!           cycle, and each requester gets one grant per cycle. A reference to n words takes n transactions, one
+//!           after the other.
+//! Order:   a requester is answered in the order of its references, so it gets no bank while one of its references is
+//! outstanding at `onward`.
+//! Errors:  without `onward`, an address outside gets a bus error.
+//! Source:  thesis, 4.2.3: one transaction per cycle to each bank and to the external memory interface; one cycle to
+//!           request and traverse, one to access and return. docs/machines/tengig.md lists the numbers of the card
+//!           for which it was made.
 
 use super::Store;
 use crate::bus::{Access, BusError, Data, Reply, Requester, Responder};
@@ -24,73 +25,72 @@ use kernel::{Activity, Component, CounterList, Cycle, Ports, Time, members};
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScratchpadBanksParams {
-    /// Requesters on the crossbar, 1 to 64.
+    /// Number of requesters, 1 to 64.
     pub requesters: usize,
-    /// Banks, a power of two.
+    /// Number of banks, a power of two.
     pub banks: u32,
-    /// Bytes of a word, a power of two up to 16: neighbouring words are in neighbouring banks, and a transaction moves up
-    /// to one.
+    /// Bytes of a word, a power of two up to 16. Consecutive words are in consecutive banks; a transaction moves at
+    /// most one.
     pub word_bytes: u32,
     /// Address of the first byte.
     pub base: u64,
-    /// Bytes of all banks together.
+    /// Size of all banks together in bytes.
     pub bytes: u32,
-    /// Longest reference; a longer one is answered with an error. Unit: bytes.
+    /// Maximum bytes of a reference; a longer one is answered with an error.
     pub reference_bytes: u32,
-    /// References under way onward at most.
+    /// Maximum outstanding references at the onward port.
     pub outstanding: u32,
-    /// Who goes first at a bank and at the onward port.
+    /// Arbitration policy of each bank and of the onward port.
     pub policy: Policy,
 }
 
 /// The ports of a [`ScratchpadBanks`].
 pub struct ScratchpadBanksPorts {
-    /// Who is served.
+    /// The requesters.
     pub requesters: Vec<Responder>,
-    /// What is outside the scratchpad.
+    /// The memory outside the scratchpad.
     pub onward: Option<Requester>,
 }
 
-/// Serves several requesters from word-interleaved banks, and passes on what is addressed elsewhere.
+/// Serves several requesters from word-interleaved banks, and forwards references to other addresses.
 pub struct ScratchpadBanks {
     params: ScratchpadBanksParams,
     requesters: Vec<Responder>,
     onward: Option<Requester>,
     store: Store,
     lanes: Vec<Lane>,
-    /// Who asks for what at this edge: a set of requesters for each bank, then for the onward port.
+    /// The requests at this edge: a set of requesters for each bank, then for the onward port.
     asked: Vec<u64>,
     arbitrators: Vec<Arbitrator>,
     waits: Waits,
-    /// Requesters of the references under way onward,
-    /// and how long each waited to get there.
+    /// Requesters of the references outstanding at `onward`, and how long each waited for the grant.
     returns: Returns<(u32, Time)>,
 }
 
-/// What the crossbar keeps of a requester.
+/// State of a requester.
 #[derive(Default)]
 struct Lane {
-    /// Bytes of the reference at the head of the channel that have moved.
+    /// Bytes already moved of the first reference in the channel.
     done: u32,
-    /// Cycles for which it was not granted a bank.
+    /// Cycles in which it was not granted a bank.
     waited: Cycle,
-    /// What has been read of it.
+    /// Bytes already read of that reference.
     read: Data,
     /// The answer that leaves at the next edge.
     answer: Option<Reply>,
-    /// References under way onward.
+    /// Outstanding references at the onward port.
     n_onward: u32,
     /// Transactions with a bank.
     reads: Counter,
     writes: Counter,
-    /// Cycles in which a bank served another.
+    /// Cycles in which the bank served another requester.
     conflicts: Counter,
-    /// References passed on.
+    /// References forwarded.
     onward: Counter,
 }
 
 impl ScratchpadBanks {
-    /// A scratchpad at these ports.
+    /// A scratchpad with these ports.
     pub fn new(params: ScratchpadBanksParams, ports: ScratchpadBanksPorts) -> ScratchpadBanks {
         let ScratchpadBanksPorts { requesters, onward } = ports;
         ScratchpadBanks {
@@ -106,23 +106,24 @@ impl ScratchpadBanks {
         }
     }
 
-    /// The same with a policy of the user's own: one for each bank and one for the onward port.
+    /// Replaces the arbitration policy by a user-defined one: `policy` is called for each bank and for the onward
+    /// port.
     pub fn with_arbitration(mut self, mut policy: impl FnMut() -> Box<dyn Arbitration>) -> ScratchpadBanks {
         self.arbitrators.iter_mut().for_each(|arbitrator| *arbitrator = Arbitrator::Own(policy()));
         self
     }
 
-    /// Bytes of the scratchpad, for whoever looks between two runs.
+    /// The contents; for use while the simulation is paused.
     pub fn store(&self) -> &Store {
         &self.store
     }
 
-    /// The same, to be written: contents at the start.
+    /// The contents, writable; for use while the simulation is paused.
     pub fn store_mut(&mut self) -> &mut Store {
         &mut self.store
     }
 
-    /// Adds a counter and what of it each requester has.
+    /// Adds a counter, in total and for each requester.
     fn count(&self, name: &str, of: fn(&Lane) -> &Counter, counters: &mut CounterList) {
         counters.add(name, self.lanes.iter().map(|lane| of(lane).total()).sum());
         for (i, lane) in self.lanes.iter().enumerate() {
@@ -130,7 +131,7 @@ impl ScratchpadBanks {
         }
     }
 
-    /// Sends what was granted at the edge before; the result is who was answered.
+    /// Sends the answers of the grants at the previous edge. Returns the requesters answered.
     fn answer(&mut self) -> u64 {
         let mut answered = 0;
         for (i, (lane, port)) in self.lanes.iter_mut().zip(&self.requesters).enumerate() {
@@ -142,7 +143,7 @@ impl ScratchpadBanks {
         answered
     }
 
-    /// Passes an answer from onward back to its requester. The result is whether there is more to pass at the next edge.
+    /// Returns an onward answer to its requester. The result is true if another can be returned at the next edge.
     fn pass_back(&mut self, answered: u64) -> bool {
         let Some(onward) = &self.onward else { return false };
         let Some(&(requester, waited)) = self.returns.next() else { return false };
@@ -150,19 +151,19 @@ impl ScratchpadBanks {
             return false;
         }
         if answered >> requester & 1 == 1 {
-            return true; // One answer a cycle.
+            return true; // One answer per cycle.
         }
         let (lane, port) = (&mut self.lanes[requester as usize], &self.requesters[requester as usize]);
         if lane.answer.is_some() || !port.replies.has_room() {
-            return false; // Room wakes us.
+            return false; // Room at the requester wakes us.
         }
-        port.replies.send(onward.replies.take().expect("an answer has come").having_waited(waited));
+        port.replies.send(onward.replies.take().expect("an answer has arrived").having_waited(waited));
         lane.n_onward -= 1;
         self.returns.pop();
         onward.replies.has_item()
     }
 
-    /// Finds what each requester asks for.
+    /// Finds the bank or port that each requester needs.
     fn look(&mut self, now: Cycle) {
         self.asked.fill(0);
         let mut waiting = 0;
@@ -174,9 +175,9 @@ impl ScratchpadBanks {
             let resource = if self.onward.is_some() && !self.store.contains(addr) {
                 self.params.banks
             } else if lane.n_onward > 0 {
-                continue; // The answer from onward comes first and wakes us.
+                continue; // The onward answer comes first and wakes us.
             } else {
-                // What no bank can serve is refused by the bank that its address points to.
+                // The bank that the address selects refuses an invalid reference.
                 let at = addr.wrapping_sub(self.params.base).wrapping_add(u64::from(lane.done));
                 (at / u64::from(self.params.word_bytes)) as u32 & (self.params.banks - 1)
             };
@@ -186,17 +187,17 @@ impl ScratchpadBanks {
         self.waits.note(now, waiting);
     }
 
-    /// Moves one word of the reference at the head of a requester's channel, or says why not.
+    /// Moves one word of a requester's first reference, or answers it with an error.
     fn access(&mut self, now: Cycle, requester: usize) {
         let (lane, port) = (&mut self.lanes[requester], &self.requesters[requester]);
-        let reference = port.references.peek().expect("who is granted asks");
+        let reference = port.references.peek().expect("a granted requester has a reference");
         let (addr, bytes) = (reference.addr, reference.access.len());
         let at = addr.wrapping_add(u64::from(lane.done));
         let moved = (self.params.word_bytes - (at % u64::from(self.params.word_bytes)) as u32).min(bytes - lane.done);
         let result = if bytes == 0 || bytes > self.params.reference_bytes {
             Err(BusError::Length(addr, bytes))
         } else {
-            // The whole reference is inside or nothing of it moves.
+            // Nothing moves unless the whole reference is inside.
             self.store.get(addr, bytes).map(|_| ())
         };
         let result = result.and_then(|()| match &reference.access {
@@ -254,7 +255,8 @@ impl Component for ScratchpadBanks {
             let winner = self.arbitrators[resource].choose(&contest);
             let waited = self.waits.went(now, winner);
             if let Some(onward) = onward {
-                let reference = self.requesters[winner as usize].references.take().expect("who is granted asks");
+                let reference =
+                    self.requesters[winner as usize].references.take().expect("a granted requester has a reference");
                 onward.references.send(reference);
                 let waited = self.requesters[winner as usize].span(now - waited, now);
                 self.returns.push((winner, waited));
@@ -292,7 +294,7 @@ impl Component for ScratchpadBanks {
 impl Module for ScratchpadBanksParams {
     const NAME: &'static str = "scratchpad-banks";
     const ABOUT: &'static str =
-        "Word-interleaved memory banks behind a crossbar, with a way onward for other addresses.";
+        "Word-interleaved memory banks behind a crossbar, with an onward port for other addresses.";
     const EXAMPLE: &'static str = r#"requesters = 10
 banks = 4
 word_bytes = 4
@@ -304,8 +306,8 @@ policy = { kind = "round-robin" }"#;
 
     fn ports(&self) -> Vec<PortSpec> {
         let requesters =
-            (0..self.requesters).map(|i| PortSpec::to::<Memory>(format!("requesters[{i}]")).about("who asks"));
-        requesters.chain([PortSpec::from::<Memory>("onward").about("what is outside the banks").optional()]).collect()
+            (0..self.requesters).map(|i| PortSpec::to::<Memory>(format!("requesters[{i}]")).about("a requester"));
+        requesters.chain([PortSpec::from::<Memory>("onward").about("memory outside the banks").optional()]).collect()
     }
 
     fn check(&self) -> Result<(), String> {

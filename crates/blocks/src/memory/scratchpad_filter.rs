@@ -1,12 +1,12 @@
-//! `scratchpad-filter`: a core's references to its registers, to its scratchpad, or onward, by address.
+//! `scratchpad-filter`: routes a core's references to its registers, to its scratchpad, or onward, by address.
 //!
 //! Ports:   `core` (memory, answers); `registers`, `scratchpad`, `onward` (memory, ask).
-//! Timing:  that of a [`Switch`]: 0 cycles of its own, a reference and an answer a cycle.
-//! Order:   a reference to another place waits until those before it are answered.
-//! Errors:  what begins in a window and reaches beyond it is an error of the bus.
-//! Source:  thesis, table 3.2 and 3.2.2. A descriptor memory of its own is one more filter (3.5.2, figure 3.7).
-//! Differs: the thesis's filter answers within the cycle; here each connection costs a cycle each way. `mips-core` has a
-//!          filter and a scratchpad inside for a scratchpad of one cycle.
+//! Timing:  as [`Switch`]: 0 cycles of its own; one reference and one answer per cycle.
+//! Order:   a reference to another output waits until all earlier ones are answered.
+//! Errors:  a reference that starts in a window and ends beyond it gets a bus error.
+//! Source:  thesis, table 3.2 and 3.2.2. A separate descriptor memory is one more filter (3.5.2, figure 3.7).
+//! Differs: the thesis's filter answers within the cycle; here each connection costs a cycle each way. For a
+//!           scratchpad of one cycle, `mips-core` contains a filter and a scratchpad.
 
 use crate::checks;
 use crate::interconnect::{Route, Switch, SwitchWiring, Window};
@@ -17,27 +17,27 @@ use crate::policy::Policy;
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScratchpadFilterParams {
-    /// Where the registers are.
+    /// Address window of the registers.
     pub registers: Window,
-    /// Where the scratchpad is.
+    /// Address window of the scratchpad.
     pub scratchpad: Window,
-    /// References under way in one direction at most.
+    /// Maximum outstanding references at each output.
     pub outstanding: u32,
 }
 
 impl Module for ScratchpadFilterParams {
     const NAME: &'static str = "scratchpad-filter";
-    const ABOUT: &'static str = "A core's references to its registers, to its scratchpad, or onward, by address.";
+    const ABOUT: &'static str = "Routes a core's references to its registers, its scratchpad, or onward, by address.";
     const EXAMPLE: &'static str = r#"registers = { base = 0xC0000000, bytes = 1024, becomes = 0 }
 scratchpad = { base = 0x00C00000, bytes = 16384, becomes = 0 }
 outstanding = 4"#;
 
     fn ports(&self) -> Vec<PortSpec> {
         vec![
-            PortSpec::to::<Memory>("core").about("who asks"),
-            PortSpec::from::<Memory>("registers").about("what is in their window"),
-            PortSpec::from::<Memory>("scratchpad").about("what is in its window"),
-            PortSpec::from::<Memory>("onward").about("everything else"),
+            PortSpec::to::<Memory>("core").about("the core"),
+            PortSpec::from::<Memory>("registers").about("addresses of the registers"),
+            PortSpec::from::<Memory>("scratchpad").about("addresses of the scratchpad"),
+            PortSpec::from::<Memory>("onward").about("all other addresses"),
         ]
     }
 
@@ -67,7 +67,7 @@ mod tests {
     use expect_test::expect;
 
     #[test]
-    fn addresses_decide() {
+    fn the_address_selects_the_output() {
         let log = testkit::bench(200, |bench| {
             let core = asks(bench, "core", "1 r c0000004+4; 2 r c00000+4; 3 r 4000+4; 4 r c000003e+4", 0);
             let outputs = ["registers", "scratchpad", "onward"].map(|name| (name.to_owned(), answers(bench, name, 0)));

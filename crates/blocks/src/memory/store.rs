@@ -1,9 +1,9 @@
-//! The bytes of a memory, without time.
+//! The contents of a memory, without timing.
 
 use super::Links;
 use crate::bus::{Access, BusError, Data, Link, Reference};
 
-/// Consecutive bytes from an address on.
+/// Consecutive bytes from a base address.
 #[derive(Clone, Debug)]
 pub struct Store {
     base: u64,
@@ -12,32 +12,32 @@ pub struct Store {
 }
 
 impl Store {
-    /// So many zero bytes from `base` on.
+    /// `bytes` zero bytes from `base` on.
     pub fn new(base: u64, bytes: u32) -> Store {
         assert!(base.checked_add(u64::from(bytes)).is_some(), "a memory ends within the address space");
         Store { base, bytes: vec![0; bytes as usize], links: Links::default() }
     }
 
-    /// Whether a byte is in it.
+    /// Returns true if the address is inside.
     #[inline]
     pub fn contains(&self, addr: u64) -> bool {
         addr >= self.base && addr - self.base < self.bytes.len() as u64
     }
 
-    /// How many bytes there are from this address on, which is in it.
+    /// Number of bytes from `addr`, which must be inside, to the end.
     #[inline]
     pub fn behind(&self, addr: u64) -> u32 {
         (self.bytes.len() as u64 - (addr - self.base)) as u32
     }
 
-    /// These bytes, or the first address at which there is nothing.
+    /// The bytes in a range, or the first address that is outside.
     #[inline]
     pub fn get(&self, addr: u64, bytes: u32) -> Result<&[u8], BusError> {
         let place = self.place(addr, bytes)?;
         Ok(&self.bytes[place..place + bytes as usize])
     }
 
-    /// The same, to be written: links to them are broken.
+    /// The bytes in a range, writable; breaks links to them.
     #[inline]
     pub fn get_mut(&mut self, addr: u64, bytes: u32) -> Result<&mut [u8], BusError> {
         let place = self.place(addr, bytes)?;
@@ -58,7 +58,7 @@ impl Store {
         }
     }
 
-    /// Carries out half of a linked access.
+    /// Carries out a linked access.
     pub fn link(&mut self, link: Link, addr: u64) -> Result<Data, BusError> {
         let place = self.place(addr, Link::BYTES)?;
         let word = &mut self.bytes[place..place + Link::BYTES as usize];
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_outside_are_named() {
+    fn the_first_address_outside_is_named() {
         check(0x10, 0x12, 3, expect!["00777000"]);
         check(0x10, 0x10, 8, expect!["77777777"]);
         check(0x10, 0x0f, 1, expect!["nothing answers at 0xf"]);

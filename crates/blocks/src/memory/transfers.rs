@@ -1,24 +1,24 @@
-//! What a block transfer engine is told and tells.
+//! Messages to and from a block transfer engine.
 
 use crate::bus::BusError;
 use crate::netlist::Wire;
 
-/// An order to a [`BlockTransfer`](super::BlockTransfer).
+/// A request to a [`BlockTransfer`](super::BlockTransfer).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transfer {
-    /// The orderer's own name for it.
+    /// Chosen by the sender; the completion carries the same value.
     pub id: u32,
     /// Address at port `a`.
     pub a: u64,
     /// Address at port `b`.
     pub b: u64,
-    /// How many bytes.
+    /// Number of bytes.
     pub bytes: u32,
-    /// Which way.
+    /// Direction of the copy.
     pub direction: Direction,
 }
 
-/// Which way a [`Transfer`] goes.
+/// Direction of a [`Transfer`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
     /// From port `a` to port `b`.
@@ -27,12 +27,12 @@ pub enum Direction {
     BToA,
 }
 
-/// The end of a [`Transfer`].
+/// The completion of a [`Transfer`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TransferDone {
     /// The order's `id`.
     pub id: u32,
-    /// Whether all bytes are there, or the first error.
+    /// Success, or the first error.
     pub result: Result<(), BusError>,
 }
 

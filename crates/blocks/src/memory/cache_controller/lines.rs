@@ -1,11 +1,11 @@
-//! Which lines of memory a cache has, and where.
+//! Tags of a cache: which lines it holds, and in which slots.
 
 use super::CacheControllerParams;
 use crate::policy::{Head, Replacer};
 use kernel::RandomStream;
 use std::ops::RangeInclusive;
 
-/// The tags of all cached lines. A line is the number of so many bytes of memory, a slot a way of a set.
+/// The tags of all cached lines. A line is numbered by its address divided by the line size; a slot is a way of a set.
 pub struct Lines {
     line_bytes: u64,
     sets: usize,
@@ -16,7 +16,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// None cached; `draws` is for random replacement.
+    /// An empty cache; `draws` is the stream for random replacement.
     pub fn new(params: &CacheControllerParams, draws: RandomStream) -> Lines {
         let (sets, ways) = (params.sets as usize, params.ways as usize);
         Lines {
@@ -28,7 +28,7 @@ impl Lines {
         }
     }
 
-    /// The line that has a byte.
+    /// The line that contains an address.
     pub fn of(&self, addr: u64) -> u64 {
         addr / self.line_bytes
     }
@@ -39,28 +39,28 @@ impl Lines {
         self.of(head.addr)..=self.of(last)
     }
 
-    /// Address of a line's first byte in memory.
+    /// Memory address of a line's first byte.
     pub fn addr(&self, line: u64) -> u64 {
         line * self.line_bytes
     }
 
-    /// Address of a byte of memory in the memory of slots.
+    /// Address of a memory byte in the data memory.
     pub fn place(&self, slot: usize, addr: u64) -> u64 {
         slot as u64 * self.line_bytes + addr % self.line_bytes
     }
 
-    /// The slot of a line that is cached.
+    /// The slot of a line, if it is cached.
     pub fn slot(&self, line: u64) -> Option<usize> {
         let first = self.set(line) * self.ways;
         (first..first + self.ways).find(|&slot| self.tags[slot] == Some(line))
     }
 
-    /// A slot was used: it goes later.
+    /// Records a use of a slot for the replacement policy.
     pub fn use_slot(&mut self, slot: usize) {
         self.replacer.used(slot / self.ways, slot % self.ways);
     }
 
-    /// Empties the slot into which a line is to go: a free one, or that of the line that has to go.
+    /// Frees a slot for a line: returns an empty slot, or evicts a line.
     pub fn free_slot(&mut self, line: u64) -> usize {
         let set = self.set(line);
         let first = set * self.ways;
@@ -70,13 +70,13 @@ impl Lines {
         slot
     }
 
-    /// A line is in its slot.
+    /// Marks a line as present in its slot.
     pub fn put(&mut self, slot: usize, line: u64) {
         self.tags[slot] = Some(line);
         self.use_slot(slot);
     }
 
-    /// Forgets these lines; the result is how many were there.
+    /// Removes these lines. Returns how many of them were cached.
     pub fn invalidate(&mut self, lines: &RangeInclusive<u64>) -> u64 {
         let gone = self.tags.iter_mut().filter_map(|tag| tag.take_if(|line| lines.contains(line)));
         gone.count() as u64

@@ -1,4 +1,4 @@
-//! What a wiring says about a cache controller.
+//! Parameters of a cache controller.
 
 use super::{CacheController, CacheControllerPorts};
 use crate::checks;
@@ -12,22 +12,22 @@ use crate::policy::Replacement;
 pub struct CacheControllerParams {
     /// Bytes of a line, a power of two.
     pub line_bytes: u32,
-    /// Sets, a power of two.
+    /// Number of sets, a power of two.
     pub sets: u32,
-    /// Lines of a set, 1 to 64.
+    /// Ways of a set, 1 to 64.
     pub ways: u32,
-    /// Which line of a set has to go.
+    /// Replacement policy.
     pub replacement: Replacement,
-    /// Whether a read that misses brings its line in. Source: thesis, 3.2.2: no read allocate, as printed; the sentence
-    /// behind it has a miss load its line, so that both are possible here.
+    /// If true, a read that misses fetches its line. Source: thesis, 3.2.2, says no read allocate, but its next
+    /// sentence has a miss load its line; so both are possible here.
     pub allocates_on_read: bool,
-    /// Whether a write that misses brings its line in.
+    /// If true, a write that misses fetches its line.
     pub allocates_on_write: bool,
 }
 
 impl Module for CacheControllerParams {
     const NAME: &'static str = "cache-controller";
-    const ABOUT: &'static str = "Tags and timing of a write-through cache whose bytes are in a memory of their own.";
+    const ABOUT: &'static str = "Tags and timing of a write-through cache whose data is in a separate memory.";
     const EXAMPLE: &'static str = r#"line_bytes = 32
 sets = 128
 ways = 2
@@ -37,10 +37,10 @@ allocates_on_write = false"#;
 
     fn ports(&self) -> Vec<PortSpec> {
         vec![
-            PortSpec::to::<Memory>("requester").about("who asks"),
-            PortSpec::from::<Memory>("cache").about("bytes of the lines"),
-            PortSpec::from::<Memory>("memory").about("what is cached"),
-            PortSpec::to::<OneWay<Seen>>("snooped").about("what others wrote").optional(),
+            PortSpec::to::<Memory>("requester").about("the requester"),
+            PortSpec::from::<Memory>("cache").about("data of the lines"),
+            PortSpec::from::<Memory>("memory").about("the cached memory"),
+            PortSpec::to::<OneWay<Seen>>("snooped").about("writes by others").optional(),
         ]
     }
 

@@ -3,8 +3,8 @@ use crate::policy::Replacement;
 use crate::testing::{answers, asks};
 use expect_test::{Expect, expect};
 
-/// Two sets of two lines of four bytes; `>` is the cached memory, which takes two cycles, `#` the lines. `snooped` are
-/// cycles and addresses of bytes that others have written.
+/// Two sets of two lines of four bytes. `>` is the cached memory, which takes two cycles; `#` is the data memory.
+/// `snooped` lists cycles and addresses of bytes that others write.
 fn check(allocates: (bool, bool), script: &str, snooped: &[(Cycle, u64)], want: Expect) {
     let params = CacheControllerParams {
         line_bytes: 4,
@@ -29,7 +29,7 @@ fn check(allocates: (bool, bool), script: &str, snooped: &[(Cycle, u64)], want: 
 }
 
 #[test]
-fn a_miss_brings_the_line_in_and_a_hit_stays_inside() {
+fn a_miss_fetches_the_line_and_a_hit_stays_inside() {
     check(
         (true, false),
         "1 r 42+2; 20 r 41+1; 30 r 44+4",
@@ -51,7 +51,7 @@ fn a_miss_brings_the_line_in_and_a_hit_stays_inside() {
 }
 
 #[test]
-fn without_read_allocation_as_the_thesis_prints_it_reads_bring_nothing_in() {
+fn without_read_allocation_as_in_the_thesis_reads_fetch_no_line() {
     check(
         (false, true),
         "1 r 42+2; 20 w 43=aa; 40 r 40+1",
@@ -74,7 +74,7 @@ fn without_read_allocation_as_the_thesis_prints_it_reads_bring_nothing_in() {
 }
 
 #[test]
-fn writes_go_through() {
+fn writes_go_through_to_memory() {
     check(
         (true, false),
         "1 r 40+4; 20 w 41=aabb; 40 w 50=cc",
@@ -97,7 +97,7 @@ fn writes_go_through() {
 }
 
 #[test]
-fn the_line_used_longest_ago_has_to_go() {
+fn the_least_recently_used_line_is_evicted() {
     // Lines 10, 12 and 14 share set 0.
     check(
         (true, false),
@@ -128,7 +128,7 @@ fn the_line_used_longest_ago_has_to_go() {
 }
 
 #[test]
-fn what_others_write_is_forgotten_even_on_its_way() {
+fn a_snooped_write_invalidates_a_line_even_during_its_fill() {
     check(
         (true, false),
         "1 r 40+1; 20 r 40+1; 40 r 40+1",
@@ -169,7 +169,7 @@ fn what_others_write_is_forgotten_even_on_its_way() {
 }
 
 #[test]
-fn what_crosses_a_line_is_not_cached() {
+fn a_reference_across_lines_is_not_cached() {
     check(
         (true, false),
         "1 r 40+4; 20 r 42+4; 40 w 43=aabb; 60 r 40+4",

@@ -1,30 +1,30 @@
-//! What a wiring says about a memory and its controller.
+//! Parameters of a memory controller.
 
 use super::MemoryController;
 use crate::memory::RowsParams;
 use crate::netlist::{Built, Memory, Module, PortSpec, Site};
 use crate::policy::Policy;
 
-/// A synchronous memory of bursts behind one bus.
+/// A synchronous memory with bursts on one bus.
 #[derive(Clone, Debug, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MemoryControllerParams {
-    /// Bytes of memory; a power of two. Addresses above alias.
+    /// Size of the memory in bytes, a power of two. Higher addresses alias.
     pub bytes: u64,
-    /// Width of the bus in bytes: what moves in a cycle.
+    /// Width of the bus in bytes, transferred per cycle.
     pub word_bytes: u32,
     /// Cycles of the first word of a burst.
     pub first_word_cycles: u64,
-    /// Words of a burst at most; after that a new one begins.
+    /// Maximum words of a burst; then a new burst starts.
     pub burst_words: u32,
-    /// How many may refer to it.
+    /// Number of requesters.
     pub requesters: usize,
-    /// Longest reference in bytes.
+    /// Maximum bytes of a reference.
     pub max_bytes: u32,
-    /// The rows of a DRAM; without them it is an SRAM. A word in a row that is not open takes that many cycles more.
+    /// The rows of a DRAM; without it, the memory is an SRAM. A word in a closed row takes additional cycles.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows: Option<RowsParams>,
-    /// Who goes first.
+    /// Arbitration policy.
     pub policy: Policy,
 }
 
@@ -42,7 +42,7 @@ policy = { kind = "fixed-priority", groups = [[0], [1, 2]], keeps_bursts = true,
 
     fn ports(&self) -> Vec<PortSpec> {
         (0..self.requesters)
-            .map(|i| PortSpec::to::<Memory>(format!("requesters[{i}]")).about("who asks").optional())
+            .map(|i| PortSpec::to::<Memory>(format!("requesters[{i}]")).about("a requester").optional())
             .collect()
     }
 

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::fmt::Write;
 use std::rc::Rc;
 
-/// Writes down when replies are seen.
+/// Logs when replies are seen.
 struct Log(Vec<Rx<Reply>>, Rc<RefCell<String>>);
 
 impl Component for Log {
@@ -103,7 +103,7 @@ fn four_words_take_five_cycles() {
 }
 
 #[test]
-fn a_long_reference_is_its_bursts() {
+fn a_long_reference_is_split_into_bursts() {
     check(
         priority(true, 100),
         &[(10, 0, 'w', 0, 64), (10, 0, 'r', 60, 3)],
@@ -115,7 +115,7 @@ fn a_long_reference_is_its_bursts() {
 }
 
 #[test]
-fn what_is_too_long_is_an_error() {
+fn a_reference_that_is_too_long_is_an_error() {
     check(
         priority(true, 100),
         &[(10, 0, 'r', 0, 129), (10, 0, 'r', 4, 0)],
@@ -126,11 +126,11 @@ fn what_is_too_long_is_an_error() {
     );
 }
 
-/// Port 1 wants a line of 32 bytes while port 0, which goes first, asks for single words.
+/// Port 1 reads a line of 32 bytes while port 0, which has priority, accesses single words.
 const RIVALS: [(u64, usize, char, u64, u32); 3] = [(10, 1, 'r', 0, 32), (11, 0, 'w', 512, 8), (11, 0, 'w', 600, 8)];
 
 #[test]
-fn a_burst_is_kept_only_where_the_policy_says_so() {
+fn a_burst_is_kept_only_if_the_policy_says_so() {
     check(
         priority(true, 100),
         &RIVALS,
@@ -152,7 +152,7 @@ fn a_burst_is_kept_only_where_the_policy_says_so() {
 }
 
 #[test]
-fn turns_cut_bursts_to_pieces() {
+fn taking_turns_cuts_bursts() {
     let script = [(10, 0, 'w', 0, 16), (10, 1, 'w', 512, 16)];
     check(
         Policy::RoundRobin,
@@ -165,7 +165,7 @@ fn turns_cut_bursts_to_pieces() {
 }
 
 #[test]
-fn who_has_waited_long_enough_goes_first() {
+fn a_requester_goes_first_after_the_timeout() {
     let mut script: Vec<_> = (0..6).map(|i| (10, 0, 'w', 64 * i, 8)).collect();
     script.push((10, 1, 'w', 512, 8));
     let served_at = |timeout, want: Expect| check(priority(true, timeout), &script, want);
@@ -196,7 +196,7 @@ fn who_has_waited_long_enough_goes_first() {
 }
 
 #[test]
-fn a_row_of_a_dram_is_opened_before_its_words_move() {
+fn a_dram_opens_a_row_before_its_words_move() {
     let rows = Some(RowsParams { row_bytes: 64, banks: 2, activation_cycles: 5, conflict_cycles: 9 });
     let dram = MemoryControllerParams { rows, ..sram(Policy::RoundRobin) };
     check_memory(

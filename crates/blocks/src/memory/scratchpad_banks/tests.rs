@@ -2,12 +2,12 @@ use super::*;
 use crate::testing::{answers, asks};
 use expect_test::{Expect, expect};
 
-/// Two banks of 32-bit words, 64 bytes from 0x100 on. Each requester says what it asks for; `>` is the memory onward.
+/// Two banks of 32-bit words, 64 bytes from 0x100. Each text is the script of a requester; `>` is the onward memory.
 fn check(requesters: &[&str], want: Expect) {
     check_when(0, requesters, want);
 }
 
-/// The same with requesters that take no answer before `ready`.
+/// The same with requesters that accept no answer before `ready`.
 fn check_when(ready: Cycle, requesters: &[&str], want: Expect) {
     let params = ScratchpadBanksParams {
         requesters: requesters.len(),
@@ -32,7 +32,7 @@ fn check_when(ready: Cycle, requesters: &[&str], want: Expect) {
 }
 
 #[test]
-fn an_answer_takes_two_cycles_and_each_cycle_has_one() {
+fn an_answer_takes_two_cycles_and_one_comes_each_cycle() {
     check(
         &["1 r 100+4; 1 r 104+4; 2 r 106+2; 3 r 108+1; 9 w 10a=ff; 9 r 108+4"],
         expect![[r#"
@@ -51,7 +51,7 @@ fn an_answer_takes_two_cycles_and_each_cycle_has_one() {
 }
 
 #[test]
-fn requesters_of_one_bank_take_turns_and_other_banks_go_on() {
+fn requesters_of_one_bank_take_turns_while_other_banks_proceed() {
     check(
         &["1 r 100+4; 1 r 100+4", "1 r 108+4; 1 r 10c+4", "1 r 104+4; 1 r 104+4"],
         expect![[r#"
@@ -73,7 +73,7 @@ fn requesters_of_one_bank_take_turns_and_other_banks_go_on() {
 }
 
 #[test]
-fn a_long_reference_takes_a_transaction_a_word() {
+fn a_long_reference_takes_one_transaction_per_word() {
     check(
         &["1 r 102+8; 1 w 104=0a0b0c0d0e0f; 1 r 104+8"],
         expect![[r#"
@@ -89,7 +89,7 @@ fn a_long_reference_takes_a_transaction_a_word() {
 }
 
 #[test]
-fn what_is_elsewhere_goes_onward_and_answers_keep_their_order() {
+fn other_addresses_go_onward_and_answers_stay_in_order() {
     check(
         &["1 r 100+4; 2 r 80+4; 3 r 84+4; 3 r 104+4; 3 r 88+4", "1 r 90+2"],
         expect![[r#"
@@ -132,7 +132,7 @@ fn bad_references_are_refused() {
 }
 
 #[test]
-fn answers_that_nobody_takes_stop_their_requester_only() {
+fn unaccepted_answers_stall_only_their_requester() {
     check_when(
         12,
         &["1 r 100+4; 1 r 100+4; 1 r 100+4; 1 r 80+4; 1 r 100+4", "20 r 100+4"],
