@@ -1,41 +1,42 @@
-//! A requester that knows what its replies are for.
+//! A memory port that tracks the purpose of each outstanding reference.
 
 use crate::bus::{Access, BusError, Data, Reference, Requester};
 use kernel::Ports;
 use std::collections::VecDeque;
 
-/// A port to a memory and what was asked there, in order; replies come in that order. One reference a cycle.
+/// A memory port with the purpose of each outstanding reference, in order; replies come in the same order. It sends
+/// at most one reference per cycle.
 pub(super) struct Asked<T> {
     port: Requester,
-    /// What for, and in which life.
+    /// Purpose of each outstanding reference, and the epoch in which it was sent.
     under_way: VecDeque<(T, u32)>,
     most: usize,
     next_id: u32,
     asked_at: Option<u64>,
-    /// How often the asker was reset.
+    /// Number of resets so far.
     life: u32,
 }
 
-/// A reply and what it is for.
+/// A reply and the purpose of its reference.
 pub(super) struct Answer<T> {
     pub what: T,
     pub result: Result<Data, BusError>,
-    /// Whether it was asked since the last reset.
+    /// True if the reference was sent since the last reset.
     pub is_wanted: bool,
 }
 
 impl<T> Asked<T> {
-    /// With up to `most` references under way.
+    /// A port with at most `most` outstanding references.
     pub fn new(port: Requester, most: usize) -> Asked<T> {
         Asked { port, under_way: VecDeque::new(), most, next_id: 0, asked_at: None, life: 0 }
     }
 
-    /// Whether a reference can be sent in cycle `now`.
+    /// Returns true if a reference can be sent in cycle `now`.
     pub fn is_free(&self, now: u64) -> bool {
         self.asked_at != Some(now) && self.under_way.len() < self.most && self.port.references.has_room()
     }
 
-    /// Sends a reference; ask [`Asked::is_free`] first.
+    /// Sends a reference; check [`Asked::is_free`] first.
     pub fn ask(&mut self, now: u64, addr: u64, access: Access, what: T) {
         let id = self.next_id;
         self.next_id = id.wrapping_add(1);
@@ -51,12 +52,12 @@ impl<T> Asked<T> {
         Some(Answer { what, result, is_wanted: life == self.life })
     }
 
-    /// The asker is reset: what is under way is of no use to it any more.
+    /// Resets the user of the port: replies to earlier references become stale.
     pub fn forget(&mut self) {
         self.life = self.life.wrapping_add(1);
     }
 
-    /// Whether a reference went out in cycle `now`: there may be another to send in the next.
+    /// Returns true if a reference was sent in cycle `now`, so that another may follow in the next.
     pub fn has_asked(&self, now: u64) -> bool {
         self.asked_at == Some(now)
     }

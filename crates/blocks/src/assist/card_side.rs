@@ -1,4 +1,4 @@
-//! What every assist has on the card's side: orders, progress, and memories for bytes and descriptors.
+//! The card-side ports of every assist: orders, progress, data memory and descriptor memory.
 
 use super::asked::{Answer, Asked};
 use super::pieces::piece;
@@ -8,30 +8,30 @@ use crate::netlist::{Memory, OneWay, PortSpec, Site, Wire};
 use kernel::{Activity, Clock, Cycle, Ports, Rx, Time, Tx};
 use std::collections::VecDeque;
 
-/// The ports that every assist has.
+/// The ports that all assists have.
 pub struct CardPorts<O, P> {
-    /// What it is told.
+    /// Orders to the assist.
     pub orders: Rx<O>,
-    /// What it tells.
+    /// Progress of the assist.
     pub progress: Tx<P>,
-    /// Where the bytes stand that it moves.
+    /// The memory of the data.
     pub memory: Requester,
-    /// Where descriptors stand, if not in `memory`.
+    /// The memory of the descriptors, if they are not in `memory`.
     pub descriptors: Option<Requester>,
 }
 
 impl<O: Wire, P: Wire> CardPorts<O, P> {
-    /// What a wiring says of them.
+    /// The port declarations.
     pub(super) fn specs() -> Vec<PortSpec> {
         vec![
-            PortSpec::to::<OneWay<O>>("orders").about("what it is told"),
-            PortSpec::from::<OneWay<P>>("progress").about("what it tells"),
-            PortSpec::from::<Memory>("memory").about("where the bytes are"),
-            PortSpec::from::<Memory>("descriptors").about("where descriptors are, if elsewhere").optional(),
+            PortSpec::to::<OneWay<O>>("orders").about("orders to the assist"),
+            PortSpec::from::<OneWay<P>>("progress").about("progress of the assist"),
+            PortSpec::from::<Memory>("memory").about("memory of the data"),
+            PortSpec::from::<Memory>("descriptors").about("memory of the descriptors, if separate").optional(),
         ]
     }
 
-    /// What a wiring connects them to.
+    /// Takes the connected ends of the ports.
     pub(super) fn of(site: &mut Site) -> CardPorts<O, P> {
         CardPorts {
             orders: site.to::<OneWay<O>>("orders"),
@@ -42,29 +42,29 @@ impl<O: Wire, P: Wire> CardPorts<O, P> {
     }
 }
 
-/// The same at work; `T` is what a reference is for.
+/// The card side of a running assist; `T` is the purpose of a reference.
 pub(super) struct CardSide<O, P, T> {
     pub orders: Rx<O>,
     pub progress: Tx<P>,
     pub memory: Asked<T>,
-    /// None if they stand in `memory`.
+    /// `None` if descriptors are in `memory`.
     descriptors: Option<Asked<T>>,
 }
 
 impl<O, P, T> CardSide<O, P, T> {
-    /// With up to `references` under way on each port to memory.
+    /// Allows `references` outstanding references at each memory port.
     pub fn new(ports: CardPorts<O, P>, references: usize) -> CardSide<O, P, T> {
         let CardPorts { orders, progress, memory, descriptors } = ports;
         let descriptors = descriptors.map(|port| Asked::new(port, references));
         CardSide { orders, progress, memory: Asked::new(memory, references), descriptors }
     }
 
-    /// The port to where descriptors stand.
+    /// The port to the memory of the descriptors.
     pub fn descriptors(&mut self) -> &mut Asked<T> {
         self.descriptors.as_mut().unwrap_or(&mut self.memory)
     }
 
-    /// Whether descriptors have a memory of their own, where they are not behind the bytes that went before.
+    /// Returns true if descriptors have a separate memory; accesses to it are not ordered with accesses to the data.
     pub fn is_split(&self) -> bool {
         self.descriptors.is_some()
     }
@@ -74,13 +74,13 @@ impl<O, P, T> CardSide<O, P, T> {
         self.descriptors.as_mut().and_then(Asked::answer).or_else(|| self.memory.answer())
     }
 
-    /// The assist is reset.
+    /// Resets the assist.
     pub fn forget(&mut self) {
         self.memory.forget();
         self.descriptors.iter_mut().for_each(Asked::forget);
     }
 
-    /// Tells what needs attention, as far as there is room. The result is whether anything was told.
+    /// Reports attentions while there is room. Returns true if any was sent.
     pub fn tell(&self, attentions: &mut VecDeque<Attention>, say: fn(Attention) -> P) -> bool {
         let n_waiting = attentions.len();
         while self.progress.has_room() {
@@ -90,7 +90,7 @@ impl<O, P, T> CardSide<O, P, T> {
         attentions.len() < n_waiting
     }
 
-    /// Whether a reference went out in cycle `now`.
+    /// Returns true if a reference was sent in cycle `now`.
     pub fn has_asked(&self, now: Cycle) -> bool {
         self.memory.has_asked(now) || self.descriptors.as_ref().is_some_and(|port| port.has_asked(now))
     }
@@ -105,7 +105,7 @@ impl<O, P, T> CardSide<O, P, T> {
     }
 }
 
-/// What an assist does next that acted or did not, and has something to do at `due`.
+/// The next activity of an assist: `has_acted` says that it acted in this cycle, `due` when it has something to do.
 pub(super) fn next_activity(clock: Clock, now: Cycle, has_acted: bool, due: Option<Time>) -> Activity {
     match due {
         _ if has_acted => Activity::Busy,
@@ -114,24 +114,24 @@ pub(super) fn next_activity(clock: Clock, now: Cycle, has_acted: bool, due: Opti
     }
 }
 
-/// A descriptor that is being read in pieces.
+/// A descriptor that is being read, possibly in several references.
 pub(super) struct Reading<E> {
-    /// Which one.
+    /// Which descriptor.
     pub entry: E,
     addr: u64,
     bytes: u32,
     asked: u32,
-    /// What has come of it.
+    /// The bytes received so far.
     pub data: Data,
 }
 
 impl<E> Reading<E> {
-    /// `bytes` bytes at `addr`.
+    /// Reads `bytes` bytes at `addr`.
     pub fn new(entry: E, addr: u64, bytes: u32) -> Reading<E> {
         Reading { entry, addr, bytes, asked: 0, data: Data::new() }
     }
 
-    /// Asks for the next piece, which ends at a multiple of `limit`, if there is one and `port` is free.
+    /// Requests the next piece, which ends at a multiple of `limit`, if one is left and `port` is free.
     pub fn ask<T>(&mut self, now: Cycle, port: &mut Asked<T>, limit: u32, what: T) {
         if self.asked < self.bytes && port.is_free(now) {
             let addr = self.addr.wrapping_add(u64::from(self.asked));
@@ -141,7 +141,7 @@ impl<E> Reading<E> {
         }
     }
 
-    /// Takes what has come; the result is whether that is all.
+    /// Adds received bytes. Returns true if the descriptor is complete.
     pub fn take(&mut self, data: &[u8]) -> bool {
         self.data.extend_from_slice(data);
         self.data.len() >= self.bytes as usize

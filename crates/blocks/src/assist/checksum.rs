@@ -1,6 +1,6 @@
 //! The checksum unit.
 
-/// A running 16-bit ones' complement sum (RFC 1071) over bytes that come in any portions, big-endian words first byte high.
+/// Running 16-bit ones' complement sum (RFC 1071) over bytes added in portions of any length; words are big-endian.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct OnesComplement {
     sum: u32,
@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn portions_do_not_matter() {
+    fn the_sum_does_not_depend_on_portions() {
         // The example of RFC 1071, section 3: the sum is 0xddf2.
         let bytes = [0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7];
         for cut in 0..=bytes.len() {

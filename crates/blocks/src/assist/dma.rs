@@ -1,16 +1,16 @@
-//! `dma-assist`: moves what a ring of descriptors says, one way between host memory and the card's.
+//! `dma-assist`: moves data between host and card memory, in one direction, as a ring of descriptors says.
 //!
-//! Ports:   `orders` (dma-orders, receives), `progress` (dma-progress, sends); `memory`, `host`, and `descriptors` if they
-//!          stand elsewhere than the data (memory, ask): a reference a cycle on each.
-//! Timing:  a descriptor is read in references of `memory_burst_bytes`; bytes are asked of the source as the buffer has
-//!          room and given to the sink when a whole reference of them is there; an entry is done when the sink has settled
-//!          its last byte, and its checksum is stored.
-//! Order:   one ring goes before the other. Transfers end in the order in which they began; the source may be one ahead of
-//!          the sink.
-//! Errors:  a reference that a memory refuses is told, and the assist stands still until it is reset.
-//! Source:  thesis, table 3.3 (DMA assist); what descriptors hold is in docs/machines/tigon2.md, Descriptors.
-//! Differs: the thresholds for asking for the bus are not looked at: a reference is as long as the buffer and
-//!          `host_burst_bytes` let it be.
+//! Ports:   `orders` (dma-orders, receives), `progress` (dma-progress, sends); `memory`, `host`, and `descriptors` if
+//!           they are not in `memory` (memory, ask): one reference per cycle on each.
+//! Timing:  a descriptor is read in references of `memory_burst_bytes`. The source is read when the buffer has room,
+//!           and the sink is written when the buffer holds a whole reference. An entry is done when the sink has
+//!           acknowledged its last byte and its checksum is stored.
+//! Order:   the high ring has priority over the other. Transfers complete in the order in which they began; the
+//! source may be one transfer ahead of the sink.
+//! Errors:  if a memory refuses a reference, the assist reports it and stops until it is reset.
+//! Source:  thesis, table 3.3 (DMA assist); docs/machines/tigon2.md, Descriptors, has the layout of descriptors.
+//! Differs: the thresholds for requesting the bus are ignored: a reference is as long as the buffer and
+//!           `host_burst_bytes` allow.
 
 mod job;
 mod params;
@@ -30,13 +30,13 @@ use std::collections::VecDeque;
 
 /// The ports of a [`DmaAssist`].
 pub struct DmaAssistPorts {
-    /// What every assist has.
+    /// The ports of every assist.
     pub card: CardPorts<DmaOrder, DmaProgress>,
-    /// The host's memory.
+    /// Host memory.
     pub host: Requester,
 }
 
-/// Serves descriptors in order, one ring before the other.
+/// Processes descriptors in order; the high ring has priority.
 pub struct DmaAssist {
     params: DmaAssistParams,
     card: CardSide<DmaOrder, DmaProgress, Use>,
@@ -48,7 +48,7 @@ pub struct DmaAssist {
     reading: Option<Reading<Entry>>,
     singles: VecDeque<Transfer>,
     jobs: VecDeque<Job>,
-    /// Bytes on their way from source to sink.
+    /// Bytes read from the source and not yet written to the sink.
     buffer: VecDeque<u8>,
     failed: Option<BusError>,
     is_failure_told: bool,
@@ -59,21 +59,21 @@ pub struct DmaAssist {
     busy_since: Option<Cycle>,
 }
 
-/// What a reply is for.
+/// Purpose of a memory reference.
 #[derive(Clone, Copy)]
 enum Use {
     Descriptor,
-    /// Bytes that come from the source, in the order of the transfer.
+    /// Bytes from the source, in the order of the transfer.
     Source {
         is_mirrored: bool,
     },
-    /// So many bytes are where they belong.
+    /// A write of this many bytes to the sink.
     Sink(u32),
     Checksum,
 }
 
 impl DmaAssist {
-    /// An assist that is not enabled.
+    /// A disabled assist.
     pub fn new(params: DmaAssistParams, ports: DmaAssistPorts) -> DmaAssist {
         let rings = [Ring::new(params.ring_entries), Ring::new(params.high_ring_entries)];
         DmaAssist {
@@ -121,7 +121,7 @@ impl DmaAssist {
         &mut self.rings[usize::from(ring).min(1)]
     }
 
-    /// Takes all replies that are there.
+    /// Handles all replies that have arrived.
     fn take_answers(&mut self) -> bool {
         let mut any = false;
         while let Some(Answer { what, result, is_wanted }) = self.card.answer().or_else(|| self.host.answer()) {
@@ -145,13 +145,13 @@ impl DmaAssist {
                 if is_mirrored {
                     mirror(&mut data);
                 }
-                let job = self.jobs.iter_mut().find(|job| job.come < job.transfer.bytes).expect("a job asked for it");
+                let job = self.jobs.iter_mut().find(|job| job.come < job.transfer.bytes).expect("a job requested it");
                 job.sum.add(&data);
                 job.come += data.len() as u32;
                 self.buffer.extend(data);
             }
             Use::Sink(bytes) => {
-                let job = self.jobs.iter_mut().find(|job| job.settled < job.transfer.bytes).expect("a job gave it");
+                let job = self.jobs.iter_mut().find(|job| job.settled < job.transfer.bytes).expect("a job wrote it");
                 job.settled += bytes;
             }
             Use::Checksum => {
@@ -168,7 +168,7 @@ impl DmaAssist {
         }
     }
 
-    /// Tells of what is done, in order.
+    /// Reports completed jobs in order.
     fn report(&mut self) -> bool {
         let progress = &self.card.progress;
         if let Some(error) = self.failed {
@@ -196,7 +196,7 @@ impl DmaAssist {
         any
     }
 
-    /// Begins what is next: a transfer without descriptor, else a descriptor of the ring that goes first.
+    /// Starts the next transfer: a single transfer first, then a descriptor of the high ring, then of the other ring.
     fn begin(&mut self) -> bool {
         if self.reading.is_some() || self.jobs.len() > self.params.descriptors_ahead {
             return false;
@@ -265,7 +265,7 @@ impl DmaAssist {
         }
     }
 
-    /// Counts cycles in which something is under way.
+    /// Counts cycles with work in progress.
     fn count(&mut self, now: Cycle) {
         let is_busy = self.reading.is_some() || !self.jobs.is_empty();
         match (self.busy_since, is_busy) {

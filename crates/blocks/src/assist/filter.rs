@@ -1,35 +1,35 @@
-//! Whose frames a receiving MAC takes.
+//! Address filter of a receiving MAC.
 
 use crate::ethernet::crc;
 
-/// Whose frames a receiving MAC assist takes: those for everybody, for `address` and for `groups`; or all.
+/// Address filter of a receiving MAC assist: accepts broadcasts, frames to `address` and to `groups`, or all frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Filter {
     /// The card's own address.
     pub address: [u8; 6],
-    /// Bit n takes frames for the group addresses whose [`group`] is n.
+    /// Bit n accepts frames to the group addresses whose [`group`] is n.
     pub groups: u128,
-    /// Takes all frames.
+    /// Accepts all frames.
     pub is_promiscuous: bool,
 }
 
-/// Why a frame is not taken.
+/// Why the filter drops a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Stranger {
-    /// It is for another card.
+    /// The frame is for another card.
     Card,
-    /// It is for groups that the card is not in.
+    /// The frame is for a group that the card has not joined.
     Group,
 }
 
-/// Which bit of [`Filter::groups`] a group address has: the low seven bits of its CRC-32 without the final inversion.
+/// The bit of [`Filter::groups`] for a group address: the low seven bits of its CRC-32 without the final inversion.
 /// Source: docs/machines/tigon2.md, Descriptors.
 pub fn group(address: &[u8]) -> u32 {
     crc(address) & 0x7f
 }
 
 impl Filter {
-    /// Whether a frame with these bytes is taken. One without a whole address is for no card.
+    /// Checks whether a frame with these bytes is accepted. A frame without a complete address is for no card.
     pub(super) fn check(&self, bytes: &[u8]) -> Result<(), Stranger> {
         match bytes.get(..6) {
             _ if self.is_promiscuous => Ok(()),
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn frames_for_others_are_not_taken() {
+    fn frames_for_others_are_dropped() {
         let filter = Filter { address: [2, 0, 0, 0, 0, 1], groups: 0, is_promiscuous: false };
         let all_hosts = [0x01, 0x00, 0x5e, 0x00, 0x00, 0x01];
         assert_eq!(filter.check(&[2, 0, 0, 0, 0, 1, 9]), Ok(()));

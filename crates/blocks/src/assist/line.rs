@@ -1,8 +1,8 @@
-//! The time of a line.
+//! Timing of a line.
 
 use kernel::Time;
 
-/// A line of so many bits a second.
+/// A line with a given bit rate.
 #[derive(Clone, Copy)]
 pub(super) struct Line {
     bps: u64,
@@ -13,20 +13,20 @@ impl Line {
         Line { bps }
     }
 
-    /// What is wrong with a rate.
+    /// Checks a bit rate.
     pub fn check(bps: u64) -> Result<(), String> {
         let (least, most) = (1_000, 1_000_000_000_000);
         let is_in = (least..=most).contains(&bps);
         if is_in { Ok(()) } else { Err(format!("link_bps is {bps}, must be {least} to {most}")) }
     }
 
-    /// How long this many bytes take, rounded up to a femtosecond.
+    /// The time that this many bytes take, rounded up to a femtosecond.
     pub fn time(&self, bytes: u64) -> Time {
         let fs = u128::from(bytes) * 8 * 1_000_000_000_000_000;
         Time::from_fs(u64::try_from(fs.div_ceil(u128::from(self.bps))).expect("a time below 2^64 fs"))
     }
 
-    /// How many whole bytes pass in this time.
+    /// Whole bytes that pass in this time.
     pub fn bytes(&self, time: Time) -> u64 {
         let bits = u128::from(time.fs()) * u128::from(self.bps) / 1_000_000_000_000_000;
         u64::try_from(bits / 8).expect("a count below 2^64")

@@ -1,9 +1,9 @@
-//! Hardware assists: what moves data between host, memory and network while firmware decides.
+//! Hardware assists, which move data between host, memory and network under the control of firmware.
 //!
-//! An assist serves rings of descriptors in memory. A card's registers tell it where the rings are and how far firmware has
-//! filled them ([`DmaOrder`], [`TransmitOrder`], [`ReceiveOrder`]), and it tells them how far it has come
-//! ([`DmaProgress`], [`TransmitProgress`], [`ReceiveProgress`]). Pointers are numbers of entries, 0 to `ring_entries` - 1; a
-//! ring whose pointers are equal is empty, so it holds one entry less than it has.
+//! An assist processes rings of descriptors in memory. The card's registers tell it where the rings are and how far
+//! firmware has filled them ([`DmaOrder`], [`TransmitOrder`], [`ReceiveOrder`]). The assist reports its progress
+//! ([`DmaProgress`], [`TransmitProgress`], [`ReceiveProgress`]). Pointers are entry indices, 0 to `ring_entries` - 1.
+//! A ring with equal pointers is empty, so a ring holds at most `ring_entries` - 1 entries.
 
 mod asked;
 mod card_side;

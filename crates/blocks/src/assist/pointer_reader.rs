@@ -1,14 +1,16 @@
-//! `pointer-reader`: lets an assist know of its ring's pointer only by reading it in memory again and again.
+//! `pointer-reader`: makes an assist learn its ring's pointer only by polling memory.
 //!
-//! It stands between the registers and the assist. While the assist is enabled it reads a word of memory, one reading behind
-//! the other; what firmware says of the pointer reaches the assist with the first reading that began behind it.
+//! It is placed between the registers and the assist. While the assist is enabled, it reads a word of memory in a
+//! loop. A new pointer value from firmware reaches the assist when the first read that started after it is answered.
 //!
-//! Ports:   `orders` (of a DMA or MAC assist, receives), `assist` (the same, sends); `memory` (memory, asks): a word at a time.
-//! Timing:  an order passes in the cycle in which it is seen, or in which the reading that it waits for is answered.
-//! Order:   orders keep theirs: what came behind a pointer waits with it.
-//! Errors:  a reading that memory refuses is counted, and counts as a reading.
+//! Ports:   `orders` (of a DMA or MAC assist, receives), `assist` (the same, sends); `memory` (memory, asks): one
+//!           word at a time.
+//! Timing:  an order passes in the cycle in which it is seen or, if it waits for a read, in which that read is
+//!           answered.
+//! Order:   orders stay in order: those after a pointer wait with it.
+//! Errors:  a read that memory refuses is counted, and treated like any other.
 //! Source:  thesis, 2.1.2 (assists poll the producer) and 3.2.3 (they constantly read pointers in the card's memory).
-//! Differs: the value is what registers told; the word in memory is not looked at, and nobody writes it.
+//! Differs: the value comes from the registers; the word in memory is never written, and its content is ignored.
 
 use super::asked::{Answer, Asked};
 use super::protocol::{DmaOrder, ReceiveOrder, TransmitOrder};
@@ -19,15 +21,15 @@ use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 use std::collections::VecDeque;
 
-/// Which assist reads.
+/// The assist that polls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reader {
-    /// A DMA assist, its ring's producer.
+    /// A DMA assist; polls its ring's producer.
     Dma,
-    /// A transmitting MAC assist, its ring's producer.
+    /// A transmitting MAC assist; polls its ring's producer.
     MacTransmit,
-    /// A receiving MAC assist, its ring's consumer.
+    /// A receiving MAC assist; polls its ring's consumer.
     MacReceive,
 }
 
@@ -35,46 +37,46 @@ pub enum Reader {
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PointerReaderParams {
-    /// Which assist reads.
+    /// The assist that polls.
     pub assist: Reader,
-    /// Address of the pointer, a word of 32 bits.
+    /// Address of the pointer, a 32-bit word.
     pub pointer_at: u64,
-    /// Cycles from an answer to the next reading; 0 is at once.
+    /// Cycles from an answer to the next read; 0 reads again at once.
     pub rest_cycles: u32,
 }
 
 /// The ports of a [`PointerReader`].
 pub struct PointerReaderPorts<O> {
-    /// What registers say.
+    /// Orders from the registers.
     pub orders: Rx<O>,
-    /// The assist that it is for.
+    /// Orders to the assist.
     pub assist: Tx<O>,
-    /// Where the pointer stands.
+    /// The memory of the pointer.
     pub memory: Requester,
 }
 
-/// Passes orders on, those that move the pointer when it has been read.
+/// Forwards orders; delays those that move the pointer until it has been read.
 pub struct PointerReader<O> {
     params: PointerReaderParams,
     orders: Rx<O>,
     assist: Tx<O>,
     memory: Asked<()>,
-    /// Orders that wait, and how many readings had begun when they came.
+    /// Waiting orders, each with the number of reads started when it arrived.
     waiting: VecDeque<(O, u64)>,
     is_enabled: bool,
     begun: u64,
     answered: u64,
-    /// The cycle of the last answer.
+    /// Cycle of the last answer.
     rests_since: Option<Cycle>,
     readings: Counter,
     failures: Counter,
 }
 
-/// Orders of which some say how far firmware has filled, or emptied, the ring.
+/// Orders to an assist with a ring whose pointer can be polled.
 pub trait Orders: Wire {
-    /// Whether this is one of those.
+    /// Returns true if the order moves the polled pointer.
     fn is_pointer(&self) -> bool;
-    /// Whether the assist may begin from here on; none if the order does not say.
+    /// Whether the order enables or disables the assist; `None` if neither.
     fn enables(&self) -> Option<bool>;
 }
 
@@ -108,12 +110,11 @@ impl Orders for ReceiveOrder {
     }
 }
 
-/// Orders that may wait.
-/// assumed: as many as firmware can write in a reading; more wait in the channel.
+/// Maximum waiting orders; further ones wait in the channel. assumed: as many as firmware can write during one read.
 const MOST_WAITING: usize = 16;
 
 impl<O: Orders> PointerReader<O> {
-    /// It reads nothing until the assist is enabled.
+    /// A reader that is idle until its assist is enabled.
     pub fn new(params: PointerReaderParams, ports: PointerReaderPorts<O>) -> PointerReader<O> {
         let PointerReaderPorts { orders, assist, memory } = ports;
         PointerReader {
@@ -151,7 +152,7 @@ impl<O: Orders> PointerReader<O> {
         }
     }
 
-    /// Passes on what waits for nothing.
+    /// Forwards orders that need not wait.
     fn pass(&mut self) -> bool {
         let mut any = false;
         while let Some((order, begun)) = self.waiting.front() {
@@ -165,7 +166,7 @@ impl<O: Orders> PointerReader<O> {
         any
     }
 
-    /// Begins the next reading; if it is not due yet, says when it will be.
+    /// Starts the next read, or returns the cycle in which it is due.
     fn read(&mut self, now: Cycle) -> Option<Cycle> {
         let due = self.rests_since.map_or(now, |since| since + u64::from(self.params.rest_cycles));
         if !self.is_enabled || self.begun > self.answered {
@@ -209,9 +210,9 @@ impl<O: Orders> Component for PointerReader<O> {
 impl PointerReaderParams {
     fn ports_of<O: Orders>() -> Vec<PortSpec> {
         vec![
-            PortSpec::to::<OneWay<O>>("orders").about("what registers say"),
-            PortSpec::from::<OneWay<O>>("assist").about("the assist that it is for"),
-            PortSpec::from::<Memory>("memory").about("where the pointer stands"),
+            PortSpec::to::<OneWay<O>>("orders").about("orders from the registers"),
+            PortSpec::from::<OneWay<O>>("assist").about("orders to the assist"),
+            PortSpec::from::<Memory>("memory").about("memory of the pointer"),
         ]
     }
 
@@ -227,8 +228,7 @@ impl PointerReaderParams {
 
 impl Module for PointerReaderParams {
     const NAME: &'static str = "pointer-reader";
-    const ABOUT: &'static str =
-        "Lets an assist know of its ring's pointer only by reading it in memory again and again.";
+    const ABOUT: &'static str = "Makes an assist learn its ring's pointer only by polling memory.";
     const EXAMPLE: &'static str = r#"assist = "dma"
 pointer_at = 0x2000
 rest_cycles = 0"#;
@@ -261,7 +261,7 @@ mod tests {
     use expect_test::{Expect, expect};
     use testkit::bench;
 
-    /// A memory whose answer is seen two cycles behind the question, in which a pointer stands at 0x40.
+    /// A memory that answers two cycles after the request; the pointer is at 0x40.
     fn check(rest_cycles: u32, orders: &[(Cycle, DmaOrder)], want: Expect) {
         let params = PointerReaderParams { assist: Reader::Dma, pointer_at: 0x40, rest_cycles };
         let card: Shared = Default::default();
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pointer_is_known_when_a_reading_that_began_behind_it_is_answered() {
+    fn a_pointer_passes_when_a_read_started_after_it_is_answered() {
         let orders =
             |told| [(1, DmaOrder::Enable(true)), (told, DmaOrder::Producer(0, 1)), (15, DmaOrder::Enable(false))];
         check(
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_behind_a_pointer_waits_with_it() {
+    fn orders_after_a_pointer_wait_with_it() {
         check(
             0,
             &[
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn between_readings_it_rests() {
+    fn it_pauses_between_reads() {
         let orders = [(1, DmaOrder::Enable(true)), (3, DmaOrder::Producer(0, 1)), (20, DmaOrder::Enable(false))];
         check(
             5,
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_reads_for_an_assist_that_is_not_enabled() {
+    fn a_disabled_assist_does_not_poll() {
         check(
             0,
             &[(1, DmaOrder::Producer(0, 1)), (2, DmaOrder::Ring(0, 0x10))],

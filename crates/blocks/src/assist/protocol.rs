@@ -1,75 +1,76 @@
-//! What a card's registers and its assists say to each other, as docs/concepts/protocols.md tells it.
+//! Messages between a card's registers and its assists; see docs/concepts/protocols.md.
 
 use super::filter::Filter;
 use super::pieces::piece;
 use crate::bus::BusError;
 use crate::netlist::Wire;
 
-/// A move of bytes between host and card.
+/// A transfer between host and card.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Transfer {
     /// Byte address in host memory.
     pub host: u64,
     /// Byte address in the card's memory.
     pub local: u64,
-    /// How many bytes; none is possible and moves none.
+    /// Number of bytes; 0 is allowed.
     pub bytes: u32,
-    /// The state word of the descriptor (see [`Transfer::KEEPS_WORDS`] and [`Transfer::CHECKSUM`]).
+    /// State word of the descriptor (see [`Transfer::KEEPS_WORDS`] and [`Transfer::CHECKSUM`]).
     pub state: u32,
-    /// Where in the card's memory the checksum is stored.
+    /// Card address at which the checksum is stored.
     pub checksum_at: u64,
 }
 
 impl Transfer {
-    /// Bit of the state word: 32-bit words keep their value between a little-endian host and the big-endian card, so bytes
-    /// change place within them. Without it bytes keep their order. Source: docs/machines/tigon2.md, Descriptors.
+    /// Bit of the state word: 32-bit words keep their value between the little-endian host and the big-endian card,
+    /// so their bytes are reversed. If clear, bytes keep their order. Source: docs/machines/tigon2.md, Descriptors.
     pub const KEEPS_WORDS: u32 = 1 << 1;
-    /// Bit of the state word: the 16-bit ones' complement sum of the bytes is stored at `checksum_at`.
+    /// Bit of the state word: stores the 16-bit ones' complement sum of the bytes at `checksum_at`.
     /// Source: docs/machines/tigon2.md, Descriptors.
     pub const CHECKSUM: u32 = 0xa00;
 }
 
-/// What a card tells a DMA assist.
+/// Orders to a DMA assist.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DmaOrder {
-    /// Forget everything that is not done; pointers are 0.
+    /// Discards everything unfinished and sets the pointers to 0.
     Reset,
-    /// Whether it may begin descriptors. What has begun goes on.
+    /// Allows or forbids starting descriptors. Started ones continue.
     Enable(bool),
-    /// Ring 0, or ring 1 that goes before it, stands at this address.
+    /// Base address of ring 0, or of ring 1, which has priority.
     Ring(u8, u64),
-    /// Where local addresses wrap: a transfer that begins in this area goes on at its base.
+    /// The area in which local addresses wrap: a transfer that starts inside continues at the base.
     Buffers(Buffers),
-    /// Entries of the ring before this one are to be done.
+    /// Sets a ring's producer: entries before it are filled.
     Producer(u8, u32),
-    /// Firmware sets how far the ring is done.
+    /// Sets a ring's consumer: entries before it are done.
     Consumer(u8, u32),
-    /// One transfer without a descriptor. It goes before the rings.
+    /// A single transfer without a descriptor; it has priority over the rings.
     Single(Transfer),
 }
 
-/// What a DMA assist tells its card.
+/// Progress reports of a DMA assist.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DmaProgress {
-    /// Entries of the ring before this one are done; the last had this state word and ended before this local address.
+    /// A ring's consumer has moved: entries before it are done. The last one had this state word and ended at this
+    /// local address (exclusive).
     Consumer(u8, u32, u32, u64),
-    /// The transfer without a descriptor is done; with the sum of its bytes, and before which local address it ended.
+    /// The single transfer is done: the sum of its bytes, and its end address (exclusive).
     SingleDone(u16, u64),
-    /// A transfer failed. The assist stands still until it is reset.
+    /// A transfer failed. The assist stops until it is reset.
     Failed(BusError),
 }
 
-/// A ring of bytes in memory: from `base` to before `end`, where it goes on at `base`.
+/// A circular buffer area in memory, from `base` to before `end`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Buffers {
-    /// First byte.
+    /// Address of the first byte.
     pub base: u64,
-    /// Behind the last byte.
+    /// Address after the last byte.
     pub end: u64,
 }
 
 impl Buffers {
-    /// The address `bytes` behind `addr`.
+    /// The address `bytes` after `addr`, wrapped.
     pub fn after(&self, addr: u64, bytes: u64) -> u64 {
         let (next, len) = (addr.wrapping_add(bytes), self.end.saturating_sub(self.base));
         if (self.base..self.end).contains(&addr) && next >= self.end {
@@ -79,12 +80,12 @@ impl Buffers {
         }
     }
 
-    /// How far it is from one address to another behind it.
+    /// Bytes from `from` to `to`, wrapped.
     pub fn distance(&self, from: u64, to: u64) -> u64 {
         if to >= from { to - from } else { (self.end.saturating_sub(self.base)).saturating_sub(from - to) }
     }
 
-    /// Address and bytes of the next reference of a run of `bytes` at `addr` of which `done` are dealt with.
+    /// Address and length of the next reference of a range of `bytes` at `addr`, after `done` bytes.
     pub(super) fn piece(&self, addr: u64, done: u32, bytes: u32, limit: u32) -> (u64, u32) {
         let at = self.after(addr, u64::from(done));
         let left = u64::from(bytes - done);
@@ -93,84 +94,85 @@ impl Buffers {
     }
 }
 
-/// What a card tells a transmitting MAC assist.
+/// Orders to a transmitting MAC assist.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TransmitOrder {
-    /// Forget everything that has not left; pointers are 0.
+    /// Discards everything that has not left and sets the pointers to 0.
     Reset,
-    /// Whether it may begin frames. What has begun goes on.
+    /// Allows or forbids starting frames. Started ones continue.
     Enable(bool),
-    /// The ring of descriptors stands at this address.
+    /// Base address of the ring of descriptors.
     Ring(u64),
-    /// Where frames stand.
+    /// The area that holds the frames.
     Buffers(Buffers),
-    /// Entries before this one are to be sent.
+    /// Sets the producer: entries before it are to be sent.
     Producer(u32),
-    /// Firmware sets how far the ring is done.
+    /// Sets the consumer: entries before it are done.
     Consumer(u32),
-    /// Bytes of the buffers before this address are there: from the first such order on, a frame is read when all of it is.
+    /// Frame bytes before this address are present. From the first such order on, a frame is read only when all of it
+    /// is present.
     BufferProducer(u64),
-    /// Where the next frame stands in the buffers.
+    /// Address of the next frame in the buffers.
     BufferConsumer(u64),
-    /// Type of inserted VLAN tags.
+    /// EtherType of inserted VLAN tags.
     VlanType(u16),
 }
 
-/// What a transmitting MAC assist tells its card.
+/// Progress reports of a transmitting MAC assist.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TransmitProgress {
-    /// The last frame has been read: entries before this one are done, and their bytes up to this address.
+    /// A frame has been read from memory: the new consumer, and the end address of its bytes.
     Consumer(u32, u64),
-    /// Something needs firmware's attention.
+    /// An event for firmware.
     Attention(Attention),
 }
 
-/// What a card tells a receiving MAC assist.
+/// Orders to a receiving MAC assist.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReceiveOrder {
-    /// Forget everything that has not been reported; pointers are 0.
+    /// Discards everything not yet reported and sets the pointers to 0.
     Reset,
-    /// Whether it takes frames. Others are dropped.
+    /// Enables or disables reception; a disabled receiver drops frames.
     Enable(bool),
-    /// The ring of descriptors stands at this address.
+    /// Base address of the ring of descriptors.
     Ring(u64),
-    /// Where frames go; the next one to the base.
+    /// The area for frames; the next frame goes to its base.
     Buffers(Buffers),
-    /// Firmware sets the next entry.
+    /// Sets the producer: the next entry to fill.
     Producer(u32),
-    /// Firmware has dealt with the entries before this one.
+    /// Sets the consumer: firmware has processed the entries before it.
     Consumer(u32),
-    /// Firmware sets where the next frame goes.
+    /// Address for the next frame.
     BufferProducer(u64),
     /// Bytes before this address are free.
     BufferConsumer(u64),
-    /// Whose frames are taken; everybody's before the first such order.
+    /// Sets the address filter; before the first such order all frames are accepted.
     Filter(Filter),
-    /// Where dropped frames are counted in memory; nowhere before the first such order.
+    /// Address of the counters of dropped frames; before the first such order drops are not counted in memory.
     Statistics(u64),
 }
 
-/// What a receiving MAC assist tells its card.
+/// Progress reports of a receiving MAC assist.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReceiveProgress {
-    /// A frame is in memory, and its descriptor: entries before this one are filled, bytes up to this address.
+    /// A frame and its descriptor are in memory: the new producer, and the end address of the frame.
     Producer(u32, u64),
-    /// Something needs firmware's attention.
+    /// An event for firmware.
     Attention(Attention),
 }
 
-/// Why a MAC assist wants attention.
+/// Events that a MAC assist reports to firmware.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Attention {
-    /// No room in the receive buffers: a frame was dropped.
+    /// The receive buffers were full: a frame was dropped.
     BufferFull,
-    /// No free receive descriptor: a frame was dropped.
+    /// No receive descriptor was free: a frame was dropped.
     RingFull,
-    /// The memory did not take the bytes of a frame fast enough: a frame was dropped.
+    /// The memory was too slow to take a frame: it was dropped.
     Overrun,
-    /// The memory did not give the bytes of a frame fast enough: it went out broken.
+    /// The memory was too slow to supply a frame: it was sent with an invalid check sequence.
     Underrun,
-    /// A descriptor that no frame can be made of.
+    /// A descriptor was invalid.
     Descriptor,
     /// Memory refused a reference.
     Memory(BusError),

@@ -1,16 +1,18 @@
-//! `mac-receive`: puts arriving frames into a ring of buffers and fills a ring of descriptors.
+//! `mac-receive`: stores arriving frames in a ring of buffers, with a ring of descriptors.
 //!
-//! Ports:   `orders` (receive-orders, receives), `progress` (receive-progress, sends); `memory`, and `descriptors` if they
-//!          stand elsewhere than the frames (memory, ask): a reference a cycle on each; `wire` (frames, receives).
-//! Timing:  a frame comes with its last bit. Its buffer and its entry are chosen then. Its descriptor is written behind its
-//!          last byte, and reported when memory has both.
-//! Order:   frames get buffers and descriptors as they come, and are reported in that order.
-//! Errors:  a frame for others is dropped, and one for which there is no entry, no buffer, or no room between line and memory
-//!          (where `is_paced`, for its first 64 bytes; where not, for all). Drops are told, and counted in memory as well.
-//! Source:  thesis, table 3.3 (MAC assist); IEEE 802.3; what descriptors hold is in docs/machines/tigon2.md, Descriptors.
-//! Differs: where `is_paced`, bytes reach memory a frame time later than in hardware, which writes while the frame arrives
-//!          (behind a longer frame, that one's time); where not, at once behind its end and in one rush. Overruns are not
-//!          counted in memory.
+//! Ports:   `orders` (receive-orders, receives), `progress` (receive-progress, sends); `memory`, and `descriptors` if
+//!           they are not in `memory` (memory, ask): one reference per cycle on each; `wire` (frames, receives).
+//! Timing:  a frame arrives with its last bit; its buffer and its descriptor entry are allocated then. The descriptor
+//!           is written after the last byte, and reported when memory has acknowledged both.
+//! Order:   frames get buffers and descriptors in order of arrival, and are reported in that order.
+//! Errors:  a frame is dropped if the filter refuses it, or if there is no free entry, no buffer, or no room between
+//!           line and memory (for its first 64 bytes if `is_paced`, otherwise for the whole frame). Drops are
+//!           reported and counted in memory.
+//! Source:  thesis, table 3.3 (MAC assist); IEEE 802.3; docs/machines/tigon2.md, Descriptors, has the layout of
+//!           descriptors.
+//! Differs: hardware writes while a frame arrives. If `is_paced`, bytes reach memory one frame time later than in
+//!           hardware (the time of the longer frame, behind a longer one); otherwise they are written at once after
+//!           the frame's end. Overruns are not counted in memory.
 
 mod drops;
 mod params;
@@ -31,21 +33,21 @@ use std::collections::VecDeque;
 
 /// The ports of a [`MacReceive`].
 pub struct MacReceivePorts {
-    /// What every assist has.
+    /// The ports of every assist.
     pub card: CardPorts<ReceiveOrder, ReceiveProgress>,
     /// The line.
     pub wire: Rx<Frame>,
 }
 
-/// Takes frames as they come and gives each the next buffer and the next descriptor. It drops frames for others, and those for
-/// which there is no room, and counts them in memory as well.
+/// Stores each arriving frame in the next buffer and describes it in the next descriptor. Drops frames that the
+/// filter refuses or that find no room, and counts them in memory too.
 pub struct MacReceive {
     params: MacReceiveParams,
     line: Line,
     clock: Clock,
     card: CardSide<ReceiveOrder, ReceiveProgress, Use>,
     wire: Rx<Frame>,
-    /// `producer` of the ring is firmware's consumer here: the entry that must not be filled.
+    /// `producer` of this ring is firmware's consumer: the entry that must not be filled.
     ring: Ring,
     buffers: Buffers,
     producer: u64,
@@ -60,41 +62,41 @@ pub struct MacReceive {
     counts: Counts,
 }
 
-/// Frames that a [`MacReceive`] dropped, by reason.
+/// Frames dropped by a [`MacReceive`], by reason.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReceiveDrops {
-    /// The receiver was not enabled.
+    /// The receiver was disabled.
     pub disabled: u64,
-    /// The frame was for another address.
+    /// The filter refused the frame.
     pub filtered: u64,
-    /// There was no room between line and memory.
+    /// No room between line and memory.
     pub overruns: u64,
-    /// There was no room in the ring of buffers.
+    /// No room in the ring of buffers.
     pub buffer_full: u64,
-    /// There was no free descriptor.
+    /// No free descriptor.
     pub ring_full: u64,
 }
 
-/// What a reply is for.
+/// Purpose of a memory reference.
 #[derive(Clone, Copy)]
 enum Use {
-    /// So many bytes of a frame are in memory.
+    /// A write of this many bytes of a frame.
     Bytes(u32),
     Descriptor,
-    /// A count of dropped frames, to be added to; and when it is back.
+    /// A read of a counter of dropped frames; `Counted` is the write.
     Count(usize),
     Counted,
 }
 
-/// A frame on its way to memory.
+/// A frame that is being written to memory.
 struct Incoming {
-    /// With check sequence.
+    /// Bytes with check sequence.
     bytes: Vec<u8>,
     flags: u32,
     addr: u64,
-    /// Entry of its descriptor.
+    /// Index of its descriptor.
     index: u32,
-    /// When its first byte comes, for a receiver that is paced.
+    /// When its first byte arrives, for a paced receiver.
     begins: Time,
     given: u32,
     settled: u32,
@@ -102,7 +104,7 @@ struct Incoming {
     is_done: bool,
 }
 
-/// What happened to frames.
+/// Frame counters.
 #[derive(Default)]
 struct Counts {
     frames: Counter,
@@ -118,15 +120,16 @@ struct Counts {
 /// Error bits of a receive descriptor, word 1. Source: docs/machines/tigon2.md, Descriptors.
 const CRC_ERROR: u32 = 1 << 16;
 const RUNT: u32 = 1 << 22;
-/// Bytes of a descriptor: word 0 is the address, word 1 error bits and length. Source: docs/machines/tigon2.md, Descriptors.
+/// Bytes of a descriptor: word 0 is the address, word 1 the error bits and length. Source: docs/machines/tigon2.md,
+/// Descriptors.
 const DESCRIPTOR_BYTES: u32 = 8;
-/// The shortest frame on a line. Source: IEEE 802.3, 64 bytes.
+/// Minimum frame length on a line. Source: IEEE 802.3, 64 bytes.
 const LEAST_ON_LINE: u64 = 64;
-/// Frames start at multiples of this. Source: docs/machines/tigon2.md, Descriptors.
+/// Alignment of frames in memory. Source: docs/machines/tigon2.md, Descriptors.
 const ALIGNMENT: u64 = 8;
 
 impl MacReceive {
-    /// An assist that is not enabled; `clock` drives it.
+    /// A disabled assist; `clock` drives it.
     pub fn new(params: MacReceiveParams, ports: MacReceivePorts, clock: Clock) -> MacReceive {
         MacReceive {
             line: Line::new(params.link_bps),
@@ -148,7 +151,7 @@ impl MacReceive {
         }
     }
 
-    /// Frames that it dropped, by reason.
+    /// Frames dropped, by reason.
     pub fn dropped(&self) -> ReceiveDrops {
         let Counts { disabled, filtered, overruns, buffer_full, ring_full, .. } = &self.counts;
         let [disabled, filtered, overruns, buffer_full, ring_full] =
@@ -181,7 +184,7 @@ impl MacReceive {
         }
     }
 
-    /// Bytes that may be filled: an area whose pointers are equal is empty, so one byte is always free.
+    /// Free bytes of the buffers. Equal pointers mean empty, so one byte always stays free.
     fn room(&self) -> u64 {
         let used = if self.producer >= self.consumer {
             self.producer - self.consumer
@@ -191,7 +194,7 @@ impl MacReceive {
         (self.buffers.end.saturating_sub(self.buffers.base)).saturating_sub(used + 1)
     }
 
-    /// Bytes between line and memory: those that have come and are not on their way to memory.
+    /// Bytes between line and memory: received and not yet sent to memory.
     fn held(&self, now: Cycle) -> u64 {
         let come = |frame: &Incoming| match self.clock.edge(now) {
             _ if !self.params.is_paced => frame.bytes.len() as u64,
@@ -201,7 +204,7 @@ impl MacReceive {
         self.frames.iter().map(|frame| come(frame).saturating_sub(frame.given.into())).sum()
     }
 
-    /// Finds a place for a frame that has arrived, or the reason why there is none.
+    /// Allocates a buffer and a descriptor for a frame that has arrived, or returns why it must be dropped.
     fn accept(&mut self, now: Cycle, frame: &Frame) -> Result<(), Attention> {
         let len = frame.bytes.len() as u64 + u64::from(Frame::FCS_BYTES);
         if self.held(now) + if self.params.is_paced { LEAST_ON_LINE } else { len } > u64::from(self.params.buffer_bytes)
@@ -261,11 +264,11 @@ impl MacReceive {
                 self.attentions.push_back(Attention::Memory(*error));
             }
             match what {
-                // Counts in memory outlive a reset.
+                // Counters in memory outlive a reset.
                 Use::Count(kind) => self.drops.hear(kind, &result.unwrap_or_default()),
                 Use::Bytes(bytes) if is_wanted => {
                     let unsettled = |frame: &&mut Incoming| (frame.settled as usize) < frame.bytes.len();
-                    self.frames.iter_mut().find(unsettled).expect("a frame gave them").settled += bytes;
+                    self.frames.iter_mut().find(unsettled).expect("a frame wrote them").settled += bytes;
                 }
                 Use::Descriptor if is_wanted => {
                     self.frames.iter_mut().find(|frame| !frame.is_done).expect("a frame has it").is_done = true;
@@ -276,7 +279,7 @@ impl MacReceive {
         any
     }
 
-    /// Tells of frames that are in memory, and of what needs attention.
+    /// Reports frames that are in memory, and attentions.
     fn report(&mut self) -> bool {
         let mut any = self.card.tell(&mut self.attentions, ReceiveProgress::Attention);
         while self.card.progress.has_room() && self.frames.front().is_some_and(|frame| frame.is_done) {
@@ -288,7 +291,7 @@ impl MacReceive {
         any
     }
 
-    /// Writes the next bytes of the first frame that has some; if they are not due yet, says when they will be.
+    /// Writes the next bytes of the first incomplete frame, or returns when they are due.
     fn give_bytes(&mut self, now: Cycle) -> Option<Time> {
         let MacReceive { params, line, clock, card, buffers, frames, .. } = self;
         let frame = frames.iter_mut().find(|frame| (frame.given as usize) < frame.bytes.len())?;
@@ -309,11 +312,12 @@ impl MacReceive {
         None
     }
 
-    /// Writes the descriptor of the first frame that has none, behind its bytes.
+    /// Writes the descriptor of the first frame without one, after its bytes.
     fn describe(&mut self, now: Cycle) {
         let MacReceive { card, ring, frames, .. } = self;
         let Some(frame) = frames.iter_mut().find(|frame| !frame.is_described) else { return };
-        // In one memory the descriptor comes behind the bytes; in another it must wait for them.
+        // Within one memory the descriptor follows the bytes in order; in a separate memory it must wait until they
+        // are acknowledged.
         let behind = if card.is_split() { frame.settled } else { frame.given };
         let port = card.descriptors();
         if behind as usize == frame.bytes.len() && port.is_free(now) {

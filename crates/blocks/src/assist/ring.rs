@@ -1,15 +1,15 @@
-//! Pointers into a ring of descriptors, and reading descriptors ahead.
+//! Pointers of a descriptor ring.
 
-/// A ring of descriptors in memory, as an assist that consumes it sees it.
+/// A descriptor ring in memory, as seen by the assist that consumes it.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Ring {
     /// Address of entry 0.
     pub base: u64,
-    /// How many entries it has; 0 where there is no such ring.
+    /// Number of entries; 0 if the ring does not exist.
     pub entries: u32,
-    /// Entries before this one are filled.
+    /// Entries before this index are filled.
     pub producer: u32,
-    /// The next entry to read.
+    /// Index of the next entry to read.
     pub next: u32,
 }
 
@@ -18,7 +18,7 @@ impl Ring {
         Ring { entries, ..Ring::default() }
     }
 
-    /// Sets how far it is filled; what is not an entry counts modulo their number.
+    /// Sets the producer, modulo the number of entries.
     pub fn fill_to(&mut self, index: u32) {
         self.producer = index % self.entries.max(1);
     }
@@ -32,7 +32,7 @@ impl Ring {
         self.producer == self.next
     }
 
-    /// The entry behind `index`.
+    /// The index after `index`.
     pub fn after(&self, index: u32) -> u32 {
         (index + 1) % self.entries.max(1)
     }

@@ -1,4 +1,4 @@
-//! Memories and scripts for the scenes of assists.
+//! Memories and scripts for test scenes of assists.
 
 use crate::bus::{Access, BusError, Data, Reply, Requester, Responder};
 use kernel::{Activity, Component, Cycle, Ports};
@@ -6,15 +6,15 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use testkit::{Bench, Log};
 
-/// Bytes that a scene and its memory share.
+/// Memory contents shared between a scene and its memory.
 pub type Shared = Rc<RefCell<Vec<u8>>>;
 
 pub fn hex(data: &[u8]) -> String {
     data.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A memory that answers in the cycle in which it sees a reference; it logs them as `name` if `is_logged`. Addresses beyond
-/// its bytes are errors.
+/// A memory that answers in the cycle in which it sees a reference, and logs references as `name` if `is_logged`.
+/// Addresses beyond its end are errors.
 pub fn memory(bench: &mut Bench, name: &str, bytes: &Shared, is_logged: bool) -> Requester {
     let (references, asked) = bench.channel(&format!("{name}?"), 4, 1);
     let (answers, replies) = bench.channel(&format!("{name}!"), 4, 1);

@@ -1,15 +1,17 @@
-//! `mac-transmit`: sends frames that a ring of descriptors points to, at the rate of the line.
+//! `mac-transmit`: sends the frames of a ring of descriptors at the rate of the line.
 //!
-//! Ports:   `orders` (transmit-orders, receives), `progress` (transmit-progress, sends); `memory`, and `descriptors` if they
-//!          stand elsewhere than the frames (memory, ask): a reference a cycle on each; `wire` (frames, sends): a frame at
-//!          the end of its last bit.
-//! Timing:  a frame is read when all of it is in the buffers; it starts when `start_bytes` of it are read and the gap behind
-//!          the last one is over; bytes leave at the exact rate of the line. Frames in sequence take their bytes, check
-//!          sequence, preamble and gap. An entry is done when its frame's last byte has been read from memory.
+//! Ports:   `orders` (transmit-orders, receives), `progress` (transmit-progress, sends); `memory`, and `descriptors`
+//!           if they are not in `memory` (memory, ask): one reference per cycle on each; `wire` (frames, sends): a
+//!           frame at the end of its last bit.
+//! Timing:  a frame is read when all of it is in the buffers. It starts when `start_bytes` of it are read and the gap
+//!           after the previous frame has passed. Bytes leave at the exact rate of the line; each frame takes its
+//!           bytes, check sequence, preamble and gap. An entry is done when the last byte of its frame has been read
+//!           from memory.
 //! Order:   frames leave in the order of their descriptors.
-//! Errors:  what no frame can be made of is passed over, and a frame whose bytes come too late or not at all goes out broken;
-//!          both are told.
-//! Source:  thesis, table 3.3 (MAC assist); IEEE 802.3; what descriptors hold is in docs/machines/tigon2.md, Descriptors.
+//! Errors:  an invalid descriptor is skipped. A frame whose bytes come too late or not at all is sent with an invalid
+//!           check sequence. Both are reported.
+//! Source:  thesis, table 3.3 (MAC assist); IEEE 802.3; docs/machines/tigon2.md, Descriptors, has the layout of
+//!           descriptors.
 //! Differs: no flow control frames.
 
 mod outgoing;
@@ -30,7 +32,7 @@ use std::collections::VecDeque;
 
 /// The ports of a [`MacTransmit`].
 pub struct MacTransmitPorts {
-    /// What every assist has.
+    /// The ports of every assist.
     pub card: CardPorts<TransmitOrder, TransmitProgress>,
     /// The line.
     pub wire: Tx<Frame>,
@@ -45,9 +47,9 @@ pub struct MacTransmit {
     wire: Tx<Frame>,
     ring: Ring,
     buffers: Buffers,
-    /// Bytes before this address are there, if anybody says so.
+    /// Frame bytes before this address are present, if firmware reports this.
     filled: Option<u64>,
-    /// Where the next frame stands.
+    /// Address of the next frame.
     next_frame: u64,
     vlan_type: u16,
     is_enabled: bool,
@@ -56,7 +58,7 @@ pub struct MacTransmit {
     pieces: VecDeque<Piece>,
     frames: VecDeque<Outgoing>,
     attentions: VecDeque<Attention>,
-    /// When the next preamble may start.
+    /// Earliest start of the next preamble.
     line_free: Time,
     n_frames: u64,
     bytes: Counter,
@@ -65,16 +67,16 @@ pub struct MacTransmit {
     failures: Counter,
 }
 
-/// What a reply is for.
+/// Purpose of a memory reference.
 #[derive(Clone, Copy)]
 enum Use {
     Descriptor,
-    /// So many bytes of the first piece that waits for some.
+    /// A read of this many bytes for the first incomplete piece.
     Bytes(u32),
 }
 
 impl MacTransmit {
-    /// An assist that is not enabled; `clock` drives it.
+    /// A disabled assist; `clock` drives it.
     pub fn new(params: MacTransmitParams, ports: MacTransmitPorts, clock: Clock) -> MacTransmit {
         MacTransmit {
             line: Line::new(params.link_bps),
@@ -107,7 +109,7 @@ impl MacTransmit {
                 self.card.forget();
                 self.reading = None;
                 self.pieces.clear();
-                // What is on the line goes on; what has not started is gone.
+                // A frame on the line continues; frames not yet started are discarded.
                 self.frames.retain(|frame| frame.start.is_some() && frame.is_whole);
                 self.attentions.clear();
                 (self.ring.producer, self.ring.next) = (0, 0);
@@ -143,10 +145,10 @@ impl MacTransmit {
         match what {
             Use::Descriptor => match result {
                 Ok(data) => self.take_descriptor(&data),
-                // The entry is passed over.
+                // The entry is skipped.
                 Err(_) => self.reading = None,
             },
-            // Bytes that memory refused are zeros in a broken frame.
+            // Bytes that memory refuses become zeros, and the frame is sent with an invalid check sequence.
             Use::Bytes(bytes) => {
                 let data = result.unwrap_or_else(|_| Data::from_elem(0, bytes as usize));
                 self.take_bytes(now, &data, error.is_some());
@@ -168,7 +170,7 @@ impl MacTransmit {
 
     fn take_bytes(&mut self, now: Cycle, data: &Data, is_broken: bool) {
         let at = self.clock.edge(now);
-        let piece = self.pieces.iter_mut().find(|piece| piece.come < piece.bytes).expect("a piece asked for it");
+        let piece = self.pieces.iter_mut().find(|piece| piece.come < piece.bytes).expect("a piece requested it");
         if self.frames.back().is_none_or(|frame| frame.is_whole) {
             self.frames.push_back(Outgoing::default());
         }
@@ -190,7 +192,7 @@ impl MacTransmit {
         }
     }
 
-    /// Tells of frames that have been read, and of what needs attention.
+    /// Reports frames that have been read, and attentions.
     fn report(&mut self) -> bool {
         let mut any = self.card.tell(&mut self.attentions, TransmitProgress::Attention);
         while let Some(piece) = self.pieces.front().filter(|piece| piece.come == piece.bytes) {
@@ -226,7 +228,7 @@ impl MacTransmit {
         }
     }
 
-    /// Asks for the next bytes; if the buffer is full, says when it will have room.
+    /// Requests the next bytes; if the buffer is full, returns when it will have room.
     fn ask_bytes(&mut self, now: Cycle) -> Option<Time> {
         let asked: u64 = self.pieces.iter().map(|piece| u64::from(piece.asked - piece.come)).sum();
         let held: u64 = self.frames.iter().map(|frame| frame.bytes.len() as u64).sum();
@@ -234,7 +236,7 @@ impl MacTransmit {
         let gone = self.frames.front().map_or(0, |frame| frame.gone(at, self.line));
         let MacTransmit { params, card, pieces, buffers, filled, next_frame, .. } = self;
         let piece = pieces.iter_mut().find(|piece| piece.asked < piece.bytes)?;
-        // Frames stand one behind the other, each on a multiple of 8 bytes; firmware may announce one before it is there.
+        // Frames follow each other at multiples of 8 bytes. Firmware may announce a frame before all of it is present.
         let end = buffers.after(piece.addr, u64::from(piece.bytes).next_multiple_of(8));
         let is_there = |filled: u64| {
             let filled = buffers.after(filled, filled.next_multiple_of(8) - filled);
@@ -259,8 +261,7 @@ impl MacTransmit {
         None
     }
 
-    /// Starts the first frame that has not started, if it can, and hands over those that have left; says when to look
-    /// again.
+    /// Starts the next frame if possible and delivers frames that have left. Returns when to call again.
     fn transmit(&mut self, now: Cycle) -> Option<Time> {
         let at = self.clock.edge(now);
         loop {

@@ -1,4 +1,4 @@
-//! A transfer that has begun: how far it is, and what it refers to next.
+//! A started transfer: its progress, and its next reference.
 
 use crate::assist::checksum::OnesComplement;
 use crate::assist::pieces::{mirrored_piece, piece};
@@ -13,10 +13,10 @@ pub struct Entry {
 }
 
 pub struct Job {
-    /// None if it came without a descriptor.
+    /// `None` for a transfer without a descriptor.
     pub entry: Option<Entry>,
     pub transfer: Transfer,
-    /// Bytes asked of the source, come from it, given to the sink, and settled there.
+    /// Progress in bytes: requested from the source, received from it, sent to the sink, and acknowledged by the sink.
     pub asked: u32,
     pub come: u32,
     pub given: u32,
@@ -47,7 +47,7 @@ impl Job {
         self.settled == self.transfer.bytes && self.is_sum_stored
     }
 
-    /// Address and bytes of the next reference on one side, behind `done` bytes.
+    /// Address and bytes of the next reference on one side after `done` bytes.
     pub fn reference(&self, is_host: bool, done: u32, limit: u32, buffers: &Buffers) -> (u64, u32) {
         let Transfer { host, local, bytes, .. } = self.transfer;
         let (addr, left) = (host.wrapping_add(u64::from(done)), bytes - done);
@@ -63,7 +63,7 @@ impl Job {
     }
 }
 
-/// What a descriptor says; a short one has no state and no place for a checksum.
+/// Decodes a descriptor; a short one has no state and no checksum address.
 pub fn transfer(descriptor: &[u8]) -> Transfer {
     let at = |i: usize| descriptor.get(4 * i..4 * i + 4).map_or(0, word);
     Transfer {

@@ -1,4 +1,4 @@
-//! What a wiring says about a DMA assist.
+//! Parameters of a DMA assist.
 
 use super::{DmaAssist, DmaAssistPorts};
 use crate::assist::card_side::CardPorts;
@@ -6,13 +6,13 @@ use crate::assist::protocol::{DmaOrder, DmaProgress};
 use crate::checks;
 use crate::netlist::{Built, Memory, Module, PortSpec, Site};
 
-/// Which way a [`DmaAssist`] moves bytes.
+/// Direction in which a [`DmaAssist`] moves data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
-    /// From host memory to the card's.
+    /// From host memory to card memory.
     Read,
-    /// From the card's memory to the host's.
+    /// From card memory to host memory.
     Write,
 }
 
@@ -20,32 +20,34 @@ pub enum Direction {
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DmaAssistParams {
-    /// `read` moves host memory to the card, `write` the card's to the host.
+    /// `read` moves data from host memory to the card, `write` from the card to host memory.
     pub direction: Direction,
-    /// Descriptors of the ring.
+    /// Descriptors in the ring.
     pub ring_entries: u32,
-    /// Descriptors of the second ring, which goes before the first; 0 if there is none.
+    /// Descriptors in the high-priority ring; 0 if there is none.
     pub high_ring_entries: u32,
-    /// Bytes of a descriptor: host address (8), local address (4), length (4), and from 24 on state (4) and checksum
-    /// address (4); the rest is firmware's. All of it is read.
+    /// Bytes of a descriptor: host address (8), local address (4), length (4), and from byte 24 state (4) and
+    /// checksum address (4); firmware uses the rest. The assist reads all of it.
     pub descriptor_bytes: u32,
-    /// Descriptors that are read while another one is being worked on.
+    /// Descriptors read in advance while another transfer is in progress.
     pub descriptors_ahead: usize,
-    /// Bytes between the two sides: what was asked of one and not yet given to the other.
+    /// Bytes of the buffer between source and sink; it includes bytes requested from the source and not yet sent to
+    /// the sink.
     pub buffer_bytes: u32,
-    /// Longest reference to the card's memory; references end at multiples of it.
+    /// Maximum bytes of a reference to card memory; references end at multiples of it.
     pub memory_burst_bytes: u32,
-    /// References to the card's memory under way.
+    /// Maximum outstanding references to card memory.
     pub memory_references: usize,
-    /// Longest reference to the host; references end at multiples of it.
+    /// Maximum bytes of a reference to host memory; references end at multiples of it.
     pub host_burst_bytes: u32,
-    /// References to the host under way.
+    /// Maximum outstanding references to host memory.
     pub host_references: usize,
 }
 
 impl Module for DmaAssistParams {
     const NAME: &'static str = "dma-assist";
-    const ABOUT: &'static str = "Moves what a ring of descriptors says, one way between host memory and the card's.";
+    const ABOUT: &'static str =
+        "Moves data between host and card memory, in one direction, as a ring of descriptors says.";
     const EXAMPLE: &'static str = r#"direction = "read"
 ring_entries = 64
 high_ring_entries = 0
@@ -72,7 +74,7 @@ host_references = 2"#;
         checks::power_of_two("descriptor_bytes", self.descriptor_bytes, 16, 256)?;
         checks::power_of_two("memory_burst_bytes", self.memory_burst_bytes, 4, 1 << 14)?;
         checks::power_of_two("host_burst_bytes", self.host_burst_bytes, 4, 1 << 14)?;
-        // A whole reference of the source must fit beside all but a byte of one to the sink.
+        // The buffer must hold a whole reference from the source plus all but one byte of a reference to the sink.
         checks::within(
             "buffer_bytes (at least memory_burst_bytes and host_burst_bytes)",
             self.buffer_bytes,

@@ -22,7 +22,7 @@ fn params(direction: Direction) -> DmaAssistParams {
     }
 }
 
-/// Where the rings of the scenes stand.
+/// Addresses of the rings in the scenes.
 const RING: usize = 0x100;
 const HIGH: usize = 0x200;
 
@@ -36,8 +36,8 @@ fn put_ring(card: &Shared, at: usize, entries: &[[u32; 5]]) {
     }
 }
 
-/// A scene: memories whose byte at address a is a's lowest, what stands in the rings, and orders by cycle. Its log, and the
-/// bytes of both memories behind it.
+/// A scene: memories whose byte at address a is the low byte of a, the ring contents, and orders by cycle. Returns
+/// the log and the final contents of both memories.
 fn scene(
     params: &DmaAssistParams,
     rings: &[(usize, &[[u32; 5]])],
@@ -68,7 +68,7 @@ fn check(params: &DmaAssistParams, rings: &[(usize, &[[u32; 5]])], orders: &[(Cy
 }
 
 #[test]
-fn a_descriptor_becomes_references() {
+fn a_descriptor_is_split_into_references() {
     let entries: &[[u32; 5]] = &[[0x40, 0x304, 20, 0, 0]];
     let orders = [(1, DmaOrder::Enable(true)), (2, DmaOrder::Producer(0, 1))];
     check(
@@ -91,7 +91,7 @@ fn a_descriptor_becomes_references() {
 }
 
 #[test]
-fn the_other_way_waits_for_whole_bursts() {
+fn a_write_waits_for_whole_bursts() {
     let entries: &[[u32; 5]] = &[[0x4c, 0x300, 20, 0, 0]];
     let orders = [(1, DmaOrder::Enable(true)), (2, DmaOrder::Producer(0, 1))];
     check(
@@ -114,7 +114,7 @@ fn the_other_way_waits_for_whole_bursts() {
 }
 
 #[test]
-fn nothing_begins_until_it_is_enabled() {
+fn a_disabled_assist_starts_nothing() {
     let orders = [(2, DmaOrder::Producer(0, 1)), (90, DmaOrder::Enable(true))];
     let (log, ..) = scene(&params(Direction::Read), &[(RING, &[[0x40, 0x300, 8, 0, 0]])], &orders, "host");
     expect![[r#"
@@ -125,7 +125,7 @@ fn nothing_begins_until_it_is_enabled() {
 }
 
 #[test]
-fn the_high_ring_goes_first_and_singles_before_it() {
+fn single_transfers_go_first_and_then_the_high_ring() {
     let rings: [(usize, &[[u32; 5]]); 2] = [
         (RING, &[[0x40, 0x300, 4, 0, 0], [0x44, 0x304, 4, 0, 0], [0x48, 0x308, 4, 0, 0]]),
         (HIGH, &[[0x80, 0x400, 4, 0, 0]]),
@@ -166,10 +166,10 @@ fn a_ring_wraps() {
 }
 
 #[test]
-fn words_keep_their_value_where_the_descriptor_says_so() {
+fn words_keep_their_value_if_the_descriptor_says_so() {
     let entries: &[[u32; 5]] = &[[0x41, 0x302, 9, Transfer::KEEPS_WORDS, 0]];
     let orders = [(1, DmaOrder::Enable(true)), (2, DmaOrder::Producer(0, 1))];
-    // The byte at host address a goes where a with its two low bits inverted would.
+    // The byte from host address a goes to the address whose two low bits are inverted.
     let (_, card, _) = scene(&params(Direction::Read), &[(RING, entries)], &orders, "");
     assert_eq!(hex(&card[0x302..0x30b]), "424140474645444b4a");
     let entries: &[[u32; 5]] = &[[0x41, 0x322, 9, Transfer::KEEPS_WORDS, 0]];
@@ -178,7 +178,7 @@ fn words_keep_their_value_where_the_descriptor_says_so() {
 }
 
 #[test]
-fn the_checksum_is_stored_behind_the_data() {
+fn the_checksum_is_stored_after_the_data() {
     let entries: &[[u32; 5]] = &[[0x40, 0x300, 5, 0xa00, 0x116]];
     let orders = [(1, DmaOrder::Enable(true)), (2, DmaOrder::Producer(0, 1))];
     let (log, card, _) = scene(&params(Direction::Read), &[(RING, entries)], &orders, "card");
@@ -197,7 +197,7 @@ fn the_checksum_is_stored_behind_the_data() {
 }
 
 #[test]
-fn transfers_wrap_where_the_buffers_do() {
+fn transfers_wrap_at_the_end_of_the_buffers() {
     let entries: &[[u32; 5]] = &[[0x40, 0x3f8, 20, 0, 0]];
     let buffers = Buffers { base: 0x380, end: 0x400 };
     let orders = [(1, DmaOrder::Enable(true)), (1, DmaOrder::Buffers(buffers)), (2, DmaOrder::Producer(0, 1))];
@@ -246,7 +246,7 @@ fn parameters_out_of_bounds_are_named() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Transfers of any address and length arrive whole, in order, and touch nothing else.
+    /// Transfers of any address and length arrive complete, in order, and touch nothing else.
     #[test]
     fn every_byte_arrives(
         moves in prop::collection::vec((0u32..64, 0u32..64, 0u32..80), 1..4),

@@ -1,4 +1,4 @@
-//! Counts of dropped frames in memory, where firmware finds them.
+//! Counters of dropped frames in memory, for firmware.
 
 use super::{Attention, Use};
 use crate::assist::asked::Asked;
@@ -6,22 +6,22 @@ use crate::assist::filter::Stranger;
 use crate::bus::{Access, Data, word};
 use kernel::Cycle;
 
-/// Where the words are from the base of the block: frames for other cards, for other groups, without room.
+/// Offsets of the counters in the statistics block: frames for other cards, for other groups, without room.
 /// Source: docs/machines/tigon2.md, Descriptors.
 const OFFSETS: [u64; 3] = [0x60, 0x64, 0x6c];
 
-/// What there is to do for the words.
+/// Progress of a counter update.
 enum Step {
     Rest,
-    /// A word was asked for.
+    /// A counter is being read.
     Asked,
-    /// A word's new value is to be written.
+    /// A counter's new value must be written.
     Write(usize, u32),
 }
 
-/// Words that are read, added to and written back when memory has nothing better to do.
+/// Counters that are read, incremented and written back when the memory port is otherwise unused.
 pub struct Drops {
-    /// Of the block; without one, nothing is counted in memory.
+    /// Address of the statistics block; without one, nothing is counted in memory.
     pub base: Option<u64>,
     pending: [u32; 3],
     step: Step,
@@ -36,7 +36,7 @@ impl Drops {
         self.note(if stranger == Stranger::Card { 0 } else { 1 });
     }
 
-    /// A frame that was for the card was dropped.
+    /// Notes the drop of a frame for this card.
     pub fn note_loss(&mut self, attention: Attention) {
         if matches!(attention, Attention::BufferFull | Attention::RingFull) {
             self.note(2);
@@ -49,7 +49,7 @@ impl Drops {
         }
     }
 
-    /// Refers to memory if there is a reason to and nobody else does.
+    /// Sends a reference if one is needed and the port is unused.
     pub fn work(&mut self, now: Cycle, memory: &mut Asked<Use>) {
         let Some(base) = self.base.filter(|_| memory.is_free(now)) else { return };
         match self.step {
@@ -67,7 +67,7 @@ impl Drops {
         }
     }
 
-    /// What memory holds.
+    /// Handles the value of a counter.
     pub fn hear(&mut self, kind: usize, data: &[u8]) {
         let value = if data.len() == 4 { word(data) } else { 0 };
         self.step = Step::Write(kind, value.wrapping_add(std::mem::take(&mut self.pending[kind])));

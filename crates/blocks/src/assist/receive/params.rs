@@ -1,4 +1,4 @@
-//! What a wiring says about a receiving MAC assist.
+//! Parameters of a receiving MAC assist.
 
 use super::{MacReceive, MacReceivePorts};
 use crate::assist::card_side::CardPorts;
@@ -12,24 +12,24 @@ use crate::netlist::{Built, Module, OneWay, PortSpec, Site};
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MacReceiveParams {
-    /// Bits a second of the line.
+    /// Bit rate of the line in bit/s.
     pub link_bps: u64,
-    /// Descriptors of the ring, 8 bytes each.
+    /// Descriptors in the ring, 8 bytes each.
     pub ring_entries: u32,
-    /// Bytes between line and memory.
+    /// Bytes of the buffer between line and memory.
     pub buffer_bytes: u32,
-    /// Whether bytes go to memory no faster than the line brought them, as if they were written while the frame arrives;
-    /// if not, a whole frame goes as fast as memory takes it.
+    /// If true, bytes go to memory no faster than they arrived, as if written during reception; if false, a whole
+    /// frame is written as fast as memory accepts it.
     pub is_paced: bool,
-    /// Longest reference to memory; references end at multiples of it.
+    /// Maximum bytes of a reference to memory; references end at multiples of it.
     pub memory_burst_bytes: u32,
-    /// References to memory under way.
+    /// Maximum outstanding references to memory.
     pub memory_references: usize,
 }
 
 impl Module for MacReceiveParams {
     const NAME: &'static str = "mac-receive";
-    const ABOUT: &'static str = "Puts arriving frames into a ring of buffers and fills a ring of descriptors.";
+    const ABOUT: &'static str = "Stores arriving frames in a ring of buffers, with a ring of descriptors.";
     const EXAMPLE: &'static str = r#"link_bps = 1_000_000_000
 ring_entries = 512
 buffer_bytes = 2048
@@ -39,7 +39,7 @@ memory_references = 4"#;
 
     fn ports(&self) -> Vec<PortSpec> {
         let mut ports = CardPorts::<ReceiveOrder, ReceiveProgress>::specs();
-        ports.push(PortSpec::to::<OneWay<Frame>>("wire").about("the line in"));
+        ports.push(PortSpec::to::<OneWay<Frame>>("wire").about("incoming line"));
         ports
     }
 

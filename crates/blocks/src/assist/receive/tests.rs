@@ -16,12 +16,12 @@ fn params() -> MacReceiveParams {
     }
 }
 
-/// Where the ring of the scenes stands, and their buffers.
+/// Addresses of the ring and the buffers in the scenes.
 const RING: usize = 0x100;
 const BUFFERS: Buffers = Buffers { base: 0x200, end: 0x2a8 };
 
-/// A scene: lengths of frames by cycle, of which one without check sequence is `-len`, and orders by cycle. Its log, and the
-/// card's memory behind it.
+/// A scene: frame lengths by cycle (`-len` for a frame with a wrong check sequence), and orders by cycle. Returns the
+/// log and the final contents of the card's memory.
 fn scene(
     params: &MacReceiveParams,
     frames: &[(Cycle, i32)],
@@ -66,7 +66,7 @@ fn check(
 }
 
 #[test]
-fn a_frame_comes_with_its_check_sequence_and_a_descriptor() {
+fn a_frame_is_stored_with_its_check_sequence_and_a_descriptor() {
     check(
         &params(),
         &[(10, 60)],
@@ -90,7 +90,7 @@ fn a_frame_comes_with_its_check_sequence_and_a_descriptor() {
 }
 
 #[test]
-fn paced_bytes_come_at_the_rate_of_the_line() {
+fn paced_bytes_are_written_at_the_rate_of_the_line() {
     check(
         &MacReceiveParams { is_paced: true, ..params() },
         &[(10, 60)],
@@ -128,7 +128,7 @@ fn broken_and_short_frames_are_marked() {
 
 #[test]
 fn the_buffers_wrap() {
-    // 168 bytes: two frames of 64 bytes, then one of 40 and 24 when they were given back.
+    // 168 bytes: two frames of 64 bytes, then one that is split in 40 and 24 bytes, after the first two were freed.
     let orders = [(200, ReceiveOrder::BufferConsumer(0x280))];
     let (log, card) = scene(&params(), &[(10, 60), (100, 60), (300, 60)], &orders, false);
     expect![[r#"
@@ -145,7 +145,7 @@ fn the_buffers_wrap() {
 
 #[test]
 fn without_room_a_frame_is_dropped() {
-    // Of 168 bytes one is always free: 2 frames of 64 leave 39.
+    // One of 168 bytes always stays free: two frames of 64 bytes leave 39.
     check(
         &params(),
         &[(10, 60), (100, 60), (200, 60), (300, 35)],
@@ -204,7 +204,7 @@ fn a_full_fifo_and_a_disabled_receiver_drop() {
 
 #[test]
 fn frames_for_others_and_frames_without_room_are_counted_in_memory() {
-    // Frame n begins with n + 1 as its first digit. The words are read and written back when no frame needs the memory.
+    // The first digit of frame n is n + 1. Counters are updated when no frame needs the memory.
     let filter = Filter { address: [0x10, 0x11, 0x12, 0x13, 0x14, 0x15], groups: 0, is_promiscuous: false };
     let to_all = Filter { is_promiscuous: true, ..filter };
     let orders =
@@ -223,8 +223,8 @@ fn frames_for_others_and_frames_without_room_are_counted_in_memory() {
 }
 
 #[test]
-fn a_paced_frame_may_be_longer_than_what_is_held() {
-    // 74 bytes at 8 cycles each; what comes close behind is written behind it.
+fn a_paced_frame_may_be_longer_than_the_buffer() {
+    // 74 bytes at 8 cycles each; a frame close behind is written afterwards.
     let params = MacReceiveParams { buffer_bytes: 72, is_paced: true, ..params() };
     check(
         &params,

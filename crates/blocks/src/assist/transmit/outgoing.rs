@@ -1,4 +1,4 @@
-//! A frame on its way out: its pieces in memory, and what has been read of it.
+//! A frame that is being sent: its pieces in memory, and the bytes read so far.
 
 use crate::assist::line::Line;
 use crate::bus::word;
@@ -9,28 +9,29 @@ use kernel::Time;
 pub const PREAMBLE_BYTES: u64 = 8;
 /// Bytes of a gap between frames. Source: IEEE 802.3, 4.4.2.
 pub const GAP_BYTES: u64 = 12;
-/// Bytes of a descriptor: word 0 is the address and flags, word 1 tag and length. Source: docs/machines/tigon2.md, Descriptors.
+/// Bytes of a descriptor: word 0 is the address and flags, word 1 the tag and length. Source:
+/// docs/machines/tigon2.md, Descriptors.
 pub const DESCRIPTOR_BYTES: u32 = 8;
-/// Bit of word 0: a VLAN tag is inserted. Source: docs/machines/tigon2.md, Descriptors.
+/// Bit of word 0: inserts a VLAN tag. Source: docs/machines/tigon2.md, Descriptors.
 pub const INSERT_TAG: u32 = 1 << 30;
-/// Bit of word 0: the frame goes on in the next descriptor. assumed: docs/machines/tigon2.md, Descriptors.
+/// Bit of word 0: the frame continues in the next descriptor. assumed: docs/machines/tigon2.md, Descriptors.
 pub const GOES_ON: u32 = 1 << 31;
 
-/// Bytes in memory that are part of a frame.
+/// A part of a frame in memory.
 pub struct Piece {
     pub addr: u64,
     pub bytes: u32,
     pub asked: u32,
     pub come: u32,
-    /// The entry behind its descriptor.
+    /// Index of the entry after its descriptor.
     pub after: u32,
     pub vlan: Option<u16>,
-    /// Whether the frame ends with it.
+    /// True for the last piece of a frame.
     pub is_last: bool,
 }
 
 impl Piece {
-    /// What a descriptor says; `after` is the entry behind it.
+    /// Decodes a descriptor; `after` is the index of the next entry.
     pub fn of(descriptor: &[u8], after: u32) -> Piece {
         let (first, second) = (word(&descriptor[..4]), word(&descriptor[4..8]));
         Piece {
@@ -45,19 +46,19 @@ impl Piece {
     }
 }
 
-/// A frame of which there are bytes.
+/// A frame whose bytes are being read or sent.
 #[derive(Default)]
 pub struct Outgoing {
     pub bytes: Vec<u8>,
     pub is_whole: bool,
     pub is_broken: bool,
-    /// From when on it could start, and when its preamble starts.
+    /// Earliest start of the preamble.
     pub ready: Option<Time>,
     pub start: Option<Time>,
 }
 
 impl Outgoing {
-    /// All bytes are there: the tag is inserted, the frame padded.
+    /// Completes the frame after its last byte: inserts the tag, adds padding.
     pub fn finish(&mut self, tag: Option<(u16, u16)>) {
         if let Some((vlan_type, tag)) = tag.filter(|_| self.bytes.len() >= 12) {
             let tag = u32::from(vlan_type) << 16 | u32::from(tag);
@@ -69,7 +70,7 @@ impl Outgoing {
         self.is_whole = true;
     }
 
-    /// Bytes that have left at this time.
+    /// Number of bytes that have left at this time.
     pub fn gone(&self, at: Time, line: Line) -> u64 {
         let Some(start) = self.start.filter(|&start| start < at) else { return 0 };
         line.bytes(at - start).saturating_sub(PREAMBLE_BYTES).min(self.bytes.len() as u64)

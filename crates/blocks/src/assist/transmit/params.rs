@@ -1,4 +1,4 @@
-//! What a wiring says about a transmitting MAC assist.
+//! Parameters of a transmitting MAC assist.
 
 use super::{MacTransmit, MacTransmitPorts};
 use crate::assist::card_side::CardPorts;
@@ -12,25 +12,25 @@ use crate::netlist::{Built, Module, OneWay, PortSpec, Site};
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MacTransmitParams {
-    /// Bits a second of the line.
+    /// Bit rate of the line in bit/s.
     pub link_bps: u64,
-    /// Descriptors of the ring, 8 bytes each.
+    /// Descriptors in the ring, 8 bytes each.
     pub ring_entries: u32,
-    /// Descriptors that are read while another one's bytes are.
+    /// Descriptors read in advance while another frame's bytes are read.
     pub descriptors_ahead: usize,
-    /// Bytes between memory and line: what was asked and has not left.
+    /// Bytes of the buffer between memory and line; it includes bytes requested and not yet sent.
     pub buffer_bytes: u32,
-    /// A frame starts when this many of its bytes are there, or all.
+    /// A frame starts when this many of its bytes have been read, or all of them.
     pub start_bytes: u32,
-    /// Longest reference to memory; references end at multiples of it.
+    /// Maximum bytes of a reference to memory; references end at multiples of it.
     pub memory_burst_bytes: u32,
-    /// References to memory under way.
+    /// Maximum outstanding references to memory.
     pub memory_references: usize,
 }
 
 impl Module for MacTransmitParams {
     const NAME: &'static str = "mac-transmit";
-    const ABOUT: &'static str = "Sends frames that a ring of descriptors points to, at the rate of the line.";
+    const ABOUT: &'static str = "Sends the frames of a ring of descriptors at the rate of the line.";
     const EXAMPLE: &'static str = r#"link_bps = 1_000_000_000
 ring_entries = 256
 descriptors_ahead = 1
@@ -41,7 +41,7 @@ memory_references = 4"#;
 
     fn ports(&self) -> Vec<PortSpec> {
         let mut ports = CardPorts::<TransmitOrder, TransmitProgress>::specs();
-        ports.push(PortSpec::from::<OneWay<Frame>>("wire").about("the line out"));
+        ports.push(PortSpec::from::<OneWay<Frame>>("wire").about("outgoing line"));
         ports
     }
 

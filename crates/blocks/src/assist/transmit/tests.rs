@@ -18,10 +18,10 @@ fn params() -> MacTransmitParams {
     }
 }
 
-/// Where the ring of the scenes stands.
+/// Address of the ring in the scenes.
 const RING: usize = 0x8000;
 
-/// A scene: a memory whose byte at address a is a's lowest, words of descriptors, orders by cycle.
+/// A scene: a memory whose byte at address a is the low byte of a, descriptor words, and orders by cycle.
 fn scene(params: &MacTransmitParams, ring: &[[u32; 2]], orders: &[(Cycle, TransmitOrder)]) -> String {
     bench(100_000, |bench| {
         let card: Shared = Shared::default();
@@ -96,7 +96,7 @@ fn short_frames_are_padded_and_follow_each_other_after_84_byte_times() {
 }
 
 #[test]
-fn a_tag_goes_behind_the_addresses() {
+fn a_tag_is_inserted_after_the_addresses() {
     let ring = [[0x100 | INSERT_TAG, 0x2005_0000 | 60]];
     check(
         &params(),
@@ -112,7 +112,7 @@ fn a_tag_goes_behind_the_addresses() {
 }
 
 #[test]
-fn a_frame_may_be_of_pieces_and_wrap() {
+fn a_frame_may_consist_of_pieces_and_wrap() {
     let ring = [[0x100 | GOES_ON, 42], [0x3f8, 30]];
     let orders = [(1, TransmitOrder::Buffers(Buffers { base: 0x200, end: 0x400 })), (1, TransmitOrder::Producer(2))];
     check(
@@ -161,7 +161,7 @@ fn a_memory_that_is_too_slow_breaks_the_frame() {
 }
 
 #[test]
-fn a_full_buffer_is_filled_as_the_line_empties_it() {
+fn a_full_buffer_is_refilled_as_the_line_empties_it() {
     let params = MacTransmitParams { buffer_bytes: 128, start_bytes: 64, ..params() };
     check(
         &params,
@@ -177,7 +177,7 @@ fn a_full_buffer_is_filled_as_the_line_empties_it() {
 }
 
 #[test]
-fn an_empty_descriptor_and_a_bad_address_are_told() {
+fn an_empty_descriptor_and_a_bad_address_are_reported() {
     let ring = [[0x100, 0], [0xf000, 60], [0x100, 60]];
     check(
         &params(),
@@ -206,7 +206,7 @@ fn an_empty_descriptor_and_a_bad_address_are_told() {
 }
 
 #[test]
-fn a_stopped_transmitter_begins_nothing() {
+fn a_disabled_transmitter_starts_nothing() {
     let ring = [[0x100, 60], [0x200, 60]];
     let orders = [
         (1, TransmitOrder::Enable(false)),
@@ -228,7 +228,7 @@ fn a_stopped_transmitter_begins_nothing() {
 }
 
 #[test]
-fn a_frame_that_is_announced_early_waits_for_its_bytes() {
+fn a_frame_announced_early_waits_for_its_bytes() {
     let ring = [[0x100, 60], [0x140, 60]];
     let orders = [
         (1, TransmitOrder::Buffers(Buffers { base: 0x100, end: 0x200 })),
