@@ -1,4 +1,4 @@
-//! TCP acknowledgements, as a host sends them that gets data and has none to send.
+//! TCP acknowledgements from a host that receives data and sends none.
 
 use super::datagrams::Station;
 use super::traffic::TrafficError;
@@ -7,15 +7,15 @@ use wire::format::{FormatError, HeaderOptions};
 use wire::ipv4::{self, Ipv4Header, protocol};
 use wire::tcp::{self, TcpHeader};
 
-/// One acknowledgement for every so many frames: the delayed acknowledgements of RFC 9293, 3.8.6.3, of which one goes out for
-/// every second full segment at least.
+/// One acknowledgement for every `every` frames: the delayed acknowledgements of RFC 9293, 3.8.6.3, which requires
+/// one for at least every second full segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Acknowledgements {
-    /// Frames that one acknowledges.
+    /// Frames for each acknowledgement.
     pub every: u32,
     /// The host.
     pub from: Station,
-    /// Whom it acknowledges.
+    /// The station that is acknowledged.
     pub to: Station,
 }
 
@@ -24,26 +24,27 @@ impl Acknowledgements {
         if self.every == 0 { Err(TrafficError::NoFrames) } else { Ok(()) }
     }
 
-    /// How many are due when so many frames have been received.
+    /// Acknowledgements due after `received` frames.
     pub fn due(&self, received: u64) -> u64 {
         received / u64::from(self.every)
     }
 
-    /// Acknowledgement number `id`. The field of that name counts frames, since what was acknowledged may be anything.
+    /// Acknowledgement number `id`. Its acknowledgement field counts frames, because the acknowledged data may be
+    /// anything.
     pub fn frame(&self, id: u64) -> Vec<u8> {
         let mut bytes = vec![0; MIN_PACKET_LEN];
         self.write(id, &mut bytes).expect("a frame has room for these headers");
         bytes
     }
 
-    /// Whether `bytes` are TCP over IPv4, as these are.
+    /// Returns true if `bytes` are TCP over IPv4.
     pub(super) fn is_one(bytes: &[u8]) -> bool {
         bytes.len() == MIN_PACKET_LEN
             && bytes[eth::ETHER_TYPE] == ether_type::IPV4.to_be_bytes()
             && bytes[eth::HEADER_LEN + ipv4::PROTOCOL] == protocol::TCP
     }
 
-    /// The number that `bytes` claims to have, the closest to `next` of those that end in the 32 bits of the field.
+    /// The acknowledgement number in `bytes`, extended from 32 bits to the value closest to `next`.
     pub(super) fn claimed(&self, bytes: &[u8], next: u64) -> Option<u64> {
         let at = eth::HEADER_LEN + ipv4::MIN_HEADER_LEN;
         let field = Acknowledgements::is_one(bytes).then(|| &bytes[at + tcp::ACK.start..at + tcp::ACK.end])?;

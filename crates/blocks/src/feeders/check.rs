@@ -1,26 +1,26 @@
-//! Whether what arrives is what was sent.
+//! Compares received frames with those sent.
 
 use super::traffic::Frames;
 use kernel::Time;
 
-/// How far from the expected frame another one is looked for in a list.
+/// Distance from the expected frame within which a list is searched.
 const REACH: u64 = 4096;
-/// Mismatches that are kept in full.
+/// Number of mismatches kept in full.
 const KEPT: usize = 4;
 
-/// What a frame that arrived is.
+/// Result for a received frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// The frame of this number, after all before it that arrived at all.
+    /// Frame of this number, in order; earlier ones may be lost.
     Good(u64),
-    /// The frame of this number, which should have come before one that has come already, or a second time.
+    /// Frame of this number, out of order or a second time.
     Late(u64),
-    /// None that was sent.
+    /// A frame that was never sent.
     Unknown,
 }
 
 impl Verdict {
-    /// Which frame it is, if it was sent at all.
+    /// The frame number, if the frame was sent.
     pub fn id(self) -> Option<u64> {
         match self {
             Verdict::Good(id) | Verdict::Late(id) => Some(id),
@@ -29,25 +29,25 @@ impl Verdict {
     }
 }
 
-/// A frame that is not what should have come.
+/// A received frame that is not the expected one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Mismatch {
-    /// When it was seen.
+    /// When it was received.
     pub at: Time,
-    /// The number that was expected.
+    /// The expected frame number.
     pub expected: u64,
-    /// What it is.
+    /// What the frame is.
     pub verdict: Verdict,
-    /// What came.
+    /// The received bytes.
     pub bytes: Vec<u8>,
 }
 
-/// Holds frames that arrive against those that were sent.
+/// Compares received frames with those sent.
 ///
 /// Frames with a wrong check sequence are not expected to arrive.
 pub struct Checker {
     frames: Frames,
-    /// The lowest number that may still come in order.
+    /// The lowest frame number that may still arrive in order.
     next: u64,
     good: u64,
     good_bytes: u64,
@@ -58,12 +58,12 @@ pub struct Checker {
 }
 
 impl Checker {
-    /// A check against these frames, of which none has arrived.
+    /// A checker for these frames, before the first arrival.
     pub fn new(frames: Frames) -> Checker {
         Checker { frames, next: 0, good: 0, good_bytes: 0, lost: 0, late: 0, unknown: 0, kept: Vec::new() }
     }
 
-    /// What the frame is that arrived at `at`.
+    /// Checks the frame that arrived at `at`.
     pub fn check(&mut self, at: Time, bytes: &[u8]) -> Verdict {
         let verdict = self.judge(bytes);
         match verdict {
@@ -83,12 +83,12 @@ impl Checker {
         verdict
     }
 
-    /// Whether it is one of the frames at all.
+    /// Returns true if it is one of the frames.
     pub fn knows(&self, bytes: &[u8]) -> bool {
         self.judge(bytes) != Verdict::Unknown
     }
 
-    /// Frames that arrived as they were sent, in order.
+    /// Number of frames received unmodified and in order.
     pub fn good(&self) -> u64 {
         self.good
     }
@@ -98,22 +98,22 @@ impl Checker {
         self.good_bytes
     }
 
-    /// Frames that did not arrive though a later one did.
+    /// Number of frames that did not arrive although a later one did.
     pub fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// Frames that arrived after a later one, or twice.
+    /// Number of frames received out of order or twice.
     pub fn late(&self) -> u64 {
         self.late
     }
 
-    /// Frames that arrived and were never sent.
+    /// Number of frames received that were never sent.
     pub fn unknown(&self) -> u64 {
         self.unknown
     }
 
-    /// The first few that were late or unknown.
+    /// The first late or unknown frames.
     pub fn mismatches(&self) -> &[Mismatch] {
         &self.kept
     }
@@ -134,7 +134,7 @@ impl Checker {
         }
     }
 
-    /// How many frames from `first` up to `end` should have arrived.
+    /// Number of frames from `first` to before `end` that should arrive.
     fn intact_between(&self, first: u64, end: u64) -> u64 {
         match &self.frames {
             Frames::Datagrams(_) | Frames::Acknowledgements(_) => end - first,
@@ -151,7 +151,7 @@ mod tests {
     use crate::feeders::Given;
     use expect_test::{Expect, expect};
 
-    /// `arriving` are numbers of frames; `x` is one that was never sent.
+    /// `arriving` lists frame numbers; `x` is a frame that was never sent.
     fn check(arriving: &str, want: Expect) {
         let list = (0..6u8).map(|id| Given { bytes: vec![id; 60].into(), is_intact: id != 4 }).collect();
         let mut checker = Checker::new(Frames::List(list));

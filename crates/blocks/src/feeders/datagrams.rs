@@ -1,4 +1,4 @@
-//! UDP datagrams whose content follows from their number.
+//! UDP datagrams whose content follows from their frame number.
 
 use super::traffic::TrafficError;
 use std::net::Ipv4Addr;
@@ -6,14 +6,14 @@ use wire::eth::{self, EthHeader, Mac, ether_type};
 use wire::ipv4::{self, Ipv4Header, protocol};
 use wire::udp::{self, UdpHeader};
 
-/// Bytes in front of a datagram's content: Ethernet, IPv4 without options, UDP.
+/// Header bytes before a datagram's content: Ethernet, IPv4 without options, UDP.
 const HEADERS: usize = eth::HEADER_LEN + ipv4::MIN_HEADER_LEN + udp::HEADER_LEN;
-/// Bytes of a datagram's content that hold its number.
+/// Bytes of the content that hold the frame number.
 const ID_BYTES: usize = 8;
-/// The smallest content: with it a frame is as short as Ethernet allows.
+/// Minimum content, which makes the shortest Ethernet frame.
 const LEAST_BYTES: u32 = (eth::MIN_PACKET_LEN - HEADERS) as u32;
 
-/// Who sends or gets datagrams.
+/// A sender or receiver of datagrams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Station {
     /// Ethernet address.
@@ -24,21 +24,21 @@ pub struct Station {
     pub port: u16,
 }
 
-/// A row of UDP datagrams over IPv4, each with its number and bytes that follow from it.
+/// A sequence of UDP datagrams over IPv4; each contains its number and bytes derived from it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Datagrams {
-    /// How many; `None` for no end.
+    /// Number of datagrams; `None` for no end.
     pub count: Option<u64>,
-    /// Bytes of content, UDP header not counted, of one datagram after the other, again from the first after the last.
+    /// Content bytes, without UDP header, of successive datagrams; the list repeats.
     pub datagram_bytes: Vec<u32>,
-    /// Who sends them.
+    /// The sender.
     pub from: Station,
-    /// Whom they are for.
+    /// The receiver.
     pub to: Station,
 }
 
 impl Datagrams {
-    /// What is wrong with them, if a frame may have `most` bytes without check sequence.
+    /// Checks the sizes; a frame may have `most` bytes without check sequence.
     pub(super) fn check(&self, most: usize) -> Result<(), TrafficError> {
         let most = (most.min(usize::from(u16::MAX)) - HEADERS.min(most)) as u32;
         let wrong = |bytes: &u32| !(LEAST_BYTES..=most).contains(bytes);
@@ -64,7 +64,7 @@ impl Datagrams {
         Some(bytes)
     }
 
-    /// The number that `bytes` claims to have, if it is as long as its content says at least.
+    /// The frame number in the payload, or `None` if the frame is too short.
     pub(super) fn claimed(&self, bytes: &[u8]) -> Option<u64> {
         let id = bytes.get(HEADERS..HEADERS + ID_BYTES)?;
         Some(u64::from_be_bytes(id.try_into().expect("a slice of eight bytes")))
@@ -93,7 +93,7 @@ impl Datagrams {
     }
 }
 
-/// The number, then bytes that no two numbers have in common for long (a Weyl sequence, mixed by multiplication).
+/// Writes the number, then pseudo-random bytes that differ between numbers (a Weyl sequence, mixed by multiplication).
 fn fill(id: u64, content: &mut [u8]) {
     let (number, rest) = content.split_at_mut(ID_BYTES);
     number.copy_from_slice(&id.to_be_bytes());
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_that_make_no_frame_are_refused() {
+    fn invalid_sizes_are_refused() {
         let error = |sizes: &[u32]| datagrams(sizes).check(1514).expect_err("it is wrong").to_string();
         expect!["datagram_bytes[1] is 17, must be 18 to 1472"].assert_eq(&error(&[18, 17]));
         expect!["datagram_bytes[0] is 1473, must be 18 to 1472"].assert_eq(&error(&[1473]));

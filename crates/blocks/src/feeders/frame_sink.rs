@@ -1,9 +1,9 @@
-//! `frame-sink`: the network that a card sends to, which counts frames and checks them against what the host sent.
+//! `frame-sink`: the network to which a card sends; it counts frames and checks them against those that the host sent.
 //!
-//! Ports:   `wire` (frames, receives): as many as come at an edge.
+//! Ports:   `wire` (frames, receives): any number at an edge.
 //! Timing:  a frame's time is the edge at which it is seen; the sink is never full.
-//! Errors:  frames that are damaged, unknown, late or missing are counted.
-//! Source:  thesis, 3.2.3: what a card has transmitted is what the network has received.
+//! Errors:  damaged, unknown, late and missing frames are counted.
+//! Source:  thesis, 3.2.3: the frames that the network has received are those that the card has transmitted.
 
 use super::check::Checker;
 use super::log::{FrameLog, Passage};
@@ -13,17 +13,17 @@ use crate::netlist::{Built, Module, OneWay, PortSpec, Site};
 use kernel::trace::Counter;
 use kernel::{Activity, Clock, Component, CounterList, Cycle, Ports, Rx, Time};
 
-/// The network's side of a line out of a card.
+/// The network end of a card's outgoing line.
 #[derive(Clone, Debug, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FrameSinkParams {
-    /// How many frames' times are kept for the report, 32 bytes each; later ones are counted only.
+    /// Number of frames whose times are kept for the report, 32 bytes each; later ones are only counted.
     pub kept_times: usize,
-    /// How many frames are kept with their bytes; later ones are counted and checked only.
+    /// Number of frames kept with their bytes; later ones are only counted and checked.
     pub kept_frames: usize,
 }
 
-/// Takes the frames that a card sends.
+/// Receives the frames that a card sends.
 pub struct FrameSink {
     params: FrameSinkParams,
     clock: Clock,
@@ -36,18 +36,18 @@ pub struct FrameSink {
 }
 
 impl FrameSink {
-    /// A sink that holds what comes against what `checker` expects.
+    /// A sink that compares frames with what `checker` expects.
     pub fn new(params: FrameSinkParams, wire: Rx<Frame>, clock: Clock, checker: Checker) -> FrameSink {
         let log = FrameLog::new(params.kept_times);
         FrameSink { params, clock, wire, checker, replies: None, damaged: Counter::default(), log, kept: Vec::new() }
     }
 
-    /// The same sink, which expects such replies too.
+    /// Also expects these replies.
     pub fn with_replies(self, replies: Option<Checker>) -> FrameSink {
         FrameSink { replies, ..self }
     }
 
-    /// When each frame came; replies have no numbers.
+    /// The arrival times of frames; replies have no numbers.
     pub fn log(&self) -> &FrameLog {
         &self.log
     }
@@ -64,17 +64,17 @@ impl FrameSink {
         self.checker.check(at, &frame.bytes).id()
     }
 
-    /// Whether what came is what was sent.
+    /// The check of the frames.
     pub fn checker(&self) -> &Checker {
         &self.checker
     }
 
-    /// Whether the replies that came are what the host sent, if it sends some.
+    /// The check of the replies, if the host sends any.
     pub fn replies(&self) -> Option<&Checker> {
         self.replies.as_ref()
     }
 
-    /// The first frames that came.
+    /// The first frames received.
     pub fn kept(&self) -> &[Frame] {
         &self.kept
     }
@@ -116,12 +116,12 @@ impl Component for FrameSink {
 impl Module for FrameSinkParams {
     const NAME: &'static str = "frame-sink";
     const ABOUT: &'static str =
-        "The network that a card sends to: counts frames and checks them against what the host sent.";
+        "The network to which a card sends: counts frames and checks them against those that the host sent.";
     const EXAMPLE: &'static str = r#"kept_times = 1000
 kept_frames = 0"#;
 
     fn ports(&self) -> Vec<PortSpec> {
-        vec![PortSpec::to::<OneWay<Frame>>("wire").about("the card's line out")]
+        vec![PortSpec::to::<OneWay<Frame>>("wire").about("the card's outgoing line")]
     }
 
     fn build(self, site: &mut Site) -> Built {

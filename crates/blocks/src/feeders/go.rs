@@ -1,8 +1,8 @@
-//! How a host tells the network that its card is ready.
+//! The signal from a host to the network that its card is ready.
 
 use crate::netlist::Wire;
 
-/// That the card is ready: the network may send.
+/// The card is ready: the network may send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Go;
 

@@ -1,31 +1,31 @@
-//! The memory of a host, as far as its card is shown it.
+//! Host memory, as far as the card can access it.
 
 use crate::bus::{Access, BusError, Data, Reference, Reply};
 
-/// Bytes at consecutive addresses of a host's address space, which may begin anywhere in its 64 bits.
+/// Consecutive bytes of a host's 64-bit address space.
 pub struct HostMemory {
     base: u64,
     bytes: Vec<u8>,
 }
 
 impl HostMemory {
-    /// `len` zeros from `base` on.
+    /// `len` zero bytes from `base` on.
     ///
     /// # Panics
     ///
-    /// When they do not fit below 2^64.
+    /// If they exceed the address space.
     pub fn new(base: u64, len: usize) -> HostMemory {
         assert!(base.checked_add(len as u64).is_some(), "memory ends below 2^64");
         HostMemory { base, bytes: vec![0; len] }
     }
 
-    /// The `len` bytes from `addr` on; `None` if some are not there.
+    /// The `len` bytes at `addr`, or `None` if the range is not inside.
     pub fn get(&self, addr: u64, len: usize) -> Option<&[u8]> {
         let start = usize::try_from(addr.checked_sub(self.base)?).ok()?;
         self.bytes.get(start..start.checked_add(len)?)
     }
 
-    /// The same, to be changed.
+    /// The `len` bytes at `addr`, writable.
     pub fn get_mut(&mut self, addr: u64, len: usize) -> Option<&mut [u8]> {
         let start = usize::try_from(addr.checked_sub(self.base)?).ok()?;
         self.bytes.get_mut(start..start.checked_add(len)?)
@@ -35,30 +35,30 @@ impl HostMemory {
     ///
     /// # Panics
     ///
-    /// When it is not there: whoever asks has laid out the memory.
+    /// If the address is outside.
     pub fn word(&self, addr: u64) -> u32 {
         crate::bus::word(self.get(addr, 4).expect("a word of the memory"))
     }
 
-    /// Puts a big-endian word at `addr`.
+    /// Writes a big-endian word at `addr`.
     ///
     /// # Panics
     ///
-    /// When it is not there: whoever puts it has laid out the memory.
+    /// If the address is outside.
     pub fn put_word(&mut self, addr: u64, word: u32) {
         self.put(addr, &word.to_be_bytes());
     }
 
-    /// Puts `bytes` at `addr`.
+    /// Writes `bytes` at `addr`.
     ///
     /// # Panics
     ///
-    /// When they reach beyond it: whoever puts them has laid out the memory.
+    /// If the range is not inside.
     pub fn put(&mut self, addr: u64, bytes: &[u8]) {
         self.get_mut(addr, bytes.len()).expect("bytes of the memory").copy_from_slice(bytes);
     }
 
-    /// Carries out a card's reference; what is not there is [`BusError::Nowhere`], and nothing is written.
+    /// Carries out a card's reference. Addresses outside give [`BusError::Nowhere`], and nothing is written.
     pub fn answer(&mut self, reference: Reference) -> Reply {
         let Reference { id, addr, access } = reference;
         let result = match access {
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_and_the_edges_hold() {
+    fn written_bytes_are_read_back_and_edges_are_checked() {
         let base = 0xffff_ffff_0000_0000;
         let write = |bytes: &[u8]| Access::Write(Data::from_slice(bytes));
         check(

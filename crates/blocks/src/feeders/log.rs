@@ -1,19 +1,19 @@
-//! When frames passed.
+//! Logs of frame times.
 
 use kernel::Time;
 
-/// That a frame passed.
+/// The passage of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Passage {
-    /// Which one, if it is one of those that were sent.
+    /// The frame number, if the frame is one of those sent.
     pub id: Option<u64>,
-    /// When.
+    /// Time of the passage.
     pub at: Time,
-    /// Its bytes, without check sequence.
+    /// Frame bytes, without check sequence.
     pub bytes: u32,
 }
 
-/// When frames passed a place. The first `room` of them are kept, all are counted.
+/// Times at which frames passed a place. All are counted; the first `room` are kept.
 #[derive(Clone, Default, Debug)]
 pub struct FrameLog {
     room: usize,
@@ -24,12 +24,12 @@ pub struct FrameLog {
 }
 
 impl FrameLog {
-    /// An empty log that keeps up to `room` passages, of 32 bytes each.
+    /// An empty log that keeps up to `room` passages of 32 bytes each.
     pub fn new(room: usize) -> FrameLog {
         FrameLog { room, ..FrameLog::default() }
     }
 
-    /// Notes that a frame passed.
+    /// Records a passage.
     pub fn note(&mut self, passage: Passage) {
         self.frames += 1;
         self.bytes += u64::from(passage.bytes);
@@ -39,27 +39,27 @@ impl FrameLog {
         }
     }
 
-    /// The passages that were kept, in order.
+    /// The passages kept, in order.
     pub fn kept(&self) -> &[Passage] {
         &self.kept
     }
 
-    /// Whether all are kept.
+    /// Returns true if all passages are kept.
     pub fn is_complete(&self) -> bool {
         self.frames == self.kept.len() as u64
     }
 
-    /// How many frames passed.
+    /// Number of frames that passed.
     pub fn frames(&self) -> u64 {
         self.frames
     }
 
-    /// Their bytes, without check sequences.
+    /// Bytes of all frames, without check sequences.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// When the last one passed.
+    /// Time of the last passage.
     pub fn last(&self) -> Option<Time> {
         self.last
     }

@@ -1,7 +1,7 @@
-//! The world around a card: the network that sends to it and hears it, and the memory of its host.
+//! The environment of a card: the sending and the receiving network, and the host with its memory.
 //!
-//! What travels is said by [`Offered`], which a run brings along. Every frame can be made again from its number, so that whoever
-//! gets one can tell by a [`Checker`] whether it is what was sent, whole and in order, and nothing but numbers is kept.
+//! A run provides the traffic as [`Offered`]. Every frame can be generated from its number, so a receiver checks
+//! frames with a [`Checker`] and stores only numbers.
 
 mod acknowledgements;
 mod check;

@@ -1,11 +1,11 @@
-//! `packet-feeder`: the network that sends to a card, the frames of the run at line rate or at their times.
+//! `packet-feeder`: the network that sends to a card: the frames of the run, at line rate or at given times.
 //!
-//! Ports:   `wire` (frames, sends): each when its last bit has passed; `go` (go, receives, optional): traffic starts when it
-//!          says so, else at 0.
-//! Timing:  a frame begins when it is due and the line is free, and takes the line for its bytes, check sequence, preamble
-//!          and gap; it is sent at the first edge at or after the end of its check sequence.
+//! Ports:   `wire` (frames, sends): each frame when its last bit has passed; `go` (go, receives, optional): starts
+//!           the traffic; without it, traffic starts at 0.
+//! Timing:  a frame begins when it is due and the line is free. It takes the line for its bytes, check sequence,
+//!           preamble and gap, and is sent at the first edge at or after the end of its check sequence.
 //! Source:  thesis, 3.2.3 (packet feeder); IEEE 802.3 for the line.
-//! Differs: a line does not wait. A card that does not take its frames from the connection delays them here; that is counted.
+//! Differs: a real line does not wait. Here a card that does not take its frames delays later ones; this is counted.
 
 use super::Go;
 use super::log::{FrameLog, Passage};
@@ -16,34 +16,34 @@ use crate::netlist::{Built, Module, OneWay, PortSpec, Site};
 use kernel::trace::Counter;
 use kernel::{Activity, Clock, Component, CounterList, Cycle, Inlet, Ports, Rx, Time, Tx};
 
-/// The network's side of a line into a card.
+/// The network end of a card's incoming line.
 #[derive(Clone, Debug, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PacketFeederParams {
-    /// Bits a second of the line; Gigabit Ethernet has 1,000,000,000.
+    /// Bit rate of the line in bit/s; Gigabit Ethernet has 1,000,000,000.
     pub line_bps: u64,
-    /// How many frames' times are kept for the report, 32 bytes each; later ones are counted only.
+    /// Number of frames whose times are kept for the report, 32 bytes each; later ones are only counted.
     pub kept_times: usize,
 }
 
 /// The ports of a [`PacketFeeder`].
 pub struct PacketFeederPorts {
-    /// The line into the card.
+    /// The card's incoming line.
     pub wire: Tx<Frame>,
-    /// Says when traffic starts.
+    /// Starts the traffic.
     pub go: Option<Rx<Go>>,
 }
 
-/// Plays the frames that the run offers at the network's side.
+/// Sends the frames that a run offers from the network.
 pub struct PacketFeeder {
     params: PacketFeederParams,
     clock: Clock,
     traffic: Schedule,
     wire: Tx<Frame>,
     go: Option<Rx<Go>>,
-    /// When traffic started.
+    /// Start time of the traffic.
     start: Option<Time>,
-    /// When the line is free again, counted from the start.
+    /// Time at which the line is free again, from the start.
     line_free: LineTime,
     next_id: u64,
     under_way: Option<UnderWay>,
@@ -51,18 +51,18 @@ pub struct PacketFeeder {
     log: FrameLog,
 }
 
-/// The next frame, on the line or not yet due.
+/// The next frame: on the line, or not yet due.
 struct UnderWay {
     frame: Frame,
-    /// When its first bit is on the line.
+    /// Start of its first bit.
     begins: Time,
-    /// The cycle from which it may be sent.
+    /// First cycle in which it may be sent.
     cycle: Cycle,
-    /// `line_free` before it.
+    /// `line_free` before this frame.
     line_before: LineTime,
 }
 
-/// A time on a line: whole femtoseconds and bits after it, so that no rounding adds up.
+/// A time on a line: a base plus a number of bits, so that rounding does not accumulate.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct LineTime {
     from: Time,
@@ -97,28 +97,28 @@ impl PacketFeeder {
         }
     }
 
-    /// The same, whose idle time may be skipped.
+    /// Lets the run skip idle time.
     pub fn with_skips(mut self, skips: (Inlet<Time>, Rx<Time>)) -> PacketFeeder {
         self.traffic = self.traffic.with_skips(skips);
         self
     }
 
-    /// When the next frame begins, if none is on the line at `now` and there is one to come.
+    /// Start of the next frame, if the line is idle at `now` and another frame follows.
     pub fn next_begin(&self, now: Time) -> Option<Time> {
         self.under_way.as_ref().map(|next| next.begins).filter(|&begins| begins > now)
     }
 
-    /// Lets frames that are still to come begin earlier by `span`.
+    /// Moves frames that have not begun earlier by `span`.
     pub fn skip(&self, now: Time, span: Time) {
         self.traffic.skip(self.clock, now, span);
     }
 
-    /// When each frame's last bit passed.
+    /// Times at which the last bits of frames passed.
     pub fn log(&self) -> &FrameLog {
         &self.log
     }
 
-    /// Whether every frame has been sent.
+    /// Returns true if every frame has been sent.
     pub fn is_done(&self) -> bool {
         self.under_way.is_none() && self.traffic.due(self.next_id).is_none()
     }
@@ -133,7 +133,7 @@ impl PacketFeeder {
         }
         let frame = Frame { id: self.next_id, bytes: frame.bytes, is_intact: frame.is_intact };
         let begins = start + self.line_free.at(bps);
-        // Of the overhead, preamble and start delimiter (8 bytes) come before the frame, the gap after it.
+        // Preamble and start delimiter (8 of the overhead bytes) precede the frame; the gap follows it.
         let after = 8 * u64::from(Frame::OVERHEAD_BYTES - 8);
         self.line_free.bits += 8 * frame.line_bytes();
         let end = LineTime { bits: self.line_free.bits - after, ..self.line_free };
@@ -149,7 +149,7 @@ impl Component for PacketFeeder {
             self.start = Some(self.clock.edge(now));
         }
         if self.traffic.hear() && self.under_way.as_ref().is_some_and(|next| next.begins > self.clock.edge(now)) {
-            let next = self.under_way.take().expect("a frame is to come");
+            let next = self.under_way.take().expect("a frame is pending");
             (self.line_free, self.next_id) = (next.line_before, next.frame.id);
         }
         let Some(start) = self.start else { return Activity::Idle };
@@ -169,7 +169,7 @@ impl Component for PacketFeeder {
                     self.log.note(Passage { id: Some(frame.id), at: self.clock.edge(now), bytes });
                 }
             }
-            let next = self.under_way.take().expect("a frame is under way");
+            let next = self.under_way.take().expect("a frame is on the line");
             self.wire.send(next.frame);
         }
     }
@@ -192,14 +192,14 @@ impl Component for PacketFeeder {
 impl Module for PacketFeederParams {
     const NAME: &'static str = "packet-feeder";
     const ABOUT: &'static str =
-        "The network that sends to a card: the frames of the run, at line rate or at their times.";
+        "The network that sends to a card: the frames of the run, at line rate or at given times.";
     const EXAMPLE: &'static str = r#"line_bps = 1_000_000_000
 kept_times = 1000"#;
 
     fn ports(&self) -> Vec<PortSpec> {
         vec![
-            PortSpec::from::<OneWay<Frame>>("wire").about("the card's line in"),
-            PortSpec::to::<OneWay<Go>>("go").about("traffic may start").optional(),
+            PortSpec::from::<OneWay<Frame>>("wire").about("the card's incoming line"),
+            PortSpec::to::<OneWay<Go>>("go").about("starts the traffic").optional(),
         ]
     }
 
@@ -226,7 +226,7 @@ mod tests {
     use kernel::Freq;
     use std::rc::Rc;
 
-    /// Frames of these sizes on a line of 8 Gbit/s, a byte a cycle of 1 GHz.
+    /// Frames of these sizes on a line of 8 Gbit/s: one byte per cycle at 1 GHz.
     fn check(sizes: &[usize], pace: Pace, go: Option<Cycle>, ready: fn(Cycle) -> bool, want: Expect) {
         let frames = Frames::list(sizes.iter().map(|&size| vec![0; size]));
         let log = testkit::bench(2000, |bench| {
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn a_card_that_does_not_listen_delays_frames() {
+    fn a_card_that_takes_no_frames_delays_them() {
         check(
             &[60, 60, 60],
             Pace::Saturating,

@@ -1,27 +1,27 @@
-//! What a run offers to a card: frames from the network, and frames that its host is to send.
+//! The traffic that a run offers to a card, from the network and from the host.
 
 use super::acknowledgements::Acknowledgements;
 use super::datagrams::Datagrams;
 use kernel::Time;
 use std::rc::Rc;
 
-/// Both directions of a run, which brings it along in its environment. The default offers nothing.
+/// Traffic of both directions, which the run provides in its environment. Empty by default.
 #[derive(Clone, Default)]
 pub struct Offered {
-    /// What comes from the network.
+    /// Frames from the network.
     pub network: Traffic,
-    /// What the host is to send.
+    /// Frames that the host sends.
     pub host: Traffic,
-    /// What the host answers to what it receives, if it does; this goes before what it is to send.
+    /// Acknowledgements of the host for received frames, if any; they have priority over `host`.
     pub replies: Option<Acknowledgements>,
 }
 
 /// Frames and their times.
 #[derive(Clone, Default)]
 pub struct Traffic {
-    /// What is sent.
+    /// The frames.
     pub frames: Frames,
-    /// When.
+    /// Their times.
     pub pace: Pace,
 }
 
@@ -30,18 +30,18 @@ pub struct Traffic {
 pub struct Given {
     /// From destination address to the last byte before the frame check sequence.
     pub bytes: Rc<[u8]>,
-    /// Whether the frame check sequence is right.
+    /// True if the frame check sequence is correct.
     pub is_intact: bool,
 }
 
-/// A row of frames, each of which can be made from its number.
+/// A sequence of frames, each of which can be generated from its number.
 #[derive(Clone)]
 pub enum Frames {
-    /// These.
+    /// A fixed list.
     List(Rc<[Given]>),
     /// UDP datagrams.
     Datagrams(Datagrams),
-    /// TCP acknowledgements, without end.
+    /// Endless TCP acknowledgements.
     Acknowledgements(Acknowledgements),
 }
 
@@ -51,19 +51,19 @@ impl Default for Frames {
     }
 }
 
-/// When frames are there to be sent, counted from the start of the traffic.
+/// When frames are due, from the start of the traffic.
 #[derive(Clone, Default)]
 pub enum Pace {
-    /// As fast as they are taken.
+    /// As fast as they are accepted.
     #[default]
     Saturating,
-    /// One each time this span is over; the first at once.
+    /// At regular intervals; the first at once.
     Every(Time),
-    /// At these times, one a frame, which do not descend; frames beyond them are not sent.
+    /// At these times in ascending order, one for each frame. Frames beyond the list are not sent.
     At(Rc<[Time]>),
 }
 
-/// Traffic that cannot be sent.
+/// Traffic with an error.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the texts say what each field is")]
 pub enum TrafficError {
@@ -80,7 +80,7 @@ pub enum TrafficError {
 }
 
 impl Frames {
-    /// Frames with a right check sequence.
+    /// A list of frames with correct check sequences.
     pub fn list(frames: impl IntoIterator<Item = Vec<u8>>) -> Frames {
         Frames::List(frames.into_iter().map(|bytes| Given { bytes: bytes.into(), is_intact: true }).collect())
     }
@@ -98,7 +98,7 @@ impl Frames {
         }
     }
 
-    /// How many there are; `None` for a row without end.
+    /// Number of frames; `None` if endless.
     pub fn count(&self) -> Option<u64> {
         match self {
             Frames::List(frames) => Some(frames.len() as u64),
@@ -107,7 +107,7 @@ impl Frames {
         }
     }
 
-    /// What is wrong with them, if each must have `least` to `most` bytes without check sequence.
+    /// Checks that each frame has `least` to `most` bytes without check sequence.
     pub fn check(&self, least: usize, most: usize) -> Result<(), TrafficError> {
         match self {
             Frames::List(frames) => {
@@ -123,7 +123,7 @@ impl Frames {
 }
 
 impl Traffic {
-    /// What is wrong with it, if each frame must have `least` to `most` bytes without check sequence.
+    /// Checks that each frame has `least` to `most` bytes without check sequence, and that the times ascend.
     pub fn check(&self, least: usize, most: usize) -> Result<(), TrafficError> {
         if let Pace::At(times) = &self.pace
             && let Some(earlier) = times.windows(2).position(|pair| pair[0] > pair[1])
@@ -133,7 +133,7 @@ impl Traffic {
         self.frames.check(least, most)
     }
 
-    /// How many frames there are; `None` for a row without end.
+    /// Number of frames; `None` if endless.
     pub fn count(&self) -> Option<u64> {
         let timed = match &self.pace {
             Pace::At(times) => Some(times.len() as u64),
@@ -142,7 +142,7 @@ impl Traffic {
         [self.frames.count(), timed].into_iter().flatten().min()
     }
 
-    /// When frame `id` is there to be sent, from the start of the traffic; `None` beyond the last.
+    /// Due time of frame `id`, from the start of the traffic; `None` beyond the last.
     pub fn due(&self, id: u64) -> Option<Time> {
         if self.count().is_some_and(|count| id >= count) {
             return None;
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn traffic_that_cannot_be_sent_is_refused() {
+    fn invalid_traffic_is_refused() {
         let frames = Frames::list([vec![0; 60], vec![1; 59]]);
         let late_first = Pace::At(Rc::from([Time::from_ns(2), Time::from_ns(1)]));
         let error = |traffic: Traffic| traffic.check(60, 1514).expect_err("it is wrong").to_string();

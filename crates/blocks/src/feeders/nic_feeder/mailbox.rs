@@ -1,28 +1,28 @@
-//! Which mailbox is written next.
+//! Chooses the next mailbox write.
 
 use kernel::Cycle;
 
-/// A mailbox that tells the card of events: frames to send, buffers to receive into.
+/// A mailbox by which the host announces events to the card: frames to send, or buffers to receive into.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Mailbox {
-    /// Its address in the card.
+    /// Card address of the mailbox.
     pub at: u64,
-    /// Address in host memory of the word in which the card counts what it has worked off, in the mailbox's unit.
+    /// Host address of the word in which the card counts completed work, in the mailbox's unit.
     pub consumer: u64,
-    /// By how much an event moves the mailbox: 2 where a frame has two descriptors.
+    /// Increment of the mailbox for each event: 2 if a frame has two descriptors.
     pub step: u32,
-    /// Where the mailbox's value begins again at 0; a multiple of `step`.
+    /// The mailbox wraps to 0 at this value, a multiple of `step`.
     pub modulus: u32,
-    /// How many events there are.
+    /// Number of events.
     pub events: u64,
-    /// Events of this mailbox in each round of all: what keeps traces in balance.
+    /// Events of this mailbox in each round over all mailboxes; this keeps traces in balance.
     pub share: u32,
-    /// Events that the card has not worked off, at most.
+    /// Maximum number of events that the card has not completed.
     pub ahead: u32,
-    /// Events for which the mailbox is written once, when there are as many: the coalescing factor.
+    /// Number of events for one mailbox write: the coalescing factor.
     pub batch: u32,
-    /// Cycles from one event to the next, at least: the rate.
+    /// Minimum cycles between events: the rate.
     pub every_cycles: u64,
 }
 
@@ -40,24 +40,24 @@ impl Mailbox {
     }
 }
 
-/// A mailbox and how far it is.
+/// The state of a mailbox.
 struct Trace {
     mailbox: Mailbox,
-    /// Events so far.
+    /// Number of events so far.
     events: u64,
-    /// Those of them that the mailbox tells of.
+    /// Number of events announced to the card by mailbox writes.
     told: u64,
-    /// Those that the card has worked off.
+    /// Number of events completed by the card.
     done: u64,
     writes: u64,
-    /// When the next event may be.
+    /// Earliest cycle of the next event.
     free_at: Cycle,
 }
 
-/// Plays several mailboxes in balance.
+/// Writes several mailboxes, balanced by their shares.
 pub struct Player {
     traces: Vec<Trace>,
-    /// Whose turn it is.
+    /// Mailbox with the next turn.
     turn: usize,
 }
 
@@ -67,25 +67,25 @@ impl Player {
         Player { traces: mailboxes.into_iter().map(trace).collect(), turn: 0 }
     }
 
-    /// Events, writes and events worked off, of each mailbox.
+    /// For each mailbox: events, mailbox writes, events completed by the card.
     pub fn events(&self) -> Vec<(u64, u64, u64)> {
         self.traces.iter().map(|trace| (trace.events, trace.writes, trace.done)).collect()
     }
 
-    /// Looks at what the card has worked off; `word` reads host memory.
+    /// Reads the card's progress; `word` reads host memory.
     pub fn look(&mut self, word: impl Fn(u64) -> u32) {
         for trace in &mut self.traces {
             let Mailbox { step, modulus, consumer, .. } = trace.mailbox;
             let told = |events: u64| (u128::from(events) * u128::from(step) % u128::from(modulus)) as u32;
             let moved = (word(consumer) % modulus + modulus - told(trace.done)) % modulus / step;
-            // A consumer beyond what was told makes no sense; then nothing is believed.
+            // Ignore a consumer beyond the announced events, which is invalid.
             if u64::from(moved) <= trace.told - trace.done {
                 trace.done += u64::from(moved);
             }
         }
     }
 
-    /// Lets events happen that may; returns the next write to a mailbox, or the cycle from which there may be more events.
+    /// Generates events that are due. Returns the next mailbox write, or the cycle of the next possible event.
     pub fn next(&mut self, now: Cycle) -> Result<(u64, u32), Option<Cycle>> {
         let n = self.traces.len();
         while let Some(position) = self.ready(now) {
@@ -97,7 +97,7 @@ impl Player {
                 return Ok(trace.tell());
             }
         }
-        // What cannot grow any more is told though the batch is not full.
+        // Announce an incomplete batch if it cannot grow any more.
         let stuck = |trace: &&mut Trace| trace.told < trace.events && (trace.is_over() || trace.is_full());
         if let Some(trace) = self.traces.iter_mut().find(stuck) {
             return Ok(trace.tell());
@@ -107,14 +107,14 @@ impl Player {
         Err(waits.map(|trace| trace.free_at).min())
     }
 
-    /// The mailbox whose event is next.
+    /// The mailbox with the next event.
     fn ready(&self, now: Cycle) -> Option<usize> {
         let (n, round) = (self.traces.len(), self.round());
         let mut in_turn = (0..n).map(|i| (self.turn + i) % n);
         in_turn.find(|&i| self.traces[i].may_go(round) && self.traces[i].free_at <= now)
     }
 
-    /// The round in which the slowest mailbox is that has events left.
+    /// The round of the slowest unfinished mailbox.
     fn round(&self) -> u64 {
         let left = self.traces.iter().filter(|trace| !trace.is_over());
         left.map(Trace::round).min().unwrap_or(0)

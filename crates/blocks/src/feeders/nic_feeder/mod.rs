@@ -1,13 +1,14 @@
-//! `nic-feeder`: a host without a driver, which plays traces of mailbox writes and serves the card's DMA.
+//! `nic-feeder`: a host without a driver: plays traces of mailbox writes and serves the card's DMA.
 //!
-//! Ports:   `memory` (memory, answers): the card's references, one at a time; `bus` (memory, asks): the card's side, a word
-//!          each, one an edge; replies are not waited for.
-//! Timing:  a reference is answered after `overhead_cycles` and a cycle for each `bytes_per_cycle` that it has begun; at least
-//!          one.
-//! Order:   the script is played first, then mailboxes as fast as they may go.
-//! Errors:  a reference outside its memory is answered with an error and counted; so are writes that the card refuses.
-//! Source:  thesis, 3.2.3 (NIC feeder): fixed bus overhead for each transfer, rates of mailbox events, coalescing factors, a
-//!          balanced ratio of what the traces do.
+//! Ports:   `memory` (memory, answers): the card's references, one at a time; `bus` (memory, asks): the card's
+//!           registers, one word per reference and one reference per edge, without waiting for replies.
+//! Timing:  a reference is answered after `overhead_cycles` plus one cycle for each `bytes_per_cycle` or part
+//!           thereof; at least one cycle.
+//! Order:   first the script, then the mailboxes as fast as their limits allow.
+//! Errors:  a reference outside host memory is answered with an error and counted; so are writes that the card
+//!           refuses.
+//! Source:  thesis, 3.2.3 (NIC feeder): fixed bus overhead for each transfer, rates of mailbox events, coalescing
+//!           factors, a balanced ratio between the traces.
 
 mod mailbox;
 
@@ -25,19 +26,19 @@ use mailbox::Player;
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NicFeederParams {
-    /// Where the memory begins that the card sees.
+    /// Address of the host memory that the card sees.
     pub memory_base: u64,
-    /// Its bytes.
+    /// Size of that memory in bytes.
     pub memory_bytes: u32,
-    /// What is in it at the start; zeros elsewhere.
+    /// Initial contents; zeros elsewhere.
     pub contents: Vec<Contents>,
-    /// Cycles of each of the card's references beside its data: the bus.
+    /// Bus overhead of each reference of the card, in cycles.
     pub overhead_cycles: u64,
-    /// Bytes of the card's references that move in a cycle.
+    /// Data bytes of the card's references per cycle.
     pub bytes_per_cycle: u32,
-    /// Words that are written to the card before anything else, one after the other.
+    /// Words written to the card first, one after the other.
     pub script: Vec<Write>,
-    /// Mailboxes that are written after that.
+    /// Mailboxes written after the script.
     pub mailboxes: Vec<Mailbox>,
 }
 
@@ -45,37 +46,37 @@ pub struct NicFeederParams {
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Contents {
-    /// Address of the first.
+    /// Address of the first word.
     pub at: u64,
     /// The words.
     pub words: Vec<u32>,
 }
 
-/// A word that is written to the card.
+/// A write to the card.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Write {
-    /// When.
+    /// Condition for the write.
     pub after: After,
-    /// The card's address.
+    /// Card address.
     pub at: u64,
-    /// What.
+    /// The value to write.
     pub value: u32,
 }
 
-/// What a write waits for.
+/// Condition that a write waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum After {
-    /// A cycle.
+    /// A cycle is reached.
     Cycle(u64),
-    /// A word of host memory, of which these bits have this value: the card wrote it.
+    /// Some bits of a word in host memory have a value, because the card wrote it.
     Word {
-        /// Its address.
+        /// Host address of the word.
         at: u64,
-        /// The bits.
+        /// Mask of the bits.
         mask: u32,
-        /// Their value.
+        /// Value of the masked bits.
         value: u32,
     },
 }
@@ -88,13 +89,13 @@ pub struct NicFeederPorts {
     pub bus: Requester,
 }
 
-/// Plays a script, then mailboxes as fast as they may go, and answers the card's references to memory.
+/// Plays a script, then mailboxes as fast as their limits allow, and answers the card's references to host memory.
 pub struct NicFeeder {
     params: NicFeederParams,
     memory: HostMemory,
     port: Responder,
     bus: Requester,
-    /// The reference on the bus, and when it is answered.
+    /// The reference on the bus, and the cycle in which it is answered.
     under_way: Option<(Cycle, Reference)>,
     next_write: usize,
     player: Player,
@@ -130,20 +131,20 @@ impl NicFeeder {
         }
     }
 
-    /// The memory that the card sees.
+    /// Host memory.
     pub fn memory(&self) -> &HostMemory {
         &self.memory
     }
 
-    /// Of each mailbox: events played, mailbox writes, events that the card has worked off.
+    /// For each mailbox: events, mailbox writes, events completed by the card.
     pub fn events(&self) -> Vec<(u64, u64, u64)> {
         self.player.events()
     }
 
-    /// Answers the reference on the bus if its time has come, and begins the next; returns when that ends.
+    /// Answers the reference on the bus if it is due, and starts the next. Returns when the current one is due.
     fn serve(&mut self, now: Cycle) -> Option<Cycle> {
         if self.under_way.as_ref().is_some_and(|&(end, _)| end <= now) && self.port.replies.has_room() {
-            let (_, reference) = self.under_way.take().expect("one is under way");
+            let (_, reference) = self.under_way.take().expect("a reference is on the bus");
             let (len, is_read) = (reference.access.len(), matches!(reference.access, Access::Read(_)));
             let reply = self.memory.answer(reference);
             let total = match (&reply.result, is_read) {
@@ -165,7 +166,7 @@ impl NicFeeder {
         self.under_way.as_ref().map(|&(end, _)| end).filter(|&end| end > now)
     }
 
-    /// Does the next write if its time has come; returns when there may be another one.
+    /// Sends the next write if it is due. Returns the cycle of the next possible one.
     fn play(&mut self, now: Cycle) -> Option<Cycle> {
         if let Some(write) = self.params.script.get(self.next_write) {
             let is_due = match write.after {
@@ -179,7 +180,7 @@ impl NicFeeder {
                 self.write(at, value);
                 return Some(now + 1);
             }
-            return None; // A word of memory or room at the port is what it waits for, and both wake us.
+            return None; // A change of memory or room at the port wakes us.
         }
         let memory = &self.memory;
         self.player.look(|at| memory.word(at));

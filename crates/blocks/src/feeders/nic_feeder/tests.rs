@@ -2,7 +2,7 @@ use super::*;
 use crate::testing::{asks, show_reference};
 use expect_test::{Expect, expect};
 
-/// A mailbox of a ring of 8, in steps of 2, whose consumer is at 0x1000 and at most 3 events ahead of it.
+/// A mailbox of a ring of 8, in steps of 2, with its consumer at 0x1000 and at most 3 uncompleted events.
 fn mailbox() -> Mailbox {
     let (at, consumer) = (0x500, 0x1000);
     Mailbox { at, consumer, step: 2, modulus: 8, events: 5, share: 1, ahead: 3, batch: 1, every_cycles: 1 }
@@ -20,7 +20,7 @@ fn params() -> NicFeederParams {
     }
 }
 
-/// `dma` is what the card refers to.
+/// `dma` is the script of the card's references.
 fn check(dma: &str, params: NicFeederParams, want: Expect) {
     params.check().expect("parameters that are allowed");
     let log = testkit::bench(1000, |bench| {
@@ -34,7 +34,7 @@ fn check(dma: &str, params: NicFeederParams, want: Expect) {
 }
 
 #[test]
-fn references_take_the_bus_and_their_data() {
+fn a_reference_takes_overhead_and_data_cycles() {
     check(
         "10 r 1010+8; 11 w 10fc=aabbccdd; 40 r 10fe+4; 50 r 1011+1",
         params(),
@@ -75,7 +75,7 @@ fn the_script_waits_for_cycles_and_words() {
 }
 
 #[test]
-fn a_mailbox_goes_ahead_of_its_consumer_only_so_far() {
+fn a_mailbox_stays_within_its_limit_ahead_of_the_consumer() {
     let mailboxes = vec![mailbox()];
     check(
         "30 w 1000=00000002; 50 w 1000=00000006",
