@@ -1,11 +1,12 @@
-//! `pci-bus`: one PCI bus, which the card's references to host memory and the host's to the card share.
+//! `pci-bus`: a PCI bus, shared by the card's references to host memory and the host's references to the card.
 //!
-//! Ports:   `masters[i]` (memory, answer) refer to `target` (memory, asks), the host's memory; `host` (memory, answers) refers
-//!          to `card` (memory, asks), its registers.
-//! Timing:  a transaction takes `overhead_cycles` and a cycle for each word it touches. A write is handed over with its last
-//!          word and the bus is free then. A read is handed over behind the overhead; its data follow after `read_cycles`,
-//!          or when the answer is there, and the bus waits for them. A reference is answered when its last part is.
-//! Order:   ports take turns, a transaction each; of each port, references go one after the other.
+//! Ports:   `masters[i]` (memory, answer) access `target` (memory, asks), which is host memory; `host` (memory,
+//!           answers) accesses `card` (memory, asks), its registers.
+//! Timing:  a transaction takes `overhead_cycles` plus one cycle for each word it touches. A write is forwarded with
+//!           its last word, and the bus is then free. A read is forwarded after the overhead; its data follow after
+//!           `read_cycles` or when the answer arrives, whichever is later, and the bus waits for them. A reference is
+//!           answered when its last part is.
+//! Order:   ports take turns, one transaction each; the references of each port stay in order.
 //! Source:  PCI Local Bus Specification 2.2: widths, clocks, one transaction at a time.
 //! Differs: no retries and no delayed transactions: a slow responder keeps the bus.
 
@@ -24,25 +25,26 @@ use lane::{Active, Lane, Side};
 pub struct PciBusParams {
     /// Width of the bus.
     pub width: BusWidth,
-    /// Masters on the card.
+    /// Number of masters on the card.
     pub masters: usize,
-    /// Cycles of a transaction beside its data: arbitration, address, turnaround.
+    /// Overhead cycles of a transaction: arbitration, address, turnaround.
     pub overhead_cycles: u32,
-    /// Cycles more until the first data of a read, at least; the responder may take longer.
+    /// Minimum additional cycles until the first data of a read; the responder may take longer.
     pub read_cycles: u32,
-    /// References of a port under way: while the last one waits for its answer, the next one may have the bus.
+    /// Maximum outstanding references of a port: while the last one waits for its answer, the next one may use the
+    /// bus.
     pub references: usize,
-    /// Longest transaction; a longer reference becomes several, between which others may come.
+    /// Maximum bytes of a transaction; a longer reference is split, and other transactions may come between its parts.
     pub burst_bytes: u32,
 }
 
 /// Width of a bus.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub enum BusWidth {
-    /// 32 bits: 4 bytes a cycle.
+    /// 32 bits: 4 bytes per cycle.
     #[serde(rename = "32")]
     Bits32,
-    /// 64 bits: 8 bytes a cycle.
+    /// 64 bits: 8 bytes per cycle.
     #[serde(rename = "64")]
     Bits64,
 }
@@ -51,7 +53,7 @@ pub enum BusWidth {
 pub struct PciBusPorts {
     /// The card's masters.
     pub masters: Vec<Responder>,
-    /// The host's own accesses.
+    /// The host's references to the card.
     pub host: Responder,
     /// Host memory.
     pub target: Requester,
@@ -59,17 +61,17 @@ pub struct PciBusPorts {
     pub card: Requester,
 }
 
-/// Serves one transaction at a time, from all its ports in turn.
+/// Serves one transaction at a time; ports take turns.
 pub struct PciBus {
     params: PciBusParams,
     /// The masters, then the host.
     lanes: Vec<Lane>,
     /// Host memory, then the card.
     sides: [Side; 2],
-    /// The lane that is looked at first in the next choice.
+    /// Lane with the highest preference in the next choice.
     turn: usize,
     phase: Phase,
-    /// Since when the bus is taken, and words of the transaction.
+    /// Start of the current transaction, and its words.
     since: Cycle,
     words: u64,
     busy_cycles: Counter,
@@ -77,16 +79,16 @@ pub struct PciBus {
     transactions: Counter,
 }
 
-/// What the bus does.
+/// Phase of the current transaction.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Free,
-    /// A write of this lane is on the bus; it is handed over at a cycle.
+    /// A write of this lane is on the bus; it is forwarded at a cycle.
     Write {
         lane: usize,
         until: Cycle,
     },
-    /// A read of this lane is handed over at a cycle.
+    /// A read of this lane is on the bus; it is forwarded at a cycle.
     Address {
         lane: usize,
         until: Cycle,
@@ -105,7 +107,7 @@ enum Phase {
 }
 
 impl PciBus {
-    /// A bus that is free.
+    /// An idle bus.
     pub fn new(params: PciBusParams, ports: PciBusPorts) -> PciBus {
         let PciBusPorts { masters, host, target, card } = ports;
         PciBus {
@@ -122,12 +124,12 @@ impl PciBus {
         }
     }
 
-    /// Which side a lane refers to.
+    /// Index of the side that a lane accesses.
     fn side(&self, lane: usize) -> usize {
         usize::from(lane == self.params.masters)
     }
 
-    /// Cycles of the words that a run of bytes touches.
+    /// Words, and so data cycles, that a range of bytes touches.
     fn words(&self, addr: u64, bytes: u32) -> u64 {
         let word = match self.params.width {
             BusWidth::Bits32 => 4,
@@ -148,13 +150,13 @@ impl PciBus {
         }
     }
 
-    /// Takes answers.
+    /// Takes replies from both sides.
     fn hear(&mut self) {
         for side in &mut self.sides {
             while let Some(reply) = side.port.replies.take() {
                 let (from, bytes) = side.waiting.pop_front().expect("a responder answers what it was asked");
                 let waits = |active: &&mut Active| active.settled < active.reference.access.len();
-                let active = self.lanes[from].queue.iter_mut().find(waits).expect("it waits for its answer");
+                let active = self.lanes[from].queue.iter_mut().find(waits).expect("a reference waits for this reply");
                 active.settled += bytes;
                 active.waited = active.waited + reply.waited;
                 if let Phase::Wait { lane, is_there, .. } = &mut self.phase {
@@ -168,7 +170,7 @@ impl PciBus {
         }
     }
 
-    /// Answers references of which every part was answered, except a read that is still on the bus.
+    /// Answers references whose parts have all been answered, except a read that is still on the bus.
     fn answer(&mut self) {
         let reader = match self.phase {
             Phase::Wait { lane, .. } | Phase::Data { lane, .. } => Some(lane),
@@ -176,14 +178,15 @@ impl PciBus {
         };
         for (i, lane) in self.lanes.iter_mut().enumerate() {
             let is_done = |active: &Active| active.settled == active.reference.access.len();
-            // The reply of a read is given when its data have been on the bus; none behind it has been there yet.
+            // The reply of a read leaves when its data have passed on the bus; later reads of the lane have not been
+            // on the bus yet.
             let is_on_bus = |lane: &Lane, front: &Active| {
                 reader == Some(i) && !front.is_write() && lane.queue.get(1).is_none_or(|next| next.given == 0)
             };
             while lane.queue.front().is_some_and(|front| is_done(front) && !is_on_bus(lane, front))
                 && lane.port.replies.has_room()
             {
-                let Active { reference, read, failed, waited, .. } = lane.queue.pop_front().expect("it is done");
+                let Active { reference, read, failed, waited, .. } = lane.queue.pop_front().expect("the front is done");
                 let empty = reference.access.is_empty().then_some(BusError::Length(reference.addr, 0));
                 let result = failed.or(empty).map_or(Ok(read), Err);
                 lane.port.replies.send(Reply::new(reference.id, result).having_waited(waited));
@@ -191,7 +194,7 @@ impl PciBus {
         }
     }
 
-    /// The next lane in turn that has a transaction.
+    /// The next lane in turn with a transaction.
     fn choose(&self) -> Option<usize> {
         let n = self.lanes.len();
         (0..n).map(|i| (self.turn + i) % n).find(|&i| self.lanes[i].next().is_some())
@@ -220,7 +223,7 @@ impl PciBus {
         };
     }
 
-    /// Hands the next part of a lane's reference over, if there is room.
+    /// Forwards the next part of a lane's reference, if there is room.
     fn hand_over(&mut self, now: Cycle, lane: usize) -> bool {
         let side = self.side(lane);
         let side = &mut self.sides[side];
@@ -245,7 +248,7 @@ impl PciBus {
         Phase::Free
     }
 
-    /// Goes on to the next phase; if it cannot, says when to look again.
+    /// Advances to the next phase, or returns when to try again.
     fn step(&mut self, now: Cycle) -> Result<Phase, Option<Cycle>> {
         match self.phase {
             Phase::Free => {
@@ -286,7 +289,7 @@ impl Component for PciBus {
             }
         };
         self.answer();
-        // A lane whose reference was answered may have the next one waiting.
+        // A lane whose reference was answered may have another one in its channel.
         let has_room = |lane: &Lane| lane.queue.len() < self.params.references;
         let is_waiting = self.lanes.iter().any(|lane| has_room(lane) && lane.port.references.has_item());
         match next {
@@ -321,7 +324,8 @@ impl Component for PciBus {
 
 impl Module for PciBusParams {
     const NAME: &'static str = "pci-bus";
-    const ABOUT: &'static str = "A PCI bus: the card's references to host memory and the host's to the card share it.";
+    const ABOUT: &'static str =
+        "A PCI bus, shared by the card's references to host memory and the host's references to the card.";
     const EXAMPLE: &'static str = r#"width = "64"
 masters = 2
 overhead_cycles = 4

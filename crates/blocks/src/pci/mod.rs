@@ -1,4 +1,4 @@
-//! The way to the host's memory over a parallel bus.
+//! The PCI bus to host memory.
 
 mod bus;
 

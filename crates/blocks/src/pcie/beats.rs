@@ -1,9 +1,9 @@
-//! What is put on the way to the host: write beats and read bursts.
+//! Write beats and read bursts to host memory.
 
 /// Bytes of a beat.
 pub const BEAT_BYTES: u32 = 64;
 
-/// Up to 64 bytes that go together.
+/// Up to 64 bytes that move together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Bytes {
     len: u8,
@@ -11,20 +11,20 @@ pub struct Bytes {
 }
 
 impl Bytes {
-    /// `len` zeros, at most 64.
+    /// `len` zero bytes, at most 64.
     #[inline]
     pub fn zeros(len: usize) -> Self {
         assert!(len <= BEAT_BYTES as usize, "a beat has 64 bytes");
         Bytes { len: len as u8, data: [0; BEAT_BYTES as usize] }
     }
 
-    /// Those from `start` up to `end`.
+    /// The bytes from `start` to before `end`.
     #[inline]
     pub fn part(&self, start: usize, end: usize) -> Self {
         Bytes::from_slice(&self[start..end])
     }
 
-    /// A copy of these, at most 64.
+    /// A copy of a slice of at most 64 bytes.
     #[inline]
     pub fn from_slice(bytes: &[u8]) -> Self {
         let mut copy = Bytes::zeros(bytes.len());
@@ -51,35 +51,35 @@ impl std::ops::DerefMut for Bytes {
 /// A write beat.
 #[derive(Clone, Debug)]
 pub struct Write {
-    /// Number of the initiator.
+    /// Index of the initiator.
     pub from: usize,
-    /// First byte in host memory; the beat lies in one line of 64 bytes.
+    /// Host address of the first byte; the beat is within one 64-byte line.
     pub addr: u64,
-    /// The bytes; at least one.
+    /// The data; at least one byte.
     pub bytes: Bytes,
-    /// The last beat of its burst.
+    /// True for the last beat of a burst.
     pub last: bool,
-    /// It goes nowhere, and its burst is answered all the same.
+    /// True if the beat is discarded; its burst is still answered.
     pub refused: bool,
 }
 
-/// A read burst, answered by as many bytes for each 64-byte line as it touches of it.
+/// A read burst. Each 64-byte line that it touches gives one answer.
 #[derive(Clone, Debug)]
 pub struct Read {
-    /// Number of the initiator.
+    /// Index of the initiator.
     pub from: usize,
-    /// First byte in host memory.
+    /// Host address of the first byte.
     pub addr: u64,
-    /// Bytes; at least one.
+    /// Number of bytes; at least one.
     pub size: u32,
-    /// Its last beat is the last of the initiator's burst.
+    /// True if its last beat ends the initiator's burst.
     pub last: bool,
-    /// Zeros are the answer.
+    /// True if the burst is answered with zeros.
     pub refused: bool,
 }
 
 impl Read {
-    /// Takes the first `size` bytes off; says of which burst they are, and whether something is left.
+    /// Removes the first `size` bytes. Returns them as a burst, and true if bytes are left.
     #[inline]
     pub(super) fn split(&mut self, size: u32) -> (Read, bool) {
         let is_rest = size < self.size;
@@ -90,7 +90,7 @@ impl Read {
     }
 }
 
-/// Bytes of the line of `addr` from `addr` on, at most `left`.
+/// Bytes from `addr` to the end of its line, at most `left`.
 #[inline]
 pub fn to_line_end(addr: u64, left: u32) -> u32 {
     left.min(BEAT_BYTES - (addr % u64::from(BEAT_BYTES)) as u32)

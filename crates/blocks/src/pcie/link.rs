@@ -1,4 +1,4 @@
-//! The PCIe link: transaction layer packets in both directions.
+//! A PCIe link: transaction layer packets in both directions.
 
 use super::traffic::Traffic;
 use super::wire::Wire;
@@ -8,57 +8,58 @@ use kernel::trace::Counter;
 use kernel::{Activity, CounterList, Cycle};
 use std::collections::VecDeque;
 
-/// A read request that is on its way, or being answered.
+/// A read request in transit, or being answered.
 struct Request {
-    /// When the host has its data; of a refused one, when it is its turn.
+    /// Cycle in which the host has its data, or in which a refused request is answered.
     ready: Cycle,
-    /// What of it is not answered.
+    /// The part not yet answered.
     left: Read,
 }
 
-/// A line of read data on its way back.
+/// A line of read data in transit to the card.
 struct Line {
     due: Cycle,
     from: usize,
     bytes: Bytes,
-    /// The last of its initiator's burst.
+    /// True for the last line of the initiator's burst.
     last: bool,
     refused: bool,
-    /// Its request's tag is free when it is handed over.
+    /// True if its delivery frees the request's tag.
     frees_tag: bool,
 }
 
-/// A link of serial lanes between card and host.
+/// A PCIe link between card and host.
 ///
-/// Writes are posted: packets of up to `max_payload_bytes` that end at multiples of it, each sent when all its beats are
-/// here. Reads are requests of up to `max_read_request_bytes` that end at multiples of that, with `read_tags` under way at
-/// most; the host answers each, `host_read_cycles` after it came, with completions that end at multiples of
-/// `read_completion_boundary_bytes`. Both directions are lines of their own; write packets and read requests take
-/// turns on the one to the host.
+/// Writes are posted: packets of up to `max_payload_bytes`, aligned to that size, each sent when all its beats have
+/// arrived. Reads are requests of up to `max_read_request_bytes`, aligned to that size, with at most `read_tags`
+/// outstanding. The host answers each after `host_read_cycles`, with completions that end at multiples of
+/// `read_completion_boundary_bytes`. Each direction has its own lanes; write packets and read requests alternate on
+/// those to the host.
 ///
-/// Timing: a packet of n bytes takes (n + headers) bits of the line's exact rate, and `latency_cycles` from its last bit on.
-///         A write burst is answered when the last bit of its last packet has left; the last cycle of a packet is counted
-///         whole.
-/// Source: PCI Express Base Specification 5.0: lane rate and 128b/130b encoding; headers of 4 words for requests with 64-bit
-///         addresses and 3 for completions; 4 bytes of framing with sequence number and 4 of LCRC with each packet.
-/// Differs: acknowledgements and flow control take no room on the line, nobody runs out of credits, nothing is sent again;
-///         completions come in the order of their requests.
+/// Timing:  a packet of n bytes takes (n + headers) bytes at the exact line rate, plus `latency_cycles` after its
+///           last bit. A write burst is answered when the last bit of its last packet has left, rounded up to a whole
+///           cycle.
+/// Source:  PCI Express Base Specification 5.0: lane rate and 128b/130b encoding; headers of 4 words for requests
+///           with 64-bit addresses and 3 for completions; for each packet 4 bytes of framing with sequence number and
+///           4 of LCRC.
+/// Differs: acknowledgements and flow control take no line time, credits never run out, nothing is retransmitted;
+///           completions come in the order of their requests.
 pub struct Link {
     params: LinkParams,
     to_host: Wire,
     from_host: Wire,
-    /// Beats that are accepted and whose packet has not left.
+    /// Accepted beats whose packet has not left.
     writes: VecDeque<Write>,
-    /// Beats on their way to host memory, by when they are there.
+    /// Beats in transit to host memory, with their arrival cycles.
     posted: VecDeque<(Cycle, Write)>,
-    /// Write bursts that have left, by when and whose.
+    /// Write bursts that have left: cycle and initiator.
     left: VecDeque<(Cycle, usize)>,
-    /// Read bursts that are accepted, without what is asked for.
+    /// Accepted read bursts, without the parts already requested.
     reads: VecDeque<Read>,
     requests: VecDeque<Request>,
     lines: VecDeque<Line>,
     tags_used: u32,
-    /// A write packet was the last to leave: a read request goes first.
+    /// True if a write packet left last, so that a read request has priority.
     read_turn: bool,
     written: Traffic,
     read_back: Traffic,
@@ -123,7 +124,7 @@ impl Link {
         counters.add("line_bytes_from_host", self.from_host.bytes());
     }
 
-    /// How many of the beats that wait are the next packet, if all of it is here.
+    /// Number of waiting beats that form the next packet, if it is complete.
     fn next_packet(&self) -> Option<usize> {
         let most = u64::from(self.params.max_payload_bytes);
         let ends = |write: &Write| {
@@ -155,7 +156,7 @@ impl Link {
         let payload: u32 = packet.iter().map(|write| write.bytes.len() as u32).sum();
         let is_refused = packet.iter().all(|write| write.refused);
         let gone = match is_refused {
-            // It does not leave the card.
+            // A refused burst does not leave the card.
             true => now + 1,
             false => {
                 self.n_writes.add(1);
@@ -195,7 +196,7 @@ impl Link {
         self.requests.push_back(Request { ready, left });
     }
 
-    /// The host sends the next completion of the oldest request.
+    /// Sends the next completion of the oldest request.
     fn answer(&mut self, now: Cycle, ends: &mut impl Ends) -> Activity {
         let Some(Request { ready, left }) = self.requests.front_mut() else { return Activity::Idle };
         let start = if left.refused { *ready } else { (*ready).max(self.from_host.free_at()) };
@@ -242,7 +243,7 @@ impl Link {
         Activity::Busy
     }
 
-    /// Packets reach host memory.
+    /// Writes arrived packets to host memory.
     fn store(&mut self, now: Cycle, ends: &mut impl Ends) -> Activity {
         let mut activity = Activity::Idle;
         while let Some((due, write)) = self.posted.front() {
@@ -258,7 +259,7 @@ impl Link {
         activity
     }
 
-    /// Hands a line of read data over.
+    /// Delivers a line of read data.
     fn give(&mut self, now: Cycle, ends: &mut impl Ends) -> Activity {
         let Some(line) = self.lines.front() else { return Activity::Idle };
         if now + 1 < line.due {
@@ -267,7 +268,7 @@ impl Link {
         if !ends.takes_data(line.from) {
             return Activity::Idle;
         }
-        let line = self.lines.pop_front().expect("a line is here");
+        let line = self.lines.pop_front().expect("a line has arrived");
         self.tags_used -= u32::from(line.frees_tag);
         if !line.refused {
             self.read_back.count(now + 1, line.bytes.len());
@@ -278,9 +279,9 @@ impl Link {
 }
 
 impl LinkParams {
-    /// A direction of the link, for a card whose clock has `clock_hz`.
+    /// One direction of the link, in cycles of a card clock of `clock_hz`.
     pub(super) fn wire(&self, clock_hz: u64) -> Wire {
-        // Bits of a byte at the line's code, by the bits of all lanes in a cycle.
+        // Line bits of a byte, divided by the bits that all lanes move in a cycle.
         let top = 8 * clock_hz * u64::from(self.code_line_bits);
         let bottom = u64::from(self.lanes) * u64::from(self.lane_mtps) * 1_000_000 * u64::from(self.code_bits);
         Wire::new(top, bottom)

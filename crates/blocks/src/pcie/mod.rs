@@ -1,7 +1,8 @@
-//! PCIe between a card and the memory of its host, for cards that put beats of a wide interconnect on it.
+//! PCIe between a card and host memory, for cards with a wide interconnect.
 //!
-//! A [`Transport`] is a plain struct: the component that holds it hands it write beats and read bursts, lets it live through each
-//! cycle, and gives it an [`Ends`], by which it reaches host memory and those who asked. Who asks, who goes first and what an
+//! A [`Transport`] is a plain struct. The component that owns it passes write beats and read bursts, ticks it each
+//! cycle, and provides an [`Ends`] for access to host memory and to the initiators. That component also arbitrates
+//! between initiators and translates addresses. Times are cycles of its clock.
 //! address means are that component's affair. Times are cycles of its clock.
 
 mod beats;
@@ -18,36 +19,37 @@ use kernel::{Activity, CounterList, Cycle};
 use link::Link;
 use sink::Sink;
 
-/// What a [`Transport`] deals with besides itself.
+/// The surroundings of a [`Transport`]: host memory and initiators.
 pub trait Ends {
-    /// A write beat is in host memory in cycle `at`.
+    /// Writes a beat to host memory in cycle `at`.
     fn store(&mut self, at: Cycle, addr: u64, bytes: &[u8]);
 
-    /// The host reads up to 64 bytes of its memory in cycle `at`.
+    /// Reads up to 64 bytes of host memory in cycle `at`.
     fn load(&mut self, at: Cycle, addr: u64, bytes: &mut [u8]);
 
-    /// Tells initiator `from` that its oldest write burst is done; says whether it could be told.
+    /// Reports to initiator `from` that its oldest write burst is done; returns false if there is no room for the
+    /// report.
     fn respond(&mut self, from: usize) -> bool;
 
-    /// Whether initiator `from` takes read data.
+    /// Returns true if initiator `from` accepts read data.
     fn takes_data(&self, from: usize) -> bool;
 
-    /// The next bytes that initiator `from` has read; `last` ends its burst.
+    /// Delivers the next bytes read by initiator `from`; `last` ends its burst.
     fn give(&mut self, from: usize, bytes: Bytes, last: bool);
 }
 
-/// How bytes get from the card to the host and back.
+/// The transport between card and host.
 pub struct Transport(Model);
 
 enum Model {
-    /// Beats, at once, with gaps or at a fixed rate.
+    /// Beats without packets: ideal, with gaps, or at a fixed rate.
     Sink(Sink),
     /// Transaction layer packets.
     Link(Link),
 }
 
 impl Transport {
-    /// As `params` say, which must pass [`PcieParams::check`], for a clock of `clock_hz`.
+    /// A transport with these parameters, which must have passed [`PcieParams::check`], in a clock of `clock_hz`.
     pub fn new(clock_hz: u64, params: &PcieParams) -> Transport {
         Transport(match params.model {
             PcieModel::Tlp => Model::Link(Link::new(clock_hz, params)),
@@ -55,8 +57,8 @@ impl Transport {
         })
     }
 
-    /// Beats and bursts that are accepted and have not started: writes, reads. Who accepts more than
-    /// [`PcieParams::buffer_beats`] of each gives it more room than it has.
+    /// Numbers of accepted write beats and read bursts that have not started. The owner must keep each at or below
+    /// [`PcieParams::buffer_beats`].
     #[inline]
     pub fn waiting(&self) -> (usize, usize) {
         match &self.0 {
@@ -65,7 +67,7 @@ impl Transport {
         }
     }
 
-    /// Accepts a write beat. The beats of a burst come one after the other, without those of other bursts between.
+    /// Accepts a write beat. The beats of a burst must be consecutive, without beats of other bursts between.
     #[inline]
     pub fn write(&mut self, write: Write) {
         match &mut self.0 {
@@ -83,7 +85,7 @@ impl Transport {
         }
     }
 
-    /// Lives through a cycle.
+    /// Simulates one cycle.
     pub fn tick(&mut self, now: Cycle, ends: &mut impl Ends) -> Activity {
         match &mut self.0 {
             Model::Sink(sink) => sink.tick(now, ends),
@@ -91,7 +93,7 @@ impl Transport {
         }
     }
 
-    /// Beats and bytes of both directions, and what the model counts of its own.
+    /// Beats and bytes of both directions, and counters of the model.
     pub fn counters(&self, counters: &mut CounterList) {
         match &self.0 {
             Model::Sink(sink) => sink.counters(counters),

@@ -1,16 +1,16 @@
-//! What is fixed about a way to host memory.
+//! Parameters of the transport to host memory.
 
 use crate::param::{ParamError, one_of, power_of_two, within};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How bytes get to host memory.
+/// Model of the transport to host memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PcieModel {
     /// Beats of 64 bytes with a latency and gaps: the RTL's functional model.
     Ideal,
-    /// The same at the rate of the link's lanes: the paper's data sink.
+    /// Beats at the rate of the link's lanes: the paper's data sink.
     FixedRate,
     /// Transaction layer packets on the link's lanes.
     Tlp,
@@ -20,54 +20,54 @@ pub enum PcieModel {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PcieParams {
-    /// Which of the models; it decides which of the numbers below matter.
+    /// The model; it decides which of the parameters below apply.
     pub model: PcieModel,
-    /// Ideal and fixed rate: cycles from a beat's acceptance until it is in host memory, or its data are back.
+    /// Ideal and fixed rate: cycles from accepting a beat until it is in host memory, or until its data return.
     pub latency_cycles: u32,
-    /// Ideal: cycles from one write beat to the next beyond the first.
+    /// Ideal: additional cycles between write beats.
     pub write_gap_cycles: u32,
-    /// Ideal: cycles from one read beat to the next beyond the first.
+    /// Ideal: additional cycles between read beats.
     pub read_gap_cycles: u32,
-    /// Beats that each of the five AXI channels buffers.
+    /// Beats that each of the five AXI channels can buffer.
     pub buffer_beats: u32,
-    /// The lanes, and packets on them.
+    /// The lanes and their packets.
     pub link: LinkParams,
 }
 
-/// The serial link to the host; each direction has lanes of its own.
+/// The serial link to the host; each direction has its own lanes.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LinkParams {
-    /// Lanes: 1, 2, 4, 8 or 16.
+    /// Number of lanes: 1, 2, 4, 8 or 16.
     pub lanes: u32,
-    /// Transfers of a lane, a bit each, in millions a second.
+    /// Rate of a lane in MT/s; one bit per transfer.
     pub lane_mtps: u32,
-    /// Data bits of a block of the line code.
+    /// Data bits in a block of the line code.
     pub code_bits: u32,
-    /// Bits on the line for such a block.
+    /// Line bits of a block of the line code.
     pub code_line_bits: u32,
-    /// Packets: cycles from the last bit on the line to the other side having the packet.
+    /// Packets: cycles from the last bit on the line until the packet is available at the other side.
     pub latency_cycles: u32,
-    /// Packets: cycles from a read request being at the host to its data.
+    /// Packets: cycles from the arrival of a read request at the host until its data are available.
     pub host_read_cycles: u32,
-    /// Packets: bytes of the header of a write or a read request.
+    /// Packets: header bytes of a write or a read request.
     pub header_bytes: u32,
-    /// Packets: bytes of the header of a completion.
+    /// Packets: header bytes of a completion.
     pub completion_header_bytes: u32,
-    /// Packets: bytes around each packet.
+    /// Packets: framing bytes around each packet.
     pub framing_bytes: u32,
-    /// Packets: most bytes of data in a write.
+    /// Packets: maximum data bytes of a write.
     pub max_payload_bytes: u32,
-    /// Packets: most bytes that a read asks for.
+    /// Packets: maximum data bytes of a read request.
     pub max_read_request_bytes: u32,
-    /// Packets: completions end at multiples of this.
+    /// Packets: completions end at multiples of this number of bytes.
     pub read_completion_boundary_bytes: u32,
-    /// Packets: reads under way.
+    /// Packets: maximum outstanding read requests.
     pub read_tags: u32,
 }
 
 impl PcieParams {
-    /// Cycles that a few bytes take from one side to the other, their time on the lanes not counted: a doorbell's for example.
+    /// One-way latency of a few bytes such as a doorbell, in cycles, without their time on the lanes.
     pub fn one_way_cycles(&self) -> u32 {
         match self.model {
             PcieModel::Tlp => self.link.latency_cycles,
@@ -75,7 +75,7 @@ impl PcieParams {
         }
     }
 
-    /// Refuses what cannot work, and says what can.
+    /// Checks that the parameters are valid together.
     pub fn check(&self) -> Result<(), ParamError> {
         within("latency_cycles", self.latency_cycles, 1, 1_000_000)?;
         within("write_gap_cycles", self.write_gap_cycles, 0, 1_000_000)?;
@@ -96,7 +96,7 @@ impl PcieParams {
         power_of_two("link.read_completion_boundary_bytes", boundary, 64, link.max_payload_bytes)?;
         within("link.read_tags", link.read_tags, 1, 65_536)?;
         match self.model {
-            // A packet leaves when all its beats are here.
+            // A packet leaves when all its beats have arrived.
             PcieModel::Tlp => within("buffer_beats", self.buffer_beats, link.max_payload_bytes / 64 + 1, 65_536)
                 .map_err(|error| error.because("more than link.max_payload_bytes / 64")),
             PcieModel::Ideal | PcieModel::FixedRate => within("buffer_beats", self.buffer_beats, 1, 65_536),

@@ -1,4 +1,4 @@
-//! Host memory without packets between: a beat after the other, at once, with gaps, or at a fixed rate.
+//! Host memory without a packet model: ideal, with gaps, or at a fixed rate.
 
 use super::traffic::Traffic;
 use super::wire::Wire;
@@ -7,7 +7,7 @@ use crate::activity::sooner;
 use kernel::{Activity, CounterList, Cycle};
 use std::collections::VecDeque;
 
-/// Something of initiator `from` that is at the host, or whose answer is back, in cycle `due`.
+/// A beat of initiator `from` that reaches host memory, or returns from it, in cycle `due`.
 struct Pending<T> {
     due: Cycle,
     what: T,
@@ -15,27 +15,28 @@ struct Pending<T> {
 
 /// When the next beat of a direction may start.
 enum Lane {
-    /// From this cycle on; each beat takes a cycle and the gap.
+    /// From cycle `free`; each beat takes one cycle plus the gap.
     Beats { free: Cycle, gap: u64 },
-    /// As the bits of each beat need on the line.
+    /// At the rate of a line.
     Rate(Wire),
 }
 
-/// Ideal host memory, or a data sink of a fixed rate.
+/// Ideal host memory, or a data sink with a fixed rate.
 ///
-/// Timing: a write beat seen in cycle t is in host memory in t + `latency_cycles`, when the response to its burst is seen;
-///         the first beat of a read burst seen in t is seen by its initiator in t + `latency_cycles`. Each further beat
-///         takes one cycle and the gap, or as long as its bytes need at the fixed rate.
-/// Source: PsPIN RTL a49fec8, `hw/verilator_model/src/PCIeSlave.hpp`; Di Girolamo et al., ISCA 2021, IV, for the rate: PCIe
-///         5.0, 16 lanes, as a fixed-rate data sink.
-/// Differs: beats carry their own addresses; the functional model places the later beats of an unaligned burst wrongly.
+/// Timing:  a write beat seen in cycle t is in host memory in t + `latency_cycles`, when the response to its burst is
+///           visible. The first beat of a read burst seen in t is visible to its initiator in t + `latency_cycles`.
+///           Each further beat takes one cycle plus the gap, or the time of its bytes at the fixed rate.
+/// Source:  PsPIN RTL a49fec8, `hw/verilator_model/src/PCIeSlave.hpp`; Di Girolamo et al., ISCA 2021, IV, for the
+///           rate: PCIe 5.0, 16 lanes, as a fixed-rate data sink.
+/// Differs: beats carry their own addresses; the RTL's functional model misplaces the later beats of an unaligned
+///           burst.
 pub struct Sink {
     latency: u64,
-    /// Write beats that are accepted and have not started.
+    /// Accepted write beats that have not started.
     writes: VecDeque<Write>,
     write_lane: Lane,
     writing: VecDeque<Pending<Write>>,
-    /// Read bursts that are accepted, without the beats that have started.
+    /// Accepted read bursts, without the beats already started.
     reads: VecDeque<Read>,
     read_lane: Lane,
     reading: VecDeque<Pending<Read>>,
@@ -70,7 +71,7 @@ impl Lane {
 
 impl Sink {
     pub fn new(clock_hz: u64, params: &PcieParams) -> Self {
-        assert!(params.latency_cycles > 0, "an answer takes a cycle");
+        assert!(params.latency_cycles > 0, "latency_cycles is at least 1");
         Sink {
             latency: u64::from(params.latency_cycles),
             writes: VecDeque::new(),
@@ -127,7 +128,7 @@ impl Sink {
         Activity::Busy
     }
 
-    /// Completes the oldest write at the edge before it is due, so that its response is seen when it is.
+    /// Completes the oldest write one edge before it is due, so that its response is visible when due.
     fn finish_write(&mut self, now: Cycle, ends: &mut impl Ends) -> Activity {
         let Some(Pending { due, what }) = self.writing.front() else { return Activity::Idle };
         if now + 1 < *due {

@@ -1,9 +1,9 @@
-//! What of one direction is counted.
+//! Counters of one direction.
 
 use kernel::trace::Counter;
 use kernel::{CounterList, Cycle};
 
-/// Beats and bytes of a direction, and when the first and the last of them got where they went.
+/// Beats and bytes of one direction, and the arrival cycles of the first and the last beat.
 #[derive(Default)]
 pub struct Traffic {
     beats: Counter,
@@ -13,7 +13,7 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    /// A beat gets to where it goes in cycle `due`.
+    /// Counts a beat that arrives in cycle `due`.
     pub fn count(&mut self, due: Cycle, bytes: usize) {
         self.beats.add(1);
         self.bytes.add(bytes as u64);
@@ -21,7 +21,7 @@ impl Traffic {
         self.last = due;
     }
 
-    /// As `name_beats` and so on.
+    /// Adds the counters as `name_beats` and so on.
     pub fn counters(&self, name: &str, counters: &mut CounterList) {
         counters.add(&format!("{name}_beats"), self.beats.total());
         counters.add(&format!("{name}_bytes"), self.bytes.total());

@@ -1,13 +1,13 @@
-//! One direction of a link, to the bit: when the bytes that are put on it are over.
+//! Bit-exact timing of one direction of a link.
 
 use kernel::Cycle;
 
-/// A serial line of an exact rate; times are cycles and fractions of a cycle.
+/// A serial line with an exact rate; times are cycles and fractions of a cycle.
 pub struct Wire {
     /// A byte takes `top / bottom` cycles.
     top: u64,
     bottom: u64,
-    /// From when it is free: a cycle, and how many `bottom`ths of it have passed.
+    /// When it is free: a cycle, and the elapsed part of that cycle in units of 1/`bottom`.
     free: (Cycle, u64),
     bytes: u64,
 }
@@ -19,12 +19,12 @@ impl Wire {
         Wire { top, bottom, free: (0, 0), bytes: 0 }
     }
 
-    /// From which cycle on something may be put on it.
+    /// The first cycle in which the line accepts bytes.
     pub fn free_at(&self) -> Cycle {
         self.free.0
     }
 
-    /// Puts bytes on the line in cycle `now`, in which it is free. Returns the first cycle in which they are all over.
+    /// Sends bytes from cycle `now` on, in which the line must be free. Returns the first cycle after their end.
     pub fn put(&mut self, now: Cycle, bytes: u32) -> Cycle {
         assert!(self.free.0 <= now, "the line is free");
         let (cycle, part) = self.free.max((now, 0));
@@ -34,7 +34,7 @@ impl Wire {
         self.free.0 + u64::from(self.free.1 > 0)
     }
 
-    /// All bytes so far.
+    /// Bytes sent so far.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -45,8 +45,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_lost_to_rounding() {
-        // PCIe 5.0, 16 lanes, at 1 GHz: 8 * 130 / (16 * 32 * 128) cycles a byte.
+    fn rounding_does_not_accumulate() {
+        // PCIe 5.0, 16 lanes, at 1 GHz: 8 * 130 / (16 * 32 * 128) cycles per byte.
         let mut wire = Wire::new(8 * 130 * 1000, 16 * 32_000 * 128);
         let mut now = 0;
         let ends: Vec<Cycle> = (0..64)

@@ -1,15 +1,15 @@
-//! The ports of a bus, and what waits there.
+//! The ports of a bus and their outstanding references.
 
 use crate::bus::{Access, BusError, Data, Reference, Requester, Responder};
 use kernel::trace::Counter;
 use kernel::{Cycle, Time};
 use std::collections::VecDeque;
 
-/// A port that refers, and its reference.
+/// A requester's port and its references.
 pub struct Lane {
     pub port: Responder,
     pub queue: VecDeque<Active>,
-    /// When its last transaction left the bus.
+    /// Cycle in which its last transaction left the bus.
     pub free_at: Cycle,
     pub transactions: Counter,
     pub bytes: Counter,
@@ -18,18 +18,18 @@ pub struct Lane {
 
 pub struct Active {
     pub reference: Reference,
-    /// Since when it waits for the bus.
+    /// Cycle since which it waits for the bus.
     pub since: Cycle,
-    /// How long others were in the way.
+    /// Time spent waiting for others.
     pub waited: Time,
-    /// Bytes that had a transaction, and that were answered.
+    /// Bytes sent in transactions, and bytes acknowledged.
     pub given: u32,
     pub settled: u32,
     pub read: Data,
     pub failed: Option<BusError>,
 }
 
-/// A port that answers, and who waits there: lane and bytes.
+/// A port to a memory, and its outstanding parts: lane and bytes.
 pub struct Side {
     pub port: Requester,
     pub waiting: VecDeque<(usize, u32)>,
@@ -47,7 +47,7 @@ impl Lane {
         }
     }
 
-    /// The first reference that has something left for the bus.
+    /// Index of the first reference that needs another transaction.
     pub fn next(&self) -> Option<usize> {
         self.queue.iter().position(|active| active.given < active.reference.access.len())
     }
@@ -64,7 +64,7 @@ impl Active {
         self.reference.access.is_write()
     }
 
-    /// The next transaction.
+    /// The next transaction of the reference.
     pub fn part(&self, burst: u32) -> Reference {
         let (given, Reference { id, addr, access }) = (self.given, &self.reference);
         let addr = addr.wrapping_add(u64::from(given));

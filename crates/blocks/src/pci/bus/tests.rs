@@ -7,7 +7,7 @@ fn params(width: BusWidth) -> PciBusParams {
     PciBusParams { width, masters: 2, references: 4, overhead_cycles: 5, read_cycles: 3, burst_bytes: 64 }
 }
 
-/// What two masters and the host ask, as `cycle r addr+bytes; cycle w addr=bytes`, and how slow host memory is.
+/// Scripts of two masters and the host, as `cycle r addr+bytes; cycle w addr=bytes`, and the latency of host memory.
 fn check(params: &PciBusParams, scripts: [&str; 3], memory_cycles: u64, want: Expect) {
     let log = bench(2000, |bench| {
         let [a, b, host] = scripts;
@@ -21,7 +21,7 @@ fn check(params: &PciBusParams, scripts: [&str; 3], memory_cycles: u64, want: Ex
 }
 
 #[test]
-fn a_write_has_the_bus_for_its_overhead_and_its_words() {
+fn a_write_takes_overhead_and_data_cycles() {
     let scripts = ["1 w 100=0102030405060708090a0b0c; 1 w 10c=01020304", "", ""];
     check(
         &params(BusWidth::Bits32),
@@ -60,7 +60,7 @@ fn a_write_has_the_bus_for_its_overhead_and_its_words() {
 }
 
 #[test]
-fn a_read_has_the_bus_until_its_data_have_passed() {
+fn a_read_holds_the_bus_until_its_data_have_passed() {
     let scripts = ["1 r 100+16; 1 r 110+4", "", ""];
     check(
         &params(BusWidth::Bits64),
@@ -99,7 +99,7 @@ fn a_read_has_the_bus_until_its_data_have_passed() {
 }
 
 #[test]
-fn long_references_are_cut_where_bursts_end_and_others_come_between() {
+fn long_references_are_split_at_bursts_and_others_come_between() {
     let scripts = ["1 r 130+72", "2 w 200=01020304", "3 w 504=00000001"];
     check(
         &params(BusWidth::Bits64),
@@ -130,7 +130,7 @@ fn long_references_are_cut_where_bursts_end_and_others_come_between() {
 }
 
 #[test]
-fn the_host_refers_to_the_card_and_masters_to_the_host() {
+fn the_host_accesses_the_card_and_masters_access_the_host() {
     let scripts = ["", "", "1 r 40+4; 1 w 504=00000007"];
     check(
         &params(BusWidth::Bits64),
@@ -152,7 +152,7 @@ fn the_host_refers_to_the_card_and_masters_to_the_host() {
 }
 
 #[test]
-fn errors_come_back() {
+fn errors_are_returned() {
     let scripts = ["1 w 100000000=01; 1 r 100000000+4; 1 r 0+0; 1 r 4+4", "", ""];
     check(
         &params(BusWidth::Bits64),
@@ -176,11 +176,11 @@ fn errors_come_back() {
     );
 }
 
-/// What the DMA of one frame of 1514 bytes each way needs: two descriptors, header and payload of one that is sent, buffer
-/// and return descriptor of one that is received. The thesis gives about 30 % of overhead for this load (Willmann
-/// 2004, 3.2.3); bursts of 256 bytes and 10 cycles each come to that.
+/// The DMA of one frame of 1514 bytes in each direction: two descriptors, header and payload of the sent frame,
+/// buffer and return descriptor of the received one. The thesis gives an overhead of about 30 % for this load
+/// (Willmann 2004, 3.2.3); bursts of 256 bytes with 10 cycles of overhead reproduce it.
 #[test]
-fn the_overhead_is_what_the_thesis_gives_for_its_load() {
+fn the_overhead_matches_the_thesis() {
     let params = PciBusParams { overhead_cycles: 10, read_cycles: 2, burst_bytes: 256, ..params(BusWidth::Bits64) };
     let zeros = |bytes: usize| "00".repeat(bytes);
     let reads = "1 r 1000+32; 1 r 2002+42; 1 r 3000+1472";
@@ -193,6 +193,6 @@ fn the_overhead_is_what_the_thesis_gives_for_its_load() {
         bench.log_counters();
     });
     let counters: Vec<&str> = log.lines().filter(|line| line.starts_with("pci.") && !line.contains("s[")).collect();
-    // 166 of 554 cycles, 30 %, are not data.
+    // 166 of 554 cycles, 30 %, carry no data.
     expect!["pci.transactions 15; pci.busy_cycles 554; pci.data_cycles 388"].assert_eq(&counters.join("; "));
 }
