@@ -1,9 +1,10 @@
 //! `alu`: an arithmetic and logic unit with the operations of MIPS.
 //!
-//! Ports:   `a`, `b` (words, receive): the values of the registers `rs` and `rt`; `operation` (words, receives): the
-//!          instruction's word, whose register numbers do not matter; `result` (words, sends).
-//! Timing:  0 cycles of its own: at an edge that sees a word at every input, and room, it takes one of each and sends one.
-//! Errors:  an operation that is not one of arithmetic or logic, or that overflows, gives 0 and is counted.
+//! Ports:   `a`, `b` (words, receive): the values of registers `rs` and `rt`; `operation` (words, receives): the
+//!           instruction word, whose register numbers are ignored; `result` (words, sends).
+//! Timing:  0 cycles of its own. At an edge at which every input has a word and the output has room, it takes one
+//!           word of each and sends the result.
+//! Errors:  a word that is not an arithmetic or logic operation, or an overflow, gives 0 and is counted.
 //! Source:  thesis, table 3.4: single-cycle; the operations are the rows of `isa::mips` of class `alu`.
 
 use crate::interconnect::Word;
@@ -12,7 +13,7 @@ use isa::mips::{Class, Cpu, Exception, Load, Store, decode, execute};
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 
-/// Parameters of an [`Alu`]: it has none.
+/// Parameters of an [`Alu`]: none.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AluParams {}
@@ -23,13 +24,13 @@ pub struct AluPorts {
     pub a: Rx<Word>,
     /// The value of register `rt`.
     pub b: Rx<Word>,
-    /// The instruction's word.
+    /// The instruction word.
     pub operation: Rx<Word>,
-    /// What it makes of them.
+    /// The result.
     pub result: Tx<Word>,
 }
 
-/// Computes what an instruction makes of two operands.
+/// Computes MIPS operations.
 pub struct Alu {
     a: Rx<Word>,
     b: Rx<Word>,
@@ -39,7 +40,7 @@ pub struct Alu {
     exceptions: Counter,
 }
 
-/// A machine that has two operands and a place for a result.
+/// A minimal machine: two operands and a result.
 struct Operands {
     a: u32,
     b: u32,
@@ -47,7 +48,7 @@ struct Operands {
 }
 
 impl Alu {
-    /// A unit at these ports.
+    /// A unit with these ports.
     pub fn new(ports: AluPorts) -> Alu {
         let AluPorts { a, b, operation, result } = ports;
         Alu { a, b, operation, result, operations: Counter::default(), exceptions: Counter::default() }
@@ -58,13 +59,13 @@ impl Alu {
     }
 }
 
-/// What `word` makes of the values of `rs` and `rt`, if it is an operation of arithmetic or logic and does not overflow.
+/// The result of instruction `word`, or `None` if it is not an arithmetic or logic operation or overflows.
 fn compute(word: u32, a: u32, b: u32) -> Option<u32> {
     let mut inst = decode(word);
     if inst.class() != Class::Alu {
         return None;
     }
-    // Operands from registers 1 and 2, the result wherever the instruction writes: its numbers do not matter.
+    // Read the operands from registers 1 and 2. The register numbers of the instruction do not matter.
     (inst.rs, inst.rt, inst.rd) = (1, 2, 3);
     let mut operands = Operands { a, b, result: None };
     execute(&mut operands, &inst);
@@ -100,7 +101,7 @@ impl Cpu for Operands {
         0
     }
 
-    // Operations of arithmetic and logic do none of these.
+    // Arithmetic and logic operations do none of the following.
     fn set_hi(&mut self, _value: u32) {}
     fn set_lo(&mut self, _value: u32) {}
     fn branch(&mut self, _target: u32) {}
@@ -140,14 +141,14 @@ impl Component for Alu {
 
 impl Module for AluParams {
     const NAME: &'static str = "alu";
-    const ABOUT: &'static str = "Computes what a MIPS instruction makes of two operands.";
+    const ABOUT: &'static str = "Computes the arithmetic and logic operations of MIPS.";
 
     fn ports(&self) -> Vec<PortSpec> {
         vec![
             PortSpec::to::<OneWay<Word>>("a").about("the value of rs"),
             PortSpec::to::<OneWay<Word>>("b").about("the value of rt"),
-            PortSpec::to::<OneWay<Word>>("operation").about("the instruction's word"),
-            PortSpec::from::<OneWay<Word>>("result").about("what it makes of them"),
+            PortSpec::to::<OneWay<Word>>("operation").about("the instruction word"),
+            PortSpec::from::<OneWay<Word>>("result").about("the result"),
         ]
     }
 
@@ -174,18 +175,18 @@ mod tests {
             let kept = row.format.decode(row.format.encode(operands).unwrap_or(0));
             row.encode(Operands { imm, ..kept })
         });
-        compute(word.unwrap_or_else(|| panic!("{name} can be encoded")), a, b)
+        compute(word.unwrap_or_else(|| panic!("{name} cannot be encoded")), a, b)
     }
 
     #[test]
-    fn operations_are_those_of_the_table() {
+    fn operations_match_the_instruction_table() {
         assert_eq!(of("addu", 0, 7, u32::MAX), Some(6));
         assert_eq!(of("add", 0, i32::MAX as u32, 1), None, "it overflows");
         assert_eq!(of("addiu", -4, 3, 99), Some(u32::MAX));
         assert_eq!(of("pri", 0, 0xf0, 0x31), Some(6));
         assert_eq!(of("sltu", 0, 3, 4), Some(1));
-        assert_eq!(compute(0x8d03_0060, 1, 2), None, "a load is no operation");
-        assert_eq!(compute(0xffff_ffff, 1, 2), None, "nor is what is no instruction");
+        assert_eq!(compute(0x8d03_0060, 1, 2), None, "a load is not an operation of the unit");
+        assert_eq!(compute(0xffff_ffff, 1, 2), None, "an illegal instruction");
     }
 
     #[test]

@@ -1,10 +1,10 @@
-//! `mips-decoder`: from MIPS instructions to control signals.
+//! `mips-decoder`: decodes MIPS instructions into control signals.
 //!
-//! Ports:   `instruction` (instructions, receives), `controls` (mips-controls, sends); `operation`, `immediate` (words, send,
-//!          optional): of an instruction of class `alu`, its word, as an `alu` takes it, and its immediate.
-//! Timing:  0 cycles of its own, an instruction a cycle; it waits until every output has room.
-//! Errors:  an illegal instruction, or a word that could not be fetched, is passed on as such and counted.
-//! Source:  thesis, table 3.4: data-stationary control signals for the stages behind.
+//! Ports:   `instruction` (instructions, receives), `controls` (mips-controls, sends); `operation`, `immediate`
+//!           (words, send, optional): for an instruction of class `alu`, its word for an `alu`, and its immediate.
+//! Timing:  0 cycles of its own, one instruction per cycle; an instruction waits until every output has room.
+//! Errors:  an illegal instruction, or a word that could not be fetched, is marked, forwarded and counted.
+//! Source:  thesis, table 3.4: data-stationary control signals for the following stages.
 
 use super::{Controls, Fetched};
 use crate::interconnect::Word;
@@ -13,20 +13,20 @@ use isa::mips::Class;
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 
-/// Parameters of a [`Decoder`]: it has none.
+/// Parameters of a [`Decoder`]: none.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DecoderParams {}
 
 /// The ports of a [`Decoder`].
 pub struct DecoderPorts {
-    /// What was fetched.
+    /// Fetched instructions.
     pub instruction: Rx<Fetched>,
-    /// What it means.
+    /// Decoded instructions.
     pub controls: Tx<Controls>,
-    /// The word of an instruction of class `alu`.
+    /// The words of instructions of class `alu`.
     pub operation: Option<Tx<Word>>,
-    /// Its immediate.
+    /// Their immediates.
     pub immediate: Option<Tx<Word>>,
 }
 
@@ -41,7 +41,7 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// A decoder at these ports.
+    /// A decoder with these ports.
     pub fn new(ports: DecoderPorts) -> Decoder {
         let DecoderPorts { instruction, controls, operation, immediate } = ports;
         let (decoded, illegal) = (Counter::default(), Counter::default());
@@ -88,8 +88,8 @@ impl Module for DecoderParams {
 
     fn ports(&self) -> Vec<PortSpec> {
         vec![
-            PortSpec::to::<OneWay<Fetched>>("instruction").about("what was fetched"),
-            PortSpec::from::<OneWay<Controls>>("controls").about("what it means"),
+            PortSpec::to::<OneWay<Fetched>>("instruction").about("fetched instructions"),
+            PortSpec::from::<OneWay<Controls>>("controls").about("decoded instructions"),
             PortSpec::from::<OneWay<Word>>("operation").about("words of class alu").optional(),
             PortSpec::from::<OneWay<Word>>("immediate").about("their immediates").optional(),
         ]
@@ -113,9 +113,9 @@ mod tests {
     use expect_test::expect;
 
     #[test]
-    fn an_instruction_becomes_its_controls() {
+    fn an_instruction_is_decoded_into_its_controls() {
         let log = testkit::bench(100, |bench| {
-            // lw v1, 96(t0); pri v0, v1, s4; addiu sp, sp, -24; no instruction; nothing there
+            // lw v1, 96(t0); pri v0, v1, s4; addiu sp, sp, -24; an illegal word; a fetch error
             let words = [Ok(0x8d03_0060), Ok(0x0074_100b), Ok(0x27bd_ffe8), Ok(u32::MAX), Err(BusError::Nowhere(0x10))];
             let fetched = (0..).zip(words).map(|(i, word)| (1 + u64::from(i), Fetched { pc: 4 * i, word })).collect();
             let instruction = bench.input("in", 2, fetched);

@@ -1,13 +1,14 @@
-//! `fetch-unit`: from program counters to instructions.
+//! `fetch-unit`: fetches the instructions at given program counters.
 //!
-//! Ports:   `pc` (words, receives), `squash` (words, receives, optional): whatever comes here makes the unit forget what it
-//!          has not yet delivered of earlier program counters; `memory` (memory, asks), `instruction` (instructions, sends).
-//! Timing:  0 cycles of its own: a program counter is asked for at the edge that sees it, an instruction is delivered at the
-//!          edge that sees its answer; one of each a cycle. A squash counts before all else at its edge.
-//! Order:   while `instruction` is full nothing is delivered, and once `outstanding` fetches are under way nothing is asked
-//!          for: that is how a stall goes back.
-//! Errors:  a word that memory does not have is delivered as the error.
-//! Source:  thesis, table 3.4 and 3.2.4: PC, stall and squash in, a memory of variable delay behind.
+//! Ports:   `pc` (words, receives); `squash` (words, receives, optional): any word discards all undelivered fetches
+//!           of earlier program counters; `memory` (memory, asks), `instruction` (instructions, sends).
+//! Timing:  0 cycles of its own. A fetch is sent at the edge that sees its program counter, and an instruction is
+//!           delivered at the edge that sees its answer; one of each per cycle. A squash takes effect first at its
+//!           edge.
+//! Order:   a stall propagates backwards: while `instruction` is full nothing is delivered, and with `outstanding`
+//! fetches outstanding no more are sent.
+//! Errors:  a fetch that memory refuses is delivered as an error.
+//! Source:  thesis, table 3.4 and 3.2.4: inputs PC, stall and squash; a memory of variable delay.
 
 use super::Fetched;
 use crate::bus::{Access, Reference, Requester, word};
@@ -21,7 +22,7 @@ use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FetchUnitParams {
-    /// Fetches under way at most.
+    /// Maximum outstanding fetches.
     pub outstanding: u32,
 }
 
@@ -29,9 +30,9 @@ pub struct FetchUnitParams {
 pub struct FetchUnitPorts {
     /// Addresses of instructions.
     pub pc: Rx<Word>,
-    /// What is under way is not wanted any more.
+    /// Discards undelivered fetches.
     pub squash: Option<Rx<Word>>,
-    /// Where instructions are.
+    /// The instruction memory.
     pub memory: Requester,
     /// The instructions.
     pub instruction: Tx<Fetched>,
@@ -43,9 +44,9 @@ pub struct FetchUnit {
     squash: Option<Rx<Word>>,
     memory: Requester,
     instruction: Tx<Fetched>,
-    /// Program counters whose instructions come, and whether they are still wanted.
+    /// Program counters of outstanding fetches.
     under_way: Returns<u32>,
-    /// How many of the oldest of those are not wanted.
+    /// Number of the oldest outstanding fetches that are discarded.
     unwanted: usize,
     n_under_way: usize,
     fetched: Counter,
@@ -53,7 +54,7 @@ pub struct FetchUnit {
 }
 
 impl FetchUnit {
-    /// A unit at these ports.
+    /// A unit with these ports.
     pub fn new(params: FetchUnitParams, ports: FetchUnitPorts) -> FetchUnit {
         let FetchUnitPorts { pc, squash, memory, instruction } = ports;
         FetchUnit {
@@ -124,15 +125,15 @@ impl Component for FetchUnit {
 
 impl Module for FetchUnitParams {
     const NAME: &'static str = "fetch-unit";
-    const ABOUT: &'static str = "Fetches an instruction for each program counter.";
+    const ABOUT: &'static str = "Fetches the instruction at each program counter.";
     const EXAMPLE: &'static str = "outstanding = 2";
 
     fn ports(&self) -> Vec<PortSpec> {
         vec![
             PortSpec::to::<OneWay<Word>>("pc").about("addresses of instructions"),
-            PortSpec::to::<OneWay<Word>>("squash").about("forget what is under way").optional(),
-            PortSpec::from::<Memory>("memory").about("where instructions are"),
-            PortSpec::from::<OneWay<Fetched>>("instruction").about("the instructions"),
+            PortSpec::to::<OneWay<Word>>("squash").about("discards outstanding fetches").optional(),
+            PortSpec::from::<Memory>("memory").about("the instruction memory"),
+            PortSpec::from::<OneWay<Fetched>>("instruction").about("fetched instructions"),
         ]
     }
 
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn an_instruction_comes_for_each_program_counter() {
+    fn each_program_counter_gives_an_instruction() {
         check(
             "1:100 2:104 3:108 9:10c",
             "",
@@ -193,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stall_goes_back() {
+    fn a_stall_propagates_backwards() {
         check(
             "1:100 2:104 3:108 4:10c 5:110 6:114",
             "",
@@ -217,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_squash_forgets_what_is_not_delivered() {
+    fn a_squash_discards_undelivered_fetches() {
         check(
             "1:100 2:104 3:200",
             "3:1",

@@ -1,7 +1,7 @@
-//! Pieces of processors as modules, for wirings that build one of their own.
+//! Parts of processors as modules, for cards that build their own processor.
 //!
-//! A whole core is one module, [`crate::mips`]: what answers within a cycle is then a call. These pieces are joined by
-//! connections of at least a cycle, so a pipeline of them has a stage a piece.
+//! [`crate::mips`] is a whole core in one module, whose parts call each other within a cycle. The modules here are
+//! joined by connections of at least one cycle, so each is a pipeline stage.
 
 mod alu;
 mod decoder;

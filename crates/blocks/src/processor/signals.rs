@@ -1,15 +1,15 @@
-//! What travels between the pieces of a processor.
+//! Messages between the parts of a processor.
 
 use crate::bus::BusError;
 use crate::netlist::Wire;
 use isa::mips::{Class, Inst, decode};
 
-/// An instruction as it was fetched.
+/// A fetched instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fetched {
     /// Its address.
     pub pc: u32,
-    /// Its word, or why there is none.
+    /// The instruction word, or the fetch error.
     pub word: Result<u32, BusError>,
 }
 
@@ -17,16 +17,16 @@ impl Wire for Fetched {
     const NAME: &'static str = "instructions";
 }
 
-/// All that the stages behind need to know of an instruction; it travels with it.
+/// A decoded instruction, which passes through the following stages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Controls {
     /// Address of the instruction.
     pub pc: u32,
-    /// The instruction: its operation, registers and immediate; or why there is none.
+    /// The instruction with its operation, registers and immediate, or the fetch error.
     pub inst: Result<Inst, BusError>,
-    /// The registers it reads, by bit; register 0 is not among them.
+    /// Set of registers that it reads, by bit; without register 0.
     pub reads: u32,
-    /// The register it writes, 0 if none.
+    /// Register that it writes; 0 if none.
     pub writes: u8,
 }
 
@@ -35,14 +35,14 @@ impl Wire for Controls {
 }
 
 impl Controls {
-    /// Of what was fetched.
+    /// Decodes a fetched instruction.
     pub fn of(fetched: Fetched) -> Controls {
         let inst = fetched.word.map(decode);
         let (reads, writes) = inst.map_or((0, 0), |inst| (inst.reads(), inst.writes()));
         Controls { pc: fetched.pc, inst, reads, writes }
     }
 
-    /// What kind of work it is; a word that could not be fetched is illegal.
+    /// Class of the instruction; a fetch error counts as illegal.
     pub fn class(&self) -> Class {
         self.inst.map_or(Class::Illegal, |inst| inst.class())
     }
