@@ -1,4 +1,4 @@
-//! What instructions ask for besides registers: how a core gives it to them, or makes them wait.
+//! Memory accesses and other requests of instructions, and how long they make the core wait.
 
 use super::code::Slot;
 use super::core::MipsCore;
@@ -11,17 +11,17 @@ use crate::bus::{Access, Link};
 use isa::mips::{Cpu, Exception, Load, Store};
 use kernel::{Activity, Cycle};
 
-/// Loads and held stores under way: one in the memory stage, one that waits for it.
+/// Maximum loads and held stores outstanding: one in the memory stage, and one that waits for it.
 const MAX_HOLDING: usize = 2;
 
-/// Loads and stores by where they went.
+/// Numbers of loads and stores by destination.
 #[derive(Clone, Copy, Default)]
 pub(super) struct References {
     pub loads: [u64; 3],
     pub stores: [u64; 3],
 }
 
-/// Where an address leads.
+/// Destination of an address.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
     Scratchpad,
@@ -29,14 +29,14 @@ pub(super) enum Place {
     Memory,
 }
 
-/// What came of an instruction that asked for something.
+/// Result of an instruction's request.
 pub(super) enum Outcome {
     Done(Start),
     Waits(Activity),
 }
 
 impl MipsCore {
-    /// Gives an instruction what it asked for, or makes it wait.
+    /// Carries out an instruction's request, or makes it wait.
     pub(super) fn attend(&mut self, now: Cycle, asked: Asked, start: Start) -> Outcome {
         match asked {
             Asked::Load { addr, kind, .. } if !kind.is_aligned(addr) => {
@@ -114,10 +114,10 @@ impl MipsCore {
         Outcome::Done(start)
     }
 
-    /// A store to a word of memory that is linked: memory decides whether the link holds.
+    /// A conditional store to linked memory: the memory decides whether the link still holds.
     fn store_conditional(&mut self, now: Cycle, mut start: Start, rt: u8, addr: u32, value: u32) -> Outcome {
         if self.holding > 0 {
-            return Outcome::Waits(Activity::Idle); // The link's token may be on its way.
+            return Outcome::Waits(Activity::Idle); // The answer with the link's token may be outstanding.
         }
         let pending = Pending { purpose: Purpose::Conditional { rt }, addr, pc: self.state.pc, sent: now };
         let access = Access::Linked(Link::Store { word: value, token: self.state.token });
@@ -131,7 +131,7 @@ impl MipsCore {
         Outcome::Done(start)
     }
 
-    /// Sends a reference at its time, or says what it waits for.
+    /// Sends a reference in its cycle, or returns why it must wait.
     fn send(
         &mut self,
         now: Cycle,
@@ -166,7 +166,7 @@ impl MipsCore {
         Ok(())
     }
 
-    /// The registers that an access writes, once its time is known.
+    /// Updates the registers that an access writes, once its time is known.
     pub(super) fn settle(&mut self, slot: &Slot, asked: Asked, executes: Cycle) {
         match asked {
             Asked::Load { rt, addr, kind } => {
@@ -192,7 +192,7 @@ impl MipsCore {
         }
     }
 
-    /// The instruction ends in trouble, at its time.
+    /// Stops the core because of an instruction, in the instruction's cycle.
     fn refuse(&mut self, now: Cycle, start: Start, cause: Cause, value: u32) -> Outcome {
         if self.holding > 0 {
             return Outcome::Waits(Activity::Idle);

@@ -1,37 +1,37 @@
-//! Instructions where the core finds them at once: scratchpad and instruction cache, decoded once a word.
+//! Scratchpad and instruction cache, with each word decoded only once.
 
 use super::params::{InstructionCacheParams, Window};
 use isa::mips::format::Role;
 use isa::mips::{Class, Inst, Op, decode};
 
-/// What the pipeline must do about an instruction.
+/// How the pipeline treats an instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum What {
     /// Not decoded yet.
     Unknown,
-    /// One cycle, nothing but registers.
+    /// Single cycle, registers only.
     Plain,
-    /// Its operands are wanted in decode: branches and jumps to registers.
+    /// Needs its operands in decode: branches and jumps to registers.
     Branch,
-    /// It starts a multiplication.
+    /// Starts a multiplication.
     Multiply,
-    /// It starts a division.
+    /// Starts a division.
     Divide,
-    /// It moves HI or LO.
+    /// Moves HI or LO.
     HiLo,
-    /// It may end in an exception, or waits.
+    /// May cause an exception, or waits.
     Special,
-    /// Load or store.
+    /// A load or store.
     Memory,
 }
 
-/// An instruction in its place.
+/// A decoded instruction.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slot {
     pub inst: Inst,
-    /// Registers it reads, 0 where it reads none.
+    /// Registers that it reads; 0 for none.
     pub reads: [u8; 2],
-    /// Register it writes, 0 if none.
+    /// Register that it writes; 0 for none.
     pub writes: u8,
     pub what: What,
 }
@@ -39,7 +39,7 @@ pub(super) struct Slot {
 const _: () = assert!(size_of::<Slot>() == 12, "a slot has three words");
 
 impl Slot {
-    /// What stands in a delay slot that was annulled, as far as the pipeline sees it.
+    /// The pipeline's view of an annulled delay slot.
     pub const BUBBLE: Slot = Slot { what: What::Plain, ..Slot::UNKNOWN };
 
     const UNKNOWN: Slot = Slot {
@@ -96,14 +96,14 @@ impl Words {
     }
 }
 
-/// A core's own memory, of data and instructions.
+/// Local memory of a core, for data and instructions.
 pub(super) struct Scratchpad {
     pub window: Window,
     words: Words,
 }
 
 impl Scratchpad {
-    /// Without a window nothing is in it.
+    /// Empty if `window` is `None`.
     pub fn new(window: Option<Window>) -> Scratchpad {
         let window = window.unwrap_or(Window { base: 0, bytes: 0 });
         Scratchpad { window, words: Words::new(window.bytes as usize / 4) }
@@ -113,13 +113,13 @@ impl Scratchpad {
         (addr.wrapping_sub(self.window.base) / 4) as usize
     }
 
-    /// The instruction at `pc`, if it is in here.
+    /// The instruction at `pc`, if it is in the scratchpad.
     #[inline(always)]
     pub fn slot(&mut self, pc: u32) -> Option<Slot> {
         self.window.holds(pc).then(|| self.words.slot(self.place(pc)))
     }
 
-    /// The aligned word around `addr`, which is in here.
+    /// The aligned word that contains `addr`, which must be in the scratchpad.
     #[inline(always)]
     pub fn read(&self, addr: u32) -> u32 {
         self.words.words[self.place(addr)]
@@ -134,19 +134,19 @@ impl Scratchpad {
     }
 }
 
-/// No line has this address.
+/// Tag of an empty way.
 const NO_LINE: u32 = u32::MAX;
 
-/// A core's cache of instructions.
+/// The instruction cache of a core.
 pub(super) struct InstructionCache {
     params: InstructionCacheParams,
     words: Words,
-    /// Of each way of each set the address of its line, or [`NO_LINE`].
+    /// Address of the line in each way of each set, or [`NO_LINE`].
     tags: Vec<u32>,
-    /// When each was turned to last, in turns.
+    /// Sequence number of the last use of each way.
     used: Vec<u64>,
     turns: u64,
-    /// The line that was turned to last, and where its first word is.
+    /// The line used last, and the index of its first word.
     current: (u32, usize),
 }
 
@@ -163,7 +163,7 @@ impl InstructionCache {
         }
     }
 
-    /// Address of the line around `addr`.
+    /// Address of the line that contains `addr`.
     #[inline(always)]
     pub fn line(&self, addr: u32) -> u32 {
         addr & !(self.params.line_bytes - 1)
@@ -173,7 +173,7 @@ impl InstructionCache {
         self.params.line_bytes
     }
 
-    /// The instruction at `pc`, if it is in here.
+    /// The instruction at `pc`, if it is cached.
     #[inline(always)]
     pub fn slot(&mut self, pc: u32) -> Option<Slot> {
         let line = self.line(pc);
@@ -183,12 +183,12 @@ impl InstructionCache {
         Some(self.words.slot(self.current.1 + ((pc - line) / 4) as usize))
     }
 
-    /// Whether the instruction at `pc` is in here.
+    /// Returns true if the instruction at `pc` is cached.
     pub fn holds(&self, pc: u32) -> bool {
         self.find(self.line(pc)).is_some()
     }
 
-    /// The ways of the set that a line belongs to.
+    /// The ways of a line's set.
     fn set(&self, line: u32) -> std::ops::Range<usize> {
         let ways = self.params.ways as usize;
         let n_sets = self.tags.len() / ways;
@@ -208,7 +208,7 @@ impl InstructionCache {
         true
     }
 
-    /// Puts a line in here, `data` as long as a line.
+    /// Stores a line; `data` must be as long as a line.
     pub fn fill(&mut self, line: u32, data: &[u8]) {
         let oldest = self.set(line).min_by_key(|&way| (self.tags[way] != NO_LINE, self.used[way]));
         let way = oldest.expect("a set has a way");
@@ -221,7 +221,7 @@ impl InstructionCache {
         }
     }
 
-    /// The core stores to `addr`. Says whether the cache minds.
+    /// Handles a store of the core to `addr`. Returns true if the cache drops stored lines.
     #[inline]
     pub fn stored(&mut self, addr: u32) -> bool {
         if self.params.drops_stored_lines
@@ -233,12 +233,12 @@ impl InstructionCache {
         self.minds_stores()
     }
 
-    /// Whether a line must not be fetched while a store to it is under way.
+    /// Returns true if a line must not be fetched while a store to it is outstanding.
     pub fn minds_stores(&self) -> bool {
         self.params.drops_stored_lines
     }
 
-    /// Forgets everything.
+    /// Removes all lines.
     pub fn clear(&mut self) {
         self.tags.fill(NO_LINE);
         self.current = (NO_LINE, 0);
@@ -250,7 +250,7 @@ mod tests {
     use super::*;
     use expect_test::{Expect, expect};
 
-    /// Turns to lines in order: `h` where the line is there, `m` where it must be filled first.
+    /// Uses lines in order; shows `h` for a hit, and `m` for a miss that fills the line.
     fn check(bytes: u32, ways: u32, lines: &[u32], want: Expect) {
         let params = InstructionCacheParams { bytes, line_bytes: 32, ways, drops_stored_lines: true };
         let mut cache = InstructionCache::new(params);
@@ -267,14 +267,14 @@ mod tests {
     }
 
     #[test]
-    fn a_line_stays_until_its_set_needs_room() {
+    fn a_line_stays_until_its_set_is_full() {
         check(64, 1, &[0, 0, 1, 0, 2, 0, 1], expect!["mhmhmmh"]);
         check(128, 2, &[0, 2, 0, 2, 4, 0, 2], expect!["mmhhmmm"]);
         check(128, 2, &[0, 2, 0, 4, 0, 2, 4], expect!["mmhmhmm"]);
     }
 
     #[test]
-    fn a_stored_line_goes() {
+    fn a_stored_line_is_dropped() {
         let params = InstructionCacheParams { bytes: 64, line_bytes: 32, ways: 1, drops_stored_lines: true };
         let mut cache = InstructionCache::new(params);
         cache.fill(32, &[0; 32]);

@@ -1,34 +1,34 @@
-//! What a card's registers say to a core, and what a core says back.
+//! Messages between a card's registers and a core.
 
 use crate::netlist::Wire;
 
 /// An order to a core.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CpuControl {
-    /// Forget everything and halt, with the program counter at the reset address.
+    /// Resets and halts the core; the program counter becomes the reset address.
     Reset,
     /// Stop before the next instruction.
     Halt,
-    /// Go on from the program counter.
+    /// Continues from the program counter.
     Run,
     /// Execute one instruction, then halt.
     Step,
-    /// The next instruction to execute; for a halted core.
+    /// Sets the program counter of a halted core.
     SetPc(u32),
-    /// What is subtracted from addresses in the stack window.
+    /// Sets the offset that is subtracted from addresses in the stack window.
     StackOffset(u32),
-    /// General register and its new value; for a halted core.
+    /// Sets a general register of a halted core.
     SetRegister(u8, u32),
 }
 
-/// How a core is; it says so whenever it halts or goes on.
+/// State of a core, sent whenever it halts or continues.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CpuStatus {
-    /// Whether it stands still.
+    /// True if the core is halted.
     pub is_halted: bool,
     /// Address of the next instruction.
     pub pc: u32,
-    /// The general registers, when it halts.
+    /// The general registers, if the core has halted.
     pub registers: Option<Box<[u32; 32]>>,
 }
 

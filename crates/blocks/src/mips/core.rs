@@ -1,18 +1,20 @@
 //! `mips-core`: a MIPS core with its scratchpad, address filter and instruction cache.
 //!
-//! Ports:   `memory` (memory, asks): loads and stores that no nearer place takes, one a cycle; `registers` (memory, asks):
-//!          those in the register window; `fetch` (memory, asks): lines of the instruction cache; `control` (cpu-control,
-//!          receives, optional), `status` (cpu-status, sends, optional).
-//! Timing:  `pipeline.rs`. A reference is sent in the cycle in which its instruction executes; loads read the whole word
-//!          around their address. An order is obeyed in the cycle in which it comes, or up to 64 later: where it meets
-//!          nobody the core is simulated ahead.
-//! Order:   others see references in order: one to the registers waits until memory has answered all before it, one to
-//!          memory as long as registers take, which are taken to have nobody in the way.
-//! Errors:  an exception, or a reference that a memory refuses, stops the core, which says why.
+//! Ports:   `memory` (memory, asks): loads and stores outside the scratchpad and the register window, one per cycle;
+//!           `registers` (memory, asks): those in the register window; `fetch` (memory, asks): lines of the
+//!           instruction cache; `control` (cpu-control, receives, optional), `status` (cpu-status, sends, optional).
+//! Timing:  see `pipeline.rs`. A reference is sent in the cycle in which its instruction executes; loads read the
+//!           whole word that contains their address. An order takes effect in the cycle in which it arrives, or up to
+//!           64 cycles later if the core was simulated ahead.
+//! Order:   references take effect in order. One to the registers waits until memory has answered all earlier ones;
+//! one to memory waits as long as the registers take without contention.
+//! Errors:  an exception, or a reference that a memory refuses, stops the core with a cause.
 //! Source:  thesis, 3.2.4, 3.3.1 and 4.2.
-//! Differs: while a load waits, the word behind the next instruction is fetched, but not if that is a load or store itself.
-//! Links:   of `ll` and `sc` to port `memory` the memory keeps the link, to the aligned word of four bytes: any store to it by
-//!          anybody, this core or a DMA write among them, breaks it. Links in the scratchpad and to registers are the core's own.
+//! Differs: while a load waits, the word after the next instruction is fetched, unless that instruction is a load or
+//!           store itself.
+//! Links:   for `ll` and `sc` at port `memory`, the memory keeps the link, to an aligned word of four bytes; any
+//! store to the word breaks it, by this core or by another initiator such as DMA. The core itself keeps links to the
+//! scratchpad and to registers.
 
 use super::access::{Outcome, Place, References};
 use super::code::{InstructionCache, Scratchpad, Slot, What};
@@ -38,9 +40,9 @@ pub struct MipsCorePorts {
     pub fetch: Option<Requester>,
     /// Loads and stores in the register window, if there is one.
     pub registers: Option<Requester>,
-    /// Orders.
+    /// Orders to the core.
     pub control: Option<Rx<CpuControl>>,
-    /// How the core is.
+    /// State of the core.
     pub status: Option<Tx<CpuStatus>>,
 }
 
@@ -58,13 +60,13 @@ pub struct MipsCore {
     pub(super) pipeline: Pipeline,
     pub(super) stack_offset: u32,
     pub(super) mode: Mode,
-    /// The others are to hear how the core is.
+    /// The new state of the core has not been sent yet.
     pub(super) owes_status: bool,
-    /// Loads and held stores under way.
+    /// Loads and held stores outstanding.
     pub(super) holding: usize,
-    /// Cycles for which others were in the way of stores that did not hold: a load behind them may have waited for that.
+    /// Cycles for which posted stores waited for others; later loads may have waited for the same reason.
     pub(super) posted_waited: Cycle,
-    /// The first cycle in which the next reference may leave.
+    /// First cycle in which the next reference can be sent.
     pub(super) memory_free: Cycle,
     pub(super) trouble: Option<Trouble>,
     pub(super) profile: Option<Profile>,
@@ -73,7 +75,7 @@ pub struct MipsCore {
     pub(super) references: References,
 }
 
-/// Cycles that a core runs ahead of the others at most, while it meets nobody; a power of two.
+/// Maximum cycles for which a core is simulated ahead while it accesses only its own memories; a power of two.
 const AHEAD: Cycle = 64;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,7 +88,7 @@ pub(super) enum Mode {
 impl MipsCore {
     /// A core with parameters that passed [`check`](crate::netlist::Module::check).
     /// # Panics
-    /// When an end is missing that the parameters ask for.
+    /// If a port that the parameters require is missing.
     pub fn new(params: MipsCoreParams, ports: MipsCorePorts, tracer: Tracer) -> MipsCore {
         let rule = Rule {
             is_five_stage: params.pipeline == PipelineKind::FiveStage,
@@ -122,7 +124,7 @@ impl MipsCore {
         }
     }
 
-    /// Whether it stands still.
+    /// Returns true if the core is halted.
     pub fn is_halted(&self) -> bool {
         self.mode == Mode::Halted
     }
@@ -132,17 +134,17 @@ impl MipsCore {
         self.state.pc
     }
 
-    /// The general registers. One that a load under way will write has its old value.
+    /// The general registers. A register with an outstanding load has its old value.
     pub fn registers(&self) -> &[u32; 32] {
         &self.state.r
     }
 
-    /// Why the core stopped by itself, if it did since it was last made to run.
+    /// Why the core last stopped by itself, if it did since it was last started.
     pub fn trouble(&self) -> Option<Trouble> {
         self.trouble
     }
 
-    /// Where its cycles went.
+    /// Cycles by cause.
     pub fn cycles(&self) -> Cycles {
         self.pipeline.cycles
     }
@@ -152,18 +154,18 @@ impl MipsCore {
         Class::ALL.into_iter().zip(self.by_class)
     }
 
-    /// Counts by program counter from now on.
+    /// Starts counting by program counter.
     pub fn set_profile(&mut self, mut profile: Profile) {
         profile.set_locks(self.params.locks);
         self.profile = Some(profile);
     }
 
-    /// What was counted by program counter.
+    /// The counts by program counter.
     pub fn profile(&self) -> Option<&Profile> {
         self.profile.as_ref()
     }
 
-    /// Puts a word into the scratchpad, as a loader would; says whether it is in there.
+    /// Writes a word to the scratchpad, as a loader does. Returns false if the address is outside.
     pub fn load_scratchpad(&mut self, addr: u32, word: u32) -> bool {
         let holds = self.scratchpad.window.holds(addr);
         if holds {
@@ -172,7 +174,7 @@ impl MipsCore {
         holds
     }
 
-    /// Runs as far as it can without others.
+    /// Simulates the core until it needs another component.
     fn run(&mut self, now: Cycle) -> Activity {
         let horizon = (now | (AHEAD - 1)) + 1;
         while self.mode != Mode::Halted {
@@ -245,7 +247,8 @@ impl MipsCore {
         self.rest()
     }
 
-    /// Whether an instruction must see what is under way before its time is known: all but references that do not use it.
+    /// Returns true if an instruction must wait for outstanding answers before its time is known: all instructions
+    /// except memory references that do not use the loaded register.
     #[inline(always)]
     fn waits_for_answer(&self, slot: &Slot) -> bool {
         self.state.annuls || slot.what != What::Memory || self.pipeline.misses_operand(slot)
@@ -262,7 +265,7 @@ impl MipsCore {
         }
     }
 
-    /// While an instruction waits for a load, the word behind it is fetched.
+    /// Fetches the word after an instruction that waits for a load.
     fn look_ahead(&mut self, now: Cycle, slot: &Slot, is_near: bool) {
         let (pc, wanted) = (self.state.next, self.pipeline.start(slot, is_near).decodes());
         let is_here = pc & 3 != 0 || self.scratchpad.window.holds(pc);
@@ -274,7 +277,7 @@ impl MipsCore {
         }
     }
 
-    /// The word at `pc` is not here: asks for it. `None` if there is nobody to ask, and the core stopped.
+    /// Requests the missing word at `pc`. Returns `None` if there is no fetch port, which stops the core.
     #[cold]
     fn miss(&mut self, now: Cycle, pc: u32) -> Option<Activity> {
         let wanted = self.pipeline.fetches();
@@ -289,7 +292,7 @@ impl MipsCore {
         Some(Activity::Idle)
     }
 
-    /// What a core does that stands still: it says how it is.
+    /// The tick of a halted core: reports its state.
     fn rest(&mut self) -> Activity {
         self.tell();
         Activity::Idle

@@ -1,30 +1,30 @@
-//! Where a core gets instructions that are not in its scratchpad.
+//! Fetching of instructions that are not in the scratchpad.
 
 use super::code::{InstructionCache, Slot};
 use super::refer::DataPort;
 use crate::bus::{Access, Reference, Requester};
 use kernel::Cycle;
 
-/// Decode and execute: a line that was asked for this much too late still comes in time for its instruction.
+/// Cycles of decode and execute: a line requested this much too late still arrives in time for its instruction.
 const SLACK: Cycle = 2;
 
-/// The instruction cache and the port that fills it, a line at a time.
+/// The instruction cache, and the port that fills it one line at a time.
 pub(super) struct Fetch {
     pub requester: Requester,
     pub cache: InstructionCache,
-    /// Lines that were asked for.
+    /// Number of lines requested.
     pub fills: u64,
     under_way: Option<Fill>,
-    /// The line that came last, until the core gets to it, and the cycle for which it came in time.
+    /// The last line received, until the core uses it, and the cycle for which it was in time.
     came: Option<(u32, Cycle)>,
 }
 
-/// A line that was asked for.
+/// An outstanding line.
 struct Fill {
     line: u32,
-    /// By how many cycles too late.
+    /// How many cycles too late it was requested.
     late: u64,
-    /// Whether what comes may go into the cache.
+    /// True if the line may enter the cache.
     is_wanted: bool,
 }
 
@@ -33,8 +33,8 @@ impl Fetch {
         Fetch { requester, cache, fills: 0, under_way: None, came: None }
     }
 
-    /// Asks for the line around `pc`, which was wanted in cycle `wanted`, unless it waits for one already, or the core's own
-    /// store to it is still on its way to `memory`.
+    /// Requests the line of `pc`, which was needed in cycle `wanted`, unless a line is outstanding or the core's own
+    /// store to it is still outstanding at `memory`.
     pub fn ask(&mut self, now: Cycle, wanted: Cycle, pc: u32, memory: &DataPort) {
         let line = self.cache.line(pc);
         let is_new = self.cache.minds_stores() && memory.is_storing(line, self.cache.line_bytes());
@@ -47,7 +47,7 @@ impl Fetch {
         self.under_way = Some(Fill { line, late: (now - wanted).min(SLACK), is_wanted: true });
     }
 
-    /// The instruction at `pc`, if it is here, and the cycle for which it came in time if that is news.
+    /// The instruction at `pc`, if it is cached; with the cycle for which its line was in time, if the line is new.
     #[inline(always)]
     pub fn slot(&mut self, pc: u32) -> Option<(Slot, Option<Cycle>)> {
         let slot = self.cache.slot(pc)?;
@@ -56,13 +56,13 @@ impl Fetch {
         Some((slot, came.map(|(_, cycle)| cycle)))
     }
 
-    /// Takes the line that has come; if nobody answered, says at which address.
+    /// Takes a line that has arrived. Returns its address if memory refused it.
     pub fn take(&mut self, now: Cycle) -> Option<u32> {
         let reply = self.requester.replies.take()?;
-        let Fill { line, late, is_wanted } = self.under_way.take().expect("an answer is to a reference");
+        let Fill { line, late, is_wanted } = self.under_way.take().expect("an answer belongs to a request");
         match reply.result {
             Ok(data) if is_wanted => {
-                assert_eq!(data.len(), self.cache.line_bytes() as usize, "an answer is as long as was asked");
+                assert_eq!(data.len(), self.cache.line_bytes() as usize, "an answer is as long as requested");
                 self.cache.fill(line, &data);
                 self.came = Some((line, now - late));
                 None
@@ -72,7 +72,7 @@ impl Fetch {
         }
     }
 
-    /// The core stores to `addr`: what is here of it, or comes, is old, if the cache minds.
+    /// Handles a store of the core to `addr`: drops the line, also an outstanding one, if the cache does so.
     pub fn stored(&mut self, addr: u32) {
         if self.cache.stored(addr)
             && let Some(fill) = self.under_way.as_mut().filter(|fill| fill.line == self.cache.line(addr))
@@ -81,7 +81,7 @@ impl Fetch {
         }
     }
 
-    /// Forgets all lines, also one that is under way.
+    /// Drops all lines, including an outstanding one.
     pub fn forget(&mut self) {
         self.cache.clear();
         if let Some(fill) = &mut self.under_way {

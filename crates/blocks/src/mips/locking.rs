@@ -1,12 +1,15 @@
-//! Time that a core spends on locks, as whoever looks at its instructions sees it.
+//! Estimates the time that a core spends on locks, by observing its instructions.
 //!
-//! On locks go: what takes one, the instruction that looks at whether it was taken, everything from a vain attempt to the next at
-//! the same lock, and the store that frees it; each with what it waits for. Between attempts a core that only waits
-//! refers to nothing else: if it does, or goes through more code than a loop of [`MOST_WAITING`] instructions, it has given up,
-//! and what it did since the vain attempt is not on locks. Forming a lock's address cannot be told from other arithmetic.
+//! Lock time includes the instructions that try to take a lock, the instruction that tests the result, everything
+//! between a failed attempt and the next attempt at the same lock, and the store that frees it; each with its waiting
+//! time. A core that only waits makes no other memory references between attempts. If it does, or if it executes more
+//! code than a loop of [`MOST_WAITING`] instructions, it has abandoned the lock, and its time since the failed
+//! attempt is not lock time. Computing a lock's address cannot be distinguished from other arithmetic and is not
+//! included.
 //!
-//! Locks are the words of a window, and any word of memory that `ll` and `sc` go to: from the first `ll` to the `sc` that
-//! succeeds, and the store to a word that `sc` has taken. So a counter that is raised by `ll` and `sc` counts as well.
+//! Locks are the words of a window, and every memory word used by `ll` and `sc`: from the first `ll` to the
+//! successful `sc`, plus the store to a word taken by `sc`. A counter incremented with `ll` and `sc` therefore counts
+//! as a lock too.
 
 use super::code::Slot;
 use super::params::Window;
@@ -15,88 +18,88 @@ use isa::mips::Load;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Addresses that are locks, and how they are taken.
+/// The addresses that are locks, and the way they are taken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Locks {
-    /// Where they are.
+    /// Address range of the locks.
     pub window: Window,
-    /// How one is taken.
+    /// How a lock is taken.
     pub kind: LockKind,
 }
 
-/// How a lock is taken, and freed.
+/// How a lock is taken and freed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LockKind {
-    /// A load takes it: 0 says that it did. A store frees it.
+    /// A load takes the lock; the value 0 means success. A store frees it.
     LoadTakes,
-    /// A store asks for it, a load says whether it is one's own: not 0. A store to one's own frees it.
+    /// A store requests the lock; a load returns nonzero if this core has it. A store to an owned lock frees it.
     StoreAsks,
 }
 
-/// Instructions of a loop that waits, at most.
+/// Maximum instructions of a waiting loop.
 const MOST_WAITING: usize = 32;
 
-/// Words taken by `sc` that are remembered. assumed: a core holds fewer locks.
+/// Maximum words taken by `sc` that are tracked. assumed: a core holds fewer locks.
 const MOST_HELD: usize = 8;
 
-/// What an instruction has to do with locks.
+/// The role of an instruction in locking.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Touch {
-    /// It does not refer to memory.
+    /// Does not access memory.
     Nothing,
-    /// It refers to something else.
+    /// Accesses other memory.
     Other,
-    /// It asks for a lock; nothing says yet whether it was given.
+    /// Requests a lock; the result is not yet known.
     Asks { lock: u32 },
-    /// It tries to take a lock, and `rt` will say whether it has.
+    /// Tries to take a lock; `rt` will hold the result.
     Tries { lock: u32, rt: u8, how: Taken },
-    /// It frees a lock.
+    /// Frees a lock.
     Frees { lock: u32 },
 }
 
-/// What a register says of a lock.
+/// How a register shows success.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Taken {
-    /// 0: it was taken.
+    /// 0 means success.
     ByZero,
-    /// Not 0: it was taken.
+    /// A nonzero value means success.
     ByOne,
 }
 
-/// What a core is about.
+/// Progress of the core with a lock.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
-    /// Nothing with locks.
+    /// Not using locks.
     Free,
-    /// Taking this one; what is spent counts if it goes on with that.
+    /// Taking this lock; the time counts if another attempt follows.
     Waits { lock: u32 },
-    /// `rt` will say whether it was taken.
+    /// `rt` will hold the result of an attempt.
     Looks { lock: u32, rt: u8, how: Taken, attempt: Attempt },
 }
 
-/// What an attempt is to the one before.
+/// Relation of an attempt to the previous one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Attempt {
-    /// It has nothing to do with it.
+    /// It does not continue a previous attempt.
     First,
-    /// That was in vain, and nothing else was done since.
+    /// It directly follows a failed attempt.
     Next,
-    /// Something else was done before it was looked at.
+    /// The core did something else before testing the result.
     LeftAlone,
 }
 
-/// Follows a core's instructions.
+/// Tracks lock time from a core's instructions.
 #[derive(Clone, Debug)]
 pub(super) struct Locking {
     locks: Option<Locks>,
     phase: Phase,
-    /// Instructions since the last attempt, and their cycles.
+    /// Addresses and cycles of the instructions since the last attempt.
     spent: Vec<(u32, u64)>,
-    /// Locks that are its own and are freed by a store that looks like any other.
+    /// Owned locks that an ordinary store frees.
     held: Vec<u32>,
-    /// Attempts, and those of them in vain.
+    /// Number of attempts, and of failed ones.
     pub attempts: u64,
     pub vain: u64,
 }
@@ -106,7 +109,7 @@ impl Locking {
         Locking { locks, phase: Phase::Free, spent: Vec::new(), held: Vec::new(), attempts: 0, vain: 0 }
     }
 
-    /// What an instruction that asks for this has to do with locks.
+    /// The role of an instruction with this request.
     pub fn touch(&self, asked: Asked) -> Touch {
         let kind = |addr: u32| self.locks.filter(|locks| locks.window.holds(addr)).map(|locks| locks.kind);
         match asked {
@@ -127,27 +130,27 @@ impl Locking {
         }
     }
 
-    /// The register that an instruction is about to look at to learn whether a lock was taken.
+    /// The register that an instruction is about to read to test the result of an attempt.
     pub fn looks_at(&self, slot: &Slot) -> Option<u8> {
         let Phase::Looks { rt, .. } = self.phase else { return None };
         (rt != 0 && slot.reads.contains(&rt)).then_some(rt)
     }
 
-    /// Whether an instruction that does not refer to memory has nothing to do with locks.
+    /// Returns true if an instruction without memory access cannot be part of locking.
     #[inline(always)]
     pub fn is_free(&self) -> bool {
         self.phase == Phase::Free
     }
 
-    /// What was under way is forgotten.
+    /// Discards all state.
     pub fn forget(&mut self) {
         self.phase = Phase::Free;
         self.spent.clear();
         self.held.clear();
     }
 
-    /// The instruction at `pc` took `cycles`; `looked` is what it saw in the register that it was to look at. Gives to `spend` what
-    /// is known now to have gone on locks: addresses, and cycles.
+    /// Records that the instruction at `pc` took `cycles`; `looked` is the value of the tested register. Calls
+    /// `spend` with the address and cycles of each instruction now known to be lock time.
     pub fn retired(
         &mut self,
         pc: u32,
@@ -172,7 +175,7 @@ impl Locking {
                     self.phase = Phase::Looks { lock, rt, how, attempt };
                     spend(pc, cycles);
                 } else {
-                    // It is spent on a lock once it is seen to be followed by an attempt.
+                    // This becomes lock time only if an attempt follows.
                     self.spent.push((pc, cycles));
                 }
             }
@@ -187,7 +190,7 @@ impl Locking {
         }
     }
 
-    /// The register that says whether a lock was taken says so.
+    /// Evaluates the tested register.
     fn look(&mut self, value: u32, spend: &mut impl FnMut(u32, u64)) -> Option<()> {
         let Phase::Looks { lock, how, attempt, .. } = self.phase else { return None };
         let is_taken = (value == 0) == (how == Taken::ByZero);

@@ -1,8 +1,8 @@
-//! MIPS cores, and how a card holds them by the reins.
+//! MIPS cores, and their control by a card.
 //!
-//! [`MipsCore`] is the component. Reading order: `params.rs` says what a core can have, `pipeline.rs` is its timing, `core.rs` the
-//! order of things within a cycle, `access.rs` loads and stores, `outside.rs` what comes from others; `code.rs` keeps instructions
-//! decoded, `state.rs` is what instructions act on.
+//! [`MipsCore`] is the component. Reading order: `params.rs` (parameters), `pipeline.rs` (timing), `core.rs` (order
+//! of events within a cycle), `access.rs` (loads and stores), `outside.rs` (inputs from other components), `code.rs`
+//! (decoded instructions), `state.rs` (architectural state).
 
 mod access;
 mod code;

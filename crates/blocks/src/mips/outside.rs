@@ -1,4 +1,4 @@
-//! What comes to a core from outside: answers, lines, orders; and what it says about itself.
+//! Inputs of a core: answers, lines and orders; and its status output.
 
 use super::control::{CpuControl, CpuStatus};
 use super::core::{MipsCore, Mode};
@@ -25,12 +25,12 @@ impl MipsCore {
                 }
                 CpuControl::SetPc(pc) if is_halted => {
                     self.state.set_pc(pc);
-                    // Assumed: a core that is sent elsewhere fetches anew. Whoever does it may have put code there.
+                    // assumed: a jump by a register write fetches anew, because new code may have been stored there.
                     self.fetch.iter_mut().for_each(Fetch::forget);
                 }
                 CpuControl::SetRegister(r, value) if is_halted => self.state.set(r, value),
                 CpuControl::StackOffset(offset) => self.stack_offset = offset,
-                // For a halted core, and this one runs.
+                // These are for a halted core, and this one runs.
                 CpuControl::Run | CpuControl::Step | CpuControl::SetPc(_) | CpuControl::SetRegister(..) => (),
             }
         }
@@ -90,7 +90,7 @@ impl MipsCore {
         self.take_line(now);
     }
 
-    /// An answer that has come, with the cycles that its port takes by itself, and those for which others were in the way.
+    /// The next answer, with the cycles of its port without contention, and those spent waiting for others.
     fn next_answer(&mut self) -> Option<(Pending, Cycle, Cycle, Came)> {
         [Some(&mut self.memory), self.registers.as_mut()].into_iter().flatten().find_map(|port| {
             let (pending, waited, result) = port.answer()?;
@@ -102,7 +102,7 @@ impl MipsCore {
         let Some(fetch) = &mut self.fetch else { return };
         let pc = self.state.pc;
         let refused = fetch.take(now);
-        // The core may not get to what it asked for ahead.
+        // A prefetched line that was refused may never be needed.
         if refused.is_some_and(|line| self.mode != Mode::Halted && fetch.cache.line(pc) == line) {
             self.stop(now, Cause::FetchBus, pc, pc);
         }

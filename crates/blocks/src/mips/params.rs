@@ -1,4 +1,4 @@
-//! What a MIPS core can have, as a card's file says it.
+//! Parameters of a MIPS core.
 
 use super::control::{CpuControl, CpuStatus};
 use super::core::{MipsCore, MipsCorePorts};
@@ -8,59 +8,61 @@ use crate::netlist::{Built, Memory, Module, OneWay, PortSpec, Site};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A MIPS core with what stands so close to it that it answers within the cycle: scratchpad, address filter, instruction cache.
+/// A MIPS core with the memories that answer it within the cycle: scratchpad, address filter, instruction cache.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MipsCoreParams {
-    /// How instructions take their time.
+    /// Timing model of instructions.
     pub pipeline: PipelineKind,
-    /// Where execution begins, and what a reset sets the program counter to.
+    /// Address of the first instruction, at the start and after a reset.
     pub reset_pc: u32,
-    /// Whether the core runs from the start, or waits for an order.
+    /// If true, the core runs from the start; otherwise it waits for an order.
     pub runs_at_start: bool,
-    /// The scratchpad, for data and instructions: one port, a word a cycle. Addresses in it go no further.
+    /// Scratchpad for data and instructions, with one port that accesses one word per cycle. Its addresses never
+    /// reach port `memory`.
     pub scratchpad: Option<Window>,
-    /// Cache of instructions that come through port `fetch`; without one the core runs from the scratchpad alone.
+    /// Cache of the instructions from port `fetch`; without it, the core runs only from the scratchpad.
     pub instruction_cache: Option<InstructionCacheParams>,
     /// Addresses that go to port `registers`, as offsets in the window.
     pub registers: Option<Window>,
-    /// Locks: a profile tells the time that goes on them. Words that `ll` and `sc` take are locks whatever is said here.
+    /// Locks whose time a profile reports. Words used by `ll` and `sc` always count as locks.
     pub locks: Option<Locks>,
-    /// Addresses that go to port `memory` less the stack offset, which an order sets.
+    /// Addresses that go to port `memory` after subtracting the stack offset, which an order sets.
     pub stack_window: Option<Window>,
-    /// Cycles from a load at port `memory` to its answer at best: at least 2. The next reference follows one less behind it.
+    /// Minimum cycles from a load at port `memory` to its answer, at least 2. The next reference can follow after one
+    /// cycle less.
     pub memory_cycles: u32,
     /// The same for port `registers`.
     pub register_cycles: u32,
-    /// Whether a store lets the core go on.
+    /// Whether stores stall the core.
     pub stores: StoreKind,
-    /// Cycles from a multiplication to its product.
+    /// Cycles of a multiplication.
     pub multiply_cycles: u32,
-    /// Cycles from a division to its quotient.
+    /// Cycles of a division.
     pub divide_cycles: u32,
 }
 
-/// How instructions take their time.
+/// Timing model of instructions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum PipelineKind {
     /// Fetch, decode, execute, memory, write-back, in order; branches are decided in decode.
     FiveStage,
-    /// An instruction a cycle; only memory makes it wait.
+    /// One instruction per cycle; only memory causes waits.
     Functional,
 }
 
-/// Whether a store lets the core go on.
+/// Whether stores stall the core.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StoreKind {
-    /// It occupies the memory stage for a cycle.
+    /// A store occupies the memory stage for one cycle.
     Posted,
-    /// It occupies the memory stage until it is answered, as a load does.
+    /// A store occupies the memory stage until it is answered, like a load.
     Held,
 }
 
-/// The most cycles that anything takes by itself; what is longer is no part of a pipeline.
+/// Maximum of all latencies in cycles.
 const MOST_CYCLES: u32 = 10_000;
 
 /// A range of addresses.
@@ -69,26 +71,27 @@ const MOST_CYCLES: u32 = 10_000;
 pub struct Window {
     /// First address.
     pub base: u32,
-    /// How many.
+    /// Size in bytes.
     pub bytes: u32,
 }
 
-/// An instruction cache. A line is filled as a whole, by one reference; the line used longest ago makes room.
+/// An instruction cache. A line is filled by one reference; the least recently used line of a set is replaced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InstructionCacheParams {
-    /// Size in all: a power of two.
+    /// Total size in bytes, a power of two.
     pub bytes: u32,
-    /// Size of a line: a power of two, at least 4.
+    /// Bytes of a line, a power of two, at least 4.
     pub line_bytes: u32,
-    /// Lines that an address may be in: a power of two.
+    /// Ways of a set, a power of two.
     pub ways: u32,
-    /// Whether a store of this core to a line drops it. Without, code that was changed is seen once its line has gone.
+    /// If true, a store of this core to a line drops the line. If false, changed code takes effect only after its
+    /// line is replaced.
     pub drops_stored_lines: bool,
 }
 
 impl Window {
-    /// Whether `addr` is in it.
+    /// Returns true if `addr` is inside.
     #[inline(always)]
     pub fn holds(&self, addr: u32) -> bool {
         addr.wrapping_sub(self.base) < self.bytes
@@ -128,7 +131,7 @@ divide_cycles = 35"#;
             ports.push(PortSpec::from::<Memory>("registers").about("loads and stores in the register window"));
         }
         ports.push(PortSpec::to::<OneWay<CpuControl>>("control").about("orders").optional());
-        ports.push(PortSpec::from::<OneWay<CpuStatus>>("status").about("how the core is").optional());
+        ports.push(PortSpec::from::<OneWay<CpuStatus>>("status").about("state of the core").optional());
         ports
     }
 

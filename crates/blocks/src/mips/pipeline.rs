@@ -1,38 +1,40 @@
-//! When instructions execute: the timing rule of both kinds of core, in cycles, and where the cycles went.
+//! The timing of instructions in both kinds of core, and the causes of lost cycles.
 //!
-//! A cycle here is that in which an instruction is in the execute stage for the last time. In the five-stage core instruction *i*
-//! is fetched when *i - 1* enters decode, enters decode when *i - 1* enters execute, and executes one cycle later, unless
+//! The cycle of an instruction is its last one in the execute stage. In the five-stage core, instruction *i* is
+//! fetched when *i - 1* enters decode, enters decode when *i - 1* enters execute, and executes one cycle later,
+//! unless
 //!
-//! - its word is not there (a miss), or a load or store of the data stands in its way at the scratchpad's one port (a conflict);
-//! - a load before it has not left the memory stage: what it takes by itself is a load stall, what others make of it a
+//! - its word is missing (a miss), or a load or store uses the scratchpad's only port (a conflict);
+//! - an earlier load is still in the memory stage: its own latency is a load stall, and its waiting for others is a
 //!   conflict;
-//! - an operand is not there: that of a branch is wanted in decode. What an arithmetic instruction makes can be an operand in
-//!   the next cycle, what a load brings in the cycle in which its answer comes;
-//! - it stands in a delay slot that was annulled: then its cycle is lost.
+//! - an operand is missing; a branch needs its operands in decode. The result of an arithmetic instruction is
+//!   available in the next cycle, and loaded data in the cycle of the answer;
+//! - it is in an annulled delay slot, and its cycle is lost.
 //!
-//! Source: P. Willmann's thesis (Rice University, 2004), Figure 3.3, and 4.5.3 for the stalls. Branches cost nothing by
-//! themselves: they are decided in decode, and the delay slot covers the fetch.
-//! Assumed: data goes before instructions at the scratchpad's port (the thesis says only that it has one port).
+//! Source: P. Willmann's thesis (Rice University, 2004), Figure 3.3, and 4.5.3 for the stalls. Branches cost nothing
+//!           by themselves: they are decided in decode, and the delay slot covers the fetch.
+//! Assumed: data accesses have priority over fetches at the scratchpad's port (the thesis says only that it has one
+//! port).
 
 use super::code::{Slot, What};
 use kernel::Cycle;
 
-/// Where the cycles of a core went: the rows of the thesis's Table 4.4.
+/// Cycles of a core by cause: the rows of the thesis's Table 4.4.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Cycles {
-    /// In each an instruction was executed.
+    /// Cycles in which an instruction executed.
     pub execution: u64,
     /// Waiting for a line of the instruction cache.
     pub instruction_misses: u64,
-    /// Waiting for data memory as long as it takes when nobody is in the way.
+    /// Waiting for data memory for its latency without contention.
     pub load_stalls: u64,
-    /// Waiting for data memory while it serves others, or for the one port of the scratchpad.
+    /// Waiting for data memory because of other requesters, or for the scratchpad's only port.
     pub conflicts: u64,
     /// Waiting for an operand, and annulled delay slots.
     pub pipeline: u64,
 }
 
-/// Names of the counts, in order.
+/// Names of the causes, in order.
 pub const fn cycle_names() -> [&'static str; 5] {
     ["execution", "instruction_misses", "load_stalls", "conflicts", "pipeline"]
 }
@@ -44,7 +46,7 @@ impl Cycles {
     }
 }
 
-/// What the timing rule knows.
+/// Parameters of the timing rule.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rule {
     pub is_five_stage: bool,
@@ -61,7 +63,7 @@ pub(super) struct Start {
     enters: Cycle,
     /// Cycle in which it is in execute for the last time.
     pub executes: Cycle,
-    /// What kept it, in cycles.
+    /// Cycles lost by cause.
     misses: u64,
     loads: u64,
     conflicts: u64,
@@ -69,13 +71,13 @@ pub(super) struct Start {
 }
 
 impl Start {
-    /// Cycle in which it enters decode, and the one behind it is fetched.
+    /// Cycle in which it enters decode, and the next instruction is fetched.
     pub fn decodes(&self) -> Cycle {
         self.decodes
     }
 
-    /// It waits in execute until the memory stage is free at cycle `free`, then until cycle `taken` because others are in
-    /// the way.
+    /// Keeps it in execute until the memory stage is free: from cycle `free` by latency alone, from cycle `taken`
+    /// because of others.
     pub fn wait(&mut self, free: Cycle, taken: Cycle) {
         let on_time = self.executes.max(free);
         self.loads += on_time - self.executes;
@@ -84,26 +86,26 @@ impl Start {
     }
 }
 
-/// A register that a load has not brought yet can be an operand from this cycle on.
+/// Ready cycle of a register with an outstanding load.
 const NEVER: Cycle = Cycle::MAX / 2;
 
-/// The pipeline: what the instructions before have left behind.
+/// State of the pipeline after the last instruction.
 pub(super) struct Pipeline {
     rule: Rule,
-    /// Of the last instruction.
+    /// Cycle in which the last instruction entered decode.
     decoded: Cycle,
     entered: Cycle,
     executed: Cycle,
-    /// From which cycle on each register can be an operand in execute.
+    /// First cycle in which each register is available in execute.
     ready: [Cycle; 32],
     hi_lo_ready: Cycle,
-    /// Cycle in which the line that was missing came.
+    /// Cycle in which the missing line arrived.
     line_came: Cycle,
-    /// The memory stage lets the next instruction leave execute in this cycle if loads take what they take by themselves ...
+    /// First cycle in which the next instruction can leave execute, if all loads take only their own latency.
     free_on_time: Cycle,
-    /// ... and in this with all that happened.
+    /// The same with all waiting included.
     free: Cycle,
-    /// The cycles behind the last ones in which data used the scratchpad's port.
+    /// The cycles after those in which data last used the scratchpad's port.
     behind_data: [Cycle; 4],
     n_data: usize,
     pub cycles: Cycles,
@@ -129,7 +131,7 @@ impl Pipeline {
         pipeline
     }
 
-    /// The first instruction is fetched in cycle `now`, or behind what was simulated ahead.
+    /// Starts fetching in cycle `now`, or after the cycles already simulated.
     pub fn begin(&mut self, now: Cycle) {
         let now = now.max(self.executed);
         let depth = u64::from(self.rule.is_five_stage);
@@ -146,24 +148,24 @@ impl Pipeline {
         self.executed
     }
 
-    /// Cycle in which the next instruction is wanted from where instructions are.
+    /// Cycle in which the next instruction is fetched.
     pub fn fetches(&self) -> Cycle {
         self.decoded.max(self.line_came)
     }
 
-    /// The line of the next instruction came in time for a fetch in this cycle.
+    /// Records that the line of the next instruction arrived in time for a fetch in this cycle.
     pub fn line_came(&mut self, cycle: Cycle) {
         self.line_came = cycle;
     }
 
-    /// Whether the instruction names a register that a load has not brought yet.
+    /// Returns true if the instruction uses a register with an outstanding load.
     #[inline(always)]
     pub fn misses_operand(&self, slot: &Slot) -> bool {
         let never = |r: u8| self.ready[usize::from(r & 31)] == NEVER;
         never(slot.reads[0]) || never(slot.reads[1]) || never(slot.writes)
     }
 
-    /// When the next instruction executes, as far as registers and earlier loads have to do with it.
+    /// When the next instruction executes, considering registers and earlier loads.
     #[inline(always)]
     pub fn start(&self, slot: &Slot, is_in_scratchpad: bool) -> Start {
         let depth = u64::from(self.rule.is_five_stage);
@@ -190,7 +192,7 @@ impl Pipeline {
         }
     }
 
-    /// The first cycle from `fetched` on in which no data uses the scratchpad's port.
+    /// The first cycle from `fetched` on in which no data access uses the scratchpad's port.
     #[cold]
     fn when_port_is_free(&self, mut fetched: Cycle) -> Cycle {
         while self.behind_data.contains(&(fetched + 1)) {
@@ -199,7 +201,7 @@ impl Pipeline {
         fetched
     }
 
-    /// From when on all operands are there.
+    /// First cycle in which all operands are available.
     #[inline(always)]
     fn operands(&self, slot: &Slot) -> Cycle {
         if !self.rule.is_five_stage {
@@ -214,7 +216,7 @@ impl Pipeline {
         }
     }
 
-    /// The instruction goes its way, once it is known that it can.
+    /// Completes an instruction.
     #[inline(always)]
     pub fn retire(&mut self, slot: &Slot, start: &Start) {
         self.pass(start);
@@ -229,7 +231,7 @@ impl Pipeline {
         }
     }
 
-    /// An annulled delay slot goes its way; only pipelines have them.
+    /// Completes an annulled delay slot; only a pipeline has them.
     pub fn annul(&mut self, is_in_scratchpad: bool) {
         if self.rule.is_five_stage {
             let start = self.start(&Slot::BUBBLE, is_in_scratchpad);
@@ -247,7 +249,7 @@ impl Pipeline {
         self.cycles.pipeline += start.pipeline;
     }
 
-    /// The instruction that executes in `cycle` reads or writes the scratchpad, in its memory stage.
+    /// Records that the instruction that executes in `cycle` accesses the scratchpad in its memory stage.
     #[inline(always)]
     pub fn uses_scratchpad(&mut self, cycle: Cycle) {
         if self.rule.is_five_stage {
@@ -256,7 +258,7 @@ impl Pipeline {
         }
     }
 
-    /// What the scratchpad gave to a load that executes in `cycle` can be an operand behind the memory stage.
+    /// Records that a scratchpad load that executes in `cycle` provides `rt` after the memory stage.
     #[inline(always)]
     pub fn loads_at_once(&mut self, cycle: Cycle, rt: u8) {
         if rt != 0 {
@@ -264,15 +266,15 @@ impl Pipeline {
         }
     }
 
-    /// A load to `rt` is under way.
+    /// Marks `rt` as having an outstanding load.
     pub fn awaits(&mut self, rt: u8) {
         if rt != 0 {
             self.ready[usize::from(rt & 31)] = NEVER;
         }
     }
 
-    /// What a load asked for is there in cycle `now`. It was due in cycle `due`; what is later is a conflict as far as others
-    /// were in the way, for `waited` cycles, and else what memory takes.
+    /// Records the answer to a load in cycle `now`, which was due in cycle `due`. Of the delay, up to `waited` cycles
+    /// are a conflict and the rest is a load stall.
     pub fn answered(&mut self, rt: u8, due: Cycle, waited: Cycle, now: Cycle) {
         if rt != 0 {
             self.ready[usize::from(rt & 31)] = now;
@@ -281,7 +283,7 @@ impl Pipeline {
         self.free = self.free.max(now - 1);
     }
 
-    /// What was under way is forgotten.
+    /// Discards outstanding loads.
     pub fn forget(&mut self) {
         self.ready = [0; 32];
     }

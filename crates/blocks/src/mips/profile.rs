@@ -1,22 +1,22 @@
-//! Where a core spends its time, by program counter.
+//! Profile of a core's time by program counter.
 
 use super::code::Slot;
 use super::locking::{Locking, Locks, Touch};
 use super::state::Asked;
 
-/// What was spent on one instruction of the program.
+/// Counts of one instruction of the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Line {
-    /// Cycles from the end of the instruction before it to its own.
+    /// Cycles from the end of the previous instruction to its own end.
     pub cycles: u64,
-    /// How often it was executed.
+    /// Number of executions.
     pub instructions: u64,
-    /// Those of the cycles that went on locks.
+    /// Cycles spent on locks, included in `cycles`.
     pub lock_cycles: u64,
 }
 
 impl Line {
-    /// Adds what was spent on another.
+    /// Adds other counts.
     pub fn add(&mut self, other: &Line) {
         self.cycles += other.cycles;
         self.instructions += other.instructions;
@@ -24,7 +24,7 @@ impl Line {
     }
 }
 
-/// Counts over some ranges of code; what runs elsewhere is counted together.
+/// Counts for some ranges of code; all other code is counted together.
 #[derive(Clone, Debug)]
 pub struct Profile {
     ranges: Vec<(u32, Vec<Line>)>,
@@ -33,7 +33,7 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Counts for these ranges of code: first address and bytes of each.
+    /// Counts for these ranges: first address and bytes of each.
     pub fn new(ranges: impl IntoIterator<Item = (u32, u32)>) -> Profile {
         let lines = |(base, bytes): (u32, u32)| (base, vec![Line::default(); bytes.div_ceil(4) as usize]);
         Profile {
@@ -43,17 +43,17 @@ impl Profile {
         }
     }
 
-    /// The ranges: first address, and a line for each word.
+    /// The ranges: first address, and the counts of each word.
     pub fn ranges(&self) -> impl Iterator<Item = (u32, &[Line])> {
         self.ranges.iter().map(|(base, lines)| (*base, lines.as_slice()))
     }
 
-    /// What was spent outside of all ranges.
+    /// Counts outside all ranges.
     pub fn elsewhere(&self) -> Line {
         self.elsewhere
     }
 
-    /// All that was spent.
+    /// Sum of all counts.
     pub fn total(&self) -> Line {
         let lines = self.ranges.iter().flat_map(|(_, lines)| lines).chain([&self.elsewhere]);
         lines.fold(Line::default(), |mut sum, line| {
@@ -62,33 +62,33 @@ impl Profile {
         })
     }
 
-    /// Attempts to take a lock, and those of them that were in vain.
+    /// Attempts to take a lock, and failed ones.
     pub fn lock_attempts(&self) -> (u64, u64) {
         (self.locking.attempts, self.locking.vain)
     }
 
-    /// These are locks.
+    /// Sets the locks to observe.
     pub(super) fn set_locks(&mut self, locks: Option<Locks>) {
         self.locking = Locking::new(locks);
     }
 
-    /// The register whose value an instruction that is about to execute shows to [`Profile::retired`].
+    /// The register whose value the next instruction must pass to [`Profile::retired`].
     #[inline(always)]
     pub(super) fn looks_at(&self, slot: &Slot) -> Option<u8> {
         if self.locking.is_free() { None } else { self.locking.looks_at(slot) }
     }
 
-    /// What an instruction that asks for this has to do with locks.
+    /// The role in locking of an instruction with this request.
     pub(super) fn touch(&self, asked: Asked) -> Touch {
         self.locking.touch(asked)
     }
 
-    /// What was under way is forgotten.
+    /// Discards outstanding lock state.
     pub(super) fn forget(&mut self) {
         self.locking.forget();
     }
 
-    /// The instruction at `pc`, or its annulled place, took `cycles`.
+    /// Records that the instruction at `pc`, or its annulled slot, took `cycles`.
     #[inline]
     pub(super) fn retired(&mut self, pc: u32, cycles: u64, instructions: u64, touch: Touch, looked: Option<u32>) {
         let Profile { ranges, elsewhere, locking } = self;
@@ -102,7 +102,7 @@ impl Profile {
     }
 }
 
-/// The line of an instruction.
+/// The counts of an instruction.
 #[inline]
 fn line<'a>(ranges: &'a mut [(u32, Vec<Line>)], elsewhere: &'a mut Line, pc: u32) -> &'a mut Line {
     for (base, lines) in ranges {

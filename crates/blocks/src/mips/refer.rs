@@ -1,4 +1,4 @@
-//! A core's references to memory beyond its own: what it has sent and not been answered.
+//! Outstanding references of a core.
 
 use crate::bus::{self, Access, BusError, Reference, Requester};
 use isa::mips::Load;
@@ -6,11 +6,11 @@ use kernel::{Clock, Cycle, Time};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 
-/// References under way at one port, at most. Assumed: more than a load and the stores that a memory of a few cycles leaves
-/// unanswered when one is sent a cycle.
+/// Maximum outstanding references at one port. assumed: more than a load plus the stores that a memory with a latency
+/// of a few cycles leaves unanswered at one store per cycle.
 const MAX_UNDER_WAY: usize = 4;
 
-/// What a reference that was sent is for.
+/// Purpose of an outstanding reference.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Purpose {
     /// A load.
@@ -19,34 +19,34 @@ pub(super) enum Purpose {
     Conditional { rt: u8 },
     /// A store that holds the memory stage.
     Held,
-    /// A store that does not.
+    /// A store that does not hold the memory stage.
     Posted,
-    /// Nothing any more: the core was reset.
+    /// None: the core was reset.
     Forgotten,
 }
 
-/// A reference that was sent.
+/// An outstanding reference.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pending {
     pub purpose: Purpose,
-    /// Address that the instruction gave.
+    /// Address computed by the instruction.
     pub addr: u32,
-    /// Its own.
+    /// Address of the instruction.
     pub pc: u32,
     /// Cycle in which it was sent.
     pub sent: Cycle,
 }
 
-/// What came of a reference: the word that was read (0 for a write) and the token of its link if it has one, or why not.
+/// Answer to a reference: the word read (0 for a write) and the token of its link, if any; or the error.
 pub(super) type Came = Result<(u32, u32), BusError>;
 
-/// A port for data.
+/// A data port.
 pub(super) struct DataPort {
     requester: Requester,
-    /// Cycles from a load to its answer when nobody is in the way.
+    /// Cycles from a load to its answer without contention.
     pub cycles: u64,
     under_way: VecDeque<Pending>,
-    /// Cycle in which the last reference is done if nobody is in its way.
+    /// Cycle in which the last reference completes without contention.
     done: Cycle,
     id: u32,
 }
@@ -64,13 +64,13 @@ impl DataPort {
         self.under_way.is_empty()
     }
 
-    /// Whether a store to one of `bytes` bytes from `first` on is under way.
+    /// Returns true if a store to one of `bytes` bytes from `first` is outstanding.
     pub fn is_storing(&self, first: u32, bytes: u32) -> bool {
         let is_store = |pending: &Pending| !matches!(pending.purpose, Purpose::Load { .. });
         self.under_way.iter().any(|pending| is_store(pending) && pending.addr.wrapping_sub(first) < bytes)
     }
 
-    /// Whether a reference may be sent now. If not, the core is woken when that changes.
+    /// Returns true if a reference may be sent now. If not, a later change wakes the core.
     pub fn has_room(&self) -> bool {
         self.under_way.len() < MAX_UNDER_WAY && self.requester.references.has_room()
     }
@@ -83,15 +83,15 @@ impl DataPort {
         self.done = pending.sent + self.cycles - 1;
     }
 
-    /// Cycle in which the last reference is done if nobody is in its way.
+    /// Cycle in which the last reference completes without contention.
     pub fn done(&self) -> Cycle {
         self.done
     }
 
-    /// The next answer that has come, and the cycles for which others were in its way, to the nearest.
+    /// The next answer, with the cycles that its reference waited for others, rounded to the nearest.
     pub fn answer(&mut self) -> Option<(Pending, Cycle, Came)> {
         let reply = self.requester.replies.take()?;
-        let pending = self.under_way.pop_front().expect("an answer is to a reference");
+        let pending = self.under_way.pop_front().expect("an answer belongs to a reference");
         let words = |data: bus::Data| {
             let (word, token) = data.split_at(data.len().min(4));
             (bus::word(word), bus::word(token))
@@ -103,20 +103,21 @@ impl DataPort {
         Some((pending, waited, reply.result.map(words)))
     }
 
-    /// Whatever comes is not wanted any more.
+    /// Makes all outstanding answers be ignored.
     pub fn forget(&mut self) {
         self.under_way.iter_mut().for_each(|pending| pending.purpose = Purpose::Forgotten);
     }
 }
 
-/// The cycles of a clock that come nearest to a span of time.
+/// A time in cycles of a clock, rounded to the nearest.
 fn nearest(clock: Clock, span: Time) -> Cycle {
     let above = clock.cycle_at_or_after(span);
     let below = above.saturating_sub(1);
     if clock.edge(above) - span > span - clock.edge(below).min(span) { below } else { above }
 }
 
-/// The write of the bits of `mask` to the word around `addr`, those being whole bytes: its first address and its bytes.
+/// The write of the bits of `mask`, which must be whole bytes, to the word that contains `addr`: its first address
+/// and data.
 pub(super) fn write(addr: u32, bits: u32, mask: u32) -> (u32, Access) {
     let first = mask.leading_zeros() as usize / 8;
     let end = 4 - mask.trailing_zeros() as usize / 8;

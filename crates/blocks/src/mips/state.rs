@@ -1,8 +1,8 @@
-//! What instructions act on.
+//! Architectural state of a core.
 
 use isa::mips::{Cpu, Exception, Load, Store};
 
-/// What an instruction wants besides registers. Until it gets that, it has changed nothing.
+/// A request of an instruction beyond registers. Until it is carried out, the instruction has changed nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Asked {
     Nothing,
@@ -13,20 +13,20 @@ pub(super) enum Asked {
     Exception(Exception),
 }
 
-/// Registers, program counters, and what the instruction that executes asked for.
+/// Registers, program counters, and the request of the current instruction.
 pub(super) struct State {
     pub r: [u32; 32],
     pub hi: u32,
     pub lo: u32,
-    /// Of the instruction that executes, the next, and the one behind that.
+    /// Addresses of the current instruction, the next one, and the one after that.
     pub pc: u32,
     pub next: u32,
     pub after: u32,
-    /// The next instruction does nothing.
+    /// The next instruction is annulled.
     pub annuls: bool,
-    /// Address of the word that a linked load has read.
+    /// Address of the word read by the last load linked.
     pub linked: Option<u32>,
-    /// By which memory knows that link.
+    /// Token of that link in the memory.
     pub token: u32,
     pub asked: Asked,
 }
@@ -47,13 +47,13 @@ impl State {
         }
     }
 
-    /// Goes on at `pc`.
+    /// Continues at `pc`.
     pub fn set_pc(&mut self, pc: u32) {
         (self.pc, self.next, self.after) = (pc, pc.wrapping_add(4), pc.wrapping_add(8));
         self.annuls = false;
     }
 
-    /// The instruction is done: the next one's turn.
+    /// Advances to the next instruction.
     #[inline(always)]
     pub fn advance(&mut self) {
         (self.pc, self.next) = (self.next, self.after);
