@@ -1,8 +1,8 @@
-//! What a component made of several parts does next.
+//! Combines the [`Activity`] of the parts of one component.
 
 use kernel::Activity;
 
-/// The sooner of what two parts of a component want.
+/// The earlier of two activities.
 #[inline]
 pub fn sooner(one: Activity, other: Activity) -> Activity {
     match (one, other) {
@@ -12,7 +12,7 @@ pub fn sooner(one: Activity, other: Activity) -> Activity {
     }
 }
 
-/// Busy if something changed: then more may be possible at the next edge.
+/// Busy if something changed, because more may then be possible at the next edge.
 #[inline]
 pub fn after(changed: bool) -> Activity {
     if changed { Activity::Busy } else { Activity::Idle }

@@ -1,67 +1,68 @@
-//! The protocol between those who refer to memory and those who hold it; docs/concepts/protocols.md shows an exchange.
+//! The memory protocol between requesters and responders. docs/concepts/protocols.md shows an exchange.
 //!
-//! A [`Requester`] sends [`Reference`]s and gets one [`Reply`] for each; a [`Responder`] is the other side. Rules, which
-//! every party keeps and the contract test (`testkit::check_memory_contract`) holds it to:
+//! A [`Requester`] sends [`Reference`]s and gets one [`Reply`] for each from a [`Responder`]. Every module obeys
+//! these rules, and the contract test (`testkit::check_memory_contract`) checks them:
 //!
-//! - A responder answers every reference exactly once, writes too, in the order in which the port gave them to it.
-//! - A reference is to consecutive bytes. How many at most is the responder's to say; more is a [`BusError::Length`].
-//! - A reply is sent when its last byte is there; a write is answered when a later read would see it.
-//! - A reply says how long others were in the way of its reference. That changes nothing but what is counted.
-//! - What cannot be taken waits in its channel: a full channel is the negative acknowledge of Spinach's modules.
+//! - A responder answers every reference exactly once, including writes, in the order of arrival at the port.
+//! - A reference covers consecutive bytes. The responder limits their number; a longer one gets [`BusError::Length`].
+//! - A read is answered when its last byte is available; a write when a later read would see it.
+//! - A reply says how long its reference waited for others. This value is only counted; it has no effect on timing.
+//! - A reference that cannot be accepted waits in its channel. A full channel is the negative acknowledge of
+//!   Spinach's modules.
 //!
-//! A reference sent at edge *k* is seen by its responder at *k + 1*, and an answer of that edge by the requester at *k + 2*:
-//! the memory stage of a five-stage pipeline in front of a memory of one cycle.
+//! The responder sees a reference sent at edge *k* at edge *k + 1*, and the requester sees an answer sent at that
+//! edge at *k + 2*: the memory stage of a five-stage pipeline with a one-cycle memory.
 
 use kernel::{Cycle, Ports, Rx, Time, Tx};
 use smallvec::SmallVec;
 
-/// Bytes on a bus, in the order of their addresses; up to 16 of them without an allocation.
+/// Data bytes in address order; up to 16 are stored without an allocation.
 pub type Data = SmallVec<[u8; 16]>;
 
-/// What is asked of a memory.
+/// A memory access request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reference {
-    /// The requester's own name for it, which the reply carries.
+    /// Chosen by the requester; the reply carries the same value.
     pub id: u32,
     /// Byte address.
     pub addr: u64,
-    /// What is to happen there.
+    /// The operation.
     pub access: Access,
 }
 
-/// What is to happen at an address.
+/// The operation at an address.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Access {
-    /// Give me this many bytes.
+    /// Reads this many bytes.
     Read(u32),
-    /// Keep these bytes.
+    /// Writes these bytes.
     Write(Data),
-    /// Half of a read and a write that nobody comes between.
+    /// Load linked or store conditional.
     Linked(Link),
 }
 
-/// A word that is read to be written unless somebody else writes it first. It is aligned, and links are kept by the memory
-/// that has it, so that they hold between requesters: any write to one of its bytes breaks all links to it.
+/// Load linked or store conditional on an aligned word. The memory keeps the links, so they also hold between
+/// requesters: any write to one of the word's bytes breaks all links to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Link {
-    /// Give me the word, big-endian, and behind it a token of four bytes that stands for the link.
+    /// Reads the word (big-endian), followed by a token of four bytes that identifies the link.
     Load,
-    /// Keep this word if the link of this token holds, and say by a byte whether that was so, 1 or 0.
+    /// Writes the word if the link of this token still holds. Returns one byte: 1 if the word was written, 0 if not.
     Store {
-        /// What is to be kept.
+        /// The value to write.
         word: u32,
-        /// Which link.
+        /// The token of the link.
         token: u32,
     },
 }
 
 impl Link {
-    /// Bytes of a word.
+    /// Bytes of a linked word.
     pub const BYTES: u32 = 4;
 }
 
 impl Access {
-    /// Bytes that move.
+    /// Bytes that the access transfers.
     pub fn len(&self) -> u32 {
         match self {
             Access::Read(bytes) => *bytes,
@@ -70,12 +71,12 @@ impl Access {
         }
     }
 
-    /// Whether memory may change by it.
+    /// Returns true if the access may change memory.
     pub fn is_write(&self) -> bool {
         matches!(self, Access::Write(_) | Access::Linked(Link::Store { .. }))
     }
 
-    /// Whether no byte moves.
+    /// Returns true if the access transfers no bytes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -86,57 +87,57 @@ impl Access {
 pub struct Reply {
     /// The reference's `id`.
     pub id: u32,
-    /// What was read (nothing for a write), or why it could not be done.
+    /// The bytes read (none for a write), or the error.
     pub result: Result<Data, BusError>,
-    /// How long others were in its way: each that arbitrates adds what it let the reference wait.
+    /// Time spent waiting for other requesters; every arbiter on the way adds its share.
     pub waited: Time,
 }
 
 impl Reply {
-    /// The answer to a reference that waited for nobody.
+    /// A reply to a reference that did not wait.
     pub fn new(id: u32, result: Result<Data, BusError>) -> Reply {
         Reply { id, result, waited: Time::ZERO }
     }
 
-    /// The same, having waited for so long more.
+    /// Adds to the waiting time.
     pub fn having_waited(mut self, more: Time) -> Reply {
         self.waited = self.waited + more;
         self
     }
 }
 
-/// Why a reference could not be carried out.
+/// Why a reference failed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum BusError {
-    /// Nothing answers at the address.
+    /// No module answers at this address.
     #[error("nothing answers at 0x{0:x}")]
     Nowhere(u64),
-    /// The responder does not take references of this length or alignment.
+    /// The responder does not support this length or alignment.
     #[error("a reference to {1} bytes at 0x{0:x} is not possible")]
     Length(u64, u32),
-    /// The responder keeps no links, or not to this address.
+    /// The responder supports no links, or none at this address.
     #[error("no word can be linked at 0x{0:x}")]
     NoLink(u64),
 }
 
-/// The end of a memory connection that refers.
+/// The requesting end of a memory connection.
 pub struct Requester {
-    /// What is asked.
+    /// Outgoing references.
     pub references: Tx<Reference>,
-    /// The answers.
+    /// Incoming replies.
     pub replies: Rx<Reply>,
 }
 
-/// The end of a memory connection that answers.
+/// The answering end of a memory connection.
 pub struct Responder {
-    /// What is asked.
+    /// Incoming references.
     pub references: Rx<Reference>,
-    /// The answers.
+    /// Outgoing replies.
     pub replies: Tx<Reply>,
 }
 
 impl Requester {
-    /// Names both channels to the kernel as parts of port `name`.
+    /// Registers both channels with the kernel as parts of port `name`.
     pub fn port(&self, name: &str, ports: &mut Ports) {
         ports.output(&format!("{name}.references"), &self.references);
         ports.input(&format!("{name}.replies"), &self.replies);
@@ -144,7 +145,7 @@ impl Requester {
 }
 
 impl Responder {
-    /// How long the responder's cycles from `since` to `until` are.
+    /// The time from cycle `since` to cycle `until` of the responder's clock.
     pub fn span(&self, since: Cycle, until: Cycle) -> Time {
         if since >= until {
             return Time::ZERO;
@@ -153,7 +154,7 @@ impl Responder {
         clock.edge(until) - clock.edge(since)
     }
 
-    /// Names both channels to the kernel as parts of port `name`.
+    /// Registers both channels with the kernel as parts of port `name`.
     pub fn port(&self, name: &str, ports: &mut Ports) {
         ports.input(&format!("{name}.references"), &self.references);
         ports.output(&format!("{name}.replies"), &self.replies);

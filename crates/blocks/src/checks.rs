@@ -1,27 +1,27 @@
-//! What modules check of their parameters, and how they say it.
+//! Checks of module parameters and their error texts.
 
 use crate::param;
 use std::fmt::Display;
 
-/// A number within its bounds.
+/// Checks that a number is within bounds.
 pub fn within<T: Copy + PartialOrd + Display>(name: &str, value: T, least: T, most: T) -> Result<(), String> {
     param::within(name, value, least, most).map_err(|error| error.to_string())
 }
 
-/// A power of two within its bounds.
+/// Checks that a number is a power of two within bounds.
 pub fn power_of_two(name: &str, value: u32, least: u32, most: u32) -> Result<(), String> {
     param::power_of_two(name, value, least, most).map_err(|error| error.to_string())
 }
 
-/// The most bytes a memory may have: what a simulation can hold.
+/// Maximum size of a memory, to limit the host memory that a simulation takes.
 const MOST_BYTES: u32 = 1 << 30;
 
-/// A memory of `bytes` from `base` on.
+/// Checks a memory of `bytes` that starts at `base`.
 pub fn memory(base: u64, bytes: u32) -> Result<(), String> {
     within("bytes", bytes, 1, MOST_BYTES)?;
     match base.checked_add(u64::from(bytes)) {
         Some(_) => Ok(()),
-        None => Err(format!("base is 0x{base:x}, {bytes} bytes from there on leave the address space")),
+        None => Err(format!("base is 0x{base:x}, and {bytes} bytes from there exceed the address space")),
     }
 }
 
@@ -30,7 +30,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_refused_is_told_as_it_was_written() {
+    fn errors_show_the_value_as_written() {
         assert_eq!(within("ports", 64_usize, 1, 64), Ok(()));
         assert_eq!(within("ports", 1_u64 << 32, 1, 64), Err("ports is 4294967296, must be 1 to 64".into()));
         assert_eq!(within("ports", usize::MAX, 1, 64), Err("ports is 18446744073709551615, must be 1 to 64".into()));

@@ -1,17 +1,17 @@
-//! What travels between a MAC and the network.
+//! Frames between a MAC and the network.
 
 use std::rc::Rc;
 
 /// A frame on the wire, from destination address to the last byte before the frame check sequence.
 ///
-/// It is on a channel when its last bit has passed.
+/// A frame appears on a channel when its last bit has passed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Frame {
-    /// Who it is: sources count from 0; the copy that arrives elsewhere has the same number.
+    /// Frame number: sources count from 0, and a copy that arrives elsewhere keeps the number.
     pub id: u64,
-    /// Its bytes, without frame check sequence.
+    /// The bytes, without frame check sequence.
     pub bytes: Rc<[u8]>,
-    /// Whether the frame check sequence is right.
+    /// True if the frame check sequence is correct.
     pub is_intact: bool,
 }
 
@@ -22,27 +22,27 @@ impl Frame {
     /// Source: IEEE 802.3, 4.2.3.2 and 3.1.1.
     pub const OVERHEAD_BYTES: u32 = 20;
 
-    /// Bytes of a frame without check sequence at least; a MAC pads what is shorter. Source: IEEE 802.3, 4A.4.2.
+    /// Minimum bytes of a frame without check sequence; a MAC pads shorter frames. Source: IEEE 802.3, 4A.4.2.
     pub const LEAST_BYTES: usize = 60;
 
-    /// The check sequence as it stands on the wire behind the bytes; inverted if the frame is not intact.
+    /// The check sequence as transmitted after the bytes; inverted if the frame is not intact.
     pub fn fcs(&self) -> [u8; 4] {
         let crc = crc(&self.bytes);
         if self.is_intact { (!crc).to_le_bytes() } else { crc.to_le_bytes() }
     }
 
-    /// Bytes of line time that the frame takes, with check sequence, preamble and gap.
+    /// Line time of the frame in bytes, including check sequence, preamble and gap.
     pub fn line_bytes(&self) -> u64 {
         self.bytes.len() as u64 + u64::from(Frame::FCS_BYTES + Frame::OVERHEAD_BYTES)
     }
 }
 
-/// CRC-32 of some bytes as a MAC's register holds it, before the inversion at the end. Source: IEEE 802.3, 3.2.9.
+/// CRC-32 of `bytes` as a MAC's register holds it, before the final inversion. Source: IEEE 802.3, 3.2.9.
 pub fn crc(bytes: &[u8]) -> u32 {
     bytes.iter().fold(u32::MAX, |crc, &byte| crc >> 8 ^ CRC[((crc ^ u32::from(byte)) & 0xff) as usize])
 }
 
-/// The check sequence of each byte: IEEE 802.3, 3.2.9, least significant bit first.
+/// CRC-32 of each byte value: IEEE 802.3, 3.2.9, least significant bit first.
 const CRC: [u32; 256] = {
     let mut table = [0; 256];
     let mut byte = 0;
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn the_check_sequence_is_that_of_the_standard() {
-        // CRC-32 of the digits 1 to 9, the check value of every catalogue: 0xcbf43926.
+        // The standard check value: CRC-32 of the digits 1 to 9 is 0xcbf43926.
         let mut frame = Frame { id: 0, bytes: b"123456789"[..].into(), is_intact: true };
         assert_eq!(frame.fcs(), [0x26, 0x39, 0xf4, 0xcb]);
         frame.is_intact = false;

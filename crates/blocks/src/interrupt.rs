@@ -1,11 +1,11 @@
-//! What a card's interrupt pin says to its host.
+//! The interrupt line from a card to its host.
 
 use crate::netlist::Wire;
 
-/// The level of an interrupt line, sent when it changes. Before the first one the line is low.
+/// The state of an interrupt line, sent when it changes. Initially the line is low.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct InterruptLine {
-    /// Whether the card asks for its host.
+    /// True if the card requests an interrupt.
     pub is_raised: bool,
 }
 

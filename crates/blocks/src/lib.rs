@@ -1,7 +1,7 @@
 //! The module library that NICs are built from.
 //!
-//! What answers within a cycle is a plain struct here ([`cpu::Core`], [`policy::RoundRobinTree`]): the component that
-//! holds it calls it. What talks through channels is a component.
+//! Logic that answers within the same cycle is a plain struct ([`cpu::Core`], [`policy::RoundRobinTree`]), which its
+//! owning component calls. Everything that communicates through channels is a component.
 
 pub mod activity;
 pub mod assist;

@@ -1,4 +1,4 @@
-//! The clock of a card as its parameters say it.
+//! Clock frequencies in MHz, as parameters state them.
 
 use kernel::{Freq, FreqError};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -16,36 +16,36 @@ pub struct Mhz {
 const HZ: u64 = 1_000_000;
 
 impl Mhz {
-    /// The slowest clock of a card whose file says MHz.
+    /// Minimum clock frequency in a card's file.
     pub const LEAST: Mhz = Mhz { hz: HZ };
-    /// The fastest.
+    /// Maximum clock frequency in a card's file.
     pub const MOST: Mhz = Mhz { hz: 100_000 * HZ };
 
-    /// In whole hertz.
+    /// The frequency in hertz.
     pub const fn hz(self) -> u64 {
         self.hz
     }
 
-    /// For a clock. None has 0 Hz.
+    /// The frequency for a kernel clock; 0 Hz is an error.
     pub const fn freq(self) -> Result<Freq, FreqError> {
         Freq::hz(self.hz)
     }
 
-    /// In MHz, for reports.
+    /// The frequency in MHz, for reports.
     pub fn as_f64(self) -> f64 {
         self.hz as f64 / HZ as f64
     }
 
-    /// The frequency that this decimal number stands for, if it has at most six decimals.
+    /// The exact frequency of a decimal number, or `None` if it has more than six decimals.
     fn from_decimal(mhz: f64) -> Option<Mhz> {
-        // Of a negative number, and of one that is none, 0 comes out, which is another.
+        // Negative numbers and NaN become 0, which then differs from `mhz`.
         let exact = Mhz { hz: (mhz * HZ as f64).round() as u64 };
         (exact.as_f64() == mhz).then_some(exact)
     }
 }
 
 impl From<u32> for Mhz {
-    /// So many whole MHz.
+    /// Whole MHz.
     fn from(mhz: u32) -> Self {
         Mhz { hz: u64::from(mhz) * HZ }
     }
@@ -125,7 +125,7 @@ mod tests {
         clock_mhz: Mhz,
     }
 
-    /// A clock of a file in hertz, and as it is written again; or what is wrong.
+    /// Reads a clock and shows it in hertz and as serialized, or the error.
     fn check(clock: &str, want: Expect) {
         want.assert_eq(&match toml::from_str::<File>(&format!("clock_mhz = {clock}")) {
             Ok(file) => {
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_such_number_is_refused() {
+    fn an_invalid_clock_is_refused() {
         check(
             "312.5000001",
             expect!["invalid value: floating point `312.5000001`, expected a number of MHz with at most six decimals"],

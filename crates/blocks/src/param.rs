@@ -1,34 +1,34 @@
-//! A parameter that cannot be, and the checks that say so.
+//! Errors of invalid parameters, and the checks that return them.
 
 use std::fmt::{Debug, Display};
 
-/// A parameter that cannot be, alone or beside another.
+/// A parameter with an invalid value, alone or in combination with another.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{key} is {found}, must be {allowed}")]
 pub struct ParamError {
-    /// Path of the parameter, as files have it: `cluster.n_cores`.
+    /// Path of the parameter as in files: `cluster.n_cores`.
     pub key: String,
-    /// What it is.
+    /// The value found.
     pub found: String,
-    /// What it may be.
+    /// The values allowed.
     pub allowed: String,
 }
 
 impl ParamError {
-    /// The same parameter as part of this table.
+    /// The same error with the key inside `table`.
     pub fn inside(mut self, table: &str) -> Self {
         self.key = format!("{table}.{}", self.key);
         self
     }
 
-    /// The same, where another parameter has a say in what is allowed.
+    /// Adds a reason why only these values are allowed.
     pub fn because(mut self, why: &str) -> Self {
         self.allowed = format!("{}, {why}", self.allowed);
         self
     }
 }
 
-/// Refuses a parameter unless something holds.
+/// Returns an error unless `holds`.
 pub fn must(key: &str, found: impl Display, holds: bool, allowed: impl FnOnce() -> String) -> Result<(), ParamError> {
     match holds {
         true => Ok(()),
@@ -36,17 +36,17 @@ pub fn must(key: &str, found: impl Display, holds: bool, allowed: impl FnOnce() 
     }
 }
 
-/// A number within its bounds.
+/// Checks that a number is within bounds.
 pub fn within<T: Copy + PartialOrd + Display>(key: &str, found: T, least: T, most: T) -> Result<(), ParamError> {
     must(key, found, (least..=most).contains(&found), || format!("{least} to {most}"))
 }
 
-/// One of these.
+/// Checks that a value is in a list.
 pub fn one_of<T: Copy + PartialEq + Display + Debug>(key: &str, found: T, allowed: &[T]) -> Result<(), ParamError> {
     must(key, found, allowed.contains(&found), || format!("one of {allowed:?}"))
 }
 
-/// A power of two within its bounds.
+/// Checks that a number is a power of two within bounds.
 pub fn power_of_two(key: &str, found: u32, least: u32, most: u32) -> Result<(), ParamError> {
     let holds = found.is_power_of_two() && (least..=most).contains(&found);
     must(key, found, holds, || format!("a power of two from {least} to {most}"))

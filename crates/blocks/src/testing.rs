@@ -1,12 +1,12 @@
-//! Scenes of memory modules as text, for their tests.
+//! Test scenes of memory modules, written as text.
 
 use crate::bus::{Access, Data, Reference, Reply, Requester, Responder};
 use crate::interconnect::Word;
 use kernel::{Activity, Component, Cycle, Ports, Rx, Time};
 use testkit::{Bench, Log};
 
-/// References and the cycles in which they can first be seen: `3 r 100+4; 5 w 104=0a0b` reads four bytes at 0x100 and
-/// writes two at 0x104. Names count from 0.
+/// References and the first cycles in which they are visible: `3 r 100+4; 5 w 104=0a0b` reads four bytes at 0x100 and
+/// writes two at 0x104. IDs count from 0.
 pub fn script(text: &str) -> Vec<(Cycle, Reference)> {
     let lines = text.split(';').map(str::trim).filter(|line| !line.is_empty());
     lines.enumerate().map(|(id, line)| read(id as u32, line).unwrap_or_else(|| panic!("`{line}`"))).collect()
@@ -51,14 +51,15 @@ pub fn show_reply(reply: &Reply) -> String {
     }
 }
 
-/// A requester of the scene: it asks what the script says and logs the answers as they arrive, in cycles from `ready`.
+/// A requester of the scene. It sends the scripted references and logs the replies, which it accepts from cycle
+/// `ready`.
 pub fn asks(bench: &mut Bench, name: &str, text: &str, ready: Cycle) -> Responder {
     let references = bench.input(&format!("{name}?"), 2, script(text));
     Responder { references, replies: bench.output(name, 2, move |now| now >= ready, show_reply) }
 }
 
-/// A responder of the scene: it logs each reference as it sees it and answers so many cycles later; a read gives the low
-/// bytes of its addresses, an address from 0x1_0000_0000 on an error.
+/// A responder of the scene. It logs each reference when it sees it and replies `cycles` later. A read returns the
+/// low bytes of its addresses; an address from 0x1_0000_0000 gives an error.
 pub fn answers(bench: &mut Bench, name: &str, cycles: u64) -> Requester {
     let (references, asked) = bench.channel(&format!("{name}?"), 2, 1);
     let (answers, replies) = bench.channel(&format!("{name}!"), 2, 1);
@@ -71,7 +72,7 @@ struct Behind {
     port: Responder,
     name: String,
     cycles: u64,
-    /// When the reference at the head was first seen.
+    /// Cycle in which the reference at the front was first seen.
     seen: Option<Cycle>,
     log: Log,
 }
@@ -107,7 +108,7 @@ impl Component for Behind {
     }
 }
 
-/// Words in hexadecimal and the cycles in which they can first be seen: `1:a 1:b 7:ff`.
+/// Hexadecimal words and the first cycles in which they are visible: `1:a 1:b 7:ff`.
 pub fn words(bench: &mut Bench, name: &str, text: &str) -> Rx<Word> {
     let read = |item: &str| {
         let (cycle, word) = item.split_once(':')?;

@@ -1,4 +1,4 @@
-//! From data to a running system.
+//! Builds a running card from a design.
 
 use super::design::Design;
 use super::module::{Environment, Site};
@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 /// A running card.
 pub struct Card {
-    /// Its parts and their time.
+    /// The simulated system.
     pub system: System,
     clocks: BTreeMap<String, ClockId>,
     handles: BTreeMap<String, Rc<dyn Any>>,
@@ -21,7 +21,7 @@ impl Card {
     ///
     /// # Panics
     ///
-    /// When a module does not keep to the ports that it named: that is a fault of the module.
+    /// If a module does not use the ports that it declared, which is a bug in the module.
     pub fn build(design: &Design, seed: u64, environment: &Environment) -> Card {
         let mut system = SystemBuilder::new(seed);
         let clocks: BTreeMap<String, ClockId> =
@@ -49,7 +49,7 @@ impl Card {
         Card { system, clocks, handles }
     }
 
-    /// The part at `path`, if it is of this type.
+    /// The part at `path`, if it has this type.
     pub fn part<C: 'static>(&self, path: &str) -> Option<Rc<RefCell<C>>> {
         self.handles.get(path)?.clone().downcast().ok()
     }

@@ -1,9 +1,9 @@
-//! Frequencies as people write them.
+//! Clock frequencies with units.
 
 use kernel::Freq;
 use serde::Serialize;
 
-/// A frequency as people write it: `88 MHz`, `312.5 MHz`, `1 GHz`; from 1 kHz to 100 GHz.
+/// A frequency with its unit: `88 MHz`, `312.5 MHz`, `1 GHz`; from 1 kHz to 100 GHz.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 #[serde(into = "String")]
 pub struct ClockFreq {
@@ -37,13 +37,13 @@ impl TryFrom<&str> for ClockFreq {
         match read_freq(text) {
             Some(freq) => Ok(ClockFreq { text: text.trim().to_owned(), freq }),
             None => Err(format!(
-                "`{text}` is no frequency from 1 kHz to 100 GHz; write a number and Hz, kHz, MHz or GHz, as in `312.5 MHz`"
+                "`{text}` is not a frequency from 1 kHz to 100 GHz; write a number with Hz, kHz, MHz or GHz, for example `312.5 MHz`"
             )),
         }
     }
 }
 
-/// The exact value: decimals become a ratio, nothing is rounded.
+/// The exact value: decimals become a ratio, without rounding.
 fn read_freq(text: &str) -> Option<Freq> {
     let (number, unit) = text.trim().split_once(' ')?;
     let per_unit: u64 = match unit.trim() {

@@ -1,4 +1,4 @@
-//! From connections as written to ports that are joined, and what is wrong with them.
+//! Resolves the connections of a file to ports and checks them.
 
 use super::design::{Connection, Design, Part, PortId};
 use super::elaborate::{Elaboration, Instance, Item};
@@ -9,30 +9,30 @@ use super::problem::{Place, Problems, did_you_mean, listed};
 use super::text::WireText;
 use std::collections::BTreeMap;
 
-/// Items that may be under way on a connection, and cycles that it may take.
+/// Maximum capacity and latency of a connection.
 const MOST: u64 = 1_000_000;
-/// Items under way each way where a connection does not say.
+/// Default capacity in items, for each direction.
 const ROOM: u64 = 2;
-/// Cycles from sending to being seen where a connection does not say.
+/// Default latency in cycles.
 const LATENCY: u64 = 1;
-/// Ports that all connections may name together: more than the parts have, and an end to hostile files.
+/// Maximum number of ports that all connections together name: more than any card has; limits hostile files.
 const MOST_NAMED: usize = 1_000_000;
 
-/// Connections while they are collected.
+/// The connections collected so far.
 #[derive(Default)]
 pub(super) struct Wiring {
     wires: Vec<(Place, PortId, PortId, u64, u64)>,
-    /// Ports that something wrong was said of; that they are not connected is not worth saying too.
+    /// Ports of connections that already have an error: do not also report them as unconnected.
     excused: Vec<PortId>,
     n_named: usize,
 }
 
-/// The ports that one side of a connection means.
+/// The ports that one side of a connection names.
 pub(super) struct Meant {
     pub ports: Vec<PortId>,
-    /// Whether they were written as several, even if they are one.
+    /// True if written as a list, even a list of one.
     pub is_list: bool,
-    /// Whether only as many are meant as the other side has.
+    /// True for an open range, which takes as many ports as the other side has.
     as_many: bool,
 }
 
@@ -65,7 +65,8 @@ impl Elaboration<'_> {
                 1 => format!("`{}` is 1 port", endpoint.text),
                 n => format!("`{}` is {n} ports", endpoint.text),
             };
-            let problem = format!("{}, {}; both sides must have as many", side(&text.from, &from), side(&text.to, &to));
+            let problem =
+                format!("{}, {}; both sides must have the same number", side(&text.from, &from), side(&text.to, &to));
             self.problems.add(&text.place, problem);
             self.wiring.excused.extend(from.ports.into_iter().chain(to.ports));
             return;
@@ -75,7 +76,7 @@ impl Elaboration<'_> {
         self.wiring.wires.extend(wires.map(|(from, to)| (text.place.clone(), from, to, room, latency)));
     }
 
-    /// The ports that `endpoint` means, row by row; nothing if something is wrong, which is then said or was said before.
+    /// The ports that `endpoint` names, row by row. `None` if there is an error, which is then already reported.
     pub(super) fn meant(
         &mut self,
         endpoint: &Endpoint,
@@ -134,7 +135,7 @@ impl Elaboration<'_> {
     }
 }
 
-/// The parts of an instance that a selector means.
+/// The parts of an instance that a selector names.
 fn items<'a>(instance: &'a Instance, selector: &Selector, range: Range) -> Result<&'a [Item], String> {
     let (name, items) = (&selector.name, &instance.items[..]);
     match (instance.is_array, range) {
@@ -154,11 +155,11 @@ fn items<'a>(instance: &'a Instance, selector: &Selector, range: Range) -> Resul
     };
     items.get(first..last).ok_or_else(|| match items.len() {
         0 => format!("`{name}` has no parts, its count is 0"),
-        n => format!("there is no `{name}[{}]`; it goes from {name}[0] to {name}[{}]", (last - 1).max(first), n - 1),
+        n => format!("there is no `{name}[{}]`; the range is {name}[0] to {name}[{}]", (last - 1).max(first), n - 1),
     })
 }
 
-/// The ports of a part that a selector means.
+/// The ports of a part that a selector names.
 fn ports_of(
     item: &Item,
     known: &BTreeMap<String, PortId>,
@@ -177,7 +178,7 @@ fn ports_of(
         let names = listed(names.iter().map(String::as_str));
         return Err(format!("`{}` ({}) has no port `{name}`; its ports: {names}{near}", item.path, item.module));
     }
-    let missing = |i: usize| format!("there is no `{path}[{i}]`; it goes from [0] to [{}]", n - 1);
+    let missing = |i: usize| format!("there is no `{path}[{i}]`; the range is [0] to [{}]", n - 1);
     match (range, one) {
         (Range::Plain, Some(port)) => Ok(vec![port]),
         (Range::Plain, None) => Err(format!("`{path}` is {n} ports; write `{name}[*]`, `{name}[0]` or such")),
@@ -189,7 +190,7 @@ fn ports_of(
     }
 }
 
-/// Names of ports as errors list them: of `inputs[0]`, `inputs[1]`, only `inputs[0..2]`.
+/// Port names as errors list them: `inputs[0]` and `inputs[1]` become `inputs[0..2]`.
 fn bases<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
     let mut found: Vec<(String, usize)> = Vec::new();
     for name in names {
@@ -203,12 +204,12 @@ fn bases<'a>(names: impl Iterator<Item = &'a str>) -> Vec<String> {
 }
 
 impl Wiring {
-    /// Something wrong was said of these parts: which of their ports are not connected is then no news.
+    /// Marks all ports of `items`, so that they are not also reported as unconnected.
     fn excuse(&mut self, items: &[Item]) {
         self.excused.extend(items.iter().filter_map(|item| item.ports.as_ref()).flat_map(|ports| ports.values()));
     }
 
-    /// Checks every connection and every port; the connections that can be made.
+    /// Checks every connection and every port. Returns the valid connections.
     pub fn finish(self, parts: &[Part], is_full: bool, problems: &mut Problems) -> Vec<Connection> {
         let mut taken: BTreeMap<PortId, &Place> = BTreeMap::new();
         let mut excused: std::collections::BTreeSet<PortId> = self.excused.into_iter().collect();
@@ -223,7 +224,7 @@ impl Wiring {
                     let there = format!("{}, line {}", earlier.file(), earlier.line());
                     problems.add(
                         place,
-                        format!("`{}` is connected already, in {there}; a port takes one connection", path(id)),
+                        format!("`{}` is already connected, in {there}; a port takes one connection", path(id)),
                     );
                 }
             }
@@ -246,8 +247,8 @@ impl Wiring {
             let open: Vec<String> =
                 all().filter(|other| other.part != id.part && is_open(other) && fits(other)).map(path).collect();
             match open.is_empty() {
-                true => "no port that is free would fit".to_owned(),
-                false => format!("it may connect to {}", listed(bases_of_paths(&open).iter().map(String::as_str))),
+                true => "fits no free port".to_owned(),
+                false => format!("may connect to {}", listed(bases_of_paths(&open).iter().map(String::as_str))),
             }
         };
         for (place, from, to) in misfits.into_iter().take(100) {
@@ -256,7 +257,7 @@ impl Wiring {
         if is_full {
             return found;
         }
-        // Ports of one array that are left over are one problem.
+        // Report the unconnected ports of one array together.
         let mut left_over: BTreeMap<(&Place, &str, &str), Vec<PortId>> = BTreeMap::new();
         for id in all().filter(|id| !spec(*id).is_optional && !taken.contains_key(id) && !excused.contains(id)) {
             let base = spec(id).name.split('[').next().unwrap_or_default();
@@ -264,19 +265,23 @@ impl Wiring {
         }
         for ((place, ..), ids) in left_over.into_iter().take(100) {
             let (first, n) = (ids[0], ids.len());
-            let (others, is) = match n {
+            let (others, are) = match n {
                 1 => (String::new(), "is"),
                 n => (format!(" and {} more like it", n - 1), "are"),
             };
-            let text =
-                format!("`{}`{others} ({}) {is} not connected; {}", path(first), sides(spec(first)), partners(first));
+            let text = format!(
+                "`{}`{others} ({}) {are} not connected; it {}",
+                path(first),
+                sides(spec(first)),
+                partners(first)
+            );
             problems.add(place, text);
         }
         found
     }
 }
 
-/// Paths of ports with the numbers of one array drawn together: `sram.requesters[4..8]`.
+/// Paths of ports, with the indices of one array combined: `sram.requesters[4..8]`.
 fn bases_of_paths(paths: &[String]) -> Vec<String> {
     let mut found: Vec<(String, usize, usize)> = Vec::new();
     for path in paths {
@@ -298,7 +303,7 @@ fn bases_of_paths(paths: &[String]) -> Vec<String> {
     found.into_iter().map(text).collect()
 }
 
-/// What a port does, in words: `memory, asks or sends`.
+/// Protocol and side of a port, for errors: `memory, left of an arrow`.
 fn sides(spec: &PortSpec) -> String {
     match spec.side {
         Side::From => format!("{}, left of an arrow", spec.protocol),
@@ -309,10 +314,10 @@ fn sides(spec: &PortSpec) -> String {
 fn misfit(from: &str, left: &PortSpec, to: &str, right: &PortSpec, partners: &str) -> String {
     match (left.side, right.side) {
         _ if left.protocol != right.protocol => {
-            format!("`{from}` speaks {}, `{to}` speaks {}; of `{from}`: {partners}", left.protocol, right.protocol)
+            format!("`{from}` speaks {}, `{to}` speaks {}; `{from}` {partners}", left.protocol, right.protocol)
         }
         (Side::To, Side::From) => format!("the arrow is the wrong way round, write `{to} -> {from}`"),
-        (Side::From, _) => format!("`{from}` and `{to}` both stand left of an arrow; of `{from}`: {partners}"),
-        (Side::To, _) => format!("`{from}` and `{to}` both stand right of an arrow; of `{from}`: {partners}"),
+        (Side::From, _) => format!("`{from}` and `{to}` both stand left of an arrow; `{from}` {partners}"),
+        (Side::To, _) => format!("`{from}` and `{to}` both stand right of an arrow; `{from}` {partners}"),
     }
 }

@@ -1,4 +1,4 @@
-//! A card with everything looked up: the parts there will be, and which port is connected to which.
+//! A card with all names resolved: its parts and the connections between their ports.
 
 use super::clock::ClockFreq;
 use super::module::{Kind, PortSpec};
@@ -6,35 +6,35 @@ use super::problem::Place;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// A checked card. Whatever is wrong with its file was found before; it can be built.
+/// A checked card. All errors in its file were reported before, so it can be built.
 #[derive(Clone, Debug, Serialize)]
 pub struct Design {
-    /// What the card is called.
+    /// Name of the card.
     pub name: String,
-    /// What it is.
+    /// Description of the card.
     pub about: String,
-    /// The card's own parameters, as they hold.
+    /// The card's own parameters, with their final values.
     pub parameters: BTreeMap<String, toml::Value>,
     /// Clocks by name.
     pub clocks: BTreeMap<String, ClockFreq>,
-    /// Parts, in the order of the file; those of a module in its place.
+    /// Parts in file order; the parts of a module take the module's position.
     pub parts: Vec<Part>,
-    /// Instances of modules that are themselves made of parts, the outer before the inner.
+    /// Instances of composed modules, outer before inner.
     pub groups: Vec<Group>,
-    /// Which port is connected to which.
+    /// The connections.
     pub connections: Vec<Connection>,
 }
 
-/// A part.
+/// A part of a card.
 #[derive(Clone, Debug, Serialize)]
 pub struct Part {
     /// Its path: `cpu[1]`, `cluster.core[0].cpu`.
     pub path: String,
-    /// Which kind of module it is.
+    /// Name of its module.
     pub module: &'static str,
     /// Name of its clock.
     pub clock: String,
-    /// Its parameters, as they hold.
+    /// Parameters, with their final values.
     pub parameters: BTreeMap<String, toml::Value>,
     /// Its ports.
     pub ports: Vec<PortSpec>,
@@ -44,35 +44,35 @@ pub struct Part {
     pub(super) place: Place,
 }
 
-/// An instance of a module that is made of parts.
+/// An instance of a composed module.
 #[derive(Clone, Debug, Serialize)]
 pub struct Group {
     /// Its path.
     pub path: String,
     /// Name of the module.
     pub module: String,
-    /// Its ports by name, each with the path of the port inside.
+    /// Ports by name, each with the path of the inner port.
     pub ports: BTreeMap<String, String>,
 }
 
 /// A connection.
 #[derive(Clone, Debug, Serialize)]
 pub struct Connection {
-    /// Path of the port that asks or sends.
+    /// Path of the port that sends or requests.
     pub from: String,
-    /// Path of the port that answers or receives.
+    /// Path of the port that receives or responds.
     pub to: String,
-    /// What they speak.
+    /// Their protocol.
     pub protocol: &'static str,
-    /// Items under way each way.
+    /// Capacity in items, for each direction.
     pub room: usize,
-    /// Cycles of the sender from sending to being seen.
+    /// Latency from sending to visibility, in cycles of the sender.
     pub latency: u64,
     #[serde(skip)]
     pub(super) ends: [PortId; 2],
 }
 
-/// A port of a part, by positions.
+/// A port, identified by part and port index.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct PortId {
     pub part: usize,

@@ -1,4 +1,4 @@
-//! From a file's words to parts: modules are opened, parameters become values, instances become parts.
+//! Elaboration: opens modules, evaluates parameters and creates parts.
 
 use super::clock::ClockFreq;
 use super::connect::Wiring;
@@ -11,11 +11,11 @@ use super::problem::{NetlistErrors, Place, Problems, did_you_mean, listed};
 use super::text::{Body, InstanceText, ModuleText, Netlist, scope_of};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Parts, and instances of modules, that a card may have.
+/// Maximum number of parts and module instances of a card.
 const MOST_PARTS: usize = 10_000;
-/// Ports that all of them may have.
+/// Maximum number of ports of all parts.
 const MOST_PORTS: usize = 100_000;
-/// Modules within each other.
+/// Maximum nesting depth of modules.
 const DEEPEST: usize = 32;
 
 impl Netlist {
@@ -73,7 +73,7 @@ impl Netlist {
                 Ok(freq) => drop(clocks.insert(key.name.clone(), freq)),
                 Err(problem) => {
                     problems.add(&node.place, format!("clocks.{}: {problem}", key.name));
-                    // The name stands, so that nobody is told that there is no such clock.
+                    // Keep the name, so that its users do not report a missing clock.
                     clocks.insert(key.name.clone(), ClockFreq::default());
                 }
             }
@@ -82,27 +82,27 @@ impl Netlist {
     }
 }
 
-/// What holds where instances stand.
+/// The context of instances: a card or an enclosing module.
 pub(super) struct Around<'a> {
     pub scope: &'a Scope,
-    /// Path of the module's instance with a dot at its end, or nothing.
+    /// Path of the enclosing instance followed by a dot, or empty.
     pub path: &'a str,
-    /// Clock of instances that name none.
+    /// Clock of instances that do not name one.
     pub clock: Option<String>,
 }
 
 /// The parts of an entry of `[instances]`.
 pub(super) struct Instance {
-    /// One, or as many as `count` says; none if something wrong was said of the entry.
+    /// One, or `count` many; empty if the entry has an error.
     pub items: Vec<Item>,
     pub is_array: bool,
 }
 
-/// A part or a module's instance, seen from outside.
+/// A part or a composed module, as its surroundings see it.
 pub(super) struct Item {
     pub path: String,
     pub module: String,
-    /// Its ports; nothing where something wrong was said of it.
+    /// Its ports; `None` if it has an error.
     pub ports: Option<BTreeMap<String, PortId>>,
 }
 
@@ -114,7 +114,7 @@ pub(super) struct Elaboration<'a> {
     pub parts: Vec<Part>,
     groups: Vec<Group>,
     pub wiring: Wiring,
-    /// Modules that are being opened.
+    /// Modules whose bodies are being elaborated.
     open: Vec<&'a str>,
     used: BTreeSet<&'a str>,
     n_ports: usize,
@@ -126,7 +126,7 @@ impl<'a> Elaboration<'a> {
         if self.clocks.len() == 1 { self.clocks.keys().next().cloned() } else { None }
     }
 
-    /// Makes the parts of a card or a module and connects them; its instances by name.
+    /// Creates the parts of a card or a module and connects them. Returns its instances by name.
     fn body(&mut self, body: &'a Body, around: &Around) -> BTreeMap<&'a str, Instance> {
         let mut instances = BTreeMap::new();
         for text in &body.instances {
@@ -143,7 +143,7 @@ impl<'a> Elaboration<'a> {
         let name = &text.key.name;
         let Some(module) = text.module.as_ref().and_then(|node| self.text(node, "module", around.scope)) else {
             if text.module.is_none() {
-                self.problems.add(&text.key.place, format!("instance `{name}` names no `module`"));
+                self.problems.add(&text.key.place, format!("instance `{name}` has no `module`"));
             }
             return None;
         };
@@ -193,7 +193,7 @@ impl<'a> Elaboration<'a> {
         }
         if self.parts.len() + self.groups.len() >= MOST_PARTS {
             self.is_full = true;
-            self.problems.add(&text.key.place, format!("a card may have {MOST_PARTS} parts, this is one too many"));
+            self.problems.add(&text.key.place, format!("the card has more than {MOST_PARTS} parts"));
             return item(None);
         }
         let ports = match self.netlist.modules.get(module) {
@@ -239,7 +239,7 @@ impl<'a> Elaboration<'a> {
         let ports = match (kind.ports)(&table) {
             Ok(ports) => ports,
             Err(problem) => {
-                // The key that the problem names, if it stands there, is a better place than the instance.
+                // The key that the problem names, if present, is a better place than the instance.
                 let first = problem.key.split('.').next().unwrap_or_default();
                 let named = text.parameters.iter().find(|(key, _)| !first.is_empty() && key.name == first);
                 let place = match named {
@@ -254,8 +254,7 @@ impl<'a> Elaboration<'a> {
         self.n_ports += ports.len();
         if self.n_ports > MOST_PORTS {
             self.is_full = true;
-            self.problems
-                .add(&text.key.place, format!("the parts of a card may have {MOST_PORTS} ports, here are more"));
+            self.problems.add(&text.key.place, format!("the parts of the card have more than {MOST_PORTS} ports"));
             return None;
         }
         let part = self.parts.len();
@@ -266,7 +265,7 @@ impl<'a> Elaboration<'a> {
         Some(found)
     }
 
-    /// A module of the file: its parts, and the ports that it shows.
+    /// A composed module: its parts, and the ports that it exposes.
     fn group(
         &mut self,
         text: &InstanceText,
@@ -279,9 +278,9 @@ impl<'a> Elaboration<'a> {
         if self.open.contains(&name) || self.open.len() >= DEEPEST {
             let problem = match self.open.iter().position(|open| *open == name) {
                 Some(at) => {
-                    format!("a module cannot have itself inside: {}", [&self.open[at..], &[name]].concat().join(" -> "))
+                    format!("a module cannot contain itself: {}", [&self.open[at..], &[name]].concat().join(" -> "))
                 }
-                None => format!("more than {DEEPEST} modules are within each other here"),
+                None => format!("modules are nested more than {DEEPEST} deep"),
             };
             self.problems.add(&text.key.place, problem);
             return None;
@@ -313,7 +312,7 @@ impl<'a> Elaboration<'a> {
         Some(ports)
     }
 
-    /// The ports that a module shows under `name`.
+    /// The inner ports that a module exposes under `name`.
     fn shown(
         &mut self,
         name: &str,
@@ -329,7 +328,7 @@ impl<'a> Elaboration<'a> {
         }
     }
 
-    /// Opens modules that nothing uses, with their defaults, for the mistakes in them.
+    /// Elaborates unused modules with their defaults, to report errors in them.
     fn try_the_unused(&mut self) {
         for module in self.netlist.modules.values() {
             if !self.used.contains(module.key.name.as_str()) {

@@ -1,39 +1,39 @@
-//! How a connection is written: `cpu[*].memory -> sram.requesters[4..]`.
+//! Syntax of connections: `cpu[*].memory -> sram.requesters[4..]`.
 
 use super::expression::{Scope, whole_number};
 
 /// One side of a connection, as written.
 #[derive(Clone, Debug)]
 pub(super) struct Endpoint {
-    /// All of it.
+    /// The whole text.
     pub text: String,
     pub instance: Selector,
     pub port: Selector,
 }
 
-/// A name and which of its numbered copies are meant.
+/// A name and the indices that it selects.
 #[derive(Clone, Debug)]
 pub(super) struct Selector {
     pub name: String,
     pub index: Index,
 }
 
-/// Which of several: the texts are sums of parameters.
+/// The index of a [`Selector`]; texts are arithmetic expressions.
 #[derive(Clone, Debug)]
 pub(super) enum Index {
     /// No brackets.
     Plain,
-    /// `[*]`: all there are.
+    /// `[*]`: all indices.
     All,
     /// `[3]`.
     One(String),
-    /// `[2..6]`: from the first to before the last.
+    /// `[2..6]`: from the first index to before the last.
     Range(String, String),
-    /// `[2..]`: from the first on, as many as the other side has.
+    /// `[2..]`: from this index on, as many as the other side has.
     From(String),
 }
 
-/// An [`Index`] whose sums are done.
+/// An [`Index`] with its expressions evaluated.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Range {
     Plain,
@@ -44,7 +44,7 @@ pub(super) enum Range {
 }
 
 impl Endpoint {
-    /// Reads `instance.port`, each with or without brackets. The port's name may have dots of its own.
+    /// Parses `instance.port`, each with or without brackets. The port name may contain dots.
     pub fn parse(text: &str) -> Result<Endpoint, String> {
         let text = text.trim();
         let mut depth = 0;
@@ -53,7 +53,7 @@ impl Endpoint {
             c == '.' && depth == 0
         });
         let Some((at, _)) = dot else {
-            return Err(format!("`{text}` names no port; a port is written `instance.port`"));
+            return Err(format!("`{text}` does not name a port; write `instance.port`"));
         };
         let (instance, port) = (Selector::parse(&text[..at])?, Selector::parse(&text[at + 1..])?);
         Ok(Endpoint { text: text.to_owned(), instance, port })
@@ -83,12 +83,12 @@ impl Selector {
         };
         let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
         if !is_name {
-            return Err(format!("`{name}` is no name; names are made of letters, digits, `_` and `-`"));
+            return Err(format!("`{name}` is not a name; names consist of letters, digits, `_` and `-`"));
         }
         Ok(Selector { name: name.to_owned(), index })
     }
 
-    /// The numbers meant where the parameters are those of `scope`.
+    /// Evaluates the index with the parameters of `scope`.
     pub fn range(&self, scope: &Scope) -> Result<Range, String> {
         let number = |text: &str| {
             let value = whole_number(text, scope)?;
@@ -111,11 +111,11 @@ impl Selector {
     }
 }
 
-/// Both sides of `from -> to`.
+/// Parses both sides of `from -> to`.
 pub(super) fn parse_wire(text: &str) -> Result<(Endpoint, Endpoint), String> {
     let mut sides = text.split("->");
     match (sides.next(), sides.next(), sides.next()) {
         (Some(from), Some(to), None) => Ok((Endpoint::parse(from)?, Endpoint::parse(to)?)),
-        _ => Err(format!("`{text}` is no connection; it is written `instance.port -> instance.port`")),
+        _ => Err(format!("`{text}` is not a connection; write `instance.port -> instance.port`")),
     }
 }

@@ -1,15 +1,14 @@
-//! Values that depend on parameters: `"$name"`, and sums such as `"4 + 2 * $cpus"`.
+//! Values that depend on parameters: `"$name"`, and arithmetic such as `"4 + 2 * $cpus"`.
 
 use super::node::{Node, Value, kind};
 use super::problem::did_you_mean;
 use std::collections::BTreeMap;
 
-/// Parameters by name, with the values that hold.
+/// Parameters and their final values, by name.
 pub(super) type Scope = BTreeMap<String, toml::Value>;
 
-/// The value of `node` where the parameters are those of `scope`. A text with `$` is an expression; `$$` is a dollar sign.
-/// In a list, `"2..$n"` stands for the whole numbers from 2 to before `$n`.
-/// An error comes with the node that is wrong.
+/// Evaluates `node` with the parameters of `scope`. A text with `$` is an expression; `$$` is a dollar sign. In a
+/// list, `"2..$n"` stands for the whole numbers from 2 to before `$n`. An error comes with the invalid node.
 pub(super) fn evaluate<'a>(node: &'a Node, scope: &Scope) -> Result<toml::Value, (&'a Node, String)> {
     match &node.value {
         Value::Plain(toml::Value::String(text)) => evaluate_text(text, scope).map_err(|problem| (node, problem)),
@@ -48,11 +47,11 @@ fn range(first: &str, last: &str, scope: &Scope) -> Result<impl Iterator<Item = 
     let (first, last) = (whole_number(first, scope)?, whole_number(last, scope)?);
     match last.checked_sub(first) {
         Some(0..=MOST) => Ok((first..last).map(toml::Value::Integer)),
-        _ => Err(format!("the range {first}..{last} has less than 0 or more than {MOST} numbers")),
+        _ => Err(format!("the range {first}..{last} is negative or has more than {MOST} numbers")),
     }
 }
 
-/// The whole number that `text` says: `4 + 2 * $cpus`.
+/// Evaluates an expression such as `4 + 2 * $cpus`.
 pub(super) fn whole_number(text: &str, scope: &Scope) -> Result<i64, String> {
     let mut reader = Reader { text, rest: text, scope, depth: 0 };
     let value = reader.sum()?;
@@ -62,7 +61,7 @@ pub(super) fn whole_number(text: &str, scope: &Scope) -> Result<i64, String> {
     }
 }
 
-/// Whether it may be the name of a parameter.
+/// Returns true for a valid parameter name.
 fn is_name(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
@@ -131,7 +130,7 @@ impl Reader<'_> {
         if self.take('(') {
             self.depth += 1;
             if self.depth > 32 {
-                return Err(format!("`{}` has more than 32 brackets within each other", self.text));
+                return Err(format!("`{}` has brackets nested more than 32 deep", self.text));
             }
             let value = self.sum()?;
             self.depth -= 1;
@@ -153,7 +152,7 @@ impl Reader<'_> {
                 other => Err(format!("parameter `{name}` is {}, must be a whole number", kind(other))),
             },
             (false, digits) => {
-                digits.parse().map_err(|_| format!("`{digits}` is no whole number; a parameter is written `$name`"))
+                digits.parse().map_err(|_| format!("`{digits}` is not a whole number; write a parameter as `$name`"))
             }
         }
     }
@@ -204,8 +203,8 @@ mod tests {
         let with = |n| evaluate(&table[0].1, &Scope::from([("n".to_owned(), toml::Value::Integer(n))]));
         let said = |n| with(n).map_or_else(|(_, problem)| problem, |value| value.to_string());
         expect!["[0, [2]]"].assert_eq(&said(1));
-        expect!["the range 3..1 has less than 0 or more than 4096 numbers"].assert_eq(&said(3));
-        expect!["the range 2..9000000002 has less than 0 or more than 4096 numbers"].assert_eq(&said(9_000_000_000));
+        expect!["the range 3..1 is negative or has more than 4096 numbers"].assert_eq(&said(3));
+        expect!["the range 2..9000000002 is negative or has more than 4096 numbers"].assert_eq(&said(9_000_000_000));
     }
 
     #[test]
@@ -223,11 +222,9 @@ mod tests {
         check("$cpus * 9223372036854775807", expect!["error: `$cpus * 9223372036854775807` is beyond 2^63"]);
         check(
             &format!("{}$cpus", "(".repeat(40)),
-            expect![[
-                r#"error: `(((((((((((((((((((((((((((((((((((((((($cpus` has more than 32 brackets within each other"#
-            ]],
+            expect!["error: `(((((((((((((((((((((((((((((((((((((((($cpus` has brackets nested more than 32 deep"],
         );
-        check("cpus + $cpus", expect!["error: `cpus` is no whole number; a parameter is written `$name`"]);
+        check("cpus + $cpus", expect!["error: `cpus` is not a whole number; write a parameter as `$name`"]);
         check(
             "é$",
             expect![

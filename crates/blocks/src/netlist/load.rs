@@ -1,4 +1,4 @@
-//! From files to one [`Netlist`]: includes, cards that derive from others, single values set over them.
+//! Loads the files of a card into one [`Netlist`]: includes, base cards and `--set` values.
 
 use super::node::{Key, Node, Table, Value, kind};
 use super::problem::{NetlistErrors, Place, Problems, Source, did_you_mean, listed};
@@ -6,18 +6,18 @@ use super::text::{Body, File, InstanceText, ModuleText, Netlist, read_file};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Finds a file that another one asks for: what is asked for and who asks; the file's name and text, or why there is none.
+/// Finds a file. Arguments: the file to find and the file that refers to it. Returns its name and text, or an error.
 pub type Finder<'a> = dyn Fn(&str, &str) -> Result<(String, String), String> + 'a;
 
-/// Keys with dots between that a setting may have.
+/// Maximum number of keys in the path of a setting.
 const DEEPEST_SETTING: usize = 16;
-/// Files that one card may be made of.
+/// Maximum number of files of a card.
 const MOST_FILES: usize = 64;
 
 impl Netlist {
-    /// Reads a card: `text` of `file`, what it includes, what it derives from, and `settings` over it.
+    /// Reads a card: `text` of `file`, with its includes and its base, then applies `settings`.
     ///
-    /// A setting is a parameter's name, `clocks.NAME` or `INSTANCE.PARAMETER`, and its value.
+    /// A setting is a value with a key: a parameter's name, `clocks.NAME` or `INSTANCE.PARAMETER`.
     pub fn read(
         file: &str,
         text: &str,
@@ -37,7 +37,7 @@ impl Netlist {
 struct Loader<'a> {
     find: &'a Finder<'a>,
     problems: Problems,
-    /// Files that wait for the one that is being read.
+    /// Files that are being read, outermost first.
     open: Vec<String>,
     n_files: usize,
 }
@@ -71,7 +71,7 @@ impl Loader<'_> {
             None => {
                 self.open.pop();
                 for node in &remove {
-                    self.problems.add(&node.place, "`remove` is for a card that derives from another by `base`");
+                    self.problems.add(&node.place, "`remove` needs a `base`: it removes parts of the base card");
                 }
                 included.append(&mut netlist.modules);
                 Some(Netlist { modules: included, ..netlist })
@@ -79,7 +79,7 @@ impl Loader<'_> {
         }
     }
 
-    /// The file that `node` names.
+    /// Loads the file that `node` names.
     fn other(&mut self, node: &Node, key: &str) -> Option<Netlist> {
         let Some(wanted) = node.text() else {
             self.problems
@@ -88,13 +88,13 @@ impl Loader<'_> {
         };
         self.n_files += 1;
         if self.n_files > MOST_FILES {
-            self.problems.add(&node.place, format!("a card is made of more than {MOST_FILES} files"));
+            self.problems.add(&node.place, format!("the card consists of more than {MOST_FILES} files"));
             return None;
         }
         match (self.find)(wanted, node.place.file()) {
             Ok((name, _)) if self.open.contains(&name) => {
                 let round = [&self.open[..], &[name]].concat().join(" -> ");
-                self.problems.add(&node.place, format!("{key}: files ask for each other in a circle: {round}"));
+                self.problems.add(&node.place, format!("{key}: files include each other in a cycle: {round}"));
                 None
             }
             Ok((name, text)) => self.load(name, text),
@@ -105,7 +105,7 @@ impl Loader<'_> {
         }
     }
 
-    /// `base` with what `own` adds and changes, and without what it removes.
+    /// Applies the additions, changes and removals of a card to its base.
     fn derive(
         &mut self,
         mut base: Netlist,
@@ -131,7 +131,7 @@ impl Loader<'_> {
         Netlist { name: inherit(own.name, base.name), about: inherit(own.about, base.about), place: own.place, ..base }
     }
 
-    /// Removes an instance with its connections, or the connection at a port.
+    /// Removes an instance with its connections, or the connections of a port.
     fn remove(&mut self, body: &mut Body, node: &Node) {
         let Some(wanted) = node.text().map(str::trim) else {
             let allowed = "the name of an instance, or a port such as \"cpu.memory\"";
@@ -160,7 +160,7 @@ impl Loader<'_> {
     }
 }
 
-/// Puts `new` over `old`, key by key.
+/// Overwrites `old` with `new`, key by key.
 fn over(old: &mut Table, new: Table) {
     for (key, node) in new {
         match old.iter_mut().find(|(old, _)| old.name == key.name) {
@@ -176,14 +176,14 @@ fn change(old: &mut InstanceText, new: InstanceText) {
     over(&mut old.parameters, new.parameters);
 }
 
-/// Sets one value, as `--set` does.
+/// Applies one setting, as `--set` does.
 fn set(netlist: &mut Netlist, key: &str, value: &toml::Value, problems: &mut Problems) {
     let text = format!("{key} = {value}");
     let source = Arc::new(Source { name: "set".to_owned(), text: text.clone() });
     let place = Place::new(&source, 0..text.len());
     let node = node_of(value, &place);
     if key.split('.').count() > DEEPEST_SETTING {
-        problems.add(&place, format!("a setting has at most {DEEPEST_SETTING} keys with dots between"));
+        problems.add(&place, format!("a setting has at most {DEEPEST_SETTING} keys separated by dots"));
         return;
     }
     match key.split_once('.') {
@@ -203,7 +203,7 @@ fn set(netlist: &mut Netlist, key: &str, value: &toml::Value, problems: &mut Pro
             None => {
                 let known = || netlist.parameters.iter().map(|(key, _)| key.name.as_str());
                 let text = format!("the card has no parameter `{key}`; its parameters: {}", listed(known()));
-                let hint = "; a clock is set as clocks.NAME, a value of an instance as INSTANCE.NAME";
+                let hint = "; set a clock as clocks.NAME and a parameter of an instance as INSTANCE.NAME";
                 problems.add(&place, format!("{text}{}{hint}", did_you_mean(key, known())));
             }
         },
@@ -231,7 +231,7 @@ fn set(netlist: &mut Netlist, key: &str, value: &toml::Value, problems: &mut Pro
     }
 }
 
-/// Sets the value at a path of keys, making tables on the way.
+/// Sets the value at a path of keys and creates missing tables.
 fn set_at(table: &mut Table, path: &str, node: Node, place: &Place) {
     let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
     let at = table.iter().position(|(key, _)| key.name == first).unwrap_or_else(|| {

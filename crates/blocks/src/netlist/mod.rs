@@ -1,8 +1,8 @@
-//! Cards as data: instances of modules, their parameters, and connections from port to port.
+//! Cards as data: module instances, their parameters, and connections between ports.
 //!
-//! A [`Module`] is a kind of part: a parameter type that knows its ports and builds a component. The [`Catalog`] holds the
-//! kinds by name. A [`Netlist`] is a card as its files say it; [`Netlist::design`] looks everything up and checks it;
-//! [`Card::build`] makes of a [`Design`] a running system.
+//! A [`Module`] is a kind of part: a parameter type that declares ports and builds a component. The [`Catalog`] holds
+//! all kinds by name. A [`Netlist`] is a card as written in its files; [`Netlist::design`] resolves and checks all
+//! names; [`Card::build`] turns a [`Design`] into a running system.
 
 mod build;
 mod clock;

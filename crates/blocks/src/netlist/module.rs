@@ -10,36 +10,37 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::rc::Rc;
 
-/// A kind of part. The type that implements this holds the parameters, as the `[instances.NAME]` table of a card says them.
+/// A kind of part. The implementing type holds the parameters of the `[instances.NAME]` table of a card.
 pub trait Module: serde::de::DeserializeOwned + schemars::JsonSchema + 'static {
-    /// Its name in a wiring: `module = "mac-transmit"`.
+    /// Module name in a card's file: `module = "mac-transmit"`.
     const NAME: &'static str;
-    /// What it is, in one sentence.
+    /// Description in one sentence.
     const ABOUT: &'static str;
-    /// Parameters of a typical one as TOML, for the docs, which list its ports too. None are needed where all have defaults.
+    /// TOML parameters of a typical instance, for the docs, which also list its ports. Empty if all parameters have
+    /// defaults.
     const EXAMPLE: &'static str = "";
 
-    /// Its ports; they may depend on the parameters.
+    /// The ports; they may depend on the parameters.
     fn ports(&self) -> Vec<PortSpec>;
 
-    /// What is wrong with the parameters beyond their types: `banks is 3, must be a power of two`.
+    /// Checks what the types cannot express: `banks is 3, must be a power of two`.
     ///
-    /// Refuses whatever would make thousands of ports, or gigabytes: the file may be anybody's.
+    /// Must refuse values that would create thousands of ports or take gigabytes, because the file may be hostile.
     fn check(&self) -> Result<(), String> {
         Ok(())
     }
 
-    /// The component. Called with parameters that passed `check` and with every port that is not optional connected.
+    /// Builds the component. The parameters have passed `check`, and every required port is connected.
     fn build(self, site: &mut Site) -> Built;
 }
 
-/// Which side of an arrow a port stands on.
+/// The side of an arrow on which a port stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
-    /// Left: it asks, or sends.
+    /// Left: it sends or requests.
     From,
-    /// Right: it answers, or receives.
+    /// Right: it receives or responds.
     To,
 }
 
@@ -48,15 +49,15 @@ type Join = fn(&mut SystemBuilder, &str, usize, u64) -> (Box<dyn Any>, Box<dyn A
 /// A port of a module.
 #[derive(Clone, Debug, Serialize)]
 pub struct PortSpec {
-    /// Its name within the module: `memory`, `inputs[2]`.
+    /// Name within the module: `memory`, `inputs[2]`.
     pub name: String,
-    /// What it is for, in a few words; may be empty.
+    /// Purpose in a few words; may be empty.
     pub about: &'static str,
-    /// Name of what it speaks.
+    /// Name of its protocol.
     pub protocol: &'static str,
     /// Side of the arrow.
     pub side: Side,
-    /// Whether it may stay unconnected.
+    /// True if it may stay unconnected.
     pub is_optional: bool,
     #[serde(skip)]
     pub(super) join: Join,
@@ -73,12 +74,12 @@ impl PortSpec {
         PortSpec::new::<P>(name.into(), Side::To)
     }
 
-    /// The same port, which may stay unconnected.
+    /// Makes the port optional.
     pub fn optional(self) -> PortSpec {
         PortSpec { is_optional: true, ..self }
     }
 
-    /// The same port, with a few words on what it is for.
+    /// Sets the description.
     pub fn about(self, about: &'static str) -> PortSpec {
         PortSpec { about, ..self }
     }
@@ -92,21 +93,21 @@ impl PortSpec {
     }
 }
 
-/// What a module finds where its component is to stand.
+/// The surroundings of a component that is being built.
 pub struct Site<'a> {
     /// Path of the component.
     pub path: &'a str,
-    /// Its clock.
+    /// Clock of the component.
     pub clock: ClockId,
     /// The system, for random streams, tracers and clocks.
     pub system: &'a mut SystemBuilder,
-    /// What the run brings along.
+    /// Objects that the run provides.
     pub environment: &'a Environment,
     pub(super) ends: HashMap<String, Box<dyn Any>>,
 }
 
 impl Site<'_> {
-    /// Where the run says which idle time is skipped; see [`crate::feeders::Schedule`].
+    /// The channel by which the run announces skipped idle time; see [`crate::feeders::Schedule`].
     pub fn skips(&mut self) -> (Inlet<Time>, Rx<Time>) {
         self.system.inlet(&format!("{}.skips", self.path), self.clock)
     }
@@ -115,7 +116,7 @@ impl Site<'_> {
     ///
     /// # Panics
     ///
-    /// When the module's `ports` has no such port: that is a fault of the module.
+    /// If the module did not declare this port, which is a bug in the module.
     pub fn from<P: Protocol>(&mut self, port: &str) -> P::From {
         self.try_from::<P>(port).unwrap_or_else(|| panic!("{}: port {port} is not connected", self.path))
     }
@@ -124,17 +125,17 @@ impl Site<'_> {
     ///
     /// # Panics
     ///
-    /// When the module's `ports` has no such port: that is a fault of the module.
+    /// If the module did not declare this port, which is a bug in the module.
     pub fn to<P: Protocol>(&mut self, port: &str) -> P::To {
         self.try_to::<P>(port).unwrap_or_else(|| panic!("{}: port {port} is not connected", self.path))
     }
 
-    /// The same for an optional port.
+    /// The connection at an optional port on the left of an arrow.
     pub fn try_from<P: Protocol>(&mut self, port: &str) -> Option<P::From> {
         self.end(port)
     }
 
-    /// The same for an optional port.
+    /// The connection at an optional port on the right of an arrow.
     pub fn try_to<P: Protocol>(&mut self, port: &str) -> Option<P::To> {
         self.end(port)
     }
@@ -145,65 +146,65 @@ impl Site<'_> {
     }
 }
 
-/// A component and the handle by which a run looks at it.
+/// A component, and a handle through which the run reads it.
 pub struct Built {
     pub(super) component: Box<dyn Component>,
     pub(super) handle: Rc<dyn Any>,
 }
 
 impl Built {
-    /// A component that the run can reach, between two slices of time, by its path and type.
+    /// Makes a component that the run can access by path and type while the simulation is paused.
     pub fn new<C: Component + 'static>(component: C) -> Built {
         let shared = Rc::new(RefCell::new(component));
         Built { component: Box::new(shared.clone()), handle: shared }
     }
 }
 
-/// What a run brings along for the parts that need it: traffic, firmware, where to leave results. One thing of a type.
+/// Objects that a run provides to parts: traffic, firmware, places for results. At most one object of each type.
 #[derive(Default)]
 pub struct Environment(HashMap<TypeId, Rc<dyn Any>>);
 
 impl Environment {
-    /// Brings `thing` along.
+    /// Adds an object.
     pub fn insert<T: 'static>(&mut self, thing: Rc<T>) {
         self.0.insert(TypeId::of::<T>(), thing);
     }
 
-    /// The thing of this type.
+    /// The object of this type.
     pub fn get<T: 'static>(&self) -> Option<Rc<T>> {
         self.0.get(&TypeId::of::<T>())?.clone().downcast().ok()
     }
 }
 
-/// A kind of part whose parameter type is forgotten.
+/// A kind of part with its parameter type erased.
 #[derive(Clone)]
 pub struct Kind {
     /// Its name.
     pub name: &'static str,
-    /// What it is, in one sentence.
+    /// Description in one sentence.
     pub about: &'static str,
-    /// Parameters of a typical one as TOML.
+    /// TOML parameters of a typical instance.
     pub example: &'static str,
     /// JSON schema of its parameters.
     pub schema: fn() -> schemars::Schema,
-    /// Its ports under these parameters, or what is wrong with them.
+    /// The ports with these parameters, or an error.
     pub ports: fn(&toml::Table) -> Result<Vec<PortSpec>, ParameterProblem>,
     pub(super) build: fn(&toml::Table, &mut Site) -> Built,
 }
 
-/// What is wrong with a module's parameters.
+/// An error in a module's parameters.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ParameterProblem {
-    /// Path of the key, as far as it is known: `cache.line_bytes`.
+    /// Path of the key, as far as known: `cache.line_bytes`.
     pub key: String,
-    /// Whether the module knows no such key.
+    /// True if the module has no such key.
     pub is_unknown: bool,
     /// What was found and what is allowed.
     pub text: String,
 }
 
 impl ParameterProblem {
-    /// What serde has to say, in the words of files.
+    /// Translates an error of serde.
     fn of_types(error: &toml::de::Error) -> ParameterProblem {
         let said = error.to_string();
         let path = said.lines().find_map(|line| line.strip_prefix("in `")?.strip_suffix('`')).unwrap_or_default();
@@ -232,7 +233,7 @@ impl ParameterProblem {
         }
     }
 
-    /// What a module's `check` has to say; by custom its first word is the parameter.
+    /// An error of a module's `check`; by convention its first word is the parameter.
     fn of_check(text: String) -> ParameterProblem {
         let key = text.split([' ', ':', '[']).next().unwrap_or_default().trim_matches('`').to_owned();
         ParameterProblem { key, is_unknown: false, text }
@@ -263,7 +264,7 @@ impl fmt::Debug for Kind {
     }
 }
 
-/// The kinds of parts that a wiring may name.
+/// The kinds of parts that a card's file may name.
 #[derive(Clone, Default)]
 pub struct Catalog(BTreeMap<&'static str, Kind>);
 

@@ -1,10 +1,10 @@
-//! A TOML text as a tree whose every key and value knows its place.
+//! A TOML text as a tree that records the place of every key and value.
 
 use super::problem::{Place, Problems, Source};
 use std::sync::Arc;
 use toml::de::{DeTable, DeValue};
 
-/// A value and where it stands.
+/// A value and its place.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     pub place: Place,
@@ -22,7 +22,7 @@ pub(super) enum Value {
 /// Keys in the order of the file.
 pub(super) type Table = Vec<(Key, Node)>;
 
-/// A key and where it stands.
+/// A key and its place.
 #[derive(Clone, Debug)]
 pub(super) struct Key {
     pub name: String,
@@ -30,7 +30,7 @@ pub(super) struct Key {
 }
 
 impl Node {
-    /// Reads a text; what is no TOML is a problem.
+    /// Parses a text; a syntax error is a problem.
     pub fn read(source: &Arc<Source>, problems: &mut Problems) -> Option<Table> {
         match DeTable::parse(&source.text) {
             Ok(table) => match Node::of(source, table.span(), DeValue::Table(table.into_inner()), problems).value {
@@ -93,7 +93,7 @@ impl Node {
         }
     }
 
-    /// What it is, as errors say.
+    /// Name of its type, for errors.
     pub fn kind(&self) -> &'static str {
         match &self.value {
             Value::Table(_) => "a table",
@@ -103,7 +103,7 @@ impl Node {
     }
 }
 
-/// What a value is, as errors say.
+/// Name of a value's type, for errors.
 pub(super) fn kind(value: &toml::Value) -> &'static str {
     match value {
         toml::Value::String(_) => "a text",

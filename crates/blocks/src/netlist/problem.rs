@@ -1,4 +1,4 @@
-//! What is wrong with a card's file, and where.
+//! Errors in a card's file, with their places.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -6,14 +6,14 @@ use std::ops::Range;
 use std::sync::Arc;
 use wire::text::TextError;
 
-/// A text that somebody wrote, with the name of its file.
+/// A text and the name of its file.
 #[derive(PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Source {
     pub name: String,
     pub text: String,
 }
 
-/// Bytes of a text.
+/// A byte range of a file.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Place {
     source: Arc<Source>,
@@ -27,7 +27,7 @@ impl Place {
         Place { source: source.clone(), start: span.start.min(end), end }
     }
 
-    /// The place of `part` within this one, where it stands there as it is.
+    /// The place of the text `part` within this place, or this place if it does not contain `part`.
     pub(super) fn of(&self, part: &str) -> Place {
         let found = self.source.text.get(self.start..self.end).and_then(|text| text.find(part));
         match found.filter(|_| !part.is_empty()) {
@@ -41,7 +41,7 @@ impl Place {
         &self.source.name
     }
 
-    /// Line of the file, from 1.
+    /// Line number, from 1.
     pub fn line(&self) -> usize {
         self.source.text.as_bytes()[..self.start].iter().filter(|&&byte| byte == b'\n').count() + 1
     }
@@ -51,12 +51,12 @@ impl Place {
     }
 }
 
-/// One thing that is wrong: what was found and what is allowed.
+/// One error: what was found and what is allowed.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Problem {
-    /// Where.
+    /// Its place.
     pub place: Place,
-    /// What.
+    /// The error text.
     pub text: String,
 }
 
@@ -68,18 +68,18 @@ impl fmt::Display for Problem {
     }
 }
 
-/// All that is wrong with a card, causes before what they cause: instances, the inner ones first, then connections; at most
+/// The errors in a card's file: first those of instances, inner ones first, then those of connections. At most
 /// [`NetlistErrors::MOST`] are kept.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct NetlistErrors {
-    /// The first of them.
+    /// The first errors.
     pub problems: Vec<Problem>,
-    /// How many there are beyond those.
+    /// Number of further errors.
     pub n_more: usize,
 }
 
 impl NetlistErrors {
-    /// As many problems are told of at once.
+    /// Maximum number of errors reported at once.
     pub const MOST: usize = 20;
 }
 
@@ -96,8 +96,7 @@ impl fmt::Display for NetlistErrors {
 
 impl std::error::Error for NetlistErrors {}
 
-/// Problems while they are collected, in the order in which they were found. The same one, found again in another copy of a
-/// module, counts once.
+/// Collects errors in the order found. An error that recurs in another copy of a module counts once.
 #[derive(Default)]
 pub(super) struct Problems {
     found: Vec<Problem>,
@@ -105,7 +104,7 @@ pub(super) struct Problems {
     n_more: usize,
 }
 
-/// As many are collected; a hostile file has no more of our memory.
+/// Maximum number collected, to limit the memory that a hostile file takes.
 const MOST_COLLECTED: usize = 1000;
 
 impl Problems {
@@ -120,13 +119,13 @@ impl Problems {
         }
     }
 
-    /// The same in the order of the files: of what cannot be read, nothing causes anything else.
+    /// Sorts by file position; for syntax errors, which do not cause each other.
     pub fn in_files_order(mut self) -> Problems {
         self.found.sort();
         self
     }
 
-    /// `value`, unless something is wrong.
+    /// Returns `value` if there are no errors.
     pub fn none_or<T>(self, value: T) -> Result<T, NetlistErrors> {
         if self.found.is_empty() {
             return Ok(value);
@@ -136,7 +135,7 @@ impl Problems {
     }
 }
 
-/// `; did you mean ...?`, if one of `candidates` is near.
+/// `; did you mean ...?` if one of `candidates` is similar, otherwise empty.
 pub(super) fn did_you_mean<'a>(found: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
     match wire::near::nearest(found, candidates) {
         Some(near) => format!("; did you mean `{near}`?"),
@@ -144,7 +143,7 @@ pub(super) fn did_you_mean<'a>(found: &str, candidates: impl IntoIterator<Item =
     }
 }
 
-/// Names in backticks with commas between; of many, the first.
+/// Names in backticks, separated by commas; of a long list, the first ones.
 pub(super) fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     const SHOWN: usize = 12;
     let names: Vec<&str> = names.into_iter().collect();

@@ -1,24 +1,26 @@
-//! What ports speak: a port connects to the other side of the same protocol only. docs/concepts/protocols.md has them all.
+//! Protocols of ports: a port connects only to the opposite side of the same protocol. docs/concepts/protocols.md
+//! lists them.
 
 use crate::bus::{Requester, Responder};
 use crate::ethernet::Frame;
 use kernel::{Rx, SystemBuilder, Tx};
 use std::marker::PhantomData;
 
-/// What two connected ports say to each other.
+/// The protocol between two connected ports.
 pub trait Protocol: 'static {
-    /// Its name in errors, drawings and docs.
+    /// Name in errors, drawings and docs.
     const NAME: &'static str;
-    /// What the module holds whose port stands left of the arrow.
+    /// The end that the module left of the arrow holds.
     type From: 'static;
-    /// What the module holds whose port stands right of it.
+    /// The end that the module right of the arrow holds.
     type To: 'static;
 
-    /// Both ends of a new connection with room for `room` items each way, each seen `latency` cycles after it was sent.
+    /// Creates both ends of a connection that holds `room` items in each direction and delivers each after `latency`
+    /// cycles.
     fn join(system: &mut SystemBuilder, name: &str, room: usize, latency: u64) -> (Self::From, Self::To);
 }
 
-/// References to memory and their replies; the requester is on the left.
+/// Memory references and replies; the requester is on the left.
 pub struct Memory;
 
 impl Protocol for Memory {
@@ -33,7 +35,7 @@ impl Protocol for Memory {
     }
 }
 
-/// What a one-way connection carries.
+/// An item type of a one-way connection.
 pub trait Wire: 'static {
     /// Name of the protocol.
     const NAME: &'static str;
@@ -43,7 +45,7 @@ impl Wire for Frame {
     const NAME: &'static str = "frames";
 }
 
-/// Items of one type, from left to right.
+/// Items of one type, sent from left to right.
 pub struct OneWay<T>(PhantomData<T>);
 
 impl<T: Wire> Protocol for OneWay<T> {

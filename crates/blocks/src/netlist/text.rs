@@ -1,4 +1,4 @@
-//! A card as its file says it, before anything is looked up.
+//! A card as written in its file, with names not yet resolved.
 
 use super::endpoint::{Endpoint, parse_wire};
 use super::expression::{Scope, evaluate};
@@ -6,7 +6,7 @@ use super::node::{Key, Node, Table, Value};
 use super::problem::{Place, Problems, did_you_mean, listed};
 use std::collections::BTreeMap;
 
-/// A card as its files say it: its own, those it includes, and the one it derives from.
+/// A card as written: its own file, included files, and its base.
 #[derive(Clone, Debug)]
 pub struct Netlist {
     pub(super) name: String,
@@ -19,7 +19,7 @@ pub struct Netlist {
     pub(super) place: Place,
 }
 
-/// Parts and what connects them: of a card, or of a module.
+/// The parts and connections of a card or a module.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Body {
     pub instances: Vec<InstanceText>,
@@ -55,7 +55,7 @@ pub(super) struct ModuleText {
     pub ports: Vec<(Key, Place, Endpoint)>,
 }
 
-/// What one file says beside what it takes from others.
+/// The content of one file, before includes and base are merged.
 pub(super) struct File {
     pub netlist: Netlist,
     pub include: Vec<Node>,
@@ -67,7 +67,7 @@ const CARD_KEYS: &[&str] =
     &["name", "about", "base", "include", "remove", "parameters", "clocks", "modules", "instances", "connections"];
 const MODULE_KEYS: &[&str] = &["about", "parameters", "instances", "connections", "ports"];
 
-/// Reads what the keys of a file say.
+/// Reads the keys of a file.
 pub(super) fn read_file(table: Table, place: &Place, problems: &mut Problems) -> File {
     let mut reader = Reader { problems };
     let mut fields = reader.fields(table, CARD_KEYS, "a card");
@@ -98,7 +98,7 @@ impl Reader<'_> {
         self.problems.add(&node.place, format!("{path} is {}, must be {allowed}", node.kind()));
     }
 
-    /// The values by key; keys beyond `allowed` are problems.
+    /// The values by key; keys not in `allowed` are errors.
     fn fields(&mut self, table: Table, allowed: &[&str], whose: &str) -> BTreeMap<String, Node> {
         let mut fields = BTreeMap::new();
         for (key, node) in table {
@@ -108,7 +108,7 @@ impl Reader<'_> {
             }
             let near = did_you_mean(&key.name, allowed.iter().copied());
             let known = listed(allowed.iter().copied());
-            self.problems.add(&key.place, format!("{whose} has no key `{}`, it may have {known}{near}", key.name));
+            self.problems.add(&key.place, format!("{whose} has no key `{}`; allowed: {known}{near}", key.name));
         }
         fields
     }
@@ -132,7 +132,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A table whose keys are names that somebody chose.
+    /// A table with user-chosen keys.
     fn named(&mut self, node: Option<Node>, path: &str) -> Table {
         let Some(node) = node else { return Vec::new() };
         let Value::Table(table) = node.value else {
@@ -143,7 +143,7 @@ impl Reader<'_> {
             !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
         };
         for (key, _) in table.iter().filter(|(key, _)| !is_name(&key.name)) {
-            let text = format!("{path}.{} is no name; names are made of letters, digits, `_` and `-`", key.name);
+            let text = format!("{path}.{} is not a name; names consist of letters, digits, `_` and `-`", key.name);
             self.problems.add(&key.place, text);
         }
         table
@@ -152,7 +152,7 @@ impl Reader<'_> {
     fn parameters(&mut self, node: Option<Node>, path: &str) -> Table {
         let table = self.named(node, path);
         for (key, _) in table.iter().filter(|(key, _)| key.name.contains('-')) {
-            let text = format!("{path}.{}: the name of a parameter has no `-`, which would be a minus", key.name);
+            let text = format!("{path}.{}: a parameter name cannot contain `-`, which means minus", key.name);
             self.problems.add(&key.place, text);
         }
         table
@@ -163,7 +163,7 @@ impl Reader<'_> {
         for (key, node) in self.named(node, path) {
             let Value::Table(table) = node.value else {
                 let lost = CARD_KEYS.contains(&key.name.as_str());
-                let hint = if lost { "; what a card itself says stands above its first [table]" } else { "" };
+                let hint = if lost { "; keys of the card itself must come before its first [table]" } else { "" };
                 let allowed = format!("a table such as {{ module = \"...\" }}{hint}");
                 self.wrong(&node, &format!("{path}.{}", key.name), &allowed);
                 continue;
@@ -182,7 +182,7 @@ impl Reader<'_> {
         found
     }
 
-    /// A list of `"from -> to"`, and of tables of such with a room or a latency of their own.
+    /// A list of `"from -> to"`, or of groups of such with their own room or latency.
     fn wires(&mut self, node: Option<Node>, path: &str) -> Vec<WireText> {
         let mut found = Vec::new();
         for node in self.list(node, path) {
@@ -259,7 +259,7 @@ impl Reader<'_> {
     }
 }
 
-/// The values of parameters: the defaults, which may use those above them, with `given` over them.
+/// The final values of parameters: those in `given`, otherwise the defaults, which may use the parameters above them.
 pub(super) fn scope_of(defaults: &Table, given: &Scope, problems: &mut Problems) -> Scope {
     let mut scope = Scope::new();
     for (key, node) in defaults {

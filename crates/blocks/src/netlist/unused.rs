@@ -1,4 +1,4 @@
-//! Parameters and clocks that nothing uses: names that were meant to be others.
+//! Reports parameters and clocks that nothing uses, which are often misspelt names.
 
 use super::design::Part;
 use super::node::{Key, Node, Table, Value};
@@ -6,7 +6,7 @@ use super::problem::{Problems, did_you_mean};
 use super::text::{InstanceText, Netlist, WireText};
 
 impl Netlist {
-    /// A name in the card's own file that nothing uses is a name that was meant to be another.
+    /// Reports unused names in the card's own file.
     pub(super) fn refuse_the_unused(&self, parts: &[Part], problems: &mut Problems) {
         let is_own = |key: &Key| key.place.file() == self.place.file();
         for (key, _) in self.clocks.iter().filter(|(key, _)| is_own(key)) {
@@ -26,7 +26,7 @@ impl Netlist {
         }
     }
 
-    /// Whether `$name` stands anywhere in the card beside its modules, which have parameters of their own.
+    /// Returns true if `$name` occurs in the card outside its modules, which have their own parameters.
     fn mentions(&self, name: &str) -> bool {
         let in_text = |text: &str| {
             text.match_indices('$').any(|(at, _)| {

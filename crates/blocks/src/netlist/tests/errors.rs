@@ -1,9 +1,9 @@
-//! What is said of wrong cards.
+//! Error messages of invalid cards.
 
 use super::{PAIR, design_with};
 use expect_test::{Expect, expect};
 
-/// What is wrong with `text`.
+/// Compares the errors of `text`.
 fn check(text: &str, want: Expect) {
     check_with(text, &[], want);
 }
@@ -13,14 +13,14 @@ fn check_with(text: &str, settings: &[(&str, &str)], want: Expect) {
     want.assert_eq(&said);
 }
 
-/// [`PAIR`] with something else in it.
+/// [`PAIR`] with `old` replaced.
 fn pair(old: &str, new: &str) -> String {
     assert!(PAIR.contains(old), "{old}");
     PAIR.replacen(old, new, 1)
 }
 
 #[test]
-fn a_wrong_name_comes_with_the_one_that_was_meant() {
+fn a_misspelt_name_gets_a_suggestion() {
     check(
         &pair("left.memory", "left.memry"),
         expect![[r#"
@@ -59,9 +59,9 @@ fn a_wrong_name_comes_with_the_one_that_was_meant() {
     check(
         &pair("about", "abuot"),
         expect![[r#"
-        card.toml: line 3: a card has no key `abuot`, it may have `name`, `about`, `base`, `include`, `remove`, `parameters`, `clocks`, `modules`, `instances`, `connections`; did you mean `about`?
-          abuot = "Two askers and a store."
-          ^^^^^"#]],
+            card.toml: line 3: a card has no key `abuot`; allowed: `name`, `about`, `base`, `include`, `remove`, `parameters`, `clocks`, `modules`, `instances`, `connections`; did you mean `about`?
+              abuot = "Two askers and a store."
+              ^^^^^"#]],
     );
     check(
         &pair("\nstore =", "\nbus = { module = \"widget\" }\nstore ="),
@@ -77,12 +77,12 @@ fn a_port_takes_one_connection_and_needs_one() {
     check(
         &pair("requesters[1]", "requesters[0]"),
         expect![[r#"
-        card.toml: line 4: `store.requesters[0]` is connected already, in card.toml, line 4; a port takes one connection
-          connections = ["left.memory -> store.requesters[0]", "right.memory -> store.requesters[0]"]
-                                                               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-        card.toml: line 10: `store.requesters[1]` (memory, right of an arrow) is not connected; it may connect to `left.spare`, `right.spare`
-          store = { module = "store", requesters = 2 }
-          ^^^^^"#]],
+            card.toml: line 4: `store.requesters[0]` is already connected, in card.toml, line 4; a port takes one connection
+              connections = ["left.memory -> store.requesters[0]", "right.memory -> store.requesters[0]"]
+                                                                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+            card.toml: line 10: `store.requesters[1]` (memory, right of an arrow) is not connected; it may connect to `left.spare`, `right.spare`
+              store = { module = "store", requesters = 2 }
+              ^^^^^"#]],
     );
     check(
         &pair("requesters = 2", "requesters = 5"),
@@ -104,7 +104,7 @@ fn a_port_takes_one_connection_and_needs_one() {
     check(
         &pair("requesters[1]", "requesters[2]"),
         expect![[r#"
-            card.toml: line 4: there is no `store.requesters[2]`; it goes from [0] to [1]
+            card.toml: line 4: there is no `store.requesters[2]`; the range is [0] to [1]
               connections = ["left.memory -> store.requesters[0]", "right.memory -> store.requesters[2]"]
                                                                                     ^^^^^^^^^^^^^^^^^^^"#]],
     );
@@ -132,7 +132,7 @@ fn a_port_takes_one_connection_and_needs_one() {
     check(
         &pair("requesters[1]", "requesters[*]"),
         expect![[r#"
-            card.toml: line 4: `right.memory` is 1 port, `store.requesters[*]` is 2 ports; both sides must have as many
+            card.toml: line 4: `right.memory` is 1 port, `store.requesters[*]` is 2 ports; both sides must have the same number
               connections = ["left.memory -> store.requesters[0]", "right.memory -> store.requesters[*]"]
                                                                    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^"#]],
     );
@@ -150,26 +150,26 @@ fn an_arrow_has_two_sides_of_one_protocol() {
     check(
         &pair("right.memory -> store.requesters[1]", "right.memory -> left.spare"),
         expect![[r#"
-        card.toml: line 4: `right.memory` and `left.spare` both stand left of an arrow; of `right.memory`: it may connect to `store.requesters[1]`
-          connections = ["left.memory -> store.requesters[0]", "right.memory -> left.spare"]
-                                                               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
-        card.toml: line 10: `store.requesters[1]` (memory, right of an arrow) is not connected; it may connect to `left.spare`, `right.memory`, `right.spare`
-          store = { module = "store", requesters = 2 }
-          ^^^^^"#]],
+            card.toml: line 4: `right.memory` and `left.spare` both stand left of an arrow; `right.memory` may connect to `store.requesters[1]`
+              connections = ["left.memory -> store.requesters[0]", "right.memory -> left.spare"]
+                                                                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+            card.toml: line 10: `store.requesters[1]` (memory, right of an arrow) is not connected; it may connect to `left.spare`, `right.memory`, `right.spare`
+              store = { module = "store", requesters = 2 }
+              ^^^^^"#]],
     );
     check(
         &pair("right.memory -> store.requesters[1]", "right.memory => store.requesters[1]"),
         expect![[r#"
-        card.toml: line 4: `right.memory => store.requesters[1]` is no connection; it is written `instance.port -> instance.port`
-          connections = ["left.memory -> store.requesters[0]", "right.memory => store.requesters[1]"]
-                                                               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^"#]],
+            card.toml: line 4: `right.memory => store.requesters[1]` is not a connection; write `instance.port -> instance.port`
+              connections = ["left.memory -> store.requesters[0]", "right.memory => store.requesters[1]"]
+                                                                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^"#]],
     );
     check(
         &pair("right.memory -> store.requesters[1]", "right -> store.requesters[1]"),
         expect![[r#"
-        card.toml: line 4: `right` names no port; a port is written `instance.port`
-          connections = ["left.memory -> store.requesters[0]", "right -> store.requesters[1]"]
-                                                               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^"#]],
+            card.toml: line 4: `right` does not name a port; write `instance.port`
+              connections = ["left.memory -> store.requesters[0]", "right -> store.requesters[1]"]
+                                                                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^"#]],
     );
     check(
         &pair("right.memory -> store.requesters[1]", "right.memory -> store.requesters[1"),
@@ -219,9 +219,9 @@ fn latency_and_room_have_bounds() {
     check(
         &group("delay = 1"),
         expect![[r#"
-        card.toml: line 4: a group of connections has no key `delay`, it may have `wires`, `room`, `latency`, `about`
-          ... wires = ["right.memory -> store.requesters[1]"], delay = 1 }]
-                                                               ^^^^^"#]],
+            card.toml: line 4: a group of connections has no key `delay`; allowed: `wires`, `room`, `latency`, `about`
+              ... wires = ["right.memory -> store.requesters[1]"], delay = 1 }]
+                                                                   ^^^^^"#]],
     );
 }
 
@@ -265,7 +265,7 @@ fn parameters_are_checked_by_their_module() {
     check(
         &pair("100 MHz", "100 mHz"),
         expect![[r#"
-            card.toml: line 6: clocks.core: `100 mHz` is no frequency from 1 kHz to 100 GHz; write a number and Hz, kHz, MHz or GHz, as in `312.5 MHz`
+            card.toml: line 6: clocks.core: `100 mHz` is not a frequency from 1 kHz to 100 GHz; write a number with Hz, kHz, MHz or GHz, for example `312.5 MHz`
               core = "100 mHz"
                      ^^^^^^^^^"#]],
     );
@@ -289,9 +289,9 @@ fn parameters_are_checked_by_their_module() {
         PAIR,
         &[("reads", "3")],
         expect![[r#"
-        set: line 1: the card has no parameter `reads`; its parameters: none; a clock is set as clocks.NAME, a value of an instance as INSTANCE.NAME
-          reads = 3
-          ^^^^^^^^^"#]],
+            set: line 1: the card has no parameter `reads`; its parameters: none; set a clock as clocks.NAME and a parameter of an instance as INSTANCE.NAME
+              reads = 3
+              ^^^^^^^^^"#]],
     );
 }
 
@@ -300,15 +300,15 @@ fn modules_files_and_bases_are_found_or_refused() {
     check(
         &pair("about =", "include = [\"behnd.toml\", \"circle.toml\", 4]\nabout ="),
         expect![[r#"
-        card.toml: line 3: include: there is no `behnd.toml`
-          include = ["behnd.toml", "circle.toml", 4]
-                     ^^^^^^^^^^^^
-        card.toml: line 3: include is a whole number, must be the name of a file or of a preset
-          include = ["behnd.toml", "circle.toml", 4]
-                                                  ^
-        circle.toml: line 1: include: files ask for each other in a circle: card.toml -> circle.toml -> circle.toml
-          include = ["circle.toml"]
-                     ^^^^^^^^^^^^^"#]],
+            card.toml: line 3: include: there is no `behnd.toml`
+              include = ["behnd.toml", "circle.toml", 4]
+                         ^^^^^^^^^^^^
+            card.toml: line 3: include is a whole number, must be the name of a file or of a preset
+              include = ["behnd.toml", "circle.toml", 4]
+                                                      ^
+            circle.toml: line 1: include: files include each other in a cycle: card.toml -> circle.toml -> circle.toml
+              include = ["circle.toml"]
+                         ^^^^^^^^^^^^^"#]],
     );
     check(
         &pair("about =", "include = [\"behind.toml\", \"other.toml\", \"number.toml\"]\nabout ="),
@@ -337,7 +337,7 @@ fn modules_files_and_bases_are_found_or_refused() {
     check(
         &format!("{PAIR}{selfish}"),
         expect![[r#"
-            card.toml: line 14: a module cannot have itself inside: a -> b -> a
+            card.toml: line 14: a module cannot contain itself: a -> b -> a
               a = { module = "a" }
               ^"#]],
     );
@@ -346,14 +346,14 @@ fn modules_files_and_bases_are_found_or_refused() {
             "{PAIR}[modules.relay]\nparameters = {{ a-b = 1 }}\n[modules.unused.instances]\na = {{ module = \"askr\" }}\n"
         ),
         expect![[r#"
-        card.toml: line 12: modules.relay.parameters.a-b: the name of a parameter has no `-`, which would be a minus
-          parameters = { a-b = 1 }
-                         ^^^"#]],
+            card.toml: line 12: modules.relay.parameters.a-b: a parameter name cannot contain `-`, which means minus
+              parameters = { a-b = 1 }
+                             ^^^"#]],
     );
 }
 
 #[test]
-fn what_is_no_card_is_said_plainly() {
+fn malformed_cards_are_described_plainly() {
     check("", expect!["card.toml: line 1: the card has no `name`"]);
     check(
         "name = \"x\n",
@@ -365,39 +365,39 @@ fn what_is_no_card_is_said_plainly() {
     check(
         "name = \"x\"\n[instances]\nconnections = []\n\"a b\" = {}\n",
         expect![[r#"
-        card.toml: line 3: instances.connections is a list, must be a table such as { module = "..." }; what a card itself says stands above its first [table]
-          connections = []
-                        ^^
-        card.toml: line 4: instances.a b is no name; names are made of letters, digits, `_` and `-`
-          "a b" = {}
-          ^^^^^"#]],
+            card.toml: line 3: instances.connections is a list, must be a table such as { module = "..." }; keys of the card itself must come before its first [table]
+              connections = []
+                            ^^
+            card.toml: line 4: instances.a b is not a name; names consist of letters, digits, `_` and `-`
+              "a b" = {}
+              ^^^^^"#]],
     );
     check(
         "name = 4\nconnections = 4\ninstances = 4\nclocks = [1]\nmodules = { a = 1 }\nremove = [\"x\"]\n",
         expect![[r#"
-        card.toml: line 1: name is a whole number, must be a text
-          name = 4
-                 ^
-        card.toml: line 2: connections is a whole number, must be a list
-          connections = 4
-                        ^
-        card.toml: line 3: instances is a whole number, must be a table
-          instances = 4
-                      ^
-        card.toml: line 4: clocks is a list, must be a table
-          clocks = [1]
-                   ^^^
-        card.toml: line 5: modules.a is a whole number, must be a table
-          modules = { a = 1 }
+            card.toml: line 1: name is a whole number, must be a text
+              name = 4
+                     ^
+            card.toml: line 2: connections is a whole number, must be a list
+              connections = 4
+                            ^
+            card.toml: line 3: instances is a whole number, must be a table
+              instances = 4
                           ^
-        card.toml: line 6: `remove` is for a card that derives from another by `base`
-          remove = ["x"]
-                    ^^^"#]],
+            card.toml: line 4: clocks is a list, must be a table
+              clocks = [1]
+                       ^^^
+            card.toml: line 5: modules.a is a whole number, must be a table
+              modules = { a = 1 }
+                              ^
+            card.toml: line 6: `remove` needs a `base`: it removes parts of the base card
+              remove = ["x"]
+                        ^^^"#]],
     );
 }
 
 #[test]
-fn a_name_that_nothing_uses_was_meant_to_be_another() {
+fn an_unused_name_gets_a_suggestion() {
     let derived = "base = \"many\"\n[parameters]\nasker = 3\n[clocks]\ncoer = \"50 MHz\"\n";
     check(
         derived,

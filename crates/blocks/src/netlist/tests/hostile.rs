@@ -1,4 +1,4 @@
-//! Files that mean harm, or nothing: an answer comes soon, and is an error or a design.
+//! Hostile files: each is soon answered by an error or a design.
 
 use super::{PAIR, design_with, find, parts};
 use crate::netlist::{Card, Environment, Netlist};
@@ -21,14 +21,14 @@ fn absurd_sizes_are_refused() {
     check(
         &PAIR.replace("requesters[1]", "requesters[0..99999999999]"),
         expect![[r#"
-            card.toml: line 4: there is no `store.requesters[2]`; it goes from [0] to [1]
+            card.toml: line 4: there is no `store.requesters[2]`; the range is [0] to [1]
               ....memory -> store.requesters[0]", "right.memory -> store.requesters[0..99999999999]"]
                                                                    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^"#]],
     );
     check(
         &PAIR.replace("requesters[1]", "requesters[9223372036854775807..]"),
         expect![[r#"
-            card.toml: line 4: `right.memory` is 1 port, `store.requesters[9223372036854775807..]` is 0 ports; both sides must have as many
+            card.toml: line 4: `right.memory` is 1 port, `store.requesters[9223372036854775807..]` is 0 ports; both sides must have the same number
               ...nections = ["left.memory -> store.requesters[0]", "right.memory -> store.requesters[9223372036854775...
                                                                    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
             card.toml: line 10: `store.requesters[1]` (memory, right of an arrow) is not connected; it may connect to `left.spare`, `right.memory`, `right.spare`
@@ -40,22 +40,22 @@ fn absurd_sizes_are_refused() {
     check(
         &format!("{PAIR}x = {{ module = \"m0\" }}\n{doubling}[modules.m30]\n"),
         expect![[r#"
-        card.toml: line 69: a card may have 10000 parts, this is one too many
-          x = { module = "m29", count = 2 }
-          ^"#]],
+            card.toml: line 69: the card has more than 10000 parts
+              x = { module = "m29", count = 2 }
+              ^"#]],
     );
     let deep = |i: u32| format!("[modules.m{i}.instances]\nx = {{ module = \"m{}\" }}\n", i + 1);
     let chain: String = (0..40).map(deep).collect();
     check(
         &format!("{PAIR}x = {{ module = \"m0\" }}\n{chain}[modules.m40]\n"),
         expect![[r#"
-        card.toml: line 75: more than 32 modules are within each other here
-          x = { module = "m32" }
-          ^"#]],
+            card.toml: line 75: modules are nested more than 32 deep
+              x = { module = "m32" }
+              ^"#]],
     );
 }
 
-/// A card with everything in it, to be mutilated.
+/// A card that uses every feature; the tests mutilate it.
 const RICH: &str = r#"
 name = "rich"
 include = ["behind.toml"]
@@ -83,7 +83,7 @@ right = { clock = "core" }
 store = { clock = "core" }
 "#;
 
-/// Bits of cards, to be put in where they do not belong.
+/// Fragments of cards, inserted at random positions.
 const BITS: &[&str] = &[
     "[*]",
     "[0..]",
@@ -139,7 +139,7 @@ proptest! {
 }
 
 #[test]
-fn the_rich_card_is_right() {
+fn the_rich_card_is_valid() {
     let design = design_with(RICH, &[]).unwrap_or_else(|errors| panic!("{errors}"));
     assert_eq!((design.parts.len(), design.connections.len()), (9, 7));
 }

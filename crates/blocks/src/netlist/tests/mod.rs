@@ -1,4 +1,4 @@
-//! Cards of small parts: what they become, what they do, and what is said of wrong ones.
+//! Cards of small test modules: their design, their behavior, and their errors.
 
 mod errors;
 mod hostile;
@@ -8,7 +8,7 @@ use super::{Card, Design, Environment, Netlist, NetlistErrors};
 use expect_test::{Expect, expect};
 use kernel::Time;
 
-/// Files that cards of these tests ask for.
+/// Files that the test cards include.
 const FILES: &[(&str, &str)] = &[
     ("pair", PAIR),
     (
@@ -69,7 +69,7 @@ fn design_with(text: &str, settings: &[(&str, &str)]) -> Result<Design, NetlistE
     Netlist::read("card.toml", text, &settings, &find)?.design(&parts::catalog())
 }
 
-/// Parts with their parameters, connections, and what the askers had read by when.
+/// Shows parts with parameters, connections, and the bytes that the askers read with the cycle of the last.
 fn check(text: &str, settings: &[(&str, &str)], want: Expect) {
     let design = design_with(text, settings).unwrap_or_else(|errors| panic!("{errors}"));
     let mut shown = String::new();

@@ -1,4 +1,4 @@
-//! Small modules to wire: who asks a memory, a memory, a relay.
+//! Small modules for test cards: a requester, a memory, a relay.
 
 use crate::bus::{Access, Reference, Reply, Requester, Responder};
 use crate::netlist::{Built, Catalog, Memory, Module, PortSpec, Site};
@@ -9,13 +9,13 @@ pub fn catalog() -> Catalog {
     Catalog::default().with::<Asker>().with::<Store>().with::<Relay>()
 }
 
-/// Reads the bytes of its memory one after the other.
+/// Reads consecutive bytes of its memory.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Asker {
-    /// Bytes to read.
+    /// Number of bytes to read.
     reads: u32,
-    /// Address of the first.
+    /// Address of the first byte.
     #[serde(default)]
     first: u64,
 }
@@ -26,7 +26,7 @@ pub struct AskerPart {
     n_asked: u32,
     /// Bytes read.
     pub read: Vec<u8>,
-    /// Edge of the last answer.
+    /// Cycle of the last answer.
     pub done: Cycle,
 }
 
@@ -63,11 +63,11 @@ impl Component for AskerPart {
     }
 }
 
-/// Answers one reference a cycle with the low byte of its address.
+/// Answers one reference per cycle with the low byte of its address.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Store {
-    /// Ports, 1 to 64.
+    /// Number of ports, 1 to 64.
     requesters: usize,
 }
 
@@ -114,7 +114,7 @@ impl Component for StorePart {
     }
 }
 
-/// Passes references on, and answers back.
+/// Forwards references, and returns the answers.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Relay {}
