@@ -1,7 +1,8 @@
-//! Running ahead: what needs little looking around, up to the first access to memory.
+//! The fast path: runs instructions that need few checks, up to the first memory access.
 //!
-//! This is where a simulation spends its time, so a run of instructions that follow one another a cycle each, in a fetch
-//! line and the next, is executed without a look at anything. What comes of it is what [`Core::run_loop`] would do one by one.
+//! Simulations spend most of their time here. Consecutive single-cycle instructions within a fetch line and the next
+//! are executed without any checks. The result is the same as that of [`Core::run_loop`], which checks each
+//! instruction.
 
 use super::block::{End, Step};
 use super::core::{Core, NO_LINE, Stop};
@@ -13,16 +14,17 @@ use isa::riscv::execute;
 use kernel::Cycle;
 
 impl Core {
-    /// Runs arithmetic, jumps between lines that are there, and up to the first access to memory: whether it came to one. If
-    /// not, [`Core::run_carefully`] goes on. `there` is as [`super::Lines::there`] tells it.
+    /// Runs arithmetic, jumps between lines that are present, and the instructions up to the first memory access.
+    /// Returns true if it reached an access; otherwise [`Core::run_carefully`] continues. `there` is
+    /// [`super::Lines::there`].
     #[inline(always)]
     pub fn run_ahead(&mut self, program: &Program, there: &[u8], horizon: Cycle) -> bool {
-        // Whatever comes next, its time must be within the horizon when it starts.
+        // The next instruction must start within the horizon, whatever it is.
         let end = horizon.saturating_sub(timing::BRANCH_TAKEN);
         if self.time >= end || self.ahead != NO_LINE || self.attention != Attention::None {
             return false;
         }
-        // What is behind the stretch is not there.
+        // Code after the stretch is not present.
         let stretch = self.stretch;
         let Some(there) = there.get(..stretch.end_line) else { return false };
         let (mut pc, mut time) = (self.pc, self.time);
@@ -52,7 +54,7 @@ impl Core {
                 End::Jump { taken, least } => {
                     (self.pc, self.next) = (block.last_pc, block.next_pc);
                     block.last.execute(self);
-                    // A jump leaves its link register time enough.
+                    // By the end of a jump its link register is ready.
                     self.last_rd = SINK;
                     self.instructions += 1;
                     let held = std::mem::take(&mut held);
@@ -74,7 +76,7 @@ impl Core {
             }
         }
         if time > self.time {
-            // There is time left for the caller, who looks at once whether the line is there.
+            // There is time left for the caller, which then checks whether the line is present.
             self.line = NO_LINE;
         } else {
             self.held = held;
@@ -83,7 +85,7 @@ impl Core {
         false
     }
 
-    /// Executes instructions that follow one another from `pc` on, and no more; the address behind them.
+    /// Executes consecutive instructions from `pc`. Returns the address after them.
     #[cold]
     #[inline(never)]
     fn run_some(&mut self, pc: u32, some: &[Step]) -> u32 {
@@ -93,7 +95,7 @@ impl Core {
         some.iter().fold(pc, |pc, step| pc.wrapping_add(step.inst.bytes().into()))
     }
 
-    /// The same while hardware loops are active: every instruction is compared with their ends.
+    /// The same while hardware loops are active: each instruction's address is compared with the loop ends.
     #[inline(never)]
     pub(super) fn run_ahead_in_loops<L: Lines>(
         &mut self,
@@ -101,7 +103,7 @@ impl Core {
         lines: &L,
         horizon: Cycle,
     ) -> Option<Stop> {
-        // Whatever comes next, its time must be within the horizon when it starts.
+        // The next instruction must start within the horizon, whatever it is.
         let end = horizon.saturating_sub(timing::BRANCH_TAKEN);
         let ends = self.csrs.loops.ends(program.address(0), self.time)?;
         let (slots, stretch) = (program.slots(), self.stretch);
@@ -153,7 +155,8 @@ impl Core {
         stop
     }
 
-    /// Whether the lines around an instruction at `pc` let it run without further ado; a jump is made ready.
+    /// Returns true if the lines around an instruction at `pc` let it run without further checks; also prepares a
+    /// jump.
     #[inline(always)]
     fn may_run<L: Lines>(&mut self, slot: &Slot, pc: u32, lines: &L) -> bool {
         match slot.pace {

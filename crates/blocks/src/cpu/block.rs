@@ -1,16 +1,16 @@
-//! Blocks: what a core runs of a program without a look at anything.
+//! Blocks: parts of a program that a core runs without checks.
 
 use super::core::Core;
 use super::program::{Pace, Slot};
 use super::timing;
 use isa::riscv::{Inst, Meaning, meaning};
 
-/// Plain instructions that a block has at most; published handlers have some four between two accesses or jumps, and few have
-/// more than ten.
+/// Maximum plain instructions of a block. Published handlers have about four between two accesses or jumps, and few
+/// have more than ten.
 const MOST: usize = 16;
 
-/// An instruction with what it does to a core, so that nobody looks that up any more. It stands first: where it is, is where
-/// the step is.
+/// An instruction with its pre-resolved function. The instruction comes first, so that it has the same address as the
+/// step.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct Step {
@@ -29,33 +29,33 @@ impl Step {
     }
 }
 
-/// Instructions that follow one another from a position on, a cycle each, and the access or jump behind them.
+/// Consecutive single-cycle instructions, and the access or jump after them.
 #[derive(Clone, Debug)]
 pub(super) struct Block {
-    /// The instructions that follow one another.
+    /// The single-cycle instructions.
     pub plain: Box<[Step]>,
     /// The access or jump.
     pub last: Step,
-    /// Its address, which is where the plain ones end, and the address behind it.
+    /// Its address, which is the end of the plain instructions; then the address after it.
     pub last_pc: u32,
     pub next_pc: u32,
-    /// The last fetch line that must be there, counted from the program's first, and how many of those before it;
-    /// [`NEVER`] if there is nothing to run.
+    /// The last fetch line that must be present, counted from the program's first, and how many lines before it;
+    /// [`NEVER`] if the block is empty.
     end_line: u32,
     more_lines: u8,
-    /// What is behind the plain ones.
+    /// What follows the plain instructions.
     pub end: End,
 }
 
-/// What ends a block.
+/// The end of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum End {
-    /// An access to memory, and whether the next instruction reads what it loads.
+    /// A memory access; `feeds_next` if the next instruction reads the loaded register.
     Access { feeds_next: bool },
-    /// A branch or jump to a constant distance, and the cycles that it takes when it is taken: at once, and after a long wait
-    /// in decode.
+    /// A branch or jump to a constant distance, with its cycles if taken: without waiting, and after a long wait in
+    /// decode.
     Jump { taken: u8, least: u8 },
-    /// The next block, or an instruction that needs care.
+    /// The next block, or an instruction that needs checks.
     Open,
 }
 
@@ -63,10 +63,10 @@ pub(super) enum End {
 const NEVER: u8 = u8::MAX;
 
 impl Block {
-    /// Half words before an instruction in which blocks may begin that depend on it.
+    /// Number of half words before an instruction in which the blocks that depend on it may begin.
     pub const REACH: usize = 2 * (MOST + 2);
 
-    /// The block that begins at a position of a program at `base`.
+    /// The block at a position of a program at `base`.
     pub fn at(base: u32, slots: &[Slot], start: usize) -> Block {
         let (mut plain, mut at) = (Vec::new(), start);
         let (mut more_lines, mut end, mut last) = (NEVER, End::Open, slots[start].inst);
@@ -103,13 +103,13 @@ impl Block {
         }
     }
 
-    /// The address to which the jump behind the plain ones leads, if it is that.
+    /// The target of the jump that ends the block, if it ends with one.
     pub fn target(&self) -> Option<u32> {
         let leads = matches!(self.end, End::Jump { .. });
         leads.then(|| self.last_pc.wrapping_add(self.last.inst.imm as u32))
     }
 
-    /// Whether the lines that it needs are there; for the meaning of `there` see [`super::Lines::there`].
+    /// Returns true if the lines that the block needs are present; for `there` see [`super::Lines::there`].
     #[inline(always)]
     pub fn may_run(&self, there: &[u8]) -> bool {
         there.get(self.end_line as usize).is_some_and(|&there| there > self.more_lines)

@@ -11,19 +11,19 @@ use super::window::{Stretch, Window};
 use isa::riscv::{Amo, Hart, Load, Width, cause};
 use kernel::Cycle;
 
-/// What a core asks of memory.
+/// The type of a memory access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AccessKind {
-    /// The answer goes to a register.
+    /// A load; the answer goes to a register.
     Load(Load),
-    /// No answer.
+    /// A store; without an answer.
     Store(Width),
-    /// Read and write in one; the answer goes to a register.
+    /// An atomic read and write; the answer goes to a register.
     Amo(Amo),
 }
 
 impl AccessKind {
-    /// Bytes that are accessed.
+    /// Number of bytes accessed.
     pub fn bytes(self) -> u32 {
         match self {
             AccessKind::Load(load) => load.bytes(),
@@ -33,20 +33,20 @@ impl AccessKind {
     }
 }
 
-/// An access that a core waits for.
+/// A memory access that a core waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Access {
-    /// First byte.
+    /// Address of the first byte.
     pub addr: u32,
-    /// What to store, or the operand of an AMO.
+    /// The value to store, or the operand of an AMO.
     pub value: u32,
-    /// What to do.
+    /// Type of the access.
     pub kind: AccessKind,
     bytes: u8,
     pub(super) rd: u8,
-    /// Address register that the access writes besides, by post-increment; [`SINK`] if none.
+    /// Address register that post-increment also writes; [`SINK`] if none.
     pub(super) stepped: u8,
-    /// The instruction behind it reads `rd`.
+    /// True if the next instruction reads `rd`.
     pub(super) feeds_next: bool,
 }
 
@@ -56,98 +56,98 @@ impl Access {
         Access { addr, value, kind, bytes: kind.bytes() as u8, rd, stepped: SINK, feeds_next: false }
     }
 
-    /// Bytes that are accessed.
+    /// Number of bytes accessed.
     #[inline(always)]
     pub fn bytes(&self) -> u32 {
         self.bytes.into()
     }
 }
 
-/// A trap that a core took; it continues in its trap handler.
+/// A trap taken by a core; the core continues in its trap handler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TrapInfo {
-    /// As in `mcause`.
+    /// The value of `mcause`.
     pub cause: u32,
     /// Address of the instruction.
     pub pc: u32,
-    /// Address that was accessed, or the word that is no instruction.
+    /// Address that was accessed, or the illegal instruction word.
     pub value: u32,
-    /// Privilege in which it happened.
+    /// Privilege before the trap.
     pub from: Privilege,
 }
 
-/// Why [`Core::run`] came back. The core's [`Core::time`] says when.
+/// Why [`Core::run`] returned. [`Core::time`] gives the cycle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stop {
-    /// The next instruction would leave decode at the horizon or later, or the core just lets its owner look.
+    /// The next instruction would leave decode at the horizon or later, or the core lets its owner act.
     Yield,
-    /// Memory is asked: the request stands in EX one cycle after [`Core::time`], until [`Core::complete`] or
+    /// A memory access: the request is in EX one cycle after [`Core::time`], until [`Core::complete`] or
     /// [`Core::fault`].
     Access,
-    /// The fetch line at this address is not there; run again when it is.
+    /// The fetch line at this address is missing; run again when it is present.
     Fetch(u32),
-    /// The next line in order, at this address, is not there and should be asked for; the core goes on meanwhile.
+    /// The next line, at this address, is missing and should be requested; the core continues meanwhile.
     Prefetch(u32),
-    /// The core jumps while the line at this address, asked for before, has not come: it must wait for that first, and
-    /// for a cycle more, to ask for its own.
+    /// The core jumps while the requested line at this address has not arrived. It must wait for that line, and one
+    /// more cycle, before it can request its own.
     Abandon(u32),
-    /// A trap was taken; [`Core::last_trap`] tells more.
+    /// A trap was taken; see [`Core::last_trap`].
     Trap,
     /// `fence.i`: stores must be visible to instruction fetch before the core runs again.
     FenceI,
-    /// `wfi`: nothing more happens without an interrupt.
+    /// `wfi`: the core waits for an interrupt.
     Wait,
 }
 
-/// Where the last word of a fetch line begins.
+/// Offset of the last word in a fetch line.
 const LAST_WORD: u32 = timing::LINE_BYTES - 4;
 
-/// No line is current.
+/// Value of `line` if no line is current.
 pub(super) const NO_LINE: u32 = u32::MAX;
 
 /// A core: registers, program counter and the cycle of its next instruction.
 ///
-/// Timing:  in cycles from one instruction leaving decode to the next; see `timing.rs`. An access is in EX one cycle
-///          after it left decode and blocks everything behind it until it is granted.
+/// Timing:  in cycles from one instruction leaving decode to the next; see `timing.rs`. A memory access is in EX one
+///           cycle after it left decode, and blocks all later instructions until it is granted.
 /// Source:  PsPIN RTL a49fec8, `hw/deps/riscv` as configured there.
 pub struct Core {
-    /// As long as a byte can count, so that no register number is out of bounds; 32 takes what is meant for register 0.
+    /// Indexed by a byte, so that no register number is out of bounds; entry 32 takes writes to register 0.
     pub(super) regs: [u32; 256],
     pub(super) pc: u32,
-    /// Where the instruction that executes continues.
+    /// Address at which execution continues after the current instruction.
     pub(super) next: u32,
     pub(super) jumped: bool,
-    /// Register that the last instruction wrote.
+    /// Register written by the last instruction.
     pub(super) last_rd: u8,
-    /// Register that the last load wrote, and the cycle in which it was granted.
+    /// Register written by the last load, and the cycle in which the load was granted.
     pub(super) load_rd: u8,
     pub(super) load_granted: Cycle,
-    /// Cycles that the next instruction has waited in decode, behind an access.
+    /// Cycles that the next instruction has waited in decode behind an access.
     pub(super) held: Cycle,
     pub(super) time: Cycle,
     /// Current fetch line, as `pc / 16`.
     pub(super) line: u32,
-    /// The line that was asked for ahead, in the same way, until it is the current one.
+    /// The line requested in advance, as `pc / 16`, until it becomes the current one.
     pub(super) ahead: u32,
     pub(super) access: Access,
     pub(super) pending: Pending,
     pub(super) instructions: u64,
-    /// Events that `mhpmcounter3` counts, by bit, and [`Core::LOGGED`]; 0 if nobody looks.
+    /// Events counted by `mhpmcounter3`, by bit, and [`Core::LOGGED`]; 0 if nothing is counted or logged.
     pub(super) watched: u32,
-    /// How many events `mhpmcounter3` has counted.
+    /// Value of `mhpmcounter3`.
     pub(super) events: u64,
     pub(super) log: Option<Log>,
     pub(super) last_trap: TrapInfo,
-    /// Code that it may run in user mode.
+    /// Code ranges allowed in user mode.
     pub(super) user_code: [Window; 2],
-    /// The part of the program that it runs now and may run.
+    /// The part of the program that may run at the current privilege.
     pub(super) stretch: Stretch,
     pub(super) csrs: Csrs,
     pub(super) attention: Attention,
     pub(super) fetch: FetchAfterLoop,
 }
 
-/// What an instruction asked for besides its effect on registers.
+/// The effect of an instruction besides that on registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Pending {
     Nothing,
@@ -156,7 +156,7 @@ pub(super) enum Pending {
 }
 
 impl Core {
-    /// A core that starts in machine mode at `boot`.
+    /// A core in machine mode at address `boot`.
     pub fn new(profile: Profile, hart_id: u32, boot: u32) -> Self {
         Core {
             regs: [0; 256],
@@ -185,13 +185,13 @@ impl Core {
         }
     }
 
-    /// Cycle in which the next instruction leaves decode, or in which the one that waits did.
+    /// Cycle in which the next instruction leaves decode, or in which the waiting one did.
     #[inline]
     pub fn time(&self) -> Cycle {
         self.time
     }
 
-    /// The fetch line that was missing is there: the next instruction leaves decode at `cycle` at the earliest.
+    /// Records that the missing fetch line is present: the next instruction leaves decode at `cycle` at the earliest.
     pub fn fetched(&mut self, cycle: Cycle) {
         let waited = cycle.saturating_sub(self.time);
         self.count(EVENT_FETCH_MISS | EVENT_CYCLE, waited);
@@ -199,7 +199,7 @@ impl Core {
         self.held = self.held.min(self.time - cycle);
     }
 
-    /// Address of the next instruction, or of the one that waits.
+    /// Address of the next instruction, or of the waiting one.
     pub fn pc(&self) -> u32 {
         self.pc
     }
@@ -209,18 +209,18 @@ impl Core {
         self.regs[usize::from(r)]
     }
 
-    /// Sets register `r`, as a loader would.
+    /// Sets register `r`, as a loader does.
     pub fn set_x(&mut self, r: u8, value: u32) {
         self.set(if r == 0 { SINK } else { r }, value);
     }
 
-    /// Instructions retired.
+    /// Number of retired instructions.
     #[inline]
     pub fn instructions(&self) -> u64 {
         self.instructions
     }
 
-    /// The last trap that was taken.
+    /// The last trap taken.
     pub fn last_trap(&self) -> TrapInfo {
         self.last_trap
     }
@@ -231,13 +231,13 @@ impl Core {
         self.csrs.privilege
     }
 
-    /// The access that the core waits for, after [`Stop::Access`].
+    /// The access for which the core waits after [`Stop::Access`].
     #[inline]
     pub fn access(&self) -> &Access {
         &self.access
     }
 
-    /// Runs instructions that leave decode before `horizon`, up to the first that needs somebody else.
+    /// Runs instructions that leave decode before `horizon`, up to the first that needs the owner of the core.
     pub fn run<L: Lines>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> Stop {
         match self.run_ahead(program, lines.there(), horizon) {
             true => Stop::Access,
@@ -245,7 +245,7 @@ impl Core {
         }
     }
 
-    /// The same, for a core that has just run ahead as far as it could.
+    /// The same, after the fast path could not continue.
     pub fn run_carefully<L: Lines>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> Stop {
         match self.attention {
             Attention::None => self.run_loop::<L, PLAIN>(program, lines, horizon),
@@ -254,13 +254,13 @@ impl Core {
         }
     }
 
-    /// Lets user mode run code of these windows alone from now on; elsewhere fetch is an exception.
+    /// Restricts user mode to code in these windows; a fetch elsewhere is an exception.
     pub fn set_user_code(&mut self, windows: [Window; 2]) {
         self.user_code = windows;
         self.stretch = Stretch::default();
     }
 
-    /// Forgets hardware loops, so that what runs next is not led astray by what ran before.
+    /// Clears the hardware loops, so that those of one task do not affect the next.
     pub fn forget_loops(&mut self) {
         if self.attention != Attention::None {
             self.csrs.loops = Default::default();
@@ -268,11 +268,13 @@ impl Core {
         }
     }
 
-    /// The access of this cycle may have to wait. Fetch is up to two instructions ahead of it. Returns the next line, unless it is
-    /// there or asked for, and the cycles from now until the cache looks for it. From here on it counts as asked for.
+    /// The access of this cycle may have to wait, while fetch is up to two instructions ahead of it. Returns the next
+    /// line if it must be requested, and the cycles from now until the cache looks it up. The line then counts as
+    /// requested.
     ///
-    /// The first instruction behind the access enters decode in any case, so it asks for the next line wherever that happens.
-    /// The second one waits in the prefetch buffer, which then asks only if the instruction is in the last word of its line.
+    /// The first instruction after the access always enters decode, so it requests the next line wherever it is in
+    /// its own line. The second one waits in the prefetch buffer, which requests the next line only if the
+    /// instruction is in the last word.
     ///
     /// Source: PsPIN RTL a49fec8, `riscv_prefetch_L0_buffer.sv`, lines 163, 320 and 322 to 327.
     pub fn fetch_behind_access<L: Lines>(&mut self, program: &Program, lines: &L) -> Option<(u32, Cycle)> {
@@ -293,7 +295,7 @@ impl Core {
         None
     }
 
-    /// The access was granted in cycle `granted` and answered with `raw`, the word's bytes from the accessed one on.
+    /// Completes the access, granted in cycle `granted`; `raw` is the data from the accessed byte on.
     #[inline]
     pub fn complete(&mut self, granted: Cycle, raw: u32) {
         match self.access.kind {
@@ -303,7 +305,7 @@ impl Core {
         }
     }
 
-    /// The store was granted in cycle `granted`.
+    /// Completes a store, granted in cycle `granted`.
     #[inline(always)]
     pub fn stored(&mut self, granted: Cycle) {
         let waited = self.pass_access(granted);
@@ -312,7 +314,7 @@ impl Core {
         }
     }
 
-    /// The load or AMO was granted in cycle `granted`, and its register receives `value`.
+    /// Completes a load or AMO, granted in cycle `granted`, which writes `value` to its register.
     #[inline(always)]
     pub fn loaded(&mut self, granted: Cycle, value: u32) {
         let waited = self.pass_access(granted);
@@ -329,7 +331,7 @@ impl Core {
         }
     }
 
-    /// The access was granted in cycle `granted`: the next instruction is current. Cycles that it waited.
+    /// Makes the next instruction current after an access granted in cycle `granted`. Returns the cycles waited.
     #[inline(always)]
     fn pass_access(&mut self, granted: Cycle) -> Cycle {
         let waited = granted - self.time;
@@ -341,12 +343,12 @@ impl Core {
         waited
     }
 
-    /// The access was refused in cycle `at`: a trap.
+    /// The access was refused in cycle `at`: takes a trap.
     pub fn fault(&mut self, at: Cycle) -> Stop {
         self.refuse(at, if self.only_loads() { cause::LOAD_FAULT } else { cause::STORE_FAULT })
     }
 
-    /// The access was refused in cycle `at` for its address, which is no multiple of its size: a trap.
+    /// The access was refused in cycle `at` as misaligned: takes a trap.
     pub fn misalign(&mut self, at: Cycle) -> Stop {
         self.refuse(at, if self.only_loads() { cause::LOAD_MISALIGNED } else { cause::STORE_MISALIGNED })
     }
@@ -355,21 +357,20 @@ impl Core {
         matches!(self.access.kind, AccessKind::Load(_) | AccessKind::Amo(Amo::LoadReserved))
     }
 
-    /// The access was refused in cycle `at` for this cause: a trap.
+    /// The access was refused in cycle `at` for this cause: takes a trap.
     pub fn refuse(&mut self, at: Cycle, cause: u32) -> Stop {
         self.time = at;
         self.stay_in_loop();
         self.trap(cause, self.access.addr)
     }
 
-    /// Something from outside ends what the core does, in cycle `at` at the earliest: a trap at the instruction that is
-    /// next, or that waits.
+    /// Interrupts the core in cycle `at` at the earliest: takes a trap at the next or the waiting instruction.
     pub fn interrupt(&mut self, at: Cycle, cause: u32) -> Stop {
         self.time = self.time.max(at);
         self.trap(cause, 0)
     }
 
-    /// Leaves the trap that was just taken and continues at `pc`, as if a trap handler had run in no time.
+    /// Leaves the trap just taken and continues at `pc`, as if a trap handler had run in zero time.
     pub fn resume(&mut self, pc: u32) {
         self.csrs.leave_trap().expect("a trap was taken to machine mode");
         self.stretch = Stretch::default();
@@ -377,7 +378,7 @@ impl Core {
         self.line = NO_LINE;
     }
 
-    /// Enters the trap handler of machine mode.
+    /// Enters the machine-mode trap handler.
     pub(super) fn trap(&mut self, cause: u32, value: u32) -> Stop {
         let info = TrapInfo { cause, pc: self.pc, value, from: self.csrs.privilege };
         if self.watched != 0 {
@@ -400,7 +401,7 @@ mod tests {
     use crate::cpu::PresentLines;
     use isa::riscv::Isa;
 
-    /// Only the first line is there.
+    /// Only the first line is present.
     struct First(PresentLines);
 
     impl Lines for First {
@@ -413,7 +414,7 @@ mod tests {
         }
     }
 
-    /// What is fetched behind a store that waits, if the store is the instruction at `at` and `widths` are the bytes of all.
+    /// Line fetched behind a waiting store at `at`; `widths` lists the bytes of all instructions.
     fn behind(widths: &[u8], at: u32) -> Option<(u32, Cycle)> {
         let store = 0x0000_2023u32.to_le_bytes(); // sw x0, 0(x0)
         let code: Vec<u8> = widths
@@ -438,11 +439,11 @@ mod tests {
     }
 
     #[test]
-    fn behind_a_store_that_waits_the_next_line_is_asked_for_from_the_last_word_or_by_what_enters_decode() {
-        // All of 4 bytes: the second instruction behind the store is in the last word.
+    fn behind_a_waiting_store_the_next_line_is_requested_from_the_last_word_or_in_decode() {
+        // All instructions have 4 bytes: the second one after the store is in the last word.
         assert_eq!(behind(&[4, 4, 4, 4, 4], 4), Some((16, 2)));
         assert_eq!(behind(&[4, 4, 4, 4, 4], 0), None);
-        // The first one stands before an instruction that straddles two lines.
+        // The first one precedes an instruction that straddles two lines.
         assert_eq!(behind(&[2, 4, 4, 4, 4, 4], 6), Some((16, 1)));
         // The second one does, but it waits in the prefetch buffer.
         assert_eq!(behind(&[2, 4, 4, 4, 4, 4], 2), None);

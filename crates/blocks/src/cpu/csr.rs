@@ -5,7 +5,7 @@ use super::pmp::Pmp;
 use isa::riscv::{CsrWrite, LoopPart, cause, csr};
 use kernel::Cycle;
 
-/// Privilege of a core.
+/// Privilege mode of a core.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Privilege {
     /// Handlers.
@@ -14,12 +14,12 @@ pub enum Privilege {
     Machine,
 }
 
-/// Which control registers exist and how they behave.
+/// Which control registers exist, and how they behave.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Profile {
-    /// RI5CY in PsPIN: no user counters, counters stand still after reset, `mtval` is 0, traps go to 256-byte blocks.
+    /// RI5CY in PsPIN: no user counters, counters disabled after reset, `mtval` is 0, traps go to 256-byte blocks.
     Ri5cy,
-    /// What the RISC-V standard asks of a core with machine and user mode.
+    /// A core with machine and user mode according to the RISC-V standard.
     Standard,
 }
 
@@ -33,7 +33,7 @@ const MSTATUS_USER: u32 = 0x11;
 const MIE_STANDARD: u32 = 0x888;
 /// RV32 with A, C, I, M and user mode.
 const MISA: u32 = 1 << 30 | 1 << 20 | 1 << 12 | 1 << 8 | 1 << 2 | 1;
-/// Set besides where there are extensions that are not the standard's. RI5CY, `riscv_cs_registers.sv`.
+/// Set if there are nonstandard extensions. RI5CY, `riscv_cs_registers.sv`.
 const MISA_X: u32 = 1 << 23;
 const INHIBIT_CYCLE: u32 = 1;
 const INHIBIT_INSTRET: u32 = 1 << 2;
@@ -42,7 +42,7 @@ const INHIBIT_EVENT: u32 = 1 << 3;
 /// A counter register, kept as a difference from what it counts so that counting costs nothing.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counter {
-    /// While running: what to add to what it counts. While inhibited: its value.
+    /// While running: the difference to the counted number. While inhibited: the value.
     offset: u64,
     running: bool,
 }
@@ -63,7 +63,7 @@ impl Counter {
     }
 }
 
-/// What a core has counted when a register is accessed.
+/// The numbers that a core has counted when a register is accessed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counted {
     pub cycle: Cycle,
@@ -71,14 +71,14 @@ pub(crate) struct Counted {
     pub events: u64,
 }
 
-/// What register `number` is of a hardware loop.
+/// The hardware loop and the part of it that register `number` holds.
 fn loop_part(number: u16) -> Option<(usize, LoopPart)> {
     let parts = [LoopPart::Start, LoopPart::End, LoopPart::Count];
     let offset = usize::from(number - csr::LPSTART0);
     Some((offset / 4, *parts.get(offset % 4)?))
 }
 
-/// The register file.
+/// The control and status registers.
 #[derive(Clone, Debug)]
 pub struct Csrs {
     profile: Profile,
@@ -97,7 +97,7 @@ pub struct Csrs {
     uepc: u32,
     ucause: u32,
     mhpmevent3: u32,
-    /// Reset leaves it open in the standard; here user mode may read all until somebody forbids it.
+    /// The standard leaves its reset value open; here user mode may read all counters until software forbids it.
     mcounteren: u32,
     inhibit: u32,
     cycle: Counter,
@@ -136,12 +136,12 @@ impl Csrs {
         }
     }
 
-    /// Which events `mhpmcounter3` counts now, by bit; 0 while it stands still.
+    /// Events that `mhpmcounter3` counts now, by bit; 0 while it is inhibited.
     pub(crate) fn counted_events(&self) -> u32 {
         if self.event.running { self.mhpmevent3 } else { 0 }
     }
 
-    /// Reads `number` and writes it; `None` where the access is illegal.
+    /// Reads register `number` and writes it; `None` if the access is illegal.
     pub(crate) fn access(&mut self, number: u16, write: CsrWrite, counted: Counted) -> Option<u32> {
         if csr::privilege(number) > self.privilege as u8 * 3 || (write.writes() && csr::is_read_only(number)) {
             return None;
@@ -185,7 +185,7 @@ impl Csrs {
             csr::MTVEC => self.mtvec,
             csr::MCOUNTEREN if standard => self.mcounteren,
             csr::MSTATUSH | csr::MENVCFG | csr::MENVCFGH if standard => 0,
-            // There are no triggers.
+            // There are no debug triggers.
             csr::TSELECT..=csr::TDATA3 if standard => 0,
             csr::MCOUNTINHIBIT => self.inhibit,
             csr::MHPMEVENT3 => self.mhpmevent3,
@@ -200,7 +200,7 @@ impl Csrs {
             csr::MINSTRETH => (instret >> 32) as u32,
             csr::MHPMCOUNTER3 => event as u32,
             csr::MHPMCOUNTER3H => (event >> 32) as u32,
-            // Counters that count nothing have to be there (RISC-V Privileged ISA 20211203, 3.1.10).
+            // Counters that count nothing must exist (RISC-V Privileged ISA 20211203, 3.1.10).
             csr::MHPMCOUNTER3..=csr::MHPMCOUNTER31 | csr::MHPMCOUNTER3H..=csr::MHPMCOUNTER31H if standard => 0,
             csr::MHPMEVENT3..=csr::MHPMEVENT31 if standard => 0,
             csr::MHARTID => self.hart_id,
@@ -224,7 +224,7 @@ impl Csrs {
             csr::UEPC => self.uepc = value & !1,
             csr::UCAUSE => self.ucause = value,
             csr::MSTATUS => {
-                // MPP holds user or machine; a write of another mode becomes user mode.
+                // MPP holds user or machine mode; a write of another mode becomes user mode.
                 let mpp = if value & MSTATUS_MPP == MSTATUS_MPP { MSTATUS_MPP } else { 0 };
                 let user = if self.profile == Profile::Ri5cy { MSTATUS_USER } else { 0 };
                 self.mstatus = value & (MSTATUS_MIE | MSTATUS_MPIE | MSTATUS_MPRV | user) | mpp;
@@ -264,18 +264,18 @@ impl Csrs {
                     (Profile::Ri5cy, entry) => self.pmp.keep_addr(entry, value),
                 }
             }
-            _ => {} // Writes to the rest have no effect.
+            _ => {} // Writes to other registers have no effect.
         }
     }
 
-    /// Sets `minstret`. In the standard the next instruction reads what was written: the write stands in the place of the
-    /// writing instruction's own count (RISC-V Privileged ISA 20211203, 3.1.10).
+    /// Sets `minstret`. In the standard the next instruction reads the written value: the write replaces the count of
+    /// the writing instruction itself (RISC-V Privileged ISA 20211203, 3.1.10).
     fn write_instret(&mut self, counted: Counted, value: u64) {
         let own = u64::from(self.profile == Profile::Standard);
         self.instret.write(counted.instructions + own, value);
     }
 
-    /// Enters machine mode for a trap at `pc`; returns where its handler is.
+    /// Enters machine mode for a trap at `pc`. Returns the address of the handler.
     pub(crate) fn enter_trap(&mut self, cause: u32, value: u32, pc: u32) -> u32 {
         self.mepc = pc;
         self.mcause = cause;
@@ -288,7 +288,7 @@ impl Csrs {
         self.mtvec & !if self.profile == Profile::Ri5cy { 0xff } else { 3 }
     }
 
-    /// `mret`: back to where the trap came from; `None` in user mode, where it is illegal.
+    /// Executes `mret`. Returns the address to continue at, or `None` in user mode, where it is illegal.
     pub(crate) fn leave_trap(&mut self) -> Option<u32> {
         if self.privilege == Privilege::User {
             return None;
@@ -304,7 +304,7 @@ impl Csrs {
         Some(self.mepc)
     }
 
-    /// Privilege of loads and stores: MPRV lends them that of MPP.
+    /// Privilege of loads and stores, which MPRV can take from MPP.
     pub(super) fn data_privilege(&self) -> Privilege {
         match self.mstatus & (MSTATUS_MPRV | MSTATUS_MPP) {
             MSTATUS_MPRV => Privilege::User,
@@ -312,12 +312,12 @@ impl Csrs {
         }
     }
 
-    /// Whether `mtval` shows the word of an illegal instruction, as the standard lets a core do.
+    /// Returns true if `mtval` holds the word of an illegal instruction, as the standard allows.
     pub(super) fn shows_illegal_words(&self) -> bool {
         self.profile == Profile::Standard
     }
 
-    /// `uret`: back to where `uepc` says; `None` in the standard, which has no such instruction without the extension N.
+    /// The target of `uret`; `None` in the standard, which has the instruction only with extension N.
     pub(crate) fn user_return(&self) -> Option<u32> {
         (self.profile == Profile::Ri5cy).then_some(self.uepc)
     }

@@ -1,4 +1,4 @@
-//! What instructions do to a core.
+//! The effect of instructions on a core.
 
 use super::core::{Access, AccessKind, Core, NO_LINE, Pending, Stop};
 use super::program::SINK;
@@ -14,7 +14,7 @@ impl Hart for Core {
 
     #[inline(always)]
     fn set(&mut self, r: u8, value: u32) {
-        // Decoded programs write to `SINK` where register 0 is meant.
+        // Decoded programs write to `SINK` instead of register 0.
         self.regs[usize::from(r)] = value;
     }
 
@@ -101,7 +101,7 @@ impl Hart for Core {
 }
 
 impl Core {
-    /// The instruction exists but not here: for this privilege or this core.
+    /// The instruction exists, but not at this privilege or in this core.
     pub(super) fn illegal_here(&mut self) {
         self.pending = Pending::Trap { cause: cause::ILLEGAL_INSTRUCTION, value: 0 };
     }

@@ -1,35 +1,35 @@
-//! Which fetch lines are there.
+//! Presence of fetch lines.
 
-/// The instruction cache, as a core sees it.
+/// The instruction cache as seen by a core.
 pub trait Lines {
-    /// Whether the line of 16 bytes at `addr` is there.
+    /// Returns true if the 16-byte line at `addr` is present.
     fn present(&self, addr: u32) -> bool;
 
-    /// For each line of the program, in order: how many lines without a gap, of which it is the last, are there; from
-    /// [`PresentLines::MOST`] on they need not be counted. Lines may be left out at the end.
+    /// For each line of the program, in order: the number of consecutive present lines that end with it, counted up
+    /// to [`PresentLines::MOST`]. Lines at the end may be omitted.
     fn there(&self) -> &[u8];
 }
 
-/// Lines that come and go, counted as [`Lines::there`] tells them.
+/// The presence of lines, counted as for [`Lines::there`].
 #[derive(Clone, Debug)]
 pub struct PresentLines(Vec<u8>);
 
 impl PresentLines {
-    /// As far as lines are counted: more than any block of a program needs.
+    /// Maximum count: more lines than any block of a program needs.
     pub const MOST: u8 = 8;
 
-    /// So many lines, none of which is there.
+    /// `n` lines, none of them present.
     pub fn new(n: usize) -> Self {
         PresentLines(vec![0; n])
     }
 
-    /// Whether a line is there; `None` behind the last.
+    /// Whether a line is present; `None` after the last.
     #[inline]
     pub fn get(&self, line: usize) -> Option<bool> {
         self.0.get(line).map(|&there| there != 0)
     }
 
-    /// Line `line` comes or goes.
+    /// Marks a line as present or missing.
     pub fn set(&mut self, line: usize, is_there: bool) {
         self.0[line] = is_there.into();
         let mut before = line.checked_sub(1).map_or(0, |before| self.0[before]);
@@ -39,12 +39,12 @@ impl PresentLines {
         }
     }
 
-    /// All lines go.
+    /// Marks all lines as missing.
     pub fn clear(&mut self) {
         self.0.fill(0);
     }
 
-    /// As [`Lines::there`].
+    /// The value of [`Lines::there`].
     #[inline]
     pub fn counts(&self) -> &[u8] {
         &self.0

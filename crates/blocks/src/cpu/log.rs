@@ -1,53 +1,53 @@
-//! Who hears of every instruction. Only a core that counts or logs pays for it.
+//! Logging of instructions. Only a core that counts or logs pays for it.
 
 use super::core::Core;
 use isa::riscv::{Class, Inst};
 use kernel::Cycle;
 
-/// Values of the registers that an instruction names.
+/// Values of the registers of an instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Named {
-    /// Of the destination.
+    /// The destination.
     pub rd: u32,
-    /// Of the first source.
+    /// The first source.
     pub rs1: u32,
-    /// Of the second source.
+    /// The second source.
     pub rs2: u32,
-    /// Of the third source.
+    /// The third source.
     pub rs3: u32,
 }
 
-/// An instruction that a core has done.
+/// A completed instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Retired {
-    /// When it left decode.
+    /// Cycle in which it left decode.
     pub cycle: Cycle,
     /// Its address.
     pub pc: u32,
-    /// What it is; as a destination [`super::SINK`] stands for register 0.
+    /// The instruction; the destination [`super::SINK`] stands for register 0.
     pub inst: Inst,
-    /// Registers before it.
+    /// Register values before it.
     pub before: Named,
-    /// Registers behind it.
+    /// Register values after it.
     pub after: Named,
-    /// First byte that it accessed, if it is an access to memory.
+    /// Address of the first byte accessed, for a memory access.
     pub addr: Option<u32>,
-    /// It ended in a trap and wrote no register.
+    /// True if it trapped and wrote no register.
     pub trapped: bool,
 }
 
-/// Hears of every instruction in order, when it is done. An access that was refused is told too, as are calls of the
-/// environment; a word that is no instruction, or not for this privilege, is not.
+/// Called for every completed instruction, in order. Refused accesses and environment calls are included; illegal
+/// instructions are not.
 pub type InstructionLog = Box<dyn FnMut(&Retired)>;
 
-/// A log and the instruction that is under way.
+/// A log, and the instruction in progress.
 pub(super) struct Log {
     pub sink: InstructionLog,
     pub open: Option<Retired>,
 }
 
 impl Core {
-    /// Tells `log` of every instruction from now on.
+    /// Passes every following instruction to `log`.
     pub fn log_instructions(&mut self, log: InstructionLog) {
         self.log = Some(Log { sink: log, open: None });
         self.watched |= Core::LOGGED;
@@ -59,7 +59,7 @@ impl Core {
         Named { rd: value(inst.rd), rs1: value(inst.rs1), rs2: value(inst.rs2), rs3: value(inst.rs3) }
     }
 
-    /// An instruction leaves decode.
+    /// Records the start of an instruction that leaves decode.
     #[cold]
     pub(super) fn log_start(&mut self, inst: &Inst) {
         let before = self.named(inst);
@@ -69,7 +69,7 @@ impl Core {
         }
     }
 
-    /// The instruction that left decode is done, its registers are written.
+    /// Logs the completed instruction, after its registers are written.
     #[cold]
     pub(super) fn log_end(&mut self) {
         let Some(mut retired) = self.log.as_mut().and_then(|log| log.open.take()) else { return };
@@ -81,7 +81,7 @@ impl Core {
         }
     }
 
-    /// The instruction that left decode, if any did, trapped.
+    /// Logs a trap of the instruction in progress, if there is one.
     #[cold]
     pub(super) fn log_trap(&mut self, is_illegal: bool) {
         if let Some(log) = &mut self.log {

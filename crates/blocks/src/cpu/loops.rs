@@ -1,12 +1,13 @@
-//! Hardware loops: two sets of a start, an end and a count, which fetch compares with the address at its output.
+//! Hardware loops: two sets of start, end and count, which fetch compares with the address at its output.
 //!
-//! Where that is a loop's end and the count is 2 or more, fetch goes on at the start; loop 0 comes before loop 1. The count
-//! falls when the instruction at the start has left decode, so a finished loop leaves 1, and a loop of 1 or 0 runs once.
+//! At the end address of a loop with a count of 2 or more, fetch continues at the start; loop 0 has priority over
+//! loop 1. The count decreases when the instruction at the start has left decode, so a finished loop leaves the count
+//! 1, and a loop with a count of 1 or 0 runs once.
 //!
-//! Two things follow that programs for RI5CY avoid and that happen here too. Fetch is ahead of the instruction that writes
-//! a register: it compares the next instruction with the old values, so a loop of one instruction just behind its
-//! `lp.setup` runs once. And in any loop of one instruction the count falls too late for the comparison, so that it runs
-//! once more than its count.
+//! This has two consequences that programs for RI5CY avoid and that are modelled too. Fetch is ahead of the
+//! instruction that writes a register, and compares the next instruction with the old values: a loop of one
+//! instruction directly after its `lp.setup` runs once. And in any loop of one instruction, the count decreases too
+//! late for the comparison, so the loop runs once more than its count.
 //!
 //! Source: PsPIN RTL a49fec8, `hw/deps/riscv`: `riscv_hwloop_controller.sv`, `riscv_hwloop_regs.sv`, `riscv_if_stage.sv`,
 //! `riscv_prefetch_L0_buffer.sv`. Derived, not measured.
@@ -19,12 +20,12 @@ use super::watch::EVENT_CYCLE;
 use isa::riscv::LoopPart;
 use kernel::Cycle;
 
-/// Cycles from an instruction that sets a loop leaving decode to the first that fetch compares with the new values: they
-/// are written while the next instruction is at the output of fetch. A control register is written a stage later.
+/// Cycles from an instruction that sets a loop leaving decode until fetch compares with the new values: they are
+/// written while the next instruction is at the output of fetch. A control register is written one stage later.
 pub(super) const SEEN_AFTER_LP: Cycle = 2;
 pub(super) const SEEN_AFTER_CSR: Cycle = 3;
 
-/// The registers of a loop.
+/// The registers of one hardware loop.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Loop {
     start: u32,
@@ -42,16 +43,16 @@ impl Loop {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Loops {
     registers: [Loop; 2],
-    /// The registers as fetch sees them: as they were before the last write for instructions that leave decode before
-    /// `seen_from`.
+    /// The registers as fetch sees them: for instructions that leave decode before `seen_from`, the values before the
+    /// last write.
     seen: [Loop; 2],
     seen_from: Cycle,
-    /// The loop of one instruction whose count falls when that leaves decode.
+    /// The single-instruction loop whose count decreases when that instruction leaves decode.
     due: Option<usize>,
 }
 
 impl Loops {
-    /// A part of a loop's registers.
+    /// Reads a loop register.
     pub fn read(&self, id: usize, part: LoopPart) -> u32 {
         let Loop { start, end, count } = self.registers[id];
         match part {
@@ -61,7 +62,7 @@ impl Loops {
         }
     }
 
-    /// Writes a part of a loop's registers at cycle `now`; fetch sees it `delay` cycles later.
+    /// Writes a loop register at cycle `now`; fetch sees the value `delay` cycles later.
     pub fn write(&mut self, id: usize, part: LoopPart, value: u32, now: Cycle, delay: Cycle) {
         self.look(now);
         self.seen_from = now + delay;
@@ -73,20 +74,20 @@ impl Loops {
         }
     }
 
-    /// Whether an instruction's place may matter, now or when a write is seen.
+    /// Returns true if a loop may end at some instruction, now or after a pending write.
     pub fn are_active(&self) -> bool {
         self.due.is_some() || self.registers.iter().chain(&self.seen).any(Loop::repeats)
     }
 
-    /// Fetch sees what was written in time for an instruction that leaves decode at `now`.
+    /// Applies writes that fetch sees by cycle `now`.
     fn look(&mut self, now: Cycle) {
         if now >= self.seen_from {
             self.seen = self.registers;
         }
     }
 
-    /// Where an instruction that leaves decode at `now` may not be run without asking [`Loops::ending`]: so many half words
-    /// behind `base`, or, if `None`, anywhere.
+    /// The positions at which an instruction that leaves decode at `now` needs a call of [`Loops::ending`]: half
+    /// words from `base`; `None` if any position may.
     pub fn ends(&self, base: u32, now: Cycle) -> Option<[usize; 2]> {
         let at = |of: &Loop| {
             if of.repeats() && of.end & 1 == 0 { (of.end.wrapping_sub(base) >> 1) as usize } else { usize::MAX }
@@ -94,19 +95,19 @@ impl Loops {
         (self.due.is_none() && now >= self.seen_from).then(|| [at(&self.seen[0]), at(&self.seen[1])])
     }
 
-    /// The loop that fetch goes back with from the instruction at `pc`.
+    /// The loop that ends with the instruction at `pc`.
     pub fn ending(&self, pc: u32) -> Option<usize> {
         self.seen.iter().position(|of| of.end == pc && of.repeats())
     }
 
-    /// The instruction that a loop of one went back to left decode.
+    /// Counts a single-instruction loop down when its instruction leaves decode.
     fn settle_due(&mut self) {
         if let Some(id) = self.due.take() {
             self.count_down(id);
         }
     }
 
-    /// Fetch goes back to the start of loop `id` from `pc`; the address.
+    /// Returns from `pc` to the start of loop `id`. Gives the start address.
     fn go_back(&mut self, id: usize, pc: u32) -> u32 {
         let start = self.seen[id].start & !1;
         if start == pc {
@@ -117,7 +118,7 @@ impl Loops {
         start
     }
 
-    /// Fetch did not go back after all.
+    /// Undoes a return to the start.
     fn stay(&mut self, id: usize) {
         if self.due.take().is_none() {
             self.count(id, 1);
@@ -135,32 +136,32 @@ impl Loops {
     }
 }
 
-/// What a core must attend to besides its instructions.
+/// Checks that a core must make besides executing instructions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Attention {
-    /// Nothing.
+    /// No further checks.
     None,
     /// Ends of hardware loops.
     Loops,
-    /// These, and everything is counted or logged.
+    /// Ends of hardware loops, and counting or logging.
     All,
 }
 
-/// [`Attention`] as the parameter of the loop that runs instructions.
+/// [`Attention`] as a constant parameter of the instruction loop.
 pub(super) const PLAIN: u8 = Attention::None as u8;
 pub(super) const WATCH: u8 = Attention::All as u8;
 pub(super) const LOOPS: u8 = Attention::Loops as u8;
 
-/// What fetch does after it went back to the start of a loop.
+/// State of fetch after a return to the start of a loop.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FetchAfterLoop {
-    /// The next instruction leaves decode in this cycle at the earliest.
+    /// Earliest cycle in which the next instruction leaves decode.
     not_before: Cycle,
-    /// Line that was asked for ahead and must come first.
+    /// A requested line that must arrive first.
     abandoned: u32,
-    /// Instructions retired when fetch was last directed elsewhere.
+    /// Number of retired instructions when fetch was last redirected.
     pub landed: u64,
-    /// The loop whose start it was directed to last.
+    /// The loop of the last return.
     id: usize,
 }
 
@@ -171,7 +172,7 @@ impl Default for FetchAfterLoop {
 }
 
 impl Core {
-    /// Decides anew what to attend to, after a change of counters or loops.
+    /// Updates the checks after a change of counters or loops.
     pub(super) fn choose_attention(&mut self) {
         self.attention = if self.watched != 0 {
             Attention::All
@@ -182,15 +183,15 @@ impl Core {
         };
     }
 
-    /// Sets a part of a loop.
+    /// Writes a loop register.
     pub(super) fn set_loop(&mut self, id: u8, part: LoopPart, value: u32) {
         self.csrs.loops.write(usize::from(id & 1), part, value, self.time, SEEN_AFTER_LP);
         self.choose_attention();
-        // Fetch stands before the instruction that is first in the loop, or has nothing to do with it.
+        // Fetch is before the loop's first instruction, or outside the loop.
         self.pending = Pending::Done { cycles: timing::PLAIN, stop: Stop::Yield };
     }
 
-    /// Before an instruction: what fetch still does for the last jump back. Comes back with what must happen first.
+    /// Completes a return to a loop start before the next instruction. Returns a stop that must come first, if any.
     pub(super) fn settle_loops<L: Lines>(&mut self, lines: &L, horizon: Cycle) -> Option<Stop> {
         let waited = self.fetch.not_before.saturating_sub(self.time);
         self.count(EVENT_CYCLE, waited);
@@ -204,13 +205,13 @@ impl Core {
         (self.time >= horizon).then_some(Stop::Yield)
     }
 
-    /// After the instruction at `pc`, with which loop `ending` ends, if any does: fetch goes back to that loop's start.
+    /// After the instruction at `pc`: if loop `ending` ends with it, fetch returns to the start of the loop.
     pub(super) fn end_loop(&mut self, program: &Program, slot: &Slot, pc: u32, ending: Option<usize>) {
         let loops = &mut self.csrs.loops;
         loops.settle_due();
         let Some(id) = ending else { return };
         if self.jumped {
-            // A branch is decided when the instruction at the start is already being decoded, which counts.
+            // A branch is decided when the instruction at the start is already in decode, which counts the loop down.
             if slot.kind() == Kind::Branch {
                 loops.count_down(id);
             }
@@ -221,7 +222,7 @@ impl Core {
             return;
         }
         let start = loops.go_back(id, pc);
-        // Fetch goes back without loss, unless it has just been directed to this very instruction.
+        // The return costs no cycle unless fetch was just redirected to this same instruction.
         let has_landed = self.fetch.landed == self.instructions && slot.place() != Place::Straddles;
         let straddles = program.slot(start).is_some_and(|start| start.place() == Place::Straddles);
         let lost =
@@ -236,9 +237,10 @@ impl Core {
         self.line = NO_LINE;
     }
 
-    /// The access that waits is refused. If a loop ended with it, the instruction at the start, which counts, never left decode.
+    /// The waiting access is refused. If a loop ended with it, the instruction at the start, which counts the loop
+    /// down, never left decode.
     pub(super) fn stay_in_loop(&mut self) {
-        // So many are retired only once the access is granted.
+        // The access counts as retired only once it is granted.
         if self.fetch.landed == self.instructions + 1 {
             self.csrs.loops.stay(self.fetch.id);
             self.choose_attention();

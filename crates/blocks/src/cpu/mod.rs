@@ -1,4 +1,4 @@
-//! In-order cores: timing around the instructions of `isa`.
+//! In-order cores: timing for the instructions of `isa`.
 
 mod ahead;
 mod block;

@@ -1,4 +1,4 @@
-//! Physical memory protection of a core that keeps to the standard.
+//! Physical memory protection (PMP) of a standard core.
 
 use super::core::{AccessKind, Core, Stop};
 use super::csr::Privilege;
@@ -8,22 +8,22 @@ use std::ops::Range;
 const READ: u8 = 1;
 const WRITE: u8 = 2;
 const EXECUTE: u8 = 4;
-/// How an entry matches addresses.
+/// Address matching mode of an entry.
 const MATCHING: u8 = 3 << 3;
 const OFF: u8 = 0;
 const TOP_OF_RANGE: u8 = 1 << 3;
 const FOUR_BYTES: u8 = 2 << 3;
 const POWER_OF_TWO: u8 = MATCHING;
 const LOCKED: u8 = 1 << 7;
-/// Bits of an entry that are there.
+/// Implemented bits of an entry.
 const CONFIG: u8 = LOCKED | MATCHING | EXECUTE | WRITE | READ;
 const ENTRIES: usize = 16;
 
-/// Sixteen entries of memory protection with granules of 4 bytes.
+/// PMP with sixteen entries and granules of 4 bytes.
 ///
-/// Source:  RISC-V Privileged ISA 20211203, 3.7. Writes that it reserves (W without R) leave W clear.
-/// Assumed: at reset entry 0 lets everybody do everything, so that programs that know nothing of protection can use user
-///          mode; the standard lets a platform say what holds then.
+/// Source:  RISC-V Privileged ISA 20211203, 3.7. The reserved combination W without R clears W.
+/// Assumed: after reset, entry 0 allows all accesses in all modes, so that programs without PMP code can use user
+/// mode; the standard leaves this to the platform.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Pmp {
     config: [u8; ENTRIES],
@@ -31,24 +31,24 @@ pub(super) struct Pmp {
 }
 
 impl Pmp {
-    /// Everybody may do everything.
+    /// Allows all accesses in all modes.
     pub fn open() -> Self {
         let mut pmp = Pmp::default();
         (pmp.config[0], pmp.addr[0]) = (POWER_OF_TWO | EXECUTE | WRITE | READ, u32::MAX);
         pmp
     }
 
-    /// The four entries of `pmpcfg` number `word`.
+    /// Value of `pmpcfg` register `word`: four entries.
     pub fn config(&self, word: usize) -> u32 {
         u32::from_le_bytes(std::array::from_fn(|i| self.config[4 * word + i]))
     }
 
-    /// `pmpaddr` number `entry`.
+    /// Value of `pmpaddr` register `entry`.
     pub fn addr(&self, entry: usize) -> u32 {
         self.addr[entry]
     }
 
-    /// Writes `pmpcfg` number `word`, but for entries that are locked.
+    /// Writes `pmpcfg` register `word`, except locked entries.
     pub fn write_config(&mut self, word: usize, value: u32) {
         for (config, new) in self.config[4 * word..].iter_mut().zip(value.to_le_bytes()) {
             let reserved = if new & (READ | WRITE) == WRITE { WRITE } else { 0 };
@@ -58,7 +58,7 @@ impl Pmp {
         }
     }
 
-    /// Writes `pmpaddr` number `entry`, unless it is locked, or is the bottom of a range that is.
+    /// Writes `pmpaddr` register `entry`, unless it is locked or is the bottom of a locked range.
     pub fn write_addr(&mut self, entry: usize, value: u32) {
         let is_bottom = |next: &u8| next & LOCKED != 0 && next & MATCHING == TOP_OF_RANGE;
         if self.config[entry] & LOCKED == 0 && !self.config.get(entry + 1).is_some_and(is_bottom) {
@@ -66,17 +66,17 @@ impl Pmp {
         }
     }
 
-    /// Keeps what is written, whatever it is.
+    /// Stores the value without making it legal.
     pub fn keep_config(&mut self, word: usize, value: u32) {
         self.config[4 * word..4 * word + 4].copy_from_slice(&value.to_le_bytes());
     }
 
-    /// Keeps what is written, whatever it is.
+    /// Stores the value without making it legal.
     pub fn keep_addr(&mut self, entry: usize, value: u32) {
         self.addr[entry] = value;
     }
 
-    /// Addresses that an entry matches. They have 34 bits, of which cores without paging use 32.
+    /// Addresses that an entry matches. They have 34 bits; cores without paging use 32.
     fn range(&self, entry: usize) -> Range<u64> {
         let addr = u64::from(self.addr[entry]);
         match self.config[entry] & MATCHING {
@@ -94,7 +94,7 @@ impl Pmp {
         }
     }
 
-    /// Whether all of `rights` are given by an entry, or by none.
+    /// Returns true if an entry, or the absence of one, grants all of `rights`.
     fn grants(&self, entry: Option<usize>, rights: u8, privilege: Privilege) -> bool {
         match entry.map(|entry| self.config[entry]) {
             Some(config) if privilege == Privilege::User || config & LOCKED != 0 => config & rights == rights,
@@ -102,7 +102,7 @@ impl Pmp {
         }
     }
 
-    /// Whether an access may be done: the first entry that matches a byte of it has to match all.
+    /// Returns true if an access is allowed: the first entry that matches one of its bytes must match all of them.
     fn allows(&self, addr: u32, bytes: u32, rights: u8, privilege: Privilege) -> bool {
         let (first, end) = (u64::from(addr), u64::from(addr) + u64::from(bytes));
         let matching = (0..ENTRIES).map(|entry| (entry, self.range(entry)));
@@ -114,7 +114,7 @@ impl Pmp {
         }
     }
 
-    /// The addresses around `pc` for which the same holds as for itself, if code may run there.
+    /// The range around `pc` with the same permission as `pc` itself, if code may run there.
     fn executable(&self, pc: u32, privilege: Privilege) -> Option<Range<u64>> {
         let pc = u64::from(pc);
         let mut around = 0..1 << 32;
@@ -135,7 +135,7 @@ impl Pmp {
 }
 
 impl Core {
-    /// Whether memory protection allows the access that the core waits for.
+    /// Returns true if PMP allows the access that the core waits for.
     pub fn may_access(&self) -> bool {
         let access = self.access();
         let rights = match access.kind {
@@ -146,13 +146,13 @@ impl Core {
         self.csrs.pmp.allows(access.addr, access.bytes(), rights, self.csrs.data_privilege())
     }
 
-    /// The addresses around the program counter that memory protection lets run as far as it lets the program counter
-    /// itself; `None` if it does not let that.
+    /// The range around the program counter that PMP lets run like the program counter itself; `None` if it must not
+    /// run.
     pub fn executable(&self) -> Option<Range<u64>> {
         self.csrs.pmp.executable(self.pc(), self.privilege())
     }
 
-    /// Fetch of the next instruction was refused, at `addr`, which is in it: a trap.
+    /// Takes a trap because the fetch of the next instruction was refused at `addr`, an address inside it.
     pub fn refuse_fetch(&mut self, addr: u32) -> Stop {
         self.trap(cause::INSTRUCTION_FAULT, addr)
     }
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
     use expect_test::{Expect, expect};
 
-    /// What user and machine mode may do with words of memory under these entries: `(pmpcfg byte, pmpaddr)`.
+    /// Permissions of user and machine mode for words of memory under these entries: `(pmpcfg byte, pmpaddr)`.
     fn check(entries: &[(u8, u32)], want: Expect) {
         let mut pmp = Pmp::default();
         for (entry, &(config, addr)) in entries.iter().enumerate() {
@@ -185,8 +185,8 @@ mod tests {
     }
 
     #[test]
-    fn the_first_entry_that_matches_decides() {
-        // Bytes 8 to 11 by their own word, 16 to 31 by a power of two, up to 40 from the entry before.
+    fn the_first_matching_entry_decides() {
+        // Bytes 8 to 11 by a single word, 16 to 31 by a power of two, and up to 40 from the previous entry.
         let entries =
             [(FOUR_BYTES | READ, 2), (POWER_OF_TWO | READ | WRITE, 5), (OFF, 6), (TOP_OF_RANGE | EXECUTE, 10)];
         check(
@@ -219,19 +219,19 @@ mod tests {
         pmp.write_addr(1, 0);
         pmp.write_config(0, 0);
         assert_eq!((pmp.addr(0), pmp.addr(1), pmp.config(0)), (2, 4, 0x8900));
-        // Where only a part of an access matches, it is refused.
+        // An access that matches only in part is refused.
         assert!(!pmp.allows(4, 8, READ, Privilege::Machine) && !pmp.allows(14, 4, READ, Privilege::Machine));
     }
 
     #[test]
-    fn what_is_written_is_made_legal() {
+    fn illegal_values_are_made_legal() {
         let mut pmp = Pmp::default();
         pmp.write_config(0, 0xffff_ff02);
         assert_eq!(pmp.config(0), 0x9f9f_9f00);
     }
 
     #[test]
-    fn at_first_all_is_allowed() {
+    fn after_reset_all_accesses_are_allowed() {
         let pmp = Pmp::open();
         assert_eq!(pmp.executable(0xffff_fffe, Privilege::User), Some(0..1 << 32));
         assert!(pmp.allows(0xffff_fffc, 4, READ | WRITE, Privilege::User));

@@ -1,4 +1,4 @@
-//! A program, decoded once.
+//! A decoded program.
 
 use super::block::Block;
 use super::timing;
@@ -6,64 +6,63 @@ use super::window::{Stretch, Window};
 use isa::riscv::{Class, Inst, Isa, Op};
 use std::cell::{Cell, OnceCell};
 
-/// What a core must do around an instruction, ordered so that one comparison finds the ones that need care before
-/// they execute.
+/// How a core handles an instruction. The order lets one comparison find those that need work before they execute.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Kind {
-    /// One cycle, no memory, no jump.
+    /// Single cycle, no memory access, no jump.
     Alu,
-    /// High product.
+    /// High half of a product.
     MulHigh,
-    /// Load, store, AMO or event load: the core asks its owner.
+    /// Load, store, AMO or event load: needs the owner of the core.
     Memory,
     /// Conditional branch.
     Branch,
     /// Jump to a constant distance.
     Jump,
-    /// Jump to a register, which must be there earlier than other operands.
+    /// Jump to a register, which is needed earlier than other operands.
     JumpReg,
-    /// Quotient or remainder, whose time depends on the divisor.
+    /// Quotient or remainder; its time depends on the divisor.
     Div,
     /// Control registers, traps, fences, hardware loops: leaves the fast path.
     Special,
 }
 
-/// An instruction in its place.
+/// A decoded instruction at an address.
 #[derive(Clone, Copy, Debug)]
 pub struct Slot {
-    /// What it does.
+    /// The instruction.
     pub inst: Inst,
-    /// Its [`Kind`], from bit 4 on its [`Place`], and [`Slot::FEEDS`]: a slot has 16 bytes.
+    /// Its [`Kind`], its [`Place`] from bit 4 on, and [`Slot::FEEDS`]; packed so that a slot has 16 bytes.
     what: u8,
-    /// Whether [`super::Core`] may run it without looking around.
+    /// The checks that [`super::Core`] must make to run it.
     pub pace: Pace,
 }
 
 const _: () = assert!(size_of::<Slot>() == 16, "a slot's address is found by a shift");
 
 impl Slot {
-    /// Added to what it is if the next instruction in memory reads the register that it writes.
+    /// Set in `what` if the next instruction in memory reads the register that this one writes.
     const FEEDS: u8 = 0x80;
 
-    /// What the core must do around it.
+    /// How the core handles it.
     #[inline]
     pub fn kind(&self) -> Kind {
         KINDS[usize::from(self.what & 7)]
     }
 
-    /// Where it stands in its fetch line.
+    /// Its position in its fetch line.
     #[inline]
     pub fn place(&self) -> Place {
         PLACES[usize::from(self.what >> 4 & 3)]
     }
 
-    /// Whether the next instruction in memory reads the register that it writes.
+    /// Returns true if the next instruction in memory reads the register that this one writes.
     #[inline]
     pub fn feeds_next(&self) -> bool {
         self.what & Slot::FEEDS != 0
     }
 
-    /// Cycles that a branch or jump takes when it is taken and leads to `target`, if anything is there.
+    /// Cycles of a taken branch or jump to `target`, if an instruction is known there.
     #[inline]
     pub fn taken(&self, target: Option<&Slot>) -> u64 {
         let cycles = if self.kind() == Kind::Branch { timing::BRANCH_TAKEN } else { timing::JUMP };
@@ -71,7 +70,7 @@ impl Slot {
         if straddles { cycles + timing::STRADDLING_TARGET } else { cycles }
     }
 
-    /// The same for one that has waited in decode for `held` cycles: a jump redirects fetch in the first of them.
+    /// The same after a wait of `held` cycles in decode: a jump redirects fetch in the first of them.
     #[inline]
     pub fn taken_after(&self, held: u64, target: Option<&Slot>) -> u64 {
         let cycles = self.taken(target);
@@ -91,58 +90,59 @@ const KINDS: [Kind; 8] =
 /// By [`Place`].
 const PLACES: [Place; 4] = [Place::Within, Place::End, Place::Straddles, Place::Straddles];
 
-/// How much a core must look around an instruction, ordered so that one comparison finds what needs no look before.
+/// The checks that an instruction needs. The order lets one comparison find those that need none.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Pace {
-    /// Not at all: one cycle, and the next instruction follows in the same line.
+    /// Single cycle, and the next instruction is in the same fetch line: no checks needed.
     Straight,
-    /// An access to memory, all else as with [`Pace::Straight`].
+    /// A memory access, otherwise as [`Pace::Straight`].
     Memory,
-    /// As [`Pace::Straight`], but it or the next instruction needs the next line.
+    /// As [`Pace::Straight`], but this or the next instruction needs the next line.
     LineEnd,
-    /// As [`Pace::Memory`], but it or the next instruction needs the next line.
+    /// As [`Pace::Memory`], but this or the next instruction needs the next line.
     MemoryLineEnd,
     /// A branch or jump to a constant distance.
     Jump,
-    /// The same, but it or the next instruction needs the next line.
+    /// As [`Pace::Jump`], but this or the next instruction needs the next line.
     JumpLineEnd,
-    /// All else.
+    /// All others: every check.
     Careful,
 }
 
-/// Register number that stands for register 0 as a destination: written and never read.
+/// Register number that replaces register 0 as a destination: written and never read.
 pub const SINK: u8 = 32;
 
-/// Where an instruction stands in its fetch line of 16 bytes.
+/// Position of an instruction in its fetch line of 16 bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
-    /// Such that the next instruction is in the line too, or nearly so.
+    /// Entirely in the line, with no early request of the next line.
     Within,
-    /// In the last word, or just before a 32-bit instruction of which half is in the next line: that is asked for now.
+    /// In the last word, or just before a 32-bit instruction that straddles two lines: the next line is requested now.
     End,
-    /// Half of it is in the next line.
+    /// Half of the instruction is in the next line.
     Straddles,
 }
 
-/// A range of memory as instructions, one slot for each half word.
+/// A range of memory decoded as instructions, with one slot for each half word.
 #[derive(Clone)]
 pub struct Program {
     isa: Isa,
     base: u32,
     bytes: Vec<u8>,
     slots: Vec<Slot>,
-    /// Registers that each slot's instruction reads, by bit.
+    /// Registers read by each slot's instruction, by bit.
     reads: Vec<u32>,
-    /// The block that begins at each slot, made when it is first asked for: most slots are never jumped to.
+    /// The block at each slot, made on first use: most slots are never jump targets.
     blocks: Vec<OnceCell<Box<Block>>>,
-    /// Slots to which some block jumps: how long that takes depends on where they stand in their lines.
+    /// True for slots that are jump targets of a block; the time of such jumps depends on the target's position in
+    /// its line.
     landings: Vec<Cell<bool>>,
 }
 
 impl Program {
-    /// Decodes `bytes`, which lie at `base`, for cores with this instruction set. An odd last byte is no instruction.
+    /// Decodes `bytes` at address `base` for cores with this instruction set. An odd last byte is ignored.
     ///
-    /// Panics unless `base` is where a fetch line begins.
+    /// Panics unless `base` is the start of a fetch line.
     pub fn new(isa: Isa, base: u32, bytes: &[u8]) -> Self {
         assert!(base.is_multiple_of(timing::LINE_BYTES), "a program begins where a fetch line does");
         let slots: Vec<_> = (0..bytes.len() / 2).map(|index| decode_slot(isa, base, bytes, index)).collect();
@@ -154,13 +154,13 @@ impl Program {
         program
     }
 
-    /// Whether the instruction at `pc` reads register `r`.
+    /// Returns true if the instruction at `pc` reads register `r`.
     #[inline]
     pub fn reads(&self, pc: u32, r: u8) -> bool {
         self.reads.get(self.position(pc)).is_some_and(|&reads| u64::from(reads) >> r & 1 != 0)
     }
 
-    /// The instruction at an even `pc`, if that is within the program.
+    /// The instruction at an even `pc` within the program.
     #[inline]
     pub fn slot(&self, pc: u32) -> Option<&Slot> {
         self.slots.get(self.position(pc))
@@ -172,7 +172,7 @@ impl Program {
         &self.slots
     }
 
-    /// Positions of the slots in a window, by whole fetch lines: fetch asks for lines, so protection cannot be finer.
+    /// The slots in a window, rounded to whole fetch lines, because fetch checks protection by line.
     pub fn stretch(&self, window: Window) -> Stretch {
         let line = u64::from(timing::LINE_BYTES);
         let (start, end) = (u64::from(self.base), u64::from(self.base) + 2 * self.slots.len() as u64);
@@ -185,7 +185,7 @@ impl Program {
         Stretch { first: ((from - start) / 2) as usize, n: ((to - from) / 2) as usize, end_line: end_line as usize }
     }
 
-    /// Looks anew at what follows slots `first..end`.
+    /// Recomputes the properties of slots `first..end` that depend on the following instruction.
     fn link(&mut self, first: usize, end: usize) {
         for index in first..end.min(self.slots.len()) {
             let slot = &mut self.slots[index];
@@ -193,13 +193,13 @@ impl Program {
             let feeds = self.reads.get(behind).is_some_and(|&reads| u64::from(reads) >> slot.inst.rd & 1 != 0);
             slot.what = slot.what & !Slot::FEEDS | if feeds { Slot::FEEDS } else { 0 };
             if behind >= self.reads.len() {
-                // Its end, or what follows it, is not there.
+                // Its end, or the following instruction, is outside the program.
                 slot.pace = Pace::Careful;
             }
         }
     }
 
-    /// The block that begins at a position, if that is within the program.
+    /// The block at a position within the program.
     #[inline(always)]
     pub(super) fn block(&self, at: usize) -> Option<&Block> {
         self.blocks.get(at).map(|block| block.get().map_or_else(|| self.make_block(at), |block| &**block))
@@ -216,28 +216,28 @@ impl Program {
         })
     }
 
-    /// Position among the slots of the one at `pc`.
+    /// Index of the slot at `pc`.
     #[inline]
     pub fn position(&self, pc: u32) -> usize {
         (pc.wrapping_sub(self.base) >> 1) as usize
     }
 
-    /// Address of the slot at a position.
+    /// Address of a slot.
     #[inline]
     pub fn address(&self, position: usize) -> u32 {
         self.base.wrapping_add(position as u32 * 2)
     }
 
-    /// Whether an instruction of the program stands at `addr`.
+    /// Returns true if `addr` is within the program.
     pub fn contains(&self, addr: u32) -> bool {
         self.slot(addr).is_some()
     }
 
-    /// Writes bytes that lie wholly within the program and decodes anew what they touch.
+    /// Writes bytes within the program, and decodes the affected instructions again.
     pub fn write(&mut self, addr: u32, data: &[u8]) {
         let start = addr.wrapping_sub(self.base) as usize;
         self.bytes[start..start + data.len()].copy_from_slice(data);
-        // An instruction may begin one half word before the first byte, and what it takes to run the one before that may
+        // An instruction may begin one half word before the first byte, and the handling of the one before that may
         // depend on it.
         let first = (start / 2).saturating_sub(3);
         let end = (start + data.len()).div_ceil(2).min(self.slots.len());
@@ -249,7 +249,7 @@ impl Program {
             self.slots[index] = slot;
         }
         self.link(first.saturating_sub(2), end);
-        // Who jumps to what has moved may stand anywhere; such writes to code that has run are rare.
+        // Jumps to a moved instruction may be anywhere. Such writes to code that has run are rare.
         let stale = if moves_landing { 0..self.blocks.len() } else { first.saturating_sub(Block::REACH)..end };
         self.blocks[stale].fill(OnceCell::new());
     }
@@ -261,12 +261,12 @@ impl Program {
         bytes.rev().fold(0, |word, &byte| word << 8 | u32::from(byte))
     }
 
-    /// Bytes up to the last that is not 0.
+    /// Number of bytes up to the last nonzero one.
     pub fn used_bytes(&self) -> usize {
         self.bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1)
     }
 
-    /// The bytes.
+    /// The bytes of the program.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -297,7 +297,7 @@ fn decode_slot(isa: Isa, base: u32, bytes: &[u8], index: usize) -> Slot {
         _ if before_straddling => Place::End,
         _ => Place::Within,
     };
-    // `auipc` is the one among them that needs the program counter.
+    // `auipc` is the only one of these that needs the program counter.
     let plain = kind == Kind::Alu && inst.op != Op::Auipc;
     let pace = match (kind, place) {
         (Kind::Alu, Place::Within) if plain && end < timing::LINE_BYTES => Pace::Straight,
@@ -320,7 +320,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_write_decodes_anew_what_it_touches() {
+    fn a_write_decodes_the_affected_instructions_again() {
         let nop = 0x0000_0013u32.to_le_bytes();
         let mut program = Program::new(Isa::RV32IMAC, 0x100, &nop.repeat(4));
         assert_eq!(program.slot(0x104).map(|slot| slot.kind()), Some(Kind::Alu));
@@ -346,16 +346,16 @@ mod tests {
     }
 
     #[test]
-    fn a_write_forgets_the_blocks_around_it_and_where_a_jump_lands_otherwise_those_that_jump_there() {
+    fn a_write_discards_nearby_blocks_and_those_that_jump_to_a_moved_target() {
         let nop = 0x0000_0013u32.to_le_bytes();
         let mut program = Program::new(Isa::RV32IMAC, 0x100, &nop.repeat(100));
         program.write(0x100, &0x1080_006fu32.to_le_bytes()); // jal x0, +264: to 0x208
         let is_made = |program: &Program, at: usize| program.blocks[at].get().is_some();
         let make = |program: &Program| [0, 132].map(|at| program.block(at).is_some());
         make(&program);
-        program.write(0x280, &[0xff; 4]); // Data, far from both.
+        program.write(0x280, &[0xff; 4]); // Data, far from both blocks.
         assert_eq!((is_made(&program, 0), is_made(&program, 132)), (true, true));
-        program.write(0x1f0, &[0xff; 4]); // Just before the one, as data may stand behind code.
+        program.write(0x1f0, &[0xff; 4]); // Just before a block, as data may follow code.
         assert_eq!((is_made(&program, 0), is_made(&program, 132)), (true, true));
         program.write(0x208, &0x0000_0063u32.to_le_bytes()); // beq x0, x0, 0: the jump to it takes as long as before.
         assert_eq!((is_made(&program, 0), is_made(&program, 132)), (true, false));

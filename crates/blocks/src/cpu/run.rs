@@ -1,4 +1,4 @@
-//! The loop that runs instructions.
+//! The instruction loop with all checks.
 
 use super::core::{Core, NO_LINE, Pending, Stop};
 use super::csr::Privilege;
@@ -12,7 +12,7 @@ use isa::riscv::{Op, cause, execute};
 use kernel::Cycle;
 
 impl Core {
-    /// Runs instruction by instruction with a look at everything. `MODE` is one of [`PLAIN`], [`LOOPS`] and [`WATCH`].
+    /// Runs instructions one by one with all checks. `MODE` is one of [`PLAIN`], [`LOOPS`] and [`WATCH`].
     #[inline(never)]
     pub(super) fn run_loop<L: Lines, const MODE: u8>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> Stop {
         while self.time < horizon {
@@ -62,7 +62,8 @@ impl Core {
         Stop::Yield
     }
 
-    /// Before the instruction at the program counter: it may be run, and its line is there. Comes back with why not.
+    /// Checks that the instruction at the program counter may run and that its line is present; otherwise returns a
+    /// stop.
     #[inline(always)]
     fn enter_line<L: Lines>(&mut self, program: &Program, lines: &L) -> Option<Stop> {
         let pc = self.pc;
@@ -79,8 +80,8 @@ impl Core {
         None
     }
 
-    /// The same for the line behind its own, as far as the instruction needs that or fetch asks for it ahead; where a loop
-    /// goes back, it does not.
+    /// The same for the next line, if the instruction needs it or fetch requests it in advance. Not done if a loop
+    /// returns to its start.
     #[inline(always)]
     fn look_at_next_line<L: Lines>(&mut self, slot: &Slot, lines: &L, goes_back: bool) -> Option<Stop> {
         let next = (self.pc & !15).wrapping_add(16);
@@ -102,8 +103,7 @@ impl Core {
         }
     }
 
-    /// Before an instruction executes: it waits for the register that it jumps to. The cycles that it will take if it neither
-    /// jumps nor stops.
+    /// Waits for the register of a register jump. Returns the cycles of the instruction if it neither jumps nor stops.
     #[inline(always)]
     fn wait_for_operands(&mut self, slot: &Slot) -> u64 {
         let inst = &slot.inst;
@@ -116,7 +116,7 @@ impl Core {
         timing::PLAIN
     }
 
-    /// An instruction took so many cycles, and no more comes of it.
+    /// Completes an instruction of `cycles` cycles without further effects.
     #[inline(always)]
     fn end<const MODE: u8>(&mut self, slot: &Slot, cycles: u64) -> Option<Stop> {
         if MODE == WATCH {
@@ -124,13 +124,13 @@ impl Core {
             self.count(EVENT_INSTRUCTION, 1);
             self.count(EVENT_COMPRESSED, u64::from(slot.inst.halves == 1));
         }
-        // A jump leaves its link register time enough.
+        // By the end of a jump its link register is ready.
         let jumps = matches!(slot.kind(), Kind::Jump | Kind::JumpReg);
         self.retire::<MODE>(if jumps { SINK } else { slot.inst.rd }, cycles);
         None
     }
 
-    /// An access to memory. What follows is known: the next instruction in memory, or the first of a loop.
+    /// Starts a memory access. The following instruction is known: the next in memory, or the first of a loop.
     #[inline(always)]
     fn ask_memory<const MODE: u8>(&mut self, program: &Program, slot: &Slot) -> Option<Stop> {
         self.access.feeds_next = match MODE {
@@ -143,7 +143,7 @@ impl Core {
         Some(Stop::Access)
     }
 
-    /// A branch or jump, which was taken or not.
+    /// Completes a branch or jump, taken or not.
     #[inline(always)]
     fn end_jump<L: Lines, const MODE: u8>(&mut self, program: &Program, slot: &Slot, lines: &L) -> Option<Stop> {
         if MODE == WATCH {
@@ -165,7 +165,7 @@ impl Core {
         self.end::<MODE>(slot, cycles)
     }
 
-    /// An instruction that says itself what comes of it.
+    /// Completes a special instruction, according to its own result.
     #[inline(always)]
     fn end_special<const MODE: u8>(&mut self, program: &Program, slot: &Slot) -> Option<Stop> {
         match std::mem::replace(&mut self.pending, Pending::Nothing) {
@@ -180,11 +180,11 @@ impl Core {
                 self.count(EVENT_INSTRUCTION, 1);
                 Some(stop)
             }
-            Pending::Nothing => unreachable!("a special instruction says what comes of it"),
+            Pending::Nothing => unreachable!("a special instruction sets its result"),
         }
     }
 
-    /// Looks for the code that the core may run at its program counter; false if it may run none there.
+    /// Finds the code window at the program counter; false if the core may not run code there.
     #[cold]
     fn enter_window(&mut self, program: &Program) -> bool {
         let allowed = match self.csrs.privilege {
@@ -193,7 +193,7 @@ impl Core {
         };
         let window = allowed.into_iter().find(|window| window.holds(self.pc));
         self.stretch = program.stretch(window.unwrap_or_default());
-        // Where no program is, that is said when the line is there.
+        // Outside the program, the missing line is reported first.
         window.is_some() || program.slot(self.pc).is_none()
     }
 
@@ -212,7 +212,7 @@ impl Core {
     pub(super) fn wait_for_jump_register(&mut self, rs1: u8) {
         let before = self.time;
         if rs1 == self.last_rd {
-            // The instruction before left decode one cycle ago.
+            // The previous instruction left decode one cycle ago.
             self.time += timing::ALU_TO_JUMP - timing::PLAIN;
             self.held = 0;
         } else if rs1 == self.load_rd {

@@ -1,23 +1,26 @@
-//! Cycles of RI5CY as PsPIN configures it, from one instruction leaving decode to the next.
+//! Timing of RI5CY as configured in PsPIN: cycles from one instruction leaving decode to the next.
 //!
-//! Source: PsPIN RTL a49fec8, `hw/deps/riscv`; each was measured on that RTL under Verilator, where not marked.
+//! Source: PsPIN RTL a49fec8, `hw/deps/riscv`. Values were measured on that RTL under Verilator unless marked as
+//!           derived.
 
 /// Bytes of a fetch line.
 pub const LINE_BYTES: u32 = 16;
 
-/// Arithmetic, branches not taken, accesses that are granted at once.
+/// Arithmetic, branches not taken, accesses granted at once.
 pub const PLAIN: u64 = 1;
 /// `mulh`, `mulhu`, `mulhsu`.
 pub const MUL_HIGH: u64 = 5;
-/// A branch that is taken: it is resolved in EX.
+/// A taken branch: it is resolved in EX.
 pub const BRANCH_TAKEN: u64 = 3;
-/// A jump: it redirects from ID, in the first cycle in which it is there. Cycles of waiting behind an access count, down to 1.
+/// A jump: it redirects fetch from ID, in its first cycle there. Cycles of waiting behind an access are included,
+/// down to 1.
 pub const JUMP: u64 = 2;
-/// Added when the target is a 32-bit instruction that straddles two lines.
+/// Additional cycles if the target is a 32-bit instruction that straddles two lines.
 pub const STRADDLING_TARGET: u64 = 1;
-/// Added when a hardware loop ends with an instruction that fetch was just directed to. Derived, not measured.
+/// Additional cycles if a hardware loop ends with an instruction to which fetch was just redirected. Derived, not
+/// measured.
 pub const LOOP_END_AT_TARGET: u64 = 1;
-/// Added when an operand is loaded by the instruction just before.
+/// Additional cycles if the previous instruction loads an operand.
 pub const LOAD_USE: u64 = 1;
 /// Cycles after an arithmetic instruction left decode until a register jump may use its result.
 pub const ALU_TO_JUMP: u64 = 2;
@@ -27,14 +30,14 @@ pub const LOAD_TO_JUMP: u64 = 2;
 pub const CSR: u64 = 1;
 /// Control register accesses that flush the pipeline (`mstatus`, `ustatus`, `uepc`). Derived, not measured.
 pub const CSR_FLUSH: u64 = 4;
-/// Fences: flush, and the prefetch buffer fetches anew. Derived, not measured.
+/// Fences: flush, and the prefetch buffer fetches again. Derived, not measured.
 pub const FENCE: u64 = 5;
 /// From a trapping instruction to the first of its handler. Derived, not measured.
 pub const TRAP: u64 = 5;
 /// `mret` and `uret`. Derived, not measured.
 pub const TRAP_RETURN: u64 = 5;
 
-/// Cycles of a division: 3, and as many as the divisor has leading zeros (if negative: leading ones, less one).
+/// Cycles of a division: 3 plus the number of leading zeros of the divisor (if negative: leading ones minus one).
 #[inline]
 pub fn div(divisor: u32, signed: bool) -> u64 {
     let negative = signed && (divisor as i32) < 0;

@@ -1,4 +1,4 @@
-//! What `mhpmcounter3` counts. Only a core that counts or logs pays for it.
+//! Events of `mhpmcounter3`. Only a core that counts or logs pays for it.
 
 use super::core::{AccessKind, Core};
 use super::csr::Counted;
@@ -20,10 +20,10 @@ pub(super) const EVENT_COMPRESSED: u32 = 1 << 10;
 pub(super) const EVENT_ELW_STALL: u32 = 1 << 11;
 
 impl Core {
-    /// Beside the events in [`Core::watched`]: a log hears of every instruction.
+    /// In [`Core::watched`], besides the events: every instruction is logged.
     pub(super) const LOGGED: u32 = 1 << 31;
 
-    /// Counts `n` if `mhpmcounter3` counts this event.
+    /// Adds `n` if `mhpmcounter3` counts this event.
     #[inline]
     pub(super) fn count(&mut self, event: u32, n: u64) {
         if self.watched & event != 0 {
@@ -40,7 +40,7 @@ impl Core {
         }
     }
 
-    /// An access was answered with `raw`.
+    /// Counts and logs an access that was answered.
     #[cold]
     pub(super) fn watch_access(&mut self, waited: u64) {
         self.count(EVENT_CYCLE, waited);

@@ -1,38 +1,38 @@
-//! Parts of a program: by their addresses, and by the slots that they hold.
+//! Parts of a program, by address or by slot index.
 
 /// A range of addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Window {
-    /// First byte.
+    /// First address.
     pub base: u32,
-    /// Bytes.
+    /// Size in bytes.
     pub bytes: u32,
 }
 
 impl Window {
-    /// All addresses but the last.
+    /// All addresses except the last.
     pub const ALL: Window = Window { base: 0, bytes: u32::MAX };
 
-    /// Whether an address is within.
+    /// Returns true if an address is inside.
     #[inline]
     pub fn holds(self, addr: u32) -> bool {
         addr.wrapping_sub(self.base) < self.bytes
     }
 }
 
-/// Slots that follow one another.
+/// A range of consecutive slots.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stretch {
-    /// Position of the first.
+    /// Index of the first.
     pub first: usize,
-    /// How many.
+    /// Number of slots.
     pub n: usize,
-    /// The line behind them, counted from the program's first.
+    /// Index of the line after them, counted from the program's first.
     pub end_line: usize,
 }
 
 impl Stretch {
-    /// Whether the slot at a position is among them.
+    /// Returns true if a slot is inside.
     #[inline]
     pub fn holds(self, at: usize) -> bool {
         at.wrapping_sub(self.first) < self.n
