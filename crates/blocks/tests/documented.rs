@@ -1,9 +1,9 @@
-//! Pages that have to keep up with the library.
+//! Checks that the documentation pages list what the library has.
 
 const MODULES: &str = include_str!("../../../docs/concepts/spinach-modules.md");
 
 #[test]
-fn every_module_stands_on_its_page() {
+fn every_module_is_on_its_page() {
     let missing: Vec<&str> = blocks::catalog()
         .kinds()
         .map(|kind| kind.name)
@@ -13,18 +13,18 @@ fn every_module_stands_on_its_page() {
 }
 
 #[test]
-fn the_page_counts_what_there_is() {
+fn the_page_counts_the_modules() {
     let rows = MODULES.lines().skip_while(|line| *line != "## The 21 modules");
     let rows = rows.take_while(|line| *line != "## What the 10 Gigabit NIC adds");
     let n = rows.filter(|line| line.starts_with("| ") && !line.starts_with("| Spinach")).count();
-    // MAC assist, NIC feeder and packet feeder are one row each though they are two modules here.
+    // MAC assist, NIC feeder and packet feeder have one row each, although each is two modules here.
     assert_eq!(n, 23, "21 modules of the thesis, and two that Liberty brought along (Pipe, Tee)");
 }
 
 const PROTOCOLS: &str = include_str!("../../../docs/concepts/protocols.md");
 
 #[test]
-fn every_protocol_stands_on_its_page() {
+fn every_protocol_is_on_its_page() {
     let headings: Vec<&str> =
         PROTOCOLS.lines().filter_map(|line| line.strip_prefix("## ")).flat_map(|line| line.split(", ")).collect();
     let catalog = blocks::catalog();
@@ -38,7 +38,7 @@ fn every_protocol_stands_on_its_page() {
 }
 
 #[test]
-fn exchanges_on_the_page_are_those_of_tests() {
+fn exchanges_on_the_page_are_from_tests() {
     let mut n = 0;
     for block in PROTOCOLS.split("```text\n").skip(1) {
         let (exchange, rest) = block.split_once("```\nFrom `").expect("an exchange says where it is from");

@@ -1,15 +1,16 @@
-//! Every module that answers or forwards references, held to the contract of the memory protocol.
+//! Checks every module with a memory port against the contract of the memory protocol.
 
 use testkit::check_memory_contract;
 
-/// A card of these instances and connections, with one clock.
+/// Checks a card of these instances and connections, with one clock.
 fn check(instances: &str, connections: &[impl AsRef<str>]) {
     let connections: Vec<_> = connections.iter().map(AsRef::as_ref).collect();
     let wiring = format!("name = \"contract\"\nconnections = {connections:?}\n[clocks]\nmain = \"1 GHz\"\n{instances}");
     check_memory_contract(&blocks::catalog(), &wiring);
 }
 
-/// Three requesters, `a`, `b` and `c`, each with 64 bytes from 0x1000, 0x1040 and 0x1080 on, and 16 bytes each from 0x8000.
+/// Three requesters `a`, `b` and `c`, with 64 bytes each from 0x1000, 0x1040 and 0x1080, and 16 bytes each from
+/// 0x8000.
 fn three(lengths: &str, nowhere: &str) -> String {
     let one = |(i, name)| {
         format!(
@@ -69,7 +70,7 @@ fn multiported_memory() {
     );
 }
 
-/// Memories behind a forwarder: `low` has 0x1000 on, `high` 0x8000 on.
+/// Memories behind a forwarder: `low` from 0x1000, `high` from 0x8000.
 const LOW: &str = "[instances.low]\nmodule = \"model-memory\"\nbase = 0x1000\nbytes = 0x1000\nlongest_cycles = 3\n";
 const HIGH: &str = "[instances.high]\nmodule = \"model-memory\"\nbase = 0x8000\nbytes = 0x1000\nlongest_cycles = 9\n";
 
@@ -99,7 +100,7 @@ fn arbiter() {
     }
 }
 
-/// One requester, `a`, with 64 bytes from 0x1000 and 0x8000 on each.
+/// One requester `a` with 64 bytes each from 0x1000 and 0x8000.
 fn one(lengths: &str, nowhere: &str) -> String {
     format!(
         "[instances.a]\nmodule = \"random-requester\"\nreferences = 1000\nown = [[0x1000, 64], [0x8000, 64]]\n\
@@ -179,7 +180,7 @@ fn pci_bus() {
     check(&(three("[1, 2, 4, 3, 8, 16]", "[]") + it), &connections);
 }
 
-/// Requesters, crossbar and memories in clocks of their own, none a multiple of another.
+/// Requesters, crossbar and memories in different clocks, none a multiple of another.
 #[test]
 fn across_clocks() {
     let clocked = |text: &str, clock: &str| text.replace("module =", &format!("clock = \"{clock}\"\nmodule ="));

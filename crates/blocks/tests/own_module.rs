@@ -1,4 +1,4 @@
-//! A module of a user's own, as docs/guides/write-a-module.md shows it.
+//! A user-defined module, as shown in docs/guides/write-a-module.md.
 
 use blocks::netlist::{Card, Environment, Netlist};
 

@@ -1,4 +1,4 @@
-//! An arbitration policy of a user's own, in a module of the user's own, as docs/concepts/spinach-modules.md shows it.
+//! A user-defined arbitration policy in a user-defined module, as shown in docs/concepts/spinach-modules.md.
 
 use blocks::interconnect::ArbiterParams;
 use blocks::netlist::{Built, Module, PortSpec, Site};
@@ -10,7 +10,7 @@ use blocks::policy::{Arbitration, Arbitrator, Contest};
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct LastFirstArbiter {
-    /// Those of the arbiter; its policy is not asked.
+    /// Parameters of the arbiter; its policy is ignored.
     arbiter: ArbiterParams,
 }
 

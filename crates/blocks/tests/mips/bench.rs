@@ -1,4 +1,4 @@
-//! A core between memories of a given latency.
+//! A bench: a core between memories of a given latency.
 
 use blocks::bus::{Access, BusError, Data, Reference, Reply, Requester, Responder};
 use blocks::memory::Links;
@@ -14,39 +14,39 @@ use std::rc::Rc;
 use testkit::mips::text::assemble;
 use testkit::{Bench, Log, bench};
 
-/// Where the scratchpad stands.
+/// Address of the scratchpad.
 pub const SCRATCHPAD: u32 = 0x00c0_0000;
-/// Where memory with code stands.
+/// Address of the memory with code.
 pub const CODE: u32 = 0x4000;
-/// Where registers stand.
+/// Address of the registers.
 pub const REGISTERS: u32 = 0xc000_0000;
 
-/// Registers of which a load gives 1, 1, and then 0; and 0, 0, and then 1.
+/// Lock registers: loads of the first return 1, 1, then 0; loads of the second 0, 0, then 1.
 pub const TAKEN_TWICE: u32 = 0x110;
 pub const ASKED_TWICE: u32 = 0x210;
 
-/// A scene: a core, its program, and what stands around it.
+/// A core with its program and its surroundings.
 pub struct Scene {
     pub params: MipsCoreParams,
-    /// Program, assembled where the core begins.
+    /// Program text, assembled at the core's first address.
     pub program: String,
     /// Cycles from a load to its answer at each port.
     pub memory_cycles: u64,
     pub register_cycles: u64,
     pub fetch_cycles: u64,
-    /// Memory takes a reference only this many cycles after the one before.
+    /// Minimum cycles between references to memory.
     pub memory_gap: u64,
-    /// Orders to the core, and when they come.
+    /// Orders to the core, with their cycles.
     pub orders: Vec<(Cycle, CpuControl)>,
-    /// What is logged of the counters.
+    /// Names of the counters to log.
     pub counters: &'static [&'static str],
-    /// Whether references are logged.
+    /// True to log references.
     pub shows_references: bool,
-    /// Code that is counted by program counter.
+    /// Code range to profile.
     pub profile: Option<(u32, u32)>,
 }
 
-/// A five-stage core that runs a program from its scratchpad, between memories of one cycle.
+/// A five-stage core that runs a program from its scratchpad, with memories of one cycle.
 pub fn scene(program: &str) -> Scene {
     Scene {
         params: MipsCoreParams {
@@ -77,7 +77,7 @@ pub fn scene(program: &str) -> Scene {
 }
 
 impl Scene {
-    /// The log, then a line of counters, then why the core stopped and its a0 to a3.
+    /// The log, a line of counters, and why the core stopped, with its registers a0 to a3.
     pub fn run(&self) -> String {
         self.params.check().expect("the parameters are right");
         let last = Rc::new(RefCell::new(String::new()));
@@ -124,7 +124,7 @@ impl Scene {
         };
         let image: BTreeMap<u32, u8> =
             words.iter().flat_map(|&(addr, word)| (addr..).zip(word.to_be_bytes())).collect();
-        // One memory, with a port for data and one for instructions.
+        // One memory, with one port for data and one for instructions.
         let (image, none) = (Rc::new(RefCell::new(image)), Rc::default());
         let memory = port(b, "memory", self.memory_cycles, self.memory_gap, &image);
         let fetch = self.params.instruction_cache.map(|_| port(b, "fetch", self.fetch_cycles, 1, &image));
@@ -151,7 +151,7 @@ impl Scene {
     }
 }
 
-/// Writes down how the core ended. It looks every cycle until then, and is no part of the machine.
+/// Records how the core ended. It looks at every cycle until then; it is not part of the machine.
 struct Witness {
     core: Rc<RefCell<MipsCore>>,
     last: Rc<RefCell<String>>,
@@ -185,7 +185,7 @@ fn on_locks(line: &Line) -> String {
     if line.lock_cycles == 0 { String::new() } else { format!(", {} of them on locks", line.lock_cycles) }
 }
 
-/// A memory that answers so many cycles after it was asked. Nothing is above 16 MiB but registers.
+/// A memory that answers a given number of cycles after a request. Only registers are above 16 MiB.
 struct Flat {
     name: String,
     responder: Responder,
@@ -209,7 +209,7 @@ impl Component for Flat {
         if !self.responder.replies.has_room() {
             return Activity::Idle;
         }
-        // Whoever comes too early is in the way of an earlier one.
+        // A reference that comes too early waits for an earlier one.
         let late = now - self.responder.references.due();
         let Reference { id, addr, access } = self.responder.references.take().expect("it is there");
         self.free = now + self.gap;
@@ -224,7 +224,7 @@ impl Component for Flat {
         let first = addr as u32;
         let result = match access {
             _ if (0x0100_0000..REGISTERS).contains(&first) => Err(BusError::Nowhere(addr)),
-            // Somebody else has these locks when they are asked about for the first two times.
+            // Another core has these locks for the first two requests.
             Access::Read(4) if [TAKEN_TWICE, ASKED_TWICE].contains(&first) => {
                 self.locks_read += 1;
                 let is_free = self.locks_read > 2;
@@ -248,7 +248,7 @@ impl Component for Flat {
                 })
             }
         };
-        // One cycle each way is the channels'.
+        // The channels take one cycle each way.
         let reply = Reply::new(id, result).having_waited(self.responder.span(now - late, now));
         self.responder.replies.send_late(reply, self.cycles - 2);
         Activity::Busy

@@ -1,4 +1,4 @@
-//! Running from memory by way of the instruction cache, and code that changes.
+//! Execution from memory through the instruction cache, and code that changes.
 
 use super::bench::{CODE, Scene, scene};
 use blocks::mips::InstructionCacheParams;
@@ -42,9 +42,9 @@ fn a_miss_waits_for_its_line() {
     );
 }
 
-/// The line is fetched while the load is waited for, so that only the longer of both shows.
+/// The line is fetched while the load waits, so only the longer of both times is visible.
 #[test]
-fn a_miss_behind_a_load_begins_with_it() {
+fn a_miss_after_a_load_starts_with_it() {
     let at_line_end = format!("{} lw a0, 0x80(zero) \n nop \n nop", "nop \n".repeat(6));
     let slow = |fetch_cycles| {
         move |scene: &mut Scene| {
@@ -105,14 +105,14 @@ fn a_loop_that_fits_is_fetched_once() {
     );
 }
 
-/// It puts `addiu a0, zero, 7` in the place of `addiu a0, zero, 1`, which it has executed before.
+/// Replaces `addiu a0, zero, 1`, which was executed before, by `addiu a0, zero, 7`.
 const PATCH: &str = "addiu t2, zero, 2 \n lui t0, 0x2404 \n ori t0, t0, 7 \n ori t1, zero, 0x4020
     again: \n nop \n nop \n nop \n nop
     addiu a0, zero, 1   # 4020
     sw t0, 0(t1) \n addiu t2, t2, -1 \n nop \n nop \n nop \n bne t2, zero, again \n nop";
 
 #[test]
-fn changed_code_is_seen_if_stores_drop_lines() {
+fn changed_code_takes_effect_if_stores_drop_lines() {
     let in_lines = |drops_stored_lines| {
         move |scene: &mut Scene| {
             scene.counters = &[];
@@ -141,7 +141,7 @@ fn changed_code_is_seen_if_stores_drop_lines() {
     );
 }
 
-/// A fetch does not overtake the store of the same core that writes its line, though that waits behind others.
+/// A fetch does not overtake the same core's store to its line, even if the store waits for others.
 #[test]
 fn code_that_was_just_stored_is_fetched() {
     let program = "lui t0, 0x2404 \n ori t0, t0, 7 \n sw t0, 0x80(zero) \n sw t0, 0x84(zero) \n sw t0, 0x4040(zero)
@@ -206,7 +206,7 @@ fn code_in_the_scratchpad_may_change() {
 }
 
 #[test]
-fn a_fetch_from_nowhere_stops_the_core() {
+fn a_fetch_from_an_unmapped_address_stops_the_core() {
     check(
         "lui t0, 0x200 \n jr t0 \n nop",
         |scene| {
@@ -214,7 +214,7 @@ fn a_fetch_from_nowhere_stops_the_core() {
             scene.shows_references = false;
         },
         expect![[r#"
-            a fetch from where no memory is at 2000000: 2000000; a0-a3 0 0 0 0
+            a fetch from an unmapped address at 2000000: 2000000; a0-a3 0 0 0 0
         "#]],
     );
 }

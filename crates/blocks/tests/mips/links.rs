@@ -1,4 +1,4 @@
-//! `ll` and `sc` are one step to everybody else: other cores, and a DMA engine at the memory's third port.
+//! `ll` and `sc` are atomic with respect to other cores and to a DMA engine at the memory's third port.
 
 use super::bench::{SCRATCHPAD, scene};
 use blocks::bus::{Access, Data, Reference, Reply, Requester, Responder, word};
@@ -23,7 +23,7 @@ fn params() -> MemoryControllerParams {
     }
 }
 
-/// Two cores with a program each, and what a DMA engine does in which cycle: `r` reads a word, `w` writes a byte of 0.
+/// Two cores with a program each, and the DMA accesses by cycle: `r` reads a word, `w` writes a zero byte.
 fn check(programs: [&str; 2], dma: &[(Cycle, char, u64)], want: Expect) {
     want.assert_eq(&bench(100_000, |b| {
         let mut ports = Vec::new();
@@ -56,16 +56,16 @@ fn check(programs: [&str; 2], dma: &[(Cycle, char, u64)], want: Expect) {
     }));
 }
 
-/// Counts at 0x80 to 50.
+/// Increments the word at 0x80 fifty times.
 const COUNT: &str = "addiu t0, zero, 50 \n again: \n ll a0, 0x80(zero) \n addiu a0, a0, 1 \n sc a0, 0x80(zero)
      beq a0, zero, again \n nop \n addiu t0, t0, -1 \n bne t0, zero, again \n nop \n break 0";
 
-/// Links the word at 0x84, waits, stores 9 there and what came of that at 0x90.
+/// Links the word at 0x84, waits, stores 9 conditionally, and writes the result to 0x90.
 const STORE_LATE: &str = "addiu a1, zero, 9 \n ll a0, 0x84(zero) \n addiu t0, zero, 60 \n again: \n addiu t0, t0, -1
      bne t0, zero, again \n nop \n sc a1, 0x84(zero) \n sw a1, 0x90(zero) \n break 0";
 
 #[test]
-fn two_cores_that_count_lose_nothing() {
+fn two_cores_that_count_lose_no_increment() {
     check(
         [COUNT, COUNT],
         &[(90_000, 'r', 0x80)],
@@ -76,7 +76,7 @@ fn two_cores_that_count_lose_nothing() {
 }
 
 #[test]
-fn a_store_to_the_word_breaks_the_link_even_if_it_changes_nothing() {
+fn a_store_of_the_same_value_also_breaks_the_link() {
     let dma = |addr| [(100, 'w', addr), (1000, 'r', 0x84), (1001, 'r', 0x90)];
     check(
         [STORE_LATE, "break 0"],

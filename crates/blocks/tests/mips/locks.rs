@@ -1,11 +1,11 @@
-//! Time that goes on locks, by program counter: cycles of each instruction, and how many of them count.
+//! Lock time by program counter: cycles of each instruction, and how many of them are lock time.
 
 use super::bench::{REGISTERS, SCRATCHPAD, scene};
 use blocks::mips::{LockKind, Locks, Window};
 use expect_test::{Expect, expect};
 
-/// A program of so many instructions, with locks in registers from 0x100 on that a load takes, or in those from 0x200 on that a
-/// store asks for.
+/// Profiles a program of `instructions` instructions. Registers from 0x100 on are locks that a load takes, or those
+/// from 0x200 on are locks that a store requests.
 fn check(kind: LockKind, instructions: u32, program: &str, want: Expect) {
     let mut scene = scene(program);
     let base = REGISTERS + if kind == LockKind::LoadTakes { 0x100 } else { 0x200 };
@@ -16,7 +16,7 @@ fn check(kind: LockKind, instructions: u32, program: &str, want: Expect) {
 }
 
 #[test]
-fn a_free_lock_costs_its_load_the_look_at_it_and_the_store() {
+fn a_free_lock_costs_its_load_the_test_and_the_store() {
     check(
         LockKind::LoadTakes,
         7,
@@ -37,7 +37,7 @@ fn a_free_lock_costs_its_load_the_look_at_it_and_the_store() {
 }
 
 #[test]
-fn waiting_for_a_lock_counts_from_the_first_attempt_to_the_last() {
+fn lock_time_runs_from_the_first_attempt_to_the_last() {
     check(
         LockKind::LoadTakes,
         6,
@@ -56,7 +56,7 @@ fn waiting_for_a_lock_counts_from_the_first_attempt_to_the_last() {
 }
 
 #[test]
-fn who_goes_on_to_something_else_does_not_wait() {
+fn a_core_that_does_something_else_does_not_wait() {
     check(
         LockKind::LoadTakes,
         6,
@@ -75,7 +75,7 @@ fn who_goes_on_to_something_else_does_not_wait() {
 }
 
 #[test]
-fn a_lock_that_is_asked_for_by_a_store_and_freed_by_another() {
+fn a_store_requests_a_lock_and_another_frees_it() {
     check(
         LockKind::StoreAsks,
         7,
@@ -96,7 +96,7 @@ fn a_lock_that_is_asked_for_by_a_store_and_freed_by_another() {
 }
 
 #[test]
-fn a_word_that_sc_takes_is_a_lock() {
+fn a_word_taken_by_sc_is_a_lock() {
     check(
         LockKind::LoadTakes,
         10,

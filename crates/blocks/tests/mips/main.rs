@@ -1,4 +1,4 @@
-//! Timing and behaviour of the MIPS core, as programs and what they cost.
+//! Timing and behavior of the MIPS core, as programs and their cycles.
 
 mod bench;
 mod caches;

@@ -1,4 +1,4 @@
-//! Loads and stores beyond the scratchpad: when references leave, and what waiting is counted as.
+//! Loads and stores outside the scratchpad: when references are sent, and how waiting is counted.
 
 use super::bench::{Scene, scene};
 use blocks::mips::{PipelineKind, StoreKind};
@@ -12,7 +12,7 @@ fn check(program: &str, change: impl Fn(&mut Scene), want: Expect) {
 }
 
 #[test]
-fn a_memory_of_one_cycle_stalls_nobody() {
+fn a_memory_of_one_cycle_causes_no_stall() {
     check(
         "lw a0, 0x80(zero) \n lw a1, 0x84(zero) \n sw a2, 0x88(zero) \n lw a3, 0x8c(zero)",
         |_| (),
@@ -28,7 +28,7 @@ fn a_memory_of_one_cycle_stalls_nobody() {
 }
 
 #[test]
-fn a_load_of_one_cycle_stalls_its_use_by_one() {
+fn a_load_of_one_cycle_delays_its_use_by_one() {
     check(
         "sb sp, 0x83(zero) \n addiu a1, zero, 5 \n sw a1, 0x80(zero) \n lw a0, 0x80(zero) \n addu a0, a0, a0",
         |_| (),
@@ -42,9 +42,10 @@ fn a_load_of_one_cycle_stalls_its_use_by_one() {
     );
 }
 
-/// The scratchpad banks behind a crossbar: a load stalls one cycle, its use one more, a store none. Thesis, 4.2 and 4.5.3.
+/// The scratchpad banks behind a crossbar: a load stalls for one cycle and delays its use by one more; a store does
+/// not stall. Thesis, 4.2 and 4.5.3.
 #[test]
-fn a_memory_of_two_cycles_stalls_a_load_by_one() {
+fn a_memory_of_two_cycles_stalls_a_load_for_one() {
     let two = |scene: &mut Scene| {
         scene.params.memory_cycles = 3;
         scene.memory_cycles = 3;
@@ -160,7 +161,7 @@ fn a_reference_waits_until_the_other_port_is_quiet() {
 }
 
 #[test]
-fn parts_of_words_move_by_byte() {
+fn bytes_and_half_words_are_accessed_within_words() {
     check(
         "lui a0, 0x1122 \n ori a0, a0, 0x3344 \n sw a0, 0x80(zero) \n sb a0, 0x85(zero) \n sh a0, 0x86(zero)
          swl a0, 0x89(zero) \n swr a0, 0x8e(zero)
@@ -184,7 +185,7 @@ fn parts_of_words_move_by_byte() {
 }
 
 #[test]
-fn what_a_program_may_not_do_stops_the_core() {
+fn an_illegal_action_stops_the_core() {
     let check = |program: &str, want: Expect| check(program, |scene| scene.counters = &[], want);
     check(
         "lui t0, 0xc0 \n nop \n lw a0, 2(t0)",
@@ -202,14 +203,14 @@ fn what_a_program_may_not_do_stops_the_core() {
         "lui t0, 0x200 \n lw a0, 0(t0) \n addiu a1, zero, 1",
         expect![[r#"
             4    memory 2000000 read 4
-            a load from where no memory is at c00004: 2000000; a0-a3 0 0 0 0
+            a load from an unmapped address at c00004: 2000000; a0-a3 0 0 0 0
         "#]],
     );
     check(
         "lui t0, 0x200 \n sw a0, 0(t0) \n nop \n nop \n nop \n nop \n nop",
         expect![[r#"
             4    memory 2000000 write [00, 00, 00, 00]
-            a store to where no memory is at c00004: 2000000; a0-a3 0 0 0 0
+            a store to an unmapped address at c00004: 2000000; a0-a3 0 0 0 0
         "#]],
     );
     check(
@@ -221,14 +222,14 @@ fn what_a_program_may_not_do_stops_the_core() {
     check(
         "jr zero \n addiu a0, zero, 1",
         expect![[r#"
-        a fetch from where no memory is at 0: 0; a0-a3 1 0 0 0
-    "#]],
+            a fetch from an unmapped address at 0: 0; a0-a3 1 0 0 0
+        "#]],
     );
     check(
         ".word 0x40016000",
         expect![[r#"
-        a word that is no instruction at c00000: 40016000; a0-a3 0 0 0 0
-    "#]],
+            an illegal instruction at c00000: 40016000; a0-a3 0 0 0 0
+        "#]],
     );
     check(
         "teq zero, zero, 7",
@@ -238,7 +239,7 @@ fn what_a_program_may_not_do_stops_the_core() {
     );
 }
 
-/// Instructions and cycles of each word: waiting counts where the pipeline stands still.
+/// Instructions and cycles of each word: waiting is counted at the instruction that stalls the pipeline.
 #[test]
 fn time_is_counted_by_program_counter() {
     check(

@@ -1,4 +1,4 @@
-//! Orders from outside, and what the core says about itself.
+//! Orders to the core, and its status.
 
 use super::bench::{Scene, scene};
 use blocks::mips::CpuControl;
@@ -33,7 +33,7 @@ fn a_core_waits_for_its_order() {
 }
 
 #[test]
-fn a_core_halts_goes_on_and_is_reset() {
+fn a_core_halts_continues_and_is_reset() {
     check(
         COUNT,
         &[(100, Halt), (200, Run), (300, Reset)],

@@ -1,4 +1,5 @@
-//! What instructions cost in a core that meets nobody, with the scratchpad's port out of the way: programs and their cycles.
+//! Cycles of instructions without contention, with no conflicts at the scratchpad's port unless the test is about
+//! them.
 
 use super::bench::scene;
 use blocks::mips::PipelineKind;
@@ -27,7 +28,7 @@ fn a_loaded_word_is_an_operand_two_cycles_later() {
 }
 
 #[test]
-fn a_branch_wants_its_operand_in_decode() {
+fn a_branch_needs_its_operand_in_decode() {
     check("addiu a0, zero, 1 \n beq a0, zero, 0xc00000 \n nop", expect!["execution 3, pipeline 1 | execution 3"]);
     check("addiu a0, zero, 1 \n nop \n beq a0, zero, 0xc00000 \n nop", expect!["execution 4 | execution 4"]);
     let load = "lui t0, 0xc0 \n lw a0, 0x100(t0)";
@@ -53,7 +54,7 @@ fn an_annulled_slot_costs_its_cycle() {
 
 #[test]
 fn the_dispatch_loop_waits_for_its_entry() {
-    // The entry that is jumped to is the last instruction.
+    // The jump leads to the last instruction.
     let base = "lui s2, 0xc0 \n ori s2, s2, 0x1c \n nop \n nop";
     check(
         &format!("{base} \n pri v0, zero, zero \n joff s2, v0 \n nop"),
@@ -84,7 +85,7 @@ fn data_and_instructions_share_the_scratchpads_port() {
         &format!("{base} sw a0, 0x100(t0) \n sw a0, 0x104(t0) \n nop \n nop \n nop \n nop"),
         expect!["execution 9, conflicts 2 | execution 9"],
     );
-    // Where the use of a load holds the pipeline anyway, nothing is lost besides.
+    // If the pipeline already waits for a loaded operand, the conflict costs nothing more.
     check(
         &format!("{base} lw a0, 0x100(t0) \n addu a0, a0, a0 \n nop \n nop \n nop"),
         expect!["execution 8, pipeline 1 | execution 8"],

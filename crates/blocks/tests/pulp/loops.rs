@@ -63,7 +63,7 @@ fn counts_of_0_and_1_run_once_and_stay() {
 }
 
 #[test]
-fn nested_loops_end_on_one_instruction_or_two() {
+fn nested_loops_may_end_on_the_same_instruction_or_on_two() {
     check(
         "lp.setupi x1, 2, outer
          addi a2, a2, 1
@@ -85,7 +85,7 @@ fn nested_loops_end_on_one_instruction_or_two() {
             a0=400 a1=500 a2=2 a3=6 a4=6 a5=2
         "#]],
     );
-    // Loop 0 comes first where both end; after it ran out, loop 1 takes its turn, and loop 0 is not set anew.
+    // Loop 0 has priority if both end; after its last round loop 1 repeats, and loop 0 is not set again.
     check(
         "lp.counti x0, 3
          lp.counti x1, 2
@@ -162,7 +162,7 @@ fn ends_may_be_compressed_and_lines_may_be_crossed() {
 }
 
 #[test]
-fn a_loop_goes_back_from_an_access_and_its_operand_is_waited_for() {
+fn a_loop_may_end_with_an_access_and_waits_for_operands() {
     check(
         "lp.setupi x0, 3, end
          add a3, a3, a2
@@ -196,7 +196,7 @@ fn a_loop_goes_back_from_an_access_and_its_operand_is_waited_for() {
 }
 
 #[test]
-fn a_jump_to_the_end_costs_a_cycle_more() {
+fn a_jump_to_the_end_costs_one_more_cycle() {
     check(
         "lp.setupi x0, 3, end
          addi a2, a2, 1
@@ -239,8 +239,8 @@ fn a_branch_may_leave_a_loop_from_its_end() {
 }
 
 #[test]
-fn a_loop_of_one_instruction_is_none() {
-    // Fetch has compared it before `lp.setupi` wrote the registers.
+fn a_loop_of_one_instruction_does_not_repeat() {
+    // Fetch has compared its address before `lp.setupi` wrote the registers.
     check(
         "lp.setupi x0, 5, end
          end:
@@ -255,7 +255,7 @@ fn a_loop_of_one_instruction_is_none() {
             a0=400 a1=500 a2=1 a4=5
         "#]],
     );
-    // Set up in time it runs once too often, and waits for fetch.
+    // Set up in time, it runs once too often and waits for fetch.
     check(
         "lp.starti x0, end
          lp.endi x0, end
@@ -279,7 +279,7 @@ fn a_loop_of_one_instruction_is_none() {
 }
 
 #[test]
-fn control_registers_are_the_loops_registers() {
+fn control_registers_access_the_loop_registers() {
     check(
         "auipc t0, 0
          addi t1, t0, 36
@@ -313,7 +313,7 @@ fn control_registers_are_the_loops_registers() {
     );
 }
 
-/// The registers that count, after `text` ran to `ebreak`; what else traps is served by `serve`, which says where to go on.
+/// The counting registers after `text` ran to `ebreak`. `serve` handles other traps and returns where to continue.
 fn run_through_traps(text: &str, mut serve: impl FnMut(&mut Machine) -> u32) -> [u32; 4] {
     let counts = [false, true].map(|is_watched| {
         let mut machine = Machine::new(text);
@@ -334,7 +334,7 @@ fn run_through_traps(text: &str, mut serve: impl FnMut(&mut Machine) -> u32) -> 
 }
 
 #[test]
-fn a_trap_within_a_loop_costs_no_round() {
+fn a_trap_within_a_loop_does_not_change_the_number_of_rounds() {
     let behind = |machine: &mut Machine| machine.core.last_trap().pc + 4;
     let inside = "lp.setupi x0, 4, end
         addi a2, a2, 1
@@ -344,7 +344,7 @@ fn a_trap_within_a_loop_costs_no_round() {
         csrrs a4, lpcount0, zero
         ebreak";
     assert_eq!(run_through_traps(inside, behind), [4, 4, 1, 0]);
-    // Behind the end there is no loop any more, so who calls from there and goes on behind the call has left it.
+    // After its end the loop is inactive, so a call there that returns after the call has left the loop.
     let at_the_end = "lp.setupi x0, 4, end
         addi a2, a2, 1
         end:
@@ -355,8 +355,8 @@ fn a_trap_within_a_loop_costs_no_round() {
 }
 
 #[test]
-fn an_access_that_ends_a_loop_may_fault_and_be_done_again() {
-    // Memory ends at 0x800. Who serves the fault lets the access begin anew with the address of the data.
+fn an_access_that_ends_a_loop_may_fault_and_be_repeated() {
+    // Memory ends at 0x800. The trap handler repeats the access with a valid data address.
     let again = |machine: &mut Machine| {
         machine.core.set_x(5, DATA);
         machine.core.last_trap().pc
@@ -381,10 +381,10 @@ fn an_access_that_ends_a_loop_may_fault_and_be_done_again() {
         outer:
         sw a4, 0(t0)
         ebreak";
-    assert_eq!(run_through_traps(nested, again), [6, 1, 2, 0]); // The first round stored 1 where the second loads last.
+    assert_eq!(run_through_traps(nested, again), [6, 1, 2, 0]); // The first round stored 1 at the last load address of the second.
 }
 
-/// Instructions that a body may be filled with; none changes what the loops count.
+/// Instructions for loop bodies; none changes the loop counters.
 const FILLERS: [&str; 8] = [
     "addi t2, t2, 1",
     "c.addi t2, 1",
@@ -399,8 +399,8 @@ const FILLERS: [&str; 8] = [
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Loops in loops, of any bodies of two instructions or more, run as often as their counts say; a core that is watched
-    /// takes the same time.
+    /// Nested loops with bodies of two instructions or more run as often as their counts say; a watched core takes
+    /// the same time.
     #[test]
     fn nested_loops_run_as_often_as_they_say(
         counts in (0u32..4, 0u32..4),

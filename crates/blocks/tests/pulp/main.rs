@@ -1,4 +1,5 @@
-//! RI5CY's timing of PULP's instructions, and hardware loops, as programs and when each instruction leaves decode.
+//! Timing of PULP instructions and hardware loops in RI5CY, as programs and the cycles in which instructions leave
+//! decode.
 #![allow(clippy::unwrap_used, reason = "these are tests")]
 
 use blocks::cpu::{AccessKind, Core, Lines, PresentLines, Profile, Program, Stop};
@@ -12,7 +13,7 @@ mod loops;
 mod timing;
 
 const BASE: u32 = 0x100;
-/// Where programs have data: ten words, 1 to 10, and room behind them.
+/// Address of the data: ten words, 1 to 10, followed by free space.
 const DATA: u32 = 0x400;
 
 struct Cached;
@@ -27,11 +28,11 @@ impl Lines for Cached {
     }
 }
 
-/// Accesses from here on are granted [`SLOW_CYCLES`] later.
+/// Accesses from this address on are granted [`SLOW_CYCLES`] later.
 const SLOW: u32 = 0x600;
 const SLOW_CYCLES: u64 = 5;
 
-/// A core with flat memory that grants every other access in the cycle after it left decode.
+/// A core with flat memory; accesses below [`SLOW`] are granted in the cycle after they left decode.
 struct Machine {
     core: Core,
     program: Program,
@@ -78,7 +79,7 @@ impl Machine {
         panic!("it does not end, at {:#x}", self.core.pc());
     }
 
-    /// The registers that are not 0, and memory behind the data if it was written.
+    /// The nonzero registers, and the memory after the data if it was written.
     fn ends_with(&self) -> String {
         let mut text = String::new();
         for r in (1..32).filter(|&r| self.core.x(r) != 0) {
@@ -93,8 +94,8 @@ impl Machine {
     }
 }
 
-/// Shows each instruction, the cycles in which it left decode, and what is left behind; a core that is watched must be like
-/// one that is not.
+/// Shows each instruction, the cycles in which it left decode, and the final state; a watched core must behave the
+/// same.
 fn check(text: &str, want: Expect) {
     let mut plain = Machine::new(text);
     plain.run();

@@ -1,4 +1,4 @@
-//! Cycles of other instructions, and cores that have none of them.
+//! Cycles of other instructions, and cores without them.
 
 use super::{BASE, Cached, check};
 use blocks::cpu::{Core, Profile, Program, Stop};
@@ -7,7 +7,7 @@ use isa::riscv::Isa;
 use testkit::text::assemble;
 
 #[test]
-fn post_increment_costs_nothing_and_its_result_is_there_at_once() {
+fn post_increment_costs_nothing_and_its_result_is_available_at_once() {
     check(
         "p.lw a2, 4(a0!)
          p.lw a3, 8(a0!)
@@ -27,7 +27,7 @@ fn post_increment_costs_nothing_and_its_result_is_there_at_once() {
             t0=8 a0=414 a1=500 a2=1 a3=2 a4=4 a5=4 a6=8
         "#]],
     );
-    // The load comes last where both write one register; a store reads before the increment.
+    // If both write the same register, the load comes last; a store reads its value before the increment.
     check(
         "p.lw a0, 4(a0!)
          p.sw a1, 4(a1!)
@@ -131,7 +131,7 @@ fn multiplication_clipping_and_vectors_take_a_cycle() {
 }
 
 #[test]
-fn misa_says_that_there_are_extensions() {
+fn misa_shows_nonstandard_extensions() {
     check(
         "csrrs a2, misa, zero\n ebreak",
         expect![[r#"
@@ -155,7 +155,7 @@ fn a_core_without_pulps_instructions_traps() {
 }
 
 #[test]
-fn a_jump_behind_an_access_that_waits_redirects_fetch_meanwhile() {
+fn a_jump_after_a_waiting_access_redirects_fetch_meanwhile() {
     check(
         "jal ra, next
          next:
