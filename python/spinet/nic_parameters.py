@@ -158,51 +158,57 @@ class PcieParams:
     """PCIe and host memory."""
 
     model: Literal["ideal", "fixed_rate", "tlp"]
-    """Which of the models; it decides which of the numbers below matter."""
+    """The model; it decides which of the parameters below apply."""
     latency_cycles: int
-    """Ideal and fixed rate: cycles from a beat's acceptance until it is in host memory, or its data are back.
+    """Ideal and fixed rate: cycles from accepting a beat until it is in host memory, or until its data return.
     Allowed: 1 to 1000000.
     """
     write_gap_cycles: int
-    """Ideal: cycles from one write beat to the next beyond the first. Allowed: 0 to 1000000."""
+    """Ideal: additional cycles between write beats. Allowed: 0 to 1000000."""
     read_gap_cycles: int
-    """Ideal: cycles from one read beat to the next beyond the first. Allowed: 0 to 1000000."""
+    """Ideal: additional cycles between read beats. Allowed: 0 to 1000000."""
     buffer_beats: int
-    """Beats that each of the five AXI channels buffers. Allowed: 5 to 65536, more than link.max_payload_bytes / 64."""
+    """Beats that each of the five AXI channels can buffer. Allowed: 5 to 65536, more than link.max_payload_bytes /
+    64.
+    """
     link: LinkParams
-    """The lanes, and packets on them."""
+    """The lanes and their packets."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LinkParams:
-    """The serial link to the host; each direction has lanes of its own."""
+    """The serial link to the host; each direction has its own lanes."""
 
     lanes: int
-    """Lanes: 1, 2, 4, 8 or 16. Allowed: one of [1, 2, 4, 8, 16]."""
+    """Number of lanes: 1, 2, 4, 8 or 16. Allowed: one of [1, 2, 4, 8, 16]."""
     lane_mtps: int
-    """Transfers of a lane, a bit each, in millions a second. Allowed: 1 to 1000000."""
+    """Rate of a lane in MT/s; one bit per transfer. Allowed: 1 to 1000000."""
     code_bits: int
-    """Data bits of a block of the line code. Allowed: 1 to 1024."""
+    """Data bits in a block of the line code. Allowed: 1 to 1024."""
     code_line_bits: int
-    """Bits on the line for such a block. Allowed: 128 to 2048."""
+    """Line bits of a block of the line code. Allowed: 128 to 2048."""
     latency_cycles: int
-    """Packets: cycles from the last bit on the line to the other side having the packet. Allowed: 0 to 1000000."""
+    """Packets: cycles from the last bit on the line until the packet is available at the other side. Allowed: 0 to
+    1000000.
+    """
     host_read_cycles: int
-    """Packets: cycles from a read request being at the host to its data. Allowed: 0 to 1000000."""
+    """Packets: cycles from the arrival of a read request at the host until its data are available. Allowed: 0 to
+    1000000.
+    """
     header_bytes: int
-    """Packets: bytes of the header of a write or a read request. Allowed: 0 to 64."""
+    """Packets: header bytes of a write or a read request. Allowed: 0 to 64."""
     completion_header_bytes: int
-    """Packets: bytes of the header of a completion. Allowed: 0 to 64."""
+    """Packets: header bytes of a completion. Allowed: 0 to 64."""
     framing_bytes: int
-    """Packets: bytes around each packet. Allowed: 0 to 64."""
+    """Packets: framing bytes around each packet. Allowed: 0 to 64."""
     max_payload_bytes: int
-    """Packets: most bytes of data in a write. Allowed: a power of two from 64 to 4096."""
+    """Packets: maximum data bytes of a write. Allowed: a power of two from 64 to 4096."""
     max_read_request_bytes: int
-    """Packets: most bytes that a read asks for. Allowed: a power of two from 64 to 4096."""
+    """Packets: maximum data bytes of a read request. Allowed: a power of two from 64 to 4096."""
     read_completion_boundary_bytes: int
-    """Packets: completions end at multiples of this. Allowed: a power of two from 64 to 256."""
+    """Packets: completions end at multiples of this number of bytes. Allowed: a power of two from 64 to 256."""
     read_tags: int
-    """Packets: reads under way. Allowed: 1 to 65536."""
+    """Packets: maximum outstanding read requests. Allowed: 1 to 65536."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -58,7 +58,7 @@ NO_FRAMES = """\
         # lui v0, 0xd0; jr v0: behind the scratchpad is no code
         (
             (0x3C0200D0, 0x00400008, 0),
-            "cpu_a.core stopped at 0x00d00200 (pc 0x00d00200): a word that is no instruction, 0x60",
+            "cpu_a.core stopped at 0x00d00200 (pc 0x00d00200): an illegal instruction, 0x60",
         ),
         # lui v0, 0xc0; lw v1, 2(v0)
         (
