@@ -3,6 +3,7 @@
 use crate::map::{L1_BASE, L1_STRIDE};
 use crate::nhi::NhiPort;
 use crate::protocol::{Burst, BurstReply};
+use crate::remap::Remap;
 use blocks::policy::RoundRobinTree;
 use kernel::{Cycle, Ports, Rx, Tx};
 use std::collections::VecDeque;
@@ -36,12 +37,14 @@ struct UnderWay {
 pub struct ClusterNoc {
     clusters: Vec<NhiPort>,
     other: (Rx<Burst>, Tx<BurstReply>),
+    remap: Remap,
     /// The outbound engine's next address, and what has come for it in this cycle.
     address: Option<Burst>,
     arrived: Option<BurstReply>,
     under_way: [UnderWay; 2],
-    /// The initiator whose address is at the head, and whose turn it is.
+    /// The initiator whose address is at the head, whether that has passed the remapper, and whose turn it is.
     head: Option<usize>,
+    has_passed: bool,
     addresses: RoundRobinTree,
     /// The cluster whose beat waits for room, and whose turn it is.
     waiting: Option<u32>,
@@ -49,15 +52,17 @@ pub struct ClusterNoc {
 }
 
 impl ClusterNoc {
-    /// Channels to each cluster, and those of the other initiator.
-    pub fn new(clusters: Vec<NhiPort>, other: (Rx<Burst>, Tx<BurstReply>)) -> Self {
+    /// Channels to each cluster, those of the other initiator, and the remapper, which also sees its writes.
+    pub fn new(clusters: Vec<NhiPort>, other: (Rx<Burst>, Tx<BurstReply>), remap: Remap) -> Self {
         ClusterNoc {
             clusters,
             other,
+            remap,
             address: None,
             arrived: None,
             under_way: Default::default(),
             head: None,
+            has_passed: false,
             addresses: RoundRobinTree::default(),
             waiting: None,
             beats: RoundRobinTree::default(),
@@ -117,11 +122,16 @@ impl ClusterNoc {
     }
 
     fn forward_one(&mut self, now: Cycle) -> bool {
+        let passes = self.remap.passes();
         if self.head.is_none() {
             let asking = u64::from(self.other.0.is_due(now)) << OTHER | u64::from(self.address.is_some()) << OWN;
             self.head = self.addresses.take(asking).map(|from| from as usize);
         }
         let Some(from) = self.head else { return false };
+        if !self.has_passed && !passes {
+            return true;
+        }
+        self.has_passed = true;
         let is_shared = self.other.0.has_item() || !self.under_way[OTHER].left.is_empty();
         let asked = if from == OTHER { self.other.0.peek().map(|burst| (burst.addr(), burst.size())) } else { None };
         let asked = asked.or_else(|| self.address.as_ref().map(|burst| (burst.addr(), burst.size())));
@@ -130,8 +140,11 @@ impl ClusterNoc {
         let UnderWay { cluster: of, left } = &mut self.under_way[from];
         let may = left.is_empty() || *of == cluster && left.len() < READS;
         if !may || !self.clusters[cluster].requests.has_room() {
+            self.remap.set(true);
             return true;
         }
+        self.remap.set(false);
+        self.has_passed = false;
         left.push_back(size);
         *of = cluster;
         match from {
@@ -151,6 +164,7 @@ impl ClusterNoc {
         }
         ports.input("other_requests", &self.other.0);
         ports.output("other_replies", &self.other.1);
+        self.remap.ports(ports);
     }
 }
 
@@ -160,7 +174,7 @@ mod tests {
     use crate::nhi::{NhiMap, NhiMaster};
     use crate::outbound::{Outbound, OutboundPorts};
     use crate::protocol::CommandTarget;
-    use crate::testing::{TestMemory, command, id, params};
+    use crate::testing::{TestMemory, command, id, params, remap};
     use crate::world::Departure;
     use expect_test::{Expect, expect};
     use testkit::bench;
@@ -168,6 +182,11 @@ mod tests {
     /// Packets of so many bytes that the outbound engine sends from a cluster, and reads of the other initiator there: cycle,
     /// cluster and bytes. The beats that come are for the other initiator.
     fn check(sends: &[(Cycle, u32, u32)], others: &[(Cycle, u32, u32)], want: Expect) {
+        check_with(sends, others, &[], want);
+    }
+
+    /// The same while the other initiator's writes wait at the remapper, or no more.
+    fn check_with(sends: &[(Cycle, u32, u32)], others: &[(Cycle, u32, u32)], writes: &[(Cycle, bool)], want: Expect) {
         want.assert_eq(&bench(1_000, |bench| {
             let addr = |cluster| L1_BASE + cluster * L1_STRIDE;
             let send = |(core, &(cycle, cluster, bytes))| {
@@ -184,7 +203,7 @@ mod tests {
             let replies = bench.output("beat", 2, |_| true, beat);
             let l2 = TestMemory::add(bench, "l2", 3);
             let clusters = ["l1[0]", "l1[1]", "l1[2]", "l1[3]"].map(|name| TestMemory::add(bench, name, 1));
-            let noc = ClusterNoc::new(clusters.into(), (requests, replies));
+            let noc = ClusterNoc::new(clusters.into(), (requests, replies), remap(bench, writes));
             let ports = OutboundPorts {
                 commands: bench.input("commands", 8, commands),
                 responses: bench.output("response", 2, |_| true, |_| String::new()),
@@ -219,28 +238,47 @@ mod tests {
     }
 
     #[test]
+    fn a_read_does_not_pass_the_remapper_while_a_write_waits_for_its_data() {
+        check_with(
+            &[(11, 0, 64), (12, 1, 64)],
+            &[],
+            &[(10, true), (20, false), (21, true), (30, false)],
+            expect![[r#"
+                21   l1[0]: read 64 at 0x10000000
+                22   packet of 64
+                23   response
+                31   l1[1]: read 64 at 0x10400000
+                32   packet of 64
+                33   response
+            "#]],
+        );
+    }
+
+    #[test]
     fn an_address_that_waits_holds_back_the_other_initiator() {
         // The third read of the other initiator is of another cluster and waits for the two before. The packet is in neither.
         check(
             &[(13, 2, 64)],
             &[(10, 0, 256), (11, 0, 256), (12, 1, 64)],
             expect![[r#"
-            11   l1[0]: read 256 at 0x10000000
-            12   l1[0]: read 256 at 0x10000000
-            13   beat 64
-            14   beat 64
-            15   beat 64
-            16   beat 64
-            17   beat 64
-            18   beat 64
-            19   beat 64
-            20   beat 64
-            20   l1[1]: read 64 at 0x10400000
-            21   l1[2]: read 64 at 0x10800000
-            22   beat 64
-            22   packet of 64
-            23   response
-        "#]],
+                11   l1[0]: read 256 at 0x10000000
+                12   l1[0]: read 256 at 0x10000000
+                13   address waits
+                13   beat 64
+                14   beat 64
+                15   beat 64
+                16   beat 64
+                17   beat 64
+                18   beat 64
+                19   beat 64
+                20   address taken
+                20   beat 64
+                20   l1[1]: read 64 at 0x10400000
+                21   l1[2]: read 64 at 0x10800000
+                22   beat 64
+                22   packet of 64
+                23   response
+            "#]],
         );
         check(
             &[(13, 2, 64)],

@@ -1,7 +1,7 @@
 //! HostDirect unit: a few bytes that a command carries itself, written to the host; or a read whose data nobody gets.
 
 use crate::events::COMMAND_FAULT;
-use crate::host_link::{HOST_ADDRESS_REGISTER, HOST_BURSTS, HostBurst, HostPort, HostRead, HostWrite, Issuer};
+use crate::host_link::{HOST_ADDRESS_REGISTER, HostBurst, HostPort, HostRead, HostWrite, Issuer};
 use crate::protocol::{
     BEAT_BYTES, Command, CommandFault, CommandId, CommandResponse, CommandTarget, HostRecord, PacketId, THE_CARD,
 };
@@ -123,7 +123,7 @@ impl HostDirect {
         }
         let room = match direction {
             WRITES => self.host.bursts.has_room() && self.host.writes.has_room(),
-            _ => self.host.reads.has_room() && self.at_host[READS].len() as u32 != HOST_BURSTS,
+            _ => self.host.reads.has_room(),
         };
         if !room {
             return false;

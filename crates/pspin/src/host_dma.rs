@@ -5,11 +5,13 @@ use crate::host_link::{HostPort, Issuer};
 use crate::nhi::NhiMaster;
 use crate::params::RtlMistakes;
 use crate::protocol::{BurstReply, Command, CommandFault, CommandId, CommandResponse, CommandTarget};
+use crate::remap::Remap;
 use blocks::activity::{after, sooner};
 use kernel::trace::{Counter, Tracer};
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 use std::collections::VecDeque;
 
+mod data_path;
 mod from_host;
 mod to_host;
 use from_host::FromHost;
@@ -20,15 +22,8 @@ use to_host::ToHost;
 /// From a command being seen to its first burst leaving: request FIFO, burst reshaper, emitter, and one of the two cuts
 /// around the crossbar, the other being the channel.
 const COMMAND_TO_BURST: u64 = 4;
-/// From a beat of the source being seen to its bytes leaving for the destination: two cuts, data path, and one of two
-/// cuts, the other being the channel.
-const DATA_TO_BEAT: u64 = 4;
 /// From the last write response being seen to the command's response: two cuts, completion.
 const WRITTEN_TO_RESPONSE: u64 = 3;
-/// Beats that an engine holds between source and destination: its buffer of 3 and the registers of four cuts.
-const BEATS_ON_THE_WAY: usize = 7;
-/// Beats of the source that wait to be shifted: the buffer of 3. Those in front of it wait in registers, which are channels.
-const BEATS_WAITING: usize = 3;
 /// Bursts of an engine that may be under way at its source, `SOC_DMA_AXI_REQ_DEPTH`.
 const SOURCE_BURSTS: usize = 12;
 
@@ -62,6 +57,8 @@ pub struct HostDmaPorts {
     pub sources: NhiMaster,
     /// The same for writes.
     pub targets: NhiMaster,
+    /// The addresses of writes to L1s.
+    pub remap: Remap,
     /// To the host.
     pub host: HostPort,
 }
@@ -75,8 +72,7 @@ pub struct HostDmaPorts {
 ///           c + 15 from L1. From the host: the host sees the read in c + 6, NIC memory the data 5 cycles after they are
 ///           seen here, response 3 cycles after the memory's; c + 18 into L2,
 ///           c + 16 into L1. Each further beat takes a cycle.
-/// Source:   PsPIN RTL a49fec8, `soc_dma_wrap.sv`, `hw/deps/axi/src/dma`. Registers on the way to the host were counted,
-///           not measured.
+/// Source:   PsPIN RTL a49fec8, `soc_dma_wrap.sv`, `hw/deps/axi/src/dma`.
 /// Differs:  a command of length 0, which the RTL never ends, one that names NIC memory which is not there and one across
 ///           the end of the host's address space move nothing, end at once and are counted.
 pub struct HostDma {
@@ -85,6 +81,7 @@ pub struct HostDma {
     responses: Tx<CommandResponse>,
     sources: NhiMaster,
     targets: NhiMaster,
+    remap: Remap,
     host: HostPort,
     trace: Tracer,
     to_host: ToHost,
@@ -104,6 +101,7 @@ impl HostDma {
             responses: ports.responses,
             sources: ports.sources,
             targets: ports.targets,
+            remap: ports.remap,
             host: ports.host,
             trace,
             to_host: ToHost::new(mistakes.unaligned_host_writes),
@@ -114,20 +112,11 @@ impl HostDma {
         }
     }
 
-    /// Whatever has come back from memory and host.
+    /// Responses of memory and host.
     fn take_answers(&mut self, now: Cycle) -> bool {
         let mut changed = false;
         let ended = &mut self.ended;
         let mut end = |id: Option<CommandId>| ended.extend(id.map(|id| (now + WRITTEN_TO_RESPONSE, id)));
-        while self.to_host.has_room()
-            && let Some(reply) = self.sources.reply()
-        {
-            let BurstReply::Data { data, last, .. } = reply else {
-                unreachable!("this unit is told each beat that it reads")
-            };
-            self.to_host.data(now, data, last, &self.sources);
-            changed = true;
-        }
         while let Some(reply) = self.targets.reply() {
             assert!(matches!(reply, BurstReply::Written { .. }), "nothing is read here");
             end(self.from_host.written());
@@ -135,10 +124,6 @@ impl HostDma {
         }
         while self.host.written.take().is_some() {
             end(self.to_host.written());
-            changed = true;
-        }
-        while let Some(data) = self.host.data.take() {
-            self.from_host.data(data);
             changed = true;
         }
         changed
@@ -195,17 +180,20 @@ impl HostDma {
 
 impl Component for HostDma {
     fn tick(&mut self, now: Cycle) -> Activity {
-        // Beats leave for the host before answers are taken: what an answer frees is usable from the next cycle on. The way to NIC
-        // memory waits for answers behind the unit's register, so what they free there is usable at once.
-        let mut activity = self.to_host.send(now, &self.host);
-        activity = sooner(activity, after(self.take_answers(now)));
-        activity = sooner(activity, self.from_host.send(now, &mut self.targets));
-        activity = sooner(activity, self.to_host.form_beat(now));
-        activity = sooner(activity, self.from_host.form_beat(now));
+        // What a stage has room for is what it had before the cycle. But the way to NIC memory waits for answers behind the unit's
+        // register, so what they free there is usable at once.
+        self.to_host.begin();
+        self.from_host.begin();
+        let mut changed = self.to_host.send(&self.host);
+        changed |= self.take_answers(now);
+        let mut activity = self.from_host.send(now, &mut self.targets, &mut self.remap);
+        changed |= self.to_host.shift(&mut self.sources);
+        changed |= self.from_host.shift(&self.host);
         activity = sooner(activity, self.to_host.read(now, &mut self.sources));
         activity = sooner(activity, self.to_host.announce(now, &self.host));
         activity = sooner(activity, self.from_host.read(now, &self.host));
-        activity = sooner(activity, after(self.take_command(now)));
+        changed |= self.take_command(now);
+        activity = sooner(activity, after(changed));
         sooner(activity, self.respond(now))
     }
 
@@ -214,6 +202,7 @@ impl Component for HostDma {
         ports.output("responses", &self.responses);
         self.sources.ports(ports);
         self.targets.ports(ports);
+        self.remap.ports(ports);
         self.host.ports(ports);
     }
 

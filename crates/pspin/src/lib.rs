@@ -16,6 +16,7 @@ pub mod host_link;
 pub mod host_port;
 pub mod inbound;
 pub mod iommu;
+mod lanes;
 mod lru;
 pub mod map;
 pub mod memories;
@@ -27,6 +28,7 @@ pub mod params;
 pub mod pcie;
 pub mod pe;
 pub mod protocol;
+pub mod remap;
 pub mod scheduler;
 pub mod world;
 

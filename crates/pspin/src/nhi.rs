@@ -244,8 +244,12 @@ impl NhiMaster {
 
     /// Whether `addr` is in a cluster that is reached through something else, which takes a cycle there and one back.
     pub fn is_through(&self, addr: u32) -> bool {
-        let is_l1 = self.map.window(addr).is_ok_and(|window| matches!(window.target, Target::L1(_)));
-        is_l1 && matches!(self.clusters, Clusters::One(_))
+        matches!(self.clusters, Clusters::One(_)) && self.is_l1(addr)
+    }
+
+    /// Whether `addr` is in a cluster.
+    pub fn is_l1(&self, addr: u32) -> bool {
+        self.map.window(addr).is_ok_and(|window| matches!(window.target, Target::L1(_)))
     }
 
     fn room(&self, target: Target) -> Ready {

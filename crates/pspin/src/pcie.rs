@@ -32,13 +32,16 @@ struct Edge {
     trace: Tracer,
     /// For each initiator, write bursts whose address is at the host and whose response the mux has not seen.
     at_host: Vec<u32>,
-    /// Initiators whose responses are on their way, and from when on they count no more.
+    /// For each initiator, read bursts at the host whose last beat the mux has not seen.
+    reading: Vec<u32>,
+    /// Initiators whose responses are on their way, and from when on they count no more; and the same of last beats.
     answered: VecDeque<(Cycle, usize)>,
+    read: VecDeque<(Cycle, usize)>,
     /// This cycle.
     now: Cycle,
 }
 
-/// From a response leaving the host until what it frees can be used: the mux sees it in the cycle between.
+/// From a response or last beat leaving the host until what it frees can be used: the mux sees it in the cycle between.
 const ANSWER_FREES: Cycle = 2;
 
 impl Edge {
@@ -49,6 +52,12 @@ impl Edge {
         {
             self.answered.pop_front();
             self.at_host[from] -= 1;
+        }
+        while let Some(&(at, from)) = self.read.front()
+            && at <= now
+        {
+            self.read.pop_front();
+            self.reading[from] -= 1;
         }
     }
 }
@@ -79,6 +88,9 @@ impl Ends for Edge {
     }
 
     fn give(&mut self, from: usize, bytes: Bytes, last: bool) {
+        if last {
+            self.read.push_back((self.now + ANSWER_FREES, from));
+        }
         self.gate.initiators()[from].data.send(HostData { bytes, last });
     }
 }
@@ -90,7 +102,7 @@ impl Ends for Edge {
 /// Timing:   as the model has it: [`Transport`]; translation before that ([`gate`]).
 /// Fairness: initiators take turns, a burst each. Addresses of write bursts decide, and data follow in their order: a short
 ///           write waits for a burst of another initiator whose address was first, until all its data have come. An address
-///           waits until fewer than [`HOST_BURSTS`] of its initiator are at the host, and all behind it.
+///           waits until fewer than [`HOST_BURSTS`] of its initiator are at the host, and all behind it. So does a read burst.
 /// Source:   PsPIN RTL a49fec8, `host_mst_mux.sv`; `axi_mux.sv` and `axi_id_remap.sv` of the PULP platform.
 /// Differs:  where addresses are translated, which the RTL has not, first data that have been decide.
 pub struct Pcie {
@@ -121,7 +133,16 @@ impl Pcie {
         let gate = Gate::new(cache, iommu.hit_cycles, ports.initiators, ports.notices, trace.clone());
         Pcie {
             room: params.buffer_beats as usize,
-            edge: Edge { gate, memory, trace, at_host: vec![0; n], answered: VecDeque::new(), now: 0 },
+            edge: Edge {
+                gate,
+                memory,
+                trace,
+                at_host: vec![0; n],
+                reading: vec![0; n],
+                answered: VecDeque::new(),
+                read: VecDeque::new(),
+                now: 0,
+            },
             bursts: Bursts::default(),
             write_arbiter: RoundRobinTree::default(),
             read_arbiter: RoundRobinTree::default(),
@@ -165,10 +186,11 @@ impl Pcie {
         if self.transport.waiting().1 == self.room {
             return false;
         }
-        let gate = &mut self.edge.gate;
-        let asking = requests(gate.initiators().len(), |i| gate.has_read(i, now));
+        let Edge { gate, reading, .. } = &mut self.edge;
+        let asking = requests(reading.len(), |i| reading[i] < HOST_BURSTS && gate.has_read(i, now));
         let chosen = self.read_arbiter.take(asking).map(|i| i as usize);
         let Some(read) = chosen.and_then(|i| gate.take_read(i, now)) else { return false };
+        reading[read.from] += u32::from(read.last);
         self.transport.read(read);
         true
     }
@@ -230,7 +252,9 @@ impl Component for Pcie {
         };
         let accepted = decided | self.accept_write(now) | self.accept_read(now);
         let moving = self.transport.tick(now, &mut self.edge);
-        let freed = self.edge.answered.front().map_or(Activity::Idle, |&(at, _)| Activity::Until(at));
+        let frees =
+            |queue: &VecDeque<(Cycle, usize)>| queue.front().map_or(Activity::Idle, |&(at, _)| Activity::Until(at));
+        let freed = sooner(frees(&self.edge.answered), frees(&self.edge.read));
         sooner(sooner(translating, freed), sooner(after(accepted), moving))
     }
 

@@ -9,6 +9,7 @@ use crate::protocol::{
     BEAT_BYTES, Burst, BurstReply, COMMAND_WORDS, Command, CommandId, CommandTarget, Context, Her, PacketId, Region,
     beats,
 };
+use crate::remap::Remap;
 use crate::world::HostMemory;
 use blocks::pcie::PcieParams;
 use kernel::{Activity, Component, Cycle, Ports, Rx, Tx};
@@ -140,6 +141,13 @@ impl Component for TestMemory {
         ports.input("requests", &self.requests);
         ports.output("replies", &self.replies);
     }
+}
+
+/// A channel of the remapper whose other one waits, or does not, from the cycle behind each of the script.
+pub fn remap(bench: &mut Bench, script: &[(Cycle, bool)]) -> Remap {
+    let hears = bench.input("other address", 4, script.to_vec());
+    let tells = bench.output("address", 4, |_| true, |waits: &bool| if *waits { "waits" } else { "taken" }.to_owned());
+    Remap::new(tells, hears)
 }
 
 /// A command with these words, zeros behind; its packet is numbered as the core.

@@ -1,9 +1,9 @@
 //! Bursts from outside to the cluster's L1, and the cycle of its wide ports.
 
 use super::Cluster;
-use super::dma::bytes_of;
 use super::l1::L1;
 use super::wide::{Asked, Side, WidePorts};
+use crate::lanes::bytes_of;
 use crate::map;
 use crate::memories::BurstPort;
 use crate::protocol::{BEAT_BYTES, Burst, BurstReply, beats};

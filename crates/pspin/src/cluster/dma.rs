@@ -3,12 +3,9 @@
 //! This file is what its user sees of it, `dma/movement.rs` how beats move.
 
 mod chunk;
-mod lanes;
 mod movement;
 #[cfg(test)]
 mod tests;
-
-pub use lanes::bytes_of;
 
 use super::l1::L1;
 use super::wide::{Asked, Side};

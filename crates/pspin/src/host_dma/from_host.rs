@@ -1,33 +1,28 @@
 //! The engine that copies from the host to NIC memory.
 
-use super::{BEATS_ON_THE_WAY, DATA_TO_BEAT, Part, Transfer};
-use crate::host_link::{HOST_ADDRESS_REGISTER, HOST_BURSTS, HostData, HostPort, HostRead};
-use crate::nhi::{NhiMaster, PAGE_BYTES, Ready, burst_bytes};
-use crate::protocol::{CommandId, beats};
-use blocks::pcie::to_line_end;
+use super::data_path::{Beat, DataPath, Register};
+use super::{Part, Transfer};
+use crate::host_link::{HOST_ADDRESS_REGISTER, HostPort, HostRead};
+use crate::nhi::{NhiMaster, Ready, burst_bytes};
+use crate::protocol::{CommandId, PAGE_BYTES, beats};
+use crate::remap::Remap;
+use blocks::activity::sooner;
 use kernel::{Activity, Cycle};
 use std::collections::VecDeque;
 
-/// A beat on its way to NIC memory.
-struct Beat {
-    /// When it may leave.
-    at: Cycle,
-    addr: u32,
-    data: Box<[u8]>,
-    /// The last of its burst.
-    last: bool,
-}
+/// Beats between the engine's register and L1's answer: those in the register behind it, and the one that asks L1. Source: PsPIN RTL
+/// a49fec8, `spill_register.sv`; `mem_to_banks` in `axi_to_mem.sv`.
+const BEATS_TO_L1: u32 = 3;
 
 /// Reads bursts from the host, shifts bytes to where they lie in the memory's lines, and writes them a line a beat.
 #[derive(Default)]
 pub(super) struct FromHost {
     reads: VecDeque<Part<u64>>,
-    /// Read bursts at the host whose data are not all here.
-    at_host: u32,
-    /// Bytes that are here.
-    bytes: VecDeque<u8>,
-    writes: VecDeque<Part<u32>>,
-    beats: VecDeque<Beat>,
+    path: DataPath,
+    addresses: Addresses,
+    /// Beats that are sent and not answered, now and before this cycle.
+    unanswered: u32,
+    was_unanswered: u32,
     /// Commands that are not done, and how many of their beats have no response.
     open: VecDeque<(CommandId, u32)>,
 }
@@ -40,22 +35,28 @@ impl FromHost {
     pub fn start(&mut self, transfer: Transfer) {
         let Transfer { id, nic, host, size, issuer, start } = transfer;
         self.reads.push_back(Part { addr: host, left: size, issuer, start });
-        self.writes.push_back(Part { addr: nic, left: size, issuer, start });
+        self.addresses.bursts.push_back(Part { addr: nic, left: size, issuer, start });
+        self.path.start(nic.into(), size, issuer);
         self.open.push_back((id, beats(nic, size)));
     }
 
-    /// Sends the next read burst to the host, unless more waits here than the engine holds.
+    /// A cycle begins.
+    pub fn begin(&mut self) {
+        self.path.begin();
+        self.was_unanswered = self.unanswered;
+    }
+
+    /// Sends the next read burst to the host.
     pub fn read(&mut self, now: Cycle, host: &HostPort) -> Activity {
         let Some(part) = self.reads.front_mut() else { return Activity::Idle };
         if now < part.start {
             return Activity::Until(part.start);
         }
-        if self.at_host == HOST_BURSTS || self.bytes.len() > PAGE_BYTES as usize || !host.reads.has_room() {
+        if !host.reads.has_room() {
             return Activity::Idle;
         }
         let size = part.left.min(PAGE_BYTES - (part.addr % u64::from(PAGE_BYTES)) as u32);
         host.reads.send_late(HostRead { addr: part.addr, size, issuer: part.issuer }, HOST_ADDRESS_REGISTER);
-        self.at_host += 1;
         part.addr = part.addr.wrapping_add(u64::from(size));
         part.left -= size;
         if part.left == 0 {
@@ -64,42 +65,41 @@ impl FromHost {
         Activity::Busy
     }
 
-    /// Takes a beat of the oldest read burst.
-    pub fn data(&mut self, data: HostData) {
-        self.bytes.extend(data.bytes.iter());
-        self.at_host -= u32::from(data.last);
+    /// Beats go on; whether any does.
+    pub fn shift(&mut self, host: &HostPort) -> bool {
+        let shifted = self.path.shift();
+        let data = if self.path.has_room(Register::First) { host.data.take() } else { None };
+        let has_come = data.is_some();
+        if let Some(data) = data {
+            self.path.enter(Register::First, data.bytes, data.last);
+        }
+        shifted || has_come
     }
 
-    /// Forms the next beat of the oldest transfer once all its bytes are here.
-    pub fn form_beat(&mut self, now: Cycle) -> Activity {
-        let Some(part) = self.writes.front_mut() else { return Activity::Idle };
-        let size = to_line_end(u64::from(part.addr), part.left);
-        if self.beats.len() == BEATS_ON_THE_WAY || self.bytes.len() < size as usize {
+    /// Sends the address of the next write burst, and the oldest beat that has gone all its way.
+    pub fn send(&mut self, now: Cycle, nhi: &mut NhiMaster, remap: &mut Remap) -> Activity {
+        let asking = self.addresses.ask(now, nhi, remap);
+        sooner(asking, self.send_beat(now, nhi, remap))
+    }
+
+    fn send_beat(&mut self, now: Cycle, nhi: &mut NhiMaster, remap: &mut Remap) -> Activity {
+        let Some(&Beat { addr, .. }) = self.path.first() else { return Activity::Idle };
+        let addr = addr as u32;
+        if !self.addresses.in_burst && !self.addresses.may_begin(now) {
             return Activity::Idle;
         }
-        let data = self.bytes.drain(..size as usize).collect();
-        let last = burst_bytes(part.addr, part.left) == size;
-        self.beats.push_back(Beat { at: now + DATA_TO_BEAT, addr: part.addr, data, last });
-        part.addr = part.addr.wrapping_add(size);
-        part.left -= size;
-        if part.left == 0 {
-            self.writes.pop_front();
+        if nhi.is_l1(addr) && self.was_unanswered == BEATS_TO_L1 {
+            // The answer of this cycle, if there is one, makes room in the next.
+            return if self.unanswered < BEATS_TO_L1 { Activity::Busy } else { Activity::Idle };
         }
-        Activity::Busy
-    }
-
-    /// Sends the oldest beat that has gone all its way.
-    pub fn send(&mut self, now: Cycle, nhi: &mut NhiMaster) -> Activity {
-        let Some(beat) = self.beats.front() else { return Activity::Idle };
-        if now < beat.at {
-            return Activity::Until(beat.at);
-        }
-        match nhi.write_ready(now, beat.addr).expect("addresses are checked before they are written") {
+        match nhi.write_ready(now, addr).expect("addresses are checked before they are written") {
             Ready::Later => Activity::Idle,
             Ready::At(cycle) => Activity::Until(cycle),
             Ready::Now => {
-                let Beat { addr, data, last, .. } = self.beats.pop_front().expect("a beat waits");
-                nhi.write(now, 0, addr, data, last);
+                let Beat { bytes, last, .. } = self.path.take().expect("a beat waits");
+                nhi.write(now, 0, addr, Box::from(&bytes[..]), last);
+                self.addresses.sent(now, last, remap);
+                self.unanswered += 1;
                 Activity::Busy
             }
         }
@@ -107,6 +107,7 @@ impl FromHost {
 
     /// A beat has its response. Returns the command that this ends.
     pub fn written(&mut self) -> Option<CommandId> {
+        self.unanswered -= 1;
         let (id, beats) = self.open.front_mut().expect("a response belongs to a command");
         *beats -= 1;
         let ended = (*beats == 0).then_some(*id);
@@ -114,5 +115,66 @@ impl FromHost {
             self.open.pop_front();
         }
         ended
+    }
+}
+
+/// The addresses of write bursts, which leave long before their data. A cluster takes an address together with the first beat.
+///
+/// Timing:  an address is at the multiplexer before the clusters in the cycle behind the one in which the address before it was taken, and data
+///          pass that from the next cycle on. So bursts of one beat take two cycles.
+/// Source:  PsPIN RTL a49fec8, `axi_mux.sv`, i_w_fifo without FallThrough; `axi_to_mem.sv`.
+#[derive(Default)]
+struct Addresses {
+    /// Transfers, the first one as far as its addresses are not taken.
+    bursts: VecDeque<Part<u32>>,
+    /// First cycle in which the next address may be at the multiplexer.
+    from: Cycle,
+    /// When the next address came there.
+    came: Option<Cycle>,
+    /// It has passed the remapper.
+    has_passed: bool,
+    /// The first beat of a burst is sent, and the last is not.
+    in_burst: bool,
+}
+
+impl Addresses {
+    /// The next address goes as far as it may.
+    fn ask(&mut self, now: Cycle, nhi: &NhiMaster, remap: &mut Remap) -> Activity {
+        // The other channel is heard in every cycle in which it changes.
+        let passes = remap.passes();
+        let Some(part) = self.bursts.front().filter(|_| !self.has_passed) else { return Activity::Idle };
+        let from = part.start.max(self.from);
+        if now < from {
+            return Activity::Until(from);
+        }
+        // Data to L2 follow their address in the same cycle.
+        let is_l1 = nhi.is_l1(part.addr);
+        self.came.get_or_insert(if is_l1 { now } else { 0 });
+        if is_l1 && !passes {
+            return Activity::Idle;
+        }
+        self.has_passed = true;
+        remap.set(is_l1);
+        Activity::Busy
+    }
+
+    /// Whether the first beat of the next burst may be sent.
+    fn may_begin(&self, now: Cycle) -> bool {
+        self.has_passed && self.came.is_some_and(|came| came < now)
+    }
+
+    /// A beat is sent: the first one with its address.
+    fn sent(&mut self, now: Cycle, last: bool, remap: &mut Remap) {
+        if !self.in_burst {
+            let part = self.bursts.front_mut().expect("a beat has an address");
+            let size = burst_bytes(part.addr, part.left);
+            (part.addr, part.left) = (part.addr.wrapping_add(size), part.left - size);
+            if part.left == 0 {
+                self.bursts.pop_front();
+            }
+            (self.from, self.came, self.has_passed) = (now + 1, None, false);
+            remap.set(false);
+        }
+        self.in_burst = !last;
     }
 }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::nhi::NhiMap;
-use crate::testing::{Store, TestHost, TestMemory, byte, command, id, params};
+use crate::testing::{Store, TestHost, TestMemory, byte, command, id, params, remap};
 use blocks::pcie::PcieParams;
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
@@ -14,7 +14,7 @@ type Copy = (Cycle, u64, u32, u32, u32);
 
 /// Adds the unit with L2, four L1s and a host. All NIC memory shares one store.
 fn set(bench: &mut Bench, pcie: PcieParams, script: &[Copy], nic_store: &Store, host_store: &Store) {
-    set_with(bench, RtlMistakes::default(), pcie, script, nic_store, host_store);
+    set_with(bench, RtlMistakes::default(), pcie, script, &[], nic_store, host_store);
 }
 
 fn set_with(
@@ -22,6 +22,7 @@ fn set_with(
     mistakes: RtlMistakes,
     pcie: PcieParams,
     script: &[Copy],
+    reads: &[(Cycle, bool)],
     nic_store: &Store,
     host_store: &Store,
 ) {
@@ -35,10 +36,12 @@ fn set_with(
     let l1 = memory("l1", 3);
     let into_l2 = memory("into l2", 3);
     let into_l1s = ["into l1[0]", "into l1[1]", "into l1[2]", "into l1[3]"].map(|name| memory(name, 1));
+    let remap = remap(bench, reads);
     let ports = HostDmaPorts {
+        remap,
         commands: bench.input("commands", 8, commands.collect()),
         responses: bench.output("response", 2, |_| true, |response: &CommandResponse| response.id.core.to_string()),
-        sources: NhiMaster::through(NhiMap::all(&params()), l2, l1),
+        sources: NhiMaster::through(NhiMap::all(&params()), l2, l1).beat_by_beat(),
         targets: NhiMaster::new(NhiMap::all(&params()), into_l2, into_l1s.into()),
         host: TestHost::add(bench, pcie, host_store.clone()),
     };
@@ -136,9 +139,11 @@ fn from_the_host_into_l2_responds_after_18_cycles() {
     check(
         &[(10, 0x1000, 0x1000_4400, 192, FROM_HOST)],
         expect![[r#"
+            15   address waits
             17   event host_read addr=0x1000 bytes=0x40
             18   event host_read addr=0x1040 bytes=0x40
             19   event host_read addr=0x1080 bytes=0x40
+            22   address taken
             22   into l1[0]: write 64 at 0x10004400
             23   into l1[0]: write 64 at 0x10004440
             24   into l1[0]: write 64 at 0x10004480
@@ -148,18 +153,68 @@ fn from_the_host_into_l2_responds_after_18_cycles() {
 }
 
 #[test]
+fn writes_of_64_bytes_to_l1_take_two_cycles_each() {
+    let copy = |n: u32| (10, 64 * u64::from(n), 0x1000_4400 + 64 * n, 64, FROM_HOST);
+    check(
+        &[copy(0), copy(1), copy(2), copy(3)],
+        expect![[r#"
+        15   address waits
+        17   event host_read addr=0x0 bytes=0x40
+        18   event host_read addr=0x40 bytes=0x40
+        19   event host_read addr=0x80 bytes=0x40
+        20   event host_read addr=0xc0 bytes=0x40
+        22   address taken
+        22   into l1[0]: write 64 at 0x10004400
+        23   address waits
+        24   address taken
+        24   into l1[0]: write 64 at 0x10004440
+        25   address waits
+        26   address taken
+        26   into l1[0]: write 64 at 0x10004480
+        27   address waits
+        28   address taken
+        28   into l1[0]: write 64 at 0x100044c0
+        29   response 0
+        31   response 1
+        33   response 2
+        35   response 3
+    "#]],
+    );
+}
+
+#[test]
+fn the_address_of_a_write_to_l1_waits_for_a_read_at_the_remapper() {
+    let log = bench(1_000, |bench| {
+        let script = [(10, 0x1000, 0x1000_4400, 64, FROM_HOST)];
+        let reads = [(8, true), (30, false)];
+        set_with(bench, RtlMistakes::default(), params().pcie, &script, &reads, &Store::default(), &Store::default());
+    });
+    expect![[r#"
+        31   address waits
+        31   into l1[0]: write 64 at 0x10004400
+        32   address taken
+        38   response 0
+    "#]]
+    .assert_eq(&log);
+}
+
+#[test]
 fn a_write_into_another_cluster_leaves_in_the_cycle_of_the_answer_that_it_waits_for() {
     // The memories answer 3 cycles after a write, and the second one is at its cluster in the cycle behind that.
     check(
         &[(10, 0, 0x1000_4400, 64, FROM_HOST), (11, 64, 0x1040_4400, 64, FROM_HOST)],
         expect![[r#"
-        17   event host_read addr=0x0 bytes=0x40
-        18   event host_read addr=0x40 bytes=0x40
-        22   into l1[0]: write 64 at 0x10004400
-        26   into l1[1]: write 64 at 0x10404400
-        29   response 0
-        33   response 1
-    "#]],
+            15   address waits
+            17   event host_read addr=0x0 bytes=0x40
+            18   event host_read addr=0x40 bytes=0x40
+            22   address taken
+            22   into l1[0]: write 64 at 0x10004400
+            23   address waits
+            26   address taken
+            26   into l1[1]: write 64 at 0x10404400
+            29   response 0
+            33   response 1
+        "#]],
     );
 }
 
@@ -169,7 +224,7 @@ fn beats_of_an_unaligned_write_land_too_low_where_the_rtl_mistakes_them() {
     let mistakes = RtlMistakes { unaligned_host_writes: true, ..RtlMistakes::default() };
     let log = bench(1_000, |bench| {
         let script = [(10, 0x0f50, 0x1c40_0000, 250, TO_HOST)];
-        set_with(bench, mistakes, params().pcie, &script, &Store::default(), &Store::default());
+        set_with(bench, mistakes, params().pcie, &script, &[], &Store::default(), &Store::default());
         bench.log_events();
     });
     expect![[r#"

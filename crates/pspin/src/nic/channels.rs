@@ -8,15 +8,16 @@ use crate::memories::{BurstPort, MemoryPorts, latency};
 use crate::nhi::{NhiMap, NhiMaster, NhiPort};
 use crate::params::PspinParams;
 use crate::protocol::{Command, CommandResponse};
+use crate::remap::{REMAP_MESSAGES, Remap};
 use kernel::{Rx, SystemBuilder, Tx};
 
 /// Bursts that wait for a memory, or replies for their initiator; initiators limit themselves to fewer.
 const BURSTS: usize = 20;
 /// Addresses or beats in a register. Source: PsPIN RTL a49fec8, `spill_register.sv`.
-const REGISTER: usize = 2;
-/// Beats of L2 on their way to the off-cluster DMA: one in the bank, and those in two registers. Source: the same,
-/// `stream_to_mem.sv`, BufDepth 1; `axi_demux.sv`, SpillR; `soc_dma_wrap.sv`.
-const L2_BEATS: usize = 1 + 2 * REGISTER;
+pub const REGISTER: usize = 2;
+/// Beats of L2 on their way to the off-cluster DMA: one in the bank, and those in a register. Source: the same,
+/// `stream_to_mem.sv`, BufDepth 1; `axi_demux.sv`, SpillR. One place more, for what is taken makes room a cycle later.
+const L2_BEATS: usize = 1 + REGISTER + 1;
 /// Beats of an L1 that wait for their initiator. Source: the same, `nhi_port_wrap.sv`, BufDepth.
 const L1_BEATS: usize = 4;
 
@@ -50,22 +51,25 @@ pub fn master(
     NhiMaster::new(map, l2, l1_ports(b, name, BURSTS, l1s))
 }
 
-/// The outbound engine's and the off-cluster DMA's ends of the NIC-host interconnect, which read L1 through one channel.
+/// The outbound engine's and the off-cluster DMA's ends of the NIC-host interconnect, which read L1 through one channel, and
+/// the latter's end of the remapper there.
 pub fn readers(
     b: &mut SystemBuilder,
     params: &PspinParams,
     memories: &mut MemoryPorts,
     l1s: &mut [Vec<BurstPort>],
-) -> [NhiMaster; 2] {
+) -> ([NhiMaster; 2], Remap) {
     let outbound_l2 = l2_port(b, "outbound", BURSTS, memories);
     let host_dma_l2 = l2_port(b, "host_dma_reads", L2_BEATS, memories);
     let clusters = l1_ports(b, "outbound", L1_BEATS, l1s);
     let (requests, from_host_dma) = b.channel("host_dma_reads_l1", REGISTER, 1);
     let (to_host_dma, replies) = b.channel("host_dma_reads_l1_replies", REGISTER, 1);
-    let noc = ClusterNoc::new(clusters, (from_host_dma, to_host_dma));
+    let (reads_tell, writes_hear) = b.channel("remap_reads", REMAP_MESSAGES, 1);
+    let (writes_tell, reads_hear) = b.channel("remap_writes", REMAP_MESSAGES, 1);
+    let noc = ClusterNoc::new(clusters, (from_host_dma, to_host_dma), Remap::new(reads_tell, reads_hear));
     let outbound = NhiMaster::around(NhiMap::all(params), outbound_l2, noc);
     let host_dma = NhiMaster::through(NhiMap::all(params), host_dma_l2, NhiPort { requests, replies });
-    [outbound, host_dma.beat_by_beat()]
+    ([outbound, host_dma.beat_by_beat()], Remap::new(writes_tell, writes_hear))
 }
 
 fn l2_port(b: &mut SystemBuilder, name: &str, replies: usize, memories: &mut MemoryPorts) -> NhiPort {
@@ -113,10 +117,10 @@ impl Links {
     }
 }
 
-/// The channels between an initiator of host accesses and the way to the host.
-pub fn host_channels(b: &mut SystemBuilder, name: &str) -> (HostPort, HostTarget) {
+/// The channels between an initiator of host accesses and the way to the host, with room for so many write beats.
+pub fn host_channels(b: &mut SystemBuilder, name: &str, writes: usize) -> (HostPort, HostTarget) {
     let (bursts, target_bursts) = b.channel(&format!("{name}_host_bursts"), HOST_CHANNEL_ITEMS, 1);
-    let (writes, target_writes) = b.channel(&format!("{name}_host_writes"), HOST_CHANNEL_ITEMS, 1);
+    let (writes, target_writes) = b.channel(&format!("{name}_host_writes"), writes, 1);
     let (target_written, written) = b.channel(&format!("{name}_host_written"), 2, 1);
     let (reads, target_reads) = b.channel(&format!("{name}_host_reads"), HOST_CHANNEL_ITEMS, 1);
     let (target_data, data) = b.channel(&format!("{name}_host_data"), 2, 1);

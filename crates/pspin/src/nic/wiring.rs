@@ -1,11 +1,12 @@
 //! Who talks to whom: every channel of the NIC, by what goes through it. The numbers are items of room and cycles.
 
-use super::channels::{channels, host_channels, master, readers, unit};
+use super::channels::{REGISTER, channels, host_channels, master, readers, unit};
 use crate::cluster::{ClusterPorts, Links};
 use crate::cmd_unit::CommandUnitPorts;
 use crate::host_direct::HostDirectPorts;
 use crate::host_dma::HostDmaPorts;
 use crate::host_events::{Notice, notice_room};
+use crate::host_link::HOST_CHANNEL_ITEMS;
 use crate::host_port::HostAccess;
 use crate::inbound::{InboundPorts, MorePackets};
 use crate::memories::{BurstPort, MemoryPorts};
@@ -80,15 +81,15 @@ impl Wiring {
         let mut memories = MemoryPorts::default();
         let mut l1s: Vec<Vec<BurstPort>> = (0..n).map(|_| Vec::new()).collect();
         let inbound_nhi = master(b, "inbound", NhiMap::l2(params), &mut memories, &mut []);
-        let [outbound_nhi, sources] = readers(b, params, &mut memories, &mut l1s);
+        let ([outbound_nhi, sources], remap) = readers(b, params, &mut memories, &mut l1s);
         let targets = master(b, "host_dma_writes", NhiMap::all(params), &mut memories, &mut l1s);
         memories.host = memories.bursts.len();
         let hosts = if params.isolation.host_clears_scratchpads { &mut l1s[..] } else { &mut [] };
         let host_nhi = master(b, "host", NhiMap::host(params), &mut memories, hosts);
 
         // The way to the host, which HostDirect and the off-cluster DMA share.
-        let (direct_host, direct_target) = host_channels(b, "host_direct");
-        let (dma_host, dma_target) = host_channels(b, "host_dma");
+        let (direct_host, direct_target) = host_channels(b, "host_direct", HOST_CHANNEL_ITEMS);
+        let (dma_host, dma_target) = host_channels(b, "host_dma", REGISTER);
 
         // From outside.
         let (accesses, host_accesses) = b.inlet("host_accesses", clock);
@@ -142,6 +143,7 @@ impl Wiring {
                 responses: host_dma_end.1,
                 sources,
                 targets,
+                remap,
                 host: dma_host,
             },
             pcie: PciePorts { initiators: vec![direct_target, dma_target], notices: pcie_notices },

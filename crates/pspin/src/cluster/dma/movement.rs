@@ -8,9 +8,9 @@ mod writes;
 
 use super::Finished;
 use super::chunk::{At, Chunk, Open, Place};
-use super::lanes::{Lanes, bytes_of, lanes_of};
 use crate::cluster::l1::L1;
 use crate::cluster::wide::Asked;
+use crate::lanes::{Lanes, bytes_of, lanes_of};
 use crate::protocol::{BEAT_BYTES, Burst, BurstReply};
 use kernel::trace::Counter;
 use kernel::{Cycle, Ports, Rx, Tx};

@@ -1,9 +1,9 @@
 //! The reading side of the cluster's DMA engine: requests, and beats on their way to the engine.
 
 use super::super::chunk::{Chunk, Place};
-use super::super::lanes::bytes_of;
 use super::{Movement, REGISTER, TO_CROSSBAR};
 use crate::cluster::l1::L1;
+use crate::lanes::bytes_of;
 use crate::protocol::Burst;
 use kernel::Cycle;
 

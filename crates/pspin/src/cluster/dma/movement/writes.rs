@@ -1,9 +1,9 @@
 //! The writing side of the cluster's DMA engine: beats that leave it, their addresses, and responses.
 
 use super::super::chunk::Place;
-use super::super::lanes::bytes_of;
 use super::{Movement, RESPONSE, TO_CROSSBAR};
 use crate::cluster::l1::L1;
+use crate::lanes::bytes_of;
 use crate::protocol::Burst;
 use kernel::Cycle;
 

@@ -1,4 +1,4 @@
-//! The buffer between the reading and the writing side of the cluster's DMA engine.
+//! The buffer between the reading and the writing side of a DMA engine: the cluster's, or the off-cluster DMA's.
 
 use crate::protocol::BEAT_BYTES;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use std::ops::Range;
 /// A beat that is read fills the lanes of its bytes, once none of them is full; one is written when each of its lanes has a
 /// byte. What both do in one cycle is by what was there before it.
 ///
-/// Source: PsPIN RTL a49fec8, `axi_dma_data_path.sv`, BufferDepth of `pulp_cluster_frontend.sv`.
+/// Source: PsPIN RTL a49fec8, `axi_dma_data_path.sv`, BufferDepth of `pulp_cluster_frontend.sv` and `pspin_soc_dma.sv`.
 #[derive(Default)]
 pub struct Lanes {
     /// The low and the high bit of each lane's number of bytes, 0 to 3.

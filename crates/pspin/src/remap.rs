@@ -1,0 +1,50 @@
+//! The identity remapper in front of the clusters, as far as reads and writes wait for each other there.
+
+use kernel::{Ports, Rx, Tx};
+
+/// One of its two channels of addresses, as seen by who sends on it.
+///
+/// While an address that the remapper has shown to the clusters waits to be taken, no new address of the other channel passes. Both may
+/// pass in the same cycle.
+///
+/// Timing:  what happens in a cycle is seen on the other channel in the next.
+/// Source:  PsPIN RTL a49fec8, `axi_id_remap.sv`, states HoldAR and HoldAW; `nhi_xbar.sv`, i_cluster_iw_converter.
+pub struct Remap {
+    /// Tells whether an address waits here, and hears the same of the other channel.
+    tells: Tx<bool>,
+    hears: Rx<bool>,
+    is_held: bool,
+    waits: bool,
+}
+
+/// Messages that the channels between the two hold.
+pub const REMAP_MESSAGES: usize = 4;
+
+impl Remap {
+    /// One channel; the other one has the other ends; capacity [`REMAP_MESSAGES`], latency 1.
+    pub fn new(tells: Tx<bool>, hears: Rx<bool>) -> Self {
+        Remap { tells, hears, is_held: false, waits: false }
+    }
+
+    /// Whether a new address passes in this cycle. Called in each cycle in which the other channel has changed.
+    pub fn passes(&mut self) -> bool {
+        while let Some(waits) = self.hears.take() {
+            self.is_held = waits;
+        }
+        !self.is_held
+    }
+
+    /// An address waits to be taken at the end of this cycle, or none does.
+    pub fn set(&mut self, waits: bool) {
+        if self.waits != waits {
+            self.waits = waits;
+            self.tells.send(waits);
+        }
+    }
+
+    /// Names the ports.
+    pub fn ports(&self, ports: &mut Ports) {
+        ports.output("remap_tells", &self.tells);
+        ports.input("remap_hears", &self.hears);
+    }
+}
