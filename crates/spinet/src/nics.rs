@@ -7,7 +7,7 @@ use pspin::PspinParams;
 use std::io::{self, Read};
 use std::path::Path;
 use toml::{Table, Value};
-use wire::near::{nearest, teach};
+use wire::near::{explain_serde_error, nearest};
 
 mod choices;
 mod derive;
@@ -120,7 +120,7 @@ pub fn load(nic: &str, settings: &[Setting], base_dir: &Path) -> Result<PspinPar
 /// The error of a value that its type does not take.
 pub(crate) fn not_a_value(key: &str, value: &Value, error: &toml::de::Error) -> NicError {
     // serde says `invalid value: integer `-1`, expected u32`, and of a word that is none of its own all that there are.
-    let told = teach(error.message());
+    let told = explain_serde_error(error.message());
     let allowed = told.rsplit("must be ").next().and_then(|told| told.rsplit("expected ").next());
     let allowed = allowed.unwrap_or_default().to_owned();
     NicError::NotAValue { key: key.into(), found: value.to_string(), allowed }

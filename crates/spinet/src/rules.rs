@@ -93,7 +93,7 @@ impl Rules {
     /// A message of a rule is over, though its last packet has not come.
     pub fn give_up(&mut self, id: u64, message: u64) {
         if let Some(rule) = self.installed.iter_mut().find(|rule| rule.id == id) {
-            rule.classifier.give_up(message);
+            rule.classifier.abandon(message);
         }
         self.drop_ended();
     }

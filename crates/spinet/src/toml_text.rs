@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 use std::fmt;
 use std::ops::Range;
-use wire::near::teach;
+use wire::near::explain_serde_error;
 use wire::text::TextError;
 
 /// A text that is not what its type says: file, line, what is wrong, the line itself with carets.
@@ -116,7 +116,7 @@ pub fn read<T: DeserializeOwned>(text: &str, file: &str, format: Format) -> Resu
         Format::Json => serde_json::from_str(text).map_err(|e| {
             let message = e.to_string();
             let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
-            TextFileError { file: file.into(), line: None, text: teach(message) }
+            TextFileError { file: file.into(), line: None, text: explain_serde_error(message) }
         }),
     }
 }
@@ -130,7 +130,7 @@ pub(crate) fn read_toml<T: DeserializeOwned>(text: &str) -> Result<T, (Option<Ra
             ("u64 value was too large", Some(number)) => {
                 format!("found the number {number}, must be a whole number below 2^63")
             }
-            (message, _) => teach(message),
+            (message, _) => explain_serde_error(message),
         };
         (e.span(), message.replace("[[name]]", &header.map_or("[[name]]".into(), |h| format!("[{h}]"))))
     })

@@ -5,15 +5,15 @@ use crate::format::{FormatError, array, at_least, be16};
 use std::net::Ipv4Addr;
 use std::ops::Range;
 
-/// Kind of link; 1 is Ethernet.
+/// Link type; 1 is Ethernet.
 pub const HARDWARE_TYPE: Range<usize> = 0..2;
-/// Kind of network address, as an Ethernet type.
+/// Network protocol, as an Ethernet type.
 pub const PROTOCOL_TYPE: Range<usize> = 2..4;
 /// Length of a link address.
 pub const HARDWARE_LEN: usize = 4;
 /// Length of a network address.
 pub const PROTOCOL_LEN: usize = 5;
-/// 1 asks, 2 answers.
+/// 1 is a request, 2 a reply.
 pub const OPERATION: Range<usize> = 6..8;
 /// Sender's MAC address.
 pub const SENDER_MAC: Range<usize> = 8..14;
@@ -29,12 +29,12 @@ pub const HEADER_LEN: usize = 28;
 /// Hardware type 1, protocol type IPv4, address lengths 6 and 4.
 const ETHERNET_IPV4: [u8; 6] = [0, 1, 0x08, 0x00, 6, 4];
 
-/// Bytes that are known to hold an ARP packet for IPv4 over Ethernet.
+/// A checked view of an ARP packet for IPv4 over Ethernet.
 #[derive(Clone, Copy, Debug)]
 pub struct ArpView<T>(T);
 
 impl<T: AsRef<[u8]>> ArpView<T> {
-    /// Checks length, kinds of addresses and their lengths.
+    /// Checks the length, the address types and the address lengths.
     pub fn new(bytes: T) -> Result<Self, FormatError> {
         let b = bytes.as_ref();
         at_least("ARP", b, HEADER_LEN)?;
@@ -48,7 +48,7 @@ impl<T: AsRef<[u8]>> ArpView<T> {
         }
     }
 
-    /// 1 asks, 2 answers.
+    /// 1 is a request, 2 a reply.
     pub fn operation(&self) -> u16 {
         be16(self.0.as_ref(), OPERATION.start)
     }
@@ -77,7 +77,7 @@ impl<T: AsRef<[u8]>> ArpView<T> {
 /// An ARP packet for IPv4 over Ethernet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArpHeader {
-    /// 1 asks, 2 answers.
+    /// 1 is a request, 2 a reply.
     pub operation: u16,
     /// Sender's MAC address.
     pub sender_mac: Mac,
@@ -90,7 +90,7 @@ pub struct ArpHeader {
 }
 
 impl ArpHeader {
-    /// Reads the packet at the front of `bytes`; also returns what follows it (padding).
+    /// Parses the packet at the start of `bytes`. Also returns the remaining bytes, which are padding.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), FormatError> {
         let view = ArpView::new(bytes)?;
         let header = Self {
@@ -103,7 +103,7 @@ impl ArpHeader {
         Ok((header, &bytes[HEADER_LEN..]))
     }
 
-    /// Writes the packet to the front of `bytes`; returns its length.
+    /// Writes the packet to the start of `bytes`. Returns its length.
     pub fn emit(&self, bytes: &mut [u8]) -> Result<usize, FormatError> {
         at_least("ARP", bytes, HEADER_LEN)?;
         bytes[..ETHERNET_IPV4.len()].copy_from_slice(&ETHERNET_IPV4);
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn other_links_are_refused() {
+    fn other_link_types_are_refused() {
         let mut bytes = unhex("0001 0800 10 04 0002 020000000001 0a000001 020000000002 0a000002");
         assert_eq!(ArpView::new(&bytes).unwrap_err().to_string(), "ARP: hardware address length is 16, must be 6");
         bytes[1] = 6;

@@ -4,12 +4,12 @@ use crate::ipv4::Ipv4Header;
 use crate::ipv6::Ipv6Header;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// Running one's complement sum of 16-bit words; every part but the last must have an even length.
+/// Running one's complement sum of 16-bit words. All parts except the last must have an even length.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sum(u64);
 
 impl Sum {
-    /// With `bytes` added as big-endian words; an odd last byte counts as the high half of a word.
+    /// Adds `bytes` as big-endian words. An odd last byte is the high half of a word.
     pub fn with(mut self, bytes: &[u8]) -> Self {
         let mut words = bytes.chunks_exact(4);
         for word in &mut words {
@@ -22,7 +22,7 @@ impl Sum {
         self
     }
 
-    /// The checksum: the complement of the sum, folded to 16 bits. 0 over data that contains a valid checksum.
+    /// The checksum: the complement of the sum, folded to 16 bits. It is 0 for data that contains a valid checksum.
     pub fn finish(self) -> u16 {
         let mut sum = self.0;
         while sum > 0xffff {
@@ -32,7 +32,7 @@ impl Sum {
     }
 }
 
-/// What the checksums of UDP, TCP and ICMPv6 cover besides the segment: who sends to whom, and the protocol.
+/// The part of the checksums of UDP, TCP and ICMPv6 that is outside the segment: addresses, protocol and length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PseudoHeader {
     /// Between IPv4 hosts.
@@ -46,13 +46,13 @@ pub enum PseudoHeader {
     V6 {
         /// Sender.
         src: Ipv6Addr,
-        /// Receiver; with a routing header, the last one.
+        /// Receiver. With a routing header, the last receiver.
         dst: Ipv6Addr,
     },
 }
 
 impl PseudoHeader {
-    /// Checksum of `segment`, whose checksum field must hold 0 to compute it; 0 if it holds a valid one.
+    /// Checksum of `segment`. To compute it, the checksum field must hold 0. To verify it, the result must be 0.
     pub fn checksum(self, protocol: u8, segment: &[u8]) -> u16 {
         let len = (segment.len() as u32).to_be_bytes();
         let sum = match self {

@@ -3,30 +3,31 @@
 use crate::layers::{Layer, Layers};
 use crate::{checksum::Sum, ipv4, ipv6};
 
-/// The two bits that carry it: 00 not capable, 01 and 10 capable, 11 congestion experienced.
+/// The ECN bits: 00 not capable, 01 and 10 capable, 11 congestion experienced.
 const ECN_BITS: u8 = 0b11;
 
-/// Where the two bits of a packet are: the byte, and how far they are shifted up in it.
-fn place(packet: &[u8]) -> Option<(usize, u32)> {
+/// Byte offset and bit position of the ECN bits.
+fn ecn_position(packet: &[u8]) -> Option<(usize, u32)> {
     let layers = Layers::parse(packet);
     let v4 = layers.offset(Layer::Ipv4).map(|at| (at + ipv4::DSCP_ECN, 0));
-    // IPv6's traffic class lies across two bytes; its lowest bits are the high half of the second.
+    // IPv6's traffic class spans two bytes; its lowest bits are in the upper half of the second byte.
     v4.or_else(|| layers.offset(Layer::Ipv6).map(|at| (at + ipv6::VERSION_CLASS_FLOW.start + 1, 4)))
 }
 
-/// Whether a packet may be marked, or is: its sender understands marks.
+/// Returns true if the packet may be marked, or is marked.
 pub fn is_capable(packet: &[u8]) -> bool {
-    place(packet).is_some_and(|(at, shift)| packet[at] >> shift & ECN_BITS != 0)
+    ecn_position(packet).is_some_and(|(at, shift)| packet[at] >> shift & ECN_BITS != 0)
 }
 
-/// Marks a capable packet as having met congestion, and makes its IPv4 checksum fit if it did before. Returns whether
-/// the packet carries the mark now.
+/// Sets "congestion experienced" in a capable packet and updates its IPv4 checksum. Returns true if the packet now
+/// carries the mark.
 pub fn mark(packet: &mut [u8]) -> bool {
-    let Some((at, shift)) = place(packet).filter(|_| is_capable(packet)) else { return false };
+    let Some((at, shift)) = ecn_position(packet).filter(|_| is_capable(packet)) else { return false };
     let before = packet[at];
     packet[at] |= ECN_BITS << shift;
     if shift == 0 && packet[at] != before {
-        // RFC 1624, eqn. 3: the new checksum from the old, the old word and the new word, so that a wrong one stays wrong.
+        // RFC 1624, eqn. 3, computes the new checksum from the old one and the changed word. A wrong checksum stays
+        // wrong.
         let header = at - ipv4::DSCP_ECN;
         let field = header + ipv4::CHECKSUM.start..header + ipv4::CHECKSUM.end;
         let old = u16::from_be_bytes([packet[field.start], packet[field.start + 1]]);
@@ -51,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn only_capable_packets_are_marked_and_checksums_stay_right() {
+    fn only_capable_packets_are_marked_and_checksums_stay_valid() {
         let at = crate::eth::HEADER_LEN;
         for (bits, capable) in [(0, false), (1, true), (2, true), (3, true)] {
             let mut frame = packet("udp:size=100,count=1");
@@ -61,12 +62,12 @@ mod tests {
             frame[at + 10..at + 12].copy_from_slice(&sum.to_be_bytes());
             assert_eq!((is_capable(&frame), mark(&mut frame)), (capable, capable));
             assert_eq!(frame[at + 1], if capable { 3 } else { 0 });
-            assert_eq!(Sum::default().with(&frame[at..at + 20]).finish(), 0, "the checksum fits");
+            assert_eq!(Sum::default().with(&frame[at..at + 20]).finish(), 0, "the checksum is valid");
         }
     }
 
     #[test]
-    fn ipv6_has_no_checksum_and_other_packets_no_bits() {
+    fn ipv6_is_marked_and_other_packets_are_not() {
         let at = crate::eth::HEADER_LEN;
         let mut frame = packet("udp:size=100,count=1,src=::1,dst=::2");
         assert!(!mark(&mut frame));
@@ -76,7 +77,7 @@ mod tests {
         assert!(mark(&mut frame));
         assert_eq!(frame, want);
         for len in 0..40 {
-            assert!(!mark(&mut vec![0x45; len]), "{len} bytes of nothing");
+            assert!(!mark(&mut vec![0x45; len]), "{len} bytes without a header");
         }
     }
 }

@@ -9,20 +9,21 @@ use std::str::FromStr;
 pub const DST: Range<usize> = 0..6;
 /// Sender's address.
 pub const SRC: Range<usize> = 6..12;
-/// What follows, or the tag of a VLAN.
+/// Type of the payload, or of a VLAN tag.
 pub const ETHER_TYPE: Range<usize> = 12..14;
 /// Length of the header, in bytes.
 pub const HEADER_LEN: usize = 14;
-/// Shortest packet: a 64-byte frame less its 4-byte FCS (IEEE 802.3, 4A.4.2, minFrameSize).
+/// Shortest packet: a 64-byte frame without its 4-byte FCS (IEEE 802.3, 4A.4.2, minFrameSize).
 pub const MIN_PACKET_LEN: usize = 60;
 /// Longest payload that is not jumbo (IEEE 802.3, 3.2.7, maxBasicDataSize).
 pub const MAX_BASIC_PAYLOAD: usize = 1500;
-/// Longest packet that this crate handles: what a 16-bit length can say. Hosts with segmentation offload capture such.
+/// Longest packet that this crate handles, because lengths have 16 bits. Captures with segmentation offload have such
+/// packets.
 pub const MAX_PACKET_LEN: usize = 65_535;
 /// Frame check sequence, in bytes.
 pub const FCS_LEN: u64 = 4;
-/// Bytes' worth of time a frame takes on the line besides its packet and FCS: preamble with start
-/// delimiter 8 and interframe gap 12 (IEEE 802.3, 3.1.1 and 4A.4.2).
+/// Byte times per frame on the line in addition to packet and FCS: 8 of preamble with start delimiter, 12 of interframe
+/// gap (IEEE 802.3, 3.1.1 and 4A.4.2).
 pub const GAP_LEN: u64 = 8 + 12;
 
 /// Values of the type field (IANA, IEEE 802 Numbers).
@@ -41,7 +42,7 @@ pub mod ether_type {
     pub const IPV6: u16 = 0x86dd;
 }
 
-/// Bits that a packet of `packet_len` bytes takes on the line: padded to the minimum, with FCS, preamble and gap.
+/// Bit times of a packet on the line, with padding to the minimum, FCS, preamble and gap.
 pub fn line_bits(packet_len: usize) -> u64 {
     (packet_len.max(MIN_PACKET_LEN) as u64 + FCS_LEN + GAP_LEN) * 8
 }
@@ -58,9 +59,9 @@ impl fmt::Display for Mac {
     }
 }
 
-/// The text is not a MAC address.
+/// Error: the text is not a MAC address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a MAC address, must be six pairs of hexadecimal digits such as 02:00:00:00:00:01")]
+#[error("`{0}` is not a MAC address; write six pairs of hexadecimal digits, for example 02:00:00:00:00:01")]
 pub struct NotAMac(String);
 
 impl FromStr for Mac {
@@ -94,7 +95,7 @@ impl From<Mac> for String {
     }
 }
 
-/// Bytes that are known to hold an Ethernet header.
+/// A checked view of an Ethernet header.
 #[derive(Clone, Copy, Debug)]
 pub struct EthView<T>(T);
 
@@ -115,12 +116,12 @@ impl<T: AsRef<[u8]>> EthView<T> {
         Mac(array(self.0.as_ref(), SRC.start))
     }
 
-    /// Type of what follows; below 1536 it is a length (IEEE 802.3, 3.2.6).
+    /// Type of the payload; a value below 1536 is a length (IEEE 802.3, 3.2.6).
     pub fn ether_type(&self) -> u16 {
         be16(self.0.as_ref(), ETHER_TYPE.start)
     }
 
-    /// What follows the header.
+    /// The bytes after the header.
     pub fn payload(&self) -> &[u8] {
         &self.0.as_ref()[HEADER_LEN..]
     }
@@ -133,18 +134,18 @@ pub struct EthHeader {
     pub dst: Mac,
     /// Sender's address.
     pub src: Mac,
-    /// Type of what follows.
+    /// Type of the payload.
     pub ether_type: u16,
 }
 
 impl EthHeader {
-    /// Reads the header at the front of `bytes`; also returns what follows it.
+    /// Parses the header at the start of `bytes`. Also returns the remaining bytes.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), FormatError> {
         let view = EthView::new(bytes)?;
         Ok((Self { dst: view.dst(), src: view.src(), ether_type: view.ether_type() }, &bytes[HEADER_LEN..]))
     }
 
-    /// Writes the header to the front of `bytes`; returns its length.
+    /// Writes the header to the start of `bytes`. Returns its length.
     pub fn emit(&self, bytes: &mut [u8]) -> Result<usize, FormatError> {
         at_least("Ethernet", bytes, HEADER_LEN)?;
         bytes[DST].copy_from_slice(&self.dst.0);
@@ -172,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn macs_are_read_strictly() {
+    fn malformed_mac_addresses_are_refused() {
         assert_eq!("02:00:00:00:00:0a".parse(), Ok(Mac([2, 0, 0, 0, 0, 10])));
         for text in ["", "02:00:00:00:00", "02:00:00:00:00:00:00", "02:00:00:00:00:+1", "2:0:0:0:0:1"] {
             assert!(text.parse::<Mac>().is_err(), "{text}");

@@ -1,10 +1,10 @@
-//! What an unreliable network does to packets on their way: it loses them, sends them twice, changes their order.
+//! Faults of an unreliable network: packet loss, duplication and reordering.
 //!
 //! ```text
-//! loss=0.01                      one packet in a hundred, by chance
-//! duplicate=1/1000               one in a thousand comes twice, one copy right behind the other
-//! reorder=0.02:8                 one in fifty comes late, behind 1 to 8 of those that follow
-//! loss=0.01,reorder=0.02:8       each by its own chance
+//! loss=0.01                      1 % of the packets are lost
+//! duplicate=1/1000               one in a thousand arrives twice, the copy directly after the original
+//! reorder=0.02:8                 2 % arrive late, after 1 to 8 of the packets that follow them
+//! loss=0.01,reorder=0.02:8       both, drawn independently
 //! ```
 
 use crate::random::Random;
@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::str::FromStr;
 
-/// How likely something is: `numerator` in `denominator`.
+/// A probability: `numerator / denominator`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chance {
     numerator: u64,
@@ -22,10 +22,10 @@ pub struct Chance {
 }
 
 impl Chance {
-    /// It never happens.
+    /// Probability 0.
     pub const NEVER: Self = Self { numerator: 0, denominator: 1 };
 
-    /// A number from 0 to 1 such as `0.01` or `1/3`.
+    /// Parses a number from 0 to 1, such as `0.01` or `1/3`.
     fn parse(text: &str) -> Option<Self> {
         if !text.is_empty() && text.bytes().all(|byte| matches!(byte, b'0' | b'.')) && text.contains('0') {
             return Some(Self::NEVER);
@@ -48,33 +48,33 @@ impl fmt::Display for Chance {
     }
 }
 
-/// Most packets behind which one may come late: so many are held back at most.
+/// Largest reordering distance, in packets. It bounds the number of packets held back.
 pub const MAX_DISTANCE: u32 = 4096;
 
-/// How likely each fault is for a packet. As text and in files: see [`crate::faults`]; the empty text is none.
+/// Probabilities of each fault. The text form is described in [`crate::faults`]; the empty text means no faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Faults {
-    /// It is lost.
+    /// Probability of loss.
     pub loss: Chance,
-    /// It comes twice.
+    /// Probability of duplication.
     pub duplicate: Chance,
-    /// It comes late.
+    /// Probability of late arrival.
     pub reorder: Chance,
-    /// By so many packets at most, from 1 to [`MAX_DISTANCE`].
+    /// Largest distance of a late packet, in packets, from 1 to [`MAX_DISTANCE`].
     pub distance: u32,
 }
 
 impl Faults {
-    /// A network that does nothing to packets.
+    /// A reliable network.
     pub const NONE: Self = Self { loss: Chance::NEVER, duplicate: Chance::NEVER, reorder: Chance::NEVER, distance: 1 };
 
-    /// All packets arrive, and none twice.
+    /// Returns true if every packet arrives exactly once.
     pub fn is_reliable(&self) -> bool {
         self.loss == Chance::NEVER && self.duplicate == Chance::NEVER
     }
 
-    /// Packets arrive in the order in which they were sent.
+    /// Returns true if packets arrive in the order in which they were sent.
     pub fn is_in_order(&self) -> bool {
         self.reorder == Chance::NEVER
     }
@@ -86,7 +86,7 @@ impl Default for Faults {
     }
 }
 
-/// The text is no list of faults.
+/// Error: the text is not a list of faults.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "fault `{found}`, must be `loss=CHANCE`, `duplicate=CHANCE` or `reorder=CHANCE:DISTANCE`, each at most once, with a chance \
@@ -157,48 +157,49 @@ impl From<Faults> for String {
     }
 }
 
-/// What a [`FaultySource`] did.
+/// Number of faults that a [`FaultySource`] has injected.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct FaultCounts {
-    /// Packets lost.
+    /// Lost packets.
     pub lost: u64,
-    /// Packets that came twice.
+    /// Duplicated packets.
     pub duplicated: u64,
-    /// Packets that came late.
+    /// Late packets.
     pub reordered: u64,
 }
 
-/// A packet that is kept.
+/// A buffered packet.
 #[derive(Clone, Debug)]
-struct Kept {
+struct HeldPacket {
     index: u64,
     arrival_fs: u64,
     bytes: Box<[u8]>,
     original_len: u32,
 }
 
-/// The packets of a source after a network has had them.
+/// Applies faults to the packets of a source.
 ///
-/// Each kind of fault draws from a stream of its own, once for every packet of the source, so that one kind's chance does
-/// not change what another does. A copy arrives with its packet, and a late packet with the one behind which it comes; at
-/// the end of the source, late ones come behind the last. Numbers of packets stay those of the source.
+/// Each kind of fault has its own random stream and draws once per packet, so the probability of one kind does not
+/// change the draws of another. A copy has the arrival time of its original. A late packet has the arrival time of the
+/// packet before it. At the end of the source, the remaining late packets arrive after the last packet. Packets keep
+/// the numbers of the source.
 pub struct FaultySource<S> {
     source: S,
     faults: Faults,
     loss: Random,
     duplicate: Random,
     reorder: Random,
-    /// Late packets, and how many have to come before each.
-    late: Vec<(u32, Kept)>,
-    /// Packets that come next.
-    ready: VecDeque<Kept>,
-    current: Option<Kept>,
+    /// Late packets, each with the number of packets that must arrive before it.
+    late: Vec<(u32, HeldPacket)>,
+    /// Packets to return next.
+    ready: VecDeque<HeldPacket>,
+    current: Option<HeldPacket>,
     last_arrival_fs: u64,
     counts: FaultCounts,
 }
 
 impl<S> FaultySource<S> {
-    /// The packets of `source` after `faults`, which `seed` decides.
+    /// Applies `faults` to `source`. `seed` determines the random draws.
     pub fn new(source: S, faults: Faults, seed: u64) -> Self {
         FaultySource {
             source,
@@ -214,18 +215,19 @@ impl<S> FaultySource<S> {
         }
     }
 
-    /// What was done so far.
+    /// Faults injected so far.
     pub fn counts(&self) -> &FaultCounts {
         &self.counts
     }
 
-    /// Where the packets come from.
+    /// The source without faults.
     pub fn source(&self) -> &S {
         &self.source
     }
 
-    /// A packet of the source: it is lost, comes, comes twice or is late; what waited for it comes behind it.
-    fn pass(&mut self, kept: Kept) {
+    /// Processes one packet of the source: loses, forwards, duplicates or delays it. Then releases late packets that
+    /// are due.
+    fn pass(&mut self, packet: HeldPacket) {
         let is_lost = self.faults.loss.happens(&mut self.loss);
         let is_double = self.faults.duplicate.happens(&mut self.duplicate);
         let is_late = self.faults.reorder.happens(&mut self.reorder);
@@ -236,26 +238,26 @@ impl<S> FaultySource<S> {
         }
         self.counts.duplicated += u64::from(is_double);
         self.counts.reordered += u64::from(is_late);
-        self.last_arrival_fs = self.last_arrival_fs.max(kept.arrival_fs);
+        self.last_arrival_fs = self.last_arrival_fs.max(packet.arrival_fs);
         for (left, _) in &mut self.late {
             *left -= 1;
         }
-        let copy = is_double.then(|| kept.clone());
+        let copy = is_double.then(|| packet.clone());
         match is_late {
-            true => self.late.push((distance, kept)),
-            false => self.come(kept),
+            true => self.late.push((distance, packet)),
+            false => self.release(packet),
         }
         if let Some(copy) = copy {
-            self.come(copy);
+            self.release(copy);
         }
         while let Some(at) = self.late.iter().position(|&(left, _)| left == 0) {
-            let (_, kept) = self.late.remove(at);
-            self.come(kept);
+            let (_, packet) = self.late.remove(at);
+            self.release(packet);
         }
     }
 
-    fn come(&mut self, kept: Kept) {
-        self.ready.push_back(Kept { arrival_fs: self.last_arrival_fs, ..kept });
+    fn release(&mut self, packet: HeldPacket) {
+        self.ready.push_back(HeldPacket { arrival_fs: self.last_arrival_fs, ..packet });
     }
 }
 
@@ -267,22 +269,22 @@ impl<S: Source> Source for FaultySource<S> {
         while self.ready.is_empty() {
             match self.source.next()? {
                 Some(Frame { index, arrival_fs, bytes, original_len }) => {
-                    let kept = Kept { index, arrival_fs, bytes: bytes.into(), original_len };
-                    self.pass(kept);
+                    let packet = HeldPacket { index, arrival_fs, bytes: bytes.into(), original_len };
+                    self.pass(packet);
                 }
                 None if self.late.is_empty() => return Ok(None),
                 None => {
                     let late = std::mem::take(&mut self.late);
-                    late.into_iter().for_each(|(_, kept)| self.come(kept));
+                    late.into_iter().for_each(|(_, packet)| self.release(packet));
                 }
             }
         }
         self.current = self.ready.pop_front();
-        Ok(self.current.as_ref().map(|kept| Frame {
-            index: kept.index,
-            arrival_fs: kept.arrival_fs,
-            bytes: &kept.bytes,
-            original_len: kept.original_len,
+        Ok(self.current.as_ref().map(|packet| Frame {
+            index: packet.index,
+            arrival_fs: packet.arrival_fs,
+            bytes: &packet.bytes,
+            original_len: packet.original_len,
         }))
     }
 }
@@ -293,7 +295,7 @@ mod tests {
     use expect_test::{Expect, expect};
     use proptest::prelude::*;
 
-    /// So many packets, one in a nanosecond.
+    /// A source of packets that arrive every nanosecond: next number, and count.
     struct Count(u64, u64);
 
     impl Source for Count {
@@ -315,7 +317,7 @@ mod tests {
         (packets, *source.counts())
     }
 
-    /// Packets as `number@time`, the time only where it is not the number.
+    /// Packets as `number@time`, without the time if it equals the number.
     fn check(faults: &str, want: Expect) {
         let (packets, counts) = run(faults, 3, 20);
         let show = |&(index, at): &(u64, u64)| if index == at { index.to_string() } else { format!("{index}@{at}") };
@@ -325,14 +327,14 @@ mod tests {
     }
 
     #[test]
-    fn what_never_happens_has_no_distance() {
+    fn a_network_that_never_reorders_has_no_distance() {
         let read = |text: &str| text.parse::<Faults>().unwrap();
         assert_eq!(read("loss=1/4,reorder=0:8"), read("loss=1/4"));
         assert_eq!(read("loss=0,reorder=0:8"), Faults::NONE);
     }
 
     #[test]
-    fn each_fault_is_seen_and_does_not_disturb_the_others() {
+    fn kinds_of_faults_are_independent() {
         check(
             "",
             expect![[r#"
@@ -401,7 +403,7 @@ mod tests {
     }
 
     proptest! {
-        /// Packets are lost only as counted, and a late one comes behind no more than its distance; times never run back.
+        /// Losses match the counts, late packets stay within the distance, and times never decrease.
         #[test]
         fn packets_are_accounted_for(seed in any::<u64>(), n in 0u64..300, loss in 0u32..3, double in 0u32..3, late in 0u32..=4, distance in 1u32..9) {
             let text = format!("loss={loss}/4,duplicate={double}/4,reorder={late}/4:{distance}")
@@ -413,7 +415,7 @@ mod tests {
             let distinct: std::collections::BTreeSet<u64> = packets.iter().map(|&(index, _)| index).collect();
             prop_assert_eq!(distinct.len() as u64, n - counts.lost);
             if loss == 0 {
-                // Late by no more packets than the distance, copies of them apart.
+                // Each packet is late by at most the distance, not counting copies.
                 for &(index, at) in &packets {
                     prop_assert!(at <= index + u64::from(distance), "{index} at {at}");
                 }

@@ -1,16 +1,16 @@
-//! What all packet formats share: the error of a header that cannot be one, and big-endian loads.
+//! Shared parts of all packet formats: errors, options, and big-endian loads.
 
-/// Why bytes are not a header of a format, or why a header cannot be written.
+/// Error: the bytes are not a header of the format, or the header cannot be written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FormatError {
-    /// The buffer ends before the header does.
+    /// The buffer is shorter than the header.
     #[error("{format}: {found} bytes, must be at least {needed}")]
     Short {
         /// Name of the format.
         format: &'static str,
-        /// Bytes there are.
+        /// Length of the buffer, in bytes.
         found: usize,
-        /// Bytes the header needs.
+        /// Length of the header, in bytes.
         needed: usize,
     },
     /// A field holds a value that the format does not allow.
@@ -22,7 +22,7 @@ pub enum FormatError {
         field: &'static str,
         /// Value found.
         found: u64,
-        /// What the field may hold.
+        /// Allowed values.
         allowed: &'static str,
     },
 }
@@ -33,24 +33,24 @@ pub(crate) fn at_least(format: &'static str, buffer: &[u8], needed: usize) -> Re
     if found < needed { Err(FormatError::Short { format, found, needed }) } else { Ok(()) }
 }
 
-/// Big-endian 16-bit word at `at`, which the caller has checked to be inside.
+/// Big-endian 16-bit word at `at`. The caller has checked the bounds.
 pub(crate) fn be16(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([bytes[at], bytes[at + 1]])
 }
 
-/// Big-endian 32-bit word at `at`, which the caller has checked to be inside.
+/// Big-endian 32-bit word at `at`. The caller has checked the bounds.
 pub(crate) fn be32(bytes: &[u8], at: usize) -> u32 {
     u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }
 
-/// The `N` bytes at `at`, which the caller has checked to be inside.
+/// The `N` bytes at `at`. The caller has checked the bounds.
 pub(crate) fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     let mut out = [0; N];
     out.copy_from_slice(&bytes[at..at + N]);
     out
 }
 
-/// Bytes of an options field of IPv4 or TCP: at most 40, a multiple of 4 (RFC 791, 3.1; RFC 9293, 3.1).
+/// The options field of IPv4 or TCP: at most 40 bytes, a multiple of 4 (RFC 791, 3.1; RFC 9293, 3.1).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct HeaderOptions {
     bytes: [u8; Self::MAX],
@@ -58,13 +58,13 @@ pub struct HeaderOptions {
 }
 
 impl HeaderOptions {
-    /// Most bytes an options field can have: 15 words of header less 5 fixed ones.
+    /// Longest options field, in bytes: a header of 15 words without its 5 fixed words.
     pub const MAX: usize = 40;
 
     /// No options.
     pub const NONE: Self = Self { bytes: [0; Self::MAX], len: 0 };
 
-    /// Options of these bytes, padding included.
+    /// The options in these bytes, which include padding.
     ///
     /// Errors: more than 40 bytes, or not a multiple of 4.
     pub fn new(options: &[u8]) -> Result<Self, FormatError> {

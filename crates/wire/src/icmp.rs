@@ -4,13 +4,13 @@ use crate::checksum::Sum;
 use crate::format::{FormatError, at_least, be16, be32};
 use std::ops::Range;
 
-/// Kind of message.
+/// Message type.
 pub const TYPE: usize = 0;
-/// Kind within the type.
+/// Code within the type.
 pub const CODE: usize = 1;
 /// Checksum over the whole message.
 pub const CHECKSUM: Range<usize> = 2..4;
-/// Depends on the type; in echoes an identifier and a sequence number.
+/// Depends on the type. Echo messages have an identifier and a sequence number.
 pub const REST: Range<usize> = 4..8;
 /// Identifier of an echo.
 pub const IDENTIFIER: Range<usize> = 4..6;
@@ -23,7 +23,7 @@ pub const ECHO_REPLY: u8 = 0;
 /// Type of an echo request.
 pub const ECHO_REQUEST: u8 = 8;
 
-/// Bytes that are known to hold an ICMP header.
+/// A checked view of an ICMP header.
 #[derive(Clone, Copy, Debug)]
 pub struct IcmpView<T>(T);
 
@@ -34,12 +34,12 @@ impl<T: AsRef<[u8]>> IcmpView<T> {
         Ok(Self(bytes))
     }
 
-    /// Kind of message.
+    /// Message type.
     pub fn icmp_type(&self) -> u8 {
         self.0.as_ref()[TYPE]
     }
 
-    /// Kind within the type.
+    /// Code within the type.
     pub fn code(&self) -> u8 {
         self.0.as_ref()[CODE]
     }
@@ -59,37 +59,38 @@ impl<T: AsRef<[u8]>> IcmpView<T> {
         be16(self.0.as_ref(), SEQ.start)
     }
 
-    /// The checksum over all the bytes of this view is right.
+    /// Returns true if the checksum over all bytes of the view is valid.
     pub fn checksum_is_valid(&self) -> bool {
         Sum::default().with(self.0.as_ref()).finish() == 0
     }
 
-    /// What follows the header.
+    /// The bytes after the header.
     pub fn payload(&self) -> &[u8] {
         &self.0.as_ref()[HEADER_LEN..]
     }
 }
 
-/// An ICMP header; its checksum follows from the message.
+/// An ICMP header without its checksum, which `emit` computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IcmpHeader {
-    /// Kind of message.
+    /// Message type.
     pub icmp_type: u8,
-    /// Kind within the type.
+    /// Code within the type.
     pub code: u8,
     /// The four bytes that depend on the type.
     pub rest: u32,
 }
 
 impl IcmpHeader {
-    /// Reads the header at the front of `bytes`; also returns what follows it.
+    /// Parses the header at the start of `bytes`. Also returns the remaining bytes.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), FormatError> {
         let view = IcmpView::new(bytes)?;
         let header = Self { icmp_type: view.icmp_type(), code: view.code(), rest: view.rest() };
         Ok((header, &bytes[HEADER_LEN..]))
     }
 
-    /// Writes the header in front of the payload that is already in `message`, checksum included; returns its length.
+    /// Writes the header, with its checksum, before the payload that `message` already holds. Returns the header's
+    /// length.
     pub fn emit(&self, message: &mut [u8]) -> Result<usize, FormatError> {
         at_least("ICMP", message, HEADER_LEN)?;
         message[TYPE] = self.icmp_type;

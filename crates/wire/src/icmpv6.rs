@@ -5,26 +5,26 @@ use crate::format::{FormatError, at_least, be16, be32};
 use crate::ipv4::protocol;
 use std::ops::Range;
 
-/// Kind of message.
+/// Message type.
 pub const TYPE: usize = 0;
-/// Kind within the type.
+/// Code within the type.
 pub const CODE: usize = 1;
 /// Checksum over pseudo header and message.
 pub const CHECKSUM: Range<usize> = 2..4;
-/// Depends on the type; in echoes an identifier and a sequence number.
+/// Depends on the type. Echo messages have an identifier and a sequence number.
 pub const REST: Range<usize> = 4..8;
 /// Identifier of an echo.
 pub const IDENTIFIER: Range<usize> = 4..6;
 /// Sequence number of an echo.
 pub const SEQ: Range<usize> = 6..8;
-/// Length of the header, in bytes. RFC 4443 has 4 bytes and a body, whose first 4 bytes every message has.
+/// Length of the header, in bytes: the 4 bytes of RFC 4443 and the 4 bytes that start every message body.
 pub const HEADER_LEN: usize = 8;
 /// Type of an echo request.
 pub const ECHO_REQUEST: u8 = 128;
 /// Type of an echo reply.
 pub const ECHO_REPLY: u8 = 129;
 
-/// Bytes that are known to hold an ICMPv6 header.
+/// A checked view of an ICMPv6 header.
 #[derive(Clone, Copy, Debug)]
 pub struct Icmpv6View<T>(T);
 
@@ -35,12 +35,12 @@ impl<T: AsRef<[u8]>> Icmpv6View<T> {
         Ok(Self(bytes))
     }
 
-    /// Kind of message.
+    /// Message type.
     pub fn icmp_type(&self) -> u8 {
         self.0.as_ref()[TYPE]
     }
 
-    /// Kind within the type.
+    /// Code within the type.
     pub fn code(&self) -> u8 {
         self.0.as_ref()[CODE]
     }
@@ -60,37 +60,38 @@ impl<T: AsRef<[u8]>> Icmpv6View<T> {
         be16(self.0.as_ref(), REST.start + 2)
     }
 
-    /// The checksum over all the bytes of this view is right.
+    /// Returns true if the checksum over all bytes of the view is valid.
     pub fn checksum_is_valid(&self, pseudo: PseudoHeader) -> bool {
         pseudo.checksum(protocol::ICMPV6, self.0.as_ref()) == 0
     }
 
-    /// What follows the header.
+    /// The bytes after the header.
     pub fn payload(&self) -> &[u8] {
         &self.0.as_ref()[HEADER_LEN..]
     }
 }
 
-/// An ICMPv6 header; its checksum follows from the message.
+/// An ICMPv6 header without its checksum, which `emit` computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Icmpv6Header {
-    /// Kind of message.
+    /// Message type.
     pub icmp_type: u8,
-    /// Kind within the type.
+    /// Code within the type.
     pub code: u8,
     /// The four bytes that depend on the type.
     pub rest: u32,
 }
 
 impl Icmpv6Header {
-    /// Reads the header at the front of `bytes`; also returns what follows it.
+    /// Parses the header at the start of `bytes`. Also returns the remaining bytes.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), FormatError> {
         let view = Icmpv6View::new(bytes)?;
         let header = Self { icmp_type: view.icmp_type(), code: view.code(), rest: view.rest() };
         Ok((header, &bytes[HEADER_LEN..]))
     }
 
-    /// Writes the header in front of the payload that is already in `message`, checksum included; returns its length.
+    /// Writes the header, with its checksum, before the payload that `message` already holds. Returns the header's
+    /// length.
     pub fn emit(&self, message: &mut [u8], pseudo: PseudoHeader) -> Result<usize, FormatError> {
         at_least("ICMPv6", message, HEADER_LEN)?;
         message[TYPE] = self.icmp_type;

@@ -28,7 +28,7 @@ pub const DST: Range<usize> = 16..20;
 /// Length of the header without options, in bytes.
 pub const MIN_HEADER_LEN: usize = 20;
 
-/// Values of the protocol field (IANA, Protocol Numbers); IPv6's next header uses the same.
+/// Values of the protocol field (IANA, Protocol Numbers). IPv6's next-header field has the same values.
 pub mod protocol {
     /// ICMP for IPv4.
     pub const ICMP: u8 = 1;
@@ -40,12 +40,12 @@ pub mod protocol {
     pub const ICMPV6: u8 = 58;
 }
 
-/// Bytes that are known to hold an IPv4 header, options included.
+/// A checked view of an IPv4 header, options included.
 #[derive(Clone, Copy, Debug)]
 pub struct Ipv4View<T>(T);
 
 impl<T: AsRef<[u8]>> Ipv4View<T> {
-    /// Checks version, header length and total length; the payload may be cut, the header may not.
+    /// Checks the version, the header length and the total length. The payload may be truncated, the header may not.
     pub fn new(bytes: T) -> Result<Self, FormatError> {
         let b = bytes.as_ref();
         at_least("IPv4", b, MIN_HEADER_LEN)?;
@@ -84,17 +84,17 @@ impl<T: AsRef<[u8]>> Ipv4View<T> {
         be16(self.0.as_ref(), IDENTIFICATION.start)
     }
 
-    /// Must not be fragmented.
+    /// Returns true if fragmentation is forbidden.
     pub fn dont_fragment(&self) -> bool {
         be16(self.0.as_ref(), FLAGS_FRAGMENT.start) & 0x4000 != 0
     }
 
-    /// Fragments follow.
+    /// Returns true if more fragments follow.
     pub fn more_fragments(&self) -> bool {
         be16(self.0.as_ref(), FLAGS_FRAGMENT.start) & 0x2000 != 0
     }
 
-    /// Where this fragment belongs, in units of 8 bytes.
+    /// Position of this fragment in the datagram, in units of 8 bytes.
     pub fn fragment_offset(&self) -> u16 {
         be16(self.0.as_ref(), FLAGS_FRAGMENT.start) & 0x1fff
     }
@@ -124,30 +124,30 @@ impl<T: AsRef<[u8]>> Ipv4View<T> {
         &self.0.as_ref()[MIN_HEADER_LEN..self.header_len()]
     }
 
-    /// The header's checksum is right.
+    /// Returns true if the header's checksum is valid.
     pub fn checksum_is_valid(&self) -> bool {
         Sum::default().with(&self.0.as_ref()[..self.header_len()]).finish() == 0
     }
 
-    /// The payload as far as it is there; link-layer padding is left out.
+    /// The payload, as far as the buffer holds it, without link-layer padding.
     pub fn payload(&self) -> &[u8] {
         let bytes = self.0.as_ref();
         &bytes[self.header_len()..bytes.len().min(usize::from(self.total_len()))]
     }
 }
 
-/// An IPv4 header; its lengths and checksum follow from the rest.
+/// An IPv4 header without its lengths and checksum, which `emit` computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ipv4Header {
     /// Differentiated services (6 bits) and congestion notification (2 bits).
     pub dscp_ecn: u8,
     /// Identification of the fragments of one datagram.
     pub identification: u16,
-    /// Must not be fragmented.
+    /// Forbids fragmentation.
     pub dont_fragment: bool,
-    /// Fragments follow.
+    /// More fragments follow.
     pub more_fragments: bool,
-    /// Where this fragment belongs, in units of 8 bytes, 0 to 8191.
+    /// Position of this fragment in the datagram, in units of 8 bytes, 0 to 8191.
     pub fragment_offset: u16,
     /// Time to live.
     pub ttl: u8,
@@ -164,9 +164,9 @@ pub struct Ipv4Header {
 }
 
 impl Ipv4Header {
-    /// Reads the header at the front of `bytes`; also returns the payload as far as it is there.
+    /// Parses the header at the start of `bytes`. Also returns the payload, as far as the buffer holds it.
     ///
-    /// The checksum is not looked at: see [`Ipv4View::checksum_is_valid`].
+    /// Does not verify the checksum: see [`Ipv4View::checksum_is_valid`].
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), FormatError> {
         let view = Ipv4View::new(bytes)?;
         let header = Self {
@@ -191,7 +191,7 @@ impl Ipv4Header {
         MIN_HEADER_LEN + self.options.as_bytes().len()
     }
 
-    /// Writes the header, with its checksum, to the front of `bytes`; returns its length.
+    /// Writes the header, with its checksum, to the start of `bytes`. Returns its length.
     pub fn emit(&self, bytes: &mut [u8]) -> Result<usize, FormatError> {
         let len = self.header_len();
         at_least("IPv4", bytes, len)?;
@@ -199,8 +199,9 @@ impl Ipv4Header {
         if self.fragment_offset > 0x1fff {
             return Err(refuse("fragment offset", u64::from(self.fragment_offset), "0 to 8191"));
         }
-        let total_len = u16::try_from(len + usize::from(self.payload_len))
-            .map_err(|_| refuse("payload length", u64::from(self.payload_len), "65,535 less the header length"))?;
+        let total_len = u16::try_from(len + usize::from(self.payload_len)).map_err(|_| {
+            refuse("payload length", u64::from(self.payload_len), "at most 65,535 minus the header length")
+        })?;
         let flags = u16::from(self.dont_fragment) << 14 | u16::from(self.more_fragments) << 13 | self.fragment_offset;
         let header = &mut bytes[..len];
         header[VERSION_IHL] = 0x40 | (len / 4) as u8;
@@ -228,7 +229,7 @@ mod tests {
 
     #[test]
     fn known_bytes_both_ways() {
-        // A widely published worked example: the checksum of this header is b861.
+        // A published example: the checksum of this header is b861.
         let bytes = unhex("45000073 00004000 4011b861 c0a80001 c0a800c7");
         let (header, _) = Ipv4Header::parse(&bytes).unwrap();
         assert_eq!((header.src, header.dst), (Ipv4Addr::new(192, 168, 0, 1), Ipv4Addr::new(192, 168, 0, 199)));
@@ -240,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_a_header_is_refused() {
+    fn invalid_headers_are_refused() {
         let good = unhex("45000014 00004000 4011b861 c0a80001 c0a800c7");
         let check = |at: usize, value: u8, want: &str| {
             let mut bytes = good.clone();

@@ -1,4 +1,4 @@
-//! IPv6 (RFC 8200), and the way over its extension headers.
+//! IPv6 (RFC 8200) and its extension headers.
 
 use crate::format::{FormatError, array, at_least, be16, be32};
 use std::net::Ipv6Addr;
@@ -6,11 +6,11 @@ use std::ops::Range;
 
 /// Version (4 bits), traffic class (8 bits), flow label (20 bits).
 pub const VERSION_CLASS_FLOW: Range<usize> = 0..4;
-/// Length of what follows the header, extension headers included, in bytes.
+/// Length after the fixed header, including extension headers, in bytes.
 pub const PAYLOAD_LEN: Range<usize> = 4..6;
-/// Protocol of what follows.
+/// Protocol of the next header.
 pub const NEXT_HEADER: usize = 6;
-/// Hops left.
+/// Remaining hops.
 pub const HOP_LIMIT: usize = 7;
 /// Sender.
 pub const SRC: Range<usize> = 8..24;
@@ -39,12 +39,12 @@ pub mod extension {
     pub const SHIM6: u8 = 140;
 }
 
-/// Bytes that are known to hold an IPv6 header.
+/// A checked view of an IPv6 header.
 #[derive(Clone, Copy, Debug)]
 pub struct Ipv6View<T>(T);
 
 impl<T: AsRef<[u8]>> Ipv6View<T> {
-    /// Checks length and version; the payload may be cut.
+    /// Checks the length and the version. The payload may be truncated.
     pub fn new(bytes: T) -> Result<Self, FormatError> {
         let b = bytes.as_ref();
         at_least("IPv6", b, HEADER_LEN)?;
@@ -66,17 +66,17 @@ impl<T: AsRef<[u8]>> Ipv6View<T> {
         be32(self.0.as_ref(), 0) & 0xf_ffff
     }
 
-    /// Length of what follows the header, in bytes.
+    /// Length after the fixed header, in bytes.
     pub fn payload_len(&self) -> u16 {
         be16(self.0.as_ref(), PAYLOAD_LEN.start)
     }
 
-    /// Protocol of what follows.
+    /// Protocol of the next header.
     pub fn next_header(&self) -> u8 {
         self.0.as_ref()[NEXT_HEADER]
     }
 
-    /// Hops left.
+    /// Remaining hops.
     pub fn hop_limit(&self) -> u8 {
         self.0.as_ref()[HOP_LIMIT]
     }
@@ -91,36 +91,36 @@ impl<T: AsRef<[u8]>> Ipv6View<T> {
         Ipv6Addr::from(array::<16>(self.0.as_ref(), DST.start))
     }
 
-    /// What follows the header as far as it is there; link-layer padding is left out.
+    /// The bytes after the header, as far as the buffer holds them, without link-layer padding.
     pub fn payload(&self) -> &[u8] {
         let bytes = self.0.as_ref();
         &bytes[HEADER_LEN..bytes.len().min(HEADER_LEN + usize::from(self.payload_len()))]
     }
 }
 
-/// Where the extension headers end: the protocol behind them and its offset in the payload.
+/// The upper-layer protocol after the extension headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Upper {
-    /// Protocol behind the extension headers.
+    /// Protocol after the extension headers.
     pub protocol: u8,
-    /// Where it begins, counted from the end of the fixed header.
+    /// Its offset from the end of the fixed header, in bytes.
     pub offset: usize,
-    /// A fragment that is not the first: what is there is the middle of something.
+    /// True for a fragment other than the first. Its bytes do not start with a header.
     pub is_later_fragment: bool,
 }
 
-/// Walks over the extension headers in `payload`, the first of which is of type `next_header`.
+/// Skips the extension headers in `payload`. The first one has the type `next_header`.
 ///
-/// `None`: a header is cut off. An encrypted payload (ESP) ends the walk as a protocol of its own.
+/// Returns `None` if a header is truncated. Stops at an encrypted payload (ESP).
 pub fn upper_layer(mut next_header: u8, payload: &[u8]) -> Option<Upper> {
     use extension::*;
     let mut offset = 0;
     loop {
-        // Each round moves on by at least 8 bytes, so the walk ends with the payload.
+        // Each iteration advances by at least 8 bytes, so the loop ends with the payload.
         let len_word = || payload.get(offset + 1).copied().map(usize::from);
         let len = match next_header {
             HOP_BY_HOP | ROUTING | DESTINATION | MOBILITY | HOST_IDENTITY | SHIM6 => (len_word()? + 1) * 8,
-            AUTHENTICATION => (len_word()? + 2) * 4, // RFC 4302, 2.2: counts words, less 2.
+            AUTHENTICATION => (len_word()? + 2) * 4, // RFC 4302, 2.2: the number of words minus 2.
             FRAGMENT => 8,
             protocol => return Some(Upper { protocol, offset, is_later_fragment: false }),
         };
@@ -141,11 +141,11 @@ pub struct Ipv6Header {
     pub traffic_class: u8,
     /// Flow label, 20 bits.
     pub flow_label: u32,
-    /// Length of what follows the header, in bytes.
+    /// Length after the header, in bytes.
     pub payload_len: u16,
-    /// Protocol of what follows.
+    /// Protocol of the next header.
     pub next_header: u8,
-    /// Hops left.
+    /// Remaining hops.
     pub hop_limit: u8,
     /// Sender.
     pub src: Ipv6Addr,
@@ -154,7 +154,7 @@ pub struct Ipv6Header {
 }
 
 impl Ipv6Header {
-    /// Reads the header at the front of `bytes`; also returns what follows it, as far as it is there.
+    /// Parses the header at the start of `bytes`. Also returns the rest, as far as the buffer holds it.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), FormatError> {
         let view = Ipv6View::new(bytes)?;
         let header = Self {
@@ -170,7 +170,7 @@ impl Ipv6Header {
         Ok((header, &bytes[HEADER_LEN..end]))
     }
 
-    /// Writes the header to the front of `bytes`; returns its length.
+    /// Writes the header to the start of `bytes`. Returns its length.
     pub fn emit(&self, bytes: &mut [u8]) -> Result<usize, FormatError> {
         at_least("IPv6", bytes, HEADER_LEN)?;
         if self.flow_label > 0xf_ffff {

@@ -1,10 +1,10 @@
-//! Where each layer of a packet begins, found once and used by everything that looks at the packet.
+//! Offsets of the layers of a packet. They are found once and shared by all users of the packet.
 
 use crate::format::be16;
 use crate::ipv4::protocol;
 use crate::{arp, eth, icmp, icmpv6, ipv4, ipv6, tcp, udp, vlan};
 
-/// A layer that [`Layers`] knows.
+/// A layer of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Layer {
@@ -12,7 +12,7 @@ pub enum Layer {
     Eth,
     /// Outermost VLAN tag.
     Vlan,
-    /// VLAN tag within the outermost.
+    /// Second VLAN tag.
     Vlan2,
     /// ARP for IPv4 over Ethernet.
     Arp,
@@ -31,7 +31,7 @@ pub enum Layer {
 }
 
 impl Layer {
-    /// How many layers there are.
+    /// Number of layers.
     pub const COUNT: usize = Self::Icmpv6 as usize + 1;
 
     /// All layers.
@@ -48,7 +48,7 @@ impl Layer {
         Self::Icmpv6,
     ];
 
-    /// Fixed part of the header, in bytes; a layer is present only if all of it is.
+    /// Length of the header's fixed part, in bytes. A layer is present only if its fixed part is complete.
     pub const fn header_len(self) -> usize {
         match self {
             Self::Eth => eth::HEADER_LEN,
@@ -66,9 +66,9 @@ impl Layer {
 
 /// Offsets of the layers of one packet.
 ///
-/// A layer is present if its whole header is there and can be one (version, header length, lengths that contain
-/// the header). Checksums are not looked at. A later fragment has no UDP, TCP or ICMP layer: its bytes are the middle of
-/// one. What tunnels carry is payload. More than two VLAN tags are skipped, and only the first two can be seen.
+/// A layer is present if its header is complete and valid (version, header length, lengths that contain the header).
+/// Checksums are not verified. A fragment other than the first has no UDP, TCP or ICMP layer. Tunneled packets are
+/// payload. Up to two VLAN tags are layers; further tags are skipped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Layers {
     present: u16,
@@ -155,9 +155,9 @@ impl Layers {
         self.offsets[layer as usize] = at as u32;
     }
 
-    /// As someone sees it who knows some kinds of layers only: a layer that is not known hides all behind it.
+    /// Removes layers that a parser does not know. An unknown layer hides all layers after it.
     #[must_use]
-    pub fn as_seen(mut self, is_known: impl Fn(Layer) -> bool) -> Self {
+    pub fn with_known_layers(mut self, is_known: impl Fn(Layer) -> bool) -> Self {
         let hidden = Layer::ALL.into_iter().filter(|&layer| self.has(layer) && !is_known(layer));
         let Some(end) = hidden.filter_map(|layer| self.offset(layer)).min() else { return self };
         for layer in Layer::ALL {
@@ -165,22 +165,22 @@ impl Layers {
                 self.present &= !(1 << layer as u16);
             }
         }
-        // The payload lies behind the last layer.
+        // The payload is inside the last layer.
         (self.payload_start, self.payload_end) = (0, 0);
         self
     }
 
-    /// The packet has this layer.
+    /// Returns true if the packet has this layer.
     pub fn has(&self, layer: Layer) -> bool {
         self.present & 1 << layer as u16 != 0
     }
 
-    /// Where the layer's header begins, if the packet has the layer.
+    /// Offset of the layer's header, if the packet has the layer.
     pub fn offset(&self, layer: Layer) -> Option<usize> {
         self.has(layer).then(|| self.offsets[layer as usize] as usize)
     }
 
-    /// Where the payload of UDP, TCP, ICMP or ICMPv6 lies, as far as it is there; empty without such a layer.
+    /// Range of the payload of UDP, TCP, ICMP or ICMPv6, as far as the buffer holds it; empty without such a layer.
     pub fn payload(&self) -> std::ops::Range<usize> {
         self.payload_start as usize..self.payload_end as usize
     }
@@ -227,10 +227,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_hides_what_is_behind_it() {
+    fn an_unknown_layer_hides_the_layers_after_it() {
         let layers = Layers::parse(&unhex(&format!("{MACS} 8100 0064 {IPV4_UDP}")));
         let seen = |unknown: Layer| {
-            let seen = layers.as_seen(|layer| layer != unknown);
+            let seen = layers.with_known_layers(|layer| layer != unknown);
             let names: Vec<String> =
                 Layer::ALL.iter().filter(|&&layer| seen.has(layer)).map(|l| format!("{l:?}")).collect();
             format!("{} {:?}", names.join(" "), seen.payload())
@@ -241,11 +241,11 @@ mod tests {
     }
 
     #[test]
-    fn cut_and_wrong_headers_are_absent() {
+    fn truncated_and_invalid_headers_are_absent() {
         check("0200", expect![""]);
         check(&format!("{MACS} 8100 00"), expect!["Eth@0"]);
         check(&format!("{MACS} 0800 4500001e 00000000 40110000 0a000001 0a0000"), expect!["Eth@0"]);
-        // Later fragment; UDP cut in its header; UDP length below 8.
+        // A later fragment; UDP truncated in its header; a UDP length below 8.
         check(&format!("{MACS} {}", IPV4_UDP.replace("00000000 4011", "00000001 4011")), expect!["Eth@0 Ipv4@14"]);
         check(&format!("{MACS} {}", IPV4_UDP.replace("4500001e", "4500001b")), expect!["Eth@0 Ipv4@14"]);
         check(&format!("{MACS} {}", IPV4_UDP.replace("000a", "0007")), expect!["Eth@0 Ipv4@14"]);

@@ -1,17 +1,15 @@
-//! Packet formats, match expressions, messages, captures in and out, traffic generators.
+//! Packet formats, match expressions, messages, captures, and traffic generators.
 //!
-//! Layer 1 of spinet: this crate knows no NIC and no simulator. Packets go through it in this order:
+//! Layer 1 of spinet: this crate knows no NIC and no simulator. Packets pass through it in this order:
 //!
-//! 1. A [`source::Source`] gives packets with their arrival times: a [`capture`] or generated [`traffic`], its
-//!    times as they are, scaled, or those of a line ([`pacing`]).
+//! 1. A [`source::Source`] returns packets with arrival times: a [`capture`] or generated [`traffic`]. Arrival times are the original ones, scaled ones, or those of a line ([`pacing`]).
 //! 2. [`layers::Layers`] finds the layers of a packet once.
-//! 3. A match expression ([`expr`]) says whether someone means the packet, and a [`message::Classifier`] to which
-//!    message it belongs.
-//! 4. [`capture::PcapngWriter`] writes what a NIC sent.
+//! 3. A match expression ([`expr`]) selects packets. A [`message::Classifier`] assigns each packet to a message.
+//! 4. [`capture::PcapngWriter`] writes the packets that a NIC sent.
 //!
 //! Each packet format has a file: [`eth`], [`vlan`], [`arp`], [`ipv4`], [`ipv6`], [`udp`], [`tcp`], [`icmp`],
-//! [`icmpv6`]; each with byte ranges, a view that checks a buffer once, and an owned header with `parse` and `emit`.
-//!
+//! [`icmpv6`]. Each file has byte ranges, a view that checks a buffer once, and an owned header with `parse` and
+//! `emit`.
 //! ```
 //! use wire::{expr::Matcher, layers::Layers, message::Classifier, pacing::Pacing, source::Source, traffic::*};
 //!

@@ -1,10 +1,10 @@
-//! The nearest of the words that are allowed, for errors that ask "did you mean", and serde's errors in plain words.
+//! Suggestions for misspelt words ("did you mean"), and readable versions of serde's errors.
 
-/// The candidate nearest to `word`, if one is near enough to be meant.
+/// The candidate nearest to `word`, if it is near enough.
 ///
-/// Near: the same letters apart from case and punctuation, or at most a third of them edited.
+/// Near: equal except for case and punctuation, or an edit distance of at most a third of the letters.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    const LONGEST: usize = 64; // The distance takes quadratic time, and nobody means a name by so long a word.
+    const LONGEST: usize = 64; // The distance takes quadratic time, and no name is longer.
     if word.len() > LONGEST {
         return None;
     }
@@ -13,7 +13,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     candidates
         .into_iter()
         .map(|candidate| (distance(&word, &letters(candidate)), candidate))
-        // The word itself was refused, wherever else it may be allowed.
+        // Never suggest the rejected word itself.
         .filter(|(_, candidate)| **candidate != *given)
         .filter(|(distance, candidate)| *distance <= limit && *distance < letters(candidate).len())
         .min_by_key(|(distance, _)| *distance)
@@ -24,7 +24,7 @@ fn letters(word: &str) -> Vec<char> {
     word.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// Letters to insert, remove, replace or swap with the next, to get from one word to the other.
+/// Edit distance: number of letters to insert, remove, replace or swap with the next.
 fn distance(a: &[char], b: &[char]) -> usize {
     let mut rows = [vec![0; b.len() + 1], (0..=b.len()).collect(), vec![0; b.len() + 1]];
     for i in 1..=a.len() {
@@ -42,24 +42,24 @@ fn distance(a: &[char], b: &[char]) -> usize {
     rows[1][b.len()]
 }
 
-/// Adds the word that may have been meant to serde's message about an unknown one, which has all words in backticks:
-/// first the one found, then those expected.
-pub fn teach(message: &str) -> String {
+/// Adds a suggestion to serde's message about an unknown word. The message has all words in backticks: first the word
+/// that was found, then the expected ones.
+pub fn explain_serde_error(message: &str) -> String {
     let mut quoted = message.split('`').skip(1).step_by(2);
     let is_unknown = message.starts_with("unknown field") || message.starts_with("unknown variant");
     match quoted.next().filter(|_| is_unknown).and_then(|found| nearest(found, quoted)) {
         Some(near) => format!("{message}; did you mean `{near}`?"),
-        None => said_plainly(message),
+        None => explain_type_error(message),
     }
 }
 
-/// What serde says about types, in the words of files: `invalid type: map, expected a sequence`.
-fn said_plainly(message: &str) -> String {
+/// Rewrites serde's type errors in the terms of configuration files: `invalid type: map, expected a sequence`.
+fn explain_type_error(message: &str) -> String {
     let is_about = |what| message.strip_prefix(what)?.split_once(", expected ");
     let Some((found, expected)) = is_about("invalid type: ").or_else(|| is_about("invalid value: ")) else {
         return message.into();
     };
-    // Of a number of more than 64 bits serde says the type too.
+    // For numbers of more than 64 bits, serde's message includes the type.
     let found = found.trim_end_matches(" as i128").trim_end_matches(" as u128");
     let is_below_0 = !found.starts_with("integer `") || found.starts_with("integer `-");
     let word = |text: &str| match text {
@@ -93,9 +93,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_of_any_length_are_told_as_they_are() {
-        let integer =
-            |number: &str, wanted: &str| teach(&format!("invalid value: integer `{number}`, expected {wanted}"));
+    fn errors_show_numbers_of_any_length_unchanged() {
+        let integer = |number: &str, wanted: &str| {
+            explain_serde_error(&format!("invalid value: integer `{number}`, expected {wanted}"))
+        };
         assert_eq!(
             integer("4294967296", "u32"),
             "found the number 4294967296, must be a whole number from 0 to 4294967295"
@@ -104,17 +105,17 @@ mod tests {
         let large = "18446744073709551616";
         let plain = format!("found the number {large}, must be ");
         assert_eq!(
-            teach(&format!("invalid type: integer `{large}` as i128, expected u64")),
+            explain_serde_error(&format!("invalid type: integer `{large}` as i128, expected u64")),
             format!("{plain}a whole number below 2^64")
         );
         assert_eq!(
-            teach(&format!("invalid type: integer `{large}` as i128, expected any valid TOML value")),
+            explain_serde_error(&format!("invalid type: integer `{large}` as i128, expected any valid TOML value")),
             format!("{plain}a whole number from -2^63 to 2^63 - 1")
         );
     }
 
     #[test]
-    fn slips_are_recognised_and_other_words_are_not() {
+    fn misspelt_words_get_suggestions_and_other_words_do_not() {
         let names = ["udp.dst_port", "udp.src_port", "ipv4.src", "len"];
         assert_eq!(nearest("udp.dstport", names), Some("udp.dst_port"));
         assert_eq!(nearest("upd.dst_port", names), Some("udp.dst_port"));

@@ -1,4 +1,4 @@
-//! When packets arrive: as captured or generated, scaled, at the rate of a line, or at once.
+//! Packet arrival times: original, scaled, at the rate of a line, or all at once.
 
 use crate::capture::FS_PER_S;
 use crate::eth;
@@ -7,39 +7,40 @@ use crate::units::{parse_bps, parse_ratio, show_bps};
 use std::fmt;
 use std::str::FromStr;
 
-/// Gaps that would take a run past this many femtoseconds (5 hours) are cut: a clock of 64 bits ends at 5.1 hours.
+/// Latest arrival time, in femtoseconds (5 hours). A gap that exceeds it is shortened, because 64 bits end at 5.1
+/// hours.
 pub const HORIZON_FS: u128 = 18_000 * FS_PER_S;
-/// What such gaps are cut to: 1 ms.
+/// Length of a shortened gap: 1 ms.
 pub const CUT_GAP_FS: u128 = FS_PER_S / 1000;
 
-/// How arrival times come about.
+/// Source of arrival times.
 ///
-/// As text: `times`, `times:0.5` (gaps half as long), `line:400G`, `asap`.
+/// Text forms: `times`, `times:0.5` (gaps half as long), `line:400G`, `asap`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Pacing {
-    /// The times of the capture or generator, counted from the first packet, times `numerator / denominator`.
+    /// Times of the capture or generator, relative to the first packet, multiplied by `numerator / denominator`.
     Times {
         /// At least 1.
         numerator: u64,
         /// At least 1.
         denominator: u64,
     },
-    /// One frame after the other on a line of `bps` bit/s, with padding to 64 bytes, FCS, preamble and gap.
+    /// Back-to-back frames on a line of `bps` bit/s, with padding to 64 bytes, FCS, preamble and gap.
     Line {
         /// Rate of the line, in bit/s, at least 1.
         bps: u64,
     },
-    /// All at time 0: as fast as the NIC takes them.
+    /// All at time 0, so that the NIC takes them as fast as it can.
     Asap,
 }
 
 impl Pacing {
-    /// The times of the capture or generator as they are.
+    /// Unscaled times of the capture or generator.
     pub const TIMES: Self = Self::Times { numerator: 1, denominator: 1 };
 }
 
-/// The text is no pacing.
+/// Error: the text is not a pacing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "pacing is `{0}`, must be `times`, `times:FACTOR` such as `times:0.5`, `line:RATE` with its unit such as `line:400G`, or `asap`"
@@ -89,30 +90,30 @@ impl From<Pacing> for String {
     }
 }
 
-/// What a [`Pacer`] had to do to the times it was given.
+/// Corrections that a [`Pacer`] has made to times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct PacingCounts {
-    /// Packets with a time before that of the packet before; they arrive with it.
+    /// Packets with a time before that of the previous packet. They arrive together with it.
     pub out_of_order: u64,
-    /// Packets without a time; they arrive with the packet before.
+    /// Packets without a time. They arrive together with the previous packet.
     pub without_time: u64,
-    /// Gaps cut to [`CUT_GAP_FS`] because they led past [`HORIZON_FS`].
+    /// Gaps shortened to [`CUT_GAP_FS`] because they exceeded [`HORIZON_FS`].
     pub cut_gaps: u64,
 }
 
-/// Turns the times of packets into arrival times.
+/// Converts the times of packets into arrival times.
 #[derive(Clone, Debug)]
 pub struct Pacer {
     pacing: Pacing,
     counts: PacingCounts,
     n_packets: u64,
-    /// Time of the packet before as it was given; `None` before the first that had one.
+    /// Original time of the previous packet, or `None` before the first packet with a time.
     last_given_fs: Option<i128>,
-    /// Sum of the gaps so far, unscaled, so that scaling rounds only once.
+    /// Sum of the gaps so far, unscaled, so that only one rounding occurs.
     elapsed_fs: u128,
-    /// Bits on the line so far.
+    /// Bit times on the line so far.
     line_bits: u128,
-    /// What cutting gaps has taken away.
+    /// Total time removed from gaps.
     cut_fs: u128,
     last_arrival_fs: u128,
 }
@@ -132,10 +133,10 @@ impl Pacer {
         }
     }
 
-    /// When the next packet's first bit arrives, in femtoseconds since the start of the run.
+    /// Arrival time of the next packet's first bit, in femtoseconds since the start of the run.
     ///
-    /// `given_fs` is its time by the capture or generator, `len` its length without FCS.
-    /// Errors: the time does not fit 64 bits (5.1 hours).
+    /// `given_fs` is its time from the capture or generator, `len` its length without FCS. Errors: the time does not
+    /// fit 64 bits (5.1 hours).
     pub fn arrival_fs(&mut self, given_fs: Option<i128>, len: usize) -> Result<u64, SourceError> {
         let arrival_fs = match self.pacing {
             Pacing::Asap => 0,
@@ -156,7 +157,7 @@ impl Pacer {
         match (given_fs, self.last_given_fs) {
             (None, _) => self.counts.without_time += 1,
             (Some(given), None) => self.last_given_fs = Some(given),
-            // The later time stays the reference: one packet out of order delays none after it.
+            // Keeps the later time as reference, so that one packet out of order delays no others.
             (Some(given), Some(last)) if given < last => self.counts.out_of_order += 1,
             (Some(given), Some(last)) => {
                 self.elapsed_fs = self.elapsed_fs.saturating_add(given.abs_diff(last));
@@ -164,7 +165,7 @@ impl Pacer {
             }
         }
         let (top, bottom) = (u128::from(numerator), u128::from(denominator.max(1)));
-        // Split so that the product stays within 128 bits for every factor that keeps the result there.
+        // Split, so that the product fits 128 bits whenever the result does.
         let (whole, part) = (self.elapsed_fs / bottom, self.elapsed_fs % bottom);
         let scaled = whole.saturating_mul(top).saturating_add(part * top / bottom);
         let arrival = scaled.saturating_sub(self.cut_fs);
@@ -177,7 +178,7 @@ impl Pacer {
         cut_arrival
     }
 
-    /// What had to be done so far.
+    /// Corrections made so far.
     pub fn counts(&self) -> &PacingCounts {
         &self.counts
     }
@@ -196,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn captured_times_count_from_the_first_and_never_run_back() {
+    fn captured_times_start_at_zero_and_never_decrease() {
         let times = [None, Some(1000 * S), Some(1000 * S + 7), Some(999 * S), Some(1000 * S + 9)];
         let (got, counts) = arrivals("times", &times);
         assert_eq!(got, [0, 0, 7, 7, 9]);
@@ -214,13 +215,13 @@ mod tests {
     fn a_line_keeps_its_exact_rate() {
         // 672 bit times at 400 Gbit/s are 1.68 ns.
         assert_eq!(arrivals("line:400G", &[None; 4]).0, [0, 1_680_000, 3_360_000, 5_040_000]);
-        // At 3 bit/s a frame takes 224 s, and nothing is lost to rounding at 7 bit/s over 7 frames.
+        // At 3 bit/s a frame takes 224 s. At 7 bit/s, seven frames take exactly 672 s.
         assert_eq!(arrivals("line:7bit/s", &[None; 8]).0[7], 672 * FS_PER_S as u64);
         assert_eq!(arrivals("asap", &[Some(5), Some(7)]).0, [0, 0]);
     }
 
     #[test]
-    fn gaps_past_the_horizon_are_cut_and_what_follows_keeps_its_distance() {
+    fn only_the_gap_that_exceeds_the_horizon_is_shortened() {
         let day = 86_400 * S;
         let (got, counts) = arrivals("times", &[Some(0), Some(S), Some(day), Some(day + 5), Some(3 * day)]);
         let ms = CUT_GAP_FS as u64;

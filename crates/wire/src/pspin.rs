@@ -1,17 +1,17 @@
-//! The packets of PsPIN's drivers: IPv4 and UDP from byte 0, numbers in the byte order of the cores.
+//! The packets of PsPIN's drivers: IPv4 and UDP from byte 0, with numbers in the byte order of the cores.
 //!
-//! No network has them: nothing is in front of the IP header, `version` is the lower half of its first byte and the header's
-//! length the upper one, and nobody computes checksums. PsPIN's own handlers read and write no other packets.
+//! No network uses this form. There is no Ethernet header; in the first byte, `version` is the lower half and the
+//! header length the upper half; checksums are not computed. PsPIN's own handlers use only these packets.
 //!
 //! Source: PsPIN a49fec8, `sw/runtime/include/packets.h` and `examples/generic_driver`.
 
 use std::net::Ipv4Addr;
 
-/// Bytes of both headers.
+/// Length of both headers, in bytes.
 pub const HEADERS_LEN: usize = 28;
 const IP_LEN: usize = 20;
 
-/// Both headers of a packet.
+/// The IPv4 and UDP headers of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PspinHeaders {
     /// Number of the packet.
@@ -27,11 +27,11 @@ pub struct PspinHeaders {
 }
 
 impl PspinHeaders {
-    /// Writes the headers of a packet that is all of `packet`.
+    /// Writes the headers; the packet's length is `packet.len()`.
     ///
     /// # Panics
     ///
-    /// Panics if it is shorter than the headers, or too long for a length of 16 bits.
+    /// Panics if `packet` is shorter than the headers or longer than 65,535 bytes.
     pub fn emit(&self, packet: &mut [u8]) {
         let len = u16::try_from(packet.len()).expect("a packet has at most 65,535 bytes");
         let (version, header_words, ttl, udp) = (4, 5, 64, crate::ipv4::protocol::UDP);

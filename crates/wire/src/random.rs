@@ -1,12 +1,12 @@
-//! Random numbers that are the same on every host: integers all the way.
+//! Random numbers that are equal on every host: only integer arithmetic.
 
-/// Femtoseconds and other integers from one seed (xoshiro256**, Blackman and Vigna 2018, seeded by SplitMix64).
+/// Random number generator: xoshiro256** (Blackman and Vigna 2018), seeded by SplitMix64.
 #[derive(Clone, Debug)]
 pub struct Random {
     state: [u64; 4],
 }
 
-/// The next number of SplitMix64 (Steele, Lea and Flood 2014).
+/// SplitMix64 (Steele, Lea and Flood 2014).
 fn split_mix(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let mut z = *state;
@@ -16,16 +16,16 @@ fn split_mix(state: &mut u64) -> u64 {
 }
 
 impl Random {
-    /// The stream number `stream` of `seed`; streams of one seed have nothing to do with each other.
+    /// Stream number `stream` of `seed`. Streams of one seed are independent.
     pub fn new(seed: u64, stream: u64) -> Self {
         let mut mixed = stream;
         let mut state = seed ^ split_mix(&mut mixed);
         Self { state: std::array::from_fn(|_| split_mix(&mut state)) }
     }
 
-    /// The stream called `name` of `seed`.
+    /// The stream of `seed` with this name.
     pub fn named(seed: u64, name: &str) -> Self {
-        // FNV-1a makes a number of the name.
+        // FNV-1a hashes the name.
         let fold = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
         Self::new(seed, name.bytes().fold(0xcbf2_9ce4_8422_2325, fold))
     }
@@ -44,10 +44,10 @@ impl Random {
         out
     }
 
-    /// A number below `n`, each as likely (Lemire 2019); `n` must not be 0.
+    /// A uniform number below `n` (Lemire 2019). `n` must not be 0.
     pub fn below(&mut self, n: u64) -> u64 {
-        assert!(n > 0, "there is no number below 0");
-        let threshold = n.wrapping_neg() % n; // 2^64 mod n: so many of the low halves would be one too many.
+        assert!(n > 0, "a random number below 0 does not exist");
+        let threshold = n.wrapping_neg() % n; // 2^64 mod n: the number of low halves to reject.
         loop {
             let product = u128::from(self.bits()) * u128::from(n);
             if product as u64 >= threshold {
@@ -63,28 +63,28 @@ impl Random {
         }
     }
 
-    /// A time to the next event of a Poisson process with mean distance `mean`, in the unit of `mean`.
+    /// A time to the next event of a Poisson process with mean gap `mean`, in the unit of `mean`.
     pub fn exponential(&mut self, mean: u128) -> u128 {
-        // The inverse of the distribution function at (bits + 1) / 2^64; 32 bits after the point are kept.
+        // Inverse of the distribution function at (bits + 1) / 2^64, with 32 fraction bits.
         let log = minus_ln_q32(self.bits());
-        // Split so that means up to 2^96 do not overflow.
+        // Split, so that means up to 2^96 do not overflow.
         (mean >> 32) * log + (((mean & 0xffff_ffff) * log) >> 32)
     }
 }
 
-/// -ln((u + 1) / 2^64) with 32 bits after the point, rounded down, at most 44.37.
+/// -ln((u + 1) / 2^64) with 32 fraction bits, rounded down. The maximum is 44.37.
 fn minus_ln_q32(u: u64) -> u128 {
-    /// ln 2 with 64 bits after the point.
+    /// ln 2 with 64 fraction bits.
     const LN_2_Q64: u128 = 0xb172_17f7_d1cf_79ab;
     (((64u128 << 40) - log2_q40(u128::from(u) + 1)) * LN_2_Q64) >> 72
 }
 
-/// Logarithm to base 2 of a number from 1 to 2^64, with 40 bits after the point, rounded down.
+/// Logarithm to base 2 of a number from 1 to 2^64, with 40 fraction bits, rounded down.
 pub(crate) fn log2_q40(x: u128) -> u128 {
     assert!((1..=1 << 64).contains(&x), "a logarithm of {x}");
-    let exponent = 127 - x.leading_zeros(); // x is in 2^exponent times [1, 2).
-    // Bit by bit: squaring doubles the logarithm, and a carry into [2, 4) is a bit that is 1.
-    let mut mantissa = (x << (64 - exponent)) >> 1; // 63 bits after the point.
+    let exponent = 127 - x.leading_zeros(); // x / 2^exponent is in [1, 2).
+    // Bit by bit: squaring doubles the logarithm, and an overflow into [2, 4) is a 1 bit.
+    let mut mantissa = (x << (64 - exponent)) >> 1; // 63 fraction bits.
     let mut log2_q40 = u128::from(exponent) << 40;
     for bit in (0..40).rev() {
         mantissa = (mantissa * mantissa) >> 63;
@@ -102,7 +102,7 @@ mod tests {
 
     #[test]
     fn the_generator_is_xoshiro256_starstar() {
-        // What the authors' own implementation gives for the state 1, 2, 3, 4.
+        // Output of the authors' implementation for the state 1, 2, 3, 4.
         let mut random = Random { state: [1, 2, 3, 4] };
         assert_eq!([random.bits(), random.bits(), random.bits()], [11520, 0, 1_509_978_240]);
         let mut state = 0;

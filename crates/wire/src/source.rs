@@ -1,4 +1,4 @@
-//! Where packets come from: one trait over captures and generators.
+//! Packet sources: one trait for captures and generators.
 
 use crate::capture::{CaptureCounts, CaptureError, CaptureReader, CaptureStop};
 use crate::pacing::{Pacer, Pacing, PacingCounts};
@@ -6,37 +6,37 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// Why a source cannot go on.
+/// Error of a packet source.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
     /// The capture cannot be read.
     #[error(transparent)]
     Capture(#[from] CaptureError),
-    /// A packet would arrive later than a clock of 64 bits in femtoseconds can say.
-    #[error("packet {index} would arrive after more than 5.1 hours, must be earlier; choose a higher rate")]
+    /// A packet's arrival time does not fit 64 bits in femtoseconds.
+    #[error("packet {index} would arrive after more than 5.1 hours, the maximum; choose a higher rate")]
     TooLate {
         /// Number of the packet, from 0.
         index: u64,
     },
 }
 
-/// A packet on its way to the NIC.
+/// A packet that arrives at the NIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {
     /// Number of the packet within its source, from 0.
     pub index: u64,
-    /// When its first bit arrives, in femtoseconds since the start of the run. A line that is still busy with the
-    /// packet before makes it wait: that is up to the model of the line.
+    /// Arrival time of its first bit, in femtoseconds since the start of the run. The line model delays it further
+    /// while the line is busy.
     pub arrival_fs: u64,
     /// The packet without FCS.
     pub bytes: &'a [u8],
-    /// Length it had when it was captured, in bytes; more than `bytes` has if it was snapped and not padded.
+    /// Original length, in bytes. It exceeds the length of `bytes` if the capture was snapped and is not padded.
     pub original_len: u32,
 }
 
-/// A stream of packets in the order of their arrival. Memory does not grow with their number.
+/// A stream of packets in order of arrival. Its memory use does not depend on their number.
 pub trait Source {
-    /// The next packet, `None` at the end.
+    /// The next packet, or `None` at the end.
     fn next(&mut self) -> Result<Option<Frame<'_>>, SourceError>;
 }
 
@@ -46,14 +46,14 @@ impl<S: Source + ?Sized> Source for Box<S> {
     }
 }
 
-/// What becomes of packets of which only the front was captured.
+/// Handling of packets that the capture truncated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Snapped {
-    /// Zeros stand for what is missing, so that the NIC sees the length the packet had. Checksums will not fit.
+    /// Pads with zeros to the original length. Checksums become invalid.
     #[default]
     Pad,
-    /// They arrive as short as they were captured.
+    /// Uses the captured length.
     Keep,
 }
 
@@ -74,22 +74,22 @@ impl CaptureSource<File> {
 }
 
 impl<R: Read> CaptureSource<R> {
-    /// The packets that `reader` has left.
+    /// The remaining packets of `reader`.
     pub fn new(reader: CaptureReader<R>, pacing: Pacing, snapped: Snapped) -> Self {
         Self { reader, pacer: Pacer::new(pacing), snapped, padded: Vec::new(), n_frames: 0 }
     }
 
-    /// What was found in the capture so far.
+    /// Counts of the capture so far.
     pub fn counts(&self) -> &CaptureCounts {
         self.reader.counts()
     }
 
-    /// What had to be done to its times so far.
+    /// Corrections to its times so far.
     pub fn pacing_counts(&self) -> &PacingCounts {
         self.pacer.counts()
     }
 
-    /// Why reading stopped before the end of the file, if it did.
+    /// The reason why reading stopped before the end of the file, if it did.
     pub fn stop(&self) -> Option<&CaptureStop> {
         self.reader.stop()
     }
@@ -128,14 +128,14 @@ mod tests {
             writer.write(port, time_ns, &vec![1; len], None).unwrap();
         }
         let mut file = writer.finish().unwrap();
-        // Say that the second packet was longer: its original length is the fifth word of its block's body.
+        // Makes the second packet longer: its original length is the fifth word of its block's body.
         let at = file.len() - 4 - 64 - 4;
         file[at] = 100;
         file
     }
 
     #[test]
-    fn packets_arrive_with_their_distance_and_full_length() {
+    fn packets_arrive_at_their_times_with_full_length() {
         for (snapped, want_len) in [(Snapped::Pad, 100), (Snapped::Keep, 64)] {
             let file = capture();
             let reader = CaptureReader::new(&file[..], "test", CaptureLimits::default()).unwrap();

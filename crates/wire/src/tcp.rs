@@ -9,15 +9,15 @@ use std::ops::Range;
 pub const SRC_PORT: Range<usize> = 0..2;
 /// Receiver's port.
 pub const DST_PORT: Range<usize> = 2..4;
-/// Number of the first byte of the payload.
+/// Sequence number of the first payload byte.
 pub const SEQ: Range<usize> = 4..8;
-/// Number of the next byte that the sender expects.
+/// Acknowledgement: the next sequence number that the sender expects.
 pub const ACK: Range<usize> = 8..12;
 /// Header length in 32-bit words (4 bits) and reserved bits (4 bits).
 pub const DATA_OFFSET: usize = 12;
 /// Control bits, see [`flag`].
 pub const FLAGS: usize = 13;
-/// Bytes the sender can take.
+/// Receive window of the sender, in bytes.
 pub const WINDOW: Range<usize> = 14..16;
 /// Checksum over pseudo header, header and payload.
 pub const CHECKSUM: Range<usize> = 16..18;
@@ -36,9 +36,9 @@ pub mod flag {
     pub const RST: u8 = 0x04;
     /// Push.
     pub const PSH: u8 = 0x08;
-    /// The acknowledgement number counts.
+    /// The acknowledgement number is valid.
     pub const ACK: u8 = 0x10;
-    /// The urgent pointer counts.
+    /// The urgent pointer is valid.
     pub const URG: u8 = 0x20;
     /// Congestion echo.
     pub const ECE: u8 = 0x40;
@@ -46,12 +46,12 @@ pub mod flag {
     pub const CWR: u8 = 0x80;
 }
 
-/// Bytes that are known to hold a TCP header, options included.
+/// A checked view of a TCP header, options included.
 #[derive(Clone, Copy, Debug)]
 pub struct TcpView<T>(T);
 
 impl<T: AsRef<[u8]>> TcpView<T> {
-    /// Checks length and header length.
+    /// Checks the length and the header length.
     pub fn new(bytes: T) -> Result<Self, FormatError> {
         let b = bytes.as_ref();
         at_least("TCP", b, MIN_HEADER_LEN)?;
@@ -74,12 +74,12 @@ impl<T: AsRef<[u8]>> TcpView<T> {
         be16(self.0.as_ref(), DST_PORT.start)
     }
 
-    /// Number of the first byte of the payload.
+    /// Sequence number of the first payload byte.
     pub fn seq(&self) -> u32 {
         be32(self.0.as_ref(), SEQ.start)
     }
 
-    /// Number of the next byte that the sender expects.
+    /// Acknowledgement: the next sequence number that the sender expects.
     pub fn ack(&self) -> u32 {
         be32(self.0.as_ref(), ACK.start)
     }
@@ -94,7 +94,7 @@ impl<T: AsRef<[u8]>> TcpView<T> {
         self.0.as_ref()[FLAGS]
     }
 
-    /// Bytes the sender can take.
+    /// Receive window of the sender, in bytes.
     pub fn window(&self) -> u16 {
         be16(self.0.as_ref(), WINDOW.start)
     }
@@ -109,31 +109,31 @@ impl<T: AsRef<[u8]>> TcpView<T> {
         &self.0.as_ref()[MIN_HEADER_LEN..self.header_len()]
     }
 
-    /// The checksum over all the bytes of this view is right.
+    /// Returns true if the checksum over all bytes of the view is valid.
     pub fn checksum_is_valid(&self, pseudo: PseudoHeader) -> bool {
         pseudo.checksum(protocol::TCP, self.0.as_ref()) == 0
     }
 
-    /// What follows the header.
+    /// The bytes after the header.
     pub fn payload(&self) -> &[u8] {
         &self.0.as_ref()[self.header_len()..]
     }
 }
 
-/// A TCP header; its length and checksum follow from the segment.
+/// A TCP header without its length and checksum, which `emit` computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpHeader {
     /// Sender's port.
     pub src_port: u16,
     /// Receiver's port.
     pub dst_port: u16,
-    /// Number of the first byte of the payload.
+    /// Sequence number of the first payload byte.
     pub seq: u32,
-    /// Number of the next byte that the sender expects.
+    /// Acknowledgement: the next sequence number that the sender expects.
     pub ack: u32,
     /// Control bits, see [`flag`].
     pub flags: u8,
-    /// Bytes the sender can take.
+    /// Receive window of the sender, in bytes.
     pub window: u16,
     /// End of urgent data.
     pub urgent: u16,
@@ -142,7 +142,7 @@ pub struct TcpHeader {
 }
 
 impl TcpHeader {
-    /// Reads the header at the front of `bytes`; also returns what follows it.
+    /// Parses the header at the start of `bytes`. Also returns the remaining bytes.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), FormatError> {
         let view = TcpView::new(bytes)?;
         let header = Self {
@@ -163,8 +163,8 @@ impl TcpHeader {
         MIN_HEADER_LEN + self.options.as_bytes().len()
     }
 
-    /// Writes the header in front of the payload that is already in `segment`, which ends with the payload,
-    /// checksum included; returns its length.
+    /// Writes the header, with its checksum, before the payload that `segment` already holds. Returns the header's
+    /// length.
     pub fn emit(&self, segment: &mut [u8], pseudo: PseudoHeader) -> Result<usize, FormatError> {
         let len = self.header_len();
         at_least("TCP", segment, len)?;

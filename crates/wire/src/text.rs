@@ -1,28 +1,28 @@
-//! Errors in a text that a person wrote: what is wrong, the line, and carets under the place.
+//! Errors in a text that a person wrote: the problem, the line, and carets under the position.
 
 use std::fmt;
 use std::ops::Range;
 
-/// A problem at a place in a text. Displayed as the problem, then the line, then carets under the place.
+/// A problem at a position in a text. Displays the problem, then the line, then carets under the position.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TextError<P> {
     /// The whole text.
     pub text: String,
-    /// The bytes that are wrong; empty at the end of the text.
+    /// The wrong bytes; empty at the end of the text.
     pub span: Range<usize>,
-    /// What is wrong with them.
+    /// The problem.
     pub problem: P,
 }
 
 impl<P> TextError<P> {
-    /// The same error, seen in a larger `text` that has the smaller one at `offset`.
+    /// The same error in a larger `text` that contains the smaller one at `offset`.
     pub fn within<Q: From<P>>(self, text: &str, offset: usize) -> TextError<Q> {
         let span = self.span.start + offset..self.span.end + offset;
         TextError { text: text.into(), span, problem: self.problem.into() }
     }
 }
 
-/// Columns that are shown of a long line.
+/// Number of columns shown of a long line.
 const WIDTH: usize = 100;
 
 impl<P: fmt::Display> fmt::Display for TextError<P> {
@@ -33,17 +33,17 @@ impl<P: fmt::Display> fmt::Display for TextError<P> {
         let line: Vec<char> = self.text[line_start..].chars().take_while(|&c| c != '\n').collect();
         let column = self.text[line_start..start].chars().count();
         let width = self.text[start..end].chars().take_while(|&c| c != '\n').count().max(1);
-        // Of a long line, the part around the place.
+        // Shows the part of a long line around the position.
         let first = if line.len() <= WIDTH { 0 } else { column.saturating_sub(WIDTH / 2) };
         let last = line.len().min(first + WIDTH);
         let shown: String = line[first..last].iter().map(|&c| if c.is_control() { ' ' } else { c }).collect();
         let (left, right) = (if first > 0 { "..." } else { "" }, if last < line.len() { "..." } else { "" });
         let carets = "^".repeat(width.min((last + 1).saturating_sub(column).max(1)));
-        // A problem may quote what was found, which is no place for a new line either.
+        // The problem may quote the text, so line breaks are replaced here too.
         let problem: String = self.problem.to_string().chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         f.write_str(&problem)?;
         if self.text.trim().is_empty() {
-            return Ok(()); // There is nothing to point at.
+            return Ok(()); // An empty text has no position.
         }
         writeln!(f)?;
         writeln!(f, "  {left}{shown}{right}")?;
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn carets_stand_under_the_place() {
+    fn carets_are_under_the_position() {
         check(
             "a == b",
             5..6,

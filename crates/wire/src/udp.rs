@@ -11,17 +11,17 @@ pub const SRC_PORT: Range<usize> = 0..2;
 pub const DST_PORT: Range<usize> = 2..4;
 /// Length of header and payload, in bytes.
 pub const LEN: Range<usize> = 4..6;
-/// Checksum over pseudo header, header and payload; 0 if the sender made none (IPv4 only).
+/// Checksum over pseudo header, header and payload; 0 means none (IPv4 only).
 pub const CHECKSUM: Range<usize> = 6..8;
 /// Length of the header, in bytes.
 pub const HEADER_LEN: usize = 8;
 
-/// Bytes that are known to hold a UDP header.
+/// A checked view of a UDP header.
 #[derive(Clone, Copy, Debug)]
 pub struct UdpView<T>(T);
 
 impl<T: AsRef<[u8]>> UdpView<T> {
-    /// Checks both lengths; the payload may be cut.
+    /// Checks the buffer's length and the length field. The payload may be truncated.
     pub fn new(bytes: T) -> Result<Self, FormatError> {
         let b = bytes.as_ref();
         at_least("UDP", b, HEADER_LEN)?;
@@ -47,30 +47,30 @@ impl<T: AsRef<[u8]>> UdpView<T> {
         be16(self.0.as_ref(), LEN.start)
     }
 
-    /// There is no payload.
+    /// Returns true if there is no payload.
     pub fn is_empty(&self) -> bool {
         self.len() == HEADER_LEN as u16
     }
 
-    /// The checksum; 0 if the sender made none.
+    /// The checksum; 0 means none.
     pub fn checksum(&self) -> u16 {
         be16(self.0.as_ref(), CHECKSUM.start)
     }
 
-    /// The checksum is right, or the sender made none. A datagram that is cut is not valid.
+    /// Returns true if the checksum is valid or absent. A truncated datagram is not valid.
     pub fn checksum_is_valid(&self, pseudo: PseudoHeader) -> bool {
         let whole = self.0.as_ref().get(..usize::from(self.len()));
         self.checksum() == 0 || whole.is_some_and(|datagram| pseudo.checksum(protocol::UDP, datagram) == 0)
     }
 
-    /// The payload as far as it is there.
+    /// The payload, as far as the buffer holds it.
     pub fn payload(&self) -> &[u8] {
         let bytes = self.0.as_ref();
         &bytes[HEADER_LEN..bytes.len().min(usize::from(self.len()))]
     }
 }
 
-/// A UDP header; its checksum follows from the datagram.
+/// A UDP header without its checksum, which `emit` computes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UdpHeader {
     /// Sender's port.
@@ -82,7 +82,7 @@ pub struct UdpHeader {
 }
 
 impl UdpHeader {
-    /// Reads the header at the front of `bytes`; also returns the payload as far as it is there.
+    /// Parses the header at the start of `bytes`. Also returns the payload, as far as the buffer holds it.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), FormatError> {
         let view = UdpView::new(bytes)?;
         let payload_len = view.len() - HEADER_LEN as u16;
@@ -91,7 +91,8 @@ impl UdpHeader {
         Ok((header, &bytes[HEADER_LEN..end]))
     }
 
-    /// Writes the header in front of the payload that is already in `datagram`, checksum included; returns its length.
+    /// Writes the header, with its checksum, before the payload that `datagram` already holds. Returns the header's
+    /// length.
     pub fn emit(&self, datagram: &mut [u8], pseudo: PseudoHeader) -> Result<usize, FormatError> {
         let Some(len) = self.payload_len.checked_add(HEADER_LEN as u16) else {
             let found = u64::from(self.payload_len);
@@ -103,7 +104,7 @@ impl UdpHeader {
         datagram[DST_PORT].copy_from_slice(&self.dst_port.to_be_bytes());
         datagram[LEN].copy_from_slice(&len.to_be_bytes());
         datagram[CHECKSUM].fill(0);
-        // RFC 768: a sum of zero is sent as all ones, as zero means that there is none.
+        // RFC 768: a checksum of 0 is sent as all ones, because 0 means that there is none.
         let checksum = match pseudo.checksum(protocol::UDP, datagram) {
             0 => 0xffff,
             sum => sum,
@@ -125,7 +126,7 @@ mod tests {
 
     #[test]
     fn known_bytes_both_ways() {
-        // A published worked example: 152.1.51.27 to 152.14.94.75, ports 41103 and 9876, payload "bb", sum 14de.
+        // A published example: 152.1.51.27 to 152.14.94.75, ports 41103 and 9876, payload "bb", checksum 14de.
         let bytes = unhex("a08f 2694 000a 14de 6262");
         let (header, payload) = UdpHeader::parse(&bytes).unwrap();
         assert_eq!((header, payload), (UdpHeader { src_port: 41103, dst_port: 9876, payload_len: 2 }, &b"bb"[..]));

@@ -1,9 +1,10 @@
-//! Rates and ratios as people write them, kept as integers.
+//! Rates and ratios in readable form, stored as integers.
 
-/// Numbers without a unit are bit/s from here on; who writes `400` means something else.
+/// Smallest number without a unit that means bit/s. A smaller one, such as `400`, probably lacks its suffix.
 const LEAST_BARE_BPS: u64 = 1_000_000;
 
-/// A rate such as `400G`, `2.5 Gbit/s`, `10000 bit/s` or `101630434783`, in bit/s (suffix k, M, G or T, powers of 1000).
+/// Parses a rate such as `400G`, `2.5 Gbit/s`, `10000 bit/s` or `101630434783`, in bit/s (suffix k, M, G or T, powers
+/// of 1000).
 pub fn parse_bps(text: &str) -> Option<u64> {
     let text = text.trim();
     match text.strip_suffix("bit/s").or(text.strip_suffix("bps")) {
@@ -16,7 +17,7 @@ fn is_bare(text: &str) -> bool {
     text.ends_with(|last: char| last.is_ascii_digit())
 }
 
-/// A number such as `1.5M` as an integer; `None` if it has more digits than its suffix can move before the point.
+/// Parses a number such as `1.5M` as an integer. Returns `None` if it is not an integer.
 pub fn scaled(text: &str) -> Option<u64> {
     let text = text.trim();
     let (digits, zeros) = match text.char_indices().last()? {
@@ -31,7 +32,7 @@ pub fn scaled(text: &str) -> Option<u64> {
     numerator.checked_mul(10u64.checked_pow(zeros)?)
 }
 
-/// Digits and decimals of a number such as `2.50`: (250, 2).
+/// Digits, and number of decimals, of a number: `2.50` is (250, 2).
 fn decimal(text: &str) -> Option<(u64, u32)> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let is_number = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
@@ -41,7 +42,7 @@ fn decimal(text: &str) -> Option<(u64, u32)> {
     Some((format!("{whole}{fraction}").parse().ok()?, fraction.len() as u32))
 }
 
-/// A positive ratio such as `0.5` or `3/2`, as numerator and denominator.
+/// Parses a positive ratio such as `0.5` or `3/2` as numerator and denominator.
 pub fn parse_ratio(text: &str) -> Option<(u64, u64)> {
     let (top, bottom) = text.split_once('/').unwrap_or((text, "1"));
     let ((top, top_decimals), (bottom, bottom_decimals)) = (decimal(top.trim())?, decimal(bottom.trim())?);
@@ -50,7 +51,7 @@ pub fn parse_ratio(text: &str) -> Option<(u64, u64)> {
     (top > 0 && bottom > 0).then_some((top, bottom))
 }
 
-/// A number as [`scaled`] reads it again: `400G`, `2500M`.
+/// Writes a number in the form that [`scaled`] parses: `400G`, `2500M`.
 pub fn show_scaled(number: u64) -> String {
     let units = [(1_000_000_000_000, "T"), (1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k")];
     match units.into_iter().find(|(unit, _)| number > 0 && number.is_multiple_of(*unit)) {
@@ -59,7 +60,7 @@ pub fn show_scaled(number: u64) -> String {
     }
 }
 
-/// A rate as it can be read again: `400G`, `1500bit/s`.
+/// Writes a rate in the form that [`parse_bps`] parses: `400G`, `1500bit/s`.
 pub fn show_bps(bps: u64) -> String {
     let text = show_scaled(bps);
     if is_bare(&text) && bps < LEAST_BARE_BPS { text + "bit/s" } else { text }

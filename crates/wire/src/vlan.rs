@@ -1,17 +1,17 @@
-//! The tag of a virtual LAN (IEEE 802.1Q, 9.6). It sits between the MAC addresses and the type field, so seen
-//! from here it is the two bytes of tag control information and the type of what follows.
+//! VLAN tag (IEEE 802.1Q, 9.6). In a packet it follows the MAC addresses: a type field, then tag control information.
+//! This file counts it from the tag control information to the next type field.
 
 use crate::format::{FormatError, at_least, be16};
 use std::ops::Range;
 
 /// Priority (3 bits), drop eligible (1 bit), VLAN identifier (12 bits).
 pub const TCI: Range<usize> = 0..2;
-/// Type of what follows.
+/// Type of the payload.
 pub const ETHER_TYPE: Range<usize> = 2..4;
-/// Length of the tag as seen from here, in bytes.
+/// Length of the tag, as counted here, in bytes.
 pub const HEADER_LEN: usize = 4;
 
-/// Bytes that are known to hold a tag.
+/// A checked view of a tag.
 #[derive(Clone, Copy, Debug)]
 pub struct VlanView<T>(T);
 
@@ -27,7 +27,7 @@ impl<T: AsRef<[u8]>> VlanView<T> {
         self.0.as_ref()[0] >> 5
     }
 
-    /// May be dropped first.
+    /// Returns true if the packet may be dropped first.
     pub fn drop_eligible(&self) -> bool {
         self.0.as_ref()[0] & 0x10 != 0
     }
@@ -37,7 +37,7 @@ impl<T: AsRef<[u8]>> VlanView<T> {
         be16(self.0.as_ref(), TCI.start) & 0xfff
     }
 
-    /// Type of what follows.
+    /// Type of the payload.
     pub fn ether_type(&self) -> u16 {
         be16(self.0.as_ref(), ETHER_TYPE.start)
     }
@@ -48,16 +48,16 @@ impl<T: AsRef<[u8]>> VlanView<T> {
 pub struct VlanHeader {
     /// Priority code point, 0 to 7.
     pub priority: u8,
-    /// May be dropped first.
+    /// The packet may be dropped first.
     pub drop_eligible: bool,
     /// VLAN identifier, 0 to 4095.
     pub id: u16,
-    /// Type of what follows.
+    /// Type of the payload.
     pub ether_type: u16,
 }
 
 impl VlanHeader {
-    /// Reads the tag at the front of `bytes`; also returns what follows it.
+    /// Parses the tag at the start of `bytes`. Also returns the remaining bytes.
     pub fn parse(bytes: &[u8]) -> Result<(Self, &[u8]), FormatError> {
         let view = VlanView::new(bytes)?;
         let header = Self {
@@ -69,7 +69,7 @@ impl VlanHeader {
         Ok((header, &bytes[HEADER_LEN..]))
     }
 
-    /// Writes the tag to the front of `bytes`; returns its length.
+    /// Writes the tag to the start of `bytes`. Returns its length.
     pub fn emit(&self, bytes: &mut [u8]) -> Result<usize, FormatError> {
         at_least("VLAN", bytes, HEADER_LEN)?;
         let refuse = |field, found, allowed| Err(FormatError::Field { format: "VLAN", field, found, allowed });

@@ -1,4 +1,5 @@
-//! Every header that can be written is read back as it was. IPv4 and TCP have theirs beside their code, with options.
+//! Round trips of all headers: parsing returns what was written. Those of IPv4 and TCP, with options, are beside their
+//! code.
 
 use proptest::prelude::*;
 use wire::arp::ArpHeader;

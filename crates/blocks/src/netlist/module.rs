@@ -229,7 +229,7 @@ impl ParameterProblem {
         ParameterProblem {
             key: path.to_owned(),
             is_unknown: false,
-            text: format!("{inner}{}", wire::near::teach(message)),
+            text: format!("{inner}{}", wire::near::explain_serde_error(message)),
         }
     }
 

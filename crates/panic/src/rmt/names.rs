@@ -4,7 +4,7 @@ use super::Card;
 use super::action_params::ValueParams;
 use super::error::Problem;
 use super::params::RegisterParams;
-use wire::expr::{ExprProblem, Field, Kind, Known, Matcher};
+use wire::expr::{ExprProblem, ExternalField, Field, Kind, Matcher};
 use wire::layers::Layers;
 
 /// What is known of each packet besides its fields, in this order; metadata words and the parser's headers follow.
@@ -97,19 +97,19 @@ pub(super) enum Exit {
 pub(super) struct Names {
     pub card: Card,
     pub max_hops: u32,
-    pub known: Vec<Known>,
+    pub known: Vec<ExternalField>,
     n_metadata: usize,
     registers: Vec<(String, bool)>,
 }
 
 impl Names {
     pub(super) fn new(card: &Card, max_hops: u32) -> Names {
-        let always = ALWAYS.map(|(name, kind)| Known { name: name.to_owned(), kind });
+        let always = ALWAYS.map(|(name, kind)| ExternalField { name: name.to_owned(), kind });
         Names { card: card.clone(), max_hops, known: always.to_vec(), n_metadata: 0, registers: Vec::new() }
     }
 
     /// Adds what is known besides; returns the place of the first.
-    pub(super) fn add(&mut self, known: Vec<Known>) -> usize {
+    pub(super) fn add(&mut self, known: Vec<ExternalField>) -> usize {
         let first = self.known.len();
         self.known.extend(known);
         first
@@ -123,7 +123,7 @@ impl Names {
             return Err(Problem::Taken { what: "metadata word", name: name.to_owned() });
         }
         self.n_metadata += 1;
-        self.known.push(Known { name: whole, kind: number(64) });
+        self.known.push(ExternalField { name: whole, kind: number(64) });
         Ok(())
     }
 
@@ -172,7 +172,7 @@ impl Names {
     }
 
     /// A value for what is `like` this; `most` is the largest that makes sense.
-    pub(super) fn value(&self, params: &ValueParams, like: &Known, most: u128) -> Result<Value, Problem> {
+    pub(super) fn value(&self, params: &ValueParams, like: &ExternalField, most: u128) -> Result<Value, Problem> {
         let most = most.min(like.kind.max());
         let fits = |number: u128| match number <= most {
             true => Ok(Value::Number(number)),
@@ -196,14 +196,14 @@ impl Names {
 
     /// The same for a number of so many bits.
     pub(super) fn number(&self, params: &ValueParams, name: &str, bits: u32, most: u128) -> Result<Value, Problem> {
-        self.value(params, &Known { name: name.to_owned(), kind: number(bits) }, most)
+        self.value(params, &ExternalField { name: name.to_owned(), kind: number(bits) }, most)
     }
 
-    pub(super) fn target(&self, name: &str) -> Result<(Target, Known), Problem> {
+    pub(super) fn target(&self, name: &str) -> Result<(Target, ExternalField), Problem> {
         let field = self.field(name)?;
         let kind = field.kind();
-        let like = Known { name: name.to_owned(), kind };
-        let Some(place) = field.known_index() else {
+        let like = ExternalField { name: name.to_owned(), kind };
+        let Some(place) = field.external_index() else {
             return match FIXED.contains(&name) {
                 true => Err(Problem::Fixed { field: name.to_owned(), hint: ": what follows it would move" }),
                 false => Ok((Target::Packet(field), like)),

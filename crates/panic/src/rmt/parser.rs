@@ -4,7 +4,7 @@ use super::error::{Problem, RmtError, within};
 use super::names::Names;
 use super::params::{HeaderFieldParams, HeaderParams, ParserParams};
 use crate::protocol::Fields;
-use wire::expr::{Field, Kind, Known, Matcher};
+use wire::expr::{ExternalField, Field, Kind, Matcher};
 use wire::layers::{Layer, Layers};
 use wire::{arp, eth, ipv4, ipv6, vlan};
 
@@ -81,8 +81,8 @@ impl Parser {
         within("bytes", (*bytes).into(), 1, 256)?;
         within("fields", fields.len() as u64, 0, 64)?;
         let mut known = vec![
-            Known { name: name.clone(), kind: Kind::Flag },
-            Known { name: format!("{name}.offset"), kind: Kind::Number { bits: 16 } },
+            ExternalField { name: name.clone(), kind: Kind::Flag },
+            ExternalField { name: format!("{name}.offset"), kind: Kind::Number { bits: 16 } },
         ];
         let mut places = Vec::new();
         for (i, HeaderFieldParams { name: field, at_bit, bits }) in fields.iter().enumerate() {
@@ -96,7 +96,7 @@ impl Parser {
             // A field is read as one word of 128 bits, from the byte in which it begins.
             let most = (bytes * 8 - at_bit).min(128 - at_bit % 8);
             within(&format!("{at}.bits"), (*bits).into(), 1, most.into())?;
-            known.push(Known { name: whole, kind: Kind::Number { bits: *bits } });
+            known.push(ExternalField { name: whole, kind: Kind::Number { bits: *bits } });
             places.push(HeaderField { at_bit: *at_bit as usize, bits: *bits as usize });
         }
         let first = names.add(known);
@@ -105,7 +105,7 @@ impl Parser {
 
     /// Looks at a packet; what is known of it besides its headers stays as it is.
     pub(super) fn parse(&self, packet: &[u8], seen: &mut Seen) {
-        let layers = Layers::parse(packet).as_seen(|layer| self.knows(layer));
+        let layers = Layers::parse(packet).with_known_layers(|layer| self.knows(layer));
         let network = network_at(packet);
         seen.layers = layers;
         seen.is_malformed = network.is_none() && self.knows(Layer::Eth);

@@ -4,7 +4,7 @@ use super::tenants::Tenants;
 use panic::policy::{Asked, Branch, Level, LevelError, PolicyParams};
 use std::collections::BTreeSet;
 use toml::{Table, Value};
-use wire::near::{nearest, teach};
+use wire::near::{explain_serde_error, nearest};
 
 /// How a level looks, for errors.
 const LIKE: &str = "{ policy = { kind = \"fifo\" } }";
@@ -69,11 +69,11 @@ fn policy(table: &Table, at: &str) -> Result<PolicyParams, LevelError> {
                 Table::from_iter([("kind".to_owned(), kind.into()), (key.to_owned(), vec![value.clone()].into())]);
             alone.try_into::<PolicyParams>().map_err(|error| {
                 let like = numbers.like().map(|like| format!("is {}, must be {like}", said(value)));
-                LevelError::new(format!("{place}[{i}]"), like.unwrap_or_else(|| teach(error.message())))
+                LevelError::new(format!("{place}[{i}]"), like.unwrap_or_else(|| explain_serde_error(error.message())))
             })?;
         }
     }
-    table.clone().try_into().map_err(|error: toml::de::Error| LevelError::new(at, teach(error.message())))
+    table.clone().try_into().map_err(|error: toml::de::Error| LevelError::new(at, explain_serde_error(error.message())))
 }
 
 fn listed() -> String {

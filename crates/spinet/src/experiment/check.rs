@@ -144,7 +144,7 @@ impl Traffic {
     /// Understands `source`, a capture or a definition for the generator; paths in it become absolute.
     pub fn read(source: &mut String, snapped: Snapped, seed: u64, base_dir: &Path) -> Result<Self, Problem> {
         let absolute = |path: &mut String| *path = base_dir.join(&*path).display().to_string();
-        if !TrafficSpec::is_meant_by(source) {
+        if !TrafficSpec::is_definition(source) {
             if let Some(error) = TrafficSpec::unknown(source, TrafficSpec::KINDS)
                 && !base_dir.join(&*source).exists()
             {

@@ -204,7 +204,7 @@ impl Span {
 /// A text that is no span of time.
 #[derive(Debug, thiserror::Error)]
 pub enum NoSpan {
-    #[error("`{text}` is no time, must be such as `10 ms` (ps, ns, us, ms, s)")]
+    #[error("`{text}` is not a time; write for example `10 ms` (units: ps, ns, us, ms, s)")]
     Form { text: String },
     #[error("`{text}` is out of range, must be above 0 and at most 18446 s (5.1 hours)")]
     Size { text: String },

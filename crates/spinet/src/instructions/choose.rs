@@ -20,7 +20,7 @@ pub enum ChoiceError {
     Core { found: String },
     #[error("traced cores: {found} is not there, must be within {n_clusters} clusters of {n_cores} cores")]
     Absent { found: String, n_clusters: u32, n_cores: u32 },
-    #[error("traced time: `{found}` is no window, must be such as `1 us..2 us`, `..2 us` or `1 us..`")]
+    #[error("traced time: `{found}` is not a time window; write for example `1 us..2 us`, `..2 us` or `1 us..`")]
     Time { found: String },
     #[error("traced time: `{found}` is empty, its end must be behind its beginning")]
     Empty { found: String },
@@ -143,11 +143,11 @@ mod tests {
             traced cores: 2:0 is not there, must be within 2 clusters of 3 cores
             traced cores: 0:3 is not there, must be within 2 clusters of 3 cores
             traced cores: *:9 is not there, must be within 2 clusters of 3 cores
-            traced time: `` is no window, must be such as `1 us..2 us`, `..2 us` or `1 us..`
-            traced time: `1 us` is no window, must be such as `1 us..2 us`, `..2 us` or `1 us..`
+            traced time: `` is not a time window; write for example `1 us..2 us`, `..2 us` or `1 us..`
+            traced time: `1 us` is not a time window; write for example `1 us..2 us`, `..2 us` or `1 us..`
             traced time: `2 us..1 us` is empty, its end must be behind its beginning
-            traced time: `1..2` is no window, must be such as `1 us..2 us`, `..2 us` or `1 us..`
-            traced time: `0..0` is no window, must be such as `1 us..2 us`, `..2 us` or `1 us..`
+            traced time: `1..2` is not a time window; write for example `1 us..2 us`, `..2 us` or `1 us..`
+            traced time: `0..0` is not a time window; write for example `1 us..2 us`, `..2 us` or `1 us..`
         "#]],
         );
     }

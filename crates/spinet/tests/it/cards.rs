@@ -258,7 +258,7 @@ fn damage_to_a_capture_is_told() {
     expect![[r#"
         complete: all frames are accounted for
         received: filtered 17
-        ! capture_damaged: traffic: the capture ends early: the capture is cut: the record at offset 2132 has 112 of 122 bytes
+        ! capture_damaged: traffic: the capture ends early: the capture is truncated: the record at offset 2132 has 112 of 122 bytes
         ! frames_filtered: traffic: all 17 frames are for another address, and the card dropped them; to receive all frames: --set host.promiscuous=true
     "#]].assert_eq(&accounts(setup(&cut, "", "")).replace(env!("CARGO_TARGET_TMPDIR"), "T"));
 }

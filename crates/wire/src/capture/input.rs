@@ -1,15 +1,15 @@
-//! A buffered stream that knows its position and tells a clean end from a cut.
+//! A buffered stream that knows its position and distinguishes a clean end from a truncation.
 
 use std::io::{self, BufReader, Read};
 
-/// How much of what was asked for is there.
+/// Result of filling a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fill {
-    /// All of it.
+    /// The buffer is full.
     Whole,
-    /// Nothing: the stream ended before it.
+    /// The stream ended before the first byte.
     End,
-    /// This many bytes: the stream ended within.
+    /// The stream ended after this many bytes.
     Part(usize),
 }
 
@@ -24,7 +24,7 @@ impl<R: Read> Input<R> {
         Self { stream: BufReader::with_capacity(1 << 16, stream), offset: 0 }
     }
 
-    /// Fills `buffer` as far as the stream goes.
+    /// Fills `buffer` until the stream ends.
     pub(crate) fn fill(&mut self, buffer: &mut [u8]) -> io::Result<Fill> {
         let mut done = 0;
         while done < buffer.len() {
@@ -43,7 +43,7 @@ impl<R: Read> Input<R> {
         })
     }
 
-    /// Passes over `len` bytes; false if the stream ends before.
+    /// Skips `len` bytes. Returns false if the stream ends before.
     pub(crate) fn skip(&mut self, len: u64) -> io::Result<bool> {
         let passed = io::copy(&mut (&mut self.stream).take(len), &mut io::sink())?;
         self.offset += passed;

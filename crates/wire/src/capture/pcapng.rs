@@ -1,7 +1,7 @@
-//! The pcapng format (draft-ietf-opsawg-pcapng): blocks, each with its length at both ends.
+//! The pcapng format (draft-ietf-opsawg-pcapng): blocks with their length at both ends.
 
 use super::input::{Fill, Input, Order};
-use super::reader::{CaptureError, CaptureStop, RawRecord, Step};
+use super::reader::{CaptureError, CaptureStop, RawRecord, ReadStep};
 use super::{FS_PER_S, MAX_RECORD_LEN};
 use std::io::{self, Read};
 
@@ -10,20 +10,20 @@ const INTERFACE_DESCRIPTION: u32 = 1;
 const OBSOLETE_PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
 const ENHANCED_PACKET: u32 = 6;
-/// No packets, but Wireshark numbers them among the packets (tshark 4 lists them).
+/// Holds no packets, but Wireshark numbers it among the packets (tshark 4 lists them).
 const JOURNAL: u32 = 9;
 const CUSTOM: u32 = 0xbad;
 const CUSTOM_NOT_COPIED: u32 = 0x4000_0bad;
 const BYTE_ORDER_MAGIC: u32 = 0x1a2b_3c4d;
-/// First bytes of every pcapng file; they read the same in both byte orders.
+/// First bytes of every pcapng file. They are a palindrome, so the byte order does not matter.
 pub(super) const MAGIC: [u8; 4] = SECTION_HEADER.to_be_bytes();
-/// Block type and length, and the length at the end.
+/// Length of block type and both block lengths.
 const FRAME_LEN: u32 = 12;
 const OPTION_END: u16 = 0;
 const OPTION_TSRESOL: u16 = 9;
 const OPTION_FCSLEN: u16 = 13;
 const OPTION_TSOFFSET: u16 = 14;
-/// Interfaces of one section that are remembered; more than any capture has, and a bound on memory.
+/// Maximum number of interfaces per section. It bounds the memory use and exceeds that of all real captures.
 const MAX_INTERFACES: usize = 65_536;
 
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +46,7 @@ impl Resolution {
     fn to_fs(self, ticks: u64) -> i128 {
         let (ticks, power) = (u128::from(ticks), u32::from(self.0 & 0x7f));
         let fs = if self.0 & 0x80 != 0 {
-            (ticks * FS_PER_S) >> power // 64 + 50 bits; shifts go up to 127.
+            (ticks * FS_PER_S) >> power // 64 + 50 bits; the shift is at most 127.
         } else if power <= 15 {
             ticks * 10u128.pow(15 - power)
         } else {
@@ -62,11 +62,11 @@ pub(super) struct Pcapng {
     interfaces: Vec<Interface>,
 }
 
-/// What a block turned out to be.
+/// A parsed block.
 enum Block {
     Packet(RawRecord),
     Malformed,
-    /// Something else that tools number among the packets.
+    /// Not a packet, but a block that tools number among the packets.
     Listed,
     Other,
     Described,
@@ -102,7 +102,7 @@ impl Pcapng {
         }
         let end = order.u32(&rest, rest.len() - 4);
         if end != len {
-            let found = format!("section header of {len} bytes whose end says {end}");
+            let found = format!("section header of {len} bytes with {end} as its length at the end");
             let offset = u64::from(len) - 4;
             return Err(CaptureError::Header { file: name.into(), offset, found, allowed: "the same length twice" });
         }
@@ -110,30 +110,30 @@ impl Pcapng {
     }
 
     /// Reads one block.
-    pub(super) fn step<R: Read>(&mut self, input: &mut Input<R>, body: &mut Vec<u8>) -> io::Result<Step> {
+    pub(super) fn step<R: Read>(&mut self, input: &mut Input<R>, body: &mut Vec<u8>) -> io::Result<ReadStep> {
         let offset = input.offset;
         let mut head = [0; 8];
         match input.fill(&mut head)? {
             Fill::Whole => {}
-            Fill::End => return Ok(Step::End),
+            Fill::End => return Ok(ReadStep::End),
             Fill::Part(found) => {
-                return Ok(Step::Stop(CaptureStop::Truncated { offset, found: found as u64, needed: 8 }));
+                return Ok(ReadStep::Stop(CaptureStop::Truncated { offset, found: found as u64, needed: 8 }));
             }
         }
         let is_section = head[..4] == MAGIC;
         body.clear();
         if is_section {
-            // The length is in the byte order that the next word tells; then comes the version.
+            // The next word determines the byte order of the length. The version follows.
             body.resize(8, 0);
             if input.fill(body)? != Fill::Whole {
-                return Ok(Step::Stop(CaptureStop::Truncated { offset, found: input.offset - offset, needed: 28 }));
+                return Ok(ReadStep::Stop(CaptureStop::Truncated { offset, found: input.offset - offset, needed: 28 }));
             }
             let mut words = [0; 8];
             words[4..].copy_from_slice(&body[..4]);
             let Some(order) = section_order(&words) else {
                 let found = u64::from(Order::Big.u32(body, 0));
                 let (what, allowed) = ("byte-order magic", "439041101 or, swapped, 1295788826");
-                return Ok(Step::Stop(CaptureStop::Corrupt { offset, what, found, allowed }));
+                return Ok(ReadStep::Stop(CaptureStop::Corrupt { offset, what, found, allowed }));
             };
             self.order = order;
             self.interfaces.clear();
@@ -142,14 +142,14 @@ impl Pcapng {
         let least = if is_section { 28 } else { FRAME_LEN };
         let corrupt = |what, found: u32, allowed| {
             let found = u64::from(found);
-            Ok(Step::Stop(CaptureStop::Corrupt { offset, what, found, allowed }))
+            Ok(ReadStep::Stop(CaptureStop::Corrupt { offset, what, found, allowed }))
         };
         if len < least || !len.is_multiple_of(4) {
             return corrupt("block length", len, "a multiple of 4 that holds the block's fixed part");
         }
         let truncated = |end: u64| {
             let (found, needed) = (end - offset, u64::from(len));
-            Ok(Step::Stop(CaptureStop::Truncated { offset, found, needed }))
+            Ok(ReadStep::Stop(CaptureStop::Truncated { offset, found, needed }))
         };
         let left = len - FRAME_LEN - body.len() as u32;
         let is_known = matches!(kind, INTERFACE_DESCRIPTION | OBSOLETE_PACKET | SIMPLE_PACKET | ENHANCED_PACKET);
@@ -168,7 +168,7 @@ impl Pcapng {
             return corrupt("block length at the end of the block", self.order.u32(&end, 0), "the length at its start");
         }
         if is_known && !is_read {
-            return Ok(Step::Malformed);
+            return Ok(ReadStep::Malformed);
         }
         if is_section {
             let major = self.order.u16(body, 4);
@@ -180,11 +180,11 @@ impl Pcapng {
             return corrupt("number of interfaces", MAX_INTERFACES as u32 + 1, "at most 65536");
         }
         Ok(match self.block(kind, body, offset) {
-            Block::Packet(record) => Step::Record(record),
-            Block::Malformed => Step::Malformed,
-            Block::Described => Step::Described,
-            Block::Listed => Step::Listed,
-            Block::Other => Step::Other,
+            Block::Packet(record) => ReadStep::Record(record),
+            Block::Malformed => ReadStep::Malformed,
+            Block::Described => ReadStep::Described,
+            Block::Listed => ReadStep::Listed,
+            Block::Other => ReadStep::Other,
         })
     }
 
@@ -202,7 +202,7 @@ impl Pcapng {
                 let Some(interface) = self.interfaces.first() else { return Block::Malformed };
                 let original_len = order.u32(body, 0);
                 let limit = if interface.snap_len == 0 { u32::MAX } else { interface.snap_len };
-                // Padding hides how much was captured: what the snap length allows.
+                // Padding hides the captured length, so the snap length determines it.
                 let captured_len = original_len.min(limit);
                 if captured_len as usize > body.len() - 4 {
                     return Block::Malformed;
@@ -219,7 +219,7 @@ impl Pcapng {
                 })
             }
             INTERFACE_DESCRIPTION => {
-                // Later packets count on its number; without it they would go to the wrong interface.
+                // Keeps the interface's number, because later packets refer to interfaces by number.
                 let unknown = Interface {
                     link_type: u16::MAX,
                     snap_len: 0,
@@ -237,7 +237,7 @@ impl Pcapng {
         }
     }
 
-    /// Enhanced and obsolete packet blocks agree on everything but the first word.
+    /// Enhanced and obsolete packet blocks differ only in the first word.
     fn timed_packet(&self, body: &[u8], index: u32, offset: u64) -> Block {
         let word = |i: usize| self.order.u32(body, i * 4);
         let captured_len = word(3);
@@ -259,7 +259,7 @@ impl Pcapng {
         })
     }
 
-    /// What a block says of an interface, and whether all its options could be read.
+    /// The interface in a block, and true if all its options could be read.
     fn interface(&self, body: &[u8]) -> (Interface, bool) {
         let order = self.order;
         let mut interface = Interface {
@@ -291,7 +291,7 @@ impl Pcapng {
     }
 }
 
-/// Byte order from the magic number behind the block length.
+/// Byte order from the magic number after the block length.
 fn section_order(length_and_magic: &[u8; 8]) -> Option<Order> {
     [Order::Big, Order::Little].into_iter().find(|order| order.u32(length_and_magic, 4) == BYTE_ORDER_MAGIC)
 }

@@ -1,4 +1,4 @@
-//! What both formats have in common: opening, limits, counts, and the records that come out.
+//! Shared parts of both formats: opening, limits, counts, and records.
 
 use super::LINK_TYPE_ETHERNET;
 use super::input::{Fill, Input};
@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Why a capture cannot be read at all. What is wrong further on is counted instead: see [`CaptureCounts`].
+/// Error that prevents reading a capture. Later problems are counted: see [`CaptureCounts`].
 #[derive(Debug, thiserror::Error)]
 pub enum CaptureError {
     /// The file cannot be opened.
@@ -17,36 +17,36 @@ pub enum CaptureError {
     Open {
         /// The file.
         file: String,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// The file cannot be read on.
+    /// Reading the file failed.
     #[error("{file}: offset {offset}: {source}")]
     Read {
         /// The file.
         file: String,
-        /// How far reading came, in bytes.
+        /// Position of the error, in bytes.
         offset: u64,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// There is nothing in it.
-    #[error("{file}: empty, must be a pcap or pcapng capture")]
+    /// The file is empty.
+    #[error("{file}: the file is empty, must be a pcap or pcapng capture")]
     Empty {
         /// The file.
         file: String,
     },
-    /// It begins like neither format.
+    /// The file has neither format.
     #[error("{file}: offset 0: found {found}, must be a pcap or pcapng capture{hint}")]
     NotACapture {
         /// The file.
         file: String,
-        /// The first bytes, and their name if they have one.
+        /// The first bytes, and the format's name if it is known.
         found: String,
-        /// What to do, if we know; begins with `; `.
+        /// A suggestion, or empty; begins with `; `.
         hint: &'static str,
     },
-    /// It ends within the header of the file.
+    /// The file ends within its header.
     #[error("{file}: {found} bytes, must be at least {needed} for the header of a capture")]
     ShortHeader {
         /// The file.
@@ -56,16 +56,16 @@ pub enum CaptureError {
         /// Length of the header.
         needed: u64,
     },
-    /// The header of the file holds something that cannot be.
+    /// The file's header has an invalid value.
     #[error("{file}: offset {offset}: found {found}, must be {allowed}")]
     Header {
         /// The file.
         file: String,
-        /// Where, in bytes.
+        /// Offset in the file, in bytes.
         offset: u64,
-        /// What is there.
+        /// The value found.
         found: String,
-        /// What may be there.
+        /// The allowed values.
         allowed: &'static str,
     },
 }
@@ -76,41 +76,41 @@ impl CaptureError {
     }
 }
 
-/// Why reading stopped before the end of the file. The packets before are good.
+/// Reason why reading stopped before the end of the file. Earlier packets are valid.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, thiserror::Error)]
 #[serde(rename_all = "snake_case")]
 pub enum CaptureStop {
     /// The file ends within a record or block.
-    #[error("the capture is cut: the record at offset {offset} has {found} of {needed} bytes")]
+    #[error("the capture is truncated: the record at offset {offset} has {found} of {needed} bytes")]
     Truncated {
-        /// Where the record begins, in bytes.
+        /// Offset of the record, in bytes.
         offset: u64,
-        /// Bytes of it that are there.
+        /// Length of the record in the file, in bytes.
         found: u64,
-        /// Bytes it needs.
+        /// Required length, in bytes.
         needed: u64,
     },
-    /// A length or mark that cannot be, so that the next record cannot be found.
+    /// A length or magic number is invalid, so the next record cannot be found.
     #[error("the capture is damaged: {what} at offset {offset} is {found}, must be {allowed}")]
     Corrupt {
-        /// Where the record begins, in bytes.
+        /// Offset of the record, in bytes.
         offset: u64,
-        /// What is wrong.
+        /// The invalid field.
         what: &'static str,
-        /// What is there.
+        /// The value found.
         found: u64,
-        /// What may be there.
+        /// The allowed values.
         allowed: &'static str,
     },
 }
 
-/// What was found in a capture; the table in [`crate::capture`] says what happened to each.
+/// Counts of a capture's contents. The table in [`crate::capture`] defines each.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[allow(missing_docs)] // The names are explained in the table.
+#[allow(missing_docs)] // The table defines the names.
 pub struct CaptureCounts {
     /// Packets returned.
     pub packets: u64,
-    /// Captured bytes of the packets returned.
+    /// Captured bytes of the returned packets.
     pub bytes: u64,
     pub other_link_types: u64,
     pub snapped: u64,
@@ -126,10 +126,10 @@ pub struct CaptureCounts {
     pub corrupt: u64,
 }
 
-/// What a [`CaptureReader`] lets through.
+/// Limits of a [`CaptureReader`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CaptureLimits {
-    /// Longest packet, in bytes without FCS, by its original length.
+    /// Longest packet by original length, in bytes without FCS.
     pub max_packet_len: u32,
 }
 
@@ -142,28 +142,28 @@ impl Default for CaptureLimits {
 /// One Ethernet packet of a capture, without FCS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record<'a> {
-    /// Number among all the records of the file, those that were skipped included, from 0.
+    /// Number among all records of the file, including skipped ones, from 0.
     pub index: u64,
-    /// Where the record begins in the file, in bytes.
+    /// Offset of the record in the file, in bytes.
     pub offset: u64,
-    /// Femtoseconds since 1970-01-01T00:00:00Z, rounded down; simple packet blocks have no time.
+    /// Femtoseconds since 1970-01-01T00:00:00Z, rounded down. Simple packet blocks have no time.
     pub time_fs: Option<i128>,
-    /// Length the packet had, in bytes; at least that of `bytes`.
+    /// Original length, in bytes; at least that of `bytes`.
     pub original_len: u32,
-    /// What was captured of it.
+    /// The captured bytes.
     pub bytes: &'a [u8],
-    /// Kind of link, always [`LINK_TYPE_ETHERNET`] so far.
+    /// Link type, currently always [`LINK_TYPE_ETHERNET`].
     pub link_type: u16,
     /// Number of the interface within its section.
     pub interface: u32,
 }
 
-/// A record as its format tells it, before limits.
+/// A record before limits are applied.
 pub(super) struct RawRecord {
     pub(super) offset: u64,
     pub(super) time_fs: Option<i128>,
     pub(super) original_len: u32,
-    /// Where the captured bytes begin in the buffer.
+    /// Offset of the captured bytes in the buffer.
     pub(super) start: usize,
     pub(super) captured_len: u32,
     pub(super) link_type: u16,
@@ -171,8 +171,8 @@ pub(super) struct RawRecord {
     pub(super) fcs_len: u32,
 }
 
-/// What reading one record or block gave.
-pub(super) enum Step {
+/// Result of reading one record or block.
+pub(super) enum ReadStep {
     Record(RawRecord),
     Described,
     Listed,
@@ -187,7 +187,7 @@ enum Format {
     Pcapng(Pcapng),
 }
 
-/// Reads the Ethernet packets of a pcap or pcapng capture one by one. Memory does not grow with the file.
+/// Reads the Ethernet packets of a pcap or pcapng capture one by one. Memory use does not grow with the file.
 pub struct CaptureReader<R> {
     name: String,
     input: Input<R>,
@@ -210,7 +210,7 @@ impl CaptureReader<File> {
 }
 
 impl<R: Read> CaptureReader<R> {
-    /// Reads a capture from `stream`; `name` stands in errors.
+    /// Reads a capture from `stream`; errors contain `name`.
     pub fn new(stream: R, name: impl Into<String>, limits: CaptureLimits) -> Result<Self, CaptureError> {
         let name = name.into();
         let mut input = Input::new(stream);
@@ -231,10 +231,10 @@ impl<R: Read> CaptureReader<R> {
         Ok(Self { name, input, format, limits, buffer, n_records: 0, counts, stop: None, is_done: false })
     }
 
-    /// The next Ethernet packet, `None` at the end; whether that is the end of the file says [`Self::stop`].
+    /// The next Ethernet packet, or `None` at the end. [`Self::stop`] tells whether the file ended there.
     ///
-    /// Errors: only those of the system below.
-    #[allow(clippy::should_implement_trait)] // An iterator cannot lend.
+    /// Errors: only those of the system.
+    #[allow(clippy::should_implement_trait)] // An iterator cannot lend its buffer.
     pub fn next(&mut self) -> Result<Option<Record<'_>>, CaptureError> {
         while !self.is_done {
             let step = match &mut self.format {
@@ -242,7 +242,7 @@ impl<R: Read> CaptureReader<R> {
                 Format::Pcapng(pcapng) => pcapng.step(&mut self.input, &mut self.buffer),
             };
             match step.map_err(|source| CaptureError::read(&self.name, self.input.offset, source))? {
-                Step::Record(raw) => {
+                ReadStep::Record(raw) => {
                     self.n_records += 1;
                     if let Some((original_len, captured_len)) = self.admit(&raw) {
                         self.counts.packets += 1;
@@ -258,14 +258,14 @@ impl<R: Read> CaptureReader<R> {
                         }));
                     }
                 }
-                Step::Described => {}
-                Step::Listed => {
+                ReadStep::Described => {}
+                ReadStep::Listed => {
                     self.n_records += 1;
                     self.counts.other_blocks += 1;
                 }
-                Step::Other => self.counts.other_blocks += 1,
-                Step::Malformed => self.counts.malformed_blocks += 1,
-                Step::Stop(stop) => {
+                ReadStep::Other => self.counts.other_blocks += 1,
+                ReadStep::Malformed => self.counts.malformed_blocks += 1,
+                ReadStep::Stop(stop) => {
                     match stop {
                         CaptureStop::Truncated { .. } => self.counts.truncated += 1,
                         CaptureStop::Corrupt { .. } => self.counts.corrupt += 1,
@@ -273,13 +273,13 @@ impl<R: Read> CaptureReader<R> {
                     self.stop = Some(stop);
                     self.is_done = true;
                 }
-                Step::End => self.is_done = true,
+                ReadStep::End => self.is_done = true,
             }
         }
         Ok(None)
     }
 
-    /// Counts a record; its original and captured lengths without FCS if it is let through.
+    /// Counts a record. Returns its original and captured lengths without FCS if it passes the limits.
     fn admit(&mut self, raw: &RawRecord) -> Option<(u32, usize)> {
         let counts = &mut self.counts;
         if raw.link_type != LINK_TYPE_ETHERNET {
@@ -307,17 +307,17 @@ impl<R: Read> CaptureReader<R> {
         Some((original_len, captured_len))
     }
 
-    /// What was found so far.
+    /// Counts so far.
     pub fn counts(&self) -> &CaptureCounts {
         &self.counts
     }
 
-    /// Why reading stopped before the end of the file, if it did.
+    /// The reason why reading stopped before the end of the file, if it did.
     pub fn stop(&self) -> Option<&CaptureStop> {
         self.stop.as_ref()
     }
 
-    /// Name of the file as errors call it.
+    /// Name of the file in errors.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -336,7 +336,7 @@ fn basic_len(packet: &[u8]) -> usize {
     at + 2 + eth::MAX_BASIC_PAYLOAD
 }
 
-/// The error for a file that begins with `first`, with the name of what it is if we know it.
+/// The error for a file that begins with `first`, with the format's name if it is known.
 fn not_a_capture(file: String, first: &[u8]) -> CaptureError {
     let known = match first {
         [0x1f, 0x8b, ..] => Some(("gzip", "; decompress it first (gunzip)")),

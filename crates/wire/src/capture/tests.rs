@@ -1,4 +1,4 @@
-//! Captures written here byte by byte, in every variant that must be read, and broken in every way.
+//! Captures built byte by byte: every supported variant, and damaged ones.
 
 use super::input::Order;
 use super::*;
@@ -13,7 +13,7 @@ fn u32s(order: Order, values: &[u32]) -> Vec<u8> {
     values.iter().flat_map(|v| if order == Order::Big { v.to_be_bytes() } else { v.to_le_bytes() }).collect()
 }
 
-/// A pcap file; each record is (seconds, fraction, captured, original), its bytes count up.
+/// A pcap file with records (seconds, fraction, captured, original). Packet bytes count up.
 fn pcap(order: Order, magic: u32, link: u32, records: &[(u32, u32, u32, u32)]) -> Vec<u8> {
     let mut file = u32s(order, &[magic]);
     file.extend(u16s(order, &[2, 4]));
@@ -53,7 +53,7 @@ fn enhanced(order: Order, interface: u32, ticks: u64, captured: u32, original: u
     block(order, 6, &body)
 }
 
-/// All that a reader says about a file: a line per packet, then what it counted, then why it stopped.
+/// A reader's results for a file: one line per packet, then its counts, then the reason why it stopped.
 fn read(file: &[u8]) -> String {
     let mut reader = match CaptureReader::new(file, "test", CaptureLimits::default()) {
         Ok(reader) => reader,
@@ -110,7 +110,7 @@ fn pcap_odd_packets_are_counted() {
         packets: 2, bytes: 1575, too_long: 1, too_short: 2, jumbo: 1, contradictory_lengths: 1"#]],
     );
     check(&pcap(Little, MICRO, 101, &[(0, 0, 60, 60)]), expect!["other_link_types: 1"]);
-    // The file says that packets end with an FCS of two 16-bit words.
+    // The file declares that packets end with an FCS of two 16-bit words.
     check(
         &pcap(Little, MICRO, 0x2400_0001, &[(0, 0, 64, 64), (0, 0, 60, 64)]),
         expect![[r#"
@@ -121,32 +121,32 @@ fn pcap_odd_packets_are_counted() {
 }
 
 #[test]
-fn pcap_cut_anywhere_ends_with_a_warning() {
+fn truncated_pcap_ends_with_a_warning() {
     let whole = pcap(Little, MICRO, 1, &[(0, 0, 60, 60), (0, 0, 60, 60)]);
     check(&whole[..24], expect![""]);
     check(
         &whole[..30],
         expect![[r#"
-        truncated: 1
-        the capture is cut: the record at offset 24 has 6 of 16 bytes"#]],
+            truncated: 1
+            the capture is truncated: the record at offset 24 has 6 of 16 bytes"#]],
     );
     check(
         &whole[..40],
         expect![[r#"
-        truncated: 1
-        the capture is cut: the record at offset 24 has 16 of 76 bytes"#]],
+            truncated: 1
+            the capture is truncated: the record at offset 24 has 16 of 76 bytes"#]],
     );
     check(
         &whole[..175],
         expect![[r#"
-        #0 @24 t=0 60/60 if0
-        packets: 1, bytes: 60, truncated: 1
-        the capture is cut: the record at offset 100 has 75 of 76 bytes"#]],
+            #0 @24 t=0 60/60 if0
+            packets: 1, bytes: 60, truncated: 1
+            the capture is truncated: the record at offset 100 has 75 of 76 bytes"#]],
     );
 }
 
 #[test]
-fn pcap_absurd_lengths_end_with_a_warning() {
+fn invalid_pcap_lengths_end_with_a_warning() {
     let file = pcap(Little, MICRO, 1, &[(0, 0, 60, 60), (0, 0, u32::MAX, u32::MAX), (0, 0, 60, 60)]);
     check(
         &file,
@@ -158,8 +158,8 @@ fn pcap_absurd_lengths_end_with_a_warning() {
 }
 
 #[test]
-fn what_is_no_capture_is_an_error_that_says_what_it_is() {
-    check(b"", expect!["test: empty, must be a pcap or pcapng capture"]);
+fn errors_name_the_format_of_other_files() {
+    check(b"", expect!["test: the file is empty, must be a pcap or pcapng capture"]);
     check(b"ab", expect!["test: offset 0: found 61 62, must be a pcap or pcapng capture"]);
     check(b"hello", expect!["test: offset 0: found 68 65 6c 6c, must be a pcap or pcapng capture"]);
     check(
@@ -249,10 +249,10 @@ fn a_simple_packet_block_without_its_packet_is_skipped() {
 }
 
 #[test]
-fn options_of_an_interface_that_cannot_be_read_are_told_and_the_interface_stays() {
+fn unreadable_interface_options_are_counted_and_the_interface_remains() {
     let good: (u16, &[u8]) = (9, &[9]);
     let with = |body: Vec<u8>| [section(Little), body, enhanced(Little, 0, 5, 60, 60)].concat();
-    // A resolution of two bytes, which is none.
+    // A resolution of two bytes, which is invalid.
     let wrong = expect![[r#"
         #0 @64 t=5000000 60/60 if0
         packets: 1, bytes: 60, malformed_blocks: 1"#]];
@@ -281,7 +281,7 @@ fn packets_have_the_numbers_of_wireshark() {
 }
 
 #[test]
-fn pcapng_blocks_that_contradict_themselves_are_skipped_or_end_it() {
+fn contradictory_pcapng_blocks_are_skipped_or_end_the_capture() {
     let start = [section(Little), interface(Little, 1, 0, &[])].concat();
     let good = enhanced(Little, 0, 0, 60, 60);
     let with = |block: Vec<u8>| [start.clone(), block, good.clone()].concat();
@@ -326,15 +326,15 @@ fn pcapng_blocks_that_contradict_themselves_are_skipped_or_end_it() {
     check(
         &with(huge),
         expect![[r#"
-        truncated: 1
-        the capture is cut: the record at offset 48 has 104 of 4294967292 bytes"#]],
+            truncated: 1
+            the capture is truncated: the record at offset 48 has 104 of 4294967292 bytes"#]],
     );
 }
 
 #[test]
-fn what_the_writer_writes_the_reader_reads() {
+fn the_reader_reads_what_the_writer_wrote() {
     let mut writer = PcapngWriter::new(Vec::new(), "spinet test").unwrap();
-    let name = Interface { name: "nic.tx".into(), description: "what the NIC sent".into(), link_bps: 400_000_000_000 };
+    let name = Interface { name: "nic.tx".into(), description: "sent by the NIC".into(), link_bps: 400_000_000_000 };
     let tx = writer.add_interface(&name).unwrap();
     writer.write(tx, 5_000_000_001, &[7; 61], Some("hpu 3, 120 cycles")).unwrap();
     writer.write(tx, 5_000_000_002, &[8; 60], None).unwrap();
@@ -343,16 +343,16 @@ fn what_the_writer_writes_the_reader_reads() {
     check(
         &writer.finish().unwrap(),
         expect![[r#"
-            #0 @128 t=5000000001000000 61/61 if0
-            #1 @252 t=5000000002000000 60/60 if0
+            #0 @124 t=5000000001000000 61/61 if0
+            #1 @248 t=5000000002000000 60/60 if0
             packets: 2, bytes: 121"#]],
     );
 }
 
 proptest! {
-    /// Whatever is done to a capture, reading it ends, without a panic and without more bytes than the file has.
+    /// Reading a damaged capture ends without a panic and returns at most as many bytes as the file has.
     #[test]
-    fn broken_captures_do_no_harm(
+    fn damaged_captures_cause_no_panic(
         order in prop::sample::select(vec![Big, Little]),
         is_pcapng: bool,
         edits in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..8),

@@ -11,21 +11,21 @@ const OPTION_IF_DESCRIPTION: u16 = 3;
 const OPTION_IF_SPEED: u16 = 8;
 const OPTION_IF_TSRESOL: u16 = 9;
 
-/// Why a capture cannot be written.
+/// Error of writing a capture.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// The stream fails.
+    /// The stream failed.
     #[error("writing the capture: {0}")]
     Io(#[from] io::Error),
     /// A text is too long for an option of pcapng.
     #[error("{what} has {found} bytes, must be at most 65535")]
     TextTooLong {
-        /// Which text.
+        /// Name of the text.
         what: &'static str,
         /// Its length, in bytes.
         found: usize,
     },
-    /// A packet is longer than pcapng can say.
+    /// A packet is longer than pcapng allows.
     #[error("packet has {found} bytes, must be at most 1048000")]
     PacketTooLong {
         /// Its length, in bytes.
@@ -36,19 +36,19 @@ pub enum WriteError {
     NoInterface {
         /// Number of the interface.
         found: u32,
-        /// Interfaces there are.
+        /// Number of interfaces.
         n_interfaces: u32,
     },
 }
 
-/// Where packets were captured.
+/// Interface on which packets were captured.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interface {
-    /// Such as `nic.tx`.
+    /// Name, such as `nic.tx`.
     pub name: String,
-    /// For people.
+    /// Description for readers.
     pub description: String,
-    /// Rate of the link; 0 leaves it out.
+    /// Rate of the link, in bit/s; 0 omits it.
     pub link_bps: u64,
 }
 
@@ -64,7 +64,7 @@ pub struct PcapngWriter<W: Write> {
 }
 
 impl<W: Write> PcapngWriter<W> {
-    /// Begins a capture; `application` names who writes it.
+    /// Begins a capture; `application` is the name of the writing program.
     pub fn new(stream: W, application: &str) -> Result<Self, WriteError> {
         let mut writer = Self { stream, n_interfaces: 0, block: Vec::new() };
         writer.begin(0x0a0d_0d0a);
@@ -76,7 +76,7 @@ impl<W: Write> PcapngWriter<W> {
         Ok(writer)
     }
 
-    /// Describes an interface; packets can come from it from here on.
+    /// Adds an interface for the following packets.
     pub fn add_interface(&mut self, interface: &Interface) -> Result<InterfaceId, WriteError> {
         self.begin(1);
         self.words(&[u32::from(LINK_TYPE_ETHERNET), 0]); // No snap length.
@@ -120,7 +120,7 @@ impl<W: Write> PcapngWriter<W> {
         self.end()
     }
 
-    /// Flushes and gives the stream back.
+    /// Flushes and returns the stream.
     pub fn finish(mut self) -> Result<W, WriteError> {
         self.stream.flush()?;
         Ok(self.stream)

@@ -6,7 +6,7 @@ use crate::layers::Layer;
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-/// An expression. `All` and `Any` have at least two members, none of their own sort.
+/// An expression. `All` and `Any` have at least two members, which are not of the same variant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Expr {
     Constant(bool),
@@ -37,11 +37,11 @@ pub(super) enum Op {
     Ge,
 }
 
-/// Operators as they are written; those that begin with another stand before it.
+/// Operators as text. An operator precedes those that are its prefix.
 pub(super) const OPS: [(&str, Op); 6] =
     [("==", Op::Eq), ("!=", Op::Ne), ("<=", Op::Le), (">=", Op::Ge), ("<", Op::Lt), (">", Op::Gt)];
 
-/// A value of a field, and how it was written.
+/// A value of a field, and its notation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Value {
     pub(super) bits: u128,
@@ -50,19 +50,19 @@ pub(super) struct Value {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Style {
-    /// As values of this kind are written; numbers in decimal.
+    /// The usual notation of the field's kind; numbers in decimal.
     Plain,
     Hex,
-    /// A string of so many bytes.
+    /// A string with this many bytes.
     Text(u32),
 }
 
-/// What can stand after `in`.
+/// A member of the set after `in`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Item {
     One(Value),
     Range(Value, Value),
-    /// All addresses with the first `prefix` bits of `address`, whose other bits are 0.
+    /// All addresses with the first `prefix` bits of `address`. The other bits of `address` are 0.
     Net {
         address: u128,
         prefix: u32,
@@ -93,7 +93,7 @@ impl Expr {
         if all { Expr::All(flat.collect()) } else { Expr::Any(flat.collect()) }
     }
 
-    /// `!self`; two of them cancel.
+    /// `!self`; a double negation cancels.
     pub(super) fn negated(self) -> Expr {
         match self {
             Expr::Not(inner) => *inner,
@@ -102,7 +102,7 @@ impl Expr {
         }
     }
 
-    /// The field that it compares with something, and how that is written.
+    /// The field that this expression compares, and the notation of the value.
     pub(super) fn compared(&self) -> Option<(&Field, Style)> {
         match self {
             Expr::Compare { field, value, .. } => Some((field, value.style)),
@@ -148,7 +148,7 @@ fn write_joined(f: &mut fmt::Formatter<'_>, members: &[Expr], by: &str) -> fmt::
         if i > 0 {
             f.write_str(by)?;
         }
-        // Only `||` within `&&` needs parentheses; the other way round they help nobody.
+        // Only `||` within `&&` needs parentheses.
         if matches!(member, Expr::Any(_)) { write!(f, "({member})")? } else { write!(f, "{member}")? }
     }
     Ok(())

@@ -1,19 +1,19 @@
-//! The fields that expressions can name: one row each.
+//! The fields of expressions, one row each.
 
 use crate::layers::{Layer, Layers};
 use crate::{arp, eth, icmp, icmpv6, ipv4, ipv6, tcp, udp, vlan};
 use std::fmt;
 use std::sync::Arc;
 
-/// What values a field has, and so how they are written.
+/// Kind of a field's values. It determines their notation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// A number of so many bits.
+    /// A number with this many bits.
     Number {
         /// Bits, 1 to 128.
         bits: u32,
     },
-    /// A flag; its name alone asks whether it is set.
+    /// A flag. Its name alone is a test.
     Flag,
     /// A MAC address.
     Mac,
@@ -43,7 +43,7 @@ impl Kind {
     }
 }
 
-/// How to get a value out of a packet. All values are numbers, as they stand on the wire (big-endian).
+/// Location of a field's value in a packet. All values are big-endian numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Load {
     /// `width` bytes at `offset` in the fixed header of `layer`, shifted right by `shift`, then masked.
@@ -56,13 +56,13 @@ pub(super) enum Load {
     PacketLen,
     /// Length of the payload of a layer above IP.
     PayloadLen { layer: Layer },
-    /// A value that whoever asks knows.
-    Known { index: u32 },
+    /// A value that the caller supplies.
+    ExternalField { index: u32 },
 }
 
 impl Load {
     /// The value, if the packet has it.
-    pub(super) fn value(self, packet: &[u8], layers: &Layers, known: &[Option<u128>]) -> Option<u128> {
+    pub(super) fn value(self, packet: &[u8], layers: &Layers, external: &[Option<u128>]) -> Option<u128> {
         match self {
             Self::Header { layer, offset, width, shift, mask } => {
                 let at = layers.offset(layer)? + offset as usize;
@@ -79,11 +79,11 @@ impl Load {
                 layers.offset(layer)?;
                 Some(layers.payload().len() as u128)
             }
-            Self::Known { index } => known.get(index as usize).copied().flatten(),
+            Self::ExternalField { index } => external.get(index as usize).copied().flatten(),
         }
     }
 
-    /// Puts `value` in its place, cut to its width; false if the packet has no such place.
+    /// Writes `value`, truncated to the field's width. Returns false if the packet does not have the field.
     fn store(self, packet: &mut [u8], layers: &Layers, value: u128) -> bool {
         let (place, shift, mask) = match self {
             Self::Header { layer, offset, width, shift, mask } => {
@@ -97,7 +97,7 @@ impl Load {
                 let is_inside = layers.has(layer) && start + width as usize <= payload.end;
                 (is_inside.then_some(start..start + width as usize), 0, u128::MAX)
             }
-            Self::PacketLen | Self::PayloadLen { .. } | Self::Known { .. } => (None, 0, 0),
+            Self::PacketLen | Self::PayloadLen { .. } | Self::ExternalField { .. } => (None, 0, 0),
         };
         let Some(bytes) = place.and_then(|place| packet.get_mut(place)) else { return false };
         let mut word = big_endian(bytes) & !(mask << shift) | (value & mask) << shift;
@@ -113,16 +113,16 @@ fn big_endian(bytes: &[u8]) -> u128 {
     bytes.iter().fold(0, |value, &byte| value << 8 | u128::from(byte))
 }
 
-/// A value besides those of packets that expressions may name; whoever asks them says what it is for each packet.
+/// A named value that is not part of packets. The caller supplies it for each packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Known {
-    /// Its name: words of letters, digits and `_` with dots between.
+pub struct ExternalField {
+    /// Its name: words of letters, digits and `_`, separated by dots.
     pub name: String,
-    /// What values it has.
+    /// Kind of its values.
     pub kind: Kind,
 }
 
-/// A field of a packet: a row of the table, a slice of bytes, or what is known besides.
+/// A field: a row of the table, a slice of bytes, or an external field.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Field {
     name: Name,
@@ -130,21 +130,21 @@ pub struct Field {
     pub(super) load: Load,
 }
 
-/// Names are kept as they are written.
+/// Names are stored as in the text.
 #[derive(Clone, PartialEq, Eq)]
 enum Name {
     Row(&'static str),
     Slice { of: &'static str, offset: u32, len: u32 },
-    Known(Arc<str>),
+    ExternalField(Arc<str>),
 }
 
 impl Field {
-    /// The field called `name`; slices of bytes are made by the parser.
+    /// The table's field with this name. The parser creates slices of bytes.
     pub fn named(name: &str) -> Option<Self> {
         FIELDS.iter().find(|field| matches!(field.name, Name::Row(row) if row == name)).cloned()
     }
 
-    /// `of[offset:len]`, where `of` is `bytes` or the payload of a layer; `None` if there is no such thing.
+    /// `of[offset:len]`, where `of` is `bytes` or the payload of a layer. `None` if `of` is unknown.
     pub(super) fn slice(of: &str, offset: u32, len: u32) -> Option<Self> {
         let &(of, layer) = SLICES.iter().find(|(name, _)| *name == of)?;
         let load = match layer {
@@ -154,17 +154,17 @@ impl Field {
         Some(Self { name: Name::Slice { of, offset, len }, kind: Kind::Bytes { len }, load })
     }
 
-    /// The one of `known` called `name`.
-    pub(super) fn known(name: &str, known: &[Known]) -> Option<Self> {
-        let index = known.iter().position(|known| known.name == name)?;
-        let load = Load::Known { index: index as u32 };
-        Some(Self { name: Name::Known(name.into()), kind: known[index].kind, load })
+    /// The external field with this name.
+    pub(super) fn external(name: &str, external: &[ExternalField]) -> Option<Self> {
+        let index = external.iter().position(|external| external.name == name)?;
+        let load = Load::ExternalField { index: index as u32 };
+        Some(Self { name: Name::ExternalField(name.into()), kind: external[index].kind, load })
     }
 
-    /// Where among the values that are known besides those of the packet it is, if it is there.
-    pub fn known_index(&self) -> Option<usize> {
+    /// Index of an external field, or `None` for other fields.
+    pub fn external_index(&self) -> Option<usize> {
         match self.load {
-            Load::Known { index } => Some(index as usize),
+            Load::ExternalField { index } => Some(index as usize),
             _ => None,
         }
     }
@@ -174,7 +174,7 @@ impl Field {
         LAYERS.iter().find(|layer| layer.0 == name).map(|layer| layer.1)
     }
 
-    /// What values it has.
+    /// Kind of its values.
     pub fn kind(&self) -> Kind {
         self.kind
     }
@@ -184,32 +184,32 @@ impl Field {
         self.load.value(packet, layers, &[])
     }
 
-    /// The same for a field that may be one of `known`.
-    pub fn value_with(&self, packet: &[u8], layers: &Layers, known: &[Option<u128>]) -> Option<u128> {
-        self.load.value(packet, layers, known)
+    /// The same for a field that may be external.
+    pub fn value_with(&self, packet: &[u8], layers: &Layers, external: &[Option<u128>]) -> Option<u128> {
+        self.load.value(packet, layers, external)
     }
 
-    /// Puts the low bits of `value` in its place in `packet`; false if it has no place there. Checksums stay as they are, and so
-    /// do `layers`, even if the value says that something else follows.
+    /// Writes the low bits of `value` to the field in `packet`. Returns false if the packet does not have the field.
+    /// Does not update checksums or `layers`.
     pub fn store(&self, packet: &mut [u8], layers: &Layers, value: u128) -> bool {
         self.load.store(packet, layers, value)
     }
 
-    /// Names of the protocols, each of which alone asks whether a packet has that layer.
+    /// Names of the protocols. A protocol's name alone tests whether the packet has that layer.
     pub fn protocols() -> impl Iterator<Item = &'static str> {
         LAYERS.iter().map(|(name, _)| *name)
     }
 
-    /// Names of what can be followed by `[offset:length]`.
+    /// Names that can precede `[offset:length]`.
     pub fn slices() -> impl Iterator<Item = &'static str> {
         SLICES.iter().map(|(name, _)| *name)
     }
 
-    /// Names of all fields of the table.
+    /// Names of all fields in the table.
     pub fn names() -> impl Iterator<Item = &'static str> {
         FIELDS.iter().filter_map(|field| match field.name {
             Name::Row(name) => Some(name),
-            Name::Slice { .. } | Name::Known(_) => None,
+            Name::Slice { .. } | Name::ExternalField(_) => None,
         })
     }
 }
@@ -218,7 +218,7 @@ impl fmt::Display for Field {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.name {
             Name::Row(name) => f.write_str(name),
-            Name::Known(name) => f.write_str(name),
+            Name::ExternalField(name) => f.write_str(name),
             Name::Slice { of, offset, len } => write!(f, "{of}[{offset}:{len}]"),
         }
     }
@@ -230,7 +230,7 @@ impl fmt::Debug for Field {
     }
 }
 
-/// What can be followed by `[offset:length]`.
+/// Names that can precede `[offset:length]`.
 pub(super) const SLICES: [(&str, Option<Layer>); 5] = [
     ("bytes", None),
     ("udp.payload", Some(Layer::Udp)),
@@ -239,7 +239,7 @@ pub(super) const SLICES: [(&str, Option<Layer>); 5] = [
     ("icmpv6.payload", Some(Layer::Icmpv6)),
 ];
 
-/// What a name alone asks for.
+/// Names that test for a layer.
 pub(super) const LAYERS: [(&str, Layer); Layer::COUNT] = [
     ("eth", Layer::Eth),
     ("vlan", Layer::Vlan),
@@ -267,7 +267,7 @@ const fn byte(name: &'static str, layer: Layer, at: usize) -> Field {
     number(name, layer, at..at + 1)
 }
 
-/// A number of `n_bits` bits within `width` bytes at `at`, above `shift` others.
+/// A number of `n_bits` bits, above `shift` other bits, within `width` bytes at `at`.
 const fn bits(name: &'static str, layer: Layer, at: usize, width: usize, shift: u32, n_bits: u32) -> Field {
     let mask = u128::MAX >> (128 - n_bits);
     let load = Load::Header { layer, offset: at as u32, width: width as u32, shift, mask };

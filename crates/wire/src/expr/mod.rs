@@ -1,4 +1,4 @@
-//! Match expressions: which packets someone means, in one line.
+//! Match expressions: select packets in one line.
 //!
 //! ```text
 //! ipv4 && udp.dst_port == 9999
@@ -9,13 +9,13 @@
 //! tcp.payload[0:4] == "GET "
 //! ```
 //!
-//! A protocol's name asks whether the packet has that layer; a flag's name asks whether it is set. Fields are compared
-//! with `==`, `!=`, `<`, `<=`, `>`, `>=` and `in`. `bytes[offset:length]` and `udp.payload[offset:length]`
-//! are up to 16 bytes as a big-endian number or a string. `&&` binds tighter than `||`; `and`, `or` and `not` are the
-//! same as `&&`, `||` and `!`.
+//! A protocol's name tests whether the packet has that layer; a flag's name tests whether it is set. Fields are
+//! compared with `==`, `!=`, `<`, `<=`, `>`, `>=` and `in`. `bytes[offset:length]` and `udp.payload[offset:length]` are
+//! up to 16 bytes as a big-endian number or a string. `&&` binds tighter than `||`; `and`, `or` and `not` are synonyms
+//! of `&&`, `||` and `!`.
 //!
-//! **A comparison with a field that the packet does not have is false**, `!=` included: `udp.dst_port != 53` means "UDP,
-//! and not to port 53". `!(udp.dst_port == 53)` is true for packets that are not UDP as well.
+//! **A comparison with a field that the packet does not have is false**, including `!=`: `udp.dst_port != 53` means
+//! "UDP, and not to port 53". `!(udp.dst_port == 53)` is also true for packets that are not UDP.
 
 mod ast;
 mod field;
@@ -24,7 +24,7 @@ mod problem;
 mod program;
 mod value;
 
-pub use field::{Field, Kind, Known};
+pub use field::{ExternalField, Field, Kind};
 pub(crate) use parser::parse_field;
 pub use problem::ExprProblem;
 
@@ -33,10 +33,10 @@ use crate::text::TextError;
 use std::fmt;
 use std::str::FromStr;
 
-/// An error in an expression, with the place.
+/// An error in an expression, with its position.
 pub type ExprError = TextError<ExprProblem>;
 
-/// An expression, ready to be asked about packets. Displayed as its canonical text, which parses to the same.
+/// A compiled expression. Displays as its canonical text, which parses to the same expression.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Matcher {
@@ -45,19 +45,19 @@ pub struct Matcher {
 }
 
 impl Matcher {
-    /// Reads an expression.
+    /// Parses an expression.
     pub fn parse(text: &str) -> Result<Self, ExprError> {
         Self::parse_with(text, &[])
     }
 
-    /// Reads an expression that may also name what is `known`; it is asked with [`Matcher::matches_with`].
-    pub fn parse_with(text: &str, known: &[Known]) -> Result<Self, ExprError> {
-        let expr = parser::parse(text, known)?;
+    /// Parses an expression that may contain `external` fields. [`Matcher::matches_with`] evaluates it.
+    pub fn parse_with(text: &str, external: &[ExternalField]) -> Result<Self, ExprError> {
+        let expr = parser::parse(text, external)?;
         let program = program::Program::of(&expr);
         Ok(Self { expr, program })
     }
 
-    /// What all must hold for it to hold: the members of an `&&`, or itself.
+    /// The conditions that must all hold: the members of an `&&`, or the expression itself.
     pub fn parts(&self) -> Vec<Matcher> {
         let part = |expr: &ast::Expr| Matcher { expr: expr.clone(), program: program::Program::of(expr) };
         match &self.expr {
@@ -66,7 +66,8 @@ impl Matcher {
         }
     }
 
-    /// What a packet has where the expression looks, such as `udp.dst_port is 53`: of a comparison, if the packet has its field.
+    /// The packet's value of the field that a comparison tests, such as `udp.dst_port is 53`; `None` if it lacks the
+    /// field.
     pub fn found(&self, packet: &[u8], layers: &Layers) -> Option<String> {
         let (field, style) = self.expr.compared()?;
         let mut text = format!("{field} is ");
@@ -75,7 +76,7 @@ impl Matcher {
         Some(text)
     }
 
-    /// The packet, which begins with the Ethernet header, is one that the expression means.
+    /// Returns true if the packet, which begins with the Ethernet header, matches.
     pub fn matches(&self, packet: &[u8]) -> bool {
         self.matches_layers(packet, &Layers::parse(packet))
     }
@@ -85,16 +86,16 @@ impl Matcher {
         self.program.run(packet, layers, &[])
     }
 
-    /// The same with the values of what is known, in the order in which it was given to the parser; those that are not there are
-    /// absent, as fields that a packet does not have.
-    pub fn matches_with(&self, packet: &[u8], layers: &Layers, known: &[Option<u128>]) -> bool {
-        self.program.run(packet, layers, known)
+    /// The same with the values of external fields, in the order that the parser got them. Missing values are absent,
+    /// like fields that a packet does not have.
+    pub fn matches_with(&self, packet: &[u8], layers: &Layers, external: &[Option<u128>]) -> bool {
+        self.program.run(packet, layers, external)
     }
 }
 
 impl PartialEq for Matcher {
     fn eq(&self, other: &Self) -> bool {
-        self.expr == other.expr // The program follows from it.
+        self.expr == other.expr // The program is derived from it.
     }
 }
 

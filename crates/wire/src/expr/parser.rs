@@ -1,7 +1,7 @@
-//! Text to tree: recursive descent, where the type of the field says how its values are read.
+//! Recursive-descent parser. The type of the field determines how its values are parsed.
 
 use super::ast::{Expr, Item, OPS, Op};
-use super::field::{Field, Kind, Known, LAYERS, SLICES};
+use super::field::{ExternalField, Field, Kind, LAYERS, SLICES};
 use super::problem::{ExprProblem, MAX_DEPTH, MAX_LEN, suggestion};
 use super::value::{number, shown};
 use crate::text::TextError;
@@ -9,8 +9,8 @@ use std::ops::Range;
 
 pub(super) type Result<T> = std::result::Result<T, TextError<ExprProblem>>;
 
-pub(super) fn parse(text: &str, known: &[Known]) -> Result<Expr> {
-    let mut parser = Parser { text, known, at: 0, depth: 0 };
+pub(super) fn parse(text: &str, external: &[ExternalField]) -> Result<Expr> {
+    let mut parser = Parser { text, external, at: 0, depth: 0 };
     if text.len() > MAX_LEN {
         return parser.fail(0..0, ExprProblem::TooLong { found: text.len() });
     }
@@ -25,9 +25,9 @@ pub(super) fn parse(text: &str, known: &[Known]) -> Result<Expr> {
     }
 }
 
-/// Reads a field's name or slice at the start of `text`; also returns its length.
-pub(crate) fn parse_field<'t>(text: &'t str, known: &'t [Known]) -> Result<(Field, usize)> {
-    let mut parser = Parser { text, known, at: 0, depth: 0 };
+/// Parses a field's name or slice at the start of `text`. Also returns its length.
+pub(crate) fn parse_field<'t>(text: &'t str, external: &'t [ExternalField]) -> Result<(Field, usize)> {
+    let mut parser = Parser { text, external, at: 0, depth: 0 };
     parser.is_end();
     match parser.name() {
         Some((name, span)) => Ok((parser.field(&name, span)?, parser.at)),
@@ -36,16 +36,16 @@ pub(crate) fn parse_field<'t>(text: &'t str, known: &'t [Known]) -> Result<(Fiel
 }
 
 impl Field {
-    /// Reads a whole text as a field, which may be one of `known`, or a slice of bytes.
-    pub fn parse(text: &str, known: &[Known]) -> Result<Self> {
-        let (field, len) = parse_field(text, known)?;
-        let mut parser = Parser { text, known, at: len, depth: 0 };
+    /// Parses a whole text as a field, which may be external, or a slice of bytes.
+    pub fn parse(text: &str, external: &[ExternalField]) -> Result<Self> {
+        let (field, len) = parse_field(text, external)?;
+        let mut parser = Parser { text, external, at: len, depth: 0 };
         if parser.is_end() { Ok(field) } else { parser.unexpected("the end") }
     }
 
-    /// Reads a whole text as one of its values, written as in expressions.
+    /// Parses a whole text as a value of the field, in the notation of expressions.
     pub fn parse_value(&self, text: &str) -> Result<u128> {
-        let mut parser = Parser { text, known: &[], at: 0, depth: 0 };
+        let mut parser = Parser { text, external: &[], at: 0, depth: 0 };
         let value = parser.value(self)?;
         if parser.is_end() { Ok(value.bits) } else { parser.unexpected("the end") }
     }
@@ -53,7 +53,7 @@ impl Field {
 
 pub(super) struct Parser<'t> {
     pub(super) text: &'t str,
-    known: &'t [Known],
+    external: &'t [ExternalField],
     pub(super) at: usize,
     depth: usize,
 }
@@ -114,15 +114,15 @@ impl Parser<'_> {
         self.test(field, span)
     }
 
-    /// The field called `name`, with the slice that follows it.
+    /// The field with this name, including the slice after it.
     fn field(&mut self, name: &str, span: Range<usize>) -> Result<Field> {
         if let Some(&(of, _)) = SLICES.iter().find(|(of, _)| *of == name) {
             return self.slice(of, span);
         }
-        match Field::named(name).or_else(|| Field::known(name, self.known)) {
+        match Field::named(name).or_else(|| Field::external(name, self.external)) {
             Some(field) => Ok(field),
             None => {
-                let near = suggestion(name, self.known);
+                let near = suggestion(name, self.external);
                 self.fail(span, ExprProblem::UnknownName { found: name.into(), near })
             }
         }
@@ -160,7 +160,7 @@ impl Parser<'_> {
         }
     }
 
-    /// What follows a field: a comparison, or nothing if it is a flag.
+    /// The part after a field: a comparison, or nothing for a flag.
     fn test(&mut self, field: Field, name: Range<usize>) -> Result<Expr> {
         let whole = name.start..self.at;
         if self.eat_word("in") {
@@ -207,7 +207,7 @@ impl Parser<'_> {
         Ok(Expr::Compare { field, op, value })
     }
 
-    /// What follows `in`: a set, or one range or prefix.
+    /// The part after `in`: a set, or one range or prefix.
     fn items(&mut self, field: &Field) -> Result<Vec<Item>> {
         self.skip_space();
         let start = self.at;
@@ -225,7 +225,7 @@ impl Parser<'_> {
                 return self.unexpected("`,` or `}`");
             }
             if !items.is_empty() && self.eat("}") {
-                break; // A comma may stand at the end.
+                break; // A trailing comma is allowed.
             }
             items.push(self.item(field)?);
         }
@@ -322,7 +322,7 @@ impl Parser<'_> {
         Err(TextError { text: self.text.into(), span, problem })
     }
 
-    /// The error for what stands here.
+    /// The error for the text at this position.
     pub(super) fn unexpected<T>(&mut self, allowed: &'static str) -> Result<T> {
         self.skip_space();
         let rest = &self.text[self.at..];

@@ -1,34 +1,34 @@
-//! What can be wrong with an expression, and what was probably meant.
+//! Problems in expressions, with suggestions.
 
-use super::field::{Field, Known, LAYERS, SLICES};
+use super::field::{ExternalField, Field, LAYERS, SLICES};
 use crate::near::nearest;
 
 /// Longest expression, in bytes.
 pub(super) const MAX_LEN: usize = 65_536;
-/// Parentheses within each other; each costs a few stack frames.
+/// Maximum nesting of parentheses. Each level costs a few stack frames.
 pub(super) const MAX_DEPTH: usize = 64;
 
-/// What can be wrong with an expression.
+/// Problems in expressions.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)] // The fields are what the messages show.
+#[allow(missing_docs)] // The messages show the fields.
 pub enum ExprProblem {
-    #[error("the expression is empty, must be such as `udp.dst_port == 9999`")]
+    #[error("the expression is empty; write for example `udp.dst_port == 9999`")]
     Empty,
     #[error("the expression has {found} bytes, must be at most {}", MAX_LEN)]
     TooLong { found: usize },
-    #[error("more than {} parentheses within each other", MAX_DEPTH)]
+    #[error("parentheses are nested more than {} deep", MAX_DEPTH)]
     TooDeep,
     #[error("found {found}, must be {allowed}")]
     Unexpected { found: String, allowed: &'static str },
     #[error("unknown name `{found}`{}", did_you_mean(near).unwrap_or_else(|| fields_of(found)))]
     UnknownName { found: String, near: Option<String> },
-    #[error("`{field}` is no flag, must be compared, such as `{field} == {example}`")]
+    #[error("`{field}` is not a flag; compare it, for example `{field} == {example}`")]
     NotAFlag { field: String, example: &'static str },
-    #[error("`{name}` needs a place, such as `{name}[0:4]` for 4 bytes at offset 0")]
+    #[error("`{name}` needs an offset and a length, for example `{name}[0:4]` for 4 bytes at offset 0")]
     NoPlace { name: &'static str },
     #[error("a slice has {found} bytes, must be 1 to 16")]
     SliceLen { found: u32 },
-    #[error("`{found}` is no value of `{field}`, must be {allowed}")]
+    #[error("`{found}` is not a value of `{field}`, must be {allowed}")]
     WrongValue { field: String, found: String, allowed: String },
     #[error("{found} does not fit `{field}`, must be 0 to {max}")]
     TooLarge { field: String, found: String, max: String },
@@ -38,7 +38,7 @@ pub enum ExprProblem {
     NeverTrue { field: String, max: String },
     #[error("the set is empty, must hold at least one value")]
     EmptySet,
-    #[error("the range ends before it begins")]
+    #[error("the end of the range is below its start")]
     ReversedRange,
     #[error("the prefix is {found}, must be 0 to {max}")]
     Prefix { found: String, max: u32 },
@@ -52,7 +52,7 @@ fn did_you_mean(near: &Option<String>) -> Option<String> {
     near.as_ref().map(|near| format!(", did you mean `{near}`?"))
 }
 
-/// What a protocol has whose field this might be; nothing for what is the asker's own.
+/// The fields of the protocol that the name begins with; empty for external fields.
 fn fields_of(name: &str) -> String {
     let Some((first, _)) = name.split_once('.') else { return String::new() };
     let first = if first == "ip" { "ipv4" } else { first };
@@ -61,19 +61,19 @@ fn fields_of(name: &str) -> String {
     if fields.is_empty() { String::new() } else { format!(", {first} has {}", fields.join(", ")) }
 }
 
-/// The name that was probably meant: nearly the same, or the same but for what other tools leave out
-/// (`ip.src` for `ipv4.src`, `tcp.syn` for `tcp.flags.syn`).
-pub(super) fn suggestion(name: &str, known: &[Known]) -> Option<String> {
+/// A suggestion for a name: a similar name, or one whose prefix other tools omit or shorten (`ip.src` for `ipv4.src`,
+/// `tcp.syn` for `tcp.flags.syn`).
+pub(super) fn suggestion(name: &str, external: &[ExternalField]) -> Option<String> {
     let (first, last) = (name.split('.').next()?, name.rsplit('.').next()?);
-    let is_same = |known: &str| {
-        let first_known = known.split('.').next().unwrap_or(known);
+    let is_same = |external: &str| {
+        let first_known = external.split('.').next().unwrap_or(external);
         let is_family = first == first_known || (first == "ip" && first_known == "ipv4");
-        is_family && known.rsplit('.').next() == Some(if name == "ip" { "ipv4" } else { last })
+        is_family && external.rsplit('.').next() == Some(if name == "ip" { "ipv4" } else { last })
     };
     let of_packets: Vec<&'static str> =
         Field::names().chain(LAYERS.iter().map(|l| l.0)).chain(SLICES.iter().map(|s| s.0)).collect();
     let words = ["true", "false", "and", "or", "not"];
-    let others = words.into_iter().chain(known.iter().map(|known| known.name.as_str()));
-    let same = of_packets.iter().copied().find(|known| is_same(known));
+    let others = words.into_iter().chain(external.iter().map(|external| external.name.as_str()));
+    let same = of_packets.iter().copied().find(|external| is_same(external));
     same.or_else(|| nearest(name, of_packets.iter().copied().chain(others))).map(str::to_owned)
 }

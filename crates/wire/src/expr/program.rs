@@ -1,10 +1,10 @@
-//! Expressions as decision lists: each node tests one thing and says where to go on.
+//! Expressions as decision lists: each node tests a condition and names the next node.
 
 use super::ast::{Expr, Op};
 use super::field::{Field, Load};
 use crate::layers::{Layer, Layers};
 
-/// Nodes in reverse: a node leads only to nodes before it, so that every run ends.
+/// Nodes in reverse: a node refers only to earlier nodes, so every evaluation ends.
 #[derive(Clone, Debug)]
 pub(super) struct Program {
     nodes: Vec<Node>,
@@ -18,7 +18,7 @@ struct Node {
     no: u32,
 }
 
-/// Every comparison is whether a value lies in ranges, whose ends belong to them.
+/// Every comparison becomes a test for ranges, whose bounds are inclusive.
 #[derive(Clone, Debug)]
 enum Test {
     Present(Layer),
@@ -27,12 +27,12 @@ enum Test {
         low: u128,
         high: u128,
     },
-    /// The packet has the value, and it is another.
+    /// The packet has the field with another value.
     Differs {
         load: Load,
         from: u128,
     },
-    /// Ranges in order, none touching the next.
+    /// Sorted ranges that are neither adjacent nor overlapping.
     OneOf {
         load: Load,
         ranges: Box<[(u128, u128)]>,
@@ -49,7 +49,7 @@ impl Program {
         program
     }
 
-    /// Adds nodes for `expr` that lead to `yes` or `no`; returns the first to run.
+    /// Adds nodes for `expr` that lead to `yes` or `no`. Returns the first node to evaluate.
     fn add(&mut self, expr: &Expr, yes: u32, no: u32) -> u32 {
         match expr {
             Expr::Constant(true) => yes,
@@ -76,24 +76,24 @@ impl Program {
         self.nodes.len() as u32 - 1
     }
 
-    pub(super) fn run(&self, packet: &[u8], layers: &Layers, known: &[Option<u128>]) -> bool {
+    pub(super) fn run(&self, packet: &[u8], layers: &Layers, external: &[Option<u128>]) -> bool {
         let mut at = self.entry;
         while let Some(node) = self.nodes.get(at as usize) {
-            at = if node.test.holds(packet, layers, known) { node.yes } else { node.no };
+            at = if node.test.holds(packet, layers, external) { node.yes } else { node.no };
         }
         at == ACCEPT
     }
 }
 
 impl Test {
-    fn holds(&self, packet: &[u8], layers: &Layers, known: &[Option<u128>]) -> bool {
+    fn holds(&self, packet: &[u8], layers: &Layers, external: &[Option<u128>]) -> bool {
         match self {
             Self::Present(layer) => layers.has(*layer),
             Self::Within { load, low, high } => {
-                load.value(packet, layers, known).is_some_and(|v| *low <= v && v <= *high)
+                load.value(packet, layers, external).is_some_and(|v| *low <= v && v <= *high)
             }
-            Self::Differs { load, from } => load.value(packet, layers, known).is_some_and(|v| v != *from),
-            Self::OneOf { load, ranges } => load.value(packet, layers, known).is_some_and(|v| {
+            Self::Differs { load, from } => load.value(packet, layers, external).is_some_and(|v| v != *from),
+            Self::OneOf { load, ranges } => load.value(packet, layers, external).is_some_and(|v| {
                 let after = ranges.partition_point(|(low, _)| *low <= v);
                 after > 0 && v <= ranges[after - 1].1
             }),
@@ -101,7 +101,7 @@ impl Test {
     }
 }
 
-/// The parser has refused comparisons that can never be true, so no bound leaves the field's values.
+/// The parser has rejected comparisons that are always false, so every bound is within the field's range.
 fn compare(field: &Field, op: Op, value: u128) -> Test {
     let (load, max) = (field.load, field.kind.max());
     let (low, high) = match op {
@@ -115,7 +115,7 @@ fn compare(field: &Field, op: Op, value: u128) -> Test {
     Test::Within { load, low, high }
 }
 
-/// The same values as ranges in order, none touching the next.
+/// The same values as sorted ranges that are neither adjacent nor overlapping.
 fn merged(mut ranges: Vec<(u128, u128)>) -> Vec<(u128, u128)> {
     ranges.sort_unstable();
     let mut merged: Vec<(u128, u128)> = Vec::with_capacity(ranges.len());

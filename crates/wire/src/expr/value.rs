@@ -1,4 +1,4 @@
-//! Values in expressions: numbers, addresses, strings, read as their field has them.
+//! Parses values: numbers, addresses and strings, depending on the field.
 
 use super::ast::{Style, Value};
 use super::field::{Field, Kind};
@@ -8,7 +8,7 @@ use crate::eth::Mac;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 impl Parser<'_> {
-    /// A value as `field` has them.
+    /// Parses a value of `field`.
     pub(super) fn value(&mut self, field: &Field) -> Result<Value> {
         self.skip_space();
         let start = self.at;
@@ -63,13 +63,13 @@ impl Parser<'_> {
         }
     }
 
-    /// The error for the number from `start` to here, which `field` cannot hold.
+    /// The error for the number from `start` to here, which exceeds the range of `field`.
     fn too_large<T>(&self, start: usize, field: &Field) -> Result<T> {
         let (found, max) = (self.text[start..self.at].to_string(), shown(field.kind.max(), field));
         self.fail(start..self.at, ExprProblem::TooLarge { field: field.to_string(), found, max })
     }
 
-    /// A string, which only slices have as values.
+    /// Parses a string. Only slices have string values.
     fn string(&mut self, field: &Field) -> Result<Value> {
         let start = self.at;
         let mut bytes = Vec::new();
@@ -115,7 +115,7 @@ impl Parser<'_> {
     }
 }
 
-/// A largest value as the field's values are written.
+/// The largest value in the field's notation.
 pub(super) fn shown(max: u128, field: &Field) -> String {
     let style = if matches!(field.kind, Kind::Bytes { .. }) { Style::Hex } else { Style::Plain };
     let mut text = String::new();
@@ -124,7 +124,8 @@ pub(super) fn shown(max: u128, field: &Field) -> String {
     text
 }
 
-/// A number in decimal, or in hexadecimal after `0x`; `_` may stand between digits. Its value is `None` beyond 128 bits.
+/// Parses a number in decimal, or in hexadecimal after `0x`; `_` may separate digits. The value is `None` above 128
+/// bits.
 pub(super) fn number(word: &str) -> Option<(Option<u128>, Style)> {
     let (digits, radix, style) = match word.strip_prefix("0x").or(word.strip_prefix("0X")) {
         Some(digits) => (digits, 16, Style::Hex),

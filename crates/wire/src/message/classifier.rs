@@ -1,58 +1,58 @@
-//! Telling packet by packet to which message it belongs.
+//! Assigns packets to messages, one by one.
 
 use super::{End, MessageSpec};
 use crate::layers::Layers;
 use std::collections::HashMap;
 
-/// To which message a packet belongs, and where in it.
+/// The message of a packet, and the packet's position in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// Number of the message, from 0 in the order of first packets.
+    /// Number of the message, from 0, in the order of first packets.
     pub message: u64,
     /// Number of the packet within the message, from 0.
     pub position: u64,
-    /// It is the last of the message.
+    /// True for the last packet of the message.
     pub is_last: bool,
-    /// Whether it is the first of the message, if the definition says which packet is.
+    /// True for the first packet of the message. `None` if the definition does not say which packet is first.
     pub is_header: Option<bool>,
-    /// It has none of the fields by which messages are told apart, and is one by itself.
+    /// True if the packet has none of the key's fields; then it is a message of its own.
     pub is_keyless: bool,
 }
 
 impl Verdict {
-    /// It is the first of the message to come.
+    /// Returns true for the first packet of the message to arrive.
     pub fn is_first(&self) -> bool {
         self.position == 0
     }
 }
 
-/// A message whose last packet has not come.
+/// A message whose last packet has not arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct OpenMessage {
     /// Number of the message.
     pub message: u64,
-    /// Packets it has so far.
+    /// Number of its packets so far.
     pub packets: u64,
 }
 
-/// What a [`Classifier`] has seen.
+/// Counts of a [`Classifier`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ClassifierCounts {
     /// Packets.
     pub packets: u64,
-    /// Messages begun.
+    /// Messages that began.
     pub messages: u64,
-    /// Messages ended.
+    /// Messages that ended.
     pub ended: u64,
-    /// Packets without any field of the key; each is a message of its own.
+    /// Packets without any field of the key. Each is a message of its own.
     pub keyless: u64,
-    /// Packets that the index had not seen, so that the traffic changed between the passes; their messages stay open.
+    /// Packets that are not in the index, because the traffic changed between the passes. Their messages stay open.
     pub unindexed: u64,
 }
 
-/// How many packets each key has in the traffic: the first pass for messages that end with the last packet.
+/// Counts the packets of each key in a first pass, for messages that end with the last packet of their key.
 ///
-/// Holds one number for each key. For other definitions it holds nothing, and no pass is needed.
+/// Holds one number per key. For other definitions it holds nothing, and no first pass is needed.
 #[derive(Clone, Debug)]
 pub struct FlowIndex {
     spec: MessageSpec,
@@ -61,12 +61,12 @@ pub struct FlowIndex {
 }
 
 impl FlowIndex {
-    /// An index that has seen nothing.
+    /// An empty index.
     pub fn new(spec: MessageSpec) -> Self {
         Self { spec, packets: HashMap::new(), key: Vec::new() }
     }
 
-    /// Counts a packet that the classifier will be asked about.
+    /// Counts a packet.
     pub fn add(&mut self, packet: &[u8], layers: &Layers) {
         let MessageSpec::Group { key, end: End::Last, .. } = &self.spec else { return };
         if !key.write(packet, layers, &mut self.key) {
@@ -94,27 +94,27 @@ impl FlowIndex {
 
 /// Assigns packets to messages. The same packets in the same order get the same numbers.
 ///
-/// Memory grows with the messages that are open, and for `last` with the number of flows.
+/// Memory use grows with the number of open messages, and for `last` with the number of flows.
 #[derive(Clone, Debug)]
 pub struct Classifier {
     spec: MessageSpec,
-    /// Messages whose last packet has not come, by key. Looked up, never walked in its own order.
+    /// Messages whose last packet has not arrived, by key. Looked up only, never iterated in its own order.
     open: HashMap<Box<[u8]>, OpenMessage>,
-    /// Packets of each key in the traffic, if the definition asks for them.
+    /// Number of packets of each key, if the definition needs it.
     total: HashMap<Box<[u8]>, u64>,
-    /// Kept to be written into again.
+    /// Buffer of the current key, kept to avoid allocations.
     key: Vec<u8>,
     counts: ClassifierCounts,
 }
 
 impl Classifier {
-    /// A classifier that needs no index; one that does (see [`MessageSpec::needs_index`]) comes from
-    /// [`FlowIndex::into_classifier`], and without it would leave every message open.
+    /// A classifier for a definition that needs no index. Other definitions (see [`MessageSpec::needs_index`]) need
+    /// [`FlowIndex::into_classifier`]; without an index, every message stays open.
     pub fn new(spec: MessageSpec) -> Self {
         FlowIndex::new(spec).into_classifier()
     }
 
-    /// The message of the next packet, whose layers are `layers`.
+    /// Classifies the next packet, whose layers are `layers`.
     pub fn classify(&mut self, packet: &[u8], layers: &Layers) -> Verdict {
         self.counts.packets += 1;
         let MessageSpec::Group { key, first, end } = &self.spec else { return self.single(false) };
@@ -150,23 +150,23 @@ impl Classifier {
         Verdict { message, position, is_last, is_header, is_keyless: false }
     }
 
-    /// Whether the next packet, whose layers are `layers`, belongs to a message that has begun.
+    /// Returns true if the next packet, whose layers are `layers`, belongs to an open message.
     pub fn continues(&mut self, packet: &[u8], layers: &Layers) -> bool {
         let MessageSpec::Group { key, .. } = &self.spec else { return false };
         key.write(packet, layers, &mut self.key) && self.open.contains_key(self.key.as_slice())
     }
 
-    /// The message of this number is over, though its last packet has not come: the next packet with its key begins another.
-    pub fn give_up(&mut self, message: u64) {
+    /// Ends the message before its last packet. The next packet with its key begins a new message.
+    pub fn abandon(&mut self, message: u64) {
         self.open.retain(|_, open| open.message != message);
     }
 
-    /// How many messages wait for their last packet.
+    /// Number of open messages.
     pub fn n_open(&self) -> usize {
         self.open.len()
     }
 
-    /// A message of one packet.
+    /// A message with one packet.
     fn single(&mut self, is_keyless: bool) -> Verdict {
         let message = self.counts.messages;
         self.counts.messages += 1;
@@ -174,12 +174,12 @@ impl Classifier {
         Verdict { message, position: 0, is_last: true, is_header: None, is_keyless }
     }
 
-    /// What was seen so far.
+    /// Counts so far.
     pub fn counts(&self) -> &ClassifierCounts {
         &self.counts
     }
 
-    /// The messages whose last packet has not come, by number.
+    /// The open messages, in the order of their numbers.
     pub fn open_messages(&self) -> Vec<OpenMessage> {
         let mut open: Vec<OpenMessage> = self.open.values().copied().collect();
         open.sort_unstable_by_key(|message| message.message);

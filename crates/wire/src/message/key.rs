@@ -1,11 +1,11 @@
-//! The bytes by which packets of one message are recognised.
+//! The bytes that identify the message of a packet.
 
 use super::Key;
 use crate::layers::{Layer, Layers};
 use crate::{ipv4, ipv6};
 
 impl Key {
-    /// Writes the key of `packet` to `out`; false if the packet has none of the fields.
+    /// Writes the key of `packet` to `out`. Returns false if the packet has none of the fields.
     pub(super) fn write(&self, packet: &[u8], layers: &Layers, out: &mut Vec<u8>) -> bool {
         out.clear();
         match self {
@@ -14,7 +14,7 @@ impl Key {
             Key::Fields(fields) => {
                 let mut has_any = false;
                 for field in fields {
-                    // A mark before each value keeps "absent" apart from every value.
+                    // A tag before each value distinguishes an absent field from every value.
                     match field.value(packet, layers) {
                         Some(value) => {
                             has_any = true;
@@ -30,9 +30,9 @@ impl Key {
     }
 }
 
-/// Version, addresses, protocol, ports; false for what is not IP.
+/// Version, addresses, protocol and ports. Returns false if the packet is not IP.
 fn five_tuple(packet: &[u8], layers: &Layers, out: &mut Vec<u8>) -> bool {
-    // What is in a layer that is present is inside the packet.
+    // A layer that is present is inside the packet.
     if let Some(at) = layers.offset(Layer::Ipv4) {
         out.push(4);
         out.extend_from_slice(&packet[at + ipv4::SRC.start..at + ipv4::DST.end]);
@@ -51,7 +51,7 @@ fn five_tuple(packet: &[u8], layers: &Layers, out: &mut Vec<u8>) -> bool {
         return false;
     }
     if let Some(at) = layers.offset(Layer::Udp).or(layers.offset(Layer::Tcp)) {
-        out.extend_from_slice(&packet[at..at + 4]); // Both begin with source and destination port.
+        out.extend_from_slice(&packet[at..at + 4]); // TCP and UDP both begin with source and destination port.
     }
     true
 }

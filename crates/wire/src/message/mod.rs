@@ -1,25 +1,26 @@
-//! Messages: which packets belong together, and which is the last.
+//! Messages: groups of packets, and the end of each group.
 //!
 //! ```text
 //! each                                              every packet is a message
 //! by 5-tuple until tcp.flags.fin || tcp.flags.rst   a flow, until a packet matches
 //! by ipv4.src, ipv4.dst count 16                    16 packets with the same fields
 //! by flow last                                      a flow, until its last packet in the capture
-//! by flow from tcp.flags.syn until tcp.flags.fin    the same, its first packet known even if another comes before it
-//! all count 1000                                    packets as they come
+//! by flow from tcp.flags.syn until tcp.flags.fin    the same; the SYN is the first packet, even if it arrives later
+//! all count 1000                                    1000 packets in the order of arrival
 //! ```
 //!
-//! `5-tuple` and `flow` are the same: addresses, protocol and ports, one direction. What has no end stated ends
-//! with `last`. `last` needs to know how many packets each flow has: a first pass over the traffic counts them,
-//! in memory that grows with flows, not packets (see [`FlowIndex`]).
+//! `5-tuple` and `flow` are synonyms: addresses, protocol and ports, in one direction. A definition without an end
+//! means `last`. `last` needs the number of packets of each flow: a first pass over the traffic counts them. Its memory
+//! use grows with the number of flows, not of packets (see [`FlowIndex`]).
 //!
-//! Without `from` the first packet to come is the first of the message. With it, packets that do not match are known not to
-//! be: a card can let them wait for the one that does. They are of the message all the same, in the order in which they come.
+//! Without `from`, the first packet to arrive is the first of the message. With `from`, the first packet is the one
+//! that matches, so a card can let packets that arrive before it wait. These packets still belong to the message, in
+//! their order of arrival.
 //!
-//! A packet that has none of the fields is a message of its own; a field it lacks beside others it has counts as
-//! a value like any other. Later IP fragments have no ports, so `5-tuple` takes them for a flow of their own.
-//! After its last packet a message is over: the next packet with the same fields begins another. Until then its state is kept,
-//! some hundred bytes: memory grows with the messages that are open, and one whose `until` never matches is open to the end.
+//! A packet that has none of the fields is a message of its own. If it has some of the fields, a missing one counts as
+//! a value of its own. Later IP fragments have no ports, so `5-tuple` treats them as a separate flow. After its last
+//! packet a message ends, and the next packet with the same fields begins a new message. An open message needs some
+//! hundred bytes of memory. A message whose `until` never matches stays open to the end.
 
 mod classifier;
 mod key;
@@ -33,60 +34,60 @@ use std::fmt;
 use std::num::NonZeroU64;
 use std::str::FromStr;
 
-/// What makes packets one message and what ends it. As text and in files: see [`crate::message`].
+/// Definition of messages. The text form is described in [`crate::message`].
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum MessageSpec {
     /// Every packet is a message.
     Each,
-    /// Packets with the same key, up to the end.
+    /// Packets with the same key form a message, until its end.
     Group {
-        /// What packets of a message have in common.
+        /// The key.
         key: Key,
-        /// What its first packet is, if not the first to come.
+        /// The first packet of a message, if it is not the first to arrive.
         first: Option<Box<Matcher>>,
-        /// What its last packet is.
+        /// The end of a message.
         end: End,
     },
 }
 
-/// What the packets of a message have in common.
+/// Fields that are equal in all packets of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Key {
     /// Addresses, protocol, ports.
     FiveTuple,
-    /// These fields.
+    /// The listed fields.
     Fields(Vec<Field>),
-    /// Nothing: all packets.
+    /// No fields: all packets have the same key.
     All,
 }
 
-/// What the last packet of a message is.
+/// The last packet of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum End {
-    /// The one with this number, from 1.
+    /// The packet with this number, from 1.
     Count(NonZeroU64),
-    /// The first that matches.
+    /// The first packet that matches.
     Until(Matcher),
-    /// The last with this key in the traffic.
+    /// The last packet with this key in the traffic.
     Last,
 }
 
-/// An error in a message definition, with the place.
+/// An error in a message definition, with its position.
 pub type MessageError = TextError<MessageProblem>;
 
-/// What can be wrong with a message definition.
+/// Problems in a message definition.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)] // The fields are what the messages show.
+#[allow(missing_docs)] // The messages show the fields.
 pub enum MessageProblem {
-    #[error("the message definition is empty, must be such as `each` or `by 5-tuple until tcp.flags.fin`")]
+    #[error("the message definition is empty; write for example `each` or `by 5-tuple until tcp.flags.fin`")]
     Empty,
     #[error("unknown key `{found}`, must be `each`, `all`, `5-tuple` or fields such as `ipv4.src, ipv4.dst`{}",
             near.as_ref().map_or_else(String::new, |near| format!("; did you mean `{near}`?")))]
     UnknownKey { found: String, near: Option<String> },
     #[error("the number of packets is `{found}`, must be 1 or more")]
     Count { found: String },
-    #[error("`each` ends with every packet, must stand alone")]
+    #[error("`each` ends with every packet, must be the whole definition")]
     EachHasEnd,
     #[error("found `{found}`, must be {allowed}")]
     Unexpected { found: String, allowed: &'static str },
@@ -96,12 +97,12 @@ pub enum MessageProblem {
     Expr(#[from] ExprProblem),
 }
 
-/// Most fields of a key: there are not more worth naming, and each costs time on every packet.
+/// Maximum number of fields in a key. Each costs time on every packet.
 const MAX_FIELDS: usize = 32;
 const KEYS: [&str; 4] = ["each", "all", "5-tuple", "flow"];
 
 impl MessageSpec {
-    /// Reads a message definition.
+    /// Parses a message definition.
     pub fn parse(text: &str) -> Result<Self, MessageError> {
         let fail = |start: usize, len: usize, problem| {
             Err(MessageError { text: text.into(), span: start..start + len, problem })
@@ -151,18 +152,18 @@ impl MessageSpec {
         Ok(Self::Group { key, first, end })
     }
 
-    /// A [`FlowIndex`] must have seen the traffic before it can be classified.
+    /// Returns true if a [`FlowIndex`] must count the traffic before classification.
     pub fn needs_index(&self) -> bool {
         matches!(self, Self::Group { end: End::Last, .. })
     }
 }
 
-/// Words and where they begin.
+/// Words and their positions.
 fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     text.split_whitespace().map(|word| (word.as_ptr() as usize - text.as_ptr() as usize, word))
 }
 
-/// Reads the key `key_text`, which stands at `start` in `text`.
+/// Parses the key `key_text`, which starts at `start` in `text`.
 fn parse_key(text: &str, start: usize, key_text: &str) -> Result<Key, MessageError> {
     match key_text {
         "all" => return Ok(Key::All),
@@ -176,12 +177,12 @@ fn parse_key(text: &str, start: usize, key_text: &str) -> Result<Key, MessageErr
         let name = part.trim();
         let name_at = at + (part.len() - part.trim_start().len());
         let span = name_at..name_at + name.len();
-        // A whole key beside others; alone it has been taken above.
+        // A complete key next to others. A key alone is handled above.
         if KEYS.contains(&name) {
             let behind = span.end..start + key_text.len();
             let (span, allowed) = match span.start == start {
-                true => (behind, "`from`, `count`, `until` or `last`: the key before it stands alone"),
-                false => (span, "a field: such a key stands alone"),
+                true => (behind, "`from`, `count`, `until` or `last`: the key before it cannot be combined"),
+                false => (span, "a field: this key cannot be combined"),
             };
             return fail(span.clone(), MessageProblem::Unexpected { found: text[span].trim().into(), allowed });
         }

@@ -4,7 +4,7 @@ use crate::tcp::flag;
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
-/// A TCP packet of flow `f` (its source port) with `flags`.
+/// A TCP packet with `flags`; the flow `f` is its source port.
 fn tcp(f: u8, flags: u8) -> Vec<u8> {
     let mut packet = crate::format::unhex(
         "020000000002 020000000001 0800 45000028 00000000 40060000 0a000001 0a000002
@@ -21,7 +21,7 @@ fn arp() -> Vec<u8> {
     )
 }
 
-/// Packets by letter: of flow `a`, `b`...; upper case with FIN; `-` is ARP.
+/// One packet per letter: flow `a`, `b`...; upper case sets FIN; `-` is ARP.
 fn packets(text: &str) -> Vec<Vec<u8>> {
     let packet = |c: char| match c {
         '-' => arp(),
@@ -39,7 +39,7 @@ fn classifier(spec: &str, traffic: &[Vec<u8>]) -> Classifier {
     index.into_classifier()
 }
 
-/// Number of each packet's message, `(` before a first and `)` after a last packet, then what stays open.
+/// Number of each packet's message, with `(` before a first and `)` after a last packet; then the open messages.
 fn check(spec: &str, traffic: &str, want: Expect) {
     let traffic = packets(traffic);
     let mut classifier = classifier(spec, &traffic);
@@ -87,7 +87,7 @@ fn a_definition_may_say_which_packet_is_the_first() {
 }
 
 #[test]
-fn packets_the_index_has_not_seen_are_counted_and_stay_open() {
+fn packets_missing_in_the_index_are_counted_and_stay_open() {
     let mut classifier = classifier("by flow last", &packets("a"));
     for packet in packets("ab") {
         classifier.classify(&packet, &Layers::parse(&packet));
@@ -117,7 +117,10 @@ fn canonical_text() {
 #[test]
 fn errors_point_into_the_text() {
     let check = |text: &str, want: Expect| want.assert_eq(&MessageSpec::parse(text).unwrap_err().to_string());
-    check("  ", expect!["the message definition is empty, must be such as `each` or `by 5-tuple until tcp.flags.fin`"]);
+    check(
+        "  ",
+        expect!["the message definition is empty; write for example `each` or `by 5-tuple until tcp.flags.fin`"],
+    );
     check(
         "by",
         expect![[r#"
@@ -170,16 +173,16 @@ fn errors_point_into_the_text() {
     check(
         "by 5-tuple, until tcp.flags.fin",
         expect![[r#"
-        found `,`, must be `from`, `count`, `until` or `last`: the key before it stands alone
-          by 5-tuple, until tcp.flags.fin
-                    ^"#]],
+            found `,`, must be `from`, `count`, `until` or `last`: the key before it cannot be combined
+              by 5-tuple, until tcp.flags.fin
+                        ^"#]],
     );
     check(
         "by ipv4.src, flow last",
         expect![[r#"
-        found `flow`, must be a field: such a key stands alone
-          by ipv4.src, flow last
-                       ^^^^"#]],
+            found `flow`, must be a field: this key cannot be combined
+              by ipv4.src, flow last
+                           ^^^^"#]],
     );
     check(
         "by flow count 0",
@@ -205,7 +208,7 @@ fn errors_point_into_the_text() {
     check(
         "each count 3",
         expect![[r#"
-        `each` ends with every packet, must stand alone
+        `each` ends with every packet, must be the whole definition
           each count 3
                ^^^^^"#]],
     );
@@ -219,7 +222,7 @@ fn errors_point_into_the_text() {
     check(
         "by flow until",
         expect![[r#"
-        the expression is empty, must be such as `udp.dst_port == 9999`
+        the expression is empty; write for example `udp.dst_port == 9999`
           by flow until
                        ^"#]],
     );

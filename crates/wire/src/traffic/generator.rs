@@ -1,6 +1,6 @@
-//! Traffic as a [`Source`]: one packet after the other, in one buffer.
+//! Generated traffic as a [`Source`]: one packet at a time, in one buffer.
 
-use super::payload::{Filler, Place};
+use super::payload::{Filler, MessageProgress};
 use super::{Arrivals, Rate, TrafficProblem, TrafficSpec, Transport};
 use crate::capture::FS_PER_S;
 use crate::checksum::PseudoHeader;
@@ -17,7 +17,7 @@ use crate::udp::UdpHeader;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Why traffic cannot be generated.
+/// Error of generating traffic.
 #[derive(Debug, thiserror::Error)]
 pub enum TrafficError {
     /// The definition contradicts itself.
@@ -28,23 +28,23 @@ pub enum TrafficError {
     File {
         /// The file.
         file: String,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// The payload's file has a length that cannot be used.
+    /// The payload's file is empty or too long.
     #[error("traffic: payload: {file} has {} bytes, must be 1 to {MAX_FILE_LEN}",
             if *found == 0 { "0" } else { "more" })]
     FileLen {
         /// The file.
         file: String,
-        /// Bytes that were read of it.
+        /// Number of bytes read.
         found: u64,
     },
 }
 
-/// Longest file of a payload: it is held in memory.
+/// Longest payload file, in bytes. It is held in memory.
 pub(super) const MAX_FILE_LEN: u64 = 64 << 20;
-/// Flows that share a sender's address; their ports differ.
+/// Number of flows that share a sender's address. Their ports differ.
 const FLOWS_PER_ADDRESS: u32 = 1 << 14;
 
 /// Generates the packets of a [`TrafficSpec`].
@@ -54,20 +54,20 @@ pub struct Generator {
     sizes: Random,
     arrivals: Random,
     payloads: Filler,
-    /// What was sent so far of the current message of each flow.
-    sent: Vec<Place>,
-    /// Mean distance of packets in femtoseconds, with 16 bits after the point.
+    /// Progress of the current message of each flow.
+    sent: Vec<MessageProgress>,
+    /// Mean gap between packets in femtoseconds, with 16 fraction bits.
     mean_gap_q16: u128,
-    /// Sum of the random distances so far, in the same unit.
+    /// Sum of the random gaps so far, in the same unit.
     elapsed_q16: u128,
-    /// Bits on the line so far.
+    /// Bit times on the line so far.
     line_bits: u128,
     index: u64,
     packet: Vec<u8>,
 }
 
 impl Generator {
-    /// A generator before its first packet; [`Pacing::TIMES`] keeps the arrivals that `spec` asks for.
+    /// A generator before its first packet. [`Pacing::TIMES`] keeps the arrival times of `spec`.
     pub fn new(spec: TrafficSpec, pacing: Pacing) -> Result<Self, TrafficError> {
         spec.validate()?;
         let mean_gap_q16 = match spec.rate {
@@ -82,7 +82,7 @@ impl Generator {
             sizes: Random::new(spec.seed, 0),
             arrivals: Random::new(spec.seed, 1),
             payloads: Filler::new(&spec)?,
-            sent: vec![Place::default(); spec.flows as usize],
+            sent: vec![MessageProgress::default(); spec.flows as usize],
             mean_gap_q16,
             elapsed_q16: 0,
             line_bits: 0,
@@ -92,17 +92,17 @@ impl Generator {
         })
     }
 
-    /// The traffic it generates.
+    /// The definition of the traffic.
     pub fn spec(&self) -> &TrafficSpec {
         &self.spec
     }
 
-    /// What had to be done to its times so far.
+    /// Corrections to its times so far.
     pub fn pacing_counts(&self) -> &PacingCounts {
         self.pacer.counts()
     }
 
-    /// When the packet arrives by rate and arrivals, in femtoseconds.
+    /// Arrival time of the packet by rate and arrival process, in femtoseconds.
     fn arrival_fs(&mut self, len: usize) -> u128 {
         let exact = match self.spec.rate {
             Rate::Bps(bps) => self.line_bits * FS_PER_S / u128::from(bps),
@@ -119,17 +119,17 @@ impl Generator {
         }
     }
 
-    /// Writes packet `self.index`, `len` bytes long.
+    /// Builds packet `self.index` with `len` bytes.
     fn build(&mut self, len: usize) -> Result<(), FormatError> {
         let (flows, index) = (u64::from(self.spec.flows), self.index);
         let (flow, position) = (index % flows, index / flows);
         let n_in_flow = self.spec.count / flows + u64::from(flow < self.spec.count % flows);
-        // Message m of a flow has the packets from m * n / messages on, rounded up.
+        // Message m of a flow starts at packet m * n / messages, rounded up.
         let message_of = |p: u64| u128::from(p) * u128::from(self.spec.messages) / u128::from(n_in_flow);
         let is_first = position == 0 || message_of(position - 1) != message_of(position);
         let is_last = position + 1 == n_in_flow || message_of(position + 1) != message_of(position);
         if is_first {
-            self.sent[flow as usize] = Place::default();
+            self.sent[flow as usize] = MessageProgress::default();
         }
         let place = self.sent[flow as usize];
         let (headers_len, payload_at) = (self.spec.headers_len(), self.spec.payload_at());
@@ -137,7 +137,8 @@ impl Generator {
         self.payloads.fill(place, &mut self.packet[payload_at..]);
         self.sent[flow as usize] = place.after(len - payload_at);
 
-        // Flows go round the senders; those that meet at one differ in their ports, as far as ports reach.
+        // Flows are assigned to the senders in turn. Flows of one sender differ in their ports, as long as there are
+        // ports.
         let senders = self.spec.senders;
         let (sender, turn) = (flow as u32 % senders, flow as u32 / senders);
         let src_port = self.spec.src_port.wrapping_add((turn % FLOWS_PER_ADDRESS) as u16);
@@ -178,7 +179,7 @@ impl Generator {
         Ok(())
     }
 
-    /// Writes the headers up to IP, which carries `protocol`; `address_idx` is added to the sender's address.
+    /// Writes the headers up to IP, with payload protocol `protocol`. `address_idx` is added to the sender's address.
     fn ip_header(&mut self, protocol: u8, address_idx: u32) -> Result<PseudoHeader, FormatError> {
         let spec = &self.spec;
         let (src_mac, dst_mac) = (spec.src_mac, spec.dst_mac);
@@ -232,7 +233,7 @@ impl Source for Generator {
         let len = self.spec.size.draw(self.index, &mut self.sizes) as usize;
         let given_fs = self.arrival_fs(len);
         let index = self.index;
-        self.build(len).expect("a valid specification has headers that can be written");
+        self.build(len).expect("the headers of a valid specification can be written");
         let arrival_fs = self.pacer.arrival_fs(Some(given_fs as i128), len)?;
         self.index += 1;
         Ok(Some(Frame { index, arrival_fs, bytes: &self.packet, original_len: len as u32 }))

@@ -8,13 +8,13 @@
 //!
 //! | key | values | default |
 //! |---|---|---|
-//! | `size` | `64`, `64..1500` (each as likely), `bimodal:64:1500:90` (90 % of 64), `imix`, `list:64:128:256` (in turn) | 64 |
-//! | `count` | packets in all | 1000 |
+//! | `size` | `64`, `64..1500` (uniform), `bimodal:64:1500:90` (90 % of 64), `imix`, `list:64:128:256` (in turn) | 64 |
+//! | `count` | number of packets | 1000 |
 //! | `rate` | `400G`, `1500bit/s`: on the line, with FCS, preamble and gap; `10Mpps`: packets/s | 400G |
 //! | `arrivals` | `constant`, `poisson` | constant |
-//! | `flows` | 5-tuples; they take turns packet by packet | 1 |
-//! | `senders` | addresses that the flows come from, in turn, from `src` upwards | 1 |
-//! | `messages` | messages of each flow, one after the other, equally long up to a packet | 1 |
+//! | `flows` | number of 5-tuples, used in turn, packet by packet | 1 |
+//! | `senders` | number of sender addresses, from `src` upwards; flows use them in turn | 1 |
+//! | `messages` | messages per flow, one after the other; their lengths differ by at most a packet | 1 |
 //! | `payload` | `zero`, `random`, `counter`, `file:PATH`, `ints`, `ints:1024`, `segment`, `ycsb:a`, `ycsb:a:1.1:1000` | zero |
 //! | `seed` | a number | 1 |
 //! | `src`, `dst` | IPv4 or IPv6 addresses | 10.0.0.1, 10.0.0.2 |
@@ -22,22 +22,22 @@
 //! | `src_mac`, `dst_mac` | MAC addresses | 02:00:00:00:00:01, 02:00:00:00:00:02 |
 //!
 //! Sizes are those of packets as the NIC handles them, without FCS: a packet of 60 bytes is a frame of 64. `imix` is
-//! frames of 64, 594 and 1518 bytes, drawn in the ratio 7:4:1, so packets of 60, 590 and 1514. They carry the IP packets of 40
-//! (padded), 576 and 1500 bytes that makers of traffic generators call the simple Internet mix; RFC 6985 explains
-//! why such mixes differ and says to name the sizes.
+//! frames of 64, 594 and 1518 bytes, drawn in the ratio 7:4:1, which are packets of 60, 590 and 1514 bytes. They carry IP
+//! packets of 40 (padded), 576 and 1500 bytes, the "simple Internet mix" of traffic generators. RFC 6985 explains why such
+//! mixes differ and should state their sizes.
 //!
-//! A message of TCP begins with SYN and ends with FIN; its sequence numbers follow its payload. Messages of UDP
-//! cannot be told apart by their headers. `counter` is 32-bit big-endian words that count from 0 through each message;
-//! `file` is the file from its beginning in each message, again and again.
+//! A TCP message begins with SYN and ends with FIN; its sequence numbers count its payload. UDP headers do not
+//! distinguish messages. `counter` is 32-bit big-endian words that count from 0 within each message; `file` repeats the
+//! file, from its beginning in each message.
 //!
-//! `pspin:` is `udp:` in the form of PsPIN's drivers ([`crate::pspin`]): without Ethernet, for IPv4 alone. Of match expressions only
-//! `bytes[..]` and `len` find something in it.
+//! `pspin:` is `udp:` in the form of PsPIN's drivers ([`crate::pspin`]): without Ethernet, only for IPv4. In match
+//! expressions only `bytes[..]` and `len` apply to it.
 //!
-//! The other payloads are what the handlers of `sdk/examples` work on. They begin with two zero bytes, behind which the
-//! packet is at a multiple of 4 (in `pspin:` with none, since it is there already), and all their numbers are 32-bit little-endian, as the cores read them.
+//! The other payloads are for the handlers of `sdk/examples`. They begin with two zero bytes, so that the data starts at
+//! a multiple of 4 in the packet (`pspin:` needs no such bytes). All numbers are 32-bit little-endian, like the cores.
 //!
-//! - `ints:N`: integers below N, each as likely; without N, any of 32 bits.
-//! - `segment`: where in its message the rest of the packet belongs, in bytes from 0, and then random bytes.
+//! - `ints:N`: uniform integers below N; without N, of 32 bits.
+//! - `segment`: position of the packet's data within its message, in bytes from 0; then random bytes.
 //! - `ycsb:MIX:THETA:RECORDS`: a request of a [`Ycsb`] workload: operation, key, value, and zeros.
 
 mod generator;
@@ -57,39 +57,39 @@ use crate::eth::{self, Mac};
 use crate::{ipv4, ipv6, pspin, tcp, udp};
 use std::net::{IpAddr, Ipv4Addr};
 
-/// Traffic to generate; what the fields mean is said in [`crate::traffic`].
+/// Definition of generated traffic. [`crate::traffic`] describes the fields.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TrafficSpec {
     /// Protocol above IP.
     pub transport: Transport,
-    /// Lengths of packets without FCS.
+    /// Packet lengths without FCS.
     pub size: Sizes,
-    /// Packets in all.
+    /// Total number of packets.
     pub count: u64,
-    /// How fast they come.
+    /// Packet rate.
     pub rate: Rate,
-    /// How regularly they come.
+    /// Arrival process.
     pub arrivals: Arrivals,
     /// Number of 5-tuples.
     pub flows: u32,
-    /// Number of addresses that they come from.
+    /// Number of sender addresses.
     pub senders: u32,
-    /// Messages of each flow.
+    /// Number of messages per flow.
     pub messages: u64,
-    /// What they carry.
+    /// Payload of the packets.
     pub payload: Payload,
-    /// Where all random numbers come from.
+    /// Seed of all random numbers.
     pub seed: u64,
     /// Sender's MAC address.
     pub src_mac: Mac,
     /// Receiver's MAC address.
     pub dst_mac: Mac,
-    /// Sender's address, in the first flow.
+    /// Sender's address in the first flow.
     pub src: IpAddr,
     /// Receiver's address.
     pub dst: IpAddr,
-    /// Sender's port, in the first flow.
+    /// Sender's port in the first flow.
     pub src_port: u16,
     /// Receiver's port.
     pub dst_port: u16,
@@ -124,37 +124,37 @@ impl Default for TrafficSpec {
 pub enum Transport {
     /// UDP datagrams.
     Udp,
-    /// Segments that look like TCP; nobody acknowledges or repeats them.
+    /// TCP-shaped segments, without acknowledgements or retransmissions.
     Tcp,
     /// UDP datagrams in the form of [`crate::pspin`], without Ethernet.
     Pspin,
 }
 
-/// How fast packets come.
+/// Packet rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(try_from = "read::IntOrText", into = "String")]
 pub enum Rate {
-    /// Bits per second on the line, with padding, FCS, preamble and gap.
+    /// Bit/s on the line, with padding, FCS, preamble and gap.
     Bps(u64),
     /// Packets per second.
     Pps(u64),
 }
 
-/// How regularly packets come.
+/// Arrival process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Arrivals {
-    /// Each as soon as the rate allows.
+    /// Constant gaps at the given rate.
     Constant,
-    /// As a Poisson process of that mean rate; packets may then overlap, and the line must make them wait.
+    /// Poisson process with the given mean rate. Packets may then overlap, and the line must delay them.
     Poisson,
 }
 
-/// Most flows: the generator keeps 8 bytes for each.
+/// Maximum number of flows. The generator stores 8 bytes per flow.
 pub const MAX_FLOWS: u32 = 1 << 20;
 
 impl TrafficSpec {
-    /// Length of all headers of a packet, in bytes.
+    /// Total length of a packet's headers, in bytes.
     pub fn headers_len(&self) -> usize {
         let ip = if self.src.is_ipv4() { ipv4::MIN_HEADER_LEN } else { ipv6::HEADER_LEN };
         match self.transport {
@@ -164,13 +164,13 @@ impl TrafficSpec {
         }
     }
 
-    /// Where the payload begins. What pads numbers to a multiple of 4 bytes is left out where headers end at one.
+    /// Offset of the payload. Numbers start at a multiple of 4 bytes, so padding may follow the headers.
     fn payload_at(&self) -> usize {
         let pad = if self.transport == Transport::Pspin { self.payload.pad() } else { 0 };
         self.headers_len() - pad
     }
 
-    /// Checks what the types cannot say.
+    /// Checks combinations of values that the types allow.
     pub fn validate(&self) -> Result<(), TrafficProblem> {
         let refuse = |key, found: String, allowed: String| Err(TrafficProblem::Value { key, found, allowed });
         let least = (self.payload_at() + self.payload.min_len()).max(eth::MIN_PACKET_LEN) as u32;

@@ -1,4 +1,4 @@
-//! What packets carry.
+//! Payloads of generated packets.
 
 use super::TrafficSpec;
 use super::generator::{MAX_FILE_LEN, TrafficError};
@@ -9,7 +9,7 @@ use std::fmt;
 use std::io::Read;
 use std::str::FromStr;
 
-/// What packets carry; the words are explained in [`crate::traffic`].
+/// Payload of packets. [`crate::traffic`] describes the text form.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Payload {
@@ -17,36 +17,36 @@ pub enum Payload {
     Zero,
     /// Random bytes.
     Random,
-    /// 32-bit big-endian words that count from 0 through each message.
+    /// 32-bit big-endian words that count from 0 within each message.
     Counter,
-    /// The bytes of a file, from its beginning in each message, again and again.
+    /// The bytes of a file, from its beginning in each message, repeated.
     File(String),
-    /// Integers below a bound of 1 to 2^32, each as likely.
+    /// Uniform integers below a bound of 1 to 2^32.
     Ints {
-        /// What all of them are below.
+        /// The bound.
         below: u64,
     },
-    /// Where in its message the rest of the packet belongs, and then random bytes.
+    /// Position of the packet's data within its message, followed by random bytes.
     Segment,
-    /// A request of a workload.
+    /// A request of a YCSB workload.
     Ycsb(Ycsb),
 }
 
 const ALLOWED: &str =
     "`zero`, `random`, `counter`, `file:PATH`, `ints`, `ints:1024`, `segment` or a workload such as `ycsb:a:0.99:1000`";
 
-/// Zero bytes in front of numbers. Headers are 2 more than a multiple of 4 bytes, since Ethernet's has 14.
+/// Zero bytes before numbers. Headers are 2 more than a multiple of 4 bytes, because Ethernet's header has 14.
 const PAD: usize = 2;
-/// A number.
+/// Length of a number, in bytes.
 const WORD: usize = 4;
 
 impl Payload {
-    /// Bytes in front of what it has to say.
+    /// Number of padding bytes before the payload's data.
     pub(super) fn pad(&self) -> usize {
         if self.min_len() == 0 { 0 } else { PAD }
     }
 
-    /// Bytes without which it does not say what it has to.
+    /// Minimum payload length, in bytes.
     pub(super) fn min_len(&self) -> usize {
         match self {
             Self::Zero | Self::Random | Self::Counter | Self::File(_) => 0,
@@ -56,23 +56,23 @@ impl Payload {
     }
 }
 
-/// What came before a packet in its message.
+/// Progress within a message before a packet.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Place {
-    /// Packets.
+pub(super) struct MessageProgress {
+    /// Packets sent.
     pub packets: u64,
-    /// Payload bytes.
+    /// Payload bytes sent.
     pub bytes: u64,
 }
 
-impl Place {
-    /// The place behind a packet with so many payload bytes.
+impl MessageProgress {
+    /// The progress after a packet with this many payload bytes.
     pub fn after(self, payload_len: usize) -> Self {
-        Place { packets: self.packets + 1, bytes: self.bytes + payload_len as u64 }
+        MessageProgress { packets: self.packets + 1, bytes: self.bytes + payload_len as u64 }
     }
 }
 
-/// Makes payloads, one packet after the other.
+/// Generates payloads, packet by packet.
 pub(super) enum Filler {
     Zero,
     Random(Random),
@@ -84,7 +84,7 @@ pub(super) enum Filler {
 }
 
 impl Filler {
-    /// For all packets of `spec`, which is valid.
+    /// A filler for the packets of `spec`, which is valid.
     pub fn new(spec: &TrafficSpec) -> Result<Self, TrafficError> {
         let random = Random::new(spec.seed, 2);
         Ok(match &spec.payload {
@@ -98,18 +98,18 @@ impl Filler {
         })
     }
 
-    /// Writes the whole payload of the packet at `place`.
-    pub fn fill(&mut self, place: Place, out: &mut [u8]) {
+    /// Writes the whole payload of the packet at `progress`.
+    pub fn fill(&mut self, progress: MessageProgress, out: &mut [u8]) {
         match self {
             Self::Zero => out.fill(0),
             Self::Random(random) => random.fill(out),
             Self::Counter => {
-                for (offset, byte) in (place.bytes..).zip(out) {
+                for (offset, byte) in (progress.bytes..).zip(out) {
                     *byte = ((offset / 4) as u32).to_be_bytes()[(offset % 4) as usize];
                 }
             }
             Self::File(file) => {
-                let mut from = (place.bytes % file.len() as u64) as usize;
+                let mut from = (progress.bytes % file.len() as u64) as usize;
                 let mut done = 0;
                 while done < out.len() {
                     let n = (file.len() - from).min(out.len() - done);
@@ -125,9 +125,9 @@ impl Filler {
                 }
             }
             Self::Segment(random) => {
-                let headers = place.packets * (PAD + WORD) as u64;
+                let headers = progress.packets * (PAD + WORD) as u64;
                 out[..PAD].fill(0);
-                out[PAD..PAD + WORD].copy_from_slice(&((place.bytes - headers) as u32).to_le_bytes());
+                out[PAD..PAD + WORD].copy_from_slice(&((progress.bytes - headers) as u32).to_le_bytes());
                 random.fill(&mut out[PAD + WORD..]);
             }
             Self::Ycsb(requests) => {

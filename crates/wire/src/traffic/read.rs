@@ -1,4 +1,4 @@
-//! Traffic definitions as text, both ways.
+//! Parses and prints traffic definitions.
 
 use super::{Arrivals, MAX_FLOWS, Rate, Sizes, TrafficSpec, Transport};
 use crate::near::nearest;
@@ -7,16 +7,16 @@ use crate::units::{parse_bps, scaled, show_bps, show_scaled};
 use std::fmt;
 use std::str::FromStr;
 
-/// An error in a traffic definition, with the place.
+/// An error in a traffic definition, with its position.
 pub type TrafficTextError = TextError<TrafficProblem>;
 
-/// What can be wrong with a traffic definition.
+/// Problems in a traffic definition.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[allow(missing_docs)] // The fields are what the messages show.
+#[allow(missing_docs)] // The messages show the fields.
 pub enum TrafficProblem {
-    #[error("there is no generator `{found}`, must be one of {}; {}", known.join(", "),
+    #[error("unknown generator `{found}`, must be one of {}; {}", known.join(", "),
             nearest(found, known.iter().copied())
-                .map_or_else(|| "other packets come from captures".into(), |near| format!("did you mean `{near}`?")))]
+                .map_or_else(|| "for other packets use a capture".into(), |near| format!("did you mean `{near}`?")))]
     Transport { found: String, known: &'static [&'static str] },
     #[error("unknown key `{found}`, must be one of {}{}", KEYS.join(", "),
             near.map_or_else(String::new, |near| format!("; did you mean `{near}`?")))]
@@ -45,13 +45,14 @@ pub(super) fn refused(key: &'static str, found: &str, allowed: &str) -> TrafficP
 }
 
 impl TrafficSpec {
-    /// The text is meant as a traffic definition, not as a file: it is `udp`, `tcp` or `pspin`, or begins so with a colon.
-    pub fn is_meant_by(text: &str) -> bool {
+    /// Returns true if the text is a traffic definition rather than a file name: `udp`, `tcp` or `pspin`, alone or
+    /// followed by a colon.
+    pub fn is_definition(text: &str) -> bool {
         text.split(':').next().is_some_and(|kind| GENERATORS.contains(&kind))
     }
 
-    /// What is wrong with a text that looks like a definition, `icmp:count=5`, but is of no kind that is `known`. Ask this of what
-    /// is no file either.
+    /// The error for a text that looks like a definition, such as `icmp:count=5`, but whose kind is not in `known`.
+    /// Call this only for texts that are not files.
     pub fn unknown(text: &str, known: &'static [&'static str]) -> Option<TrafficTextError> {
         let (kind, pairs) = text.split_once(':')?;
         let is_word = |word: &str| !word.is_empty() && word.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');
@@ -63,7 +64,7 @@ impl TrafficSpec {
     /// Kinds of definitions.
     pub const KINDS: &[&str] = &GENERATORS;
 
-    /// Reads a definition such as `udp:size=64,count=1000,rate=400G`; what it leaves out has its default.
+    /// Parses a definition such as `udp:size=64,count=1000,rate=400G`. Omitted keys have their default.
     pub fn parse(text: &str) -> Result<Self, TrafficTextError> {
         let fail = |part: &str, problem| {
             let start = part.as_ptr() as usize - text.as_ptr() as usize;
@@ -96,7 +97,7 @@ impl TrafficSpec {
             spec.set(key, value).map_err(|problem| fail(value, problem))?;
         }
         spec.validate().map_err(|problem| {
-            // Point at the value that is to blame, if it is not a default.
+            // Point at the wrong value, unless it is a default.
             let is_blamed = |name: &str| matches!(problem, TrafficProblem::Value { key, .. } if key == name);
             let place = seen.iter().find(|(key, _)| is_blamed(key)).map_or(text, |(_, value)| value);
             fail(place, problem)
@@ -105,7 +106,7 @@ impl TrafficSpec {
     }
 
     fn set(&mut self, key: &'static str, value: &str) -> Result<(), TrafficProblem> {
-        /// A value that reads itself.
+        /// Parses a value with its own parser.
         fn read<T: FromStr>(key: &'static str, value: &str, allowed: &str) -> Result<T, TrafficProblem> {
             value.parse().map_err(|_| refused(key, value, allowed))
         }
@@ -229,7 +230,7 @@ impl fmt::Display for Rate {
     }
 }
 
-/// What may stand in a TOML file where the text is often just a number.
+/// Value of a TOML key whose text is often a plain number.
 #[derive(serde::Deserialize)]
 #[serde(untagged)]
 pub(super) enum IntOrText {

@@ -1,4 +1,4 @@
-//! How long packets are.
+//! Packet lengths.
 
 use crate::eth;
 use crate::random::Random;
@@ -7,35 +7,35 @@ use crate::random::Random;
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(try_from = "super::read::IntOrText", into = "String")]
 pub enum Sizes {
-    /// All the same.
+    /// All packets have this length.
     Fixed(u32),
-    /// From `min` to `max`, each as likely.
+    /// Uniform from `min` to `max`.
     Uniform {
         /// Shortest.
         min: u32,
         /// Longest.
         max: u32,
     },
-    /// One of two.
+    /// One of two lengths.
     Bimodal {
-        /// The shorter.
+        /// Shorter length.
         small: u32,
-        /// The longer.
+        /// Longer length.
         large: u32,
-        /// How many of 100 are of the shorter.
+        /// Percentage of packets with the shorter length.
         small_percent: u32,
     },
     /// Frames of 64, 594 and 1518 bytes in the ratio 7:4:1.
     Imix,
-    /// These in turn.
+    /// These lengths in turn.
     List(Vec<u32>),
 }
 
-/// Packet lengths and how many of 12 have them: frames of 64, 594 and 1518 bytes, 7:4:1.
+/// Packet lengths and their frequencies out of 12: frames of 64, 594 and 1518 bytes, 7:4:1.
 pub(super) const IMIX: [(u32, u32); 3] = [(60, 7), (590, 4), (1514, 1)];
 
 impl Sizes {
-    /// Shortest and longest; (0, 0) for an empty list.
+    /// Shortest and longest length; (0, 0) for an empty list.
     pub(super) fn bounds(&self) -> (u32, u32) {
         match self {
             Self::Fixed(size) => (*size, *size),
@@ -46,7 +46,7 @@ impl Sizes {
         }
     }
 
-    /// Length of packet `index`.
+    /// Draws the length of packet `index`.
     pub(super) fn draw(&self, index: u64, random: &mut Random) -> u32 {
         match self {
             Self::Fixed(size) => *size,
@@ -67,7 +67,7 @@ impl Sizes {
         }
     }
 
-    /// Mean of the bits that packets take on the line, as a fraction.
+    /// Mean number of bit times per packet on the line, as a fraction.
     pub(super) fn mean_line_bits(&self) -> (u128, u128) {
         let bits = |size: u32| u128::from(eth::line_bits(size as usize));
         match self {

@@ -11,7 +11,7 @@ use crate::{tcp::TcpView, udp::UdpView};
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
 
-/// (arrival in fs, packet) of all packets.
+/// Arrival time in fs, and bytes, of each packet.
 fn packets(spec: &str) -> Vec<(u64, Vec<u8>)> {
     let spec = TrafficSpec::parse(spec).unwrap_or_else(|e| panic!("{e}"));
     let mut generator = Generator::new(spec, Pacing::TIMES).unwrap();
@@ -43,7 +43,7 @@ fn known_bytes() {
     );
 }
 
-/// Headers of 28 bytes, and numbers right behind them.
+/// Headers have 28 bytes, and numbers follow without padding.
 #[test]
 fn packets_of_pspins_drivers_begin_with_ip_and_have_no_padding() {
     let text = |spec: &str| packets(spec).iter().map(|(_, p)| hex(p)).collect::<Vec<_>>().join("\n");
@@ -57,7 +57,7 @@ fn packets_of_pspins_drivers_begin_with_ip_and_have_no_padding() {
     assert!(error.contains("src is ::1, must be an IPv4 address"), "{error}");
 }
 
-/// The payloads of all packets, in hexadecimal digits.
+/// The payloads of all packets, in hexadecimal.
 fn payloads(spec: &str) -> String {
     let of = |packet: &[u8]| hex(&packet[Layers::parse(packet).payload()]);
     packets(spec).iter().map(|(_, packet)| of(packet)).collect::<Vec<_>>().join("\n")
@@ -70,7 +70,7 @@ fn numbers_begin_at_a_multiple_of_4_in_the_packet() {
         00009d030000eb00000050010000fd030000
         00007102000084010000810000000c000000"#]]
     .assert_eq(&payloads("udp:size=60,count=3,payload=ints:1024"));
-    // Three bytes of data in each packet: where they belong, and then they.
+    // Each packet has three bytes of data: first their position, then the data.
     expect![[r#"
         000000000000992805
         0000030000005d1f4e
@@ -91,7 +91,7 @@ fn numbers_begin_at_a_multiple_of_4_in_the_packet() {
 }
 
 #[test]
-fn flows_go_round_the_senders() {
+fn flows_are_assigned_to_senders_in_turn() {
     let senders = |spec: &str| {
         let from = |p: &[u8]| format!("{}:{}", p[29], u16::from_be_bytes([p[34], p[35]]));
         packets(spec).iter().map(|(_, p)| from(p)).collect::<Vec<_>>().join(" ")
@@ -103,7 +103,7 @@ fn flows_go_round_the_senders() {
     assert_eq!(
         &many[32_766].1[26..36],
         [10, 0, 0, 1, 10, 0, 0, 2, 0x67, 0x0f],
-        "the last with all ports of two senders"
+        "the last number of flows that the ports of two senders allow"
     );
 }
 
@@ -150,7 +150,8 @@ fn a_constant_rate_fills_the_line_exactly() {
 fn poisson_arrivals_keep_the_mean_rate() {
     for (spec, mean_fs) in [
         ("udp:size=64,count=50000,rate=1Mpps,arrivals=poisson", 1_000_000_000),
-        // Mean of IMIX on the line: (7 * 84 + 4 * 614 + 1538) / 12 bytes = 381.83 bytes, at 100 Gbit/s 30.547 ns.
+        // Mean of IMIX on the line: (7 * 84 + 4 * 614 + 1538) / 12 bytes = 381.83 bytes, which take 30.547 ns at 100
+        // Gbit/s.
         ("udp:size=imix,count=50000,rate=100G,arrivals=poisson", 30_546_666),
     ] {
         let packets = packets(spec);
@@ -171,7 +172,7 @@ fn sizes_follow_their_distribution() {
 }
 
 #[test]
-fn messages_and_flows_are_those_asked_for() {
+fn messages_and_flows_match_their_definition() {
     let traffic = packets("tcp:count=103,flows=4,messages=5,payload=counter");
     let mut index = FlowIndex::new("by flow until tcp.flags.fin".parse().unwrap());
     for (_, packet) in &traffic {
@@ -185,7 +186,7 @@ fn messages_and_flows_are_those_asked_for() {
         let verdict = classifier.classify(packet, &layers);
         assert_eq!(verdict.is_first(), syn.matches(packet));
         longest = longest.max(verdict.position + 1);
-        // Each packet carries 10 bytes, so the counter at its beginning says where in the message it is.
+        // Each packet carries 10 bytes, so the counter at its start gives its position in the message.
         let payload = &packet[layers.payload()];
         let word = (verdict.position * 10) / 4;
         assert_eq!(payload[3 - (verdict.position * 10 % 4) as usize], word as u8, "{verdict:?}");
@@ -203,7 +204,7 @@ fn the_same_seed_gives_the_same_bytes_and_another_gives_others() {
 }
 
 #[test]
-fn a_file_is_carried_again_and_again() {
+fn a_file_payload_repeats() {
     let path = std::env::temp_dir().join(format!("wire-payload-{}", std::process::id()));
     std::fs::write(&path, b"abcdefg").unwrap();
     let packets = packets(&format!("udp:size=60,count=2,payload=file:{}", path.display()));
@@ -218,11 +219,11 @@ fn a_file_is_carried_again_and_again() {
 #[test]
 fn errors_point_into_the_text() {
     let check = |text: &str, want: Expect| want.assert_eq(&TrafficSpec::parse(text).unwrap_err().to_string());
-    check("", expect!["there is no generator ``, must be one of udp, tcp, pspin; other packets come from captures"]);
+    check("", expect!["unknown generator ``, must be one of udp, tcp, pspin; for other packets use a capture"]);
     check(
         "upd:size=64",
         expect![[r#"
-            there is no generator `upd`, must be one of udp, tcp, pspin; did you mean `udp`?
+            unknown generator `upd`, must be one of udp, tcp, pspin; did you mean `udp`?
               upd:size=64
               ^^^"#]],
     );
@@ -397,7 +398,7 @@ fn errors_point_into_the_text() {
 }
 
 #[test]
-fn toml_takes_the_same_words() {
+fn toml_has_the_same_values_as_text() {
     let spec: TrafficSpec = toml::from_str(
         "transport = 'tcp'\nsize = 128\nrate = '10Mpps'\nflows = 4\npayload = 'counter'\nsrc = '10.1.0.1'",
     )

@@ -1,4 +1,4 @@
-//! The core workloads of YCSB, the Yahoo cloud serving benchmark, as requests in packets.
+//! The core workloads of YCSB, the Yahoo Cloud Serving Benchmark, as requests in packets.
 //!
 //! Source: Cooper et al., SoCC 2010, and the workload files of brianfrankcooper/YCSB.
 
@@ -19,19 +19,19 @@ use std::str::FromStr;
 /// | `e` | | | 5 % | 95 %, up to 100 records | | zipfian |
 /// | `f` | 50 % | | | | 50 % | zipfian |
 ///
-/// Keys are numbers from 0: that many records there are, and inserts add to them. `zipfian` draws a rank and hashes it
-/// (FNV-1a, 64 bits), so that frequent keys lie apart; `latest` counts the rank back from the newest record. A
-/// read-modify-write is two requests, a read and then an update of the same key.
+/// Keys are numbers from 0 to the number of records; inserts add keys. `zipfian` draws a rank and hashes it (FNV-1a, 64
+/// bits), so that frequent keys are scattered; `latest` counts the rank back from the newest record. A read-modify-write
+/// is two requests: a read, then an update of the same key.
 ///
-/// Differs: ranks are drawn among as many as there are records at first; YCSB draws from 10^10 whatever their number,
-/// which makes its hottest keys less hot.
+/// Differs: ranks are drawn from the initial number of records. YCSB always draws from 10^10, which makes its most
+/// frequent keys less frequent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ycsb {
-    /// Which operations.
+    /// Mix of operations.
     pub mix: Mix,
-    /// Exponent of the distribution of ranks, in thousandths.
+    /// Exponent of the rank distribution, in thousandths.
     pub theta_milli: u32,
-    /// Records before the first request.
+    /// Number of records before the first request.
     pub records: u32,
 }
 
@@ -47,16 +47,16 @@ pub enum Mix {
     F,
 }
 
-/// What a request asks for, by the number that it has in a packet.
+/// Operation of a request. The value is its code in a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// The value of a key.
+    /// Reads the value of a key.
     Read = 0,
-    /// Another value for a key; the request has it.
+    /// Writes a new value of a key; the request carries it.
     Update = 1,
-    /// A key that was not there; the request has its value.
+    /// Writes a new key; the request carries its value.
     Insert = 2,
-    /// The values of so many keys, from the given one on; the number stands in the value's place.
+    /// Reads the values of consecutive keys, starting at the given one. The value field holds their number.
     Scan = 3,
 }
 
@@ -65,19 +65,19 @@ pub enum Operation {
 pub(super) struct Request {
     pub operation: Operation,
     pub key: u32,
-    /// For updates and inserts a number that no other request has; for scans how many records.
+    /// For updates and inserts a unique number; for scans the number of records.
     pub value: u32,
 }
 
 const NAMES: [(&str, Mix); 6] =
     [("a", Mix::A), ("b", Mix::B), ("c", Mix::C), ("d", Mix::D), ("e", Mix::E), ("f", Mix::F)];
 
-/// Exponent and number of records in the workload files.
+/// Exponent (in thousandths) and number of records in the workload files.
 const THETA_MILLI: u32 = 990;
 const RECORDS: u32 = 1000;
 /// Largest exponent, in thousandths. assumed: published loads stay below 2.
 const MAX_THETA_MILLI: u32 = 10_000;
-/// Longest scan, in the workload file of mix E.
+/// Longest scan, in records, as in the workload file of mix E.
 const MAX_SCAN: u64 = 100;
 
 impl Ycsb {
@@ -94,26 +94,26 @@ impl Ycsb {
     }
 }
 
-/// The requests of a workload, one after the other.
+/// Generates the requests of a workload.
 pub(super) struct Requests {
     mix: Mix,
     ranks: Zipf,
-    /// Keys that hashes of ranks fall on, those to be inserted among them.
+    /// Number of keys that rank hashes map to, including keys to be inserted.
     keys: u64,
-    /// Records there are by now.
+    /// Current number of records.
     records: u64,
-    /// The update that belongs to the read before.
+    /// Key of the pending update in a read-modify-write.
     update: Option<u32>,
-    /// Requests so far.
+    /// Number of requests so far.
     n: u32,
     random: Random,
 }
 
 impl Requests {
-    /// About `count` requests of a valid workload.
+    /// Generates about `count` requests of a valid workload.
     pub fn new(ycsb: &Ycsb, count: u64, random: Random) -> Self {
         let records = u64::from(ycsb.records);
-        // YCSB makes room for twice the inserts that it expects.
+        // YCSB reserves keys for twice the expected number of inserts.
         let new_keys = if ycsb.mix == Mix::E { count / 20 * 2 } else { 0 };
         Requests {
             mix: ycsb.mix,
@@ -162,10 +162,10 @@ impl Requests {
         Request { operation, key, value: self.n }
     }
 
-    /// A key of a record there is, by the hash of its rank; while the record of that key is still to be inserted, by
+    /// The key of an existing record, by the hash of its rank. If the record of that key is not inserted yet, tries
     /// another hash.
     fn zipfian(&mut self) -> u32 {
-        /// Hashes that are tried. Only where inserts will outnumber the records by far are so many not enough.
+        /// Number of hashes tried. It is too low only if inserts outnumber the records by far.
         const TRIES: u64 = 64;
         let rank = u64::from(self.ranks.draw(&mut self.random));
         let mut hashes = (0..TRIES).map(|turn| hash(turn << 32 | rank) % self.keys);
@@ -178,14 +178,14 @@ impl Requests {
     }
 }
 
-/// FNV-1a over the 8 bytes of a number, lowest first; without its sign, as YCSB takes it.
-/// Source: Fowler, Noll and Vo; brianfrankcooper/YCSB, Utils.java.
+/// FNV-1a over the 8 bytes of a number, lowest first, with the sign removed as in YCSB. Source: Fowler, Noll and Vo;
+/// brianfrankcooper/YCSB, Utils.java.
 fn hash(number: u64) -> u64 {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     number.to_le_bytes().into_iter().fold(0xcbf2_9ce4_8422_2325, step).cast_signed().unsigned_abs()
 }
 
-/// Thousandths as people write them.
+/// Displays thousandths as a decimal number.
 struct Milli(u32);
 
 impl fmt::Display for Milli {
@@ -195,7 +195,7 @@ impl fmt::Display for Milli {
     }
 }
 
-/// `0.99` in thousandths.
+/// Parses a decimal number such as `0.99` as thousandths.
 fn milli(text: &str) -> Option<u32> {
     let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
     let is_number = |digits: &str| !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
@@ -270,16 +270,16 @@ mod tests {
         check("c", expect!["{0: 100000}"]);
         check("d", expect!["{0: 95045, 2: 4955}"]);
         check("e", expect!["{2: 4994, 3: 95006}"]);
-        check("f", expect!["{0: 66794, 1: 33206}"]); // Half of the operations write, and those are two requests.
+        check("f", expect!["{0: 66794, 1: 33206}"]); // Half of the operations are read-modify-writes, which are two requests.
     }
 
     #[test]
-    fn keys_are_those_of_records_that_are_there() {
+    fn keys_belong_to_existing_records() {
         for mix in ["a:0.99:50", "d:0.99:50", "e:0.99:1", "f:1.5:50"] {
             let mut records = if mix.ends_with(":1") { 1 } else { 50 };
             for request in requests(mix, 5000) {
                 if request.operation == Operation::Insert {
-                    assert_eq!(request.key, records, "{mix}: inserts go on where records end");
+                    assert_eq!(request.key, records, "{mix}: inserts continue after the last record");
                     records += 1;
                 }
                 assert!(request.key < records, "{mix}: {request:?}, {records} records");
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn frequent_keys_lie_apart_and_the_latest_are_read_most() {
+    fn zipfian_keys_are_scattered_and_latest_reads_new_keys() {
         let top = |text: &str| {
             let mut hits = BTreeMap::new();
             for request in requests(text, 20_000) {
@@ -307,13 +307,13 @@ mod tests {
 
     #[test]
     fn the_hash_is_fnv_1a() {
-        // Eight bytes of 0 leave the basis times the eighth power of the prime.
+        // Each of the eight zero bytes multiplies the basis by the prime.
         let want = (0..8).fold(0xcbf2_9ce4_8422_2325u64, |hash, _| hash.wrapping_mul(0x0100_0000_01b3));
         assert_eq!(hash(0), want.cast_signed().unsigned_abs());
     }
 
     #[test]
-    fn text_both_ways_and_what_is_refused() {
+    fn text_both_ways_and_refusals() {
         for (text, shown) in [("a", "a:0.99:1000"), ("f:1:7", "f:1:7"), ("e:0.5:1048576", "e:0.5:1048576")] {
             let ycsb: Ycsb = text.parse().unwrap();
             assert_eq!((ycsb.to_string(), ycsb.validate()), (shown.into(), Ok(())));

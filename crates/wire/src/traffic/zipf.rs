@@ -1,25 +1,25 @@
-//! Zipf's distribution: the item of rank r is drawn as often as r to the power of -theta says.
+//! Zipf's distribution: rank r has a frequency proportional to r^-theta.
 
 use crate::random::{Random, log2_q40};
 
 /// Ranks from 1 to n, drawn by their weights.
 ///
-/// Weights are integers, computed with integers: the same on every machine, where powers of floating-point numbers
-/// depend on its library. They have 43 bits after the point, so that the sum of 2^20 of them fits 64 bits.
+/// Weights are computed with integers, so they are equal on every machine; floating-point powers depend on the
+/// machine's library. They have 43 fraction bits, so that the sum of 2^20 of them fits 64 bits.
 #[derive(Clone, Debug)]
 pub(super) struct Zipf {
-    /// For each rank the sum of its weight and those before it.
+    /// Sum of the weights up to each rank.
     cumulative: Vec<u64>,
 }
 
-/// Most ranks.
+/// Maximum number of ranks.
 pub(super) const MAX_RANKS: u32 = 1 << 20;
 
-/// Bits of a weight after the point.
+/// Fraction bits of a weight.
 const WEIGHT_BITS: u32 = 43;
 
 impl Zipf {
-    /// Ranks up to `n`, 1 to [`MAX_RANKS`]; `theta` in thousandths, 0 for all the same.
+    /// The distribution over ranks 1 to `n`, which is at most [`MAX_RANKS`]. `theta` is in thousandths; 0 is uniform.
     pub fn new(n: u32, theta_milli: u32) -> Self {
         assert!((1..=MAX_RANKS).contains(&n), "{n} ranks");
         let powers = Powers::new();
@@ -32,7 +32,7 @@ impl Zipf {
         Zipf { cumulative: weights.collect() }
     }
 
-    /// A rank, from 0 for the most frequent.
+    /// Draws a rank, from 0 for the most frequent.
     pub fn draw(&self, random: &mut Random) -> u32 {
         let total = self.cumulative[self.cumulative.len() - 1];
         let point = random.below(total);
@@ -42,7 +42,7 @@ impl Zipf {
 
 /// Powers of one half.
 struct Powers {
-    /// 2^-(1/2), 2^-(1/4), ..., with 63 bits after the point.
+    /// 2^-(1/2), 2^-(1/4), ..., with 63 fraction bits.
     roots: [u64; 40],
 }
 
@@ -57,7 +57,7 @@ impl Powers {
         }
     }
 
-    /// 2^-x for `x` with 40 bits after the point, itself with 43 bits after the point.
+    /// 2^-x for `x` with 40 fraction bits; the result has 43 fraction bits.
     fn of_half_q43(&self, x_q40: u128) -> u64 {
         let mut power: u128 = 1 << 63;
         for (bit, &root) in (0..40).rev().zip(&self.roots) {
@@ -90,10 +90,10 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_table_has_room() {
+    fn the_sum_of_the_largest_table_fits_64_bits() {
         let zipf = Zipf::new(MAX_RANKS, 0);
         assert_eq!(zipf.cumulative.last(), Some(&(1 << 63)));
-        assert_eq!(Zipf::new(3, 10_000_000).cumulative, [1 << 43; 3], "other ranks weigh nothing");
+        assert_eq!(Zipf::new(3, 10_000_000).cumulative, [1 << 43; 3], "other ranks have weight 0");
     }
 
     #[test]
@@ -103,7 +103,7 @@ mod tests {
         for _ in 0..100_000 {
             hits[zipf.draw(&mut random) as usize] += 1;
         }
-        // 1 / zeta_1000(1.1) = 0.1790 for the first; 2^-1.1 = 0.4665 of that for the second.
+        // 1 / zeta_1000(1.1) = 0.1790 for the first rank; 2^-1.1 = 0.4665 of that for the second.
         expect!["[18184, 8411, 5281, 3906]"].assert_eq(&format!("{:?}", &hits[..4]));
     }
 }

@@ -12,7 +12,7 @@ fn check(toml: &str, want: Expect) {
 fn check_toml(toml: &str, want: Expect) {
     let error =
         toml::from_str::<RmtParams>(&format!("stages = 4\nmax_hops = 4\n{toml}")).expect_err("something is wrong");
-    want.assert_eq(&wire::near::teach(error.message()));
+    want.assert_eq(&wire::near::explain_serde_error(error.message()));
 }
 
 fn check_action(action: &str, want: Expect) {
@@ -188,7 +188,7 @@ fn actions() {
     check_action(
         "{ set = { field = 'ipv4.dst', to = '10.0.0.256' } }",
         expect![
-            "tables[0].entries[0].actions[0].set.to: `10.0.0.256` is no value of `ipv4.dst`, must be an IPv4 address such as 10.0.0.1"
+            "tables[0].entries[0].actions[0].set.to: `10.0.0.256` is not a value of `ipv4.dst`, must be an IPv4 address such as 10.0.0.1"
         ],
     );
     check_action(

@@ -15,7 +15,7 @@ fn contexts() {
     check_context(
         "message = 'by flow until'",
         expect![[r#"
-        t.toml: line 4: context[0].message: the expression is empty, must be such as `udp.dst_port == 9999`
+        t.toml: line 4: context[0].message: the expression is empty; write for example `udp.dst_port == 9999`
           by flow until
                        ^"#]],
     );

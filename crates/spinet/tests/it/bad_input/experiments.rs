@@ -50,7 +50,7 @@ fn texts_that_are_no_experiment() {
     check(
         "program = 'nic.elf'\ntraffic = 'udp'\nlimit = '5 parsecs'\n[[context]]",
         expect![[r#"
-        t.toml: line 3: `5 parsecs` is no time, must be such as `10 ms` (ps, ns, us, ms, s)
+        t.toml: line 3: `5 parsecs` is not a time; write for example `10 ms` (units: ps, ns, us, ms, s)
           limit = '5 parsecs'
                   ^^^^^^^^^^^"#]],
     );
@@ -242,7 +242,7 @@ fn traffic() {
     );
     check(
         &traffic("'empty.pcap'"),
-        expect!["t.toml: line 2: traffic: empty.pcap: empty, must be a pcap or pcapng capture"],
+        expect!["t.toml: line 2: traffic: empty.pcap: the file is empty, must be a pcap or pcapng capture"],
     );
     check(
         &traffic("'nic.elf'"),

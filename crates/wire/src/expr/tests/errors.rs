@@ -1,17 +1,17 @@
-//! What an error says, and where it points.
+//! Error messages and their positions.
 
 use super::super::{ExprProblem, Matcher};
 use super::check;
 use expect_test::{Expect, expect};
 
-/// What an error looks like.
+/// Compares the error message.
 fn fails(expr: &str, want: Expect) {
     want.assert_eq(&Matcher::parse(expr).unwrap_err().to_string());
 }
 
 #[test]
 fn errors_point_into_the_text() {
-    fails("", expect!["the expression is empty, must be such as `udp.dst_port == 9999`"]);
+    fails("", expect!["the expression is empty; write for example `udp.dst_port == 9999`"]);
     fails(
         "ipv4 && udp.dstport == 1",
         expect![[r#"
@@ -29,7 +29,7 @@ fn errors_point_into_the_text() {
     fails(
         "udp.dst_port == 10.0.0.1",
         expect![[r#"
-        `10.0.0.1` is no value of `udp.dst_port`, must be a number, 0 to 65535
+        `10.0.0.1` is not a value of `udp.dst_port`, must be a number, 0 to 65535
           udp.dst_port == 10.0.0.1
                           ^^^^^^^^"#]],
     );
@@ -43,7 +43,7 @@ fn errors_point_into_the_text() {
     fails(
         "udp.dst_port",
         expect![[r#"
-        `udp.dst_port` is no flag, must be compared, such as `udp.dst_port == 1`
+        `udp.dst_port` is not a flag; compare it, for example `udp.dst_port == 1`
           udp.dst_port
           ^^^^^^^^^^^^"#]],
     );
@@ -120,7 +120,7 @@ fn errors_point_into_the_text() {
     fails(
         "ipv4.src == 2001:db8::1",
         expect![[r#"
-        `2001:db8::1` is no value of `ipv4.src`, must be an IPv4 address such as 10.0.0.1
+        `2001:db8::1` is not a value of `ipv4.src`, must be an IPv4 address such as 10.0.0.1
           ipv4.src == 2001:db8::1
                       ^^^^^^^^^^^"#]],
     );
@@ -141,9 +141,9 @@ fn errors_point_into_the_text() {
     fails(
         "udp.dst_port in 9..1",
         expect![[r#"
-        the range ends before it begins
-          udp.dst_port in 9..1
-                          ^^^^"#]],
+            the end of the range is below its start
+              udp.dst_port in 9..1
+                              ^^^^"#]],
     );
     fails(
         "udp.dst_port in 9/1",
@@ -155,9 +155,9 @@ fn errors_point_into_the_text() {
     fails(
         "bytes == 1",
         expect![[r#"
-        `bytes` needs a place, such as `bytes[0:4]` for 4 bytes at offset 0
-          bytes == 1
-          ^^^^^"#]],
+            `bytes` needs an offset and a length, for example `bytes[0:4]` for 4 bytes at offset 0
+              bytes == 1
+              ^^^^^"#]],
     );
     fails(
         "bytes[0:17] == 1",
@@ -176,7 +176,7 @@ fn errors_point_into_the_text() {
     fails(
         "bytes[0:2] == \"abc\"",
         expect![[r#"
-        `"abc"` is no value of `bytes[0:2]`, must be 2 bytes long, not 3
+        `"abc"` is not a value of `bytes[0:2]`, must be 2 bytes long, not 3
           bytes[0:2] == "abc"
                         ^^^^^"#]],
     );
@@ -190,7 +190,7 @@ fn errors_point_into_the_text() {
     fails(
         "tcp.flags.syn == 2",
         expect![[r#"
-        `2` is no value of `tcp.flags.syn`, must be 0 or 1
+        `2` is not a value of `tcp.flags.syn`, must be 0 or 1
           tcp.flags.syn == 2
                            ^"#]],
     );
@@ -239,7 +239,7 @@ fn errors_point_into_the_text() {
 }
 
 #[test]
-fn names_of_other_tools_lead_to_ours() {
+fn names_of_other_tools_get_suggestions() {
     let near = |text: &str| match Matcher::parse(text).unwrap_err().problem {
         ExprProblem::UnknownName { near, .. } => near,
         other => panic!("{other}"),
@@ -253,7 +253,7 @@ fn names_of_other_tools_lead_to_ours() {
 }
 
 #[test]
-fn a_line_break_anywhere_leaves_an_error_of_three_lines() {
+fn errors_have_three_lines_despite_line_breaks() {
     let text = r#"(bytes[0:2] == "\x02\x00")"#;
     for at in 0..text.len() {
         let mut broken = text.to_string();

@@ -1,4 +1,4 @@
-//! What expressions mean.
+//! Semantics of expressions.
 
 mod errors;
 mod properties;
@@ -24,7 +24,7 @@ fn tcp() -> Vec<u8> {
     )
 }
 
-/// Which of the two packets match.
+/// Letters of the packets that match: `u` and `t`.
 fn check(expr: &str, want: &str) {
     let matcher = Matcher::parse(expr).unwrap_or_else(|e| panic!("{e}"));
     let hits: String =
@@ -84,9 +84,9 @@ fn slices_of_packet_and_payload() {
 }
 
 #[test]
-fn what_is_known_besides_can_be_named() {
-    let number = |name: &str, bits| Known { name: name.into(), kind: Kind::Number { bits } };
-    let known = [number("meta.tenant", 8), number("kv.key", 32), Known { name: "kv".into(), kind: Kind::Flag }];
+fn external_fields_can_be_used() {
+    let number = |name: &str, bits| ExternalField { name: name.into(), kind: Kind::Number { bits } };
+    let known = [number("meta.tenant", 8), number("kv.key", 32), ExternalField { name: "kv".into(), kind: Kind::Flag }];
     let ask = |text: &str, values: &[Option<u128>]| {
         let matcher = Matcher::parse_with(text, &known).unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(matcher.to_string(), text);
@@ -94,17 +94,17 @@ fn what_is_known_besides_can_be_named() {
     };
     assert!(ask("udp && meta.tenant == 3 && kv", &[Some(3), None, Some(1)]));
     assert!(ask("kv.key in {1, 7..9}", &[Some(3), Some(8), Some(1)]));
-    // What is not there is absent, also when nobody says what it is.
+    // A missing value is absent, even if the caller passes too few values.
     assert!(!ask("kv.key != 1", &[Some(3), None, None]));
     assert!(ask("!kv", &[]));
     let error = Matcher::parse_with("meta.tennant == 1", &known).unwrap_err().to_string();
     assert!(error.starts_with("unknown name `meta.tennant`, did you mean `meta.tenant`?"), "{error}");
     assert!(Matcher::parse_with("meta.tenant == 256", &known).is_err());
-    assert_eq!(Field::parse("kv.key", &known).unwrap().known_index(), Some(1));
+    assert_eq!(Field::parse("kv.key", &known).unwrap().external_index(), Some(1));
     assert!(Field::parse("kv.key 1", &known).is_err());
 }
 
-/// `field = value` on the packet, then the bytes of it that are others than before.
+/// Executes `field = value` on the packet and shows the bytes that change.
 fn check_store(packet: Vec<u8>, field: &str, value: &str, want: &str) {
     let field = Field::parse(field, &[]).unwrap();
     let (mut changed, layers) = (packet.clone(), Layers::parse(&packet));

@@ -1,10 +1,10 @@
-//! Expressions at random, and damaged ones.
+//! Random expressions and damaged ones.
 
 use super::super::{Layers, Matcher, ast};
 use super::{tcp, udp};
 use proptest::prelude::*;
 
-/// Expressions of every form, as text.
+/// Texts of expressions of every form.
 fn exprs() -> impl Strategy<Value = String> {
     let test = prop::sample::select(vec![
         "udp",
@@ -65,7 +65,7 @@ proptest! {
     }
 }
 
-/// The meaning straight from the tree, to hold the program against.
+/// Evaluates the tree directly, for comparison with the program.
 fn evaluate(expr: &ast::Expr, packet: &[u8]) -> bool {
     use ast::{Expr, Op};
     let layers = Layers::parse(packet);
