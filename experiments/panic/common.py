@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the experiments of this paper share."""
+"""Code that the experiments of this paper share."""
 
 from __future__ import annotations
 
@@ -97,5 +97,5 @@ def gbps(result: ChainResult) -> float:
 
 
 def within(values: Sequence[float], percent: float) -> bool:
-    """Whether the values differ by this many percent at most."""
+    """Returns true if the values differ by at most this many percent."""
     return max(values) <= min(values) * (1 + percent / 100)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figure 10: a RISC-V core on packets.
 
-The programs of `sdk/examples/panic`, one core at 250 MHz with four credits, UDP packets of 1500 bytes in 32 flows,
-half as many again as the paper's rate: so the core is never without one. Throughput of what leaves; parts of the
-core's time, from its first packet on: network I/O at doorbells and descriptors, flushing the cache, and the rest. The
-authors' programs are not published; NAT is measured as they describe it, addresses and ports replaced, and with
-checksums kept right.
+The programs of `sdk/examples/panic` run on one core at 250 MHz with four credits. UDP packets of 1500 bytes in 32
+flows arrive at 1.5 times the paper's rate, so the core always has one. Throughput is that of leaving packets. The
+core's time, from its first packet on, is divided into network I/O at doorbells and descriptors, cache flushes, and
+the rest. The authors' programs are not published. NAT is measured as they describe it, with replaced addresses and
+ports, and also with correct checksums.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figure 11a: tenants that share hash and AES units, strict priority.
 
-Two hash units of 24 Gbit/s and two AES units of 32 Gbit/s; strict priority: IPSec before video. 100 Gbit/s of
-1472-byte packets in all, which change their mix twice; the patterns are those of the published test bench, whose
-phase 2 sends 60 Gbit/s of video where the text says 50. The sender does not wait for the card, as the paper's server.
-Intervals of 16.4 us are drawn; the second half of each phase is judged: what waits from the phase before takes a
-while.
+Two hash units have 24 Gbit/s each and two AES units 32 Gbit/s each. The policy is strict priority: IPSec before
+video. The total is 100 Gbit/s of 1472-byte packets, whose mix changes twice. The patterns are those of the published
+test bench, whose phase 2 sends 60 Gbit/s of video; the text says 50. The sender does not wait for the card, like the
+paper's server. The plot shows intervals of 16.4 us. Only the second half of each phase is judged, because packets
+that wait from the phase before take some time.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ def measure(*, first: int, n: int) -> dict[str, float]:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """Who gets what."""
+    """Rates of the tenants."""
     sent = results.value("phase 3", "IPSec, sent")
     yield Claim(
-        text="IPSec receives what it sends in every phase; video what decryption leaves (7.6)",
+        text="IPSec receives all that it sends in every phase, video the rest of decryption (7.6)",
         holds=all(
             abs(results.value(p, "IPSec") - results.value(p, "IPSec, sent")) < 1
             and abs(min(results.value(p, "video, sent"), 64 - results.value(p, "IPSec")) - results.value(p, "video"))
@@ -53,7 +53,7 @@ def claims(results: Results) -> Iterator[Claim]:
         + ", ".join(f"{results.value(p, 'IPSec'):.1f} and {results.value(p, 'video'):.1f}" for p in PHASE_NAMES),
     )
     yield Claim(
-        text="Background is unaffected whatever is computed (7.6)",
+        text="Background is unaffected by the load on the engines (7.6)",
         holds=all(abs(results.value(p, "background") - results.value(p, "background, sent")) < 1 for p in PHASE_NAMES),
         found=", ".join(
             f"{results.value(p, 'background'):.1f} of {results.value(p, 'background, sent'):.1f}" for p in PHASE_NAMES
@@ -65,7 +65,7 @@ def claims(results: Results) -> Iterator[Claim]:
     yield Claim(
         text="In phase 3 nothing is dropped and all 100 Gbit/s are received (7.6)",
         holds=abs(total - 100) < 1 and sent > 29 and not lost,
-        found=f"{total:.1f} Gbit/s, {lost} dropped of those that came in its second half",
+        found=f"{total:.1f} Gbit/s, {lost} dropped of the packets that arrived in its second half",
     )
 
 

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figure 11b: tenants that share hash and AES units, weighted fair queueing.
 
-Two hash units of 24 Gbit/s and two AES units of 32 Gbit/s; weighted fair queueing: IPSec 2, video 1. 100 Gbit/s of
-1472-byte packets in all, which change their mix twice; what the text does not say of phases 2 and 3 is chosen:
-video's other half, and the mix of Figure 11a's phase 3. The sender does not wait for the card. Intervals of 16.4 us
-are drawn; the second half of each phase is judged: what waits from the phase before takes a while.
+Two hash units have 24 Gbit/s each and two AES units 32 Gbit/s each. The policy is weighted fair queueing: IPSec 2,
+video 1. The total is 100 Gbit/s of 1472-byte packets, whose mix changes twice. The text does not describe phases 2
+and 3 completely; the other half of video, and the mix of Figure 11a's phase 3, are chosen. The sender does not wait
+for the card. The plot shows intervals of 16.4 us. Only the second half of each phase is judged, because packets that
+wait from the phase before take some time.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ def measure(*, first: int, n: int) -> dict[str, float]:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """Who gets what."""
+    """Rates of the tenants."""
     ratios = [results.value(p, "IPSec") / results.value(p, "video") for p in PHASE_NAMES[:2]]
     yield Claim(
-        text="IPSec receives exactly twice what video does, whatever is sent (7.6, phases 1 and 2)",
+        text="IPSec receives exactly twice the rate of video, for every mix (7.6, phases 1 and 2)",
         holds=all(abs(ratio - 2) < 0.05 for ratio in ratios),
         found=" and ".join(f"{ratio:.2f}" for ratio in ratios) + " times",
     )
@@ -52,7 +53,7 @@ def claims(results: Results) -> Iterator[Claim]:
         found=" and ".join(f"{total:.1f} Gbit/s" for total in sums),
     )
     yield Claim(
-        text="Where decryption is not the limit both receive what they send (7.6, phase 3)",
+        text="If decryption is not the limit, both receive all that they send (7.6, phase 3)",
         holds=all(abs(results.value("phase 3", k) - results.value("phase 3", f"{k}, sent")) < 1 for k in mix.KINDS[:2]),
         found=" and ".join(f"{results.value('phase 3', k):.1f}" for k in mix.KINDS[:2]) + " Gbit/s",
     )

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figure 8a: throughput of a chain of three units, by packet size and credits.
 
-Model 1 with N = 3 and X = 100: three delay units, each a service of its own, pushed from one to the next; packets as
-fast as the line of the prototype's generator takes them (open in 102 of 128 cycles, and a cycle a packet for the
-descriptor).
+Model 1 with N = 3 and X = 100: three delay units, each a service, which push packets to the next one. Packets arrive
+as fast as the line of the prototype's generator allows: it is open in 102 of 128 cycles, and the descriptor takes one
+cycle per packet.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def measure(*, size: int, credits: int) -> dict[str, float]:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """What bounds small packets."""
+    """The limit for small packets."""
     curve = [results.value(f"64 B, {n} credits", "throughput") for n in CREDITS]
     shown = ", ".join(f"{n}: {value:.1f}" for n, value in zip(CREDITS, curve, strict=True))
     yield Claim(
@@ -52,11 +52,11 @@ def claims(results: Results) -> Iterator[Claim]:
         found=f"64 B by credits, Gbit/s: {shown}",
     )
     yield Claim(
-        text="Above 8 credits more do not help: the delay unit is the limit (7.2)",
+        text="More than 8 credits do not help: the delay unit is the limit (7.2)",
         holds=all(
             within([results.value(f"{size} B, {n} credits", "throughput") for n in (8, 16)], 1) for size in SIZES
         ),
-        found=f"64 B at 8 and 16 credits: {curve[3]:.1f} and {curve[4]:.1f} Gbit/s, a packet each "
+        found=f"64 B at 8 and 16 credits: {curve[3]:.1f} and {curve[4]:.1f} Gbit/s, one packet every "
         f"{64 * 8 / curve[4] / 4:.1f} cycles",
     )
     yield Claim(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figure 8b: latency of a chain of three units.
 
-Model 1 as in Figure 8a, with 8 credits, at 40 % of what the chain takes of each size: from the first bytes in to the
-first bytes out.
+Model 1 as in Figure 8a, with 8 credits, at 40 % of the chain's rate for each size. Latency is from the first bytes in
+to the first bytes out.
 """
 
 from __future__ import annotations

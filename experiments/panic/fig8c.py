@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figure 8c: throughput of three parallel units whose service times vary.
 
-Model 2: three delay units of one service, 34 Gbit/s each on average, uniform within 20 or 40 %; six credits a unit as
-in the published test bench; packets as fast as the line of the prototype's generator takes them. Beside it the chain
-of Figure 8a with eight credits.
+Model 2: three delay units of one service with 34 Gbit/s each on average, uniform within 20 or 40 %. Each unit has six
+credits, as in the published test bench. Packets arrive as fast as the line of the prototype's generator allows. The
+chain of Figure 8a with eight credits is shown for comparison.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figure 8d: scheduling latency by load.
 
-Model 2 with packets of 1500 bytes, service times within 40 % and the default of two credits: latency without the time
-in the engine. Load 1 is what the three units take, 102 Gbit/s; packets come evenly, on a line as wide as the
-interconnect. The paper does not say what its load is a part of. The published generator brings 98.6 Gbit/s of such
-packets at most, a load of 0.967 here: that is measured too, on its own line.
+Model 2 with packets of 1500 bytes, service times within 40 % and the default of two credits. Latency does not include
+the time in the engine. Load 1 is the rate of the three units, 102 Gbit/s. Packets are evenly spaced, on a line as
+wide as the interconnect. The paper does not say how it defines load. The published generator sends at most 98.6
+Gbit/s of such packets, a load of 0.967 here; this load is measured too, on the generator's own line.
 """
 
 from __future__ import annotations

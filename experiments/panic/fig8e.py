@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figure 8e: throughput and detours of a hybrid chain.
 
-Model 3: two units of 52 Gbit/s, then two of 50 Gbit/s, service times within 30 %, two credits each; packets as fast
-as the line of the prototype's generator takes them. A detour is a packet that comes back to the scheduler between the
-two services, as 7.2 counts "detoured traffic" for Figure 9. In the prototype the chain names the next unit and the
-unit before always pushes; so all that come back were refused by a unit. Here the scheduler chooses the next unit
-while it has a credit (4.3.1) and most of those that come back do so because none had one: they save the way to the
-refusal.
+Model 3: two units of 52 Gbit/s, then two of 50 Gbit/s, service times within 30 %, two credits each. Packets arrive as
+fast as the line of the prototype's generator allows. A detour is a packet that returns to the scheduler between the
+two services, as 7.2 counts "detoured traffic" for Figure 9. In the prototype the chain names the next unit, and the
+unit before always pushes, so a unit refused every returning packet. Here the scheduler chooses the next unit while it
+has a credit (4.3.1). Most returning packets found no credit, and avoid the way to a unit that would refuse them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figure 8f: latency by load, PANIC against a pipeline of offloads.
 
-Model 4 with 64 KB of buffer in both, strict priority in PANIC: mean latency of each flow from a third of the run on,
-from the first bytes in to the first bytes out.
+Model 4 with 64 KB of buffer in both, and strict priority in PANIC. The mean latency of each flow counts from a third
+of the run on, from the first bytes in to the first bytes out.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def measure(*, card: str, load: int) -> dict[str, float]:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """Whom overload hurts."""
+    """The flows that overload affects."""
 
     def of(card: str, flow: str, *, low: bool) -> list[float]:
         loads = [load for load in LOADS if (load <= LOW if low else load >= HIGH)]

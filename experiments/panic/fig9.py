@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figure 9: throughput by the length of a chain, without push.
 
-Model 1 with push off: N delay units of X Gbit/s in a row, eight credits each, 1500-byte packets offered at X Gbit/s,
-on a line as wide as the interconnect. All goes through the scheduler N times, whose two ports carry 256 Gbit/s. The
-rates behind X = 70 and 90 are 69.8 and 90.0 Gbit/s: periods are whole cycles. The formula counts bytes of packets; on
-the ports a packet of 1500 bytes takes 25 beats of 64, that of its descriptor among them, so 240 Gbit/s of 256 are left.
+Model 1 without push: N delay units of X Gbit/s in a row, eight credits each. 1500-byte packets are offered at X
+Gbit/s on a line as wide as the interconnect. Every packet passes the scheduler N times, whose two ports carry 256
+Gbit/s. X = 70 and 90 mean 69.8 and 90.0 Gbit/s, because periods are whole cycles. The formula counts bytes of
+packets. On the ports a packet of 1500 bytes takes 25 beats of 64 bytes, including its descriptor, so 240 of 256
+Gbit/s are left.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Two flows and a slow unit (7.3, model 4), on PANIC and a pipeline of offloads: for Figure 8f and Table 3.
 
-Unit A does 60 Gbit/s, unit B keeps line rate; packets of 1500 bytes, of which three of ten belong to flow 1, the
-urgent one. Both cards have 64 KB of buffer.
+Unit A has 60 Gbit/s, unit B has line rate. Packets have 1500 bytes, and three of ten belong to flow 1, the urgent
+one. Both cards have 64 KB of buffer.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Traffic of three kinds through hash and AES units (7.6), in phases; for Figure 11, Table 5 and the prototype.
 
-Two hash units of four engines and four credits, two AES units of two credits; IPSec is hashed and decrypted, video
-decrypted, background goes straight to the host. Packets of 1472 bytes in repeating patterns of ten, as in the
-published test bench; the order within a pattern is spread.
+There are two hash units of four engines and four credits, and two AES units of two credits. IPSec is hashed and
+decrypted, video is decrypted, and background traffic goes directly to the host. Packets of 1472 bytes come in
+repeating patterns of ten, as in the published test bench; the order within a pattern is spread.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def run_phases(
 
 
 def line_gbps() -> float:
-    """What the generator's line takes: 102 of 128 Gbit/s of packets, and a cycle each for the descriptor."""
+    """Time on the generator's line: 102 of 128 Gbit/s of packets, and one cycle each for the descriptor."""
     cycles = SIZE * 8 * 250e6 / 102e9 + 1
     return SIZE * 8 * 0.25 / cycles
 
@@ -145,7 +145,7 @@ def _dropped(result: ChainResult, kind: str, start_ns: float, end_ns: float) -> 
 
 
 def draw(results: Results, *, title: str, caption: str, phases: Sequence[Sequence[int]]) -> Figure:
-    """What is received over time, and what is sent as thin lines."""
+    """Received rates over time; thin lines are sent rates."""
     rows = results.select(n=1)
     at_us = [(int(row.point.settings["first"]) + 0.5) * INTERVAL_NS / 1000 for row in rows]
     drawn = []

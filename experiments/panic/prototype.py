@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The prototype's own cycles.
 
-The authors' Verilog in simulation against the preset that does as it does, panic-rtl. First three delay units in
-parallel: service times of 0.06 cycles a byte without the cycles of forwarding and two more, uniform within a
-quarter; packets at a rate, on the line of the published generator. Cycles of 4 ns from the first bytes in to the
-first bytes out. This bench alone sets the Verilog's option for small packets (TEST_MODE 1), under which the PIFO
-loses packets (`scheduler.pifo.crossing.small_packets`). `cargo test -p panic --test it paper` holds the same rows with
-service times drawn elsewhere. The last rows are the published bench of hash and AES units (TEST_MODE 0, without that
-option): per pattern, what left by kind. There the Verilog's values are the middle of what it delivers in intervals of
-4096 cycles.
+The authors' Verilog in simulation is compared with its preset, panic-rtl. The first rows are three delay units in
+parallel. Service times are 0.06 cycles a byte, minus the cycles of forwarding and two more, uniform within a quarter.
+Packets arrive at a rate on the line of the published generator. Latencies are in cycles of 4 ns from the first bytes
+in to the first bytes out. Only this bench sets the Verilog's option for small packets (TEST_MODE 1), with which the
+PIFO loses packets (`scheduler.pifo.crossing.small_packets`). `cargo test -p panic --test it paper` checks the same
+rows with other drawn service times. The last rows are the published bench of hash and AES units (TEST_MODE 0, without
+that option): the delivered rate of each kind, per pattern. The Verilog's values are the middle of its rates in
+intervals of 4096 cycles.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def measure(*, size: int, rate: int, credits: int, pattern: str) -> dict[str, fl
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """What the bench of hash and AES units is limited by."""
+    """The limit of the bench of hash and AES units."""
     sums = [sum(results.value(f"pattern {' '.join(map(str, p))}", kind) for kind in mix.KINDS[:2]) for p in PATTERNS]
     yield Claim(
         text="Decryption limits all patterns: 64 Gbit/s in all (7.6); the Verilog delivers 56 to 64",

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Table 1: offloads by themselves.
 
-One unit with many credits in a card of 1 GHz with a line of 480 Gbit/s, so that the engine is all that takes time.
-Throughput of the bytes that the engine works on, full packets as fast as they go; delay in the engine of single
-packets, the shortest and the longest. Only AES is made of something else than this table: 128 bits a cycle (7.6) and
-the 29 cycles of the Verilog's pipeline. The paper's cores of 1.5 GHz are Rocket's, with programs that are not
-published; here a core of Figure 10 in a card of 1.5 GHz runs `experiments/panic/programs`, plain C, and is not judged.
+One unit with many credits is in a card of 1 GHz with a line of 480 Gbit/s, so that only the engine takes time.
+Throughput counts the bytes that the engine processes, with full packets back to back. Delay is the engine's, for
+single packets, the shortest and the longest. Only AES does not take its parameters from this table: it has 128 bits a
+cycle (7.6) and the 29 cycles of the Verilog's pipeline. The paper's cores of 1.5 GHz are Rocket cores with
+unpublished programs. Here a core of Figure 10 in a card of 1.5 GHz runs `experiments/panic/programs`, plain C, and is
+not judged.
 """
 
 from __future__ import annotations

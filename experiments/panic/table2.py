@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Table 2: what kinds of programmable NICs can do.
+"""Table 2: properties of kinds of programmable NICs.
 
-The paper ticks and crosses; here every cell is a measurement, on the presets `pipeline`, `manycore`, `rmt` and
-`panic` with the same offloads, chains and packets of 1500 bytes, and a bound that says what is a tick. Throughput
-counts packets whose chains were served, from a third of the arrivals to the last.
+The paper has ticks and crosses. Here every cell is a measurement on the presets `pipeline`, `manycore`, `rmt` and
+`panic`, with the same offloads, chains and packets of 1500 bytes, and a bound that defines a tick. Throughput counts
+packets whose chains were served, from a third of the arrivals to the last.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from spinet import ChainResult
 
-TITLE = "What kinds of programmable NICs can do"
+TITLE = "Properties of programmable NICs"
 SOURCE = f"{PAPER}, Table 2, 2.1 and 2.2"
 
 CARDS = {"Pipeline": "pipeline", "Manycore": "manycore", "RMT": "rmt", "PANIC": "panic"}
@@ -47,7 +47,7 @@ class Requirement:
     ticks: str
 
 
-# The bounds are chosen: what is a tick, the paper says in words only.
+# The bounds are chosen, because the paper gives no numbers for a tick.
 REQUIREMENTS = {
     "Offload chaining": Requirement(quantity="other order", least=95, ticks="xvx"),
     "Multi-tenant isolation": Requirement(quantity="urgent flow", least=98, ticks="xxv"),
@@ -86,14 +86,14 @@ def other_order(nic: str) -> float:
 
 
 def urgent_flow(nic: str) -> float:
-    """What an urgent flow of 30 Gbit/s receives, in percent, beside one of 70 at an offload of 60."""
+    """Percentage received by an urgent flow of 30 Gbit/s, beside one of 70 at an offload of 60."""
     flows = {"urgent": (["a"], 30.0), "other": (["a"], 70.0)}
     result = on(nic, {"a": 60.0}, flows)
     return 100 * received(result, "urgent") / 30
 
 
 def beside_a_slow_offload(nic: str) -> float:
-    """What a tenant of 40 Gbit/s receives, in percent, beside one that sends 5 to an offload of 8.
+    """Percentage received by a tenant of 40 Gbit/s, beside one that sends 5 to an offload of 8.
 
     0 if that one is not served.
     """
@@ -103,14 +103,14 @@ def beside_a_slow_offload(nic: str) -> float:
 
 
 def within_1_us(nic: str) -> float:
-    """What is received within 1 us of packets without offloads at line rate, in percent."""
+    """Percentage of packets without offloads at line rate that are received within 1 us."""
     result = on(nic, {"a": 110.0}, {"it": ([], 98.0)})
     latency = result.packets.column("latency_ps").fill_null(10**12).to_numpy()
     return float(100 * np.mean(latency < 1_000_000) * received(result, "it") / 98)
 
 
 def beside_a_core(nic: str) -> float:
-    """What a tenant of 40 Gbit/s receives, in percent, beside one that sends 5 to a core of 20.
+    """Percentage received by a tenant of 40 Gbit/s, beside one that sends 5 to a core of 20.
 
     0 if that one is not served. The core is a delay unit of the rate of Figure 10's Swap: not all cards have cores.
     """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Table 3: throughput of two flows, PANIC against a pipeline of offloads.
 
-Model 4 as in Figure 8f with 102 Gbit/s offered, of which the 30.7 Gbit/s of PANIC's flow 1 are 30 % (the published
-generator is open in 102 of 128 cycles); from a third of the run on.
+Model 4 as in Figure 8f with 102 Gbit/s offered (the published generator is open in 102 of 128 cycles). The 30.7
+Gbit/s of PANIC's flow 1 are 30 % of this load. Counted from a third of the run on.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def measure(*, card: str) -> dict[str, float]:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """Who pays."""
+    """The flow that overload affects."""
     sent = OFFERED_GBPS * flows.SHARES["flow1"]
     one, other = (results.value(card, "flow1") for card in ("PANIC", "pipeline"))
     yield Claim(

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Table 4: what the parts take of an FPGA.
+"""Table 4: FPGA resources of the parts.
 
-`spinet.fpga_cost`: percent of the look-up tables and of the block memory of the prototype's FPGA, a Xilinx VU3P-2.
-The model is made of this table, so that its points hold by construction; what they are for is other shapes: crossbars
-grow with the square of their ports, PIFOs with their entries.
+`spinet.fpga_cost` returns percentages of the look-up tables and of the block memory of the prototype's FPGA, a Xilinx
+VU3P-2. The model is made from this table, so its points hold by construction. It serves to estimate other shapes:
+crossbars grow with the square of their ports, PIFOs with their entries.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def measure(*, ports: int, entries: int, kib: int) -> dict[str, float]:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """What limits the size."""
+    """Limits of the size."""
     largest = {row.point.name: row.measured["total, LUTs"] for row in results.rows}
     row = results.rows[0]
     yield Claim(
@@ -61,7 +61,7 @@ def claims(results: Results) -> Iterator[Claim]:
     )
     name = "32 ports, 1024 entries, 256 KiB"
     yield Claim(
-        text="PIFO and crossbar are less scalable on an FPGA (5, 7.5): what 32 ports and 1024 entries would take",
+        text="PIFO and crossbar are less scalable on an FPGA (5, 7.5): 32 ports and 1024 entries",
         holds=None,
         found=f"{largest[name]:.0f} % of the look-up tables",
     )

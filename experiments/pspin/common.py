@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the experiments of this paper share."""
+"""Code that the experiments of this paper share."""
 
 from __future__ import annotations
 

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figure 10: throughput of six handlers.
 
-The handlers of `sdk/examples` on the paper's workloads (`experiments/pspin/handlers.py`), packets as fast as the NIC
-takes them; throughput by the rate at which payload handlers end, caches warm. Handlers end in groups, so rates are off
-by up to a packet in 300: the interconnect's 512 Gbit/s may show as 514. Three of the handlers work on every word. The
-paper compiled with PULP's compiler, whose hardware loops and post-increment loads leave little besides the work; a
-rolled loop of rv32imac takes about twice the cycles. So there are two curves of these: plain, and with PULP's
-instructions written by hand, which stands for the paper's. The others, whose data goes to the host, are shown on the
-preset with PCIe's packets and an IOMMU too (dotted), where blocks of 256 bytes pay for both.
+The handlers of `sdk/examples` run on the paper's workloads (`experiments/pspin/handlers.py`), with packets as fast as
+the NIC accepts them. Throughput is the rate at which payload handlers end, with warm caches. Handlers end in groups,
+so rates are off by up to one packet in 300: the interconnect's 512 Gbit/s may show as 514. Three of the handlers
+process every word. The paper used PULP's compiler, whose hardware loops and post-increment loads leave little
+overhead; a rolled loop of rv32imac takes about twice the cycles. These three therefore have two curves: plain, and
+with handwritten PULP instructions, which corresponds to the paper. The others send data to the host. They are also
+shown on the preset with PCIe's packets and an IOMMU (dotted), which slows down blocks of 256 bytes.
 
-The histogram's payload handlers count its packets, so that the last of them writes it to the host. What a completion
-handler for each message does instead is shown beside it: the card copies a packet to L1 once more for it, and as
-message queues take turns, all 256 come to that at once, and cores wait for the copies.
+The histogram's payload handlers count its packets, so that the last of them writes it to the host. A variant with a
+completion handler for each message is shown for comparison. The card copies one more packet to L1 for each completion
+handler. Message queues take turns, so all 256 reach this point at once, and cores wait for the copies.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def points() -> list[Point]:
             found += [_point(name, how, 4, size) for size in SIZES]
             if handler.per_word:
                 found += [_point(name, how, 8, size) for size in SIZES if size >= FROM]
-    # What the histogram does with a completion handler for each message of a packet or two.
+    # The histogram with a completion handler for each message of one or two packets.
     found += [_point("histogram", COMPLETION, clusters, size) for clusters in (4, 8) for size in SIZES if size >= FROM]
     # The others with PCIe's packets and an IOMMU too.
     others = [name for name, handler in handlers.HANDLERS.items() if not handler.per_word]
@@ -80,7 +80,7 @@ def claims(results: Results) -> Iterator[Claim]:
         _, eight = results.series("size", "throughput", handler=name, how="extensions", clusters=8)
         gains = [b / a for a, b in zip(four[-len(eight) :], eight, strict=True)]
         yield Claim(
-            text=f"{name}: twice the clusters bring twice the throughput, up to the interconnect's (IV-C1)",
+            text=f"{name}: twice the clusters give twice the throughput, up to the interconnect's limit (IV-C1)",
             holds=all(gain > 1.8 or value > 450 for gain, value in zip(gains, eight, strict=True)),
             found=" ".join(f"{gain:.2f}" for gain in gains) + " times",
         )
@@ -89,7 +89,7 @@ def claims(results: Results) -> Iterator[Claim]:
         x, y = results.series("size", "throughput", handler="histogram", how=COMPLETION, clusters=clusters)
         copies += [(value, _with_completion(int(size))) for size, value in zip(x, y, strict=True)]
     yield Claim(
-        text="histogram with completion handlers: L2's port of 512 Gbit/s moves a packet of each message once more",
+        text="histogram with completion handlers: L2's port of 512 Gbit/s moves one more packet for each message",
         holds=all(value < 1.02 * most for value, most in copies),
         found=" ".join(f"{value:.0f}" for value, _ in copies)
         + " Gbit/s at 512 to 2048 B, 4 and 8 clusters; at most "
@@ -98,7 +98,7 @@ def claims(results: Results) -> Iterator[Claim]:
 
 
 def _with_completion(size: int) -> float:
-    """What L2's port allows if each message of 512 integers is copied to L1 with one packet more."""
+    """Rate of L2's port if one more packet is copied to L1 for each message of 512 integers."""
     packets = max(1, round(512 / handlers.words(size)))
     return 512 * packets / (packets + 1)
 

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figure 12: handlers on PsPIN and on a processor.
 
-Packets of 1 KiB. On PsPIN: all 32 cores at work, the handlers that work on every word with PULP's instructions. On
-this machine: the same sources compiled by its C compiler, one and four threads over packets that lie in memory
-(`spinet native`), which is the paper's set-up for ault and zynq. A look at the clock is subtracted. Misses on PsPIN are
-accesses to L2 or to another cluster's L1. Instructions and misses here come from hardware counters (Linux
-perf_event_open, user mode), where the system has them; what had to take turns on one counter is scaled.
+Packets of 1 KiB. On PsPIN all 32 cores are busy, and the handlers that process every word use PULP's instructions. On
+this machine the same sources are compiled by its C compiler and run with one and four threads on packets in memory
+(`spinet native`), like the paper's set-up for ault and zynq. The time of reading the clock is subtracted. Misses on
+PsPIN are accesses to L2 or to another cluster's L1. Instructions and misses of this machine come from hardware
+counters (Linux perf_event_open, user mode) if the system has them; values of multiplexed counters are scaled.
 
-What this machine is differs from reader to reader: its numbers are shown and not judged.
+"This machine" differs from reader to reader, so its numbers are shown and not judged.
 
-Instructions that AMOs save: both ways run in L2 handler memory, since L1 has no lr.w, in the RTL neither; all 32 cores
-at work on the same words, loops compiled for rv32imac.
+Instructions saved by AMOs: both variants use L2 handler memory, because L1 has no lr.w in the RTL either. All 32
+cores access the same words, and loops are compiled for rv32imac.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def measure(*, handler: str, threads: int, atomics: str = "") -> dict[str, float
 
 
 def _instructions(handler: str, atomics: str) -> float:
-    """Of a payload handler that adds in L2 handler memory."""
+    """A payload handler that adds in L2 handler memory."""
     result = spinet.run(
         nic=NIC,
         program=HERE / "handlers" / "lr_sc.c",
@@ -123,7 +123,7 @@ def _spread(times: np.ndarray) -> dict[str, float]:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """PsPIN against this machine, and what the paper says of itself."""
+    """PsPIN against this machine, and the paper's own statements."""
     for handler in handlers.HANDLERS:
         own = results.value(f"{handler}, PsPIN", "median")
         here = results.value(f"{handler}, this machine, 1 thread", "median")
@@ -137,7 +137,7 @@ def claims(results: Results) -> Iterator[Claim]:
     yield Claim(
         text="Hardware counters of this machine: instructions, MIPS, misses",
         holds=None,
-        found="in the data" if counted else "the system offers none (perf_event_open), so times are all there is",
+        found="in the data" if counted else "the system offers none (perf_event_open), so only times are measured",
     )
     saved = [
         results.value(f"{handler} in L2, lr.w and sc.w", "instructions")

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figure 13: packet buffer by Little's law.
 
-Lines: the bytes that are in PsPIN at a line rate if each packet stays for a time; a formula, as in the paper. Measured:
-packets come at the line's rate, every bit of it packet, on a card whose clusters are scaled with the rate (4 at 400
-Gbit/s), to handlers of 10, 50, 90 and 115 % of the critical time, cores · packet size / line rate. The buffer is what
-was in packet memory, averaged over time. 800 Gbit/s is more than the 512 bit a cycle of the data path, so it is a
-formula here, as it is in the paper. The times of the six handlers are those of Figure 12, at 1 KiB.
+Lines: the bytes in PsPIN at a line rate if each packet stays for a given time. This is a formula, as in the paper.
+Points: packets arrive at the line rate, without FCS, preamble and gap, on a card whose clusters are scaled with the
+rate (4 at 400 Gbit/s). Handlers take 10, 50, 90 and 115 % of the critical time, cores · packet size / line rate. The
+buffer is the mean occupancy of packet memory. 800 Gbit/s exceeds the data path of 512 bits a cycle, so it is only a
+formula here, as in the paper. The times of the six handlers are those of Figure 12 at 1 KiB.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ COUNT = 3000
 
 
 def points() -> list[Point]:
-    """What can be measured, and the paper's example at 800 Gbit/s."""
+    """The measurable points, and the paper's example at 800 Gbit/s."""
     measured = [
         Point(
             name=f"{size} B at {line}, {share} %",
@@ -91,7 +91,7 @@ def claims(results: Results) -> Iterator[Claim]:
         for row in kept
     ]
     yield Claim(
-        text="What is in packet memory is line rate times time in PsPIN, as long as handlers keep up (V)",
+        text="The occupancy of packet memory is line rate times time in PsPIN, as long as handlers keep up (V)",
         holds=all(abs(error) < 0.01 for error in errors),
         found=f"within {max(abs(error) for error in errors):.2%}",
     )
@@ -104,9 +104,7 @@ def claims(results: Results) -> Iterator[Claim]:
             found=" ".join(f"{rate:.0%}" for rate in rates) + " of the line",
         )
     room = max(row.measured["buffer"] for row in kept)
-    yield Claim(
-        text="The 4 MiB that there are would do for more (V)", holds=room < 4096, found=f"at most {room:.0f} KiB taken"
-    )
+    yield Claim(text="The 4 MiB suffice for more (V)", holds=room < 4096, found=f"at most {room:.0f} KiB used")
 
 
 def plot(results: Results) -> Figure:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figure 4: memory as one core sees it.
 
-One core, nothing else running, caches warm, copies a chunk into its own L1 by loads, out of it by stores, or into it by
-the cluster's DMA engine and a wait for its end. The time is that of the handler less that of the same handler without
-the copy. DMA from another cluster's L1, which the paper describes, is refused by the RTL (nothing answers there), and
-so by spinet.
+One core with warm caches copies a chunk into its own L1 by loads, out of it by stores, or into it by the cluster's
+DMA engine and a wait for its end. Nothing else runs. The time is that of the handler minus that of the same handler
+without the copy. The paper describes DMA from another cluster's L1. The RTL refuses it, because the address is
+unmapped there, and so does spinet.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _cycles(memory: str, how: str, size: int) -> int:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """What the text says of both ways."""
+    """The text's statements about both directions."""
     ways = [(name, how) for name in MEMORIES for how in ("loads", "stores")]
     times = [results.series("size", "latency", memory=name, how=how)[1] for name, how in ways]
     ratios = [after[-1] / after[-2] for after in times if after]

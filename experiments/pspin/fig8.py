@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figure 8: inbound throughput and HPUs against the length of handlers.
 
-Handlers of x single-cycle instructions in a straight line; packets, each a message of its own, as fast as the NIC takes
-them. Throughput is the rate of completions times the packet size, caches warm. The formula is the text's: the lesser of
-the interconnect's 512 Gbit/s and what 32 HPUs do with x + 8 cycles a packet.
+Handlers are x single-cycle instructions in a straight line. Each packet is a message, and packets arrive as fast as
+the NIC accepts them. Throughput is the rate of completions times the packet size, with warm caches. The formula is
+the text's: the smaller of the interconnect's 512 Gbit/s and the rate of 32 HPUs with x + 8 cycles a packet.
 
-The figure does not say how HPUs are counted. *HPUs* here is the most that have a task at the same time at any moment of
-the run, from assignment until the notification has left; the cold start, when lines of instructions are still missing,
-is part of it. *HPUs, steady* counts running handlers only, caches warm.
+The figure does not say how HPUs are counted. *HPUs* here is the largest number with a task at the same time, from
+assignment until the notification has left, including the cold start with its cache misses. *HPUs, steady* counts only
+running handlers, with warm caches.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def claims(results: Results) -> Iterator[Claim]:
         if bound(size, x) == 512  # where the interconnect is what bounds
     ]
     yield Claim(
-        text="Misaligned packets stay below aligned ones of the same size where the interconnect bounds (Fig. 8 left)",
+        text="Misaligned packets stay below aligned ones of the same size at the interconnect limit (Fig. 8 left)",
         holds=all(misaligned < aligned for aligned, misaligned in pairs),
         found=f"{min(m / a for a, m in pairs):.0%} to {max(m / a for a, m in pairs):.0%} of the aligned throughput",
     )

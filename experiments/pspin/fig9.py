@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figure 9: moving data out of PsPIN.
 
-Every packet goes back to the network (UDP ping-pong: addresses and ports swapped, one NIC command) or into host memory
-(one DMA command), read from its copy in L1 or from L2 packet memory. Packets come as fast as the NIC takes them;
-throughput is the rate of completions times the packet size.
+Every packet goes back to the network (UDP ping-pong: addresses and ports swapped, one NIC command) or into host
+memory (one DMA command), read from its copy in L1 or from L2 packet memory. Packets arrive as fast as the NIC accepts
+them. Throughput is the rate of completions times the packet size.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def measure(*, size: int, memory: str, target: str, commands: int, nic: str) -> 
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """What the text says of the two memories."""
+    """The text's statements about the two memories."""
     for target in ("network", "host"):
         l1, l2 = (
             results.series("size", "throughput", memory=memory, target=target, commands=0, nic=NIC)[1]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The six handlers of the paper (IV-C) and their workloads, scaled to a packet size.
 
-Where the paper's workload has fewer than 2,048 packets of a size, there are as many more as make a steady rate.
+If the paper's workload has fewer than 2,048 packets of a size, packets are added until the rate is steady.
 """
 
 from __future__ import annotations

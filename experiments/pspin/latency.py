@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packet latency, unloaded, stage by stage.
 
-One packet in a microsecond, an empty payload handler, caches warm: from the handler execution request (HER) to the
-completion notification, without the write into L2. The paper gives 7 ns for the runtime's call and nothing for the
-empty handler's return; here both are one stage, for which the paper's total leaves 8 ns.
+One packet per microsecond, an empty payload handler, warm caches. Latency is from the handler execution request (HER)
+to the completion notification, without the write into L2. The paper gives 7 ns for the runtime's call and nothing for
+the empty handler's return. Here both are one stage, for which the paper's total leaves 8 ns.
 
-The last two points are 4000 packets as fast as the NIC takes them, so that notifications wait for each other: the
-longest that any of them took.
+The last two points are 4000 packets as fast as the NIC accepts them, so that notifications wait for each other. The
+value is the longest wait.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def measure(*, size: int, nic: str, loaded: bool) -> dict[str, float]:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """What the text says of all sizes."""
+    """The text's statements about all sizes."""
     growth = [results.value(f"{size} B", "total") - results.value("64 B", "total") for size in SIZES]
     beats = [size / 64 - 1 for size in SIZES]
     yield Claim(

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Configurability: 1 to 16 clusters, 1 to 16 cores a cluster.
 
-The aggregate of Figure 10, with PULP's instructions, on packets of 1024 bytes as fast as the card takes them: bound by
-the cores, until the interconnect is. Handlers and runtime are compiled for each shape. Area: `spinet nic show --area`.
+The aggregate of Figure 10, with PULP's instructions, on packets of 1024 bytes as fast as the card accepts them. The
+cores limit it, and for large shapes the interconnect. Handlers and runtime are compiled for each shape. The area is
+that of `spinet nic show --area`.
 """
 
 from __future__ import annotations

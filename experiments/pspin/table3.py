@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Table III: area and power of the main components.
 
-`spinet nic show pspin --area`: the published synthesis in 22 nm, scaled to other shapes by the rule that stands with
-each part (`crates/pspin/src/cost.rs`). For the published shape the rows must be the table's, which checks the sums and
-the parts that the table leaves open; for others it is an estimate.
+`spinet nic show pspin --area` prints the published synthesis in 22 nm, scaled to other shapes by a rule for each part
+(`crates/pspin/src/cost.rs`). For the published shape the rows must equal the table, which checks the sums and the
+parts that the table omits. For other shapes it is an estimate.
 """
 
 from __future__ import annotations

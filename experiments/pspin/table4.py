@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Table IV: area of a processing element, against two other processors.
 
-The other processors' numbers are the paper's: spinet models neither. Checked here is what follows from spinet's area of
-the published shape. The paper's area of an element is scaled to equal memory in its own process, then by the feature
-size: 14 and 16 nm count twice in 22 nm.
+The other processors' numbers are the paper's; spinet does not model them. The values that follow from spinet's area
+of the published shape are checked. The paper scales the area of an element to equal memory in its own process, then
+by the feature size: 14 and 16 nm count twice in 22 nm.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def measure(*, nic: str) -> dict[str, float]:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """What the text says of the three."""
+    """The text's statements about the three processors."""
     area = results.value("PsPIN", "area")
     ratio = OTHERS["ault"][0] / area
     yield Claim(

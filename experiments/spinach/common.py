@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the experiments of this thesis share."""
+"""Code that the experiments of this thesis share."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LINE_RATE = 812_744  # frames of 1518 bytes a second at 10 Gbit/s each way; thes
 _HEADERS = 14 + 20 + 8  # Ethernet, IPv4, UDP
 _LEAST_FRAME, _CHECK, _PREAMBLE_AND_GAP = 64, 4, 20
 
-# Which work a function of firmware/tengig does: thesis, table 4.5. Whoever waits for a lock does so where it is taken.
+# The task of each function of firmware/tengig (thesis, table 4.5). Waiting for a lock counts where it is taken.
 _DISPATCH = (
     "dispatch", "send_posted", "buffers_posted", "reads_done", "writes_done", "arrived", "enqueue", "run",
     "queued_event", "queued_events", "timer_event", "commit_reads", "commit_writes", "mini_buffers_posted",
@@ -136,7 +136,7 @@ def _checked(result: CardResult) -> CardResult:
 
 
 class Steady:
-    """What happened between two moments of the same run: of two results, one of them of a shorter time."""
+    """Counts between two times of the same run: the difference of a result and that of a shorter run."""
 
     def __init__(self, early: CardResult, late: CardResult) -> None:
         self._early, self._late = early.summary, late.summary

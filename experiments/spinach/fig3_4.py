@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figure 3.4: the Tigon-2 with one CPU.
 
-CPU A does everything, CPU B is halted. Both ways (a): as in the thesis, several mixes of sent and received frames are
-tried, and the one that moves most counts; here the network's side is paced to 100, 75, 60, 50, 40 and 30 % of the
-line, and the host sends as fast as the card takes it. Received only (b): as fast as the line brings them.
+CPU A does all work, and CPU B is halted. Both directions (a): as in the thesis, several mixes of sent and received
+frames are tried, and the best counts. Here the network's side is paced to 100, 75, 60, 50, 40 and 30 % of the line,
+and the host sends as fast as the card accepts. Received only (b): at line rate.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def measure(*, size: int, way: str) -> dict[str, float]:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """What the text says besides."""
+    """Further statements of the text."""
     both = results.select(way="both ways")
     ratios = [row.measured["received for one sent, unpaced"] for row in both]
     yield Claim(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figure 3.5: the Tigon-2 with two CPUs.
 
-Kim's division: CPU A sends, CPU B receives. Both sides play as fast as the card takes it. What one CPU moves is that
-of Figure 3.4: the best of several mixes.
+Kim's division: CPU A sends, CPU B receives. Both sides send as fast as the card accepts. The value for one CPU is
+that of Figure 3.4, the best of several mixes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figure 3.6: the Tigon-2 with a faster SRAM.
 
-Two CPUs at 88 MHz as in Figure 3.5; the SRAM at 100 and at 250 MHz. Both sides play as fast as the card takes it.
+Two CPUs at 88 MHz as in Figure 3.5, with the SRAM at 100 and at 250 MHz. Both sides send as fast as the card accepts.
 """
 
 from __future__ import annotations

@@ -1,29 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figure 3.8: the Tigon-2 with other memories, and the smallest frames.
 
-Two CPUs, 18-byte datagrams both ways as fast as the card takes them; SRAM at 100 MHz. "Desc. Mem" is
-`experiments/spinach/descriptors.toml`: a second SRAM of 100 MHz on a bus of its own holds 91.5 KB, the rings of the
-assists and firmware's copies of the host's (92 KB in the thesis). "RR" grants the SRAM's bus in turns instead of by
-priority. Counts are those of 6 ms after the first 4. SRAM efficiency is words moved in a busy cycle of the SRAM, of
-0.8 at most; a memory stall is a cycle in which a core waits for SRAM or descriptor memory, first access included.
+Two CPUs process 18-byte datagrams in both directions, as fast as the card accepts them, with the SRAM at 100 MHz.
+"Desc. Mem" is `experiments/spinach/descriptors.toml`: a second SRAM of 100 MHz on its own bus holds 91.5 KB, the
+rings of the assists and the firmware's copies of the host's rings (92 KB in the thesis). "RR" grants the SRAM's bus
+in turns instead of by priority. Counts are those of 6 ms after the first 4. SRAM efficiency is words moved in a busy
+cycle of the SRAM, at most 0.8. A memory stall is a cycle in which a core waits for SRAM or descriptor memory,
+including the first access.
 
-On the card registers tell the assists how far firmware has filled their rings. Then the SRAM is idle for more than
-half of the time at 88 MHz, the cores' waits are nearly all for its own two cycles and the way there and back, and a
-second SRAM, which has these too, is worth next to nothing. The thesis's assists "constantly" read these pointers in
-the card's memory instead (3.2.3). "Polled" is that (`polled.toml`, `polled_descriptors.toml`): each of the four reads
-its pointer in the SRAM, one reading behind the other, and ranks before the cores there. Descriptors move to the second
-memory; pointers do not, for which the 92 KB have no room. The released firmware 12.4.11, which is not spinet's to give
-away, does the same on one CPU: while it receives 60,000 frames/s it sends 72,000, with and without descriptor memory,
-where registers tell, and 32,000 and 63,000 where assists poll. So the polling, not the firmware, makes the difference.
+On the card, registers tell the assists how far firmware has filled their rings. The SRAM is then idle for more than
+half of the time at 88 MHz. The cores wait almost only for its own two cycles and the way there and back. A second
+SRAM has the same delays and gains almost nothing. The thesis's assists "constantly" read these pointers in the card's
+memory instead (3.2.3). "Polled" models that (`polled.toml`, `polled_descriptors.toml`): each of the four assists
+reads its pointer in the SRAM again and again, with priority over the cores. Descriptors move to the second memory.
+Pointers do not, because the 92 KB have no room for them. The released firmware 12.4.11, which spinet cannot
+distribute, behaves in the same way on one CPU. While it receives 60,000 frames/s it sends 72,000 if registers are
+used, with and without descriptor memory, and 32,000 and 63,000 if the assists poll. The polling, not the firmware,
+makes the difference.
 
-What depends on what the thesis does not give. (1) The arbitration's timeout where assists poll. That taking turns adds
-no frames (3.5.2) bounds it: turns have no timeout, and of the timeouts tried those up to 8 cycles give the base at
-least as many frames as turns do, longer ones fewer; with the 64 of `presets/tigon2.toml` readings keep the cores from
-the SRAM until nothing moves. The gain at 88 MHz is judged over all timeouts that keep to this; 8, with which the
-figure is drawn, is the longest. (2) In which memory the pointers are read: with them in the descriptor memory, too
-(`polled_in_descriptors.toml`), it is worth little. (3) How often they are read: with a rest of 8, 12 or 16 cycles
-between readings, and then a timeout of 64, it adds 60, 34 or 21 % at 88 MHz. So 47.5 % is in reach of this card, and
-not proven by it; 34.0 % at 200 MHz and the rates of instructions are missed whatever the timeout.
+Three choices depend on facts that the thesis does not give.
+
+(1) The arbitration's timeout with polling. Taking turns adds no frames (3.5.2), which bounds it, because turns have
+no timeout. Timeouts up to 8 cycles give the base at least as many frames as turns do, and longer ones fewer. With the
+64 of `presets/tigon2.toml`, polling keeps the cores from the SRAM until nothing moves. The gain at 88 MHz is judged
+over all timeouts within this bound. The figure is drawn with 8, the longest.
+
+(2) The memory of the pointers. If they are in the descriptor memory too (`polled_in_descriptors.toml`), it gains
+little.
+
+(3) The polling rate. With a pause of 8, 12 or 16 cycles between reads, and a timeout of 64, the gain at 88 MHz is 60,
+34 or 21 %. This card can therefore reach the 47.5 %, but does not prove it. The 34.0 % at 200 MHz and the instruction
+rates miss with every timeout.
 """
 
 from __future__ import annotations
@@ -134,7 +141,7 @@ def measure(*, memory: str, mhz: int, timeout_cycles: int = TIMEOUT, memory_mhz:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """What the text says of frames, instructions, stalls and efficiency."""
+    """The text's statements about frames, instructions, stalls and efficiency."""
 
     def gain(memory: str, mhz: int, quantity: str, to: str = "Base") -> float:
         return change(f"{memory}, {mhz} MHz", f"{to}, {mhz} MHz", quantity)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figure 4.10: the time of the cores, for cores and clocks.
 
-1472-byte datagrams both ways as fast as line and card allow; cycles by function from 1 to 3 ms, divided as in Table
-4.5.
+1472-byte datagrams in both directions, as fast as line and card allow. Cycles are counted by function from 1 to 3 ms,
+and divided as in Table 4.5.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figure 4.11: power of the cores at line rate.
 
-For each number of cores the lowest clock, in steps of 25 MHz, that carries 1472-byte datagrams both ways at 98.5 % of
-the line (the thesis counts 98.7 % as line rate). Power is the thesis's estimate for it: Intel's XScale (Table 4.3:
-55, 200, 450, 900 mW at 200, 400, 600, 800 MHz), between them by the cubic through the four, below 200 MHz in
-proportion to the clock, since voltage cannot be lowered further. Power at the thesis's own clocks is its arithmetic
-and stands beside it.
+For each number of cores, the lowest clock, in steps of 25 MHz, that carries 1472-byte datagrams in both directions at
+98.5 % of the line (the thesis counts 98.7 % as line rate). Power is the thesis's estimate for that clock: Intel's
+XScale (Table 4.3: 55, 200, 450, 900 mW at 200, 400, 600, 800 MHz). Between these points it is the cubic through the
+four. Below 200 MHz it is proportional to the clock, because voltage cannot fall further. Power at the thesis's own
+clocks, computed in the same way, is shown for comparison.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def points() -> list[Point]:
 
 
 def power(mhz: float) -> float:
-    """Of an XScale core, in mW."""
+    """Power of an XScale core in mW."""
     least = min(XSCALE)
     if mhz < least:
         return XSCALE[least] * mhz / least

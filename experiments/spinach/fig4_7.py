@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figure 4.7: the 10 Gigabit NIC's firmware, optimised and first version.
 
-Eight cores at 200 MHz; datagrams of all sizes both ways as fast as the card takes them. The first version (`-D BASE`)
-has a DMA read ring of 32 entries, filled under a lock, one core that does nothing but keep sent frames in order, and
-locks in the loops over received frames and done DMA writes. (a) is UDP payload, (b) frames.
+Eight cores at 200 MHz process datagrams of all sizes in both directions, as fast as the card accepts them. The first
+version (`-D BASE`) has a DMA read ring of 32 entries, filled under a lock, one core that only keeps sent frames in
+order, and locks in the loops over received frames and finished DMA writes. (a) shows UDP payload, (b) frames.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figure 4.8: cores and their clock.
 
-1472-byte datagrams both ways as fast as line and card allow; share of what the line carries, 812,744 frames a second
-each way.
+1472-byte datagrams in both directions, as fast as line and card allow. Values are shares of the line's 812,744 frames
+a second in each direction.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def measure(*, cores: int, mhz: int) -> dict[str, float]:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """What the text concludes."""
+    """The text's conclusions."""
 
     def least(cores: int) -> int:
         reached = [row for row in results.select(cores=cores) if row.measured["share"] >= 99]

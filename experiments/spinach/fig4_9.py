@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Figure 4.9: sizes of datagrams.
 
-Eight cores at 200 MHz, the optimised firmware, both ways as fast as line and card allow.
+Eight cores at 200 MHz with the optimised firmware, both directions as fast as line and card allow.
 """
 
 from __future__ import annotations

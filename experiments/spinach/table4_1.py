@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Table 4.1: instructions and accesses of a frame.
 
-The 10 Gigabit NIC with one core at 400 MHz and 1472-byte datagrams both ways, where the core never waits for work:
-instructions of the functions that belong to a task, by frames of its direction, from 1 to 4 ms. Accesses are counted
-for the whole program, dispatch and registers with it, for one sent and one received frame. The Tigon-2's firmware
-(two CPUs, 1472 bytes) stands beside it: the thesis's handlers were made of that card's.
+The 10 Gigabit NIC with one core at 400 MHz and 1472-byte datagrams in both directions, so the core never waits for
+work. Instructions of the functions of a task are divided by the frames of its direction, from 1 to 4 ms. Accesses are
+counted for the whole program, including dispatch and registers, for one sent and one received frame. The Tigon-2's
+firmware (two CPUs, 1472 bytes) is shown for comparison, because the thesis derived its handlers from that card's.
 """
 
 from __future__ import annotations

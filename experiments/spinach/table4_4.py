@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Table 4.4: what a core's cycles go into.
+"""Table 4.4: distribution of a core's cycles.
 
-Six cores at 200 MHz, 1472-byte datagrams both ways at line rate, from 1 to 3 ms: parts of an instruction a cycle, by
-the core's counters.
+Six cores at 200 MHz, 1472-byte datagrams in both directions at line rate, from 1 to 3 ms. Values are parts of an
+instruction per cycle, from the core's counters.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Table 4.5: the time of the cores by task.
 
-Six cores at 200 MHz, 1472-byte datagrams both ways at line rate, from 1 to 3 ms: cycles by function, as the simulator
-counts them. The loop and its events, the queue, and posting what stands ready in the DMA rings are dispatch; slots of
-the rings belong to the direction that asks for them. Locks are apart, as in the thesis: from a core's first attempt to
-its success, and freeing it, by what it does at the registers that are locks (docs/reference/card-summary.md); forming
-a lock's address counts as work.
+Six cores at 200 MHz, 1472-byte datagrams in both directions at line rate, from 1 to 3 ms. Cycles are counted by
+function. Dispatch is the loop with its events, the queue, and posting of finished slots in the DMA rings. Slots of
+the rings count for the direction that requests them. Locks are separate, as in the thesis: from a core's first
+attempt to its success, and the release, from accesses to the lock registers (docs/reference/card-summary.md).
+Computing a lock's address counts as work.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Table 4.6: bandwidth of the memories.
 
-Six cores at 200 MHz, 1472-byte datagrams both ways at line rate, from 1 to 3 ms: what instruction memory, control
-memory (the scratchpads) and frame memory moved, by their counters.
+Six cores at 200 MHz, 1472-byte datagrams in both directions at line rate, from 1 to 3 ms. Values are the bytes that
+instruction memory, control memory (the scratchpads) and frame memory moved, from their counters.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 /*
  * SHA-1 (FIPS 180-4) over every packet; its digest takes the place of the last 20 bytes (PANIC, Table 1, "Authentication").
  *
- * What is hashed is whole blocks of 64 bytes, zeros behind the packet: a rate is measured here, not a standard.
+ * It hashes whole blocks of 64 bytes, with zeros after the packet. It measures a rate and is not the standard's padding.
  */
 #include <panic.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What reduce and, with COUNT, histogram do for each word, in L2 handler memory, where lr.w and sc.w are: with an AMO, or
- * with LR_SC as cores without AMOs do it, again and again until nobody else came between.
+ * The update of reduce (with COUNT, of histogram) for each word, in L2 handler memory, which supports lr.w and sc.w. It uses
+ * an AMO or, with LR_SC, a loop of lr.w and sc.w that repeats until sc.w succeeds.
  */
 #include <handler.h>
 #include <spin_data.h>
