@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import re
 import runpy
 import shlex
 import subprocess
+import tomllib
 from pathlib import Path
 
 import click
 import pytest
+import spinet
 from spinet import toolchain
 from spinet.cli import cli
 
@@ -104,3 +107,21 @@ def test_the_guide_shows_a_handler_that_compiles_without_a_warning(tmp_path: Pat
 def test_the_python_in_the_readme_runs() -> None:
     (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
     exec(compile(code, "README.md", "exec"), {})
+
+
+def test_there_is_one_version() -> None:
+    workspace = tomllib.loads((ROOT / "Cargo.toml").read_text())["workspace"]["package"]["version"]
+    assert importlib.metadata.version("spinet") == spinet.__version__ == workspace
+    releases = re.findall(r"^## (\d\S*), \d{4}-\d\d-\d\d$", (ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)
+    assert releases[0] == workspace, "the newest release in CHANGELOG.md"
+
+
+def test_files_that_pages_name_exist() -> None:
+    folders = "crates|presets|sdk|docs|benches|firmware|python|experiments|captures|fuzz"
+    missing = [
+        f"{name_of(page)}: {path}"
+        for page in PAGES
+        for path in re.findall(rf"`((?:{folders})/[\w./-]+)`", page.read_text())
+        if not (ROOT / path).exists() and not path.endswith("/sampler.rs")  # the module that a guide adds
+    ]
+    assert missing == []
