@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is made from the schemas of experiments with chains and of their cards. `docs/generate.py` calls it."""
+"""Pages made from the schemas of chain experiments and of PANIC cards. `docs/generate.py` calls it."""
 
 from __future__ import annotations
 
@@ -18,21 +18,32 @@ def page(note: str) -> str:
     parts = [
         note,
         "# Experiments with chains of offloads\n",
-        "What a file for `spinet run` says with a card such as `panic`; `spinet schema chains` prints the same as",
-        "a JSON schema. [The guide](../guides/offload-chains.md) has a whole one. Where a table stands, a text often",
-        "does as well: `--chain`, `--service`, `--tenant` and `--traffic` are such texts; each may stand in a file.\n",
+        "The keys of a file for `spinet run` with a card such as `panic`. [The guide](../guides/offload-chains.md) has a",
+        "complete example. `spinet schema chains` prints a JSON schema. Many tables can also be written as texts, in the",
+        "form of `--chain`, `--service`, `--tenant` and `--traffic`. The keys of the card itself are the",
+        "[parameters of PANIC](panic-parameters.md).\n",
+        "At the end are the columns of [packets.parquet](#packetsparquet) and [hops.parquet](#hopsparquet).\n",
         *_tables(json.loads(_core.schema("chains")), "The file"),
-        "# The card\n",
-        "`spinet nic show panic` prints one with its sources, `spinet schema panic` the JSON schema;",
-        "`--set PATH=VALUE` changes a value, of services by their names: `service.aes.units=4`.\n",
-        *_tables(json.loads(_core.schema("panic")), "The card's file"),
-        "# packets.parquet\n",
-        "One row a packet, in the order in which they left or were dropped; those inside at the end come last. Null is",
-        "what never was.\n",
+        "## packets.parquet\n",
+        "One row per packet, in the order in which packets left or were dropped; packets inside at the end come last.",
+        "Null means that the event did not happen.\n",
         *_columns(packets),
-        "# hops.parquet\n",
-        "One row a visit of a service.\n",
+        "## hops.parquet\n",
+        "One row per visit to a service.\n",
         *_columns(hops),
+    ]
+    return "\n".join(parts)
+
+
+def card_page(note: str) -> str:
+    """`docs/reference/panic-parameters.md`."""
+    parts = [
+        note,
+        "# Parameters of PANIC and its baselines\n",
+        "The keys of a card's file. `spinet nic show panic` prints a card with the source of each value, and",
+        "`spinet schema panic` prints a JSON schema. `--set PATH=VALUE` changes a value. Services are named in the path:",
+        "`service.aes.units=4`.\n",
+        *_tables(json.loads(_core.schema("panic")), "The file"),
     ]
     return "\n".join(parts)
 
@@ -75,7 +86,7 @@ def _choices(title: str, schema: Schema) -> Iterator[str]:
 def _kind(value: Schema, named: Schema) -> str:
     if "$ref" in value:
         name = str(value["$ref"].rpartition("/")[2])
-        # What only says that a text may stand for something is no name for readers.
+        # Types that only allow a text instead of a table have no name for readers.
         is_either = name.rstrip("0123456789") in ("Entry", "OneOrMany", "OneOrManySchema", "TextOr")
         return _kind({"anyOf": named[name]["anyOf"]}, named) if is_either else name
     kinds = value.get("type", value.get("anyOf", ""))

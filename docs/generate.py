@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write what in the documents is made from the code: `make docs`. A test compares it."""
+"""Write the pages that are made from the code: `make docs`. A test compares them."""
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ def pages() -> dict[Path, str]:
         Path("docs/reference/modules.md"): modules.page(_NOTE),
         Path("docs/reference/nic-parameters.md"): nic_parameters.page(_NOTE),
         Path("docs/reference/chains.md"): chains.page(_NOTE),
+        Path("docs/reference/panic-parameters.md"): chains.card_page(_NOTE),
         **{
             Path(f"docs/reference/{kind}.schema.json"): json.dumps(
                 json.loads(_core.schema(kind)), indent=2, ensure_ascii=False
@@ -58,7 +59,7 @@ def pages() -> dict[Path, str]:
 def _command_line() -> str:
     parts = [_NOTE, "# The command line\n"]
     for path, command in _commands(cli, "spinet"):
-        # A page of fixed width, whatever the terminal of whoever makes it.
+        # A fixed width, whatever the terminal.
         context = click.Context(
             command, info_name=path, terminal_width=100, max_content_width=100, help_option_names=["-h", "--help"]
         )
@@ -78,7 +79,7 @@ def _commands(command: click.Command, path: str) -> list[tuple[str, click.Comman
 
 
 def _readme() -> str:
-    """The README with what its example prints today; the last lines tell of this machine and are left away."""
+    """The README with the current output of its example, without the last lines, which depend on the machine."""
     text = (ROOT / "README.md").read_text()
     shown = re.search(r"^spinet (run .*) -o \w+$", text, flags=re.MULTILINE)
     assert shown is not None, "README.md shows no run"
@@ -99,7 +100,7 @@ def _guide_drawing() -> str:
 
 
 def _experiments() -> dict[Path, str]:
-    """A page and figures for each paper, from the results that `make reproduce` has measured."""
+    """A page and figures for each paper, from the results of `make reproduce`."""
     found = {}
     names = reproduce.find()
     for paper in dict.fromkeys(name.partition("/")[0] for name in names):
@@ -109,7 +110,7 @@ def _experiments() -> dict[Path, str]:
             experiment = reproduce.load(name)
             data = ROOT / home / f"{experiment.slug}.csv"
             if not data.is_file():
-                continue  # measured by nobody yet
+                continue  # not measured yet
             report = reports.make(results.read_csv(data, experiment))
             with tempfile.TemporaryDirectory() as scratch:
                 plots.save(experiment.plot(report.results), Path(scratch) / "figure", png=False)
@@ -127,7 +128,7 @@ def _paper(paper: str, made: list[reports.Report]) -> str:
         item = report.results.experiment
         anchor = re.sub(r"[^a-z0-9 -]", "", item.title.lower()).replace(" ", "-")
         lines.append(f"| `{item.name}` | [{item.title}](#{anchor}) | {reports.counted([report])} |")
-    head = f"# {title.rstrip('.')}\n\n{about.strip()}\n\n{reports.counted(made)}. `make reproduce` measures anew.\n"
+    head = f"# {title.rstrip('.')}\n\n{about.strip()}\n\n{reports.counted(made)}. `make reproduce` measures again.\n"
     sections = []
     for report in made:
         slug = report.results.experiment.slug
@@ -140,8 +141,8 @@ def _packet_table() -> str:
         _NOTE,
         "# packets.parquet",
         "",
-        "One row a packet, in the order in which packets were finished. Times are picoseconds since reset; a time is",
-        "null if the packet never came there.",
+        "One row per packet, in the order in which packets were finished. Times are picoseconds since reset. A time is",
+        "null if the packet did not reach that point.",
         "",
         "| column | type | meaning |",
         "|---|---|---|",

@@ -11,18 +11,21 @@ _SIDES = {"from": "asks or sends", "to": "answers or receives"}
 
 _HEAD = """# Modules
 
-What a card's file may name as `module`. [Build a NIC](../guides/build-a-nic.md) tells how files are written; `spinet
-nic modules NAME` prints the same. A port connects to the other side of its [protocol](../concepts/protocols.md), one to
-one: left of the arrow who asks or sends, right of it who answers or receives. Ports that are not optional must be
-connected. The ports listed are those of the example; their number may follow from parameters. Ranges such as `[0..4]`
-leave out their end.
+The modules that a card's file can use. `spinet nic modules NAME` prints one of them, and
+[Build a NIC](../guides/build-a-nic.md) explains the file.
+
+- A port connects to one port with the same [protocol](../concepts/protocols.md): the port that asks or sends is left of
+  the arrow, the port that answers or receives is right of it.
+- Ports that are not optional must be connected.
+- The ports listed are those of the example; their number can depend on parameters. Ranges such as `[0..4]` do not
+  include their end.
 """
 
 
 def page(note: str) -> str:
     """`docs/reference/modules.md`."""
     kinds = wiring.modules()
-    index = ["| module | what it is |", "|---|---|"]
+    index = ["| module | function |", "|---|---|"]
     index += [f"| [`{kind.name}`](#{kind.name}) | {_cell(kind.about)} |" for kind in kinds]
     return "\n".join([note, _HEAD, "\n".join(index) + "\n", *(_module(kind) for kind in kinds)])
 

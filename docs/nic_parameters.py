@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is made from the schema of cards: the reference page and the Python classes. `docs/generate.py` calls it."""
+"""The reference page and the Python classes, from the schema of cards. `docs/generate.py` calls it."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def parameters() -> Iterator[tuple[str, Schema]]:
     return inside(schema, "")
 
 
-# What people and Python call the types of JSON Schema.
+# Names of JSON Schema's types for readers and for Python.
 _KINDS = {"boolean": "true or false", "integer": "integer", "number": "number"}
 _TYPES = {"boolean": "bool", "integer": "int", "number": "float"}
 
 
 def choices(schema: Schema) -> list[str]:
-    """Texts that a parameter may be; none if it is a number or a truth value."""
+    """Allowed texts of a parameter; empty for numbers and booleans."""
     return [str(choice.get("const")) for choice in schema.get("oneOf", [])] or schema.get("enum", [])
 
 
@@ -81,7 +81,7 @@ def _flat(table: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def _sources(text: str) -> dict[str, str]:
-    """What a preset's comments say behind each value; `the same` is spelled out."""
+    """The comment behind each value of a preset; `the same` is expanded."""
     found, table, before = {}, "", ""
     for line in text.splitlines():
         if header := re.match(r"\[([\w.]+)\]", line):
