@@ -333,7 +333,7 @@ def scratch_home() -> Path:
 
 
 def processor() -> str:
-    """What this machine calls its processor."""
+    """Name of this machine's processor."""
     try:
         found = re.search(r"model name\s*: (.*)", Path("/proc/cpuinfo").read_text())
     except OSError:

@@ -22,8 +22,8 @@ SOURCE = f"{THESIS}, Fig. 3.6, 3.5.1, 3.5.2"
 CLOCKS = (100, 250)
 
 MISS = (
-    "The cores wait for the SRAM in a fifth of their cycles only: hot code of firmware/tigon2 lies in the "
-    "scratchpads as a whole, and nothing but its references to descriptors and shared words goes to the SRAM"
+    "The cores wait for the SRAM in only a fifth of their cycles: all hot code of firmware/tigon2 is in the "
+    "scratchpads, and only references to descriptors and shared words go to the SRAM."
 )
 
 

@@ -76,20 +76,20 @@ TURNS = "{ kind = 'round-robin' }"
 
 FITTED = "fitted: the timeout of the arbiter where assists poll was chosen with these results in view"
 FAST = (
-    "At 200 MHz the cores of the polled base wait for the readings in two thirds of their cycles, descriptor memory "
-    "frees them of most of that, and nothing else limits them: assists are idle for two thirds of the time. In the "
-    "thesis contention for the descriptor memory comes next. How many cycles its assists take from one reading to the "
-    "next is not published"
+    "At 200 MHz the cores of the polled base wait for the polling in two thirds of their cycles. Descriptor memory "
+    "removes most of these waits, and no other limit remains: assists are idle for two thirds of the time. In the "
+    "thesis, contention for the descriptor memory is the next limit. The interval of its assists' polling is not "
+    "published."
 )
 INSTRUCTIONS = (
-    "An instruction rate that rises by less than frames do means fewer instructions a frame: in the thesis, whose base "
-    "is limited by its assists, cores that wait for them go round the dispatch loop, and its firmware needs fewer "
-    "where more descriptors are ready at an event. Here the cores themselves are held up, and firmware/tigon2 takes "
-    "one descriptor an event, so its instructions a frame stay the same"
+    "If the instruction rate rises by less than the frame rate, there are fewer instructions per frame. In the thesis "
+    "the assists limit the base. Waiting cores run the dispatch loop, and the firmware needs fewer instructions when "
+    "an event has more descriptors. Here the cores are the limit, and firmware/tigon2 handles one descriptor per "
+    "event, so its instructions per frame stay the same."
 )
 EFFICIENCY = (
-    "Bursts are a small part of what the SRAM does here: a frame of 60 bytes is 8 words, and more than half of "
-    "all words are single ones of the cores, which no policy makes longer"
+    "Bursts are a small part of the SRAM's work here: a frame of 60 bytes is 8 words, and most words are single "
+    "accesses of the cores, which no policy makes longer."
 )
 
 
@@ -297,7 +297,7 @@ def plot(results: Results) -> Figure:
         plots.BarPanel(
             y_label="words a busy cycle",
             groups=groups("SRAM efficiency"),
-            levels=[(0.8, "nothing but whole bursts")],
+            levels=[(0.8, "only whole bursts")],
         ),
     ]
     caption = (

@@ -124,7 +124,7 @@ def claims(results: Results) -> Iterator[Claim]:
     )
     own = results.value("10 Gigabit NIC", "instructions in all") * LINE_RATE / 1e6
     yield Claim(
-        text="What spinet's firmware needs at line rate, dispatch with it (thesis: at least 434 MIPS without)",
+        text="Instruction rate of spinet's firmware at line rate, with dispatch (thesis: at least 434 MIPS without)",
         holds=None,
         found=f"{own:.0f} MIPS",
     )

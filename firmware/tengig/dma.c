@@ -31,7 +31,7 @@ static uint32_t free_slots(struct dma_ring *ring, uint32_t wanted, uint32_t slot
 
 #ifdef BASE
 
-/* What was locked stays locked until the slots are ready. */
+/* The lock is held until the slots are ready. */
 static int take(struct dma_ring *ring, uint32_t *slot, uint32_t n, uint32_t slots, unsigned which) {
     lock(which);
     if (free_slots(ring, n, slots) < n) {
@@ -113,7 +113,7 @@ void commit_writes(void) { post(&writes, DMA_WRITE_PRODUCER, LOCK_WRITE_COMMIT);
 
 #endif
 
-/* A later frame may be asked for before an earlier one: those between get their slots too, and who asks for them later finds
+/* A later frame may be requested before an earlier one. Frames between them get their slots too, and a later request finds
  * them in `frame_slot`. But a frame whose descriptors are not here gets none, nor those behind it: the ring could fill up
  * with slots that wait for descriptors that have no slot left. */
 uint32_t take_frame_reads(uint32_t *slot, uint32_t first, uint32_t last) {

@@ -5,8 +5,8 @@
 #include "lock.h"
 #include "state.h"
 
-/* `n` slots in a row, the first in `slot`; 0 if there are not so many. Who got slots fills them, soon, and then calls
- * `ready`. The base version holds the ring's lock between the two calls; the optimised one lets everybody fill at once. */
+/* `n` slots in a row, the first in `slot`; 0 if fewer are free. The caller fills its slots soon, and then calls
+ * `ready`. The base version holds the ring's lock between the two calls; the optimised one lets all processors fill at once. */
 int take_reads(uint32_t *slot, uint32_t n);
 int take_writes(uint32_t *slot, uint32_t n);
 
@@ -15,7 +15,7 @@ void reads_ready(uint32_t slot, uint32_t n);
 void writes_ready(uint32_t slot, uint32_t n);
 
 /* Slots in a row for the data of frames `first` to before `last`, two each, the first in `slot`. They stand in the ring in the
- * frames' order whoever asks first. Gives the frame behind the last one that has its slots. Optimised version only. */
+ * order of frames, not of requests. Returns the frame after the last one that has its slots. Optimised version only. */
 uint32_t take_frame_reads(uint32_t *slot, uint32_t first, uint32_t last);
 
 /* Writes the descriptor of a slot and what it is for. Returns it. */

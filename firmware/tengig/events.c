@@ -189,7 +189,7 @@ static void timer_event(void) {
 /* One event at least of each type that there is, then again. */
 void dispatch(void) {
 #ifdef BASE
-    /* The first version gives its last processor nothing but the order of sent frames. */
+    /* In the first version the last processor only keeps sent frames in order. */
     int is_committer = REG(CPU_ID) + 1 == REG(CPUS);
     int is_alone = REG(CPUS) == 1;
     while (is_committer && !is_alone) commit_send(0);

@@ -43,7 +43,7 @@ void add_sums(uint32_t frame);
 /* Sends the host what all processors have counted; 0 if that must wait. */
 int refresh_statistics(void);
 
-/* What the host has said of its rings. */
+/* Reads the addresses of the host's rings. */
 void set_up_rings(void);
 #endif
 

@@ -5,7 +5,7 @@
 #include "config.h"
 #include "regs.h"
 
-/* What was read or written before stays before. For the compiler only: others see what a processor writes, to control memory
+/* Keeps earlier accesses before later ones. For the compiler only: other processors see a processor's writes, to control memory
  * and registers, in the order in which it writes (thesis, 4.3.3: sequential consistency). */
 static inline void keep_order(void) { __asm__ volatile("" ::: "memory"); }
 

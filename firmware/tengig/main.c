@@ -5,7 +5,7 @@
 
 struct host_state host;
 
-/* What was read from the host is here: each transfer is for somebody. */
+/* Finished reads of host memory; dispatches each to its user. */
 uint32_t read_done(uint32_t start, uint32_t end) {
     for (; start != end; start++) {
         uint32_t place = start % DMA_ENTRIES;
@@ -49,7 +49,7 @@ uint32_t read_done(uint32_t start, uint32_t end) {
     return end;
 }
 
-/* What was written to the host is there. */
+/* Finished writes to host memory. */
 uint32_t write_done(uint32_t start, uint32_t end) {
     for (; start != end; start++) {
         uint32_t place = start % DMA_ENTRIES;

@@ -100,7 +100,7 @@ uint32_t place_frames(uint32_t frame, uint32_t end) {
         place->ring = ring;
         if (!ring) continue;
         if (!has_buffer(ring) || number - receiving.returned == RETURN_COPY) {
-            /* Whoever brings buffers clears `waits`: one that came in between must be seen. */
+            /* Code that adds buffers clears `waits`: a buffer that was added in between must be seen. */
             receiving.waits = 1;
             COUNT(short_of_buffers);
             if (!has_buffer(ring) || number - receiving.returned == RETURN_COPY) break;
@@ -116,7 +116,7 @@ uint32_t place_frames(uint32_t frame, uint32_t end) {
     return frame;
 }
 
-/* Transfers for a frame: the area of received frames goes on at its start, so one near its end needs two. */
+/* Transfers for a frame: the area of received frames wraps around, so one near its end needs two. */
 static inline uint32_t pieces_of(uint32_t frame) {
     struct receive_descriptor *arrived = &receive_ring[frame % MAC_RECEIVE_ENTRIES];
     if (!places[frame % MAC_RECEIVE_ENTRIES].ring) return 0;
@@ -124,7 +124,7 @@ static inline uint32_t pieces_of(uint32_t frame) {
     return arrived->frame + length > RECEIVE_AREA_AT + RECEIVE_AREA_SIZE ? 2 : 1;
 }
 
-/* Sends one frame to its buffer, in so many transfers; with none it is dropped. */
+/* Sends one frame to its buffer in `pieces` transfers; with 0 it is dropped. */
 static inline void to_host(uint32_t frame, uint32_t slot, uint32_t pieces) {
     struct place *place = &places[frame % MAC_RECEIVE_ENTRIES];
     if (pieces == 0) {
@@ -215,13 +215,13 @@ uint32_t mark_buffers(uint32_t start, uint32_t end) {
     return end;
 }
 
-/* Transfers for a frame: the area of received frames goes on at its start, so one near its end may need two. */
+/* Transfers for a frame: the area of received frames wraps around, so one near its end may need two. */
 static inline uint32_t pieces_of(uint32_t frame) {
     uint32_t at = receive_ring[frame % MAC_RECEIVE_ENTRIES].frame;
     return at > RECEIVE_AREA_AT + RECEIVE_AREA_SIZE - LONGEST_FRAME ? 2 : 1;
 }
 
-/* Sends one frame to its buffer, in so many transfers. */
+/* Sends one frame to its buffer in `pieces` transfers. */
 static inline void to_host(uint32_t frame, uint32_t slot, uint32_t pieces) {
     uint32_t place = frame % RECEIVE_ENTRIES;
     struct receive_descriptor *arrived = &receive_ring[frame % MAC_RECEIVE_ENTRIES];
@@ -298,7 +298,7 @@ uint32_t frames_arrived(uint32_t start, uint32_t end) {
 
 /* Sends return descriptors `start` to before `end`, then the producer; 0 if that must wait. */
 static int report(uint32_t start, uint32_t end) {
-    /* The ring ends where the card's copy does, or goes on there. */
+    /* At the end of the card's copy, the ring ends or continues. */
     uint32_t place = start % RETURN_PLACES, copy = start % RETURN_COPIES;
     uint32_t n = end - start, first = least(n, RETURN_COPIES - copy);
     uint32_t pieces = n == first ? 1 : 2;

@@ -1,7 +1,7 @@
-/* What the firmware of the 10 Gigabit NIC sees of its hardware and of its host.
+/* Registers and data structures shared with the hardware and the host of the 10 Gigabit NIC.
  *
  * The thesis (Willmann 2004, chapter 4) prints no register map: "hardware-maintained pointers", mailboxes, a timer and
- * four assists that are "completely analogous to those in the Tigon-2". What follows is what such hardware needs; all
+ * four assists that are "completely analogous to those in the Tigon-2". These definitions are what such hardware needs; all
  * addresses and layouts are assumed. The model of it is crates/spinach/src/tengig/registers.rs, and a test holds the two
  * together.
  *
@@ -25,8 +25,8 @@
 /* A register; offsets are the same for the host. */
 #define REG(offset) (*(volatile uint32_t *)(REGISTERS + (offset)))
 
-/* Who and when. */
-#define CPU_ID 0x000 /* The number of the processor that reads, from 0. */
+/* Processors and time. */
+#define CPU_ID 0x000 /* Number of the reading processor, from 0. */
 #define CPUS 0x004   /* How many there are. */
 #define TIMER 0x008  /* Microseconds since reset. */
 
@@ -102,7 +102,7 @@
 #define MAC_TRANSMIT_ENTRIES 256
 #define MAC_RECEIVE_ENTRIES 512
 
-/* What the assists read and write in control memory. A DMA descriptor has 32 bytes, as on the Tigon-2: 224 more of them take
+/* Descriptors that the assists read and write in control memory. A DMA descriptor has 32 bytes, as on the Tigon-2: 224 more of them take
  * "8 KB" (thesis, 4.5.1). */
 struct dma_descriptor {
     uint32_t host_high, host_low; /* Address in the host's memory. */
@@ -125,7 +125,7 @@ struct receive_descriptor {
     uint32_t status; /* Bits 15:0: bytes with frame check sequence; bits 23:16: errors, as on the Tigon-2. */
 };
 #define RECEIVE_LENGTH 0x0000FFFFu
-#define RECEIVE_ERRORS 0x00BF0000u /* A runt (0x00400000) is no error here. */
+#define RECEIVE_ERRORS 0x00BF0000u /* A runt (0x00400000) is not an error here. */
 #define FCS_BYTES 4
 #define ETHERNET_HEADER 14
 #define LONGEST_FRAME 1518 /* Bytes, with frame check sequence. */
@@ -141,7 +141,7 @@ struct receive_descriptor {
 struct send_descriptor {
     uint32_t host_high, host_low;
     uint16_t length;
-    uint16_t flags;   /* Of the FLAG_ values below. */
+    uint16_t flags;   /* FLAG_ values below. */
     uint16_t sum_at;  /* With FLAG_SUM: offset in the frame of the field that gets the complement of the frame's sum. */
     uint16_t vlan;    /* With FLAG_VLAN: the tag. */
 };
@@ -179,7 +179,7 @@ struct short_return {
     uint32_t number; /* The frame's number since reset. */
 };
 
-/* What the card has counted since reset. Counts of 64 bits: high word, then low. */
+/* Counts of the card since reset, of 64 bits: high word, then low. */
 struct statistics {
     uint32_t in_octets_high, in_octets;   /* Received frames that were given to the host, without frame check sequence. */
     uint32_t out_octets_high, out_octets; /* Frames of which the data was asked for. */

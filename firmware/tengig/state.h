@@ -1,4 +1,4 @@
-/* What the processors share, all of it in control memory. */
+/* Data that the processors share, all in control memory. */
 #ifndef TENGIG_STATE_H
 #define TENGIG_STATE_H
 
@@ -78,7 +78,7 @@ struct buffer_ring {
 enum { STANDARD, MINI, JUMBO, BUFFER_RINGS };
 extern struct buffer_ring buffer_rings[BUFFER_RINGS];
 
-/* What a frame that has arrived gets, in the frames' order. */
+/* Buffer and ring of an arrived frame, assigned in the order of frames. */
 struct place {
     struct buffer_ring *ring; /* 0: the frame is dropped. */
     uint32_t buffer;          /* Number in the ring. */
@@ -88,7 +88,7 @@ struct place {
 extern struct place places[MAC_RECEIVE_ENTRIES];
 extern struct buffer_descriptor returns[RETURN_COPY];
 
-/* What a processor has counted, at the low end of its stack; nobody else writes it. Octets have their low words only. */
+/* Counts of a processor, at the low end of its stack; only it writes them. Octets have their low words only. */
 static inline struct statistics *own(void) {
     uint32_t stack;
     __asm__("move %0, $sp" : "=r"(stack));
@@ -134,11 +134,11 @@ extern volatile uint8_t frame_written[MAC_RECEIVE_ENTRIES]; /* Reorder buffer: t
 
 struct host_state {
     volatile uint32_t is_started; /* The first processor has set everything up. */
-    volatile uint32_t next_tick;  /* Of the timer, in microseconds. */
+    volatile uint32_t next_tick;  /* For the timer, in microseconds. */
     uint32_t tick;
     uint32_t status_high, status_low;
 #ifdef THESIS
-    volatile uint32_t next_refresh; /* Of the statistics, in microseconds. */
+    volatile uint32_t next_refresh; /* For the statistics, in microseconds. */
     uint32_t refresh;
     uint32_t statistics_high, statistics_low;
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the hardware complains about.
+ * Error reports of the hardware.
  */
 #include "state.h"
 
-/* Event 25: the MAC had to drop a frame. It goes on by itself. Under overload that is often. */
+/* Event 25: the MAC had to drop a frame. It continues by itself. Under overload this is frequent. */
 SECTION_RECEIVE void receive_attention(void)
 {
     REG(MAC_RECEIVE_STATE) = REG(MAC_RECEIVE_STATE) | MAC_RECEIVE_ATTENTIONS;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The rings of the DMA assists. A ring is 0x800 bytes of 64 descriptors on a boundary of 0x800; one descriptor always stays
- * free. What firmware has not yet looked at (from the reference on) still occupies its place.
+ * free. Descriptors that firmware has not yet processed (from the reference on) still occupy their places.
  */
 #ifndef TIGON2_DMA_H
 #define TIGON2_DMA_H
@@ -15,7 +15,7 @@ static inline u32 ring_after(u32 address)
     return next & (DMA_RING_BYTES - 1) ? next : next - DMA_RING_BYTES;
 }
 
-/* Whether `n` transfers can be queued, the next one at `producer`. */
+/* Returns true if `n` transfers can be queued, the next one at `producer`. */
 static inline int has_room(u32 producer, u32 reference, u32 n)
 {
     return ((producer - reference) & (DMA_RING_BYTES - 1)) < DMA_RING_BYTES - n * sizeof(struct transfer);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the host tells the card: mailboxes, and commands through their ring.
+ * Messages from the host: mailboxes, and commands through their ring.
  */
 #include "soft.h"
 

@@ -39,7 +39,7 @@ static void copy_words(volatile u32 *to, u32 *end, const volatile u32 *from)
         *to++ = *from++;
 }
 
-/* Bytes of memory: where it ends, addresses begin anew. */
+/* Bytes of memory: addresses wrap around at its end. */
 static u32 probe(void)
 {
     volatile u32 *first = &common.memory_bytes;

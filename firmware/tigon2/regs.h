@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the Tigon-2 shows a firmware: registers, the memory it shares with the host, and the formats in it.
+ * The Tigon-2's interface to firmware: registers, the memory it shares with the host, and the formats in it.
  * docs/machines/tigon2.md says where each number comes from.
  */
 #ifndef TIGON2_REGS_H
@@ -153,7 +153,7 @@
 #define MAILBOX_JUMBO 4
 #define MAILBOX_MINI 5
 
-/* What the assists read. */
+/* Descriptors that the assists read. */
 #define DMA_KEEPS_WORDS 0x2 /* 32-bit words keep their value; without it bytes keep their order */
 #define DMA_LAST 0x20000    /* control data, and the last piece of a frame */
 #define DMA_FRAME_WRITE 0x80000

@@ -96,7 +96,7 @@ static inline void take_turn(void)
 #endif
 }
 
-/* What receiving waited for may be there. */
+/* Continues receiving if it waited for an event. */
 static inline void serve_receive(void)
 {
     if (!here->send_has_turn)

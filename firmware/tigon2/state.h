@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What firmware knows. Each CPU has a `struct state` of its own at the base of its scratchpad; what one CPU writes and the
- * other reads, and what the assists read, lies in SRAM (`struct common`).
+ * State of the firmware. Each CPU has its own `struct state` at the base of its scratchpad. Data that one CPU writes and the
+ * other reads, and data for the assists, is in SRAM (`struct common`).
  *
  * Three builds divide the events, and with them the fields of `struct state`, each of which one side alone uses:
  *
@@ -132,7 +132,7 @@ struct in_flight {
     u32 length;
 };
 
-/* What the send side counts. */
+/* Counts of the send side. */
 struct send_counts {
     struct traffic sent;
     u32 short_of_read_descriptors;
@@ -144,7 +144,7 @@ struct send_counts {
     u32 commands[COMMAND_CODES];
 };
 
-/* What the receive side counts. */
+/* Counts of the receive side. */
 struct receive_counts {
     struct traffic received;
     u32 errors;
@@ -175,7 +175,7 @@ struct state {
     u32 send_arrived;
     u32 send_next;
     u32 send_done;    /* bytes of the next descriptor that have been asked for: not 0 where its data goes round the buffer */
-    u32 send_pending; /* descriptors done that the host has not heard of */
+    u32 send_pending; /* finished descriptors not yet reported to the host */
     u32 send_limit;
     u32 transmit_put;
     u32 transmit_base;
@@ -206,9 +206,9 @@ struct state {
     u32 return_bytes;
     u32 return_put;
     u32 return_arrived;
-    u32 return_pending; /* descriptors written that the host has not heard of */
+    u32 return_pending; /* written descriptors not yet reported to the host */
     u32 return_limit;
-    u32 return_told; /* return producer that the host has heard of */
+    u32 return_told; /* return producer last reported to the host */
     u32 send_told;   /* and send consumer */
     u32 crc_bytes;   /* taken off each frame */
     u32 error_mask;  /* errors for which a frame is dropped */
@@ -236,7 +236,7 @@ struct state {
 #define STATE_BYTES 0x600
 _Static_assert(sizeof(struct state) <= STATE_BYTES, "the linker script keeps this much room for the state");
 
-/* The state, by one register and an offset: compilers that see the address as a constant make each field's anew. */
+/* The state, by one register and an offset: otherwise compilers build each field's address from a constant. */
 static inline struct state *state_base(void)
 {
     struct state *base;
@@ -301,7 +301,7 @@ void transmit_attention(void);
 void receive_attention(void);
 void fatal(void);
 
-/* What is not urgent. */
+/* Work that is not urgent. */
 void commands(void);
 void post_event(u32 code, u32 subcode, u32 index);
 void collect_send(void);

@@ -42,7 +42,7 @@ static void set_profile(u32 first, u32 behind)
         statistics[PROFILE + task] = here->profile[task];
 }
 
-/* What the CPU that sends has counted. */
+/* Counts of the CPU that sends. */
 void collect_send(void)
 {
     set_traffic(OCTETS_OUT, &here->out.sent);
@@ -57,7 +57,7 @@ void collect_send(void)
     set_profile(TASK_SEND_DESCRIPTORS, TASK_SEND_CONSUMER);
 }
 
-/* What the CPU that receives has counted; where it is the only one, everything. */
+/* Counts of the CPU that receives; with one CPU, all counts. */
 void collect_receive(void)
 {
 #ifndef SPLIT

@@ -6,7 +6,7 @@
 
 #define LONGEST 1000 /* microseconds until the times that the host has set are looked at again; assumed */
 
-/* Whether a deadline has passed; if so it is set anew. A time of 0 is none. */
+/* Returns true if a deadline has passed, and then sets the next one. A time of 0 means no deadline. */
 static inline int is_over(u32 now, u32 *deadline, u32 time)
 {
     if (time == 0 || (i32)(now - *deadline) < 0)

@@ -2,7 +2,7 @@
 /*
  * The least a handler can do: nothing. The packet is received, handed to a core, and released.
  *
- * What remains is the cost of the machine itself, so this is the baseline for every other handler. With
+ * The rest is the cost of the machine itself, so this is the baseline for every other handler. With
  * -DINSTRUCTIONS=100 it executes 100 additions, a cycle each, to ask how long handlers may be at a given rate of
  * packets.
  *

@@ -4,8 +4,8 @@
  *
  * The rules are a hash table of 65,536 entries in L2 handler memory, which the host fills before
  * (spinet.workloads.rules). The key is the sender's IPv4 address; its place follows from a hash over 8 bytes, both
- * addresses of the packet (assumed: the paper hashes 8 bytes and does not say which). Who is not there is looked for in
- * the next entries, until one is free (or 64 were seen).
+ * addresses of the packet (assumed: the paper hashes 8 bytes and does not say which). If the address is not there, the
+ * search continues in the next entries until one is free (or 64 were read).
  *
  * Memory: 8 byte loads from the packet in L1; one load of about 21 cycles from L2 for each entry seen, and one for the
  * port.

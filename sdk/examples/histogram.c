@@ -17,8 +17,8 @@
  * Cost: 10.2 cycles a word; with -DUNROLLED, four words a turn, 6.5; with -DSPIN_XPULP 4.4. The last completion
  * handler: 17,000, the others 40; with -DPACKETS 17 a packet instead.
  *
- * Compile with -DMESSAGES=512 for 512 messages to a histogram, or with -DPACKETS=1024 for so many packets; each message
- * its own if neither is given. Run it with --message 'all count 2' --traffic
+ * Compile with -DMESSAGES=512 for 512 messages to a histogram, or with -DPACKETS=1024 for 1024 packets. The default is
+ * one histogram per message. Run it with --message 'all count 2' --traffic
  * 'udp:size=1068,count=1024,payload=ints:1024' for 512 messages of 512 integers.
  */
 #include <handler.h>
@@ -81,7 +81,7 @@ static void count(volatile int32_t *bins, const uint32_t *words, uint32_t n)
     }
 }
 
-/* What a cluster counts besides its bins, behind what the merge uses: two words. */
+/* Two further counts of a cluster, behind the memory that the merge uses. */
 static volatile int32_t *counts(const task_t *task, uint32_t cluster)
 {
     return (volatile int32_t *)((uint8_t *)task->scratchpad[cluster] + SPIN_MERGE_BYTES(BINS));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A cache for a key-value store: reads of keys that it holds are answered by the NIC, all else goes to the host.
+ * A cache for a key-value store: the NIC answers reads of keys that it holds, and all other requests go to the host.
  *
- * 500 entries in 125 sets of 4 ways in L2 handler memory. A key can only be in the set `key % 125`, and whoever has to
- * make room chooses among its four. Updates and inserts write into the cache and go to the host as well; a read that
+ * 500 entries in 125 sets of 4 ways in L2 handler memory. A key can only be in the set `key % 125`, and an insert
+ * replaces one of its four entries. Updates and inserts write into the cache and go to the host as well; a read that
  * finds nothing, a scan and everything unknown go to the host alone.
  *
  * A word of L2 costs a core about 21 cycles, and the memory serves no more than four cores' words at a time, but DMA
@@ -42,7 +42,7 @@ typedef struct {
 #define ROW 64 /* bytes */
 
 typedef struct __attribute__((__aligned__(ROW))) {
-    uint32_t version; /* counts writes by twos; bit 0: somebody writes */
+    uint32_t version; /* counts writes by twos; bit 0: a core writes */
     entry_t ways[WAYS];
 } set_t;
 
@@ -65,7 +65,7 @@ static void copy_row(row_t row)
     spin_dma_wait(copied);
 }
 
-/* The state of one moment. The card moves the row at once; natively, nobody must have written meanwhile. */
+/* A consistent copy. The card moves the row at once; natively, no thread must have written meanwhile. */
 static void take_copy(row_t row)
 {
     copy_row(row);
@@ -76,7 +76,7 @@ static void take_copy(row_t row)
 #endif
 }
 
-/* With the new version, which gives the lock back: on the card at once, natively behind the rest. */
+/* With the new version, which releases the lock: on the card at once, natively after the rest. */
 static void put_back(row_t row)
 {
     spin_dma_t written;
@@ -120,7 +120,7 @@ static void store(row_t row, uint32_t tag, uint32_t value)
         rt_time_wait_cycles(SPIN_LOCK_BACKOFF_CYCLES);
     }
     if (set->version != version) {
-        copy_row(row); /* somebody wrote since; now it is ours */
+        copy_row(row); /* another core wrote since; now it is ours */
     }
     uint32_t way = find(set, tag);
     if (way == WAYS) {

@@ -2,9 +2,9 @@
 /*
  * Send every packet back to where it came from.
  *
- * Each header that the packet has is turned round: the addresses of Ethernet, of IPv4 or IPv6, and the ports of UDP or TCP.
- * A packet without some of them, ARP for example, has the others turned round and goes back too. All checksums stay
- * valid: they are sums, and exchanging two addends changes no sum.
+ * Swaps source and destination in each header: the addresses of Ethernet, of IPv4 or IPv6, and the ports of UDP or TCP.
+ * A packet without some of these headers, for example ARP, is returned too. All checksums stay valid, because swapping
+ * two addends does not change a sum.
  */
 #include <handler.h>
 #include <spin_net.h>
@@ -17,7 +17,7 @@ __handler__ void ping_pong_ph(handler_args_t *args)
     spin_headers_t headers = spin_parse(pkt);
 
     if (headers.eth == NULL) {
-        return; /* shorter than an Ethernet header: nobody to send it to */
+        return; /* shorter than an Ethernet header: no destination */
     }
     spin_eth_swap(headers.eth);
     if (headers.ipv4 != NULL) {
@@ -33,7 +33,7 @@ __handler__ void ping_pong_ph(handler_args_t *args)
         spin_tcp_swap(headers.tcp);
     }
 
-    /* The NIC reads the packet from L1 while this core goes on; the packet is not released before it is out. */
+    /* The NIC reads the packet from L1 while this core continues; the packet is not released before it was sent. */
     spin_cmd_t sent;
     spin_send_packet(pkt.data, pkt.size, &sent);
 }

@@ -2,7 +2,7 @@
 /*
  * The event unit and the cluster's control registers, as far as start-up needs them.
  *
- * Also read by the assembler, so it holds nothing but numbers.
+ * Also read by the assembler, so it contains only numbers.
  * Source: PsPIN RTL a49fec8, periph_demux.sv for the windows. Offsets marked "assumed" are those of the public
  * documentation of PULP's event_unit_flex, the block that the cluster instantiates; the RTL's boot code writes
  * the dispatch bit to the mask, the team and the value, and waits at 0x1B204080.

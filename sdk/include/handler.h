@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a packet handler is given and what it can ask the NIC to do.
+ * The arguments of a packet handler, and the commands that it can issue.
  *
  * A handler is a function `void NAME_hh(handler_args_t *)`: the suffix says when it runs. `_hh` runs once on the first
  * packet of a message, before any other; `_ph` on every packet; `_th` once after the last. Any may be absent.
@@ -29,7 +29,7 @@
 #define SPIN_OK 0
 #define SPIN_FAIL 1
 
-/* Direction argument of spin_dma; the addresses say it already. */
+/* Direction argument of spin_dma; unused, because the addresses imply it. */
 #define SPIN_DMA_LOC2EXT 0
 #define SPIN_DMA_EXT2LOC 1
 
@@ -47,7 +47,7 @@
 /*
  * The task: registers of the HPU driver, at 0x1B205008 for every core (0x1B205108 on a NIC of more than 4 clusters). A
  * read is 1 cycle.
- * Packed by PsPIN's definition; every field is on a 4-byte boundary all the same.
+ * Packed, as in PsPIN; every field is on a 4-byte boundary.
  */
 typedef struct __attribute__((__packed__, __aligned__(4))) task {
     void *handler_mem; /* this context's part of L2 handler memory */
@@ -87,7 +87,7 @@ typedef struct spin_rw_lock {
 
 /*
  * Called once, by core 0 of cluster 0, before the first packet; handlers are found by their names, so it need not
- * exist. Whatever it stores through its arguments is ignored.
+ * exist. Values that it stores through its arguments are ignored.
  */
 void init_handlers(handler_fn *hh, handler_fn *ph, handler_fn *th, void **handler_mem_ptr);
 

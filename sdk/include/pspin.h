@@ -24,8 +24,8 @@ typedef volatile uint32_t futex_t;
 static inline void asm_mem_fence(void) { SPIN_COMPILER_BARRIER(); }
 
 /*
- * Store `wanted` if `*addr` holds `expected`; L2 handler memory only. 0: done. -1: it holds something else. More than 0: it
- * held that, but somebody came between; nothing is stored.
+ * Store `wanted` if `*addr` holds `expected`; L2 handler memory only. Returns 0 if stored, -1 if it holds another value.
+ * Returns more than 0 if another core interfered; nothing is stored.
  */
 static inline int compare_and_swap(volatile uint32_t *addr, uint32_t expected, uint32_t wanted)
 {

@@ -40,7 +40,7 @@ static inline spin_be16_t spin_fold(uint32_t sum)
     return (spin_be16_t)~sum;
 }
 
-/* What a checksum becomes when a half changes: RFC 1624, equation 3. 7 instructions. */
+/* The checksum after a half has changed: RFC 1624, equation 3. 7 instructions. */
 static inline spin_be16_t spin_checksum_update16(spin_be16_t checksum, spin_be16_t before, spin_be16_t after)
 {
     return spin_fold((uint32_t)(uint16_t)~checksum + (uint16_t)~before + after);

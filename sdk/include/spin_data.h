@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a UDP packet carries, found at once: for handlers whose context matched the packet already.
+ * Direct access to the data of a UDP packet, for handlers whose context already matched the packet.
  *
  * `spin_parse` (spin_net.h) checks every header against the ends of those around it, for about 85 cycles. A context
  * that matches `ipv4.header_words == 5 && udp` has its data at a known place, and finding it takes about 15. For any

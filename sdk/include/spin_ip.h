@@ -77,7 +77,7 @@ static inline void spin_ipv6_swap(spin_ipv6_t *ip)
     spin_swap32(ip->src + 12, ip->dst + 12);
 }
 
-/* What a checked header carries, padding of the Ethernet frame left out. */
+/* The payload of a checked header, without padding of the Ethernet frame. */
 static inline spin_pkt_t spin_ipv4_payload(spin_ipv4_t *ip)
 {
     uint32_t header = spin_ipv4_header_size(ip);

@@ -117,7 +117,7 @@ static inline spin_udp_t *spin_udp(spin_pkt_t pkt) { return spin_parse(pkt).udp;
 static inline spin_tcp_t *spin_tcp(spin_pkt_t pkt) { return spin_parse(pkt).tcp; }
 static inline spin_icmp_t *spin_icmp(spin_pkt_t pkt) { return spin_parse(pkt).icmp; }
 
-/* What a checked header carries. */
+/* The payload of a checked header. */
 static inline spin_pkt_t spin_udp_payload(spin_udp_t *udp)
 {
     return spin_pkt(udp + 1, spin_ntohs(udp->length) - sizeof(spin_udp_t));

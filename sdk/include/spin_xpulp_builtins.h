@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What PULP's GCC calls __builtin_pulp_*, so that sources written for it compile here: the same operands in the same order,
+ * The builtins of PULP's GCC, __builtin_pulp_*, so that its sources compile here: the same operands in the same order,
  * each the instruction of its name. Constants must be constants, as there. PULP's compiler does without this file.
  *
  * Absent are builtins of cores that PsPIN does not have: Viterbi steps, complex numbers of bytes, special registers.

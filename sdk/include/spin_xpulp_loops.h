@@ -12,7 +12,7 @@
  * SPIN_LOOP_OUTER is loop 1, for a body that has a SPIN_LOOP within, which counts as its own body and 1. The outer body
  * ends at least one instruction behind the inner.
  *
- * Whoever leaves a loop early leaves its count behind; the next SPIN_LOOP sets it anew.
+ * An early exit from a loop leaves its count behind; the next SPIN_LOOP sets it again.
  */
 #ifndef SPIN_XPULP_LOOPS_H
 #define SPIN_XPULP_LOOPS_H

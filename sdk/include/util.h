@@ -68,8 +68,8 @@
 #endif
 
 /*
- * What was written before this line is in memory before what follows. On the card that is the compiler's business alone: a core
- * waits for each access. Other processors (sdk/native) have to be told.
+ * Memory barrier: earlier writes are in memory before later ones. On the card it concerns only the compiler, because a core
+ * waits for each access. Other processors (sdk/native) need an instruction.
  */
 #ifdef SPIN_NATIVE
 #define SPIN_COMPILER_BARRIER() __atomic_thread_fence(__ATOMIC_SEQ_CST)

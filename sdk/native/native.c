@@ -5,9 +5,9 @@
  *     PROGRAM INPUT FOLDER THREADS
  *
  * Linked with a handler that was compiled against sdk/native/include and sdk/include. INPUT has the packets and what
- * the card would be told (card.c); FOLDER receives what came of it. What handlers print goes to stdout.
+ * the card would be configured (card.c); FOLDER receives the results. Handlers print to stdout.
  *
- * Packet i goes to thread i modulo their number. What the card promises holds here too: the header handler of a message
+ * Packet i goes to thread i modulo their number. The card's guarantees hold here too: the header handler of a message
  * ends before its payload handlers begin, and they end before its completion handler begins. Everything is done three
  * times from the same beginning: first for the results, which also brings every page into memory; then with a look at
  * the clock around every handler; then with none, for the time and the events of whole threads.
@@ -28,7 +28,7 @@ extern __typeof__(init_handlers) init_handlers __attribute__((weak));
 
 #define NEVER UINT32_MAX /* as a time */
 
-/* What a handler has cost, for each packet, in ns. */
+/* Time of a handler for each packet, in ns. */
 static uint32_t *times[3];
 enum { HEADER, PAYLOAD, COMPLETION };
 
@@ -135,7 +135,7 @@ static void run_all(worker_t *workers, bool is_timed)
     pthread_barrier_destroy(&begin);
 }
 
-/* What a look at the clock costs: the median of many. */
+/* Time of reading the clock: the median of many reads. */
 static uint32_t clock_ns(void)
 {
     uint32_t counts[1000] = {0}, seen = 0, ns = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of the native runner share; names begin with native_, since handlers have names of their own. */
+/* Shared by the parts of the native runner; names begin with native_, so that they differ from handlers' names. */
 #ifndef SPIN_NATIVE_H
 #define SPIN_NATIVE_H
 
@@ -21,8 +21,8 @@ _Noreturn void native_fail(const char *why);
 typedef struct {
     uint32_t message;
     uint32_t size;     /* bytes */
-    uint32_t l1_bytes; /* as many of them as a handler gets */
-    uint32_t is_first; /* of its message */
+    uint32_t l1_bytes; /* number of its bytes that a handler gets */
+    uint32_t is_first; /* first of its message */
     uint32_t offset;   /* in both copies of packet memory */
 } packet_t;
 

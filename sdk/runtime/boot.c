@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What core 0 of each cluster does before the cluster runs handlers. Called from crt0.S, in machine mode. */
+/* Start-up of core 0 of each cluster, before the cluster runs handlers. Called from crt0.S, in machine mode. */
 #include <event_unit.h>
 #include <handler.h>
 

@@ -2,7 +2,7 @@
 /*
  * One character of output: a store to the stdout page, which the core's own collector intercepts; at '\n' it prints the
  * line with the core's number before it. The place within the page tells the collector nothing, but keeps the cores
- * apart for whoever watches the bus. Source: PsPIN RTL a49fec8, virtual_stdout_demux.sv.
+ * apart for an observer of the bus. Source: PsPIN RTL a49fec8, virtual_stdout_demux.sv.
  */
 #include <hal/pulp.h>
 #include <stdint.h>

@@ -62,7 +62,7 @@ void lock_and_unlock(spin_lock_t *lock)
     }
 }
 
-/* The packet must be changed before the NIC is told to read it, although nothing but the order says so. */
+/* The packet must be changed before the NIC gets the command to read it, although only the order requires it. */
 void change_and_send(uint32_t *data)
 {
     spin_cmd_t handle;

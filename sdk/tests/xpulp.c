@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * PULP's instructions from C, by name, as macros with constants, and as PULP's builtins; loops and their bodies. A bare
- * program: `spinet exec --isa rv32imac_xpulpv2`. What fails is the number of the line.
+ * program: `spinet exec --isa rv32imac_xpulpv2`. A failure is reported as the line number.
  */
 #include <spin_xpulp_builtins.h>
 
@@ -21,7 +21,7 @@ static void end(uint32_t verdict)
     }
 }
 
-/* What the compiler must not work out by itself. */
+/* A value that the compiler must not compute in advance. */
 static uint32_t some(uint32_t value)
 {
     __asm__ volatile("" : "+r"(value));

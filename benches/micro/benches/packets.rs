@@ -1,4 +1,4 @@
-//! What every packet goes through before a card sees it: finding layers, and a match expression.
+//! The steps before a packet reaches a card: parsing layers, and a match expression.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use std::hint::black_box;

@@ -4,7 +4,7 @@
  *
  * The RMT pipeline hashes the 5-tuple and puts the hash into the descriptor, so that all this program does is look at one entry of
  * a table in its local memory. A flow's first packet takes the entry, which then says the port that the flow gets; a packet whose
- * entry another flow has, or that is neither UDP nor TCP over IPv4 without options, goes on unchanged. The pipeline is to give
+ * entry another flow has, or that is neither UDP nor TCP over IPv4 without options, continues unchanged. The pipeline is to give
  * fragments another chain: they have no ports.
  *
  * Both checksums follow (RFC 1624): what they change by is the same for every packet of a flow, so the entry has it ready. A UDP
@@ -24,7 +24,7 @@
 #define NO_OPTIONS 0x45
 #define HEADERS_BYTES 54 /* up to TCP's checksum and behind; Ethernet has at least 60 */
 
-/* What lies in packets is in their byte order, in halves: headers stand at odd multiples of 2. */
+/* Fields of packets, in their byte order and in halves, because headers are at odd multiples of 2. */
 typedef struct {
     uint16_t port, address[2];         /* of the flow whose entry this is */
     uint8_t protocol;                  /* the same; 0 while the entry is free */

@@ -47,7 +47,7 @@ SPIN_DEFINE_CHOICE(amo_min, int32_t, <)
 SPIN_DEFINE_CHOICE(amo_minu, uint32_t, <)
 #undef SPIN_DEFINE_CHOICE
 
-/* What this thread has reserved. */
+/* This thread's reservation. */
 static __thread struct {
     volatile const uint32_t *addr;
     uint32_t value;

@@ -9,7 +9,7 @@
 
 typedef uint32_t spin_dma_t;
 
-/* What was written before is seen by the copy, and the copy by what follows, on other threads too. */
+/* The copy sees earlier writes, and later accesses see the copy, on other threads too. */
 static inline spin_dma_t spin__memcpy_nonblk(const void *src, void *dst, size_t n)
 {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* assert() in a PANIC unit, which has no console: traps, which drops the packet and is told with the place in the program. */
+/* assert() in a PANIC unit, which has no console: traps, which drops the packet and is reported with the place in the program. */
 #ifndef SPIN_ASSERT_H
 #define SPIN_ASSERT_H
 

@@ -28,7 +28,7 @@ static inline void amo_store(volatile uint32_t *addr, uint32_t value) { *addr = 
 
 static inline uint32_t load_reserved(volatile const uint32_t *addr) { return *addr; }
 
-/* Nobody else could have stored in between. */
+/* No other core can have stored in between. */
 static inline uint32_t store_conditional(volatile uint32_t *addr, uint32_t value)
 {
     *addr = value;

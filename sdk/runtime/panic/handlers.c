@@ -3,7 +3,7 @@
  * Handlers of PsPIN in a PANIC unit: for each packet the header handler, if it is the first of its flow, then the payload handler.
  *
  * A message is a flow, as the RMT pipeline numbers them. Its flow_id is a place in a table of the flows seen last, so that it is small,
- * as on PsPIN; a flow that comes back after that many others begins anew. Where a flow ends is not known here, so completion handlers
+ * as on PsPIN; a flow that returns after that many others starts again. The end of a flow is unknown here, so completion handlers
  * do not run, and are not linked. A packet that no handler sends is dropped.
  *
  * One core is all clusters. host_mem_size is as large as it can be, so that handlers which pass packets to the host do.
