@@ -18,10 +18,10 @@ def page(note: str) -> str:
     parts = [
         note,
         "# Experiments with chains of offloads\n",
-        "The keys of a file for `spinet run` with a card such as `panic`. [The guide](../guides/offload-chains.md) has a",
-        "complete example. `spinet schema chains` prints a JSON schema. Many tables can also be written as texts, in the",
-        "form of `--chain`, `--service`, `--tenant` and `--traffic`. The keys of the card itself are the",
-        "[parameters of PANIC](panic-parameters.md).\n",
+        "The keys of a file for `spinet run` with a card such as `panic`. `spinet schema chains` prints a JSON",
+        "schema, and [the guide](../guides/offload-chains.md) has a complete example. Many tables can also be",
+        "written as texts, in the form of `--chain`, `--service`, `--tenant` and `--traffic`. The keys of the card",
+        "itself are the [parameters of PANIC](panic-parameters.md).\n",
         "At the end are the columns of [packets.parquet](#packetsparquet) and [hops.parquet](#hopsparquet).\n",
         *_tables(json.loads(_core.schema("chains")), "The file"),
         "## packets.parquet\n",
@@ -41,8 +41,8 @@ def card_page(note: str) -> str:
         note,
         "# Parameters of PANIC and its baselines\n",
         "The keys of a card's file. `spinet nic show panic` prints a card with the source of each value, and",
-        "`spinet schema panic` prints a JSON schema. `--set PATH=VALUE` changes a value. Services are named in the path:",
-        "`service.aes.units=4`.\n",
+        "`spinet schema panic` prints a JSON schema. `--set PATH=VALUE` changes a value. Services are named in",
+        "the path: `service.aes.units=4`.\n",
         *_tables(json.loads(_core.schema("panic")), "The file"),
     ]
     return "\n".join(parts)
