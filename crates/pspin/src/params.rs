@@ -23,6 +23,8 @@ pub struct PspinParams {
     pub isolation: IsolationParams,
     /// Memories outside the clusters.
     pub l2: L2Params,
+    /// Ways between clusters, L2 and engines.
+    pub interconnect: InterconnectParams,
     /// Message queues and dispatcher.
     pub scheduler: SchedulerParams,
     /// What tenants cannot take from each other.
@@ -129,6 +131,48 @@ pub struct L2Params {
     pub program_bytes: u32,
     /// Atomic operations on handler memory: reads and writes that may be under way.
     pub atomics_depth: u32,
+    /// Cycles of the SRAM of packet memory for a load of a core.
+    pub packet_load_cycles: u32,
+    /// Cycles of either SRAM for a store of a core, until its response.
+    pub store_cycles: u32,
+    /// Cycles of an atomic operation of a core on packet memory.
+    pub packet_amo_cycles: u32,
+    /// Cycles from the unit for atomic operations to the SRAM of handler memory and back.
+    pub handler_read_cycles: u32,
+    /// Cycles from the data of an atomic operation to its response.
+    pub amo_response_cycles: u32,
+    /// Cycles from the data of an atomic operation until the unit takes the next one.
+    pub amo_write_cycles: u32,
+}
+
+/// Latencies of the interconnects, in cycles.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct InterconnectParams {
+    /// From a cluster to an L2 memory, for single accesses of cores. Accesses to other clusters go this way too.
+    pub core_request_cycles: u32,
+    /// From an L2 memory back to the cluster.
+    pub core_reply_cycles: u32,
+    /// From there on to another cluster's L1.
+    pub remote_request_cycles: u32,
+    /// Back from there.
+    pub remote_reply_cycles: u32,
+    /// Further cycles of a load from another cluster's L1.
+    pub remote_load_cycles: u32,
+    /// The same for a store.
+    pub remote_store_cycles: u32,
+    /// The same for an atomic operation.
+    pub remote_amo_cycles: u32,
+    /// From a cluster's DMA engine to an L2 memory.
+    pub dma_request_cycles: u32,
+    /// From an L2 memory back to the DMA engine.
+    pub dma_reply_cycles: u32,
+    /// From an initiator on the NIC-host interconnect to its target.
+    pub nhi_request_cycles: u32,
+    /// From an L2 memory back to that initiator.
+    pub nhi_reply_cycles: u32,
+    /// From an L1 back to that initiator.
+    pub nhi_l1_reply_cycles: u32,
 }
 
 /// Message queues and dispatcher.
@@ -141,6 +185,10 @@ pub struct SchedulerParams {
     pub shared_cells: u32,
     /// Tasks that may be in one cluster.
     pub max_tasks_per_cluster: u32,
+    /// Cycles of a task on its way to the cluster.
+    pub dispatch_cycles: u32,
+    /// Cycles of a feedback on its way back.
+    pub feedback_cycles: u32,
 }
 
 /// What tenants cannot take from each other. Of a card with one tenant nothing here changes a result.
@@ -251,6 +299,8 @@ pub const L1_RUNTIME_BYTES: u32 = 0x2000;
 pub const MAX_CLUSTERS: usize = 16;
 /// The most cores of a cluster. The RTL has 8; its hart ids have room for 16, and so has L1 for their stacks.
 pub const MAX_CORES: usize = 16;
+/// The longest latency of a memory or an interconnect, in cycles: ten times that of the slowest host memory.
+const MAX_LATENCY: u32 = 1000;
 
 impl PspinParams {
     /// Refuses what cannot work, and says what can.
@@ -259,6 +309,7 @@ impl PspinParams {
         within("n_clusters", self.n_clusters, 1, MAX_CLUSTERS as u32)?;
         self.cluster.validate().map_err(|error| error.inside("cluster"))?;
         self.l2.validate().map_err(|error| error.inside("l2"))?;
+        self.interconnect.validate().map_err(|error| error.inside("interconnect"))?;
         self.scheduler.validate(&self.cluster).map_err(|error| error.inside("scheduler"))?;
         within("sharing.reserved_queues", self.sharing.reserved_queues, 0, 1024)?;
         within("sharing.packet_memory_percent", self.sharing.packet_memory_percent, 1, 100)?;
@@ -314,7 +365,30 @@ impl L2Params {
         power_of_two("handler_bytes", self.handler_bytes, 0x1_0000, 0x40_0000)?;
         power_of_two("packet_bytes", self.packet_bytes, 0x1000, 0x40_0000)?;
         power_of_two("program_bytes", self.program_bytes, 0x1000, 0x10_0000)?;
-        within("atomics_depth", self.atomics_depth, 1, 64)
+        within("atomics_depth", self.atomics_depth, 1, 64)?;
+        within("packet_load_cycles", self.packet_load_cycles, 0, MAX_LATENCY)?;
+        within("store_cycles", self.store_cycles, 0, MAX_LATENCY)?;
+        within("packet_amo_cycles", self.packet_amo_cycles, 0, MAX_LATENCY)?;
+        within("handler_read_cycles", self.handler_read_cycles, 1, MAX_LATENCY)?;
+        within("amo_response_cycles", self.amo_response_cycles, 0, MAX_LATENCY)?;
+        within("amo_write_cycles", self.amo_write_cycles, 1, MAX_LATENCY)
+    }
+}
+
+impl InterconnectParams {
+    fn validate(&self) -> Result<(), ParamError> {
+        within("core_request_cycles", self.core_request_cycles, 1, MAX_LATENCY)?;
+        within("core_reply_cycles", self.core_reply_cycles, 1, MAX_LATENCY)?;
+        within("remote_request_cycles", self.remote_request_cycles, 1, MAX_LATENCY)?;
+        within("remote_reply_cycles", self.remote_reply_cycles, 1, MAX_LATENCY)?;
+        within("remote_load_cycles", self.remote_load_cycles, 0, MAX_LATENCY)?;
+        within("remote_store_cycles", self.remote_store_cycles, 0, MAX_LATENCY)?;
+        within("remote_amo_cycles", self.remote_amo_cycles, 0, MAX_LATENCY)?;
+        within("dma_request_cycles", self.dma_request_cycles, 1, MAX_LATENCY)?;
+        within("dma_reply_cycles", self.dma_reply_cycles, 1, MAX_LATENCY)?;
+        within("nhi_request_cycles", self.nhi_request_cycles, 1, MAX_LATENCY)?;
+        within("nhi_reply_cycles", self.nhi_reply_cycles, 1, MAX_LATENCY)?;
+        within("nhi_l1_reply_cycles", self.nhi_l1_reply_cycles, 1, MAX_LATENCY)
     }
 }
 
@@ -323,7 +397,9 @@ impl SchedulerParams {
         power_of_two("n_mpqs", self.n_mpqs, 1, 1024)?;
         within("shared_cells", self.shared_cells, 0, 65_536)?;
         within("max_tasks_per_cluster", self.max_tasks_per_cluster, 1, cluster.task_fifo)
-            .map_err(|error| error.because("as many as cluster.task_fifo holds"))
+            .map_err(|error| error.because("as many as cluster.task_fifo holds"))?;
+        within("dispatch_cycles", self.dispatch_cycles, 1, MAX_LATENCY)?;
+        within("feedback_cycles", self.feedback_cycles, 1, MAX_LATENCY)
     }
 }
 

@@ -1,15 +1,9 @@
 //! The filter that gives L2 handler memory its atomic operations, on the port towards the clusters.
 
+use crate::params::L2Params;
 use crate::pe::PeReply;
 use kernel::Cycle;
 use std::collections::VecDeque;
-
-/// From a read's passing the filter until its data is back there: register, SRAM, register.
-const READ_BACK: u64 = 3;
-/// From the data of an atomic operation until the filter takes the next one: the result's write and its answer.
-const AMO_WRITE: u64 = 7;
-/// From the same data until the answer to the core leaves, which comes with that of the write.
-const AMO_ANSWER: u64 = 6;
 
 /// What has passed the filter on its way to the SRAM, besides bursts.
 struct Passed {
@@ -30,6 +24,12 @@ struct Passed {
 /// Differs: a burst keeps its place for as long as it takes by itself, and the queue of writes never holds anybody up.
 pub(super) struct Filter {
     depth: usize,
+    /// Cycles from a read's passing the filter until its data is back: register, SRAM, register.
+    read_cycles: u64,
+    /// Cycles from the data of an atomic operation until the filter takes the next one: the result's write and its response.
+    amo_write_cycles: u64,
+    /// Cycles from the same data to the response to the core, which comes with that of the write.
+    amo_response_cycles: u64,
     /// Until when bursts keep their places.
     bursts: Vec<Cycle>,
     reads: VecDeque<Passed>,
@@ -42,8 +42,18 @@ pub(super) struct Filter {
 }
 
 impl Filter {
-    pub(super) fn new(depth: usize) -> Self {
-        Filter { depth, bursts: Vec::new(), reads: VecDeque::new(), passed_at: None, amo_word: 0, amo_over: 0 }
+    pub(super) fn new(l2: &L2Params) -> Self {
+        Filter {
+            depth: l2.atomics_depth as usize,
+            read_cycles: l2.handler_read_cycles.into(),
+            amo_write_cycles: l2.amo_write_cycles.into(),
+            amo_response_cycles: l2.amo_response_cycles.into(),
+            bursts: Vec::new(),
+            reads: VecDeque::new(),
+            passed_at: None,
+            amo_word: 0,
+            amo_over: 0,
+        }
     }
 
     /// Whether a read may pass in this cycle.
@@ -64,19 +74,19 @@ impl Filter {
 
     /// A burst of so many beats passes to be read.
     pub(super) fn pass_burst(&mut self, now: Cycle, n_beats: u64) {
-        self.bursts.push(now + READ_BACK + n_beats);
+        self.bursts.push(now + self.read_cycles + n_beats);
         self.passed_at = Some(now);
     }
 
     /// A single read passes; its reply waits here.
     pub(super) fn pass_read(&mut self, now: Cycle, cluster: usize, reply: PeReply) {
-        self.reads.push_back(Passed { back: now + READ_BACK, cluster, reply, is_amo: false });
+        self.reads.push_back(Passed { back: now + self.read_cycles, cluster, reply, is_amo: false });
         self.passed_at = Some(now);
     }
 
     /// An atomic operation on this word passes; its reply waits here.
     pub(super) fn pass_amo(&mut self, now: Cycle, word: u32, cluster: usize, reply: PeReply) {
-        self.reads.push_back(Passed { back: now + READ_BACK, cluster, reply, is_amo: true });
+        self.reads.push_back(Passed { back: now + self.read_cycles, cluster, reply, is_amo: true });
         self.passed_at = Some(now);
         (self.amo_word, self.amo_over) = (word, Cycle::MAX);
     }
@@ -88,9 +98,9 @@ impl Filter {
         }
         let Passed { cluster, reply, is_amo, .. } = self.reads.pop_front().expect("just seen");
         if is_amo {
-            self.amo_over = now + AMO_WRITE;
+            self.amo_over = now + self.amo_write_cycles;
         }
-        Some((now + if is_amo { AMO_ANSWER } else { 0 }, cluster, reply, is_amo))
+        Some((now + if is_amo { self.amo_response_cycles } else { 0 }, cluster, reply, is_amo))
     }
 
     /// The next cycle in which a reply may pass on the way back.
@@ -107,7 +117,7 @@ mod tests {
 
     #[test]
     fn a_long_run_of_reads_passes_at_one_in_two_cycles_and_a_single_one_is_back_after_three() {
-        let mut filter = Filter::new(4);
+        let mut filter = Filter::new(&crate::testing::params().l2);
         let (mut passed, mut back) = (0, Vec::new());
         for now in 0..100 {
             if filter.has_place(now) {
@@ -119,7 +129,7 @@ mod tests {
         assert!((50..=54).contains(&passed), "{passed} passed");
         assert!((47..=50).contains(&back.len()), "{} came back", back.len());
 
-        let mut filter = Filter::new(4);
+        let mut filter = Filter::new(&crate::testing::params().l2);
         filter.pass_read(10, 0, REPLY);
         let at = (10..20).find_map(|now| filter.back(now));
         assert_eq!(at.map(|(at, ..)| at), Some(13));
@@ -127,7 +137,7 @@ mod tests {
 
     #[test]
     fn an_atomic_operation_passes_every_ten_cycles_and_holds_back_writes_of_its_word_alone() {
-        let mut filter = Filter::new(4);
+        let mut filter = Filter::new(&crate::testing::params().l2);
         let mut passed = Vec::new();
         for now in 0..40 {
             if filter.takes_amo(now) {

@@ -53,31 +53,37 @@ impl MemoryPorts {
     }
 }
 
-/// Latencies of the channels that the memories are wired with, in cycles. A single access asks at c0, leaves its cluster
-/// at c1, meets the SRAM at c10 and is back at its core's demultiplexer at c18 (loads from packet memory).
-pub mod latency {
-    /// From the cluster to the SRAM, for single accesses.
-    pub const PE_REQUEST: u64 = 9;
-    /// From the SRAM back to the cluster, at the least; what takes longer stands in `extra` below.
-    pub const PE_REPLY: u64 = 6;
-    /// From the DMA engine to the SRAM.
-    pub const DMA_REQUEST: u64 = 2;
-    /// From the SRAM back to the DMA engine.
-    pub const DMA_REPLY: u64 = 3;
-    /// From an initiator on the NIC-host interconnect to the SRAM.
-    pub const BURST_REQUEST: u64 = 1;
-    /// From the SRAM back to the initiator.
-    pub const BURST_REPLY: u64 = 3;
-    /// From L1 back to an initiator on the NIC-host interconnect.
-    pub const L1_BURST_REPLY: u64 = 1;
-    /// On to another cluster's L1.
-    pub const REMOTE_REQUEST: u64 = 2;
-    /// Back from there.
-    pub const REMOTE_REPLY: u64 = 1;
-    /// From an instruction cache to program memory.
-    pub const LINE_REQUEST: u64 = 1;
-    /// How many requests for lines a cluster's buffer before that memory holds.
-    pub const LINE_REQUESTS: usize = 2;
+/// Requests for lines that a cluster's buffer before program memory holds.
+pub const LINE_REQUESTS: usize = 2;
+/// Cycles from an instruction cache to program memory.
+pub const LINE_REQUEST_CYCLES: u64 = 1;
+
+/// Cycles of the memories and of the ways to them.
+#[derive(Clone, Copy)]
+struct Timing {
+    packet_load: u64,
+    store: u64,
+    packet_amo: u64,
+    remote_load: u64,
+    remote_store: u64,
+    remote_amo: u64,
+    dma_reply: u64,
+    nhi_reply: u64,
+}
+
+impl Timing {
+    fn new(PspinParams { l2, interconnect, .. }: &PspinParams) -> Timing {
+        Timing {
+            packet_load: l2.packet_load_cycles.into(),
+            store: l2.store_cycles.into(),
+            packet_amo: l2.packet_amo_cycles.into(),
+            remote_load: interconnect.remote_load_cycles.into(),
+            remote_store: interconnect.remote_store_cycles.into(),
+            remote_amo: interconnect.remote_amo_cycles.into(),
+            dma_reply: interconnect.dma_reply_cycles.into(),
+            nhi_reply: interconnect.nhi_reply_cycles.into(),
+        }
+    }
 }
 
 const READ: usize = 0;
@@ -96,7 +102,7 @@ const PACKET_BANKS: u32 = 32;
 
 /// Handler memory, packet memory, program memory and the system's control block.
 ///
-/// Timing:  see [`latency`]; each port serves 64 bytes a cycle each way, bursts in turn and whole, but for the single
+/// Timing:  `[interconnect]` and `[l2]` of the parameters; each port serves 64 bytes a cycle each way, bursts in turn and whole, but for the single
 ///          reads that pass between their beats.
 /// Source:  PsPIN RTL a49fec8, `hw/src/memories`, `hw/src/interconnects`, `axi_to_mem.sv`.
 /// Differs: reads of handler memory by clusters are not counted by a demultiplexer; an atomic operation on handler memory
@@ -109,6 +115,7 @@ pub struct Memories {
     /// there are.
     dma_reads: Vec<VecDeque<(Cycle, usize)>>,
     max_dma_reads: usize,
+    timing: Timing,
     singles: Singles,
     /// Words reserved by `lr.w`, for each core of each cluster.
     reservations: Vec<Option<u32>>,
@@ -132,7 +139,8 @@ impl Memories {
         }
         Memories {
             memories,
-            program: ProgramMemory::new(program),
+            timing: Timing::new(params),
+            program: ProgramMemory::new(program, params.interconnect.nhi_reply_cycles.into()),
             ports,
             dma_reads: vec![VecDeque::new(); params.n_clusters as usize],
             max_dma_reads: params.cluster.dma_bursts as usize,
@@ -279,7 +287,7 @@ impl Memories {
         let n = (*size).min(BEAT_BYTES - from % BEAT_BYTES);
         (*addr, *size) = (from.wrapping_add(n), *size - n);
         let data = self.memories[memory].read(from, n);
-        self.ports.replies(at, initiator).send(BurstReply::Data { tag, data, last: now + latency::BURST_REPLY });
+        self.ports.replies(at, initiator).send(BurstReply::Data { tag, data, last: now + self.timing.nhi_reply });
     }
 
     /// The burst of an initiator comes to a side.
@@ -311,7 +319,7 @@ impl Memories {
                 let in_bank = banks.end(at) - 1;
                 // One more register: the filter for atomic operations.
                 let filter = u64::from(is_near && memory == HANDLER);
-                let last = in_bank + filter + if is_near { latency::DMA_REPLY } else { latency::BURST_REPLY };
+                let last = in_bank + filter + if is_near { self.timing.dma_reply } else { self.timing.nhi_reply };
                 let data = self.memories[memory].read(addr, size);
                 if is_near {
                     let free = in_bank + near::DMA_READ_PLACE;

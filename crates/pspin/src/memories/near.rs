@@ -14,18 +14,6 @@ use std::ops::Range;
 /// request, SRAM, answer, and back before the next request. Source: PsPIN RTL a49fec8, `dma_noc.sv`, `axi_id_remap.sv`.
 pub(super) const DMA_READ_PLACE: u64 = 4;
 
-/// What a single access takes beyond [`super::latency::PE_REPLY`]. Source: RTL measurement: 20, 21, 27, 22, 23 and 24 cycles from
-/// one such access to the next on one core, in the order below. A load from handler memory and an atomic operation on it
-/// take what they take in the filter.
-mod extra {
-    pub const PACKET_LOAD: u64 = 2;
-    pub const STORE: u64 = 3;
-    pub const PACKET_AMO: u64 = 9;
-    pub const REMOTE_LOAD: u64 = 1;
-    pub const REMOTE_STORE: u64 = 2;
-    pub const REMOTE_AMO: u64 = 3;
-}
-
 impl Memories {
     /// Single accesses come: those to memories wait for their turn, others go on to another cluster, to the control block,
     /// or nowhere.
@@ -41,7 +29,7 @@ impl Memories {
             } else {
                 let value = self.control_register(&request);
                 let reply = PeReply { core: request.core, value };
-                self.singles.reply_at(now + extra::PACKET_LOAD, false, cluster, reply);
+                self.singles.reply_at(now + self.timing.packet_load, false, cluster, reply);
             }
         }
     }
@@ -51,9 +39,9 @@ impl Memories {
         for target in 0..self.ports.remote.len() {
             let Some(RemoteReply { to, reply, op }) = self.ports.remote[target].1.take() else { continue };
             let (extra, is_write) = match op {
-                PeOp::Load => (extra::REMOTE_LOAD, false),
-                PeOp::Store { .. } => (extra::REMOTE_STORE, true),
-                PeOp::Amo { .. } => (extra::REMOTE_AMO, true),
+                PeOp::Load => (self.timing.remote_load, false),
+                PeOp::Store { .. } => (self.timing.remote_store, true),
+                PeOp::Amo { .. } => (self.timing.remote_amo, true),
             };
             self.singles.reply_at(now + extra, is_write, to as usize, reply);
         }
@@ -229,14 +217,14 @@ impl Memories {
             PeOp::Store { value, mask } => {
                 self.memories[memory].set_word(addr, old & !mask | value & mask);
                 self.forget_reservations(addr..addr + 1);
-                self.singles.reply_at(now + extra::STORE, true, cluster, reply(0));
+                self.singles.reply_at(now + self.timing.store, true, cluster, reply(0));
             }
             PeOp::Load if memory == PACKET => {
-                self.singles.reply_at(now + extra::PACKET_LOAD, false, cluster, reply(old));
+                self.singles.reply_at(now + self.timing.packet_load, false, cluster, reply(old));
             }
             PeOp::Load => self.singles.filter.pass_read(now, cluster, reply(old)),
             PeOp::Amo { amo, .. } if memory == PACKET => {
-                let extra = if amo == Amo::LoadReserved { extra::PACKET_LOAD } else { extra::PACKET_AMO };
+                let extra = if amo == Amo::LoadReserved { self.timing.packet_load } else { self.timing.packet_amo };
                 self.singles.reply_at(now + extra, amo != Amo::LoadReserved, cluster, reply(old));
             }
             PeOp::Amo { amo: Amo::LoadReserved, .. } => {
@@ -251,7 +239,7 @@ impl Memories {
                     self.forget_reservations(addr..addr + 1);
                 }
                 self.reservations[hart] = None;
-                self.singles.reply_at(now + extra::STORE, true, cluster, reply(u32::from(!holds)));
+                self.singles.reply_at(now + self.timing.store, true, cluster, reply(u32::from(!holds)));
             }
             PeOp::Amo { amo, operand } => {
                 self.memories[memory].set_word(addr, amo.apply(old, operand));

@@ -1,6 +1,6 @@
 //! Program memory: one port of 64 bits for instruction caches and the host.
 
-use super::{BurstPort, MemoryPorts, latency};
+use super::{BurstPort, MemoryPorts};
 use crate::map::PROGRAM_BASE;
 use crate::pe::{CodeWrite, LineReply, LineRequest};
 use crate::protocol::{Burst, BurstReply};
@@ -25,6 +25,8 @@ const WAITING_LINES: usize = 16;
 /// Source: PsPIN RTL a49fec8, `hw/src/memories/prog_mem.sv`, `axi_to_mem.sv`.
 pub(super) struct ProgramMemory {
     bytes: Vec<u8>,
+    /// Cycles of a reply to the host.
+    reply_cycles: u64,
     free: Cycle,
     lines: VecDeque<(usize, LineRequest)>,
     line_turn: RoundRobinTree,
@@ -35,9 +37,9 @@ pub(super) struct ProgramMemory {
 }
 
 impl ProgramMemory {
-    pub(super) fn new(bytes: Vec<u8>) -> Self {
+    pub(super) fn new(bytes: Vec<u8>, reply_cycles: u64) -> Self {
         let (lines, line_turn, turn) = (VecDeque::new(), RoundRobinTree::default(), RoundRobinTree::default());
-        ProgramMemory { bytes, free: 0, lines, line_turn, turn, words: 0 }
+        ProgramMemory { bytes, reply_cycles, free: 0, lines, line_turn, turn, words: 0 }
     }
 
     pub(super) fn contains(&self, addr: u32) -> bool {
@@ -89,7 +91,7 @@ impl ProgramMemory {
         let start = (addr - PROGRAM_BASE) as usize;
         let held = &mut self.bytes[start..start + size as usize];
         replies.send(match requests.take().expect("just seen") {
-            Burst::Read { tag, .. } => BurstReply::Data { tag, data: (*held).into(), last: now + latency::BURST_REPLY },
+            Burst::Read { tag, .. } => BurstReply::Data { tag, data: (*held).into(), last: now + self.reply_cycles },
             Burst::Write { tag, data, .. } => {
                 held.copy_from_slice(&data);
                 let data = Rc::from(data);

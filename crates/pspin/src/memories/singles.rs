@@ -63,7 +63,7 @@ impl Singles {
             turn: Default::default(),
             next: Default::default(),
             next_write: 0,
-            filter: Filter::new(params.l2.atomics_depth as usize),
+            filter: Filter::new(&params.l2),
             replies: BinaryHeap::new(),
             n_replies: 0,
         }

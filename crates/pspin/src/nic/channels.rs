@@ -4,9 +4,9 @@ use crate::cluster::Links;
 use crate::cluster_noc::ClusterNoc;
 use crate::cmd_unit::UnitPort;
 use crate::host_link::{HOST_CHANNEL_ITEMS, HostPort, HostTarget};
-use crate::memories::{BurstPort, MemoryPorts, latency};
+use crate::memories::{BurstPort, LINE_REQUEST_CYCLES, LINE_REQUESTS, MemoryPorts};
 use crate::nhi::{NhiMap, NhiMaster, NhiPort};
-use crate::params::PspinParams;
+use crate::params::{InterconnectParams, PspinParams};
 use crate::protocol::{Command, CommandResponse};
 use crate::remap::{REMAP_MESSAGES, Remap};
 use kernel::{Rx, SystemBuilder, Tx};
@@ -15,7 +15,9 @@ use kernel::{Rx, SystemBuilder, Tx};
 const BURSTS: usize = 20;
 /// Addresses or beats in a register. Source: PsPIN RTL a49fec8, `spill_register.sv`.
 pub const REGISTER: usize = 2;
-/// Beats of L2 on their way to the off-cluster DMA: one in the bank, and those in a register. Source: the same,
+/// Cycles from L2 to the off-cluster DMA in the RTL.
+const L2_REPLY_CYCLES: u32 = 3;
+/// Beats of L2 on their way to the off-cluster DMA in the RTL: one in the bank, and those in a register. Source: the same,
 /// `stream_to_mem.sv`, BufDepth 1; `axi_demux.sv`, SpillR. One place more, for what is taken makes room a cycle later.
 const L2_BEATS: usize = 1 + REGISTER + 1;
 /// Beats of an L1 that wait for their initiator. Source: the same, `nhi_port_wrap.sv`, BufDepth.
@@ -44,11 +46,12 @@ pub fn master(
     b: &mut SystemBuilder,
     name: &str,
     map: NhiMap,
+    interconnect: &InterconnectParams,
     memories: &mut MemoryPorts,
     l1s: &mut [Vec<BurstPort>],
 ) -> NhiMaster {
-    let l2 = l2_port(b, name, BURSTS, memories);
-    NhiMaster::new(map, l2, l1_ports(b, name, BURSTS, l1s))
+    let l2 = l2_port(b, name, BURSTS, interconnect, memories);
+    NhiMaster::new(map, l2, l1_ports(b, name, BURSTS, interconnect, l1s))
 }
 
 /// The outbound engine's and the off-cluster DMA's ends of the NIC-host interconnect, which read L1 through one channel, and
@@ -59,9 +62,13 @@ pub fn readers(
     memories: &mut MemoryPorts,
     l1s: &mut [Vec<BurstPort>],
 ) -> ([NhiMaster; 2], Remap) {
-    let outbound_l2 = l2_port(b, "outbound", BURSTS, memories);
-    let host_dma_l2 = l2_port(b, "host_dma_reads", L2_BEATS, memories);
-    let clusters = l1_ports(b, "outbound", L1_BEATS, l1s);
+    let interconnect = &params.interconnect;
+    let outbound_l2 = l2_port(b, "outbound", BURSTS, interconnect, memories);
+    // assumed: a longer way has a register for each further cycle, so that it keeps its rate.
+    let further = interconnect.nhi_reply_cycles.saturating_sub(L2_REPLY_CYCLES) as usize;
+    let host_dma_l2 = l2_port(b, "host_dma_reads", L2_BEATS + REGISTER * further, interconnect, memories);
+    let further = interconnect.nhi_l1_reply_cycles.saturating_sub(1) as usize;
+    let clusters = l1_ports(b, "outbound", L1_BEATS + REGISTER * further, interconnect, l1s);
     let (requests, from_host_dma) = b.channel("host_dma_reads_l1", REGISTER, 1);
     let (to_host_dma, replies) = b.channel("host_dma_reads_l1_replies", REGISTER, 1);
     let (reads_tell, writes_hear) = b.channel("remap_reads", REMAP_MESSAGES, 1);
@@ -72,20 +79,46 @@ pub fn readers(
     ([outbound, host_dma.beat_by_beat()], Remap::new(writes_tell, writes_hear))
 }
 
-fn l2_port(b: &mut SystemBuilder, name: &str, replies: usize, memories: &mut MemoryPorts) -> NhiPort {
-    link(b, format!("{name}_l2"), replies, latency::BURST_REPLY, &mut memories.bursts)
+fn l2_port(
+    b: &mut SystemBuilder,
+    name: &str,
+    room: usize,
+    interconnect: &InterconnectParams,
+    memories: &mut MemoryPorts,
+) -> NhiPort {
+    let latencies = (interconnect.nhi_request_cycles, interconnect.nhi_reply_cycles);
+    link(b, format!("{name}_l2"), room, latencies, &mut memories.bursts)
 }
 
-fn l1_ports(b: &mut SystemBuilder, name: &str, replies: usize, l1s: &mut [Vec<BurstPort>]) -> Vec<NhiPort> {
-    let ports = l1s.iter_mut().enumerate();
-    ports.map(|(i, ends)| link(b, format!("{name}_l1[{i}]"), replies, latency::L1_BURST_REPLY, ends)).collect()
+fn l1_ports(
+    b: &mut SystemBuilder,
+    name: &str,
+    room: usize,
+    interconnect: &InterconnectParams,
+    l1s: &mut [Vec<BurstPort>],
+) -> Vec<NhiPort> {
+    let latencies = (interconnect.nhi_request_cycles, interconnect.nhi_l1_reply_cycles);
+    l1s.iter_mut().enumerate().map(|(i, ends)| link(b, format!("{name}_l1[{i}]"), room, latencies, ends)).collect()
 }
 
-fn link(b: &mut SystemBuilder, name: String, room: usize, reply_latency: u64, ends: &mut Vec<BurstPort>) -> NhiPort {
-    let (requests, target_requests) = b.channel(&name, BURSTS, latency::BURST_REQUEST);
-    let (target_replies, replies) = b.channel(&format!("{name}_replies"), room, reply_latency);
+/// A request channel, and a reply channel with room for `room` replies.
+fn link(
+    b: &mut SystemBuilder,
+    name: String,
+    room: usize,
+    (request_cycles, reply_cycles): (u32, u32),
+    ends: &mut Vec<BurstPort>,
+) -> NhiPort {
+    let (requests, target_requests) = b.channel(&name, BURSTS.max(2 * request_cycles as usize), request_cycles.into());
+    let room = if room == BURSTS { room.max(2 * reply_cycles as usize) } else { room };
+    let (target_replies, replies) = b.channel(&format!("{name}_replies"), room, reply_cycles.into());
     ends.push((target_requests, target_replies));
     NhiPort { requests, replies }
+}
+
+/// A channel with room and latency.
+fn way<T: 'static>(b: &mut SystemBuilder, name: String, (room, cycles): (usize, u64)) -> (Tx<T>, Rx<T>) {
+    b.channel(&name, room, cycles)
 }
 
 impl Links {
@@ -94,18 +127,21 @@ impl Links {
         let (n, cores) = (params.n_clusters as usize, params.cluster.n_cores as usize);
         // A core has one access under way.
         let name = |what: &str| format!("{what}[{id}]");
-        let room = |latency: u64| cores + latency as usize + 1;
-        let (pe_requests, pe_rx) = b.channel(&name("pe"), room(latency::PE_REQUEST), latency::PE_REQUEST);
-        let (pe_tx, pe_replies) = b.channel(&name("pe_replies"), room(latency::PE_REPLY), latency::PE_REPLY);
-        let (dma_requests, dma_rx) = b.channel(&name("dma"), BURSTS, latency::DMA_REQUEST);
-        let (dma_tx, dma_replies) = b.channel(&name("dma_replies"), BURSTS, latency::DMA_REPLY);
-        let (line_requests, line_rx) = b.channel(&name("lines"), latency::LINE_REQUESTS, latency::LINE_REQUEST);
+        let ways = &params.interconnect;
+        let single = |cycles: u32| (cores + cycles as usize + 1, u64::from(cycles));
+        let burst = |cycles: u32| (BURSTS.max(2 * cycles as usize), u64::from(cycles));
+        let remote = |cycles: u32| (n * cores, u64::from(cycles));
+        let (pe_requests, pe_rx) = way(b, name("pe"), single(ways.core_request_cycles));
+        let (pe_tx, pe_replies) = way(b, name("pe_replies"), single(ways.core_reply_cycles));
+        let (dma_requests, dma_rx) = way(b, name("dma"), burst(ways.dma_request_cycles));
+        let (dma_tx, dma_replies) = way(b, name("dma_replies"), burst(ways.dma_reply_cycles));
+        let (line_requests, line_rx) = way(b, name("lines"), (LINE_REQUESTS, LINE_REQUEST_CYCLES));
         let line_latency = u64::from(params.cluster.icache.miss_cycles - crate::cluster::MISS_PATH);
         // A cache controller has one line under way.
-        let (line_tx, line_replies) = b.channel(&name("line_replies"), cores, line_latency);
-        let (code_tx, code) = b.channel(&name("code"), 2, 1);
-        let (remote_tx, remote_requests) = b.channel(&name("remote"), n * cores, latency::REMOTE_REQUEST);
-        let (remote_replies, remote_rx) = b.channel(&name("remote_replies"), n * cores, latency::REMOTE_REPLY);
+        let (line_tx, line_replies) = way(b, name("line_replies"), (cores, line_latency));
+        let (code_tx, code) = way(b, name("code"), (2, 1));
+        let (remote_tx, remote_requests) = way(b, name("remote"), remote(ways.remote_request_cycles));
+        let (remote_replies, remote_rx) = way(b, name("remote_replies"), remote(ways.remote_reply_cycles));
         memories.pe.push((pe_rx, pe_tx));
         memories.dma.push((dma_rx, dma_tx));
         memories.lines.push((line_rx, line_tx));

@@ -54,11 +54,13 @@ impl Wiring {
     /// All channels of a NIC whose parts have the clock `clock`.
     pub fn new(b: &mut SystemBuilder, clock: ClockId, params: &PspinParams) -> Self {
         let n = params.n_clusters as usize;
+        let ways = &params.interconnect;
 
         // Packets: inbound engine to scheduler to clusters, and back as they end.
         let (to_scheduler, from_inbound) = b.channel("requests", 2, 1);
-        let (tasks, cluster_tasks) = channels(b, "tasks", n, 2, 1);
-        let (cluster_feedbacks, feedbacks) = channels(b, "feedbacks", n, 2, 1);
+        let (to_cluster, back) = (params.scheduler.dispatch_cycles, params.scheduler.feedback_cycles);
+        let (tasks, cluster_tasks) = channels(b, "tasks", n, 2 * to_cluster as usize, to_cluster.into());
+        let (cluster_feedbacks, feedbacks) = channels(b, "feedbacks", n, 2 * back as usize, back.into());
         let (to_inbound, released) = b.channel("released", 2, 1);
         let (cluster_active, active) = channels(b, "active", n, 1, 1);
 
@@ -80,12 +82,12 @@ impl Wiring {
         // The NIC-host interconnect: every initiator reaches L2, all but the inbound engine every L1.
         let mut memories = MemoryPorts::default();
         let mut l1s: Vec<Vec<BurstPort>> = (0..n).map(|_| Vec::new()).collect();
-        let inbound_nhi = master(b, "inbound", NhiMap::l2(params), &mut memories, &mut []);
+        let inbound_nhi = master(b, "inbound", NhiMap::l2(params), ways, &mut memories, &mut []);
         let ([outbound_nhi, sources], remap) = readers(b, params, &mut memories, &mut l1s);
-        let targets = master(b, "host_dma_writes", NhiMap::all(params), &mut memories, &mut l1s);
+        let targets = master(b, "host_dma_writes", NhiMap::all(params), ways, &mut memories, &mut l1s);
         memories.host = memories.bursts.len();
         let hosts = if params.isolation.host_clears_scratchpads { &mut l1s[..] } else { &mut [] };
-        let host_nhi = master(b, "host", NhiMap::host(params), &mut memories, hosts);
+        let host_nhi = master(b, "host", NhiMap::host(params), ways, &mut memories, hosts);
 
         // The way to the host, which HostDirect and the off-cluster DMA share.
         let (direct_host, direct_target) = host_channels(b, "host_direct", HOST_CHANNEL_ITEMS);

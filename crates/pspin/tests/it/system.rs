@@ -52,6 +52,29 @@ fn running_ahead_changes_no_result() {
     }
 }
 
+#[test]
+fn any_latency_of_l2_and_the_interconnects_works() {
+    for program in PROGRAMS {
+        let mut last_end = 0;
+        for latency in [1, 7, 60] {
+            let load = Load { messages: 3, latency: Some(latency), ..Load::new(program, 24, 192, 3) };
+            let normal = run(load);
+            check_conservation(&normal, load);
+            for mode in [Mode::Shuffled(1), Mode::TickAll] {
+                assert!(
+                    run(Load { mode, ..load }).digest() == normal.digest(),
+                    "{program}, {latency}: {mode:?} differs"
+                );
+            }
+            let bound = run_after(load, |nic| nic.bound_run_ahead(1));
+            assert!(bound.digest() == normal.digest(), "{program}, {latency}: cores that run ahead differ");
+            let end = normal.done.iter().map(|packet| packet.feedback).max().expect("packets");
+            assert!(end > last_end, "{program} takes {end} cycles with {latency}, {last_end} with less");
+            last_end = end;
+        }
+    }
+}
+
 /// Each packet that came is done once, and each task that was sent ended.
 fn check_conservation(seen: &Seen, load: Load) {
     assert_eq!(seen.outcome, Outcome::Quiet, "{} ends", load.program);

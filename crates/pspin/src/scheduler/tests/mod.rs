@@ -138,7 +138,7 @@ fn set(bench: &mut Bench, scene: Scene, handlers: &str, hers: &str) {
     }
     let Scene { n_mpqs, shared_cells, max_tasks, .. } = scene;
     let mut params = params();
-    params.scheduler = SchedulerParams { n_mpqs, shared_cells, max_tasks_per_cluster: max_tasks };
+    params.scheduler = SchedulerParams { n_mpqs, shared_cells, max_tasks_per_cluster: max_tasks, ..params.scheduler };
     params.sharing = SharingParams { reserved_queues: 0, turns: scene.turns, packet_memory_percent: 100 };
     params.rtl_mistakes.requests_get_lost = scene.requests_get_lost;
     let trace = bench.tracer("scheduler");

@@ -11,6 +11,7 @@ use kernel::{Mode, Outcome};
 use object::{Object, ObjectSegment, ObjectSymbol};
 use pspin::host_events::HostEvent;
 use pspin::iommu::{PageTables, whole_pages};
+use pspin::params::InterconnectParams;
 use pspin::protocol::{Context, Region};
 use pspin::world::{Arrival, Console, Departure, HostMemory, PacketDone};
 use pspin::{Boundary, Image, Pspin, PspinParams};
@@ -36,6 +37,8 @@ pub struct Load {
     pub is_paper_host: bool,
     /// The card makes the mistakes of the RTL.
     pub makes_mistakes: bool,
+    /// Cycles of every memory and interconnect outside the clusters, in place of the RTL's.
+    pub latency: Option<u32>,
     pub mode: Mode,
 }
 
@@ -51,6 +54,7 @@ impl Load {
             host,
             is_paper_host: false,
             makes_mistakes: true,
+            latency: None,
             mode: Mode::Normal,
         }
     }
@@ -198,12 +202,36 @@ pub fn run_after(load: Load, host_does: impl FnOnce(&mut Pspin)) -> Seen {
     if !load.makes_mistakes {
         params.rtl_mistakes = paper.rtl_mistakes;
     }
+    if let Some(cycles) = load.latency {
+        set_latencies(&mut params, cycles);
+    }
     if load.is_paper_host {
         (params.pcie, params.iommu) = (paper.pcie, paper.iommu);
         let (addr, bytes) = whole_pages(load.host, 16 << 20);
         tables.register(0, addr, addr, bytes, true).expect("nothing else is registered");
     }
     simulate(Card { params, tables, mode: load.mode }, image, source, host_does)
+}
+
+fn set_latencies(params: &mut PspinParams, cycles: u32) {
+    let l2 = &mut params.l2;
+    (l2.packet_load_cycles, l2.store_cycles, l2.packet_amo_cycles) = (cycles, cycles, cycles);
+    (l2.handler_read_cycles, l2.amo_response_cycles, l2.amo_write_cycles) = (cycles, cycles, cycles);
+    params.interconnect = InterconnectParams {
+        core_request_cycles: cycles,
+        core_reply_cycles: cycles,
+        remote_request_cycles: cycles,
+        remote_reply_cycles: cycles,
+        remote_load_cycles: cycles,
+        remote_store_cycles: cycles,
+        remote_amo_cycles: cycles,
+        dma_request_cycles: cycles,
+        dma_reply_cycles: cycles,
+        nhi_request_cycles: cycles,
+        nhi_reply_cycles: cycles,
+        nhi_l1_reply_cycles: cycles,
+    };
+    (params.scheduler.dispatch_cycles, params.scheduler.feedback_cycles) = (cycles, cycles);
 }
 
 /// The machine of the RTL.
