@@ -53,22 +53,22 @@ pub fn show_reply(reply: &Reply) -> String {
 
 /// A requester of the scene. It sends the scripted references and logs the replies, which it accepts from cycle
 /// `ready`.
-pub fn asks(bench: &mut Bench, name: &str, text: &str, ready: Cycle) -> Responder {
+pub fn scripted_requester(bench: &mut Bench, name: &str, text: &str, ready: Cycle) -> Responder {
     let references = bench.input(&format!("{name}?"), 2, script(text));
     Responder { references, replies: bench.output(name, 2, move |now| now >= ready, show_reply) }
 }
 
 /// A responder of the scene. It logs each reference when it sees it and replies `cycles` later. A read returns the
 /// low bytes of its addresses; an address from 0x1_0000_0000 gives an error.
-pub fn answers(bench: &mut Bench, name: &str, cycles: u64) -> Requester {
+pub fn scripted_responder(bench: &mut Bench, name: &str, cycles: u64) -> Requester {
     let (references, asked) = bench.channel(&format!("{name}?"), 2, 1);
     let (answers, replies) = bench.channel(&format!("{name}!"), 2, 1);
     let port = Responder { references: asked, replies: answers };
-    bench.add(name, Behind { port, name: name.to_owned(), cycles, seen: None, log: bench.log.clone() });
+    bench.add(name, ScriptedResponder { port, name: name.to_owned(), cycles, seen: None, log: bench.log.clone() });
     Requester { references, replies }
 }
 
-struct Behind {
+struct ScriptedResponder {
     port: Responder,
     name: String,
     cycles: u64,
@@ -77,7 +77,7 @@ struct Behind {
     log: Log,
 }
 
-impl Component for Behind {
+impl Component for ScriptedResponder {
     fn tick(&mut self, now: Cycle) -> Activity {
         let Some(reference) = self.port.references.peek() else { return Activity::Idle };
         if self.seen.is_none() {

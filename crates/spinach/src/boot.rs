@@ -158,7 +158,7 @@ firmware = [{ memory = "sram", base = 0x0, bytes = 0x1000 }]
         let memory = card.part::<MemoryController>("sram").expect("it is there");
         assert_eq!(memory.borrow().read(0x80, 4), [0, 0, 0, 42]);
         let core = card.part::<MipsCore>("cpu").expect("it is there");
-        let trouble = core.borrow().trouble().map(|trouble| (trouble.cause.text(), trouble.pc));
+        let trouble = core.borrow().fault().map(|fault| (fault.cause.text(), fault.pc));
         assert_eq!(trouble, Some(("a break instruction", 0x108)));
     }
 

@@ -5,7 +5,7 @@
 //! from stage to stage, under the rules of the thesis's Figure 3.3. They must agree to the cycle.
 
 use blocks::bus::{Requester, Responder};
-use blocks::mips::{Cause, MipsCore, MipsCoreParams, MipsCorePorts, PipelineKind, StoreKind, Window};
+use blocks::mips::{AddressRange, Cause, MipsCore, MipsCoreParams, MipsCorePorts, PipelineKind, StoreKind};
 use isa::mips::{Class, Inst, decode};
 use kernel::{Activity, Component, Cycle, Freq, Outcome, Ports, SystemBuilder, Time};
 use std::cell::RefCell;
@@ -119,7 +119,7 @@ fn core_cycles(batch: &Batch) -> u64 {
         pipeline: PipelineKind::FiveStage,
         reset_pc: batch.base,
         runs_at_start: true,
-        scratchpad: Some(Window { base: batch.base, bytes }),
+        scratchpad: Some(AddressRange { base: batch.base, bytes }),
         instruction_cache: None,
         registers: None,
         locks: None,
@@ -140,7 +140,7 @@ fn core_cycles(batch: &Batch) -> u64 {
     let mut system = builder.build().expect("the wiring is complete");
     assert_eq!(system.run_until(Time::from_ns(10_000_000)), Outcome::Quiet);
     let core = core.borrow();
-    assert_eq!(core.trouble().map(|trouble| trouble.cause), Some(Cause::Syscall));
+    assert_eq!(core.fault().map(|fault| fault.cause), Some(Cause::Syscall));
     // The first instruction could execute in cycle 2.
     core.cycles().counts().into_iter().sum::<u64>() + 1
 }

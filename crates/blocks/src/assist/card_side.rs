@@ -1,8 +1,8 @@
 //! The card-side ports of every assist: orders, progress, data memory and descriptor memory.
 
-use super::asked::{Answer, Asked};
 use super::pieces::piece;
 use super::protocol::Attention;
+use super::tracked_port::{TrackedPort, TrackedReply};
 use crate::bus::{Access, Data, Requester};
 use crate::netlist::{Memory, OneWay, PortSpec, Site, Wire};
 use kernel::{Activity, Clock, Cycle, Ports, Rx, Time, Tx};
@@ -46,21 +46,21 @@ impl<O: Wire, P: Wire> CardPorts<O, P> {
 pub(super) struct CardSide<O, P, T> {
     pub orders: Rx<O>,
     pub progress: Tx<P>,
-    pub memory: Asked<T>,
+    pub memory: TrackedPort<T>,
     /// `None` if descriptors are in `memory`.
-    descriptors: Option<Asked<T>>,
+    descriptors: Option<TrackedPort<T>>,
 }
 
 impl<O, P, T> CardSide<O, P, T> {
     /// Allows `references` outstanding references at each memory port.
     pub fn new(ports: CardPorts<O, P>, references: usize) -> CardSide<O, P, T> {
         let CardPorts { orders, progress, memory, descriptors } = ports;
-        let descriptors = descriptors.map(|port| Asked::new(port, references));
-        CardSide { orders, progress, memory: Asked::new(memory, references), descriptors }
+        let descriptors = descriptors.map(|port| TrackedPort::new(port, references));
+        CardSide { orders, progress, memory: TrackedPort::new(memory, references), descriptors }
     }
 
     /// The port to the memory of the descriptors.
-    pub fn descriptors(&mut self) -> &mut Asked<T> {
+    pub fn descriptors(&mut self) -> &mut TrackedPort<T> {
         self.descriptors.as_mut().unwrap_or(&mut self.memory)
     }
 
@@ -70,18 +70,18 @@ impl<O, P, T> CardSide<O, P, T> {
     }
 
     /// The next reply.
-    pub fn answer(&mut self) -> Option<Answer<T>> {
-        self.descriptors.as_mut().and_then(Asked::answer).or_else(|| self.memory.answer())
+    pub fn answer(&mut self) -> Option<TrackedReply<T>> {
+        self.descriptors.as_mut().and_then(TrackedPort::answer).or_else(|| self.memory.answer())
     }
 
     /// Resets the assist.
-    pub fn forget(&mut self) {
-        self.memory.forget();
-        self.descriptors.iter_mut().for_each(Asked::forget);
+    pub fn reset(&mut self) {
+        self.memory.reset();
+        self.descriptors.iter_mut().for_each(TrackedPort::reset);
     }
 
     /// Reports attentions while there is room. Returns true if any was sent.
-    pub fn tell(&self, attentions: &mut VecDeque<Attention>, say: fn(Attention) -> P) -> bool {
+    pub fn report(&self, attentions: &mut VecDeque<Attention>, say: fn(Attention) -> P) -> bool {
         let n_waiting = attentions.len();
         while self.progress.has_room() {
             let Some(attention) = attentions.pop_front() else { break };
@@ -91,8 +91,8 @@ impl<O, P, T> CardSide<O, P, T> {
     }
 
     /// Returns true if a reference was sent in cycle `now`.
-    pub fn has_asked(&self, now: Cycle) -> bool {
-        self.memory.has_asked(now) || self.descriptors.as_ref().is_some_and(|port| port.has_asked(now))
+    pub fn has_sent(&self, now: Cycle) -> bool {
+        self.memory.has_sent(now) || self.descriptors.as_ref().is_some_and(|port| port.has_sent(now))
     }
 
     pub fn ports(&self, ports: &mut Ports) {
@@ -120,7 +120,7 @@ pub(super) struct Reading<E> {
     pub entry: E,
     addr: u64,
     bytes: u32,
-    asked: u32,
+    requested: u32,
     /// The bytes received so far.
     pub data: Data,
 }
@@ -128,16 +128,16 @@ pub(super) struct Reading<E> {
 impl<E> Reading<E> {
     /// Reads `bytes` bytes at `addr`.
     pub fn new(entry: E, addr: u64, bytes: u32) -> Reading<E> {
-        Reading { entry, addr, bytes, asked: 0, data: Data::new() }
+        Reading { entry, addr, bytes, requested: 0, data: Data::new() }
     }
 
     /// Requests the next piece, which ends at a multiple of `limit`, if one is left and `port` is free.
-    pub fn ask<T>(&mut self, now: Cycle, port: &mut Asked<T>, limit: u32, what: T) {
-        if self.asked < self.bytes && port.is_free(now) {
-            let addr = self.addr.wrapping_add(u64::from(self.asked));
-            let bytes = piece(addr, self.bytes - self.asked, limit);
+    pub fn ask<T>(&mut self, now: Cycle, port: &mut TrackedPort<T>, limit: u32, what: T) {
+        if self.requested < self.bytes && port.is_free(now) {
+            let addr = self.addr.wrapping_add(u64::from(self.requested));
+            let bytes = piece(addr, self.bytes - self.requested, limit);
             port.ask(now, addr, Access::Read(bytes), what);
-            self.asked += bytes;
+            self.requested += bytes;
         }
     }
 

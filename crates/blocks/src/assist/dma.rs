@@ -15,11 +15,11 @@
 mod job;
 mod params;
 
-use super::asked::{Answer, Asked};
 use super::card_side::{CardPorts, CardSide, Reading};
 use super::pieces::mirror;
 use super::protocol::{Buffers, DmaOrder, DmaProgress, Transfer};
 use super::ring::Ring;
+use super::tracked_port::{TrackedPort, TrackedReply};
 use crate::activity::after;
 use crate::bus::{Access, BusError, Data, Requester};
 use job::{Entry, Job, transfer};
@@ -40,7 +40,7 @@ pub struct DmaAssistPorts {
 pub struct DmaAssist {
     params: DmaAssistParams,
     card: CardSide<DmaOrder, DmaProgress, Use>,
-    host: Asked<Use>,
+    host: TrackedPort<Use>,
     rings: [Ring; 2],
     buffers: Buffers,
     is_enabled: bool,
@@ -78,7 +78,7 @@ impl DmaAssist {
         let rings = [Ring::new(params.ring_entries), Ring::new(params.high_ring_entries)];
         DmaAssist {
             card: CardSide::new(ports.card, params.memory_references),
-            host: Asked::new(ports.host, params.host_references),
+            host: TrackedPort::new(ports.host, params.host_references),
             rings,
             buffers: Buffers::default(),
             is_enabled: false,
@@ -97,11 +97,11 @@ impl DmaAssist {
         }
     }
 
-    fn obey(&mut self, order: DmaOrder) {
+    fn apply(&mut self, order: DmaOrder) {
         match order {
             DmaOrder::Reset => {
-                self.card.forget();
-                self.host.forget();
+                self.card.reset();
+                self.host.reset();
                 (self.reading, self.failed, self.is_failure_told) = (None, None, false);
                 (self.jobs, self.singles, self.buffer) = Default::default();
                 for ring in &mut self.rings {
@@ -124,10 +124,10 @@ impl DmaAssist {
     /// Handles all replies that have arrived.
     fn take_answers(&mut self) -> bool {
         let mut any = false;
-        while let Some(Answer { what, result, is_wanted }) = self.card.answer().or_else(|| self.host.answer()) {
+        while let Some(TrackedReply { what, result, is_current }) = self.card.answer().or_else(|| self.host.answer()) {
             any = true;
             match result {
-                _ if !is_wanted => {}
+                _ if !is_current => {}
                 Ok(data) => self.take_answer(what, data),
                 Err(error) => {
                     self.failures.add(1);
@@ -145,14 +145,16 @@ impl DmaAssist {
                 if is_mirrored {
                     mirror(&mut data);
                 }
-                let job = self.jobs.iter_mut().find(|job| job.come < job.transfer.bytes).expect("a job requested it");
+                let job =
+                    self.jobs.iter_mut().find(|job| job.received < job.transfer.bytes).expect("a job requested it");
                 job.sum.add(&data);
-                job.come += data.len() as u32;
+                job.received += data.len() as u32;
                 self.buffer.extend(data);
             }
             Use::Sink(bytes) => {
-                let job = self.jobs.iter_mut().find(|job| job.settled < job.transfer.bytes).expect("a job wrote it");
-                job.settled += bytes;
+                let job =
+                    self.jobs.iter_mut().find(|job| job.acknowledged < job.transfer.bytes).expect("a job wrote it");
+                job.acknowledged += bytes;
             }
             Use::Checksum => {
                 let job = self.jobs.iter_mut().find(|job| !job.is_sum_stored).expect("a job stored it");
@@ -225,11 +227,11 @@ impl DmaAssist {
     /// Stores the checksum of the first job that has all its bytes.
     fn ask_checksum(&mut self, now: Cycle) {
         let DmaAssist { card, jobs, .. } = self;
-        let Some(job) = jobs.iter_mut().find(|job| !job.is_sum_asked) else { return };
-        if job.come == job.transfer.bytes && job.given == job.come && card.memory.is_free(now) {
+        let Some(job) = jobs.iter_mut().find(|job| !job.is_sum_sent) else { return };
+        if job.received == job.transfer.bytes && job.sent == job.received && card.memory.is_free(now) {
             let data = Data::from_slice(&job.sum.sum().to_be_bytes());
             card.memory.ask(now, job.transfer.checksum_at, Access::Write(data), Use::Checksum);
-            job.is_sum_asked = true;
+            job.is_sum_sent = true;
         }
     }
 
@@ -238,13 +240,13 @@ impl DmaAssist {
         let is_host = params.direction == Direction::Read;
         let limit = if is_host { params.host_burst_bytes } else { params.memory_burst_bytes };
         let source = if is_host { host } else { &mut card.memory };
-        let reserved = buffer.len() as u32 + jobs.iter().map(|job| job.asked - job.come).sum::<u32>();
-        let Some(job) = jobs.iter_mut().find(|job| job.asked < job.transfer.bytes) else { return };
-        let (addr, bytes) = job.reference(is_host, job.asked, limit, buffers);
+        let reserved = buffer.len() as u32 + jobs.iter().map(|job| job.requested - job.received).sum::<u32>();
+        let Some(job) = jobs.iter_mut().find(|job| job.requested < job.transfer.bytes) else { return };
+        let (addr, bytes) = job.reference(is_host, job.requested, limit, buffers);
         if reserved + bytes <= params.buffer_bytes && source.is_free(now) {
             let is_mirrored = is_host && job.is_mirrored();
             source.ask(now, addr, Access::Read(bytes), Use::Source { is_mirrored });
-            job.asked += bytes;
+            job.requested += bytes;
         }
     }
 
@@ -253,15 +255,15 @@ impl DmaAssist {
         let is_host = params.direction == Direction::Write;
         let limit = if is_host { params.host_burst_bytes } else { params.memory_burst_bytes };
         let sink = if is_host { host } else { &mut card.memory };
-        let Some(job) = jobs.iter_mut().find(|job| job.given < job.transfer.bytes) else { return };
-        let (addr, bytes) = job.reference(is_host, job.given, limit, buffers);
-        if job.come - job.given >= bytes && sink.is_free(now) {
+        let Some(job) = jobs.iter_mut().find(|job| job.sent < job.transfer.bytes) else { return };
+        let (addr, bytes) = job.reference(is_host, job.sent, limit, buffers);
+        if job.received - job.sent >= bytes && sink.is_free(now) {
             let mut data: Data = buffer.drain(..bytes as usize).collect();
             if is_host && job.is_mirrored() {
                 mirror(&mut data);
             }
             sink.ask(now, addr, Access::Write(data), Use::Sink(bytes));
-            job.given += bytes;
+            job.sent += bytes;
         }
     }
 
@@ -283,7 +285,7 @@ impl Component for DmaAssist {
     fn tick(&mut self, now: Cycle) -> Activity {
         let mut acted = false;
         while let Some(order) = self.card.orders.take() {
-            self.obey(order);
+            self.apply(order);
             acted = true;
         }
         acted |= self.take_answers();
@@ -296,7 +298,7 @@ impl Component for DmaAssist {
             self.ask_source(now);
         }
         self.count(now);
-        after(acted || self.card.has_asked(now) || self.host.has_asked(now))
+        after(acted || self.card.has_sent(now) || self.host.has_sent(now))
     }
 
     fn ports(&self, ports: &mut Ports) {

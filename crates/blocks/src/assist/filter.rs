@@ -15,7 +15,7 @@ pub struct Filter {
 
 /// Why the filter drops a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Stranger {
+pub(super) enum Refusal {
     /// The frame is for another card.
     Card,
     /// The frame is for a group that the card has not joined.
@@ -30,7 +30,7 @@ pub fn group(address: &[u8]) -> u32 {
 
 impl Filter {
     /// Checks whether a frame with these bytes is accepted. A frame without a complete address is for no card.
-    pub(super) fn check(&self, bytes: &[u8]) -> Result<(), Stranger> {
+    pub(super) fn check(&self, bytes: &[u8]) -> Result<(), Refusal> {
         match bytes.get(..6) {
             _ if self.is_promiscuous => Ok(()),
             Some([0xff, 0xff, 0xff, 0xff, 0xff, 0xff]) => Ok(()),
@@ -38,11 +38,11 @@ impl Filter {
                 if self.groups >> group(to) & 1 == 1 {
                     Ok(())
                 } else {
-                    Err(Stranger::Group)
+                    Err(Refusal::Group)
                 }
             }
             Some(to) if to == self.address => Ok(()),
-            _ => Err(Stranger::Card),
+            _ => Err(Refusal::Card),
         }
     }
 }
@@ -57,9 +57,9 @@ mod tests {
         let all_hosts = [0x01, 0x00, 0x5e, 0x00, 0x00, 0x01];
         assert_eq!(filter.check(&[2, 0, 0, 0, 0, 1, 9]), Ok(()));
         assert_eq!(filter.check(&[0xff; 6]), Ok(()));
-        assert_eq!(filter.check(&[2, 0, 0, 0, 0, 2]), Err(Stranger::Card));
-        assert_eq!(filter.check(&[2, 0, 0]), Err(Stranger::Card));
-        assert_eq!(filter.check(&all_hosts), Err(Stranger::Group));
+        assert_eq!(filter.check(&[2, 0, 0, 0, 0, 2]), Err(Refusal::Card));
+        assert_eq!(filter.check(&[2, 0, 0]), Err(Refusal::Card));
+        assert_eq!(filter.check(&all_hosts), Err(Refusal::Group));
         let in_group = Filter { groups: 1 << group(&all_hosts), ..filter };
         assert_eq!(in_group.check(&all_hosts), Ok(()));
         assert_eq!(Filter { is_promiscuous: true, ..filter }.check(&[2, 0, 0, 0, 0, 2]), Ok(()));

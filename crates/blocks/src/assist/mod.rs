@@ -5,12 +5,11 @@
 //! ([`DmaProgress`], [`TransmitProgress`], [`ReceiveProgress`]). Pointers are entry indices, 0 to `ring_entries` - 1.
 //! A ring with equal pointers is empty, so a ring holds at most `ring_entries` - 1 entries.
 
-mod asked;
 mod card_side;
 mod checksum;
 mod dma;
 mod filter;
-mod line;
+mod line_rate;
 mod pieces;
 mod pointer_reader;
 mod protocol;
@@ -18,6 +17,7 @@ mod receive;
 mod ring;
 #[cfg(test)]
 mod testing;
+mod tracked_port;
 mod transmit;
 
 pub use card_side::CardPorts;

@@ -12,8 +12,8 @@
 //! Source:  thesis, 2.1.2 (assists poll the producer) and 3.2.3 (they constantly read pointers in the card's memory).
 //! Differs: the value comes from the registers; the word in memory is never written, and its content is ignored.
 
-use super::asked::{Answer, Asked};
 use super::protocol::{DmaOrder, ReceiveOrder, TransmitOrder};
+use super::tracked_port::{TrackedPort, TrackedReply};
 use crate::bus::{Access, Requester};
 use crate::checks;
 use crate::netlist::{Built, Memory, Module, OneWay, PortSpec, Site, Wire};
@@ -60,7 +60,7 @@ pub struct PointerReader<O> {
     params: PointerReaderParams,
     orders: Rx<O>,
     assist: Tx<O>,
-    memory: Asked<()>,
+    memory: TrackedPort<()>,
     /// Waiting orders, each with the number of reads started when it arrived.
     waiting: VecDeque<(O, u64)>,
     is_enabled: bool,
@@ -121,7 +121,7 @@ impl<O: Orders> PointerReader<O> {
             params,
             orders,
             assist,
-            memory: Asked::new(memory, 1),
+            memory: TrackedPort::new(memory, 1),
             waiting: VecDeque::new(),
             is_enabled: false,
             begun: 0,
@@ -132,7 +132,7 @@ impl<O: Orders> PointerReader<O> {
         }
     }
 
-    fn hear(&mut self) -> bool {
+    fn take_orders(&mut self) -> bool {
         let mut any = false;
         while self.waiting.len() < MOST_WAITING {
             let Some(order) = self.orders.take() else { break };
@@ -144,7 +144,7 @@ impl<O: Orders> PointerReader<O> {
     }
 
     fn take_answers(&mut self, now: Cycle) {
-        while let Some(Answer { result, .. }) = self.memory.answer() {
+        while let Some(TrackedReply { result, .. }) = self.memory.answer() {
             self.answered += 1;
             self.rests_since = Some(now);
             self.readings.add(1);
@@ -186,10 +186,10 @@ impl<O: Orders> PointerReader<O> {
 impl<O: Orders> Component for PointerReader<O> {
     fn tick(&mut self, now: Cycle) -> Activity {
         self.take_answers(now);
-        let has_heard = self.hear();
+        let has_heard = self.take_orders();
         let has_passed = self.pass();
         match self.read(now) {
-            _ if has_heard || has_passed || self.memory.has_asked(now) => Activity::Busy,
+            _ if has_heard || has_passed || self.memory.has_sent(now) => Activity::Busy,
             Some(due) => Activity::Until(due),
             None => Activity::Idle,
         }

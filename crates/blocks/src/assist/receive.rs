@@ -17,12 +17,12 @@
 mod drops;
 mod params;
 
-use super::asked::Answer;
 use super::card_side::{CardPorts, CardSide, next_activity};
 use super::filter::Filter;
-use super::line::Line;
+use super::line_rate::LineRate;
 use super::protocol::{Attention, Buffers, ReceiveOrder, ReceiveProgress};
 use super::ring::Ring;
+use super::tracked_port::TrackedReply;
 use crate::bus::{Access, Data};
 use crate::ethernet::Frame;
 use drops::Drops;
@@ -43,7 +43,7 @@ pub struct MacReceivePorts {
 /// filter refuses or that find no room, and counts them in memory too.
 pub struct MacReceive {
     params: MacReceiveParams,
-    line: Line,
+    line: LineRate,
     clock: Clock,
     card: CardSide<ReceiveOrder, ReceiveProgress, Use>,
     wire: Rx<Frame>,
@@ -98,8 +98,8 @@ struct Incoming {
     index: u32,
     /// When its first byte arrives, for a paced receiver.
     begins: Time,
-    given: u32,
-    settled: u32,
+    sent: u32,
+    acknowledged: u32,
     is_described: bool,
     is_done: bool,
 }
@@ -132,7 +132,7 @@ impl MacReceive {
     /// A disabled assist; `clock` drives it.
     pub fn new(params: MacReceiveParams, ports: MacReceivePorts, clock: Clock) -> MacReceive {
         MacReceive {
-            line: Line::new(params.link_bps),
+            line: LineRate::new(params.link_bps),
             clock,
             card: CardSide::new(ports.card, params.memory_references),
             wire: ports.wire,
@@ -159,10 +159,10 @@ impl MacReceive {
         ReceiveDrops { disabled, filtered, overruns, buffer_full, ring_full }
     }
 
-    fn obey(&mut self, order: ReceiveOrder) {
+    fn apply(&mut self, order: ReceiveOrder) {
         match order {
             ReceiveOrder::Reset => {
-                self.card.forget();
+                self.card.reset();
                 self.frames.clear();
                 self.attentions.clear();
                 self.busy_until = Time::ZERO;
@@ -196,12 +196,12 @@ impl MacReceive {
 
     /// Bytes between line and memory: received and not yet sent to memory.
     fn held(&self, now: Cycle) -> u64 {
-        let come = |frame: &Incoming| match self.clock.edge(now) {
+        let received = |frame: &Incoming| match self.clock.edge(now) {
             _ if !self.params.is_paced => frame.bytes.len() as u64,
             time if time < frame.begins => 0,
             time => self.line.bytes(time - frame.begins).min(frame.bytes.len() as u64),
         };
-        self.frames.iter().map(|frame| come(frame).saturating_sub(frame.given.into())).sum()
+        self.frames.iter().map(|frame| received(frame).saturating_sub(frame.sent.into())).sum()
     }
 
     /// Allocates a buffer and a descriptor for a frame that has arrived, or returns why it must be dropped.
@@ -226,8 +226,18 @@ impl MacReceive {
         let flags = if frame.is_intact { 0 } else { CRC_ERROR } | if is_runt { RUNT } else { 0 };
         let (addr, begins) = (self.producer, self.busy_until.max(self.clock.edge(now)));
         self.busy_until = begins + self.line.time(len);
-        let (given, settled, is_described, is_done) = (0, 0, false, false);
-        self.frames.push_back(Incoming { bytes, flags, addr, index, begins, given, settled, is_described, is_done });
+        let (sent, acknowledged, is_described, is_done) = (0, 0, false, false);
+        self.frames.push_back(Incoming {
+            bytes,
+            flags,
+            addr,
+            index,
+            begins,
+            sent,
+            acknowledged,
+            is_described,
+            is_done,
+        });
         self.producer = self.buffers.after(addr, room);
         self.ring.next = self.ring.after(index);
         self.counts.frames.add(1);
@@ -242,7 +252,7 @@ impl MacReceive {
             self.counts.disabled.add(1);
         } else if let Err(stranger) = is_taken {
             self.counts.filtered.add(1);
-            self.drops.note_stranger(stranger);
+            self.drops.note_refused(stranger);
         } else if let Err(attention) = self.accept(now, &frame) {
             match attention {
                 Attention::BufferFull => self.counts.buffer_full.add(1),
@@ -257,7 +267,7 @@ impl MacReceive {
 
     fn take_answers(&mut self) -> bool {
         let mut any = false;
-        while let Some(Answer { what, result, is_wanted }) = self.card.answer() {
+        while let Some(TrackedReply { what, result, is_current }) = self.card.answer() {
             any = true;
             if let Err(error) = &result {
                 self.counts.failures.add(1);
@@ -265,12 +275,12 @@ impl MacReceive {
             }
             match what {
                 // Counters in memory outlive a reset.
-                Use::Count(kind) => self.drops.hear(kind, &result.unwrap_or_default()),
-                Use::Bytes(bytes) if is_wanted => {
-                    let unsettled = |frame: &&mut Incoming| (frame.settled as usize) < frame.bytes.len();
-                    self.frames.iter_mut().find(unsettled).expect("a frame wrote them").settled += bytes;
+                Use::Count(kind) => self.drops.update(kind, &result.unwrap_or_default()),
+                Use::Bytes(bytes) if is_current => {
+                    let unacknowledged = |frame: &&mut Incoming| (frame.acknowledged as usize) < frame.bytes.len();
+                    self.frames.iter_mut().find(unacknowledged).expect("a frame wrote them").acknowledged += bytes;
                 }
-                Use::Descriptor if is_wanted => {
+                Use::Descriptor if is_current => {
                     self.frames.iter_mut().find(|frame| !frame.is_done).expect("a frame has it").is_done = true;
                 }
                 Use::Bytes(_) | Use::Descriptor | Use::Counted => {}
@@ -281,7 +291,7 @@ impl MacReceive {
 
     /// Reports frames that are in memory, and attentions.
     fn report(&mut self) -> bool {
-        let mut any = self.card.tell(&mut self.attentions, ReceiveProgress::Attention);
+        let mut any = self.card.report(&mut self.attentions, ReceiveProgress::Attention);
         while self.card.progress.has_room() && self.frames.front().is_some_and(|frame| frame.is_done) {
             let frame = self.frames.pop_front().expect("there is one");
             let end = self.buffers.after(frame.addr, (frame.bytes.len() as u64).next_multiple_of(ALIGNMENT));
@@ -294,20 +304,20 @@ impl MacReceive {
     /// Writes the next bytes of the first incomplete frame, or returns when they are due.
     fn give_bytes(&mut self, now: Cycle) -> Option<Time> {
         let MacReceive { params, line, clock, card, buffers, frames, .. } = self;
-        let frame = frames.iter_mut().find(|frame| (frame.given as usize) < frame.bytes.len())?;
+        let frame = frames.iter_mut().find(|frame| (frame.sent as usize) < frame.bytes.len())?;
         let len = frame.bytes.len() as u32;
-        let (addr, bytes) = buffers.piece(frame.addr, frame.given, len, params.memory_burst_bytes);
+        let (addr, bytes) = buffers.piece(frame.addr, frame.sent, len, params.memory_burst_bytes);
         if params.is_paced {
-            let due = frame.begins + line.time(u64::from(frame.given + bytes));
+            let due = frame.begins + line.time(u64::from(frame.sent + bytes));
             if clock.edge(now) < due {
                 return Some(due);
             }
         }
         if card.memory.is_free(now) {
-            let (from, to) = (frame.given as usize, (frame.given + bytes) as usize);
+            let (from, to) = (frame.sent as usize, (frame.sent + bytes) as usize);
             let data = Data::from_slice(&frame.bytes[from..to]);
             card.memory.ask(now, addr, Access::Write(data), Use::Bytes(bytes));
-            frame.given += bytes;
+            frame.sent += bytes;
         }
         None
     }
@@ -318,7 +328,7 @@ impl MacReceive {
         let Some(frame) = frames.iter_mut().find(|frame| !frame.is_described) else { return };
         // Within one memory the descriptor follows the bytes in order; in a separate memory it must wait until they
         // are acknowledged.
-        let behind = if card.is_split() { frame.settled } else { frame.given };
+        let behind = if card.is_split() { frame.acknowledged } else { frame.sent };
         let port = card.descriptors();
         if behind as usize == frame.bytes.len() && port.is_free(now) {
             let words = (frame.addr as u32, frame.bytes.len() as u32 | frame.flags);
@@ -335,7 +345,7 @@ impl Component for MacReceive {
     fn tick(&mut self, now: Cycle) -> Activity {
         let mut acted = false;
         while let Some(order) = self.card.orders.take() {
-            self.obey(order);
+            self.apply(order);
             acted = true;
         }
         acted |= self.take_answers();
@@ -344,7 +354,7 @@ impl Component for MacReceive {
         self.describe(now);
         let due = self.give_bytes(now);
         self.drops.work(now, &mut self.card.memory);
-        next_activity(self.clock, now, acted || self.card.has_asked(now), due)
+        next_activity(self.clock, now, acted || self.card.has_sent(now), due)
     }
 
     fn ports(&self, ports: &mut Ports) {

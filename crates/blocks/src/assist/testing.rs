@@ -16,10 +16,10 @@ pub fn hex(data: &[u8]) -> String {
 /// A memory that answers in the cycle in which it sees a reference, and logs references as `name` if `is_logged`.
 /// Addresses beyond its end are errors.
 pub fn memory(bench: &mut Bench, name: &str, bytes: &Shared, is_logged: bool) -> Requester {
-    let (references, asked) = bench.channel(&format!("{name}?"), 4, 1);
+    let (references, requested) = bench.channel(&format!("{name}?"), 4, 1);
     let (answers, replies) = bench.channel(&format!("{name}!"), 4, 1);
     let log = is_logged.then(|| bench.log.clone());
-    let port = Responder { references: asked, replies: answers };
+    let port = Responder { references: requested, replies: answers };
     bench.add(name, Ram { port, name: name.to_owned(), bytes: bytes.clone(), log });
     Requester { references, replies }
 }

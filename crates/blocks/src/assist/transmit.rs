@@ -17,11 +17,11 @@
 mod outgoing;
 mod params;
 
-use super::asked::Answer;
 use super::card_side::{CardPorts, CardSide, Reading, next_activity};
-use super::line::Line;
+use super::line_rate::LineRate;
 use super::protocol::{Attention, Buffers, TransmitOrder, TransmitProgress};
 use super::ring::Ring;
+use super::tracked_port::TrackedReply;
 use crate::bus::{Access, BusError, Data};
 use crate::ethernet::Frame;
 use kernel::trace::Counter;
@@ -41,7 +41,7 @@ pub struct MacTransmitPorts {
 /// Sends frames in the order of their descriptors.
 pub struct MacTransmit {
     params: MacTransmitParams,
-    line: Line,
+    line: LineRate,
     clock: Clock,
     card: CardSide<TransmitOrder, TransmitProgress, Use>,
     wire: Tx<Frame>,
@@ -79,7 +79,7 @@ impl MacTransmit {
     /// A disabled assist; `clock` drives it.
     pub fn new(params: MacTransmitParams, ports: MacTransmitPorts, clock: Clock) -> MacTransmit {
         MacTransmit {
-            line: Line::new(params.link_bps),
+            line: LineRate::new(params.link_bps),
             clock,
             card: CardSide::new(ports.card, params.memory_references),
             wire: ports.wire,
@@ -103,10 +103,10 @@ impl MacTransmit {
         }
     }
 
-    fn obey(&mut self, order: TransmitOrder) {
+    fn apply(&mut self, order: TransmitOrder) {
         match order {
             TransmitOrder::Reset => {
-                self.card.forget();
+                self.card.reset();
                 self.reading = None;
                 self.pieces.clear();
                 // A frame on the line continues; frames not yet started are discarded.
@@ -127,9 +127,9 @@ impl MacTransmit {
 
     fn take_answers(&mut self, now: Cycle) -> bool {
         let mut any = false;
-        while let Some(Answer { what, result, is_wanted }) = self.card.answer() {
+        while let Some(TrackedReply { what, result, is_current }) = self.card.answer() {
             any = true;
-            if is_wanted {
+            if is_current {
                 self.take_answer(now, what, result);
             }
         }
@@ -170,7 +170,7 @@ impl MacTransmit {
 
     fn take_bytes(&mut self, now: Cycle, data: &Data, is_broken: bool) {
         let at = self.clock.edge(now);
-        let piece = self.pieces.iter_mut().find(|piece| piece.come < piece.bytes).expect("a piece requested it");
+        let piece = self.pieces.iter_mut().find(|piece| piece.received < piece.bytes).expect("a piece requested it");
         if self.frames.back().is_none_or(|frame| frame.is_whole) {
             self.frames.push_back(Outgoing::default());
         }
@@ -183,8 +183,8 @@ impl MacTransmit {
             self.attentions.push_back(Attention::Underrun);
         }
         frame.bytes.extend_from_slice(data);
-        piece.come += data.len() as u32;
-        if piece.come == piece.bytes && piece.is_last {
+        piece.received += data.len() as u32;
+        if piece.received == piece.bytes && piece.is_last {
             frame.finish(piece.vlan.map(|tag| (self.vlan_type, tag)));
         }
         if frame.is_whole || frame.bytes.len() >= self.params.start_bytes as usize {
@@ -194,8 +194,8 @@ impl MacTransmit {
 
     /// Reports frames that have been read, and attentions.
     fn report(&mut self) -> bool {
-        let mut any = self.card.tell(&mut self.attentions, TransmitProgress::Attention);
-        while let Some(piece) = self.pieces.front().filter(|piece| piece.come == piece.bytes) {
+        let mut any = self.card.report(&mut self.attentions, TransmitProgress::Attention);
+        while let Some(piece) = self.pieces.front().filter(|piece| piece.received == piece.bytes) {
             if piece.is_last {
                 if !self.card.progress.has_room() {
                     break;
@@ -210,7 +210,7 @@ impl MacTransmit {
     }
 
     fn begin(&mut self) -> bool {
-        let unread = self.pieces.iter().filter(|piece| piece.come < piece.bytes).count();
+        let unread = self.pieces.iter().filter(|piece| piece.received < piece.bytes).count();
         let may = self.is_enabled && self.reading.is_none() && unread <= self.params.descriptors_ahead;
         if !may || self.ring.is_empty() {
             return false;
@@ -230,31 +230,31 @@ impl MacTransmit {
 
     /// Requests the next bytes; if the buffer is full, returns when it will have room.
     fn ask_bytes(&mut self, now: Cycle) -> Option<Time> {
-        let asked: u64 = self.pieces.iter().map(|piece| u64::from(piece.asked - piece.come)).sum();
+        let requested: u64 = self.pieces.iter().map(|piece| u64::from(piece.requested - piece.received)).sum();
         let held: u64 = self.frames.iter().map(|frame| frame.bytes.len() as u64).sum();
         let at = self.clock.edge(now);
         let gone = self.frames.front().map_or(0, |frame| frame.gone(at, self.line));
         let MacTransmit { params, card, pieces, buffers, filled, next_frame, .. } = self;
-        let piece = pieces.iter_mut().find(|piece| piece.asked < piece.bytes)?;
+        let piece = pieces.iter_mut().find(|piece| piece.requested < piece.bytes)?;
         // Frames follow each other at multiples of 8 bytes. Firmware may announce a frame before all of it is present.
         let end = buffers.after(piece.addr, u64::from(piece.bytes).next_multiple_of(8));
         let is_there = |filled: u64| {
             let filled = buffers.after(filled, filled.next_multiple_of(8) - filled);
             buffers.distance(*next_frame, end) <= buffers.distance(*next_frame, filled)
         };
-        if piece.asked == 0 && filled.is_some_and(|filled| !is_there(filled)) {
+        if piece.requested == 0 && filled.is_some_and(|filled| !is_there(filled)) {
             return None;
         }
-        let (addr, bytes) = buffers.piece(piece.addr, piece.asked, piece.bytes, params.memory_burst_bytes);
-        let over = (asked + held + u64::from(bytes)).saturating_sub(u64::from(params.buffer_bytes));
+        let (addr, bytes) = buffers.piece(piece.addr, piece.requested, piece.bytes, params.memory_burst_bytes);
+        let over = (requested + held + u64::from(bytes)).saturating_sub(u64::from(params.buffer_bytes));
         if over > gone {
             let start = self.frames.front()?.start?;
             return Some(start + self.line.time(PREAMBLE_BYTES + over));
         }
         if card.memory.is_free(now) {
             card.memory.ask(now, addr, Access::Read(bytes), Use::Bytes(bytes));
-            piece.asked += bytes;
-            if piece.asked == piece.bytes {
+            piece.requested += bytes;
+            if piece.requested == piece.bytes {
                 *next_frame = end;
             }
         }
@@ -295,7 +295,7 @@ impl Component for MacTransmit {
     fn tick(&mut self, now: Cycle) -> Activity {
         let mut acted = false;
         while let Some(order) = self.card.orders.take() {
-            self.obey(order);
+            self.apply(order);
             acted = true;
         }
         acted |= self.take_answers(now);
@@ -305,7 +305,7 @@ impl Component for MacTransmit {
         let room = self.ask_bytes(now);
         let leaves = self.transmit(now);
         let due = [room, leaves].into_iter().flatten().min();
-        next_activity(self.clock, now, acted || self.card.has_asked(now), due)
+        next_activity(self.clock, now, acted || self.card.has_sent(now), due)
     }
 
     fn ports(&self, ports: &mut Ports) {

@@ -45,7 +45,7 @@ impl Acknowledgements {
     }
 
     /// The acknowledgement number in `bytes`, extended from 32 bits to the value closest to `next`.
-    pub(super) fn claimed(&self, bytes: &[u8], next: u64) -> Option<u64> {
+    pub(super) fn read_id(&self, bytes: &[u8], next: u64) -> Option<u64> {
         let at = eth::HEADER_LEN + ipv4::MIN_HEADER_LEN;
         let field = Acknowledgements::is_one(bytes).then(|| &bytes[at + tcp::ACK.start..at + tcp::ACK.end])?;
         let ahead = crate::bus::word(field).wrapping_sub(next as u32) as i32;
@@ -94,9 +94,9 @@ mod tests {
         let station = |last| Station { mac: Mac([2, 0, 0, 0, 0, last]), ip: [10, 0, 0, last].into(), port: 9 };
         let row = Acknowledgements { every: 2, from: station(1), to: station(2) };
         for (id, next) in [(0, 0), (5, 2), (2, 5), ((1 << 32) + 1, (1 << 32) - 3), ((1 << 32) - 2, 1 << 32)] {
-            assert_eq!(row.claimed(&row.frame(id), next), Some(id));
+            assert_eq!(row.read_id(&row.frame(id), next), Some(id));
         }
-        assert_eq!(row.claimed(&row.frame(u64::MAX), 0), None);
+        assert_eq!(row.read_id(&row.frame(u64::MAX), 0), None);
         assert_eq!((row.due(3), row.due(4)), (1, 2));
         let bytes = row.frame(7);
         let (_, rest) = Ipv4Header::parse(&bytes[14..]).expect("IPv4");

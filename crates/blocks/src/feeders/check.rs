@@ -84,7 +84,7 @@ impl Checker {
     }
 
     /// Returns true if it is one of the frames.
-    pub fn knows(&self, bytes: &[u8]) -> bool {
+    pub fn contains(&self, bytes: &[u8]) -> bool {
         self.judge(bytes) != Verdict::Unknown
     }
 
@@ -123,9 +123,9 @@ impl Checker {
         let verdict = |id: u64| if id < self.next { Verdict::Late(id) } else { Verdict::Good(id) };
         match &self.frames {
             Frames::Acknowledgements(row) => {
-                row.claimed(bytes, self.next).filter(|&id| is(id)).map_or(Verdict::Unknown, verdict)
+                row.read_id(bytes, self.next).filter(|&id| is(id)).map_or(Verdict::Unknown, verdict)
             }
-            Frames::Datagrams(row) => row.claimed(bytes).filter(|&id| is(id)).map_or(Verdict::Unknown, verdict),
+            Frames::Datagrams(row) => row.read_id(bytes).filter(|&id| is(id)).map_or(Verdict::Unknown, verdict),
             Frames::List(_) => {
                 let ahead = self.next..self.next.saturating_add(REACH);
                 let behind = (self.next.saturating_sub(REACH)..self.next).rev();
@@ -148,12 +148,12 @@ impl Checker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::feeders::Given;
+    use crate::feeders::ListedFrame;
     use expect_test::{Expect, expect};
 
     /// `arriving` lists frame numbers; `x` is a frame that was never sent.
     fn check(arriving: &str, want: Expect) {
-        let list = (0..6u8).map(|id| Given { bytes: vec![id; 60].into(), is_intact: id != 4 }).collect();
+        let list = (0..6u8).map(|id| ListedFrame { bytes: vec![id; 60].into(), is_intact: id != 4 }).collect();
         let mut checker = Checker::new(Frames::List(list));
         let verdicts: Vec<_> = arriving
             .split(' ')

@@ -65,7 +65,7 @@ impl Datagrams {
     }
 
     /// The frame number in the payload, or `None` if the frame is too short.
-    pub(super) fn claimed(&self, bytes: &[u8]) -> Option<u64> {
+    pub(super) fn read_id(&self, bytes: &[u8]) -> Option<u64> {
         let id = bytes.get(HEADERS..HEADERS + ID_BYTES)?;
         Some(u64::from_be_bytes(id.try_into().expect("a slice of eight bytes")))
     }
@@ -123,7 +123,7 @@ mod tests {
         let (ip, rest) = Ipv4Header::parse(&bytes[14..]).expect("IPv4");
         assert!(ipv4::Ipv4View::new(&bytes[14..]).expect("IPv4").checksum_is_valid());
         assert!(udp::UdpView::new(rest).expect("UDP").checksum_is_valid((&ip).into()));
-        assert_eq!(row.claimed(&bytes), Some(4));
+        assert_eq!(row.read_id(&bytes), Some(4));
         assert_ne!(row.frame(3).map(|b| b[50..60].to_vec()), row.frame(1).map(|b| b[50..60].to_vec()));
     }
 

@@ -57,7 +57,7 @@ impl FrameSink {
             self.damaged.add(1);
             return None;
         }
-        if let Some(replies) = self.replies.as_mut().filter(|replies| replies.knows(&frame.bytes)) {
+        if let Some(replies) = self.replies.as_mut().filter(|replies| replies.contains(&frame.bytes)) {
             replies.check(at, &frame.bytes);
             return None;
         }

@@ -1,6 +1,6 @@
 //! The traffic of one direction, with idle time that the run may skip.
 
-use super::traffic::{Given, Pace, Traffic};
+use super::traffic::{ListedFrame, Pace, Traffic};
 use kernel::{Clock, Inlet, Ports, Rx, Time};
 
 /// Frames and their due times. When the run skips idle time, later frames become due earlier by the same amount.
@@ -30,7 +30,7 @@ impl Schedule {
     }
 
     /// Frame `id`, or `None` beyond the last.
-    pub fn frame(&self, id: u64) -> Option<Given> {
+    pub fn frame(&self, id: u64) -> Option<ListedFrame> {
         self.traffic.frames.frame(id)
     }
 

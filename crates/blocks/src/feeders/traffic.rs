@@ -27,7 +27,7 @@ pub struct Traffic {
 
 /// A frame of a list.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Given {
+pub struct ListedFrame {
     /// From destination address to the last byte before the frame check sequence.
     pub bytes: Rc<[u8]>,
     /// True if the frame check sequence is correct.
@@ -38,7 +38,7 @@ pub struct Given {
 #[derive(Clone)]
 pub enum Frames {
     /// A fixed list.
-    List(Rc<[Given]>),
+    List(Rc<[ListedFrame]>),
     /// UDP datagrams.
     Datagrams(Datagrams),
     /// Endless TCP acknowledgements.
@@ -82,18 +82,18 @@ pub enum TrafficError {
 impl Frames {
     /// A list of frames with correct check sequences.
     pub fn list(frames: impl IntoIterator<Item = Vec<u8>>) -> Frames {
-        Frames::List(frames.into_iter().map(|bytes| Given { bytes: bytes.into(), is_intact: true }).collect())
+        Frames::List(frames.into_iter().map(|bytes| ListedFrame { bytes: bytes.into(), is_intact: true }).collect())
     }
 
     /// Frame number `id`, or `None` beyond the last.
-    pub fn frame(&self, id: u64) -> Option<Given> {
+    pub fn frame(&self, id: u64) -> Option<ListedFrame> {
         match self {
             Frames::List(frames) => frames.get(usize::try_from(id).ok()?).cloned(),
             Frames::Datagrams(datagrams) => {
-                datagrams.frame(id).map(|bytes| Given { bytes: bytes.into(), is_intact: true })
+                datagrams.frame(id).map(|bytes| ListedFrame { bytes: bytes.into(), is_intact: true })
             }
             Frames::Acknowledgements(acknowledgements) => {
-                Some(Given { bytes: acknowledgements.frame(id).into(), is_intact: true })
+                Some(ListedFrame { bytes: acknowledgements.frame(id).into(), is_intact: true })
             }
         }
     }

@@ -73,14 +73,15 @@ policy = { kind = "round-robin" }"#;
 mod tests {
     use super::*;
     use crate::policy::{Arbitration, Contest, FixedPriority};
-    use crate::testing::{answers, asks};
+    use crate::testing::{scripted_requester, scripted_responder};
     use expect_test::{Expect, expect};
 
     fn check(policy: impl Fn() -> Arbitrator, requesters: &[&str], want: Expect) {
         want.assert_eq(&testkit::bench(200, |bench| {
-            let asks = |(text, name): (&&str, char)| (name.to_string(), asks(bench, &name.to_string(), text, 0));
+            let asks =
+                |(text, name): (&&str, char)| (name.to_string(), scripted_requester(bench, &name.to_string(), text, 0));
             let requesters = requesters.iter().zip('a'..).map(asks).collect();
-            let outputs = vec![(">".to_owned(), answers(bench, ">", 0))];
+            let outputs = vec![(">".to_owned(), scripted_responder(bench, ">", 0))];
             let route = Route::Address(Vec::new());
             let wiring = SwitchWiring { requesters, outputs, route, outstanding: 8, burst_references: 3 };
             bench.add("it", Switch::new(wiring, &policy));

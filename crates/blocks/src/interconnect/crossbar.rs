@@ -8,7 +8,7 @@
 //! Source:  thesis, 3.1: a network of functions, muxes and demuxes is such a module.
 
 use super::switch::{requesters, responders};
-use super::{Route, Switch, SwitchWiring, Window};
+use super::{AddressWindow, Route, Switch, SwitchWiring};
 use crate::checks;
 use crate::netlist::{Built, Memory, Module, PortSpec, Site};
 use crate::policy::Policy;
@@ -20,7 +20,7 @@ pub struct CrossbarParams {
     /// Number of requesters, 1 to 64.
     pub requesters: usize,
     /// Address windows; `outputs[i]` gets the references to window i.
-    pub windows: Vec<Window>,
+    pub windows: Vec<AddressWindow>,
     /// Maximum references in flight at each output.
     pub outstanding: u32,
     /// Maximum references of a burst, which have consecutive addresses.

@@ -9,7 +9,7 @@
 //! Differs: it carries memory connections only, not vectors of any channel.
 
 use super::switch::requesters;
-use super::{Route, Switch, SwitchWiring, Window, Word};
+use super::{AddressWindow, Route, Switch, SwitchWiring, Word};
 use crate::checks;
 use crate::netlist::{Built, Memory, Module, OneWay, PortSpec, Site};
 use crate::policy::Policy;
@@ -29,7 +29,7 @@ pub struct DemuxParams {
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum DemuxBy {
     /// By address; one window for each output.
-    Windows(Vec<Window>),
+    Windows(Vec<AddressWindow>),
     /// By the word at `select`; the value is the number of outputs.
     Select(usize),
 }
@@ -89,14 +89,15 @@ outstanding = 4"#;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{answers, asks};
+    use crate::testing::{scripted_requester, scripted_responder};
     use expect_test::expect;
 
     #[test]
     fn a_demux_forwards_to_the_selected_output() {
         let log = testkit::bench(200, |bench| {
-            let requesters = vec![("a".to_owned(), asks(bench, "a", "1 r 0+1; 2 r 1+1; 3 r 2+1; 4 r 3+1", 0))];
-            let outputs = [">", ">>"].map(|name| (name.to_owned(), answers(bench, name, 0))).into();
+            let requesters =
+                vec![("a".to_owned(), scripted_requester(bench, "a", "1 r 0+1; 2 r 1+1; 3 r 2+1; 4 r 3+1", 0))];
+            let outputs = [">", ">>"].map(|name| (name.to_owned(), scripted_responder(bench, name, 0))).into();
             let selects = [(3, 1), (8, 2), (9, 0)].map(|(at, which)| (at, Word(which))).into();
             let route = Route::ToSelected(bench.input("select", 2, selects));
             let wiring = SwitchWiring { requesters, outputs, route, outstanding: 2, burst_references: 1 };

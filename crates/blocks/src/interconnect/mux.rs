@@ -61,16 +61,17 @@ outstanding = 4"#;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{answers, asks};
+    use crate::testing::{scripted_requester, scripted_responder};
     use expect_test::{Expect, expect};
     use kernel::Cycle;
 
     /// `selects`: cycles, and the index selected from each on.
     fn check(requesters: &[&str], selects: &[(Cycle, u64)], want: Expect) {
         want.assert_eq(&testkit::bench(200, |bench| {
-            let asks = |(text, name): (&&str, char)| (name.to_string(), asks(bench, &name.to_string(), text, 0));
+            let asks =
+                |(text, name): (&&str, char)| (name.to_string(), scripted_requester(bench, &name.to_string(), text, 0));
             let requesters = requesters.iter().zip('a'..).map(asks).collect();
-            let outputs = vec![(">".to_owned(), answers(bench, ">", 0))];
+            let outputs = vec![(">".to_owned(), scripted_responder(bench, ">", 0))];
             let select = bench.input("select", 2, selects.iter().map(|&(at, which)| (at, Word(which))).collect());
             let route = Route::FromSelected(select);
             let wiring = SwitchWiring { requesters, outputs, route, outstanding: 2, burst_references: 1 };

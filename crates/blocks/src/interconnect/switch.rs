@@ -1,9 +1,9 @@
 //! The core of arbiters, muxes, demuxes and crossbars: forwards references and returns answers.
 
-use super::{Returns, Window, Word};
+use super::{AddressWindow, ReturnPaths, Word};
 use crate::bus::{BusError, Reply, Requester, Responder};
 use crate::netlist::{Memory, Site};
-use crate::policy::{Arbitration, Arbitrator, Contest, Head, Waits};
+use crate::policy::{AccessSpan, Arbitration, Arbitrator, Contest, WaitTimes};
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Time};
 
@@ -11,7 +11,7 @@ use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Time};
 pub enum Route {
     /// The output of the first window that contains the address. A last output without a window takes all other
     /// addresses.
-    Address(Vec<Window>),
+    Address(Vec<AddressWindow>),
     /// The only output; takes references of the selected requester only.
     FromSelected(Rx<Word>),
     /// The selected output, for references of any requester.
@@ -40,18 +40,18 @@ pub struct SwitchWiring {
 /// all earlier ones are answered.
 /// Errors:  a reference outside all windows, or beyond the end of one, gets a bus error.
 pub struct Switch {
-    lanes: Vec<Lane>,
+    lanes: Vec<SwitchLane>,
     outputs: Vec<Output>,
     route: Route,
     /// Index of the selected requester or output.
     selected: usize,
-    waits: Waits,
+    waits: WaitTimes,
     burst_references: u32,
     unknown_selects: Counter,
 }
 
 /// A requester and its references in flight.
-struct Lane {
+struct SwitchLane {
     name: String,
     port: Responder,
     /// The output of its references in flight, and their number.
@@ -67,18 +67,18 @@ struct Output {
     port: Requester,
     arbitrator: Arbitrator,
     /// Requester of each expected answer, and how long its reference waited for the grant.
-    returns: Returns<(u32, Time)>,
+    returns: ReturnPaths<(u32, Time)>,
     /// Requesters that ask for this output at this edge.
     waiting: u64,
     /// The last grant: requester, reference, and length of its burst so far.
-    last: Option<(u32, Head, u32)>,
+    last: Option<(u32, AccessSpan, u32)>,
     references: Counter,
 }
 
 impl Switch {
     /// A switch with these ports; `policy` is called once for each output.
     pub fn new(wiring: SwitchWiring, mut policy: impl FnMut() -> Arbitrator) -> Switch {
-        let lane = |(name, port)| Lane {
+        let lane = |(name, port)| SwitchLane {
             name,
             port,
             output: 0,
@@ -90,14 +90,14 @@ impl Switch {
             name,
             port,
             arbitrator: policy(),
-            returns: Returns::new(wiring.outstanding),
+            returns: ReturnPaths::new(wiring.outstanding),
             waiting: 0,
             last: None,
             references: Counter::default(),
         };
         assert!((1..=64).contains(&wiring.requesters.len()), "a switch has 1 to 64 requesters");
         Switch {
-            waits: Waits::new(wiring.requesters.len()),
+            waits: WaitTimes::new(wiring.requesters.len()),
             lanes: wiring.requesters.into_iter().map(lane).collect(),
             outputs: wiring.outputs.into_iter().map(output).collect(),
             route: wiring.route,
@@ -108,7 +108,7 @@ impl Switch {
     }
 
     /// Updates the selection.
-    fn hear(&mut self) {
+    fn update_selection(&mut self) {
         let (select, n) = match &self.route {
             Route::Address(_) => return,
             Route::FromSelected(select) => (select, self.lanes.len()),
@@ -124,8 +124,8 @@ impl Switch {
 
     /// Returns at most one answer from each output and to each requester. Gives the set of requesters answered, and
     /// true if more answers can be returned at the next edge.
-    fn pass_back(&mut self) -> (u64, bool) {
-        let (mut answered, mut goes_on) = (0u64, false);
+    fn return_answers(&mut self) -> (u64, bool) {
+        let (mut answered, mut has_more) = (0u64, false);
         for output in &mut self.outputs {
             let Some(&(requester, waited)) = output.returns.next() else { continue };
             if !output.port.replies.has_item() {
@@ -133,30 +133,30 @@ impl Switch {
             }
             let lane = &mut self.lanes[requester as usize];
             if answered >> requester & 1 == 1 {
-                goes_on = true;
+                has_more = true;
             } else if lane.port.replies.has_room() {
                 let reply = output.port.replies.take().expect("an answer is there");
                 lane.port.replies.send(reply.having_waited(waited));
                 lane.under_way -= 1;
                 output.returns.pop();
                 answered |= 1 << requester;
-                goes_on |= output.port.replies.has_item();
+                has_more |= output.port.replies.has_item();
             }
         }
-        (answered, goes_on)
+        (answered, has_more)
     }
 
     /// Finds the output of each waiting reference, and answers those without an output with an error.
-    fn look(&mut self, now: Cycle, answered: u64) -> bool {
-        let (mut waiting, mut goes_on) = (0, false);
+    fn find_outputs(&mut self, now: Cycle, answered: u64) -> bool {
+        let (mut waiting, mut has_more) = (0, false);
         self.outputs.iter_mut().for_each(|output| output.waiting = 0);
         for (i, lane) in self.lanes.iter_mut().enumerate() {
             if !lane.port.references.is_due(now) {
                 continue;
             }
-            let head = Head::from(&*lane.port.references.peek().expect("a reference is due"));
+            let span = AccessSpan::from(&*lane.port.references.peek().expect("a reference is due"));
             let output = match &self.route {
-                Route::Address(windows) => place(windows, self.outputs.len(), head),
+                Route::Address(windows) => output_for(windows, self.outputs.len(), span),
                 Route::FromSelected(_) if self.selected != i => continue,
                 Route::FromSelected(_) => Ok(0),
                 Route::ToSelected(_) => Ok(self.selected),
@@ -167,17 +167,17 @@ impl Switch {
                     waiting |= 1 << i;
                 }
                 _ if lane.under_way > 0 => {} // An answer wakes us.
-                _ if answered >> i & 1 == 1 => goes_on = true,
+                _ if answered >> i & 1 == 1 => has_more = true,
                 Err(error) if lane.port.replies.has_room() => {
                     let id = lane.port.references.take().expect("a reference is due").id;
                     lane.port.replies.send(Reply::new(id, Err(error)));
-                    goes_on |= lane.port.references.has_item();
+                    has_more |= lane.port.references.has_item();
                 }
                 _ => {} // Room for the reply wakes us.
             }
         }
-        self.waits.note(now, waiting);
-        goes_on
+        self.waits.update(now, waiting);
+        has_more
     }
 
     /// Grants one of the requesters of an output.
@@ -186,10 +186,11 @@ impl Switch {
         if output.waiting == 0 || !output.returns.has_room() || !output.port.references.has_room() {
             return false; // A reference, an answer or room wakes us.
         }
-        let head = |who: u32| self.lanes[who as usize].port.references.peek().map(|reference| Head::from(&*reference));
+        let span =
+            |who: u32| self.lanes[who as usize].port.references.peek().map(|reference| AccessSpan::from(&*reference));
         let continues = match output.last {
             Some((who, last, length)) if output.waiting >> who & 1 == 1 && length < self.burst_references => {
-                u64::from(head(who).is_some_and(|head| head.continues(&last))) << who
+                u64::from(span(who).is_some_and(|span| span.continues(&last))) << who
             }
             _ => 0,
         };
@@ -199,10 +200,10 @@ impl Switch {
             Some((_, _, length)) if continues >> winner & 1 == 1 => length + 1,
             _ => 1,
         };
-        output.last = head(winner).map(|head| (winner, head, length));
+        output.last = span(winner).map(|span| (winner, span, length));
         let has_rivals = self.lanes.len() > 1;
         let lane = &mut self.lanes[winner as usize];
-        let wait_cycles = self.waits.went(now, winner);
+        let wait_cycles = self.waits.granted(now, winner);
         lane.wait_cycles.add(wait_cycles);
         // A single requester never waits for another.
         let waited = if has_rivals { lane.port.span(now - wait_cycles, now) } else { Time::ZERO };
@@ -223,26 +224,26 @@ impl Switch {
 }
 
 /// The output for an access.
-fn place(windows: &[Window], n_outputs: usize, head: Head) -> Result<usize, BusError> {
-    match windows.iter().position(|window| window.contains(head.addr)) {
+fn output_for(windows: &[AddressWindow], n_outputs: usize, span: AccessSpan) -> Result<usize, BusError> {
+    match windows.iter().position(|window| window.contains(span.addr)) {
         Some(which) => {
-            let behind = windows[which].bytes - (head.addr - windows[which].base);
-            if u64::from(head.bytes) <= behind { Ok(which) } else { Err(BusError::Nowhere(head.addr + behind)) }
+            let behind = windows[which].bytes - (span.addr - windows[which].base);
+            if u64::from(span.bytes) <= behind { Ok(which) } else { Err(BusError::Nowhere(span.addr + behind)) }
         }
         None if windows.len() < n_outputs => Ok(windows.len()),
-        None => Err(BusError::Nowhere(head.addr)),
+        None => Err(BusError::Nowhere(span.addr)),
     }
 }
 
 impl Component for Switch {
     fn tick(&mut self, now: Cycle) -> Activity {
-        self.hear();
-        let (answered, mut goes_on) = self.pass_back();
-        goes_on |= self.look(now, answered);
+        self.update_selection();
+        let (answered, mut has_more) = self.return_answers();
+        has_more |= self.find_outputs(now, answered);
         for which in 0..self.outputs.len() {
-            goes_on |= self.grant(now, which);
+            has_more |= self.grant(now, which);
         }
-        if goes_on { Activity::Busy } else { Activity::Idle }
+        if has_more { Activity::Busy } else { Activity::Idle }
     }
 
     fn ports(&self, ports: &mut Ports) {
@@ -281,16 +282,17 @@ pub(super) fn requesters(site: &mut Site, n: usize) -> Vec<(String, Requester)> 
 mod tests {
     use super::*;
     use crate::policy::Policy;
-    use crate::testing::{answers, asks};
+    use crate::testing::{scripted_requester, scripted_responder};
     use expect_test::{Expect, expect};
 
     /// Two memories of 256 bytes that answer at once: `>` at 0x100, and `>>` at 0x200, which sees addresses from 0.
     fn check(requesters: &[&str], want: Expect) {
         want.assert_eq(&testkit::bench(200, |bench| {
-            let asks = |(text, name): (&&str, char)| (name.to_string(), asks(bench, &name.to_string(), text, 0));
+            let asks =
+                |(text, name): (&&str, char)| (name.to_string(), scripted_requester(bench, &name.to_string(), text, 0));
             let requesters = requesters.iter().zip('a'..).map(asks).collect();
-            let outputs = [">", ">>"].map(|name| (name.to_owned(), answers(bench, name, 0))).into();
-            let window = |base, becomes| Window { base, bytes: 256, becomes };
+            let outputs = [">", ">>"].map(|name| (name.to_owned(), scripted_responder(bench, name, 0))).into();
+            let window = |base, becomes| AddressWindow { base, bytes: 256, becomes };
             let route = Route::Address(vec![window(0x100, 0x100), window(0x200, 0)]);
             let wiring = SwitchWiring { requesters, outputs, route, outstanding: 2, burst_references: 4 };
             bench.add("it", Switch::new(wiring, || Policy::RoundRobin.start()));

@@ -6,11 +6,11 @@
 //! misses a write.
 //! Source:  thesis, tables 3.1 and 3.2: a Tee in front of a memory feeds the snoop port of a cache controller.
 
-use super::{Returns, Seen};
+use super::{ReturnPaths, Seen};
 use crate::bus::{Requester, Responder};
 use crate::checks;
 use crate::netlist::{Built, Memory, Module, OneWay, PortSpec, Site};
-use crate::policy::Head;
+use crate::policy::AccessSpan;
 use kernel::{Activity, Component, Cycle, Ports, Tx};
 
 /// Parameters of a [`Tap`].
@@ -38,35 +38,35 @@ pub struct Tap {
     requester: Responder,
     memory: Requester,
     seen: Vec<Tx<Seen>>,
-    under_way: Returns<Head>,
+    under_way: ReturnPaths<AccessSpan>,
 }
 
 impl Tap {
     /// A tap with these ports.
     pub fn new(params: TapParams, ports: TapPorts) -> Tap {
         let TapPorts { requester, memory, seen } = ports;
-        Tap { requester, memory, seen, under_way: Returns::new(params.outstanding) }
+        Tap { requester, memory, seen, under_way: ReturnPaths::new(params.outstanding) }
     }
 
-    fn pass_back(&mut self) -> bool {
+    fn return_answer(&mut self) -> bool {
         if !self.memory.replies.has_item() || !self.requester.replies.has_room() {
             return false;
         }
         if !self.seen.iter().all(Tx::has_room) {
             return false;
         }
-        let head = self.under_way.pop().expect("an answer belongs to a reference");
+        let span = self.under_way.pop().expect("an answer belongs to a reference");
         self.requester.replies.send(self.memory.replies.take().expect("an answer is there"));
-        self.seen.iter().for_each(|listener| listener.send(Seen(head)));
+        self.seen.iter().for_each(|listener| listener.send(Seen(span)));
         true
     }
 
-    fn pass_on(&mut self) -> bool {
+    fn forward(&mut self) -> bool {
         if !self.requester.references.has_item() || !self.under_way.has_room() || !self.memory.references.has_room() {
             return false;
         }
         let reference = self.requester.references.take().expect("a reference is there");
-        self.under_way.push(Head::from(&reference));
+        self.under_way.push(AccessSpan::from(&reference));
         self.memory.references.send(reference);
         true
     }
@@ -74,7 +74,7 @@ impl Tap {
 
 impl Component for Tap {
     fn tick(&mut self, _now: Cycle) -> Activity {
-        let (back, on) = (self.pass_back(), self.pass_on());
+        let (back, on) = (self.return_answer(), self.forward());
         if back || on { Activity::Busy } else { Activity::Idle }
     }
 
@@ -121,14 +121,14 @@ outstanding = 4"#;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{answers, asks};
+    use crate::testing::{scripted_requester, scripted_responder};
     use expect_test::expect;
 
     #[test]
     fn listeners_get_every_reference_together_with_its_answer() {
         let log = testkit::bench(100, |bench| {
-            let requester = asks(bench, "a", "1 r 40+4; 1 w 44=0a0b; 1 r 48+1; 1 r 49+1", 0);
-            let memory = answers(bench, ">", 0);
+            let requester = scripted_requester(bench, "a", "1 r 40+4; 1 w 44=0a0b; 1 r 48+1; 1 r 49+1", 0);
+            let memory = scripted_responder(bench, ">", 0);
             let show = |seen: &Seen| format!("{:x}+{} {}", seen.0.addr, seen.0.bytes, seen.0.is_write);
             let seen = vec![
                 bench.output("seen", 2, |_| true, show),

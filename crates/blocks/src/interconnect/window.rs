@@ -3,7 +3,7 @@
 /// A range of addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Window {
+pub struct AddressWindow {
     /// Address of the first byte.
     pub base: u64,
     /// Size in bytes.
@@ -12,7 +12,7 @@ pub struct Window {
     pub becomes: u64,
 }
 
-impl Window {
+impl AddressWindow {
     /// Checks the window; `name` is its name in errors.
     pub fn check(&self, name: &str) -> Result<(), String> {
         let ends = |base: u64| base.checked_add(self.bytes);

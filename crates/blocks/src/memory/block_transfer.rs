@@ -54,7 +54,7 @@ pub struct BlockTransfer {
 struct Active {
     order: Transfer,
     /// Bytes requested from the source.
-    asked: u32,
+    requested: u32,
     /// Lengths of the outstanding reads.
     reading: VecDeque<u32>,
     /// Pieces that wait to be written.
@@ -83,7 +83,7 @@ impl BlockTransfer {
     }
 
     /// Advances the transfer. Returns true if something changed.
-    fn go_on(&mut self) -> bool {
+    fn advance(&mut self) -> bool {
         let Some(active) = &mut self.active else { return false };
         let (from, to, source, target) = match active.order.direction {
             Direction::AToB => (&self.a, &self.b, active.order.a, active.order.b),
@@ -114,12 +114,12 @@ impl BlockTransfer {
             moved = true;
         }
         let n_pieces = active.reading.len() + active.read.len();
-        let is_all_asked = active.asked == active.order.bytes || active.error.is_some();
-        if !is_all_asked && n_pieces < self.params.outstanding as usize && from.references.has_room() {
-            let addr = source.wrapping_add(u64::from(active.asked));
+        let is_all_requested = active.requested == active.order.bytes || active.error.is_some();
+        if !is_all_requested && n_pieces < self.params.outstanding as usize && from.references.has_room() {
+            let addr = source.wrapping_add(u64::from(active.requested));
             let aligned = self.params.reference_bytes - (addr % u64::from(self.params.reference_bytes)) as u32;
-            let bytes = aligned.min(active.order.bytes - active.asked);
-            active.asked += bytes;
+            let bytes = aligned.min(active.order.bytes - active.requested);
+            active.requested += bytes;
             active.reading.push_back(bytes);
             from.references.send(Reference { id: active.order.id, addr, access: Access::Read(bytes) });
             moved = true;
@@ -130,8 +130,8 @@ impl BlockTransfer {
     /// Ends a completed transfer. Returns true if it did.
     fn end(&mut self) -> bool {
         let Some(active) = &self.active else { return false };
-        let is_all_asked = active.asked == active.order.bytes || active.error.is_some();
-        let is_over = is_all_asked && active.reading.is_empty() && active.read.is_empty() && active.n_writing == 0;
+        let is_all_requested = active.requested == active.order.bytes || active.error.is_some();
+        let is_over = is_all_requested && active.reading.is_empty() && active.read.is_empty() && active.n_writing == 0;
         if !is_over || !self.done.has_room() {
             return false;
         }
@@ -151,10 +151,10 @@ impl Component for BlockTransfer {
             && let Some(order) = self.orders.take()
         {
             let (reading, read) = (VecDeque::new(), VecDeque::new());
-            self.active = Some(Active { order, asked: 0, reading, read, written: 0, n_writing: 0, error: None });
+            self.active = Some(Active { order, requested: 0, reading, read, written: 0, n_writing: 0, error: None });
             begun = true;
         }
-        let moved = self.go_on();
+        let moved = self.advance();
         if ended || begun || moved { Activity::Busy } else { Activity::Idle }
     }
 
@@ -205,7 +205,7 @@ outstanding = 4"#;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::answers;
+    use crate::testing::scripted_responder;
     use expect_test::{Expect, expect};
 
     /// Pieces of four bytes, two outstanding; `>a` and `>b` answer at once, and with errors from 0x1_0000_0000 on.
@@ -217,7 +217,7 @@ mod tests {
                 Err(error) => format!("{} {error}", done.id),
             };
             let done = bench.output("done", 2, |_| true, show);
-            let (a, b) = (answers(bench, ">a", 0), answers(bench, ">b", 0));
+            let (a, b) = (scripted_responder(bench, ">a", 0), scripted_responder(bench, ">b", 0));
             let params = BlockTransferParams { reference_bytes: 4, outstanding: 2 };
             bench.add("dma", BlockTransfer::new(params, BlockTransferPorts { orders, done, a, b }));
             bench.log_counters();

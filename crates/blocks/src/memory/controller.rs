@@ -13,7 +13,7 @@ mod params;
 
 use super::{Links, Rows};
 use crate::bus::{Access, BusError, Data, Link, Reference, Reply, Responder};
-use crate::policy::{Arbitration, Arbitrator, Contest, Waits};
+use crate::policy::{Arbitration, Arbitrator, Contest, WaitTimes};
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports};
 pub use params::MemoryControllerParams;
@@ -21,9 +21,9 @@ pub use params::MemoryControllerParams;
 /// Serves one word at a time, in bursts of consecutive addresses.
 pub struct MemoryController {
     params: MemoryControllerParams,
-    lanes: Vec<Lane>,
+    lanes: Vec<ControllerLane>,
     arbitrator: Arbitrator,
-    waits: Waits,
+    waits: WaitTimes,
     burst: Option<Burst>,
     rows: Option<Rows>,
     free_at: Cycle,
@@ -45,7 +45,7 @@ struct Active {
 }
 
 /// A requester's port and its current reference.
-struct Lane {
+struct ControllerLane {
     port: Option<Responder>,
     active: Option<Active>,
     /// Cycle in which its last word has moved.
@@ -69,7 +69,7 @@ impl MemoryController {
     /// A memory of zeros. A port that is `None` is not connected.
     pub fn new(params: MemoryControllerParams, ports: Vec<Option<Responder>>) -> MemoryController {
         assert_eq!(ports.len(), params.requesters, "a port for each requester");
-        let lane = |port| Lane {
+        let lane = |port| ControllerLane {
             port,
             active: None,
             free_at: 0,
@@ -79,7 +79,7 @@ impl MemoryController {
         MemoryController {
             lanes: ports.into_iter().map(lane).collect(),
             arbitrator: params.policy.start(),
-            waits: Waits::new(params.requesters),
+            waits: WaitTimes::new(params.requesters),
             burst: None,
             rows: params.rows.clone().map(Rows::new),
             free_at: 0,
@@ -116,7 +116,7 @@ impl MemoryController {
     }
 
     /// Takes new references. Returns the requesters that wait, and those that would continue the current burst.
-    fn listen(&mut self, now: Cycle) -> (u64, u64) {
+    fn take_references(&mut self, now: Cycle) -> (u64, u64) {
         let burst = self.burst.filter(|burst| burst.at == now && burst.words_left > 0);
         let (mut waiting, mut continues) = (0, 0);
         for (i, lane) in self.lanes.iter_mut().enumerate() {
@@ -134,16 +134,16 @@ impl MemoryController {
                 continues |= 1 << i;
             }
         }
-        self.waits.note(now, waiting);
+        self.waits.update(now, waiting);
         (waiting, continues)
     }
 
     /// Moves one word of requester `winner`. Returns the cycles it takes.
-    fn serve(&mut self, now: Cycle, winner: usize, goes_on: bool) -> u64 {
+    fn serve(&mut self, now: Cycle, winner: usize, continues_burst: bool) -> u64 {
         let word = u64::from(self.params.word_bytes);
         let MemoryController { lanes, bytes, links, params, .. } = self;
         let lane = &mut lanes[winner];
-        lane.wait_cycles.add(self.waits.went(now, winner as u32));
+        lane.wait_cycles.add(self.waits.granted(now, winner as u32));
         let active = lane.active.as_mut().expect("the winner asks");
         let is_wrong = active.reference.access.is_empty() || active.reference.access.len() > params.max_bytes;
         let (addr, is_write) = (active.addr(), active.reference.access.is_write());
@@ -167,9 +167,9 @@ impl MemoryController {
         }
         active.done += here;
         let opening = self.rows.as_mut().filter(|_| !is_wrong).map_or(0, |rows| rows.open(addr & (params.bytes - 1)));
-        let cycles = opening + if goes_on { 1 } else { params.first_word_cycles };
+        let cycles = opening + if continues_burst { 1 } else { params.first_word_cycles };
         let words_left = match self.burst {
-            Some(burst) if goes_on => burst.words_left - 1,
+            Some(burst) if continues_burst => burst.words_left - 1,
             _ => {
                 self.bursts.add(1);
                 params.burst_words - 1
@@ -219,7 +219,7 @@ impl Component for MemoryController {
         if now < self.free_at {
             return Activity::Until(self.free_at);
         }
-        let (waiting, continues) = self.listen(now);
+        let (waiting, continues) = self.take_references(now);
         if waiting == 0 {
             return Activity::Idle;
         }

@@ -13,7 +13,7 @@ use super::rows::{Rows, RowsParams};
 use crate::bus::{BusError, Reference, Reply, Responder};
 use crate::checks;
 use crate::netlist::{Built, Memory, Module, PortSpec, Site};
-use crate::policy::{Arbitration, Arbitrator, Contest, Policy, Waits};
+use crate::policy::{Arbitration, Arbitrator, Contest, Policy, WaitTimes};
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports};
 
@@ -46,18 +46,18 @@ pub struct FrameMemory {
     store: Store,
     rows: Rows,
     arbitrator: Arbitrator,
-    waits: Waits,
+    waits: WaitTimes,
     free_at: Cycle,
     busy_cycles: Counter,
     /// Bytes requested.
     useful_bytes: Counter,
     moved_bytes: Counter,
-    lanes: Vec<Lane>,
+    lanes: Vec<FrameLane>,
 }
 
 /// State of a requester.
 #[derive(Clone, Default)]
-struct Lane {
+struct FrameLane {
     /// Cycle in which its last transfer has moved.
     free_at: Cycle,
     transfers: Counter,
@@ -73,12 +73,12 @@ impl FrameMemory {
             store: Store::new(params.base, params.bytes),
             rows: Rows::new(params.rows.clone()),
             arbitrator: params.policy.start(),
-            waits: Waits::new(params.requesters),
+            waits: WaitTimes::new(params.requesters),
             free_at: 0,
             busy_cycles: Counter::default(),
             useful_bytes: Counter::default(),
             moved_bytes: Counter::default(),
-            lanes: vec![Lane::default(); params.requesters],
+            lanes: vec![FrameLane::default(); params.requesters],
             params,
             requesters,
         }
@@ -147,12 +147,12 @@ impl Component for FrameMemory {
             return Activity::Until(self.free_at);
         }
         let waiting = self.waiting(now);
-        self.waits.note(now, waiting);
+        self.waits.update(now, waiting);
         if waiting == 0 {
             return Activity::Idle;
         }
         let winner = self.arbitrator.choose(&Contest { now, waiting, continues: 0, since: self.waits.since() });
-        self.lanes[winner as usize].wait_cycles.add(self.waits.went(now, winner));
+        self.lanes[winner as usize].wait_cycles.add(self.waits.granted(now, winner));
         let cycles = self.transfer(now, winner as usize);
         self.busy_cycles.add(cycles);
         self.free_at = now + cycles;
@@ -221,7 +221,7 @@ policy = { kind = "round-robin" }"#;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::asks;
+    use crate::testing::scripted_requester;
     use expect_test::{Expect, expect};
 
     /// 16 bytes per cycle, words of 8 bytes; rows of 256 bytes in two banks; 5 cycles to open a row, 9 if another is
@@ -241,7 +241,7 @@ mod tests {
 
     fn check(requesters: &[&str], want: Expect) {
         want.assert_eq(&testkit::bench(500, |bench| {
-            let asks = |(text, name): (&&str, char)| Some(asks(bench, &name.to_string(), text, 0));
+            let asks = |(text, name): (&&str, char)| Some(scripted_requester(bench, &name.to_string(), text, 0));
             let ports = requesters.iter().zip('a'..).map(asks).collect();
             bench.add("memory", FrameMemory::new(params(requesters.len()), ports));
             bench.log_counters();
@@ -335,7 +335,7 @@ mod tests {
         let rows = RowsParams { row_bytes: 4096, banks: 1, activation_cycles: 27, conflict_cycles: 27 };
         let log = testkit::bench(100_000, |bench| {
             let script = vec![format!("1 {transfer}"); n].join(";");
-            let ports = ["a", "b"].map(|name| Some(asks(bench, name, &script, 0)));
+            let ports = ["a", "b"].map(|name| Some(scripted_requester(bench, name, &script, 0)));
             bench.add("memory", FrameMemory::new(FrameMemoryParams { rows: rows.clone(), ..params(2) }, ports.into()));
         });
         let last = log.lines().last().expect("there were answers");

@@ -65,7 +65,7 @@ mod tests {
     /// `l` links the word at an address, `w` writes a byte there, `s` stores by the n-th link.
     fn check(script: &str, want: Expect) {
         let mut links = Links::default();
-        let said = script.split(' ').map(|item| {
+        let shown = script.split(' ').map(|item| {
             let (kind, rest) = item.split_at(1);
             let (addr, token) = rest.split_once('#').unwrap_or((rest, "0"));
             let (addr, token) = (addr.parse().expect("an address"), token.parse().expect("a token"));
@@ -84,7 +84,7 @@ mod tests {
                 Err(error) => format!("{item} {error}\n"),
             }
         });
-        want.assert_eq(&said.collect::<String>());
+        want.assert_eq(&shown.collect::<String>());
     }
 
     #[test]

@@ -135,13 +135,13 @@ port_bytes = 32"#;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::asks;
+    use crate::testing::scripted_requester;
     use expect_test::{Expect, expect};
 
     /// 64 bytes from 0x40, ports of 8 bytes.
     fn check(requesters: &[&str], want: Expect) {
         want.assert_eq(&testkit::bench(100, |bench| {
-            let asks = |(text, name): (&&str, char)| Some(asks(bench, &name.to_string(), text, 0));
+            let asks = |(text, name): (&&str, char)| Some(scripted_requester(bench, &name.to_string(), text, 0));
             let ports: Vec<_> = requesters.iter().zip('a'..).map(asks).collect();
             let params = MultiportedMemoryParams { ports: ports.len(), base: 0x40, bytes: 64, port_bytes: 8 };
             bench.add("memory", MultiportedMemory::new(params, ports));

@@ -15,9 +15,9 @@
 use super::Store;
 use crate::bus::{Access, BusError, Data, Reply, Requester, Responder};
 use crate::checks;
-use crate::interconnect::Returns;
+use crate::interconnect::ReturnPaths;
 use crate::netlist::{Built, Memory, Module, PortSpec, Site};
-use crate::policy::{Arbitration, Arbitrator, Contest, Policy, Waits};
+use crate::policy::{Arbitration, Arbitrator, Contest, Policy, WaitTimes};
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Time, members};
 
@@ -58,18 +58,18 @@ pub struct ScratchpadBanks {
     requesters: Vec<Responder>,
     onward: Option<Requester>,
     store: Store,
-    lanes: Vec<Lane>,
+    lanes: Vec<BankLane>,
     /// The requests at this edge: a set of requesters for each bank, then for the onward port.
-    asked: Vec<u64>,
+    requests: Vec<u64>,
     arbitrators: Vec<Arbitrator>,
-    waits: Waits,
+    waits: WaitTimes,
     /// Requesters of the references outstanding at `onward`, and how long each waited for the grant.
-    returns: Returns<(u32, Time)>,
+    returns: ReturnPaths<(u32, Time)>,
 }
 
 /// State of a requester.
 #[derive(Default)]
-struct Lane {
+struct BankLane {
     /// Bytes already moved of the first reference in the channel.
     done: u32,
     /// Cycles in which it was not granted a bank.
@@ -95,11 +95,11 @@ impl ScratchpadBanks {
         let ScratchpadBanksPorts { requesters, onward } = ports;
         ScratchpadBanks {
             store: Store::new(params.base, params.bytes),
-            lanes: requesters.iter().map(|_| Lane::default()).collect(),
-            asked: vec![0; params.banks as usize + 1],
+            lanes: requesters.iter().map(|_| BankLane::default()).collect(),
+            requests: vec![0; params.banks as usize + 1],
             arbitrators: (0..=params.banks).map(|_| params.policy.start()).collect(),
-            waits: Waits::new(params.requesters),
-            returns: Returns::new(params.outstanding),
+            waits: WaitTimes::new(params.requesters),
+            returns: ReturnPaths::new(params.outstanding),
             params,
             requesters,
             onward,
@@ -124,7 +124,7 @@ impl ScratchpadBanks {
     }
 
     /// Adds a counter, in total and for each requester.
-    fn count(&self, name: &str, of: fn(&Lane) -> &Counter, counters: &mut CounterList) {
+    fn count(&self, name: &str, of: fn(&BankLane) -> &Counter, counters: &mut CounterList) {
         counters.add(name, self.lanes.iter().map(|lane| of(lane).total()).sum());
         for (i, lane) in self.lanes.iter().enumerate() {
             counters.add(&format!("requesters[{i}].{name}"), of(lane).total());
@@ -144,7 +144,7 @@ impl ScratchpadBanks {
     }
 
     /// Returns an onward answer to its requester. The result is true if another can be returned at the next edge.
-    fn pass_back(&mut self, answered: u64) -> bool {
+    fn return_onward(&mut self, answered: u64) -> bool {
         let Some(onward) = &self.onward else { return false };
         let Some(&(requester, waited)) = self.returns.next() else { return false };
         if !onward.replies.has_item() {
@@ -164,8 +164,8 @@ impl ScratchpadBanks {
     }
 
     /// Finds the bank or port that each requester needs.
-    fn look(&mut self, now: Cycle) {
-        self.asked.fill(0);
+    fn find_requests(&mut self, now: Cycle) {
+        self.requests.fill(0);
         let mut waiting = 0;
         for (i, (lane, port)) in self.lanes.iter().zip(&self.requesters).enumerate() {
             if lane.answer.is_some() || !port.references.is_due(now) {
@@ -181,10 +181,10 @@ impl ScratchpadBanks {
                 let at = addr.wrapping_sub(self.params.base).wrapping_add(u64::from(lane.done));
                 (at / u64::from(self.params.word_bytes)) as u32 & (self.params.banks - 1)
             };
-            self.asked[resource as usize] |= 1 << i;
+            self.requests[resource as usize] |= 1 << i;
             waiting |= 1 << i;
         }
-        self.waits.note(now, waiting);
+        self.waits.update(now, waiting);
     }
 
     /// Moves one word of a requester's first reference, or answers it with an error.
@@ -239,10 +239,10 @@ impl ScratchpadBanks {
 impl Component for ScratchpadBanks {
     fn tick(&mut self, now: Cycle) -> Activity {
         let answered = self.answer();
-        let mut goes_on = self.pass_back(answered);
-        self.look(now);
-        for resource in 0..self.asked.len() {
-            let waiting = self.asked[resource];
+        let mut has_more = self.return_onward(answered);
+        self.find_requests(now);
+        for resource in 0..self.requests.len() {
+            let waiting = self.requests[resource];
             if waiting == 0 {
                 continue;
             }
@@ -253,7 +253,7 @@ impl Component for ScratchpadBanks {
             }
             let contest = Contest { now, waiting, continues: 0, since: self.waits.since() };
             let winner = self.arbitrators[resource].choose(&contest);
-            let waited = self.waits.went(now, winner);
+            let waited = self.waits.granted(now, winner);
             if let Some(onward) = onward {
                 let reference =
                     self.requesters[winner as usize].references.take().expect("a granted requester has a reference");
@@ -269,9 +269,9 @@ impl Component for ScratchpadBanks {
                     self.lanes[other as usize].conflicts.add(1);
                 }
             }
-            goes_on = true;
+            has_more = true;
         }
-        if goes_on { Activity::Busy } else { Activity::Idle }
+        if has_more { Activity::Busy } else { Activity::Idle }
     }
 
     fn ports(&self, ports: &mut Ports) {

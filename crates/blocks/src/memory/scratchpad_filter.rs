@@ -9,7 +9,7 @@
 //!           scratchpad of one cycle, `mips-core` contains a filter and a scratchpad.
 
 use crate::checks;
-use crate::interconnect::{Route, Switch, SwitchWiring, Window};
+use crate::interconnect::{AddressWindow, Route, Switch, SwitchWiring};
 use crate::netlist::{Built, Memory, Module, PortSpec, Site};
 use crate::policy::Policy;
 
@@ -18,9 +18,9 @@ use crate::policy::Policy;
 #[serde(deny_unknown_fields)]
 pub struct ScratchpadFilterParams {
     /// Address window of the registers.
-    pub registers: Window,
+    pub registers: AddressWindow,
     /// Address window of the scratchpad.
-    pub scratchpad: Window,
+    pub scratchpad: AddressWindow,
     /// Maximum outstanding references at each output.
     pub outstanding: u32,
 }
@@ -63,16 +63,17 @@ outstanding = 4"#;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{answers, asks};
+    use crate::testing::{scripted_requester, scripted_responder};
     use expect_test::expect;
 
     #[test]
     fn the_address_selects_the_output() {
         let log = testkit::bench(200, |bench| {
-            let core = asks(bench, "core", "1 r c0000004+4; 2 r c00000+4; 3 r 4000+4; 4 r c000003e+4", 0);
-            let outputs = ["registers", "scratchpad", "onward"].map(|name| (name.to_owned(), answers(bench, name, 0)));
-            let registers = Window { base: 0xc000_0000, bytes: 0x40, becomes: 0 };
-            let scratchpad = Window { base: 0xc0_0000, bytes: 0x4000, becomes: 0xc0_0000 };
+            let core = scripted_requester(bench, "core", "1 r c0000004+4; 2 r c00000+4; 3 r 4000+4; 4 r c000003e+4", 0);
+            let outputs =
+                ["registers", "scratchpad", "onward"].map(|name| (name.to_owned(), scripted_responder(bench, name, 0)));
+            let registers = AddressWindow { base: 0xc000_0000, bytes: 0x40, becomes: 0 };
+            let scratchpad = AddressWindow { base: 0xc0_0000, bytes: 0x4000, becomes: 0xc0_0000 };
             let wiring = SwitchWiring {
                 requesters: vec![("core".to_owned(), core)],
                 outputs: outputs.into(),

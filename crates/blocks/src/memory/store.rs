@@ -89,11 +89,11 @@ mod tests {
     fn check(base: u64, addr: u64, bytes: u32, want: Expect) {
         let mut store = Store::new(base, 8);
         let write = Reference { id: 0, addr, access: Access::Write(Data::from_elem(7, bytes as usize)) };
-        let said = match store.serve(&write) {
+        let shown = match store.serve(&write) {
             Err(error) => error.to_string(),
             Ok(_) => store.get(base, 8).expect("it has eight bytes").iter().map(u8::to_string).collect(),
         };
-        want.assert_eq(&said);
+        want.assert_eq(&shown);
     }
 
     #[test]

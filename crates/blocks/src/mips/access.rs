@@ -2,11 +2,11 @@
 
 use super::code::Slot;
 use super::core::MipsCore;
+use super::fault::Cause;
 use super::params::StoreKind;
 use super::pipeline::Start;
 use super::refer::{self, DataPort, Pending, Purpose};
-use super::state::Asked;
-use super::trouble::Cause;
+use super::state::Request;
 use crate::bus::{Access, Link};
 use isa::mips::{Cpu, Exception, Load, Store};
 use kernel::{Activity, Cycle};
@@ -23,7 +23,7 @@ pub(super) struct References {
 
 /// Destination of an address.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Target {
     Scratchpad,
     Registers,
     Memory,
@@ -37,25 +37,25 @@ pub(super) enum Outcome {
 
 impl MipsCore {
     /// Carries out an instruction's request, or makes it wait.
-    pub(super) fn attend(&mut self, now: Cycle, asked: Asked, start: Start) -> Outcome {
-        match asked {
-            Asked::Load { addr, kind, .. } if !kind.is_aligned(addr) => {
+    pub(super) fn serve(&mut self, now: Cycle, request: Request, start: Start) -> Outcome {
+        match request {
+            Request::Load { addr, kind, .. } if !kind.is_aligned(addr) => {
                 self.refuse(now, start, Cause::MisalignedLoad, addr)
             }
-            Asked::Store { addr, kind, .. } if !kind.is_aligned(addr) => {
+            Request::Store { addr, kind, .. } if !kind.is_aligned(addr) => {
                 self.refuse(now, start, Cause::MisalignedStore, addr)
             }
-            Asked::Conditional { addr, .. } if addr & 3 != 0 => self.refuse(now, start, Cause::MisalignedStore, addr),
-            Asked::Load { rt, addr, kind } => self.load(now, start, rt, addr, kind),
-            Asked::Store { addr, value, kind } => self.store(now, start, addr, value, kind),
-            Asked::Conditional { addr, .. } if self.state.linked != Some(addr) => Outcome::Done(start),
-            Asked::Conditional { rt, addr, value } if self.place(addr) == Place::Memory => {
+            Request::Conditional { addr, .. } if addr & 3 != 0 => self.refuse(now, start, Cause::MisalignedStore, addr),
+            Request::Load { rt, addr, kind } => self.load(now, start, rt, addr, kind),
+            Request::Store { addr, value, kind } => self.store(now, start, addr, value, kind),
+            Request::Conditional { addr, .. } if self.state.linked != Some(addr) => Outcome::Done(start),
+            Request::Conditional { rt, addr, value } if self.target(addr) == Target::Memory => {
                 self.store_conditional(now, start, rt, addr, value)
             }
-            Asked::Conditional { addr, value, .. } => self.store(now, start, addr, value, Store::Word),
-            Asked::Sync if self.is_quiet() => Outcome::Done(start),
-            Asked::Sync => Outcome::Waits(Activity::Idle),
-            Asked::Exception(what) => {
+            Request::Conditional { addr, value, .. } => self.store(now, start, addr, value, Store::Word),
+            Request::Sync if self.is_quiet() => Outcome::Done(start),
+            Request::Sync => Outcome::Waits(Activity::Idle),
+            Request::Exception(what) => {
                 let (cause, value) = match what {
                     Exception::Overflow => (Cause::Overflow, 0),
                     Exception::Trap(code) => (Cause::Trap, code),
@@ -65,13 +65,13 @@ impl MipsCore {
                 };
                 self.refuse(now, start, cause, value)
             }
-            Asked::Nothing => Outcome::Done(start),
+            Request::Nothing => Outcome::Done(start),
         }
     }
 
     fn load(&mut self, now: Cycle, mut start: Start, rt: u8, addr: u32, kind: Load) -> Outcome {
-        let place = self.place(addr);
-        if place == Place::Scratchpad {
+        let target = self.target(addr);
+        if target == Target::Scratchpad {
             if self.holding > 0 {
                 return Outcome::Waits(Activity::Idle);
             }
@@ -80,20 +80,20 @@ impl MipsCore {
             self.pipeline.uses_scratchpad(start.executes);
         } else {
             let pending = Pending { purpose: Purpose::Load { rt, kind }, addr, pc: self.state.pc, sent: now };
-            let is_linked = kind == Load::Linked && place == Place::Memory;
+            let is_linked = kind == Load::Linked && target == Target::Memory;
             let access = if is_linked { Access::Linked(Link::Load) } else { Access::Read(4) };
-            if let Err(activity) = self.send(now, &mut start, place, addr & !3, access, pending) {
+            if let Err(activity) = self.send(now, &mut start, target, addr & !3, access, pending) {
                 return Outcome::Waits(activity);
             }
         }
-        self.references.loads[place as usize] += 1;
+        self.references.loads[target as usize] += 1;
         Outcome::Done(start)
     }
 
     fn store(&mut self, now: Cycle, mut start: Start, addr: u32, value: u32, kind: Store) -> Outcome {
-        let place = self.place(addr);
+        let target = self.target(addr);
         let (bits, mask) = kind.bits(addr, value);
-        if place == Place::Scratchpad {
+        if target == Target::Scratchpad {
             if self.holding > 0 {
                 return Outcome::Waits(Activity::Idle);
             }
@@ -103,14 +103,14 @@ impl MipsCore {
             let purpose = if self.params.stores == StoreKind::Held { Purpose::Held } else { Purpose::Posted };
             let pending = Pending { purpose, addr, pc: self.state.pc, sent: now };
             let (first, access) = refer::write(addr, bits, mask);
-            if let Err(activity) = self.send(now, &mut start, place, first, access, pending) {
+            if let Err(activity) = self.send(now, &mut start, target, first, access, pending) {
                 return Outcome::Waits(activity);
             }
             if let Some(fetch) = &mut self.fetch {
                 fetch.stored(addr);
             }
         }
-        self.references.stores[place as usize] += 1;
+        self.references.stores[target as usize] += 1;
         Outcome::Done(start)
     }
 
@@ -121,13 +121,13 @@ impl MipsCore {
         }
         let pending = Pending { purpose: Purpose::Conditional { rt }, addr, pc: self.state.pc, sent: now };
         let access = Access::Linked(Link::Store { word: value, token: self.state.token });
-        if let Err(activity) = self.send(now, &mut start, Place::Memory, addr, access, pending) {
+        if let Err(activity) = self.send(now, &mut start, Target::Memory, addr, access, pending) {
             return Outcome::Waits(activity);
         }
         if let Some(fetch) = &mut self.fetch {
             fetch.stored(addr);
         }
-        self.references.stores[Place::Memory as usize] += 1;
+        self.references.stores[Target::Memory as usize] += 1;
         Outcome::Done(start)
     }
 
@@ -136,12 +136,12 @@ impl MipsCore {
         &mut self,
         now: Cycle,
         start: &mut Start,
-        place: Place,
+        target: Target,
         addr: u32,
         access: Access,
         pending: Pending,
     ) -> Result<(), Activity> {
-        let is_register = place == Place::Registers;
+        let is_register = target == Target::Registers;
         let registers_done = self.registers.as_ref().filter(|_| !is_register).map_or(0, DataPort::done);
         let free = start.executes.max(self.memory_free).max(registers_done);
         if free > now {
@@ -167,21 +167,21 @@ impl MipsCore {
     }
 
     /// Updates the registers that an access writes, once its time is known.
-    pub(super) fn settle(&mut self, slot: &Slot, asked: Asked, executes: Cycle) {
-        match asked {
-            Asked::Load { rt, addr, kind } => {
+    pub(super) fn settle(&mut self, slot: &Slot, request: Request, executes: Cycle) {
+        match request {
+            Request::Load { rt, addr, kind } => {
                 if kind == Load::Linked {
                     self.state.linked = Some(addr);
                 }
-                if self.place(addr) == Place::Scratchpad {
+                if self.target(addr) == Target::Scratchpad {
                     self.pipeline.loads_at_once(executes, rt);
                 } else {
                     self.pipeline.awaits(rt);
                 }
             }
-            Asked::Conditional { rt, addr, .. } => {
+            Request::Conditional { rt, addr, .. } => {
                 let holds = self.state.linked.take() == Some(addr);
-                if holds && self.place(addr) == Place::Memory {
+                if holds && self.target(addr) == Target::Memory {
                     self.pipeline.awaits(rt);
                 } else {
                     self.state.set(rt, holds.into());
@@ -204,13 +204,13 @@ impl MipsCore {
         Outcome::Done(start)
     }
 
-    fn place(&self, addr: u32) -> Place {
+    fn target(&self, addr: u32) -> Target {
         if self.scratchpad.window.holds(addr) {
-            Place::Scratchpad
+            Target::Scratchpad
         } else if self.params.registers.is_some_and(|window| window.holds(addr)) {
-            Place::Registers
+            Target::Registers
         } else {
-            Place::Memory
+            Target::Memory
         }
     }
 

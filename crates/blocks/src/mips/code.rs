@@ -1,6 +1,6 @@
 //! Scratchpad and instruction cache, with each word decoded only once.
 
-use super::params::{InstructionCacheParams, Window};
+use super::params::{AddressRange, InstructionCacheParams};
 use isa::mips::format::Role;
 use isa::mips::{Class, Inst, Op, decode};
 
@@ -98,14 +98,14 @@ impl Words {
 
 /// Local memory of a core, for data and instructions.
 pub(super) struct Scratchpad {
-    pub window: Window,
+    pub window: AddressRange,
     words: Words,
 }
 
 impl Scratchpad {
     /// Empty if `window` is `None`.
-    pub fn new(window: Option<Window>) -> Scratchpad {
-        let window = window.unwrap_or(Window { base: 0, bytes: 0 });
+    pub fn new(window: Option<AddressRange>) -> Scratchpad {
+        let window = window.unwrap_or(AddressRange { base: 0, bytes: 0 });
         Scratchpad { window, words: Words::new(window.bytes as usize / 4) }
     }
 
@@ -230,11 +230,11 @@ impl InstructionCache {
             self.tags[way] = NO_LINE;
             self.current = (NO_LINE, 0);
         }
-        self.minds_stores()
+        self.drops_stored_lines()
     }
 
     /// Returns true if a line must not be fetched while a store to it is outstanding.
-    pub fn minds_stores(&self) -> bool {
+    pub fn drops_stored_lines(&self) -> bool {
         self.params.drops_stored_lines
     }
 

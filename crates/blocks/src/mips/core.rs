@@ -16,17 +16,17 @@
 //! store to the word breaks it, by this core or by another initiator such as DMA. The core itself keeps links to the
 //! scratchpad and to registers.
 
-use super::access::{Outcome, Place, References};
+use super::access::{Outcome, References, Target};
 use super::code::{InstructionCache, Scratchpad, Slot, What};
 use super::control::{CpuControl, CpuStatus};
+use super::fault::{Cause, Fault};
 use super::fetch::Fetch;
 use super::locking::Touch;
 use super::params::{MipsCoreParams, PipelineKind};
 use super::pipeline::{Cycles, Pipeline, Rule, cycle_names};
 use super::profile::Profile;
 use super::refer::DataPort;
-use super::state::{Asked, State};
-use super::trouble::{Cause, Trouble};
+use super::state::{Request, State};
 use crate::bus::Requester;
 use isa::mips::{Class, execute};
 use kernel::trace::Tracer;
@@ -68,7 +68,7 @@ pub struct MipsCore {
     pub(super) posted_waited: Cycle,
     /// First cycle in which the next reference can be sent.
     pub(super) memory_free: Cycle,
-    pub(super) trouble: Option<Trouble>,
+    pub(super) fault: Option<Fault>,
     pub(super) profile: Option<Profile>,
     pub(super) by_class: [u64; Class::ALL.len()],
     pub(super) annulled: u64,
@@ -115,7 +115,7 @@ impl MipsCore {
             holding: 0,
             posted_waited: 0,
             memory_free: 0,
-            trouble: None,
+            fault: None,
             profile: None,
             by_class: [0; Class::ALL.len()],
             annulled: 0,
@@ -140,8 +140,8 @@ impl MipsCore {
     }
 
     /// Why the core last stopped by itself, if it did since it was last started.
-    pub fn trouble(&self) -> Option<Trouble> {
-        self.trouble
+    pub fn fault(&self) -> Option<Fault> {
+        self.fault
     }
 
     /// Cycles by cause.
@@ -214,13 +214,13 @@ impl MipsCore {
             }
             let mut start = self.pipeline.start(&slot, is_near);
             let before = self.pipeline.executed();
-            let watched = self.profile.as_ref().and_then(|profile| profile.looks_at(&slot));
-            let looked = watched.map(|r| self.state.r[usize::from(r & 31)]);
+            let watched = self.profile.as_ref().and_then(|profile| profile.tested_register(&slot));
+            let tested = watched.map(|r| self.state.r[usize::from(r & 31)]);
             let mut touch = Touch::Nothing;
             execute(&mut self.state, &slot.inst);
-            if matches!(slot.what, What::Memory | What::Special) && self.state.asked != Asked::Nothing {
-                let asked = std::mem::replace(&mut self.state.asked, Asked::Nothing);
-                match self.attend(now, asked, start) {
+            if matches!(slot.what, What::Memory | What::Special) && self.state.request != Request::Nothing {
+                let request = std::mem::replace(&mut self.state.request, Request::Nothing);
+                match self.serve(now, request, start) {
                     Outcome::Done(later) => start = later,
                     Outcome::Waits(activity) => return activity,
                 }
@@ -228,23 +228,23 @@ impl MipsCore {
                     break;
                 }
                 if let Some(profile) = &self.profile {
-                    touch = profile.touch(asked);
+                    touch = profile.touch(request);
                 }
                 self.pipeline.retire(&slot, &start);
-                self.settle(&slot, asked, start.executes);
+                self.settle(&slot, request, start.executes);
             } else {
                 self.pipeline.retire(&slot, &start);
             }
             self.by_class[slot.inst.class() as usize] += 1;
             if let Some(profile) = &mut self.profile {
-                profile.retired(pc, start.executes - before, 1, touch, looked);
+                profile.retired(pc, start.executes - before, 1, touch, tested);
             }
             self.state.advance();
             if self.mode == Mode::Stepping {
                 self.halt();
             }
         }
-        self.rest()
+        self.report_halt()
     }
 
     /// Returns true if an instruction must wait for outstanding answers before its time is known: all instructions
@@ -293,8 +293,8 @@ impl MipsCore {
     }
 
     /// The tick of a halted core: reports its state.
-    fn rest(&mut self) -> Activity {
-        self.tell();
+    fn report_halt(&mut self) -> Activity {
+        self.send_status();
         Activity::Idle
     }
 }
@@ -304,7 +304,7 @@ impl Component for MipsCore {
         self.take_answers(now);
         self.take_orders(now);
         if self.owes_status {
-            self.tell();
+            self.send_status();
         }
         self.run(now)
     }
@@ -337,9 +337,11 @@ impl Component for MipsCore {
             counters.add("fills", fetch.fills);
         }
         let References { loads, stores } = self.references;
-        for (place, name) in
-            [Place::Scratchpad, Place::Registers, Place::Memory].into_iter().zip(["scratchpad", "registers", "memory"])
-        {
+        for (place, name) in [Target::Scratchpad, Target::Registers, Target::Memory].into_iter().zip([
+            "scratchpad",
+            "registers",
+            "memory",
+        ]) {
             counters.add(&format!("loads.{name}"), loads[place as usize]);
             counters.add(&format!("stores.{name}"), stores[place as usize]);
         }

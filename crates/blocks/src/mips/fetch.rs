@@ -16,7 +16,7 @@ pub(super) struct Fetch {
     pub fills: u64,
     under_way: Option<Fill>,
     /// The last line received, until the core uses it, and the cycle for which it was in time.
-    came: Option<(u32, Cycle)>,
+    arrived: Option<(u32, Cycle)>,
 }
 
 /// An outstanding line.
@@ -30,14 +30,14 @@ struct Fill {
 
 impl Fetch {
     pub fn new(requester: Requester, cache: InstructionCache) -> Fetch {
-        Fetch { requester, cache, fills: 0, under_way: None, came: None }
+        Fetch { requester, cache, fills: 0, under_way: None, arrived: None }
     }
 
     /// Requests the line of `pc`, which was needed in cycle `wanted`, unless a line is outstanding or the core's own
     /// store to it is still outstanding at `memory`.
     pub fn ask(&mut self, now: Cycle, wanted: Cycle, pc: u32, memory: &DataPort) {
         let line = self.cache.line(pc);
-        let is_new = self.cache.minds_stores() && memory.is_storing(line, self.cache.line_bytes());
+        let is_new = self.cache.drops_stored_lines() && memory.is_storing(line, self.cache.line_bytes());
         if is_new || self.under_way.is_some() || !self.requester.references.has_room() {
             return;
         }
@@ -52,8 +52,8 @@ impl Fetch {
     pub fn slot(&mut self, pc: u32) -> Option<(Slot, Option<Cycle>)> {
         let slot = self.cache.slot(pc)?;
         let line = self.cache.line(pc);
-        let came = if self.came.is_some() { self.came.take_if(|came| came.0 == line) } else { None };
-        Some((slot, came.map(|(_, cycle)| cycle)))
+        let arrived = if self.arrived.is_some() { self.arrived.take_if(|arrived| arrived.0 == line) } else { None };
+        Some((slot, arrived.map(|(_, cycle)| cycle)))
     }
 
     /// Takes a line that has arrived. Returns its address if memory refused it.
@@ -64,7 +64,7 @@ impl Fetch {
             Ok(data) if is_wanted => {
                 assert_eq!(data.len(), self.cache.line_bytes() as usize, "an answer is as long as requested");
                 self.cache.fill(line, &data);
-                self.came = Some((line, now - late));
+                self.arrived = Some((line, now - late));
                 None
             }
             Ok(_) => None,

@@ -12,8 +12,8 @@
 //! as a lock too.
 
 use super::code::Slot;
-use super::params::Window;
-use super::state::Asked;
+use super::params::AddressRange;
+use super::state::Request;
 use isa::mips::Load;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub struct Locks {
     /// Address range of the locks.
-    pub window: Window,
+    pub window: AddressRange,
     /// How a lock is taken.
     pub kind: LockKind,
 }
@@ -52,9 +52,9 @@ pub(super) enum Touch {
     /// Accesses other memory.
     Other,
     /// Requests a lock; the result is not yet known.
-    Asks { lock: u32 },
-    /// Tries to take a lock; `rt` will hold the result.
-    Tries { lock: u32, rt: u8, how: Taken },
+    Requests { lock: u32 },
+    /// Attempts to take a lock; `rt` will hold the result.
+    Attempts { lock: u32, rt: u8, how: Taken },
     /// Frees a lock.
     Frees { lock: u32 },
 }
@@ -74,9 +74,9 @@ enum Phase {
     /// Not using locks.
     Free,
     /// Taking this lock; the time counts if another attempt follows.
-    Waits { lock: u32 },
+    Waiting { lock: u32 },
     /// `rt` will hold the result of an attempt.
-    Looks { lock: u32, rt: u8, how: Taken, attempt: Attempt },
+    Testing { lock: u32, rt: u8, how: Taken, attempt: Attempt },
 }
 
 /// Relation of an attempt to the previous one.
@@ -87,12 +87,12 @@ enum Attempt {
     /// It directly follows a failed attempt.
     Next,
     /// The core did something else before testing the result.
-    LeftAlone,
+    Abandoned,
 }
 
 /// Tracks lock time from a core's instructions.
 #[derive(Clone, Debug)]
-pub(super) struct Locking {
+pub(super) struct LockTracker {
     locks: Option<Locks>,
     phase: Phase,
     /// Addresses and cycles of the instructions since the last attempt.
@@ -101,29 +101,29 @@ pub(super) struct Locking {
     held: Vec<u32>,
     /// Number of attempts, and of failed ones.
     pub attempts: u64,
-    pub vain: u64,
+    pub failed: u64,
 }
 
-impl Locking {
-    pub fn new(locks: Option<Locks>) -> Locking {
-        Locking { locks, phase: Phase::Free, spent: Vec::new(), held: Vec::new(), attempts: 0, vain: 0 }
+impl LockTracker {
+    pub fn new(locks: Option<Locks>) -> LockTracker {
+        LockTracker { locks, phase: Phase::Free, spent: Vec::new(), held: Vec::new(), attempts: 0, failed: 0 }
     }
 
     /// The role of an instruction with this request.
-    pub fn touch(&self, asked: Asked) -> Touch {
+    pub fn touch(&self, request: Request) -> Touch {
         let kind = |addr: u32| self.locks.filter(|locks| locks.window.holds(addr)).map(|locks| locks.kind);
-        match asked {
-            Asked::Nothing | Asked::Sync | Asked::Exception(_) => Touch::Nothing,
-            Asked::Load { rt, addr, kind: load } => match kind(addr) {
-                Some(LockKind::LoadTakes) => Touch::Tries { lock: addr, rt, how: Taken::ByZero },
-                Some(LockKind::StoreAsks) => Touch::Tries { lock: addr, rt, how: Taken::ByOne },
-                None if load == Load::Linked => Touch::Asks { lock: addr },
+        match request {
+            Request::Nothing | Request::Sync | Request::Exception(_) => Touch::Nothing,
+            Request::Load { rt, addr, kind: load } => match kind(addr) {
+                Some(LockKind::LoadTakes) => Touch::Attempts { lock: addr, rt, how: Taken::ByZero },
+                Some(LockKind::StoreAsks) => Touch::Attempts { lock: addr, rt, how: Taken::ByOne },
+                None if load == Load::Linked => Touch::Requests { lock: addr },
                 None => Touch::Other,
             },
-            Asked::Conditional { rt, addr, .. } => Touch::Tries { lock: addr, rt, how: Taken::ByOne },
-            Asked::Store { addr, .. } => match kind(addr) {
+            Request::Conditional { rt, addr, .. } => Touch::Attempts { lock: addr, rt, how: Taken::ByOne },
+            Request::Store { addr, .. } => match kind(addr) {
                 Some(LockKind::LoadTakes) => Touch::Frees { lock: addr },
-                Some(LockKind::StoreAsks) if !self.held.contains(&addr) => Touch::Asks { lock: addr },
+                Some(LockKind::StoreAsks) if !self.held.contains(&addr) => Touch::Requests { lock: addr },
                 _ if self.held.contains(&addr) => Touch::Frees { lock: addr },
                 _ => Touch::Other,
             },
@@ -131,8 +131,8 @@ impl Locking {
     }
 
     /// The register that an instruction is about to read to test the result of an attempt.
-    pub fn looks_at(&self, slot: &Slot) -> Option<u8> {
-        let Phase::Looks { rt, .. } = self.phase else { return None };
+    pub fn tested_register(&self, slot: &Slot) -> Option<u8> {
+        let Phase::Testing { rt, .. } = self.phase else { return None };
         (rt != 0 && slot.reads.contains(&rt)).then_some(rt)
     }
 
@@ -149,30 +149,30 @@ impl Locking {
         self.held.clear();
     }
 
-    /// Records that the instruction at `pc` took `cycles`; `looked` is the value of the tested register. Calls
+    /// Records that the instruction at `pc` took `cycles`; `tested` is the value of the tested register. Calls
     /// `spend` with the address and cycles of each instruction now known to be lock time.
     pub fn retired(
         &mut self,
         pc: u32,
         cycles: u64,
         touch: Touch,
-        looked: Option<u32>,
+        tested: Option<u32>,
         mut spend: impl FnMut(u32, u64),
     ) {
-        let looked = looked.and_then(|value| self.look(value, &mut spend));
+        let tested = tested.and_then(|value| self.test(value, &mut spend));
         match touch {
-            Touch::Asks { lock } | Touch::Tries { lock, .. } => {
-                let goes_on = self.phase == Phase::Waits { lock };
+            Touch::Requests { lock } | Touch::Attempts { lock, .. } => {
+                let is_retry = self.phase == Phase::Waiting { lock };
                 for (pc, cycles) in self.spent.drain(..) {
-                    if goes_on {
+                    if is_retry {
                         spend(pc, cycles);
                     }
                 }
-                self.phase = Phase::Waits { lock };
-                if let Touch::Tries { rt, how, .. } = touch {
+                self.phase = Phase::Waiting { lock };
+                if let Touch::Attempts { rt, how, .. } = touch {
                     self.attempts += 1;
-                    let attempt = if goes_on { Attempt::Next } else { Attempt::First };
-                    self.phase = Phase::Looks { lock, rt, how, attempt };
+                    let attempt = if is_retry { Attempt::Next } else { Attempt::First };
+                    self.phase = Phase::Testing { lock, rt, how, attempt };
                     spend(pc, cycles);
                 } else {
                     // This becomes lock time only if an attempt follows.
@@ -181,21 +181,21 @@ impl Locking {
             }
             Touch::Frees { lock } => {
                 self.held.retain(|&held| held != lock);
-                self.give_up();
+                self.abandon();
                 spend(pc, cycles);
             }
-            _ if looked.is_some() => spend(pc, cycles),
-            Touch::Other => self.give_up(),
+            _ if tested.is_some() => spend(pc, cycles),
+            Touch::Other => self.abandon(),
             Touch::Nothing => self.wait(pc, cycles),
         }
     }
 
     /// Evaluates the tested register.
-    fn look(&mut self, value: u32, spend: &mut impl FnMut(u32, u64)) -> Option<()> {
-        let Phase::Looks { lock, how, attempt, .. } = self.phase else { return None };
+    fn test(&mut self, value: u32, spend: &mut impl FnMut(u32, u64)) -> Option<()> {
+        let Phase::Testing { lock, how, attempt, .. } = self.phase else { return None };
         let is_taken = (value == 0) == (how == Taken::ByZero);
-        self.vain += u64::from(!is_taken);
-        self.phase = if is_taken || attempt == Attempt::LeftAlone { Phase::Free } else { Phase::Waits { lock } };
+        self.failed += u64::from(!is_taken);
+        self.phase = if is_taken || attempt == Attempt::Abandoned { Phase::Free } else { Phase::Waiting { lock } };
         if is_taken {
             for (pc, cycles) in self.spent.drain(..) {
                 if attempt == Attempt::Next {
@@ -213,7 +213,7 @@ impl Locking {
     }
 
     fn wait(&mut self, pc: u32, cycles: u64) {
-        if self.phase == Phase::Free || matches!(self.phase, Phase::Looks { attempt: Attempt::LeftAlone, .. }) {
+        if self.phase == Phase::Free || matches!(self.phase, Phase::Testing { attempt: Attempt::Abandoned, .. }) {
             return;
         }
         if let Some((_, sum)) = self.spent.iter_mut().find(|(at, _)| *at == pc) {
@@ -221,14 +221,14 @@ impl Locking {
         } else if self.spent.len() < MOST_WAITING {
             self.spent.push((pc, cycles));
         } else {
-            self.give_up();
+            self.abandon();
         }
     }
 
-    fn give_up(&mut self) {
+    fn abandon(&mut self) {
         self.spent.clear();
         match &mut self.phase {
-            Phase::Looks { attempt, .. } => *attempt = Attempt::LeftAlone,
+            Phase::Testing { attempt, .. } => *attempt = Attempt::Abandoned,
             phase => *phase = Phase::Free,
         }
     }

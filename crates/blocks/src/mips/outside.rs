@@ -2,11 +2,11 @@
 
 use super::control::{CpuControl, CpuStatus};
 use super::core::{MipsCore, Mode};
+use super::fault::{Cause, Fault, STOPPED};
 use super::fetch::Fetch;
 use super::profile::Profile;
-use super::refer::{Came, DataPort, Pending, Purpose};
+use super::refer::{Answer, DataPort, Pending, Purpose};
 use super::state::State;
-use super::trouble::{Cause, STOPPED, Trouble};
 use isa::mips::{Cpu, Load};
 use kernel::{Cycle, Rx};
 
@@ -20,7 +20,7 @@ impl MipsCore {
                 CpuControl::Run | CpuControl::Step if is_halted => {
                     self.mode = if order == CpuControl::Run { Mode::Running } else { Mode::Stepping };
                     self.owes_status = true;
-                    self.trouble = None;
+                    self.fault = None;
                     self.pipeline.begin(now);
                 }
                 CpuControl::SetPc(pc) if is_halted => {
@@ -41,7 +41,7 @@ impl MipsCore {
         self.pipeline.forget();
         self.holding = 0;
         self.posted_waited = 0;
-        self.trouble = None;
+        self.fault = None;
         self.memory.forget();
         self.registers.iter_mut().for_each(DataPort::forget);
         self.fetch.iter_mut().for_each(Fetch::forget);
@@ -55,7 +55,7 @@ impl MipsCore {
     }
 
     pub(super) fn stop(&mut self, now: Cycle, cause: Cause, pc: u32, value: u32) {
-        self.trouble = Some(Trouble { cause, pc, value, cycle: now });
+        self.fault = Some(Fault { cause, pc, value, cycle: now });
         self.tracer.emit(&STOPPED, now, &[cause as u64, pc.into(), value.into()]);
         self.halt();
     }
@@ -91,7 +91,7 @@ impl MipsCore {
     }
 
     /// The next answer, with the cycles of its port without contention, and those spent waiting for others.
-    fn next_answer(&mut self) -> Option<(Pending, Cycle, Cycle, Came)> {
+    fn next_answer(&mut self) -> Option<(Pending, Cycle, Cycle, Answer)> {
         [Some(&mut self.memory), self.registers.as_mut()].into_iter().flatten().find_map(|port| {
             let (pending, waited, result) = port.answer()?;
             Some((pending, port.cycles, waited, result))
@@ -108,7 +108,7 @@ impl MipsCore {
         }
     }
 
-    pub(super) fn tell(&mut self) {
+    pub(super) fn send_status(&mut self) {
         let is_halted = self.is_halted();
         if !self.owes_status || is_halted && self.holding > 0 {
             return;

@@ -20,15 +20,15 @@ pub struct MipsCoreParams {
     pub runs_at_start: bool,
     /// Scratchpad for data and instructions, with one port that accesses one word per cycle. Its addresses never
     /// reach port `memory`.
-    pub scratchpad: Option<Window>,
+    pub scratchpad: Option<AddressRange>,
     /// Cache of the instructions from port `fetch`; without it, the core runs only from the scratchpad.
     pub instruction_cache: Option<InstructionCacheParams>,
     /// Addresses that go to port `registers`, as offsets in the window.
-    pub registers: Option<Window>,
+    pub registers: Option<AddressRange>,
     /// Locks whose time a profile reports. Words used by `ll` and `sc` always count as locks.
     pub locks: Option<Locks>,
     /// Addresses that go to port `memory` after subtracting the stack offset, which an order sets.
-    pub stack_window: Option<Window>,
+    pub stack_window: Option<AddressRange>,
     /// Minimum cycles from a load at port `memory` to its answer, at least 2. The next reference can follow after one
     /// cycle less.
     pub memory_cycles: u32,
@@ -68,7 +68,7 @@ const MOST_CYCLES: u32 = 10_000;
 /// A range of addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Window {
+pub struct AddressRange {
     /// First address.
     pub base: u32,
     /// Size in bytes.
@@ -90,7 +90,7 @@ pub struct InstructionCacheParams {
     pub drops_stored_lines: bool,
 }
 
-impl Window {
+impl AddressRange {
     /// Returns true if `addr` is inside.
     #[inline(always)]
     pub fn holds(&self, addr: u32) -> bool {
@@ -98,7 +98,7 @@ impl Window {
     }
 
     fn check(&self, name: &str) -> Result<(), String> {
-        let Window { base, bytes } = *self;
+        let AddressRange { base, bytes } = *self;
         if bytes == 0 || !base.is_multiple_of(4) || !bytes.is_multiple_of(4) || base.checked_add(bytes - 1).is_none() {
             return Err(format!("{name} is 0x{bytes:x} bytes at 0x{base:x}, must be words within 4 GiB"));
         }

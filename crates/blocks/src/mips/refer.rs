@@ -38,7 +38,7 @@ pub(super) struct Pending {
 }
 
 /// Answer to a reference: the word read (0 for a write) and the token of its link, if any; or the error.
-pub(super) type Came = Result<(u32, u32), BusError>;
+pub(super) type Answer = Result<(u32, u32), BusError>;
 
 /// A data port.
 pub(super) struct DataPort {
@@ -89,7 +89,7 @@ impl DataPort {
     }
 
     /// The next answer, with the cycles that its reference waited for others, rounded to the nearest.
-    pub fn answer(&mut self) -> Option<(Pending, Cycle, Came)> {
+    pub fn answer(&mut self) -> Option<(Pending, Cycle, Answer)> {
         let reply = self.requester.replies.take()?;
         let pending = self.under_way.pop_front().expect("an answer belongs to a reference");
         let words = |data: bus::Data| {

@@ -4,7 +4,7 @@ use isa::mips::{Cpu, Exception, Load, Store};
 
 /// A request of an instruction beyond registers. Until it is carried out, the instruction has changed nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Asked {
+pub(super) enum Request {
     Nothing,
     Load { rt: u8, addr: u32, kind: Load },
     Store { addr: u32, value: u32, kind: Store },
@@ -28,7 +28,7 @@ pub(super) struct State {
     pub linked: Option<u32>,
     /// Token of that link in the memory.
     pub token: u32,
-    pub asked: Asked,
+    pub request: Request,
 }
 
 impl State {
@@ -43,7 +43,7 @@ impl State {
             annuls: false,
             linked: None,
             token: 0,
-            asked: Asked::Nothing,
+            request: Request::Nothing,
         }
     }
 
@@ -110,23 +110,23 @@ impl Cpu for State {
 
     #[inline(always)]
     fn load(&mut self, rt: u8, addr: u32, kind: Load) {
-        self.asked = Asked::Load { rt, addr, kind };
+        self.request = Request::Load { rt, addr, kind };
     }
 
     #[inline(always)]
     fn store(&mut self, addr: u32, value: u32, kind: Store) {
-        self.asked = Asked::Store { addr, value, kind };
+        self.request = Request::Store { addr, value, kind };
     }
 
     fn store_conditional(&mut self, rt: u8, addr: u32, value: u32) {
-        self.asked = Asked::Conditional { rt, addr, value };
+        self.request = Request::Conditional { rt, addr, value };
     }
 
     fn sync(&mut self) {
-        self.asked = Asked::Sync;
+        self.request = Request::Sync;
     }
 
     fn exception(&mut self, what: Exception) {
-        self.asked = Asked::Exception(what);
+        self.request = Request::Exception(what);
     }
 }

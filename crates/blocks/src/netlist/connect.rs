@@ -1,11 +1,11 @@
 //! Resolves the connections of a file to ports and checks them.
 
-use super::design::{Connection, Design, Part, PortId};
+use super::design::{Connection, Design, DesignPart, PortId};
 use super::elaborate::{Elaboration, Instance, Item};
 use super::endpoint::{Endpoint, Range, Selector};
 use super::expression::Scope;
-use super::module::{PortSpec, Side};
-use super::problem::{Place, Problems, did_you_mean, listed};
+use super::module::{PortSide, PortSpec};
+use super::problem::{FilePlace, Problems, did_you_mean, listed};
 use super::text::WireText;
 use std::collections::BTreeMap;
 
@@ -21,14 +21,14 @@ const MOST_NAMED: usize = 1_000_000;
 /// The connections collected so far.
 #[derive(Default)]
 pub(super) struct Wiring {
-    wires: Vec<(Place, PortId, PortId, u64, u64)>,
+    wires: Vec<(FilePlace, PortId, PortId, u64, u64)>,
     /// Ports of connections that already have an error: do not also report them as unconnected.
     excused: Vec<PortId>,
     n_named: usize,
 }
 
 /// The ports that one side of a connection names.
-pub(super) struct Meant {
+pub(super) struct ResolvedPorts {
     pub ports: Vec<PortId>,
     /// True if written as a list, even a list of one.
     pub is_list: bool,
@@ -38,15 +38,15 @@ pub(super) struct Meant {
 
 impl Elaboration<'_> {
     pub(super) fn wire(&mut self, text: &WireText, instances: &BTreeMap<&str, Instance>, scope: &Scope) {
-        let from = self.meant(&text.from, instances, scope, &text.place);
-        let to = self.meant(&text.to, instances, scope, &text.place);
+        let from = self.resolve(&text.from, instances, scope, &text.place);
+        let to = self.resolve(&text.to, instances, scope, &text.place);
         let room = text.room.as_ref().map_or(Some(ROOM), |node| self.whole_number(node, "room", 1..=MOST, scope));
         let latency =
             text.latency.as_ref().map_or(Some(LATENCY), |node| self.whole_number(node, "latency", 1..=MOST, scope));
         let (mut from, mut to) = match (from, to) {
             (Some(from), Some(to)) => (from, to),
             (one, other) => {
-                self.wiring.excused.extend(one.into_iter().chain(other).flat_map(|meant| meant.ports));
+                self.wiring.excused.extend(one.into_iter().chain(other).flat_map(|resolved| resolved.ports));
                 return;
             }
         };
@@ -61,7 +61,7 @@ impl Elaboration<'_> {
             (false, false) => {}
         }
         if from.ports.len() != to.ports.len() {
-            let side = |endpoint: &Endpoint, meant: &Meant| match meant.ports.len() {
+            let side = |endpoint: &Endpoint, resolved: &ResolvedPorts| match resolved.ports.len() {
                 1 => format!("`{}` is 1 port", endpoint.text),
                 n => format!("`{}` is {n} ports", endpoint.text),
             };
@@ -77,19 +77,19 @@ impl Elaboration<'_> {
     }
 
     /// The ports that `endpoint` names, row by row. `None` if there is an error, which is then already reported.
-    pub(super) fn meant(
+    pub(super) fn resolve(
         &mut self,
         endpoint: &Endpoint,
         instances: &BTreeMap<&str, Instance>,
         scope: &Scope,
-        place: &Place,
-    ) -> Option<Meant> {
+        place: &FilePlace,
+    ) -> Option<ResolvedPorts> {
         let place = &place.of(&endpoint.text);
         let name = endpoint.instance.name.as_str();
         let Some(instance) = instances.get(name) else {
             let near = did_you_mean(name, instances.keys().copied());
-            let meant = wire::near::nearest(name, instances.keys().copied());
-            meant.iter().for_each(|meant| self.wiring.excuse(&instances[meant].items));
+            let resolved = wire::near::nearest(name, instances.keys().copied());
+            resolved.iter().for_each(|resolved| self.wiring.excuse(&instances[resolved].items));
             let hint = if near.is_empty() { format!("; here are {}", listed(instances.keys().copied())) } else { near };
             self.problems.add(place, format!("`{}`: there is no instance `{name}`{hint}", endpoint.text));
             return None;
@@ -131,7 +131,7 @@ impl Elaboration<'_> {
         }
         let as_many = matches!(range, Range::From(_)) || matches!(which, Range::From(_));
         let is_list = as_many || [which, range].iter().any(|range| matches!(range, Range::All | Range::Between(..)));
-        Some(Meant { ports, is_list, as_many })
+        Some(ResolvedPorts { ports, is_list, as_many })
     }
 }
 
@@ -210,8 +210,8 @@ impl Wiring {
     }
 
     /// Checks every connection and every port. Returns the valid connections.
-    pub fn finish(self, parts: &[Part], is_full: bool, problems: &mut Problems) -> Vec<Connection> {
-        let mut taken: BTreeMap<PortId, &Place> = BTreeMap::new();
+    pub fn finish(self, parts: &[DesignPart], is_full: bool, problems: &mut Problems) -> Vec<Connection> {
+        let mut taken: BTreeMap<PortId, &FilePlace> = BTreeMap::new();
         let mut excused: std::collections::BTreeSet<PortId> = self.excused.into_iter().collect();
         let spec = |id: PortId| -> &PortSpec { &parts[id.part].ports[id.port] };
         let path = |id| Design::path_of(parts, id);
@@ -229,7 +229,7 @@ impl Wiring {
                 }
             }
             let (left, right) = (spec(*from), spec(*to));
-            if (left.side, right.side) != (Side::From, Side::To) || left.protocol != right.protocol {
+            if (left.side, right.side) != (PortSide::From, PortSide::To) || left.protocol != right.protocol {
                 misfits.push((place, *from, *to));
                 excused.extend([*from, *to]);
                 continue;
@@ -258,7 +258,7 @@ impl Wiring {
             return found;
         }
         // Report the unconnected ports of one array together.
-        let mut left_over: BTreeMap<(&Place, &str, &str), Vec<PortId>> = BTreeMap::new();
+        let mut left_over: BTreeMap<(&FilePlace, &str, &str), Vec<PortId>> = BTreeMap::new();
         for id in all().filter(|id| !spec(*id).is_optional && !taken.contains_key(id) && !excused.contains(id)) {
             let base = spec(id).name.split('[').next().unwrap_or_default();
             left_over.entry((&parts[id.part].place, &parts[id.part].path, base)).or_default().push(id);
@@ -306,8 +306,8 @@ fn bases_of_paths(paths: &[String]) -> Vec<String> {
 /// Protocol and side of a port, for errors: `memory, left of an arrow`.
 fn sides(spec: &PortSpec) -> String {
     match spec.side {
-        Side::From => format!("{}, left of an arrow", spec.protocol),
-        Side::To => format!("{}, right of an arrow", spec.protocol),
+        PortSide::From => format!("{}, left of an arrow", spec.protocol),
+        PortSide::To => format!("{}, right of an arrow", spec.protocol),
     }
 }
 
@@ -316,8 +316,8 @@ fn misfit(from: &str, left: &PortSpec, to: &str, right: &PortSpec, partners: &st
         _ if left.protocol != right.protocol => {
             format!("`{from}` speaks {}, `{to}` speaks {}; `{from}` {partners}", left.protocol, right.protocol)
         }
-        (Side::To, Side::From) => format!("the arrow is the wrong way round, write `{to} -> {from}`"),
-        (Side::From, _) => format!("`{from}` and `{to}` both stand left of an arrow; `{from}` {partners}"),
-        (Side::To, _) => format!("`{from}` and `{to}` both stand right of an arrow; `{from}` {partners}"),
+        (PortSide::To, PortSide::From) => format!("the arrow is the wrong way round, write `{to} -> {from}`"),
+        (PortSide::From, _) => format!("`{from}` and `{to}` both stand left of an arrow; `{from}` {partners}"),
+        (PortSide::To, _) => format!("`{from}` and `{to}` both stand right of an arrow; `{from}` {partners}"),
     }
 }

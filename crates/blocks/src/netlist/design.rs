@@ -2,7 +2,7 @@
 
 use super::clock::ClockFreq;
 use super::module::{Kind, PortSpec};
-use super::problem::Place;
+use super::problem::FilePlace;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub struct Design {
     /// Clocks by name.
     pub clocks: BTreeMap<String, ClockFreq>,
     /// Parts in file order; the parts of a module take the module's position.
-    pub parts: Vec<Part>,
+    pub parts: Vec<DesignPart>,
     /// Instances of composed modules, outer before inner.
     pub groups: Vec<Group>,
     /// The connections.
@@ -27,7 +27,7 @@ pub struct Design {
 
 /// A part of a card.
 #[derive(Clone, Debug, Serialize)]
-pub struct Part {
+pub struct DesignPart {
     /// Its path: `cpu[1]`, `cluster.core[0].cpu`.
     pub path: String,
     /// Name of its module.
@@ -41,7 +41,7 @@ pub struct Part {
     #[serde(skip)]
     pub(super) kind: Kind,
     #[serde(skip)]
-    pub(super) place: Place,
+    pub(super) place: FilePlace,
 }
 
 /// An instance of a composed module.
@@ -81,11 +81,11 @@ pub(super) struct PortId {
 
 impl Design {
     /// The part at `path`.
-    pub fn part(&self, path: &str) -> Option<&Part> {
+    pub fn part(&self, path: &str) -> Option<&DesignPart> {
         self.parts.iter().find(|part| part.path == path)
     }
 
-    pub(super) fn path_of(parts: &[Part], id: PortId) -> String {
+    pub(super) fn path_of(parts: &[DesignPart], id: PortId) -> String {
         let part = &parts[id.part];
         format!("{}.{}", part.path, part.ports[id.port].name)
     }

@@ -2,12 +2,12 @@
 
 use super::clock::ClockFreq;
 use super::connect::Wiring;
-use super::design::{Design, Group, Part, PortId};
+use super::design::{Design, DesignPart, Group, PortId};
 use super::endpoint::Endpoint;
 use super::expression::{Scope, evaluate};
 use super::module::Catalog;
 use super::node::{Node, kind};
-use super::problem::{NetlistErrors, Place, Problems, did_you_mean, listed};
+use super::problem::{FilePlace, NetlistErrors, Problems, did_you_mean, listed};
 use super::text::{Body, InstanceText, ModuleText, Netlist, scope_of};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -49,16 +49,16 @@ impl Netlist {
             n_ports: 0,
             is_full: false,
         };
-        let outer = Around { scope: &parameters, path: "", clock: work.only_clock() };
+        let outer = Enclosing { scope: &parameters, path: "", clock: work.only_clock() };
         work.body(&self.body, &outer);
         let (parts, wiring) = (std::mem::take(&mut work.parts), std::mem::take(&mut work.wiring));
         let groups = std::mem::take(&mut work.groups);
-        work.try_the_unused();
+        work.elaborate_unused();
         let Elaboration { clocks, mut problems, is_full, .. } = work;
         let connections = wiring.finish(&parts, is_full, &mut problems);
-        self.refuse_the_unused(&parts, &mut problems);
+        self.report_unused(&parts, &mut problems);
         let (name, about) = (self.name.clone(), self.about.clone());
-        problems.none_or(Design { name, about, parameters, clocks, parts, groups, connections })
+        problems.into_result(Design { name, about, parameters, clocks, parts, groups, connections })
     }
 
     fn clocks(&self, parameters: &Scope, problems: &mut Problems) -> BTreeMap<String, ClockFreq> {
@@ -83,7 +83,7 @@ impl Netlist {
 }
 
 /// The context of instances: a card or an enclosing module.
-pub(super) struct Around<'a> {
+pub(super) struct Enclosing<'a> {
     pub scope: &'a Scope,
     /// Path of the enclosing instance followed by a dot, or empty.
     pub path: &'a str,
@@ -111,7 +111,7 @@ pub(super) struct Elaboration<'a> {
     catalog: &'a Catalog,
     pub problems: Problems,
     clocks: BTreeMap<String, ClockFreq>,
-    pub parts: Vec<Part>,
+    pub parts: Vec<DesignPart>,
     groups: Vec<Group>,
     pub wiring: Wiring,
     /// Modules whose bodies are being elaborated.
@@ -127,21 +127,21 @@ impl<'a> Elaboration<'a> {
     }
 
     /// Creates the parts of a card or a module and connects them. Returns its instances by name.
-    fn body(&mut self, body: &'a Body, around: &Around) -> BTreeMap<&'a str, Instance> {
+    fn body(&mut self, body: &'a Body, enclosing: &Enclosing) -> BTreeMap<&'a str, Instance> {
         let mut instances = BTreeMap::new();
         for text in &body.instances {
-            let instance = self.instance(text, around).unwrap_or(Instance { items: Vec::new(), is_array: false });
+            let instance = self.instance(text, enclosing).unwrap_or(Instance { items: Vec::new(), is_array: false });
             instances.insert(text.key.name.as_str(), instance);
         }
         for wire in &body.wires {
-            self.wire(wire, &instances, around.scope);
+            self.wire(wire, &instances, enclosing.scope);
         }
         instances
     }
 
-    fn instance(&mut self, text: &'a InstanceText, around: &Around) -> Option<Instance> {
+    fn instance(&mut self, text: &'a InstanceText, enclosing: &Enclosing) -> Option<Instance> {
         let name = &text.key.name;
-        let Some(module) = text.module.as_ref().and_then(|node| self.text(node, "module", around.scope)) else {
+        let Some(module) = text.module.as_ref().and_then(|node| self.text(node, "module", enclosing.scope)) else {
             if text.module.is_none() {
                 self.problems.add(&text.key.place, format!("instance `{name}` has no `module`"));
             }
@@ -149,7 +149,7 @@ impl<'a> Elaboration<'a> {
         };
         let count = match &text.count {
             None => 1,
-            Some(node) => self.whole_number(node, "count", 0..=MOST_PARTS as u64, around.scope)?,
+            Some(node) => self.whole_number(node, "count", 0..=MOST_PARTS as u64, enclosing.scope)?,
         };
         let is_array = text.count.is_some();
         let mut items = Vec::new();
@@ -157,25 +157,25 @@ impl<'a> Elaboration<'a> {
             if self.is_full {
                 break;
             }
-            let mut scope = around.scope.clone();
+            let mut scope = enclosing.scope.clone();
             let path = match is_array {
                 true => {
                     scope.insert("index".to_owned(), toml::Value::Integer(index as i64));
-                    format!("{}{name}[{index}]", around.path)
+                    format!("{}{name}[{index}]", enclosing.path)
                 }
-                false => format!("{}{name}", around.path),
+                false => format!("{}{name}", enclosing.path),
             };
-            let around = Around { scope: &scope, path: around.path, clock: around.clock.clone() };
-            items.push(self.item(text, &module, path, &around));
+            let enclosing = Enclosing { scope: &scope, path: enclosing.path, clock: enclosing.clock.clone() };
+            items.push(self.item(text, &module, path, &enclosing));
         }
         Some(Instance { items, is_array })
     }
 
-    fn item(&mut self, text: &'a InstanceText, module: &str, path: String, around: &Around) -> Item {
+    fn item(&mut self, text: &'a InstanceText, module: &str, path: String, enclosing: &Enclosing) -> Item {
         let mut given = Scope::new();
         let mut is_sound = true;
         for (key, node) in &text.parameters {
-            match evaluate(node, around.scope) {
+            match evaluate(node, enclosing.scope) {
                 Ok(value) => drop(given.insert(key.name.clone(), value)),
                 Err((node, problem)) => {
                     self.problems.add(&node.place, format!("`{}` of `{}`: {problem}", key.name, text.key.name));
@@ -184,8 +184,8 @@ impl<'a> Elaboration<'a> {
             }
         }
         let clock = match &text.clock {
-            Some(node) => self.text(node, "clock", around.scope).map(|clock| (clock, node.place.clone())),
-            None => around.clock.clone().map(|clock| (clock, text.key.place.clone())),
+            Some(node) => self.text(node, "clock", enclosing.scope).map(|clock| (clock, node.place.clone())),
+            None => enclosing.clock.clone().map(|clock| (clock, text.key.place.clone())),
         };
         let item = |ports| Item { path: path.clone(), module: module.to_owned(), ports };
         if !is_sound {
@@ -210,7 +210,7 @@ impl<'a> Elaboration<'a> {
         module: &str,
         parameters: Scope,
         path: &str,
-        clock: Option<(String, Place)>,
+        clock: Option<(String, FilePlace)>,
     ) -> Option<BTreeMap<String, PortId>> {
         let Some(kind) = self.catalog.get(module) else {
             let known =
@@ -261,7 +261,7 @@ impl<'a> Elaboration<'a> {
         let found = ports.iter().enumerate().map(|(port, spec)| (spec.name.clone(), PortId { part, port })).collect();
         let clock = clock.map_or_else(String::new, |(clock, _)| clock);
         let (path, place) = (path.to_owned(), text.key.place.clone());
-        self.parts.push(Part { path, module: kind.name, clock, parameters, ports, kind: kind.clone(), place });
+        self.parts.push(DesignPart { path, module: kind.name, clock, parameters, ports, kind: kind.clone(), place });
         Some(found)
     }
 
@@ -300,7 +300,7 @@ impl<'a> Elaboration<'a> {
         let at = self.groups.len();
         self.groups.push(Group { path: path.to_owned(), module: name.to_owned(), ports: BTreeMap::new() });
         let inner = format!("{path}.");
-        let instances = self.body(&module.body, &Around { scope: &scope, path: &inner, clock });
+        let instances = self.body(&module.body, &Enclosing { scope: &scope, path: &inner, clock });
         self.open.pop();
         let mut ports = BTreeMap::new();
         for (key, place, endpoint) in &module.ports {
@@ -319,17 +319,17 @@ impl<'a> Elaboration<'a> {
         inner: &Endpoint,
         instances: &BTreeMap<&str, Instance>,
         scope: &Scope,
-        place: &Place,
+        place: &FilePlace,
     ) -> Vec<(String, PortId)> {
-        let Some(meant) = self.meant(inner, instances, scope, place) else { return Vec::new() };
-        match meant.is_list {
-            true => meant.ports.into_iter().enumerate().map(|(i, id)| (format!("{name}[{i}]"), id)).collect(),
-            false => meant.ports.into_iter().map(|id| (name.to_owned(), id)).collect(),
+        let Some(resolved) = self.resolve(inner, instances, scope, place) else { return Vec::new() };
+        match resolved.is_list {
+            true => resolved.ports.into_iter().enumerate().map(|(i, id)| (format!("{name}[{i}]"), id)).collect(),
+            false => resolved.ports.into_iter().map(|id| (name.to_owned(), id)).collect(),
         }
     }
 
     /// Elaborates unused modules with their defaults, to report errors in them.
-    fn try_the_unused(&mut self) {
+    fn elaborate_unused(&mut self) {
         for module in self.netlist.modules.values() {
             if !self.used.contains(module.key.name.as_str()) {
                 self.n_ports = 0;

@@ -201,10 +201,10 @@ mod tests {
         });
         let table = Node::read(&source, &mut Problems::default()).expect("TOML");
         let with = |n| evaluate(&table[0].1, &Scope::from([("n".to_owned(), toml::Value::Integer(n))]));
-        let said = |n| with(n).map_or_else(|(_, problem)| problem, |value| value.to_string());
-        expect!["[0, [2]]"].assert_eq(&said(1));
-        expect!["the range 3..1 is negative or has more than 4096 numbers"].assert_eq(&said(3));
-        expect!["the range 2..9000000002 is negative or has more than 4096 numbers"].assert_eq(&said(9_000_000_000));
+        let message = |n| with(n).map_or_else(|(_, problem)| problem, |value| value.to_string());
+        expect!["[0, [2]]"].assert_eq(&message(1));
+        expect!["the range 3..1 is negative or has more than 4096 numbers"].assert_eq(&message(3));
+        expect!["the range 2..9000000002 is negative or has more than 4096 numbers"].assert_eq(&message(9_000_000_000));
     }
 
     #[test]

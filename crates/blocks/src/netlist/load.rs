@@ -1,7 +1,7 @@
 //! Loads the files of a card into one [`Netlist`]: includes, base cards and `--set` values.
 
 use super::node::{Key, Node, Table, Value, kind};
-use super::problem::{NetlistErrors, Place, Problems, Source, did_you_mean, listed};
+use super::problem::{FilePlace, NetlistErrors, Problems, Source, did_you_mean, listed};
 use super::text::{Body, File, InstanceText, ModuleText, Netlist, read_file};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ impl Netlist {
             settings.iter().for_each(|(key, value)| set(&mut netlist, key, value, &mut loader.problems));
             netlist
         });
-        let netlist = loader.problems.in_files_order().none_or(netlist)?;
+        let netlist = loader.problems.in_files_order().into_result(netlist)?;
         Ok(netlist.expect("a file that could not be read is a problem"))
     }
 }
@@ -47,7 +47,7 @@ impl Loader<'_> {
         let source = Arc::new(Source { name, text });
         let table = Node::read(&source, &mut self.problems)?;
         let File { mut netlist, include, base, remove } =
-            read_file(table, &Place::new(&source, 0..0), &mut self.problems);
+            read_file(table, &FilePlace::new(&source, 0..0), &mut self.problems);
         self.open.push(source.name.clone());
         let mut included: BTreeMap<String, ModuleText> = BTreeMap::new();
         for node in include {
@@ -180,7 +180,7 @@ fn change(old: &mut InstanceText, new: InstanceText) {
 fn set(netlist: &mut Netlist, key: &str, value: &toml::Value, problems: &mut Problems) {
     let text = format!("{key} = {value}");
     let source = Arc::new(Source { name: "set".to_owned(), text: text.clone() });
-    let place = Place::new(&source, 0..text.len());
+    let place = FilePlace::new(&source, 0..text.len());
     let node = node_of(value, &place);
     if key.split('.').count() > DEEPEST_SETTING {
         problems.add(&place, format!("a setting has at most {DEEPEST_SETTING} keys separated by dots"));
@@ -232,7 +232,7 @@ fn set(netlist: &mut Netlist, key: &str, value: &toml::Value, problems: &mut Pro
 }
 
 /// Sets the value at a path of keys and creates missing tables.
-fn set_at(table: &mut Table, path: &str, node: Node, place: &Place) {
+fn set_at(table: &mut Table, path: &str, node: Node, place: &FilePlace) {
     let (first, rest) = path.split_once('.').map_or((path, None), |(first, rest)| (first, Some(rest)));
     let at = table.iter().position(|(key, _)| key.name == first).unwrap_or_else(|| {
         let key = Key { name: first.to_owned(), place: place.clone() };
@@ -250,7 +250,7 @@ fn set_at(table: &mut Table, path: &str, node: Node, place: &Place) {
     }
 }
 
-fn node_of(value: &toml::Value, place: &Place) -> Node {
+fn node_of(value: &toml::Value, place: &FilePlace) -> Node {
     let value = match value {
         toml::Value::Array(list) => Value::List(list.iter().map(|value| node_of(value, place)).collect()),
         toml::Value::Table(table) => Value::Table(

@@ -23,9 +23,9 @@ mod unused;
 
 pub use build::Card;
 pub use clock::ClockFreq;
-pub use design::{Connection, Design, Group, Part};
+pub use design::{Connection, Design, DesignPart, Group};
 pub use load::Finder;
-pub use module::{Built, Catalog, Environment, Kind, Module, ParameterProblem, PortSpec, Side, Site};
-pub use problem::{NetlistErrors, Place, Problem};
+pub use module::{Built, Catalog, Environment, Kind, Module, ParameterProblem, PortSide, PortSpec, Site};
+pub use problem::{FilePlace, NetlistErrors, Problem};
 pub use protocol::{Memory, OneWay, Protocol, Wire};
 pub use text::Netlist;

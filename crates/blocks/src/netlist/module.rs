@@ -37,7 +37,7 @@ pub trait Module: serde::de::DeserializeOwned + schemars::JsonSchema + 'static {
 /// The side of an arrow on which a port stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Side {
+pub enum PortSide {
     /// Left: it sends or requests.
     From,
     /// Right: it receives or responds.
@@ -55,8 +55,8 @@ pub struct PortSpec {
     pub about: &'static str,
     /// Name of its protocol.
     pub protocol: &'static str,
-    /// Side of the arrow.
-    pub side: Side,
+    /// PortSide of the arrow.
+    pub side: PortSide,
     /// True if it may stay unconnected.
     pub is_optional: bool,
     #[serde(skip)]
@@ -66,12 +66,12 @@ pub struct PortSpec {
 impl PortSpec {
     /// A port on the left of an arrow.
     pub fn from<P: Protocol>(name: impl Into<String>) -> PortSpec {
-        PortSpec::new::<P>(name.into(), Side::From)
+        PortSpec::new::<P>(name.into(), PortSide::From)
     }
 
     /// A port on the right of an arrow.
     pub fn to<P: Protocol>(name: impl Into<String>) -> PortSpec {
-        PortSpec::new::<P>(name.into(), Side::To)
+        PortSpec::new::<P>(name.into(), PortSide::To)
     }
 
     /// Makes the port optional.
@@ -84,7 +84,7 @@ impl PortSpec {
         PortSpec { about, ..self }
     }
 
-    fn new<P: Protocol>(name: String, side: Side) -> PortSpec {
+    fn new<P: Protocol>(name: String, side: PortSide) -> PortSpec {
         let join: Join = |system, name, room, latency| {
             let (from, to) = P::join(system, name, room, latency);
             (Box::new(from), Box::new(to))
@@ -206,8 +206,8 @@ pub struct ParameterProblem {
 impl ParameterProblem {
     /// Translates an error of serde.
     fn of_types(error: &toml::de::Error) -> ParameterProblem {
-        let said = error.to_string();
-        let path = said.lines().find_map(|line| line.strip_prefix("in `")?.strip_suffix('`')).unwrap_or_default();
+        let message = error.to_string();
+        let path = message.lines().find_map(|line| line.strip_prefix("in `")?.strip_suffix('`')).unwrap_or_default();
         let message = error.message();
         let mut quoted = message.split('`').skip(1).step_by(2);
         let named = quoted.next().unwrap_or_default();

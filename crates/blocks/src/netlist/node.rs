@@ -1,13 +1,13 @@
 //! A TOML text as a tree that records the place of every key and value.
 
-use super::problem::{Place, Problems, Source};
+use super::problem::{FilePlace, Problems, Source};
 use std::sync::Arc;
 use toml::de::{DeTable, DeValue};
 
 /// A value and its place.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
-    pub place: Place,
+    pub place: FilePlace,
     pub value: Value,
 }
 
@@ -26,7 +26,7 @@ pub(super) type Table = Vec<(Key, Node)>;
 #[derive(Clone, Debug)]
 pub(super) struct Key {
     pub name: String,
-    pub place: Place,
+    pub place: FilePlace,
 }
 
 impl Node {
@@ -38,21 +38,21 @@ impl Node {
                 _ => None,
             },
             Err(error) => {
-                problems.add(&Place::new(source, error.span().unwrap_or(0..0)), error.message());
+                problems.add(&FilePlace::new(source, error.span().unwrap_or(0..0)), error.message());
                 None
             }
         }
     }
 
     fn of(source: &Arc<Source>, span: std::ops::Range<usize>, value: DeValue, problems: &mut Problems) -> Node {
-        let place = Place::new(source, span);
+        let place = FilePlace::new(source, span);
         let value = match value {
             DeValue::Table(table) => {
                 let mut keys: Table = table
                     .into_iter()
                     .map(|(key, node)| {
                         let (span, inner) = (node.span(), node.into_inner());
-                        let key_place = Place::new(source, key.span());
+                        let key_place = FilePlace::new(source, key.span());
                         (
                             Key { name: key.into_inner().into_owned(), place: key_place },
                             Node::of(source, span, inner, problems),

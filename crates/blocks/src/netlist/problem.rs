@@ -15,23 +15,23 @@ pub(super) struct Source {
 
 /// A byte range of a file.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Place {
+pub struct FilePlace {
     source: Arc<Source>,
     start: usize,
     end: usize,
 }
 
-impl Place {
-    pub(super) fn new(source: &Arc<Source>, span: Range<usize>) -> Place {
+impl FilePlace {
+    pub(super) fn new(source: &Arc<Source>, span: Range<usize>) -> FilePlace {
         let end = span.end.min(source.text.len());
-        Place { source: source.clone(), start: span.start.min(end), end }
+        FilePlace { source: source.clone(), start: span.start.min(end), end }
     }
 
     /// The place of the text `part` within this place, or this place if it does not contain `part`.
-    pub(super) fn of(&self, part: &str) -> Place {
+    pub(super) fn of(&self, part: &str) -> FilePlace {
         let found = self.source.text.get(self.start..self.end).and_then(|text| text.find(part));
         match found.filter(|_| !part.is_empty()) {
-            Some(at) => Place { start: self.start + at, end: self.start + at + part.len(), ..self.clone() },
+            Some(at) => FilePlace { start: self.start + at, end: self.start + at + part.len(), ..self.clone() },
             None => self.clone(),
         }
     }
@@ -55,14 +55,14 @@ impl Place {
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Problem {
     /// Its place.
-    pub place: Place,
+    pub place: FilePlace,
     /// The error text.
     pub text: String,
 }
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Place { source, start, end } = &self.place;
+        let FilePlace { source, start, end } = &self.place;
         let shown = TextError { text: source.text.clone(), span: *start..*end, problem: &self.text };
         write!(f, "{}: line {}: {shown}", source.name, self.place.line())
     }
@@ -108,7 +108,7 @@ pub(super) struct Problems {
 const MOST_COLLECTED: usize = 1000;
 
 impl Problems {
-    pub fn add(&mut self, place: &Place, text: impl Into<String>) {
+    pub fn add(&mut self, place: &FilePlace, text: impl Into<String>) {
         if self.found.len() < MOST_COLLECTED {
             let problem = Problem { place: place.clone(), text: text.into() };
             if self.known.insert(problem.clone()) {
@@ -126,7 +126,7 @@ impl Problems {
     }
 
     /// Returns `value` if there are no errors.
-    pub fn none_or<T>(self, value: T) -> Result<T, NetlistErrors> {
+    pub fn into_result<T>(self, value: T) -> Result<T, NetlistErrors> {
         if self.found.is_empty() {
             return Ok(value);
         }

@@ -3,7 +3,7 @@
 use super::endpoint::{Endpoint, parse_wire};
 use super::expression::{Scope, evaluate};
 use super::node::{Key, Node, Table, Value};
-use super::problem::{Place, Problems, did_you_mean, listed};
+use super::problem::{FilePlace, Problems, did_you_mean, listed};
 use std::collections::BTreeMap;
 
 /// A card as written: its own file, included files, and its base.
@@ -16,7 +16,7 @@ pub struct Netlist {
     pub(super) body: Body,
     pub(super) modules: BTreeMap<String, ModuleText>,
     /// The whole file.
-    pub(super) place: Place,
+    pub(super) place: FilePlace,
 }
 
 /// The parts and connections of a card or a module.
@@ -39,7 +39,7 @@ pub(super) struct InstanceText {
 /// A connection.
 #[derive(Clone, Debug)]
 pub(super) struct WireText {
-    pub place: Place,
+    pub place: FilePlace,
     pub from: Endpoint,
     pub to: Endpoint,
     pub room: Option<Node>,
@@ -52,7 +52,7 @@ pub(super) struct ModuleText {
     pub key: Key,
     pub parameters: Table,
     pub body: Body,
-    pub ports: Vec<(Key, Place, Endpoint)>,
+    pub ports: Vec<(Key, FilePlace, Endpoint)>,
 }
 
 /// The content of one file, before includes and base are merged.
@@ -68,7 +68,7 @@ const CARD_KEYS: &[&str] =
 const MODULE_KEYS: &[&str] = &["about", "parameters", "instances", "connections", "ports"];
 
 /// Reads the keys of a file.
-pub(super) fn read_file(table: Table, place: &Place, problems: &mut Problems) -> File {
+pub(super) fn read_file(table: Table, place: &FilePlace, problems: &mut Problems) -> File {
     let mut reader = Reader { problems };
     let mut fields = reader.fields(table, CARD_KEYS, "a card");
     let mut take = |key: &str| fields.remove(key);
@@ -246,7 +246,7 @@ impl Reader<'_> {
         found
     }
 
-    fn ports(&mut self, node: Option<Node>, path: &str) -> Vec<(Key, Place, Endpoint)> {
+    fn ports(&mut self, node: Option<Node>, path: &str) -> Vec<(Key, FilePlace, Endpoint)> {
         let mut found = Vec::new();
         for (key, node) in self.named(node, path) {
             match node.text().map(Endpoint::parse) {

@@ -1,13 +1,13 @@
 //! Reports parameters and clocks that nothing uses, which are often misspelt names.
 
-use super::design::Part;
+use super::design::DesignPart;
 use super::node::{Key, Node, Table, Value};
 use super::problem::{Problems, did_you_mean};
 use super::text::{InstanceText, Netlist, WireText};
 
 impl Netlist {
     /// Reports unused names in the card's own file.
-    pub(super) fn refuse_the_unused(&self, parts: &[Part], problems: &mut Problems) {
+    pub(super) fn report_unused(&self, parts: &[DesignPart], problems: &mut Problems) {
         let is_own = |key: &Key| key.place.file() == self.place.file();
         for (key, _) in self.clocks.iter().filter(|(key, _)| is_own(key)) {
             if !parts.is_empty() && !parts.iter().any(|part| part.clock == key.name) {

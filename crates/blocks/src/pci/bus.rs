@@ -17,7 +17,7 @@ use crate::checks;
 use crate::netlist::{Built, Memory, Module, PortSpec, Site};
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Time};
-use lane::{Active, Lane, Side};
+use lane::{Active, BusLane, BusSide};
 
 /// A PCI bus; its clock is 33 or 66 MHz.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -65,10 +65,10 @@ pub struct PciBusPorts {
 pub struct PciBus {
     params: PciBusParams,
     /// The masters, then the host.
-    lanes: Vec<Lane>,
+    lanes: Vec<BusLane>,
     /// Host memory, then the card.
-    sides: [Side; 2],
-    /// Lane with the highest preference in the next choice.
+    sides: [BusSide; 2],
+    /// BusLane with the highest preference in the next choice.
     turn: usize,
     phase: Phase,
     /// Start of the current transaction, and its words.
@@ -111,8 +111,8 @@ impl PciBus {
     pub fn new(params: PciBusParams, ports: PciBusPorts) -> PciBus {
         let PciBusPorts { masters, host, target, card } = ports;
         PciBus {
-            lanes: masters.into_iter().chain([host]).map(Lane::new).collect(),
-            sides: [Side::new(target), Side::new(card)],
+            lanes: masters.into_iter().chain([host]).map(BusLane::new).collect(),
+            sides: [BusSide::new(target), BusSide::new(card)],
             turn: 0,
             phase: Phase::Free,
             since: 0,
@@ -138,26 +138,26 @@ impl PciBus {
         (addr % word + u64::from(bytes)).div_ceil(word)
     }
 
-    fn listen(&mut self, now: Cycle) {
+    fn take_references(&mut self, now: Cycle) {
         for lane in &mut self.lanes {
             while lane.queue.len() < self.params.references
                 && let Some(reference) = lane.port.references.take()
             {
-                let (since, waited, given, settled) = (now, Time::ZERO, 0, 0);
+                let (since, waited, sent, acknowledged) = (now, Time::ZERO, 0, 0);
                 let (read, failed) = (Data::new(), None);
-                lane.queue.push_back(Active { reference, since, waited, given, settled, read, failed });
+                lane.queue.push_back(Active { reference, since, waited, sent, acknowledged, read, failed });
             }
         }
     }
 
     /// Takes replies from both sides.
-    fn hear(&mut self) {
+    fn take_answers(&mut self) {
         for side in &mut self.sides {
             while let Some(reply) = side.port.replies.take() {
                 let (from, bytes) = side.waiting.pop_front().expect("a responder answers what it was asked");
-                let waits = |active: &&mut Active| active.settled < active.reference.access.len();
+                let waits = |active: &&mut Active| active.acknowledged < active.reference.access.len();
                 let active = self.lanes[from].queue.iter_mut().find(waits).expect("a reference waits for this reply");
-                active.settled += bytes;
+                active.acknowledged += bytes;
                 active.waited = active.waited + reply.waited;
                 if let Phase::Wait { lane, is_there, .. } = &mut self.phase {
                     *is_there |= *lane == from && !active.is_write();
@@ -177,11 +177,11 @@ impl PciBus {
             _ => None,
         };
         for (i, lane) in self.lanes.iter_mut().enumerate() {
-            let is_done = |active: &Active| active.settled == active.reference.access.len();
+            let is_done = |active: &Active| active.acknowledged == active.reference.access.len();
             // The reply of a read leaves when its data have passed on the bus; later reads of the lane have not been
             // on the bus yet.
-            let is_on_bus = |lane: &Lane, front: &Active| {
-                reader == Some(i) && !front.is_write() && lane.queue.get(1).is_none_or(|next| next.given == 0)
+            let is_on_bus = |lane: &BusLane, front: &Active| {
+                reader == Some(i) && !front.is_write() && lane.queue.get(1).is_none_or(|next| next.sent == 0)
             };
             while lane.queue.front().is_some_and(|front| is_done(front) && !is_on_bus(lane, front))
                 && lane.port.replies.has_room()
@@ -234,7 +234,7 @@ impl PciBus {
         let active = &mut self.lanes[lane].queue[next];
         let part = active.part(self.params.burst_bytes);
         let bytes = part.access.len();
-        active.given += bytes;
+        active.sent += bytes;
         active.since = now;
         side.waiting.push_back((lane, bytes));
         side.port.references.send(part);
@@ -280,8 +280,8 @@ impl PciBus {
 
 impl Component for PciBus {
     fn tick(&mut self, now: Cycle) -> Activity {
-        self.listen(now);
-        self.hear();
+        self.take_references(now);
+        self.take_answers();
         let next = loop {
             match self.step(now) {
                 Ok(phase) => self.phase = phase,
@@ -290,7 +290,7 @@ impl Component for PciBus {
         };
         self.answer();
         // A lane whose reference was answered may have another one in its channel.
-        let has_room = |lane: &Lane| lane.queue.len() < self.params.references;
+        let has_room = |lane: &BusLane| lane.queue.len() < self.params.references;
         let is_waiting = self.lanes.iter().any(|lane| has_room(lane) && lane.port.references.has_item());
         match next {
             _ if is_waiting => Activity::Busy,

@@ -140,20 +140,20 @@ impl Arbitration for Ranks {
 }
 
 /// Tracks since when each requester waits.
-pub struct Waits {
+pub struct WaitTimes {
     waiting: u64,
     since: Vec<Cycle>,
 }
 
-impl Waits {
+impl WaitTimes {
     /// Initially none of the requesters waits.
-    pub fn new(requesters: usize) -> Waits {
-        Waits { waiting: 0, since: vec![0; requesters] }
+    pub fn new(requesters: usize) -> WaitTimes {
+        WaitTimes { waiting: 0, since: vec![0; requesters] }
     }
 
     /// Sets which requesters wait at `now`; call it at every tick.
     #[inline]
-    pub fn note(&mut self, now: Cycle, waiting: u64) {
+    pub fn update(&mut self, now: Cycle, waiting: u64) {
         for new in members(waiting & !self.waiting) {
             self.since[new as usize] = now;
         }
@@ -162,7 +162,7 @@ impl Waits {
 
     /// Records a grant and returns the cycles waited. A further request of this requester starts a new wait.
     #[inline]
-    pub fn went(&mut self, now: Cycle, requester: u32) -> u64 {
+    pub fn granted(&mut self, now: Cycle, requester: u32) -> u64 {
         self.waiting &= !(1 << requester);
         now - self.since[requester as usize]
     }
@@ -186,14 +186,14 @@ mod tests {
         let groups = vec![vec![0], vec![1]];
         let policy = Policy::FixedPriority(FixedPriority { groups, keeps_bursts, timeout_cycles });
         assert_eq!(policy.check(4), Ok(()));
-        let (mut arbitrator, mut waits) = (policy.start(), Waits::new(4));
+        let (mut arbitrator, mut waits) = (policy.start(), WaitTimes::new(4));
         let ask = |word: &str| word.bytes().fold(0, |set, b| set | 1u64 << (b - b'0'));
         let granted = (0..).zip(cycles.split(' ')).map(|(now, word)| {
             let (others, burst) = word.split_once('+').unwrap_or((word, ""));
             let (waiting, continues) = (ask(others) | ask(burst), ask(burst));
-            waits.note(now, waiting);
+            waits.update(now, waiting);
             let winner = arbitrator.choose(&Contest { now, waiting, continues, since: waits.since() });
-            waits.went(now, winner);
+            waits.granted(now, winner);
             char::from(b'0' + winner as u8)
         });
         want.assert_eq(&granted.collect::<String>());

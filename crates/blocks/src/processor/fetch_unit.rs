@@ -13,7 +13,7 @@
 use super::Fetched;
 use crate::bus::{Access, Reference, Requester, word};
 use crate::checks;
-use crate::interconnect::{Returns, Word};
+use crate::interconnect::{ReturnPaths, Word};
 use crate::netlist::{Built, Memory, Module, OneWay, PortSpec, Site};
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
@@ -45,9 +45,9 @@ pub struct FetchUnit {
     memory: Requester,
     instruction: Tx<Fetched>,
     /// Program counters of outstanding fetches.
-    under_way: Returns<u32>,
+    under_way: ReturnPaths<u32>,
     /// Number of the oldest outstanding fetches that are discarded.
-    unwanted: usize,
+    discarded: usize,
     n_under_way: usize,
     fetched: Counter,
     squashed: Counter,
@@ -62,8 +62,8 @@ impl FetchUnit {
             squash,
             memory,
             instruction,
-            under_way: Returns::new(params.outstanding),
-            unwanted: 0,
+            under_way: ReturnPaths::new(params.outstanding),
+            discarded: 0,
             n_under_way: 0,
             fetched: Counter::default(),
             squashed: Counter::default(),
@@ -71,14 +71,14 @@ impl FetchUnit {
     }
 
     fn deliver(&mut self) -> bool {
-        if !self.memory.replies.has_item() || (self.unwanted == 0 && !self.instruction.has_room()) {
+        if !self.memory.replies.has_item() || (self.discarded == 0 && !self.instruction.has_room()) {
             return false;
         }
         let reply = self.memory.replies.take().expect("an answer is there");
         let pc = self.under_way.pop().expect("an answer belongs to a fetch");
         self.n_under_way -= 1;
-        if self.unwanted > 0 {
-            self.unwanted -= 1;
+        if self.discarded > 0 {
+            self.discarded -= 1;
             self.squashed.add(1);
         } else {
             self.fetched.add(1);
@@ -87,7 +87,7 @@ impl FetchUnit {
         true
     }
 
-    fn ask(&mut self) -> bool {
+    fn request(&mut self) -> bool {
         if !self.pc.has_item() || !self.under_way.has_room() || !self.memory.references.has_room() {
             return false;
         }
@@ -102,9 +102,9 @@ impl FetchUnit {
 impl Component for FetchUnit {
     fn tick(&mut self, _now: Cycle) -> Activity {
         while self.squash.as_ref().and_then(Rx::take).is_some() {
-            self.unwanted = self.n_under_way;
+            self.discarded = self.n_under_way;
         }
-        let (delivered, asked) = (self.deliver(), self.ask());
+        let (delivered, asked) = (self.deliver(), self.request());
         if delivered || asked { Activity::Busy } else { Activity::Idle }
     }
 
@@ -155,7 +155,7 @@ impl Module for FetchUnitParams {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{answers, words};
+    use crate::testing::{scripted_responder, words};
     use expect_test::{Expect, expect};
 
     fn check(pcs: &str, squashes: &str, ready: Cycle, want: Expect) {
@@ -166,7 +166,7 @@ mod tests {
                 Err(error) => format!("{:x} {error}", fetched.pc),
             };
             let instruction = bench.output("instruction", 2, move |now| now >= ready, show);
-            let memory = answers(bench, ">", 0);
+            let memory = scripted_responder(bench, ">", 0);
             let params = FetchUnitParams { outstanding: 2 };
             bench.add("fetch", FetchUnit::new(params, FetchUnitPorts { pc, squash, memory, instruction }));
             bench.log_counters();

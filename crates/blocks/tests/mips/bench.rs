@@ -3,8 +3,8 @@
 use blocks::bus::{Access, BusError, Data, Reference, Reply, Requester, Responder};
 use blocks::memory::Links;
 use blocks::mips::{
-    CpuControl, CpuStatus, Line, LockKind, Locks, MipsCore, MipsCoreParams, MipsCorePorts, PipelineKind, Profile,
-    StoreKind, Window,
+    AddressRange, CpuControl, CpuStatus, InstructionCounts, LockKind, Locks, MipsCore, MipsCoreParams, MipsCorePorts,
+    PipelineKind, Profile, StoreKind,
 };
 use blocks::netlist::Module;
 use kernel::{Activity, Component, Cycle, Ports};
@@ -53,11 +53,14 @@ pub fn scene(program: &str) -> Scene {
             pipeline: PipelineKind::FiveStage,
             reset_pc: SCRATCHPAD,
             runs_at_start: true,
-            scratchpad: Some(Window { base: SCRATCHPAD, bytes: 0x4000 }),
+            scratchpad: Some(AddressRange { base: SCRATCHPAD, bytes: 0x4000 }),
             instruction_cache: None,
-            registers: Some(Window { base: REGISTERS, bytes: 0x400 }),
-            locks: Some(Locks { window: Window { base: REGISTERS + 0x100, bytes: 0x80 }, kind: LockKind::LoadTakes }),
-            stack_window: Some(Window { base: 0x00b0_0000, bytes: 0x10_0000 }),
+            registers: Some(AddressRange { base: REGISTERS, bytes: 0x400 }),
+            locks: Some(Locks {
+                window: AddressRange { base: REGISTERS + 0x100, bytes: 0x80 },
+                kind: LockKind::LoadTakes,
+            }),
+            stack_window: Some(AddressRange { base: 0x00b0_0000, bytes: 0x10_0000 }),
             memory_cycles: 2,
             register_cycles: 2,
             stores: StoreKind::Posted,
@@ -161,8 +164,8 @@ impl Component for Witness {
     fn tick(&mut self, now: Cycle) -> Activity {
         let core = self.core.borrow();
         let [a0, a1, a2, a3] = [4, 5, 6, 7].map(|r| core.registers()[r]);
-        let end = match core.trouble() {
-            Some(trouble) => format!("{} at {:x}: {:x}", trouble.cause.text(), trouble.pc, trouble.value),
+        let end = match core.fault() {
+            Some(fault) => format!("{} at {:x}: {:x}", fault.cause.text(), fault.pc, fault.value),
             None => format!("at {:x}", core.pc()),
         };
         let ranges = core.profile().into_iter().flat_map(|profile| profile.ranges());
@@ -181,7 +184,7 @@ impl Component for Witness {
     fn ports(&self, _ports: &mut Ports) {}
 }
 
-fn on_locks(line: &Line) -> String {
+fn on_locks(line: &InstructionCounts) -> String {
     if line.lock_cycles == 0 { String::new() } else { format!(", {} of them on locks", line.lock_cycles) }
 }
 

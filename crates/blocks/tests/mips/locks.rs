@@ -1,7 +1,7 @@
 //! Lock time by program counter: cycles of each instruction, and how many of them are lock time.
 
 use super::bench::{REGISTERS, SCRATCHPAD, scene};
-use blocks::mips::{LockKind, Locks, Window};
+use blocks::mips::{AddressRange, LockKind, Locks};
 use expect_test::{Expect, expect};
 
 /// Profiles a program of `instructions` instructions. Registers from 0x100 on are locks that a load takes, or those
@@ -9,7 +9,7 @@ use expect_test::{Expect, expect};
 fn check(kind: LockKind, instructions: u32, program: &str, want: Expect) {
     let mut scene = scene(program);
     let base = REGISTERS + if kind == LockKind::LoadTakes { 0x100 } else { 0x200 };
-    scene.params.locks = Some(Locks { window: Window { base, bytes: 0x80 }, kind });
+    scene.params.locks = Some(Locks { window: AddressRange { base, bytes: 0x80 }, kind });
     scene.profile = Some((SCRATCHPAD, 4 * instructions));
     scene.counters = &[];
     want.assert_eq(&scene.run());

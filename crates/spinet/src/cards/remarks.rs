@@ -85,7 +85,7 @@ impl CardRun {
 
     /// The parameter that makes the card hand on frames for others, if it has one and it is off.
     fn promiscuous(&self) -> Option<String> {
-        let is_off = |part: &&blocks::netlist::Part| {
+        let is_off = |part: &&blocks::netlist::DesignPart| {
             part.parameters.get("promiscuous").and_then(toml::Value::as_bool) == Some(false)
         };
         self.design.parts.iter().find(is_off).map(|part| format!("{}.promiscuous", part.path))

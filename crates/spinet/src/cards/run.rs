@@ -323,7 +323,7 @@ impl CardRun {
     /// The first core that stopped by itself, in words.
     fn trouble(&self) -> Option<String> {
         self.cores.iter().find_map(|(path, core)| {
-            let trouble = core.borrow().trouble()?;
+            let trouble = core.borrow().fault()?;
             let place = self.elf.as_ref().map_or_else(|| format!("0x{:08x}", trouble.pc), |elf| elf.place(trouble.pc));
             Some(format!(
                 "{path} stopped at {place} (pc 0x{:08x}): {}, 0x{:x}",

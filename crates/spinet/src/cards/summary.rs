@@ -5,7 +5,7 @@ use super::rates::{short_window, throughput};
 use super::run::{CardEnded, CardRun};
 use crate::summary::{CaptureSummary, Remark, grouped};
 use blocks::feeders::{Checker, FrameLog, Passage};
-use blocks::mips::{Line, cycle_names};
+use blocks::mips::{InstructionCounts, cycle_names};
 use kernel::Time;
 use serde::Serialize;
 use spinach::measure::Flow;
@@ -312,9 +312,7 @@ impl CardRun {
                     let (attempts, vain) = profile.lock_attempts();
                     LockSummary { cycles: profile.total().lock_cycles, attempts, vain }
                 }),
-                trouble: core
-                    .trouble()
-                    .map(|trouble| format!("{} at {}", trouble.cause.text(), self.place(trouble.pc))),
+                trouble: core.fault().map(|trouble| format!("{} at {}", trouble.cause.text(), self.place(trouble.pc))),
             }
         };
         self.cores.iter().map(summary).collect()
@@ -323,7 +321,7 @@ impl CardRun {
     /// Functions by the cycles spent in them, most first.
     fn functions(&self) -> Vec<FunctionSummary> {
         let Some(elf) = &self.elf else { return Vec::new() };
-        let mut found: BTreeMap<&str, Line> = BTreeMap::new();
+        let mut found: BTreeMap<&str, InstructionCounts> = BTreeMap::new();
         let mut code: Vec<_> = elf.symbols.iter().filter(|symbol| symbol.is_code).collect();
         code.sort_by_key(|symbol| (symbol.addr, symbol.size));
         for (_, core) in &self.cores {
@@ -343,7 +341,7 @@ impl CardRun {
         }
         let mut functions: Vec<FunctionSummary> = found
             .into_iter()
-            .map(|(name, Line { cycles, instructions, lock_cycles })| FunctionSummary {
+            .map(|(name, InstructionCounts { cycles, instructions, lock_cycles })| FunctionSummary {
                 name: name.to_owned(),
                 cycles,
                 instructions,

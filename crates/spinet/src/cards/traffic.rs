@@ -4,7 +4,7 @@ use crate::experiment::{self, Problem, gives};
 use crate::feed::FeedError;
 use crate::streams::Stream;
 use crate::summary::CaptureSummary;
-use blocks::feeders::{Acknowledgements, Datagrams, Frames, Given, Pace, Station, Traffic};
+use blocks::feeders::{Acknowledgements, Datagrams, Frames, ListedFrame, Pace, Station, Traffic};
 use kernel::Time;
 use std::net::Ipv4Addr;
 use std::path::Path;
@@ -36,7 +36,7 @@ pub enum CardTrafficError {
     #[error("{place}: {source}")]
     Text { place: &'static str, source: TrafficTextError },
     #[error("{place}: {source}")]
-    Given { place: &'static str, source: Box<Problem> },
+    ListedFrame { place: &'static str, source: Box<Problem> },
     #[error("{place}: {source}")]
     Feed { place: &'static str, source: FeedError },
     #[error(
@@ -130,7 +130,7 @@ pub fn parse(
         return Err(CardTrafficError::Text { place, source });
     }
     let read = experiment::Traffic::read(&mut text.to_owned(), Snapped::Pad, terms.seed, base_dir);
-    let mut packets = read.map_err(|source| CardTrafficError::Given { place, source: Box::new(source) })?;
+    let mut packets = read.map_err(|source| CardTrafficError::ListedFrame { place, source: Box::new(source) })?;
     if let experiment::Traffic::Generator(spec) = &mut packets
         && way == Way::Receive
         && !gives(text, "dst_mac")
@@ -209,7 +209,7 @@ fn list(
             continue;
         }
         numbers.push(frames.len() as u64 + side.too_long);
-        frames.push(Given { bytes: bytes.into(), is_intact: true });
+        frames.push(ListedFrame { bytes: bytes.into(), is_intact: true });
         times.push(Time::from_fs(frame.arrival_fs));
     }
     let report = stream.report();

@@ -4,8 +4,8 @@
 use blocks::bus::{Access, Data, Reference, Reply, Requester, Responder};
 use blocks::memory::Links;
 use blocks::mips::{
-    Cause, CpuControl, Cycles, InstructionCacheParams, MipsCore, MipsCoreParams, MipsCorePorts, PipelineKind,
-    StoreKind, Window,
+    AddressRange, Cause, CpuControl, Cycles, InstructionCacheParams, MipsCore, MipsCoreParams, MipsCorePorts,
+    PipelineKind, StoreKind,
 };
 use kernel::{Activity, Component, Cycle, Freq, Mode, Outcome as Ending, Ports, RandomStream, SystemBuilder, Time};
 use std::cell::RefCell;
@@ -63,18 +63,18 @@ pub fn run_core(
             return Err(format!("still running after {n_cycles} cycles, at {:#x}", core.borrow().pc()));
         }
         let core = core.borrow();
-        let trouble = core.trouble().ok_or("the core waits for nothing")?;
+        let fault = core.fault().ok_or("the core waits for nothing")?;
         let r = core.registers();
-        match (trouble.cause, r[2]) {
+        match (fault.cause, r[2]) {
             (Cause::Syscall, SYS_WRITE) => {
                 let from = (r[5] - programs.base) as usize;
                 output.extend_from_slice(&memory.borrow().bytes[from..from + r[6] as usize]);
             }
             (Cause::Syscall, SYS_EXIT) => return Ok(Run { outcomes: Batch::outcomes(&output), cycles: core.cycles() }),
-            _ => return Err(format!("{trouble:x?}")),
+            _ => return Err(format!("{fault:x?}")),
         }
         start = system.now(clock) + 1;
-        orders.send_at(start, CpuControl::SetPc(trouble.pc + 4));
+        orders.send_at(start, CpuControl::SetPc(fault.pc + 4));
     }
 }
 
@@ -92,7 +92,7 @@ fn params(programs: &Batch, pipeline: PipelineKind, stores: StoreKind) -> MipsCo
         }),
         registers: None,
         locks: None,
-        stack_window: Some(Window { base: 0xf000_0000, bytes: 4 }),
+        stack_window: Some(AddressRange { base: 0xf000_0000, bytes: 4 }),
         memory_cycles: 2,
         register_cycles: 2,
         stores,

@@ -17,12 +17,12 @@ pub struct Job {
     pub entry: Option<Entry>,
     pub transfer: Transfer,
     /// Progress in bytes: requested from the source, received from it, sent to the sink, and acknowledged by the sink.
-    pub asked: u32,
-    pub come: u32,
-    pub given: u32,
-    pub settled: u32,
+    pub requested: u32,
+    pub received: u32,
+    pub sent: u32,
+    pub acknowledged: u32,
     pub sum: OnesComplement,
-    pub is_sum_asked: bool,
+    pub is_sum_sent: bool,
     pub is_sum_stored: bool,
 }
 
@@ -33,18 +33,18 @@ impl Job {
         Job {
             entry,
             transfer,
-            asked: 0,
-            come: 0,
-            given: 0,
-            settled: 0,
+            requested: 0,
+            received: 0,
+            sent: 0,
+            acknowledged: 0,
             sum,
-            is_sum_asked: is_sum_stored,
+            is_sum_sent: is_sum_stored,
             is_sum_stored,
         }
     }
 
     pub fn is_done(&self) -> bool {
-        self.settled == self.transfer.bytes && self.is_sum_stored
+        self.acknowledged == self.transfer.bytes && self.is_sum_stored
     }
 
     /// Address and bytes of the next reference on one side after `done` bytes.

@@ -1,8 +1,8 @@
 //! Counters of dropped frames in memory, for firmware.
 
 use super::{Attention, Use};
-use crate::assist::asked::Asked;
-use crate::assist::filter::Stranger;
+use crate::assist::filter::Refusal;
+use crate::assist::tracked_port::TrackedPort;
 use crate::bus::{Access, Data, word};
 use kernel::Cycle;
 
@@ -11,10 +11,10 @@ use kernel::Cycle;
 const OFFSETS: [u64; 3] = [0x60, 0x64, 0x6c];
 
 /// Progress of a counter update.
-enum Step {
+enum CountStep {
     Rest,
     /// A counter is being read.
-    Asked,
+    TrackedPort,
     /// A counter's new value must be written.
     Write(usize, u32),
 }
@@ -24,16 +24,16 @@ pub struct Drops {
     /// Address of the statistics block; without one, nothing is counted in memory.
     pub base: Option<u64>,
     pending: [u32; 3],
-    step: Step,
+    step: CountStep,
 }
 
 impl Drops {
     pub fn new() -> Drops {
-        Drops { base: None, pending: [0; 3], step: Step::Rest }
+        Drops { base: None, pending: [0; 3], step: CountStep::Rest }
     }
 
-    pub fn note_stranger(&mut self, stranger: Stranger) {
-        self.note(if stranger == Stranger::Card { 0 } else { 1 });
+    pub fn note_refused(&mut self, stranger: Refusal) {
+        self.note(if stranger == Refusal::Card { 0 } else { 1 });
     }
 
     /// Notes the drop of a frame for this card.
@@ -50,26 +50,26 @@ impl Drops {
     }
 
     /// Sends a reference if one is needed and the port is unused.
-    pub fn work(&mut self, now: Cycle, memory: &mut Asked<Use>) {
+    pub fn work(&mut self, now: Cycle, memory: &mut TrackedPort<Use>) {
         let Some(base) = self.base.filter(|_| memory.is_free(now)) else { return };
         match self.step {
-            Step::Rest => {
+            CountStep::Rest => {
                 let Some(kind) = self.pending.iter().position(|&pending| pending > 0) else { return };
                 memory.ask(now, base + OFFSETS[kind], Access::Read(4), Use::Count(kind));
-                self.step = Step::Asked;
+                self.step = CountStep::TrackedPort;
             }
-            Step::Asked => {}
-            Step::Write(kind, value) => {
+            CountStep::TrackedPort => {}
+            CountStep::Write(kind, value) => {
                 let data = Data::from_slice(&value.to_be_bytes());
                 memory.ask(now, base + OFFSETS[kind], Access::Write(data), Use::Counted);
-                self.step = Step::Rest;
+                self.step = CountStep::Rest;
             }
         }
     }
 
     /// Handles the value of a counter.
-    pub fn hear(&mut self, kind: usize, data: &[u8]) {
+    pub fn update(&mut self, kind: usize, data: &[u8]) {
         let value = if data.len() == 4 { word(data) } else { 0 };
-        self.step = Step::Write(kind, value.wrapping_add(std::mem::take(&mut self.pending[kind])));
+        self.step = CountStep::Write(kind, value.wrapping_add(std::mem::take(&mut self.pending[kind])));
     }
 }

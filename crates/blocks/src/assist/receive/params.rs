@@ -2,7 +2,7 @@
 
 use super::{MacReceive, MacReceivePorts};
 use crate::assist::card_side::CardPorts;
-use crate::assist::line::Line;
+use crate::assist::line_rate::LineRate;
 use crate::assist::protocol::{ReceiveOrder, ReceiveProgress};
 use crate::checks;
 use crate::ethernet::Frame;
@@ -44,7 +44,7 @@ memory_references = 4"#;
     }
 
     fn check(&self) -> Result<(), String> {
-        Line::check(self.link_bps)?;
+        LineRate::check(self.link_bps)?;
         checks::within("ring_entries", self.ring_entries, 2, 1 << 16)?;
         checks::within("memory_references", self.memory_references, 1, 1024)?;
         checks::within("buffer_bytes", self.buffer_bytes, 64, 1 << 20)?;

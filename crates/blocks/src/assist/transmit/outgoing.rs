@@ -1,6 +1,6 @@
 //! A frame that is being sent: its pieces in memory, and the bytes read so far.
 
-use crate::assist::line::Line;
+use crate::assist::line_rate::LineRate;
 use crate::bus::word;
 use crate::ethernet::Frame;
 use kernel::Time;
@@ -15,14 +15,14 @@ pub const DESCRIPTOR_BYTES: u32 = 8;
 /// Bit of word 0: inserts a VLAN tag. Source: docs/machines/tigon2.md, Descriptors.
 pub const INSERT_TAG: u32 = 1 << 30;
 /// Bit of word 0: the frame continues in the next descriptor. assumed: docs/machines/tigon2.md, Descriptors.
-pub const GOES_ON: u32 = 1 << 31;
+pub const CONTINUES: u32 = 1 << 31;
 
 /// A part of a frame in memory.
 pub struct Piece {
     pub addr: u64,
     pub bytes: u32,
-    pub asked: u32,
-    pub come: u32,
+    pub requested: u32,
+    pub received: u32,
     /// Index of the entry after its descriptor.
     pub after: u32,
     pub vlan: Option<u16>,
@@ -35,13 +35,13 @@ impl Piece {
     pub fn of(descriptor: &[u8], after: u32) -> Piece {
         let (first, second) = (word(&descriptor[..4]), word(&descriptor[4..8]));
         Piece {
-            addr: u64::from(first & !(INSERT_TAG | GOES_ON)),
+            addr: u64::from(first & !(INSERT_TAG | CONTINUES)),
             bytes: second & 0xffff,
-            asked: 0,
-            come: 0,
+            requested: 0,
+            received: 0,
             after,
             vlan: (first & INSERT_TAG != 0).then_some((second >> 16) as u16),
-            is_last: first & GOES_ON == 0,
+            is_last: first & CONTINUES == 0,
         }
     }
 }
@@ -71,7 +71,7 @@ impl Outgoing {
     }
 
     /// Number of bytes that have left at this time.
-    pub fn gone(&self, at: Time, line: Line) -> u64 {
+    pub fn gone(&self, at: Time, line: LineRate) -> u64 {
         let Some(start) = self.start.filter(|&start| start < at) else { return 0 };
         line.bytes(at - start).saturating_sub(PREAMBLE_BYTES).min(self.bytes.len() as u64)
     }

@@ -2,7 +2,7 @@
 
 use super::{MacTransmit, MacTransmitPorts};
 use crate::assist::card_side::CardPorts;
-use crate::assist::line::Line;
+use crate::assist::line_rate::LineRate;
 use crate::assist::protocol::{TransmitOrder, TransmitProgress};
 use crate::checks;
 use crate::ethernet::Frame;
@@ -46,7 +46,7 @@ memory_references = 4"#;
     }
 
     fn check(&self) -> Result<(), String> {
-        Line::check(self.link_bps)?;
+        LineRate::check(self.link_bps)?;
         checks::within("ring_entries", self.ring_entries, 2, 1 << 16)?;
         checks::within("descriptors_ahead", self.descriptors_ahead, 0, 1024)?;
         checks::within("memory_references", self.memory_references, 1, 1024)?;

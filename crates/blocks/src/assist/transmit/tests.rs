@@ -1,4 +1,4 @@
-use super::outgoing::{GOES_ON, INSERT_TAG};
+use super::outgoing::{CONTINUES, INSERT_TAG};
 use super::*;
 use crate::assist::testing::{Shared, hex, memory};
 use expect_test::{Expect, expect};
@@ -113,7 +113,7 @@ fn a_tag_is_inserted_after_the_addresses() {
 
 #[test]
 fn a_frame_may_consist_of_pieces_and_wrap() {
-    let ring = [[0x100 | GOES_ON, 42], [0x3f8, 30]];
+    let ring = [[0x100 | CONTINUES, 42], [0x3f8, 30]];
     let orders = [(1, TransmitOrder::Buffers(Buffers { base: 0x200, end: 0x400 })), (1, TransmitOrder::Producer(2))];
     check(
         &params(),

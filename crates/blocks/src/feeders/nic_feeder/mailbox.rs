@@ -46,7 +46,7 @@ struct Trace {
     /// Number of events so far.
     events: u64,
     /// Number of events announced to the card by mailbox writes.
-    told: u64,
+    announced: u64,
     /// Number of events completed by the card.
     done: u64,
     writes: u64,
@@ -55,16 +55,16 @@ struct Trace {
 }
 
 /// Writes several mailboxes, balanced by their shares.
-pub struct Player {
+pub struct MailboxPlayer {
     traces: Vec<Trace>,
     /// Mailbox with the next turn.
     turn: usize,
 }
 
-impl Player {
-    pub fn new(mailboxes: Vec<Mailbox>) -> Player {
-        let trace = |mailbox| Trace { mailbox, events: 0, told: 0, done: 0, writes: 0, free_at: 0 };
-        Player { traces: mailboxes.into_iter().map(trace).collect(), turn: 0 }
+impl MailboxPlayer {
+    pub fn new(mailboxes: Vec<Mailbox>) -> MailboxPlayer {
+        let trace = |mailbox| Trace { mailbox, events: 0, announced: 0, done: 0, writes: 0, free_at: 0 };
+        MailboxPlayer { traces: mailboxes.into_iter().map(trace).collect(), turn: 0 }
     }
 
     /// For each mailbox: events, mailbox writes, events completed by the card.
@@ -73,13 +73,13 @@ impl Player {
     }
 
     /// Reads the card's progress; `word` reads host memory.
-    pub fn look(&mut self, word: impl Fn(u64) -> u32) {
+    pub fn read_progress(&mut self, word: impl Fn(u64) -> u32) {
         for trace in &mut self.traces {
             let Mailbox { step, modulus, consumer, .. } = trace.mailbox;
-            let told = |events: u64| (u128::from(events) * u128::from(step) % u128::from(modulus)) as u32;
-            let moved = (word(consumer) % modulus + modulus - told(trace.done)) % modulus / step;
+            let value = |events: u64| (u128::from(events) * u128::from(step) % u128::from(modulus)) as u32;
+            let moved = (word(consumer) % modulus + modulus - value(trace.done)) % modulus / step;
             // Ignore a consumer beyond the announced events, which is invalid.
-            if u64::from(moved) <= trace.told - trace.done {
+            if u64::from(moved) <= trace.announced - trace.done {
                 trace.done += u64::from(moved);
             }
         }
@@ -93,17 +93,17 @@ impl Player {
             trace.events += 1;
             trace.free_at = now + trace.mailbox.every_cycles;
             self.turn = (position + 1) % n;
-            if trace.events - trace.told >= u64::from(trace.mailbox.batch) {
-                return Ok(trace.tell());
+            if trace.events - trace.announced >= u64::from(trace.mailbox.batch) {
+                return Ok(trace.announce());
             }
         }
         // Announce an incomplete batch if it cannot grow any more.
-        let stuck = |trace: &&mut Trace| trace.told < trace.events && (trace.is_over() || trace.is_full());
+        let stuck = |trace: &&mut Trace| trace.announced < trace.events && (trace.is_finished() || trace.is_full());
         if let Some(trace) = self.traces.iter_mut().find(stuck) {
-            return Ok(trace.tell());
+            return Ok(trace.announce());
         }
         let round = self.round();
-        let waits = self.traces.iter().filter(|trace| trace.may_go(round) && trace.free_at > now);
+        let waits = self.traces.iter().filter(|trace| trace.may_proceed(round) && trace.free_at > now);
         Err(waits.map(|trace| trace.free_at).min())
     }
 
@@ -111,18 +111,18 @@ impl Player {
     fn ready(&self, now: Cycle) -> Option<usize> {
         let (n, round) = (self.traces.len(), self.round());
         let mut in_turn = (0..n).map(|i| (self.turn + i) % n);
-        in_turn.find(|&i| self.traces[i].may_go(round) && self.traces[i].free_at <= now)
+        in_turn.find(|&i| self.traces[i].may_proceed(round) && self.traces[i].free_at <= now)
     }
 
     /// The round of the slowest unfinished mailbox.
     fn round(&self) -> u64 {
-        let left = self.traces.iter().filter(|trace| !trace.is_over());
+        let left = self.traces.iter().filter(|trace| !trace.is_finished());
         left.map(Trace::round).min().unwrap_or(0)
     }
 }
 
 impl Trace {
-    fn is_over(&self) -> bool {
+    fn is_finished(&self) -> bool {
         self.events == self.mailbox.events
     }
 
@@ -134,12 +134,12 @@ impl Trace {
         self.events / u64::from(self.mailbox.share)
     }
 
-    fn may_go(&self, round: u64) -> bool {
-        !self.is_over() && !self.is_full() && self.round() <= round
+    fn may_proceed(&self, round: u64) -> bool {
+        !self.is_finished() && !self.is_full() && self.round() <= round
     }
 
-    fn tell(&mut self) -> (u64, u32) {
-        self.told = self.events;
+    fn announce(&mut self) -> (u64, u32) {
+        self.announced = self.events;
         self.writes += 1;
         let value = u128::from(self.events) * u128::from(self.mailbox.step) % u128::from(self.mailbox.modulus);
         (self.mailbox.at, value as u32)

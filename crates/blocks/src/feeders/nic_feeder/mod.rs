@@ -20,7 +20,7 @@ use crate::checks;
 use crate::netlist::{Built, Memory, Module, PortSpec, Site};
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports};
-use mailbox::Player;
+use mailbox::MailboxPlayer;
 
 /// Parameters of a [`NicFeeder`].
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -98,7 +98,7 @@ pub struct NicFeeder {
     /// The reference on the bus, and the cycle in which it is answered.
     under_way: Option<(Cycle, Reference)>,
     next_write: usize,
-    player: Player,
+    player: MailboxPlayer,
     stray_bytes: Counter,
     read_bytes: Counter,
     written_bytes: Counter,
@@ -116,7 +116,7 @@ impl NicFeeder {
             }
         }
         NicFeeder {
-            player: Player::new(params.mailboxes.clone()),
+            player: MailboxPlayer::new(params.mailboxes.clone()),
             params,
             memory,
             port: ports.memory,
@@ -183,7 +183,7 @@ impl NicFeeder {
             return None; // A change of memory or room at the port wakes us.
         }
         let memory = &self.memory;
-        self.player.look(|at| memory.word(at));
+        self.player.read_progress(|at| memory.word(at));
         if !self.bus.references.has_room() {
             return None;
         }

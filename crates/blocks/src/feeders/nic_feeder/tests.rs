@@ -1,5 +1,5 @@
 use super::*;
-use crate::testing::{asks, show_reference};
+use crate::testing::{scripted_requester, show_reference};
 use expect_test::{Expect, expect};
 
 /// A mailbox of a ring of 8, in steps of 2, with its consumer at 0x1000 and at most 3 uncompleted events.
@@ -24,7 +24,7 @@ fn params() -> NicFeederParams {
 fn check(dma: &str, params: NicFeederParams, want: Expect) {
     params.check().expect("parameters that are allowed");
     let log = testkit::bench(1000, |bench| {
-        let memory = asks(bench, "dma", dma, 0);
+        let memory = scripted_requester(bench, "dma", dma, 0);
         let references = bench.output("card", 2, |_| true, show_reference);
         let bus = Requester { references, replies: bench.input("card!", 2, Vec::new()) };
         bench.add("feeder", NicFeeder::new(params.clone(), NicFeederPorts { memory, bus }));

@@ -1,6 +1,6 @@
 use super::*;
 use crate::policy::Replacement;
-use crate::testing::{answers, asks};
+use crate::testing::{scripted_requester, scripted_responder};
 use expect_test::{Expect, expect};
 
 /// Two sets of two lines of four bytes. `>` is the cached memory, which takes two cycles; `#` is the data memory.
@@ -15,12 +15,12 @@ fn check(allocates: (bool, bool), script: &str, snooped: &[(Cycle, u64)], want: 
         allocates_on_write: allocates.1,
     };
     want.assert_eq(&testkit::bench(200, |bench| {
-        let seen = |addr| Seen(Head { addr, bytes: 1, is_write: true });
+        let seen = |addr| Seen(AccessSpan { addr, bytes: 1, is_write: true });
         let snooped = snooped.iter().map(|&(at, addr)| (at, seen(addr))).collect();
         let ports = CacheControllerPorts {
-            requester: asks(bench, "core", script, 0),
-            cache: answers(bench, "#", 0),
-            memory: answers(bench, ">", 1),
+            requester: scripted_requester(bench, "core", script, 0),
+            cache: scripted_responder(bench, "#", 0),
+            memory: scripted_responder(bench, ">", 1),
             snooped: Some(bench.input("snooped", 2, snooped)),
         };
         bench.add("cache", CacheController::new(params.clone(), ports, RandomStream::new(1, "cache")));
@@ -98,7 +98,7 @@ fn writes_go_through_to_memory() {
 
 #[test]
 fn the_least_recently_used_line_is_evicted() {
-    // Lines 10, 12 and 14 share set 0.
+    // CacheTags 10, 12 and 14 share set 0.
     check(
         (true, false),
         "1 r 40+1; 20 r 48+1; 40 r 41+1; 60 r 50+1; 80 r 42+1; 100 r 48+1",

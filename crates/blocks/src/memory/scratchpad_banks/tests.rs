@@ -1,5 +1,5 @@
 use super::*;
-use crate::testing::{answers, asks};
+use crate::testing::{scripted_requester, scripted_responder};
 use expect_test::{Expect, expect};
 
 /// Two banks of 32-bit words, 64 bytes from 0x100. Each text is the script of a requester; `>` is the onward memory.
@@ -20,8 +20,10 @@ fn check_when(ready: Cycle, requesters: &[&str], want: Expect) {
         policy: Policy::RoundRobin,
     };
     want.assert_eq(&testkit::bench(200, |bench| {
-        let ports = requesters.iter().zip('a'..).map(|(text, name)| asks(bench, &name.to_string(), text, ready));
-        let ports = ScratchpadBanksPorts { requesters: ports.collect(), onward: Some(answers(bench, ">", 2)) };
+        let ports =
+            requesters.iter().zip('a'..).map(|(text, name)| scripted_requester(bench, &name.to_string(), text, ready));
+        let ports =
+            ScratchpadBanksPorts { requesters: ports.collect(), onward: Some(scripted_responder(bench, ">", 2)) };
         let mut pad = ScratchpadBanks::new(params.clone(), ports);
         for (byte, place) in (0..).zip(pad.store_mut().get_mut(0x100, 64).expect("64 bytes")) {
             *place = byte;

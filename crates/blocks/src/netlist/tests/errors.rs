@@ -9,8 +9,8 @@ fn check(text: &str, want: Expect) {
 }
 
 fn check_with(text: &str, settings: &[(&str, &str)], want: Expect) {
-    let said = design_with(text, settings).map(|_| ()).expect_err("it is wrong").to_string();
-    want.assert_eq(&said);
+    let message = design_with(text, settings).map(|_| ()).expect_err("it is wrong").to_string();
+    want.assert_eq(&message);
 }
 
 /// [`PAIR`] with `old` replaced.

@@ -6,7 +6,7 @@ use kernel::{Cycle, Time};
 use std::collections::VecDeque;
 
 /// A requester's port and its references.
-pub struct Lane {
+pub struct BusLane {
     pub port: Responder,
     pub queue: VecDeque<Active>,
     /// Cycle in which its last transaction left the bus.
@@ -23,21 +23,21 @@ pub struct Active {
     /// Time spent waiting for others.
     pub waited: Time,
     /// Bytes sent in transactions, and bytes acknowledged.
-    pub given: u32,
-    pub settled: u32,
+    pub sent: u32,
+    pub acknowledged: u32,
     pub read: Data,
     pub failed: Option<BusError>,
 }
 
 /// A port to a memory, and its outstanding parts: lane and bytes.
-pub struct Side {
+pub struct BusSide {
     pub port: Requester,
     pub waiting: VecDeque<(usize, u32)>,
 }
 
-impl Lane {
-    pub fn new(port: Responder) -> Lane {
-        Lane {
+impl BusLane {
+    pub fn new(port: Responder) -> BusLane {
+        BusLane {
             port,
             queue: VecDeque::new(),
             free_at: 0,
@@ -49,13 +49,13 @@ impl Lane {
 
     /// Index of the first reference that needs another transaction.
     pub fn next(&self) -> Option<usize> {
-        self.queue.iter().position(|active| active.given < active.reference.access.len())
+        self.queue.iter().position(|active| active.sent < active.reference.access.len())
     }
 }
 
-impl Side {
-    pub fn new(port: Requester) -> Side {
-        Side { port, waiting: VecDeque::new() }
+impl BusSide {
+    pub fn new(port: Requester) -> BusSide {
+        BusSide { port, waiting: VecDeque::new() }
     }
 }
 
@@ -66,14 +66,14 @@ impl Active {
 
     /// The next transaction of the reference.
     pub fn part(&self, burst: u32) -> Reference {
-        let (given, Reference { id, addr, access }) = (self.given, &self.reference);
-        let addr = addr.wrapping_add(u64::from(given));
+        let (sent, Reference { id, addr, access }) = (self.sent, &self.reference);
+        let addr = addr.wrapping_add(u64::from(sent));
         let to_boundary = burst - (addr % u64::from(burst)) as u32;
-        let bytes = (access.len() - given).min(to_boundary);
+        let bytes = (access.len() - sent).min(to_boundary);
         let access = match access {
             Access::Read(_) => Access::Read(bytes),
             Access::Linked(link) => Access::Linked(*link),
-            Access::Write(data) => Access::Write(Data::from_slice(&data[given as usize..(given + bytes) as usize])),
+            Access::Write(data) => Access::Write(Data::from_slice(&data[sent as usize..(sent + bytes) as usize])),
         };
         Reference { id: *id, addr, access }
     }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::testing::{answers, asks};
+use crate::testing::{scripted_requester, scripted_responder};
 use expect_test::{Expect, expect};
 use testkit::bench;
 
@@ -11,9 +11,9 @@ fn params(width: BusWidth) -> PciBusParams {
 fn check(params: &PciBusParams, scripts: [&str; 3], memory_cycles: u64, want: Expect) {
     let log = bench(2000, |bench| {
         let [a, b, host] = scripts;
-        let masters = vec![asks(bench, "a", a, 0), asks(bench, "b", b, 0)];
-        let host = asks(bench, "host", host, 0);
-        let (target, card) = (answers(bench, "memory", memory_cycles), answers(bench, "card", 0));
+        let masters = vec![scripted_requester(bench, "a", a, 0), scripted_requester(bench, "b", b, 0)];
+        let host = scripted_requester(bench, "host", host, 0);
+        let (target, card) = (scripted_responder(bench, "memory", memory_cycles), scripted_responder(bench, "card", 0));
         bench.add("pci", PciBus::new(params.clone(), PciBusPorts { masters, host, target, card }));
         bench.log_counters();
     });
@@ -186,9 +186,9 @@ fn the_overhead_matches_the_thesis() {
     let reads = "1 r 1000+32; 1 r 2002+42; 1 r 3000+1472";
     let writes = format!("1 w 4002={}; 1 w 5000={}", zeros(1514), zeros(32));
     let log = bench(2000, |bench| {
-        let masters = vec![asks(bench, "a", reads, 0), asks(bench, "b", &writes, 0)];
-        let host = asks(bench, "host", "", 0);
-        let (target, card) = (answers(bench, "memory", 0), answers(bench, "card", 0));
+        let masters = vec![scripted_requester(bench, "a", reads, 0), scripted_requester(bench, "b", &writes, 0)];
+        let host = scripted_requester(bench, "host", "", 0);
+        let (target, card) = (scripted_responder(bench, "memory", 0), scripted_responder(bench, "card", 0));
         bench.add("pci", PciBus::new(params.clone(), PciBusPorts { masters, host, target, card }));
         bench.log_counters();
     });

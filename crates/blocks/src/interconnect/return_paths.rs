@@ -6,16 +6,16 @@ use std::collections::VecDeque;
 ///
 /// Responders answer in order, so a forwarder needs no IDs: the next reply belongs to the oldest entry.
 #[derive(Clone, Debug)]
-pub struct Returns<T> {
+pub struct ReturnPaths<T> {
     under_way: VecDeque<T>,
     room: usize,
 }
 
-impl<T> Returns<T> {
+impl<T> ReturnPaths<T> {
     /// Holds up to `room` references in flight.
-    pub fn new(room: u32) -> Returns<T> {
+    pub fn new(room: u32) -> ReturnPaths<T> {
         assert!(room > 0, "a reference needs a way back");
-        Returns { under_way: VecDeque::with_capacity(room.min(64) as usize), room: room as usize }
+        ReturnPaths { under_way: VecDeque::with_capacity(room.min(64) as usize), room: room as usize }
     }
 
     /// Returns true if one more reference may be forwarded.

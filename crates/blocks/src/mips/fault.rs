@@ -54,7 +54,7 @@ impl Cause {
 
 /// A stop of a core.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Trouble {
+pub struct Fault {
     /// The cause.
     pub cause: Cause,
     /// Address of the instruction.

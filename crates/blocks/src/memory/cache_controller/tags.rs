@@ -1,12 +1,12 @@
 //! Tags of a cache: which lines it holds, and in which slots.
 
 use super::CacheControllerParams;
-use crate::policy::{Head, Replacer};
+use crate::policy::{AccessSpan, Replacer};
 use kernel::RandomStream;
 use std::ops::RangeInclusive;
 
 /// The tags of all cached lines. A line is numbered by its address divided by the line size; a slot is a way of a set.
-pub struct Lines {
+pub struct CacheTags {
     line_bytes: u64,
     sets: usize,
     ways: usize,
@@ -15,11 +15,11 @@ pub struct Lines {
     replacer: Replacer,
 }
 
-impl Lines {
+impl CacheTags {
     /// An empty cache; `draws` is the stream for random replacement.
-    pub fn new(params: &CacheControllerParams, draws: RandomStream) -> Lines {
+    pub fn new(params: &CacheControllerParams, draws: RandomStream) -> CacheTags {
         let (sets, ways) = (params.sets as usize, params.ways as usize);
-        Lines {
+        CacheTags {
             line_bytes: u64::from(params.line_bytes),
             sets,
             ways,
@@ -34,9 +34,9 @@ impl Lines {
     }
 
     /// The lines that a reference touches.
-    pub fn touched(&self, head: Head) -> RangeInclusive<u64> {
-        let last = head.addr.saturating_add(u64::from(head.bytes.max(1) - 1));
-        self.of(head.addr)..=self.of(last)
+    pub fn touched(&self, span: AccessSpan) -> RangeInclusive<u64> {
+        let last = span.addr.saturating_add(u64::from(span.bytes.max(1) - 1));
+        self.of(span.addr)..=self.of(last)
     }
 
     /// Memory address of a line's first byte.
@@ -45,7 +45,7 @@ impl Lines {
     }
 
     /// Address of a memory byte in the data memory.
-    pub fn place(&self, slot: usize, addr: u64) -> u64 {
+    pub fn slot_addr(&self, slot: usize, addr: u64) -> u64 {
         slot as u64 * self.line_bytes + addr % self.line_bytes
     }
 

@@ -2,15 +2,15 @@
 
 use kernel::Time;
 
-/// A line with a given bit rate.
+/// A line with a sent bit rate.
 #[derive(Clone, Copy)]
-pub(super) struct Line {
+pub(super) struct LineRate {
     bps: u64,
 }
 
-impl Line {
-    pub fn new(bps: u64) -> Line {
-        Line { bps }
+impl LineRate {
+    pub fn new(bps: u64) -> LineRate {
+        LineRate { bps }
     }
 
     /// Checks a bit rate.
