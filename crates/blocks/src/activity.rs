@@ -4,7 +4,7 @@ use kernel::Activity;
 
 /// The earlier of two activities.
 #[inline]
-pub fn sooner(one: Activity, other: Activity) -> Activity {
+pub fn earliest(one: Activity, other: Activity) -> Activity {
     match (one, other) {
         (Activity::Busy, _) | (_, Activity::Busy) => Activity::Busy,
         (Activity::Until(a), Activity::Until(b)) => Activity::Until(a.min(b)),
@@ -14,6 +14,6 @@ pub fn sooner(one: Activity, other: Activity) -> Activity {
 
 /// Busy if something changed, because more may then be possible at the next edge.
 #[inline]
-pub fn after(changed: bool) -> Activity {
+pub fn busy_if(changed: bool) -> Activity {
     if changed { Activity::Busy } else { Activity::Idle }
 }

@@ -5,7 +5,7 @@ use crate::host_link::{HOST_ADDRESS_REGISTER, HostBurst, HostPort, HostRead, Hos
 use crate::protocol::{
     BEAT_BYTES, Command, CommandFault, CommandId, CommandResponse, CommandTarget, HostRecord, PacketId, THE_CARD,
 };
-use blocks::activity::after;
+use blocks::activity::busy_if;
 use blocks::pcie::Bytes;
 use kernel::trace::{Counter, Tracer};
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
@@ -197,7 +197,7 @@ impl Component for HostDirect {
         // Last, since what an answer frees is usable from the next cycle on.
         changed |= self.take_answers();
         changed |= self.respond();
-        after(changed)
+        busy_if(changed)
     }
 
     fn ports(&self, ports: &mut Ports) {

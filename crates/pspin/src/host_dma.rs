@@ -6,7 +6,7 @@ use crate::nhi::NhiMaster;
 use crate::params::RtlMistakes;
 use crate::protocol::{BurstReply, Command, CommandFault, CommandId, CommandResponse, CommandTarget};
 use crate::remap::Remap;
-use blocks::activity::{after, sooner};
+use blocks::activity::{busy_if, earliest};
 use kernel::trace::{Counter, Tracer};
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 use std::collections::VecDeque;
@@ -189,12 +189,12 @@ impl Component for HostDma {
         let mut activity = self.from_host.send(now, &mut self.targets, &mut self.remap);
         changed |= self.to_host.shift(&mut self.sources);
         changed |= self.from_host.shift(&self.host);
-        activity = sooner(activity, self.to_host.read(now, &mut self.sources));
-        activity = sooner(activity, self.to_host.announce(now, &self.host));
-        activity = sooner(activity, self.from_host.read(now, &self.host));
+        activity = earliest(activity, self.to_host.read(now, &mut self.sources));
+        activity = earliest(activity, self.to_host.announce(now, &self.host));
+        activity = earliest(activity, self.from_host.read(now, &self.host));
         changed |= self.take_command(now);
-        activity = sooner(activity, after(changed));
-        sooner(activity, self.respond(now))
+        activity = earliest(activity, busy_if(changed));
+        earliest(activity, self.respond(now))
     }
 
     fn ports(&self, ports: &mut Ports) {

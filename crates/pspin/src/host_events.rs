@@ -4,7 +4,7 @@ use crate::protocol::{
     Context, EVICTED_CAUSE, ErrorRecord, HostRecord, KILLED_CAUSE, NO_HPU, PacketId, Stage, TIMEOUT_CAUSE,
 };
 use crate::world::HostEvents;
-use blocks::activity::after;
+use blocks::activity::busy_if;
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 
@@ -164,7 +164,7 @@ impl Component for HostEventUnit {
                 changed = true;
             }
         }
-        after(changed)
+        busy_if(changed)
     }
 
     fn ports(&self, ports: &mut Ports) {

@@ -3,7 +3,7 @@
 use crate::events::HOST_ACCESS_DONE;
 use crate::nhi::{NhiMaster, Ready, Undecoded, burst_bytes};
 use crate::protocol::BurstReply;
-use blocks::activity::{after, sooner};
+use blocks::activity::{busy_if, earliest};
 use kernel::trace::{Counter, Tracer};
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx};
 use std::collections::VecDeque;
@@ -161,7 +161,7 @@ impl HostSlave {
             self.done.push(HostAccessDone { cycle: now, tag: access.tag, result });
             changed = true;
         }
-        after(changed)
+        busy_if(changed)
     }
 
     /// Begins the next access once the one before is sent whole.
@@ -212,7 +212,7 @@ impl Component for HostSlave {
     fn tick(&mut self, now: Cycle) -> Activity {
         let changed = self.take_answers(now) | self.begin(now);
         let sending = self.send(now);
-        sooner(after(changed), sooner(sending, self.end(now)))
+        earliest(busy_if(changed), earliest(sending, self.end(now)))
     }
 
     fn ports(&self, ports: &mut Ports) {

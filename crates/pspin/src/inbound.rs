@@ -9,7 +9,7 @@ use crate::protocol::{
     BEAT_BYTES, BurstReply, ClusterActive, Her, Kill, PacketId, Release, Request, TenantsServed, whole_words,
 };
 use crate::world::{Arrival, Completions, PacketSource};
-use blocks::activity::{after, sooner};
+use blocks::activity::{busy_if, earliest};
 use kernel::trace::Tracer;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -349,7 +349,7 @@ impl Component for Inbound {
         let taking = self.take_packet(now);
         let sending = self.send_burst(now);
         changed |= self.send_request(now);
-        sooner(after(changed), sooner(taking, sending))
+        earliest(busy_if(changed), earliest(taking, sending))
     }
 
     fn ports(&self, ports: &mut Ports) {

@@ -7,7 +7,7 @@ use crate::protocol::{
     BEAT_BYTES, BurstReply, Command, CommandFault, CommandId, CommandResponse, CommandTarget, PacketId,
 };
 use crate::world::{Departure, Egress};
-use blocks::activity::{after, sooner};
+use blocks::activity::{busy_if, earliest};
 use kernel::trace::{Counter, Tracer};
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 use std::collections::VecDeque;
@@ -286,7 +286,7 @@ impl Component for Outbound {
         let reading = self.send_read(now);
         changed |= self.respond();
         changed |= self.nhi.end(now);
-        sooner(after(changed), sooner(sending, reading))
+        earliest(busy_if(changed), earliest(sending, reading))
     }
 
     fn ports(&self, ports: &mut Ports) {

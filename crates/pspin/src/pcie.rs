@@ -7,7 +7,7 @@ use crate::host_link::{HOST_BURSTS, HostData, HostTarget, HostWritten, MUX_BURST
 use crate::iommu::{SharedPageTables, TranslationCache};
 use crate::params::IommuParams;
 use crate::world::HostMemory;
-use blocks::activity::{after, sooner};
+use blocks::activity::{busy_if, earliest};
 use blocks::pcie::{Bytes, Ends, PcieParams, Transport};
 use blocks::policy::RoundRobinTree;
 use kernel::trace::Tracer;
@@ -254,8 +254,8 @@ impl Component for Pcie {
         let moving = self.transport.tick(now, &mut self.edge);
         let frees =
             |queue: &VecDeque<(Cycle, usize)>| queue.front().map_or(Activity::Idle, |&(at, _)| Activity::Until(at));
-        let freed = sooner(frees(&self.edge.answered), frees(&self.edge.read));
-        sooner(sooner(translating, freed), sooner(after(accepted), moving))
+        let freed = earliest(frees(&self.edge.answered), frees(&self.edge.read));
+        earliest(earliest(translating, freed), earliest(busy_if(accepted), moving))
     }
 
     fn ports(&self, ports: &mut Ports) {

@@ -20,7 +20,7 @@ use super::pieces::mirror;
 use super::protocol::{Buffers, DmaOrder, DmaProgress, Transfer};
 use super::ring::Ring;
 use super::tracked_port::{TrackedPort, TrackedReply};
-use crate::activity::after;
+use crate::activity::busy_if;
 use crate::bus::{Access, BusError, Data, Requester};
 use job::{Entry, Job, transfer};
 use kernel::trace::Counter;
@@ -298,7 +298,7 @@ impl Component for DmaAssist {
             self.ask_source(now);
         }
         self.count(now);
-        after(acted || self.card.has_sent(now) || self.host.has_sent(now))
+        busy_if(acted || self.card.has_sent(now) || self.host.has_sent(now))
     }
 
     fn ports(&self, ports: &mut Ports) {

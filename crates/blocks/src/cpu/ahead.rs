@@ -4,9 +4,9 @@
 //! are executed without any checks. The result is the same as that of [`Core::run_loop`], which checks each
 //! instruction.
 
-use super::block::{End, Step};
+use super::block::{BlockStep, End};
 use super::core::{Core, NO_LINE, Stop};
-use super::lines::Lines;
+use super::lines::FetchLines;
 use super::loops::Attention;
 use super::program::{Pace, Program, SINK, Slot};
 use super::timing;
@@ -16,7 +16,7 @@ use kernel::Cycle;
 impl Core {
     /// Runs arithmetic, jumps between lines that are present, and the instructions up to the first memory access.
     /// Returns true if it reached an access; otherwise [`Core::run_carefully`] continues. `there` is
-    /// [`super::Lines::there`].
+    /// [`super::FetchLines::there`].
     #[inline(always)]
     pub fn run_ahead(&mut self, program: &Program, there: &[u8], horizon: Cycle) -> bool {
         // The next instruction must start within the horizon, whatever it is.
@@ -88,7 +88,7 @@ impl Core {
     /// Executes consecutive instructions from `pc`. Returns the address after them.
     #[cold]
     #[inline(never)]
-    fn run_some(&mut self, pc: u32, some: &[Step]) -> u32 {
+    fn run_some(&mut self, pc: u32, some: &[BlockStep]) -> u32 {
         some.iter().for_each(|step| step.execute(self));
         self.instructions += some.len() as u64;
         self.last_rd = last_rd(some);
@@ -97,7 +97,7 @@ impl Core {
 
     /// The same while hardware loops are active: each instruction's address is compared with the loop ends.
     #[inline(never)]
-    pub(super) fn run_ahead_in_loops<L: Lines>(
+    pub(super) fn run_ahead_in_loops<L: FetchLines>(
         &mut self,
         program: &Program,
         lines: &L,
@@ -158,7 +158,7 @@ impl Core {
     /// Returns true if the lines around an instruction at `pc` let it run without further checks; also prepares a
     /// jump.
     #[inline(always)]
-    fn may_run<L: Lines>(&mut self, slot: &Slot, pc: u32, lines: &L) -> bool {
+    fn may_run<L: FetchLines>(&mut self, slot: &Slot, pc: u32, lines: &L) -> bool {
         match slot.pace {
             Pace::LineEnd | Pace::MemoryLineEnd => {
                 let there = lines.present((pc & !15).wrapping_add(16));
@@ -178,6 +178,6 @@ impl Core {
 }
 
 /// The register that the last of these instructions writes.
-fn last_rd(some: &[Step]) -> u8 {
+fn last_rd(some: &[BlockStep]) -> u8 {
     some.last().map_or(SINK, |step| step.inst.rd)
 }

@@ -13,14 +13,14 @@ const MOST: usize = 16;
 /// step.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub(super) struct Step {
+pub(super) struct BlockStep {
     pub inst: Inst,
     meaning: Meaning<Core>,
 }
 
-impl Step {
-    fn new(inst: Inst) -> Step {
-        Step { inst, meaning: meaning(inst.op) }
+impl BlockStep {
+    fn new(inst: Inst) -> BlockStep {
+        BlockStep { inst, meaning: meaning(inst.op) }
     }
 
     #[inline(always)]
@@ -33,9 +33,9 @@ impl Step {
 #[derive(Clone, Debug)]
 pub(super) struct Block {
     /// The single-cycle instructions.
-    pub plain: Box<[Step]>,
+    pub plain: Box<[BlockStep]>,
     /// The access or jump.
-    pub last: Step,
+    pub last: BlockStep,
     /// Its address, which is the end of the plain instructions; then the address after it.
     pub last_pc: u32,
     pub next_pc: u32,
@@ -88,13 +88,13 @@ impl Block {
                 last = slot.inst;
                 break;
             }
-            plain.push(Step::new(slot.inst));
+            plain.push(BlockStep::new(slot.inst));
             at += slot.halves();
         }
         let last_pc = base.wrapping_add(2 * at as u32);
         Block {
             plain: plain.into(),
-            last: Step::new(last),
+            last: BlockStep::new(last),
             last_pc,
             next_pc: last_pc.wrapping_add(last.bytes().into()),
             end_line: line(start) as u32 + u32::from(more_lines),
@@ -109,7 +109,7 @@ impl Block {
         leads.then(|| self.last_pc.wrapping_add(self.last.inst.imm as u32))
     }
 
-    /// Returns true if the lines that the block needs are present; for `there` see [`super::Lines::there`].
+    /// Returns true if the lines that the block needs are present; for `there` see [`super::FetchLines::there`].
     #[inline(always)]
     pub fn may_run(&self, there: &[u8]) -> bool {
         there.get(self.end_line as usize).is_some_and(|&there| there > self.more_lines)

@@ -1,13 +1,13 @@
 //! A four-stage in-order core with the timing of RI5CY.
 
 use super::csr::{Csrs, Privilege, Profile};
-use super::lines::Lines;
+use super::lines::FetchLines;
 use super::log::Log;
 use super::loops::{Attention, FetchAfterLoop, LOOPS, PLAIN, WATCH};
 use super::program::{Place, Program, SINK};
 use super::timing;
 use super::watch::{EVENT_CYCLE, EVENT_FETCH_MISS, EVENT_LOAD_USE};
-use super::window::{Stretch, Window};
+use super::window::{CodeWindow, Stretch};
 use isa::riscv::{Amo, Hart, Load, Width, cause};
 use kernel::Cycle;
 
@@ -139,7 +139,7 @@ pub struct Core {
     pub(super) log: Option<Log>,
     pub(super) last_trap: TrapInfo,
     /// Code ranges allowed in user mode.
-    pub(super) user_code: [Window; 2],
+    pub(super) user_code: [CodeWindow; 2],
     /// The part of the program that may run at the current privilege.
     pub(super) stretch: Stretch,
     pub(super) csrs: Csrs,
@@ -177,7 +177,7 @@ impl Core {
             events: 0,
             log: None,
             last_trap: TrapInfo { cause: 0, pc: 0, value: 0, from: Privilege::Machine },
-            user_code: [Window::ALL; 2],
+            user_code: [CodeWindow::ALL; 2],
             stretch: Stretch::default(),
             csrs: Csrs::new(profile, hart_id, boot),
             attention: Attention::None,
@@ -238,7 +238,7 @@ impl Core {
     }
 
     /// Runs instructions that leave decode before `horizon`, up to the first that needs the owner of the core.
-    pub fn run<L: Lines>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> Stop {
+    pub fn run<L: FetchLines>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> Stop {
         match self.run_ahead(program, lines.there(), horizon) {
             true => Stop::Access,
             false => self.run_carefully(program, lines, horizon),
@@ -246,7 +246,7 @@ impl Core {
     }
 
     /// The same, after the fast path could not continue.
-    pub fn run_carefully<L: Lines>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> Stop {
+    pub fn run_carefully<L: FetchLines>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> Stop {
         match self.attention {
             Attention::None => self.run_loop::<L, PLAIN>(program, lines, horizon),
             Attention::Loops => self.run_loop::<L, LOOPS>(program, lines, horizon),
@@ -255,7 +255,7 @@ impl Core {
     }
 
     /// Restricts user mode to code in these windows; a fetch elsewhere is an exception.
-    pub fn set_user_code(&mut self, windows: [Window; 2]) {
+    pub fn set_user_code(&mut self, windows: [CodeWindow; 2]) {
         self.user_code = windows;
         self.stretch = Stretch::default();
     }
@@ -277,7 +277,7 @@ impl Core {
     /// instruction is in the last word.
     ///
     /// Source: PsPIN RTL a49fec8, `riscv_prefetch_L0_buffer.sv`, lines 163, 320 and 322 to 327.
-    pub fn fetch_behind_access<L: Lines>(&mut self, program: &Program, lines: &L) -> Option<(u32, Cycle)> {
+    pub fn fetch_behind_access<L: FetchLines>(&mut self, program: &Program, lines: &L) -> Option<(u32, Cycle)> {
         let mut pc = self.next;
         for cycles in 1..=2 {
             let slot = program.slot(pc)?;
@@ -404,7 +404,7 @@ mod tests {
     /// Only the first line is present.
     struct First(PresentLines);
 
-    impl Lines for First {
+    impl FetchLines for First {
         fn present(&self, addr: u32) -> bool {
             addr >> 4 == 0
         }

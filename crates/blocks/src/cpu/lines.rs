@@ -1,7 +1,7 @@
 //! Presence of fetch lines.
 
 /// The instruction cache as seen by a core.
-pub trait Lines {
+pub trait FetchLines {
     /// Returns true if the 16-byte line at `addr` is present.
     fn present(&self, addr: u32) -> bool;
 
@@ -10,7 +10,7 @@ pub trait Lines {
     fn there(&self) -> &[u8];
 }
 
-/// The presence of lines, counted as for [`Lines::there`].
+/// The presence of lines, counted as for [`FetchLines::there`].
 #[derive(Clone, Debug)]
 pub struct PresentLines(Vec<u8>);
 
@@ -44,7 +44,7 @@ impl PresentLines {
         self.0.fill(0);
     }
 
-    /// The value of [`Lines::there`].
+    /// The value of [`FetchLines::there`].
     #[inline]
     pub fn counts(&self) -> &[u8] {
         &self.0

@@ -13,7 +13,7 @@
 //! `riscv_prefetch_L0_buffer.sv`. Derived, not measured.
 
 use super::core::{Core, NO_LINE, Pending, Stop};
-use super::lines::Lines;
+use super::lines::FetchLines;
 use super::program::{Kind, Place, Program, Slot};
 use super::timing;
 use super::watch::EVENT_CYCLE;
@@ -192,7 +192,7 @@ impl Core {
     }
 
     /// Completes a return to a loop start before the next instruction. Returns a stop that must come first, if any.
-    pub(super) fn settle_loops<L: Lines>(&mut self, lines: &L, horizon: Cycle) -> Option<Stop> {
+    pub(super) fn settle_loops<L: FetchLines>(&mut self, lines: &L, horizon: Cycle) -> Option<Stop> {
         let waited = self.fetch.not_before.saturating_sub(self.time);
         self.count(EVENT_CYCLE, waited);
         self.time += waited;

@@ -17,7 +17,7 @@ mod window;
 
 pub use self::core::{Access, AccessKind, Core, Stop, TrapInfo};
 pub use csr::{Csrs, Privilege, Profile};
-pub use lines::{Lines, PresentLines};
+pub use lines::{FetchLines, PresentLines};
 pub use log::{InstructionLog, Named, Retired};
 pub use program::{Kind, Pace, Place, Program, SINK, Slot};
-pub use window::Window;
+pub use window::CodeWindow;

@@ -2,7 +2,7 @@
 
 use super::block::Block;
 use super::timing;
-use super::window::{Stretch, Window};
+use super::window::{CodeWindow, Stretch};
 use isa::riscv::{Class, Inst, Isa, Op};
 use std::cell::{Cell, OnceCell};
 
@@ -173,7 +173,7 @@ impl Program {
     }
 
     /// The slots in a window, rounded to whole fetch lines, because fetch checks protection by line.
-    pub fn stretch(&self, window: Window) -> Stretch {
+    pub fn stretch(&self, window: CodeWindow) -> Stretch {
         let line = u64::from(timing::LINE_BYTES);
         let (start, end) = (u64::from(self.base), u64::from(self.base) + 2 * self.slots.len() as u64);
         let from = (u64::from(window.base) / line * line).clamp(start, end);

@@ -2,19 +2,24 @@
 
 use super::core::{Core, NO_LINE, Pending, Stop};
 use super::csr::Privilege;
-use super::lines::Lines;
+use super::lines::FetchLines;
 use super::loops::{LOOPS, PLAIN, WATCH};
 use super::program::{Kind, Place, Program, SINK, Slot};
 use super::timing;
 use super::watch::{EVENT_COMPRESSED, EVENT_CYCLE, EVENT_INSTRUCTION, EVENT_JUMP_REGISTER};
-use super::window::Window;
+use super::window::CodeWindow;
 use isa::riscv::{Op, cause, execute};
 use kernel::Cycle;
 
 impl Core {
     /// Runs instructions one by one with all checks. `MODE` is one of [`PLAIN`], [`LOOPS`] and [`WATCH`].
     #[inline(never)]
-    pub(super) fn run_loop<L: Lines, const MODE: u8>(&mut self, program: &Program, lines: &L, horizon: Cycle) -> Stop {
+    pub(super) fn run_loop<L: FetchLines, const MODE: u8>(
+        &mut self,
+        program: &Program,
+        lines: &L,
+        horizon: Cycle,
+    ) -> Stop {
         while self.time < horizon {
             if MODE != PLAIN
                 && let Some(stop) = self.settle_loops(lines, horizon)
@@ -65,7 +70,7 @@ impl Core {
     /// Checks that the instruction at the program counter may run and that its line is present; otherwise returns a
     /// stop.
     #[inline(always)]
-    fn enter_line<L: Lines>(&mut self, program: &Program, lines: &L) -> Option<Stop> {
+    fn enter_line<L: FetchLines>(&mut self, program: &Program, lines: &L) -> Option<Stop> {
         let pc = self.pc;
         if !self.stretch.holds(program.position(pc)) && !self.enter_window(program) {
             return Some(self.trap(cause::INSTRUCTION_FAULT, pc));
@@ -83,7 +88,7 @@ impl Core {
     /// The same for the next line, if the instruction needs it or fetch requests it in advance. Not done if a loop
     /// returns to its start.
     #[inline(always)]
-    fn look_at_next_line<L: Lines>(&mut self, slot: &Slot, lines: &L, goes_back: bool) -> Option<Stop> {
+    fn look_at_next_line<L: FetchLines>(&mut self, slot: &Slot, lines: &L, goes_back: bool) -> Option<Stop> {
         let next = (self.pc & !15).wrapping_add(16);
         match slot.place() {
             Place::Within => None,
@@ -145,7 +150,7 @@ impl Core {
 
     /// Completes a branch or jump, taken or not.
     #[inline(always)]
-    fn end_jump<L: Lines, const MODE: u8>(&mut self, program: &Program, slot: &Slot, lines: &L) -> Option<Stop> {
+    fn end_jump<L: FetchLines, const MODE: u8>(&mut self, program: &Program, slot: &Slot, lines: &L) -> Option<Stop> {
         if MODE == WATCH {
             self.count_jump(slot.kind());
         }
@@ -188,7 +193,7 @@ impl Core {
     #[cold]
     fn enter_window(&mut self, program: &Program) -> bool {
         let allowed = match self.csrs.privilege {
-            Privilege::Machine => [Window::ALL; 2],
+            Privilege::Machine => [CodeWindow::ALL; 2],
             Privilege::User => self.user_code,
         };
         let window = allowed.into_iter().find(|window| window.holds(self.pc));

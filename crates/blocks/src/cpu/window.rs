@@ -2,16 +2,16 @@
 
 /// A range of addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Window {
+pub struct CodeWindow {
     /// First address.
     pub base: u32,
     /// Size in bytes.
     pub bytes: u32,
 }
 
-impl Window {
+impl CodeWindow {
     /// All addresses except the last.
-    pub const ALL: Window = Window { base: 0, bytes: u32::MAX };
+    pub const ALL: CodeWindow = CodeWindow { base: 0, bytes: u32::MAX };
 
     /// Returns true if an address is inside.
     #[inline]

@@ -14,7 +14,7 @@
 mod params;
 mod tags;
 
-use crate::activity::after;
+use crate::activity::busy_if;
 use crate::bus::{Access, Data, Reference, Reply, Requester, Responder};
 use crate::interconnect::Seen;
 use crate::policy::AccessSpan;
@@ -276,7 +276,7 @@ impl CacheController {
 impl Component for CacheController {
     fn tick(&mut self, _now: Cycle) -> Activity {
         self.snoop();
-        after(self.advance())
+        busy_if(self.advance())
     }
 
     fn ports(&self, ports: &mut Ports) {

@@ -3,7 +3,7 @@
 use super::traffic::Traffic;
 use super::wire::Wire;
 use super::{Bytes, Ends, LinkParams, PcieParams, Read, Write, to_line_end};
-use crate::activity::sooner;
+use crate::activity::earliest;
 use kernel::trace::Counter;
 use kernel::{Activity, CounterList, Cycle};
 use std::collections::VecDeque;
@@ -108,10 +108,10 @@ impl Link {
 
     pub fn tick(&mut self, now: Cycle, ends: &mut impl Ends) -> Activity {
         let mut activity = self.send_to_host(now);
-        activity = sooner(activity, self.answer(now, ends));
-        activity = sooner(activity, self.tell_left(now, ends));
-        activity = sooner(activity, self.store(now, ends));
-        sooner(activity, self.give(now, ends))
+        activity = earliest(activity, self.answer(now, ends));
+        activity = earliest(activity, self.tell_left(now, ends));
+        activity = earliest(activity, self.store(now, ends));
+        earliest(activity, self.give(now, ends))
     }
 
     pub fn counters(&self, counters: &mut CounterList) {
@@ -248,7 +248,7 @@ impl Link {
         let mut activity = Activity::Idle;
         while let Some((due, write)) = self.posted.front() {
             if *due > now {
-                return sooner(activity, Activity::Until(*due));
+                return earliest(activity, Activity::Until(*due));
             }
             if !write.refused {
                 ends.store(now, write.addr, &write.bytes);

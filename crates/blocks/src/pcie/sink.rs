@@ -3,7 +3,7 @@
 use super::traffic::Traffic;
 use super::wire::Wire;
 use super::{Bytes, Ends, PcieModel, PcieParams, Read, Write, to_line_end};
-use crate::activity::sooner;
+use crate::activity::earliest;
 use kernel::{Activity, CounterList, Cycle};
 use std::collections::VecDeque;
 
@@ -101,9 +101,9 @@ impl Sink {
     }
 
     pub fn tick(&mut self, now: Cycle, ends: &mut impl Ends) -> Activity {
-        let started = sooner(self.start_write(now), self.start_read(now));
-        let finished = sooner(self.finish_write(now, ends), self.finish_read(now, ends));
-        sooner(started, finished)
+        let started = earliest(self.start_write(now), self.start_read(now));
+        let finished = earliest(self.finish_write(now, ends), self.finish_read(now, ends));
+        earliest(started, finished)
     }
 
     pub fn counters(&self, counters: &mut CounterList) {

@@ -2,7 +2,7 @@
 //! decode.
 #![allow(clippy::unwrap_used, reason = "these are tests")]
 
-use blocks::cpu::{AccessKind, Core, Lines, PresentLines, Profile, Program, Stop};
+use blocks::cpu::{AccessKind, Core, FetchLines, PresentLines, Profile, Program, Stop};
 use expect_test::Expect;
 use isa::riscv::{Isa, decode, disassemble, register_name};
 use std::cell::RefCell;
@@ -18,7 +18,7 @@ const DATA: u32 = 0x400;
 
 struct Cached;
 
-impl Lines for Cached {
+impl FetchLines for Cached {
     fn present(&self, _addr: u32) -> bool {
         true
     }

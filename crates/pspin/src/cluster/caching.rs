@@ -6,7 +6,7 @@ use super::icache::LINE_BYTES;
 use crate::map::PROGRAM_BASE;
 use crate::params::IcacheParams;
 use crate::pe::LineRequest;
-use blocks::cpu::{Lines, Stop};
+use blocks::cpu::{FetchLines, Stop};
 use kernel::Cycle;
 
 /// From a write to the cache's registers until its central controller takes no more requests: the register, and a state in
@@ -103,7 +103,7 @@ pub(super) struct HeldLine {
     program_bytes: u32,
 }
 
-impl Lines for HeldLine {
+impl FetchLines for HeldLine {
     fn present(&self, addr: u32) -> bool {
         // Beyond program memory a fetch faults at once.
         self.addr == Some(addr & !(LINE_BYTES - 1)) || addr.wrapping_sub(PROGRAM_BASE) >= self.program_bytes

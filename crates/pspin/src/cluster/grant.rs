@@ -7,7 +7,7 @@ use super::Cluster;
 use super::hpu::Wait;
 use super::l1::OUTSIDE_PORT;
 use super::ready::Asking;
-use blocks::cpu::{Access, AccessKind, Lines};
+use blocks::cpu::{Access, AccessKind, FetchLines};
 use isa::riscv::{Load, Width};
 use kernel::{Cycle, members};
 

@@ -3,7 +3,7 @@
 use crate::map;
 use crate::params::{PspinParams, Regions};
 use crate::protocol::{DATA_REGIONS, Region, Task};
-use blocks::cpu::Window as CodeWindow;
+use blocks::cpu::CodeWindow;
 
 /// PMP works on words: a region ends where the last word ends that it has a part of.
 const WORD: u32 = 4;

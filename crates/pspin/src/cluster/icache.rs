@@ -2,7 +2,7 @@
 
 use super::refills::Miss;
 use crate::params::IcacheParams;
-use blocks::cpu::{Lines, PresentLines};
+use blocks::cpu::{FetchLines, PresentLines};
 
 /// Bytes of a line.
 pub const LINE_BYTES: u32 = 16;
@@ -90,7 +90,7 @@ impl Icache {
     }
 }
 
-impl Lines for Icache {
+impl FetchLines for Icache {
     #[inline]
     fn present(&self, addr: u32) -> bool {
         let line = addr.wrapping_sub(self.base) / LINE_BYTES;
@@ -111,7 +111,7 @@ pub struct CoreLines<'a> {
     pub miss: &'a Option<Miss>,
 }
 
-impl Lines for CoreLines<'_> {
+impl FetchLines for CoreLines<'_> {
     #[inline]
     fn present(&self, addr: u32) -> bool {
         let misses = self.miss.is_some_and(|miss| miss.addr == addr & !(LINE_BYTES - 1));

@@ -3,7 +3,7 @@
 use super::Cluster;
 use super::hpu::{Hpu, Wait};
 use crate::pe::{LineReply, LineRequest};
-use blocks::cpu::Lines;
+use blocks::cpu::FetchLines;
 use blocks::policy::RotatingTree;
 use kernel::{Cycle, members};
 use std::collections::VecDeque;

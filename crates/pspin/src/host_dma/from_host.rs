@@ -6,7 +6,7 @@ use crate::host_link::{HOST_ADDRESS_REGISTER, HostPort, HostRead};
 use crate::nhi::{NhiMaster, Ready, burst_bytes};
 use crate::protocol::{CommandId, PAGE_BYTES, beats};
 use crate::remap::Remap;
-use blocks::activity::sooner;
+use blocks::activity::earliest;
 use kernel::{Activity, Cycle};
 use std::collections::VecDeque;
 
@@ -79,7 +79,7 @@ impl FromHost {
     /// Sends the address of the next write burst, and the oldest beat that has gone all its way.
     pub fn send(&mut self, now: Cycle, nhi: &mut NhiMaster, remap: &mut Remap) -> Activity {
         let asking = self.addresses.ask(now, nhi, remap);
-        sooner(asking, self.send_beat(now, nhi, remap))
+        earliest(asking, self.send_beat(now, nhi, remap))
     }
 
     fn send_beat(&mut self, now: Cycle, nhi: &mut NhiMaster, remap: &mut Remap) -> Activity {

@@ -4,7 +4,7 @@ use crate::events::ACCESS_REFUSED;
 use crate::host_events::{HostEvent, Notice};
 use crate::host_link::{HostRead, HostTarget, HostWrite, Issuer};
 use crate::iommu::{Lookup, SMALL_PAGE, TranslationCache};
-use blocks::activity::sooner;
+use blocks::activity::earliest;
 use blocks::pcie::{Read, Write};
 use kernel::trace::Tracer;
 use kernel::{Activity, CounterList, Cycle, Ports, Tx};
@@ -72,12 +72,12 @@ impl Gate {
         let Some(cache) = &mut self.cache else { return Activity::Idle };
         let mut activity = Activity::Idle;
         for (from, (port, stage)) in self.initiators.iter().zip(&mut self.stages).enumerate() {
-            activity = sooner(activity, stage.take_write(now, from, port, cache, self.room));
-            activity = sooner(activity, stage.take_read(now, from, port, cache, self.room));
+            activity = earliest(activity, stage.take_write(now, from, port, cache, self.room));
+            activity = earliest(activity, stage.take_read(now, from, port, cache, self.room));
             let write = stage.writes.front().map(|staged| staged.at);
             let read = stage.reads.front().map(|staged| staged.at);
             for at in write.into_iter().chain(read).filter(|&at| at > now) {
-                activity = sooner(activity, Activity::Until(at));
+                activity = earliest(activity, Activity::Until(at));
             }
         }
         activity

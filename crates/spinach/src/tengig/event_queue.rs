@@ -19,7 +19,7 @@ mod queue;
 
 use super::event_messages::{EventSource, PostedSlots};
 use super::map;
-use blocks::activity::after;
+use blocks::activity::busy_if;
 use blocks::bus::{Access, BusError, Data, Reference, Reply, Requester, Responder, word};
 use blocks::checks;
 use blocks::netlist::{Built, Memory, Module, OneWay, PortSpec, Site};
@@ -170,7 +170,7 @@ impl Component for EventQueue {
             goes_on |= self.serve(now, (now as usize + i) % n_cpus);
         }
         self.post();
-        after(goes_on)
+        busy_if(goes_on)
     }
 
     fn ports(&self, ports: &mut Ports) {

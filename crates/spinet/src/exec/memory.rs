@@ -2,7 +2,7 @@
 
 use super::ExecError;
 use crate::elf::Elf;
-use blocks::cpu::{Lines, PresentLines, Program};
+use blocks::cpu::{FetchLines, PresentLines, Program};
 use isa::riscv::Isa;
 
 /// Most memory of a program: each byte costs the host about twelve.
@@ -11,10 +11,10 @@ pub(super) const MAX_BYTES: u64 = 64 << 20;
 const SLACK: u64 = 1 << 20;
 const PAGE: u64 = 4096;
 
-/// Fetch lines that are always there, as [`Lines::there`] tells them: as many as the longest part of the program has.
+/// Fetch lines that are always there, as [`FetchLines::there`] tells them: as many as the longest part of the program has.
 pub(super) struct AlwaysThere(Vec<u8>);
 
-impl Lines for AlwaysThere {
+impl FetchLines for AlwaysThere {
     #[inline]
     fn present(&self, _addr: u32) -> bool {
         true

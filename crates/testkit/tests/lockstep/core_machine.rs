@@ -2,7 +2,7 @@
 //!
 //! Memory answers late and lines are missing at random: time must not change what a program computes.
 
-use blocks::cpu::{AccessKind, Core, Lines, PresentLines, Privilege, Profile, Program, Stop, TrapInfo};
+use blocks::cpu::{AccessKind, Core, FetchLines, PresentLines, Privilege, Profile, Program, Stop, TrapInfo};
 use isa::riscv::{Amo, Isa, Operands, cause, csr};
 use kernel::RandomStream;
 use testkit::assembler::{Assembler, i, u};
@@ -71,7 +71,7 @@ impl Unreliable {
     }
 }
 
-impl Lines for Unreliable {
+impl FetchLines for Unreliable {
     fn present(&self, addr: u32) -> bool {
         self.there.get(addr as usize / 16).unwrap_or(true)
     }
