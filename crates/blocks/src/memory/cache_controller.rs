@@ -49,32 +49,32 @@ pub struct CacheController {
     write_hits: Counter,
     write_misses: Counter,
     lines_brought: Counter,
-    /// CacheTags invalidated by writes of others, or by a write across the end of a line.
+    /// Lines invalidated by writes of others, or by a write across the end of a line.
     lines_invalidated: Counter,
 }
 
 /// Progress of the current reference.
 enum State {
     Idle,
-    /// WaitTimes for one port's answer, which is forwarded unchanged.
+    /// Waits for one port's answer, which is forwarded unchanged.
     Passed {
         from_cache: bool,
     },
-    /// WaitTimes for the answers of memory, and of `cache` if `in_cache`, to a write. Afterwards the line of `fill` is
+    /// Waits for the answers of memory, and of `cache` if `in_cache`, to a write. Afterwards the line of `fill` is
     /// fetched.
     Writing {
         in_cache: bool,
         answer: Option<Reply>,
         fill: Option<AccessSpan>,
     },
-    /// WaitTimes for a line from memory; `waits` is the read that needs it, if any.
+    /// Waits for a line from memory; `waits` is the read that needs it, if any.
     Filling {
         slot: usize,
         line: u64,
         is_stale: bool,
         waits: Option<(u32, AccessSpan)>,
     },
-    /// WaitTimes until `cache` has stored a line.
+    /// Waits until `cache` has stored a line.
     Storing {
         slot: usize,
         line: u64,

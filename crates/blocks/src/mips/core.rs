@@ -87,7 +87,9 @@ pub(super) enum Mode {
 
 impl MipsCore {
     /// A core with parameters that passed [`check`](crate::netlist::Module::check).
+    ///
     /// # Panics
+    ///
     /// If a port that the parameters require is missing.
     pub fn new(params: MipsCoreParams, ports: MipsCorePorts, tracer: Tracer) -> MipsCore {
         let rule = Rule {

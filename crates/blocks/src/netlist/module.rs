@@ -55,7 +55,7 @@ pub struct PortSpec {
     pub about: &'static str,
     /// Name of its protocol.
     pub protocol: &'static str,
-    /// PortSide of the arrow.
+    /// Side of the arrow.
     pub side: PortSide,
     /// True if it may stay unconnected.
     pub is_optional: bool,

@@ -68,7 +68,7 @@ pub struct PciBus {
     lanes: Vec<BusLane>,
     /// Host memory, then the card.
     sides: [BusSide; 2],
-    /// BusLane with the highest preference in the next choice.
+    /// Lane with the highest preference in the next choice.
     turn: usize,
     phase: Phase,
     /// Start of the current transaction, and its words.

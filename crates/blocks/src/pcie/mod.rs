@@ -3,7 +3,6 @@
 //! A [`Transport`] is a plain struct. The component that owns it passes write beats and read bursts, ticks it each
 //! cycle, and provides an [`Ends`] for access to host memory and to the initiators. That component also arbitrates
 //! between initiators and translates addresses. Times are cycles of its clock.
-//! address means are that component's affair. Times are cycles of its clock.
 
 mod beats;
 mod link;

@@ -98,7 +98,7 @@ fn writes_go_through_to_memory() {
 
 #[test]
 fn the_least_recently_used_line_is_evicted() {
-    // CacheTags 10, 12 and 14 share set 0.
+    // Lines 10, 12 and 14 share set 0.
     check(
         (true, false),
         "1 r 40+1; 20 r 48+1; 40 r 41+1; 60 r 50+1; 80 r 42+1; 100 r 48+1",
