@@ -20,21 +20,21 @@ from spinet.cli import errors
 
 # What `spinet --help` says of each. A command's module is imported when it runs: none waits for what another needs.
 _COMMANDS = {
-    "run": "Run handlers on a card and say what came of every packet.",
+    "run": "Run handlers on a card and report what happened to each packet.",
     "examples": "List handlers and captures to begin with, or copy them.",
     "build": "Compile handlers into a program for a card.",
     "firmware": "Compile the firmware of a MIPS card.",
     "native": "Run handlers on this machine's processor, for comparison.",
     "compare": "Run the same packets and handlers on several NICs.",
     "nic": "List, show, check and draw cards.",
-    "schema": "Print what a card's or an experiment's file may say, for editors.",
+    "schema": "Print the JSON schema of a card or an experiment, for editors.",
     "match": "Try a match expression on a capture.",
-    "reproduce": "Measure published figures and tables anew.",
+    "reproduce": "Measure published figures and tables again.",
     "exec": "Run a bare RISC-V program on a plain machine.",
     "diff-trace": "Compare instruction traces and name the first difference.",
     "cache": "Show or empty the build cache.",
-    "doctor": "Check that everything spinet needs is there.",
-    "completion": "Print what makes your shell complete spinet's commands.",
+    "doctor": "Check that everything that spinet needs is installed.",
+    "completion": "Print a completion script for your shell.",
 }
 
 
@@ -102,7 +102,7 @@ def _print_version(ctx: click.Context, _parameter: click.Parameter, wanted: bool
     "--version", is_flag=True, expose_value=False, is_eager=True, callback=_print_version, help="Print the version."
 )
 def cli() -> None:
-    """Programmable network cards, simulated to the cycle.
+    """A cycle-level simulator of programmable network cards.
 
     \b
     Examples:
@@ -113,12 +113,12 @@ def cli() -> None:
     \b
     Exit codes:
       0    done
-      1    the simulated program says that it failed (spinet exec), something is missing (spinet doctor), traces
-           differ (spinet diff-trace), a point misses (spinet reproduce), or there are remarks (spinet run --strict)
-      2    something about the input is wrong, or the run ended before its packets were done
-      70   a mistake in spinet itself
-      130  stopped with Ctrl-C or by a request to end (SIGTERM, SIGHUP)
-      141  the reader of the output has gone, as with | head
+      1    the simulated program failed (spinet exec), something is missing (spinet doctor), traces differ
+           (spinet diff-trace), a point misses (spinet reproduce), or there are remarks (spinet run --strict)
+      2    bad input, or the run ended before its packets were done
+      70   a bug in spinet
+      130  stopped by Ctrl-C, SIGTERM or SIGHUP
+      141  the reader of the output ended, as with | head
     """
 
 

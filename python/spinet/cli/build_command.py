@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`spinet build`: handlers in, an ELF file out."""
+"""`spinet build`: compiles handlers into an ELF file."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from spinet.cli import parameters
     "--output",
     metavar="FILE.elf",
     type=click.Path(path_type=Path),
-    help="Where the program goes. Default: the cache.",
+    help="Output file. Default: in the cache.",
 )
 @click.option(
     "--slm",
     metavar="FOLDER",
     type=click.Path(path_type=Path),
-    help="Also write memory images for libpspin and PsPIN's hardware simulation there.",
+    help="Folder for memory images for libpspin and PsPIN's hardware simulation.",
 )
 @click.option(
     "--target",
@@ -34,15 +34,13 @@ from spinet.cli import parameters
     show_default=True,
     help="The card: PsPIN, or a core-based unit of a PANIC NIC.",
 )
-@click.option("--handler", metavar="NAME", help="For a PANIC unit, which of several sets of handlers it runs.")
-@click.option("--cc", metavar="COMMAND", help="Another RISC-V gcc or clang than the compiler that came with spinet.")
+@click.option("--handler", metavar="NAME", help="For a PANIC unit: name of the handlers if the program has several.")
+@click.option("--cc", metavar="COMMAND", help="RISC-V gcc or clang to use instead of spinet's compiler.")
 @click.option(
     "-O", "level", metavar="LEVEL", default="3", show_default=True, help="Optimisation level: 0, 1, 2, 3, s, z."
 )
 @click.option("-D", "defines", metavar="NAME[=VALUE]", multiple=True, help="Define a macro.")
-@click.option(
-    "--flag", "flags", metavar="FLAG", multiple=True, help="Another flag for the compiler: --flag=-funroll-loops."
-)
+@click.option("--flag", "flags", metavar="FLAG", multiple=True, help="A further compiler flag: --flag=-funroll-loops.")
 @parameters.json_option
 def command(
     sources: tuple[Path, ...],
@@ -58,7 +56,7 @@ def command(
 ) -> None:
     """Compile handlers and link them with the runtime into a program for a card.
 
-    Builds are kept by content: the same sources, headers, flags and compiler give the program of the last time at once.
+    Builds are cached: the same sources, headers, flags and compiler return the earlier program at once.
 
     \b
     Examples:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`spinet cache`: what is kept between runs."""
+"""`spinet cache`: shows and empties the cache."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from spinet.cli import parameters
 
 
 @click.command(short_help="Show or empty the build cache.")
-@click.option("--empty", is_flag=True, help="Remove everything that the cache holds.")
+@click.option("--empty", is_flag=True, help="Remove all files of the cache.")
 @parameters.json_option
 def command(empty: bool, as_json: bool) -> int:
-    """Show what spinet keeps between runs: compiled programs, and points of reproduced figures.
+    """Show the cache: compiled programs, and points of reproduced figures.
 
-    The cache lies in $SPINET_CACHE, else in $XDG_CACHE_HOME/spinet, else in ~/.cache/spinet. When it holds more than
+    The cache is in $SPINET_CACHE, otherwise in $XDG_CACHE_HOME/spinet or ~/.cache/spinet. If it holds more than
     512 MiB (or $SPINET_CACHE_MIB), builds remove the least recently used files.
 
     \b

@@ -29,21 +29,23 @@ from spinet.cli import errors, parameters
     "nics",
     metavar="NAME|FILE",
     multiple=True,
-    help="A card, or native, this machine; may be repeated. Default: pspin, panic, native, tigon2, tengig.",
+    help="A card, or native (this machine); may be repeated. Default: pspin, panic, native, tigon2, tengig.",
 )
-@click.option("--rate", metavar="RATE", help="Packets come as a line carries them, such as 10G. Default: their times.")
+@click.option(
+    "--rate", metavar="RATE", help="Send packets back to back at this line rate, such as 10G. Default: their own times."
+)
 @click.option("--longest-gap", metavar="TIME", help="Cut longer gaps between packets to this. Default: 200 us.")
 @click.option("--count", metavar="N", type=parameters.Whole(min=1), help="Take only the first N packets.")
-@click.option("-m", "--match", metavar="EXPR", help="Which packets the handlers get. Default: all.")
-@click.option("--message", metavar="SPEC", help="Which packets are one message, and what ends it. Default: each.")
-@click.option("--handler", metavar="NAME", help="Which handlers, if the program has several.")
+@click.option("-m", "--match", metavar="EXPR", help="Packets for the handlers. Default: all.")
+@click.option("--message", metavar="SPEC", help="How packets form messages. Default: each.")
+@click.option("--handler", metavar="NAME", help="Name of the handlers if the program has several.")
 @click.option(
     "--exit",
     "leaving",
     type=click.Choice(["network", "host"]),
     default="network",
     show_default=True,
-    help="Packets that count: those that handlers send, or those that they give to the host.",
+    help="Packets that count: sent by handlers, or written to the host.",
 )
 @click.option(
     "-s",
@@ -55,11 +57,13 @@ from spinet.cli import errors, parameters
 )
 @click.option("--units", metavar="N", type=int, default=1, show_default=True, help="Cores of a card with units.")
 @click.option("--threads", metavar="N", type=int, default=1, show_default=True, help="Threads of this machine.")
-@click.option("--seed", metavar="N", type=parameters.Whole(min=0), help="Decides everything random. Default: 1.")
+@click.option("--seed", metavar="N", type=parameters.Whole(min=0), help="Seed of all random choices. Default: 1.")
 @click.option("--limit", metavar="TIME", help="End each NIC's run at this simulated time, such as '10 ms'.")
 @click.option("-D", "defines", metavar="NAME[=VALUE]", multiple=True, help="Define a macro for the handlers.")
-@click.option("-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Write table and plot there.")
-@click.option("--no-plot", is_flag=True, help="Write no plot, so that matplotlib need not be there.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Output folder for table and plot."
+)
+@click.option("--no-plot", is_flag=True, help="Write no plot; does not need matplotlib.")
 @click.option("--force", is_flag=True, help="Replace the output folder of an earlier comparison.")
 @parameters.json_option
 def command(
@@ -85,7 +89,7 @@ def command(
     force: bool,
     as_json: bool,
 ) -> int:
-    """Run the same packets, and the same handler source, on several NICs, and tell what came of it in the same words.
+    """Run the same packets and the same handler source on several NICs, and compare the results in one table.
 
     Packets come at the same times everywhere. A NIC that cannot run the handlers is listed with the reason. Times of
     native are this machine's, and differ from run to run.
@@ -153,7 +157,7 @@ def command(
 
 @contextlib.contextmanager
 def _spinner() -> Iterator[Callable[[str], None] | None]:
-    """Says on stderr which NIC runs; nothing where nobody looks."""
+    """Reports the running NIC on stderr, if that is a terminal."""
     if not sys.stderr.isatty():
         yield None
         return

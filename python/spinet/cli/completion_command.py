@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`spinet completion`: what a shell needs to complete our commands."""
+"""`spinet completion`: completion scripts for shells."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from click.shell_completion import get_completion_class
 @click.command(short_help="Completion for your shell.")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def command(shell: str) -> None:
-    """Print what makes a shell complete spinet's commands, options, files and cards.
+    """Print a completion script for spinet's commands, options, files and cards.
 
     \b
     Examples:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`spinet diff-trace`: two instruction traces in, the first difference and its cause out."""
+"""`spinet diff-trace`: finds the first difference of two instruction traces, and its cause."""
 
 from __future__ import annotations
 
@@ -16,14 +16,18 @@ from spinet.cli import parameters
     "--lookahead",
     metavar="N",
     type=click.IntRange(min=8, max=10_000_000),
-    help="Search so many instructions for where the runs meet again. Default: 20000.",
+    help="Search this number of instructions for the point where the runs meet again. Default: 20000.",
 )
 @click.option(
-    "--list", "listed", metavar="N", type=parameters.Whole(min=1), help="With --json: list so many. Default: 10."
+    "--list",
+    "listed",
+    metavar="N",
+    type=parameters.Whole(min=1),
+    help="With --json: number of differences to list. Default: 10.",
 )
 @parameters.json_option
 def command(a: str, b: str, elf: str | None, lookahead: int | None, listed: int | None, as_json: bool) -> int:
-    """Compare instruction traces: what the runs first do differently, where they first take another time, and why.
+    """Compare instruction traces: the first difference in values, the first difference in time, and its cause.
 
     A and B are files as spinet run --trace-instructions, spinet exec --trace or PsPIN's RTL write them, or folders, of
     which files of the same name are compared. Exit code 0 if they are the same, 1 if not.

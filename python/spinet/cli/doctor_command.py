@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`spinet doctor`: is everything there that spinet needs?"""
+"""`spinet doctor`: checks that everything that spinet needs is installed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from spinet.cli import parameters
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """One thing that was looked at."""
+    """One check and its result."""
 
     what: str
     state: str  # "ok", "missing" or "optional": not there, and only some work needs it
@@ -29,10 +29,10 @@ class Finding:
 
 
 @click.command(short_help="Check what spinet needs.")
-@click.option("--cc", metavar="COMMAND", help="Check this compiler instead of the one that came with spinet.")
+@click.option("--cc", metavar="COMMAND", help="Check this compiler instead of spinet's.")
 @parameters.json_option
 def command(cc: str | None, as_json: bool) -> int:
-    """Check that everything spinet needs is there, and say which versions.
+    """Check that everything that spinet needs is installed, and list the versions.
 
     The compiler is tried on a small handler. Exit code 1 if something is missing.
 
@@ -64,7 +64,7 @@ def _python() -> Finding:
 
 
 def _try(what: str, look: Callable[[], str]) -> Finding:
-    """Whatever goes wrong here is the finding."""
+    """Any exception is the result of the check."""
     try:
         return Finding(what=what, state="ok", detail=look())
     except Exception as error:

@@ -26,12 +26,12 @@ def _complete(_ctx: click.Context, _param: click.Parameter, begun: str) -> list[
     type=click.Path(path_type=Path, file_okay=False),
     help="Copy the named examples, or all, into a folder, as DIR/sdk/examples/... and DIR/captures/...",
 )
-@click.option("--path", "only_path", is_flag=True, help="Print only where the examples lie.")
+@click.option("--path", "only_path", is_flag=True, help="Print only the paths.")
 @parameters.json_option
 def command(names: tuple[str, ...], folder: Path | None, only_path: bool, as_json: bool) -> int:
-    """List the handlers and captures that come with spinet, print where one lies, or copy them.
+    """List the handlers and captures that come with spinet, print their paths, or copy them.
 
-    In a folder with a copy of all, the commands of README.md and of the guides work as they stand there.
+    After `--copy .`, the commands of README.md and of the guides work in the current folder.
 
     \b
     Examples:

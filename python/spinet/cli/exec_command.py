@@ -20,11 +20,13 @@ from spinet.cli import errors, parameters
     help="Instruction set of the core: rv32i with any of the extensions listed below.",
 )
 @click.option(
-    "--signature", metavar="FILE", type=click.Path(), help="Write begin_signature to end_signature, a word a line."
+    "--signature", metavar="FILE", type=click.Path(), help="Write begin_signature to end_signature, one word per line."
 )
-@click.option("--trace", metavar="FILE", type=click.Path(), help="Write down every instruction, a line each.")
-@click.option("--max-instructions", metavar="N", type=parameters.Whole(min=1), help="End after so many instructions.")
-@click.option("--max-cycles", metavar="N", type=parameters.Whole(min=1), help="End after so many cycles.")
+@click.option("--trace", metavar="FILE", type=click.Path(), help="Write a trace of every instruction, one per line.")
+@click.option(
+    "--max-instructions", metavar="N", type=parameters.Whole(min=1), help="End after this number of instructions."
+)
+@click.option("--max-cycles", metavar="N", type=parameters.Whole(min=1), help="End after this number of cycles.")
 @click.option("--linux-user", is_flag=True, help="Serve write and exit calls, as user-mode emulators do.")
 @parameters.json_option
 def command(

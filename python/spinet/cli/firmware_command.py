@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`spinet firmware`: C for a MIPS card in, an ELF file or an image out."""
+"""`spinet firmware`: compiles C for a MIPS card into an ELF file or an image."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from spinet.cli import parameters
 
 
 def _version(_context: click.Context, _parameter: click.Parameter, text: str) -> tuple[int, int, int]:
-    """Three numbers of a byte each."""
+    """A version of three bytes."""
     parts = text.split(".")
     if len(parts) != 3 or not all(re.fullmatch(r"\d{1,3}", part) and int(part) < 256 for part in parts):
         raise click.BadParameter(f"{text} is no version, which is three numbers up to 255, such as 12.4.11")
@@ -23,12 +23,12 @@ def _version(_context: click.Context, _parameter: click.Parameter, text: str) ->
 
 @click.command(short_help="Compile firmware.")
 @click.argument("sources", nargs=-1, required=True, metavar="NAME|FOLDER|FILE...")
-@click.option("-o", "--output", metavar="FILE.elf", type=click.Path(path_type=Path), help="Where the program goes.")
+@click.option("-o", "--output", metavar="FILE.elf", type=click.Path(path_type=Path), help="Output file.")
 @click.option(
     "--image",
     metavar="FILE.bin",
     type=click.Path(path_type=Path),
-    help="Also write what a driver loads: version, entry, load address (big-endian words), then code and data.",
+    help="Also write an image for a driver: version, entry, load address (big-endian words), then code and data.",
 )
 @click.option(
     "--raw",
@@ -39,13 +39,13 @@ def _version(_context: click.Context, _parameter: click.Parameter, text: str) ->
 @click.option(
     "--image-version", metavar="A.B.C", default="0.0.0", show_default=True, callback=_version, help="For --image."
 )
-@click.option("--script", metavar="FILE.ld", type=click.Path(path_type=Path), help="Another linker script.")
-@click.option("--cc", metavar="COMMAND", help="Another big-endian MIPS gcc than the compiler that is found.")
+@click.option("--script", metavar="FILE.ld", type=click.Path(path_type=Path), help="Linker script to use instead.")
+@click.option("--cc", metavar="COMMAND", help="Big-endian MIPS gcc to use instead.")
 @click.option(
     "-O", "level", metavar="LEVEL", default="2", show_default=True, help="Optimisation level: 0, 1, 2, 3, s, z."
 )
 @click.option("-D", "defines", metavar="NAME[=VALUE]", multiple=True, help="Define a macro.")
-@click.option("--flag", "flags", metavar="FLAG", multiple=True, help="Another flag for the compiler.")
+@click.option("--flag", "flags", metavar="FLAG", multiple=True, help="A further compiler flag.")
 @parameters.json_option
 def command(
     sources: tuple[str, ...],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`spinet match`: which packets of a capture a match expression takes."""
+"""`spinet match`: counts the packets of a capture that match an expression."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from spinet.cli import parameters
 @click.command(short_help="Try a match expression on a capture.")
 @click.argument("expression", metavar="EXPR")
 @click.argument("capture", type=click.Path(), metavar="CAPTURE")
-@click.option("--limit", type=parameters.Whole(min=0), default=10, show_default=True, help="Show so many packets.")
+@click.option("--limit", type=parameters.Whole(min=0), default=10, show_default=True, help="Number of packets to show.")
 @parameters.json_option
 def command(expression: str, capture: str, limit: int, as_json: bool) -> None:
-    """Say how many packets of a capture satisfy an expression, and show the first of them, numbered as in Wireshark.
+    """Count the packets of a capture that match an expression, and show the first ones, numbered as in Wireshark.
 
     \b
     Examples:

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     help="Packets: a pcap or pcapng file, or a generator such as 'udp:size=64,count=1000'.",
     shell_complete=parameters.complete_files,
 )
-@click.option("-m", "--match", metavar="EXPR", help="Which packets the handlers get. Default: all.")
-@click.option("--message", metavar="SPEC", help="Which packets are one message, and what ends it. Default: each.")
-@click.option("--handler", metavar="NAME", help="Which handlers, if the program has several.")
-@click.option("--handler-memory", metavar="FILE", help="What stands in the handlers' L2 memory. Default: zeros.")
+@click.option("-m", "--match", metavar="EXPR", help="Packets for the handlers. Default: all.")
+@click.option("--message", metavar="SPEC", help="How packets form messages. Default: each.")
+@click.option("--handler", metavar="NAME", help="Name of the handlers if the program has several.")
+@click.option("--handler-memory", metavar="FILE", help="Initial contents of the handlers' L2 memory. Default: zeros.")
 @click.option("--count", metavar="N", type=parameters.Whole(min=1), help="Take only the first N packets.")
-@click.option("--seed", metavar="N", type=parameters.Whole(min=0), help="Decides everything random. Default: 1.")
+@click.option("--seed", metavar="N", type=parameters.Whole(min=0), help="Seed of all random choices. Default: 1.")
 @click.option(
     "--threads",
     metavar="N",
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     "flags",
     metavar="FLAG",
     multiple=True,
-    help="A flag of it; may be repeated. Default: -O3, -march=native.",
+    help="A flag of this compiler; may be repeated. Default: -O3, -march=native.",
 )
 @click.option("-D", "defines", metavar="NAME[=VALUE]", multiple=True, help="Define a macro for the handlers.")
 @parameters.json_option
@@ -63,7 +63,7 @@ def command(
     defines: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Run handlers on this machine's processor: worker threads over packets that lie in memory already.
+    """Run handlers on this machine's processor: worker threads process packets in memory.
 
     The sources are those of `spinet run`, compiled by the system's C compiler. What they do is the same; what they
     take is this machine's, in nanoseconds, with hardware counters where the system has them.
@@ -109,7 +109,7 @@ def command(
 
 
 def _measured(result: NativeResult) -> dict[str, Any]:
-    """One number of threads: what handlers took, and what their threads did."""
+    """Results for one number of threads: times of handlers, and counts of the threads."""
     handlers = {}
     for stage, ns in result.ns.items():
         ran = ns[ns >= 0]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @click.group(short_help="List and show cards.")
 def command() -> None:
-    """List the cards that spinet knows, show one, or check one that you wired.
+    """List the known cards, show one, or check your own.
 
     \b
     Examples:
@@ -47,7 +47,7 @@ _SETS = click.option(
 @command.command("list", short_help="Names of the cards.")
 @parameters.json_option
 def list_command(as_json: bool) -> None:
-    """List the cards that spinet knows by name."""
+    """List the names of the known cards."""
     from spinet import _core
 
     nics = _core.nic_list()
@@ -59,17 +59,17 @@ def list_command(as_json: bool) -> None:
         click.echo(f"{name:{width}}  {about}")
 
 
-@command.command("show", short_help="What a card is, as text, tree, JSON or drawing.")
+@command.command("show", short_help="Print or draw a card.")
 @click.argument("nic", metavar="NAME|FILE", shell_complete=parameters.complete_nics)
 @_SETS
-@click.option("--area", is_flag=True, help="Print area and power of its parts instead, scaled from the published ones.")
-@click.option("--tree", is_flag=True, help="Print the parts of a wired card and what each port is connected to.")
+@click.option("--area", is_flag=True, help="Print area and power of its parts, scaled from the published ones.")
+@click.option("--tree", is_flag=True, help="Print the parts of a wired card and the connection of each port.")
 @click.option(
     "--svg", type=click.Path(dir_okay=False, path_type=Path), metavar="OUT", help="Draw the card; - is stdout."
 )
 @parameters.json_option
 def show_command(nic: str, sets: tuple[str, ...], area: bool, tree: bool, svg: Path | None, as_json: bool) -> None:
-    """Print what a card's file says: a file that --nic accepts.
+    """Print a card's file, which --nic accepts.
 
     Of PsPIN, every parameter with its source; with --area, mm² in 22 nm and W at the card's clock with every cell
     toggling, of each part with its parts below it, and by what they scale from the published synthesis. Of this one and
@@ -148,14 +148,14 @@ def _tree(design: Design) -> str:
     return "\n".join(lines) + "\n"
 
 
-@command.command("check", short_help="Whether a card can be built, and if not, all that is wrong.")
+@command.command("check", short_help="Check a card and list all errors.")
 @click.argument("nic", metavar="NAME|FILE", shell_complete=parameters.complete_nics)
 @_SETS
 @parameters.json_option
 def check_command(nic: str, sets: tuple[str, ...], as_json: bool) -> None:
     """Check a card: names, parameters, ports, protocols, and that every port is connected.
 
-    All mistakes are told at once, each with its line, what was found and what is allowed. Exit code 2 if there is one.
+    All errors are reported at once, each with line, found value and allowed values. The exit code is then 2.
     """
     from spinet import _core
 
@@ -174,11 +174,11 @@ def check_command(nic: str, sets: tuple[str, ...], as_json: bool) -> None:
     click.echo(f"{design.name}: {told}; all is well")
 
 
-@command.command("services", short_help="What chains of offloads can name.")
+@command.command("services", short_help="Services for chains of offloads.")
 @click.argument("nic", metavar="[NAME|FILE]", required=False, shell_complete=parameters.complete_nics)
 @parameters.json_option
 def services_command(nic: str | None, as_json: bool) -> None:
-    """List the services that come with spinet, or those that a card's file has.
+    """List the services that come with spinet, or those of a card.
 
     \b
     Each is named after its engine, and --service makes services of it:
@@ -199,7 +199,7 @@ def services_command(nic: str | None, as_json: bool) -> None:
 
 
 def _engine(table: dict[str, Any], prefix: str = "") -> list[tuple[str, str]]:
-    """Numbers and words of an engine by their paths; lists are left out."""
+    """Numbers and texts of an engine by path, without lists."""
     found: list[tuple[str, str]] = []
     for key, value in table.items():
         if isinstance(value, dict):
@@ -209,11 +209,11 @@ def _engine(table: dict[str, Any], prefix: str = "") -> list[tuple[str, str]]:
     return found
 
 
-@command.command("modules", short_help="What cards are wired from.")
+@command.command("modules", short_help="Modules of wired cards.")
 @click.argument("name", required=False)
 @parameters.json_option
 def modules_command(name: str | None, as_json: bool) -> None:
-    """List the modules that a card may name, or show the ports and parameters of one."""
+    """List the modules for wired cards, or show the ports and parameters of one."""
     from spinet import wiring
 
     kinds = wiring.modules(name)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`spinet reproduce`: published figures and tables, measured anew."""
+"""`spinet reproduce`: published figures and tables, measured again."""
 
 from __future__ import annotations
 
@@ -30,14 +30,16 @@ def _complete(_ctx: click.Context, _param: click.Parameter, begun: str) -> list[
     return [name for name in (*papers, *names) if name.startswith(begun)]
 
 
-@click.command(short_help="Measure published figures and tables anew.")
+@click.command(short_help="Measure published figures and tables again.")
 @click.argument("names", nargs=-1, metavar="[PAPER | PAPER/FIGURE]...", shell_complete=_complete)
-@click.option("--list", "only_list", is_flag=True, help="Print the names of all experiments, and what they are.")
-@click.option("--quick", is_flag=True, help="Only points that take a moment; statements about all points are left out.")
-@click.option("--no-plot", is_flag=True, help="Draw nothing; matplotlib is then not needed.")
-@click.option("--fresh", is_flag=True, help="Measure also what was measured before with the same simulator.")
-@click.option("--all", "everything", is_flag=True, help="Print every point, not only those that miss.")
-@click.option("-j", "--jobs", metavar="N", type=click.IntRange(min=1), help="Processes. Default: one a core.")
+@click.option("--list", "only_list", is_flag=True, help="List all experiments.")
+@click.option("--quick", is_flag=True, help="Measure only quick points, without statements about all points.")
+@click.option("--no-plot", is_flag=True, help="Draw nothing; does not need matplotlib.")
+@click.option("--fresh", is_flag=True, help="Ignore cached results.")
+@click.option("--all", "everything", is_flag=True, help="Print every point, not only misses.")
+@click.option(
+    "-j", "--jobs", metavar="N", type=click.IntRange(min=1), help="Number of processes. Default: one per core."
+)
 @click.option(
     "-o",
     "--output",
@@ -45,7 +47,7 @@ def _complete(_ctx: click.Context, _param: click.Parameter, begun: str) -> list[
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("build/reproduce"),
     show_default=True,
-    help="Where figures, tables and pages go; what is there is replaced.",
+    help="Output folder; existing files are replaced.",
 )
 @parameters.json_option
 def command(
@@ -59,7 +61,7 @@ def command(
     output: Path,
     as_json: bool,
 ) -> int:
-    """Measure the figures and tables of a paper, and say how they compare with what was published.
+    """Measure the figures and tables of a paper, and compare them with the published values.
 
     Without a name all experiments are run. A point that misses makes the exit code 1, unless the experiment gives the
     reason; such a reason for a point that hits does, too.
@@ -127,7 +129,7 @@ def _list(chosen: Sequence[Experiment], *, as_json: bool) -> None:
 def _run(
     chosen: Sequence[Experiment], *, quick: bool, fresh: bool, jobs: int | None, done: Callable[[Report], None]
 ) -> list[Report]:
-    """Measure all; each is `done` as soon as its last point is there."""
+    """Measure all; each is `done` as soon as its last point is measured."""
     from spinet.reproduce import Results, pool
     from spinet.reproduce import report as reports
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`spinet run`: handlers, traffic and a card in; what came of every packet out."""
+"""`spinet run`: runs handlers on traffic and reports what happened to each packet."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from spinet.cli.asked import Asked
     help="Packets for the card: a pcap or pcapng file, or a generator such as 'udp:size=64,count=1000,rate=400G'.",
     shell_complete=parameters.complete_files,
 )
-@click.option("-m", "--match", metavar="EXPR", help="Which packets the handlers get. Default: all.")
+@click.option("-m", "--match", metavar="EXPR", help="Packets for the handlers. Default: all.")
 @click.option(
     "--message",
     metavar="SPEC",
-    help="Which packets are one message, and what ends it. Default: each, every packet its own.",
+    help="How packets form messages. Default: each packet is one.",
 )
 @click.option(
-    "--handler", metavar="NAME", help="Which handlers, if the program has several: NAME_hh, NAME_ph, NAME_th."
+    "--handler", metavar="NAME", help="Name of the handlers if the program has several: NAME_hh, NAME_ph, NAME_th."
 )
 @click.option(
     "--handler-memory",
     metavar="FILE",
-    help="What stands in the handlers' L2 memory before the first packet. Default: zeros.",
+    help="Initial contents of the handlers' L2 memory. Default: zeros.",
     shell_complete=parameters.complete_files,
 )
 @click.option("--nic", metavar="NAME|FILE", help="The card. Default: pspin.", shell_complete=parameters.complete_nics)
@@ -43,45 +43,43 @@ from spinet.cli.asked import Asked
     "--firmware",
     metavar="NAME|FILE",
     multiple=True,
-    help="For a card that is wired from modules: firmware that comes with spinet, sources, an ELF file or an image.",
+    help="For a wired card: name of firmware that comes with spinet, sources, an ELF file or an image.",
     shell_complete=parameters.complete_files,
 )
-@click.option("--load", metavar="ADDRESS", type=parameters.ADDRESS, help="Where an image without a header is loaded.")
-@click.option(
-    "--entry", metavar="ADDRESS", type=parameters.ADDRESS, help="Where it begins. Default: where it is loaded."
-)
+@click.option("--load", metavar="ADDRESS", type=parameters.ADDRESS, help="Load address of an image without a header.")
+@click.option("--entry", metavar="ADDRESS", type=parameters.ADDRESS, help="Its entry. Default: the load address.")
 @click.option(
     "--chain",
     "chains",
     metavar="SPEC",
     multiple=True,
-    help="For a card that runs chains of offloads: 'NAME [EXPR]: SERVICE -> SERVICE => EXIT'; may be repeated.",
+    help="For a card with chains of offloads: 'NAME [EXPR]: SERVICE -> SERVICE => EXIT'; may be repeated.",
 )
 @click.option(
     "--service",
     "services",
     metavar="SPEC",
     multiple=True,
-    help="A service there: 'NAME: ENGINE, units=2, credits=2', or what differs from the card's file: 'NAME: units=4'.",
+    help="A service of the chains: 'NAME: ENGINE, units=2, credits=2', or changes to one of the card: 'NAME: units=4'.",
 )
 @click.option(
     "--tenant",
     "tenants",
     metavar="SPEC",
     multiple=True,
-    help="A tenant there: 'NAME: weight=2, priority=0'. Default: every chain is one.",
+    help="A tenant of the chains: 'NAME: weight=2, priority=0'. Default: one for each chain.",
 )
 @click.option(
     "--policy",
     metavar="NAME",
-    help="Who goes next at services: fifo, strict-priority, weighted-fair, round-robin, least-slack, leaky-bucket.",
+    help="Scheduling policy of services: fifo, strict-priority, weighted-fair, round-robin, least-slack, leaky-bucket.",
 )
 @click.option(
     "--send",
     "sends",
     metavar="CAPTURE|SPEC",
     multiple=True,
-    help="For a card with a host: what that sends, as --traffic says it; for a transmit queue of panic 'QUEUE=SPEC'.",
+    help="Packets that the host sends, like --traffic; for a transmit queue of panic 'QUEUE=SPEC'.",
 )
 @click.option(
     "--set",
@@ -94,7 +92,7 @@ from spinet.cli.asked import Asked
 @click.option(
     "--pace",
     metavar="HOW",
-    help="When packets come: times (of the capture), times:0.5 (twice as fast), line:400G, asap.",
+    help="Arrival times of packets: times (of the capture), times:0.5 (twice as fast), line:400G, asap.",
 )
 @click.option(
     "--count",
@@ -105,7 +103,7 @@ from spinet.cli.asked import Asked
 @click.option(
     "--limit",
     metavar="TIME",
-    help="End the run after so much simulated time, such as '10 ms'. Default: when all packets are done; with endless "
+    help="End the run at this simulated time, such as '10 ms'. Default: when all packets are done; with endless "
     "traffic, for cards that are wired from modules, 40 ms after the start.",
 )
 @click.option(
@@ -113,25 +111,27 @@ from spinet.cli.asked import Asked
     "faults",
     metavar="KIND=CHANCE",
     multiple=True,
-    help="What the network does to packets: loss=0.01, duplicate=0.001, reorder=0.02:8 (late, by up to 8).",
+    help="Faults of the network: loss=0.01, duplicate=0.001, reorder=0.02:8 (late by up to 8 packets).",
 )
-@click.option("--seed", metavar="N", type=parameters.Whole(min=0), help="Decides everything random. Default: 1.")
+@click.option("--seed", metavar="N", type=parameters.Whole(min=0), help="Seed of all random choices. Default: 1.")
 @click.option(
     "-o", "--output", metavar="DIR", type=click.Path(path_type=Path), help="Write all results into a new folder."
 )
 @click.option("--force", is_flag=True, help="With -o: replace the folder of an earlier run.")
-@click.option("--trace-instructions", is_flag=True, help="With -o: write down every instruction, one file a core.")
-@click.option("--trace-cores", metavar="LIST", help="Only of these cores, CLUSTER:CORE, such as 0:3,1:*.")
-@click.option("--trace-time", metavar="FROM..TO", help="Only in this simulated time, such as '1 us..2 us'.")
-@click.option("--cc", metavar="COMMAND", help="Another RISC-V gcc or clang than the compiler that came with spinet.")
+@click.option(
+    "--trace-instructions", is_flag=True, help="With -o: write a trace of every instruction, one file per core."
+)
+@click.option("--trace-cores", metavar="LIST", help="Trace only these cores, CLUSTER:CORE, such as 0:3,1:*.")
+@click.option("--trace-time", metavar="FROM..TO", help="Trace only this simulated time, such as '1 us..2 us'.")
+@click.option("--cc", metavar="COMMAND", help="RISC-V gcc or clang to use instead of spinet's compiler.")
 @click.option("-D", "defines", metavar="NAME[=VALUE]", multiple=True, help="Define a macro for the handlers.")
 @click.option("--strict", is_flag=True, help="Exit code 1 if there is a remark, such as a trap or a drop.")
 @parameters.json_option
 def command(**options: Any) -> int:
-    """Run handlers written in C on a simulated card, and say what came of every packet.
+    """Run handlers written in C on a simulated card, and report what happened to each packet.
 
-    The sources are compiled and linked into one program. A file that ends in .toml or .json is an experiment, which can
-    say everything that options say, and have several sets of handlers; an ELF file is run as it is.
+    The sources are compiled and linked into one program. An ELF file runs unchanged. A file that ends in .toml or .json
+    is an experiment: it can contain all options, and several sets of handlers.
 
     \b
     Examples:
@@ -142,8 +142,8 @@ def command(**options: Any) -> int:
       spinet run experiment.toml --json
       spinet run result/experiment.json        (the experiment of an earlier run)
 
-    A card that is wired from modules has firmware and a host instead of handlers; --traffic is what comes from the
-    network, --send what its host sends: captures, generators, or 'datagrams:bytes=1472' (endless, every frame checked).
+    A wired card runs firmware and has a host instead of handlers. --traffic comes from the network, and --send from its
+    host: captures, generators, or 'datagrams:bytes=1472' (endless, every frame checked).
 
     \b
       spinet run --nic tigon2 --traffic datagrams: --send datagrams: --limit '60 ms'
@@ -152,8 +152,8 @@ def command(**options: Any) -> int:
       spinet run --nic tigon2 --traffic datagrams: --send tcp-ack --limit '60 ms' -o result
       spinet run --nic my_nic.toml --firmware my_firmware.c --traffic datagrams:count=100
 
-    A card that runs chains of offloads, such as panic, has services with units, and chains that take packets through
-    them; tenants share them by a policy. An experiment file says all this and more: [[service]], [[chain]], [[tenant]].
+    A card with chains of offloads, such as panic, has services with units. Chains send packets through services, and
+    tenants share them by a policy. An experiment file can contain all of this: [[service]], [[chain]], [[tenant]].
 
     \b
       spinet run --nic panic --chain 'ipsec: sha -> aes' --traffic 'udp:size=1472,count=10000,rate=30G'
@@ -163,28 +163,27 @@ def command(**options: Any) -> int:
         --policy weighted-fair --traffic 'udp:size=1024,count=9000,rate=60G,dst_port=1' \\
         --traffic 'udp:size=1024,count=9000,rate=40G,dst_port=2'
       spinet run --nic panic --chain 'seal queues=0: aes' --send 'udp:size=512,count=1000,rate=10G'
-      spinet nic services                      (what units can be)
+      spinet nic services                      (engines of units)
 
     \b
     In the output folder:
-      summary.json      what --json prints
-      packets.parquet   one row a packet: times at every stage, cluster, core, instructions, verdict
+      summary.json      the output of --json
+      packets.parquet   one row per packet: times at each stage, cluster, core, instructions, verdict
       out.pcapng        packets that the card sent
-      host/             what was written to host memory, one file a region, and index.json
-      experiment.json   the experiment with every default spelled out
-      instructions/     with --trace-instructions: trace_core_CLUSTER_CORE.log, as the RTL's tracer writes it;
+      host/             written host memory, one file per region, and index.json
+      experiment.json   the experiment with all defaults
+      instructions/     with --trace-instructions: trace_core_CLUSTER_CORE.log, in the format of the RTL's tracer;
                         spinet diff-trace compares two of them
-    Of a card that runs chains of offloads: summary.json, packets.parquet, hops.parquet (one row a visit of a service),
-    network.pcapng and host.pcapng (what left, with real bytes), experiment.json.
-    Of a card that is wired from modules: summary.json, frames.parquet (one row a frame: when it was given to the card,
-    when it came out), sent.pcapng and received.pcapng (what came out at the network and at the host).
+    With chains of offloads: summary.json, packets.parquet, hops.parquet (one row per visit to a service),
+    network.pcapng and host.pcapng (packets that left), experiment.json.
+    With a wired card: summary.json, frames.parquet (one row per frame: when it was given to the card, when it came
+    out), sent.pcapng and received.pcapng (frames that came out at the network and at the host).
 
     \b
-    Exit codes: 0 the run ended; 1 with --strict: there are remarks; 2 bad input, or the run did not finish (stderr
-    says why); 130 interrupted by Ctrl-C, SIGTERM or SIGHUP: the results until then are printed and saved, and say so.
-    What goes wrong in the simulated world, such as a handler that traps, is counted and changes no exit code unless
-    --strict is given: the summary begins with it, marked "!" ("remarks" in JSON; with --json, stderr tells of traps
-    too).
+    Exit codes: 0 the run ended; 1 with --strict: there are remarks; 2 bad input, or the run did not finish (with the
+    reason on stderr); 130 interrupted by Ctrl-C, SIGTERM or SIGHUP: the results until then are printed and saved.
+    Errors in the simulated world, such as a trap in a handler, are counted. They do not change the exit code without
+    --strict. The summary begins with them, marked "!" ("remarks" in JSON; with --json, traps are on stderr too).
     """
     from spinet.cli import card_run, chain_run, handler_run
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`spinet schema`: what a file for spinet may say, for editors."""
+"""`spinet schema`: JSON schemas of spinet's files, for editors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 @click.command(short_help="Print the JSON schema of a kind of file.")
 @click.argument("kind", type=click.Choice(["nic", "experiment", "panic", "chains"]))
 def command(kind: str) -> None:
-    """Print the JSON schema of files with cards (--nic) or experiments: the meaning of every key, and what it may be.
+    """Print the JSON schema of a card's file or an experiment: the meaning and the allowed values of every key.
 
     `nic` and `experiment` are those of PsPIN; `panic` is the card and `chains` the experiment of chains of offloads.
 
