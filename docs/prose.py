@@ -129,12 +129,22 @@ def code_blocks(text: str, suffix: str) -> Iterator[Block]:
             yield from markdown_blocks("\n".join(run), first)
             run = []
         lines = value.rstrip("\n").split("\n")
+        if kind is String.Doc and suffix == ".py":
+            lines = list(_without_verbatim(lines))
         if not run:
             first = line
         run += [_without_marker(each) for each in lines]
         end = line + len(lines)
     if run:
         yield from markdown_blocks("\n".join(run), first)
+
+
+def _without_verbatim(lines: list[str]) -> Iterator[str]:
+    """Without click's verbatim paragraphs, which begin with a line of `\\b`."""
+    is_verbatim = False
+    for line in lines:
+        is_verbatim = line.strip() == "\\b" or (is_verbatim and bool(line.strip()))
+        yield "" if is_verbatim else line
 
 
 def _without_marker(line: str) -> str:

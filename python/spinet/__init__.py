@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""spinet: programmable network cards, simulated to the cycle.
+"""spinet: a cycle-level simulator of programmable network cards.
 
-`run` runs packet handlers written in C on a simulated card and says what came of every packet; `build` compiles them;
+`run` runs packet handlers written in C on a simulated card and reports on each packet; `build` compiles them;
 `nics` lists the cards; `run_card` runs one that is wired from modules, with its firmware; `run_chains` runs chains of
 offloads; `compare` runs the same packets and handlers on several NICs. The command `spinet` does the same from a
 terminal.

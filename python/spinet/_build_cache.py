@@ -46,7 +46,7 @@ class Place:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """What to build, from what, with which flags."""
+    """A build: its product, its sources and its flags."""
 
     sources: tuple[Path, ...]
     flags: tuple[str, ...]
@@ -120,7 +120,7 @@ def _hash_named(flags: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Product:
-    """What came of a request."""
+    """Result of a request."""
 
     elf: Path
     handlers: dict[str, int]
@@ -188,7 +188,7 @@ def _is_whole(path: Path) -> bool:
 
 
 def hash_file(path: Path) -> str:
-    """Of what it holds."""
+    """Digest of its contents."""
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 

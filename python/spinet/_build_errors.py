@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What can go wrong between a source and its ELF file. All of it is the input's fault: exit code 2."""
+"""Errors between a source and its ELF file. All of them are bad input: exit code 2."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ PROGRAM_MEMORY_BYTES = 32 * 1024  # source: PsPIN RTL a49fec8, pspin_cfg_pkg.sv
 
 _START = ("crt0.S", "boot.c")  # what a program leaves out that runs under another's runtime
 _RUNTIME = (*_START, "string.c", "stdlib.c", "stdio.c", "putchar.c")
-# Of a PANIC unit, which has no console; handlers.c is for programs that are handlers.
+# For a PANIC unit, which has no console; handlers.c is for programs with handlers.
 _UNIT_HANDLERS = "panic/handlers.c"
 _UNIT_RUNTIME = ("panic/start.S", "string.c", "stdlib.c", "stdio.c")
 
@@ -239,7 +239,7 @@ def _run(
 
 
 def _silent(done: subprocess.CompletedProcess[str]) -> str:
-    """What there is to say of a compiler that failed and said nothing, as where the disk is full."""
+    """Message for a compiler that failed without output, for example because the disk is full."""
     end = f"signal {-done.returncode}" if done.returncode < 0 else f"exit code {done.returncode}"
     return f"{done.args[0]} says nothing; it ended with {end}"
 
@@ -297,7 +297,7 @@ def _near_suffix(name: str) -> str | None:
 
 
 def _suggest(name: str) -> str:
-    """What to do about a function that is no handler; a near miss such as `ping_hp` or `ping_PH` keeps its stem."""
+    """Hint for a function that is not a handler; a near miss such as `ping_hp` or `ping_PH` keeps its stem."""
     if name.endswith(SUFFIXES):
         return f"mark {name} with __handler__: the compiler dropped it, since nothing calls it"
     stem, near = name.rpartition("_")[0], _near_suffix(name)

@@ -19,7 +19,7 @@ from spinet import _files
 from spinet._build_errors import CompilerNotFound
 from spinet._target import RISCV, Kind, Target
 
-# What compilers see of the user's environment: where programs are, and how they are loaded.
+# Variables of the user's environment that compilers get: paths of programs and libraries.
 _PASSED = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT")
 
 
@@ -47,7 +47,7 @@ class Compiler:
 
     @property
     def library_flags(self) -> tuple[str, ...]:
-        """What to add to the link when the program calls the compiler's helpers (64-bit division, floating point)."""
+        """Libraries for programs that call the compiler's helpers (64-bit division, floating point)."""
         if self.kind == "gcc":
             return ("-nostdlib", "-lgcc")
         if self.kind == "clang":
@@ -94,7 +94,7 @@ def find_compiler(*, cc: str | None, cache: Path, target: Target = RISCV) -> Com
 
 
 def _noted(note: Path, target: Target) -> tuple[Kind, str] | None:
-    """What a compiler said before, if that can be read."""
+    """Earlier output of a compiler, if it can be read."""
     try:
         known = json.loads(note.read_text())
         kind, version = known["kind"], known["version"]
@@ -127,7 +127,7 @@ def run(
 
 
 def _first_of(target: Target) -> tuple[str, ...]:
-    """The first of a target's compilers that is installed; the first one's absence is what an error tells of."""
+    """The first of a target's compilers that is installed; an error names the first one."""
     missing: CompilerNotFound | None = None
     for wanted in target.commands:
         try:

@@ -33,7 +33,7 @@ class Symbol:
 
 @dataclass(frozen=True, kw_only=True)
 class Elf:
-    """What an ELF file holds: bytes and end of each section that is loaded, and the symbols that have a place."""
+    """Contents of an ELF file: bytes and end of each loaded section, and the symbols with addresses."""
 
     sections: dict[str, int]
     ends: tuple[int, ...]
@@ -41,7 +41,7 @@ class Elf:
 
 
 def _of_any_file(reader: Callable[[Path], _Found]) -> Callable[[Path], _Found]:
-    """What is damaged is told, for files that no linker of ours wrote."""
+    """Reports damage, because other linkers may have written the file."""
 
     @functools.wraps(reader)
     def told(path: Path) -> _Found:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that users name, files that appear whole or not at all, and scratch folders that outlive no process."""
+"""Files that users name, files that appear only when complete, and scratch folders that end with their process."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _is_alive(pid: int) -> bool:
     except (ProcessLookupError, OverflowError):
         return False
     except PermissionError:
-        pass  # somebody else's
+        pass  # another user's
     return True
 
 
@@ -98,7 +98,7 @@ class Lease:
         self._fd = os.open(folder, os.O_RDONLY)
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Between its making and the lock somebody may have swept it.
+            # Another process may have removed it between its creation and the lock.
             if os.fstat(self._fd).st_ino != folder.stat().st_ino:
                 raise FileNotFoundError(folder)
         except OSError:
@@ -133,7 +133,7 @@ def sweep(parent: Path, prefix: str, suffix: str = "") -> None:
 
 @contextlib.contextmanager
 def scratch(prefix: str = "spinet-scratch-", parent: Path | None = None) -> Iterator[Path]:
-    """A folder for this block. What killed processes left under such a name is removed first."""
+    """A folder for this block. Leftovers of killed processes with such a name are removed first."""
     if parent is None:
         parent = Path(tempfile.gettempdir())
         try:
@@ -175,7 +175,7 @@ def workshop(cache: Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def keeping(cache: Path) -> Iterator[None]:
-    """Say of what cannot be written that it was for the cache."""
+    """Name the cache in errors about files that cannot be written."""
     try:
         yield
     except OSError as error:

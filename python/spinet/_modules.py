@@ -88,7 +88,7 @@ def _choices(path: str, about: str, value: Mapping[str, Any], named: Mapping[str
 
 
 def _word(schema: Mapping[str, Any]) -> str:
-    """What kind of value a schema allows, in a word or two."""
+    """Short name of the kind of value that a schema allows."""
     if "const" in schema:
         return f'"{schema["const"]}"'
     if "enum" in schema:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What callers may give as a card and as changes of it, in the one form that the simulator takes."""
+"""Converts all forms of a card and of its changes into the one form that the simulator accepts."""
 
 from __future__ import annotations
 

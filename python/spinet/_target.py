@@ -37,7 +37,7 @@ _RISCV_COMMON = (
     "-D__riscv__=1",
 )
 
-# What the compiler of PsPIN's time only warned of, and newer ones refuse: handlers written for it stay as they are.
+# Errors of newer compilers that PsPIN's compiler only warned about, so that its handlers compile unchanged.
 _OLD_C = ("int-conversion", "incompatible-pointer-types", "implicit-function-declaration", "implicit-int")
 _ONLY_WARN = tuple(f"-Wno-error={name}" for name in _OLD_C)
 _CLANG_ONLY_WARN = (
@@ -88,7 +88,7 @@ RISCV = Target(
     hint="pip install ziglang==0.17.0, or name a RISC-V gcc or clang with --cc or SPINET_CC",
 )
 
-# What a core-based unit of a PANIC NIC executes: RV32I alone, no misaligned accesses.
+# The instruction set of a core-based unit of PANIC: only RV32I, no misaligned accesses.
 RV32I = Target(
     name="RV32I",
     machine="riscv",

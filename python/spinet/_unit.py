@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a program for a core-based unit of a PANIC NIC begins with: its own loop, or handlers."""
+"""Start of a program for a core-based unit of PANIC: its own loop, or handlers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _STAGES = {"_hh": "SPIN_HEADER", "_ph": "SPIN_PAYLOAD"}  # as sdk/runtime/panic/
 _LEFT_OUT = "_th"
 
 _PRINTING = ("printf", "vprintf", "puts", "putchar")
-# What sdk/panic/include/spin_issue.h calls instead of doing it.
+# Functions that sdk/panic/include/spin_issue.h declares but does not implement.
 _DOORBELL = re.compile(r"\ba_PANIC_unit_(cannot_\w+)")
 
 
@@ -26,7 +26,7 @@ class Begin:
 
     is_main: bool  # it has a loop of its own
     macros: tuple[str, ...] = ()  # for the runtime, which calls handlers
-    notes: str = ""  # for whoever builds it
+    notes: str = ""  # for the user who builds it
 
 
 def begin(objects: Sequence[Path], sources: Sequence[Path], handler: str | None) -> Begin:
@@ -57,7 +57,7 @@ def begin(objects: Sequence[Path], sources: Sequence[Path], handler: str | None)
 
 
 def cannot(complaint: str, objects: Sequence[Path]) -> str:
-    """What a program asks of a unit that units do not have, by the linker's words; empty if it is something else."""
+    """Features that units lack and the program uses, from the linker's output; empty for other errors."""
     if refused := list(dict.fromkeys(_DOORBELL.findall(complaint))):
         return "; ".join(f"a unit {name.replace('_', ' ')}" for name in refused)
     if not re.search(r"undefined (symbol: |reference to `)putchar\b", complaint):

@@ -21,7 +21,7 @@ from spinet._build_errors import BuildError
 
 __all__ = ["KINDS", "Usage", "cache_dir", "empty", "limit_bytes", "trim", "usage"]
 
-# What its folders hold.
+# Contents of its folders.
 KINDS = {
     "builds": "compiled programs",
     "runtime": "objects of runtimes",
@@ -92,14 +92,14 @@ def limit_bytes() -> int:
 
 
 def usage(folder: Path | None = None) -> list[Usage]:
-    """What the cache holds, by kind."""
+    """Contents of the cache by kind."""
     folder = folder or cache_dir()
     found = {kind: list(_files_in(folder / kind)) for kind in KINDS}
     return [Usage(kind=kind, files=len(files), bytes=sum(f.bytes for f in files)) for kind, files in found.items()]
 
 
 def empty(folder: Path | None = None) -> int:
-    """Remove everything that the cache holds; returns how many bytes. What runs use at this moment stays whole."""
+    """Remove everything that the cache holds; returns how many bytes. Files in use stay complete."""
     folder = folder or cache_dir()
     freed = sum(kind.bytes for kind in usage(folder))
     with _files.keeping(folder):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What came of a run with chains of offloads: tenants, services, packets, and the tables and captures of them."""
+"""Result of a run with chains of offloads: tenants, services, packets, tables and captures."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Latency:
 
 @dataclass(frozen=True, kw_only=True)
 class Tenant:
-    """What came of a tenant's packets."""
+    """Results of a tenant's packets."""
 
     name: str
     weight: int
@@ -51,7 +51,7 @@ class Tenant:
 
 @dataclass(frozen=True, kw_only=True)
 class Service:
-    """What came of the packets at a service."""
+    """Results of the packets at a service."""
 
     name: str
     packets: int
@@ -63,7 +63,7 @@ class Service:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class ChainResult:
-    """What came of a run; `summary` is what ``--json`` prints (docs/reference/chains-summary.md)."""
+    """Result of a run; `summary` is the output of ``--json`` (docs/reference/chains-summary.md)."""
 
     summary: Mapping[str, Any]
     _packets: packet_table.Chunk
@@ -85,17 +85,17 @@ class ChainResult:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What to know first, a sentence each: what went wrong in the simulated world, and what is likely a slip."""
+        """Problems in the simulated world and likely mistakes, one sentence each."""
         return tuple(str(remark["text"]) for remark in self.summary["remarks"])
 
     @property
     def complete(self) -> bool:
-        """Whether every packet left or was dropped, rather than the run ended by a limit."""
+        """True if every packet left or was dropped, false if the run ended early."""
         return bool(self.summary["ended"]["reason"] == "complete")
 
     @property
     def latency(self) -> Latency | None:
-        """Of all packets that left."""
+        """Latency of all packets that left."""
         return _latency(self.summary["latency_ns"])
 
     @cached_property

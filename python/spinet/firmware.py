@@ -29,7 +29,7 @@ _MOST_BYTES = 16 << 20  # of an image; the simulator takes no larger one either
 
 @dataclass(frozen=True, kw_only=True)
 class Image:
-    """What a driver copies into a card, in the card's byte order, and where its first processor begins."""
+    """The bytes that a driver copies into a card, in the card's byte order, and the entry of its first processor."""
 
     load_address: int
     entry: int
@@ -135,7 +135,7 @@ def build(
 
 
 def image(elf: Path) -> Image:
-    """What a loader puts into the card of an ELF file: its sections at their load addresses, zeros between them.
+    """The image of an ELF file that a loader copies: its sections at their load addresses, zeros between them.
 
     Raises
     ------

@@ -38,18 +38,18 @@ class MemoryLeft:
 
 @dataclass(frozen=True, kw_only=True)
 class Capabilities:
-    """What a card can do, and what is left of its memories."""
+    """Capabilities of a card, and its free memory."""
 
     n_clusters: int
     n_cores: int  # of a cluster
     n_message_queues: int
-    reserved_message_queues: int  # that each tenant with a rule is sure of, or of an equal part if that is less
+    reserved_message_queues: int  # reserved for each tenant with a rule, or an equal part if that is less
     max_copy_bytes: int  # of a packet, to L1
     reliable: bool  # the network delivers all packets, and none twice: handlers need not be idempotent
     in_order: bool  # it delivers them in the order in which they were sent
     isolated: bool  # handlers reach nothing of other tenants, by themselves or by transfers and commands
     reports_errors: bool  # errors of handlers are written to the descriptors of their contexts
-    watchdog_cycles: int  # that a handler may run where its context says nothing, and at most; 0 is for ever
+    watchdog_cycles: int  # default and limit of a handler run; 0 means no limit
     program_memory: MemoryLeft
     handler_memory: MemoryLeft
     scratchpad_memory: MemoryLeft  # in each cluster
@@ -70,7 +70,7 @@ class HandlerError:
     """The error of a handler that the card wrote last into its context's descriptor in host memory."""
 
     cause: int  # as in mcause; 24 for the watchdog
-    address: int  # that was accessed, or the word that is no instruction
+    address: int  # accessed address, or the word of an illegal instruction
     pc: int
     handler: int  # its first instruction
     msgid: int
@@ -138,12 +138,12 @@ class Machine:
         self._native.close()
 
     def tenant(self, name: str, *, scope: str | None = None) -> Tenant:
-        """Somebody new who uses the card, and whose rules get packets of `scope` alone, a match expression."""
+        """A new tenant, whose rules match only packets of `scope`, a match expression."""
         return Tenant(name=name, _machine=self, _number=self._native.open(name, scope))
 
     @property
     def capabilities(self) -> Capabilities:
-        """What the card can do, and what is left of its memories."""
+        """Capabilities of the card, and its free memory."""
         values: dict[str, Any] = json.loads(self._native.capabilities())
         left = {name: MemoryLeft(**value) for name, value in values.items() if isinstance(value, dict)}
         return Capabilities(**{**values, **left})
@@ -155,7 +155,7 @@ class Machine:
 
     @property
     def digest(self) -> str:
-        """Stands for everything the card did so far. Equal calls at equal times give equal digests."""
+        """Digest of all actions of the card so far. Equal calls at equal times give equal digests."""
         return self._native.digest()
 
     def run(self, *, until: str) -> None:
@@ -202,7 +202,7 @@ class Machine:
         pacing
             When they arrive: ``"times"``, ``"times:0.5"``, ``"line:400G"`` or ``"asap"``.
         count
-            Take only so many.
+            Take only this number of packets.
         seed
             Decides what is random in a description that names no seed.
         """
@@ -214,21 +214,21 @@ class Machine:
         )
 
     def network(self, faults: str, *, seed: int = 1) -> None:
-        """Let the network lose, double and reorder packets that are added from now on.
+        """Let the network lose, duplicate and reorder packets that are added from now on.
 
         Parameters
         ----------
         faults
-            Such as ``"loss=0.01,duplicate=1/1000,reorder=0.02:8"``; an empty text for none. What one call adds is
-            reordered among itself. `capabilities` promise no more than this.
+            Such as ``"loss=0.01,duplicate=1/1000,reorder=0.02:8"``; an empty text for none. Only packets of one
+            call are reordered among each other. `capabilities` then promise only this.
         seed
-            Decides which packets; each call that adds packets draws anew.
+            Seed of the choice of packets; each call that adds packets draws again.
         """
         self._native.set_network(faults, _core.whole("seed", seed, bits=64))
 
     @property
     def is_idle(self) -> bool:
-        """Whether all packets that were added have arrived and the card is done with them."""
+        """True if all added packets have arrived and the card is done with them."""
         return self._native.is_idle()
 
     def send(self, packets: Sequence[bytes], *, every: str | None = None) -> None:
@@ -254,7 +254,7 @@ class Machine:
 
 @dataclass(frozen=True, kw_only=True)
 class Tenant:
-    """Somebody who uses the card. What one tenant has, no other can use."""
+    """A user of the card. A tenant cannot use the resources of another one."""
 
     name: str
     _machine: Machine = field(repr=False)
@@ -276,7 +276,7 @@ class Tenant:
         BuildError
             If they do not compile, or there is no room.
         InputError
-            If an ELF file is linked for memory that somebody has.
+            If an ELF file is linked for memory that a tenant already uses.
         """
         sources = [Path(name) for name in ([program] if isinstance(program, str | Path) else program)]
         name, elf = ", ".join(source.name for source in sources), sources[0]
@@ -290,13 +290,13 @@ class Tenant:
         return Program(name=name, _tenant=self, _number=number)
 
     def allocate(self, size: int, *, kind: Literal["handler", "program", "scratchpad"] = "handler") -> Memory:
-        """So many bytes of a memory of the card, which are zero; on ``pspin-rtl`` a scratchpad is as it was left."""
+        """Zeroed bytes of a memory of the card; on ``pspin-rtl`` a scratchpad keeps its old contents."""
         number = self._native.allocate(self._number, kind, _core.whole("size", size))
         addr, _ = self._native.part(self._number, number)
         return Memory(addr=addr, size=size, kind=kind, _tenant=self, _number=number)
 
     def register(self, size: int) -> HostMemory:
-        """So many bytes of host memory that the card may reach."""
+        """Bytes of host memory that the card may access."""
         number = self._native.register(self._number, _core.whole("size", size))
         addr, _ = self._native.region(self._number, number)
         return HostMemory(addr=addr, size=size, _tenant=self, _number=number)
@@ -327,13 +327,13 @@ class Tenant:
         memory, scratchpad, host
             What its handlers may use besides their packets.
         copy_bytes
-            Copy at most so many bytes of each packet to L1.
+            Largest number of bytes of each packet that are copied to L1.
         watchdog_cycles
-            How long a handler may run: what the card says if not given, and no longer, so that nobody keeps HPUs for
-            ever. Any number where the card says 0, which is for ever.
+            Largest number of cycles of a handler run. The card's value is the default and the limit, so that no tenant
+            keeps HPUs forever. If the card's value is 0, which means no limit, any number is allowed.
         delivery
-            What becomes of packets that something is in the way of, by the keys of `spinet.nic_parameters.Delivery`,
-            such as ``{"when_full": "drop", "timeout_cycles": 5000}``; what the card says of those that are not given.
+            What to do when a buffer is full, by the keys of `spinet.nic_parameters.Delivery`, such as
+            ``{"when_full": "drop", "timeout_cycles": 5000}``. The card's values are the defaults.
         """
         number = self._native.build(
             self._number,
@@ -350,7 +350,7 @@ class Tenant:
         return Context(number=number, _tenant=self)
 
     def take_events(self) -> tuple[Event, ...]:
-        """What happened to the tenant's contexts since the last call, in order."""
+        """Events of the tenant's contexts since the last call, in order."""
         events = self._native.take_events(self._number)
         return tuple(
             Event(time_ns=time // _PS_PER_NS, context=context, what=what, numbers=numbers)
@@ -358,7 +358,7 @@ class Tenant:
         )
 
     def close(self) -> None:
-        """Give back all that the tenant has. It must have no rules and no packets in the card."""
+        """Free all resources of the tenant. It must have no rules and no packets in the card."""
         self._native.close_tenant(self._number)
 
 
@@ -392,14 +392,14 @@ class Memory:
     _number: int = field(repr=False)
 
     def write(self, data: bytes, *, offset: int = 0, wait: bool = True) -> None:
-        """Write through the card's host port; time goes on until it is done, unless `wait` is false."""
+        """Write through the card's host port; simulated time advances until it is done, unless `wait` is false."""
         native, tenant = self._tenant._native, self._tenant._number
         ticket = native.write(tenant, self._number, _core.whole("offset", offset), data)
         if wait:
             native.wait(tenant, ticket)
 
     def read(self, *, offset: int = 0, size: int | None = None) -> bytes:
-        """Read through the card's host port; time goes on until the bytes are here."""
+        """Read through the card's host port; simulated time advances until the bytes are read."""
         native, tenant = self._tenant._native, self._tenant._number
         offset, size = _range(self.size, offset, size)
         ticket = native.read(tenant, self._number, offset, size)
@@ -438,13 +438,13 @@ class HostMemory:
 
 @dataclass(frozen=True, kw_only=True)
 class Context:
-    """What handlers run with."""
+    """The environment of handlers."""
 
     number: int
     _tenant: Tenant = field(repr=False)
 
     def install(self, *, match: str | None = None, message: str = "each", priority: int = 0) -> Rule:
-        """Send packets to this context from the next cycle on; time goes on until all that was written is in the card.
+        """Send packets to this context from the next cycle on. Time advances until all earlier writes are done.
 
         Parameters
         ----------
@@ -483,7 +483,7 @@ class Rule:
     def remove(self, *, messages: Literal["end", "kill"]) -> None:
         """Take it out, from the next cycle on: messages that have begun get their last packets, or are killed.
 
-        What was to end can be killed later, by another call, while it has not ended.
+        Messages that should end can still be killed by a later call.
         """
         tenant = self.context._tenant
         if messages not in ("end", "kill"):

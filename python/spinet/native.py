@@ -40,7 +40,7 @@ _HOST_MEMORY, _HOST_MEMORY_BYTES = 0x1000_0000_0000_0000, 1 << 30
 
 @dataclass(frozen=True, kw_only=True)
 class Worker:
-    """What a thread took for all its packets, without looks at the clock in between.
+    """Time of a thread for all its packets, without reading the clock in between.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Worker:
 
 @dataclass(frozen=True, kw_only=True)
 class NativeResult:
-    """What came of handlers that ran here.
+    """Result of handlers on this machine.
 
     Attributes
     ----------
@@ -247,7 +247,7 @@ def _compile(
         )
     sdk = toolchain.sdk_dir()
     own = [f"-DSPIN_{stage.upper()}={symbol}" for stage, symbol in setting.symbols.items()]
-    # Headers of this system come first: handlers get its printf. What is not there is the SDK's.
+    # Headers of this system come first, so handlers get its printf. Missing ones come from the SDK.
     include = ["-I", str(sdk / "native" / "include"), "-idirafter", str(sdk / "include")]
     sources = [*(str(sdk / "native" / name) for name in _SOURCES), *map(str, prepared.programs())]
     warnings = ["-Wall", "-Wno-unused", "-Wno-packed-not-aligned"]
@@ -389,7 +389,7 @@ def _result(setting: _Setting, workshop: Path, *, console: str, compiler: str) -
 
 
 def _sent_records(data: bytes) -> Iterator[tuple[int, int, int]]:
-    """Of each packet that was sent: the number of the packet that it answers, where its bytes are, and how many."""
+    """For each sent packet: the number of the packet that it answers, the offset of its bytes, and their number."""
     at = 0
     while at < len(data):
         number, size = struct.unpack_from("<II", data, at)

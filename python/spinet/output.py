@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folder that a run leaves behind: it appears complete or not at all."""
+"""The output folder of a run, which appears only when it is complete."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ HOST = "host"
 INSTRUCTIONS = "instructions"
 EXPERIMENT = "experiment.json"
 
-# What a write may end with. Nobody says which file it was for, and what else is written here names its own place.
+# Errors of a write that do not name the file; other writes here report their own file.
 _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 

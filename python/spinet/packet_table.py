@@ -31,7 +31,7 @@ def schema(columns: Columns | None = None) -> pa.Schema:
 
 
 def to_arrow(chunk: Chunk, columns: Columns | None = None) -> pa.Table:
-    """Rows as Arrow. What never happened is null; choices are text."""
+    """Rows as Arrow. Events that did not happen are null; choices are text."""
     import numpy as np
     import pyarrow as pa
 

@@ -74,7 +74,7 @@ def parameters_of(name: Card = "pspin", *, set: Settings = ()) -> PspinParams:
     Raises
     ------
     InputError
-        If there is no such card, it is no PsPIN, or the changes contradict each other.
+        If there is no such card, it is not a PsPIN, or the changes contradict each other.
 
     Examples
     --------
@@ -175,7 +175,7 @@ class FpgaPart:
 def fpga_cost(
     *, ports: int = 8, flit_bytes: int = 64, pifo_entries: int = 256, buffer_bytes: int = 256 * 1024
 ) -> list[FpgaPart]:
-    """What a PANIC NIC takes of the prototype's FPGA, each part before its own parts; the first is the NIC.
+    """Share of the prototype's FPGA that a PANIC NIC needs, each part before its own parts; the first is the NIC.
 
     Scaled from the published numbers (Lin et al., OSDI 2020, Table 4) by the rule that each part names.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run returns."""
+"""The result of a run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class SentPacket:
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Result:
-    """What came of a run. Results can be copied and pickled, for processes that run in parallel for example.
+    """Result of a run. Results can be copied and pickled, for processes that run in parallel for example.
 
     Attributes
     ----------
@@ -61,12 +61,12 @@ class Result:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What to know first, a sentence each: what went wrong in the simulated world, and what is likely a slip."""
+        """Problems in the simulated world and likely mistakes, one sentence each."""
         return tuple(str(remark["text"]) for remark in self.summary["remarks"])
 
     @property
     def complete(self) -> bool:
-        """Whether every packet was finished, rather than the run ended by a limit."""
+        """True if every packet was finished, false if the run ended early."""
         return bool(self.summary["ended"]["reason"] == "complete")
 
     @cached_property
@@ -92,7 +92,7 @@ class Result:
         return self._host.read(_core.address(addr), _core.whole("size", size))
 
     def save(self, directory: str | Path, *, force: bool = False) -> None:
-        """Write everything into a new folder, which appears complete or not at all.
+        """Write everything into a new folder, which appears only when it is complete.
 
         Parameters
         ----------
@@ -128,7 +128,7 @@ class HostMemory:
             return self._run.host_memory(addr, size)
         found = bytearray(size)
         for start, content in self._ranges():
-            # A read that passes the last address goes on at 0.
+            # A read past the last address continues at 0.
             for first in (addr, addr - (1 << 64)):
                 begin, end = max(start, first), min(start + len(content), first + size)
                 if begin < end:

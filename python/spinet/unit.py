@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A core-based unit of a PANIC NIC by itself: a program, packets as fast as credits allow, and what comes of them."""
+"""A core-based unit of PANIC by itself: runs a program on packets as fast as credits allow."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SPENT = ("network_io", "flush", "compute")
 
 @dataclass(frozen=True, kw_only=True)
 class Packet:
-    """A packet, and what the RMT pipeline says of it."""
+    """A packet and its values from the RMT pipeline."""
 
     data: bytes
     flow: int = 0
@@ -29,7 +29,7 @@ class Packet:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What became of a packet."""
+    """Result of a packet."""
 
     packet: int  # position among those that were given
     data: bytes  # nothing if it was dropped
@@ -40,7 +40,7 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What came of a run."""
+    """Result of a run."""
 
     gbps: float | None  # Gbit/s of packets over the middle half of them; None of fewer than 8
     cycles: int
@@ -50,7 +50,7 @@ class Report:
     troubles: tuple[str, ...]  # what the program did wrong; the first of many
 
     def shares(self) -> dict[str, float]:
-        """Of all cycles but those of the start: doorbells, flushes, computation; the parts of Figure 10."""
+        """Shares of all cycles after the start: doorbells, flushes, computation (the parts of Figure 10)."""
         spent = {name: self.counters[f"cycles.{name}"] for name in _SPENT}
         total = sum(spent.values())
         return {name: cycles / total if total else 0.0 for name, cycles in spent.items()}

@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 Value = bool | int | float | str | Sequence["Value"] | Mapping[str, "Value"]
-"""What a parameter may be. A text with ``$`` is an expression over parameters: ``"4 + 2 * $cpus"``."""
+"""Allowed values of a parameter. A text with ``$`` is an expression over parameters: ``"4 + 2 * $cpus"``."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Instance:
 
 
 class _Body:
-    """What cards and modules have in common: instances and connections, as a table of TOML."""
+    """Common to cards and modules: instances and connections, as a table of TOML."""
 
     def __init__(self, data: dict[str, Any]) -> None:
         self._data = data
@@ -177,7 +177,7 @@ class Card(_Body):
         Raises
         ------
         InputError
-            If the text is not TOML. What it says is checked by `design`.
+            If the text is not TOML. `design` checks its contents.
         """
         card = cls("")
         _core.check_limits(text, "the card", "toml")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the handlers of `sdk/examples` find in their handler memory: rules, layouts.
+"""Handler memory for the handlers of `sdk/examples`: rules, layouts.
 
 Requests and data come in packets; docs/reference/traffic.md says which payloads there are. All numbers here are 32 bits
 wide, the lowest byte first, unless they stand as a packet has them.

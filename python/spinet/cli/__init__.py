@@ -18,7 +18,7 @@ import click
 
 from spinet.cli import errors
 
-# What `spinet --help` says of each. A command's module is imported when it runs: none waits for what another needs.
+# Texts of `spinet --help`. A command's module is imported when it runs, so a command does not load modules of others.
 _COMMANDS = {
     "run": "Run handlers on a card and report what happened to each packet.",
     "examples": "List handlers and captures to begin with, or copy them.",
@@ -139,9 +139,9 @@ def _check_texts(arguments: Sequence[str]) -> None:
 
 @contextlib.contextmanager
 def _asked_to_end_once() -> Iterator[None]:
-    """Who is asked to end, by Ctrl-C or a request, cleans up first; being asked again does not disturb that.
+    """Clean up after the first Ctrl-C or signal; further ones do not interrupt the clean-up.
 
-    A signal that somebody ignores or handles stays theirs.
+    A signal that the parent ignores or handles keeps its handler.
     """
     usual = {"SIGINT": signal.default_int_handler, "SIGTERM": signal.SIG_DFL, "SIGHUP": signal.SIG_DFL}
     known = {getattr(signal, name): how for name, how in usual.items() if hasattr(signal, name)}
@@ -166,7 +166,7 @@ def _asked_to_end_once() -> Iterator[None]:
 
 
 def _print_what_can_be() -> None:
-    """What a terminal's encoding does not have, such as the blocks of a bar, is a question mark and no error."""
+    """Print a question mark for characters that a terminal's encoding lacks, such as the blocks of a bar."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
             stream.reconfigure(errors="replace")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a command line of `spinet run` says."""
+"""The options of `spinet run`."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Asked:
     strict: bool
 
     def exit_code(self, code: int, summary: Mapping[str, Any]) -> int:
-        """Of a run that would end with `code`: with --strict, remarks are a failure too."""
+        """Exit code of a run that would end with `code`: with --strict, remarks are a failure too."""
         if code or not (self.strict and summary["remarks"]):
             return code
         first, more = summary["remarks"][0], len(summary["remarks"]) - 1
@@ -55,7 +55,7 @@ class Asked:
         return errors.REMARKS
 
     def macros(self) -> dict[str, str | int]:
-        """What -D defines."""
+        """Macros of -D."""
         return parameters.macros(self.defines)
 
     def of_some_kinds(self) -> Mapping[str, object]:

@@ -91,7 +91,7 @@ def _packets(summary: Mapping[str, Any]) -> Blocks:
             yield f"Not taken of {source['source']}: {', '.join(left_out)}"
         if cut := source["pacing"]["cut_gaps"]:
             yield f"Of {source['source']} {cut:,} gaps were cut: a run ends after about 5 hours"
-    # The first is told above.
+    # The first one is shown above.
     troubles = sorted(summary["troubles"], key=lambda trouble: float(trouble["time_ns"]))[1:_MOST_TROUBLES]
     if troubles:
         yield "\n".join(["What programs did wrong after that", *(f"  {_trouble(trouble)}" for trouble in troubles)])

@@ -72,7 +72,7 @@ def command(asked: Asked) -> int:
 
 
 def _queued(send: str, told: Mapping[str, Any]) -> dict[str, Any]:
-    """What a host sends, with what options say of it: `QUEUE=SOURCE` is for that transmit queue."""
+    """A source of the host with its options: `QUEUE=SOURCE` is for that transmit queue."""
     queue, equals, source = send.partition("=")
     is_numbered = bool(equals) and queue.strip().isdecimal()
     return {"queue": int(queue), "source": source, **told} if is_numbered else {"source": send, **told}
@@ -85,7 +85,7 @@ def _run(prepared: Any, asked: Asked, on_progress: Any) -> dict[str, Any]:
     with contextlib.ExitStack() as stack:
         if asked.output is None:
             return _driven(prepared, asked, on_progress, captures=None)
-        # First of all: an output folder that cannot be is told before minutes are spent.
+        # Check the output folder first, so that its error appears before the run.
         folder = stack.enter_context(OutputFolder(asked.output, force=asked.force))
         columns, hop_columns = _core.chain_columns()
         packets = packet_table.ParquetFile(folder.path / output.PACKETS, columns)

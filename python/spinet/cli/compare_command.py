@@ -112,7 +112,7 @@ def command(
     if forward and program:
         raise UsageError(f"--forward goes without a handler; there is {program[0]}")
     with contextlib.ExitStack() as stack:
-        # First of all: an output folder that cannot be is told before minutes are spent.
+        # Check the output folder first, so that its error appears before the run.
         folder = None
         if output is not None:
             if not no_plot:

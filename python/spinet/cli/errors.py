@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What went wrong, as a message for people on stderr and an exit code for programs."""
+"""Errors: a message on stderr and an exit code."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def interrupted(text: str) -> int:
 
 
 def warn(remarks: Sequence[Mapping[str, str]]) -> None:
-    """Tell of traps where nobody reads the summary."""
+    """Report traps on stderr with --json."""
     for remark in remarks:
         if remark["kind"] == "traps":
             click.echo(f"warning: {remark['text']}", err=True)

@@ -31,7 +31,7 @@ def command(asked: Asked) -> int:
     prepared = _prepared(asked)
     trace = api.InstructionTrace(cores=asked.trace_cores, time=asked.trace_time) if asked.trace_instructions else None
     with contextlib.ExitStack() as stack:
-        # First of all: an output folder that cannot be is told before minutes are spent.
+        # Check the output folder first, so that its error appears before the run.
         folder = None
         if asked.output is not None:
             folder = stack.enter_context(OutputFolder(asked.output, force=asked.force))
@@ -104,7 +104,7 @@ def _exit_code(summary: dict[str, Any]) -> int:
     # A limit at which nothing was under way is what was asked for.
     if ended["reason"] == "complete" or (ended["reason"] == "limit" and ended["unfinished_packets"] == 0):
         return 0
-    # The text tells of one core; several are listed.
+    # The text names one core; with several cores, all are listed.
     where = _busy_cores(ended["cores"]) if len(ended["cores"]) > 1 else ""
     errors.complain(f"the run did not finish: {ended['text']}{where}", hint=_hint(ended["reason"]))
     return errors.UNFINISHED

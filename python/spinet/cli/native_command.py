@@ -65,8 +65,8 @@ def command(
 ) -> None:
     """Run handlers on this machine's processor: worker threads process packets in memory.
 
-    The sources are those of `spinet run`, compiled by the system's C compiler. What they do is the same; what they
-    take is this machine's, in nanoseconds, with hardware counters where the system has them.
+    The sources are those of `spinet run`, compiled by the system's C compiler. The results are the
+    same. The times are this machine's, in nanoseconds, with hardware counters if the system has them.
 
     \b
     Examples:

@@ -71,12 +71,12 @@ def list_command(as_json: bool) -> None:
 def show_command(nic: str, sets: tuple[str, ...], area: bool, tree: bool, svg: Path | None, as_json: bool) -> None:
     """Print a card's file, which --nic accepts.
 
-    Of PsPIN, every parameter with its source; with --area, mm² in 22 nm and W at the card's clock with every cell
-    toggling, of each part with its parts below it, and by what they scale from the published synthesis. Of this one and
-    of cards that run chains of offloads, --svg is a drawing of the parts and ways that the parameters stand for.
+    For PsPIN: every parameter with its source. --area prints mm² in 22 nm, W at the card's clock with every cell
+    toggling, and the scaling rule from the published synthesis, for each part and its subparts. For PsPIN and cards with
+    chains of offloads, --svg draws the parts and connections that follow from the parameters.
 
-    Of a card that is wired from modules, its file; --tree, --json and --svg show the card as it is checked, with all
-    parameters, modules and repetitions resolved. With --set alone: a card that derives from it with these values.
+    For a wired card: its file. --tree, --json and --svg show the checked card, with all parameters, modules and
+    repetitions resolved. With --set alone: a card that derives from it with these values.
     """
     from spinet import _core, presets
     from spinet.drawing import sketch

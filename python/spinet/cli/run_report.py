@@ -55,7 +55,7 @@ _MARK = "! "
 
 
 def remarks(summary: Mapping[str, Any]) -> list[str]:
-    """What to know first, a paragraph each, marked so that nobody overlooks it."""
+    """The remarks, one marked paragraph each."""
     texts = (remark["text"] for remark in summary["remarks"])
     wrap = textwrap.TextWrapper(
         width=columns(),
@@ -119,7 +119,7 @@ def _packets(summary: Mapping[str, Any]) -> Blocks:
     rows = [
         ("in", _count(packets["in"]), _count(packets["in_bytes"])),
         ("matched", _count(packets["matched"]), _count(packets["matched_bytes"])),
-        # Those that matched and found no queue go there too; they stand below.
+        # Matched packets without a queue go there too; they are listed below.
         (
             "not matched, to the host the ordinary way",
             _count(packets["in"] - packets["matched"]),
@@ -306,7 +306,7 @@ _CAPTURE_NOTES = {
 
 
 def capture_notes(capture: Mapping[str, Any], stop: str | None) -> list[str]:
-    """What a reader of a capture should know of it, a line each."""
+    """Remarks on a capture, one line each."""
     notes = [f"  {_count(int(capture[name]))} {text}" for name, text in _CAPTURE_NOTES.items() if capture.get(name)]
     return [*notes, f"  reading stopped: {stop}"] if stop else notes
 
@@ -343,7 +343,7 @@ def _stuck(summary: Mapping[str, Any]) -> Blocks:
 
 
 def footer(summary: Mapping[str, Any]) -> str:
-    """What the run can be told by, and how long it took."""
+    """Digest, seed and duration of the run."""
     wall = summary["wall"]
     took = f"computed in {duration(wall['seconds'] * 1e9)}"
     if wall["seconds"] > 0.1:  # what is shorter measures the start

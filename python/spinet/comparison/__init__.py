@@ -61,7 +61,7 @@ def compare(
     rate
         Packets come as fast as a line of that rate carries them, such as ``"10G"``; if not given, as the traffic says.
     count
-        Take only so many packets.
+        Take only this number of packets.
     longest_gap
         Longer gaps between packets are cut to that, for every NIC.
     set

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from spinet import toolchain
 
 HOST, RING_BYTES = 0x1000_0000_0000_0000, 4 << 20  # it puts packets where L2 packet memory has them
-_COMPARED_BYTES = 3 << 20  # of that ring, so many are surely not overwritten
+_COMPARED_BYTES = 3 << 20  # bytes of that ring that are certainly not overwritten
 
 
 def program() -> list[str]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What one NIC of a comparison did, in the words that all have in common."""
+"""Results of one NIC of a comparison, in terms that are common to all."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class CannotRun(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """What every NIC is asked to do.
+    """The task of every NIC.
 
     Attributes
     ----------
@@ -72,7 +72,7 @@ class Part:
 
 @dataclass(frozen=True, kw_only=True)
 class Observed:
-    """What came of the packets on one NIC.
+    """Results of the packets on one NIC.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class Observed:
 
 
 def is_host_ideal(card: Mapping[str, Any]) -> bool:
-    """Whether a card's parameters ask for a host without PCIe latency."""
+    """True if a card's parameters select a host without PCIe latency."""
     interface = card.get("pcie") or card.get("dma", {}).get("pcie", {})
     return bool(interface.get("model") == "ideal")
 

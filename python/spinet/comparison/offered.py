@@ -25,7 +25,7 @@ _RESOLUTION_OPTION, _PICOSECONDS = 9, 12
 
 @dataclass(frozen=True, kw_only=True)
 class Offered:
-    """What every NIC is offered.
+    """The packets offered to every NIC.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class Offered:
 
     @cached_property
     def line_gbps(self) -> float | None:
-        """What a line has to carry for all to come when they are due: with FCS, preamble and gap; without the last."""
+        """Line rate at which no packet is late: with FCS, preamble and gap, without the last packet."""
         bits = 8 * int((self.sizes[:-1] + LINE_BYTES).sum())
         return bits * 1000 / self.span_ps if self.span_ps else None
 

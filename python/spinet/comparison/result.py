@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a comparison returns."""
+"""The result of a comparison."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ JSON, CSV, PLOT = "compare.json", "compare.csv", "compare"
 
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Comparison:
-    """What came of a comparison.
+    """Result of a comparison.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Comparison:
 
     @property
     def title(self) -> str:
-        """What is compared."""
+        """The compared task."""
         what = ", ".join(Path(name).name for name in self.handler) or "Plain forwarding"
         return f"{what}, {self.offered.traffic}"
 
@@ -89,7 +89,7 @@ class Comparison:
 
     @cached_property
     def offered_rate(self) -> Rate:
-        """What every NIC was offered."""
+        """The packets offered to every NIC."""
         return _rows.rate(self.offered.time_ps, self.offered.sizes)
 
     def as_json(self) -> dict[str, Any]:

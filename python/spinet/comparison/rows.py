@@ -62,7 +62,7 @@ class Rate:
 
 @dataclass(frozen=True, kw_only=True)
 class Output:
-    """What came out, and what it is compared with.
+    """The output of a NIC, and its comparison with the reference.
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ class Row:
 
 
 def rate(times_ps: Times, sizes: Times, *, least_ps: int = 0) -> Rate:
-    """Packets at `times_ps`, in order, of so many bytes each; over no less than `least_ps`."""
+    """Rate of packets at `times_ps`, in order, with their bytes, over at least `least_ps`."""
     packets, bytes = len(times_ps), int(sizes.sum())
     span = max(int(times_ps[-1] - times_ps[0]), least_ps) if packets else 0
     if packets < 2 or span == 0:

@@ -19,7 +19,7 @@ NATIVE = "native"
 
 
 def runner(nic: str) -> Callable[[Job, str], Observed]:
-    """What runs a NIC, by its name or the path of its file.
+    """The runner of a NIC, by its name or the path of its file.
 
     Raises
     ------
@@ -34,7 +34,7 @@ def runner(nic: str) -> Callable[[Job, str], Observed]:
 
 
 def check(nic: str) -> None:
-    """Whether there is such a NIC.
+    """Returns true if there is such a NIC.
 
     Raises
     ------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drawings of cards: a checked design in, SVG out. Who asks stands left of who answers, as far as circles allow.
+"""Drawings of cards: a checked design in, SVG out. Requesters are left of responders, except in cycles.
 
 A drawing is made in steps, one file each: `boxes` makes of a design a tree of boxes, in which copies are drawn once;
 `layers` says which box stands in which column, and in which order; `places` gives all of it coordinates; `paint`

@@ -46,7 +46,7 @@ class Box:
     copies: int = 0
     """How many it stands for, if it is an array."""
     edge: Pin | None = None
-    """Of an edge: the pin of the box around."""
+    """For a port at an edge: the pin of the surrounding box."""
     inner: list[Box] = field(default_factory=list)
     wires: list[Wire] = field(default_factory=list)
     """Wires between the boxes inside."""

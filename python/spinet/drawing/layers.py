@@ -26,11 +26,11 @@ class Stop:
 
 @dataclass(eq=False)
 class Slot:
-    """What has a place in a column: a box, or a wire that passes."""
+    """An item of a column: a box, or a passing wire."""
 
     box: Box | None
     stops: list[Stop] = field(default_factory=list)
-    """Of a wire that passes: one."""
+    """One, for a passing wire."""
     y: int = 0
     height: int = 0
 
@@ -94,7 +94,7 @@ def _number(box: Box) -> None:
             before[id(target)].append(each)
     for each in _from_left(inner, forward):
         each.layer = max((source.layer + 1 for source in before[id(each)]), default=0)
-    # What more wires draw to the right than to the left moves there, as far as it can.
+    # A box with more wires to the right than to the left moves to the right, as far as possible.
     last = max((each.layer for each in inner), default=0)
     for _ in inner:
         for each in reversed(inner):

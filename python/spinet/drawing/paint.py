@@ -107,7 +107,7 @@ class _Brush:
             at = x if pin.is_left else x + box.width
             self.lines.append(f'<circle cx="{at}" cy="{y + pin.y}" r="2.6" fill="#ffffff" stroke="{_INK}"/>\n')
             beside, anchor = (at + 7, "start") if pin.is_left else (at - 7, "end")
-            lift = -4 if box.inner else 4  # within a group the wire goes on, and the name stands over it
+            lift = -4 if box.inner else 4  # within a group the wire continues, and the name is above it
             self.lines.append(_text(beside, y + pin.y + lift, pin.label, 10, anchor=anchor))
 
     def wire(self, wire: Wire, x: int, y: int) -> None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cards that are wired by code, as designs that can be drawn: their parts and ways, as their parameters say them.
+"""Drawings of cards that are wired in code: their parts and connections, from their parameters.
 
-A card of data is drawn as it is built. Of the others, this file knows the parts and what leads from one to the other,
-and takes every number from the parameters: how many there are, how wide, how deep. Nothing here is simulated.
+A wired card is drawn as it is built. For the others, this file knows the parts and their connections, and takes every
+number from the parameters: count, width, depth. It simulates nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def design(nic: str, *, set: Sequence[str] = ()) -> Design:
         If there is no such card, or the changes do not fit it.
     """
     params = tomllib.loads(_core.nic_show(nic, list(set), "."))
-    # What the preset says of itself may no longer be so.
+    # The preset's own description may no longer be true.
     about = " ".join([dict(_core.nic_list()).get(nic, ""), f"With {', '.join(set)}." if set else ""]).strip()
     return _of(Path(nic).stem, about, params)
 
@@ -67,7 +67,7 @@ class _Sketch:
                 self.ports[part].append(port)
             around, _, inner = part.rpartition(".")
             if around:
-                # Of an array of parts each has its port: `in[0]`, `in[1]`.
+                # Each part of an array has its port: `in[0]`, `in[1]`.
                 self.shown[around][f"{port}{inner[inner.find('[') :]}" if inner.endswith("]") else port] = end
         self.ways.append(Connection(source=source, target=target, protocol=protocol, room=2, latency=latency))
 
@@ -106,7 +106,7 @@ def _size(n_bytes: int) -> str:
 
 
 def _numbers(n: int) -> list[str]:
-    """Behind the names of so many: nothing, if there is one."""
+    """Suffix of the name of several parts; empty for one."""
     return [""] if n == 1 else [f"[{i}]" for i in range(n)]
 
 
@@ -115,7 +115,7 @@ def _some(n: int, what: str) -> str:
 
 
 def _engine(engine: Params) -> str:
-    """What an engine is, in a line."""
+    """One line about an engine."""
     kind = str(engine["kind"])
     if kind == "delay":
         service = engine["service"]
@@ -225,7 +225,7 @@ def _pcie(pcie: Params) -> str:
 
 
 def _fixed(name: str, about: str, params: Params) -> _Sketch:
-    """What a NIC to compare with has at its ends: networks in, tables, networks and host out."""
+    """The ends of a baseline NIC: networks in, tables, networks and host out."""
     shape = params["card"]
     card = _Sketch(name, about, {"card": f"{shape['clock_mhz']} MHz"})
     for i in _numbers(shape["network_ports"]):
@@ -298,7 +298,7 @@ def _rmt_only(name: str, about: str, params: Params) -> Design:
 
 
 def _pspin(name: str, about: str, params: Params) -> Design:
-    """Without what the host is told of handlers' ends and errors, which every part tells."""
+    """Connections, without events to the host about ends and errors of handlers, which come from every part."""
     cluster, l2, scheduler = params["cluster"], params["l2"], params["scheduler"]
     commands, outbound = params["commands"], params["outbound"]
     card = _Sketch(name, about, {"card": f"{params['clock_mhz']} MHz"})

@@ -45,7 +45,7 @@ def boxes(panels: Sequence[BoxPanel], *, title: str, caption: str, columns: int 
 
 
 def draw(panel: BoxPanel, axes: Axes) -> None:
-    """Draw one panel; a box's name stands below it."""
+    """Draw one panel; a box's name is below it."""
     for position, (_name, spread) in enumerate(panel.boxes.items()):
         color, hatch = style.COLORS[position % len(style.COLORS)], style.HATCHES[position % len(style.HATCHES)]
         whiskers = {"whislo": spread.low, "whishi": spread.high}

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How figures look: sizes, type, colors that people with any eyes tell apart, and the marks that repeat them.
 
-What is published is hollow and what is measured is filled, in every figure. Words stand beside data, never on them:
+Published values are hollow and measured values are filled, in every figure. Labels are beside data, never on them:
 legends and the words of vertical lines above a panel, those of horizontal lines right of it.
 """
 
@@ -59,7 +59,7 @@ def sheet(
     panel_inches
         Width and height of a panel; narrower where the page is full.
     lines_above
-        Lines of words that will stand above each panel.
+        Number of text lines above each panel.
     shared
         Labels of a legend for the whole figure, which `share_legend` draws.
 
@@ -154,7 +154,7 @@ def heading(axes: Axes, title: str, *, legend: bool = True, lines_below: int = 0
 
 
 def inches_of(axes: Axes) -> float:
-    """Width of a panel, with what stands beside it."""
+    """Width of a panel, including the labels beside it."""
     figure, grid = axes.get_figure(root=True), axes.get_gridspec()
     assert figure is not None
     assert grid is not None

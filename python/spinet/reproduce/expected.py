@@ -67,7 +67,7 @@ class Expectation:
         return float(self.tolerance or 0)
 
     def agrees(self, measured: float | None) -> bool | None:
-        """Whether a measured value is what was expected; the bounds of the tolerance are part of it.
+        """Returns true if a measured value is as expected, including the bounds of the tolerance.
 
         `None` if the value was not measured or is not judged.
         """
@@ -80,12 +80,12 @@ class Expectation:
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What became of an expectation or a statement.
+    """Verdict of an expectation or a statement.
 
     Attributes
     ----------
     status
-        ``hit``, ``fitted`` and ``by construction`` (agree, but are no evidence), ``miss``, ``known miss``, ``hits now``
+        ``hit``, ``fitted`` and ``by construction`` (agreement without evidence), ``miss``, ``known miss``, ``hits now``
         (though listed as a miss), ``not judged``.
     """
 
@@ -93,7 +93,7 @@ class Verdict:
 
     @property
     def is_failure(self) -> bool:
-        """Whether somebody has to look: an unexplained miss, or an explanation that has become wrong."""
+        """True if it needs attention: an unexplained miss, or an explanation that is no longer true."""
         return self.status in (MISS, STALE)
 
 

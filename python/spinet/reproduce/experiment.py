@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What an experiment is, and where experiments are found."""
+"""Experiments, and how they are found."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Claim:
     miss
         Why it does not hold, if that is known; empty if it should.
     basis
-        Why it is no evidence that it holds, as in `Expectation.basis`; empty if it is.
+        Why agreement is not evidence, as in `Expectation.basis`; empty if it is.
     """
 
     text: str

@@ -33,7 +33,7 @@ OnPoint = Callable[[str, Point, bool], None]
 OnExperiment = Callable[[Experiment, dict[str, dict[str, float]]], None]
 """Called when the last point of an experiment is there: the experiment, and its quantities by point."""
 
-# What a result may depend on, of the package; the rest only looks at results.
+# Files of the package on which a result depends; the others only use results.
 _NOT_MODEL = {"cli", "plots", "reproduce"}
 
 _MOMENT_S = 5  # what a process that is ended may take for it
@@ -56,7 +56,7 @@ def measure(
     jobs
         Processes; as many as the host has cores if not given.
     fresh
-        Measure anew what is in the cache.
+        Ignore cached results.
     on_point
         Hears of every point when it is there.
     on_experiment

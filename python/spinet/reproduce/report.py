@@ -78,7 +78,7 @@ class Report:
 
     @property
     def failed(self) -> bool:
-        """Whether somebody has to look."""
+        """True if it needs attention."""
         return any(verdict.is_failure for verdict in self.verdicts)
 
 
@@ -152,7 +152,7 @@ def _marked(verdict: Verdict, of: Expectation | Claim, reasons: list[str]) -> st
 
 
 def reason_of(verdict: Verdict, of: Expectation | Claim) -> str:
-    """Why a point misses, or why it is no evidence that it hits; empty where neither is so."""
+    """Why a point misses, or why its hit is not evidence; otherwise empty."""
     if verdict.status in expected.BASES:
         return of.basis.partition(":")[2].strip()
     return of.miss if verdict.status in (expected.KNOWN, expected.STALE) else ""

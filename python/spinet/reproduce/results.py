@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was measured, as a table that plots and claims ask."""
+"""The measured values, as a table for plots and claims."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Results:
 
     @property
     def complete(self) -> bool:
-        """Whether every point was measured."""
+        """True if every point was measured."""
         return len(self.rows) == len(self.experiment.points)
 
     def get(self, point: str, quantity: str) -> float | None:
