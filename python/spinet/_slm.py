@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Memory images of a program, as PsPIN's build rules make them for its hardware simulation.
 
-Text: ``@`` and a word's address, counted in words, and the word, both hexadecimal. Source: PsPIN a49fec8,
+Text: ``@`` and a word's address, as a word number, and the word, both hexadecimal. Source: PsPIN a49fec8,
 ``sw/rules/spin-rt.mk``, ``sw/pulp-sdk/scripts/s19toslm.py``, ``hw/src/pspin_verilator.sv``.
 """
 

@@ -72,8 +72,8 @@ def show_command(nic: str, sets: tuple[str, ...], area: bool, tree: bool, svg: P
     """Print a card's file, which --nic accepts.
 
     For PsPIN: every parameter with its source. --area prints mm² in 22 nm, W at the card's clock with every cell
-    toggling, and the scaling rule from the published synthesis, for each part and its subparts. For PsPIN and cards with
-    chains of offloads, --svg draws the parts and connections that follow from the parameters.
+    toggling, and the scaling rule from the published synthesis, for each part and its subparts. --svg draws the parts
+    and connections that follow from the parameters, also of cards with chains of offloads.
 
     For a wired card: its file. --tree, --json and --svg show the checked card, with all parameters, modules and
     repetitions resolved. With --set alone: a card that derives from it with these values.
