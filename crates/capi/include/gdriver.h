@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * PsPIN's generic driver: packets by number and size or from a trace, for up to two execution contexts.
+ * PsPIN's generic driver: generated or traced packets for up to two execution contexts.
  *
- * Source compatible with examples/generic_driver of PsPIN a49fec8, and part of libpspin. The command line of the program is
- * that of the driver; --help lists it. Drivers for the interfaces before it compile too: see the end.
+ * Source compatible with examples/generic_driver of PsPIN a49fec8, and part of libpspin. The driver parses the program's
+ * command line; --help lists the options. Programs for older versions of this interface also compile: see the end.
  */
 #ifndef SPINET_GDRIVER_H
 #define SPINET_GDRIVER_H
@@ -21,45 +21,45 @@ extern "C" {
 #define GDRIVER_MATCHING_CTX_MAXSIZE 256
 
 /*
- * Fill a packet: message, packet, its buffer and the bytes in it. Returns how many bytes are copied to L1; what it writes
- * through the last pointer is not used.
+ * Fill a packet. Arguments: message number, packet number, buffer, size of the buffer, unused. Returns the number of bytes
+ * to copy to L1. The value written through the last pointer is ignored.
  */
 typedef uint32_t (*fill_packet_fun_t)(uint32_t, uint32_t, uint8_t *, uint32_t, uint32_t *);
-/* Whether a packet of a trace with this source belongs to the context with this matching context. */
+/* Returns true if a traced packet with this source (first argument) belongs to the context with this matching context. */
 typedef int (*match_packet_fun_t)(char *, char *);
 
-/* Read the command line and make the simulation. `*ectx_num` becomes how many contexts there may be, or -1. */
+/* Read the command line and create the simulation. `*ectx_num` becomes the maximum number of contexts, or -1. */
 int gdriver_init(int argc, char **argv, match_packet_fun_t matching_cb, int *ectx_num);
-/* Add a context; the handlers are functions of the ELF file `hfile`, or NULL. `l2_img` goes to its handler memory. */
+/* Add a context. Handlers are functions in the ELF file `hfile`, or NULL. `l2_img` is copied to its handler memory. */
 int gdriver_add_ectx(const char *hfile, const char *hh, const char *ph, const char *th, fill_packet_fun_t fill_cb,
                      void *l2_img, size_t l2_img_size, void *matching_ctx, size_t matching_ctx_size);
 int gdriver_run(void);
-/* Print statistics. Returns GDRIVER_OK if all packets came to their end. */
+/* Print statistics. Returns GDRIVER_OK if all packets are done. */
 int gdriver_fini(void);
 
 /*
- * What PsPIN's generic driver was until October 2022: gdriver_init names the handlers of the only context, which has all of
- * handler memory, host memory and scratchpads. The number of arguments says which is meant:
+ * The interface of PsPIN's generic driver until October 2022: gdriver_init names the handlers of the only context, which
+ * owns all handler memory, host memory and scratchpads. The number of arguments selects the version:
  *
  *     gdriver_init(argc, argv, hfile, hh, ph, th)                     is gdriver_init_handlers
  *     gdriver_init(argc, argv)                                        is gdriver_init_plain: up to two contexts
  *     gdriver_add_ectx(hfile, hh, ph, th, fill_cb, l2_img, size)      has no matching context
  *
- * After these a packet has as many bytes as its fill callback returns, and what the callback writes through the last pointer
- * is copied to L1; after gdriver_init_handlers, messages and packets are counted from 0 in steps of 1. gdriver_fini
- * returns 1 if all packets came to their end, else 0.
+ * With these versions, the fill callback returns the packet's size and writes the number of bytes to copy to L1 through its
+ * last pointer. With gdriver_init_handlers, messages and packets are numbered 0, 1, 2, ... gdriver_fini returns 1 if all
+ * packets are done, else 0.
  */
 int gdriver_init_handlers(int argc, char **argv, const char *hfile, const char *hh, const char *ph, const char *th);
 int gdriver_init_plain(int argc, char **argv);
 int gdriver_set_packet_fill_callback(fill_packet_fun_t fill_cb);
-/* Let gdriver_run write an image to handler memory, and make packets once it is there. It must live until then. */
+/* Set an image that gdriver_run writes to handler memory before it creates packets. It must live until then. */
 int gdriver_set_l2_img(void *img, size_t size);
 
 #ifdef __cplusplus
 }
 #endif
 
-/* The name behind sixteen arguments; commas within braces make a call longer, and then it is today's. */
+/* Selects the name after sixteen arguments. Commas within braces add arguments; such a call uses the current version. */
 #define GDRIVER_NAME_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, name, ...) name
 #define GDRIVER_ADD_PLAIN_(...) (gdriver_add_ectx)(__VA_ARGS__, NULL, 0)
 #define gdriver_init(...)                                                                                              \

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The published PsPIN machine, as host programs know it.
+ * Constants of the published PsPIN machine for host programs.
  *
- * Names and values are those of PsPIN a49fec8. Two of them are not what its hardware does, and stay because programs may
- * depend on them: the hardware's L1 packet buffer has 64 KiB, so scratchpads begin at 0x14400 of a cluster's L1.
+ * Names and values are those of PsPIN a49fec8. Two values differ from its hardware and stay for compatibility: the
+ * hardware's L1 packet buffer has 64 KiB, so scratchpads begin at 0x14400 of a cluster's L1.
  */
 #ifndef SPINET_SPIN_HW_CONF_H
 #define SPINET_SPIN_HW_CONF_H
 
 #define NUM_CLUSTERS 4
 #define NUM_CORES 8
-#define C_MSGID_WIDTH 10 /* bits of a message's identity */
+#define C_MSGID_WIDTH 10 /* bits of a message identity */
 
 /* Host memory of packets that pspinsim_packet_trace_read adds. */
 #define PCIE_START_ADDR 0x1000000000000000

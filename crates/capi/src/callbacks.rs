@@ -1,7 +1,6 @@
-//! What the NIC tells a C program, and when.
+//! Callbacks into the C program.
 //!
-//! An exception of C++ that leaves a callback ends the process, which is better than what C's calling convention alone says
-//! of it: nothing.
+//! A C++ exception that leaves a callback ends the process. The C calling convention alone leaves this case undefined.
 
 use crate::edge::Edge;
 use crate::library;
@@ -28,23 +27,23 @@ pub struct Callbacks {
     pub pcie_mst_read: Option<PcieMst>,
 }
 
-/// A pointer of the C program, kept until it is handed back or, for a read, written to.
+/// A pointer of the C program, kept until a callback returns it or a read writes to it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct UserPtr(usize);
 
 impl UserPtr {
-    /// Keeps a pointer.
+    /// Wraps a pointer.
     pub fn new(pointer: *mut c_void) -> Self {
         UserPtr(pointer.expose_provenance())
     }
 
-    /// The pointer again.
+    /// The pointer.
     pub fn get(self) -> *mut c_void {
         std::ptr::with_exposed_provenance_mut(self.0)
     }
 }
 
-/// A call that is due.
+/// A scheduled call.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Call {
     /// A packet is done: its user pointer, and times in ps.
@@ -53,14 +52,14 @@ pub enum Call {
     PktOut(Vec<u8>),
     /// A beat reached host memory.
     HostWrite(u64, Vec<u8>),
-    /// A write to the NIC's memories is done.
+    /// A write to the NIC's memories is complete.
     MstWrite(UserPtr),
-    /// A read of the NIC's memories is done: where its bytes go, the bytes, and the user pointer.
+    /// A read of the NIC's memories is complete: its destination, the bytes, and the user pointer.
     MstRead(UserPtr, Vec<u8>, UserPtr),
 }
 
 impl Call {
-    /// Calls of one cycle are made in this order, in which the functional models of PsPIN come.
+    /// Order of calls within a cycle: the order of PsPIN's functional models.
     pub fn rank(&self) -> u8 {
         match self {
             Call::Feedback(_) => 0,
@@ -75,13 +74,13 @@ impl Call {
         match &mut self {
             Call::Feedback([user, nic_arrival, her, feedback]) => {
                 if let Some(call) = set.pkt_feedback {
-                    // SAFETY: the C program gave this function for this purpose, and it takes numbers.
+                    // SAFETY: the C program registered this function for this purpose, and its arguments are numbers.
                     unsafe { call(*user, *nic_arrival, *her, *feedback) }
                 }
             }
             Call::PktOut(bytes) => {
                 if let Some(call) = set.pkt_out {
-                    // SAFETY: the pointer is to as many bytes as it says, ours alone, for the time of the call.
+                    // SAFETY: the pointer refers to `bytes.len()` bytes that nothing else uses during the call.
                     unsafe { call(bytes.as_mut_ptr(), bytes.len()) }
                 }
             }
@@ -93,12 +92,12 @@ impl Call {
             }
             Call::MstWrite(user) => {
                 if let Some(call) = set.pcie_mst_write {
-                    // SAFETY: the C program gave this function for this purpose; the pointer is its own.
+                    // SAFETY: the C program registered this function for this purpose; the pointer is its own.
                     unsafe { call(user.get()) }
                 }
             }
             Call::MstRead(data, bytes, user) => {
-                // SAFETY: spin_nicmem_read asks for memory of that many bytes that lives until this call.
+                // SAFETY: spin_nicmem_read requires memory of that size which lives until this call.
                 unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), data.get().cast::<u8>(), bytes.len()) }
                 if let Some(call) = set.pcie_mst_read {
                     // SAFETY: as for writes.
@@ -109,7 +108,7 @@ impl Call {
     }
 }
 
-/// Makes all calls that are due in `cycle` or before. The C program may call back into the library.
+/// Makes all calls that are due up to `cycle`. The C program may call the library from them.
 pub fn deliver(cycle: Cycle) {
     while let Some((call, set)) = library::edge(|edge| edge.begin_call(cycle)) {
         call.make(&set);
@@ -117,17 +116,17 @@ pub fn deliver(cycle: Cycle) {
     }
 }
 
-/// Fills `data` with the host's bytes from `addr` on; `cycle` is when they are back.
+/// Fills `data` with host memory from `addr` on. The bytes return in `cycle`.
 ///
-/// A beat asks for all of its line of 64 bytes, even where fewer are needed.
+/// A read always requests the whole 64-byte line.
 pub fn read_host(cycle: Cycle, addr: u64, data: &mut [u8]) {
     let set = library::edge(|edge| edge.begin_read(cycle));
     let mut line = [0; LINE];
     let first = (addr % LINE as u64) as usize;
-    // What comes in packets, as on the paper's card, may lie in two lines.
+    // On the paper's card, whose reads are packets, one read may span two lines.
     let (first, wanted) = if first + data.len() <= LINE { (first, LINE) } else { (0, data.len()) };
     if let Some(call) = set.pcie_slv_read {
-        // SAFETY: the pointer is to a line, and no more than a line is wanted.
+        // SAFETY: the pointer refers to a line, and `wanted` is at most a line.
         unsafe { call(addr - first as u64, line.as_mut_ptr(), wanted) }
     }
     data.copy_from_slice(&line[first..first + data.len()]);
@@ -137,5 +136,5 @@ pub fn read_host(cycle: Cycle, addr: u64, data: &mut [u8]) {
     });
 }
 
-/// Bytes of a beat.
+/// Bytes of a line.
 const LINE: usize = 64;

@@ -1,4 +1,4 @@
-//! Configuration structs of `pspinsim.h`, and what they set on the machine.
+//! Configuration structs of `pspinsim.h`, and the machine parameters they set.
 
 use crate::Error;
 use pspin::PspinParams;
@@ -74,7 +74,7 @@ impl Default for PspinConf {
     }
 }
 
-/// What the program calls parameters of the machine.
+/// The C program's names of machine parameters.
 const FIELDS: [(&str, &str); 4] = [
     ("outbound.max_packet_bytes", "no_conf.max_pkt_size"),
     ("outbound.queue_packets", "no_conf.max_network_queue_len"),
@@ -82,16 +82,16 @@ const FIELDS: [(&str, &str); 4] = [
     ("pcie.buffer_beats", "the smallest buffer of pcie_slv_conf"),
 ];
 
-/// Bytes of the word that the functional models apply a rate to.
+/// Number of bytes to which the functional models apply a rate.
 const WORD: f64 = 64.0;
-/// ps of the cycle that the functional models count in.
+/// Cycle of the functional models, in ps.
 const CYCLE_PS: u32 = 1000;
 
 impl PspinConf {
-    /// Sets what differs from the defaults, so that a preset keeps what the program does not ask for.
+    /// Sets only values that differ from the defaults, so a preset keeps all others.
     ///
-    /// Source: PsPIN a49fec8, `NICOutbound.hpp`, `PCIeSlave.hpp`. Differs: the gap behind a beat is that of 64 bytes for
-    /// shorter beats too, and the five buffers of host memory have one size, the smallest of the five.
+    /// Source: PsPIN a49fec8, `NICOutbound.hpp`, `PCIeSlave.hpp`. Differs: a shorter beat has the gap of a 64-byte
+    /// beat, and the five buffers of host memory have one size, the smallest of the five.
     pub fn apply(&self, params: &mut PspinParams) -> Result<(), Error> {
         let default = Self::default();
         let (no, no_default) = (&self.no_conf, &default.no_conf);
@@ -127,10 +127,10 @@ impl PspinConf {
     }
 }
 
-/// Whole cycles that 64 bytes take at `ns_per_byte`.
+/// Number of whole cycles that 64 bytes take at `ns_per_byte`.
 fn cycles(field: &'static str, ns_per_byte: f64) -> Result<u32, Error> {
     if ns_per_byte.is_nan() || ns_per_byte < 0.0 || ns_per_byte * WORD > 1e6 {
-        let allowed = "0 to 15625 ns a byte".to_owned();
+        let allowed = "0 to 15625 ns per byte".to_owned();
         return Err(Error::Conf { field: field.to_owned(), found: ns_per_byte.to_string(), allowed });
     }
     Ok((ns_per_byte * WORD) as u32)
@@ -183,10 +183,10 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn invalid_values_are_refused() {
         check(
             |conf| conf.no_conf.network_g = f64::NAN,
-            expect!["conf: no_conf.network_G is NaN, must be 0 to 15625 ns a byte"],
+            expect!["conf: no_conf.network_G is NaN, must be 0 to 15625 ns per byte"],
         );
         check(
             |conf| conf.no_conf.max_pkt_size = 0,

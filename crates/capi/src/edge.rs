@@ -1,6 +1,6 @@
-//! The NIC's edge: packets and accesses of the host that wait to go in, and calls that are to be made.
+//! The NIC's edge: packets and host accesses that wait for the NIC, and pending calls to the C program.
 //!
-//! A C program may call back into the library from every callback, so nothing here is held while one runs.
+//! The C program may call the library from every callback, so no borrow is held while one runs.
 
 use crate::callbacks::{Call, Callbacks, UserPtr, deliver, read_host};
 use crate::ffi::print;
@@ -16,7 +16,7 @@ use pspin::{PspinParams, map};
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
-/// Clusters that `spin_ec_t` has scratchpads for.
+/// Number of clusters for which `spin_ec_t` has scratchpads.
 const NUM_CLUSTERS: usize = 4;
 
 /// `spin_ec_t`
@@ -37,16 +37,16 @@ pub struct SpinEc {
     pub scratchpad_size: [u32; NUM_CLUSTERS],
 }
 
-/// Bytes of L2 from its start on in which a program's static data lies. Source: PsPIN RTL a49fec8, `hpu_driver.sv`.
+/// Size of a program's static data at the start of L2, in bytes. Source: PsPIN RTL a49fec8, `hpu_driver.sv`.
 const DATA_BYTES: u32 = 0x1_0000;
 
 impl SpinEc {
     fn context(&self, id: u32, nic: &PspinParams) -> Context {
         let region = |addr, size| Region { addr, size };
         let (addrs, sizes) = (self.scratchpad_addr, self.scratchpad_size);
-        // A machine of more clusters than the struct knows has scratchpads like the first there.
+        // On a machine with more clusters than the struct has, the further clusters repeat its scratchpads.
         let of = |cluster: usize| region(addrs[cluster % NUM_CLUSTERS], sizes[cluster % NUM_CLUSTERS]);
-        // The struct names no code and no data: all of the program's, as PsPIN's driver has it.
+        // The struct has no code and data regions. Handlers may access all of the program's, as with PsPIN's driver.
         let protection = Protection {
             code: region(map::PROGRAM_BASE, nic.l2.program_bytes),
             data: vec![region(map::L2_HANDLER_BASE, DATA_BYTES)],
@@ -81,46 +81,46 @@ pub struct Packet {
     pub user: u64,
 }
 
-/// An access of the host to the NIC's memories.
+/// A host access to the NIC's memories.
 #[derive(Clone, Debug)]
 pub enum Access {
     /// Bytes to write, and the user pointer.
     Write(Vec<u8>, UserPtr),
-    /// Bytes to read, where to, and the user pointer.
+    /// Number of bytes, their destination, and the user pointer.
     Read(u32, UserPtr, UserPtr),
 }
 
-/// What waits on either side.
+/// Pending work on both sides of the edge.
 #[derive(Default)]
 pub struct Edge {
     pub callbacks: Callbacks,
     /// The last cycle that has begun.
     pub now: Cycle,
-    /// In order, each with the first cycle in which the NIC may take it.
+    /// Packets in order, each with the first cycle in which the NIC may take it.
     packets: VecDeque<(Cycle, Packet)>,
-    /// In order, with their addresses.
+    /// Accesses in order, with their addresses.
     pub accesses: VecDeque<(u32, Access)>,
-    /// Calls by cycle, rank and order.
+    /// Pending calls by cycle, rank and order of scheduling.
     calls: BTreeMap<(Cycle, u8, u64), Call>,
     n_calls: u64,
-    /// The cycle that the running callback tells of.
+    /// Cycle of the event that the running callback reports.
     calling: Option<Cycle>,
-    /// Bytes of host memory that were asked for.
+    /// Number of host memory bytes that were requested.
     pub bytes_asked: u64,
-    /// Packets that the NIC has and is not done with.
+    /// Packets in the NIC that are not done.
     in_nic: u64,
-    /// The feedback of this cycle was told before the NIC did.
-    foretold: Option<Cycle>,
-    /// Packets were added since the NIC was told that there are some.
+    /// Cycle of a feedback that was reported before the NIC's own notice.
+    reported_early: Option<Cycle>,
+    /// True if packets were added since the NIC last asked.
     has_new: bool,
-    /// There will be no more packets.
+    /// True after the end of the packet stream.
     eos: bool,
-    /// By message queue: the identity of a message whose last packet was not added.
+    /// For each message queue with an unfinished message, the message's identity.
     open: BTreeMap<u16, u16>,
 }
 
 impl Edge {
-    /// Takes a packet from the C program; `n_mpqs` tells queues apart.
+    /// Adds a packet of the C program. `n_mpqs` maps messages to queues.
     pub fn add(&mut self, packet: Packet, n_mpqs: u32) {
         let queue = packet.msgid % n_mpqs.min(0x8000) as u16;
         match packet.eom {
@@ -132,78 +132,78 @@ impl Edge {
         self.has_new = true;
     }
 
-    /// There will be no more packets.
+    /// Ends the packet stream.
     pub fn end(&mut self) {
         self.eos = true;
     }
 
-    /// Lets the C program hear of something in `cycle`.
-    pub fn tell(&mut self, cycle: Cycle, call: Call) {
+    /// Schedules a call in `cycle`.
+    pub fn schedule(&mut self, cycle: Cycle, call: Call) {
         self.calls.insert((cycle, call.rank(), self.n_calls), call);
         self.n_calls += 1;
     }
 
-    /// The NIC is done with a packet.
+    /// Handles the NIC's notice that a packet is done.
     fn done(&mut self, done: &PacketDone, clock: &Clock) {
         self.in_nic -= 1;
-        if self.foretold.take() != Some(done.feedback) {
+        if self.reported_early.take() != Some(done.feedback) {
             self.tell_feedback(done, clock);
         }
     }
 
-    /// The feedback of the last cycle, of which the NIC tells in the next.
-    pub fn foretell(&mut self, done: &PacketDone, clock: &Clock) {
-        self.foretold = Some(done.feedback);
+    /// Reports the feedback of the last cycle early: the NIC's notice comes one cycle later.
+    pub fn report_early(&mut self, done: &PacketDone, clock: &Clock) {
+        self.reported_early = Some(done.feedback);
         self.tell_feedback(done, clock);
     }
 
-    /// Whether the NIC has yet to tell what was foretold.
-    pub fn is_foretold(&self) -> bool {
-        self.foretold.is_some()
+    /// Returns true if the NIC's notice of an early feedback is still to come.
+    pub fn awaits_notice(&self) -> bool {
+        self.reported_early.is_some()
     }
 
     fn tell_feedback(&mut self, done: &PacketDone, clock: &Clock) {
         let [nic_arrival, her, feedback] =
             [done.nic_arrival, done.her, done.feedback].map(|cycle| clock.edge(cycle).ps());
-        self.tell(done.feedback, Call::Feedback([done.user, nic_arrival, her, feedback]));
+        self.schedule(done.feedback, Call::Feedback([done.user, nic_arrival, her, feedback]));
     }
 
-    /// The next call that is due.
+    /// Takes the next call that is due.
     pub fn begin_call(&mut self, cycle: Cycle) -> Option<(Call, Callbacks)> {
         let first = self.calls.first_entry().filter(|first| first.key().0 <= cycle)?;
         self.calling = Some(first.key().0);
         Some((first.remove(), self.callbacks))
     }
 
-    /// The host is about to be read; the bytes are back in `cycle`.
+    /// Begins a host read. Its bytes return in `cycle`.
     pub fn begin_read(&mut self, cycle: Cycle) -> Callbacks {
         self.calling = Some(cycle);
         self.callbacks
     }
 
-    /// The callback is over.
+    /// Ends the current callback.
     pub fn end_call(&mut self) {
         self.calling = None;
     }
 
-    /// Whether the source, or calls that are to be made before it answers, may have packets; asked once for each time.
+    /// Returns true if packets were added, or if a pending call may add some. Resets the flag.
     pub fn expects_packets(&mut self) -> bool {
         let calls = self.calls.first_key_value().is_some_and(|(&(cycle, ..), _)| cycle <= self.now);
         std::mem::take(&mut self.has_new) || calls
     }
 
-    /// Whether nothing goes into the NIC, and nobody has anything to hear.
+    /// Returns true if nothing waits for the NIC or for the C program.
     pub fn is_quiet(&self) -> bool {
         !self.has_new && self.accesses.is_empty() && self.calls.is_empty()
     }
 
-    /// Whether all packets are done, and there will be no more.
+    /// Returns true if all packets are done and the stream has ended.
     pub fn is_done(&self) -> bool {
         self.eos && self.is_quiet() && self.open.is_empty() && self.packets.is_empty() && self.in_nic == 0
     }
 
-    /// Why packets are left though nothing can happen any more, for people.
-    pub fn complaint(&self) -> String {
+    /// The reason why the simulation cannot continue although packets are left.
+    pub fn stuck_reason(&self) -> String {
         let left = self.in_nic + self.packets.len() as u64;
         let open: Vec<String> = self.open.values().map(u16::to_string).collect();
         match (left, &open[..]) {
@@ -211,17 +211,17 @@ impl Edge {
             (0, _) => {
                 format!("all packets are done, but messages wait for their last packet (eom): {}", open.join(", "))
             }
-            _ => format!("{left} packets are not done, and nothing can happen any more"),
+            _ => format!("deadlock: {left} packets are not done, and no event is pending"),
         }
     }
 }
 
 /// The edge as the NIC sees it.
 pub struct Port {
-    /// Of the NIC.
+    /// The NIC's clock.
     pub clock: Clock,
     pub nic: PspinParams,
-    /// Contexts that came with packets so far: packets of one context share it.
+    /// Contexts of packets so far. Packets with equal contexts share one.
     contexts: BTreeMap<SpinEc, Rc<Context>>,
     page_tables: SharedPageTables,
 }
@@ -232,7 +232,7 @@ impl Port {
         Port { clock, nic: nic.clone(), contexts: BTreeMap::new(), page_tables }
     }
 
-    /// PsPIN's interface registers no host memory: a context's is registered when the context is met, as it lies.
+    /// PsPIN's interface has no call to register host memory. The first use of a context registers its memory.
     fn context(&mut self, ec: &SpinEc) -> Rc<Context> {
         let id = self.contexts.len() as u32;
         let met = self.contexts.entry(*ec).or_insert_with(|| {
@@ -249,7 +249,7 @@ impl Port {
 }
 
 impl PacketSource for Port {
-    /// First the calls of the cycles before: packets that they add may go in now, as in PsPIN's models.
+    /// Makes the calls of earlier cycles first. Packets that they add may enter now, as in PsPIN's models.
     fn next(&mut self, now: Cycle) -> Option<Arrival> {
         deliver(now.saturating_sub(1));
         let (earliest, packet) = library::edge(|edge| {
@@ -280,29 +280,29 @@ impl Completions for Port {
 
 impl Egress for Port {
     fn send(&mut self, departure: Departure) {
-        library::edge(|edge| edge.tell(departure.cycle, Call::PktOut(departure.bytes.into())));
+        library::edge(|edge| edge.schedule(departure.cycle, Call::PktOut(departure.bytes.into())));
     }
 }
 
 impl HostMemory for Port {
-    /// Asked one cycle before the bytes are back. What the program is to hear before that is told first.
+    /// Called one cycle before the bytes return. Earlier calls of the program come first.
     fn read(&mut self, addr: u64, data: &mut [u8]) {
         let now = library::edge(|edge| edge.now);
         deliver(now);
         read_host(now + 1, addr, data);
     }
 
-    /// Told one cycle before the bytes are there.
+    /// Called one cycle before the bytes are written.
     fn write(&mut self, addr: u64, data: &[u8]) {
-        library::edge(|edge| edge.tell(edge.now + 1, Call::HostWrite(addr, data.into())));
+        library::edge(|edge| edge.schedule(edge.now + 1, Call::HostWrite(addr, data.into())));
     }
 }
 
 impl Sink for Port {
-    /// A handler that ends by an exception is worth a line, as in the hardware simulation of PsPIN.
+    /// Prints a line for a handler that ends with an exception, as PsPIN's hardware simulation does.
     fn event(&mut self, event: &Event<'_>) {
         if std::ptr::eq(event.kind, &PACKET_DROPPED) {
-            // Only cards that `SPINET_NIC` names do. Nobody hears of it but who waits for the end.
+            // Happens only on cards that `SPINET_NIC` selects. Only the end of the run depends on it.
             library::edge(|edge| edge.in_nic -= 1);
         } else if std::ptr::eq(event.kind, &HANDLER_TRAP) {
             let [core, cause] = ["hpu", "cause"].map(|field| event.get(field).expect("a field of the event"));
@@ -328,16 +328,16 @@ mod tests {
     }
 
     #[test]
-    fn calls_come_by_cycle_then_in_the_order_of_pspins_models() {
+    fn calls_are_ordered_by_cycle_then_as_in_pspins_models() {
         let mut edge = Edge::default();
         let nobody = UserPtr::new(std::ptr::null_mut());
-        edge.tell(11, Call::HostWrite(0, vec![1]));
-        edge.tell(10, Call::MstWrite(nobody));
-        edge.tell(10, Call::HostWrite(8, vec![2]));
-        edge.tell(10, Call::HostWrite(4, vec![3]));
-        edge.tell(10, Call::PktOut(vec![4]));
-        edge.tell(9, Call::MstWrite(nobody));
-        edge.tell(10, Call::Feedback([5, 6, 7, 8]));
+        edge.schedule(11, Call::HostWrite(0, vec![1]));
+        edge.schedule(10, Call::MstWrite(nobody));
+        edge.schedule(10, Call::HostWrite(8, vec![2]));
+        edge.schedule(10, Call::HostWrite(4, vec![3]));
+        edge.schedule(10, Call::PktOut(vec![4]));
+        edge.schedule(9, Call::MstWrite(nobody));
+        edge.schedule(10, Call::Feedback([5, 6, 7, 8]));
         let mut said = String::new();
         for cycle in [8, 10, 11] {
             while let Some((call, _)) = edge.begin_call(cycle) {
@@ -358,10 +358,10 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_that_a_callback_adds_goes_in_a_cycle_later() {
+    fn a_packet_added_by_a_callback_enters_one_cycle_later() {
         let mut edge = Edge::default();
         edge.add(packet(1, true), 256);
-        edge.tell(40, Call::PktOut(Vec::new()));
+        edge.schedule(40, Call::PktOut(Vec::new()));
         assert!(edge.begin_call(40).is_some());
         edge.add(packet(2, true), 256);
         edge.end_call();
@@ -381,8 +381,8 @@ mod tests {
         edge.packets.clear();
         edge.has_new = false;
         assert!(!edge.is_done(), "message 7 is open");
-        assert_eq!(edge.complaint(), "all packets are done, but messages wait for their last packet (eom): 7");
-        // Another message of the same queue ends it, as in the hardware.
+        assert_eq!(edge.stuck_reason(), "all packets are done, but messages wait for their last packet (eom): 7");
+        // A later message of the same queue ends it, as in the hardware.
         edge.add(packet(7 + 256, true), 256);
         assert!(!edge.is_done(), "a packet waits");
     }

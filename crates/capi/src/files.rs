@@ -1,16 +1,16 @@
-//! Files that C programs name, which may be devices without end.
+//! Reads files of C programs with a size limit, because a file may be an endless device.
 
 use crate::Error;
 use spinet::files::read_at_most;
 use std::io;
 use std::path::Path;
 
-/// Most bytes of a program in any form.
+/// Largest program file, in bytes.
 pub const PROGRAM_BYTES: u64 = spinet::elf::MAX_FILE_BYTES;
-/// Most bytes of packets, or of what describes them, all of which are in memory at once; more than any experiment of PsPIN's has.
+/// Largest packet file, in bytes. It is held in memory; PsPIN's experiments need less.
 pub const PACKET_BYTES: u64 = 1 << 30;
 
-/// All that is in a file of at most so many bytes.
+/// Reads a file of at most `most` bytes.
 pub fn read(path: &Path, most: u64) -> Result<Vec<u8>, Error> {
     match read_at_most(path, most) {
         Ok(bytes) if bytes.len() as u64 > most => Err(Error::TooLong { file: path.display().to_string(), most }),
@@ -19,7 +19,7 @@ pub fn read(path: &Path, most: u64) -> Result<Vec<u8>, Error> {
     }
 }
 
-/// The same for a text.
+/// The same for text.
 pub fn read_text(path: &Path, most: u64) -> Result<String, Error> {
     String::from_utf8(read(path, most)?).map_err(|error| {
         let source = io::Error::new(io::ErrorKind::InvalidData, error.utf8_error());

@@ -1,4 +1,4 @@
-//! What keeps mistakes on their side of the language boundary.
+//! Keeps errors from crossing the language boundary.
 
 use crate::Error;
 use std::ffi::c_int;
@@ -10,24 +10,25 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 pub const SUCCESS: c_int = 0;
 /// `SPIN_ERR` and `GDRIVER_ERR`.
 pub const ERROR: c_int = 1;
-/// Exit code of a mistake of ours: `EX_SOFTWARE` of sysexits.h.
-const OUR_BUG: i32 = 70;
+/// Exit code of an internal error: `EX_SOFTWARE` of sysexits.h.
+const INTERNAL_ERROR: i32 = 70;
 
-/// Runs the body of a C function. A panic is our bug and ends the process, since nothing behind it can be relied on.
+/// Runs the body of a C function. A panic is an internal error and ends the process, because the state may be
+/// inconsistent.
 pub fn no_panic<T>(body: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|_| {
-        // Where and why is on stderr already.
-        say("error: this is a mistake in spinet\nhint: please report it with the program that caused it");
-        std::process::exit(OUR_BUG);
+        // The panic message is on stderr already.
+        print_line("error: this is a bug in spinet\nhint: please report it with the program that caused it");
+        std::process::exit(INTERNAL_ERROR);
     })
 }
 
-/// Runs the body of the C function `name`, and says on stderr why it fails. A mistake of the person who started the program ends
-/// the process, since drivers do not look at what `gdriver_init` returns.
+/// Runs the body of the C function `name` and prints its error on stderr. A wrong option or `SPINET_NIC` ends the
+/// process, because drivers ignore the result of `gdriver_init`.
 pub fn call<T>(name: &str, body: impl FnOnce() -> Result<T, Error>) -> Result<T, c_int> {
     no_panic(body).map_err(|error| {
-        let ends = error.is_of_the_command_line();
-        complain(name, error);
+        let ends = error.is_users_error();
+        print_error(name, error);
         if ends {
             std::process::exit(ERROR);
         }
@@ -35,24 +36,24 @@ pub fn call<T>(name: &str, body: impl FnOnce() -> Result<T, Error>) -> Result<T,
     })
 }
 
-/// The same for a function that returns nothing but whether it worked.
+/// The same for a function whose only result is its status.
 pub fn status(name: &str, body: impl FnOnce() -> Result<(), Error>) -> c_int {
     call(name, body).map_or_else(|code| code, |()| SUCCESS)
 }
 
-/// Says on stderr why the C function `name` fails.
-pub fn complain(name: &str, error: impl Display) {
-    say(&format!("error: {name}: {error}"));
+/// Prints the error of the C function `name` on stderr.
+pub fn print_error(name: &str, error: impl Display) {
+    print_line(&format!("error: {name}: {error}"));
 }
 
-/// A line on stderr, if somebody takes it: where it goes may be full or closed, which is no reason to fail.
-fn say(line: &str) {
+/// Prints a line on stderr. Ignores write errors, because stderr may be full or closed.
+fn print_line(line: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
-/// Says on stderr what is probably not meant.
+/// Prints a warning on stderr.
 pub fn warn(name: &str, text: impl Display) {
-    say(&format!("warning: {name}: {text}"));
+    print_line(&format!("warning: {name}: {text}"));
 }
 
 #[cfg(test)]
@@ -60,23 +61,23 @@ mod tests {
     use super::*;
     use std::process::Command;
 
-    /// In a process of its own, which it ends.
+    /// Runs in its own process, because the error ends it.
     #[test]
-    fn a_mistake_of_ours_ends_the_process() {
-        const CHILD: &str = "SPINET_TEST_OF_A_MISTAKE";
+    fn an_internal_error_ends_the_process() {
+        const CHILD: &str = "SPINET_TEST_OF_AN_INTERNAL_ERROR";
         if std::env::var_os(CHILD).is_some() {
-            status("spin_mistake", || panic!("two and two is five"));
+            status("spin_bug", || panic!("two and two is five"));
         }
-        let test = "guard::tests::a_mistake_of_ours_ends_the_process";
+        let test = "guard::tests::an_internal_error_ends_the_process";
         let mut child = Command::new(std::env::current_exe().expect("the path of this test"));
-        let said = child.args(["--exact", test, "--nocapture"]).env(CHILD, "1").output().expect("a child");
-        let stderr = String::from_utf8_lossy(&said.stderr);
-        assert_eq!(said.status.code(), Some(OUR_BUG), "{stderr}");
+        let output = child.args(["--exact", test, "--nocapture"]).env(CHILD, "1").output().expect("a child");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(INTERNAL_ERROR), "{stderr}");
         assert!(stderr.contains("two and two is five") && stderr.contains("please report it"), "{stderr}");
     }
 
     #[test]
-    fn what_the_program_did_wrong_is_a_return_value() {
+    fn an_error_of_the_program_is_a_return_value() {
         assert_eq!(status("spin_error", || Err(Error::NoSimulation)), ERROR);
         assert_eq!(status("spin_fine", || Ok(())), SUCCESS);
     }

@@ -1,4 +1,4 @@
-//! What the NIC's memories hold before the first cycle, from an ELF file, S-records, or a folder of memory images.
+//! Initial contents of the NIC's memories, from an ELF file, S-records, or a folder of memory images.
 
 use crate::Error;
 use crate::{files, slm, srec};
@@ -7,11 +7,11 @@ use spinet::elf::Elf;
 use spinet::program;
 use std::path::Path;
 
-/// Cuts of L2 handler memory, each with an image of its own: a word of 8 bytes from each in turn.
+/// Number of cuts of L2 handler memory. Each cut has an image; words of 8 bytes are interleaved over the cuts.
 const HANDLER_CUTS: usize = 32;
 /// Program memory.
 const PROGRAM: &str = "prog_mem_stim.slm";
-/// Handler memory in one piece, from which the images of the cuts are made.
+/// Handler memory in one image, from which the images of the cuts are made.
 const HANDLER: &str = "l2_hnd_stim.slm";
 
 /// Reads the program at `path`.
@@ -26,7 +26,7 @@ pub fn read(path: &Path, params: &PspinParams) -> Result<Image, Error> {
     }
 }
 
-/// What lies in neither program memory nor handler memory has no image in PsPIN either.
+/// Ignores bytes outside program memory and handler memory, as PsPIN's images do.
 fn from_records(file: String, text: &str, params: &PspinParams) -> Result<Image, Error> {
     let records = srec::read(text).map_err(|(line, problem)| Error::Text { file, line, problem })?;
     let mut image = Image::default();
@@ -44,14 +44,14 @@ fn from_records(file: String, text: &str, params: &PspinParams) -> Result<Image,
     Ok(image)
 }
 
-/// Puts bytes of program memory into their place.
+/// Copies bytes into program memory.
 fn put(program: &mut Vec<u8>, at: u32, bytes: &[u8]) {
     let (at, end) = (at as usize, at as usize + bytes.len());
     program.resize(program.len().max(end), 0);
     program[at..end].copy_from_slice(bytes);
 }
 
-/// Whether the program can be read from there.
+/// Returns true if a program can be read from the path.
 pub fn is_there(path: &Path) -> bool {
     path.is_file() || path.join(PROGRAM).is_file()
 }
@@ -66,7 +66,7 @@ fn from_folder(folder: &Path, params: &PspinParams) -> Result<Image, Error> {
         put(&mut image.program, addr, &bytes);
     }
     let handler = Memory { base: map::L2_HANDLER_BASE, bytes: params.l2.handler_bytes.into() };
-    // In one piece it is the same bytes, and says by itself where they lie.
+    // The single image has the same bytes, with their addresses.
     if folder.join(HANDLER).is_file() {
         image.handler_memory = handler.read(folder, HANDLER, |word, width| word * width)?;
         return Ok(image);
@@ -88,7 +88,8 @@ struct Memory {
 }
 
 impl Memory {
-    /// The words of a file with their addresses; `place` makes an offset of a word's number and its bytes.
+    /// The words of a file with their addresses. `place` computes an offset from a word's number and its length in
+    /// bytes.
     fn read(&self, folder: &Path, file: &str, place: impl Fn(u64, u64) -> u64) -> Result<Vec<(u32, Vec<u8>)>, Error> {
         let path = folder.join(file);
         let name = path.display().to_string();
@@ -134,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn cuts_of_handler_memory_take_turns() {
+    fn cuts_of_handler_memory_are_interleaved() {
         let program = ("prog_mem_stim.slm", "@00000001 0011223344556677");
         check(
             &[program, ("l2_hnd_0_0.slm", "@1 0000000000000001"), ("l2_hnd_0_31.slm", "@0 0000000000000002")],
@@ -151,11 +152,11 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused() {
+    fn invalid_images_are_refused() {
         check(
             &[],
             expect![
-                "FOLDER: there is no prog_mem_stim.slm in it, must be a folder with memory images, or an ELF file; spinet build makes both"
+                "FOLDER: prog_mem_stim.slm is missing; write a folder with memory images, or an ELF file; `spinet build` makes both"
             ],
         );
         check(

@@ -1,12 +1,13 @@
-//! `libpspin.so`: the C interface of PsPIN's simulation library, and its generic driver, on this simulator.
+//! `libpspin.so`: the C interface of PsPIN's simulation library and its generic driver, on this simulator.
 //!
-//! Source: spcl/pspin a49fec8, `hw/verilator_model/include` and `examples/generic_driver`; the headers of this crate are in
-//! `include/`. A C function here checks its pointers, calls one safe function, and turns the result into an exit code.
+//! Source: spcl/pspin a49fec8, `hw/verilator_model/include` and `examples/generic_driver`; the headers of this crate
+//! are in `include/`. Each C function here checks its pointers, calls one safe function, and returns a status.
 //!
-//! [`library`] is the one simulation of the process and what C programs do with it, [`simulation`] runs the NIC,
-//! [`edge`] is the NIC's edge: what waits to go in, and what C programs are still to hear.
+//! [`library`] holds the process's one simulation and its operations, [`simulation`] runs the NIC, and [`edge`] is the
+//! NIC's edge: packets that wait for the NIC, and calls that wait for the C program.
 //!
-//! [`driver`] is another face in the same library: `spinet_driver.h`, the driver of a card that several tenants share.
+//! [`driver`] is a second interface in the same library: `spinet_driver.h`, the driver of a card that several tenants
+//! share.
 
 mod callbacks;
 mod conf;
@@ -34,33 +35,33 @@ use spinet::nics::NicError;
 use spinet::program::ProgramError;
 use std::io;
 
-/// Why a function returns `SPIN_ERR`.
+/// Reason why a function returns `SPIN_ERR`.
 #[derive(Debug, thiserror::Error)]
 enum Error {
     #[error("{what} is NULL, must point to {wanted}")]
     Null { what: &'static str, wanted: &'static str },
-    #[error("there is no simulation, must come after pspinsim_init and before pspinsim_fini")]
+    #[error("there is no simulation; call this function after pspinsim_init and before pspinsim_fini")]
     NoSimulation,
-    #[error("there is a simulation already, must come after pspinsim_fini")]
+    #[error("there is a simulation already; call pspinsim_fini first")]
     Exists,
-    #[error("there is no generic driver, must come after gdriver_init and before gdriver_fini")]
+    #[error("there is no generic driver; call this function after gdriver_init and before gdriver_fini")]
     NoDriver,
-    #[error("there is no program yet, must come after gdriver_add_ectx names one")]
+    #[error("there is no program yet; call gdriver_add_ectx first")]
     Empty,
-    #[error("the simulation is running, must not come from a callback")]
+    #[error("the simulation is running; do not call this function from a callback")]
     Running,
     #[error(
-        "conf->slm_files_path is NULL and PSPIN_HW is not set; one must say where the memory images or the ELF file are"
+        "conf->slm_files_path is NULL and PSPIN_HW is not set; set one to the folder of memory images or the ELF file"
     )]
     NoProgram,
     #[error("{file}: {source}")]
     Read { file: String, source: io::Error },
-    #[error("{file}: more than {most} bytes, must have at most so many")]
+    #[error("{file}: the file is too long (at most {most} bytes are allowed)")]
     TooLong { file: String, most: u64 },
     #[error("{file}: {source}")]
     Write { file: String, source: io::Error },
     #[error(
-        "{file}: there is no prog_mem_stim.slm in it, must be a folder with memory images, or an ELF file; spinet build makes both"
+        "{file}: prog_mem_stim.slm is missing; write a folder with memory images, or an ELF file; `spinet build` makes both"
     )]
     NotAProgram { file: String },
     #[error("{file}: line {line}: {problem}")]
@@ -84,7 +85,7 @@ enum Error {
     #[error("{what} is {found}, must be {allowed}")]
     Argument { what: &'static str, found: String, allowed: String },
     #[error(
-        "{size} bytes at {addr:#010x} are asked for, must be some of handler memory ({handler}) or program memory ({program})"
+        "access to {size} bytes at {addr:#010x}, must be within handler memory ({handler}) or program memory ({program})"
     )]
     Access { addr: u32, size: u64, handler: String, program: String },
     #[error("{0}")]
@@ -92,8 +93,8 @@ enum Error {
 }
 
 impl Error {
-    /// Returns true if an option or `SPINET_NIC` is wrong: the C program can do nothing about it.
-    fn is_of_the_command_line(&self) -> bool {
+    /// Returns true if an option or `SPINET_NIC` is wrong. The C program cannot correct that.
+    fn is_users_error(&self) -> bool {
         matches!(self, Error::Options(_) | Error::Preset(_))
     }
 }

@@ -1,4 +1,4 @@
-//! The one simulation of the process, and what C programs do with it.
+//! The one simulation of the process, and its operations.
 
 use crate::Error;
 use crate::conf::PspinConf;
@@ -10,30 +10,30 @@ use pspin::{PspinError, PspinParams, map};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Names the machine: a preset, or the path of one.
+/// Environment variable that selects the machine: a preset, or a preset's path.
 const NIC_VARIABLE: &str = "SPINET_NIC";
-/// The machine of those who do not choose: the RTL as published.
+/// The default machine: the published RTL.
 const NIC: &str = "pspin-rtl";
 
-/// A simulation that one thread at a time may have.
+/// A simulation that one thread at a time may use.
 struct Owned(Simulation);
 
-// SAFETY: all that a simulation shares with reference counts, it shares with itself, and whoever takes it out of the
-// library has all of it. So it can be used by one thread after another, which the library's lock sees to.
+// SAFETY: the reference counts of a simulation are shared only within it, and a thread that takes it out of the library
+// has all of it. The library's lock ensures that one thread uses it at a time.
 unsafe impl Send for Owned {}
 
 enum Phase {
-    /// Its program is not known yet.
+    /// The program is not known yet.
     Empty,
     Ready(Box<Owned>),
-    /// Whoever runs it has it.
+    /// The running function holds the simulation.
     Running,
 }
 
 struct Library {
     params: PspinParams,
     phase: Phase,
-    /// What program memory held at first.
+    /// Initial contents of program memory.
     program: Vec<u8>,
     edge: Edge,
 }
@@ -41,21 +41,21 @@ struct Library {
 static LIBRARY: Mutex<Option<Library>> = Mutex::new(None);
 
 fn lock() -> MutexGuard<'static, Option<Library>> {
-    // A panic ends the process, so nobody sees what it left behind.
+    // A panic ends the process, so a poisoned lock is never seen.
     LIBRARY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Looks at the edge, for the NIC; there is a simulation.
+/// Accesses the edge on behalf of the NIC; there is a simulation.
 pub fn edge<T>(look: impl FnOnce(&mut Edge) -> T) -> T {
     look(&mut lock().as_mut().expect("the NIC belongs to a simulation").edge)
 }
 
-/// Looks at the library, for the C program; there may be no simulation.
+/// Accesses the library on behalf of the C program; there may be no simulation.
 fn with<T>(look: impl FnOnce(&mut Library) -> Result<T, Error>) -> Result<T, Error> {
     look(lock().as_mut().ok_or(Error::NoSimulation)?)
 }
 
-/// Makes the simulation of the process. Without a program, [`load`] must come before it runs.
+/// Creates the simulation of the process. Without a program, [`load`] must be called before it runs.
 pub fn init(conf: &PspinConf, program: Option<&Path>) -> Result<(), Error> {
     let mut library = lock();
     if library.is_some() {
@@ -70,7 +70,7 @@ pub fn init(conf: &PspinConf, program: Option<&Path>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Gives the simulation its program if it has none. Returns whether its program is this one.
+/// Loads the program if there is none. Returns true if the simulation's program equals this one.
 pub fn load(program: &Path) -> Result<bool, Error> {
     with(|library| {
         if let Phase::Empty = library.phase {
@@ -81,7 +81,7 @@ pub fn load(program: &Path) -> Result<bool, Error> {
     })
 }
 
-/// Bytes of program memory up to the last that is not 0: images hold whole words, and some tools pad.
+/// Program memory up to the last byte that is not 0, because images have whole words and some tools pad.
 fn without_end(mut program: Vec<u8>) -> Vec<u8> {
     program.truncate(program.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1));
     program
@@ -92,7 +92,7 @@ pub fn run() -> Result<(), Error> {
     lend(Simulation::run)
 }
 
-/// Runs for a cycle. Returns whether all packets are done.
+/// Runs one cycle. Returns true if all packets are done.
 pub fn tick() -> Result<bool, Error> {
     lend(|simulation| Ok(simulation.tick()? == State::Done))
 }
@@ -109,13 +109,13 @@ pub fn fini() -> Result<String, Error> {
     statistics
 }
 
-/// Whether there is a simulation.
+/// Returns true if there is a simulation.
 pub fn is_there() -> bool {
     lock().is_some()
 }
 
-/// Ends a simulation that has not begun to run.
-pub fn forget() {
+/// Discards a simulation that has not run yet.
+pub fn discard() {
     *lock() = None;
 }
 
@@ -127,7 +127,7 @@ pub fn now_ps() -> Result<u64, Error> {
     })
 }
 
-/// Lends the simulation, while the library stays open for callbacks.
+/// Lends the simulation to `job`. The library stays usable from callbacks.
 fn lend<T>(job: impl FnOnce(&mut Simulation) -> Result<T, Error>) -> Result<T, Error> {
     let mut owned = with(|library| match std::mem::replace(&mut library.phase, Phase::Running) {
         Phase::Ready(owned) => Ok(owned),
@@ -144,7 +144,7 @@ fn lend<T>(job: impl FnOnce(&mut Simulation) -> Result<T, Error>) -> Result<T, E
     })
 }
 
-/// Adds packets: all of them, or none.
+/// Adds all packets, or none if one is invalid.
 pub fn add(packets: Vec<Packet>) -> Result<(), Error> {
     with(|library| {
         packets.iter().try_for_each(|packet| library.check(packet.bytes.len(), packet.l1_size as usize))?;
@@ -154,17 +154,17 @@ pub fn add(packets: Vec<Packet>) -> Result<(), Error> {
     })
 }
 
-/// Whether the NIC takes packets of so many bytes.
+/// Returns an error if the NIC cannot take packets of this size.
 pub fn check_packet(bytes: usize, l1_bytes: usize) -> Result<(), Error> {
     with(|library| library.check(bytes, l1_bytes))
 }
 
-/// There will be no more packets.
+/// Ends the packet stream.
 pub fn end_of_stream() -> Result<(), Error> {
     change_edge(Edge::end)
 }
 
-/// Changes the edge for the C program.
+/// Changes the edge on behalf of the C program.
 pub fn change_edge(change: impl FnOnce(&mut Edge)) -> Result<(), Error> {
     with(|library| {
         change(&mut library.edge);
@@ -172,7 +172,7 @@ pub fn change_edge(change: impl FnOnce(&mut Edge)) -> Result<(), Error> {
     })
 }
 
-/// Asks for an access to the NIC's memories, which is made once it is known to be to one of them.
+/// Queues an access to the NIC's memories, after checking its range.
 pub fn access(addr: u32, size: usize, access: impl FnOnce() -> Result<Access, Error>) -> Result<(), Error> {
     with(|library| {
         library.check_range(addr, size as u64)?;
@@ -189,7 +189,7 @@ impl Library {
         Ok(())
     }
 
-    /// What the NIC would drop is an error of the program.
+    /// A packet that the NIC would drop is an error of the program.
     fn check(&self, bytes: usize, l1_bytes: usize) -> Result<(), Error> {
         let cluster = &self.params.cluster;
         let limits = [

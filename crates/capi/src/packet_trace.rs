@@ -1,8 +1,9 @@
-//! Packets that two files describe: `pspinsim_packet_trace_read`.
+//! Packet traces in two files: `pspinsim_packet_trace_read`.
 //!
-//! A line of text a packet: msgid, address and size of header, payload and completion handler, address and size of handler
-//! memory, bytes of the packet, bytes copied to L1, last packet of its message (1), cycles until the next. Decimal, with
-//! commas. The bytes stand one packet after the other in the other file.
+//! The text file has one packet per line, as decimal numbers separated by commas: msgid; address and size of header,
+//! payload and completion handler; address and size of handler memory; bytes of the packet; bytes copied to L1; 1 for
+//! the last packet of its message; cycles until the next packet. The other file holds the bytes of the packets, one
+//! after the other.
 //!
 //! Source: PsPIN a49fec8, `NICInbound.hpp`, `read_trace`.
 
@@ -12,11 +13,11 @@ use crate::ffi::msgid;
 use crate::files;
 use std::path::Path;
 
-/// First byte and bytes of every packet's host memory: `PCIE_START_ADDR`, and 1 GiB.
+/// Address and size of every packet's host memory: `PCIE_START_ADDR`, and 1 GiB.
 const HOST: (u64, u32) = (0x1000_0000_0000_0000, 0x4000_0000);
-/// Bytes of every packet's scratchpads: `L1_SCRATCHPAD_SIZE`.
+/// Size of every packet's scratchpads: `L1_SCRATCHPAD_SIZE`.
 const SCRATCHPAD_BYTES: u32 = 0xF_3C00;
-/// Numbers of a line.
+/// Numbers per line.
 const FIELDS: usize = 13;
 
 /// Reads both files.
@@ -26,7 +27,7 @@ pub fn read(pkt_file: &str, data_file: &str) -> Result<Vec<Packet>, Error> {
     packets(&text, &data).map_err(|(line, problem)| Error::Text { file: pkt_file.into(), line, problem })
 }
 
-/// An error is the number of a line and what is wrong there.
+/// The error is the number of a line and its problem.
 fn packets(text: &str, mut data: &[u8]) -> Result<Vec<Packet>, (usize, String)> {
     let mut packets = Vec::new();
     for (line, content) in text.lines().enumerate().filter(|(_, content)| !content.trim().is_empty()) {
@@ -39,7 +40,7 @@ fn packets(text: &str, mut data: &[u8]) -> Result<Vec<Packet>, (usize, String)> 
             return Err(fail(format!("it has {} numbers, must have {FIELDS}", numbers.len())));
         };
         let Some((bytes, rest)) = data.split_at_checked(size as usize) else {
-            return Err(fail(format!("the packet has {size} bytes, of which the other file has {}", data.len())));
+            return Err(fail(format!("the packet has {size} bytes, but the data file has only {} left", data.len())));
         };
         data = rest;
         let ec = SpinEc {
@@ -88,11 +89,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_packet_is_refused() {
+    fn invalid_packets_are_refused() {
         check("1,2", expect!["line 1: it has 2 numbers, must have 13"]);
         check(
             "1,0,0,0,0,0,0,0,0,4,4,0,0\n1,0,0,0,0,0,0,0,0,5,4,0,0",
-            expect!["line 2: the packet has 5 bytes, of which the other file has 4"],
+            expect!["line 2: the packet has 5 bytes, but the data file has only 4 left"],
         );
         check("-1,0,0,0,0,0,0,0,0,4,4,0,0", expect!["line 1: `-1` is not a number from 0 to 4294967295"]);
     }

@@ -1,4 +1,4 @@
-//! Where the program comes from, and handlers by name.
+//! Location of the program, and handlers by name.
 
 use crate::Error;
 use spinet::elf::Elf;
@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 /// Folder of the memory images of PsPIN's hardware simulation.
 const HW_VARIABLE: &str = "PSPIN_HW";
-/// Where they lie in it.
+/// Folder of the memory images within it.
 const HW_IMAGES: &str = "sim_files/slm_files";
-/// Bytes that PsPIN claims for every handler.
+/// Size that PsPIN reports for every handler, in bytes.
 pub const HANDLER_BYTES: usize = 4096;
 
-/// The folder of memory images, or the ELF file, that a configuration names.
+/// The folder of memory images, or the ELF file, of a configuration.
 pub fn locate(slm_files_path: Option<&Path>) -> Result<PathBuf, Error> {
     match (slm_files_path, std::env::var_os(HW_VARIABLE)) {
         (Some(path), _) => Ok(path.into()),
@@ -20,7 +20,7 @@ pub fn locate(slm_files_path: Option<&Path>) -> Result<PathBuf, Error> {
     }
 }
 
-/// Address of what `name` names in an ELF file.
+/// Address of the symbol `name` in an ELF file.
 pub fn find(file: &Path, name: &str) -> Result<Option<u32>, Error> {
     Ok(Elf::open(file)?.symbol(name).map(|symbol| symbol.addr))
 }

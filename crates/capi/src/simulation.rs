@@ -15,39 +15,39 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// Random streams of the NIC do not depend on anything that a C program can choose.
+/// Seed of the NIC's random streams. C programs cannot choose it.
 const SEED: u64 = 0;
 
-/// Who asked for an access, and where the bytes of a read go.
-enum Asker {
+/// Originator of an access, and the destination of a read's bytes.
+enum Originator {
     Write(UserPtr),
     Read(UserPtr, UserPtr),
 }
 
-/// How things stand after a cycle.
+/// Result of a cycle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
-    /// Something is under way.
+    /// Work is in progress.
     Busy,
-    /// All packets are done, and there will be no more.
+    /// All packets are done and the stream has ended.
     Done,
-    /// Nothing can happen any more unless the C program does something.
+    /// No event is pending; only the C program can cause one.
     Stuck,
 }
 
-/// A NIC that a C program runs.
+/// A NIC under the control of a C program.
 pub struct Simulation {
     nic: Pspin,
     clock: Clock,
-    /// Cycles lived through.
+    /// Number of simulated cycles.
     at: Cycle,
-    /// Accesses under way, by tag.
-    askers: BTreeMap<u64, Asker>,
+    /// Accesses in progress, by tag.
+    originators: BTreeMap<u64, Originator>,
     n_accesses: u64,
-    /// Bytes that the host wrote to the NIC and read from it, as the functional model counts: when they are asked for.
+    /// Bytes that the host wrote to and read from the NIC, counted at the request, as in the functional model.
     bytes_written: u64,
     bytes_read: u64,
-    /// Nothing happened in the last cycle, nor will by itself.
+    /// True if the last cycle changed nothing and no event is pending.
     is_quiet: bool,
     watch: Option<SharedWatch>,
     traces: CoreTraces,
@@ -70,18 +70,18 @@ impl Simulation {
         };
         let mut nic = Pspin::new(params, image, boundary, SEED)?;
         nic.listen(Box::new(port()));
-        // Last, so that no file is made if anything else is wrong.
+        // Last, so that no file is created if another step fails.
         let traces = trace_instructions(&mut nic, params, clock)?;
         let watch = Watch::from_environment(params)?;
         if let Some(watch) = &watch {
             nic.listen(Box::new(Watcher(watch.clone())));
         }
-        let askers = BTreeMap::new();
+        let originators = BTreeMap::new();
         Ok(Simulation {
             nic,
             clock,
             at: 0,
-            askers,
+            originators,
             n_accesses: 0,
             bytes_written: 0,
             bytes_read: 0,
@@ -91,7 +91,7 @@ impl Simulation {
         })
     }
 
-    /// Lives through the next cycle.
+    /// Simulates the next cycle.
     pub fn tick(&mut self) -> Result<State, Error> {
         self.begin();
         let outcome = self.nic.run_until(self.at);
@@ -103,14 +103,14 @@ impl Simulation {
         let (is_done, is_quiet) = library::edge(|edge| (edge.is_done(), edge.is_quiet()));
         self.is_quiet = outcome == Outcome::Quiet;
         Ok(match (is_done, self.is_quiet && is_quiet) {
-            _ if !self.askers.is_empty() => State::Busy,
+            _ if !self.originators.is_empty() => State::Busy,
             (true, _) => State::Done,
             (false, true) => State::Stuck,
             (false, false) => State::Busy,
         })
     }
 
-    /// Runs until all packets are done, and what they wrote to the host is there: over PCIe that comes later.
+    /// Runs until all packets are done and their host writes are complete. Over PCIe, writes complete later.
     pub fn run(&mut self) -> Result<(), Error> {
         let state = loop {
             match self.tick()? {
@@ -125,7 +125,7 @@ impl Simulation {
         if state == State::Done { Ok(()) } else { Err(self.stuck()) }
     }
 
-    /// Lets the next cycle begin with what the program asked for.
+    /// Starts the next cycle with the requests of the program.
     fn begin(&mut self) {
         let (accesses, expects_packets) = library::edge(|edge| {
             let expects_packets = edge.expects_packets();
@@ -143,52 +143,52 @@ impl Simulation {
                 Access::Write(bytes, user) => {
                     self.bytes_written += bytes.len() as u64;
                     self.nic.host_write(self.at, addr, &bytes, tag);
-                    Asker::Write(user)
+                    Originator::Write(user)
                 }
                 Access::Read(size, data, user) => {
                     self.bytes_read += u64::from(size);
                     self.nic.host_read(self.at, addr, size, tag);
-                    Asker::Read(data, user)
+                    Originator::Read(data, user)
                 }
             };
-            self.askers.insert(tag, asker);
+            self.originators.insert(tag, asker);
         }
     }
 
-    /// Tells the program what it has to hear of this cycle and those before.
+    /// Delivers the callbacks up to this cycle.
     fn end(&mut self) {
         for done in self.nic.take_host_accesses() {
-            let bytes = done.result.expect("the address was checked when it was asked for");
-            let call = match self.askers.remove(&done.tag).expect("somebody asked") {
-                Asker::Write(user) => Call::MstWrite(user),
-                Asker::Read(data, user) => Call::MstRead(data, bytes.into(), user),
+            let bytes = done.result.expect("the request's address was checked");
+            let call = match self.originators.remove(&done.tag).expect("each access has an originator") {
+                Originator::Write(user) => Call::MstWrite(user),
+                Originator::Read(data, user) => Call::MstRead(data, bytes.into(), user),
             };
-            library::edge(|edge| edge.tell(done.cycle, call));
+            library::edge(|edge| edge.schedule(done.cycle, call));
         }
         if let Some(done) = self.nic.done_now() {
-            library::edge(|edge| edge.foretell(&done, &self.clock));
+            library::edge(|edge| edge.report_early(&done, &self.clock));
         }
         deliver(self.at);
     }
 
     fn stuck(&self) -> Error {
-        let mut text = library::edge(|edge| edge.complaint());
+        let mut text = library::edge(|edge| edge.stuck_reason());
         for core in self.nic.cores().into_iter().filter(|core| core.task.is_some()) {
             text += &format!("\n  HPU {}.{} {} at {:#010x}", core.cluster, core.core, core.waits, core.pc);
         }
         Error::Stuck(text)
     }
 
-    /// Writes what may be seen of the simulation and is not written yet.
+    /// Writes the remaining output of the transcript and the waveforms.
     pub fn finish_watch(&mut self) -> Result<(), Error> {
         self.traces.flush()?;
         self.watch.as_ref().map_or(Ok(()), |watch| watch.borrow_mut().finish())
     }
 
-    /// What `pspinsim_fini` prints.
+    /// The text that `pspinsim_fini` prints.
     pub fn statistics(&mut self) -> String {
-        // What was told of the last cycle is counted in the next.
-        if library::edge(|edge| edge.is_foretold()) {
+        // The counters include the last cycle's early feedback only after one more cycle.
+        if library::edge(|edge| edge.awaits_notice()) {
             self.nic.run_until(self.at + 1);
         }
         let moved = stats::Moved {

@@ -1,23 +1,23 @@
-//! Memory images as text: what Verilog's `$readmemh` reads, and PsPIN's build makes of a program.
+//! Memory images as text: the format of Verilog's `$readmemh`, which PsPIN's build produces.
 //!
-//! `@` and a word's address, hexadecimal, then words, hexadecimal too, most significant digit first; `//` begins a
-//! comment. Addresses count words of the memory.
+//! `@` precedes the hexadecimal address of the next word. Words are hexadecimal with the most significant digit first.
+//! `//` begins a comment. Addresses count words.
 //!
 //! Source: PsPIN a49fec8, `sw/rules/spin-rt.mk`, `sw/pulp-sdk/scripts/s19toslm.py`, `hw/src/pspin_verilator.sv`.
 
-/// Most words of a file: more than the memories of the machine together.
+/// Maximum number of words in a file: more than all memories of the machine have.
 const MAX_WORDS: u64 = 1 << 22;
 
 /// Words of a file, with their addresses.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Words {
-    /// Bytes of each word; 0 if there is none.
+    /// Bytes per word; 0 if the file has no words.
     pub width: usize,
     /// Address and value.
     pub words: Vec<(u64, u64)>,
 }
 
-/// Reads a file; an error is the number of a line and what is wrong there.
+/// Parses a file. The error is the number of a line and its problem.
 pub fn read(text: &str) -> Result<Words, (usize, String)> {
     let mut found = Words::default();
     let mut addr = 0;
@@ -58,7 +58,7 @@ fn hex(digits: &str) -> Result<u64, String> {
 }
 
 impl Words {
-    /// Each word's bytes as they lie in memory, with the number of the word.
+    /// The bytes of each word in memory order, with the word's number.
     pub fn bytes(&self) -> impl Iterator<Item = (u64, Vec<u8>)> {
         self.words.iter().map(|&(addr, value)| (addr, value.to_le_bytes()[..self.width].to_vec()))
     }
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_word_is_refused() {
+    fn invalid_words_are_refused() {
         check("@0 00000000\n@1 xx", expect!["line 2: `xx` is not a hexadecimal number of at most 64 bits"]);
         check("@0 123", expect!["line 1: `123` has 3 digits, must have 8 or 16"]);
         check(

@@ -1,7 +1,7 @@
 //! The statistics that `pspinsim_fini` prints.
 //!
-//! Source: PsPIN a49fec8, `print_stats` of `NICInbound.hpp`, `NICOutbound.hpp`, `PCIeSlave.hpp` and `PCIeMaster.hpp`: the same
-//! lines, and the same sums, divisions by zero included.
+//! Source: PsPIN a49fec8, `print_stats` of `NICInbound.hpp`, `NICOutbound.hpp`, `PCIeSlave.hpp` and `PCIeMaster.hpp`.
+//! The lines and the arithmetic are the same, including divisions by zero.
 
 use kernel::Clock;
 use std::fmt::Write;
@@ -18,31 +18,31 @@ impl Counters<'_> {
         found.unwrap_or_else(|| panic!("the NIC counts {name}")).1
     }
 
-    /// ps between two events whose cycles are counters, 0 where nothing has happened.
+    /// Time between two events whose cycles are counters, in ps; 0 if they did not happen.
     fn ps_between(&self, first: &str, last: &str) -> f64 {
         let ps = |name: &str| self.clock.edge(self.get(name)).ps();
         (ps(last) - ps(first)) as f64
     }
 
-    /// ns from one of so many events to the next.
+    /// Mean time between successive events, in ns.
     fn interval(&self, first: &str, last: &str, events: u64) -> f64 {
-        // The functional models count in 32 bits, where no events have 2^32 - 1 gaps.
+        // The functional models count in 32 bits, so 0 events have 2^32 - 1 gaps.
         self.ps_between(first, last) / f64::from(1000u32.wrapping_mul((events as u32).wrapping_sub(1)))
     }
 }
 
-/// Bytes that counters of the NIC do not tell.
+/// Byte counts that the NIC's counters do not have.
 #[derive(Clone, Copy)]
 pub struct Moved {
-    /// Of host memory, that the program was asked for: whole lines, where the NIC may need less.
+    /// Bytes of host memory that were read from the program, in whole lines. The NIC may need fewer.
     pub asked: u64,
-    /// That the host wrote to the NIC.
+    /// Bytes that the host wrote to the NIC.
     pub written: u64,
-    /// That it read from there.
+    /// Bytes that the host read from the NIC.
     pub read: u64,
 }
 
-/// The text, for counters that [`pspin::Pspin::counters`] gave.
+/// The statistics, from the counters of [`pspin::Pspin::counters`].
 pub fn text(all: &[(String, u64)], clock: &Clock, moved: Moved) -> String {
     const RULE: &str = "----------------------------------\n";
     let counters = Counters { all, clock };
@@ -110,7 +110,7 @@ fn host_memory(counters: &Counters<'_>, bytes_asked: u64) -> String {
     text
 }
 
-/// What C's `%.3lf` makes of a number, on a machine whose 0/0 is negative as on x86.
+/// Formats like C's `%.3lf` on a machine where 0/0 is negative, such as x86.
 fn three(value: f64) -> String {
     match value {
         _ if value.is_nan() => "-nan".into(),
@@ -140,7 +140,7 @@ mod tests {
         want.assert_eq(&text(&counters, &Clock::new(Freq::mhz(1000).expect("1 GHz")), moved));
     }
 
-    /// The sums of the ping-pong run that PsPIN's documentation shows.
+    /// Data of the ping-pong run in PsPIN's documentation.
     #[test]
     fn a_run_of_32_packets() {
         check(
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_and_one_are_what_c_makes_of_them() {
+    fn zero_and_one_event_print_as_in_c() {
         check(
             &[],
             expect![[r#"

@@ -1,4 +1,4 @@
-//! Waveforms: the main signals of the NIC as a value change dump, which GTKWave and its like show.
+//! Waveforms: the main signals of the NIC as a value change dump, for viewers such as GTKWave.
 //!
 //! Source: IEEE 1364-2005, 18.2, four-state VCD.
 
@@ -12,15 +12,15 @@ use std::path::Path;
 pub struct Waves {
     name: String,
     file: BufWriter<File>,
-    /// What each signal is, by number; `None` is not known.
+    /// Current value of each signal; `None` is unknown.
     values: Vec<Option<u64>>,
     widths: Vec<u32>,
     n_cores: usize,
-    /// The last time that was written, in ps.
+    /// Time of the last written change, in ps.
     at: Option<u64>,
 }
 
-/// Signals of the whole NIC, before those of the clusters.
+/// Signals of the NIC, which precede those of the clusters.
 const NIC: [(&str, u32); 6] = [
     ("packets_in_memory", 16),
     ("hers_sent", 32),
@@ -35,11 +35,12 @@ const SENT: usize = 2;
 const SENT_BYTES: usize = 3;
 const WRITTEN: usize = 4;
 const READ: usize = 5;
-/// Signals of a cluster before those of its HPUs: tasks in it. An HPU has one: 0 idle, 1 header, 2 payload, 3 completion handler.
+/// First signal of a cluster: its number of tasks. The HPUs follow with one signal each: 0 idle, 1 header, 2 payload, 3
+/// completion handler.
 const TASKS: usize = 0;
 
 impl Waves {
-    /// Begins a file with the signals of a NIC, all of which are 0.
+    /// Creates a file with the signals of a NIC, all 0.
     pub fn create(path: &Path, params: &PspinParams) -> Result<Self, Error> {
         let name = path.display().to_string();
         let file = File::create(path).map_err(|source| Error::Write { file: name.clone(), source })?;
@@ -72,7 +73,7 @@ impl Waves {
                 if scope.is_some() {
                     writeln!(file, "$upscope $end")?;
                 }
-                writeln!(file, "$scope module cluster_{} $end", cluster.expect("the NIC's come first"))?;
+                writeln!(file, "$scope module cluster_{} $end", cluster.expect("the NIC's signals come first"))?;
                 scope = *cluster;
             }
             writeln!(file, "$var wire {width} {} {name} $end", identifier(signal))?;
@@ -104,46 +105,46 @@ impl Waves {
         NIC.len() + cluster as usize * (1 + self.n_cores)
     }
 
-    /// So many packets are in packet memory.
+    /// Sets the number of packets in packet memory.
     pub fn packets(&mut self, at: u64, n: u64) -> Result<(), Error> {
         self.set(at, PACKETS, n)
     }
 
-    /// A request was handed to the message queues.
+    /// A request entered the message queues.
     pub fn her(&mut self, at: u64) -> Result<(), Error> {
         self.add(at, HERS, 1)
     }
 
-    /// A task came to a cluster, or left it.
+    /// A task entered or left a cluster.
     pub fn task(&mut self, at: u64, cluster: u64, more: i64) -> Result<(), Error> {
         self.add(at, self.cluster(cluster) + TASKS, more)
     }
 
-    /// A handler of this stage begins on an HPU, or the one that ran ends.
+    /// A handler of this stage started on an HPU, or the running one ended.
     pub fn handler(&mut self, at: u64, cluster: u64, core: u64, stage: Option<u64>) -> Result<(), Error> {
         let signal = self.cluster(cluster) + 1 + core as usize;
         self.set(at, signal, stage.map_or(0, |stage| stage + 1))
     }
 
-    /// A packet left.
+    /// A packet was sent.
     pub fn sent(&mut self, at: u64, bytes: u64) -> Result<(), Error> {
         self.add(at, SENT, 1)?;
         self.add(at, SENT_BYTES, bytes as i64)
     }
 
-    /// Bytes reached host memory, or came from it.
+    /// Bytes were written to host memory or read from it.
     pub fn host(&mut self, at: u64, written: u64, read: u64) -> Result<(), Error> {
         self.add(at, WRITTEN, written as i64)?;
         self.add(at, READ, read as i64)
     }
 
-    /// Brings to the file what is not there yet.
+    /// Flushes the file.
     pub fn flush(&mut self) -> Result<(), Error> {
         self.file.flush().map_err(|source| Error::Write { file: self.name.clone(), source })
     }
 }
 
-/// Identifiers are words of printable characters.
+/// A signal's identifier: a word of printable characters.
 fn identifier(mut signal: usize) -> String {
     const FIRST: usize = b'!' as usize;
     const N: usize = b'~' as usize - FIRST + 1;
@@ -163,7 +164,7 @@ mod tests {
     use expect_test::expect;
 
     #[test]
-    fn changes_are_told_once_and_with_their_time() {
+    fn each_change_is_written_once_with_its_time() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("waves.vcd");
         let settings =

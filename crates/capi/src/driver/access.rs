@@ -1,4 +1,4 @@
-//! How the host reads and writes: the card's memories through its port, and its own memory.
+//! Host accesses: to the card's memories through its port, and to host memory.
 
 use super::machines::Token;
 use super::refusal::Refusal;
@@ -11,16 +11,16 @@ fn some(size: u32) -> Result<u32, Refusal> {
     if size == 0 { Err(Refusal::argument("size", size, "1 or more")) } else { Ok(size) }
 }
 
-/// An access lies within what has so many bytes: asked before as many of the C program's are looked at.
+/// Returns an error if an access exceeds the memory's size. Checked before the C program's bytes are read.
 fn within(what: &'static str, number: u64, bytes: u32, offset: u32, asked: u32) -> Result<(), Refusal> {
     let (size, offset, asked) = (bytes.into(), offset.into(), asked.into());
     if offset + asked > size { Err(DriverError::Beyond { what, number, size, offset, asked }.into()) } else { Ok(()) }
 }
 
-/// Begins a write to the card.
+/// Starts a write to the card.
 ///
 /// # Safety
-/// `data` is NULL or has `size` bytes, `ticket` is NULL or can be written.
+/// `data` is NULL or has `size` bytes, `ticket` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn spinet_write(
     machine: *mut Token,
@@ -34,7 +34,7 @@ pub unsafe extern "C" fn spinet_write(
     let write = |machine: &mut Machine| {
         let (tenant, memory) = (TenantId(tenant), MemoryId(memory));
         within("memory", memory.0, machine.driver.part(tenant, memory)?.size, offset, size)?;
-        // SAFETY: the caller's promise, here and below.
+        // SAFETY: the caller guarantees it, here and below.
         let data = unsafe { bytes("data", data.cast(), some(size)? as usize) }?;
         let begun = machine.driver.write(tenant, memory, offset, &data)?;
         if !ticket.is_null() {
@@ -45,7 +45,7 @@ pub unsafe extern "C" fn spinet_write(
     with(machine, write)
 }
 
-/// Begins a read from the card.
+/// Starts a read from the card.
 ///
 /// # Safety
 /// As [`with_result`].
@@ -63,28 +63,28 @@ pub unsafe extern "C" fn spinet_read(
         machine.reads.insert(begun.0, size);
         Ok(begun.0)
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { with_result(machine, "ticket", ticket, read) }
 }
 
-/// Lets time go on until an access is over.
+/// Runs the simulation until an access is complete.
 #[unsafe(no_mangle)]
 pub extern "C" fn spinet_wait(machine: *mut Token, tenant: u64, ticket: u64) -> c_int {
     with(machine, |machine| Ok(machine.driver.wait(TenantId(tenant), TicketId(ticket))?))
 }
 
-/// Whether an access is over.
+/// Returns whether an access is complete.
 ///
 /// # Safety
 /// As [`with_result`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn spinet_is_over(machine: *mut Token, tenant: u64, ticket: u64, over: *mut u8) -> c_int {
     let look = |machine: &mut Machine| Ok(machine.driver.is_done(TenantId(tenant), TicketId(ticket))?.into());
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { with_result(machine, "over", over, look) }
 }
 
-/// Takes the bytes of a read that is over.
+/// Takes the bytes of a complete read.
 ///
 /// # Safety
 /// `data` is NULL or has room for `size` bytes.
@@ -101,20 +101,20 @@ pub unsafe extern "C" fn spinet_take(
         let is_done = machine.driver.is_done(tenant, id)?;
         match machine.reads.get(&ticket) {
             Some(&read) if read != size => {
-                return Err(Refusal::argument("size", size, format_args!("{read}, as was read")));
+                return Err(Refusal::argument("size", size, format_args!("{read}, the size of the read")));
             }
             Some(_) if data.is_null() => return Err(Refusal::null("data", "room for the bytes")),
-            // A write has none; what was taken before is gone.
+            // A write has no bytes, and bytes can be taken only once.
             Some(_) | None => {}
         }
         let taken = machine.driver.take(tenant, id)?;
-        let Some(taken) = taken.filter(|_| is_done) else { return Err(Refusal::under_way(ticket)) };
+        let Some(taken) = taken.filter(|_| is_done) else { return Err(Refusal::in_progress(ticket)) };
         machine.reads.remove(&ticket);
-        // SAFETY: it has as many bytes, by the caller's promise and as compared.
+        // SAFETY: the caller guarantees the room, and the sizes were compared.
         unsafe { data.cast::<u8>().copy_from_nonoverlapping(taken.as_ptr(), taken.len()) };
         Ok(())
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     with(machine, take)
 }
 
@@ -134,7 +134,7 @@ pub unsafe extern "C" fn spinet_host_write(
     let write = |machine: &mut Machine| {
         let (tenant, host) = (TenantId(tenant), HostId(host));
         within("host memory", host.0, machine.driver.region(tenant, host)?.size, offset, size)?;
-        // SAFETY: the caller's promise, here and below.
+        // SAFETY: the caller guarantees it, here and below.
         let data = unsafe { bytes("data", data.cast(), some(size)? as usize) }?;
         Ok(machine.driver.host_write(tenant, host, offset, &data)?)
     };
@@ -162,10 +162,10 @@ pub unsafe extern "C" fn spinet_host_read(
         within("host memory", host.0, machine.driver.region(tenant, host)?.size, offset, some(size)?)?;
         let mut bytes = vec![0; size as usize];
         machine.driver.host_read(tenant, host, offset, &mut bytes)?;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { data.cast::<u8>().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         Ok(())
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     with(machine, read)
 }

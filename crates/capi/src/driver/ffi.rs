@@ -2,7 +2,7 @@
 
 use super::machines::{self, Token};
 use super::refusal::Refusal;
-use super::structs::{Card, Spec};
+use super::structs::{CardInfo, ContextArgs};
 use super::{Machine, call, optional, required, with, with_result};
 use crate::ffi::put;
 use spinet::driver::{ContextId, HostId, Kind, MemoryId, ProgramId, Remaining, RuleId, RuleSpec, TenantId};
@@ -12,13 +12,13 @@ use std::ffi::{c_char, c_int};
 use std::path::Path;
 use std::rc::Rc;
 
-/// Settings of a card: more than it has parameters.
+/// Maximum number of settings; no card has as many parameters.
 const MAX_SETTINGS: usize = 10_000;
 
 /// Boots a card.
 ///
 /// # Safety
-/// Texts are NULL or C texts, `machine` is NULL or can be written.
+/// Strings are NULL or C strings, `machine` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn spinet_boot(
     nic: *const c_char,
@@ -26,14 +26,14 @@ pub unsafe extern "C" fn spinet_boot(
     seed: u64,
     machine: *mut *mut Token,
 ) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { spinet_boot_with(nic, std::ptr::null(), 0, runtime, seed, machine) }
 }
 
-/// Boots a card some of whose parameters differ from the preset.
+/// Boots a card with parameters that differ from the preset.
 ///
 /// # Safety
-/// As [`spinet_boot`]; `settings` is NULL or has `n_settings` texts, which are NULL or C texts.
+/// As [`spinet_boot`]; `settings` is NULL or has `n_settings` strings, which are NULL or C strings.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn spinet_boot_with(
     nic: *const c_char,
@@ -53,7 +53,7 @@ pub unsafe extern "C" fn spinet_boot_with(
         if n_settings > MAX_SETTINGS {
             return Err(Refusal::argument("n_settings", n_settings, format_args!("at most {MAX_SETTINGS}")));
         }
-        // SAFETY: the caller's promise, here and below.
+        // SAFETY: the caller guarantees it, here and below.
         let setting = |i| Ok(nics::parse_setting(unsafe { required("settings", *settings.add(i)) }?)?);
         let settings: Vec<_> = (0..n_settings).map(setting).collect::<Result<_, Refusal>>()?;
         let (nic, runtime) = unsafe { (required("nic", nic)?, required("runtime", runtime)?) };
@@ -68,20 +68,20 @@ pub extern "C" fn spinet_shutdown(machine: *mut Token) -> c_int {
     call(|| if machine.is_null() { Ok(()) } else { machines::end(machine) })
 }
 
-/// What the card can do, and what is left of its memories.
+/// Capabilities of the card, and the free parts of its memories.
 ///
 /// # Safety
 /// As [`with_result`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn spinet_capabilities(machine: *mut Token, card: *mut Card) -> c_int {
-    // SAFETY: the caller's promise.
+pub unsafe extern "C" fn spinet_capabilities(machine: *mut Token, card: *mut CardInfo) -> c_int {
+    // SAFETY: the caller guarantees it.
     unsafe { with_result(machine, "card", card, |machine| Ok(machine.driver.capabilities().into())) }
 }
 
 /// Opens a tenant.
 ///
 /// # Safety
-/// As [`with_result`]; texts are NULL or C texts.
+/// As [`with_result`]; strings are NULL or C strings.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn spinet_open(
     machine: *mut Token,
@@ -89,7 +89,7 @@ pub unsafe extern "C" fn spinet_open(
     scope: *const c_char,
     tenant: *mut u64,
 ) -> c_int {
-    // SAFETY: the caller's promise, also for the texts.
+    // SAFETY: the caller guarantees it, also for the strings.
     unsafe {
         with_result(machine, "tenant", tenant, |machine| {
             Ok(machine.driver.open(required("name", name)?, optional("scope", scope)?)?.0)
@@ -132,18 +132,18 @@ pub unsafe extern "C" fn spinet_allocate(
         };
         Ok(machine.driver.allocate(TenantId(tenant), kind, bytes)?.0)
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { with_result(machine, "memory", memory, allocate) }
 }
 
-/// Where a memory lies.
+/// Address of a memory.
 ///
 /// # Safety
 /// As [`with_result`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn spinet_address(machine: *mut Token, tenant: u64, memory: u64, address: *mut u32) -> c_int {
     let place = |machine: &mut Machine| Ok(machine.driver.part(TenantId(tenant), MemoryId(memory))?.addr);
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { with_result(machine, "address", address, place) }
 }
 
@@ -154,54 +154,59 @@ pub unsafe extern "C" fn spinet_address(machine: *mut Token, tenant: u64, memory
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn spinet_register(machine: *mut Token, tenant: u64, bytes: u32, host: *mut u64) -> c_int {
     let register = |machine: &mut Machine| Ok(machine.driver.register(TenantId(tenant), bytes)?.0);
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { with_result(machine, "host", host, register) }
 }
 
-/// Where host memory lies.
+/// Address of host memory.
 ///
 /// # Safety
 /// As [`with_result`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn spinet_host_address(machine: *mut Token, tenant: u64, host: u64, address: *mut u64) -> c_int {
     let place = |machine: &mut Machine| Ok(machine.driver.region(TenantId(tenant), HostId(host))?.addr);
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { with_result(machine, "address", address, place) }
 }
 
 /// Loads a program.
 ///
 /// # Safety
-/// As [`with_result`]; `elf` is NULL or a C text.
+/// As [`with_result`]; `elf` is NULL or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn spinet_load(machine: *mut Token, tenant: u64, elf: *const c_char, program: *mut u64) -> c_int {
     let load = |machine: &mut Machine| {
-        // SAFETY: the caller's promise, here and below.
+        // SAFETY: the caller guarantees it, here and below.
         let elf = Elf::open(Path::new(unsafe { required("elf", elf) }?))?;
         Ok(machine.driver.load(TenantId(tenant), Rc::new(elf))?.0)
     };
     unsafe { with_result(machine, "program", program, load) }
 }
 
-/// What a context is where the C program says nothing.
+/// Fills in the default specification of a context.
 ///
 /// # Safety
-/// `spec` is NULL or can be written.
+/// `spec` is NULL or writable.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn spinet_context_spec(program: u64, spec: *mut Spec) -> c_int {
-    // SAFETY: the caller's promise.
-    call(|| Ok(unsafe { put("spec", spec, Spec::new(program)) }?))
+pub unsafe extern "C" fn spinet_context_spec(program: u64, spec: *mut ContextArgs) -> c_int {
+    // SAFETY: the caller guarantees it.
+    call(|| Ok(unsafe { put("spec", spec, ContextArgs::new(program)) }?))
 }
 
 /// Builds a context.
 ///
 /// # Safety
-/// As [`with_result`]; `spec` is NULL or can be read, its texts are NULL or C texts.
+/// As [`with_result`]; `spec` is NULL or readable, its strings are NULL or C strings.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn spinet_build(machine: *mut Token, tenant: u64, spec: *const Spec, context: *mut u64) -> c_int {
+pub unsafe extern "C" fn spinet_build(
+    machine: *mut Token,
+    tenant: u64,
+    spec: *const ContextArgs,
+    context: *mut u64,
+) -> c_int {
     let build = |machine: &mut Machine| {
-        // SAFETY: the caller's promise, here and below.
-        let spec = unsafe { spec.as_ref() }.ok_or(Refusal::null("spec", "what the context is"))?;
+        // SAFETY: the caller guarantees it, here and below.
+        let spec = unsafe { spec.as_ref() }.ok_or(Refusal::null("spec", "a context specification"))?;
         Ok(machine.driver.build(TenantId(tenant), &unsafe { spec.read() }?)?.0)
     };
     unsafe { with_result(machine, "context", context, build) }
@@ -210,7 +215,7 @@ pub unsafe extern "C" fn spinet_build(machine: *mut Token, tenant: u64, spec: *c
 /// Installs a rule.
 ///
 /// # Safety
-/// As [`with_result`]; texts are NULL or C texts.
+/// As [`with_result`]; strings are NULL or C strings.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn spinet_install(
     machine: *mut Token,
@@ -222,7 +227,7 @@ pub unsafe extern "C" fn spinet_install(
     rule: *mut u64,
 ) -> c_int {
     let install = |machine: &mut Machine| {
-        // SAFETY: the caller's promise, here and below.
+        // SAFETY: the caller guarantees it, here and below.
         let (matches, message) = unsafe { (optional("match", matches)?, optional("message", message)?) };
         let mut spec = RuleSpec { matches: matches.map(Into::into), priority, ..RuleSpec::default() };
         if let Some(message) = message {
@@ -247,10 +252,10 @@ pub extern "C" fn spinet_remove(machine: *mut Token, tenant: u64, rule: u64, rem
     with(machine, remove)
 }
 
-/// Functions that end what a handle stands for.
+/// Functions that release a handle.
 macro_rules! ends {
     ($($name:ident => $method:ident($id:ident);)*) => {$(
-        /// Ends what the handle stands for.
+        /// Releases the handle.
         #[unsafe(no_mangle)]
         pub extern "C" fn $name(machine: *mut Token, tenant: u64, handle: u64) -> c_int {
             with(machine, |machine| Ok(machine.driver.$method(TenantId(tenant), $id(handle))?))

@@ -1,5 +1,5 @@
-//! Machines by number. What C programs hold of one is its number and is never followed, so that a machine that was shut down,
-//! or never was, is refused like any other handle.
+//! Machines by number. The C program's pointer holds the machine's number and is never dereferenced, so an unknown or
+//! ended machine is refused like any other handle.
 
 use super::Machine;
 use super::refusal::Refusal;
@@ -9,22 +9,22 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// `spinet_machine_t`, of which there are only pointers.
+/// `spinet_machine_t`. C programs only have pointers to it.
 pub struct Token {
     _nothing: [u8; 0],
 }
 
-/// What is in a card is shared within a thread.
+/// A card's parts share state within one thread.
 struct Owned(Box<Machine>);
 
-// SAFETY: only the thread that put a machine in takes it out, and nobody looks at it in between.
+// SAFETY: only the thread that inserted a machine takes it out, and no other thread accesses it in between.
 unsafe impl Send for Owned {}
 
 #[derive(Default)]
 struct Machines {
-    /// Booted so far.
+    /// Number of machines booted so far.
     last: u64,
-    /// Those that are not shut down: the thread, and the machine unless a function uses it.
+    /// Machines that are not shut down: the thread, and the machine unless a function uses it.
     all: BTreeMap<u64, (u64, Option<Owned>)>,
 }
 
@@ -32,12 +32,12 @@ static MACHINES: Mutex<Option<Machines>> = Mutex::new(None);
 static THREADS: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
-    /// Number of this thread. It needs no destructor, so it is there until the last of the thread's own has run.
+    /// Number of this thread. It needs no destructor, so other destructors of the thread can use it.
     static THREAD: Cell<u64> = const { Cell::new(0) };
 }
 
 fn lock() -> MutexGuard<'static, Option<Machines>> {
-    // A panic ends the process, so nobody sees what it left behind.
+    // A panic ends the process, so a poisoned lock is never seen.
     MACHINES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -48,7 +48,7 @@ fn this_thread() -> u64 {
     THREAD.get()
 }
 
-/// A machine of this thread, from now on known by this.
+/// Adds a machine of this thread. Returns its token.
 pub fn add(machine: Machine) -> *mut Token {
     let mut machines = lock();
     let machines = machines.get_or_insert_default();
@@ -57,7 +57,7 @@ pub fn add(machine: Machine) -> *mut Token {
     std::ptr::without_provenance_mut(machines.last as usize)
 }
 
-/// Lends a machine of this thread.
+/// Lends a machine of this thread to `job`.
 pub fn lend<T>(token: *mut Token, job: impl FnOnce(&mut Machine) -> Result<T, Refusal>) -> Result<T, Refusal> {
     let mut owned = take(token)?;
     let done = job(&mut owned.0);
@@ -80,7 +80,7 @@ pub fn end(token: *mut Token) -> Result<(), Refusal> {
 fn take(token: *mut Token) -> Result<Owned, Refusal> {
     let (what, number) = ("machine", number(token));
     if number == 0 {
-        return Err(Refusal::null(what, "what spinet_boot made"));
+        return Err(Refusal::null(what, "a machine from spinet_boot"));
     }
     let mut machines = lock();
     let machines = machines.get_or_insert_default();

@@ -1,7 +1,7 @@
-//! The driver of a card for C programs: the functions of `spinet_driver.h`, [`spinet::driver::Driver`] one to one.
+//! The driver of a card for C programs: each function of `spinet_driver.h` is one of [`spinet::driver::Driver`].
 //!
-//! Nothing here calls back: C programs let time go on and then take what there is. Handles are the driver's own numbers, so a
-//! forged or stale one is refused as in Rust.
+//! There are no callbacks: C programs advance time and then take results. Handles are the driver's own numbers, so
+//! invalid ones are refused as in Rust.
 
 mod access;
 mod ffi;
@@ -22,27 +22,27 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::path::Path;
 use std::rc::Rc;
-use structs::{Done, Told};
+use structs::{Done, TenantEvent};
 
-/// Times in ps may be so large, 5 hours; 64 bits of femtoseconds reach little further.
+/// Largest time in ps, 5 hours. 64 bits of femtoseconds reach little further.
 const MAX_PS: u64 = 18_000_000_000_000_000;
 
-/// A card, its driver, and what C programs have not taken yet.
+/// A card, its driver, and results that the C program has not taken yet.
 pub struct Machine {
     driver: Driver,
     /// Events by tenant.
-    events: BTreeMap<u64, VecDeque<Told>>,
-    /// Bytes of the reads that nobody has taken, by ticket.
+    events: BTreeMap<u64, VecDeque<TenantEvent>>,
+    /// Number of bytes of reads that are not taken yet, by ticket.
     reads: BTreeMap<u64, u32>,
-    /// Packets that were sent, by time in ps.
+    /// Sent packets, by time in ps.
     sent: VecDeque<(u64, Box<[u8]>)>,
-    /// The one that was taken last, which the C program may look at.
+    /// The packet that was taken last, which the C program may still read.
     shown: Box<[u8]>,
-    /// Packets that are finished, if they are kept.
+    /// Finished packets, if they are kept.
     done: Option<VecDeque<Done>>,
-    /// Lines that were printed, by time in ps.
+    /// PrintedLine lines, by time in ps.
     lines: VecDeque<(u64, Line)>,
-    /// The one that was taken last.
+    /// The line that was taken last.
     shown_line: CString,
 }
 
@@ -67,7 +67,7 @@ impl Machine {
         self.driver.clock().edge(cycle).ps()
     }
 
-    /// Takes from the driver what is kept of packets that are finished, so that it does not keep it for ever.
+    /// Moves finished packets out of the driver, which would otherwise keep them.
     fn collect_done(&mut self) {
         let finished = self.driver.take_packets();
         let clock = self.driver.clock();
@@ -78,7 +78,7 @@ impl Machine {
     }
 }
 
-/// Runs the body of a C function; what it refuses is remembered for `spinet_last_error`.
+/// Runs the body of a C function, and stores its error for `spinet_last_error`.
 fn call(body: impl FnOnce() -> Result<(), Refusal>) -> c_int {
     no_panic(body).map_or_else(remember, |()| refusal::OK)
 }
@@ -88,10 +88,10 @@ fn with(machine: *mut Token, body: impl FnOnce(&mut Machine) -> Result<(), Refus
     call(|| machines::lend(machine, body))
 }
 
-/// The same where something comes back. Nothing is done if there is no room for it.
+/// The same for a function with a result. Fails before doing anything if there is no room for the result.
 ///
 /// # Safety
-/// `place` is NULL or can be written.
+/// `place` is NULL or writable.
 unsafe fn with_result<T>(
     machine: *mut Token,
     what: &'static str,
@@ -103,27 +103,27 @@ unsafe fn with_result<T>(
             return Err(Refusal::null(what, "room for the result"));
         }
         let value = body(machine)?;
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         Ok(unsafe { put(what, place, value) }?)
     };
     with(machine, body)
 }
 
-/// A text of the C program; NULL is none.
+/// A C string, or `None` for NULL.
 ///
 /// # Safety
-/// `text` is NULL or a C text that lives as long as the result.
+/// `text` is NULL or a C string that lives as long as the result.
 unsafe fn optional<'a>(what: &'static str, text: *const c_char) -> Result<Option<&'a str>, Refusal> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     let text = unsafe { crate::ffi::text(text) };
     text.map(CStr::to_str).transpose().map_err(|error| Refusal::argument(what, error, "UTF-8"))
 }
 
-/// A text that must be there.
+/// A C string that must not be NULL.
 ///
 /// # Safety
-/// `text` is NULL or a C text that lives as long as the result.
+/// `text` is NULL or a C string that lives as long as the result.
 unsafe fn required<'a>(what: &'static str, text: *const c_char) -> Result<&'a str, Refusal> {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { optional(what, text) }?.ok_or(Refusal::null(what, "a text"))
 }

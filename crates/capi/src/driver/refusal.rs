@@ -1,4 +1,4 @@
-//! What a function of `spinet_driver.h` refuses: a code for the program, a text for people.
+//! Errors of `spinet_driver.h`: a code for the program, a text for people.
 
 use crate::Error;
 use spinet::driver::DriverError;
@@ -41,11 +41,11 @@ const CARD: c_int = -12;
 const THREAD: c_int = -13;
 
 thread_local! {
-    /// What `spinet_last_error` points to.
+    /// The text of `spinet_last_error`.
     static LAST: RefCell<CString> = RefCell::default();
 }
 
-/// Why a function did not do what was asked.
+/// An error of a function.
 #[derive(Debug)]
 pub struct Refusal {
     code: c_int,
@@ -57,29 +57,29 @@ impl Refusal {
         Refusal { code, text: text.to_string() }
     }
 
-    /// A pointer is NULL that must not be.
+    /// The error for a pointer that must not be NULL.
     pub fn null(what: &'static str, wanted: &'static str) -> Self {
         Error::Null { what, wanted }.into()
     }
 
-    /// An argument is not what it must be.
+    /// The error for an invalid argument.
     pub fn argument(what: impl Display, found: impl Display, allowed: impl Display) -> Self {
         Refusal::new(ARGUMENT, format_args!("{what} is {found}, must be {allowed}"))
     }
 
-    /// The same where somebody else says what is wrong.
-    pub fn argument_says(what: &'static str, problem: impl Display) -> Self {
+    /// The same with a complete description of the problem.
+    pub fn invalid_argument(what: &'static str, problem: impl Display) -> Self {
         Refusal::new(ARGUMENT, format_args!("{what}: {problem}"))
     }
 
-    /// The machine is another thread's.
+    /// The error for a machine of another thread.
     pub fn thread() -> Self {
-        Refusal::new(THREAD, "the machine was booted on another thread, must be used on that one")
+        Refusal::new(THREAD, "the machine was booted on another thread; use it on that thread")
     }
 
-    /// An access has not ended yet.
-    pub fn under_way(ticket: u64) -> Self {
-        Refusal::new(BUSY, format_args!("ticket {ticket} is under way; let time go on, or wait for it"))
+    /// The error for an access that is not complete.
+    pub fn in_progress(ticket: u64) -> Self {
+        Refusal::new(BUSY, format_args!("ticket {ticket} is in progress; run the simulation, or call spinet_wait"))
     }
 }
 
@@ -148,15 +148,16 @@ impl From<RecordError> for Refusal {
     }
 }
 
-/// Keeps the text of a refusal for this thread; its code.
+/// Stores the text of an error for this thread. Returns its code.
 pub fn remember(refusal: Refusal) -> c_int {
-    let text = CString::new(refusal.text.replace('\0', "\u{fffd}")).expect("zeros are gone");
-    // At the very end of a thread it is gone, as when C++ destroys what is static; the code says enough then.
+    let text = CString::new(refusal.text.replace('\0', "\u{fffd}")).expect("zero bytes were replaced");
+    // While a thread ends, its storage may be gone already, for example in C++ destructors of static objects. The code
+    // remains.
     let _ = LAST.try_with(|last| *last.borrow_mut() = text);
     refusal.code
 }
 
-/// The text of the last refusal on this thread. It lives until the next.
+/// The text of the last error on this thread. It lives until the next error.
 #[unsafe(no_mangle)]
 pub extern "C" fn spinet_last_error() -> *const c_char {
     LAST.try_with(|last| last.borrow().as_ptr()).unwrap_or(c"".as_ptr())

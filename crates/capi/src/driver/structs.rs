@@ -10,14 +10,14 @@ use spinet::packets::{Row, TaskRow};
 use std::ffi::{c_char, c_void};
 use std::ptr;
 
-/// What the card says counts: `SPINET_DEFAULT`, and `SPINET_DEFAULT_CYCLES` for more bits.
+/// Value that selects the card's default: `SPINET_DEFAULT`, and `SPINET_DEFAULT_CYCLES` for 64 bits.
 const DEFAULT: u32 = u32::MAX;
 const DEFAULT_CYCLES: u64 = u64::MAX;
 
 /// `spinet_context_spec_t`
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub struct Spec {
+pub struct ContextArgs {
     program: u64,
     handler: *const c_char,
     symbols: [*const c_char; 3],
@@ -33,10 +33,10 @@ pub struct Spec {
     timeout_cycles: u64,
 }
 
-impl Spec {
-    /// The handlers of a program, without any memory.
+impl ContextArgs {
+    /// A specification with the handlers of a program and without any memory.
     pub fn new(program: u64) -> Self {
-        Spec {
+        ContextArgs {
             program,
             handler: ptr::null(),
             symbols: [ptr::null(); 3],
@@ -53,12 +53,12 @@ impl Spec {
         }
     }
 
-    /// The same for the driver.
+    /// Converts to the driver's type.
     ///
     /// # Safety
-    /// Texts are NULL or C texts.
+    /// Strings are NULL or C strings.
     pub unsafe fn read(&self) -> Result<ContextSpec, Refusal> {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         let owned = |what, text| Ok::<_, Refusal>(unsafe { optional(what, text) }?.map(str::to_owned));
         let [header, payload, completion] = self.symbols;
         let handle = |number: u64| (number != 0).then_some(number);
@@ -77,8 +77,8 @@ impl Spec {
     }
 }
 
-impl Spec {
-    /// What becomes of packets that something is in the way of.
+impl ContextArgs {
+    /// The context's delivery settings.
     fn delivery(&self) -> Result<DeliverySpec, Refusal> {
         let value = |value: u32| (value != DEFAULT).then_some(value);
         let when_full = match self.when_full {
@@ -113,22 +113,22 @@ impl Spec {
 
 /// `spinet_memory_left_t`
 #[repr(C)]
-pub struct Left {
+pub struct FreeMemory {
     bytes: u64,
     free: u64,
     largest: u64,
     at: u64,
 }
 
-impl From<MemoryLeft> for Left {
+impl From<MemoryLeft> for FreeMemory {
     fn from(MemoryLeft { bytes, free, largest, at }: MemoryLeft) -> Self {
-        Left { bytes, free, largest, at }
+        FreeMemory { bytes, free, largest, at }
     }
 }
 
 /// `spinet_capabilities_t`
 #[repr(C)]
-pub struct Card {
+pub struct CardInfo {
     n_clusters: u32,
     n_cores: u32,
     n_message_queues: u32,
@@ -139,14 +139,14 @@ pub struct Card {
     in_order: u8,
     isolated: u8,
     reports_errors: u8,
-    program_memory: Left,
-    handler_memory: Left,
-    scratchpad_memory: Left,
+    program_memory: FreeMemory,
+    handler_memory: FreeMemory,
+    scratchpad_memory: FreeMemory,
 }
 
-impl From<Capabilities> for Card {
+impl From<Capabilities> for CardInfo {
     fn from(card: Capabilities) -> Self {
-        Card {
+        CardInfo {
             n_clusters: card.n_clusters,
             n_cores: card.n_cores,
             n_message_queues: card.n_message_queues,
@@ -167,7 +167,7 @@ impl From<Capabilities> for Card {
 /// `spinet_event_t`
 #[repr(C)]
 #[derive(Default)]
-pub struct Told {
+pub struct TenantEvent {
     time_ps: u64,
     context: u64,
     address: u64,
@@ -183,13 +183,13 @@ pub struct Told {
     write: u32,
 }
 
-impl Told {
-    /// What happened to a context, and when.
+impl TenantEvent {
+    /// Converts an event of a context.
     pub fn new(time_ps: u64, context: u64, event: HostEvent) -> Self {
-        let nothing = Told { time_ps, context, ..Told::default() };
+        let nothing = TenantEvent { time_ps, context, ..TenantEvent::default() };
         match event {
-            HostEvent::MessageDone { msgid } => Told { what: 1, msgid: msgid.into(), ..nothing },
-            HostEvent::HandlerError(error) => Told {
+            HostEvent::MessageDone { msgid } => TenantEvent { what: 1, msgid: msgid.into(), ..nothing },
+            HostEvent::HandlerError(error) => TenantEvent {
                 what: 2,
                 address: error.addr.into(),
                 msgid: error.msgid.into(),
@@ -202,12 +202,16 @@ impl Told {
                 ..nothing
             },
             HostEvent::MessageTimeout { msgid, dropped, .. } => {
-                Told { what: 3, msgid: msgid.into(), dropped, ..nothing }
+                TenantEvent { what: 3, msgid: msgid.into(), dropped, ..nothing }
             }
-            HostEvent::MessageKilled { msgid, dropped } => Told { what: 4, msgid: msgid.into(), dropped, ..nothing },
-            HostEvent::MessageEvicted { msgid, dropped } => Told { what: 6, msgid: msgid.into(), dropped, ..nothing },
+            HostEvent::MessageKilled { msgid, dropped } => {
+                TenantEvent { what: 4, msgid: msgid.into(), dropped, ..nothing }
+            }
+            HostEvent::MessageEvicted { msgid, dropped } => {
+                TenantEvent { what: 6, msgid: msgid.into(), dropped, ..nothing }
+            }
             HostEvent::TranslationFault { addr, write, .. } => {
-                Told { what: 5, address: addr, write: write.into(), ..nothing }
+                TenantEvent { what: 5, address: addr, write: write.into(), ..nothing }
             }
         }
     }
@@ -225,7 +229,7 @@ pub struct Packet {
 /// `spinet_traffic_t`
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub struct Traffic {
+pub struct TrafficArgs {
     pub source: *const c_char,
     pub pacing: *const c_char,
     pub count: u64,
@@ -270,7 +274,7 @@ pub struct Done {
 }
 
 impl Done {
-    /// A packet that the card is done with; `ps` makes times of cycles.
+    /// Converts a finished packet. `ps` converts cycles to ps.
     pub fn new(context: u64, row: &Row, ps: impl Fn(u64) -> u64) -> Self {
         let time = |cycle: Option<u64>| cycle.map_or(0, &ps);
         let handler = |task: &TaskRow| HandlerRun {
@@ -314,7 +318,7 @@ pub struct Sent {
 
 /// `spinet_line_t`
 #[repr(C)]
-pub struct Printed {
+pub struct PrintedLine {
     pub time_ps: u64,
     pub text: *const c_char,
     pub cluster: u32,

@@ -1,8 +1,8 @@
-//! Time and packets, and what comes of them.
+//! Time, packets, and their results.
 
 use super::machines::Token;
 use super::refusal::Refusal;
-use super::structs::{Done, Packet, Printed, Sent, Told, Traffic as TrafficSpec};
+use super::structs::{Done, Packet, PrintedLine, Sent, TenantEvent, TrafficArgs};
 use super::{MAX_PS, Machine, optional, required, with, with_result};
 use crate::ffi::bytes;
 use kernel::Time;
@@ -16,7 +16,7 @@ use wire::faults::Faults;
 use wire::pacing::Pacing;
 use wire::source::Snapped;
 
-/// Packets of a call: more than there is memory for.
+/// Maximum number of packets in a call; more do not fit in memory.
 const MAX_PACKETS: usize = 1 << 32;
 
 fn time(what: &'static str, ps: u64) -> Result<Time, Refusal> {
@@ -29,7 +29,7 @@ fn time(what: &'static str, ps: u64) -> Result<Time, Refusal> {
 /// Adds packets.
 ///
 /// # Safety
-/// `packets` is NULL or has `n`, whose data is NULL or has as many bytes as they say.
+/// `packets` is NULL or has `n` packets, whose data is NULL or has their `size`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn spinet_add_packets(machine: *mut Token, packets: *const Packet, n: usize) -> c_int {
     let add = |machine: &mut Machine| {
@@ -37,39 +37,39 @@ pub unsafe extern "C" fn spinet_add_packets(machine: *mut Token, packets: *const
             (0, _) => return Ok(()),
             (_, true) => return Err(Refusal::null("packets", "the packets")),
             (n, _) if n > MAX_PACKETS => return Err(Refusal::argument("n", n, format_args!("at most {MAX_PACKETS}"))),
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees it.
             (_, false) => unsafe { std::slice::from_raw_parts(packets, n) },
         };
         let most = machine.driver.capabilities().max_copy_bytes as usize;
         let mut made: Vec<(Time, Box<[u8]>)> = Vec::new();
         for (index, &Packet { after_ps, data, size }) in packets.iter().enumerate() {
-            // Before there is so much to copy; the driver says the rest.
+            // Checked before the data is copied. The driver checks the rest.
             if size > most {
-                let allowed = format_args!("1 to {most}, which is what the card can copy to L1");
+                let allowed = format_args!("1 to {most}, the number of bytes that the card can copy to L1");
                 return Err(Refusal::argument(format_args!("packets[{index}].size"), size, allowed));
             }
             let time = time("after_ps", after_ps)?;
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller guarantees it.
             made.push((time, unsafe { bytes("data", data.cast(), size) }?.into()));
         }
         Ok(machine.driver.add_packets(made)?)
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     with(machine, add)
 }
 
-/// Adds traffic that a file or a text describes.
+/// Adds the traffic of a capture or a generator.
 ///
 /// # Safety
-/// `traffic` is NULL or can be read, its texts are NULL or C texts.
+/// `traffic` is NULL or readable, its strings are NULL or C strings.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn spinet_add_traffic(machine: *mut Token, traffic: *const TrafficSpec) -> c_int {
+pub unsafe extern "C" fn spinet_add_traffic(machine: *mut Token, traffic: *const TrafficArgs) -> c_int {
     let add = |machine: &mut Machine| {
-        // SAFETY: the caller's promise, here and below.
-        let traffic = unsafe { traffic.as_ref() }.ok_or(Refusal::null("traffic", "what arrives"))?;
+        // SAFETY: the caller guarantees it, here and below.
+        let traffic = unsafe { traffic.as_ref() }.ok_or(Refusal::null("traffic", "a traffic description"))?;
         let mut source = unsafe { required("source", traffic.source) }?.to_owned();
         let pacing = unsafe { optional("pacing", traffic.pacing) }?.unwrap_or("times");
-        let pacing: Pacing = pacing.parse().map_err(|error| Refusal::argument_says("traffic", error))?;
+        let pacing: Pacing = pacing.parse().map_err(|error| Refusal::invalid_argument("traffic", error))?;
         let snapped = match traffic.snapped {
             0 => Snapped::Pad,
             1 => Snapped::Keep,
@@ -79,37 +79,37 @@ pub unsafe extern "C" fn spinet_add_traffic(machine: *mut Token, traffic: *const
         };
         let count = if traffic.count == 0 { u64::MAX } else { traffic.count };
         let read = Traffic::read(&mut source, snapped, traffic.seed, Path::new(""));
-        let read = read.map_err(|problem| Refusal::argument_says("source", problem))?;
+        let read = read.map_err(|problem| Refusal::invalid_argument("source", problem))?;
         Ok(machine.driver.add_traffic(&read, pacing, count)?)
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     with(machine, add)
 }
 
-/// What the network does to packets from now on.
+/// Sets the faults of the network for packets added from now on.
 ///
 /// # Safety
-/// `faults` is NULL or a C text.
+/// `faults` is NULL or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn spinet_network(machine: *mut Token, faults: *const c_char, seed: u64) -> c_int {
     let set = |machine: &mut Machine| {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         let faults = unsafe { optional("faults", faults) }?.unwrap_or_default();
-        let faults: Faults = faults.parse().map_err(|error| Refusal::argument_says("faults", error))?;
+        let faults: Faults = faults.parse().map_err(|error| Refusal::invalid_argument("faults", error))?;
         machine.driver.set_network(faults, seed);
         Ok(())
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     with(machine, set)
 }
 
-/// Whether nothing is to come and nothing is under way.
+/// Returns whether all packets have arrived and are done.
 ///
 /// # Safety
 /// As [`with_result`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn spinet_is_idle(machine: *mut Token, idle: *mut u8) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { with_result(machine, "idle", idle, |machine| Ok(machine.driver.is_idle().into())) }
 }
 
@@ -119,11 +119,11 @@ pub unsafe extern "C" fn spinet_is_idle(machine: *mut Token, idle: *mut u8) -> c
 /// As [`with_result`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn spinet_now(machine: *mut Token, ps: *mut u64) -> c_int {
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { with_result(machine, "ps", ps, |machine| Ok(machine.ps(machine.driver.now()))) }
 }
 
-/// Lets time go on.
+/// Runs the simulation until `ps`.
 #[unsafe(no_mangle)]
 pub extern "C" fn spinet_run_until(machine: *mut Token, ps: u64) -> c_int {
     let run = |machine: &mut Machine| {
@@ -143,7 +143,7 @@ pub extern "C" fn spinet_run_until(machine: *mut Token, ps: u64) -> c_int {
 pub unsafe extern "C" fn spinet_take_events(
     machine: *mut Token,
     tenant: u64,
-    events: *mut Told,
+    events: *mut TenantEvent,
     room: usize,
     n: *mut usize,
 ) -> c_int {
@@ -153,13 +153,14 @@ pub unsafe extern "C" fn spinet_take_events(
         }
         let new = machine.driver.take_events(TenantId(tenant))?;
         let mut waiting = machine.events.remove(&tenant).unwrap_or_default();
-        waiting.extend(new.into_iter().map(|event| Told::new(machine.ps(event.at), event.context.0, event.what)));
-        // SAFETY: there is room, by the caller's promise.
+        waiting
+            .extend(new.into_iter().map(|event| TenantEvent::new(machine.ps(event.at), event.context.0, event.what)));
+        // SAFETY: the caller guarantees the room.
         let n = unsafe { give(&mut waiting, events, room) };
         machine.events.insert(tenant, waiting);
         Ok(n)
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { with_result(machine, "n", n, take) }
 }
 
@@ -178,11 +179,11 @@ pub unsafe extern "C" fn spinet_error_record(
         let record = machine.driver.error_record(TenantId(tenant), ContextId(context))?;
         Ok(record.map(|record| record.words()).unwrap_or_default())
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { with_result(machine, "record", record, look) }
 }
 
-/// Keeps packets that are finished for [`spinet_take_done`], or no longer.
+/// Starts or stops keeping finished packets for [`spinet_take_done`].
 #[unsafe(no_mangle)]
 pub extern "C" fn spinet_keep_done(machine: *mut Token, keep: c_int) -> c_int {
     let set = |machine: &mut Machine| {
@@ -193,7 +194,7 @@ pub extern "C" fn spinet_keep_done(machine: *mut Token, keep: c_int) -> c_int {
     with(machine, set)
 }
 
-/// Takes packets that are finished.
+/// Takes finished packets.
 ///
 /// # Safety
 /// As [`with_result`] for `n`; `done` is NULL or has room for `room`.
@@ -205,29 +206,29 @@ pub unsafe extern "C" fn spinet_take_done(machine: *mut Token, done: *mut Done, 
         }
         machine.collect_done();
         let Some(waiting) = &mut machine.done else {
-            return Err(Refusal::argument_says("done", "packets are not kept; spinet_keep_done comes first"));
+            return Err(Refusal::invalid_argument("done", "packets are not kept; call spinet_keep_done first"));
         };
-        // SAFETY: there is room, by the caller's promise.
+        // SAFETY: the caller guarantees the room.
         Ok(unsafe { give(waiting, done, room) })
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { with_result(machine, "n", n, take) }
 }
 
-/// Moves the oldest of what waits to the C program, and says how many.
+/// Moves the oldest items to the C program. Returns their number.
 ///
 /// # Safety
-/// `to` has room for `room`.
+/// `to` has room for `room` items.
 unsafe fn give<T>(waiting: &mut VecDeque<T>, to: *mut T, room: usize) -> usize {
     let n = room.min(waiting.len());
     for (idx, item) in waiting.drain(..n).enumerate() {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller guarantees it.
         unsafe { to.add(idx).write_unaligned(item) };
     }
     n
 }
 
-/// Stands for all that the card did so far: 16 hexadecimal digits or more and a zero.
+/// A digest of everything that the card did so far: at least 16 hexadecimal digits and a terminating zero.
 ///
 /// # Safety
 /// `text` is NULL or has room for `room` bytes.
@@ -242,11 +243,11 @@ pub unsafe extern "C" fn spinet_digest(machine: *mut Token, text: *mut c_char, r
         if room < bytes.len() {
             return Err(Refusal::argument("room", room, format_args!("{} or more", bytes.len())));
         }
-        // SAFETY: there is room, by the caller's promise.
+        // SAFETY: the caller guarantees the room.
         unsafe { text.cast::<u8>().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
         Ok(())
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     with(machine, write)
 }
 
@@ -267,7 +268,7 @@ pub unsafe extern "C" fn spinet_take_sent(machine: *mut Token, sent: *mut Sent) 
         machine.shown = bytes;
         Ok(Sent { time_ps, data: machine.shown.as_ptr(), size: machine.shown.len() })
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { with_result(machine, "sent", sent, take) }
 }
 
@@ -276,15 +277,15 @@ pub unsafe extern "C" fn spinet_take_sent(machine: *mut Token, sent: *mut Sent) 
 /// # Safety
 /// As [`with_result`].
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn spinet_take_line(machine: *mut Token, line: *mut Printed) -> c_int {
+pub unsafe extern "C" fn spinet_take_line(machine: *mut Token, line: *mut PrintedLine) -> c_int {
     let take = |machine: &mut Machine| {
         machine.lines.extend(machine.driver.take_console().into_iter().map(|(time, line)| (time.ps(), line)));
         let Some((time_ps, line)) = machine.lines.pop_front() else {
-            return Ok(Printed { time_ps: 0, text: ptr::null(), cluster: 0, core: 0 });
+            return Ok(PrintedLine { time_ps: 0, text: ptr::null(), cluster: 0, core: 0 });
         };
-        machine.shown_line = CString::new(line.text.replace('\0', "\u{fffd}")).expect("zeros are gone");
-        Ok(Printed { time_ps, text: machine.shown_line.as_ptr(), cluster: line.cluster, core: line.core })
+        machine.shown_line = CString::new(line.text.replace('\0', "\u{fffd}")).expect("zero bytes were replaced");
+        Ok(PrintedLine { time_ps, text: machine.shown_line.as_ptr(), cluster: line.cluster, core: line.core })
     };
-    // SAFETY: the caller's promise.
+    // SAFETY: the caller guarantees it.
     unsafe { with_result(machine, "line", line, take) }
 }

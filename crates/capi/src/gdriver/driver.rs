@@ -1,7 +1,7 @@
-//! What the generic driver does with its options and contexts.
+//! The generic driver: runs its options and contexts.
 
 use super::options::Options;
-use super::{Form, MATCHING_CTX_BYTES, trace};
+use super::{Interface, MATCHING_CTX_BYTES, trace};
 use crate::Error;
 use crate::callbacks::UserPtr;
 use crate::edge::{Access, Packet, SpinEc};
@@ -16,28 +16,28 @@ pub type Fill = unsafe extern "C-unwind" fn(u32, u32, *mut u8, u32, *mut u32) ->
 /// `match_packet_fun_t`
 pub type Match = unsafe extern "C-unwind" fn(*mut c_char, *mut c_char) -> c_int;
 
-/// Memory that the contexts share: first byte and bytes. Source: PsPIN a49fec8, `gdriver.c`.
+/// Address and size of the memory that the contexts share. Source: PsPIN a49fec8, `gdriver.c`.
 pub const HANDLER_MEMORY: (u32, u32) = (0x1C30_0000, 1 << 20);
 const HOST_MEMORY: (u64, u32) = (0xDEAD_BEEF_DEAD_BEEF, 1 << 30);
 const SCRATCHPAD_BYTES: u32 = 800 * 1024;
-/// Most bytes of all packets of a run, which are in memory at once; more than any experiment of PsPIN's.
+/// Maximum total size of a run's packets, which are all held in memory. PsPIN's experiments need less.
 const MAX_BYTES: u64 = 8 << 30;
-/// What is kept beside the bytes of each.
+/// Bytes of bookkeeping per packet.
 const KEPT_BYTES: u64 = 256;
-/// Bytes of an IPv4 header without options, in words of 4, in the high half of the first byte as in `packets.h`.
+/// Length of an IPv4 header without options, in words of 4 bytes, in the high half of the first byte as in `packets.h`.
 const IHL: u8 = 5 << 4;
 
-/// A context, and who fills its packets.
+/// A context and its fill callback.
 struct Context {
     ec: SpinEc,
     fill: Option<Fill>,
-    /// A C text, for the matching callback.
+    /// C string for the matching callback.
     matching: [u8; MATCHING_CTX_BYTES],
-    /// Its image takes more than its part of handler memory.
+    /// True if its image exceeds its part of handler memory.
     takes_all: bool,
 }
 
-/// What a context is made from.
+/// Arguments of a new context.
 pub struct NewContext<'a> {
     pub file: Option<&'a Path>,
     /// Names of the header, payload and completion handler.
@@ -49,36 +49,36 @@ pub struct NewContext<'a> {
 
 /// The generic driver.
 pub struct Driver {
-    pub form: Form,
+    pub form: Interface,
     options: Options,
     matching: Option<Match>,
     contexts: Vec<Context>,
-    /// Of the only context, until the run writes it: where it lies, and its bytes.
+    /// Image of the only context until the run writes it: address and size.
     pub image: Option<(UserPtr, usize)>,
-    /// Packets are made when the image is written.
+    /// True while packets wait for the image to be written.
     awaits_image: bool,
-    /// Packets given to the NIC.
+    /// Number of packets given to the NIC.
     pub packets: u64,
-    /// A run did not come to its end.
+    /// True if a run failed.
     pub has_failed: bool,
 }
 
 impl Driver {
     /// A driver without contexts.
-    pub fn new(form: Form, options: Options, matching: Option<Match>) -> Self {
+    pub fn new(form: Interface, options: Options, matching: Option<Match>) -> Self {
         let (contexts, image, awaits_image) = Default::default();
         Driver { form, options, matching, contexts, image, awaits_image, packets: 0, has_failed: false }
     }
 
-    /// Adds a context. The first one brings the program if there are no memory images.
+    /// Adds a context. Without memory images, the first one names the program.
     pub fn add_context(&mut self, new: NewContext<'_>) -> Result<(), Error> {
         let (index, n_parts) = (self.contexts.len(), self.form.contexts());
         if index == n_parts || self.contexts.iter().any(|context| context.takes_all) {
             let allowed = format!("at most {n_parts}, or 1 whose image takes all handler memory");
             return Err(Error::Argument { what: "the number of contexts", found: (index + 1).to_string(), allowed });
         }
-        if self.form != Form::OneContext && new.handlers.iter().all(Option::is_none) {
-            return Err(Error::Null { what: "hh, ph and th", wanted: "one handler at least" });
+        if self.form != Interface::OneContext && new.handlers.iter().all(Option::is_none) {
+            return Err(Error::Null { what: "hh, ph and th", wanted: "at least one handler" });
         }
         let file = new.file.ok_or(Error::Null { what: "hfile", wanted: "the name of the program" })?;
         let (chunk, all) = (HANDLER_MEMORY.1 / n_parts as u32, HANDLER_MEMORY.1);
@@ -92,8 +92,8 @@ impl Driver {
         let [hh, ph, th] = new.handlers.map(addr);
         if !library::load(file)? {
             let (file, why) =
-                (file.display(), "memory images in build/slm_files come first, then the first program named");
-            let text = format!("{file} is not the program that runs, in which its handlers may lie elsewhere: {why}");
+                (file.display(), "memory images in build/slm_files have priority, then the first program");
+            let text = format!("{file} is not the running program, so its handlers may have other addresses: {why}");
             warn("gdriver_add_ectx", text);
         }
         let parts = Parts { index: index as u32, n: n_parts as u32 };
@@ -102,21 +102,21 @@ impl Driver {
         let mut matching = [0; MATCHING_CTX_BYTES];
         matching[..new.matching.len()].copy_from_slice(new.matching);
         match self.form {
-            Form::OneContext => describe_handlers(&ec),
-            Form::Contexts | Form::PlainContexts => describe(&ec, new.matching),
+            Interface::OneContext => describe_handlers(&ec),
+            Interface::Contexts | Interface::PlainContexts => describe(&ec, new.matching),
         }
         self.contexts.push(Context { ec, fill: new.fill, matching, takes_all });
         Ok(())
     }
 
-    /// Who fills the packets of the only context.
+    /// Sets the fill callback of the only context.
     pub fn set_fill(&mut self, fill: Option<Fill>) {
         self.contexts.iter_mut().for_each(|context| context.fill = fill);
     }
 
-    /// Begins a run: gives all packets to the NIC, or first the image.
+    /// Starts a run: gives all packets to the NIC, or first writes the image.
     pub fn begin(&mut self) -> Result<(), Error> {
-        let Some((at, size)) = self.image.filter(|_| self.form == Form::OneContext) else {
+        let Some((at, size)) = self.image.filter(|_| self.form == Interface::OneContext) else {
             return self.add_packets();
         };
         let ec = self.contexts[0].ec;
@@ -125,13 +125,13 @@ impl Driver {
             return Err(Error::Argument { what: "the size of the image", found: size.to_string(), allowed });
         }
         print(&format!("Copying {size} bytes to {:x} (src: {:p})\n", { ec.handler_mem_addr }, at.get()));
-        // SAFETY: gdriver_set_l2_img asks for memory of that many bytes that lives until the run.
+        // SAFETY: gdriver_set_l2_img requires memory of that size which lives until the run.
         write(&ec, unsafe { bytes("img", at.get().cast(), size) }?)?;
         self.awaits_image = true;
         Ok(())
     }
 
-    /// A write to the NIC's memories is done, which packets may wait for.
+    /// A write to the NIC's memories is complete; packets may wait for it.
     pub fn image_is_written(&mut self) -> Result<(), Error> {
         if std::mem::take(&mut self.awaits_image) { self.add_packets() } else { Ok(()) }
     }
@@ -146,7 +146,7 @@ impl Driver {
     }
 
     fn generate(&mut self) -> Result<(), Error> {
-        if self.form == Form::Contexts {
+        if self.form == Interface::Contexts {
             print("[GDRIVER]: Using default packet generator\n");
         }
         let Options { num_messages, num_packets, packet_size, packet_delay, message_delay, .. } = self.options;
@@ -155,8 +155,9 @@ impl Driver {
         let bytes = packets.saturating_mul(u64::from(packet_size) + KEPT_BYTES);
         fits(bytes, || format!("{packets} packets of {packet_size} bytes"))?;
         let mut buffer = vec![0; packet_size as usize];
-        // With contexts both identities count twice, by the loops and by these: PsPIN's driver does so, and its users see them.
-        let twice = u32::from(self.form != Form::OneContext);
+        // With contexts, both the loops and these factors advance the identities, so they count by 2. PsPIN's driver
+        // does the same, visibly to its users.
+        let twice = u32::from(self.form != Interface::OneContext);
         let (mut messages, mut packets) = (0u32, 0u32);
         for context in 0..self.contexts.len() {
             for message in 0..num_messages {
@@ -185,9 +186,9 @@ impl Driver {
         fits(bytes, || format!("{} packets of {file}", lines.len()))?;
         let matches = self.matching.ok_or(Error::Null { what: "matching_cb", wanted: "a function, for a trace" })?;
         let (mut buffer, mut gap_before) = (Vec::new(), 0);
-        for trace::Line { source, destination, size, gap, msgid: id, is_last } in lines {
+        for trace::TraceLine { source, destination, size, gap, msgid: id, is_last } in lines {
             print(&format!("{source} {destination} {size} {gap} {id} {}\n", u8::from(is_last)));
-            // The gap of a line without a packet follows the packet of the next.
+            // The gap of a line without a packet applies after the packet of the next line.
             let wait_cycles = std::mem::replace(&mut gap_before, gap);
             if size == 0 {
                 continue;
@@ -196,7 +197,8 @@ impl Driver {
             let taker = self.contexts.iter_mut().find_map(|context| takes(context).then_some(context));
             let taker = taker.ok_or_else(|| problem(format!("no context takes packets from {source}")))?;
             library::check_packet(size as usize, 0)?;
-            // One buffer for all packets, as in PsPIN's driver: what a fill callback leaves stays.
+            // One buffer for all packets, as in PsPIN's driver: bytes that a fill callback does not write keep their
+            // values.
             if buffer.len() < size as usize {
                 buffer.resize(size as usize, 0);
             }
@@ -216,11 +218,11 @@ impl Driver {
 }
 
 impl Context {
-    /// Fills a packet. Returns how many bytes it has, and how many of them are copied to L1.
-    fn fill(&self, message: u32, packet: u32, bytes: &mut [u8], form: Form) -> Result<(usize, u32), Error> {
+    /// Fills a packet. Returns its size and the number of bytes copied to L1.
+    fn fill(&self, message: u32, packet: u32, bytes: &mut [u8], form: Interface) -> Result<(usize, u32), Error> {
         let (room, size) = (bytes.len(), bytes.len() as u32);
         let Some(fill) = self.fill else {
-            // IPv4 header as in packets.h: header length, and length in host byte order.
+            // The IPv4 header as in packets.h: header length, and total length in host byte order.
             if let [first, _, low, high, ..] = bytes {
                 *first = *first & 0x0F | IHL;
                 [*low, *high] = (size as u16).to_le_bytes();
@@ -228,13 +230,13 @@ impl Context {
             return Ok((room, size));
         };
         let mut l1_size = size;
-        // SAFETY: the C program gave this function to fill as many bytes as it is told.
+        // SAFETY: the C program registered this function to fill `size` bytes.
         let filled = unsafe { fill(message, packet, bytes.as_mut_ptr(), size, &mut l1_size) };
         match form {
-            Form::Contexts => Ok((room, filled)),
-            Form::OneContext | Form::PlainContexts if filled <= size => Ok((filled as usize, l1_size)),
-            Form::OneContext | Form::PlainContexts => {
-                let allowed = format!("at most the {size} that it was told");
+            Interface::Contexts => Ok((room, filled)),
+            Interface::OneContext | Interface::PlainContexts if filled <= size => Ok((filled as usize, l1_size)),
+            Interface::OneContext | Interface::PlainContexts => {
+                let allowed = format!("at most {size}, the size of the packet");
                 Err(Error::Argument {
                     what: "the size that the fill callback returned",
                     found: filled.to_string(),
@@ -244,11 +246,11 @@ impl Context {
         }
     }
 
-    /// Whether packets with this source are its own.
+    /// Returns true if the context takes packets of this source.
     fn takes(&mut self, matches: Match, source: &str) -> bool {
         let mut name = [0; MATCHING_CTX_BYTES];
         name[..source.len()].copy_from_slice(source.as_bytes());
-        // SAFETY: both are C texts in room of GDRIVER_MATCHING_CTX_MAXSIZE bytes that nobody else looks at.
+        // SAFETY: both are C strings in buffers of GDRIVER_MATCHING_CTX_MAXSIZE bytes that nothing else uses.
         unsafe { matches(name.as_mut_ptr().cast(), self.matching.as_mut_ptr().cast()) != 0 }
     }
 }
@@ -281,13 +283,13 @@ impl Parts {
     }
 }
 
-/// Packets of so many bytes, and what is kept beside them, can be in memory at once.
+/// Returns an error if packets of this total size do not fit in memory.
 fn fits(bytes: u64, found: impl FnOnce() -> String) -> Result<(), Error> {
     if bytes <= MAX_BYTES {
         return Ok(());
     }
-    let allowed = format!("at most {MAX_BYTES} bytes: all are made before the first arrives");
-    Err(Error::Argument { what: "what the options ask for", found: found(), allowed })
+    let allowed = format!("at most {MAX_BYTES} bytes, because all packets are created first");
+    Err(Error::Argument { what: "the traffic of the options", found: found(), allowed })
 }
 
 /// Writes an image, if there is one, to a context's handler memory.
@@ -299,7 +301,7 @@ fn write(ec: &SpinEc, image: Vec<u8>) -> Result<(), Error> {
     library::access(ec.handler_mem_addr, size, || Ok(Access::Write(image, nobody)))
 }
 
-/// Says which handlers there are.
+/// Prints the handlers.
 fn describe_handlers(ec: &SpinEc) {
     let SpinEc { hh_addr, hh_size, ph_addr, ph_size, th_addr, th_size, .. } = *ec;
     print(&format!(
@@ -309,7 +311,7 @@ fn describe_handlers(ec: &SpinEc) {
     ));
 }
 
-/// Says what a context is.
+/// Prints a context.
 fn describe(ec: &SpinEc, matching: &[u8]) {
     let SpinEc { hh_addr, hh_size, ph_addr, ph_size, th_addr, th_size, .. } = *ec;
     let SpinEc { handler_mem_addr, handler_mem_size, host_mem_addr, host_mem_size, .. } = *ec;

@@ -1,8 +1,10 @@
 //! PsPIN's generic driver: the C functions of `gdriver.h`.
 //!
-//! Source: PsPIN a49fec8, `examples/generic_driver`, and its versions before contexts for [`older`]. Differs: a fill callback is told the packet's size in traces too, where
-//! PsPIN's says 0; a trace whose packets are all done ends well, where PsPIN's always fails; an image for the only context
-//! may take all of handler memory, where PsPIN's stops; bytes that nobody fills are 0.
+//! Source: PsPIN a49fec8, `examples/generic_driver`, and for [`older`] its versions before contexts.
+//!
+//! Differs: traces pass the packet's size to a fill callback; PsPIN passes 0. A trace whose packets are all done ends
+//! with success; PsPIN's always fails. An image for the only context may use all of handler memory; PsPIN's may not.
+//! Bytes that no callback fills are 0.
 
 mod driver;
 mod older;
@@ -12,10 +14,10 @@ mod trace;
 use crate::Error;
 use crate::conf::PspinConf;
 use crate::ffi::{bytes, path, print, put, text};
-use crate::guard::{ERROR, SUCCESS, call, complain, status};
+use crate::guard::{ERROR, SUCCESS, call, print_error, status};
 use crate::{image, library};
 use driver::{Driver, Fill, HANDLER_MEMORY, Match, NewContext};
-use options::Wanted;
+use options::Action;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,50 +25,50 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// `GDRIVER_MATCHING_CTX_MAXSIZE`
 const MATCHING_CTX_BYTES: usize = 256;
-/// Where the build rules of PsPIN's examples put memory images.
+/// Folder where the build rules of PsPIN's examples put memory images.
 const IMAGES: &str = "build/slm_files/";
 
-/// The interfaces that the generic driver had, of which a program uses one.
+/// The versions of the generic driver's interface. A program uses one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Form {
+enum Interface {
     /// Until October 2022: `gdriver_init` names the handlers.
     OneContext,
-    /// For some weeks: contexts without matching.
+    /// For some weeks after that: contexts without matching.
     PlainContexts,
-    /// Today's.
+    /// The current interface.
     Contexts,
 }
 
-impl Form {
-    /// Contexts that there may be.
+impl Interface {
+    /// Maximum number of contexts.
     fn contexts(self) -> usize {
         match self {
-            Form::OneContext => 1,
-            Form::PlainContexts | Form::Contexts => 2,
+            Interface::OneContext => 1,
+            Interface::PlainContexts | Interface::Contexts => 2,
         }
     }
 
-    /// What `gdriver_fini` returns: before today's form whether all packets came to their end.
+    /// Status that `gdriver_fini` returns: older interfaces return 1 if all packets are done.
     fn ended(self, well: bool) -> c_int {
         match (self, well) {
-            (Form::Contexts, true) => SUCCESS,
-            (Form::Contexts, false) => ERROR,
-            (Form::OneContext | Form::PlainContexts, well) => c_int::from(well),
+            (Interface::Contexts, true) => SUCCESS,
+            (Interface::Contexts, false) => ERROR,
+            (Interface::OneContext | Interface::PlainContexts, well) => c_int::from(well),
         }
     }
 }
 
 /// The driver of the process.
 static DRIVER: Mutex<Option<Driver>> = Mutex::new(None);
-/// Packets whose feedback came.
+/// Number of packets whose feedback arrived.
 static PROCESSED: AtomicU64 = AtomicU64::new(0);
 
 fn lock() -> MutexGuard<'static, Option<Driver>> {
-    // A panic ends the process, so nobody sees what it left behind.
+    // A panic ends the process, so a poisoned lock is never seen.
     DRIVER.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Takes the driver for a job in which the C program is called.
+/// Takes the driver out for a job that calls the C program.
 fn lend<T>(job: impl FnOnce(&mut Driver) -> Result<T, Error>) -> Result<T, Error> {
     let mut driver = lock().take().ok_or(Error::NoDriver)?;
     let done = job(&mut driver);
@@ -79,30 +81,30 @@ extern "C-unwind" fn count_feedback(_user: u64, _nic_arrival: u64, _her: u64, _f
 }
 
 extern "C-unwind" fn tell_write(user: *mut c_void) {
-    // As C's %p has it.
+    // The text of C's %p.
     let user = if user.is_null() { "(nil)".into() } else { format!("{user:p}") };
     print(&format!("Write to NIC memory completed (user_ptr: {user})\n"));
     older::image_is_written();
 }
 
-/// Reads the command line and makes the simulation and a driver without contexts. Ends the process where the command line asks
-/// for a text.
+/// Reads the command line, then creates the simulation and a driver without contexts. Ends the process if the command
+/// line asks for a text.
 ///
 /// # Safety
-/// `argv` is NULL or points to `argc` C texts.
-unsafe fn init(form: Form, argc: c_int, argv: *const *const c_char, matching: Option<Match>) -> Result<(), Error> {
-    // SAFETY: the caller's promise.
+/// `argv` is NULL or points to `argc` C strings.
+unsafe fn init(form: Interface, argc: c_int, argv: *const *const c_char, matching: Option<Match>) -> Result<(), Error> {
+    // SAFETY: the caller guarantees it.
     let argument = |i: usize| unsafe { text(*argv.add(i)) }.map(|text| text.to_string_lossy().into_owned());
     let n = if argv.is_null() { 0 } else { usize::try_from(argc).unwrap_or(0) };
     let arguments: Vec<String> = (1..n).map_while(argument).collect();
     let options = match options::parse(&arguments).map_err(Error::Options)? {
-        Wanted::Run(options) => options,
-        Wanted::Say(text) => {
+        Action::Run(options) => options,
+        Action::Print(text) => {
             print(text);
             std::process::exit(0);
         }
     };
-    // Without images the first context brings the program.
+    // Without images, the first context names the program.
     let images = Some(Path::new(IMAGES)).filter(|path| image::is_there(path));
     crate::ffi::init(&PspinConf::default(), images)?;
     library::change_edge(|edge| {
@@ -114,10 +116,10 @@ unsafe fn init(form: Form, argc: c_int, argv: *const *const c_char, matching: Op
     Ok(())
 }
 
-/// Reads the command line and makes the simulation.
+/// Reads the command line and creates the simulation.
 ///
 /// # Safety
-/// `argv` points to `argc` C texts, `ectx_num` is NULL or can be written.
+/// `argv` points to `argc` C strings, `ectx_num` is NULL or writable.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gdriver_init(
     argc: c_int,
@@ -126,18 +128,18 @@ pub unsafe extern "C" fn gdriver_init(
     ectx_num: *mut c_int,
 ) -> c_int {
     status("gdriver_init", || {
-        // SAFETY: the caller's promise, here and below.
+        // SAFETY: the caller guarantees it, here and below.
         unsafe { put("ectx_num", ectx_num, -1) }?;
-        unsafe { init(Form::Contexts, argc, argv, matching_cb) }?;
-        unsafe { put("ectx_num", ectx_num, Form::Contexts.contexts() as c_int) }
+        unsafe { init(Interface::Contexts, argc, argv, matching_cb) }?;
+        unsafe { put("ectx_num", ectx_num, Interface::Contexts.contexts() as c_int) }
     })
 }
 
 /// Adds a context.
 ///
 /// # Safety
-/// The texts are NULL or C texts, `l2_img` is NULL or points to `l2_img_size` bytes, `matching_ctx` is NULL or a C text of
-/// at most `matching_ctx_size` bytes.
+/// The strings are NULL or C strings, `l2_img` is NULL or points to `l2_img_size` bytes, `matching_ctx` is NULL or a C
+/// string of at most `matching_ctx_size` bytes.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gdriver_add_ectx(
     hfile: *const c_char,
@@ -155,12 +157,12 @@ pub unsafe extern "C" fn gdriver_add_ectx(
             let (found, allowed) = (matching_ctx_size.to_string(), format!("at most {MATCHING_CTX_BYTES}"));
             return Err(Error::Argument { what: "matching_ctx_size", found, allowed });
         }
-        // SAFETY: the caller's promise, here and below.
+        // SAFETY: the caller guarantees it, here and below.
         let name = |name| unsafe { text(name) }.map(|name: &CStr| name.to_string_lossy());
         let names = [name(hh), name(ph), name(th)];
         let image = match l2_img.is_null() {
             true => Vec::new(),
-            // Before there is so much to copy; the driver looks closer.
+            // Checked before the image is copied. The driver checks the rest.
             false if l2_img_size > HANDLER_MEMORY.1 as usize => {
                 let allowed = format!("at most {}", HANDLER_MEMORY.1);
                 return Err(Error::Argument { what: "l2_img_size", found: l2_img_size.to_string(), allowed });
@@ -207,7 +209,7 @@ pub extern "C" fn gdriver_fini() -> c_int {
         Ok(statistics) => print(&statistics),
         Err(_) => {
             let form = driver.form;
-            // A callback asked: the run goes on.
+            // The call comes from a callback, so the run continues.
             if library::is_there() {
                 *lock() = Some(driver);
             }
@@ -216,10 +218,10 @@ pub extern "C" fn gdriver_fini() -> c_int {
     }
     let processed = PROCESSED.load(Ordering::Relaxed);
     let all_done = driver.packets == processed;
-    // A run that failed has said why.
+    // A failed run has printed its error already.
     if !all_done && !driver.has_failed {
         let text = format!("{} packets were sent, the feedback of {processed} was counted", driver.packets);
-        complain("gdriver_fini", text);
+        print_error("gdriver_fini", text);
     }
     driver.form.ended(all_done && !driver.has_failed)
 }

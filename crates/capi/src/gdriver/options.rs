@@ -1,21 +1,21 @@
-//! The command line of the generic driver, as PsPIN's `gengetopt` description has it.
+//! The command line of the generic driver, as in PsPIN's `gengetopt` description.
 //!
 //! Source: PsPIN a49fec8, `examples/generic_driver/gdriver_args.ggo`; the syntax is that of getopt_long.
 
-/// What the command line asks for.
+/// Options of the command line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// For each context.
+    /// Messages per context.
     pub num_messages: u32,
-    /// Of each message.
+    /// Packets per message.
     pub num_packets: u32,
-    /// Bytes.
+    /// Packet size, in bytes.
     pub packet_size: u32,
-    /// Cycles from a packet to the next.
+    /// Cycles between packets.
     pub packet_delay: u32,
-    /// Cycles from the last packet of a message to the next.
+    /// Cycles from the last packet of a message to the next packet.
     pub message_delay: u32,
-    /// Packets come from this file.
+    /// Trace file that replaces the generated packets.
     pub trace_file: Option<String>,
 }
 
@@ -32,15 +32,15 @@ impl Default for Options {
     }
 }
 
-/// What to do.
+/// Action of the command line.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Wanted {
+pub enum Action {
     Run(Options),
-    /// Print a text and end well.
-    Say(&'static str),
+    /// Print a text and end with success.
+    Print(&'static str),
 }
 
-/// Short name, long name, and whether there is a value.
+/// Short name, long name, and true if the option has a value.
 const OPTIONS: [(char, &str, bool); 8] = [
     ('h', "help", false),
     ('V', "version", false),
@@ -52,7 +52,7 @@ const OPTIONS: [(char, &str, bool); 8] = [
     ('t', "trace-file", true),
 ];
 
-/// The trace file of those who want none.
+/// Trace file name that means none.
 const NO_TRACE: &str = "NULL";
 
 pub const VERSION: &str = "Generic simulation driver 1.0\n";
@@ -70,8 +70,8 @@ Usage: [OPTION]...
   -t, --trace-file=STRING  Packets come from this trace  (default=`NULL': none)
 ";
 
-/// Reads the arguments behind the program's name. What is no option is left to the program.
-pub fn parse(arguments: &[String]) -> Result<Wanted, String> {
+/// Parses the arguments after the program's name. Arguments that are not options are left to the program.
+pub fn parse(arguments: &[String]) -> Result<Action, String> {
     let mut options = Options::default();
     let mut seen = Vec::new();
     let mut rest = arguments.iter();
@@ -92,17 +92,17 @@ pub fn parse(arguments: &[String]) -> Result<Wanted, String> {
         let (_, long, has_value) = OPTIONS[name];
         match (has_value, value) {
             (true, None) => value = Some(rest.next().ok_or_else(|| format!("--{long} needs a value"))?),
-            (false, Some(_)) => return Err(format!("--{long} has no value")),
+            (false, Some(_)) => return Err(format!("--{long} does not take a value")),
             _ => {}
         }
         if has_value && seen.contains(&name) {
-            return Err(format!("--{long} is given more than once"));
+            return Err(format!("--{long} appears more than once"));
         }
         seen.push(name);
         let value = value.unwrap_or_default();
         match long {
-            "help" => return Ok(Wanted::Say(HELP)),
-            "version" => return Ok(Wanted::Say(VERSION)),
+            "help" => return Ok(Action::Print(HELP)),
+            "version" => return Ok(Action::Print(VERSION)),
             "num-messages" => options.num_messages = number(long, value)?,
             "num-packets" => options.num_packets = number(long, value)?,
             "packet-size" => options.packet_size = number(long, value)?,
@@ -111,10 +111,10 @@ pub fn parse(arguments: &[String]) -> Result<Wanted, String> {
             _ => options.trace_file = (value != NO_TRACE).then(|| value.to_owned()),
         }
     }
-    Ok(Wanted::Run(options))
+    Ok(Action::Run(options))
 }
 
-/// The letter of `-m` or `-m4`, and what is behind it.
+/// The letter of `-m` or `-m4`, and the text after it.
 fn short(argument: &str) -> Option<(char, Option<&str>)> {
     let mut letters = argument.strip_prefix('-')?.chars();
     let letter = letters.next()?;
@@ -123,10 +123,10 @@ fn short(argument: &str) -> Option<(char, Option<&str>)> {
 
 fn find_short(letter: char) -> Result<usize, String> {
     let found = OPTIONS.iter().position(|&(short, ..)| short == letter);
-    found.ok_or_else(|| format!("there is no option -{letter}; --help lists them"))
+    found.ok_or_else(|| format!("unknown option -{letter}; --help lists the options"))
 }
 
-/// A long name may be cut short as long as it fits one option.
+/// A long name may be abbreviated if the abbreviation is unique.
 fn find_long(name: &str) -> Result<usize, String> {
     if let Some(exact) = OPTIONS.iter().position(|&(_, long, _)| long == name) {
         return Ok(exact);
@@ -134,14 +134,15 @@ fn find_long(name: &str) -> Result<usize, String> {
     let near: Vec<usize> = (0..OPTIONS.len()).filter(|&i| OPTIONS[i].1.starts_with(name)).collect();
     match near[..] {
         [only] => Ok(only),
-        [] => Err(format!("there is no option --{name}; --help lists them")),
-        _ => {
-            Err(format!("--{name} may be any of {}", near.iter().map(|&i| OPTIONS[i].1).collect::<Vec<_>>().join(", ")))
-        }
+        [] => Err(format!("unknown option --{name}; --help lists the options")),
+        _ => Err(format!(
+            "--{name} is ambiguous: it may be {}",
+            near.iter().map(|&i| OPTIONS[i].1).collect::<Vec<_>>().join(", ")
+        )),
     }
 }
 
-/// A number as C's strtol reads it: decimal, 0x hexadecimal, 0 octal.
+/// Parses a number like C's strtol: decimal, 0x hexadecimal, 0 octal.
 fn number(long: &str, text: &str) -> Result<u32, String> {
     let digits = text.trim_start();
     let digits = digits.strip_prefix('+').unwrap_or(digits);
@@ -150,7 +151,7 @@ fn number(long: &str, text: &str) -> Result<u32, String> {
         (None, Some(octal)) if !octal.is_empty() => (octal, 8),
         _ => (digits, 10),
     };
-    // from_str_radix would take a sign of its own.
+    // from_str_radix would accept a second sign.
     let value = if digits.starts_with(['+', '-']) { None } else { i32::from_str_radix(digits, radix).ok() };
     value
         .map(i32::cast_unsigned)
@@ -166,18 +167,18 @@ mod tests {
     fn check(line: &str, want: Expect) {
         let arguments: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
         let said = match parse(&arguments) {
-            Ok(Wanted::Run(o)) => format!(
+            Ok(Action::Run(o)) => format!(
                 "{} messages of {} packets of {} bytes, {} and {} cycles apart, trace {:?}",
                 o.num_messages, o.num_packets, o.packet_size, o.packet_delay, o.message_delay, o.trace_file
             ),
-            Ok(Wanted::Say(text)) => text.lines().next().unwrap_or_default().to_owned(),
+            Ok(Action::Print(text)) => text.lines().next().unwrap_or_default().to_owned(),
             Err(problem) => problem,
         };
         want.assert_eq(&said);
     }
 
     #[test]
-    fn options_are_short_or_long_with_values_beside_or_behind() {
+    fn values_are_attached_or_separate_arguments() {
         check("", expect!["1 messages of 32 packets of 1024 bytes, 20 and 40 cycles apart, trace None"]);
         check(
             "-m 4 -p2 --packet-size=64 --packet-delay 0x10 --message-d=010 -t NULL",
@@ -191,17 +192,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_option_is_refused() {
+    fn invalid_options_are_refused() {
         check("--num-message", expect!["--num-messages needs a value"]);
-        check("--num=4", expect!["--num may be any of num-messages, num-packets"]);
-        check("--size 4", expect!["there is no option --size; --help lists them"]);
-        check("-x", expect!["there is no option -x; --help lists them"]);
+        check("--num=4", expect!["--num is ambiguous: it may be num-messages, num-packets"]);
+        check("--size 4", expect!["unknown option --size; --help lists the options"]);
+        check("-x", expect!["unknown option -x; --help lists the options"]);
         check("-m", expect!["--num-messages needs a value"]);
-        check("-m 4 -m 5", expect!["--num-messages is given more than once"]);
+        check("-m 4 -m 5", expect!["--num-messages appears more than once"]);
         check("-m -1", expect!["--num-messages is `-1`, must be a number from 0 to 2147483647"]);
         check("-m 4k", expect!["--num-messages is `4k`, must be a number from 0 to 2147483647"]);
         check("-m 4294967296", expect!["--num-messages is `4294967296`, must be a number from 0 to 2147483647"]);
-        check("--help=1", expect!["--help has no value"]);
+        check("--help=1", expect!["--help does not take a value"]);
     }
 
     proptest! {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A driver that uses pspinsim alone: messages of two packets through the handlers of a file, every callback logged.
+ * A driver without the generic driver: sends messages of two packets to the handlers of a file and logs every callback.
  * Arguments: file, header, payload and completion handler (- for none), packets, bytes, and `tick` to run cycle by cycle.
  */
 #include "log.h"
@@ -28,7 +28,7 @@ int main(int argc, char **argv)
         make_packet(packet, size, (uint8_t)i);
         CHECK(pspinsim_packet_add(&ec, (uint32_t)i / 2, packet, size, size, i % 2 == 1, 100, 100 + (uint64_t)i));
     }
-    /* Both were copied. */
+    /* The library has copied both. */
     memset(packet, 0xff, sizeof(packet));
     memset(&ec, 0xff, sizeof(ec));
     CHECK(pspinsim_packet_eos());

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A driver on the generic one: two contexts in build/handlers, one filled by a callback; host writes are logged. */
+/* Uses the generic driver: two contexts from build/handlers, one of them with a fill callback. Logs host writes. */
 #include "gdriver.h"
 #include "log.h"
 
@@ -7,7 +7,7 @@ static uint32_t fill(uint32_t message, uint32_t packet, uint8_t *buffer, uint32_
 {
     printf("fill message %" PRIu32 ", packet %" PRIu32 ", %" PRIu32 " bytes\n", message, packet, size);
     make_packet(buffer, size, (uint8_t)packet);
-    *l1_size = 1; /* Nobody looks at it. */
+    *l1_size = 1; /* Unused. */
     return size;
 }
 

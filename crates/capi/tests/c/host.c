@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A driver that is the host's memory: packets leave with what the NIC read there. Argument: the program. */
+/* Implements host memory: packets leave with the bytes that the NIC read. Argument: the program. */
 #include "log.h"
 
 static void host_read(uint64_t addr, uint8_t *data, size_t size)

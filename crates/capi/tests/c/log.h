@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the drivers of these tests share: a context for handlers of one file, and a line for each callback. */
+/* Shared by the drivers of these tests: a context for handlers of one file, and a line for each callback. */
 #ifndef LOG_H
 #define LOG_H
 
@@ -12,7 +12,7 @@
 #define HOST 0x1000000000000000ull
 #define HANDLER_MEM 0x1c300000
 
-/* End the program with the line of what failed. */
+/* End the program with the line of the failed call. */
 #define CHECK(call)                                          \
     do {                                                     \
         if ((call) != SPIN_SUCCESS) {                        \
@@ -47,7 +47,7 @@ static inline spin_ec_t make_ec(const char *file, const char *hh, const char *ph
     return ec;
 }
 
-/* A packet as the examples of PsPIN begin: length of the header in words, length of the packet. */
+/* A packet with the header of PsPIN's examples: header length in words, packet length. All other bytes count up. */
 static inline void make_packet(uint8_t *packet, size_t size, uint8_t first)
 {
     for (size_t i = 0; i < size; i++)
@@ -57,13 +57,35 @@ static inline void make_packet(uint8_t *packet, size_t size, uint8_t first)
     packet[3] = (uint8_t)(size >> 8);
 }
 
-/* Bytes with their sum, so that the log shows if any is wrong. */
+/* Length of the run at `data` whose bytes each exceed the one before by `step`. */
+static inline size_t run_of(const uint8_t *data, size_t size, uint8_t step)
+{
+    size_t n = 1;
+    while (n < size && data[n] == (uint8_t)(data[n - 1] + step))
+        n++;
+    return n;
+}
+
+/* All bytes: text in quotes, `40+64` for 64 bytes that count up from 0x40, `00*8` for 8 bytes of 0, others one by one. */
 static inline void show(const char *what, const uint8_t *data, size_t size)
 {
-    uint32_t sum = 0;
-    for (size_t i = 0; i < size; i++)
-        sum = sum * 31 + data[i];
-    printf("%s %zu bytes, %02x%02x%02x%02x..., sum %08" PRIx32 "\n", what, size, data[0], data[1], data[2], data[3], sum);
+    size_t n_text = 0;
+    while (run_of(data, size, 1) < 3 && n_text < size && data[n_text] >= ' ' && data[n_text] <= '~')
+        n_text++;
+    printf("%s %zu bytes:", what, size);
+    if (n_text > 8)
+        printf(" \"%.*s\"", (int)n_text, (const char *)data);
+    for (size_t i = n_text > 8 ? n_text : 0; i < size;) {
+        size_t counting = run_of(data + i, size - i, 1), equal = run_of(data + i, size - i, 0);
+        if (counting > 2)
+            printf(" %02x+%zu", data[i], counting);
+        else if (equal > 2)
+            printf(" %02x*%zu", data[i], equal);
+        else
+            printf(" %02x", data[i]);
+        i += counting > 2 ? counting : equal > 2 ? equal : 1;
+    }
+    printf("\n");
 }
 
 static inline void log_feedback(uint64_t user, uint64_t nic, uint64_t her, uint64_t done)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A driver that reacts: handler memory is written first, each packet comes after the one before is done, and at last
- * handler memory is read back. Argument: the program.
+ * A driver whose callbacks call the library: it writes handler memory, adds each packet when the previous one is done, and
+ * finally reads handler memory back. Argument: the program.
  */
 #include "log.h"
 
@@ -28,7 +28,7 @@ static void read_back(void *user)
 {
     printf("read for %s: %s\n", (const char *)user, memcmp(words, copy, sizeof(copy)) == 0 ? "the same" : "different");
     CHECK(pspinsim_packet_eos());
-    /* These are not for callbacks. */
+    /* Callbacks must not call these functions. */
     uint8_t done;
     if (pspinsim_run() == SPIN_SUCCESS || pspinsim_run_tick(&done) == SPIN_SUCCESS || pspinsim_fini() == SPIN_SUCCESS)
         puts("not refused");
@@ -39,7 +39,7 @@ static void feedback(uint64_t user, uint64_t nic, uint64_t her, uint64_t done)
     (void)her;
     printf("packet %" PRIu64 " done", user);
     if (user > 0)
-        printf(", in L2 %" PRIu64 " ps after the one before was done", nic - last_done);
+        printf(", in L2 %" PRIu64 " ps after the previous one was done", nic - last_done);
     puts("");
     last_done = done;
     if (sent < 4)
@@ -60,7 +60,7 @@ int main(int argc, char **argv)
     CHECK(pspinsim_cb_set_pkt_out(log_out));
     ec = make_ec(argv[1], NULL, "show_ph", NULL);
     for (uint32_t i = 0; i < 32; i++)
-        words[i] = 0x01020304 * (i + 1);
+        words[i] = 0x03020100 + 0x04040404 * i; /* bytes that count up */
     CHECK(spin_nicmem_write(HANDLER_MEM, words, sizeof(words), "the start"));
     CHECK(pspinsim_run());
     CHECK(pspinsim_fini());

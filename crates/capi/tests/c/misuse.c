@@ -14,7 +14,7 @@ static void told(const char *call, int code)
     fflush(stdout);
     printf("%s: %d%s%s\n", call, code, code ? ", " : "", code ? spinet_last_error() : "");
 }
-#define TELL(call) told(#call, call)
+#define SHOW(call) told(#call, call)
 
 static spinet_machine_t *first, *second;
 
@@ -22,9 +22,9 @@ static void *elsewhere(void *unused)
 {
     spinet_machine_t *third = NULL;
     uint64_t ps;
-    TELL(spinet_now(first, &ps));
-    TELL(spinet_shutdown(first));
-    TELL(spinet_boot("pspin", unused, 1, &third));
+    SHOW(spinet_now(first, &ps));
+    SHOW(spinet_shutdown(first));
+    SHOW(spinet_boot("pspin", unused, 1, &third));
     return third;
 }
 
@@ -37,20 +37,20 @@ static void machines(char *runtime)
     pthread_t thread;
     uint64_t ps = 5;
 
-    TELL(spinet_boot("pspin", runtime, 1, &first));
-    TELL(spinet_boot("pspin", runtime, 1, &second));
-    TELL(spinet_shutdown(NULL));
-    TELL(spinet_shutdown(first));
-    TELL(spinet_shutdown(first));
-    TELL(spinet_open(first, "late", NULL, &tenant));
-    TELL(spinet_now(forged, &ps));
-    TELL(spinet_shutdown(forged));
+    SHOW(spinet_boot("pspin", runtime, 1, &first));
+    SHOW(spinet_boot("pspin", runtime, 1, &second));
+    SHOW(spinet_shutdown(NULL));
+    SHOW(spinet_shutdown(first));
+    SHOW(spinet_shutdown(first));
+    SHOW(spinet_open(first, "late", NULL, &tenant));
+    SHOW(spinet_now(forged, &ps));
+    SHOW(spinet_shutdown(forged));
     first = second;
     pthread_create(&thread, NULL, elsewhere, runtime);
     pthread_join(thread, &third);
-    TELL(spinet_shutdown(third));
-    TELL(spinet_open(second, "still there", NULL, &tenant));
-    TELL(spinet_shutdown(second));
+    SHOW(spinet_shutdown(third));
+    SHOW(spinet_open(second, "still there", NULL, &tenant));
+    SHOW(spinet_shutdown(second));
     printf("tenant %d, time %d\n", (int)tenant, (int)ps);
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Drivers for what the generic driver was before today's: one context whose packets show an image, or two without matching
- * contexts. Argument: `one` or `plain`, then the options.
+ * Drivers for older versions of the generic driver: one context whose packets show an image, or two contexts without
+ * matching. Argument: `one` or `plain`, then the options.
  */
 #include "gdriver.h"
 #include "log.h"
 
-/* As PsPIN's drivers say that all went well. */
+/* Exit code of PsPIN's drivers. */
 #define EXIT_CODE(fini) ((fini) ? EXIT_SUCCESS : EXIT_FAILURE)
 
 static uint32_t fill(uint32_t message, uint32_t packet, uint8_t *buffer, uint32_t size, uint32_t *l1_size)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two tenants on one card, who count and answer; what the driver refuses; and a tenant on another card, with a runtime that
- * catches errors, whose handler never ends. Arguments: the runtime, the handlers of each tenant, the other runtime.
+ * Two tenants on one card, one of which counts packets and one answers them; calls that the driver refuses; and a tenant on
+ * another card whose handler never ends. Arguments: the runtime, the handlers of each tenant, a runtime that reports errors.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -10,7 +10,7 @@
 
 #include "spinet_driver.h"
 
-/* Do something that must work. */
+/* A call that must succeed. */
 #define DO(call)                                                              \
     do {                                                                      \
         if ((call) != SPINET_OK) {                                            \
@@ -19,7 +19,7 @@
         }                                                                     \
     } while (0)
 
-/* Do something that must not. */
+/* A call that must fail. */
 #define REFUSED(call)                                              \
     do {                                                           \
         int code = (call);                                         \
@@ -30,7 +30,7 @@
 
 static uint8_t frames[8][SIZE];
 
-/* Four packets of UDP to a port, one each us, the last from port 3 and the others from port 1. */
+/* Four UDP packets to a port, one per us, the last from port 3 and the others from port 1. */
 static int arrive(spinet_machine_t *card, int first, uint8_t port)
 {
     spinet_packet_t packets[4];
@@ -57,7 +57,9 @@ static void show(const char *name, const spinet_event_t *events, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
         const spinet_event_t *event = &events[i];
-        printf("%s at %" PRIu64 " ps, context %" PRIu64 ": ", name, event->time_ps, event->context);
+        if (i > 0 && event->time_ps < events[i - 1].time_ps)
+            printf("time decreases: ");
+        printf("%s, context %" PRIu64 ": ", name, event->context);
         if (event->what == SPINET_MESSAGE_DONE)
             printf("message %u done\n", event->msgid);
         else if (event->what == SPINET_HANDLER_ERROR)
@@ -68,7 +70,7 @@ static void show(const char *name, const spinet_event_t *events, size_t n)
     }
 }
 
-/* What a thread that did not boot the card is told. */
+/* Calls from a thread that did not boot the card. */
 static void *intrude(void *card)
 {
     uint64_t ps;
@@ -77,7 +79,7 @@ static void *intrude(void *card)
     return NULL;
 }
 
-/* A handler that never ends, and what its tenant hears of it. */
+/* A handler that never ends, and the resulting events. */
 static int hang(const char *runtime, const char *handlers)
 {
     spinet_machine_t *card;
@@ -188,8 +190,11 @@ int main(int argc, char **argv)
     DO(spinet_take_events(card, b, events, 2, &n));
     show("b", events, n);
     spinet_sent_t sent;
-    while (spinet_take_sent(card, &sent) == SPINET_OK && sent.data != NULL)
-        printf("sent at %" PRIu64 " ps: %zu bytes, number %#x\n", sent.time_ps, sent.size, sent.data[42]);
+    uint64_t last_ps = 0;
+    while (spinet_take_sent(card, &sent) == SPINET_OK && sent.data != NULL) {
+        printf("sent %zu bytes, number %#x%s\n", sent.size, sent.data[42], sent.time_ps < last_ps ? ", time decreases" : "");
+        last_ps = sent.time_ps;
+    }
 
     DO(spinet_read(card, a, counter, 0, sizeof(count), &read));
     REFUSED(spinet_take(card, a, read, &count, sizeof(count)));
@@ -200,9 +205,9 @@ int main(int argc, char **argv)
     REFUSED(spinet_take(card, a, read, &count, sizeof(count)));
     printf("counted in the card: %" PRIu32 "\n", count);
     DO(spinet_host_read(card, a, inbox, 0, &count, sizeof(count)));
-    printf("told to the host: %" PRIu32 "\n", count);
+    printf("written to the host: %" PRIu32 "\n", count);
 
-    puts("-- what cannot be");
+    puts("-- refused calls");
     spinet_memory_t more;
     spinet_rule_t again;
     REFUSED(spinet_install(card, a, answers, "udp.src_port == 3", NULL, 1, &again));
@@ -233,7 +238,7 @@ int main(int argc, char **argv)
     if (pthread_create(&thread, NULL, intrude, card) != 0 || pthread_join(thread, NULL) != 0)
         return 1;
 
-    puts("-- all goes");
+    puts("-- cleanup");
     DO(spinet_remove(card, a, to_counts, SPINET_END));
     REFUSED(spinet_remove(card, a, to_counts, SPINET_END));
     DO(spinet_remove(card, a, to_answers, SPINET_KILL));

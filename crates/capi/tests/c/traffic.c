@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Traffic from descriptions and captures, networks that lose and reorder, and what contexts ask to be done about it.
- * Arguments: the runtime, the handlers.
+ * Traffic from descriptions and captures, networks with faults, and delivery options of contexts.
+ * Arguments: the test (full, early, lost, capture or refused), the runtime, the handlers.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 #include "spinet_driver.h"
 
-/* Do something that must work. */
+/* A call that must succeed. */
 #define DO(call)                                                              \
     do {                                                                      \
         if ((call) != SPINET_OK) {                                            \
@@ -18,14 +18,14 @@
         }                                                                     \
     } while (0)
 
-/* Do something that must not. */
+/* A call that must fail. */
 #define REFUSED(call)                                              \
     do {                                                           \
         int code = (call);                                         \
         printf("%s\n  %d: %s\n", #call, code, spinet_last_error()); \
     } while (0)
 
-/* A card with one tenant, who owns a program. */
+/* A card with one tenant that has a program. */
 typedef struct scene {
     spinet_machine_t *card;
     spinet_tenant_t tenant;
@@ -48,7 +48,7 @@ static int begin(scene_t *scene, const char *setting, const char *handler)
     return 0;
 }
 
-/* Packets of IPv4 that can be marked, one each 20 ns. */
+/* ECN-capable IPv4 packets, one every 20 ns. */
 #define N_MARKABLE 200
 static spinet_packet_t markable[N_MARKABLE];
 
@@ -65,7 +65,7 @@ static void make_markable(void)
         markable[i] = (spinet_packet_t){.after_ps = 20000 * i, .data = frame, .size = sizeof(frame)};
 }
 
-/* Build and install the context, let the traffic (markable packets if it is NULL) come, and run until all is over. */
+/* Builds and installs the context, adds the traffic (markable packets if it is NULL), and runs until the card is idle. */
 static int play(scene_t *scene, const char *message, const char *source)
 {
     spinet_context_t context;
@@ -88,8 +88,8 @@ static int play(scene_t *scene, const char *message, const char *source)
     return 0;
 }
 
-/* Fates of packets, reasons of drops, and events, each with how often. */
-static int tell(const char *what, scene_t *scene)
+/* Prints counts of packet fates, drop reasons, and events. */
+static int report(const char *what, scene_t *scene)
 {
     unsigned fates[8] = {0}, reasons[7] = {0}, events[6] = {0}, marked = 0;
     spinet_done_t done[7];
@@ -149,17 +149,17 @@ static int full(void)
             return 1;
         scene.spec.when_full = policy;
         if (play(&scene, policy == SPINET_FULL_KILL ? "all count 10" : "each", FAST) != 0 ||
-            tell(names[policy], &scene) != 0)
+            report(names[policy], &scene) != 0)
             return 1;
     }
     if (begin(&scene, SMALL, "echo") != 0)
         return 1;
     scene.spec.when_full = SPINET_FULL_MARK_ECN;
     scene.spec.ecn_threshold_percent = 50;
-    return play(&scene, "each", NULL) != 0 || tell("mark what can be", &scene) != 0;
+    return play(&scene, "each", NULL) != 0 || report("mark what can be", &scene) != 0;
 }
 
-/* The payload counts through each of 8 flows from 0 on. */
+/* Each of 8 flows has a counter as payload, which starts at 0. */
 static int early(void)
 {
     for (uint32_t policy = SPINET_EARLY_BUFFER; policy <= SPINET_EARLY_DROP; policy++) {
@@ -175,7 +175,7 @@ static int early(void)
         printf("reliable %u, in order %u\n", can.reliable, can.in_order);
         if (play(&scene, "by udp.src_port from bytes[42:4] == 0 count 20",
                  "udp:size=64,count=160,flows=8,payload=counter,rate=10G") != 0 ||
-            tell(policy == SPINET_EARLY_BUFFER ? "buffer" : "drop", &scene) != 0)
+            report(policy == SPINET_EARLY_BUFFER ? "buffer" : "drop", &scene) != 0)
             return 1;
     }
     return 0;
@@ -197,7 +197,7 @@ static int lost(void)
         DO(spinet_run_until(scene.card, now + 10000000));
         REFUSED(spinet_digest(scene.card, digest[again], 8));
         DO(spinet_digest(scene.card, digest[again], sizeof(digest[again])));
-        if (tell("lost", &scene) != 0)
+        if (report("lost", &scene) != 0)
             return 1;
     }
     puts(strcmp(digest[0], digest[1]) == 0 ? "twice the same" : "different");
@@ -210,7 +210,7 @@ static void put(FILE *file, uint32_t value)
         fputc((int)(value >> 8 * i & 0xff), file);
 }
 
-/* A capture of three packets of 100 bytes, 10 us apart, of which 60 were kept. */
+/* A capture of three packets of 100 bytes, truncated to 60, one every 10 us. */
 static int capture(void)
 {
     FILE *file = fopen("three.pcap", "wb");
@@ -247,19 +247,19 @@ static int capture(void)
     DO(spinet_is_idle(scene.card, &idle));
     printf("idle %u\n", idle);
     while (spinet_take_sent(scene.card, &sent) == SPINET_OK && sent.data != NULL)
-        printf("sent at %" PRIu64 " ps: %zu bytes, number %u\n", sent.time_ps, sent.size, sent.data[59]);
+        printf("sent %zu bytes, number %u\n", sent.size, sent.data[59]);
     while (spinet_take_done(scene.card, &done, 1, &n) == SPINET_OK && n == 1) {
         const spinet_handler_run_t *run = &done.handlers[1];
-        printf("context %" PRIu64 ", packet %" PRIu64 ", message %" PRIu64 " (id %u, last %u): %u bytes came at %" PRIu64
-               " ps, stored %" PRIu64 ", done %" PRIu64 ", sent %" PRIu64 "; %u sent with %" PRIu64
-               " bytes, %u writes, %u faults, fate %u, reason %#x\n",
-               done.context, done.number, done.message, done.msgid, done.last, done.bytes, done.arrival_ps, done.stored_ps,
-               done.done_ps, done.sent_ps, done.sent_packets, done.sent_bytes, done.host_writes, done.faults, done.fate,
-               done.reason);
-        printf("  header %u, completion %u; payload %u on %u.%u, %" PRIu64 " to %" PRIu64 " ps, %" PRIu64
-               " instructions, cause %#x\n",
-               done.handlers[0].ran, done.handlers[2].ran, run->ran, run->cluster, run->core, run->start_ps, run->end_ps,
-               run->instructions, run->cause);
+        int is_ordered = done.arrival_ps <= done.stored_ps && done.stored_ps < run->start_ps &&
+                         run->start_ps < done.sent_ps && done.sent_ps < done.done_ps && run->end_ps <= done.done_ps;
+        printf("packet %" PRIu64 ", message %" PRIu64 " (id %u, last %u): %u bytes, arrived at %" PRIu64 " ps, then times %s\n",
+               done.number, done.message, done.msgid, done.last, done.bytes, done.arrival_ps,
+               is_ordered ? "in order" : "out of order");
+        printf("  context %" PRIu64 ", %u sent with %" PRIu64 " bytes, %u writes, %u faults, fate %u, reason %#x\n",
+               done.context, done.sent_packets, done.sent_bytes, done.host_writes, done.faults, done.fate, done.reason);
+        printf("  header %u, completion %u; payload %u on cluster %u, core %u: %" PRIu64 " instructions, cause %#x\n",
+               done.handlers[0].ran, done.handlers[2].ran, run->ran, run->cluster, run->core, run->instructions,
+               run->cause);
     }
     DO(spinet_shutdown(scene.card));
     return 0;
@@ -323,10 +323,17 @@ static int refused(void)
 
 int main(int argc, char **argv)
 {
-    if (argc != 3)
+    static const struct {
+        const char *name;
+        int (*run)(void);
+    } tests[] = {{"full", full}, {"early", early}, {"lost", lost}, {"capture", capture}, {"refused", refused}};
+    if (argc != 4)
         return 2;
-    runtime = argv[1];
-    handlers = argv[2];
+    runtime = argv[2];
+    handlers = argv[3];
     make_markable();
-    return full() || early() || lost() || capture() || refused();
+    for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
+        if (strcmp(argv[1], tests[i].name) == 0)
+            return tests[i].run();
+    return 2;
 }

@@ -1,9 +1,9 @@
-//! C drivers, as users of PsPIN write them, on handlers that the SDK built.
+//! C drivers in the style of PsPIN's users, with handlers that the SDK built.
 
 use super::support::{Bench, Ran};
 use expect_test::{Expect, expect};
 
-/// Compiles and runs `driver` where `program` is one of the programs of `crates/pspin`, or this crate's handlers.
+/// Compiles and runs `driver`. `program` is a program of `crates/pspin`, or this crate's handlers.
 fn ran(driver: &str, program: &str, arguments: &[&str]) -> Ran {
     let bench = Bench::with_handlers();
     if program != "handlers" {
@@ -14,7 +14,7 @@ fn ran(driver: &str, program: &str, arguments: &[&str]) -> Ran {
 }
 
 fn check(driver: &str, program: &str, arguments: &[&str], want: Expect) {
-    want.assert_eq(&ran(driver, program, arguments).told());
+    want.assert_eq(&ran(driver, program, arguments).without_times());
 }
 
 fn check_all(driver: &str, program: &str, arguments: &[&str], want: Expect) {
@@ -29,13 +29,13 @@ fn ping_pong_sends_packets_back() {
         &["ping_pong", "-", "ping_pong_ph", "-", "4", "256"],
         expect![[r#"
             trace off!
-            out: 256 bytes, 50010001..., sum 147605f0
+            out: 256 bytes: 50 01 00 01 04+8 10+4 0c+4 16 17 14 15 18+232
             1059000 ps: packet 100 done, in L2 for 119000, scheduled after 8000
-            out: 256 bytes, 51020001..., sum a95704d0
+            out: 256 bytes: 51 02 00 01 05+8 11+4 0d+4 17 18 15 16 19+232
             1110000 ps: packet 101 done, in L2 for 70000, scheduled after 8000
-            out: 256 bytes, 52030001..., sum 3e37e5b0
+            out: 256 bytes: 52 03 00 01 06+8 12+4 0e+4 18 19 16 17 1a+232
             1259000 ps: packet 102 done, in L2 for 119000, scheduled after 8000
-            out: 256 bytes, 53040001..., sum d3152490
+            out: 256 bytes: 53 04 00 01 07+8 13+4 0f+4 19 1a 17 18 1b+232
             1310000 ps: packet 103 done, in L2 for 70000, scheduled after 8000
 
             ###### Statistics ######
@@ -71,15 +71,15 @@ fn copy_to_host_writes_beats_in_order() {
         &["copy_to_host", "-", "copy_to_host_ph", "-", "2", "200"],
         expect![[r#"
             trace off!
-            host 1000000000000000 written: 64 bytes, 5001c800..., sum 77e26947
-            host 1000000000000040 written: 64 bytes, 40414243..., sum 6ac8c020
-            host 1000000000000080 written: 64 bytes, 80818283..., sum 54e9c020
-            host 10000000000000c0 written: 8 bytes, c0c1c2c3..., sum 20987804
+            host 1000000000000000 written: 64 bytes: 50 01 c8 00 04+60
+            host 1000000000000040 written: 64 bytes: 40+64
+            host 1000000000000080 written: 64 bytes: 80+64
+            host 10000000000000c0 written: 8 bytes: c0+8
             1041000 ps: packet 100 done, in L2 for 101000, scheduled after 8000
-            host 1000000000000000 written: 64 bytes, 5102c800..., sum 3cd6dd27
-            host 1000000000000040 written: 64 bytes, 41424344..., sum 7e714420
-            host 1000000000000080 written: 64 bytes, 81828384..., sum 68924420
-            host 10000000000000c0 written: 8 bytes, c1c2c3c4..., sum bf234884
+            host 1000000000000000 written: 64 bytes: 51 02 c8 00 05+60
+            host 1000000000000040 written: 64 bytes: 41+64
+            host 1000000000000080 written: 64 bytes: 81+64
+            host 10000000000000c0 written: 8 bytes: c1+8
             1110000 ps: packet 101 done, in L2 for 70000, scheduled after 8000
 
             ###### Statistics ######
@@ -108,67 +108,67 @@ fn copy_to_host_writes_beats_in_order() {
 }
 
 #[test]
-fn host_direct_tells_which_handlers_ran() {
+fn direct_host_writes_show_which_handlers_ran() {
     check(
         "direct",
         "handlers",
         &["handlers", "note_hh", "note_ph", "note_th", "4", "64"],
         expect![[r#"
             trace off!
-            host 1000000000000280 written: 8 bytes, 50000000..., sum 765e7a0f
-            host 1000000000000280 written: 8 bytes, 50000000..., sum 765eee6e
-            host 1000000000000288 written: 8 bytes, 51000000..., sum de401b4d
-            1133000 ps: packet 100 done, in L2 for 193000, scheduled after 5000
-            host 1000000000000288 written: 8 bytes, 51000000..., sum de408fac
-            host 1000000000000290 written: 8 bytes, 52010000..., sum 7b070f0e
-            host 1000000000000290 written: 8 bytes, 52010000..., sum 7b07836d
-            host 1000000000000298 written: 8 bytes, 53010000..., sum e2e8b04c
-            1333000 ps: packet 102 done, in L2 for 193000, scheduled after 5000
-            host 1000000000000298 written: 8 bytes, 53010000..., sum e2e924ab
+            host 1000000000000280 written: 8 bytes: 50 00*3 01 00*3
+            host 1000000000000280 written: 8 bytes: 50 00*3 02 00*3
+            host 1000000000000288 written: 8 bytes: 51 00*3 02 00*3
+            packet 100 done
+            host 1000000000000288 written: 8 bytes: 51 00*3 03 00*3
+            host 1000000000000290 written: 8 bytes: 52 01 00 00 01 00*3
+            host 1000000000000290 written: 8 bytes: 52 01 00 00 02 00*3
+            host 1000000000000298 written: 8 bytes: 53 01 00 00 02 00*3
+            packet 102 done
+            host 1000000000000298 written: 8 bytes: 53 01 00 00 03 00*3
             [0,0] message 0 of 64 bytes is done
-            4195000 ps: packet 101 done, in L2 for 3155000, scheduled after 5000
+            packet 101 done
             [1,0] message 1 of 64 bytes is done
-            4425000 ps: packet 103 done, in L2 for 3185000, scheduled after 5000
+            packet 103 done
             exit code 0
         "#]],
     );
 }
 
 #[test]
-fn a_handler_that_faults_is_told_of_and_its_packet_done() {
+fn a_trapping_handler_is_reported_and_its_packet_is_done() {
     check(
         "direct",
         "trap",
         &["trap", "-", "trap_ph", "-", "2", "64"],
         expect![[r#"
             trace off!
-            [989000][synt]: HPU (0 0) HANDLER ERROR: 5
-            1003000 ps: packet 100 done, in L2 for 63000, scheduled after 5000
-            [1084000][synt]: HPU (0 0) HANDLER ERROR: 5
-            1090000 ps: packet 101 done, in L2 for 50000, scheduled after 5000
+            [synt]: HPU (0 0) HANDLER ERROR: 5
+            packet 100 done
+            [synt]: HPU (0 0) HANDLER ERROR: 5
+            packet 101 done
             exit code 0
         "#]],
     );
 }
 
-/// Packets from files, whose handlers' addresses the driver finds; twice in one process.
+/// Packets from files, with handlers that the driver finds by name; twice in one process.
 #[test]
-fn packets_come_from_files_and_a_second_simulation_is_like_the_first() {
+fn a_second_simulation_with_packets_from_files_equals_the_first() {
     let ran = ran("files", "ping_pong", &["ping_pong"]);
     let (first, second) = ran.stdout.split_at(ran.stdout.len() / 2);
     assert_eq!(first, second);
     assert_eq!(ran.code, Some(0));
     expect![[r#"
         trace off!
-        out: 96 bytes, 50016000..., sum 421964bf
-        out: 96 bytes, 51026000..., sum 27de9a9f
-        out: 96 bytes, 52036000..., sum 0da3d07f
+        out: 96 bytes: 50 01 60 00 04+8 10+4 0c+4 16 17 14 15 18+72
+        out: 96 bytes: 51 02 60 00 05+8 11+4 0d+4 17 18 15 16 19+72
+        out: 96 bytes: 52 03 60 00 06+8 12+4 0e+4 18 19 16 17 1a+72
     "#]]
-    .assert_eq(first.split("\n###").next().expect("a first part"));
+    .assert_eq(first.split("\n###").next().expect("text before the statistics"));
 }
 
 #[test]
-fn cycle_by_cycle_is_the_same_as_at_once() {
+fn running_cycle_by_cycle_equals_running_at_once() {
     for (program, stages) in [
         ("ping_pong", ["-", "ping_pong_ph", "-"]),
         ("copy_to_host", ["-", "copy_to_host_ph", "-"]),
@@ -182,7 +182,7 @@ fn cycle_by_cycle_is_the_same_as_at_once() {
 }
 
 #[test]
-fn callbacks_may_call_back() {
+fn callbacks_may_call_the_library() {
     check(
         "loop",
         "handlers",
@@ -190,25 +190,25 @@ fn callbacks_may_call_back() {
         expect![[r#"
             trace off!
             written for the start
-            out: 128 bytes, 04030201..., sum 423a1be0
+            out: 128 bytes: 00+128
             packet 0 done
-            out: 128 bytes, 04030201..., sum 423a1be0
-            packet 1 done, in L2 1000 ps after the one before was done
-            out: 128 bytes, 04030201..., sum 423a1be0
-            packet 2 done, in L2 1000 ps after the one before was done
-            out: 128 bytes, 04030201..., sum 423a1be0
-            packet 3 done, in L2 1000 ps after the one before was done
+            out: 128 bytes: 00+128
+            packet 1 done, in L2 1000 ps after the previous one was done
+            out: 128 bytes: 00+128
+            packet 2 done, in L2 1000 ps after the previous one was done
+            out: 128 bytes: 00+128
+            packet 3 done, in L2 1000 ps after the previous one was done
             read for the end: the same
-            stderr: error: pspinsim_run: the simulation is running, must not come from a callback
-            error: pspinsim_run_tick: the simulation is running, must not come from a callback
-            error: pspinsim_fini: the simulation is running, must not come from a callback
+            stderr: error: pspinsim_run: the simulation is running; do not call this function from a callback
+            error: pspinsim_run_tick: the simulation is running; do not call this function from a callback
+            error: pspinsim_fini: the simulation is running; do not call this function from a callback
             exit code 0
         "#]],
     );
 }
 
 #[test]
-fn callbacks_come_in_the_call_of_their_cycle() {
+fn callbacks_come_during_the_call_that_runs_their_cycle() {
     check(
         "ticks",
         "handlers",
@@ -221,27 +221,30 @@ fn callbacks_come_in_the_call_of_their_cycle() {
     );
 }
 
+/// Each packet waits for two reads of 500 ns, which overlap.
 #[test]
-fn the_program_is_the_hosts_memory() {
-    check(
-        "host",
-        "handlers",
-        &["handlers"],
-        expect![[r#"
-            trace off!
-            host 1000000000000000 read, 64 bytes
-            host 1000000000000040 read, 64 bytes
-            out: 100 bytes, 00010203..., sum 03832432
-            1562000 ps: packet 1 done, in L2 for 622000, scheduled after 6000
-            host 1000000000000000 read, 64 bytes
-            host 1000000000000040 read, 64 bytes
-            out: 100 bytes, 14151617..., sum 3ee00132
-            2563000 ps: packet 2 done, in L2 for 623000, scheduled after 6000
-            host 1000000000000000 read, 64 bytes
-            host 1000000000000040 read, 64 bytes
-            out: 100 bytes, 00010203..., sum 03832432
-            3522000 ps: packet 3 done, in L2 for 582000, scheduled after 6000
-            exit code 0
-        "#]],
-    );
+fn host_reads_get_the_programs_memory() {
+    let ran = ran("host", "handlers", &["handlers"]);
+    expect![[r#"
+        trace off!
+        host 1000000000000000 read, 64 bytes
+        host 1000000000000040 read, 64 bytes
+        out: 100 bytes: 00+100
+        packet 1 done
+        host 1000000000000000 read, 64 bytes
+        host 1000000000000040 read, 64 bytes
+        out: 100 bytes: 14+100
+        packet 2 done
+        host 1000000000000000 read, 64 bytes
+        host 1000000000000040 read, 64 bytes
+        out: 100 bytes: 00+100
+        packet 3 done
+        exit code 0
+    "#]]
+    .assert_eq(&ran.without_times());
+    let l2_times = ran.stdout.lines().filter_map(|line| line.split_once(", in L2 for ")?.1.split_once(','));
+    for (time, _) in l2_times {
+        let ps: u32 = time.parse().expect("a time");
+        assert!((500_000..1_000_000).contains(&ps), "the reads overlap: {ps} ps");
+    }
 }

@@ -1,9 +1,9 @@
-//! The generic driver, as the drivers of PsPIN's examples use it.
+//! The generic driver, used like the drivers of PsPIN's examples.
 
 use super::support::{Bench, HANDLERS};
 use expect_test::{Expect, expect};
 
-/// A bench with the generic driver and handlers where it looks for them.
+/// A bench with the generic driver, and handlers where it looks for them.
 fn generic() -> Bench {
     let bench = Bench::new();
     bench.write("build/handlers", HANDLERS);
@@ -11,13 +11,14 @@ fn generic() -> Bench {
     bench
 }
 
-/// PsPIN's interface cannot register memory, so the library does.
+/// PsPIN's interface has no call to register memory, so the library registers it.
 #[test]
-fn host_memory_of_contexts_is_registered_where_the_card_translates_addresses() {
+fn a_card_that_translates_addresses_gets_the_contexts_memory_registered() {
     let bench = generic();
     let of = |nic: &str| {
-        let told = bench.run("generic", &["-p", "2", "--packet-size=64", "-m2"], &[("SPINET_NIC", nic)]).told();
-        let mut bytes: Vec<String> = told
+        let text =
+            bench.run("generic", &["-p", "2", "--packet-size=64", "-m2"], &[("SPINET_NIC", nic)]).without_statistics();
+        let mut bytes: Vec<String> = text
             .lines()
             .filter(|line| line.starts_with("host ") || line.starts_with("out: "))
             .map(Into::into)
@@ -31,7 +32,7 @@ fn host_memory_of_contexts_is_registered_where_the_card_translates_addresses() {
 }
 
 #[test]
-fn the_generic_driver_makes_packets() {
+fn the_generic_driver_generates_packets() {
     let ran = generic().run("generic", &["-p", "2", "--packet-size=64", "-m2"], &[]);
     expect![[r#"
         trace off!
@@ -53,23 +54,23 @@ fn the_generic_driver_makes_packets() {
         fill message 2, packet 2, 64 bytes
         fill message 2, packet 4, 64 bytes
         Write to NIC memory completed (user_ptr: (nil))
-        host deadbeefdeadc16f written: 8 bytes, 50000000..., sum 765e7a0f
-        host deadbeefdeadc17f written: 8 bytes, 52020000..., sum afed4a4f
-        host deadbeefdeadc16f written: 8 bytes, 50000000..., sum 765eee6e
-        host deadbeefdeadc17f written: 8 bytes, 52000000..., sum 4621482c
-        out: 64 bytes, 77686174..., sum 367eec1e
-        out: 64 bytes, 77686174..., sum 367eec1e
-        host deadbeefdeadc17f written: 8 bytes, 52020000..., sum afedbeae
-        host deadbeefdeadc18f written: 8 bytes, 54020000..., sum 7fb0186c
-        host deadbeefdeadc17f written: 8 bytes, 52000000..., sum 4621bc8b
-        host deadbeefdeadc18f written: 8 bytes, 54020000..., sum 7fb08ccb
+        host deadbeefdeadc16f written: 8 bytes: 50 00*3 01 00*3
+        host deadbeefdeadc17f written: 8 bytes: 52 02 00 00 01 00*3
+        host deadbeefdeadc16f written: 8 bytes: 50 00*3 02 00*3
+        host deadbeefdeadc17f written: 8 bytes: 52 00*3 02 00*3
+        out: 64 bytes: "what the host puts there, as much as a packet of this test has" 00 00
+        out: 64 bytes: "what the host puts there, as much as a packet of this test has" 00 00
+        host deadbeefdeadc17f written: 8 bytes: 52 02 00 00 02 00*3
+        host deadbeefdeadc18f written: 8 bytes: 54 02 00 00 02 00*3
+        host deadbeefdeadc17f written: 8 bytes: 52 00*3 03 00*3
+        host deadbeefdeadc18f written: 8 bytes: 54 02 00 00 03 00*3
         [0,1] message 0 of 64 bytes is done
         [2,0] message 2 of 64 bytes is done
-        out: 64 bytes, 77686174..., sum 367eec1e
-        out: 64 bytes, 77686174..., sum 367eec1e
+        out: 64 bytes: "what the host puts there, as much as a packet of this test has" 00 00
+        out: 64 bytes: "what the host puts there, as much as a packet of this test has" 00 00
         exit code 0
     "#]]
-    .assert_eq(&ran.told());
+    .assert_eq(&ran.without_statistics());
 }
 
 #[test]
@@ -102,16 +103,16 @@ fn the_generic_driver_replays_traces() {
         10.0.0.2 x 64 0 2 0
         10.0.0.2 x 64 0 2 1
         Write to NIC memory completed (user_ptr: (nil))
-        host deadbeefdeadc16f written: 8 bytes, 50010000..., sum ab44b550
-        host deadbeefdeadc16f written: 8 bytes, 50010000..., sum ab4529af
-        host deadbeefdeadc16f written: 8 bytes, 50010000..., sum ab4529af
-        host deadbeefdeadc16f written: 8 bytes, 50010000..., sum ab459e0e
-        out: 64 bytes, 77686174..., sum 367eec1e
-        out: 64 bytes, 77686174..., sum 367eec1e
+        host deadbeefdeadc16f written: 8 bytes: 50 01 00 00 01 00*3
+        host deadbeefdeadc16f written: 8 bytes: 50 01 00 00 02 00*3
+        host deadbeefdeadc16f written: 8 bytes: 50 01 00 00 02 00*3
+        host deadbeefdeadc16f written: 8 bytes: 50 01 00 00 03 00*3
+        out: 64 bytes: "what the host puts there, as much as a packet of this test has" 00 00
+        out: 64 bytes: "what the host puts there, as much as a packet of this test has" 00 00
         [1,0] message 1 of 96 bytes is done
         exit code 0
     "#]]
-    .assert_eq(&bench.run("generic", &["-t", "a.trace"], &[]).told());
+    .assert_eq(&bench.run("generic", &["-t", "a.trace"], &[]).without_statistics());
     bench.write("b.trace", "2 1 96\n10.0.0.3 x 64 0 1 0\n");
     expect![[r#"
         trace off!
@@ -133,11 +134,11 @@ fn the_generic_driver_replays_traces() {
         stderr: error: gdriver_run: b.trace: no context takes packets from 10.0.0.3
         exit code 1
     "#]]
-    .assert_eq(&bench.run("generic", &["-t", "b.trace"], &[]).told());
+    .assert_eq(&bench.run("generic", &["-t", "b.trace"], &[]).without_statistics());
 }
 
 #[test]
-fn the_generic_drivers_command_line_is_gengetopts() {
+fn the_generic_drivers_command_line_is_that_of_gengetopt() {
     let bench = generic();
     expect![[r#"
         Generic simulation driver 1.0
@@ -156,15 +157,15 @@ fn the_generic_drivers_command_line_is_gengetopts() {
     "#]]
     .assert_eq(&bench.run("generic", &["--help"], &[]).text());
     expect![[r#"
-        stderr: error: gdriver_init: there is no option --packets; --help lists them
+        stderr: error: gdriver_init: unknown option --packets; --help lists the options
         exit code 1
     "#]]
     .assert_eq(&bench.run("generic", &["--packets", "3"], &[]).text());
 }
 
-/// PsPIN's drivers ignore what `gdriver_init` returns, and return 0 where `gdriver_fini` fails.
+/// PsPIN's drivers ignore the result of `gdriver_init`, and return 0 even if `gdriver_fini` fails.
 #[test]
-fn a_driver_that_ignores_errors_ends_with_an_error_code_if_options_or_the_card_are_wrong() {
+fn wrong_options_or_a_wrong_card_end_a_driver_that_ignores_errors() {
     let bench = generic();
     bench.compile("careless");
     let check = |arguments: &[&str], nic: &str, want: Expect| {
@@ -174,7 +175,7 @@ fn a_driver_that_ignores_errors_ends_with_an_error_code_if_options_or_the_card_a
         &["-x"],
         "pspin-rtl",
         expect![[r#"
-            stderr: error: gdriver_init: there is no option -x; --help lists them
+            stderr: error: gdriver_init: unknown option -x; --help lists the options
             exit code 1
         "#]],
     );
@@ -196,14 +197,14 @@ fn a_driver_that_ignores_errors_ends_with_an_error_code_if_options_or_the_card_a
     );
 }
 
-/// Drivers of before October 2022 name their handlers in `gdriver_init`, those of some weeks behind it have plain contexts.
+/// Drivers before October 2022 pass handler names to `gdriver_init`; slightly later ones have plain contexts.
 #[test]
 fn drivers_for_the_older_generic_driver_compile_and_run() {
     let bench = generic();
     bench.compile("older");
     let run = |arguments: &[&str]| {
-        let told = bench.run("older", arguments, &[]).told();
-        told.lines()
+        let text = bench.run("older", arguments, &[]).without_statistics();
+        text.lines()
             .map(|line| line.split_once(" (src: ").map_or(line, |(line, _)| line))
             .fold(String::new(), |all, line| all + line + "\n")
     };
@@ -218,10 +219,10 @@ fn drivers_for_the_older_generic_driver_compile_and_run() {
         fill message 0, packet 1, 64 bytes, 64 of them to L1
         fill message 1, packet 0, 64 bytes, 64 of them to L1
         fill message 1, packet 1, 64 bytes, 64 of them to L1
-        out: 32 bytes, a0a1a2a3..., sum a6fb2010
-        out: 33 bytes, a0a1a2a3..., sum 3868e2b0
-        out: 32 bytes, a0a1a2a3..., sum a6fb2010
-        out: 33 bytes, a0a1a2a3..., sum 3868e2b0
+        out: 32 bytes: a0+32
+        out: 33 bytes: a0+33
+        out: 32 bytes: a0+32
+        out: 33 bytes: a0+33
         gdriver_run returns 0
         exit code 0
     "#]]
@@ -243,10 +244,10 @@ fn drivers_for_the_older_generic_driver_compile_and_run() {
         fill message 0, packet 0, 64 bytes, 64 of them to L1
         fill message 2, packet 1, 64 bytes, 64 of them to L1
         Write to NIC memory completed (user_ptr: (nil))
-        host deadbeefdeadc16f written: 8 bytes, 50000000..., sum 765e7a0f
-        host deadbeefdeadc277 written: 8 bytes, 71020000..., sum 4431b950
-        host deadbeeffeadc177 written: 8 bytes, 51040000..., sum b1d90851
-        host deadbeeffeadc177 written: 8 bytes, 51020000..., sum 480c91cf
+        host deadbeefdeadc16f written: 8 bytes: 50 00*3 01 00*3
+        host deadbeefdeadc277 written: 8 bytes: 71 02 00 00 01 00*3
+        host deadbeeffeadc177 written: 8 bytes: 51 04 00 00 02 00*3
+        host deadbeeffeadc177 written: 8 bytes: 51 02 00 00 02 00*3
         exit code 0
     "#]]
     .assert_eq(&run(&["plain", "-m", "2", "-p", "1", "-s", "64"]));
@@ -258,27 +259,27 @@ fn drivers_for_the_older_generic_driver_compile_and_run() {
         Copying 64 bytes to 1c300000
         Write to NIC memory completed (user_ptr: (nil))
         gdriver_run returns 1
-        stderr: error: gdriver_run: the size that the fill callback returned is 65, must be at most the 64 that it was told
+        stderr: error: gdriver_run: the size that the fill callback returned is 65, must be at most 64, the size of the packet
         error: gdriver_run: all packets are done, but pspinsim_packet_eos was not called
         exit code 1
     "#]].assert_eq(&run(&["too much", "-s", "64"]));
     expect![[r#"
-        stderr: error: gdriver_init: there is no option --packets; --help lists them
+        stderr: error: gdriver_init: unknown option --packets; --help lists the options
         exit code 1
     "#]]
     .assert_eq(&run(&["one", "--packets", "2"]));
 }
 
-/// Whoever builds handlers anew and not their images would run the old ones at the addresses of the new.
+/// If a user rebuilds handlers but not the images, the old handlers would run at the new addresses.
 #[test]
-fn a_program_that_is_not_the_one_that_runs_is_told() {
+fn a_program_that_differs_from_the_running_one_causes_a_warning() {
     let bench = generic();
     bench.write("build/slm_files/prog_mem_stim.slm", "@00000010 0000006f 0000006f\n");
-    // These loop for ever, so there is no run.
+    // These handlers loop forever, so there is no run.
     let ran = bench.run("generic", &["-s", "0"], &[]);
     expect![[r#"
-        warning: gdriver_add_ectx: build/handlers is not the program that runs, in which its handlers may lie elsewhere: memory images in build/slm_files come first, then the first program named
-        warning: gdriver_add_ectx: build/handlers is not the program that runs, in which its handlers may lie elsewhere: memory images in build/slm_files come first, then the first program named
+        warning: gdriver_add_ectx: build/handlers is not the running program, so its handlers may have other addresses: memory images in build/slm_files have priority, then the first program
+        warning: gdriver_add_ectx: build/handlers is not the running program, so its handlers may have other addresses: memory images in build/slm_files have priority, then the first program
         error: gdriver_run: pkt_len is 0, must be 1 to 4194304, the bytes of L2 packet memory
     "#]].assert_eq(&ran.stderr);
 }

@@ -1,11 +1,11 @@
-//! Structs and constants as a C compiler sees them.
+//! Structs and constants as the C compiler sees them.
 
 use super::support::Bench;
 use expect_test::expect;
 
 /// Source of the numbers: PsPIN a49fec8, `hw/verilator_model/include`.
 #[test]
-fn structs_lie_in_memory_as_in_pspin() {
+fn structs_have_pspins_layout() {
     let bench = Bench::new();
     bench.compile("layout");
     let ran = bench.run("layout", &[], &[]);

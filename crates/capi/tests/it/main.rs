@@ -1,10 +1,10 @@
-//! C programs against the library, as a user builds and runs them.
+//! C programs that use the library, built and run like a user's.
 
 mod drivers;
 mod generic;
 mod layout;
 mod misuse;
-/// Programs that need no compiler.
+/// Programs that are built without a compiler.
 #[path = "../../../spinet/tests/it/support/mod.rs"]
 mod programs;
 mod refused;

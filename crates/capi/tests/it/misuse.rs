@@ -1,4 +1,4 @@
-//! C programs that use the library as nobody should: refused, in words, and never anything worse.
+//! C programs that misuse the library. The library must return errors and must not crash.
 
 use super::programs;
 use super::support::Bench;
@@ -10,76 +10,76 @@ fn check(arguments: &[&str], want: Expect) {
     bench.compile("misuse");
     let ran = bench.run("misuse", arguments, &[]);
     let statistics = |line: &&str| !line.is_empty() && !line.starts_with(['#', ' ', '-', '\t']);
-    let said: Vec<&str> = ran.stdout.lines().filter(statistics).collect();
-    want.assert_eq(&format!("{}\n{}exit code {:?}", said.join("\n"), ran.stderr, ran.code));
+    let lines: Vec<&str> = ran.stdout.lines().filter(statistics).collect();
+    want.assert_eq(&format!("{}\n{}exit code {:?}", lines.join("\n"), ran.stderr, ran.code));
 }
 
 #[test]
-fn machines_that_are_gone_or_never_were_are_refused() {
+fn unknown_and_ended_machines_are_refused() {
     check(
         &["machines", "runtime.elf"],
         expect![[r#"
-        spinet_boot("pspin", runtime, 1, &first): 0
-        spinet_boot("pspin", runtime, 1, &second): 0
-        spinet_shutdown(NULL): 0
-        spinet_shutdown(first): 0
-        spinet_shutdown(first): -3, machine 1 is gone: it was freed, removed or closed before, and cannot be used or freed again
-        spinet_open(first, "late", NULL, &tenant): -3, machine 1 is gone: it was freed, removed or closed before, and cannot be used or freed again
-        spinet_now(forged, &ps): -2, there is no machine 305419896; handles are what the driver handed out
-        spinet_shutdown(forged): -2, there is no machine 305419896; handles are what the driver handed out
-        spinet_now(first, &ps): -13, the machine was booted on another thread, must be used on that one
-        spinet_shutdown(first): -13, the machine was booted on another thread, must be used on that one
-        spinet_boot("pspin", unused, 1, &third): 0
-        spinet_shutdown(third): -13, the machine was booted on another thread, must be used on that one
-        spinet_open(second, "still there", NULL, &tenant): 0
-        spinet_shutdown(second): 0
-        tenant 1, time 5
-        exit code Some(0)"#]],
+            spinet_boot("pspin", runtime, 1, &first): 0
+            spinet_boot("pspin", runtime, 1, &second): 0
+            spinet_shutdown(NULL): 0
+            spinet_shutdown(first): 0
+            spinet_shutdown(first): -3, machine 1 is gone: it was freed, removed or closed before, and cannot be used or freed again
+            spinet_open(first, "late", NULL, &tenant): -3, machine 1 is gone: it was freed, removed or closed before, and cannot be used or freed again
+            spinet_now(forged, &ps): -2, there is no machine 305419896; handles are what the driver handed out
+            spinet_shutdown(forged): -2, there is no machine 305419896; handles are what the driver handed out
+            spinet_now(first, &ps): -13, the machine was booted on another thread; use it on that thread
+            spinet_shutdown(first): -13, the machine was booted on another thread; use it on that thread
+            spinet_boot("pspin", unused, 1, &third): 0
+            spinet_shutdown(third): -13, the machine was booted on another thread; use it on that thread
+            spinet_open(second, "still there", NULL, &tenant): 0
+            spinet_shutdown(second): 0
+            tenant 1, time 5
+            exit code Some(0)"#]],
     );
 }
 
 #[test]
-fn simulations_end_in_the_middle_and_change_threads() {
+fn simulations_can_end_early_and_change_threads() {
     check(
         &["simulations", "handlers"],
         expect![[r#"
-        trace off!
-        NIC inbound engine:
-        NIC outbound engine:
-        PCIe Slave:
-        PCIe Master:
-        trace off!
-        packet 1 is done
-        NIC inbound engine:
-        NIC outbound engine:
-        PCIe Slave:
-        PCIe Master:
-        trace off!
-        a packet of 64 bytes, and the program leaves
-        error: pspinsim_init: conf->slm_files_path is NULL and PSPIN_HW is not set; one must say where the memory images or the ELF file are
-        error: pspinsim_fini: the simulation is running, must not come from a callback
-        error: pspinsim_run: the simulation is running, must not come from a callback
-        exit code Some(3)"#]],
+            trace off!
+            NIC inbound engine:
+            NIC outbound engine:
+            PCIe Slave:
+            PCIe Master:
+            trace off!
+            packet 1 is done
+            NIC inbound engine:
+            NIC outbound engine:
+            PCIe Slave:
+            PCIe Master:
+            trace off!
+            a packet of 64 bytes, and the program leaves
+            error: pspinsim_init: conf->slm_files_path is NULL and PSPIN_HW is not set; set one to the folder of memory images or the ELF file
+            error: pspinsim_fini: the simulation is running; do not call this function from a callback
+            error: pspinsim_run: the simulation is running; do not call this function from a callback
+            exit code Some(3)"#]],
     );
 }
 
 #[test]
-fn errors_that_nobody_takes_do_no_harm() {
+fn a_full_stderr_does_no_harm() {
     check(&["full"], expect!["init: 1\nexit code Some(0)"]);
 }
 
-/// What says where the program is may name a device without end.
+/// The path of the program may name an endless device.
 #[test]
-fn files_without_end_are_refused() {
+fn endless_files_are_refused() {
     let bench = Bench::new();
     bench.compile("wrong");
     let ran = bench.run("wrong", &["/dev/zero"], &[]);
     let is_about = |line: &&str| line.contains("/dev/zero");
-    let said: Vec<&str> = ran.stderr.lines().filter(is_about).collect();
+    let lines: Vec<&str> = ran.stderr.lines().filter(is_about).collect();
     expect![[r#"
-        error: pspinsim_init: /dev/zero: more than 268435456 bytes, must have at most so many
-        error: pspinsim_init: /dev/zero: more than 268435456 bytes, must have at most so many
+        error: pspinsim_init: /dev/zero: the file is too long (at most 268435456 bytes are allowed)
+        error: pspinsim_init: /dev/zero: the file is too long (at most 268435456 bytes are allowed)
         error: spin_find_handler_by_name: /dev/zero: more than 268435456 bytes, must be a program of at most so many
         error: spin_find_handler_by_name: /dev/zero: more than 268435456 bytes, must be a program of at most so many"#]]
-    .assert_eq(&said.join("\n"));
+    .assert_eq(&lines.join("\n"));
 }

@@ -1,11 +1,11 @@
-//! What a driver does wrong is said, and what it does not say comes from the environment.
+//! Errors of drivers, and defaults from environment variables.
 
 use super::support::Bench;
 use expect_test::expect;
 use std::path::Path;
 
 #[test]
-fn what_is_wrong_is_said() {
+fn errors_name_the_cause() {
     let bench = Bench::with_handlers();
     bench.write("empty/file", "");
     bench.compile("wrong");
@@ -49,42 +49,42 @@ fn what_is_wrong_is_said() {
     "#]]
     .assert_eq(ran.stdout.split("\n###### Statistics").next().expect("a first part"));
     expect![[r#"
-        error: pspinsim_run: there is no simulation, must come after pspinsim_init and before pspinsim_fini
-        error: pspinsim_run_tick: there is no simulation, must come after pspinsim_init and before pspinsim_fini
-        error: pspinsim_packet_eos: there is no simulation, must come after pspinsim_init and before pspinsim_fini
-        error: pspinsim_fini: there is no simulation, must come after pspinsim_init and before pspinsim_fini
-        error: pspinsim_cb_set_pkt_out: there is no simulation, must come after pspinsim_init and before pspinsim_fini
+        error: pspinsim_run: there is no simulation; call this function after pspinsim_init and before pspinsim_fini
+        error: pspinsim_run_tick: there is no simulation; call this function after pspinsim_init and before pspinsim_fini
+        error: pspinsim_packet_eos: there is no simulation; call this function after pspinsim_init and before pspinsim_fini
+        error: pspinsim_fini: there is no simulation; call this function after pspinsim_init and before pspinsim_fini
+        error: pspinsim_cb_set_pkt_out: there is no simulation; call this function after pspinsim_init and before pspinsim_fini
         error: pspinsim_default_conf: conf is NULL, must point to room for the result
-        error: pspinsim_init: conf->slm_files_path is NULL and PSPIN_HW is not set; one must say where the memory images or the ELF file are
+        error: pspinsim_init: conf->slm_files_path is NULL and PSPIN_HW is not set; set one to the folder of memory images or the ELF file
         error: pspinsim_init: nowhere: No such file or directory (os error 2)
-        error: pspinsim_init: empty: there is no prog_mem_stim.slm in it, must be a folder with memory images, or an ELF file; spinet build makes both
-        error: pspinsim_init: conf: no_conf.network_G is -1, must be 0 to 15625 ns a byte
-        error: pspinsim_init: there is a simulation already, must come after pspinsim_fini
+        error: pspinsim_init: empty: prog_mem_stim.slm is missing; write a folder with memory images, or an ELF file; `spinet build` makes both
+        error: pspinsim_init: conf: no_conf.network_G is -1, must be 0 to 15625 ns per byte
+        error: pspinsim_init: there is a simulation already; call pspinsim_fini first
         error: pspinsim_packet_add: ec is NULL, must point to an execution context
         error: pspinsim_packet_add: pkt_data is NULL, must point to the bytes
         error: pspinsim_packet_add: pkt_len is 0, must be 1 to 4194304, the bytes of L2 packet memory
         error: pspinsim_packet_add: pkt_l1_len is 16385, must be 0 to 16384, the bytes of a ring of the L1 packet buffer
         error: pspinsim_packet_add: pkt_len is 18446744073709551615, must be 1 to 4194304, the bytes of L2 packet memory
         error: pspinsim_packet_add: pkt_l1_len is 18446744073709551615, must be 0 to 16384, the bytes of a ring of the L1 packet buffer
-        error: spin_nicmem_write: 18446744073709551615 bytes at 0x1c000000 are asked for, must be some of handler memory (0x1c000000 to 0x1c3fffff) or program memory (0x1d000000 to 0x1d007fff)
-        error: spin_nicmem_read: 18446744073709551615 bytes at 0x1c000000 are asked for, must be some of handler memory (0x1c000000 to 0x1c3fffff) or program memory (0x1d000000 to 0x1d007fff)
+        error: spin_nicmem_write: access to 18446744073709551615 bytes at 0x1c000000, must be within handler memory (0x1c000000 to 0x1c3fffff) or program memory (0x1d000000 to 0x1d007fff)
+        error: spin_nicmem_read: access to 18446744073709551615 bytes at 0x1c000000, must be within handler memory (0x1c000000 to 0x1c3fffff) or program memory (0x1d000000 to 0x1d007fff)
         error: pspinsim_packet_trace_read: nowhere: No such file or directory (os error 2)
-        error: spin_nicmem_write: 1 bytes at 0x1c400000 are asked for, must be some of handler memory (0x1c000000 to 0x1c3fffff) or program memory (0x1d000000 to 0x1d007fff)
-        error: spin_nicmem_write: 0 bytes at 0x1c000000 are asked for, must be some of handler memory (0x1c000000 to 0x1c3fffff) or program memory (0x1d000000 to 0x1d007fff)
-        error: spin_nicmem_read: 2 bytes at 0x1d007fff are asked for, must be some of handler memory (0x1c000000 to 0x1c3fffff) or program memory (0x1d000000 to 0x1d007fff)
+        error: spin_nicmem_write: access to 1 bytes at 0x1c400000, must be within handler memory (0x1c000000 to 0x1c3fffff) or program memory (0x1d000000 to 0x1d007fff)
+        error: spin_nicmem_write: access to 0 bytes at 0x1c000000, must be within handler memory (0x1c000000 to 0x1c3fffff) or program memory (0x1d000000 to 0x1d007fff)
+        error: spin_nicmem_read: access to 2 bytes at 0x1d007fff, must be within handler memory (0x1c000000 to 0x1c3fffff) or program memory (0x1d000000 to 0x1d007fff)
         error: spin_nicmem_read: data is NULL, must point to room for the bytes
         error: spin_find_handler_by_name: nowhere: No such file or directory (os error 2)
         error: spin_find_handler_by_name: handler_name is NULL, must point to a name
         error: pspinsim_run: all packets are done, but pspinsim_packet_eos was not called
         error: pspinsim_run: all packets are done, but messages wait for their last packet (eom): 77
-        error: pspinsim_run: 1 packets are not done, and nothing can happen any more
+        error: pspinsim_run: deadlock: 1 packets are not done, and no event is pending
           HPU 2.0 waits for an inter-core FIFO at 0x1d0002c4
     "#]].assert_eq(&ran.stderr);
     assert_eq!(ran.code, Some(0));
 }
 
 #[test]
-fn images_and_the_machine_come_from_where_the_variables_say() {
+fn environment_variables_select_images_and_machine() {
     let bench = Bench::new();
     bench.program("ping_pong.elf", "hw/sim_files/slm_files");
     bench.program("ping_pong.elf", "ping_pong");
@@ -104,7 +104,7 @@ fn images_and_the_machine_come_from_where_the_variables_say() {
     expect![[r#"
         trace off!
         images in FOLDER/hw/sim_files/slm_files
-        617000 ps: packet 0 done, in L2 for 113000, scheduled after 5000
+        1053000 ps: packet 0 done, in L2 for 113000, scheduled after 5000
         exit code 0
     "#]]
     .assert_eq(&bench.run("variables", &[], &variables).text());

@@ -7,12 +7,12 @@ use tempfile::TempDir;
 /// Handlers that the SDK built, `elf/host.c`.
 pub const HANDLERS: &[u8] = include_bytes!("../elf/host.elf");
 
-/// A folder in which a C program is built and runs.
+/// A folder in which a C program is built and run.
 pub struct Bench {
     folder: TempDir,
 }
 
-/// What a program printed and how it ended.
+/// Output and exit code of a program.
 pub struct Ran {
     pub stdout: String,
     pub stderr: String,
@@ -24,17 +24,17 @@ fn repository(path: &str) -> PathBuf {
 }
 
 impl Bench {
-    /// An empty folder with a library `libpspin.so`, beside which programs find it.
+    /// An empty folder with the library `libpspin.so`, where programs find it.
     pub fn new() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        // Cargo builds the library for this test and puts it beside it.
+        // Cargo builds the library for this test into the test's folder.
         let tests = std::env::current_exe().expect("the path of this test");
         let library = tests.with_file_name("libcapi.so");
         std::os::unix::fs::symlink(&library, folder.path().join("libpspin.so")).expect("a link to the library");
         Bench { folder }
     }
 
-    /// The same with the handlers of this crate's tests, as `handlers`.
+    /// The same with the handlers of this crate's tests, in the file `handlers`.
     pub fn with_handlers() -> Self {
         let bench = Bench::new();
         bench.write("handlers", HANDLERS);
@@ -51,13 +51,13 @@ impl Bench {
         std::fs::write(path, content).expect("a file");
     }
 
-    /// Puts one of the programs of `crates/pspin/tests/elf` there.
+    /// Copies a program of `crates/pspin/tests/elf` into the folder.
     pub fn program(&self, elf: &str, name: &str) {
         let bytes = std::fs::read(repository("../pspin/tests/elf").join(elf)).expect("a program that is committed");
         self.write(name, bytes);
     }
 
-    /// Compiles `tests/c/NAME.c` into `NAME`, with the strictness that a C user may ask for.
+    /// Compiles `tests/c/NAME.c` into `NAME`, with strict warnings.
     pub fn compile(&self, name: &str) {
         let source = repository("tests/c").join(format!("{name}.c"));
         let said = Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".into()))
@@ -87,13 +87,24 @@ impl Bench {
 }
 
 impl Ran {
-    /// All of it as text, without the statistics.
-    pub fn told(&self) -> String {
+    /// Output and exit code without the statistics.
+    pub fn without_statistics(&self) -> String {
         let (before, _) = self.stdout.split_once("\n###### Statistics ######\n").unwrap_or((&self.stdout, ""));
         Ran { stdout: before.into(), stderr: self.stderr.clone(), code: self.code }.text()
     }
 
-    /// All of it as text.
+    /// Output and exit code without the statistics and without times in ps.
+    pub fn without_times(&self) -> String {
+        let without = |line: &str| {
+            let line = line.split_once(" ps: ").filter(|(time, _)| is_number(time)).map_or(line, |(_, rest)| rest);
+            let line = line.split_once(", in L2 for ").map_or(line, |(packet, _)| packet);
+            let rest = line.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+            rest.filter(|(time, _)| is_number(time)).map_or(line, |(_, rest)| rest).to_owned() + "\n"
+        };
+        self.without_statistics().lines().map(without).collect()
+    }
+
+    /// Output and exit code.
     pub fn text(&self) -> String {
         let code = self.code.map_or("none".into(), |code| code.to_string());
         match &self.stderr[..] {
@@ -101,4 +112,8 @@ impl Ran {
             stderr => format!("{}stderr: {stderr}exit code {code}\n", self.stdout),
         }
     }
+}
+
+fn is_number(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit())
 }

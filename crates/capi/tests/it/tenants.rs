@@ -1,11 +1,12 @@
-//! The driver from C: tenants, what they get, and what they are refused.
+//! The tenant driver from C: two tenants, delivery options, and refused calls.
 
 use super::programs;
 use super::support::{Bench, HANDLERS};
-use expect_test::expect;
+use expect_test::{Expect, expect};
+use std::collections::BTreeMap;
 
 #[test]
-fn two_tenants_share_a_card_and_mistakes_are_refused() {
+fn two_tenants_share_a_card_and_wrong_calls_are_refused() {
     let bench = Bench::new();
     bench.write("runtime.elf", programs::runtime());
     bench.write("a.elf", programs::handlers_at(0x1d00_1000));
@@ -13,153 +14,258 @@ fn two_tenants_share_a_card_and_mistakes_are_refused() {
     bench.write("sdk.elf", HANDLERS);
     bench.compile("tenants");
     let ran = bench.run("tenants", &["runtime.elf", "a.elf", "b.elf", "sdk.elf"], &[]);
-    expect![[r#"
-        spinet_boot("pspn", argv[1], 1, &card)
-          -12: nic is `pspn`, must be `pspin`, `pspin-paper`, `pspin-rtl`, `panic`, `panic-rtl`, `panic-asic`, `pipeline`, `manycore`, `rmt`, `tengig`, `tengig-events`, `tigon2` or the path of a preset (*.toml); did you mean `pspin`?
-        spinet_boot("pspin", "nowhere.elf", 1, &card)
-          -11: nowhere.elf: No such file or directory (os error 2)
-        spinet_boot("pspin", argv[1], 1, NULL)
-          -1: machine is NULL, must point to room for the result
-        4 clusters of 8, 256 queues, copies 16384, watchdog 1000000, reliable 1, in order 1, isolated 1, reports 1
-        program memory: 32576 of 32768 free at 0x1d0000c0; handler memory 4194304; scratchpads 965632
-        -- two tenants
-        spinet_load(card, b, argv[2], &echo)
-          -9: a.elf: in program memory it takes 0x1d001000 to 0x1d001333, of which 0x1d001000 is taken; link it at 0x1d001340, where 27840 bytes are free
-        counter at 0x1c000000, inbox at 0x1000000000000000
-        a at 1608000 ps, context 1: message 0 done
-        a at 3209000 ps, context 2: message 5 done
-        b at 241000 ps, context 3: message 1 done
-        b at 1211000 ps, context 3: message 2 done
-        sent at 228000 ps: 60 bytes, number 0xa4
-        sent at 1198000 ps: 60 bytes, number 0xa5
-        sent at 2198000 ps: 60 bytes, number 0xa6
-        sent at 3196000 ps: 60 bytes, number 0xa3
-        sent at 3198000 ps: 60 bytes, number 0xa7
-        spinet_take(card, a, read, &count, sizeof(count))
-          -6: ticket 16 is under way; let time go on, or wait for it
-        spinet_take(card, a, read, &count, 1)
-          -1: size is 1, must be 4, as was read
-        spinet_take(card, b, read, &count, sizeof(count))
-          -4: ticket 16 is not of tenant 2; a tenant uses what it was given itself
-        spinet_take(card, a, read, &count, sizeof(count))
-          -3: ticket 16 is gone: it was freed, removed or closed before, and cannot be used or freed again
-        counted in the card: 103
-        told to the host: 102
-        -- what cannot be
-        spinet_install(card, a, answers, "udp.src_port == 3", NULL, 1, &again)
-          -10: rule 2 sends the same packets to context 2 already; remove it first, or leave it
-        spinet_install(card, a, answers, "udp.prot == 7", NULL, 1, &again)
-          -1: match: unknown name `udp.prot`, udp has `src_port`, `dst_port`, `len`, `checksum`, `payload_len`
-          udp.prot == 7
-          ^^^^^^^^
-        spinet_install(card, b, counts, NULL, NULL, 0, &again)
-          -4: context 1 is not of tenant 2; a tenant uses what it was given itself
-        spinet_allocate(card, a, SPINET_HANDLER_MEMORY, 1u << 30, &more)
-          -7: handler memory: 1073741824 bytes are asked for, the largest free part has 4194240
-        spinet_allocate(card, a, SPINET_HANDLER_MEMORY, 64, NULL)
-          -1: memory is NULL, must point to room for the result
-        spinet_allocate(card, a, 4, 64, &more)
-          -1: kind is 4, must be SPINET_HANDLER_MEMORY (1), SPINET_PROGRAM_MEMORY (2) or SPINET_SCRATCHPAD (3)
-        spinet_free(card, a, counter)
-          -5: memory 1 is used by context 1, which must be destroyed first
-        spinet_free(card, b, counter)
-          -4: memory 1 is not of tenant 2; a tenant uses what it was given itself
-        spinet_free(card, a, 77)
-          -2: there is no memory 77; handles are what the driver handed out
-        spinet_write(card, a, counter, 62, "far", 3, NULL)
-          -8: memory 1 has 64 bytes, 3 at 62 reach beyond it
-        spinet_write(card, a, counter, 0, "", 0, NULL)
-          -1: size is 0, must be 1 or more
-        spinet_write(card, a, pad, 0, "L1", 2, NULL)
-          -1: memory is memory 2, a scratchpad, must be handler memory or program memory: a scratchpad is the handlers' alone
-        spinet_host_read(card, a, inbox, 4095, &count, 4)
-          -8: host memory 1 has 4096 bytes, 4 at 4095 reach beyond it
-        spinet_destroy(card, a, counts)
-          -5: context 1 is used by rule 1, which must be removed first
-        spinet_close(card, a)
-          -5: tenant 1 is used by rule 1, which must be removed first
-        spinet_build(card, b, &spec, &others)
-          -11: b.elf: handler is `ecko`, must be one of the program's: a function `ecko_hh`, `ecko_ph` or `ecko_th`; did you mean `echo`?
-        spinet_add_packets(card, &nothing, 1)
-          -1: packet 0 has 0 bytes, must have 1 to 16384, which is what the card can copy to L1
-        spinet_add_packets(card, &long_one, 1)
-          -1: packets[0].size is 16385, must be 1 to 16384, which is what the card can copy to L1
-        spinet_add_packets(card, pair, 2)
-          -1: packet 1 arrives after 1 ps, must not arrive before the one before, 2 ps
-        spinet_run_until(card, UINT64_MAX)
-          -1: ps is 18446744073709551615, must be at most 18000000000000000, which is 5 hours
-        spinet_remove(card, a, to_counts, 2)
-          -1: remaining is 2, must be SPINET_END (0) or SPINET_KILL (1)
-        spinet_now(card, &ps)
-          -13: the machine was booted on another thread, must be used on that one
-        spinet_shutdown(card)
-          -13: the machine was booted on another thread, must be used on that one
-        -- all goes
-        spinet_remove(card, a, to_counts, SPINET_END)
-          -3: rule 1 is gone: it was freed, removed or closed before, and cannot be used or freed again
-        spinet_destroy(card, a, counts)
-          -5: context 1 is used by a message that rule 1 began, which must end, or be killed first
-        a at 50155000 ps, context 1: message 3 done
-        spinet_free(card, a, counter)
-          -3: memory 1 is gone: it was freed, removed or closed before, and cannot be used or freed again
-        spinet_write(card, a, counter, 0, &count, sizeof(count), NULL)
-          -3: memory 1 is gone: it was freed, removed or closed before, and cannot be used or freed again
-        spinet_take_events(card, a, events, 8, &n)
-          -3: tenant 1 is gone: it was freed, removed or closed before, and cannot be used or freed again
-        b at 2211000 ps, context 3: message 4 done
-        b at 3211000 ps, context 3: message 6 done
-        spinet_now(NULL, &host_place)
-          -1: machine is NULL, must point to what spinet_boot made
-        60000000 ps
-        -- another card
-        record: error 0
-        c at 4468000 ps, context 1: stage 1 of message 0, cause 24, handler 0x1d002200, HPU 0.0
-        c at 4488000 ps, context 1: message 0 done
-        record: error 1, cause 24, handler 0x1d002200, pc 0x1d002200, stage 1, HPU 0
-        exit code 0
-    "#]].assert_eq(&ran.text());
+    let sections: [Expect; 5] = [
+        expect![[r#"
+            spinet_boot("pspn", argv[1], 1, &card)
+              -12: nic is `pspn`, must be `pspin`, `pspin-paper`, `pspin-rtl`, `panic`, `panic-rtl`, `panic-asic`, `pipeline`, `manycore`, `rmt`, `tengig`, `tengig-events`, `tigon2` or the path of a preset (*.toml); did you mean `pspin`?
+            spinet_boot("pspin", "nowhere.elf", 1, &card)
+              -11: nowhere.elf: No such file or directory (os error 2)
+            spinet_boot("pspin", argv[1], 1, NULL)
+              -1: machine is NULL, must point to room for the result
+            4 clusters of 8, 256 queues, copies 16384, watchdog 1000000, reliable 1, in order 1, isolated 1, reports 1
+            program memory: 32576 of 32768 free at 0x1d0000c0; handler memory 4194304; scratchpads 965632
+        "#]],
+        expect![[r#"
+            two tenants
+            spinet_load(card, b, argv[2], &echo)
+              -9: a.elf: in program memory it takes 0x1d001000 to 0x1d001333, of which 0x1d001000 is taken; link it at 0x1d001340, where 27840 bytes are free
+            counter at 0x1c000000, inbox at 0x1000000000000000
+            a, context 1: message 0 done
+            a, context 2: message 5 done
+            b, context 3: message 1 done
+            b, context 3: message 2 done
+            sent 60 bytes, number 0xa4
+            sent 60 bytes, number 0xa5
+            sent 60 bytes, number 0xa6
+            sent 60 bytes, number 0xa3
+            sent 60 bytes, number 0xa7
+            spinet_take(card, a, read, &count, sizeof(count))
+              -6: ticket 16 is in progress; run the simulation, or call spinet_wait
+            spinet_take(card, a, read, &count, 1)
+              -1: size is 1, must be 4, the size of the read
+            spinet_take(card, b, read, &count, sizeof(count))
+              -4: ticket 16 is not of tenant 2; a tenant uses what it was given itself
+            spinet_take(card, a, read, &count, sizeof(count))
+              -3: ticket 16 is gone: it was freed, removed or closed before, and cannot be used or freed again
+            counted in the card: 103
+            written to the host: 102
+        "#]],
+        expect![[r#"
+            refused calls
+            spinet_install(card, a, answers, "udp.src_port == 3", NULL, 1, &again)
+              -10: rule 2 sends the same packets to context 2 already; remove it first, or leave it
+            spinet_install(card, a, answers, "udp.prot == 7", NULL, 1, &again)
+              -1: match: unknown name `udp.prot`, udp has `src_port`, `dst_port`, `len`, `checksum`, `payload_len`
+              udp.prot == 7
+              ^^^^^^^^
+            spinet_install(card, b, counts, NULL, NULL, 0, &again)
+              -4: context 1 is not of tenant 2; a tenant uses what it was given itself
+            spinet_allocate(card, a, SPINET_HANDLER_MEMORY, 1u << 30, &more)
+              -7: handler memory: 1073741824 bytes are asked for, the largest free part has 4194240
+            spinet_allocate(card, a, SPINET_HANDLER_MEMORY, 64, NULL)
+              -1: memory is NULL, must point to room for the result
+            spinet_allocate(card, a, 4, 64, &more)
+              -1: kind is 4, must be SPINET_HANDLER_MEMORY (1), SPINET_PROGRAM_MEMORY (2) or SPINET_SCRATCHPAD (3)
+            spinet_free(card, a, counter)
+              -5: memory 1 is used by context 1, which must be destroyed first
+            spinet_free(card, b, counter)
+              -4: memory 1 is not of tenant 2; a tenant uses what it was given itself
+            spinet_free(card, a, 77)
+              -2: there is no memory 77; handles are what the driver handed out
+            spinet_write(card, a, counter, 62, "far", 3, NULL)
+              -8: memory 1 has 64 bytes, 3 at 62 reach beyond it
+            spinet_write(card, a, counter, 0, "", 0, NULL)
+              -1: size is 0, must be 1 or more
+            spinet_write(card, a, pad, 0, "L1", 2, NULL)
+              -1: memory is memory 2, a scratchpad, must be handler memory or program memory: a scratchpad is the handlers' alone
+            spinet_host_read(card, a, inbox, 4095, &count, 4)
+              -8: host memory 1 has 4096 bytes, 4 at 4095 reach beyond it
+            spinet_destroy(card, a, counts)
+              -5: context 1 is used by rule 1, which must be removed first
+            spinet_close(card, a)
+              -5: tenant 1 is used by rule 1, which must be removed first
+            spinet_build(card, b, &spec, &others)
+              -11: b.elf: handler is `ecko`, must be one of the program's: a function `ecko_hh`, `ecko_ph` or `ecko_th`; did you mean `echo`?
+            spinet_add_packets(card, &nothing, 1)
+              -1: packet 0 has 0 bytes, must have 1 to 16384, which is what the card can copy to L1
+            spinet_add_packets(card, &long_one, 1)
+              -1: packets[0].size is 16385, must be 1 to 16384, the number of bytes that the card can copy to L1
+            spinet_add_packets(card, pair, 2)
+              -1: packet 1 arrives after 1 ps, must not arrive before the one before, 2 ps
+            spinet_run_until(card, UINT64_MAX)
+              -1: ps is 18446744073709551615, must be at most 18000000000000000, which is 5 hours
+            spinet_remove(card, a, to_counts, 2)
+              -1: remaining is 2, must be SPINET_END (0) or SPINET_KILL (1)
+            spinet_now(card, &ps)
+              -13: the machine was booted on another thread; use it on that thread
+            spinet_shutdown(card)
+              -13: the machine was booted on another thread; use it on that thread
+        "#]],
+        expect![[r#"
+            cleanup
+            spinet_remove(card, a, to_counts, SPINET_END)
+              -3: rule 1 is gone: it was freed, removed or closed before, and cannot be used or freed again
+            spinet_destroy(card, a, counts)
+              -5: context 1 is used by a message that rule 1 began, which must end, or be killed first
+            a, context 1: message 3 done
+            spinet_free(card, a, counter)
+              -3: memory 1 is gone: it was freed, removed or closed before, and cannot be used or freed again
+            spinet_write(card, a, counter, 0, &count, sizeof(count), NULL)
+              -3: memory 1 is gone: it was freed, removed or closed before, and cannot be used or freed again
+            spinet_take_events(card, a, events, 8, &n)
+              -3: tenant 1 is gone: it was freed, removed or closed before, and cannot be used or freed again
+            b, context 3: message 4 done
+            b, context 3: message 6 done
+            spinet_now(NULL, &host_place)
+              -1: machine is NULL, must point to a machine from spinet_boot
+            60000000 ps
+        "#]],
+        expect![[r#"
+            another card
+            record: error 0
+            c, context 1: stage 1 of message 0, cause 24, handler 0x1d002200, HPU 0.0
+            c, context 1: message 0 done
+            record: error 1, cause 24, handler 0x1d002200, pc 0x1d002200, stage 1, HPU 0
+            exit code 0
+        "#]],
+    ];
+    let text = ran.text();
+    let found: Vec<&str> = text.split("-- ").collect();
+    assert_eq!(found.len(), sections.len(), "{text}");
+    sections.iter().zip(found).for_each(|(section, found)| section.assert_eq(found));
 }
 
-#[test]
-fn contexts_choose_what_becomes_of_packets_and_networks_are_unkind() {
+type Counts = BTreeMap<String, u32>;
+
+/// A line of `tests/c/traffic.c`: how often each fate, drop reason and event occurred, and the number of marked packets.
+struct Report {
+    name: String,
+    fates: Counts,
+    drops: Counts,
+    events: Counts,
+    marked: u32,
+}
+
+/// Runs a test of `tests/c/traffic.c`.
+fn traffic(test: &str) -> String {
     let bench = Bench::new();
     bench.write("runtime.elf", programs::runtime());
     bench.write("handlers.elf", programs::handlers_at(0x1d00_1000));
     bench.compile("traffic");
-    let ran = bench.run("traffic", &["runtime.elf", "handlers.elf"], &[]);
+    bench.run("traffic", &[test, "runtime.elf", "handlers.elf"], &[]).text()
+}
+
+fn reports(text: &str) -> Vec<Report> {
+    text.lines().filter_map(report).collect()
+}
+
+/// Parses a line such as `drop: 66 dropped 134 sent; 66 full; 134 done; 0 marked`.
+fn report(line: &str) -> Option<Report> {
+    let (name, rest) = line.split_once(": ")?;
+    let parts: Vec<&str> = rest.split(';').collect();
+    let [fates, drops, events, marked] = parts[..] else { return None };
+    let marked = marked.trim().strip_suffix(" marked")?.parse().ok()?;
+    Some(Report { name: name.into(), fates: counts(fates), drops: counts(drops), events: counts(events), marked })
+}
+
+/// Parses `66 dropped 160 to host`: a number, then the words up to the next number.
+fn counts(text: &str) -> Counts {
+    let mut counts: Vec<(String, u32)> = Vec::new();
+    for word in text.split_whitespace() {
+        match (word.parse(), counts.last_mut()) {
+            (Ok(n), _) => counts.push((String::new(), n)),
+            (Err(_), Some((key, _))) => *key = format!("{key} {word}").trim().into(),
+            (Err(_), None) => panic!("`{text}` does not begin with a number"),
+        }
+    }
+    counts.into_iter().collect()
+}
+
+fn of(counts: &[(&str, u32)]) -> Counts {
+    counts.iter().filter(|(_, n)| *n > 0).map(|&(key, n)| (key.to_owned(), n)).collect()
+}
+
+#[test]
+fn a_full_packet_memory_stalls_drops_marks_or_kills() {
+    let text = traffic("full");
+    let [stall, drop, mark, kill, ecn] = &reports(&text)[..] else { panic!("{text}") };
+    for whole in [stall, ecn] {
+        assert_eq!((&whole.fates, &whole.events), (&of(&[("sent", 200)]), &of(&[("done", 200)])), "{}", whole.name);
+    }
+    // Only the last traffic is ECN-capable. The first packets find the memory less than half full.
+    assert_eq!([stall, drop, mark, kill].map(|report| report.marked), [0; 4]);
+    assert!((1..200).contains(&ecn.marked), "{}", ecn.marked);
+    for dropping in [drop, mark] {
+        let (dropped, sent) = (dropping.fates["dropped"], dropping.fates["sent"]);
+        assert_eq!(dropped + sent, 200, "{}", dropping.name);
+        assert_eq!((&dropping.drops, &dropping.events), (&of(&[("full", dropped)]), &of(&[("done", sent)])));
+    }
+    // 20 messages of 10 packets.
+    let (dropped, sent) = (kill.fates["dropped"], kill.fates["sent"]);
+    assert_eq!((dropped + sent, &kill.drops), (200, &of(&[("killed", dropped)])));
+    assert_eq!(kill.events.values().sum::<u32>(), 20, "{:?}", kill.events);
+    assert!(kill.events["killed"] >= dropped.div_ceil(10), "{:?}", kill.events);
+}
+
+#[test]
+fn early_packets_wait_for_their_header_or_are_dropped() {
+    let text = traffic("early");
+    let [buffer, drop] = &reports(&text)[..] else { panic!("{text}") };
+    assert_eq!(text.matches("reliable 1, in order 0\n").count(), 2, "{text}");
+    assert_eq!((&buffer.fates, &buffer.drops), (&of(&[("to host", 160)]), &of(&[])));
+    let dropped = drop.fates["dropped"];
+    assert_eq!(
+        (&drop.fates, &drop.drops),
+        (&of(&[("dropped", dropped), ("to host", 160 - dropped)]), &of(&[("before header", dropped)]))
+    );
+    // One message for each flow.
+    assert_eq!((&buffer.events, &drop.events), (&of(&[("done", 8)]), &of(&[("done", 8)])));
+}
+
+#[test]
+fn a_message_with_lost_packets_times_out_and_runs_repeat() {
+    let text = traffic("lost");
+    let [first, second] = &reports(&text)[..] else { panic!("{text}") };
+    assert_eq!((&first.fates, &first.events), (&second.fates, &second.events));
+    // Of 50 packets, one in ten is lost and one in fifty arrives twice.
+    assert!((40..50).contains(&first.fates["consumed"]), "{:?}", first.fates);
+    assert_eq!(first.events, of(&[("timeout", 1)]));
+    assert_eq!(text.matches("  -1: room is 8, must be 65 or more\n").count(), 2, "{text}");
+    assert!(text.ends_with("twice the same\nexit code 0\n"), "{text}");
+}
+
+#[test]
+fn captures_are_padded_or_kept_short_and_finished_packets_are_recorded() {
     expect![[r#"
-        stall: 200 sent;; 200 done; 0 marked
-        drop: 66 dropped 134 sent; 66 full; 134 done; 0 marked
-        mark: 66 dropped 134 sent; 66 full; 134 done; 0 marked
-        kill: 120 dropped 80 sent; 120 killed; 20 killed; 0 marked
-        mark what can be: 200 sent;; 200 done; 197 marked
-        reliable 1, in order 0
-        buffer: 160 to host;; 8 done; 0 marked
-        reliable 1, in order 0
-        drop: 3 dropped 157 to host; 3 before header; 8 done; 0 marked
-        spinet_digest(scene.card, digest[again], 8)
-          -1: room is 8, must be 65 or more
-        lost: 46 consumed;; 1 timeout; 0 marked
-        spinet_digest(scene.card, digest[again], 8)
-          -1: room is 8, must be 65 or more
-        lost: 46 consumed;; 1 timeout; 0 marked
-        twice the same
         idle 0, idle 1
-        sent at 222000 ps: 100 bytes, number 1
-        sent at 224000 ps: 60 bytes, number 1
-        sent at 5189000 ps: 60 bytes, number 2
-        sent at 10192000 ps: 100 bytes, number 2
-        sent at 20192000 ps: 100 bytes, number 3
-        context 1, packet 0, message 0 (id 0, last 1): 100 bytes came at 134000 ps, stored 134000, done 233000, sent 222000; 1 sent with 100 bytes, 0 writes, 0 faults, fate 4, reason 0xffffffff
-          header 0, completion 0; payload 1 on 0.0, 158000 to 231000 ps, 13 instructions, cause 0xffffffff
-        context 1, packet 0, message 1 (id 1, last 1): 60 bytes came at 134000 ps, stored 135000, done 235000, sent 224000; 1 sent with 60 bytes, 0 writes, 0 faults, fate 4, reason 0xffffffff
-          header 0, completion 0; payload 1 on 1.0, 159000 to 233000 ps, 13 instructions, cause 0xffffffff
-        context 1, packet 1, message 2 (id 2, last 1): 60 bytes came at 5134000 ps, stored 5134000, done 5201000, sent 5189000; 1 sent with 60 bytes, 0 writes, 0 faults, fate 4, reason 0xffffffff
-          header 0, completion 0; payload 1 on 2.0, 5156000 to 5199000 ps, 13 instructions, cause 0xffffffff
-        context 1, packet 1, message 3 (id 3, last 1): 100 bytes came at 10134000 ps, stored 10134000, done 10203000, sent 10192000; 1 sent with 100 bytes, 0 writes, 0 faults, fate 4, reason 0xffffffff
-          header 0, completion 0; payload 1 on 3.0, 10158000 to 10201000 ps, 13 instructions, cause 0xffffffff
-        context 1, packet 2, message 4 (id 4, last 1): 100 bytes came at 20134000 ps, stored 20134000, done 20203000, sent 20192000; 1 sent with 100 bytes, 0 writes, 0 faults, fate 4, reason 0xffffffff
-          header 0, completion 0; payload 1 on 0.0, 20158000 to 20201000 ps, 13 instructions, cause 0xffffffff
+        sent 100 bytes, number 1
+        sent 60 bytes, number 1
+        sent 60 bytes, number 2
+        sent 100 bytes, number 2
+        sent 100 bytes, number 3
+        packet 0, message 0 (id 0, last 1): 100 bytes, arrived at 134000 ps, then times in order
+          context 1, 1 sent with 100 bytes, 0 writes, 0 faults, fate 4, reason 0xffffffff
+          header 0, completion 0; payload 1 on cluster 0, core 0: 13 instructions, cause 0xffffffff
+        packet 0, message 1 (id 1, last 1): 60 bytes, arrived at 134000 ps, then times in order
+          context 1, 1 sent with 60 bytes, 0 writes, 0 faults, fate 4, reason 0xffffffff
+          header 0, completion 0; payload 1 on cluster 1, core 0: 13 instructions, cause 0xffffffff
+        packet 1, message 2 (id 2, last 1): 60 bytes, arrived at 5134000 ps, then times in order
+          context 1, 1 sent with 60 bytes, 0 writes, 0 faults, fate 4, reason 0xffffffff
+          header 0, completion 0; payload 1 on cluster 2, core 0: 13 instructions, cause 0xffffffff
+        packet 1, message 3 (id 3, last 1): 100 bytes, arrived at 10134000 ps, then times in order
+          context 1, 1 sent with 100 bytes, 0 writes, 0 faults, fate 4, reason 0xffffffff
+          header 0, completion 0; payload 1 on cluster 3, core 0: 13 instructions, cause 0xffffffff
+        packet 2, message 4 (id 4, last 1): 100 bytes, arrived at 20134000 ps, then times in order
+          context 1, 1 sent with 100 bytes, 0 writes, 0 faults, fate 4, reason 0xffffffff
+          header 0, completion 0; payload 1 on cluster 0, core 0: 13 instructions, cause 0xffffffff
+        exit code 0
+    "#]]
+    .assert_eq(&traffic("capture"));
+}
+
+#[test]
+fn wrong_delivery_and_traffic_are_refused() {
+    expect![[r#"
         spinet_boot_with("pspin", wrong, 1, runtime, 1, &card)
           -12: presets/pspin.toml with n_clusters: n_clusters is 0, must be 1 to 16
         spinet_boot_with("pspin", unknown, 1, runtime, 1, &card)
@@ -177,7 +283,7 @@ fn contexts_choose_what_becomes_of_packets_and_networks_are_unkind() {
         spinet_build(scene.card, scene.tenant, &scene.spec, &context)
           -1: delivery.timeout_cycles is 18000000000001, must be 0 to 18000000000000
         spinet_add_traffic(scene.card, NULL)
-          -1: traffic is NULL, must point to what arrives
+          -1: traffic is NULL, must point to a traffic description
         spinet_add_traffic(scene.card, &traffic)
           -1: source is NULL, must point to a text
         spinet_add_traffic(scene.card, &traffic)
@@ -193,11 +299,11 @@ fn contexts_choose_what_becomes_of_packets_and_networks_are_unkind() {
         spinet_network(scene.card, "loss=2", 1)
           -1: faults: fault `loss=2`, must be `loss=CHANCE`, `duplicate=CHANCE` or `reorder=CHANCE:DISTANCE`, each at most once, with a chance from 0 to 1 such as `0.01` or `1/100` and a distance from 1 to 4096
         spinet_take_done(scene.card, &done, 1, &n)
-          -1: done: packets are not kept; spinet_keep_done comes first
+          -1: done: packets are not kept; call spinet_keep_done first
         over 0, over 1
         spinet_is_over(scene.card, scene.tenant, 99, &over)
           -2: there is no ticket 99; handles are what the driver handed out
         exit code 0
     "#]]
-    .assert_eq(&ran.text());
+    .assert_eq(&traffic("refused"));
 }
