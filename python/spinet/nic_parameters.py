@@ -89,6 +89,50 @@ class L2Params:
     """Bytes of program memory, from 0x1D00_0000. Allowed: a power of two from 4096 to 1048576."""
     atomics_depth: int
     """Atomic operations on handler memory: reads and writes that may be under way. Allowed: 1 to 64."""
+    packet_load_cycles: int
+    """Cycles of the SRAM of packet memory for a load of a core. Allowed: 0 to 1000."""
+    store_cycles: int
+    """Cycles of either SRAM for a store of a core, until its response. Allowed: 0 to 1000."""
+    packet_amo_cycles: int
+    """Cycles of an atomic operation of a core on packet memory. Allowed: 0 to 1000."""
+    handler_read_cycles: int
+    """Cycles from the unit for atomic operations to the SRAM of handler memory and back. Allowed: 1 to 1000."""
+    amo_response_cycles: int
+    """Cycles from the data of an atomic operation to its response. Allowed: 0 to 1000."""
+    amo_write_cycles: int
+    """Cycles from the data of an atomic operation until the unit takes the next one. Allowed: 1 to 1000."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class InterconnectParams:
+    """Latencies of the interconnects, in cycles."""
+
+    core_request_cycles: int
+    """From a cluster to an L2 memory, for single accesses of cores. Accesses to other clusters go this way too.
+    Allowed: 1 to 1000.
+    """
+    core_reply_cycles: int
+    """From an L2 memory back to the cluster. Allowed: 1 to 1000."""
+    remote_request_cycles: int
+    """From there on to another cluster's L1. Allowed: 1 to 1000."""
+    remote_reply_cycles: int
+    """Back from there. Allowed: 1 to 1000."""
+    remote_load_cycles: int
+    """Further cycles of a load from another cluster's L1. Allowed: 0 to 1000."""
+    remote_store_cycles: int
+    """The same for a store. Allowed: 0 to 1000."""
+    remote_amo_cycles: int
+    """The same for an atomic operation. Allowed: 0 to 1000."""
+    dma_request_cycles: int
+    """From a cluster's DMA engine to an L2 memory. Allowed: 1 to 1000."""
+    dma_reply_cycles: int
+    """From an L2 memory back to the DMA engine. Allowed: 1 to 1000."""
+    nhi_request_cycles: int
+    """From an initiator on the NIC-host interconnect to its target. Allowed: 1 to 1000."""
+    nhi_reply_cycles: int
+    """From an L2 memory back to that initiator. Allowed: 1 to 1000."""
+    nhi_l1_reply_cycles: int
+    """From an L1 back to that initiator. Allowed: 1 to 1000."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,6 +147,10 @@ class SchedulerParams:
     """Packet descriptors that all queues share, besides the one that each queue owns. Allowed: 0 to 65536."""
     max_tasks_per_cluster: int
     """Tasks that may be in one cluster. Allowed: 1 to 20, as many as cluster.task_fifo holds."""
+    dispatch_cycles: int
+    """Cycles of a task on its way to the cluster. Allowed: 1 to 1000."""
+    feedback_cycles: int
+    """Cycles of a feedback on its way back. Allowed: 1 to 1000."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -311,6 +359,8 @@ class PspinParams:
     """What keeps handlers from each other."""
     l2: L2Params
     """Memories outside the clusters."""
+    interconnect: InterconnectParams
+    """Ways between clusters, L2 and engines."""
     scheduler: SchedulerParams
     """Message queues and dispatcher."""
     sharing: SharingParams
