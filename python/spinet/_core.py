@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
 try:
     from spinet._native import (
-        CardRun,
-        ChainRun,
         InputError,
         InternalError,
         Machine,
@@ -22,39 +20,33 @@ try:
         card_design,
         card_design_of,
         card_firmware,
-        card_is_wired,
         card_modules,
         card_text,
-        chain_columns,
         chain_services,
-        check_chains,
         check_experiment,
         check_limits,
         diff_trace,
         elf_info,
         exec_elf,
         fpga_cost,
-        frame_columns,
-        is_chain_experiment,
+        kind_of_experiment,
+        kind_of_nic,
         match_capture,
         match_expression,
         nic_cost,
-        nic_has_chains,
         nic_list,
         nic_show,
         offered,
-        packet_columns,
         run_unit,
         schema,
         span_ps,
+        table_columns,
         version,
     )
 except ImportError as missing:
     raise ImportError(f"the simulator is not built ({missing}); in a checkout, `make setup` builds it") from missing
 
 __all__ = [
-    "CardRun",
-    "ChainRun",
     "InputError",
     "InternalError",
     "Machine",
@@ -72,7 +64,6 @@ __all__ = [
     "card_text",
     "chain_columns",
     "chain_services",
-    "check_chains",
     "check_experiment",
     "check_limits",
     "diff_trace",
@@ -80,7 +71,8 @@ __all__ = [
     "exec_elf",
     "fpga_cost",
     "frame_columns",
-    "is_chain_experiment",
+    "kind_of_experiment",
+    "kind_of_nic",
     "match_capture",
     "match_expression",
     "nic_cost",
@@ -92,9 +84,39 @@ __all__ = [
     "run_unit",
     "schema",
     "span_ps",
+    "table_columns",
     "version",
     "whole",
 ]
+
+
+Columns = list[tuple[str, str, str, list[str]]]  # name, NumPy type, meaning, names of values
+
+
+def card_is_wired(nic: str, base_dir: str = ".") -> bool:
+    """Whether a card is wired from modules."""
+    return kind_of_nic(nic, base_dir) == "modules"
+
+
+def nic_has_chains(nic: str, base_dir: str = ".") -> bool:
+    """Whether a card runs chains of offloads."""
+    return kind_of_nic(nic, base_dir) == "chains"
+
+
+def packet_columns() -> Columns:
+    """Columns of the table of packets of cards that run handlers."""
+    return table_columns()["handlers"]["packets"]
+
+
+def chain_columns() -> tuple[Columns, Columns]:
+    """Columns of the tables of packets and visits of cards that run chains of offloads."""
+    tables = table_columns()["chains"]
+    return tables["packets"], tables["hops"]
+
+
+def frame_columns() -> Columns:
+    """Columns of the table of frames of cards that are wired from modules."""
+    return table_columns()["modules"]["frames"]
 
 
 class UsageError(InputError):

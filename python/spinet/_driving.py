@@ -23,6 +23,9 @@ class Sliced(Protocol[P_co]):
     def summary(self) -> str:
         """What there is to say of it, as JSON."""
 
+    def finish(self) -> None:
+        """End it here: packets inside get their rows, and files are complete."""
+
 
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C in a run. `summary` is what there was to say of it at that moment."""
@@ -49,9 +52,11 @@ def to_the_end(
             if on_progress is not None:
                 on_progress(progress)
     except KeyboardInterrupt:
+        interrupted = Interrupted(_interrupted(json.loads(run.summary())))
+        run.finish()
         if on_slice is not None:
             on_slice()
-        raise Interrupted(_interrupted(json.loads(run.summary()))) from None
+        raise interrupted from None
     summary: dict[str, Any] = json.loads(run.summary())
     return summary
 

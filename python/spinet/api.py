@@ -280,16 +280,19 @@ def start(
     if folder is not None and trace is not None:
         instructions = folder / output.INSTRUCTIONS
         instructions.mkdir()
+    names = (tenant["name"] for tenant in prepared.values.get("tenant", ()))
+    programs = {name: str(elf) for name, elf in zip(names, tenants, strict=False)}
+    if build:
+        programs[""] = str(build.elf)
     try:
         return _core.Run(
             prepared.text(),
             file=prepared.file,
             base_dir=prepared.base_dir,
             format=prepared.format(),
-            elf=str(build.elf) if build else None,
-            tenants=[str(elf) for elf in tenants],
-            out_pcapng=str(out_pcapng) if out_pcapng else None,
-            packets=packets,
+            programs=programs,
+            captures=str(out_pcapng.parent) if out_pcapng else None,
+            tables=packets,
             instructions=str(instructions) if instructions else None,
             trace_cores=trace.cores if trace else None,
             trace_time=trace.time if trace else None,
@@ -312,7 +315,8 @@ def drive(
 
     def look() -> None:
         if rows is not None:
-            rows.append(native.take_packets())
+            for table in native.take_tables().values():
+                rows.append(table)
         if on_console is not None:
             for line in native.take_console():
                 on_console(*line)

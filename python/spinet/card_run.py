@@ -5,22 +5,25 @@ from __future__ import annotations
 
 import contextlib
 import json
+import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spinet import _core, _driving, _nics, firmware, output, packet_table
-from spinet._core import UsageError
+from spinet import _core, _driving, _files, _nics, firmware, output, packet_table
+from spinet._core import InputError, UsageError
 from spinet._nics import Settings
 
 if TYPE_CHECKING:
+    from spinet._core import Progress
     from spinet._nics import Card
 
-__all__ = ["CardProgress", "CardResult", "Firmware", "Rate", "choose_firmware", "run_card"]
+__all__ = ["CardResult", "Firmware", "Rate", "choose_firmware", "run_card"]
 
-CardProgress = Mapping[str, Any]  # done, frames, simulated_ns, fraction
-OnProgress = Callable[[CardProgress], None]
+_NO_FILE = "keywords"
+
+OnProgress = Callable[["Progress"], None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,25 +174,22 @@ def run_card(
     with contextlib.ExitStack() as stack:
         # First of all: a folder that cannot be is told before minutes are spent.
         made = None if folder is None else stack.enter_context(output.OutputFolder(Path(folder)))
-        chosen = choose_firmware(
-            nic, firmware, defines=defines, cc=cc, load=load, entry=entry, set=set, base_dir=base_dir
-        )
-        summary = drive(
+        given = said(
             nic,
-            chosen,
-            traffic=None if traffic is None else str(traffic),
-            send=None if send is None else str(send),
-            set=set,
+            set,
+            traffic=traffic,
+            send=send,
             pacing=pacing,
             count=count,
             faults=faults,
             limit=limit,
             seed=seed,
             profile=profile,
-            base_dir=base_dir,
-            folder=made.path if made else None,
-            on_progress=on_progress,
         )
+        chosen = choose_firmware(
+            nic, firmware, defines=defines, cc=cc, load=load, entry=entry, set=set, base_dir=base_dir
+        )
+        summary = drive(given, chosen, base_dir=base_dir, folder=made.path if made else None, on_progress=on_progress)
         if made is not None:
             made.commit()
     if summary["ended"]["reason"] == _driving.INTERRUPTED:
@@ -234,56 +234,100 @@ def choose_firmware(
     return Firmware(elf=built.elf, messages=built.messages)
 
 
-def drive(
+def said(
     nic: str,
-    chosen: Firmware,
-    *,
-    traffic: str | None,
-    send: str | None,
     set: Sequence[str],
-    pacing: str | None = None,
-    count: int | None = None,
-    faults: str | None = None,
+    *,
+    traffic: str | Path | None,
+    send: str | Path | None,
+    pacing: str | None,
+    count: int | None,
+    faults: str | None,
     limit: str | None,
     seed: int,
     profile: bool,
+) -> dict[str, Any]:
+    """An experiment of these keywords."""
+    terms = {key: value for key, value in (("pacing", pacing), ("count", count)) if value is not None}
+    values = {
+        "nic": {"preset": nic, "set": list(set)},
+        "traffic": None if traffic is None else {"source": str(traffic), **terms},
+        "send": None if send is None else {"source": str(send), **terms},
+        "faults": faults,
+        "limit": limit,
+        "seed": seed,
+        "profile": profile,
+    }
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The experiment in a file.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or says what no experiment for such a card says.
+    """
+    try:
+        text = _files.read(path).decode()
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not text: byte {error.start} is not UTF-8") from error
+    kind = "json" if path.suffix == ".json" else "toml"
+    _core.check_experiment(text, str(path), str(path.absolute().parent), kind, "modules")
+    values: dict[str, Any] = json.loads(text) if kind == "json" else tomllib.loads(text)
+    return values
+
+
+def drive(
+    experiment: Mapping[str, Any],
+    chosen: Firmware,
+    *,
+    file: str = _NO_FILE,
     base_dir: str | Path,
     folder: Path | None = None,
     on_progress: OnProgress | None,
 ) -> dict[str, Any]:
     """Run to the end, or to Ctrl-C, and write all results into `folder`, if one is named; the summary."""
-    run = _core.CardRun(
-        nic,
-        base_dir=str(base_dir),
-        sets=list(set),
-        elf=None if chosen.elf is None else str(chosen.elf),
-        image=None if chosen.image is None else str(chosen.image),
-        load=chosen.load,
-        entry=chosen.entry,
-        traffic=traffic,
-        send=send,
-        pacing=pacing,
-        count=count,
-        faults=faults,
-        limit=limit,
-        seed=seed,
-        profile=profile,
-    )
+    values = {**experiment}
+    if chosen.image is not None:
+        addresses = {"load": chosen.load, "entry": chosen.entry}
+        stated = {key: value for key, value in addresses.items() if value is not None}
+        values["firmware"] = {"program": str(chosen.image), **stated}
+    text = json.dumps(values)
+    frames = packet_table.Collected(_core.frame_columns())
+    try:
+        run = _core.Run(
+            text,
+            file=file,
+            base_dir=str(base_dir),
+            format="json",
+            programs={} if chosen.elf is None else {"": str(chosen.elf)},
+            captures=None if folder is None else str(folder),
+            tables=folder is not None,
+        )
+    except InputError as error:
+        raise InputError(str(error).removeprefix(f"{_NO_FILE}: ")) from None
+
+    def look() -> None:
+        for table in run.take_tables().values():
+            frames.append(table)
+
     try:
         try:
-            summary = _driving.to_the_end(run, on_progress=on_progress)
+            summary = _driving.to_the_end(run, on_slice=look, on_progress=on_progress)
         except _driving.Interrupted as stopped:
             summary = dict(stopped.summary)
         if folder is not None:
-            _write(folder, run, summary)
+            _write(folder, frames, summary)
         return summary
     finally:
         run.close()
 
 
-def _write(folder: Path, run: _core.CardRun, summary: Mapping[str, Any]) -> None:
+def _write(folder: Path, frames: packet_table.Collected, summary: Mapping[str, Any]) -> None:
     import pyarrow.parquet as pq
 
     (folder / output.SUMMARY).write_text(json.dumps(summary, indent=2) + "\n")
-    pq.write_table(packet_table.to_arrow(run.frame_table(), _core.frame_columns()), folder / output.FRAMES)
-    run.write_captures(str(folder))
+    (folder / output.EXPERIMENT).write_text(json.dumps(summary["experiment"], indent=2) + "\n")
+    pq.write_table(packet_table.to_arrow(frames.all(), _core.frame_columns()), folder / output.FRAMES)

@@ -192,7 +192,7 @@ def prepare(experiment: str | Path | Mapping[str, Any] | None, over: Mapping[str
         raise UsageError("there is no chain", hint="name one, such as 'all: aes', or an experiment file that has some")
     prepared = Prepared(text=json.dumps(values, default=str), file=file, base_dir=base_dir)
     with _named_by_key(file):
-        checked = _core.check_chains(prepared.text, prepared.file, prepared.base_dir, "json")
+        checked = _core.check_experiment(prepared.text, prepared.file, prepared.base_dir, "json", "chains")
     return Prepared(text=checked, file=file, base_dir=base_dir)
 
 
@@ -204,7 +204,7 @@ def _read(path: Path, base_dir: str) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not text: byte {error.start} is not UTF-8") from error
     kind = "json" if path.suffix == ".json" else "toml"
-    _core.check_chains(text, str(path), base_dir, kind)
+    _core.check_experiment(text, str(path), base_dir, kind, "chains")
     # As it is written: what it leaves out, such as a generator's seed, may follow from what stands over it.
     values: dict[str, Any] = json.loads(text) if kind == "json" else tomllib.loads(text)
     return values
@@ -245,10 +245,11 @@ def drive(
     on_progress: OnProgress | None = None,
 ) -> dict[str, Any]:
     """Run to the end; rows go into `tables` as they come, captures into the folder. Ctrl-C raises `Interrupted`."""
-    run = _core.ChainRun(
+    run = _core.Run(
         prepared.text,
         file=prepared.file,
         base_dir=prepared.base_dir,
+        format="json",
         captures=None if captures is None else str(captures),
         tables=tables is not None,
         programs={name: str(built.elf) for name, built in compiled(prepared, cc=cc, defines=defines).items()},
@@ -257,8 +258,9 @@ def drive(
 
     def look() -> None:
         if tables is not None:
-            tables[0].append(run.take_packets())
-            tables[1].append(run.take_hops())
+            found = run.take_tables()
+            tables[0].append(found["packets"])
+            tables[1].append(found["hops"])
 
     try:
         return _driving.to_the_end(run, on_slice=look, on_progress=on_progress)

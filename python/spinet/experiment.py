@@ -125,7 +125,7 @@ def _plain(value: object) -> object:
 
 
 def _checked(text: str, *, file: str, base_dir: str, format: str) -> Experiment:
-    values = json.loads(_core.check_experiment(text, file, base_dir, format))
+    values = json.loads(_core.check_experiment(text, file, base_dir, format, "handlers"))
     return Experiment(values=values, file=file, base_dir=base_dir, toml=text if format == "toml" else None)
 
 

@@ -23,7 +23,7 @@ use blocks::cpu::{InstructionLog, Program};
 use blocks::param::ParamError;
 use isa::riscv::Isa;
 use kernel::trace::{Sink, Tracer};
-use kernel::{ClockId, Component, Cycle, Freq, FreqError, Mode, Outcome, System, SystemBuilder, WiringError};
+use kernel::{ClockId, Component, Cycle, Freq, FreqError, Mode, Outcome, System, SystemBuilder, Time, WiringError};
 use std::cell::RefCell;
 use std::rc::Rc;
 use wiring::{Inlets, Wiring};
@@ -240,6 +240,11 @@ impl Pspin {
     /// The last cycle in which something happened.
     pub fn now(&self) -> Cycle {
         self.system.now(self.clock)
+    }
+
+    /// The next time at which something happens by itself.
+    pub fn next_edge(&self) -> Option<Time> {
+        self.system.next_edge()
     }
 
     /// What the network promises to handlers.

@@ -2,8 +2,6 @@
 //!
 //! Texts are experiments, expressions and JSON; whatever takes long releases the interpreter's lock.
 
-mod card;
-mod chains;
 mod machine;
 mod policy;
 mod run;
@@ -56,24 +54,18 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("SpinetError", m.py().get_type::<SpinetError>())?;
     m.add("InputError", m.py().get_type::<InputError>())?;
     m.add("InternalError", m.py().get_type::<InternalError>())?;
-    m.add_class::<card::CardRun>()?;
-    m.add_function(wrap_pyfunction!(card::frame_columns, m)?)?;
-    m.add_class::<chains::ChainRun>()?;
     m.add_class::<policy::PacketArrival>()?;
-    m.add_function(wrap_pyfunction!(chains::is_chain_experiment, m)?)?;
-    m.add_function(wrap_pyfunction!(chains::nic_has_chains, m)?)?;
-    m.add_function(wrap_pyfunction!(chains::check_chains, m)?)?;
-    m.add_function(wrap_pyfunction!(chains::chain_services, m)?)?;
-    m.add_function(wrap_pyfunction!(chains::chain_columns, m)?)?;
+    m.add_function(wrap_pyfunction!(tools::kind_of_nic, m)?)?;
+    m.add_function(wrap_pyfunction!(tools::kind_of_experiment, m)?)?;
+    m.add_function(wrap_pyfunction!(tools::chain_services, m)?)?;
     m.add_class::<machine::Machine>()?;
     m.add_class::<run::Run>()?;
-    m.add_function(wrap_pyfunction!(run::packet_columns, m)?)?;
+    m.add_function(wrap_pyfunction!(run::table_columns, m)?)?;
     m.add_function(wrap_pyfunction!(tools::version, m)?)?;
     m.add_function(wrap_pyfunction!(tools::nic_list, m)?)?;
     m.add_function(wrap_pyfunction!(tools::nic_show, m)?)?;
     m.add_function(wrap_pyfunction!(tools::nic_cost, m)?)?;
     m.add_function(wrap_pyfunction!(tools::fpga_cost, m)?)?;
-    m.add_function(wrap_pyfunction!(tools::card_is_wired, m)?)?;
     m.add_function(wrap_pyfunction!(tools::card_text, m)?)?;
     m.add_function(wrap_pyfunction!(tools::card_design, m)?)?;
     m.add_function(wrap_pyfunction!(tools::card_firmware, m)?)?;

@@ -12,9 +12,9 @@ use spinet::driver::{
 };
 use spinet::elf::Elf;
 use spinet::experiment::Traffic;
+use spinet::handlers::HandlerError;
 use spinet::nics;
 use spinet::record::Line;
-use spinet::run::RunError;
 use spinet::toml_text::{self, Format};
 use spinet::worker::Worker;
 use std::fmt::Display;
@@ -71,8 +71,8 @@ impl Machine {
         seed: u64,
     ) -> PyResult<Self> {
         let params = nics::load(nic, &settings(&sets)?, &base_dir).map_err(input)?;
-        let build = move || -> Result<_, RunError> {
-            let runtime = Rc::new(Elf::open(&runtime).map_err(RunError::from)?);
+        let build = move || -> Result<_, HandlerError> {
+            let runtime = Rc::new(Elf::open(&runtime).map_err(HandlerError::from)?);
             let mut driver = Driver::boot(&params, runtime, seed)?;
             driver.keep_packets();
             driver.keep_table();

@@ -1,23 +1,28 @@
-//! A run of an experiment.
+//! A run of an experiment, on a card of any kind.
 
+use crate::policy::{Failure, OwnPolicy, Shared};
 use crate::told::{self, Described};
-use crate::tools::{format, read_experiment};
-use crate::{gone, input, json};
+use crate::tools::format;
+use crate::{gone, input};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
+use spinet::cards::{FRAME_COLUMNS, WAYS};
+use spinet::chains::{self, HOP_COLUMNS, PACKET_COLUMNS, Policy};
 use spinet::instructions::Choice;
+use spinet::kinds::{self, Text};
 use spinet::packets::Fate;
 use spinet::record::Line;
 use spinet::run::Wanted;
 use spinet::table::{self, COLUMNS};
 use spinet::worker::{StartError, Worker};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// Most bytes of host memory in one call.
 const MAX_HOST_BYTES: usize = 1 << 30;
 
-/// Why nothing began, as Python hears it.
+/// The error of a run that did not start.
 pub fn start_error<E: std::fmt::Display>(error: StartError<E>) -> PyErr {
     match error {
         StartError::Run(error) => input(error),
@@ -29,61 +34,82 @@ pub fn start_error<E: std::fmt::Display>(error: StartError<E>) -> PyErr {
 #[pyclass(frozen, module = "spinet._native")]
 pub struct Run {
     worker: Worker<spinet::run::Run>,
+    /// The exception that a policy raised.
+    failure: Failure,
 }
 
 #[pymethods]
 impl Run {
-    /// Builds the system.
+    /// Builds the card.
     #[new]
-    #[pyo3(signature = (experiment, *, file, base_dir, format = "toml", elf = None, tenants = Vec::new(), out_pcapng = None, packets = false, instructions = None, trace_cores = None, trace_time = None))]
+    #[pyo3(signature = (experiment, *, file, base_dir, format = "toml", programs = BTreeMap::new(), captures = None, tables = false, instructions = None, trace_cores = None, trace_time = None, policies = BTreeMap::new()))]
     #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn new(
         py: Python<'_>,
-        experiment: &str,
-        file: &str,
+        experiment: String,
+        file: String,
         base_dir: PathBuf,
         format: &str,
-        elf: Option<PathBuf>,
-        tenants: Vec<PathBuf>,
-        out_pcapng: Option<String>,
-        packets: bool,
+        programs: BTreeMap<String, PathBuf>,
+        captures: Option<PathBuf>,
+        tables: bool,
         instructions: Option<PathBuf>,
         trace_cores: Option<String>,
         trace_time: Option<String>,
+        policies: BTreeMap<String, Py<PyAny>>,
     ) -> PyResult<Self> {
         let format = self::format(format)?;
+        let shared = Shared::default();
+        let own = |(service, object): (String, Py<PyAny>)| {
+            let policy = OwnPolicy::new(py, &service, object, shared.clone())?;
+            Ok((service, policy))
+        };
+        let policies = policies.into_iter().map(own).collect::<PyResult<Vec<_>>>()?;
         let worker = py.detach(|| {
-            let checked = read_experiment(experiment, file, &base_dir, format)?;
             let choice = Choice::parse(trace_cores.as_deref(), trace_time.as_deref()).map_err(input)?;
             let instructions = instructions.map(|directory| (directory, choice));
-            let wanted = Wanted { packets, out_pcapng, instructions };
-            Worker::start(move || spinet::run::Run::with_tenants(checked, elf.as_deref(), &tenants, &wanted))
-                .map_err(start_error)
+            let wanted = Wanted { tables, captures, instructions, programs };
+            let boxed = |(service, policy)| (service, Box::new(policy) as Box<dyn Policy>);
+            let build = move || {
+                let text = Text { text: &experiment, file: &file, base_dir: &base_dir, format };
+                let kind = kinds::of_experiment(&experiment, &base_dir, format);
+                (kind.start)(&text, &wanted, policies.into_iter().map(boxed).collect())
+            };
+            Worker::start(build).map_err(start_error)
         })?;
-        Ok(Run { worker })
+        Ok(Run { worker, failure: shared.failure })
     }
 
-    /// Runs for about that long.
+    /// Runs for about that long. Raises what a policy raised.
     fn advance<'py>(&self, py: Python<'py>, max_wall_ms: u64) -> PyResult<Bound<'py, PyDict>> {
         let budget = Duration::from_millis(max_wall_ms);
         let progress = py.detach(|| self.worker.call(move |run| run.advance(budget)));
+        if let Some(error) = self.failure.take() {
+            return Err(error);
+        }
         told::progress(py, progress.map_err(gone)?.map_err(input)?)
     }
 
-    /// Rows of the packets that are finished since the last call, by column.
-    fn take_packets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        told::by_name(py, py.detach(|| self.worker.call(|run| run.take_packets())).map_err(gone)?)
+    /// Ends the run here: packets inside get their rows, and files are complete. Nothing to do at a run's own end.
+    fn finish(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.worker.call(|run| run.card.close())).map_err(gone)?.map_err(input)
+    }
+
+    /// Rows that are complete since the last call, by table and column.
+    fn take_tables<'py>(&self, py: Python<'py>) -> PyResult<BTreeMap<&'static str, Bound<'py, PyDict>>> {
+        let tables = py.detach(|| self.worker.call(|run| run.card.take_tables())).map_err(gone)?;
+        tables.into_iter().map(|rows| Ok((rows.table, told::by_name(py, rows.columns)?))).collect()
     }
 
     /// Lines printed since the last call: time in ps, cluster, core, text.
     fn take_console(&self, py: Python<'_>) -> PyResult<Vec<(u64, u32, u32, String)>> {
-        let lines = py.detach(|| self.worker.call(|run| run.take_console())).map_err(gone)?;
+        let lines = py.detach(|| self.worker.call(|run| run.card.take_console())).map_err(gone)?;
         Ok(lines.into_iter().map(|(time, Line { cluster, core, text, .. })| (time.ps(), cluster, core, text)).collect())
     }
 
     /// The summary so far, as JSON.
     fn summary(&self, py: Python<'_>) -> PyResult<String> {
-        py.detach(|| json(&self.worker.call(|run| run.summary()).map_err(gone)?))
+        py.detach(|| self.worker.call(|run| run.summary().to_string())).map_err(gone)
     }
 
     /// The digest so far.
@@ -98,16 +124,17 @@ impl Run {
         }
         let read = move |run: &mut spinet::run::Run| {
             let mut data = vec![0; size];
-            run.host_memory(addr, &mut data);
-            data
+            run.card.read_host(addr, &mut data).then_some(data)
         };
-        let data = py.detach(|| self.worker.call(read)).map_err(gone)?;
-        Ok(PyBytes::new(py, &data))
+        match py.detach(|| self.worker.call(read)).map_err(gone)? {
+            Some(data) => Ok(PyBytes::new(py, &data)),
+            None => Err(input("this card keeps no host memory; cards that run handlers do")),
+        }
     }
 
     /// Writes host memory to files in a directory that is there; their names.
     fn write_host(&self, py: Python<'_>, directory: PathBuf) -> PyResult<Vec<String>> {
-        py.detach(|| self.worker.call(move |run| run.write_host(&directory))).map_err(gone)?.map_err(input)
+        py.detach(|| self.worker.call(move |run| run.card.write_host(&directory))).map_err(gone)?.map_err(input)
     }
 
     /// Ends the run and frees its memory.
@@ -116,12 +143,28 @@ impl Run {
     }
 }
 
-/// The columns of the per-packet table: name, NumPy type, meaning, names of values.
+/// The tables of each kind of card, and their columns: name, NumPy type, meaning, names of values.
 #[pyfunction]
-pub fn packet_columns() -> Described {
-    told::described(COLUMNS, |name| match name {
+pub fn table_columns() -> BTreeMap<&'static str, BTreeMap<&'static str, Described>> {
+    let packets = told::described(COLUMNS, |name| match name {
         "fate" => Fate::NAMES.to_vec(),
         "reason" => table::reasons(),
         _ => Vec::new(),
-    })
+    });
+    let of_chains = |columns| {
+        told::described(columns, |name| match name {
+            "fate" => chains::Fate::NAMES.to_vec(),
+            "reason" => chains::reasons(),
+            _ => Vec::new(),
+        })
+    };
+    let frames = told::described(FRAME_COLUMNS, |name| if name == "way" { WAYS.to_vec() } else { Vec::new() });
+    BTreeMap::from([
+        (kinds::HANDLERS.name, BTreeMap::from([("packets", packets)])),
+        (
+            kinds::CHAINS.name,
+            BTreeMap::from([("packets", of_chains(PACKET_COLUMNS)), ("hops", of_chains(HOP_COLUMNS))]),
+        ),
+        (kinds::MODULES.name, BTreeMap::from([("frames", frames)])),
+    ])
 }

@@ -8,9 +8,10 @@ use spinet::elf::Elf;
 use spinet::exec::{Host, Isa, Limits, Machine, Verdict};
 use spinet::experiment::{Checked, Span};
 use spinet::instructions::CoreTraces;
+use spinet::kinds::{self, Text};
 use spinet::offered::Offered;
 use spinet::toml_text::{self, Format};
-use spinet::{cards, matching, nics, program};
+use spinet::{cards, chains, matching, nics, program};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use wire::expr::Matcher;
@@ -62,11 +63,26 @@ pub fn fpga_cost(ports: u32, flit_bytes: u32, pifo_entries: u32, buffer_bytes: u
     json(&spinet::chains::cost::parts(&shape))
 }
 
-/// Whether a card is wired from modules.
+/// The kind of a card: `handlers`, `chains` or `modules`.
 #[pyfunction]
 #[pyo3(signature = (nic, base_dir = PathBuf::from(".")))]
-pub fn card_is_wired(nic: &str, base_dir: PathBuf) -> bool {
-    cards::is_wired(nic, &base_dir)
+pub fn kind_of_nic(nic: &str, base_dir: PathBuf) -> &'static str {
+    kinds::of_nic(nic, &base_dir).name
+}
+
+/// The kind of card that an experiment is for.
+#[pyfunction]
+#[pyo3(signature = (text, base_dir = PathBuf::from("."), format = "toml"))]
+pub fn kind_of_experiment(text: &str, base_dir: PathBuf, format: &str) -> PyResult<&'static str> {
+    Ok(kinds::of_experiment(text, &base_dir, self::format(format)?).name)
+}
+
+/// The services that come with spinet, as JSON; of a NIC's file, its own.
+#[pyfunction]
+#[pyo3(signature = (nic = None, base_dir = PathBuf::from(".")))]
+pub fn chain_services(nic: Option<&str>, base_dir: PathBuf) -> PyResult<String> {
+    let own = |nic| chains::load(nic, &[], &base_dir).map(|model| chains::services_of(&model));
+    json(&nic.map_or_else(|| Ok(chains::services()), own).map_err(input)?)
 }
 
 /// The text of a card that is wired from modules.
@@ -130,12 +146,25 @@ pub fn schema(of: &str) -> PyResult<String> {
     }
 }
 
-/// An experiment with its defaults, as JSON.
+/// An experiment with its defaults, as JSON; without a kind of card, it is for the kind that it seems to be for.
 #[pyfunction]
-#[pyo3(signature = (text, file, base_dir, format = "toml"))]
-pub fn check_experiment(py: Python<'_>, text: &str, file: &str, base_dir: PathBuf, format: &str) -> PyResult<String> {
+#[pyo3(signature = (text, file, base_dir, format = "toml", kind = None))]
+pub fn check_experiment(
+    py: Python<'_>,
+    text: &str,
+    file: &str,
+    base_dir: PathBuf,
+    format: &str,
+    kind: Option<&str>,
+) -> PyResult<String> {
     let format = self::format(format)?;
-    py.detach(|| json(&read_experiment(text, file, &base_dir, format)?.experiment))
+    let named = |name: &str| kinds::ALL.into_iter().find(|kind| kind.name == name);
+    let kind = match kind {
+        Some(name) => named(name).ok_or_else(|| input(format!("there is no kind of card `{name}`")))?,
+        None => kinds::of_experiment(text, &base_dir, format),
+    };
+    let text = Text { text, file, base_dir: &base_dir, format };
+    py.detach(|| Ok((kind.check)(&text).map_err(input)?.to_string()))
 }
 
 /// A packet of the traffic: arrival in ps, bytes, and context, message, identity and whether it is the last, if any takes it.

@@ -1,22 +1,22 @@
 //! Cards that are wired from modules by data: by name, or by the path of their file.
 
+mod card;
 mod experiment;
 mod fates;
 mod frames;
 mod rates;
 mod remarks;
-mod run;
 mod setup;
 mod summary;
 mod traffic;
 
-pub use experiment::FirmwareExperiment;
+pub use card::{WiredCard, WiredError};
+pub use experiment::{FirmwareExperiment, FirmwareSpec};
 pub use fates::Fates;
 pub use frames::{FRAME_COLUMNS, WAYS};
-pub use run::{CardEnded, CardProgress, CardRun, CardRunError};
 pub use setup::{Firmware, Setup};
 pub use summary::{CardSummary, Rate};
-pub use traffic::{CardTrafficError, MOST_FRAMES, Terms};
+pub use traffic::{CardTrafficError, MOST_FRAMES};
 
 use crate::nics::{self, Preset, Setting};
 use crate::toml_text::{self, Format, TextFileError};

@@ -1,11 +1,16 @@
-//! The kinds of cards: what each is called, what its experiments may say.
+//! The kinds of cards: what each is called, what its experiments may say, how a run of it starts.
 //!
-//! A new kind of card adds one line to [`ALL`].
+//! A new kind of card adds its line to [`ALL`].
 
-use crate::cards::FirmwareExperiment;
-use crate::chains::ChainExperiment;
-use crate::experiment::{Experiment, schema};
+use crate::cards::{FirmwareExperiment, Setup, WiredCard};
+use crate::chains::{ChainCard, ChainExperiment, CheckedChains, OwnPolicies};
+use crate::experiment::{Checked, Experiment, schema};
+use crate::handlers::HandlerCard;
+use crate::run::{Run, RunError, Wanted};
+use crate::toml_text::{self, Format};
+use crate::{cards, chains};
 use serde_json::Value;
+use std::path::Path;
 use std::sync::LazyLock;
 
 /// A kind of card.
@@ -14,21 +19,73 @@ pub struct Kind {
     pub name: &'static str,
     /// What its cards do, after "a card that".
     pub does: &'static str,
-    /// A preset of this kind.
+    /// A preset of this kind, which is the default of its experiments.
     pub example: &'static str,
     /// Schema of its experiments.
     pub schema: LazyLock<Value>,
+    /// Keys that only experiments of this kind have.
+    keys: &'static [&'static str],
+    /// Whether a card is of this kind: its name, and where the path of its file begins.
+    pub has: fn(&str, &Path) -> bool,
+    /// An experiment with its defaults filled in.
+    pub check: fn(&Text<'_>) -> Result<Value, RunError>,
+    /// Builds the card of an experiment.
+    pub start: fn(&Text<'_>, &Wanted, OwnPolicies) -> Result<Run, RunError>,
+}
+
+/// The text of an experiment.
+pub struct Text<'a> {
+    /// The text.
+    pub text: &'a str,
+    /// The file that it came from, for errors.
+    pub file: &'a str,
+    /// Where paths in it begin.
+    pub base_dir: &'a Path,
+    /// How it is written.
+    pub format: Format,
+}
+
+impl Text<'_> {
+    fn handlers(&self) -> Result<Checked, RunError> {
+        Checked::read(self.text, self.file, self.base_dir, self.format).map_err(RunError::new)
+    }
+
+    fn chains(&self) -> Result<CheckedChains, RunError> {
+        CheckedChains::read(self.text, self.file, self.base_dir, self.format).map_err(RunError::new)
+    }
+
+    fn modules(&self) -> Result<Setup, RunError> {
+        Setup::read(self.text, self.file, self.base_dir, self.format).map_err(RunError::new)
+    }
 }
 
 /// Cards that run handlers.
-pub static HANDLERS: Kind =
-    Kind { name: "handlers", does: "runs handlers", example: "pspin", schema: LazyLock::new(schema::of::<Experiment>) };
+pub static HANDLERS: Kind = Kind {
+    name: "handlers",
+    does: "runs handlers",
+    example: "pspin",
+    schema: LazyLock::new(schema::of::<Experiment>),
+    keys: &["program", "context"],
+    has: |nic, base_dir| !chains::is_nic(nic, base_dir) && !cards::is_wired(nic, base_dir),
+    check: |text| Ok(json(&text.handlers()?.experiment)),
+    start: |text, wanted, own| {
+        refuse_policies(&own, &HANDLERS)?;
+        Ok(Run::of(HandlerCard::new(text.handlers()?, wanted).map_err(RunError::new)?).erased())
+    },
+};
 /// Cards that run chains of offloads.
 pub static CHAINS: Kind = Kind {
     name: "chains",
     does: "runs chains of offloads",
     example: "panic",
     schema: LazyLock::new(schema::of::<ChainExperiment>),
+    keys: &["chain", "service", "preset_services", "rmt"],
+    has: chains::is_nic,
+    check: |text| Ok(json(&text.chains()?.experiment)),
+    start: |text, wanted, own| {
+        let card = ChainCard::with_policies(text.chains()?, wanted, own).map_err(RunError::new)?;
+        Ok(Run::of(card).erased())
+    },
 };
 /// Cards that are wired from modules.
 pub static MODULES: Kind = Kind {
@@ -36,7 +93,58 @@ pub static MODULES: Kind = Kind {
     does: "is wired from modules and runs firmware",
     example: "tigon2",
     schema: LazyLock::new(schema::of::<FirmwareExperiment>),
+    keys: &["firmware", "profile"],
+    has: cards::is_wired,
+    check: |text| Ok(json(&text.modules()?.experiment)),
+    start: |text, wanted, own| {
+        refuse_policies(&own, &MODULES)?;
+        Ok(Run::of(WiredCard::new(text.modules()?, wanted).map_err(RunError::new)?).erased())
+    },
 };
 
 /// All kinds.
 pub static ALL: [&Kind; 3] = [&HANDLERS, &CHAINS, &MODULES];
+
+/// The kind of a card: its name, or the path of its file.
+pub fn of_nic(nic: &str, base_dir: &Path) -> &'static Kind {
+    ALL.iter().find(|kind| (kind.has)(nic, base_dir)).expect("a card that is of no other kind runs handlers")
+}
+
+/// The kind of card that an experiment is for: it has keys that only this kind has, or names a card of this kind.
+pub fn of_experiment(text: &str, base_dir: &Path, format: Format) -> &'static Kind {
+    let is_short = toml_text::check_limits(text, "", format).is_ok();
+    let table: Option<toml::Table> = match format {
+        _ if !is_short => None,
+        Format::Toml => toml::from_str(text).ok(),
+        Format::Json => serde_json::from_str(text).ok(),
+    };
+    let others = || ALL.into_iter().filter(|kind| kind.name != HANDLERS.name);
+    let Some(table) = table else {
+        // Its reader reports the error, best in words of the kind that it seems to be for.
+        let has = |key: &str| text.lines().any(|line| line.trim() == format!("[[{key}]]"));
+        return others().find(|kind| kind.keys.iter().any(|key| has(key))).unwrap_or(&HANDLERS);
+    };
+    let nic = table.get("nic").and_then(|nic| nic.as_str().or_else(|| nic.get("preset")?.as_str()));
+    let by_key = ALL.into_iter().find(|kind| kind.keys.iter().any(|key| table.contains_key(*key)));
+    let by_nic = || nic.and_then(|nic| others().find(|kind| (kind.has)(nic, base_dir)));
+    // An experiment with chains may name a file that cannot be read; one with a program may name a card of another kind by mistake.
+    by_key.filter(|kind| kind.name == CHAINS.name).or_else(by_nic).or(by_key).unwrap_or(&HANDLERS)
+}
+
+fn refuse_policies(own: &OwnPolicies, kind: &Kind) -> Result<(), RunError> {
+    match own.is_empty() {
+        true => Ok(()),
+        false => Err(RunError::new(NoPolicies { does: kind.does })),
+    }
+}
+
+/// Policies for a card that has none.
+#[derive(Debug, thiserror::Error)]
+#[error("policies: a card that {does} has none")]
+struct NoPolicies {
+    does: &'static str,
+}
+
+fn json(experiment: &impl serde::Serialize) -> Value {
+    serde_json::to_value(experiment).expect("experiments are numbers and texts")
+}

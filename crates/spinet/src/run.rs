@@ -1,397 +1,316 @@
-//! A run: an experiment and its program become a NIC between its traffic and its record, and time goes on in slices.
+//! A run: a card with its traffic and its record, simulated in slices of host time until it ends.
 
-use crate::driver::{ContextSpec, Driver, DriverError, RuleSpec};
-use crate::elf::{Elf, ElfError};
-use crate::experiment::{Checked, ExperimentError, LayoutError, OneOrMany, PlacedContext, PlacedProgram, Span, place};
-use crate::feed::{self, Feed, FeedError};
-use crate::instructions::{Choice, CoreTraces, TraceWriteError};
-use crate::program::{self, ProgramError, is_source};
-use crate::record::{Line, OutCapture, Record, RecordError, SharedRecord};
-pub use crate::slices::Progress;
-use crate::slices::{HORIZON, Sliced, Slices};
-use crate::stats::Stats;
-use crate::summary::CoreSummary;
-use crate::table::Table;
-use crate::timeline::{Known, Timeline};
-use crate::toml_text::Place;
-use kernel::{Clock, Cycle, FreqError, Mode, Outcome, Time};
-use pspin::PspinError;
-use pspin::protocol::Context;
-use std::cell::RefCell;
-use std::fs::File;
-use std::io::{self, BufWriter};
+use crate::instructions::Choice;
+use crate::record::Line;
+use kernel::{Cycle, Mode, Time};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fmt;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
-use std::time::Duration;
-use wire::capture::{Interface, PcapngWriter, WriteError};
-use wire::message::Classifier;
+use std::time::{Duration, Instant};
 
-/// A run that cannot begin, or cannot go on.
-#[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the texts say what each field is")]
-pub enum RunError {
-    #[error(transparent)]
-    Experiment(#[from] ExperimentError),
-    #[error(transparent)]
-    Elf(#[from] ElfError),
-    #[error(transparent)]
-    Program(#[from] ProgramError),
-    #[error(transparent)]
-    Layout(#[from] LayoutError),
-    #[error(transparent)]
-    Nic(#[from] PspinError),
-    #[error("clock_mhz: {0}")]
-    Clock(#[from] FreqError),
-    #[error(transparent)]
-    Feed(#[from] FeedError),
-    #[error(transparent)]
-    Record(#[from] RecordError),
-    #[error(transparent)]
-    Driver(#[from] DriverError),
-    #[error(transparent)]
-    Trace(#[from] TraceWriteError),
-    #[error("{file}: {source}")]
-    Create { file: String, source: io::Error },
-    #[error("{place}at {time}: {end} bytes of the handler memory of `{context}` are named, it has {allowed}")]
-    BeyondMemory { place: Place, time: Span, context: String, end: u64, allowed: u64 },
-    #[error("{file}: {source}")]
-    Data { file: String, source: io::Error },
-    #[error("program is a list of C sources: they must be compiled before they can run")]
-    NotCompiled,
+/// The latest simulated time: 64 bits of femtoseconds reach little further.
+pub const HORIZON: Time = Time::from_ns(18_400_000_000_000);
+
+/// The first slice of simulated time, and the shortest.
+const FIRST_SLICE: Time = Time::from_ns(10_000);
+const SHORTEST_SLICE: Time = Time::from_ns(1_000);
+
+/// Why a run cannot start or continue.
+#[derive(Debug)]
+pub struct RunError(Box<dyn Error + Send + Sync>);
+
+impl RunError {
+    /// The error of one kind of card.
+    pub fn new(error: impl Error + Send + Sync + 'static) -> Self {
+        RunError(Box::new(error))
+    }
 }
 
-/// Cycles of the first slice, and of the shortest.
-const FIRST_SLICE: Cycle = 10_000;
-const SHORTEST_SLICE: Cycle = 1_000;
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl Error for RunError {}
 
 /// Why a run ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Ended {
-    /// All packets are done and everything sleeps.
+    /// All packets are done.
     Complete,
     /// The limit in simulated time.
     Limit,
-    /// Packets are unfinished and nothing has happened for too long, or can happen at all.
-    Stalled,
-    /// The cores never came to their drivers.
+    /// Packets are unfinished, and nothing has happened for too long or can happen at all; the reason, if a host knows it.
+    Stalled(Option<String>),
+    /// The cores never became ready.
     NotReady,
+    /// A core stopped by itself.
+    Trouble(String),
+    /// Everything sleeps though packets are still to come.
+    Quiet,
 }
 
-/// What a run writes and keeps besides its sums.
+impl Ended {
+    /// The word for it in summaries; `running` while the run has not ended.
+    pub fn reason(ended: Option<&Ended>) -> &'static str {
+        match ended {
+            None => "running",
+            Some(Ended::Complete) => "complete",
+            Some(Ended::Limit) => "limit",
+            Some(Ended::Stalled(_)) => "stalled",
+            Some(Ended::NotReady) => "not_ready",
+            Some(Ended::Trouble(_)) => "trouble",
+            Some(Ended::Quiet) => "quiet",
+        }
+    }
+}
+
+/// How far a run is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Progress {
+    /// It has ended.
+    pub is_done: bool,
+    /// Packets given to the card.
+    pub packets_in: u64,
+    /// Packets that are finished: they left the card or were dropped.
+    pub packets_done: u64,
+    /// Packets in all, where that is known.
+    pub packets_total: Option<u64>,
+    /// Part of the run that is over, where that is known.
+    pub fraction: Option<f64>,
+    /// Simulated time.
+    pub simulated: Time,
+    /// Simulated cycles, for a card with one clock.
+    pub cycles: Option<Cycle>,
+}
+
+/// What a run keeps and writes besides its summary.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
-    /// Keep the per-packet table.
-    pub packets: bool,
-    /// Write what the NIC sends to this file.
-    pub out_pcapng: Option<String>,
-    /// Write instruction traces of some cores into this directory, which is there.
+    /// Keep the rows of the card's tables until they are taken.
+    pub tables: bool,
+    /// Write captures of what leaves the card into this folder, which exists.
+    pub captures: Option<PathBuf>,
+    /// Write instruction traces of some cores into this folder, which exists. For cards that run handlers.
     pub instructions: Option<(PathBuf, Choice)>,
+    /// Compiled programs by the name of the tenant or service; the card's own has the empty name. Without one, the experiment's
+    /// program must be linked.
+    pub programs: BTreeMap<String, PathBuf>,
 }
 
-/// A run of an experiment. It lives on one thread.
-pub struct Run {
-    pub(crate) checked: Checked,
-    /// The program that boots the card, and those of the tenants.
-    elfs: Vec<Rc<Elf>>,
-    pub(crate) placed: Vec<PlacedContext>,
-    pub(crate) driver: Driver,
-    pub(crate) timeline: Timeline,
-    traces: CoreTraces,
-    pub(crate) ended: Option<Ended>,
-    /// Nothing was left that could happen when the run ended.
-    pub(crate) is_quiet: bool,
-    /// Cores that were not at rest when the run ended early.
-    pub(crate) restless: Vec<CoreSummary>,
-    limit: Cycle,
-    stall_limit: Cycle,
-    slices: Slices,
+/// Rows of a table, by column: little-endian numbers.
+pub struct Rows {
+    /// Name of the table.
+    pub table: &'static str,
+    /// Name and bytes of each column.
+    pub columns: Vec<(&'static str, Vec<u8>)>,
 }
 
-impl Run {
-    /// Builds the system. `elf` is the compiled program; without it the experiment's program must be an ELF file.
-    pub fn new(checked: Checked, elf: Option<&Path>, wanted: &Wanted) -> Result<Self, RunError> {
-        Self::with_tenants(checked, elf, &[], wanted)
+/// A card with its traffic, its hosts and its record, as a run sees it. It lives on one thread.
+pub trait Card {
+    /// Simulates up to `until`, or to an earlier time at which the run ends. A card that looks for its end at fixed times may stop
+    /// at the first of these after `until`. The times of the calls change no result.
+    fn run_until(&mut self, until: Time) -> Result<(), RunError>;
+
+    /// Simulated time.
+    fn now(&self) -> Time;
+
+    /// The next time at which the card does something by itself; `None` if it waits for ever.
+    fn next_event(&self) -> Option<Time>;
+
+    /// Why the run ended, if it did.
+    fn ended(&self) -> Option<&Ended>;
+
+    /// How far it is.
+    fn progress(&self) -> Progress;
+
+    /// Sets the order in which components tick; no result depends on it.
+    fn set_mode(&mut self, mode: Mode);
+
+    /// Writes what is still to be written. Packets inside get their rows. Nothing is simulated after it; a second call does nothing.
+    fn close(&mut self) -> Result<(), RunError>;
+
+    /// The digest of everything that left the card so far.
+    fn digest(&self) -> String;
+
+    /// Every counter of every part.
+    fn counters(&self) -> BTreeMap<String, u64>;
+
+    /// The summary so far; `wall` is the host time that the run took.
+    fn summary(&self, wall: Duration) -> Value;
+
+    /// Rows that are complete since the last call. Only [`Card::close`] completes the rows of packets that are inside.
+    fn take_tables(&mut self) -> Vec<Rows>;
+
+    /// Lines that programs printed since the last call, with their times.
+    fn take_console(&mut self) -> Vec<(Time, Line)> {
+        Vec::new()
     }
 
-    /// The same with the compiled programs of tenants, in their order; without one its program must be an ELF file.
-    pub fn with_tenants(
-        checked: Checked,
-        elf: Option<&Path>,
-        tenants: &[PathBuf],
-        wanted: &Wanted,
-    ) -> Result<Self, RunError> {
-        let mut elfs = vec![open_program(elf, &checked.experiment.program)?];
-        for (i, tenant) in checked.experiment.tenant.iter().enumerate() {
-            elfs.push(open_program(tenants.get(i).map(PathBuf::as_path), &tenant.program)?);
-        }
-        let mut loaded = program::load(&elfs[0], &checked.nic)?;
-        let mut programs = vec![PlacedProgram { elf: &elfs[0], code: loaded.code, data: loaded.static_data() }];
-        for elf in &elfs[1..] {
-            let (code, data) = loaded.add(elf, &checked.nic)?;
-            programs.push(PlacedProgram { elf, code, data });
-        }
-        let placed = place(&checked, &programs, &mut loaded)?;
-        let clock = Clock::new(checked.nic.clock_mhz.freq()?);
-        let common = &checked.experiment.common;
-        let limit = common.limit.map_or(HORIZON, |limit| limit.time().min(HORIZON));
-        let limit = clock.cycle_at_or_after(limit);
-        let stall_limit = clock.cycle_at_or_after(common.stall_limit.time());
-
-        let table = wanted.packets.then(|| Table::new(clock));
-        let record = Record::new(clock, Stats::new(checked.nic.n_clusters), table, None);
-        let record: SharedRecord = Rc::new(RefCell::new(record));
-        for context in &placed {
-            record.borrow_mut().host.write(context.context.host_mem_addr, &context.host_data);
-        }
-        let classifiers = feed::classifiers(&checked)?;
-        let gap = common.traffic.iter().find_map(|spec| spec.gap_cycles).unwrap_or(0);
-        let mut feed = Feed::new(&checked.nic, gap, limit, record.clone());
-        feed.add(feed::traffic(&checked)?);
-        let (feed, seed) = (Rc::new(RefCell::new(feed)), common.seed);
-        let mut driver = Driver::new(&checked.nic, &loaded.image, feed, record.clone(), seed)?;
-        let known = install(&checked, &elfs, &placed, classifiers, &mut driver)?;
-        let timeline = Timeline::new(&checked, &placed, clock, known)?;
-        // Last, so that nothing is written if anything else is wrong.
-        record.borrow_mut().out = wanted.out_pcapng.as_deref().map(create_out).transpose()?;
-        let start = |(directory, choice): &(PathBuf, Choice)| {
-            CoreTraces::start(&mut driver.nic, &checked.nic, clock, directory, choice)
-        };
-        let traces = wanted.instructions.as_ref().map(start).transpose()?.unwrap_or_default();
-        Ok(Run {
-            checked,
-            elfs,
-            placed,
-            driver,
-            timeline,
-            traces,
-            ended: None,
-            is_quiet: false,
-            restless: Vec::new(),
-            limit,
-            stall_limit,
-            slices: Slices::new(FIRST_SLICE, SHORTEST_SLICE),
-        })
+    /// Reads host memory; false if this card keeps none.
+    fn read_host(&self, _addr: u64, _data: &mut [u8]) -> bool {
+        false
     }
 
-    /// The program that an address of code belongs to.
-    pub(crate) fn elf_at(&self, pc: u32) -> &Elf {
-        let holds = |elf: &&Rc<Elf>| elf.sections.iter().any(|part| part.addr <= pc && u64::from(pc) < part.end());
-        self.elfs.iter().find(holds).unwrap_or(&self.elfs[0])
+    /// Writes host memory to files in a folder that exists; returns their names.
+    fn write_host(&self, _folder: &Path) -> Result<Vec<String>, RunError> {
+        Ok(Vec::new())
+    }
+}
+
+/// A run of a card. It lives on one thread.
+pub struct Run<C: Card + ?Sized = dyn Card> {
+    /// How long the next slice is.
+    slice: Time,
+    wall: Duration,
+    /// The card.
+    pub card: Box<C>,
+}
+
+impl<C: Card> Run<C> {
+    /// A run that starts now.
+    pub fn of(card: C) -> Self {
+        Run { slice: FIRST_SLICE, wall: Duration::ZERO, card: Box::new(card) }
     }
 
-    pub(crate) fn record(&self) -> &SharedRecord {
-        &self.driver.record
+    /// The same run, of a card of any kind.
+    pub fn erased(self) -> Run
+    where
+        C: 'static,
+    {
+        Run { slice: self.slice, wall: self.wall, card: self.card }
     }
+}
 
-    /// Sets how the system is run; no way changes a result.
-    pub fn set_mode(&mut self, mode: Mode) {
-        self.driver.set_mode(mode);
-    }
-
-    /// Runs for about `budget` of wall time, or to the end. How it is sliced changes no result.
+impl<C: Card + ?Sized> Run<C> {
+    /// Simulates for about `budget` of host time, or to the end. How time is sliced changes no result.
     pub fn advance(&mut self, budget: Duration) -> Result<Progress, RunError> {
-        self.run_for(budget)?;
-        if self.ended.is_some() {
-            self.close()?;
+        let begun = Instant::now();
+        while self.card.ended().is_none() && begun.elapsed() < budget {
+            let slice_begun = Instant::now();
+            let until = Time::from_fs(self.card.now().fs().saturating_add(self.slice.fs()));
+            self.card.run_until(until.min(HORIZON))?;
+            let took = slice_begun.elapsed();
+            if took < budget / 16 {
+                self.slice = Time::from_fs(self.slice.fs().saturating_mul(2));
+            } else if took > budget / 4 {
+                self.slice = Time::from_fs((self.slice.fs() / 2).max(SHORTEST_SLICE.fs()));
+            }
         }
-        Ok(self.progress())
-    }
-
-    /// When the run ends if nothing happens until then.
-    fn deadline(&self) -> Cycle {
-        let record = self.record().borrow();
-        let arrives = self.driver.feed.borrow().status().waiting.unwrap_or(0);
-        let acts = self.timeline.next().unwrap_or(0);
-        record.progress_at.max(arrives).max(acts).saturating_add(self.stall_limit)
-    }
-
-    fn judge(&self, outcome: Outcome) -> Option<Ended> {
-        let record = self.record().borrow();
-        let is_ready = record.ready.0 == self.checked.nic.n_clusters;
-        let status = self.driver.feed.borrow().status();
-        let is_finished = is_ready && status.is_over && record.window.n_open == 0;
-        let is_stalled = outcome == Outcome::Quiet || self.driver.now() >= self.deadline();
-        let early = if is_ready { Ended::Stalled } else { Ended::NotReady };
-        match () {
-            _ if self.timeline.next().is_some() && self.driver.now() < self.limit => None,
-            // Packets that come after the limit are not waited for.
-            _ if is_finished && is_stalled => Some(if status.is_cut { Ended::Limit } else { Ended::Complete }),
-            _ if is_stalled => Some(early),
-            _ if self.driver.now() >= self.limit => Some(Ended::Limit),
-            _ => None,
+        self.wall += begun.elapsed();
+        if self.card.ended().is_some() {
+            self.card.close()?;
         }
+        Ok(self.card.progress())
     }
 
-    /// Writes what is still to be written; packets under way become unfinished ones.
-    fn close(&mut self) -> Result<(), RunError> {
-        if !matches!(self.ended, Some(Ended::Complete)) && self.restless.is_empty() {
-            self.restless = self.cores();
-        }
-        self.traces.flush()?;
-        let (at, record) = (self.driver.now(), &mut *self.driver.record.borrow_mut());
-        for row in record.window.drain() {
-            record.stats.still_busy(&row, at);
-            record.finish(&row);
-        }
-        if let Some(OutCapture { file, writer, .. }) = record.out.take() {
-            writer.finish().map_err(|source| RecordError::Out { file, source })?;
-        }
-        Ok(())
+    /// Sets the order in which components tick; no result depends on it.
+    pub fn set_mode(&mut self, mode: Mode) {
+        self.card.set_mode(mode);
     }
 
-    /// Cores that do not just wait for a packet.
-    pub(crate) fn cores(&self) -> Vec<CoreSummary> {
-        let record = self.record().borrow();
-        let is_ready = record.ready.0 == self.checked.nic.n_clusters;
-        let restless = self.driver.nic.cores().into_iter().filter(|core| core.task.is_some() || !is_ready);
-        let summary = |core: pspin::CoreState| CoreSummary {
-            cluster: core.cluster,
-            core: core.core,
-            pc: format!("{:#010x}", core.pc),
-            place: self.elf_at(core.pc).place(core.pc),
-            source: crate::lines::line_of(self.elf_at(core.pc), core.pc),
-            waiting_for: core.waits,
-            stage: core.task.map(|(_, stage)| program::STAGES[stage as usize].0),
-            frame: core.task.and_then(|(packet, _)| record.window.get(packet.0)).map(|row| row.frame),
-        };
-        restless.map(summary).collect()
-    }
-
-    /// How far the run is.
-    pub fn progress(&self) -> Progress {
-        let record = self.record().borrow();
-        let file = self.driver.feed.borrow().file_progress();
-        let packets_in = record.stats.frames.packets;
-        let total = self.checked.source.total();
-        let fraction = match total {
-            Some(total) if total > 0 => Some(packets_in as f64 / total as f64),
-            Some(_) => Some(1.0),
-            None => file.map(|(read, len)| (read as f64 / len as f64).min(1.0)),
-        };
-        Progress {
-            is_done: self.ended.is_some(),
-            packets_in,
-            packets_done: packets_in - record.window.n_open,
-            packets_total: total,
-            fraction,
-            simulated: record.clock.edge(self.cycles()),
-            cycles: self.cycles(),
-        }
-    }
-
-    /// Cycles that were simulated: up to the last in which anything happened, or the end of the run.
-    pub fn cycles(&self) -> Cycle {
-        match self.ended {
-            Some(Ended::Complete) => self.driver.nic.now(),
-            _ => self.driver.now().max(self.driver.nic.now()),
-        }
-    }
-
-    pub(crate) fn wall_seconds(&self) -> f64 {
-        self.slices.wall().as_secs_f64()
-    }
-
-    /// Rows of packets that are finished since the last call, by column; none if the table is not wanted.
-    pub fn take_packets(&mut self) -> Vec<(&'static str, Vec<u8>)> {
-        self.driver.take_table()
-    }
-
-    /// Lines printed since the last call, with their times.
-    pub fn take_console(&mut self) -> Vec<(Time, Line)> {
-        self.driver.take_console()
-    }
-
-    /// Bytes of host memory.
-    pub fn host_memory(&self, addr: u64, data: &mut [u8]) {
-        self.record().borrow().host.read(addr, data);
-    }
-
-    /// Writes host memory to files in a directory that is there; returns their names.
-    pub fn write_host(&self, directory: &Path) -> Result<Vec<String>, RunError> {
-        let fail = |source| RunError::Create { file: directory.display().to_string(), source };
-        self.record().borrow().host.dump(directory).map_err(fail)
-    }
-
-    /// The digest so far.
+    /// The digest of everything that left the card so far.
     pub fn digest(&self) -> String {
-        self.record().borrow().digest.to_hex()
+        self.card.digest()
+    }
+
+    /// Host time that slices have taken.
+    pub fn wall(&self) -> Duration {
+        self.wall
+    }
+
+    /// The summary so far.
+    pub fn summary(&self) -> Value {
+        self.card.summary(self.wall)
     }
 }
 
-impl Sliced for Run {
-    type Error = RunError;
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-    fn slices(&mut self) -> &mut Slices {
-        &mut self.slices
+    /// A card that only counts how often it is asked, and ends after some calls.
+    struct Counted {
+        now: Time,
+        calls: Vec<u64>,
+        n_closed: u32,
     }
 
-    fn is_over(&self) -> bool {
-        self.ended.is_some()
+    impl Card for Counted {
+        fn run_until(&mut self, until: Time) -> Result<(), RunError> {
+            self.calls.push((until - self.now).fs());
+            self.now = until;
+            Ok(())
+        }
+
+        fn now(&self) -> Time {
+            self.now
+        }
+
+        fn next_event(&self) -> Option<Time> {
+            None
+        }
+
+        fn ended(&self) -> Option<&Ended> {
+            (self.calls.len() == 6).then_some(&Ended::Complete)
+        }
+
+        fn progress(&self) -> Progress {
+            let (is_done, simulated) = (self.ended().is_some(), self.now);
+            Progress {
+                is_done,
+                packets_in: 0,
+                packets_done: 0,
+                packets_total: None,
+                fraction: None,
+                simulated,
+                cycles: None,
+            }
+        }
+
+        fn set_mode(&mut self, _: Mode) {}
+
+        fn close(&mut self) -> Result<(), RunError> {
+            self.n_closed += 1;
+            Ok(())
+        }
+
+        fn digest(&self) -> String {
+            String::new()
+        }
+
+        fn counters(&self) -> BTreeMap<String, u64> {
+            BTreeMap::new()
+        }
+
+        fn summary(&self, wall: Duration) -> Value {
+            serde_json::json!({ "wall": wall.as_secs_f64() })
+        }
+
+        fn take_tables(&mut self) -> Vec<Rows> {
+            Vec::new()
+        }
     }
 
-    fn slice(&mut self, length: u64) -> Result<(), RunError> {
-        // Never past the cycle in which the run has to end, as far as is known now; that can only move away.
-        let target = self.deadline().min(self.limit).min(self.driver.now().saturating_add(length));
-        let target = self.timeline.next().map_or(target, |at| target.min(at.max(self.driver.now())));
-        let outcome = self.driver.run_until(target);
-        self.timeline.act(&mut self.driver)?;
-        self.driver.check()?;
-        self.traces.check()?;
-        self.ended = self.judge(outcome);
-        self.is_quiet = outcome == Outcome::Quiet;
-        Ok(())
+    fn counted() -> Run<Counted> {
+        Run::of(Counted { now: Time::ZERO, calls: Vec::new(), n_closed: 0 })
     }
-}
 
-/// A compiled program, or the only file of it.
-fn open_program(elf: Option<&Path>, sources: &OneOrMany<String>) -> Result<Rc<Elf>, RunError> {
-    match (elf, &sources.iter().collect::<Vec<_>>()[..]) {
-        (Some(path), _) => Ok(Rc::new(Elf::open(path)?)),
-        (None, [only]) if !is_source(only) => Ok(Rc::new(Elf::open(Path::new(only))?)),
-        _ => Err(RunError::NotCompiled),
+    #[test]
+    fn slices_grow_while_they_take_next_to_nothing() {
+        let mut run = counted();
+        assert!(run.advance(Duration::from_secs(3600)).expect("it runs").is_done);
+        let want: Vec<u64> = (0..6).map(|n| FIRST_SLICE.fs() << n).collect();
+        assert_eq!((&run.card.calls, run.card.n_closed), (&want, 1));
     }
-}
 
-/// Tenants and contexts of an experiment become the driver's; those that are there from the start get their rules.
-fn install(
-    checked: &Checked,
-    elfs: &[Rc<Elf>],
-    placed: &[PlacedContext],
-    classifiers: Vec<Classifier>,
-    driver: &mut Driver,
-) -> Result<Vec<Known>, DriverError> {
-    let mut owners = vec![(driver.open("program", None)?, &elfs[0])];
-    for (tenant, elf) in checked.experiment.tenant.iter().zip(&elfs[1..]) {
-        owners.push((driver.open(&tenant.name, tenant.scope.as_deref())?, elf));
+    #[test]
+    fn no_host_time_is_no_slice() {
+        let mut run = counted();
+        assert!(!run.advance(Duration::ZERO).expect("it runs").is_done);
+        assert_eq!((run.card.calls.len(), run.card.n_closed), (0, 0));
     }
-    let mut programs = Vec::new();
-    for (tenant, elf) in owners {
-        programs.push((tenant, driver.adopt(tenant, elf.clone())?));
-    }
-    let mut known = Vec::new();
-    for ((context, placed), classifier) in checked.contexts.iter().zip(placed).zip(classifiers) {
-        let (tenant, program) = programs[context.tenant.map_or(0, |tenant| tenant + 1)];
-        let spec = ContextSpec { copy_bytes: context.spec.copy_bytes, ..ContextSpec::new(program) };
-        let id = driver.keep(tenant, &spec, Context::clone(&placed.context));
-        let priority = context.spec.priority;
-        let rule = match context.spec.installed {
-            true => Some(driver.install_classified(tenant, id, context.matcher.clone(), priority, classifier)?),
-            false => None,
-        };
-        let memory = driver.adopt_memory(tenant, placed.context.handler_mem);
-        let (matches, message) = (context.spec.matches.clone(), context.spec.message.clone());
-        known.push(Known { tenant, id, rule, memory, spec: RuleSpec { matches, message, priority } });
-    }
-    Ok(known)
-}
-
-fn create_out(path: &str) -> Result<OutCapture, RunError> {
-    let file = File::create(path).map_err(|source| RunError::Create { file: path.into(), source })?;
-    let fail = |source: WriteError| RecordError::Out { file: path.into(), source };
-    let application = concat!("spinet ", env!("CARGO_PKG_VERSION"));
-    let mut writer = PcapngWriter::new(BufWriter::new(file), application).map_err(fail)?;
-    let description = "what the NIC sends, in simulated time since reset";
-    let interface = Interface { name: "nic.tx".into(), description: description.into(), link_bps: 0 };
-    let interface = writer.add_interface(&interface).map_err(fail)?;
-    Ok(OutCapture { file: path.into(), writer, interface })
 }

@@ -3,7 +3,7 @@
 use crate::driver::{ContextId, Driver, DriverError, MemoryId, Remaining, RuleId, RuleSpec, TenantId};
 use crate::experiment::{ActionSpec, Checked, PlacedContext};
 use crate::files::read_at_most;
-use crate::run::RunError;
+use crate::handlers::HandlerError;
 use crate::summary::ActionSummary;
 use kernel::{Clock, Cycle};
 use std::collections::VecDeque;
@@ -37,7 +37,12 @@ pub(crate) struct Timeline {
 
 impl Timeline {
     /// What an experiment says, its files being read.
-    pub fn new(checked: &Checked, placed: &[PlacedContext], clock: Clock, known: Vec<Known>) -> Result<Self, RunError> {
+    pub fn new(
+        checked: &Checked,
+        placed: &[PlacedContext],
+        clock: Clock,
+        known: Vec<Known>,
+    ) -> Result<Self, HandlerError> {
         let mut acts = Vec::new();
         for (number, ActionSpec { time, write, install, remove, read }) in checked.experiment.at.iter().enumerate() {
             let at = clock.cycle_at_or_after(time.time());
@@ -48,12 +53,12 @@ impl Timeline {
                 let context = placed[context].name.clone();
                 let place = || checked.place(&["at", &number.to_string(), key]);
                 match end > allowed {
-                    true => Err(RunError::BeyondMemory { place: place(), time: *time, context, end, allowed }),
+                    true => Err(HandlerError::BeyondMemory { place: place(), time: *time, context, end, allowed }),
                     false => Ok(()),
                 }
             };
             if let Some(spec) = write {
-                let fail = |source| RunError::Data { file: spec.data.clone(), source };
+                let fail = |source| HandlerError::Data { file: spec.data.clone(), source };
                 let (context, offset, wait) = (index(&spec.context), spec.offset, spec.wait);
                 let allowed = u64::from(placed[context].context.handler_mem.size);
                 let data = read_at_most(Path::new(&spec.data), allowed).map_err(fail)?;

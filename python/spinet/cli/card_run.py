@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from spinet.cli import errors, parameters, run_report
+from spinet.cli import errors, kinds, parameters, run_report
 from spinet.cli.asked import Asked
 
 if TYPE_CHECKING:
@@ -36,43 +36,46 @@ _FATES = {
 
 def command(asked: Asked) -> int:
     """Run the card; the exit code."""
-    from spinet import card_run
+    from spinet import _nics, card_run
     from spinet._core import UsageError
     from spinet.output import OutputFolder
 
-    nic = asked.nic
-    assert nic is not None, "no experiment file is about a card that is wired from modules"
-    if asked.program and asked.firmware:
+    file, base_dir, experiment = "keywords", ".", _of_file(asked)
+    if experiment is not None:
+        file, base_dir = asked.program[0], str(Path(asked.program[0]).absolute().parent)
+    elif asked.program and asked.firmware:
         raise UsageError(f"firmware is named twice: {asked.program[0]} and {asked.firmware[0]}")
-    with contextlib.ExitStack() as stack:
-        folder = None
-        if asked.output is not None:
-            folder = stack.enter_context(OutputFolder(asked.output, force=asked.force))
-        chosen = card_run.choose_firmware(
-            nic,
-            list(asked.firmware or asked.program) or None,
-            defines=asked.macros(),
-            cc=asked.cc,
-            load=asked.load,
-            entry=asked.entry,
-            set=asked.sets,
-        )
-        if chosen.messages:
-            click.echo(chosen.messages.rstrip("\n"), err=True)
-        on_progress = stack.enter_context(parameters.card_progress_bar())
-        summary = card_run.drive(
-            nic,
-            chosen,
+    else:
+        assert asked.nic is not None, "without a card or an experiment, the command is about handlers"
+        experiment = card_run.said(
+            asked.nic,
+            asked.sets,
             traffic=next(iter(asked.traffics), None),
             send=next(iter(asked.sends), None),
-            set=asked.sets,
             pacing=asked.pace,
             count=asked.count,
             faults=",".join(asked.faults) or None,
             limit=asked.limit,
             seed=1 if asked.seed is None else asked.seed,
             profile=True,
-            base_dir=".",
+        )
+    nic, sets = experiment["nic"]["preset"], _nics.settings(experiment["nic"]["set"])
+    with contextlib.ExitStack() as stack:
+        folder = None
+        if asked.output is not None:
+            folder = stack.enter_context(OutputFolder(asked.output, force=asked.force))
+        names, load, entry = _firmware(asked, experiment, base_dir)
+        chosen = card_run.choose_firmware(
+            nic, names, defines=asked.macros(), cc=asked.cc, load=load, entry=entry, set=sets, base_dir=base_dir
+        )
+        if chosen.messages:
+            click.echo(chosen.messages.rstrip("\n"), err=True)
+        on_progress = stack.enter_context(parameters.progress_bar())
+        summary = card_run.drive(
+            experiment,
+            chosen,
+            file=file,
+            base_dir=base_dir,
             folder=folder.path if folder else None,
             on_progress=on_progress,
         )
@@ -83,6 +86,44 @@ def command(asked: Asked) -> int:
     else:
         _print(summary, asked.output)
     return asked.exit_code(_exit_code(summary), summary)
+
+
+def _of_file(asked: Asked) -> dict[str, Any] | None:
+    """The experiment of the file that the command line names, if it names one, with its options over it."""
+    from spinet import _nics, card_run
+    from spinet._core import UsageError
+
+    if not kinds.is_experiment(asked.program):
+        return None
+    if asked.traffics or asked.sends or asked.pace is not None or asked.count is not None:
+        raise UsageError("an experiment file says its traffic itself", hint="change `traffic` and `send` in the file")
+    experiment = card_run.read(Path(asked.program[0]))
+    nic = experiment.get("nic", "tigon2")
+    nic = {"preset": nic} if isinstance(nic, str) else dict(nic)
+    nic["preset"] = asked.nic or nic.get("preset", "tigon2")
+    nic["set"] = [*_nics.settings(nic.get("set", [])), *asked.sets]
+    over = {"nic": nic, "faults": ",".join(asked.faults) or None, "limit": asked.limit, "seed": asked.seed}
+    return {**experiment, **{key: value for key, value in over.items() if value is not None}}
+
+
+def _firmware(
+    asked: Asked, experiment: Mapping[str, Any], base_dir: str
+) -> tuple[list[str] | None, int | None, int | None]:
+    """Firmware, load address and entry: those of the options, else those of the experiment."""
+    from spinet import _core
+
+    if kinds.is_experiment(asked.program) and not asked.firmware:
+        stated = experiment.get("firmware")
+        stated = {} if stated is None else {"program": stated} if isinstance(stated, str) else stated
+        program = stated.get("program", [])
+        names = [program] if isinstance(program, str) else list(program)
+        found = [str(Path(base_dir) / name) if (Path(base_dir) / name).is_file() else name for name in names]
+        load, entry = (
+            None if stated.get(key) is None else _core.address(stated[key], what=key) for key in ("load", "entry")
+        )
+        return found or None, load if asked.load is None else asked.load, entry if asked.entry is None else asked.entry
+    program = () if kinds.is_experiment(asked.program) else asked.program
+    return list(asked.firmware or program) or None, asked.load, asked.entry
 
 
 def _exit_code(summary: Mapping[str, Any]) -> int:

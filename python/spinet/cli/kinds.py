@@ -48,10 +48,9 @@ def of_nic(nic: str) -> str | None:
     """The kind of a card, by name or file; none if there is no such card."""
     from spinet import _core
 
-    if _core.nic_has_chains(nic):
-        return CHAINS
-    if _core.card_is_wired(nic):
-        return MODULES
+    kind = _core.kind_of_nic(nic)
+    if kind != HANDLERS:
+        return kind
     is_known = nic in (name for name, _about in _core.nic_list()) or Path(nic).is_file()
     return HANDLERS if is_known else None
 
@@ -89,8 +88,7 @@ def _of_experiment(file: str) -> str | None:
         json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except (_core.InputError, ValueError, RecursionError):
         return None  # whoever reads it as an experiment says what is wrong
-    is_of_chains = _core.is_chain_experiment(text, str(path.absolute().parent), path.suffix[1:])
-    return CHAINS if is_of_chains else HANDLERS
+    return _core.kind_of_experiment(text, str(path.absolute().parent), path.suffix[1:])
 
 
 def check(kind: str, subject: str, given: Mapping[str, object]) -> None:

@@ -7,7 +7,7 @@ import contextlib
 import re
 import sys
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -159,30 +159,6 @@ def progress_bar() -> Iterator[OnProgress | None]:
         yield show
     finally:
         bar.stop()
-
-
-@contextlib.contextmanager
-def card_progress_bar() -> Iterator[Callable[[Mapping[str, Any]], None] | None]:
-    """The same for a card that is wired from modules."""
-    with progress_bar() as show:
-        if show is None:
-            yield None
-            return
-
-        def translated(progress: Mapping[str, Any]) -> None:
-            show(
-                {
-                    "done": progress["done"],
-                    "packets_in": progress["frames"],
-                    "packets_done": progress["frames"],
-                    "packets_total": None,
-                    "fraction": progress["fraction"],
-                    "simulated_ps": progress["simulated_ns"] * 1000,
-                    "cycles": 0,
-                }
-            )
-
-        yield translated
 
 
 class _Address(click.ParamType[int]):

@@ -4,9 +4,9 @@ use crate::Error;
 use spinet::driver::DriverError;
 use spinet::elf::ElfError;
 use spinet::feed::FeedError;
+use spinet::handlers::HandlerError;
 use spinet::nics::NicError;
 use spinet::record::RecordError;
-use spinet::run::RunError;
 use std::cell::RefCell;
 use std::ffi::{CString, c_char, c_int};
 use std::fmt::Display;
@@ -125,12 +125,12 @@ impl From<NicError> for Refusal {
     }
 }
 
-impl From<RunError> for Refusal {
-    fn from(error: RunError) -> Self {
+impl From<HandlerError> for Refusal {
+    fn from(error: HandlerError) -> Self {
         match error {
-            RunError::Driver(error) => error.into(),
-            RunError::Elf(error) => error.into(),
-            RunError::Program(error) => Refusal::new(PROGRAM, error),
+            HandlerError::Driver(error) => error.into(),
+            HandlerError::Elf(error) => error.into(),
+            HandlerError::Program(error) => Refusal::new(PROGRAM, error),
             other => Refusal::new(CARD, other),
         }
     }

@@ -1,6 +1,6 @@
 //! What happened to each frame of the traffic, as counts that add up.
 
-use super::run::CardRun;
+use super::card::WiredCard;
 use serde::Serialize;
 
 /// What happened to the frames of a direction. The counts add up to the frames of its traffic, unless the card sent some twice.
@@ -40,7 +40,7 @@ impl Fates {
     }
 }
 
-impl CardRun {
+impl WiredCard {
     /// What happened to the frames that the host sent, and to those from the network.
     pub(super) fn fates(&self) -> [Fates; 2] {
         let (mut sent, mut received) = (Fates::default(), Fates::default());

@@ -1,7 +1,8 @@
 //! Every frame of a run: when it was given to the card and when it came out, as a table and as captures.
 
-use super::run::{CardRun, CardRunError};
+use super::card::{WiredCard, WiredError};
 use crate::columns::{Column, Columns, Kind};
+use crate::digest::{Digest, Stream};
 use blocks::feeders::{Frames, Passage, Verdict};
 use kernel::Time;
 use std::collections::BTreeMap;
@@ -37,7 +38,7 @@ pub(super) struct Passages {
     pub frames: u64,
 }
 
-impl CardRun {
+impl WiredCard {
     /// What passed from the host to the network, and the other way.
     pub(super) fn passages(&self) -> [Passages; 2] {
         let (mut sent, mut received) = (Passages::default(), Passages::default());
@@ -91,11 +92,24 @@ impl CardRun {
         columns.take()
     }
 
+    /// The digest of the frames that came out of the card: way, number, length and time of each that the logs keep, and how many
+    /// there were.
+    pub(super) fn frames_digest(&self) -> String {
+        let mut digest = Digest::default();
+        for (passages, stream) in self.passages().iter().zip([Stream::Out, Stream::Host]) {
+            digest.add(stream, &[passages.frames], &[]);
+            for passage in &passages.out {
+                digest.add(stream, &[passage.id.unwrap_or(u64::MAX), passage.bytes.into(), passage.at.fs()], &[]);
+            }
+        }
+        digest.to_hex()
+    }
+
     /// Writes what came out of the card into `folder`: at the network, and at the host.
     ///
     /// A frame that came out as it was given has the bytes that it was given with. Of those that nobody gave, the checkers
     /// keep the first few with their bytes; the rest are left out, and so are acknowledgements if some were lost.
-    pub fn write_captures(&self, folder: &Path) -> Result<(), CardRunError> {
+    pub fn write_captures(&self, folder: &Path) -> Result<(), WiredError> {
         let [sent, received] = self.passages();
         let mut at_network = BTreeMap::new();
         let mut at_host = BTreeMap::new();
@@ -129,9 +143,9 @@ fn write(
     passages: &[Passage],
     offered: &Frames,
     strange: &BTreeMap<(Time, u32), Vec<u8>>,
-) -> Result<(), CardRunError> {
+) -> Result<(), WiredError> {
     let file = path.display().to_string();
-    let fail = |source: WriteError| CardRunError::Write { file: file.clone(), source };
+    let fail = |source: WriteError| WiredError::Write { file: file.clone(), source };
     let created = File::create(path).map_err(|error| fail(error.into()))?;
     let application = concat!("spinet ", env!("CARGO_PKG_VERSION"));
     let mut writer = PcapngWriter::new(BufWriter::new(created), application).map_err(fail)?;

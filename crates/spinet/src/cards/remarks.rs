@@ -1,11 +1,12 @@
 //! What is odd about a run of a wired card: most likely a slip.
 
+use super::card::WiredCard;
 use super::fates::Fates;
-use super::run::{CardEnded, CardRun};
 use super::traffic::Side;
+use crate::run::Ended;
 use crate::summary::{Remark, grouped, part_of};
 
-impl CardRun {
+impl WiredCard {
     /// What to know first.
     pub(super) fn remarks(&self) -> Vec<Remark> {
         let sides = [("host's traffic", &self.sides.host), ("traffic", &self.sides.network)];
@@ -76,7 +77,7 @@ impl CardRun {
             let text = format!("{} reached the host with an error flag", part(fates.damaged));
             remarks.push(Remark::new("frames_damaged", text));
         }
-        if fates.not_out > 0 && self.ended == Some(CardEnded::Complete) {
+        if fates.not_out > 0 && self.ended == Some(Ended::Complete) {
             let text = format!("{} did not come out, and no drop is counted", part(fates.not_out));
             remarks.push(Remark::new("frames_not_out", text));
         }
@@ -93,7 +94,7 @@ impl CardRun {
 
     /// That there is nothing to do.
     fn idle(&self) -> Option<Remark> {
-        let text = match (&self.setup.traffic, &self.setup.send) {
+        let text = match (self.setup.traffic(), self.setup.send()) {
             _ if self.offers_frames() => return None,
             (None, None) => "the card idles: neither traffic from the network nor what its host sends is given",
             _ => "the card idles: no frame is in what it is given",

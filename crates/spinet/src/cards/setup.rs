@@ -1,18 +1,23 @@
 //! What a run of a card is given: firmware, and traffic for its sides, checked against the card.
 
-use super::run::CardRunError;
-use super::traffic::{self, Side, Terms, Way};
+use super::card::WiredError;
+use super::experiment::{FirmwareExperiment, FirmwareSpec};
+use super::traffic::{self, Side, Way};
 use crate::elf::{Elf, Machine};
-use crate::files::read_at_most;
-use crate::nics::Setting;
+use crate::experiment::{self, Address, Common, ExperimentError, Problem, SourceSpec, Span};
+use crate::files::{self, read_at_most};
+use crate::program;
+use crate::toml_text::{self, Format};
 use blocks::feeders::{Acknowledgements, Offered};
 use blocks::netlist::{Design, Module};
 use kernel::Time;
 use spinach::BootLoaderParams;
 use spinach::hosts;
 use spinach::tigon2::FirmwareImage;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use wire::eth::Mac;
+use wire::pacing::Pacing;
 
 /// Bytes that an image of firmware may have.
 pub(super) const MOST_IMAGE_BYTES: u64 = 16 << 20;
@@ -28,28 +33,115 @@ pub enum Firmware {
     Raw(PathBuf, u32, u32),
 }
 
-/// What to run.
+/// An experiment that is understood, and its firmware.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Name of a card, or path of its file.
-    pub nic: String,
-    /// Single values over it.
-    pub settings: Vec<Setting>,
+    /// As it was written, with defaults filled in.
+    pub experiment: FirmwareExperiment,
     /// Where paths begin.
     pub base_dir: PathBuf,
-    /// What the cores execute; cards without cores need none.
+    /// What the cores execute, if that is not what the experiment names.
     pub firmware: Option<Firmware>,
-    /// What comes from the network, as a text.
-    pub traffic: Option<String>,
-    /// What the host sends, as a text.
-    pub send: Option<String>,
-    /// What is said of the frames of both sides.
-    pub terms: Terms,
-    /// End of the run in simulated time. Without one, a run ends when all frames are accounted for; one with endless
-    /// traffic, or without any, some time after the card has started.
-    pub limit: Option<Time>,
-    /// Count by program counter.
-    pub profile: bool,
+}
+
+/// Bytes at the beginning of an ELF file.
+const ELF_MAGIC: &[u8] = b"\x7fELF";
+
+impl Setup {
+    /// Reads an experiment from `text`, which came from `file`; its paths count from `base_dir`.
+    pub fn read(text: &str, file: &str, base_dir: &Path, format: Format) -> Result<Setup, ExperimentError> {
+        let mut experiment: FirmwareExperiment = experiment::read(text, file, format)?;
+        check(&mut experiment.common, base_dir).map_err(|(path, problem)| {
+            let path: Vec<String> = path.iter().map(|&part| part.to_owned()).collect();
+            let (line, key) = toml_text::place_of(text, format, &path);
+            ExperimentError::Value { file: file.into(), line, key, problem: Box::new(problem) }
+        })?;
+        Ok(Setup { experiment, base_dir: base_dir.to_owned(), firmware: None })
+    }
+
+    pub(super) fn nic(&self) -> &str {
+        &self.experiment.common.nic.preset
+    }
+
+    pub(super) fn traffic(&self) -> Option<&SourceSpec> {
+        self.experiment.common.traffic.iter().next()
+    }
+
+    pub(super) fn send(&self) -> Option<&SourceSpec> {
+        self.experiment.common.send.iter().next()
+    }
+
+    /// End of the run in simulated time. Without one, a run ends when all frames are accounted for; one with endless traffic, or
+    /// without any, some time after the card has started.
+    pub(super) fn limit(&self) -> Option<Time> {
+        self.experiment.common.limit.map(Span::time)
+    }
+}
+
+/// A key of the experiment, and what is wrong there.
+type Fault = (Vec<&'static str>, Problem);
+
+/// Checks the sources of packets; paths become absolute.
+fn check(common: &mut Common, base_dir: &Path) -> Result<(), Fault> {
+    let base_dir = std::path::absolute(base_dir).unwrap_or_else(|_| base_dir.into());
+    let absolute = |path: &mut String| {
+        let found = base_dir.join(&*path);
+        if found.is_file() {
+            *path = found.display().to_string();
+        }
+    };
+    if common.nic.preset.ends_with(".toml") {
+        absolute(&mut common.nic.preset);
+    }
+    for (kind, sources) in [("traffic", &mut common.traffic), ("send", &mut common.send)] {
+        let found = sources.len();
+        if found > 1 {
+            return Err((vec![kind], Problem::Sources { found, of: "is wired from modules" }));
+        }
+        let Some(spec) = sources.iter_mut().next() else { continue };
+        let problem = match (kind, spec.port, spec.queue) {
+            _ if spec.gap_cycles.is_some() => ("gap_cycles", Problem::NoGap),
+            ("traffic", _, Some(_)) => ("queue", Problem::QueueOfTraffic),
+            ("send", Some(_), _) => ("port", Problem::PortOfSend),
+            (_, Some(found @ 1..), _) => ("port", Problem::Port { found, allowed: "0, the only port".into() }),
+            (_, _, Some(found @ 1..)) => ("queue", Problem::Queue { found }),
+            _ => match spec.pacing.parse::<Pacing>() {
+                Ok(_) => {
+                    absolute(&mut spec.source);
+                    continue;
+                }
+                Err(error) => ("pacing", error.into()),
+            },
+        };
+        return Err((vec![kind, problem.0], problem.1));
+    }
+    Ok(())
+}
+
+/// The firmware that an experiment names.
+fn named(spec: &FirmwareSpec, base_dir: &Path) -> Result<Firmware, Fault> {
+    let at = |key| vec!["firmware", key];
+    let (Some(program), 1) = (spec.program.iter().next(), spec.program.len()) else {
+        return Err((at("program"), Problem::NotCompiled));
+    };
+    if program::is_source(program) {
+        return Err((at("program"), Problem::NotCompiled));
+    }
+    // Errors name the file as the user does.
+    let path = base_dir.strip_prefix(".").unwrap_or(base_dir).join(program);
+    let mut head = [0; 4];
+    let read = files::open(&path).and_then(|mut file| file.read(&mut head));
+    read.map_err(|source| (at("program"), Problem::File { file: path.display().to_string(), source }))?;
+    let address = |key, Address(found)| u32::try_from(found).map_err(|_| (at(key), Problem::Address { found }));
+    let load = spec.load.map(|addr| address("load", addr)).transpose()?;
+    let entry = spec.entry.map(|addr| address("entry", addr)).transpose()?;
+    match (head == *ELF_MAGIC, load, entry) {
+        (true, None, None) => Ok(Firmware::Elf(path)),
+        (true, ..) => Err((at(if load.is_some() { "load" } else { "entry" }), Problem::AddressOfElf)),
+        (false, Some(load), entry) => Ok(Firmware::Raw(path, load, entry.unwrap_or(load))),
+        (false, None, None) => Ok(Firmware::Image(path)),
+        (false, None, Some(_)) => Err((at("entry"), Problem::EntryAlone)),
+    }
 }
 
 /// What comes from the network and from the host.
@@ -79,50 +171,63 @@ fn has(design: &Design, module: &str) -> bool {
 
 impl Setup {
     /// What comes from the network and from the host of a card that has both.
-    pub(super) fn sides(&self, design: &Design) -> Result<Sides, CardRunError> {
-        let refuse = |text: &Option<String>, what| {
-            Err(CardRunError::NoSuchSide { nic: self.nic.clone(), what, text: text.clone().unwrap_or_default() })
+    pub(super) fn sides(&self, design: &Design) -> Result<Sides, WiredError> {
+        let refuse = |spec: &SourceSpec, what| {
+            Err(WiredError::NoSuchSide { nic: self.nic().into(), what, text: spec.source.clone() })
         };
         let (mac, longest) = (card_mac(design), hosts::longest(design));
-        let read = |text: &Option<String>, way| match text {
-            Some(text) => traffic::parse(text, way, mac, longest, &self.terms, &self.base_dir),
+        let Common { faults, seed, .. } = &self.experiment.common;
+        let read = |spec: Option<&SourceSpec>, way| match spec {
+            Some(spec) => traffic::parse(spec, way, mac, longest, (faults.0, *seed), &self.base_dir),
             None => Ok(Side::default()),
         };
-        if self.traffic.is_some() && !has(design, "packet-feeder") {
-            return refuse(&self.traffic, "`packet-feeder`");
-        }
         let kinds = hosts::kinds(design);
-        if self.send.is_some() && kinds.is_empty() {
-            return refuse(&self.send, "host");
+        match (self.traffic(), self.send()) {
+            (Some(spec), _) if !has(design, "packet-feeder") => return refuse(spec, "`packet-feeder`"),
+            (_, Some(spec)) if kinds.is_empty() => return refuse(spec, "host"),
+            _ => {}
         }
-        let replies = self.send.as_deref().map(|text| traffic::replies(text, mac)).transpose()?.flatten();
-        if replies.is_some() && !kinds.iter().any(|kind| kind.acknowledges) {
-            return refuse(&self.send, "host that acknowledges");
-        }
-        let network = read(&self.traffic, Way::Receive)?;
-        let host = if replies.is_some() { Side::default() } else { read(&self.send, Way::Send)? };
+        let replies = self.send().map(|spec| Ok::<_, WiredError>((spec, traffic::replies(&spec.source, mac)?)));
+        let replies = match replies.transpose()? {
+            Some((spec, Some(_))) if !kinds.iter().any(|kind| kind.acknowledges) => {
+                return refuse(spec, "host that acknowledges");
+            }
+            Some((_, replies)) => replies,
+            None => None,
+        };
+        let network = read(self.traffic(), Way::Receive)?;
+        let host = if replies.is_some() { Side::default() } else { read(self.send(), Way::Send)? };
         Ok(Sides { network, host, replies })
     }
 
-    /// The firmware, as this card takes it.
-    pub(super) fn program(&self, design: &Design) -> Result<CardProgram, CardRunError> {
+    /// The firmware, as this card takes it; `compiled` is what the experiment's was compiled to.
+    pub(super) fn program(&self, design: &Design, compiled: Option<&Path>) -> Result<CardProgram, WiredError> {
+        let firmware =
+            match (&self.firmware, compiled, &self.experiment.firmware) {
+                (Some(firmware), ..) => Some(firmware.clone()),
+                (None, Some(elf), _) => Some(Firmware::Elf(elf.to_owned())),
+                (None, None, Some(spec)) => Some(named(spec, &self.base_dir).map_err(|(path, problem)| {
+                    WiredError::Firmware { key: path.join("."), problem: Box::new(problem) }
+                })?),
+                (None, None, None) => None,
+            };
         let kinds = hosts::kinds(design);
         // A host that loads an image does so into a card of one memory; with others, and without any, there may be several.
         let loads_image = !kinds.is_empty() && kinds.iter().all(|kind| kind.loads_image);
         let has_memories = !loads_image || has(design, BootLoaderParams::NAME);
-        match &self.firmware {
+        match &firmware {
             Some(Firmware::Elf(path)) if has_memories => {
                 Ok(CardProgram { elf: Some(Elf::open_for(Machine::Mips, path)?), image: None })
             }
             Some(Firmware::Image(path) | Firmware::Raw(path, ..)) if has_memories => {
-                Err(CardRunError::NoElf { file: path.display().to_string(), nic: self.nic.clone() })
+                Err(WiredError::NoElf { file: path.display().to_string(), nic: self.nic().into() })
             }
             Some(firmware) => {
                 let (image, elf) = read_firmware(firmware)?;
                 Ok(CardProgram { elf, image: Some(image) })
             }
             None if kinds.is_empty() => Ok(CardProgram { elf: None, image: None }),
-            None => Err(CardRunError::NoFirmware { nic: self.nic.clone() }),
+            None => Err(WiredError::NoFirmware { nic: self.nic().into() }),
         }
     }
 }
@@ -135,14 +240,14 @@ fn card_mac(design: &Design) -> Mac {
 }
 
 /// The image, and the program if the file is one.
-fn read_firmware(firmware: &Firmware) -> Result<(FirmwareImage, Option<Elf>), CardRunError> {
+fn read_firmware(firmware: &Firmware) -> Result<(FirmwareImage, Option<Elf>), WiredError> {
     let name = |path: &Path| path.display().to_string();
     let read = |path: &Path| match read_at_most(path, MOST_IMAGE_BYTES) {
-        Ok(data) if data.len() as u64 > MOST_IMAGE_BYTES => Err(CardRunError::Long { file: name(path) }),
+        Ok(data) if data.len() as u64 > MOST_IMAGE_BYTES => Err(WiredError::Long { file: name(path) }),
         Ok(data) => Ok(data),
-        Err(source) => Err(CardRunError::Read { file: name(path), source }),
+        Err(source) => Err(WiredError::Read { file: name(path), source }),
     };
-    let bad = |path: &Path, source| CardRunError::Image { file: name(path), source };
+    let bad = |path: &Path, source| WiredError::Image { file: name(path), source };
     match firmware {
         Firmware::Image(path) => {
             Ok((FirmwareImage::with_header(&read(path)?).map_err(|source| bad(path, source))?, None))
@@ -155,7 +260,7 @@ fn read_firmware(firmware: &Firmware) -> Result<(FirmwareImage, Option<Elf>), Ca
             let first = elf.sections.iter().map(|part| part.addr).min().unwrap_or(0);
             let end = elf.sections.iter().map(|part| part.end()).max().unwrap_or(0);
             if end - u64::from(first) > MOST_IMAGE_BYTES {
-                return Err(CardRunError::Long { file: name(path) });
+                return Err(WiredError::Long { file: name(path) });
             }
             let mut bytes = vec![0; (end - u64::from(first)) as usize];
             for part in &elf.sections {

@@ -1,8 +1,10 @@
 //! What came of a run of a wired card, as `spinet run --json` prints it.
 
+use super::card::WiredCard;
+use super::experiment::FirmwareExperiment;
 use super::fates::Fates;
 use super::rates::{short_window, throughput};
-use super::run::{CardEnded, CardRun};
+use crate::run::{Card, Ended};
 use crate::summary::{CaptureSummary, Remark, grouped};
 use blocks::feeders::{Checker, FrameLog, Passage};
 use blocks::mips::{InstructionCounts, cycle_names};
@@ -10,6 +12,7 @@ use kernel::Time;
 use serde::Serialize;
 use spinach::measure::Flow;
 use std::collections::BTreeMap;
+use std::time::Duration;
 use wire::pacing::PacingCounts;
 
 /// The summary of a run of a card that is wired from modules. Times are nanoseconds of simulated time.
@@ -17,6 +20,8 @@ use wire::pacing::PacingCounts;
 pub struct CardSummary {
     /// Version.
     pub spinet: &'static str,
+    /// The digest of the frames that came out.
+    pub digest: String,
     /// The card.
     pub nic: String,
     /// The seed.
@@ -47,6 +52,8 @@ pub struct CardSummary {
     pub faults: Vec<String>,
     /// Every counter of every part.
     pub counters: BTreeMap<String, u64>,
+    /// The experiment, with defaults filled in.
+    pub experiment: FirmwareExperiment,
 }
 
 /// Why a run ended.
@@ -188,9 +195,9 @@ fn ns(time: Time) -> f64 {
     time.fs() as f64 / 1e6
 }
 
-impl CardRun {
+impl WiredCard {
     /// The summary so far.
-    pub fn summary(&self) -> CardSummary {
+    pub fn summarize(&self, wall: Duration) -> CardSummary {
         let (mut sent, mut received) = (WaySummary::empty(), WaySummary::empty());
         for sink in &self.sinks {
             let sink = sink.borrow();
@@ -225,15 +232,16 @@ impl CardRun {
         };
         CardSummary {
             spinet: env!("CARGO_PKG_VERSION"),
+            digest: self.digest(),
             nic: self.design.name.clone(),
-            seed: self.setup.terms.seed,
+            seed: self.setup.experiment.common.seed,
             ended: self.ended_summary(),
             remarks: self.remarks(),
             time: TimeSummary {
                 simulated_ns: ns(self.simulated(self.now)),
                 skipped_ns: ns(self.skipped()),
                 started_ns: self.hosts.iter().find_map(|host| host.borrow().started()).map(ns),
-                wall_s: self.slices.wall().as_secs_f64(),
+                wall_s: wall.as_secs_f64(),
             },
             sent,
             received,
@@ -244,7 +252,8 @@ impl CardRun {
             functions: self.functions(),
             rings: self.hosts.iter().flat_map(|host| host.borrow().rings()).collect(),
             faults: self.hosts.iter().flat_map(|host| host.borrow().faults()).collect(),
-            counters: self.card().system.counters().into_iter().collect(),
+            counters: self.counters(),
+            experiment: self.setup.experiment.clone(),
         }
     }
 
@@ -261,23 +270,22 @@ impl CardRun {
     }
 
     fn ended_summary(&self) -> EndedSummary {
-        let (reason, text) = match &self.ended {
-            None => ("running", "it runs".to_owned()),
-            Some(CardEnded::Complete) => ("complete", self.complete()),
-            Some(CardEnded::Limit) => {
+        let text = match &self.ended {
+            None => "it runs".to_owned(),
+            Some(Ended::Complete) => self.complete(),
+            Some(Ended::Limit) => {
                 let unfinished = self.unfinished().map_or_else(String::new, |text| format!(", {text}"));
-                ("limit", format!("the limit in simulated time is reached{unfinished}"))
+                format!("the limit in simulated time is reached{unfinished}")
             }
-            Some(CardEnded::Trouble(text)) => ("trouble", text.clone()),
-            Some(CardEnded::Stalled(text)) => ("stalled", text.clone()),
-            Some(CardEnded::Quiet) => ("quiet", "everything sleeps, though frames are still to come".to_owned()),
+            Some(Ended::Trouble(text) | Ended::Stalled(Some(text))) => text.clone(),
+            Some(_) => "everything sleeps, though frames are still to come".to_owned(),
         };
         let is_unfinished = match &self.ended {
-            None | Some(CardEnded::Complete) => false,
-            Some(CardEnded::Limit) => self.unfinished().is_some(),
+            None | Some(Ended::Complete) => false,
+            Some(Ended::Limit) => self.unfinished().is_some(),
             Some(_) => true,
         };
-        EndedSummary { reason, text, is_unfinished }
+        EndedSummary { reason: Ended::reason(self.ended.as_ref()), text, is_unfinished }
     }
 
     /// What a run that ends now has not come to.
@@ -377,7 +385,7 @@ impl WaySummary {
         self.bytes += log.bytes();
     }
 
-    fn add(&mut self, checker: &Checker, run: &CardRun) {
+    fn add(&mut self, checker: &Checker, run: &WiredCard) {
         self.good += checker.good();
         self.lost += checker.lost();
         self.late += checker.late();

@@ -1,6 +1,6 @@
 //! Traffic for a card with firmware: datagrams that can be checked by their number, generated traffic, captures.
 
-use crate::experiment::{self, Problem, gives};
+use crate::experiment::{self, Problem, SourceSpec, Span, gives};
 use crate::feed::FeedError;
 use crate::streams::Stream;
 use crate::summary::CaptureSummary;
@@ -10,7 +10,7 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 use wire::eth::{MIN_PACKET_LEN, Mac};
 use wire::faults::Faults;
-use wire::pacing::{Pacing, PacingCounts};
+use wire::pacing::{NotAPacing, Pacing, PacingCounts};
 use wire::source::Snapped;
 use wire::traffic::{TrafficSpec, TrafficTextError};
 
@@ -36,7 +36,7 @@ pub enum CardTrafficError {
     #[error("{place}: {source}")]
     Text { place: &'static str, source: TrafficTextError },
     #[error("{place}: {source}")]
-    ListedFrame { place: &'static str, source: Box<Problem> },
+    Given { place: &'static str, source: Box<Problem> },
     #[error("{place}: {source}")]
     Feed { place: &'static str, source: FeedError },
     #[error(
@@ -63,23 +63,15 @@ impl Way {
     }
 }
 
-/// What a run says of the frames of both sides.
-#[derive(Clone, Debug)]
-pub struct Terms {
-    /// When frames of captures and generators come.
-    pub pacing: Pacing,
-    /// Takes only so many frames of each side.
-    pub count: Option<u64>,
+/// What an experiment says of the frames of one side.
+struct Terms {
+    pacing: Pacing,
+    count: Option<u64>,
+    start: Time,
+    snapped: Snapped,
     /// What the network does to frames on their way to the card.
-    pub faults: Faults,
-    /// Decides everything random.
-    pub seed: u64,
-}
-
-impl Default for Terms {
-    fn default() -> Terms {
-        Terms { pacing: Pacing::TIMES, count: None, faults: Faults::default(), seed: 1 }
-    }
+    faults: Faults,
+    seed: u64,
 }
 
 /// The traffic of one side, and what is to be told of it.
@@ -106,19 +98,23 @@ impl Side {
     }
 }
 
-/// What `text` means: `datagrams:bytes=1472,count=1000`, `udp:size=64,count=10,rate=1G`, or the path of a capture.
+/// What the source means: `datagrams:bytes=1472,count=1000`, `udp:size=64,count=10,rate=1G`, or the path of a capture.
 ///
-/// `card` is the card's own MAC address: what it receives is for that, unless the text gives another. `longest` is the
+/// `card` is the card's own MAC address: what it receives is for that, unless the source gives another. `longest` is the
 /// longest frame of a capture, in bytes without check sequence, that the card gets.
 pub fn parse(
-    text: &str,
+    spec: &SourceSpec,
     way: Way,
     card: Mac,
     longest: Option<usize>,
-    terms: &Terms,
+    (faults, seed): (Faults, u64),
     base_dir: &Path,
 ) -> Result<Side, CardTrafficError> {
-    let place = way.place();
+    let (place, text) = (way.place(), &*spec.source);
+    let wrong = |problem: NotAPacing| CardTrafficError::Given { place, source: Box::new(problem.into()) };
+    let pacing = spec.pacing.parse().map_err(wrong)?;
+    let start = spec.start.map_or(Time::ZERO, Span::time);
+    let terms = &Terms { pacing, count: spec.count, start, snapped: spec.snapped, faults, seed };
     if let Some(("datagrams", pairs)) = text.split_once(':') {
         return datagrams(text, pairs, way, card, terms);
     }
@@ -129,8 +125,8 @@ pub fn parse(
     {
         return Err(CardTrafficError::Text { place, source });
     }
-    let read = experiment::Traffic::read(&mut text.to_owned(), Snapped::Pad, terms.seed, base_dir);
-    let mut packets = read.map_err(|source| CardTrafficError::ListedFrame { place, source: Box::new(source) })?;
+    let read = experiment::Traffic::read(&mut text.to_owned(), terms.snapped, terms.seed, base_dir);
+    let mut packets = read.map_err(|source| CardTrafficError::Given { place, source: Box::new(source) })?;
     if let experiment::Traffic::Generator(spec) = &mut packets
         && way == Way::Receive
         && !gives(text, "dst_mac")
@@ -210,7 +206,7 @@ fn list(
         }
         numbers.push(frames.len() as u64 + side.too_long);
         frames.push(ListedFrame { bytes: bytes.into(), is_intact: true });
-        times.push(Time::from_fs(frame.arrival_fs));
+        times.push(terms.start + Time::from_fs(frame.arrival_fs));
     }
     let report = stream.report();
     side.traffic = Traffic { frames: Frames::List(frames.into()), pace: Pace::At(times.into()) };
@@ -224,6 +220,9 @@ fn datagrams(text: &str, pairs: &str, way: Way, card: Mac, terms: &Terms) -> Res
     let place = way.place();
     if terms.pacing != Pacing::TIMES {
         return Err(CardTrafficError::NotForDatagrams { what: "a pace" });
+    }
+    if terms.start > Time::ZERO {
+        return Err(CardTrafficError::NotForDatagrams { what: "a start" });
     }
     if way == Way::Receive && terms.faults != Faults::default() {
         return Err(CardTrafficError::NotForDatagrams { what: "a fault of the network" });
@@ -280,11 +279,13 @@ fn datagrams(text: &str, pairs: &str, way: Way, card: Mac, terms: &Terms) -> Res
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::FromText;
 
     fn frames(text: &str, seed: u64) -> Vec<Vec<u8>> {
         let card = Mac([2, 0, 0, 0, 0, 9]);
-        let terms = Terms { seed, ..Terms::default() };
-        let side = parse(text, Way::Receive, card, None, &terms, Path::new(".")).expect("a definition");
+        let spec = SourceSpec::from_text(text).expect("any text is a source");
+        let side =
+            parse(&spec, Way::Receive, card, None, (Faults::default(), seed), Path::new(".")).expect("a definition");
         let Frames::List(list) = side.traffic.frames else { panic!("generated frames are a list") };
         list.iter().map(|given| given.bytes.to_vec()).collect()
     }

@@ -31,10 +31,10 @@ pub use rule::{Remaining, RuleSpec};
 use crate::elf::Elf;
 use crate::experiment::{DESCRIPTOR_BYTES, DESCRIPTORS, HOST_BASE};
 use crate::feed::{Feed, SharedFeed};
+use crate::handlers::HandlerError;
 use crate::packets::Row;
 use crate::program;
 use crate::record::{Line, Record, RecordError, Scribe, SharedRecord};
-use crate::run::RunError;
 use crate::stats::Stats;
 use crate::table::Table;
 use handles::Registry;
@@ -161,7 +161,7 @@ impl Driver {
     }
 
     /// A card that runs the runtime in `runtime`, has no tenants and gets no packets.
-    pub fn boot(params: &PspinParams, runtime: Rc<Elf>, seed: u64) -> Result<Self, RunError> {
+    pub fn boot(params: &PspinParams, runtime: Rc<Elf>, seed: u64) -> Result<Self, HandlerError> {
         let clock = Clock::new(params.clock_mhz.freq()?);
         let image = program::load(&runtime, params)?.image;
         let stats = Stats::new(params.n_clusters);

@@ -81,8 +81,20 @@ pub enum Problem {
     LastOfWhat,
     #[error("there are no packets: name a capture or a generator such as `udp:size=64,count=1000`")]
     NoTraffic,
-    #[error("there are {found} sources; a card that runs handlers takes one")]
-    Sources { found: usize },
+    #[error("there are {found} sources; a card that {of} takes one")]
+    Sources { found: usize, of: &'static str },
+    #[error("queue is {found}, must be 0, the only queue")]
+    Queue { found: u16 },
+    #[error(
+        "firmware must be one file, an ELF file or an image; sources and firmware that comes with spinet must be compiled first"
+    )]
+    NotCompiled,
+    #[error("the address is {found:#x}, must be below 2^32")]
+    Address { found: u64 },
+    #[error("an ELF file says itself where it is loaded and where it begins; leave `load` and `entry` out")]
+    AddressOfElf,
+    #[error("an entry goes with a `load` address")]
+    EntryAlone,
     #[error("a card that runs handlers has no host that sends; cards such as panic and tigon2 have one")]
     NoSend,
     #[error("port is {found}, must be {allowed}")]
@@ -351,7 +363,10 @@ fn check_source(common: &mut Common, base_dir: &Path) -> Result<CheckedSource, F
     }
     let found = common.traffic.len();
     let (Some(spec), 1) = (common.traffic.iter_mut().next(), found) else {
-        return Err(fail(&["traffic"], if found == 0 { Problem::NoTraffic } else { Problem::Sources { found } }));
+        return Err(fail(
+            &["traffic"],
+            if found == 0 { Problem::NoTraffic } else { Problem::Sources { found, of: "runs handlers" } },
+        ));
     };
     if let Some(found) = spec.port.filter(|port| *port > 0) {
         return Err(fail(&["traffic", "port"], Problem::Port { found, allowed: "0, the only port".into() }));

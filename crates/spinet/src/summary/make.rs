@@ -2,17 +2,19 @@
 
 use super::*;
 use crate::experiment::{CheckedContext, PlacedContext};
+use crate::handlers::HandlerCard;
 use crate::histogram::Histogram;
 use crate::packets::{Fate, SPLIT, Trap};
 use crate::program::STAGES;
 use crate::record::Record;
-use crate::run::{Ended, Run};
+use crate::run::Ended;
 use crate::stats::{ContextStats, Flow, Range, RefusalPlace, TrapPlace, TrapStats};
 use isa::riscv::cause;
 use kernel::Clock;
 use pspin::delivery::DropReason;
 use pspin::map;
 use pspin::protocol::{BEAT_BYTES, CommandTarget, WATCHDOG_CAUSE};
+use std::time::Duration;
 
 /// Cycles as nanoseconds.
 pub(crate) fn ns(clock: Clock, cycles: f64) -> f64 {
@@ -147,9 +149,9 @@ fn latency(record: &Record) -> Option<LatencySummary> {
     })
 }
 
-impl Run {
+impl HandlerCard {
     /// The summary so far.
-    pub fn summary(&self) -> Summary {
+    pub fn summarize(&self, wall: Duration) -> Summary {
         let record = self.record().borrow();
         let stats = &record.stats;
         let feed = self.driver.feed.borrow().report();
@@ -206,7 +208,7 @@ impl Run {
             },
             counters,
             experiment: self.checked.experiment.clone(),
-            wall: self.wall_summary(),
+            wall: self.wall_summary(wall),
         }
     }
 
@@ -283,8 +285,8 @@ impl Run {
         }
     }
 
-    fn wall_summary(&self) -> WallSummary {
-        let seconds = self.wall_seconds();
+    fn wall_summary(&self, wall: Duration) -> WallSummary {
+        let seconds = wall.as_secs_f64();
         let per_second = |n: u64| if seconds > 0.0 { n as f64 / seconds } else { 0.0 };
         WallSummary {
             seconds,
@@ -344,20 +346,13 @@ impl Run {
         let record = self.record().borrow();
         let unfinished = record.window.n_open + record.stats.fates[Fate::Unfinished as usize];
         let open = self.driver.feed.borrow().status().open_messages as u64;
-        let cores = match self.ended {
+        let cores = match &self.ended {
             None => self.cores(),
             Some(Ended::Complete) => Vec::new(),
             Some(_) => self.restless.clone(),
         };
-        let reason = match self.ended {
-            None => "running",
-            Some(Ended::Complete) => "complete",
-            Some(Ended::Limit) => "limit",
-            Some(Ended::Stalled) => "stalled",
-            Some(Ended::NotReady) => "not_ready",
-        };
         EndedSummary {
-            reason,
+            reason: Ended::reason(self.ended.as_ref()),
             text: self.ended_text(unfinished, open, &cores),
             unfinished_packets: unfinished,
             open_messages: open,
@@ -381,14 +376,14 @@ impl Run {
             1 => "1 packet is unfinished".into(),
             _ => format!("{unfinished} packets are unfinished"),
         };
-        match self.ended {
+        match &self.ended {
             None => format!("the run goes on; {packets}{place}{messages}"),
             Some(Ended::Complete) => format!("all packets are done{messages}"),
             Some(Ended::Limit) => {
                 let limit = experiment.common.limit.map_or("5 hours".into(), |limit| limit.to_string());
                 format!("the limit of {limit} is reached; {packets}{place}{messages}")
             }
-            Some(Ended::Stalled) => {
+            Some(Ended::Stalled(_)) => {
                 let limit = experiment.common.stall_limit;
                 let what = match self.is_quiet {
                     true => "nothing can come of them any more".into(),
@@ -396,7 +391,7 @@ impl Run {
                 };
                 format!("{packets} and {what}{place}{messages}")
             }
-            Some(Ended::NotReady) => {
+            Some(Ended::NotReady | Ended::Trouble(_) | Ended::Quiet) => {
                 format!("the NIC did not become ready within {}{place}", experiment.common.stall_limit)
             }
         }

@@ -1,8 +1,8 @@
 //! What somebody who looks at a summary should know first: what went wrong in the simulated world, and what is most likely a slip.
 
 use super::{CommandFaultSummary, TrapPlaceSummary};
+use crate::handlers::HandlerCard;
 use crate::packets::Fate;
-use crate::run::Run;
 use serde::Serialize;
 
 /// One such thing.
@@ -49,7 +49,7 @@ pub(crate) fn grouped(number: u64) -> String {
     text
 }
 
-impl Run {
+impl HandlerCard {
     /// What to know first.
     pub(super) fn remarks(&self) -> Vec<Remark> {
         let mut remarks = Vec::new();

@@ -5,9 +5,10 @@ use crate::support;
 use expect_test::{Expect, expect};
 use kernel::Mode;
 use proptest::prelude::*;
-use spinet::cards::{CardRun, CardRunError, Firmware, Setup, Terms};
-use spinet::experiment::Span;
+use spinet::cards::{Firmware, FirmwareExperiment, Setup, WiredCard, WiredError};
+use spinet::experiment::{Common, FromText, NicSpec, OneOrMany, Settings, SourceSpec, Span};
 use spinet::nics;
+use spinet::run::{Run, Wanted};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use wire::capture::CaptureReader;
@@ -17,39 +18,47 @@ const FIRMWARE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/elf/tigon2.bi
 const QUICK: &str = "host.clear_end=0x8000";
 
 fn setup(traffic: &str, send: &str, limit: &str) -> Setup {
-    Setup {
-        nic: "tigon2".into(),
-        settings: vec![nics::parse_setting(QUICK).unwrap()],
-        base_dir: PathBuf::new(),
-        firmware: Some(Firmware::Image(FIRMWARE.into())),
-        traffic: Some(traffic.to_owned()).filter(|text| !text.is_empty()),
-        send: Some(send.to_owned()).filter(|text| !text.is_empty()),
-        terms: Terms::default(),
-        limit: Some(limit).filter(|text| !text.is_empty()).map(|text| Span::parse(text).unwrap().time()),
-        profile: false,
-    }
+    let source = |text: &str| match text {
+        "" => OneOrMany::default(),
+        text => OneOrMany::of(SourceSpec::from_text(text).unwrap()),
+    };
+    let common = Common {
+        nic: NicSpec { preset: "tigon2".into(), set: Settings(vec![nics::parse_setting(QUICK).unwrap()]) },
+        traffic: source(traffic),
+        send: source(send),
+        limit: Some(limit).filter(|text| !text.is_empty()).map(|text| Span::parse(text).unwrap()),
+        ..Common::default()
+    };
+    let experiment = FirmwareExperiment { common, firmware: None, profile: false };
+    Setup { experiment, base_dir: PathBuf::new(), firmware: Some(Firmware::Image(FIRMWARE.into())) }
+}
+
+/// The same for another card.
+fn on(nic: &str, mut setup: Setup) -> Setup {
+    setup.experiment.common.nic = NicSpec::from_text(nic).unwrap();
+    setup
 }
 
 /// The run to its end, in slices of so many milliseconds.
-fn finish(setup: Setup, mode: Mode, slice_ms: u64) -> CardRun {
-    let mut run = CardRun::new(setup).unwrap();
+fn finish(setup: Setup, mode: Mode, slice_ms: u64) -> Run<WiredCard> {
+    let mut run = Run::of(WiredCard::new(setup, &Wanted::default()).unwrap());
     run.set_mode(mode);
-    while !run.advance(Duration::from_millis(slice_ms)).is_done {}
+    while !run.advance(Duration::from_millis(slice_ms)).unwrap().is_done {}
     run
 }
 
 /// All that a run says but the time it took here.
-fn told(run: &CardRun) -> String {
-    let mut summary = serde_json::to_value(run.summary()).unwrap();
+fn told(run: &Run<WiredCard>) -> String {
+    let mut summary = serde_json::to_value(run.card.summarize(Duration::ZERO)).unwrap();
     summary["time"]["wall_s"] = 0.into();
-    format!("{summary:#}\n{:?}", run.frame_table())
+    format!("{summary:#}\n{:?}", run.card.frame_table())
 }
 
 #[test]
 fn no_way_to_run_changes_what_comes_of_it() {
     let both = || setup("datagrams:bytes=18:700,count=8", "datagrams:bytes=61:1472,count=8", "60 ms");
     let normal = finish(both(), Mode::Normal, 60_000);
-    let summary = normal.summary();
+    let summary = normal.card.summarize(Duration::ZERO);
     assert_eq!((summary.ended.reason, summary.sent.good, summary.received.good), ("complete", 8, 8));
     let want = told(&normal);
     for (mode, slice) in [(Mode::Normal, 1), (Mode::Shuffled(7), 60_000), (Mode::TickAll, 60_000)] {
@@ -60,11 +69,11 @@ fn no_way_to_run_changes_what_comes_of_it() {
 #[test]
 fn captures_hold_what_came_out() {
     let run = finish(setup("datagrams:bytes=18,count=3", "tcp-ack:every=1", "60 ms"), Mode::Normal, 60_000);
-    let summary = run.summary();
+    let summary = run.card.summarize(Duration::ZERO);
     assert_eq!((summary.ended.reason, summary.received.good, summary.sent.good), ("complete", 3, 3));
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("card_captures");
     std::fs::create_dir_all(&folder).unwrap();
-    run.write_captures(&folder).unwrap();
+    run.card.write_captures(&folder).unwrap();
     let frames = |name: &str| {
         let mut reader = CaptureReader::open(folder.join(name)).unwrap();
         let mut bytes = Vec::new();
@@ -80,8 +89,8 @@ fn captures_hold_what_came_out() {
 /// Runs with further settings, and shows frames sent and received, and these counters.
 fn check_host(settings: &[&str], traffic: &str, counters: &[&str], want: Expect) {
     let mut with = setup(traffic, "datagrams:bytes=18,count=3", "60 ms");
-    with.settings.extend(settings.iter().map(|text| nics::parse_setting(text).unwrap()));
-    let summary = finish(with, Mode::Normal, 60_000).summary();
+    with.experiment.common.nic.set.0.extend(settings.iter().map(|text| nics::parse_setting(text).unwrap()));
+    let summary = finish(with, Mode::Normal, 60_000).card.summarize(Duration::ZERO);
     let mut text = format!("{}: {} sent, {} received", summary.ended.reason, summary.sent.good, summary.received.good);
     counters.iter().for_each(|name| text += &format!(", {name} {}", summary.counters[*name]));
     want.assert_eq(&text);
@@ -140,7 +149,7 @@ fn capture(name: &str) -> String {
 
 /// What a run says of the frames that it was given.
 fn accounts(setup: Setup) -> String {
-    let summary = finish(setup, Mode::Normal, 60_000).summary();
+    let summary = finish(setup, Mode::Normal, 60_000).card.summarize(Duration::ZERO);
     let mut text = format!("{}: {}\n", summary.ended.reason, summary.ended.text);
     for (name, way) in [("sent", &summary.sent), ("received", &summary.received)] {
         let fates = serde_json::to_value(way.fates).unwrap();
@@ -157,7 +166,7 @@ fn accounts(setup: Setup) -> String {
 #[test]
 fn a_capture_runs_whole_and_every_frame_is_accounted_for() {
     let promiscuous = |mut setup: Setup| {
-        setup.settings.push(nics::parse_setting("host.promiscuous=true").unwrap());
+        setup.experiment.common.nic.set.0.push(nics::parse_setting("host.promiscuous=true").unwrap());
         setup
     };
     let mut text = String::new();
@@ -203,12 +212,13 @@ fn a_capture_runs_whole_and_every_frame_is_accounted_for() {
 fn idle_time_is_skipped_and_told() {
     let quiet = support::capture_of("quiet.pcapng", &[64; 4], Duration::from_secs(1800));
     let normal = finish(setup(&quiet, &quiet, ""), Mode::Normal, 60_000);
-    let summary = normal.summary();
+    let summary = normal.card.summarize(Duration::ZERO);
     assert_eq!((summary.ended.reason, summary.sent.good, summary.received.good), ("complete", 4, 4));
     assert!(summary.time.simulated_ns > 5400e9 && summary.time.skipped_ns > 5399e9, "{:?}", summary.time);
     assert!(summary.received.latency_ns.unwrap().max < 1e6, "{:?}", summary.received.latency_ns);
     // Frames keep their distance, and nothing depends on how the run is made.
     let times: Vec<u64> = normal
+        .card
         .frame_table()
         .iter()
         .find(|(name, _)| *name == "given_ps")
@@ -230,7 +240,7 @@ fn idle_time_is_skipped_and_told() {
         );
     }
     // A limit counts skipped time too.
-    let summary = finish(setup(&quiet, "", "2000 s"), Mode::Normal, 60_000).summary();
+    let summary = finish(setup(&quiet, "", "2000 s"), Mode::Normal, 60_000).card.summarize(Duration::ZERO);
     assert_eq!((summary.ended.reason, summary.received.good, summary.received.fates.not_given), ("limit", 2, 2));
     assert_eq!(summary.time.simulated_ns, 2000e9);
 }
@@ -246,7 +256,7 @@ fn frames_too_long_for_the_card_do_not_refuse_a_capture() {
         ! frames_too_long: traffic: 2 of 5 frames are longer than the card takes (up to 9,000 bytes) and were not given to it
     "#]].assert_eq(&accounts(setup(&mixed, &mixed, "")));
     let run = finish(setup(&mixed, "", ""), Mode::Normal, 60_000);
-    let numbers = run.frame_table().into_iter().find(|(name, _)| *name == "frame").unwrap().1;
+    let numbers = run.card.frame_table().into_iter().find(|(name, _)| *name == "frame").unwrap().1;
     let numbers: Vec<i64> = numbers.chunks(8).map(|bytes| i64::from_le_bytes(bytes.try_into().unwrap())).collect();
     assert_eq!(numbers, [0, 2, 4], "frames keep their numbers in the capture");
 }
@@ -265,14 +275,21 @@ fn damage_to_a_capture_is_told() {
 
 #[test]
 fn pace_count_and_faults_are_for_all_captures_and_generators() {
-    let with = |text: &str, terms| Setup { terms, ..setup(text, "", "") };
+    let with = |text: &str, change: fn(&mut Common)| {
+        let mut setup = setup(text, "", "");
+        change(&mut setup.experiment.common);
+        setup
+    };
     let dns = capture("dns.pcap");
-    let asap = Terms { pacing: "asap".parse().unwrap(), count: Some(5), ..Terms::default() };
-    let summary = finish(with(&dns, asap.clone()), Mode::Normal, 60_000).summary();
+    let asap = |common: &mut Common| {
+        common.traffic.iter_mut().for_each(|spec| (spec.pacing, spec.count) = ("asap".into(), Some(5)));
+    };
+    let summary = finish(with(&dns, asap), Mode::Normal, 60_000).card.summarize(Duration::ZERO);
     assert_eq!((summary.ended.reason, summary.received.offered), ("complete", 5));
     assert!(summary.time.skipped_ns == 0.0, "{:?}", summary.time);
-    let lossy = Terms { faults: "loss=0.5".parse().unwrap(), ..Terms::default() };
-    let summary = finish(with("udp:size=64,count=40,rate=100M", lossy.clone()), Mode::Normal, 60_000).summary();
+    let lossy = |common: &mut Common| common.faults.0 = "loss=0.5".parse().unwrap();
+    let summary =
+        finish(with("udp:size=64,count=40,rate=100M", lossy), Mode::Normal, 60_000).card.summarize(Duration::ZERO);
     assert!((10..30).contains(&summary.received.offered), "{}", summary.received.offered);
     check(
         with("datagrams:count=3", asap),
@@ -288,16 +305,16 @@ fn pace_count_and_faults_are_for_all_captures_and_generators() {
     );
     // A size means the same for all descriptions: bytes of the packet without check sequence.
     for text in ["udp:size=64,count=2", "datagrams:size=64,count=2", "datagrams:bytes=22,count=2"] {
-        let summary = finish(setup(text, "", ""), Mode::Normal, 60_000).summary();
+        let summary = finish(setup(text, "", ""), Mode::Normal, 60_000).card.summarize(Duration::ZERO);
         assert_eq!((summary.received.good, summary.received.bytes), (2, 128), "{text}");
     }
-    let few = Terms { count: Some(3), ..Terms::default() };
-    assert_eq!(finish(with("datagrams:", few), Mode::Normal, 60_000).summary().received.good, 3);
+    let few = |common: &mut Common| common.traffic.iter_mut().for_each(|spec| spec.count = Some(3));
+    assert_eq!(finish(with("datagrams:", few), Mode::Normal, 60_000).card.summarize(Duration::ZERO).received.good, 3);
 }
 
 #[test]
 fn endless_traffic_ends_some_time_after_the_start() {
-    let summary = finish(setup("datagrams:rate=1000pps", "", ""), Mode::Normal, 60_000).summary();
+    let summary = finish(setup("datagrams:rate=1000pps", "", ""), Mode::Normal, 60_000).card.summarize(Duration::ZERO);
     assert_eq!((summary.ended.reason, summary.ended.is_unfinished), ("limit", false));
     let served = summary.time.simulated_ns - summary.time.started_ns.unwrap();
     assert!((40e6..40.002e6).contains(&served), "{served}");
@@ -305,7 +322,7 @@ fn endless_traffic_ends_some_time_after_the_start() {
 
 /// The error of a setup, without the test's folder.
 fn check(setup: Setup, want: Expect) {
-    let error = match CardRun::new(setup) {
+    let error = match WiredCard::new(setup, &Wanted::default()) {
         Ok(_) => "no error".to_owned(),
         Err(error) => error.to_string(),
     };
@@ -393,8 +410,9 @@ fn traffic_that_cannot_be_says_why() {
         "missing.pcap",
     ];
     let errors = texts.map(|text| {
-        let error =
-            CardRun::new(setup(text, "", "1 ms")).err().map_or("no error".to_owned(), |error| error.to_string());
+        let error = WiredCard::new(setup(text, "", "1 ms"), &Wanted::default())
+            .err()
+            .map_or("no error".to_owned(), |error| error.to_string());
         error + "\n"
     });
     expect![[r#"
@@ -451,15 +469,14 @@ fn a_card_without_that_side_says_so() {
         kept_frames = 0
     "#;
     let nic = file("sideless.toml", card.as_bytes()).display().to_string();
-    let sideless =
-        |traffic, send| Setup { nic: nic.clone(), settings: vec![], firmware: None, ..setup(traffic, send, "1 ms") };
+    let sideless = |traffic, send| Setup { firmware: None, ..on(&nic, setup(traffic, send, "1 ms")) };
     check(
         sideless("datagrams:", "datagrams:"),
         expect!["T/sideless.toml: there is no host on this card, so nothing can come of `datagrams:`"],
     );
     // A card without a host runs all the same.
     let run = finish(sideless("datagrams:count=5", ""), Mode::Normal, 60_000);
-    assert_eq!(run.summary().sent.frames, 5);
+    assert_eq!(run.card.summarize(Duration::ZERO).sent.frames, 5);
 }
 
 proptest! {
@@ -472,7 +489,7 @@ proptest! {
         let entry = 0x4000 + 4 * (entry % words.len() as u32);
         let firmware = Some(Firmware::Raw(file("any.bin", &bytes), 0x4000, entry));
         let run = finish(Setup { firmware, ..setup("datagrams:", "datagrams:", "300 us") }, Mode::Normal, 60_000);
-        prop_assert!(["trouble", "limit", "stalled"].contains(&run.summary().ended.reason));
+        prop_assert!(["trouble", "limit", "stalled"].contains(&run.card.summarize(Duration::ZERO).ended.reason));
     }
 
     /// So does the simulator with firmware that has a mistake anywhere.
@@ -482,18 +499,18 @@ proptest! {
         bytes[at] = byte;
         let firmware = Some(Firmware::Image(file("damaged.bin", &bytes)));
         let run = finish(Setup { firmware, ..setup("datagrams:", "datagrams:", "5 ms") }, Mode::Normal, 60_000);
-        prop_assert!(["trouble", "limit", "stalled"].contains(&run.summary().ended.reason));
+        prop_assert!(["trouble", "limit", "stalled"].contains(&run.card.summarize(Duration::ZERO).ended.reason));
     }
 }
 
 #[test]
 fn a_host_that_acknowledges_nothing_says_so() {
-    let tengig = Setup { nic: "tengig".into(), settings: Vec::new(), ..setup("datagrams:", "tcp-ack", "1 ms") };
+    let tengig = on("tengig", setup("datagrams:", "tcp-ack", "1 ms"));
     check(tengig, expect!["tengig: there is no host that acknowledges on this card, so nothing can come of `tcp-ack`"]);
 }
 
 #[test]
 fn errors_are_of_one_kind() {
-    let error = CardRun::new(Setup { nic: "tigon3".into(), ..setup("", "", "1 ms") }).err().unwrap();
-    assert!(matches!(error, CardRunError::Card(_)), "{error}");
+    let error = WiredCard::new(on("tigon3", setup("", "", "1 ms")), &Wanted::default()).err().unwrap();
+    assert!(matches!(error, WiredError::Card(_)), "{error}");
 }

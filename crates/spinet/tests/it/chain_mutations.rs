@@ -2,8 +2,9 @@
 //! that has a place, and what can be read runs. The gate's share of fuzzing; `make fuzz` searches longer.
 
 use kernel::RandomStream;
-use spinet::chains::{ChainRun, CheckedChains, Wanted};
+use spinet::chains::{ChainCard, CheckedChains};
 use spinet::experiment::Span;
+use spinet::run::{Run, Wanted};
 use spinet::toml_text::Format;
 use std::path::Path;
 use std::time::Duration;
@@ -131,7 +132,7 @@ fn mutate(text: &mut String, words: &[&str], draw: &mut impl FnMut(usize) -> usi
 /// Runs what can be read for a little while.
 fn run(mut checked: CheckedChains) {
     checked.experiment.common.limit = Some(Span::from_fs(3_000_000_000)); // 3 us
-    let mut run = match ChainRun::new(checked, &Wanted::default()) {
+    let mut run = match ChainCard::new(checked, &Wanted::default()).map(Run::of) {
         Ok(run) => run,
         Err(error) => return drop(error.to_string()),
     };
@@ -140,7 +141,7 @@ fn run(mut checked: CheckedChains) {
             break;
         }
     }
-    let packets = run.summary().packets;
+    let packets = run.card.summarize(run.wall()).packets;
     assert_eq!(packets.packets_in, packets.left + packets.dropped + packets.inside, "every packet is accounted for");
 }
 

@@ -4,7 +4,8 @@ use crate::support;
 use expect_test::expect;
 use kernel::Mode;
 use proptest::prelude::*;
-use spinet::chains::{ChainRun, ChainSummary, CheckedChains, Ended, Wanted};
+use spinet::chains::{ChainCard, ChainSummary, CheckedChains};
+use spinet::run::{Card, Ended, Run, Wanted};
 use spinet::toml_text::Format;
 use std::path::Path;
 use std::time::Duration;
@@ -14,19 +15,19 @@ fn checked(text: &str) -> CheckedChains {
     CheckedChains::read(text, "test", here, Format::Toml).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn start(text: &str, wanted: &Wanted) -> ChainRun {
-    ChainRun::new(checked(text), wanted).unwrap_or_else(|error| panic!("{error}"))
+fn start(text: &str, wanted: &Wanted) -> Run<ChainCard> {
+    ChainCard::new(checked(text), wanted).map(Run::of).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn finish(mut run: ChainRun, slice: Duration) -> ChainRun {
+fn finish(mut run: Run<ChainCard>, slice: Duration) -> Run<ChainCard> {
     while !run.advance(slice).unwrap_or_else(|error| panic!("{error}")).is_done {}
-    let packets = run.summary().packets;
+    let packets = run.card.summarize(run.wall()).packets;
     assert_eq!(packets.packets_in, packets.left + packets.dropped + packets.inside, "every packet is accounted for");
     run
 }
 
 fn run(text: &str) -> ChainSummary {
-    finish(start(text, &Wanted::default()), Duration::from_secs(1)).summary()
+    finish(start(text, &Wanted::default()), Duration::from_secs(1)).card.summarize(Duration::ZERO)
 }
 
 const TWO_TENANTS: &str = r#"
@@ -131,8 +132,8 @@ fn nobody_who_looks_on_changes_anything() {
     let wanted = Wanted { tables: true, captures: Some(folder.clone()), ..Wanted::default() };
     let mut watched = finish(start(TWO_TENANTS, &wanted), Duration::from_micros(50));
     assert_eq!(alone.digest(), watched.digest());
-    assert_eq!((alone.cycles(), alone.ended()), (watched.cycles(), Some(Ended::Complete)));
-    let rows = watched.take_packets();
+    assert_eq!((alone.card.cycles(), alone.card.ended()), (watched.card.cycles(), Some(&Ended::Complete)));
+    let rows = watched.card.take_tables().remove(0).columns;
     assert_eq!(rows[0].1.len(), 8 * 6000, "a row a packet");
     let mut shuffled = start(TWO_TENANTS, &Wanted::default());
     shuffled.set_mode(Mode::Shuffled(7));
@@ -207,10 +208,10 @@ proptest! {
     fn whatever_runs_is_accounted_for_and_is_the_same_again(text in experiment()) {
         let first = finish(start(&text, &Wanted::default()), Duration::from_secs(1));
         let second = finish(start(&text, &Wanted { tables: true, ..Wanted::default() }), Duration::from_micros(100));
-        prop_assert_eq!(first.ended(), Some(Ended::Complete));
+        prop_assert_eq!(first.card.ended(), Some(&Ended::Complete));
         prop_assert_eq!(first.digest(), second.digest());
-        prop_assert_eq!(first.cycles(), second.cycles());
-        let summary = first.summary();
+        prop_assert_eq!(first.card.cycles(), second.card.cycles());
+        let summary = first.card.summarize(Duration::ZERO);
         prop_assert_eq!(summary.packets.inside, 0);
         let tenants: u64 = summary.chains.iter().map(|chain| chain.group.left + chain.group.dropped).sum();
         prop_assert_eq!(tenants, 300);

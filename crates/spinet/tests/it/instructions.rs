@@ -5,6 +5,7 @@ use expect_test::expect;
 use spinet::elf::Elf;
 use spinet::exec::{Host, Isa, Limits, Machine};
 use spinet::experiment::Checked;
+use spinet::handlers::HandlerCard;
 use spinet::instructions::{Choice, Reader};
 use spinet::run::{Run, Wanted};
 use spinet::toml_text::Format;
@@ -22,7 +23,7 @@ fn run(test: &str, choice: Option<Choice>) -> (String, BTreeMap<String, String>)
     std::fs::create_dir_all(&traces).unwrap();
     let checked = Checked::read(EXPERIMENT, "t.toml", &folder, Format::Toml).unwrap();
     let wanted = Wanted { instructions: choice.map(|choice| (traces.clone(), choice)), ..Wanted::default() };
-    let mut run = Run::new(checked, None, &wanted).unwrap();
+    let mut run = Run::of(HandlerCard::new(checked, &wanted).unwrap());
     while !run.advance(Duration::from_secs(60)).unwrap().is_done {}
     let files = std::fs::read_dir(&traces).unwrap().map(|entry| entry.unwrap().path());
     let text = |path: &Path| std::fs::read_to_string(path).unwrap();
@@ -153,7 +154,7 @@ fn a_file_that_cannot_be_written_is_told() {
     let folder = support::folder_with_program("trace_nowhere");
     let checked = Checked::read(EXPERIMENT, "t.toml", &folder, Format::Toml).unwrap();
     let wanted = Wanted { instructions: Some((folder.join("nowhere"), Choice::ALL)), ..Wanted::default() };
-    let error = Run::new(checked, None, &wanted).map(drop).unwrap_err().to_string();
+    let error = HandlerCard::new(checked, &wanted).map(drop).unwrap_err().to_string();
     assert!(error.contains("nowhere/trace_core_00_0.log: No such file"), "{error}");
     if Path::new("/dev/full").exists() {
         // A disk that is full.
@@ -166,7 +167,7 @@ fn a_file_that_cannot_be_written_is_told() {
             instructions: Some((folder.clone(), Choice::parse(Some("0:0"), None).unwrap())),
             ..Wanted::default()
         };
-        let mut run = Run::new(checked, None, &wanted).unwrap();
+        let mut run = Run::of(HandlerCard::new(checked, &wanted).unwrap());
         let error = loop {
             match run.advance(Duration::from_secs(60)) {
                 Ok(progress) => assert!(!progress.is_done),

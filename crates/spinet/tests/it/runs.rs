@@ -4,21 +4,22 @@ use crate::support;
 use expect_test::expect;
 use kernel::Mode;
 use spinet::experiment::Checked;
-use spinet::run::{Run, RunError, Wanted};
+use spinet::handlers::{HandlerCard, HandlerError};
+use spinet::run::{Card, Run, Wanted};
 use spinet::summary::Summary;
 use spinet::toml_text::Format;
 use std::time::Duration;
 
-fn build(test: &str, experiment: &str) -> Run {
+fn build(test: &str, experiment: &str) -> Run<HandlerCard> {
     let folder = support::folder_with_program(test);
     let checked = Checked::read(experiment, "t.toml", &folder, Format::Toml).unwrap();
-    let wanted = Wanted { packets: true, ..Wanted::default() };
-    Run::new(checked, None, &wanted).unwrap()
+    let wanted = Wanted { tables: true, ..Wanted::default() };
+    Run::of(HandlerCard::new(checked, &wanted).unwrap())
 }
 
-fn finish(run: &mut Run, slice: Duration) -> Summary {
+fn finish(run: &mut Run<HandlerCard>, slice: Duration) -> Summary {
     while !run.advance(slice).unwrap().is_done {}
-    run.summary()
+    run.card.summarize(run.wall())
 }
 
 fn summary(test: &str, experiment: &str) -> Summary {
@@ -81,15 +82,18 @@ fn the_parts_of_a_latency_add_up() {
 fn the_table_has_a_row_for_every_packet() {
     let mut run = build("table", MIX);
     finish(&mut run, Duration::from_secs(60));
-    let columns = run.take_packets();
+    let columns = run.card.take_tables().remove(0).columns;
     let column = |name: &str| &columns.iter().find(|(known, _)| *known == name).unwrap().1;
     let mut frames: Vec<u64> =
         column("frame").chunks(8).map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap())).collect();
     frames.sort_unstable();
     assert_eq!(frames, (0..300).collect::<Vec<_>>());
     let n_ordinary = column("fate").iter().filter(|&&fate| fate == 0).count();
-    assert_eq!(n_ordinary as u64, run.summary().packets.ordinary);
-    assert!(run.take_packets().iter().all(|(_, data)| data.is_empty()), "rows are handed out once");
+    assert_eq!(n_ordinary as u64, run.card.summarize(run.wall()).packets.ordinary);
+    assert!(
+        run.card.take_tables().iter().all(|rows| rows.columns.iter().all(|(_, data)| data.is_empty())),
+        "rows are handed out once"
+    );
 }
 
 #[test]
@@ -100,10 +104,10 @@ fn a_packet_reaches_the_host() {
     );
     finish(&mut run, Duration::from_secs(60));
     let mut data = [0; 100];
-    run.host_memory(0x1000_0000_0000_0000, &mut data);
+    assert!(run.card.read_host(0x1000_0000_0000_0000, &mut data));
     assert_eq!(data[12..14], [8, 0], "an Ethernet header of an IPv4 packet");
     assert_eq!(data[42..50], [0, 0, 0, 0, 0, 0, 0, 1], "the payload counts");
-    run.host_memory(0x1000_0000_0000_0000 + 2032, &mut data[..8]);
+    assert!(run.card.read_host(0x1000_0000_0000_0000 + 2032, &mut data[..8]));
     assert_eq!(data[..8], [0x11, 0, 0, 0, 0x11, 0, 0, 0], "what the completion handler wrote");
 }
 
@@ -115,7 +119,7 @@ fn packets_without_a_context_reach_the_ring() {
     let summary = finish(&mut run, Duration::from_secs(60));
     assert_eq!((summary.packets.ordinary, summary.packets.matched), (3, 0));
     let mut head = [0; 16];
-    run.host_memory(0x2000_0000_0000_0000 + 2 * 128, &mut head);
+    assert!(run.card.read_host(0x2000_0000_0000_0000 + 2 * 128, &mut head));
     assert_eq!(head[..8], [100, 0, 0, 0, 0, 0, 0, 0]);
 }
 
@@ -150,7 +154,7 @@ fn a_program_that_never_gets_ready_is_reported() {
     std::fs::write(folder.join("nic.elf"), program).unwrap();
     let experiment = "program = 'nic.elf'\nstall_limit = '20 us'\ntraffic = 'udp:count=2'\n[[context]]\n";
     let checked = Checked::read(experiment, "t.toml", &folder, Format::Toml).unwrap();
-    let mut run = Run::new(checked, None, &Wanted::default()).unwrap();
+    let mut run = Run::of(HandlerCard::new(checked, &Wanted::default()).unwrap());
     let summary = finish(&mut run, Duration::from_secs(60));
     assert_eq!((summary.ended.reason, summary.packets.packets_in), ("not_ready", 0));
     assert_eq!(summary.ended.cores[0].place, "_start");
@@ -179,7 +183,7 @@ fn tally(test: &str, lines: &str) -> (u32, Summary) {
     let mut run = build(test, &experiment);
     let summary = finish(&mut run, Duration::from_secs(60));
     let mut count = [0; 4];
-    run.host_memory(0x1000_0000_0000_0000, &mut count);
+    assert!(run.card.read_host(0x1000_0000_0000_0000, &mut count));
     (u32::from_le_bytes(count), summary)
 }
 
@@ -234,7 +238,7 @@ delivery = { timeout_cycles = 5000 }
     assert_eq!((summary.ended.reason, summary.ended.unfinished_packets), ("complete", 0));
     // The descriptor: cause, packets that waited, message, no HPU, the first such record.
     let mut words = [0; 32];
-    run.host_memory(0x0fff_ffff_ffff_0000, &mut words);
+    assert!(run.card.read_host(0x0fff_ffff_ffff_0000, &mut words));
     let word = |i: usize| u32::from_le_bytes([0, 1, 2, 3].map(|at| words[4 * i + at]));
     assert_eq!([0, 1, 4, 6, 7].map(word), [25, 0, 0, u32::MAX, 1]);
     assert_eq!((summary.events.message_timeout, summary.events.message_done), (1, 0));
@@ -307,7 +311,7 @@ fn host_memory_that_is_not_registered_is_out_of_reach() {
     // The packet and the eight bytes of each message.
     assert_eq!((summary.events.translation_fault, summary.output.host_writes), (6, 0));
     let mut data = [0; 100];
-    run.host_memory(0x1000_0000_0000_0000, &mut data);
+    assert!(run.card.read_host(0x1000_0000_0000_0000, &mut data));
     assert_eq!(data, [0; 100]);
     // The RTL's host takes what comes.
     let rtl = out_of_reach.replace("traffic", "nic = 'pspin-rtl'\ntraffic");
@@ -337,7 +341,7 @@ fn sources_must_be_compiled_first() {
     std::fs::write(folder.join("a.c"), "").unwrap();
     let experiment = "program = 'a.c'\ntraffic = 'udp:count=2'\n[[context]]\n";
     let checked = Checked::read(experiment, "t.toml", &folder, Format::Toml).unwrap();
-    assert!(matches!(Run::new(checked, None, &Wanted::default()), Err(RunError::NotCompiled)));
+    assert!(matches!(HandlerCard::new(checked, &Wanted::default()), Err(HandlerError::NotCompiled)));
 }
 
 #[test]

@@ -1,21 +1,23 @@
 //! From the record of a run to its summary.
 
 use super::*;
+use crate::chains::card::ChainCard;
 use crate::chains::check::SideSource;
 use crate::chains::classify::Chain;
-use crate::chains::run::{ChainRun, Ended};
 use crate::chains::stats::{Group, Stats, UnitStats, Visits};
 use crate::chains::tenants::Tenant;
 use crate::chains::trail::PARTS;
 use crate::feed::FeedReport;
 use crate::histogram::Histogram;
 use crate::lines::line_of;
+use crate::run::Ended;
 use crate::summary::{gbps, ns};
 use kernel::{Clock, Cycle};
 use panic::fairness::{jain, shares};
 use panic::protocol::NodeId;
 use panic::unit::riscv::{SharedTroubles, Trouble};
 use panic::world::Side;
+use std::time::Duration;
 
 /// Sums become what people read, by one clock.
 pub(super) struct Maker {
@@ -88,16 +90,16 @@ impl Maker {
     }
 }
 
-impl ChainRun {
+impl ChainCard {
     /// The summary so far.
-    pub fn summary(&self) -> ChainSummary {
+    pub fn summarize(&self, wall: Duration) -> ChainSummary {
         let record = self.record.borrow();
         let (stats, maker) = (&record.stats, Maker { clock: self.clock });
         let experiment = &self.checked.experiment;
         let all = maker.group(&stats.all);
         let services = self.services(&stats.services, &stats.units, &maker);
         let (window, got) = self.got(stats);
-        let seconds = self.slices.wall().as_secs_f64();
+        let seconds = wall.as_secs_f64();
         let per_second = |n: u64| if seconds > 0.0 { n as f64 / seconds } else { 0.0 };
         ChainSummary {
             spinet: env!("CARGO_PKG_VERSION"),
@@ -143,7 +145,7 @@ impl ChainRun {
             troubles: self.troubles(&maker),
             tables: pipeline::tables(self.chains.borrow().rmt()),
             registers: pipeline::registers(self.chains.borrow().rmt()),
-            counters: self.counters(),
+            counters: self.all_counters(),
             experiment: experiment.clone(),
             wall: WallSummary {
                 seconds,
@@ -160,19 +162,16 @@ impl ChainRun {
             n => format!("{n} packets are inside"),
         };
         let experiment = &self.checked.experiment;
-        let (reason, text) = match self.ended {
-            None => ("running", format!("the run goes on; {inside}")),
-            Some(Ended::Complete) => ("complete", "all packets have left or were dropped".to_owned()),
+        let text = match &self.ended {
+            None => format!("the run goes on; {inside}"),
+            Some(Ended::Complete) => "all packets have left or were dropped".to_owned(),
             Some(Ended::Limit) => {
                 let limit = experiment.common.limit.map_or("5 hours".into(), |limit| limit.to_string());
-                ("limit", format!("the limit of {limit} is reached; {inside}"))
+                format!("the limit of {limit} is reached; {inside}")
             }
-            Some(Ended::Stalled) => {
-                let text = format!("{inside} and none has left for {}, or ever will", experiment.common.stall_limit);
-                ("stalled", text)
-            }
+            Some(_) => format!("{inside} and none has left for {}, or ever will", experiment.common.stall_limit),
         };
-        EndedSummary { reason, text, unfinished_packets }
+        EndedSummary { reason: Ended::reason(self.ended.as_ref()), text, unfinished_packets }
     }
 
     /// Bytes of each tenant that left while all sent that sent anything, and when that was; of the whole run, if never.
@@ -305,7 +304,7 @@ impl ChainRun {
         self.checked.sources.iter().map(summary).collect()
     }
 
-    fn counters(&self) -> BTreeMap<String, u64> {
+    pub(in crate::chains) fn all_counters(&self) -> BTreeMap<String, u64> {
         let mut counters: BTreeMap<String, u64> = self.nic.system.counters().into_iter().collect();
         let rmt = self.chains.borrow().rmt().counters();
         let rmt = serde_json::to_value(rmt).ok().and_then(|value| value.as_object().cloned()).unwrap_or_default();

@@ -1,14 +1,14 @@
 //! What somebody who looks at such a summary should know first.
 
 use super::make::Maker;
-use crate::chains::run::ChainRun;
+use crate::chains::card::ChainCard;
 use crate::summary::{Remark, file_name, grouped};
 use wire::near::nearest;
 
 /// Why packets are dropped whose programs did something wrong.
 const TROUBLES: [&str; 3] = ["trap", "watchdog", "bad-doorbell"];
 
-impl ChainRun {
+impl ChainCard {
     /// What to know first.
     pub(super) fn remarks(&self, maker: &Maker) -> Vec<Remark> {
         let mut remarks: Vec<Remark> = Vec::new();

@@ -7,7 +7,8 @@ mod programs;
 use crate::support;
 use expect_test::Expect;
 use spinet::experiment::Checked;
-use spinet::run::{Run, Wanted};
+use spinet::handlers::HandlerCard;
+use spinet::run::Wanted;
 use spinet::toml_text::Format;
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -27,7 +28,7 @@ fn check_as(experiment: &str, format: Format, want: Expect) {
     });
     let error = match Checked::read(experiment, "t.toml", folder, format) {
         Err(error) => error.to_string(),
-        Ok(checked) => match Run::new(checked, None, &Wanted::default()) {
+        Ok(checked) => match HandlerCard::new(checked, &Wanted::default()) {
             Err(error) => error.to_string(),
             Ok(_) => "no error".into(),
         },

@@ -1,4 +1,4 @@
-//! A run of a NIC of offload chains.
+//! A card that runs chains of offloads, as a run sees it.
 
 use super::captures::{CaptureFailed, Captures};
 use super::changes::Change;
@@ -12,27 +12,25 @@ use super::table::Tables;
 use super::weights::{self, Policies};
 use crate::elf::Elf;
 use crate::feed::FeedError;
-use crate::slices::{HORIZON, Progress, Sliced, Slices};
-use kernel::{Clock, Cycle, Mode, Outcome};
+use crate::run::{Card, Ended, HORIZON, Progress, Rows, RunError, Wanted};
+use kernel::{Clock, Cycle, Mode, Outcome, Time};
 use panic::model::{Nic, NicModel};
 use panic::nic::Outside;
 use panic::policy::{FairShare, Policy};
 use panic::world::{PacketSource, Side};
+use serde_json::Value;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 
 /// Cycles between two looks for the end of a run, which are the same however it is sliced.
 const LOOK: Cycle = 2048;
-/// Cycles of the first slice.
-const FIRST_SLICE: Cycle = 4 * LOOK;
 
 /// A run that cannot begin, or cannot go on.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the texts say what each field is")]
-pub enum ChainRunError {
+pub enum ChainFault {
     #[error(transparent)]
     Experiment(#[from] ChainError),
     #[error(transparent)]
@@ -52,30 +50,8 @@ pub enum ChainRunError {
 /// Policies of the user's own, by the names of services.
 pub type OwnPolicies = Vec<(String, Box<dyn Policy>)>;
 
-/// Why a run ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ended {
-    /// All packets have left or were dropped.
-    Complete,
-    /// The limit in simulated time.
-    Limit,
-    /// Packets are inside, and none has come or left for too long.
-    Stalled,
-}
-
-/// What a run writes and keeps besides its sums.
-#[derive(Clone, Debug, Default)]
-pub struct Wanted {
-    /// Keep the tables of packets and visits.
-    pub tables: bool,
-    /// Write captures of what leaves into this folder, which is there.
-    pub captures: Option<PathBuf>,
-    /// Compiled programs, by the names of services.
-    pub programs: BTreeMap<String, PathBuf>,
-}
-
-/// A run. It lives on one thread.
-pub struct ChainRun {
+/// A card that runs chains of offloads, with the traffic and the record of an experiment.
+pub struct ChainCard {
     pub(super) checked: CheckedChains,
     pub(super) nic: Nic,
     pub(super) clock: Clock,
@@ -93,17 +69,16 @@ pub struct ChainRun {
     now: Cycle,
     limit: Cycle,
     stall_limit: Cycle,
-    pub(super) slices: Slices,
 }
 
-impl ChainRun {
+impl ChainCard {
     /// Builds the system.
-    pub fn new(checked: CheckedChains, wanted: &Wanted) -> Result<ChainRun, ChainRunError> {
-        ChainRun::with_policies(checked, wanted, Vec::new())
+    pub fn new(checked: CheckedChains, wanted: &Wanted) -> Result<ChainCard, ChainFault> {
+        ChainCard::with_policies(checked, wanted, Vec::new())
     }
 
     /// Builds the system with policies of the user's own, by the names of services.
-    pub fn with_policies(checked: CheckedChains, wanted: &Wanted, own: OwnPolicies) -> Result<ChainRun, ChainRunError> {
+    pub fn with_policies(checked: CheckedChains, wanted: &Wanted, own: OwnPolicies) -> Result<ChainCard, ChainFault> {
         let clock = checked.nic.edges();
         let experiment = &checked.experiment;
         let limit = experiment.common.limit.map_or(HORIZON, |limit| limit.time().min(HORIZON));
@@ -150,7 +125,7 @@ impl ChainRun {
         record.borrow_mut().tables = wanted.tables.then(|| Tables::new(clock, &units));
         // Last, so that nothing is written if anything else is wrong.
         record.borrow_mut().captures = wanted.captures.as_deref().map(Captures::create).transpose()?;
-        Ok(ChainRun {
+        Ok(ChainCard {
             checked,
             nic,
             clock,
@@ -166,26 +141,11 @@ impl ChainRun {
             now: 0,
             limit,
             stall_limit,
-            slices: Slices::new(FIRST_SLICE, LOOK),
         })
     }
 
-    /// In which order components tick; no result depends on it.
-    pub fn set_mode(&mut self, mode: Mode) {
-        self.nic.system.set_mode(mode);
-    }
-
-    /// Runs for about `budget` of wall time, or to the end. How it is sliced changes no result.
-    pub fn advance(&mut self, budget: Duration) -> Result<Progress, ChainRunError> {
-        self.run_for(budget)?;
-        if self.ended.is_some() {
-            self.close()?;
-        }
-        Ok(self.progress())
-    }
-
     /// Up to the next look, change or limit, whichever is first.
-    fn step(&mut self) -> Result<(), ChainRunError> {
+    fn step(&mut self) -> Result<(), ChainFault> {
         let look = (self.idle_until().max(self.now) / LOOK + 1).saturating_mul(LOOK);
         let change = self.next_change().unwrap_or(Cycle::MAX);
         let target = look.min(change).min(self.limit);
@@ -258,24 +218,43 @@ impl ChainRun {
             _ if is_over && record.n_open() == 0 => {
                 Some(if self.ports.iter().any(SharedPort::is_cut) { Ended::Limit } else { Ended::Complete })
             }
-            _ if is_still && !has_changes && record.n_open() > 0 => Some(Ended::Stalled),
+            _ if is_still && !has_changes && record.n_open() > 0 => Some(Ended::Stalled(None)),
             _ if self.now >= self.limit => Some(Ended::Limit),
             _ => None,
         }
     }
 
-    /// Writes what is still to be written; packets inside get their rows.
-    fn close(&mut self) -> Result<(), ChainRunError> {
-        let record = &mut *self.record.borrow_mut();
-        if !std::mem::replace(&mut self.is_closed, true) {
-            record.close_rest();
+    /// Cycles that were simulated: of a complete run, up to when the last packet left or was dropped.
+    pub fn cycles(&self) -> Cycle {
+        match self.ended {
+            Some(Ended::Complete) => self.record.borrow().progress_at,
+            _ => self.now,
         }
-        record.captures.take().map_or(Ok(()), Captures::finish)?;
+    }
+}
+
+impl Card for ChainCard {
+    fn run_until(&mut self, until: Time) -> Result<(), RunError> {
+        while self.ended.is_none() && self.now() < until {
+            self.step().map_err(RunError::new)?;
+        }
         Ok(())
     }
 
-    /// How far the run is.
-    pub fn progress(&self) -> Progress {
+    fn now(&self) -> Time {
+        self.clock.edge(self.now)
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        let change = self.next_change().map(|cycle| self.clock.edge(cycle));
+        [self.nic.system.next_edge(), change].into_iter().flatten().min()
+    }
+
+    fn ended(&self) -> Option<&Ended> {
+        self.ended.as_ref()
+    }
+
+    fn progress(&self) -> Progress {
         let record = self.record.borrow();
         let packets_in = record.stats.all.came.packets;
         let totals = self.checked.sources.iter().map(|source| source.source.total());
@@ -290,66 +269,49 @@ impl ChainRun {
         };
         let (is_done, packets_done, cycles) = (self.ended.is_some(), packets_in - record.n_open(), self.cycles());
         let simulated = self.clock.edge(cycles);
-        Progress { is_done, packets_in, packets_done, packets_total: total, fraction, simulated, cycles }
+        Progress { is_done, packets_in, packets_done, packets_total: total, fraction, simulated, cycles: Some(cycles) }
     }
 
-    /// Cycles that were simulated: of a complete run, up to when the last packet left or was dropped.
-    pub fn cycles(&self) -> Cycle {
-        match self.ended {
-            Some(Ended::Complete) => self.record.borrow().progress_at,
-            _ => self.now,
+    fn set_mode(&mut self, mode: Mode) {
+        self.nic.system.set_mode(mode);
+    }
+
+    fn close(&mut self) -> Result<(), RunError> {
+        let record = &mut *self.record.borrow_mut();
+        if !std::mem::replace(&mut self.is_closed, true) {
+            record.close_rest();
         }
+        record.captures.take().map_or(Ok(()), Captures::finish).map_err(RunError::new)
     }
 
-    /// Why it ended, if it did.
-    pub fn ended(&self) -> Option<Ended> {
-        self.ended
-    }
-
-    /// Rows of packets that are finished since the last call, by column; none if tables are not wanted.
-    pub fn take_packets(&mut self) -> Vec<(&'static str, Vec<u8>)> {
-        self.record.borrow_mut().tables.as_mut().map_or_else(Vec::new, Tables::take_packets)
-    }
-
-    /// Rows of their visits of services.
-    pub fn take_hops(&mut self) -> Vec<(&'static str, Vec<u8>)> {
-        self.record.borrow_mut().tables.as_mut().map_or_else(Vec::new, Tables::take_hops)
-    }
-
-    /// The digest so far.
-    pub fn digest(&self) -> String {
+    fn digest(&self) -> String {
         self.record.borrow().digest.to_hex()
     }
-}
 
-impl Sliced for ChainRun {
-    type Error = ChainRunError;
-
-    fn slices(&mut self) -> &mut Slices {
-        &mut self.slices
+    fn counters(&self) -> BTreeMap<String, u64> {
+        self.all_counters()
     }
 
-    fn is_over(&self) -> bool {
-        self.ended.is_some()
+    fn summary(&self, wall: Duration) -> Value {
+        serde_json::to_value(self.summarize(wall)).expect("summaries are numbers and texts")
     }
 
-    fn slice(&mut self, length: u64) -> Result<(), ChainRunError> {
-        let end = self.now.saturating_add(length);
-        while self.ended.is_none() && self.now < end {
-            self.step()?;
-        }
-        Ok(())
+    fn take_tables(&mut self) -> Vec<Rows> {
+        let mut record = self.record.borrow_mut();
+        let Some(tables) = &mut record.tables else { return Vec::new() };
+        let packets = Rows { table: "packets", columns: tables.take_packets() };
+        vec![packets, Rows { table: "hops", columns: tables.take_hops() }]
     }
 }
 
 /// Policies of the user's own take the place of those of their services.
-fn replace_policies(policies: &mut Policies, own: OwnPolicies, checked: &CheckedChains) -> Result<(), ChainRunError> {
+fn replace_policies(policies: &mut Policies, own: OwnPolicies, checked: &CheckedChains) -> Result<(), ChainFault> {
     if !own.is_empty() && !matches!(checked.nic, NicModel::Panic(_)) {
-        return Err(ChainRunError::NoPolicies);
+        return Err(ChainFault::NoPolicies);
     }
     for (name, policy) in own {
         let service = checked.services.iter().position(|service| service.name == name);
-        let service = service.ok_or_else(|| ChainRunError::NoService {
+        let service = service.ok_or_else(|| ChainFault::NoService {
             known: checked.services.iter().map(|service| service.name.as_str()).collect::<Vec<_>>().join(", "),
             found: name,
         })?;

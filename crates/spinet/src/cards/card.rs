@@ -1,29 +1,30 @@
-//! A run of a card that is wired from modules: firmware and traffic in, frames and where the time went out.
+//! A card that is wired from modules, as a run sees it: firmware and traffic in, frames and where the time went out.
 
 use super::setup::{CardProgram, MOST_IMAGE_BYTES, Setup, Sides};
 use super::traffic::CardTrafficError;
 use super::{CardError, design};
 use crate::elf::{Elf, ElfError};
-use crate::slices::{Sliced, Slices};
+use crate::experiment::Problem;
+use crate::run::{Card, Ended, Progress, Rows, RunError, Wanted};
 use blocks::assist::MacReceive;
 use blocks::feeders::{FrameSink, Offered, PacketFeeder};
 use blocks::mips::{MipsCore, Profile};
-use blocks::netlist::{Card, Design, Environment};
+use blocks::netlist::{self, Design, Environment};
 use kernel::{Mode, Outcome, Time};
+use serde_json::Value;
 use spinach::LoadError;
 use spinach::hosts::{self, SharedHost};
 use spinach::tigon2::ImageError;
 use std::cell::RefCell;
-use std::convert::Infallible;
+use std::collections::BTreeMap;
 use std::io;
+use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
 use wire::capture::WriteError;
 
-/// Simulated time of the first slice.
-const FIRST_SLICE: Time = Time::from_ns(10_000);
-/// The shortest slice, and how often ends are looked for.
-const SHORTEST_SLICE: Time = Time::from_ns(2_000);
+/// How often the card looks for the end of the run.
+const LOOK: Time = Time::from_ns(2_000);
 /// A run whose frames are all through goes on for so long: nothing may come twice.
 const GRACE: Time = Time::from_ns(200_000);
 /// A run some of whose frames have not come out goes on for so long after the last that did: they may still be in the card.
@@ -42,7 +43,7 @@ const LEAST_SKIP: Time = Time::from_ns(5_000_000);
 /// A run that cannot be.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the texts say what each field is")]
-pub enum CardRunError {
+pub enum WiredError {
     #[error(transparent)]
     Card(#[from] CardError),
     #[error(transparent)]
@@ -61,6 +62,8 @@ pub enum CardRunError {
     NoElf { file: String, nic: String },
     #[error("{file}: it has more than {MOST_IMAGE_BYTES} bytes, which no card holds")]
     Long { file: String },
+    #[error("{key}: {problem}")]
+    Firmware { key: String, problem: Box<Problem> },
     #[error("{nic}: its host loads firmware; name some with --firmware")]
     NoFirmware { nic: String },
     #[error("{nic}: {problem}")]
@@ -69,39 +72,11 @@ pub enum CardRunError {
     NoSuchSide { nic: String, what: &'static str, text: String },
 }
 
-/// Why a run ended.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum CardEnded {
-    /// All frames are through.
-    Complete,
-    /// The limit in simulated time.
-    Limit,
-    /// A core stopped by itself.
-    Trouble(String),
-    /// The host found that the card does not serve it, or no frame moved for too long.
-    Stalled(String),
-    /// Everything sleeps though frames are still to come.
-    Quiet,
-}
-
-/// How far a run is.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct CardProgress {
-    /// It has ended.
-    pub is_done: bool,
-    /// Frames that came out of the card, on both sides.
-    pub frames: u64,
-    /// Simulated time.
-    pub simulated: Time,
-    /// Part of the run that is over, by frames or time, whichever is further.
-    pub fraction: f64,
-}
-
-/// A run. It lives on one thread.
-pub struct CardRun {
+/// A card that is wired from modules, with its hosts and its traffic.
+pub struct WiredCard {
     pub(super) setup: Setup,
     pub(super) design: Design,
-    pub(super) card: Card,
+    pub(super) card: netlist::Card,
     pub(super) elf: Option<Elf>,
     pub(super) hosts: Vec<SharedHost>,
     pub(super) cores: Vec<(String, Rc<RefCell<MipsCore>>)>,
@@ -116,30 +91,34 @@ pub struct CardRun {
     moved: (Time, u64),
     /// Idle time that was skipped: when, on the card's clock, and the sum so far.
     skips: Vec<(Time, Time)>,
-    pub(super) slices: Slices,
-    pub(super) ended: Option<CardEnded>,
+    pub(super) ended: Option<Ended>,
+    wanted: Wanted,
+    is_closed: bool,
+    /// The table, once the run is over, until it is taken.
+    rows: Option<Rows>,
 }
 
-impl CardRun {
+impl WiredCard {
     /// Builds the card.
-    pub fn new(setup: Setup) -> Result<CardRun, CardRunError> {
-        let design = design(&setup.nic, &setup.settings, &setup.base_dir)?;
+    pub fn new(setup: Setup, wanted: &Wanted) -> Result<WiredCard, WiredError> {
+        let nic = &setup.experiment.common.nic;
+        let design = design(&nic.preset, &nic.set.0, &setup.base_dir)?;
         let sides = setup.sides(&design)?;
         let offered = sides.offered();
-        let CardProgram { elf, image } = setup.program(&design)?;
+        let CardProgram { elf, image } = setup.program(&design, wanted.programs.get("").map(PathBuf::as_path))?;
         let mut environment = Environment::default();
         environment.insert(Rc::new(offered.clone()));
         let is_loaded_by_host = image.is_some();
         image.into_iter().for_each(|image| environment.insert(Rc::new(image)));
-        let card = Card::build(&design, setup.terms.seed, &environment);
+        let card = netlist::Card::build(&design, setup.experiment.common.seed, &environment);
         if let (false, Some(elf)) = (is_loaded_by_host, &elf) {
             let parts = elf.sections.iter().map(|part| (part.addr, &part.bytes[..]));
             spinach::load(&card, elf.entry, parts)
-                .map_err(|source| CardRunError::Load { file: elf.file.clone(), source })?;
+                .map_err(|source| WiredError::Load { file: elf.file.clone(), source })?;
         }
         let cores = card.parts::<MipsCore>();
         let cores: Vec<_> = cores.into_iter().map(|(path, core)| (path.to_owned(), core)).collect();
-        if setup.profile {
+        if setup.experiment.profile {
             let ranges = counted(elf.as_ref());
             cores.iter().for_each(|(_, core)| core.borrow_mut().set_profile(Profile::new(ranges.clone())));
         }
@@ -150,9 +129,9 @@ impl CardRun {
         for host in &hosts {
             host.borrow()
                 .check(&offered)
-                .map_err(|problem| CardRunError::Offered { nic: setup.nic.clone(), problem })?;
+                .map_err(|problem| WiredError::Offered { nic: setup.nic().into(), problem })?;
         }
-        Ok(CardRun {
+        Ok(WiredCard {
             setup,
             design,
             card,
@@ -167,30 +146,16 @@ impl CardRun {
             now: Time::ZERO,
             moved: (Time::ZERO, 0),
             skips: Vec::new(),
-            slices: Slices::new(FIRST_SLICE.fs(), SHORTEST_SLICE.fs()),
             ended: None,
+            wanted: wanted.clone(),
+            is_closed: false,
+            rows: None,
         })
     }
 
-    /// In which order components tick; no result depends on it.
-    pub fn set_mode(&mut self, mode: Mode) {
-        self.card.system.set_mode(mode);
-    }
-
     /// The running card, for tests and tools that look into it.
-    pub fn card(&self) -> &Card {
+    pub fn card(&self) -> &netlist::Card {
         &self.card
-    }
-
-    /// Why it ended, if it did.
-    pub fn ended(&self) -> Option<&CardEnded> {
-        self.ended.as_ref()
-    }
-
-    /// Runs for about `budget` of wall time, or to the end. How it is sliced changes no result.
-    pub fn advance(&mut self, budget: Duration) -> CardProgress {
-        let Ok(()) = self.run_for(budget);
-        self.progress()
     }
 
     /// Frames that came out: at the network and at the hosts.
@@ -199,17 +164,17 @@ impl CardRun {
         sent + self.hosts.iter().map(|host| host.borrow().received().frames()).sum::<u64>()
     }
 
-    fn judge(&mut self, outcome: Outcome) -> Option<CardEnded> {
+    fn judge(&mut self, outcome: Outcome) -> Option<Ended> {
         let moves = self.moves();
         let has_started = self.has_started();
         if moves != self.moved.1 || !has_started {
             self.moved = (self.now, moves);
         }
         if let Some(text) = self.trouble() {
-            return Some(CardEnded::Trouble(text));
+            return Some(Ended::Trouble(text));
         }
         if let Some(text) = self.hosts.iter().find_map(|host| host.borrow().diagnosis()) {
-            return Some(CardEnded::Stalled(text));
+            return Some(Ended::Stalled(Some(text)));
         }
         // Nothing moves before the hosts have started.
         let begun = self.hosts.iter().filter_map(|host| host.borrow().started()).max().unwrap_or(Time::ZERO);
@@ -217,14 +182,14 @@ impl CardRun {
         let grace = if self.is_accounted_for() { GRACE } else { LONG_GRACE };
         let is_through = self.is_through();
         match () {
-            _ if is_through && still >= grace => Some(CardEnded::Complete),
-            _ if outcome == Outcome::Quiet => Some(if is_through { CardEnded::Complete } else { CardEnded::Quiet }),
-            _ if self.now >= self.limit(begun) => Some(CardEnded::Limit),
+            _ if is_through && still >= grace => Some(Ended::Complete),
+            _ if outcome == Outcome::Quiet => Some(if is_through { Ended::Complete } else { Ended::Quiet }),
+            _ if self.now >= self.limit(begun) => Some(Ended::Limit),
             _ if !has_started => None,
             _ if still >= grace && self.skip_idle() => None,
             _ if still >= PATIENCE => {
                 let text = format!("no frame came out of the card for {} ms", PATIENCE.fs() / 1_000_000_000_000);
-                Some(CardEnded::Stalled(text))
+                Some(Ended::Stalled(Some(text)))
             }
             _ => None,
         }
@@ -264,7 +229,7 @@ impl CardRun {
     /// Skips the time until the next frame, if none is due soon. Returns false if there is nothing to skip.
     fn skip_idle(&mut self) -> bool {
         let Some(next) = self.next_due() else { return false };
-        let (from, end) = (self.now + LEAD, self.setup.limit.map_or(next, |limit| self.on_card(limit).min(next)));
+        let (from, end) = (self.now + LEAD, self.setup.limit().map_or(next, |limit| self.on_card(limit).min(next)));
         if end < from + LEAST_SKIP {
             return false;
         }
@@ -294,7 +259,7 @@ impl CardRun {
 
     /// When the run ends at the latest, on the card's clock; `begun` is when its hosts had started.
     fn limit(&self, begun: Time) -> Time {
-        match self.setup.limit {
+        match self.setup.limit() {
             Some(limit) => self.on_card(limit),
             None if !self.has_started() => LATEST_START,
             None if self.is_finite() && self.offers_frames() => Time::from_fs(u64::MAX),
@@ -333,48 +298,82 @@ impl CardRun {
             ))
         })
     }
-
-    /// How far the run is.
-    pub fn progress(&self) -> CardProgress {
-        let frames = self.frames();
-        let part = |done: u64, all: u64| if all == 0 { 0.0 } else { done as f64 / all as f64 };
-        let simulated = self.simulated(self.now);
-        let by_time = self.setup.limit.map_or(0.0, |limit| part(simulated.fs(), limit.fs()));
-        let counts = [self.offered.network.count(), self.offered.host.count()];
-        let by_frames = match counts {
-            [Some(network), Some(host)] => part(frames, network + host),
-            _ => 0.0,
-        };
-        let is_done = self.ended.is_some();
-        let fraction = if is_done { 1.0 } else { by_time.max(by_frames).min(1.0) };
-        CardProgress { is_done, frames, simulated, fraction }
-    }
 }
 
-impl Sliced for CardRun {
-    type Error = Infallible;
-
-    fn slices(&mut self) -> &mut Slices {
-        &mut self.slices
-    }
-
-    fn is_over(&self) -> bool {
-        self.ended.is_some()
-    }
-
-    fn slice(&mut self, length: u64) -> Result<(), Infallible> {
-        let end = Time::from_fs(self.now.fs().saturating_add(length));
+impl Card for WiredCard {
+    fn run_until(&mut self, until: Time) -> Result<(), RunError> {
         let mut outcome = Outcome::Limit;
-        // Ends are looked for at the same times however long slices are.
-        while self.ended.is_none() && self.now < end {
-            let next = Time::from_fs((self.now.fs() / SHORTEST_SLICE.fs() + 1) * SHORTEST_SLICE.fs());
-            let next = self.setup.limit.map_or(next, |limit| next.min(self.on_card(limit)));
+        // Ends are looked for at the same times whatever `until` is.
+        while self.ended.is_none() && self.now < until {
+            let next = Time::from_fs((self.now.fs() / LOOK.fs() + 1) * LOOK.fs());
+            let next = self.setup.limit().map_or(next, |limit| next.min(self.on_card(limit)));
             outcome = self.card.system.run_until(next);
             self.now = next;
             self.ended = self.judge(outcome);
         }
         debug_assert!(self.ended.is_some() || outcome == Outcome::Limit, "a quiet card has ended");
         Ok(())
+    }
+
+    fn now(&self) -> Time {
+        self.now
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        self.card.system.next_edge()
+    }
+
+    fn ended(&self) -> Option<&Ended> {
+        self.ended.as_ref()
+    }
+
+    fn progress(&self) -> Progress {
+        let frames = self.frames();
+        let part = |done: u64, all: u64| if all == 0 { 0.0 } else { done as f64 / all as f64 };
+        let simulated = self.simulated(self.now);
+        let by_time = self.setup.limit().map_or(0.0, |limit| part(simulated.fs(), limit.fs()));
+        let total = match [self.offered.network.count(), self.offered.host.count()] {
+            [Some(network), Some(host)] => Some(network + host),
+            _ => None,
+        };
+        let by_frames = total.map_or(0.0, |total| part(frames, total));
+        let is_done = self.ended.is_some();
+        let fraction = Some(if is_done { 1.0 } else { by_time.max(by_frames).min(1.0) });
+        let [sent, received] = self.fates();
+        let packets_in = sent.given() + received.given();
+        let packets_done = frames + sent.dropped() + received.dropped();
+        Progress { is_done, packets_in, packets_done, packets_total: total, fraction, simulated, cycles: None }
+    }
+
+    fn set_mode(&mut self, mode: Mode) {
+        self.card.system.set_mode(mode);
+    }
+
+    fn close(&mut self) -> Result<(), RunError> {
+        if std::mem::replace(&mut self.is_closed, true) {
+            return Ok(());
+        }
+        self.rows = self.wanted.tables.then(|| Rows { table: "frames", columns: self.frame_table() });
+        match &self.wanted.captures {
+            Some(folder) => self.write_captures(folder).map_err(RunError::new),
+            None => Ok(()),
+        }
+    }
+
+    fn digest(&self) -> String {
+        self.frames_digest()
+    }
+
+    fn counters(&self) -> BTreeMap<String, u64> {
+        self.card.system.counters().into_iter().collect()
+    }
+
+    fn summary(&self, wall: Duration) -> Value {
+        serde_json::to_value(self.summarize(wall)).expect("summaries are numbers and texts")
+    }
+
+    fn take_tables(&mut self) -> Vec<Rows> {
+        self.rows.take().into_iter().collect()
     }
 }
 

@@ -1,0 +1,365 @@
+//! A card that runs handlers, as a run sees it: PsPIN between its traffic and its record.
+
+use crate::driver::{ContextSpec, Driver, DriverError, RuleSpec};
+use crate::elf::{Elf, ElfError};
+use crate::experiment::{Checked, ExperimentError, LayoutError, OneOrMany, PlacedContext, PlacedProgram, Span, place};
+use crate::feed::{self, Feed, FeedError};
+use crate::instructions::{Choice, CoreTraces, TraceWriteError};
+use crate::program::{self, ProgramError, is_source};
+use crate::record::{Line, OutCapture, Record, RecordError, SharedRecord};
+use crate::run::{Card, Ended, HORIZON, Progress, Rows, RunError, Wanted};
+use crate::stats::Stats;
+use crate::summary::CoreSummary;
+use crate::table::Table;
+use crate::timeline::{Known, Timeline};
+use crate::toml_text::Place;
+use kernel::{Clock, Cycle, FreqError, Mode, Outcome, Time};
+use pspin::PspinError;
+use pspin::protocol::Context;
+use serde_json::Value;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+use std::time::Duration;
+use wire::capture::{Interface, PcapngWriter, WriteError};
+use wire::message::Classifier;
+
+/// Why a run of handlers cannot start or continue.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the texts say what each field is")]
+pub enum HandlerError {
+    #[error(transparent)]
+    Experiment(#[from] ExperimentError),
+    #[error(transparent)]
+    Elf(#[from] ElfError),
+    #[error(transparent)]
+    Program(#[from] ProgramError),
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    #[error(transparent)]
+    Nic(#[from] PspinError),
+    #[error("clock_mhz: {0}")]
+    Clock(#[from] FreqError),
+    #[error(transparent)]
+    Feed(#[from] FeedError),
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    #[error(transparent)]
+    Driver(#[from] DriverError),
+    #[error(transparent)]
+    Trace(#[from] TraceWriteError),
+    #[error("{file}: {source}")]
+    Create { file: String, source: io::Error },
+    #[error("{place}at {time}: {end} bytes of the handler memory of `{context}` are named, it has {allowed}")]
+    BeyondMemory { place: Place, time: Span, context: String, end: u64, allowed: u64 },
+    #[error("{file}: {source}")]
+    Data { file: String, source: io::Error },
+    #[error("program is a list of C sources: they must be compiled before they can run")]
+    NotCompiled,
+}
+
+/// Name of the file with the packets that the card sent.
+pub const SENT: &str = "out.pcapng";
+
+/// PsPIN with the traffic, the driver and the record of an experiment.
+pub struct HandlerCard {
+    pub(crate) checked: Checked,
+    /// The program that boots the card, and those of the tenants.
+    elfs: Vec<Rc<Elf>>,
+    pub(crate) placed: Vec<PlacedContext>,
+    pub(crate) driver: Driver,
+    pub(crate) timeline: Timeline,
+    traces: CoreTraces,
+    pub(crate) ended: Option<Ended>,
+    /// Nothing was left that could happen when the run ended.
+    pub(crate) is_quiet: bool,
+    /// Cores that were not at rest when the run ended early.
+    pub(crate) restless: Vec<CoreSummary>,
+    limit: Cycle,
+    stall_limit: Cycle,
+}
+
+impl HandlerCard {
+    /// Builds the system. Programs without a compiled file must be ELF files already.
+    pub fn new(checked: Checked, wanted: &Wanted) -> Result<Self, HandlerError> {
+        let compiled = |name: &str| wanted.programs.get(name).map(PathBuf::as_path);
+        let mut elfs = vec![open_program(compiled(""), &checked.experiment.program)?];
+        for tenant in &checked.experiment.tenant {
+            elfs.push(open_program(compiled(&tenant.name), &tenant.program)?);
+        }
+        let mut loaded = program::load(&elfs[0], &checked.nic)?;
+        let mut programs = vec![PlacedProgram { elf: &elfs[0], code: loaded.code, data: loaded.static_data() }];
+        for elf in &elfs[1..] {
+            let (code, data) = loaded.add(elf, &checked.nic)?;
+            programs.push(PlacedProgram { elf, code, data });
+        }
+        let placed = place(&checked, &programs, &mut loaded)?;
+        let clock = Clock::new(checked.nic.clock_mhz.freq()?);
+        let common = &checked.experiment.common;
+        let limit = common.limit.map_or(HORIZON, |limit| limit.time().min(HORIZON));
+        let limit = clock.cycle_at_or_after(limit);
+        let stall_limit = clock.cycle_at_or_after(common.stall_limit.time());
+
+        let table = wanted.tables.then(|| Table::new(clock));
+        let record = Record::new(clock, Stats::new(checked.nic.n_clusters), table, None);
+        let record: SharedRecord = Rc::new(RefCell::new(record));
+        for context in &placed {
+            record.borrow_mut().host.write(context.context.host_mem_addr, &context.host_data);
+        }
+        let classifiers = feed::classifiers(&checked)?;
+        let gap = common.traffic.iter().find_map(|spec| spec.gap_cycles).unwrap_or(0);
+        let mut feed = Feed::new(&checked.nic, gap, limit, record.clone());
+        feed.add(feed::traffic(&checked)?);
+        let (feed, seed) = (Rc::new(RefCell::new(feed)), common.seed);
+        let mut driver = Driver::new(&checked.nic, &loaded.image, feed, record.clone(), seed)?;
+        let known = install(&checked, &elfs, &placed, classifiers, &mut driver)?;
+        let timeline = Timeline::new(&checked, &placed, clock, known)?;
+        // Last, so that nothing is written if anything else is wrong.
+        record.borrow_mut().out = wanted.captures.as_deref().map(create_out).transpose()?;
+        let start = |(directory, choice): &(PathBuf, Choice)| {
+            CoreTraces::start(&mut driver.nic, &checked.nic, clock, directory, choice)
+        };
+        let traces = wanted.instructions.as_ref().map(start).transpose()?.unwrap_or_default();
+        Ok(HandlerCard {
+            checked,
+            elfs,
+            placed,
+            driver,
+            timeline,
+            traces,
+            ended: None,
+            is_quiet: false,
+            restless: Vec::new(),
+            limit,
+            stall_limit,
+        })
+    }
+
+    /// The program that an address of code belongs to.
+    pub(crate) fn elf_at(&self, pc: u32) -> &Elf {
+        let holds = |elf: &&Rc<Elf>| elf.sections.iter().any(|part| part.addr <= pc && u64::from(pc) < part.end());
+        self.elfs.iter().find(holds).unwrap_or(&self.elfs[0])
+    }
+
+    pub(crate) fn record(&self) -> &SharedRecord {
+        &self.driver.record
+    }
+
+    /// When the run ends if nothing happens until then.
+    fn deadline(&self) -> Cycle {
+        let record = self.record().borrow();
+        let arrives = self.driver.feed.borrow().status().waiting.unwrap_or(0);
+        let acts = self.timeline.next().unwrap_or(0);
+        record.progress_at.max(arrives).max(acts).saturating_add(self.stall_limit)
+    }
+
+    /// Simulates up to `until`, but never past the cycle in which the run has to end, as far as is known; that can only move away.
+    fn step(&mut self, until: Cycle) -> Result<(), HandlerError> {
+        let target = self.deadline().min(self.limit).min(until);
+        let target = self.timeline.next().map_or(target, |at| target.min(at.max(self.driver.now())));
+        let outcome = self.driver.run_until(target);
+        self.timeline.act(&mut self.driver)?;
+        self.driver.check()?;
+        self.traces.check()?;
+        self.ended = self.judge(outcome);
+        self.is_quiet = outcome == Outcome::Quiet;
+        Ok(())
+    }
+
+    fn judge(&self, outcome: Outcome) -> Option<Ended> {
+        let record = self.record().borrow();
+        let is_ready = record.ready.0 == self.checked.nic.n_clusters;
+        let status = self.driver.feed.borrow().status();
+        let is_finished = is_ready && status.is_over && record.window.n_open == 0;
+        let is_stalled = outcome == Outcome::Quiet || self.driver.now() >= self.deadline();
+        let early = if is_ready { Ended::Stalled(None) } else { Ended::NotReady };
+        match () {
+            _ if self.timeline.next().is_some() && self.driver.now() < self.limit => None,
+            // Packets that come after the limit are not waited for.
+            _ if is_finished && is_stalled => Some(if status.is_cut { Ended::Limit } else { Ended::Complete }),
+            _ if is_stalled => Some(early),
+            _ if self.driver.now() >= self.limit => Some(Ended::Limit),
+            _ => None,
+        }
+    }
+
+    /// Cores that do not just wait for a packet.
+    pub(crate) fn cores(&self) -> Vec<CoreSummary> {
+        let record = self.record().borrow();
+        let is_ready = record.ready.0 == self.checked.nic.n_clusters;
+        let restless = self.driver.nic.cores().into_iter().filter(|core| core.task.is_some() || !is_ready);
+        let summary = |core: pspin::CoreState| CoreSummary {
+            cluster: core.cluster,
+            core: core.core,
+            pc: format!("{:#010x}", core.pc),
+            place: self.elf_at(core.pc).place(core.pc),
+            source: crate::lines::line_of(self.elf_at(core.pc), core.pc),
+            waiting_for: core.waits,
+            stage: core.task.map(|(_, stage)| program::STAGES[stage as usize].0),
+            frame: core.task.and_then(|(packet, _)| record.window.get(packet.0)).map(|row| row.frame),
+        };
+        restless.map(summary).collect()
+    }
+
+    /// Cycles that were simulated: up to the last in which anything happened, or the end of the run.
+    pub fn cycles(&self) -> Cycle {
+        match &self.ended {
+            Some(Ended::Complete) => self.driver.nic.now(),
+            _ => self.driver.now().max(self.driver.nic.now()),
+        }
+    }
+}
+
+impl Card for HandlerCard {
+    fn run_until(&mut self, until: Time) -> Result<(), RunError> {
+        let clock = self.record().borrow().clock;
+        let until = clock.cycle_at_or_after(until);
+        while self.ended.is_none() && self.driver.now() < until {
+            self.step(until).map_err(RunError::new)?;
+        }
+        Ok(())
+    }
+
+    fn now(&self) -> Time {
+        self.record().borrow().clock.edge(self.driver.now())
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        let clock = self.record().borrow().clock;
+        let acts = self.timeline.next().map(|cycle| clock.edge(cycle));
+        [self.driver.nic.next_edge(), acts].into_iter().flatten().min()
+    }
+
+    fn ended(&self) -> Option<&Ended> {
+        self.ended.as_ref()
+    }
+
+    fn progress(&self) -> Progress {
+        let record = self.record().borrow();
+        let file = self.driver.feed.borrow().file_progress();
+        let packets_in = record.stats.frames.packets;
+        let total = self.checked.source.total();
+        let fraction = match total {
+            Some(total) if total > 0 => Some(packets_in as f64 / total as f64),
+            Some(_) => Some(1.0),
+            None => file.map(|(read, len)| (read as f64 / len as f64).min(1.0)),
+        };
+        Progress {
+            is_done: self.ended.is_some(),
+            packets_in,
+            packets_done: packets_in - record.window.n_open,
+            packets_total: total,
+            fraction,
+            simulated: record.clock.edge(self.cycles()),
+            cycles: Some(self.cycles()),
+        }
+    }
+
+    fn set_mode(&mut self, mode: Mode) {
+        self.driver.set_mode(mode);
+    }
+
+    fn close(&mut self) -> Result<(), RunError> {
+        if self.ended != Some(Ended::Complete) && self.restless.is_empty() {
+            self.restless = self.cores();
+        }
+        self.traces.flush().map_err(RunError::new)?;
+        let (at, record) = (self.driver.now(), &mut *self.driver.record.borrow_mut());
+        for row in record.window.drain() {
+            record.stats.still_busy(&row, at);
+            record.finish(&row);
+        }
+        if let Some(OutCapture { file, writer, .. }) = record.out.take() {
+            writer.finish().map_err(|source| RunError::new(RecordError::Out { file, source }))?;
+        }
+        Ok(())
+    }
+
+    fn digest(&self) -> String {
+        self.record().borrow().digest.to_hex()
+    }
+
+    fn counters(&self) -> BTreeMap<String, u64> {
+        self.driver.nic.counters().into_iter().collect()
+    }
+
+    fn summary(&self, wall: Duration) -> Value {
+        serde_json::to_value(self.summarize(wall)).expect("summaries are numbers and texts")
+    }
+
+    fn take_tables(&mut self) -> Vec<Rows> {
+        let columns = self.driver.take_table();
+        if columns.is_empty() { Vec::new() } else { vec![Rows { table: "packets", columns }] }
+    }
+
+    fn take_console(&mut self) -> Vec<(Time, Line)> {
+        self.driver.take_console()
+    }
+
+    fn read_host(&self, addr: u64, data: &mut [u8]) -> bool {
+        self.record().borrow().host.read(addr, data);
+        true
+    }
+
+    fn write_host(&self, folder: &Path) -> Result<Vec<String>, RunError> {
+        let fail = |source| RunError::new(HandlerError::Create { file: folder.display().to_string(), source });
+        self.record().borrow().host.dump(folder).map_err(fail)
+    }
+}
+
+/// A compiled program, or the only file of it.
+fn open_program(elf: Option<&Path>, sources: &OneOrMany<String>) -> Result<Rc<Elf>, HandlerError> {
+    match (elf, &sources.iter().collect::<Vec<_>>()[..]) {
+        (Some(path), _) => Ok(Rc::new(Elf::open(path)?)),
+        (None, [only]) if !is_source(only) => Ok(Rc::new(Elf::open(Path::new(only))?)),
+        _ => Err(HandlerError::NotCompiled),
+    }
+}
+
+/// Tenants and contexts of an experiment become the driver's; those that are there from the start get their rules.
+fn install(
+    checked: &Checked,
+    elfs: &[Rc<Elf>],
+    placed: &[PlacedContext],
+    classifiers: Vec<Classifier>,
+    driver: &mut Driver,
+) -> Result<Vec<Known>, DriverError> {
+    let mut owners = vec![(driver.open("program", None)?, &elfs[0])];
+    for (tenant, elf) in checked.experiment.tenant.iter().zip(&elfs[1..]) {
+        owners.push((driver.open(&tenant.name, tenant.scope.as_deref())?, elf));
+    }
+    let mut programs = Vec::new();
+    for (tenant, elf) in owners {
+        programs.push((tenant, driver.adopt(tenant, elf.clone())?));
+    }
+    let mut known = Vec::new();
+    for ((context, placed), classifier) in checked.contexts.iter().zip(placed).zip(classifiers) {
+        let (tenant, program) = programs[context.tenant.map_or(0, |tenant| tenant + 1)];
+        let spec = ContextSpec { copy_bytes: context.spec.copy_bytes, ..ContextSpec::new(program) };
+        let id = driver.keep(tenant, &spec, Context::clone(&placed.context));
+        let priority = context.spec.priority;
+        let rule = match context.spec.installed {
+            true => Some(driver.install_classified(tenant, id, context.matcher.clone(), priority, classifier)?),
+            false => None,
+        };
+        let memory = driver.adopt_memory(tenant, placed.context.handler_mem);
+        let (matches, message) = (context.spec.matches.clone(), context.spec.message.clone());
+        known.push(Known { tenant, id, rule, memory, spec: RuleSpec { matches, message, priority } });
+    }
+    Ok(known)
+}
+
+fn create_out(folder: &Path) -> Result<OutCapture, HandlerError> {
+    let path = &folder.join(SENT).display().to_string();
+    let file = File::create(path).map_err(|source| HandlerError::Create { file: path.clone(), source })?;
+    let fail = |source: WriteError| RecordError::Out { file: path.clone(), source };
+    let application = concat!("spinet ", env!("CARGO_PKG_VERSION"));
+    let mut writer = PcapngWriter::new(BufWriter::new(file), application).map_err(fail)?;
+    let description = "what the NIC sends, in simulated time since reset";
+    let interface = Interface { name: "nic.tx".into(), description: description.into(), link_bps: 0 };
+    let interface = writer.add_interface(&interface).map_err(fail)?;
+    Ok(OutCapture { file: path.clone(), writer, interface })
+}
