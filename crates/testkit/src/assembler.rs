@@ -1,4 +1,4 @@
-//! A buffer of instructions, written by name.
+//! A buffer of instructions, which are appended by name.
 
 use isa::riscv::{Inst, Operands, decode, disassemble, row};
 use std::ops::Range;
@@ -16,7 +16,7 @@ impl Assembler {
         self.code.len()
     }
 
-    /// Appends an instruction if it can express `operands`; says whether it can.
+    /// Appends an instruction. Returns false if it cannot express `operands`.
     pub fn try_emit(&mut self, name: &str, operands: Operands) -> bool {
         let here = self.here();
         self.code.resize(here + length(name), 0);
@@ -32,14 +32,14 @@ impl Assembler {
         assert!(self.try_emit(name, operands), "{name} cannot express {operands:?}");
     }
 
-    /// Leaves room for the instruction called `name`; returns its address, for [`Assembler::patch`].
+    /// Reserves space for the instruction called `name`. Returns its address, for [`Assembler::patch`].
     pub fn reserve(&mut self, name: &str) -> usize {
         let here = self.here();
         self.code.resize(here + length(name), 0);
         here
     }
 
-    /// Writes an instruction into the room reserved for it.
+    /// Writes an instruction into reserved space.
     pub fn patch(&mut self, at: usize, name: &str, operands: Operands) {
         assert!(self.try_patch(at, name, operands), "{name} cannot express {operands:?}");
     }
@@ -63,7 +63,7 @@ impl Assembler {
         })
     }
 
-    /// The instructions in a range of addresses, one a line.
+    /// Disassembles a range of addresses, one instruction per line.
     pub fn listing(&self, range: Range<usize>) -> String {
         self.instructions(range).map(|(at, inst)| format!("{at:8x}: {}\n", disassemble(inst, at as u32))).collect()
     }
@@ -75,22 +75,22 @@ fn length(name: &str) -> usize {
     usize::from(row.pattern.len)
 }
 
-/// rd = rs1 + rs2 and the like.
+/// Operands of rd = rs1 + rs2 and similar instructions.
 pub fn r(rd: u8, rs1: u8, rs2: u8) -> Operands {
     Operands { rd, rs1, rs2, rs3: 0, imm: 0 }
 }
 
-/// rd = rs1 + imm, loads, and jumps to a register.
+/// Operands of rd = rs1 + imm, loads, and jumps to a register.
 pub fn i(rd: u8, rs1: u8, imm: i32) -> Operands {
     Operands { rd, rs1, imm, ..Operands::default() }
 }
 
-/// rd = imm, and jumps.
+/// Operands of rd = imm, and jumps.
 pub fn u(rd: u8, imm: i32) -> Operands {
     Operands { rd, imm, ..Operands::default() }
 }
 
-/// Stores of rs2, and branches.
+/// Operands of stores of rs2, and branches.
 pub fn s(rs1: u8, rs2: u8, imm: i32) -> Operands {
     Operands { rs1, rs2, imm, ..Operands::default() }
 }

@@ -1,4 +1,4 @@
-//! The bench, its drivers and its recorders.
+//! The test bench, its drivers and its recorders.
 
 use kernel::trace::{Event, Sink, Tracer};
 use kernel::{Activity, Clock, ClockId, Component, Cycle, Freq, Mode, Outcome, Ports, Rx, SystemBuilder, Tx};
@@ -6,12 +6,12 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// What happened, in cycles; lines of one cycle are sorted, components of one edge having no order.
+/// A log of events by cycle. Lines of one cycle are sorted, because components of one edge have no order.
 #[derive(Clone, Default)]
 pub struct Log(Rc<RefCell<Vec<(Cycle, String)>>>);
 
 impl Log {
-    /// Writes down that something happened in `cycle`.
+    /// Adds a line at `cycle`.
     pub fn note(&self, cycle: Cycle, text: impl Into<String>) {
         self.0.borrow_mut().push((cycle, text.into()));
     }
@@ -23,19 +23,19 @@ impl Log {
     }
 }
 
-/// A system under construction around the component under test: one clock, of 1 GHz unless said otherwise, so that a cycle is
-/// 1 ns.
+/// A system under construction around the component under test. It has one clock, of 1 GHz by default, so that a cycle
+/// is 1 ns.
 pub struct Bench {
     builder: SystemBuilder,
     clock: ClockId,
-    /// Where recorders write; tests may add lines of their own.
+    /// The log of the recorders. Tests may add lines.
     pub log: Log,
     events: bool,
     counters: bool,
 }
 
 impl Bench {
-    /// The system, for what is wired by a function of its own, and perhaps has further clocks.
+    /// The system, for functions that wire their own parts and for further clocks.
     pub fn system(&mut self) -> &mut SystemBuilder {
         &mut self.builder
     }
@@ -45,7 +45,7 @@ impl Bench {
         self.clock
     }
 
-    /// A channel that is joined to components by hand.
+    /// A channel that the test attaches to components.
     pub fn channel<T: 'static>(&mut self, name: &str, capacity: usize, latency: u64) -> (Tx<T>, Rx<T>) {
         self.builder.channel(name, capacity, latency)
     }
@@ -55,21 +55,22 @@ impl Bench {
         self.builder.add(path, self.clock, component);
     }
 
-    /// What a component at `path` emits events with.
+    /// Tracer of the component at `path`.
     pub fn tracer(&self, path: &str) -> Tracer {
         self.builder.tracer(path, self.clock)
     }
 
-    /// An input on which each item can first be seen in the cycle beside it, or as soon after as there is room among
-    /// `capacity` items. Cycles ascend and start at 1.
+    /// An input whose items arrive in the given cycles, or later if `capacity` items are waiting. Cycles must not
+    /// decrease and start at 1.
     pub fn input<T: 'static>(&mut self, name: &str, capacity: usize, items: Vec<(Cycle, T)>) -> Rx<T> {
-        assert!(items.windows(2).all(|pair| pair[0].0 <= pair[1].0), "the cycles of {name} ascend");
+        assert!(items.windows(2).all(|pair| pair[0].0 <= pair[1].0), "the cycles of {name} must not decrease");
         let (tx, rx) = self.channel(name, capacity, 1);
         self.add(&format!("driver of {name}"), Driver { items: items.into(), output: tx });
         rx
     }
 
-    /// An output whose items are logged as `name` and what `show` makes of them, one a cycle, in cycles that are `ready`.
+    /// An output whose items are logged as `name` and `show(item)`. The recorder takes one item in each cycle that is
+    /// `ready`.
     pub fn output<T: 'static>(
         &mut self,
         name: &str,
@@ -84,21 +85,22 @@ impl Bench {
         tx
     }
 
-    /// Logs events too.
+    /// Also logs events.
     pub fn log_events(&mut self) {
         self.events = true;
     }
 
-    /// Logs the counters that are not zero at the end.
+    /// Also logs the counters that are not zero at the end.
     pub fn log_counters(&mut self) {
         self.counters = true;
     }
 }
 
-/// Runs the scene that `make` sets up for up to `cycles` cycles, in all three modes, and returns its log.
+/// Runs the scene of `make` for up to `cycles` cycles, in all three modes, and returns its log.
 ///
 /// # Panics
-/// If the wiring is wrong, if the modes disagree, or if something still goes on after `cycles` cycles.
+///
+/// Panics if the wiring is wrong, if the modes disagree, or if a component is still active after `cycles` cycles.
 pub fn bench(cycles: Cycle, make: impl Fn(&mut Bench)) -> String {
     bench_at(Freq::mhz(1000).expect("1 GHz is a frequency"), cycles, make)
 }
@@ -106,8 +108,16 @@ pub fn bench(cycles: Cycle, make: impl Fn(&mut Bench)) -> String {
 /// The same at another frequency.
 pub fn bench_at(freq: Freq, cycles: Cycle, make: impl Fn(&mut Bench)) -> String {
     let normal = run(freq, cycles, Mode::Normal, &make);
-    assert_eq!(normal, run(freq, cycles, Mode::Shuffled(7), &make), "the order of components within an edge shows");
-    assert_eq!(normal, run(freq, cycles, Mode::TickAll, &make), "a component that said it was idle was not");
+    assert_eq!(
+        normal,
+        run(freq, cycles, Mode::Shuffled(7), &make),
+        "the order of ticks within an edge changed the result"
+    );
+    assert_eq!(
+        normal,
+        run(freq, cycles, Mode::TickAll, &make),
+        "a component returned Idle, but another tick changed its state"
+    );
     normal
 }
 
@@ -118,13 +128,13 @@ fn run(freq: Freq, cycles: Cycle, mode: Mode, make: &impl Fn(&mut Bench)) -> Str
     let mut bench = Bench { builder, clock, log: Log::default(), events: false, counters: false };
     make(&mut bench);
     let Bench { builder, log, events, counters, .. } = bench;
-    let mut system = builder.build().unwrap_or_else(|error| panic!("the bench is wired wrongly: {error}"));
+    let mut system = builder.build().unwrap_or_else(|error| panic!("wrong wiring of the bench: {error}"));
     system.set_mode(mode);
     if events {
         system.listen(Box::new(EventLog(log.clone(), edges)));
     }
     let outcome = system.run_until(edges.edge(cycles));
-    assert_eq!(outcome, Outcome::Quiet, "not quiet after {cycles} cycles:\n{}", log.text());
+    assert_eq!(outcome, Outcome::Quiet, "still active after {cycles} cycles:\n{}", log.text());
     let mut text = log.text();
     if counters {
         let found = system.counters().into_iter().filter(|(_, total)| *total != 0);
@@ -133,7 +143,7 @@ fn run(freq: Freq, cycles: Cycle, mode: Mode, make: &impl Fn(&mut Bench)) -> Str
     text
 }
 
-/// Sends each item in the cycle before the one in which it is to be seen.
+/// Sends each item one cycle before its arrival.
 struct Driver<T> {
     items: VecDeque<(Cycle, T)>,
     output: Tx<T>,
@@ -146,7 +156,7 @@ impl<T> Component for Driver<T> {
                 None => return Activity::Idle,
                 Some((seen, _)) if *seen > now + 1 => return Activity::Until(seen - 1),
                 Some(_) if !self.output.has_room() => return Activity::Idle,
-                Some(_) => self.output.send(self.items.pop_front().expect("an item is there").1),
+                Some(_) => self.output.send(self.items.pop_front().expect("the input has an item").1),
             }
         }
     }
@@ -156,7 +166,7 @@ impl<T> Component for Driver<T> {
     }
 }
 
-/// Takes and logs one item a cycle.
+/// Takes and logs at most one item per cycle.
 struct Recorder<T> {
     input: Rx<T>,
     ready: Box<dyn Fn(Cycle) -> bool>,
@@ -171,7 +181,7 @@ impl<T> Component for Recorder<T> {
             return Activity::Idle;
         }
         if (self.ready)(now) {
-            let item = self.input.take().expect("an item is there");
+            let item = self.input.take().expect("the input has an item");
             self.log.note(now, format!("{} {}", self.prefix, (self.show)(&item)));
         }
         Activity::Busy

@@ -1,15 +1,14 @@
 //! Test benches and oracles. For tests only; no model depends on this crate.
 //!
-//! For components, [`bench()`]: a component between scripts of what arrives when and a log of what it sends when. It runs
-//! every scene three times (as usual, with the components of an edge in random order, and with all of them ticked at
-//! every edge) and asks for one and the same log, so that a test of a component's timing is at the same time a test of
-//! its promise to sleep.
+//! For components, [`bench()`]: it feeds a component from scripts and logs its outputs with their cycles. It runs every
+//! scene three times: normally, with random tick order, and with all components ticked at every edge. All logs must be
+//! equal, so every timing test also tests the promise of `Idle`.
 //!
-//! For modules that speak the memory protocol, [`check_memory_contract`]: a card of the module, requesters that ask at
-//! random and know what they must get, and memories that take their time.
+//! For modules with the memory protocol, [`check_memory_contract`]: it wires the module with random requesters, which
+//! know the correct answers, and with memories of random latency.
 //!
-//! For cores, [`random_program::random_program`] and [`qemu::Emulator`]: programs that an independent implementation
-//! and a core of ours must end alike.
+//! For cores, [`random_program::random_program`] and [`qemu::Emulator`]: random programs must end with the same state
+//! on an independent implementation and on our cores.
 
 pub mod assembler;
 mod bench;

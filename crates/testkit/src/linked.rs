@@ -1,20 +1,20 @@
 //! Several programs in one executable file.
 //!
-//! A program's image is code, padded to a page, and a page of data. It runs at any address. The data page begins with
-//! the record: the initial values of x1 to x31 (the word for x0 is unused), then the data region. At its end the program
-//! stores its registers over the initial ones and writes the record to standard output. The next image follows in
-//! memory and the program runs into it; behind the last stands an exit. So one start of a simulator runs many programs.
+//! A program's image is code, padded to a page, and a data page. The code is position-independent. The data page begins
+//! with the record: the initial values of x1 to x31 (the word for x0 is unused), then the data region. At its end, the
+//! program stores its registers into the record and writes the record to standard output. Execution then continues in
+//! the next image; an exit follows the last one. One start of a simulator thus runs many programs.
 
 use crate::random_program::Program;
 use isa::riscv::{Operands, row};
 
-/// Granularity of images: qemu is slow where a program writes to a page that holds code.
+/// Alignment of images. qemu is slow if a program writes to a page that holds code.
 pub const PAGE_BYTES: u32 = 4096;
-/// Size of the saved registers at the start of a record.
+/// Size of the saved registers at the start of a record, in bytes.
 pub const REGISTERS_BYTES: u32 = 32 * 4;
-/// Size of the data region behind them.
+/// Size of the data region after the registers, in bytes.
 pub const DATA_BYTES: u32 = 1792;
-/// Size of a record.
+/// Size of a record, in bytes.
 pub const RECORD_BYTES: u32 = REGISTERS_BYTES + DATA_BYTES;
 
 /// Linux system call number: `write(file, address, length)`.
@@ -22,10 +22,10 @@ pub const SYS_WRITE: u32 = 64;
 /// Linux system call number: `exit(status)`.
 pub const SYS_EXIT: u32 = 93;
 
-/// Where the first image is loaded.
+/// Load address of the first image.
 const BASE: u32 = 0x0001_0000;
 
-/// Programs that run one behind the other.
+/// Programs that run one after the other.
 #[derive(Clone, Debug)]
 pub struct Linked {
     /// Address of the first byte of `image` and of the first instruction.
@@ -36,7 +36,7 @@ pub struct Linked {
     pub n_programs: usize,
 }
 
-/// What a program leaves behind.
+/// Final state of a program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
     /// x0 to x31; x0 is 0.
@@ -46,7 +46,7 @@ pub struct Outcome {
 }
 
 impl Linked {
-    /// Puts programs one behind the other.
+    /// Concatenates programs.
     pub fn new(programs: &[Program]) -> Self {
         let mut image: Vec<u8> = programs.iter().flat_map(|program| program.image.iter().copied()).collect();
         for (name, operands) in exit() {
@@ -56,11 +56,11 @@ impl Linked {
         Linked { base: BASE, image, n_programs: programs.len() }
     }
 
-    /// A static executable for 32-bit RISC-V Linux: one segment that may be read, written and executed.
+    /// A static executable for 32-bit RISC-V Linux, with one segment that is readable, writable and executable.
     pub fn elf(&self) -> Vec<u8> {
         const HEADERS_BYTES: u32 = 52 + 32;
         let size = self.image.len() as u32;
-        // The segment begins on a page in the file too.
+        // The segment is also page-aligned in the file.
         let offset = HEADERS_BYTES.next_multiple_of(PAGE_BYTES);
         let mut file = b"\x7fELF\x01\x01\x01\0\0\0\0\0\0\0\0\0".to_vec();
         let mut half = |value: u16| file.extend(value.to_le_bytes());
@@ -75,14 +75,14 @@ impl Linked {
         let mut half = |value: u16| file.extend(value.to_le_bytes());
         [52, 32, 1, 40, 0, 0].into_iter().for_each(&mut half); // Sizes and counts of headers.
         let mut word = |value: u32| file.extend(value.to_le_bytes());
-        // Loadable; place in the file, in memory twice, sizes, permissions, alignment.
+        // Loadable; offset in the file, virtual and physical address, sizes, permissions, alignment.
         [1, offset, self.base, self.base, size, size, 7, PAGE_BYTES].into_iter().for_each(&mut word);
         file.resize(offset as usize, 0);
         file.extend(&self.image);
         file
     }
 
-    /// The outcomes in what the programs wrote, as many as are complete.
+    /// Parses the complete outcomes in the output of the programs.
     pub fn outcomes(output: &[u8]) -> Vec<Outcome> {
         output.chunks_exact(RECORD_BYTES as usize).map(Outcome::from_record).collect()
     }
@@ -98,12 +98,12 @@ impl Outcome {
         Outcome { regs, memory: memory.to_vec() }
     }
 
-    /// Stands for all of it: FNV-1a over the registers and the data region.
+    /// Digest of the outcome: FNV-1a over the registers and the data region.
     pub fn digest(&self) -> u64 {
         fnv(self.regs.iter().flat_map(|reg| reg.to_le_bytes()).chain(self.memory.iter().copied()))
     }
 
-    /// How this outcome differs from a reference, register by register and byte by byte; empty if it does not.
+    /// Differences between this outcome and a reference, by register and byte; empty if there are none.
     pub fn difference(&self, reference: &Outcome) -> String {
         let mut text = String::new();
         for (r, (ours, theirs)) in self.regs.iter().zip(&reference.regs).enumerate() {
@@ -120,7 +120,7 @@ impl Outcome {
     }
 }
 
-/// FNV-1a of 64 bits, for which a change of one byte always gives another digest. Source: RFC 9923.
+/// 64-bit FNV-1a. A change of one byte always changes the digest. Source: RFC 9923.
 pub fn fnv(bytes: impl IntoIterator<Item = u8>) -> u64 {
     bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }

@@ -1,61 +1,66 @@
-//! The contract of the memory protocol (`blocks::bus`), and the parties that hold a module to it.
+//! The contract of the memory protocol (`blocks::bus`), and the modules that test it.
 //!
-//! A wiring around the module under test has `random-requester`s, each with bytes of its own that nobody else writes, and
-//! `model-memory`s behind it where it forwards. A requester knows what each of its references must give: it asks at random
-//! moments for reads and writes of random lengths, keeps some answers waiting, and compares each answer with what it
-//! expects next. So what is lost, comes twice, is out of order, or reads the wrong bytes ends the test.
+//! A wiring around the module under test has `random-requester`s, each with its own bytes that no other one writes, and
+//! `model-memory`s behind the module if it forwards. A requester sends reads and writes of random lengths at random
+//! times, delays the acceptance of some answers, and knows every correct answer. It compares each answer with the next
+//! expected one. The test therefore fails for a lost, duplicated, reordered or wrong answer.
 
 use blocks::bus::{Access, BusError, Data, Reference, Reply, Requester, Responder};
 use blocks::netlist::{Built, Card, Catalog, Design, Environment, Memory, Module, Netlist, PortSpec, Site};
 use kernel::{Activity, Component, Cycle, Mode, Outcome, Ports, RandomStream, Time};
 use std::collections::VecDeque;
 
-/// A party that asks at random. Port: `memory`.
+/// A requester with random references. Port: `memory`.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RandomRequester {
-    /// How many references it makes.
+    /// Number of references.
     pub references: u32,
-    /// Its own bytes: first addresses and numbers of bytes.
+    /// Its own bytes: start addresses and sizes.
     pub own: Vec<(u64, u64)>,
-    /// Lengths of its references; each is aligned to the greatest power of two in it.
+    /// Lengths of its references. Each reference is aligned to the largest power of two that divides its length.
     pub lengths: Vec<u32>,
-    /// Addresses at which nothing answers; none if empty.
+    /// Addresses without a memory; may be empty.
     pub nowhere: Vec<u64>,
-    /// Of a hundred references, how many follow the one before at once and are taken at once.
+    /// Percentage of references that are sent without a pause and whose answers are accepted at once.
     pub haste_percent: u64,
 }
 
-/// A party that answers after a random time, in order. Port: `requester`.
+/// A memory that answers in order after a random time. Port: `requester`.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModelMemory {
-    /// Address of its first byte.
+    /// Start address.
     pub base: u64,
-    /// Its bytes.
+    /// Size, in bytes.
     pub bytes: u32,
-    /// Most cycles that it lets a reference wait.
+    /// Longest delay of an answer, in cycles.
     pub longest_cycles: u64,
 }
 
-/// Runs the card that `wiring` says, of modules of `catalog` and the two of this contract, with some seeds and in all modes.
+/// Runs the card in `wiring`, built from modules of `catalog` and the two of this contract, with several seeds and in
+/// all modes.
 ///
 /// # Panics
 ///
-/// When the contract is broken: the text says the seed, who noticed, and what.
+/// Panics if the contract is broken. The message has the seed, the observer and the problem.
 pub fn check_memory_contract(catalog: &Catalog, wiring: &str) {
     let catalog = catalog.clone().with::<RandomRequester>().with::<ModelMemory>();
-    let alone = |wanted: &str, _: &str| Err(format!("a contract's card asks for no file, such as {wanted}"));
+    let alone = |wanted: &str, _: &str| Err(format!("the card of a contract cannot use files (found {wanted})"));
     let netlist = Netlist::read("contract", wiring, &[], &alone);
     let design = netlist.and_then(|netlist| netlist.design(&catalog)).unwrap_or_else(|errors| panic!("{errors}"));
     for seed in 1..=5 {
         let normal = run(&design, seed, Mode::Normal);
-        assert_eq!(normal, run(&design, seed, Mode::Shuffled(3)), "seed {seed}: the order of ticks shows");
-        assert_eq!(normal, run(&design, seed, Mode::TickAll), "seed {seed}: who was idle was not");
+        assert_eq!(normal, run(&design, seed, Mode::Shuffled(3)), "seed {seed}: the order of ticks changed the result");
+        assert_eq!(
+            normal,
+            run(&design, seed, Mode::TickAll),
+            "seed {seed}: a component returned Idle, but another tick changed its state"
+        );
     }
 }
 
-/// All answers with the cycles in which they were taken.
+/// All answers with the cycles in which they were accepted.
 fn run(design: &Design, seed: u64, mode: Mode) -> Vec<(String, Vec<(Cycle, Reply)>)> {
     let mut card = Card::build(design, seed, &Environment::default());
     card.system.set_mode(mode);
@@ -66,14 +71,14 @@ fn run(design: &Design, seed: u64, mode: Mode) -> Vec<(String, Vec<(Cycle, Reply
         let (taken, made) = (party.log.len(), party.params.references);
         assert!(taken as u32 == made, "seed {seed}, {mode:?}: {path} got {taken} answers to {made} references");
     }
-    assert!(!parties.is_empty(), "nobody asks");
-    assert_eq!(outcome, Outcome::Quiet, "seed {seed}, {mode:?}: something goes on for ever");
+    assert!(!parties.is_empty(), "the wiring needs a random-requester");
+    assert_eq!(outcome, Outcome::Quiet, "seed {seed}, {mode:?}: a component is active forever");
     parties.iter().map(|(path, party)| ((*path).to_owned(), std::mem::take(&mut party.borrow_mut().log))).collect()
 }
 
 impl Module for RandomRequester {
     const NAME: &'static str = "random-requester";
-    const ABOUT: &'static str = "Asks at random and knows what it must get.";
+    const ABOUT: &'static str = "Sends random references and checks the answers.";
 
     fn ports(&self) -> Vec<PortSpec> {
         vec![PortSpec::from::<Memory>("memory")]
@@ -101,20 +106,20 @@ struct Asking {
     params: RandomRequester,
     port: Requester,
     draws: RandomStream,
-    /// What its own bytes will be when all references under way are done.
+    /// Expected contents of its own bytes after all pending references.
     bytes: Vec<Vec<u8>>,
     made: u32,
-    /// When it asks next.
+    /// Cycle of its next reference.
     ask_at: Option<Cycle>,
-    /// Answers to come, in their order.
+    /// Expected answers, in order.
     expected: VecDeque<Reply>,
-    /// When it takes the answer that is there.
+    /// Cycle in which it accepts the waiting answer.
     take_at: Option<Cycle>,
     log: Vec<(Cycle, Reply)>,
 }
 
 impl Asking {
-    /// A pause: none if hasty, else up to ten cycles.
+    /// A pause of up to ten cycles, or none.
     fn pause(&mut self) -> u64 {
         if self.draws.below(100) < self.params.haste_percent { 0 } else { self.draws.below(10) }
     }
@@ -145,7 +150,7 @@ impl Asking {
     }
 
     fn take(&mut self, now: Cycle) {
-        let reply = self.port.replies.take().expect("an answer is there");
+        let reply = self.port.replies.take().expect("the port has an answer");
         let expected = self.expected.pop_front();
         let (n, found) = (self.log.len(), Reply::new(reply.id, reply.result.clone()));
         assert_eq!(Some(&found), expected.as_ref(), "{} at {now}: answer {n} is not the expected one", self.path);
@@ -214,7 +219,7 @@ struct Answering {
     port: Responder,
     draws: RandomStream,
     bytes: Vec<u8>,
-    /// When it answers what it sees first.
+    /// Cycle in which it answers the oldest reference.
     answer_at: Option<Cycle>,
 }
 
@@ -252,7 +257,7 @@ impl Component for Answering {
         if !self.port.replies.has_room() {
             return Activity::Idle;
         }
-        let reference = self.port.references.take().expect("a reference is there");
+        let reference = self.port.references.take().expect("the port has a reference");
         let reply = self.serve(reference);
         self.port.replies.send(reply);
         self.answer_at = None;
@@ -269,7 +274,7 @@ mod tests {
     use super::*;
     use kernel::trace::Counter;
 
-    /// A memory with a fault that shows now and then.
+    /// A memory with an occasional fault.
     #[derive(serde::Deserialize, schemars::JsonSchema)]
     #[serde(deny_unknown_fields)]
     struct Faulty {
@@ -332,7 +337,7 @@ mod tests {
         fn tick(&mut self, now: Cycle) -> Activity {
             let port = &self.inner.port;
             if self.fault == Fault::NeverSleeps {
-                self.served.add(1); // What no port has caused.
+                self.served.add(1); // A change without a cause at a port.
             }
             let room = if matches!(self.fault, Fault::Doubles | Fault::Reorders) { 2 } else { 1 };
             if !port.references.has_item() || port.replies.room() < room {
@@ -342,7 +347,7 @@ mod tests {
             if self.fault == Fault::NeverSleeps && !self.served.total().is_multiple_of(7) {
                 return Activity::Until(now + 3);
             }
-            let reference = port.references.take().expect("a reference is there");
+            let reference = port.references.take().expect("the port has a reference");
             match self.kept.take() {
                 Some(kept) => {
                     self.serve(reference);
@@ -360,8 +365,8 @@ mod tests {
         }
     }
 
-    /// What the contract says of a memory with this fault; nothing if it holds.
-    fn verdict(fault: &str) -> String {
+    /// The contract's message for a memory with this fault; empty if the contract holds.
+    fn message_for(fault: &str) -> String {
         let wiring = format!(
             "name = \"faulty\"\nconnections = [\"a.memory -> it.requester\"]\n[clocks]\nmain = \"1 GHz\"\n\
              [instances.a]\nmodule = \"random-requester\"\nreferences = 200\nown = [[0, 64]]\nlengths = [1, 4]\n\
@@ -374,8 +379,8 @@ mod tests {
     }
 
     #[test]
-    fn every_fault_is_noticed() {
-        assert_eq!(verdict("none"), "");
+    fn every_fault_is_detected() {
+        assert_eq!(message_for("none"), "");
         for (fault, what) in [
             ("loses", "is not the expected one"),
             ("doubles", "is not the expected one"),
@@ -383,10 +388,10 @@ mod tests {
             ("corrupts", "is not the expected one"),
             ("reorders", "is not the expected one"),
             ("oversleeps", "answers to 200 references"),
-            ("never-sleeps", "who was idle was not"),
+            ("never-sleeps", "returned Idle, but another tick changed its state"),
         ] {
-            let verdict = verdict(fault);
-            assert!(verdict.contains(what), "{fault}: {verdict}");
+            let message_for = message_for(fault);
+            assert!(message_for.contains(what), "{fault}: {message_for}");
         }
     }
 }

@@ -1,15 +1,15 @@
-//! The simplest hart there is: registers and flat memory, no time, no traps.
+//! A minimal hart: registers and flat memory, without time and traps.
 
 use crate::linked::{Linked, Outcome, SYS_EXIT, SYS_WRITE};
 use isa::riscv::{Amo, CsrWrite, Hart, Load, LoopPart, System, Width, decode, execute};
 
-/// Why a run ended before the programs did.
+/// The reason why a run ended early.
 #[derive(Debug, thiserror::Error)]
 #[error("at {pc:#x}: {what}")]
 pub struct Stop {
     /// Address of the instruction.
     pub pc: u32,
-    /// What it did.
+    /// The problem.
     pub what: String,
 }
 
@@ -25,11 +25,11 @@ pub struct PlainHart {
     end: Option<Result<(), String>>,
 }
 
-/// Runs `programs` and returns what each left behind.
+/// Runs `programs` and returns their final states.
 ///
 /// # Errors
 ///
-/// On what a program for Linux user mode may not do, and when it runs for more than `n_steps` instructions.
+/// On an action that Linux user mode does not allow, and after more than `n_steps` instructions.
 pub fn run_plain(programs: &Linked, n_steps: u64) -> Result<Vec<Outcome>, Stop> {
     let mut hart = PlainHart {
         regs: [0; 32],
@@ -54,7 +54,7 @@ pub fn run_plain(programs: &Linked, n_steps: u64) -> Result<Vec<Outcome>, Stop> 
 
 impl PlainHart {
     fn step(&mut self) {
-        // An instruction may be the last two bytes of memory.
+        // An instruction may be in the last two bytes of memory.
         let low = self.read(self.pc, 2);
         let word = if low & 3 == 3 { low | self.read(self.pc.wrapping_add(2), 2) << 16 } else { low };
         let inst = decode(word);
@@ -66,7 +66,7 @@ impl PlainHart {
         self.end = Some(Err(what));
     }
 
-    /// The bytes at `addr`, or `None` and an end if they are outside of memory.
+    /// The bytes at `addr`. Outside of memory, stops the run and returns `None`.
     fn bytes(&mut self, addr: u32, n: u32) -> Option<&mut [u8]> {
         let start = addr.wrapping_sub(self.base) as usize;
         if start + n as usize > self.memory.len() {
@@ -88,7 +88,7 @@ impl PlainHart {
         }
     }
 
-    /// Serves the two system calls that the programs make.
+    /// Handles the two system calls of the programs.
     fn call(&mut self) {
         match self.regs[17] {
             SYS_WRITE => {
@@ -132,7 +132,7 @@ impl Hart for PlainHart {
 
     fn amo(&mut self, rd: u8, addr: u32, value: u32, amo: Amo) {
         if !addr.is_multiple_of(4) {
-            return self.stop(format!("{amo:?} at {addr:#x}, which is no word address"));
+            return self.stop(format!("{amo:?} at {addr:#x}, which is not word-aligned"));
         }
         let old = self.read(addr, 4);
         match amo {

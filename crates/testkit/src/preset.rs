@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
-/// The parameters of the preset `own` over those of the preset `base`, both as TOML text.
+/// The parameters of preset `own` applied to preset `base`, both as TOML text.
 pub fn preset<T: DeserializeOwned>(base: &str, own: &str) -> T {
     let read = |text: &str| text.parse::<Table>().unwrap_or_else(|error| panic!("a preset: {error}"));
     let (mut values, mut changes) = (read(base), read(own));

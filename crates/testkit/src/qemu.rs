@@ -1,4 +1,4 @@
-//! qemu's user mode as the reference for what instructions mean.
+//! qemu's user mode as the reference for instruction semantics.
 
 use crate::linked::Outcome;
 use std::fs::Permissions;
@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use tempfile::TempPath;
 
-/// An emulator; Debian has them in the package `qemu-user`.
+/// An emulator from Debian's package `qemu-user`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Emulator {
     /// `qemu-riscv32`.
@@ -22,27 +22,27 @@ impl std::fmt::Display for Emulator {
     }
 }
 
-/// Why there is no reference outcome.
+/// The reason why there is no reference outcome.
 #[derive(Debug, thiserror::Error)]
 pub enum QemuError {
     /// The emulator could not be started.
-    #[error("{0} does not start ({1}); it is the reference for these tests: install Debian's qemu-user")]
+    #[error("cannot start {0} ({1}); these tests need it: install Debian's qemu-user")]
     Start(Emulator, #[source] io::Error),
-    /// The executable could not be written for it.
+    /// The executable could not be written.
     #[error("cannot write the program for {0}: {1}")]
     Write(Emulator, #[source] io::Error),
-    /// It ended early: a program crashed or did what user mode may not.
+    /// The emulator ended early: a program crashed or did something that user mode does not allow.
     #[error("{emulator} ended with {status} after {done} of {n_programs} programs: {stderr}")]
     Crash {
-        /// Which one.
+        /// The emulator.
         emulator: Emulator,
-        /// How it ended.
+        /// Its exit status.
         status: std::process::ExitStatus,
-        /// Programs that had written their record.
+        /// Number of programs that wrote their record.
         done: usize,
-        /// Programs that should have.
+        /// Number of programs in the executable.
         n_programs: usize,
-        /// What it said.
+        /// Its standard error.
         stderr: String,
     },
 }
@@ -55,15 +55,15 @@ impl Emulator {
         }
     }
 
-    /// What it calls itself, such as `qemu-riscv32 version 7.2.22`; `None` if it is not on this machine.
+    /// Its version text, such as `qemu-riscv32 version 7.2.22`; `None` if it is not installed.
     pub fn version(self) -> Option<String> {
         let output = Command::new(self.program()).arg("--version").output().ok()?;
         let text = String::from_utf8(output.stdout).ok()?;
         Some(text.lines().next()?.trim().to_owned())
     }
 
-    /// Runs the executable `elf` of `n_programs` programs and returns what each left behind, as `outcomes` reads it from
-    /// what they wrote.
+    /// Runs the executable `elf` with `n_programs` programs and returns their final states. `outcomes` parses them from
+    /// the output.
     pub fn run(
         self,
         elf: &[u8],
@@ -86,9 +86,9 @@ impl Emulator {
     }
 }
 
-/// A file with these contents that may be executed, until the path is dropped.
+/// An executable file with these contents, which is deleted when the path is dropped.
 fn executable(contents: &[u8]) -> io::Result<TempPath> {
-    let permissions = Permissions::from_mode(0o700); // qemu asks for it as Linux does.
+    let permissions = Permissions::from_mode(0o700); // qemu requires it, like Linux.
     let mut file = tempfile::Builder::new().prefix("spinet-").permissions(permissions).tempfile()?;
     file.write_all(contents)?;
     Ok(file.into_temp_path())

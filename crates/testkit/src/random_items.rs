@@ -1,7 +1,7 @@
-//! What random programs are made of: items of one instruction or a few that belong together.
+//! Items of random programs: one instruction, or a few that belong together.
 //!
-//! Three registers stay pointers into the data region, so that loads, stores and AMOs hit it. All else may be anything.
-//! Jumps go forward, or back in loops that a reserved register counts, so every program ends.
+//! Three registers always point into the data region, so that loads, stores and AMOs hit it. All other values are
+//! arbitrary. Jumps go forward, or back in loops with a reserved counter register, so every program ends.
 
 use crate::assembler::{Assembler, i, r, s, u};
 use crate::linked::{DATA_BYTES, RECORD_BYTES, REGISTERS_BYTES, SYS_WRITE};
@@ -12,12 +12,12 @@ const RA: u8 = 1;
 pub(crate) const SP: u8 = 2;
 const A0: u8 = 10;
 
-/// Where `sp` points in the data region: aligned, and all of the record in reach.
+/// Offset of `sp` in the data region: aligned, with the whole record in reach.
 pub(crate) const SP_OFFSET: u32 = 16;
-/// Where the pointer among x8 to x15 points: aligned, in the middle.
+/// Offset of the pointer among x8 to x15: aligned, in the middle.
 const SHORT_OFFSET: u32 = 1024;
 
-/// A number, often one at which something special happens.
+/// A random number, often a boundary value.
 pub(crate) fn interesting(random: &mut RandomStream) -> u32 {
     match random.below(8) {
         0 => 0,
@@ -42,7 +42,7 @@ pub(crate) struct Generator {
     random: RandomStream,
     pub(crate) code: Assembler,
     pointers: [Pointer; 3],
-    /// Registers that items must not change, one bit each.
+    /// Bit mask of the registers that items must not change.
     reserved: u32,
     computing: Vec<&'static Row>,
     accessing: Vec<&'static Row>,
@@ -52,7 +52,7 @@ pub(crate) struct Generator {
 
 impl Generator {
     pub(crate) fn new(mut random: RandomStream) -> Self {
-        // PULP's instructions are unknown to the reference.
+        // The reference does not know PULP's instructions.
         let of = |classes: &[Class]| -> Vec<_> {
             rows().filter(|row| classes.contains(&row.op.class()) && row.extension != Extension::Xpulpv2).collect()
         };
@@ -80,7 +80,8 @@ impl Generator {
         }
     }
 
-    /// Sets the pointers and loads the other registers. Returns where `sp` is to be set, once its value is known.
+    /// Sets the pointers and loads the other registers. Returns the address of the instruction that sets `sp`, to be
+    /// patched.
     pub(crate) fn prologue(&mut self) -> usize {
         let pointer = self.code.reserve("auipc");
         self.code.reserve("addi");
@@ -107,7 +108,7 @@ impl Generator {
         self.code.emit("ecall", Operands::default());
     }
 
-    /// Appends one item; `depth` counts the loops and jumps around it.
+    /// Appends one item. `depth` counts the enclosing loops and jumps.
     pub(crate) fn item(&mut self, depth: u32) {
         match self.random.below(if depth < 2 { 100 } else { 84 }) {
             0..34 => self.compute(),
@@ -130,7 +131,7 @@ impl Generator {
     /// Arithmetic, logic or a fence, with any operands.
     fn compute(&mut self) {
         loop {
-            // Drawn anew each time, because some rows can only write a reserved register.
+            // Drawn again each time, because some rows can only write a reserved register.
             let row = one_of(&mut self.random, &self.computing);
             let operands = self.operands(row);
             if self.is_free(operands.rd) && self.code.try_emit(row.name, operands) {
@@ -139,7 +140,7 @@ impl Generator {
         }
     }
 
-    /// An operation on two registers that were just given numbers at which something special may happen.
+    /// An operation on two registers with boundary values.
     fn compute_with_extremes(&mut self) {
         let (a, b, rd) = (self.scratch(), self.scratch(), self.scratch());
         self.constant(a);
@@ -153,14 +154,14 @@ impl Generator {
         self.code.emit(row.name, r(rd, a, b));
     }
 
-    /// A load or store, at any alignment.
+    /// A load or store with any alignment.
     fn access(&mut self) {
         let row = one_of(&mut self.random, &self.accessing);
         loop {
             let pointer = self.pointers[self.random.below(3) as usize];
             let mut operands = Operands { rs1: pointer.reg, ..self.operands(row) };
             if self.random.below(2) == 0 {
-                operands.imm = self.random.below(64) as i32 - 32; // Close by, where others have been.
+                operands.imm = self.random.below(64) as i32 - 32; // Nearby, where other accesses are likely.
             }
             let place = pointer.offset as i32 + operands.imm;
             let is_inside = (0..=DATA_BYTES as i32 - 4).contains(&place);
@@ -179,7 +180,7 @@ impl Generator {
         self.code.emit(row.name, Operands { rd, rs1: addr, rs2, rs3: 0, imm });
     }
 
-    /// A load-reserved, and stores that find the reservation or do not.
+    /// A load-reserved, and store-conditionals with and without a reservation.
     fn reserve_and_store(&mut self) {
         let addr = self.word_address();
         self.reserved |= 1 << addr;
@@ -190,20 +191,20 @@ impl Generator {
                 self.compute();
             }
             if self.random.below(8) == 0 {
-                self.code.emit("addi", i(addr, addr, 4)); // Another word than the reserved one.
+                self.code.emit("addi", i(addr, addr, 4)); // Not the reserved word.
             }
         }
         let source = self.random.below(32) as u8;
         self.code.emit("sc.w", Operands { rd: result, rs1: addr, rs2: source, rs3: 0, imm: order >> 2 });
         if self.random.below(4) == 0 {
-            self.code.emit("sc.w", Operands { rd, rs1: addr, rs2: result, rs3: 0, imm: 0 }); // The first took the reservation.
+            self.code.emit("sc.w", Operands { rd, rs1: addr, rs2: result, rs3: 0, imm: 0 }); // The first one ended the reservation.
         }
         self.reserved &= !(1 << addr);
     }
 
-    /// Points a register that is free at some word of the data region.
+    /// Points a free register to a word of the data region.
     fn word_address(&mut self) -> u8 {
-        let pointer = self.pointers[self.random.below(2) as usize]; // The aligned ones.
+        let pointer = self.pointers[self.random.below(2) as usize]; // The aligned pointers.
         let distance = self.random.below(16) as i32 * 4 - SP_OFFSET as i32;
         let addr = self.scratch();
         self.code.emit("addi", i(addr, pointer.reg, distance));
@@ -218,7 +219,7 @@ impl Generator {
         self.code.emit("addi", i(rd, rd, low));
     }
 
-    /// Moves the stack pointer and puts it back.
+    /// Moves the stack pointer and restores it.
     fn move_stack(&mut self) {
         let distance = (self.random.below(31) as i32 + 1) * if self.random.below(2) == 0 { 16 } else { -16 };
         let rd = self.scratch();
@@ -249,7 +250,7 @@ impl Generator {
         self.code.patch(at, name, u(rd, (self.code.here() - at) as i32));
     }
 
-    /// A jump over some items by way of a register.
+    /// A jump over some items through a register.
     fn jump_to_register(&mut self) {
         let (name, rd, via) = match self.random.below(3) {
             0 => ("jalr", self.scratch(), self.scratch()),
@@ -263,13 +264,13 @@ impl Generator {
         self.skipped_items();
         // Bit 0 of the target is ignored, so it may be 1.
         let distance = (self.code.here() - start) as i32 + self.random.below(2) as i32;
-        // `jalr` adds a constant itself.
+        // `jalr` adds a constant.
         let rest = if name == "jalr" { self.random.below(64) as i32 } else { 0 };
         self.code.patch(addition, "addi", i(via, via, distance - rest));
         self.code.patch(at, name, i(rd, via, rest));
     }
 
-    /// The items that a jump skips: few and flat, so that the shortest branch reaches over them.
+    /// Items that a jump skips. They are few and flat, so that the shortest branch can skip them.
     fn skipped_items(&mut self) {
         for _ in 0..self.random.below(4) {
             self.item(2);
@@ -281,7 +282,7 @@ impl Generator {
         let counter = loop {
             let reg = self.scratch();
             if reg != RA {
-                break reg; // The compressed jumps write x1 without asking.
+                break reg; // Compressed jumps write x1.
             }
         };
         self.reserved |= 1 << counter;
@@ -296,11 +297,11 @@ impl Generator {
             0 => self.code.emit("blt", s(0, counter, back(&self.code))),
             1 => self.code.emit("bltu", s(0, counter, back(&self.code))),
             2 => {
-                // Out when the counter is 0, else around by a jump.
+                // Leaves the loop if the counter is 0, else jumps back.
                 let exit = self.code.reserve("beq");
                 let distance = back(&self.code);
                 if !self.code.try_emit("c.j", u(0, distance)) {
-                    self.code.emit("jal", u(0, distance)); // It is too far for the short one.
+                    self.code.emit("jal", u(0, distance)); // Too far for the compressed jump.
                 }
                 self.code.patch(exit, "beq", s(counter, 0, (self.code.here() - exit) as i32));
             }
@@ -314,17 +315,17 @@ impl Generator {
         self.reserved &= !(1 << counter);
     }
 
-    /// Operands that `row` can name, all equally likely.
+    /// Random operands that `row` can express, all equally likely.
     fn operands(&mut self, row: &Row) -> Operands {
         row.format.decode(self.random.next_u64() as u32)
     }
 
-    /// Whether items may write register `reg`; they may always write x0.
+    /// Returns true if items may write register `reg`. They may always write x0.
     fn is_free(&self, reg: u8) -> bool {
         self.reserved >> reg & 1 == 0
     }
 
-    /// A register that items may write, not x0.
+    /// A random register that items may write, except x0.
     fn scratch(&mut self) -> u8 {
         loop {
             let reg = self.random.below(31) as u8 + 1;
@@ -339,7 +340,7 @@ fn one_of(random: &mut RandomStream, rows: &[&'static Row]) -> &'static Row {
     rows[random.below(rows.len() as u64) as usize]
 }
 
-/// Distance from `sp` to where register `reg` is saved.
+/// Offset from `sp` of the saved register `reg`.
 fn saved(reg: u8) -> i32 {
     4 * i32::from(reg) - (REGISTERS_BYTES + SP_OFFSET) as i32
 }

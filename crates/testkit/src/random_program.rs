@@ -1,17 +1,17 @@
-//! Programs at random, of every instruction that user mode has.
+//! Random programs with every instruction of user mode.
 //!
-//! Left out are control registers, of which Linux user mode has only clocks, and what a system call or a trap would
-//! answer.
+//! They have no control registers, of which Linux user mode has only clocks, and no instructions that cause system
+//! calls or traps.
 
 use crate::assembler::{Assembler, i, u};
 use crate::linked::{DATA_BYTES, PAGE_BYTES, RECORD_BYTES, REGISTERS_BYTES};
 use crate::random_items::{Generator, SP, SP_OFFSET, interesting};
 use kernel::RandomStream;
 
-/// A program, and the data it begins with.
+/// A program with its initial data.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// The seed it was made from.
+    /// Its seed.
     pub seed: u64,
     /// Code and data as [`linked`](crate::linked) describes.
     pub image: Vec<u8>,
@@ -21,19 +21,19 @@ pub struct Program {
 }
 
 impl Program {
-    /// The last of the items it was made of, one instruction a line.
+    /// Disassembly of its last item, one instruction per line.
     pub fn last_item(&self) -> String {
         self.code.listing(self.last_item..self.epilogue)
     }
 
-    /// All of its code, one instruction a line.
+    /// Disassembly of all its code, one instruction per line.
     pub fn listing(&self) -> String {
         self.code.listing(0..self.code.here())
     }
 }
 
-/// The program of `length` items that `seed` stands for. An item is one instruction or a few that belong together, such
-/// as a loop; the shorter program of the same seed is a prefix of the longer one.
+/// The random program of `length` items for `seed`. An item is one instruction or a few that belong together, such as a
+/// loop. A shorter program of the same seed is a prefix of a longer one.
 pub fn random_program(seed: u64, length: usize) -> Program {
     let mut random = RandomStream::new(seed, "program");
     let mut record: Vec<u8> = (0..32).flat_map(|_| interesting(&mut random).to_le_bytes()).collect();
@@ -50,7 +50,7 @@ pub fn random_program(seed: u64, length: usize) -> Program {
     generator.epilogue();
 
     let mut code = generator.code;
-    // Room for the jump over what follows, which depends on where the data page comes to stand.
+    // Space for the jump over the data. Its distance depends on the position of the data page.
     let over = code.reserve("jal");
     let data_page = code.here().next_multiple_of(PAGE_BYTES as usize);
     let end = data_page + (RECORD_BYTES.next_multiple_of(PAGE_BYTES)) as usize;
@@ -74,7 +74,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn a_seed_stands_for_one_program() {
+    fn a_seed_determines_the_program() {
         assert_eq!(random_program(7, 50).image, random_program(7, 50).image);
         assert_ne!(random_program(7, 50).image, random_program(8, 50).image);
     }
@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn a_shorter_program_is_a_prefix() {
         let (short, long) = (random_program(7, 20), random_program(7, 40));
-        // Behind the two instructions that depend on where the data page stands.
+        // The first two instructions depend on the position of the data page.
         assert_eq!(short.code.code[8..short.epilogue], long.code.code[8..short.epilogue]);
     }
 

@@ -1,14 +1,14 @@
-//! Programs as text: a line is an instruction as the disassembler writes it, or a label and a colon.
+//! Programs as text: each line is an instruction in the disassembler's syntax, or a label with a colon.
 
 use isa::riscv::format::Register;
 use isa::riscv::{Operands, Row, csr, register_name, rows};
 use std::collections::BTreeMap;
 
-/// The bytes of a program that stands at `base`. Text behind `#` is for the reader; targets are labels.
+/// Assembles a program for the address `base`. `#` begins a comment; targets are labels.
 ///
 /// # Panics
 ///
-/// On a line that is no instruction: the programs are constants of tests.
+/// Panics on a line that is not an instruction: the programs are constants of tests.
 pub fn assemble(base: u32, text: &str) -> Vec<u8> {
     let lines =
         || text.lines().map(|line| line.split('#').next().unwrap_or_default().trim()).filter(|line| !line.is_empty());
@@ -28,7 +28,7 @@ pub fn assemble(base: u32, text: &str) -> Vec<u8> {
         let (name, operands) = line.split_once(' ').unwrap_or((line, ""));
         let named = rows().filter(|row| row.name == name);
         let word = named.filter_map(|row| encode(row, operands.trim(), pc, &labels)).next();
-        let word = word.unwrap_or_else(|| panic!("`{line}` is no instruction"));
+        let word = word.unwrap_or_else(|| panic!("`{line}` is not an instruction"));
         code.extend(&word.to_le_bytes()[..if word & 3 == 3 { 4 } else { 2 }]);
     }
     code
@@ -48,13 +48,13 @@ fn encode(row: &Row, text: &str, pc: u32, labels: &BTreeMap<&str, u32>) -> Optio
     if !text.is_empty() {
         return None;
     }
-    // What is not written is the destination again, or what the format says.
-    let unwritten = |of: Register, word: &str| of != Register::Absent && !row.format.syntax.contains(word);
+    // A register that the text omits is the destination, or is given by the format.
+    let is_implicit = |of: Register, word: &str| of != Register::Absent && !row.format.syntax.contains(word);
     let again = |of| if let Register::Fixed(r) = of { r } else { operands.rd };
-    if unwritten(row.format.rs1, "rs1") {
+    if is_implicit(row.format.rs1, "rs1") {
         operands.rs1 = again(row.format.rs1);
     }
-    if unwritten(row.format.rs3, "rs3") {
+    if is_implicit(row.format.rs3, "rs3") {
         operands.rs3 = again(row.format.rs3);
     }
     row.encode(operands)
@@ -94,7 +94,7 @@ mod tests {
     use isa::riscv::{decode, disassemble};
 
     #[test]
-    fn what_is_assembled_disassembles() {
+    fn assembled_text_disassembles_to_itself() {
         let text = "\
             lui a0, 0x12345\n\
             lw a0, -4(sp)\n\

@@ -1,8 +1,9 @@
-//! The five-stage core's time against a pipeline that is stepped stage by stage and cycle by cycle, on random programs that run
-//! from the scratchpad.
+//! Compares the time of the five-stage core with a pipeline model that is stepped cycle by cycle, on random programs in
+//! the scratchpad.
 //!
-//! The core computes when an instruction executes from when those before it did; the pipeline here only moves instructions
-//! from stage to stage, under the rules of the thesis's Figure 3.3. They must agree to the cycle.
+//! The core computes the cycle of each instruction from those of earlier instructions. The pipeline model only moves
+//! instructions from stage to stage, under the rules of the thesis's Figure 3.3. Both must take the same number of
+//! cycles.
 
 use blocks::bus::{Requester, Responder};
 use blocks::mips::{AddressRange, Cause, MipsCore, MipsCoreParams, MipsCorePorts, PipelineKind, StoreKind};
@@ -17,14 +18,14 @@ const MULTIPLY_CYCLES: u64 = 10;
 const DIVIDE_CYCLES: u64 = 69;
 
 #[test]
-fn the_core_takes_the_cycles_of_a_stepped_pipeline() {
+fn the_core_takes_as_many_cycles_as_a_stepped_pipeline() {
     for seed in 1..=150 {
         let batch = Batch::new(seed..seed + 1, 100);
         assert_eq!(core_cycles(&batch), stepped_cycles(&trace(&batch)), "seed {seed}");
     }
 }
 
-/// What went through the pipeline up to the first system call; `None` is an annulled slot.
+/// Instructions in the pipeline up to the first system call; `None` is an annulled delay slot.
 fn trace(batch: &Batch) -> Vec<Option<Inst>> {
     let mut cpu = PlainMips::new(batch.base, batch.image.clone());
     let mut trace = Vec::new();
@@ -36,14 +37,14 @@ fn trace(batch: &Batch) -> Vec<Option<Inst>> {
             return trace;
         }
         trace.push((!cpu.annuls).then_some(inst));
-        assert_eq!(cpu.step(), None, "it goes on to the call");
+        assert_eq!(cpu.step(), None, "the program runs up to the call");
     }
 }
 
-/// Cycle in which the last of these is in execute, the first being fetched in cycle 0.
+/// Cycle in which the last instruction executes. The first is fetched in cycle 0.
 fn stepped_cycles(trace: &[Option<Inst>]) -> u64 {
     let mut next = 0;
-    // What stands in each stage at the start of a cycle; of what is in fetch, whether its word has come.
+    // Instruction in each stage at the start of a cycle. `has_word` tells whether the fetched word has arrived.
     let [mut fetch, mut decode, mut execute, mut memory]: [Option<Slot>; 4] = [None; 4];
     let mut has_word = false;
     let (mut hi_lo_ready, mut last) = (0, 0);
@@ -58,7 +59,7 @@ fn stepped_cycles(trace: &[Option<Inst>]) -> u64 {
         if execute.is_some() {
             last = cycle;
         }
-        // The memory stage has the scratchpad's port first.
+        // The memory stage has priority at the scratchpad's port.
         has_word |= !memory.is_some_and(uses_memory);
         if let Some(Some(inst)) = execute {
             match inst.class() {
@@ -73,7 +74,7 @@ fn stepped_cycles(trace: &[Option<Inst>]) -> u64 {
             decode = fetch.take();
         }
     }
-    unreachable!("it ends")
+    unreachable!("the trace ends")
 }
 
 type Slot = Option<Inst>;
@@ -82,12 +83,12 @@ fn uses_memory(slot: Slot) -> bool {
     slot.is_some_and(|inst| matches!(inst.class(), Class::Load | Class::Store))
 }
 
-/// Whether what is in decode in this cycle may be in execute in the next.
+/// Returns true if the instruction in decode can execute in the next cycle.
 fn may_leave_decode(slot: Slot, execute: Option<Slot>, memory: Option<Slot>, cycle: u64, hi_lo_ready: u64) -> bool {
     let Some(inst) = slot else { return true };
     let makes_operand =
         |stage: Option<Slot>| stage.flatten().filter(|producer| inst.reads() & 1 << producer.writes() & !1 != 0);
-    // What comes from memory comes at the end of the memory stage.
+    // Loaded values are available at the end of the memory stage.
     let comes_from_memory = |producer: Inst| uses_memory(Some(producer));
     let is_branch = matches!(inst.class(), Class::Branch | Class::BranchLikely | Class::Jump | Class::JumpReg);
     let in_execute = makes_operand(execute);
@@ -101,7 +102,7 @@ fn may_leave_decode(slot: Slot, execute: Option<Slot>, memory: Option<Slot>, cyc
     is_there && (!wants_hi_lo || cycle + 1 >= hi_lo_ready)
 }
 
-/// The same of the core.
+/// The same cycle on the core.
 fn core_cycles(batch: &Batch) -> u64 {
     let mut builder = SystemBuilder::new(1);
     let clock = builder.clock(Freq::mhz(1000).expect("1 GHz is a frequency"));
@@ -136,21 +137,21 @@ fn core_cycles(batch: &Batch) -> u64 {
     }
     let core = Rc::new(RefCell::new(core));
     builder.add("cpu", clock, core.clone());
-    builder.add("nobody", clock, Nobody(Responder { references: asked, replies: answers }));
+    builder.add("nobody", clock, UnusedMemory(Responder { references: asked, replies: answers }));
     let mut system = builder.build().expect("the wiring is complete");
     assert_eq!(system.run_until(Time::from_ns(10_000_000)), Outcome::Quiet);
     let core = core.borrow();
     assert_eq!(core.fault().map(|fault| fault.cause), Some(Cause::Syscall));
-    // The first instruction could execute in cycle 2.
+    // The first instruction can execute in cycle 2 at the earliest.
     core.cycles().counts().into_iter().sum::<u64>() + 1
 }
 
-/// Memory that nobody refers to.
-struct Nobody(Responder);
+/// Memory without accesses.
+struct UnusedMemory(Responder);
 
-impl Component for Nobody {
+impl Component for UnusedMemory {
     fn tick(&mut self, _now: Cycle) -> Activity {
-        assert!(!self.0.references.has_item(), "all is in the scratchpad");
+        assert!(!self.0.references.has_item(), "all accesses are to the scratchpad");
         Activity::Idle
     }
 

@@ -1,4 +1,4 @@
-//! The direction of dependencies between crates, held against `cargo metadata`.
+//! Checks the direction of dependencies between crates with `cargo metadata`.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::Error;
 
-/// Crates that make up the product, and their layer. A crate sees lower layers only.
+/// Crates of the product and their layer. A crate may use only lower layers.
 const LAYERS: [(&str, u8); 11] = [
     ("kernel", 0),
     ("isa", 1),
@@ -22,10 +22,10 @@ const LAYERS: [(&str, u8); 11] = [
     ("capi", 5),
 ];
 
-/// Crates for developers: no product crate needs them to be built, though its tests may.
+/// Development crates. Product crates may use them only in tests.
 const DEVELOPMENT: [&str; 2] = ["testkit", "xtask"];
 
-/// One crate's use of another crate of the workspace.
+/// A crate's use of another workspace crate.
 struct Use {
     by: String,
     of: String,
@@ -46,7 +46,7 @@ pub fn check(root: &Path) -> Result<Vec<String>, Error> {
     Ok(judge(&crates, &uses))
 }
 
-/// Names of all crates, and uses among them.
+/// Names of all crates, and the uses between them.
 fn read(metadata: &Value) -> (Vec<String>, Vec<Use>) {
     let packages = || metadata["packages"].as_array().into_iter().flatten();
     let name_of = |value: &Value| value["name"].as_str().unwrap_or_default().to_owned();
@@ -70,7 +70,7 @@ fn judge(crates: &[String], uses: &[Use]) -> Vec<String> {
     let mut findings = Vec::new();
     for name in crates {
         if layer(name).is_none() && !DEVELOPMENT.contains(&name.as_str()) {
-            findings.push(format!("{name} has no layer: give it one in crates/xtask/src/layers.rs"));
+            findings.push(format!("{name} has no layer; add one in crates/xtask/src/layers.rs"));
         }
     }
     for Use { by, of, in_tests } in uses {
@@ -78,7 +78,7 @@ fn judge(crates: &[String], uses: &[Use]) -> Vec<String> {
             (Some(upper), Some(lower)) if upper <= lower => {
                 findings.push(format!("{by} (layer {upper}) uses {of} (layer {lower})"));
             }
-            (Some(_), None) if !in_tests => findings.push(format!("{by} needs {of}, which is for developers only")),
+            (Some(_), None) if !in_tests => findings.push(format!("{by} uses {of}, which only tests may use")),
             _ => {}
         }
     }
@@ -109,13 +109,13 @@ mod tests {
     }
 
     #[test]
-    fn arrows_point_downwards() {
+    fn crates_use_only_lower_layers() {
         check(&["pspin > blocks", "py > spinet", "spinet > kernel", "xtask > kernel"], expect![""]);
         check(&["kernel > blocks"], expect!["kernel (layer 0) uses blocks (layer 2)"]);
     }
 
     #[test]
-    fn neighbours_do_not_see_each_other() {
+    fn crates_of_one_layer_do_not_use_each_other() {
         check(
             &["panic > pspin", "isa > wire"],
             expect![[r#"
@@ -127,11 +127,11 @@ mod tests {
     #[test]
     fn the_test_kit_is_for_tests() {
         check(&["pspin ~> testkit"], expect![""]);
-        check(&["pspin > testkit"], expect!["pspin needs testkit, which is for developers only"]);
+        check(&["pspin > testkit"], expect!["pspin uses testkit, which only tests may use"]);
     }
 
     #[test]
-    fn a_crate_without_a_layer_is_found() {
-        check(&["attic > kernel"], expect!["attic has no layer: give it one in crates/xtask/src/layers.rs"]);
+    fn a_crate_without_a_layer_is_reported() {
+        check(&["attic > kernel"], expect!["attic has no layer; add one in crates/xtask/src/layers.rs"]);
     }
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask tidy`: rules of the house that no compiler and no linter holds.
+//! `cargo xtask tidy`: checks project rules that no compiler or linter checks.
 
 mod layers;
 mod long_files;
@@ -10,27 +10,27 @@ mod tree;
 use std::path::Path;
 use std::process::ExitCode;
 
-/// What keeps a check from being made, as opposed to what it finds.
+/// Error that prevents a check, in contrast to a finding.
 #[derive(Debug, thiserror::Error)]
 enum Error {
     #[error("cannot run `{0}`: {1}")]
     Run(&'static str, std::io::Error),
     #[error("`{0}` failed: {1}")]
     Failed(&'static str, String),
-    #[error("`cargo metadata` says what no workspace says: {0}")]
+    #[error("cannot parse the output of `cargo metadata`: {0}")]
     Metadata(#[from] serde_json::Error),
     #[error("cannot read {0}: {1}")]
     Read(String, std::io::Error),
 }
 
-/// A rule and what breaks it, one line each.
+/// A rule, and a function that returns violations, one line each.
 type Check = (&'static str, fn(&Path) -> Result<Vec<String>, Error>);
 
 const CHECKS: [Check; 5] = [
-    ("a crate sees lower layers only", layers::check),
+    ("a crate uses lower layers only", layers::check),
     ("every number of a preset has a source", presets::check),
-    ("a file ends before its reader tires", long_files::check),
-    ("modules are written alike", modules::check),
+    ("files have at most 600 lines", long_files::check),
+    ("modules have one structure", modules::check),
     ("one Python file imports the simulator", python::check),
 ];
 
@@ -50,7 +50,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Make every check; says how many rules are broken.
+/// Runs all checks. Returns the number of broken rules.
 fn tidy(root: &Path) -> Result<usize, Error> {
     let mut broken = 0;
     for (rule, check) in CHECKS {

@@ -1,4 +1,4 @@
-//! Modules of cards are written alike, as docs/guides/write-a-module.md says.
+//! Checks that modules of cards have the structure in docs/guides/write-a-module.md.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ pub fn check(root: &Path) -> Result<Vec<String>, Error> {
     Ok(judge(&tree::files(root, is_model)?))
 }
 
-/// What the first lines of a module say, in this order; others may stand between.
+/// Labels in the first lines of a module, in this order. Other lines may be between them.
 const LABELS: [&str; 3] = ["Ports:", "Timing:", "Source:"];
 
 fn judge(files: &[File]) -> Vec<String> {
@@ -29,7 +29,7 @@ fn of_module(file: &File, files: &[File]) -> Vec<String> {
     let stem = between(&file.text, "\nimpl Module for ", "Params {");
     let name = between(&file.text, "const NAME: &'static str = \"", "\"");
     let (Some(stem), Some(name)) = (stem, name) else {
-        return vec![format!("{}: a module is a type called SomethingParams and has a NAME", file.path)];
+        return vec![format!("{}: a module needs a type named ...Params and a NAME", file.path)];
     };
     let Some(page) = files.iter().find(|file| file.text.starts_with(&format!("//! `{name}`: "))) else {
         return vec![format!("{}: no file of the module begins with //! `{name}`: ...", file.path)];
@@ -37,7 +37,7 @@ fn of_module(file: &File, files: &[File]) -> Vec<String> {
     let mut findings = Vec::new();
     let header: Vec<&str> = page.text.lines().map_while(|line| line.strip_prefix("//!")).map(str::trim).collect();
     if !is_in_order(LABELS.map(|label| header.iter().position(|line| line.starts_with(label)))) {
-        findings.push(format!("{}: its first lines must say {}", page.path, LABELS.join(" ")));
+        findings.push(format!("{}: the first lines must contain {}", page.path, LABELS.join(" ")));
     }
     let order = [
         format!("\npub struct {stem}Params"),
@@ -52,14 +52,14 @@ fn of_module(file: &File, files: &[File]) -> Vec<String> {
         let places: Vec<(usize, &str)> =
             order.iter().filter_map(|what| Some((part.text.find(what)?, what.trim()))).collect();
         for pair in places.windows(2).filter(|pair| pair[0].0 > pair[1].0) {
-            findings.push(format!("{}: `{}` stands before `{}`", part.path, pair[1].1, pair[0].1));
+            findings.push(format!("{}: `{}` must follow `{}`", part.path, pair[1].1, pair[0].1));
         }
     }
     findings.dedup();
     findings
 }
 
-/// Whether all are there, one behind the other.
+/// Returns true if all parts exist, in this order.
 fn is_in_order<const N: usize>(places: [Option<usize>; N]) -> bool {
     places.iter().all(Option::is_some) && places.is_sorted()
 }
@@ -92,24 +92,24 @@ impl Module for TeeParams {
     }
 
     #[test]
-    fn a_module_in_its_form_is_not_found() {
+    fn a_well_formed_module_has_no_findings() {
         check(TEE, expect![""]);
         check("pub struct Tee {}\n", expect![""]);
     }
 
     #[test]
-    fn what_is_missing_or_out_of_order_is_told() {
-        check(&TEE.replace("Timing:", "Time:"), expect!["tee.rs: its first lines must say Ports: Timing: Source:"]);
+    fn missing_and_misplaced_parts_are_reported() {
+        check(&TEE.replace("Timing:", "Time:"), expect!["tee.rs: the first lines must contain Ports: Timing: Source:"]);
         check(
             &TEE.replace("//! `tee`", "//! A tee"),
             expect!["tee.rs: no file of the module begins with //! `tee`: ..."],
         );
-        let (params, rest) = TEE.split_once("pub struct TeeParams {}\n\n").expect("it has them");
+        let (params, rest) = TEE.split_once("pub struct TeeParams {}\n\n").expect("the module has its params");
         let late = format!("{params}{rest}\npub struct TeeParams {{}}\n");
-        check(&late, expect!["tee.rs: `pub struct Tee {` stands before `pub struct TeeParams`"]);
+        check(&late, expect!["tee.rs: `pub struct Tee {` must follow `pub struct TeeParams`"]);
         check(
             &TEE.replace("for TeeParams", "for Tee"),
-            expect!["tee.rs: a module is a type called SomethingParams and has a NAME"],
+            expect!["tee.rs: a module needs a type named ...Params and a NAME"],
         );
     }
 }

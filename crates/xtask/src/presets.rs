@@ -1,11 +1,11 @@
-//! Every number of a preset says where it comes from.
+//! Checks that every number of a preset has a source.
 
 use std::path::Path;
 
 use crate::Error;
 use crate::tree::{self, File};
 
-/// How a comment begins that gives a number its right to be there.
+/// Beginnings of a comment that justifies a number.
 const REASONS: [&str; 2] = ["source: ", "assumed: "];
 
 pub fn check(root: &Path) -> Result<Vec<String>, Error> {
@@ -13,14 +13,14 @@ pub fn check(root: &Path) -> Result<Vec<String>, Error> {
     Ok(files.iter().flat_map(without_reason).collect())
 }
 
-/// What a wiring says of a part that is no property of it.
+/// Keys of a wiring that are not parameters of the part.
 const WIRING: [&str; 5] = ["name", "about", "module", "clock", "count"];
 
-/// What says which thing a table is about, in any preset.
+/// Keys that identify a table, in any preset.
 const NAMES: [&str; 5] = ["name", "about", "base", "model", "kind"];
 
-/// Lines that set a value and do not say why; a table's header or a comment alone sets none. Of a card that is wired from
-/// modules, only numbers count: which part is where is the card itself, and what follows from a parameter has its reason there.
+/// Lines that set a value without a source. For a card that is wired from modules, only numbers count, because the
+/// wiring itself is the card; a value computed from a parameter has its source there.
 fn without_reason(file: &File) -> Vec<String> {
     let mut findings = Vec::new();
     let is_wired = file.text.lines().any(|line| line.starts_with("[instances"));
@@ -34,7 +34,7 @@ fn without_reason(file: &File) -> Vec<String> {
         });
         let has_reason = REASONS.iter().any(|reason| comment.starts_with(reason) && comment.len() > reason.len());
         if sets_a_value && !has_reason {
-            findings.push(format!("{}:{}: {code}: say `# source: ...` or `# assumed: ...`", file.path, index + 1));
+            findings.push(format!("{}:{}: {code}: add `# source: ...` or `# assumed: ...`", file.path, index + 1));
         }
     }
     findings
@@ -56,21 +56,21 @@ mod tests {
     }
 
     #[test]
-    fn a_wiring_needs_no_reason_but_its_numbers_do() {
+    fn numbers_of_a_wiring_need_a_reason() {
         check(
             "name = \"x2\"\n[instances.cpu]\nmodule = \"mips-core\"\ncount = \"$cpus\"\nports = \"$cpus + 2\"\nbytes = 4\n",
-            expect!["presets/x.toml:6: bytes = 4: say `# source: ...` or `# assumed: ...`"],
+            expect!["presets/x.toml:6: bytes = 4: add `# source: ...` or `# assumed: ...`"],
         );
     }
 
     #[test]
-    fn a_remark_is_none() {
+    fn another_comment_is_not_a_reason() {
         check(
             "banks = 2 # as in L1\nports = 1\nbytes = 4 # source: \n",
             expect![[r#"
-            presets/x.toml:1: banks = 2: say `# source: ...` or `# assumed: ...`
-            presets/x.toml:2: ports = 1: say `# source: ...` or `# assumed: ...`
-            presets/x.toml:3: bytes = 4: say `# source: ...` or `# assumed: ...`"#]],
+            presets/x.toml:1: banks = 2: add `# source: ...` or `# assumed: ...`
+            presets/x.toml:2: ports = 1: add `# source: ...` or `# assumed: ...`
+            presets/x.toml:3: bytes = 4: add `# source: ...` or `# assumed: ...`"#]],
         );
     }
 }

@@ -1,11 +1,11 @@
-//! The simulator has one door in the Python package.
+//! Checks that only one Python file imports the simulator.
 
 use std::path::Path;
 
 use crate::Error;
 use crate::tree::{self, File};
 
-const DOOR: &str = "python/spinet/_core.py";
+const IMPORTER: &str = "python/spinet/_core.py";
 
 pub fn check(root: &Path) -> Result<Vec<String>, Error> {
     let files = tree::files(root, |path| path.ends_with(".py"))?;
@@ -18,9 +18,9 @@ fn judge(files: &[File]) -> Vec<String> {
         (line.starts_with("import ") || line.starts_with("from ")) && line.contains("_native")
     };
     let mut findings = Vec::new();
-    for file in files.iter().filter(|file| file.path != DOOR) {
+    for file in files.iter().filter(|file| file.path != IMPORTER) {
         for (index, line) in file.text.lines().enumerate().filter(|(_, line)| imports(line)) {
-            findings.push(format!("{}:{}: {}: import it from {DOOR}", file.path, index + 1, line.trim()));
+            findings.push(format!("{}:{}: {}: import it from {IMPORTER}", file.path, index + 1, line.trim()));
         }
     }
     findings
@@ -37,8 +37,8 @@ mod tests {
     }
 
     #[test]
-    fn only_the_door_imports_the_simulator() {
-        check(DOOR, "from spinet._native import Run\n", expect![""]);
+    fn only_core_py_imports_the_simulator() {
+        check(IMPORTER, "from spinet._native import Run\n", expect![""]);
         check("python/spinet/api.py", "from spinet import _core\n# not _native\n", expect![""]);
         check(
             "python/spinet/api.py",

@@ -1,4 +1,4 @@
-//! Files that git knows.
+//! Files of the repository.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,11 +9,11 @@ use crate::Error;
 pub struct File {
     /// Path from the root, with `/`.
     pub path: String,
-    /// Its whole text.
+    /// The complete text.
     pub text: String,
 }
 
-/// Tracked text files, and new ones that git does not ignore, whose path satisfies `wanted`, in order.
+/// Text files that git tracks or that are new and not ignored, whose path satisfies `wanted`, in order.
 pub fn files(root: &Path, wanted: impl Fn(&str) -> bool) -> Result<Vec<File>, Error> {
     const COMMAND: &str = "git ls-files";
     let listed = Command::new("git")
@@ -28,7 +28,7 @@ pub fn files(root: &Path, wanted: impl Fn(&str) -> bool) -> Result<Vec<File>, Er
     let mut files = Vec::new();
     for path in names.split('\0').filter(|path| !path.is_empty() && wanted(path)) {
         let full = root.join(path);
-        // A link is read where it leads; a file that is deleted but not yet committed is no file.
+        // Skips links, whose target is read anyway, and deleted files that are not committed yet.
         if full.is_symlink() || !full.is_file() {
             continue;
         }

@@ -1,4 +1,4 @@
-//! The same for MIPS: programs as text, programs at random, and the simplest machine there is.
+//! The MIPS versions: programs as text, random programs, and a minimal machine.
 
 pub mod plain;
 pub mod program;

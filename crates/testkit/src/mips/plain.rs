@@ -1,4 +1,4 @@
-//! The simplest MIPS machine there is: registers and flat memory, no time, no traps.
+//! A minimal MIPS machine: registers and flat memory, without time and traps.
 
 use super::program::{Batch, SYS_EXIT, SYS_WRITE};
 use crate::linked::Outcome;
@@ -9,26 +9,26 @@ use isa::mips::{Cpu, Exception, Load, Store, decode, execute};
 pub struct PlainMips {
     /// The general registers.
     pub regs: [u32; 32],
-    /// The upper and the lower special register.
+    /// HI and LO.
     pub hi_lo: (u32, u32),
-    /// Address of the instruction that executes, of the next, and of the one behind that.
+    /// Address of the current instruction, of the next one, and of the one after that.
     pub pcs: [u32; 3],
     /// Address of the first byte of memory.
     pub base: u32,
     /// Memory.
     pub memory: Vec<u8>,
-    /// The next instruction does nothing.
+    /// True if the next instruction is annulled.
     pub annuls: bool,
     linked: Option<u32>,
     output: Vec<u8>,
     end: Option<Result<(), String>>,
 }
 
-/// Runs `programs` and returns what each left behind.
+/// Runs `programs` and returns their final states.
 ///
 /// # Errors
 ///
-/// On what a program for Linux user mode may not do, and when it runs for more than `n_steps` instructions.
+/// On an action that Linux user mode does not allow, and after more than `n_steps` instructions.
 pub fn run_plain(programs: &Batch, n_steps: u64) -> Result<Vec<Outcome>, Stop> {
     let mut cpu = PlainMips::new(programs.base, programs.image.clone());
     for _ in 0..n_steps {
@@ -42,7 +42,7 @@ pub fn run_plain(programs: &Batch, n_steps: u64) -> Result<Vec<Outcome>, Stop> {
 }
 
 impl PlainMips {
-    /// A machine that starts at the first byte of `memory`, which stands at `base`.
+    /// A machine with `memory` at address `base`, which starts at its first byte.
     pub fn new(base: u32, memory: Vec<u8>) -> PlainMips {
         let pcs = [0, 4, 8].map(|distance| base.wrapping_add(distance));
         PlainMips {
@@ -58,7 +58,7 @@ impl PlainMips {
         }
     }
 
-    /// Executes an instruction; says how the program ended, if it did.
+    /// Executes an instruction. Returns the end of the program if it ended.
     pub fn step(&mut self) -> Option<Result<(), String>> {
         let word = self.read(self.pcs[0]);
         if !std::mem::take(&mut self.annuls) {
@@ -75,7 +75,7 @@ impl PlainMips {
         self.end.get_or_insert(Err(what));
     }
 
-    /// The `n` bytes at `addr`, or `None` and an end if they are outside of memory.
+    /// The `n` bytes at `addr`. Outside of memory, stops the run and returns `None`.
     fn bytes(&mut self, addr: u32, n: usize) -> Option<&mut [u8]> {
         let start = addr.wrapping_sub(self.base) as usize;
         if start.checked_add(n).is_none_or(|end| end > self.memory.len()) {
@@ -90,7 +90,7 @@ impl PlainMips {
         self.bytes(addr & !3, 4).map_or(0, |bytes| bytes.iter().fold(0, |word, &byte| word << 8 | u32::from(byte)))
     }
 
-    /// Serves the two system calls that the programs make.
+    /// Handles the two system calls of the programs.
     fn call(&mut self) {
         match self.regs[2] {
             SYS_WRITE => {
@@ -190,10 +190,10 @@ mod tests {
     use super::*;
     use expect_test::{Expect, expect};
 
-    /// Runs a program at 0x4000 until it stops and says where and why, and what a0 to a3 hold then.
+    /// Runs a program at 0x4000 until it stops. Compares the address and cause of the stop, and a0 to a3.
     fn check(text: &str, want: Expect) {
         let mut cpu = PlainMips::new(0x4000, assemble(0x4000, text).into_iter().flat_map(u32::to_be_bytes).collect());
-        let end = (0..1000).find_map(|_| cpu.step()).expect("it stops").expect_err("it makes no call");
+        let end = (0..1000).find_map(|_| cpu.step()).expect("it stops").expect_err("it stops with an exception");
         let [a0, a1, a2, a3] = [4, 5, 6, 7].map(|r| cpu.regs[r]);
         want.assert_eq(&format!("{:x}: {end}; {a0:x} {a1:x} {a2:x} {a3:x}", cpu.pcs[0]));
     }
@@ -219,9 +219,9 @@ mod tests {
         );
     }
 
-    /// The dispatch loop of the Tigon-2: a handler gets the loop's own address to return to.
+    /// The dispatch loop of the Tigon-2: a handler returns to the loop through its own address.
     #[test]
-    fn joff_goes_to_an_entry_of_two_instructions() {
+    fn joff_jumps_to_a_table_entry_of_two_instructions() {
         let text = |event: u32| {
             format!(
                 "lui s2, 0 \n ori s2, s2, 0x4028 \n ori s3, zero, 0x4010 \n addiu s4, zero, -1
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_branch_likely_that_is_not_taken_annuls_its_slot() {
+    fn a_likely_branch_that_is_not_taken_annuls_its_delay_slot() {
         check(
             "beql zero, zero, on \n addiu a0, zero, 1 \n on: \n bnel zero, zero, on \n addiu a1, zero, 1 \n break 1",
             expect!["4010: Breakpoint(1); 1 0 0 0"],
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn exceptions_change_nothing() {
+    fn an_instruction_with_an_exception_changes_no_register() {
         let most = "lui a1, 0x7fff \n ori a1, a1, 0xffff \n";
         check(&format!("{most} addi a0, a1, 1"), expect!["4008: Overflow; 0 7fffffff 0 0"]);
         check(&format!("{most} addiu a0, a1, 1 \n sub a2, a0, a1"), expect!["400c: Overflow; 80000000 7fffffff 0 0"]);

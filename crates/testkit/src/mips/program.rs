@@ -1,11 +1,12 @@
-//! Programs at random, several in one executable file, one behind the other.
+//! Random programs, several in one executable file.
 //!
-//! A program is code, padded to a page, and a page of data, which begins with the record: the initial values of the
-//! registers, then the data region. At its end the program stores its registers over the initial ones (HI in the place
-//! of register 0), LO over the first word of the data region, writes the record to standard output, and jumps over its data into the
-//! next. Behind the last stands an exit.
+//! A program is code, padded to a page, and a data page, which begins with the record: the initial values of the
+//! registers, then the data region. At its end, the program stores its registers into the record (HI in the place of
+//! register 0), and LO into the first word of the data region. It then writes the record to standard output and jumps
+//! over its data into the next program. An exit follows the last one.
 //!
-//! Left out is what ends a program: traps, overflow, misaligned addresses, a division by 0, and what this machine alone has.
+//! Programs do not contain actions that would end them: traps, overflow, misaligned addresses, division by 0, and
+//! instructions that only this machine has.
 
 use super::random_items::{Generator, HI_PLACE, interesting, point_to_data};
 use super::text::word;
@@ -18,13 +19,13 @@ pub const SYS_WRITE: u32 = 4004;
 /// Linux system call number: `exit(status)`.
 pub const SYS_EXIT: u32 = 4001;
 
-/// Where the first program is loaded.
+/// Load address of the first program.
 const BASE: u32 = 0x0001_0000;
 
-/// A program, and the data it begins with.
+/// A program with its initial data.
 #[derive(Clone, Debug)]
 pub struct Program {
-    /// The seed it was made from.
+    /// Its seed.
     pub seed: u64,
     /// Code and data.
     pub image: Vec<u8>,
@@ -34,7 +35,7 @@ pub struct Program {
     epilogue: usize,
 }
 
-/// Programs that run one behind the other.
+/// Programs that run one after the other.
 #[derive(Clone, Debug)]
 pub struct Batch {
     /// The programs.
@@ -46,8 +47,8 @@ pub struct Batch {
 }
 
 impl Program {
-    /// The program of `length` items that `seed` stands for, to stand at `base`. An item is one instruction or a few that
-    /// belong together, such as a loop; the shorter program of the same seed is a prefix of the longer one.
+    /// The random program of `length` items for `seed`, at address `base`. An item is one instruction or a few that
+    /// belong together, such as a loop. A shorter program of the same seed is a prefix of a longer one.
     fn new(seed: u64, length: usize, base: u32) -> Program {
         let mut random = RandomStream::new(seed, "mips program");
         let mut record: Vec<u8> = (0..32).flat_map(|_| interesting(&mut random).to_be_bytes()).collect();
@@ -76,7 +77,7 @@ impl Program {
         Program { seed, image, base, code, last_item, epilogue }
     }
 
-    /// The last of the items it was made of, one instruction a line.
+    /// Disassembly of its last item, one instruction per line.
     pub fn last_item(&self) -> String {
         let places = self.last_item..self.epilogue;
         let line = |at: usize| (self.base + 4 * at as u32, self.code[at]);
@@ -85,7 +86,7 @@ impl Program {
 }
 
 impl Batch {
-    /// The programs of `length` items of these seeds.
+    /// The programs of `length` items for these seeds.
     pub fn new(seeds: impl Iterator<Item = u64>, length: usize) -> Batch {
         let (mut programs, mut image) = (Vec::new(), Vec::new());
         for seed in seeds {
@@ -99,11 +100,12 @@ impl Batch {
         Batch { programs, base: BASE, image }
     }
 
-    /// A static executable for 32-bit big-endian MIPS Linux: one segment that may be read, written and executed.
+    /// A static executable for 32-bit big-endian MIPS Linux, with one segment that is readable, writable and
+    /// executable.
     pub fn elf(&self) -> Vec<u8> {
         const HEADERS_BYTES: u32 = 52 + 32;
         let size = self.image.len() as u32;
-        // The segment begins on a page in the file too.
+        // The segment is also page-aligned in the file.
         let offset = HEADERS_BYTES.next_multiple_of(PAGE_BYTES);
         let mut file = b"\x7fELF\x01\x02\x01\0\0\0\0\0\0\0\0\0".to_vec();
         let half = |file: &mut Vec<u8>, value: u16| file.extend(value.to_be_bytes());
@@ -113,7 +115,7 @@ impl Batch {
         // Version of the format; entry; the program header follows this one; no section headers; flags: MIPS II, o32.
         [1, self.base, 52, 0, 0x1000_1000].into_iter().for_each(|value| word(&mut file, value));
         [52, 32, 1, 40, 0, 0].into_iter().for_each(|value| half(&mut file, value)); // Sizes and counts of headers.
-        // Loadable; place in the file, in memory twice, sizes, permissions, alignment.
+        // Loadable; offset in the file, virtual and physical address, sizes, permissions, alignment.
         [1, offset, self.base, self.base, size, size, 7, PAGE_BYTES]
             .into_iter()
             .for_each(|value| word(&mut file, value));
@@ -122,7 +124,7 @@ impl Batch {
         file
     }
 
-    /// The outcomes in what the programs wrote, as many as are complete. Register 0 stands for HI.
+    /// Parses the complete outcomes in the output of the programs. Register 0 holds HI.
     pub fn outcomes(output: &[u8]) -> Vec<Outcome> {
         let outcome = |record: &[u8]| {
             let (saved, memory) = record.split_at(REGISTERS_BYTES as usize);
@@ -147,7 +149,7 @@ mod tests {
     #[test]
     fn a_shorter_program_is_a_prefix() {
         let (short, long) = (Program::new(7, 20, BASE), Program::new(7, 40, BASE));
-        // Behind the one instruction that depends on where the data page stands.
+        // The first instruction depends on the position of the data page.
         assert_eq!(short.code[4..short.epilogue], long.code[4..short.epilogue]);
     }
 

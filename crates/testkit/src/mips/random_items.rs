@@ -1,7 +1,7 @@
-//! What random programs are made of: items of one instruction or a few that belong together.
+//! Items of random programs: one instruction, or a few that belong together.
 //!
-//! Two registers stay pointers into the data region, so that loads and stores hit it. All else may be anything. Jumps go
-//! forward, or back in loops that a reserved register counts, so every program ends.
+//! Two registers always point into the data region, so that loads and stores hit it. All other values are arbitrary.
+//! Jumps go forward, or back in loops with a reserved counter register, so every program ends.
 
 use super::program::SYS_WRITE;
 use super::text::word;
@@ -11,9 +11,9 @@ use isa::mips::{Class, Operands, RA, Row, rows};
 use kernel::RandomStream;
 
 const SP: u8 = 29;
-/// Where `sp` points in the data region.
+/// Offset of `sp` in the data region.
 const SP_OFFSET: u32 = 16;
-/// Where in the record HI is saved: register 0 needs no place.
+/// Register whose place in the record holds HI: register 0 needs none.
 pub(super) const HI_PLACE: u8 = 0;
 
 /// A register that points into the data region.
@@ -29,7 +29,7 @@ pub(super) struct Generator {
     base: u32,
     pub(super) code: Vec<u32>,
     pointers: [Pointer; 2],
-    /// Registers that items must not change, one bit each.
+    /// Bit mask of the registers that items must not change.
     reserved: u32,
     computing: Vec<&'static Row>,
     accessing: Vec<&'static Row>,
@@ -40,10 +40,10 @@ pub(super) struct Generator {
 
 impl Generator {
     pub(super) fn new(mut random: RandomStream, base: u32) -> Self {
-        // What needs care is named by the items for it; the reference has others in the place of the added ones.
-        let with_care = ["add", "addi", "sub", "ll", "sc", "pri", "joff"];
+        // Instructions that need special items. On the reference, the encodings of the last two are other instructions.
+        let special = ["add", "addi", "sub", "ll", "sc", "pri", "joff"];
         let of = |classes: &[Class]| -> Vec<_> {
-            rows().filter(|row| classes.contains(&row.op.class()) && !with_care.contains(&row.name)).collect()
+            rows().filter(|row| classes.contains(&row.op.class()) && !special.contains(&row.name)).collect()
         };
         let free = loop {
             let reg = random.below(32) as u8;
@@ -57,7 +57,7 @@ impl Generator {
             base,
             code: Vec::new(),
             pointers: [Pointer { reg: SP, offset: SP_OFFSET }, Pointer { reg: free, offset: free_offset }],
-            // Calls write the return address without asking.
+            // Calls write the return address.
             reserved: 1 << SP | 1 << free | 1 << RA,
             computing: of(&[Class::Alu, Class::HiLo, Class::Multiply]),
             accessing: of(&[Class::Load, Class::Store]),
@@ -67,7 +67,8 @@ impl Generator {
         }
     }
 
-    /// Sets the pointers and loads the other registers. Returns where `sp` is to be set, once its value is known.
+    /// Sets the pointers and loads the other registers. Returns the address of the instruction that sets `sp`, to be
+    /// patched.
     pub(super) fn prologue(&mut self) -> usize {
         self.emit("bgezal", Operands { imm: 4, ..Operands::default() });
         self.emit("sll", Operands::default());
@@ -99,7 +100,7 @@ impl Generator {
         self.emit("syscall", Operands::default());
     }
 
-    /// Appends one item; `depth` counts the loops and jumps around it.
+    /// Appends one item. `depth` counts the enclosing loops and jumps.
     pub(super) fn item(&mut self, depth: u32) {
         match self.random.below(if depth < 2 { 100 } else { 78 }) {
             0..38 => self.compute(),
@@ -121,7 +122,7 @@ impl Generator {
     /// Arithmetic or logic, with any operands.
     fn compute(&mut self) {
         loop {
-            // Drawn anew each time, because some rows can only write a reserved register.
+            // Drawn again each time, because some rows can only write a reserved register.
             let row = one_of(&mut self.random, &self.computing);
             let operands = self.operands(row);
             if self.is_free(row.format.writes(operands)) {
@@ -130,7 +131,7 @@ impl Generator {
         }
     }
 
-    /// An operation on numbers that were just made, because others might end the program.
+    /// An operation on chosen numbers, because others could end the program.
     fn add_or_trap(&mut self) {
         let (a, b) = self.two_scratch();
         let (x, y) = (self.constant(a), self.constant(b));
@@ -161,7 +162,7 @@ impl Generator {
         }
     }
 
-    /// A division, not by 0.
+    /// A division by a number other than 0.
     fn divide(&mut self) {
         let divisor = self.scratch();
         if self.random.below(2) == 0 {
@@ -173,14 +174,14 @@ impl Generator {
         self.emit(row.name, r(0, rs, divisor));
     }
 
-    /// A load or store, as aligned as it has to be.
+    /// A load or store with the required alignment.
     fn access(&mut self) {
         let row = one_of(&mut self.random, &self.accessing);
         loop {
             let pointer = self.pointers[self.random.below(2) as usize];
             let mut operands = Operands { rs: pointer.reg, ..self.operands(row) };
             if self.random.below(2) == 0 {
-                operands.imm = self.random.below(64) as i32 - 32; // Close by, where others have been.
+                operands.imm = self.random.below(64) as i32 - 32; // Nearby, where other accesses are likely.
             }
             operands.imm &= match row.name {
                 "lw" | "sw" => !3,
@@ -195,7 +196,7 @@ impl Generator {
         }
     }
 
-    /// A linked load and the conditional store that belongs to it. Alone the second may do as it likes.
+    /// A load-linked and its store-conditional. A store-conditional alone has an undefined result.
     fn link_and_store(&mut self) {
         let place = 4 * self.random.below(16) as i32 - SP_OFFSET as i32;
         let (a, b) = self.two_scratch();
@@ -238,7 +239,7 @@ impl Generator {
         self.code[at] = word(name, Operands { imm: target as i32, ..Operands::default() });
     }
 
-    /// A jump over some items by way of a register.
+    /// A jump over some items through a register.
     fn jump_to_register(&mut self) {
         let via = self.scratch();
         let rd = self.scratch_for(via);
@@ -256,7 +257,7 @@ impl Generator {
         };
     }
 
-    /// What stands behind a jump: one instruction.
+    /// The delay slot of a jump: one instruction.
     fn slot(&mut self) {
         if self.random.below(3) == 0 { self.access() } else { self.compute() }
     }
@@ -295,23 +296,23 @@ impl Generator {
         self.code.push(word(name, operands));
     }
 
-    /// Leaves room for an instruction.
+    /// Reserves space for an instruction.
     fn reserve(&mut self) -> usize {
         self.code.push(0);
         self.code.len() - 1
     }
 
-    /// Operands that `row` can name, all equally likely.
+    /// Random operands that `row` can express, all equally likely.
     fn operands(&mut self, row: &Row) -> Operands {
         row.format.decode(self.random.next_u64() as u32)
     }
 
-    /// Whether items may write register `reg`; they may always write register 0.
+    /// Returns true if items may write register `reg`. They may always write register 0.
     fn is_free(&self, reg: u8) -> bool {
         self.reserved >> reg & 1 == 0
     }
 
-    /// A register that items may write, not register 0.
+    /// A random register that items may write, except register 0.
     fn scratch(&mut self) -> u8 {
         loop {
             let reg = self.random.below(31) as u8 + 1;
@@ -321,13 +322,13 @@ impl Generator {
         }
     }
 
-    /// Two such registers.
+    /// Two different registers of [`Generator::scratch`].
     fn two_scratch(&mut self) -> (u8, u8) {
         let a = self.scratch();
         (a, self.scratch_for(a))
     }
 
-    /// Such a register other than `a`.
+    /// A register of [`Generator::scratch`] other than `a`.
     fn scratch_for(&mut self, a: u8) -> u8 {
         loop {
             let b = self.scratch();
@@ -342,23 +343,23 @@ fn one_of(random: &mut RandomStream, rows: &[&'static Row]) -> &'static Row {
     rows[random.below(rows.len() as u64) as usize]
 }
 
-/// Distance from `sp` to where register `reg` is saved.
+/// Offset from `sp` of the saved register `reg`.
 fn saved(reg: u8) -> i32 {
     4 * i32::from(reg) - (REGISTERS_BYTES + SP_OFFSET) as i32
 }
 
-/// rd = rs and rt.
+/// Operands of rd = rs and rt.
 fn r(rd: u8, rs: u8, rt: u8) -> Operands {
     Operands { rs, rt, rd, imm: 0 }
 }
 
-/// rt = rs and imm, loads and stores.
+/// Operands of rt = rs and imm, loads and stores.
 fn i(rt: u8, rs: u8, imm: i32) -> Operands {
     Operands { rs, rt, rd: 0, imm }
 }
 
-/// The instruction that points `sp` to data `data_page` bytes behind the start of the program.
+/// The instruction that points `sp` to the data page, `data_page` bytes after the start of the program.
 pub(super) fn point_to_data(data_page: u32) -> u32 {
-    // The register holds the third instruction's address.
+    // The link register holds the third instruction's address.
     word("addiu", i(SP, RA, (data_page + REGISTERS_BYTES + SP_OFFSET) as i32 - 8))
 }

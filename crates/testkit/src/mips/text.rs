@@ -1,14 +1,14 @@
-//! Programs as text: a line is an instruction as the disassembler writes it, or a label and a colon.
+//! Programs as text: each line is an instruction in the disassembler's syntax, or a label with a colon.
 
 use isa::mips::{Operands, Row, register_name, row, rows};
 use std::collections::BTreeMap;
 
-/// The words of a program that stands at `base`. Text behind `#` is for the reader; targets are labels; `nop` is one, and
-/// `.word 0x...` stands for itself.
+/// Assembles a program for the address `base`. `#` begins a comment; targets are labels; `nop` is an instruction, and
+/// `.word 0x...` is data.
 ///
 /// # Panics
 ///
-/// On a line that is no instruction: the programs are constants of tests.
+/// Panics on a line that is not an instruction: the programs are constants of tests.
 pub fn assemble(base: u32, text: &str) -> Vec<u32> {
     let lines =
         || text.lines().map(|line| line.split('#').next().unwrap_or_default().trim()).filter(|line| !line.is_empty());
@@ -24,15 +24,15 @@ pub fn assemble(base: u32, text: &str) -> Vec<u32> {
     }
     let places = (base..).step_by(4);
     let instructions = lines().filter(|line| !line.ends_with(':'));
-    let word = |(line, pc)| instruction(line, pc, &labels).unwrap_or_else(|| panic!("`{line}` is no instruction"));
+    let word = |(line, pc)| instruction(line, pc, &labels).unwrap_or_else(|| panic!("`{line}` is not an instruction"));
     instructions.zip(places).map(word).collect()
 }
 
-/// The word for the instruction called `name`.
+/// Encodes the instruction called `name`.
 ///
 /// # Panics
 ///
-/// When it cannot express `operands`.
+/// Panics if it cannot express `operands`.
 pub fn word(name: &str, operands: Operands) -> u32 {
     let word = row(name).and_then(|row| row.encode(operands));
     word.unwrap_or_else(|| panic!("{name} cannot express {operands:?}"))
@@ -89,9 +89,9 @@ mod tests {
     use super::*;
     use isa::mips::{decode, disassemble};
 
-    /// Every row, with operands that are all different.
+    /// Covers every row, with different operands.
     #[test]
-    fn what_is_disassembled_assembles() {
+    fn disassembled_text_assembles_to_itself() {
         for row in rows() {
             let word = row.encode(row.format.decode(0x1083_2944)).expect("it can be encoded");
             let text = disassemble(decode(word), 0x4000);

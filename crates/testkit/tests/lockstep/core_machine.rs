@@ -1,6 +1,6 @@
-//! The timed core with flat memory, in user mode, with enough of Linux for the random programs.
+//! The timed core with flat memory, in user mode, with the system calls of the random programs.
 //!
-//! Memory answers late and lines are missing at random: time must not change what a program computes.
+//! Memory latency and missing cache lines are random, because time must not change the results of a program.
 
 use blocks::cpu::{AccessKind, Core, FetchLines, PresentLines, Privilege, Profile, Program, Stop, TrapInfo};
 use isa::riscv::{Amo, Isa, Operands, cause, csr};
@@ -9,11 +9,11 @@ use testkit::assembler::{Assembler, i, u};
 use testkit::linked::{Linked, Outcome, SYS_EXIT, SYS_WRITE};
 
 const T0: u8 = 5;
-/// Where the boot code stands. The trap handler stands at 0, where `mtvec` points after reset.
+/// Address of the boot code. The trap handler is at 0, the value of `mtvec` after reset.
 const BOOT: u32 = 0x80;
 const MPP: i32 = 0x1800;
 
-/// Runs `programs` and returns what each left behind, or says where and why it could not.
+/// Runs `programs` and returns their final states, or the position and cause of a failure.
 pub fn run_core(programs: &Linked, n_steps: u64) -> Result<Vec<Outcome>, String> {
     let mut machine = Machine::new(programs);
     while machine.core.instructions() < n_steps {
@@ -43,7 +43,7 @@ struct Machine {
     output: Vec<u8>,
 }
 
-/// A cache from which one line in eight is missing, where the program runs each time another.
+/// A cache that lacks one line in eight, and other lines each time the program executes there.
 struct Unreliable {
     there: PresentLines,
     n_lines: usize,
@@ -57,7 +57,7 @@ impl Unreliable {
         lines
     }
 
-    /// Draws anew which lines are missing around `pc`, which is as far as most runs come.
+    /// Draws the missing lines around `pc` again. Most runs of instructions stay in this range.
     fn draw(&mut self, pc: u32) {
         let here = pc as usize / 16 / 8;
         for eighth in here.saturating_sub(1)..here + 3 {
@@ -98,7 +98,7 @@ impl Machine {
         }
     }
 
-    /// Grants the access that the core waits for, one to four cycles after it left decode.
+    /// Grants the pending access of the core, one to four cycles after it left decode.
     fn access(&mut self) -> Result<(), String> {
         let access = *self.core.access();
         let n = access.kind.bytes() as usize;
@@ -128,7 +128,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Serves a system call; says whether it was the last.
+    /// Handles a system call. Returns true if it was the last.
     fn call(&mut self) -> Result<bool, String> {
         match self.core.x(17) {
             SYS_WRITE => {
@@ -142,7 +142,7 @@ impl Machine {
     }
 }
 
-/// Returns behind the `ecall` and changes no register.
+/// Returns to the instruction after the `ecall` and changes no register.
 fn trap_handler() -> Vec<u8> {
     let mut code = Assembler::default();
     code.emit("csrrw", i(T0, T0, csr::MSCRATCH.into()));
@@ -154,7 +154,7 @@ fn trap_handler() -> Vec<u8> {
     code.code
 }
 
-/// Goes to `entry` in user mode.
+/// Jumps to `entry` in user mode.
 fn boot_code(entry: u32) -> Vec<u8> {
     let mut code = Assembler::default();
     code.emit("lui", u(T0, entry as i32)); // Images begin on a page.

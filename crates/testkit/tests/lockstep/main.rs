@@ -1,9 +1,9 @@
-//! Random programs end here as on qemu: as it was recorded once, and live where qemu is.
+//! Random programs must end with the same state here as on qemu: recorded, and live if qemu is installed.
 //!
-//! `recorded.txt` holds what qemu made of the first programs, so that a machine without qemu still compares.
-//! `UPDATE_EXPECT=1` writes it anew. The live comparison tells more, up to the first wrong instruction. It runs where
-//! qemu is; `SPINET_QEMU=1` makes its absence a failure. `SPINET_PROGRAMS` sets how many it runs, `SPINET_SEED` the
-//! seed of the first.
+//! `recorded.txt` holds qemu's results for the first programs, so that a machine without qemu can compare.
+//! `UPDATE_EXPECT=1` writes it again. The live comparison also finds the first wrong instruction. It runs if qemu is
+//! installed; with `SPINET_QEMU=1` a missing qemu is a failure. `SPINET_PROGRAMS` sets the number of programs,
+//! `SPINET_SEED` the seed of the first.
 
 mod core_machine;
 mod recorded;
@@ -16,16 +16,16 @@ use testkit::plain_hart::run_plain;
 use testkit::qemu::Emulator;
 use testkit::random_program::{Program, random_program};
 
-/// Items in a program.
+/// Items per program.
 const LENGTH: usize = 200;
-/// Programs in one start of a simulator.
+/// Programs per start of a simulator.
 const BATCH: u64 = 50;
 /// Programs in the gate.
 const N_PROGRAMS: u64 = 300;
-/// More instructions than a batch executes.
+/// Instruction limit of a batch; more than a batch executes.
 const MAX_STEPS: u64 = 10_000_000;
 
-/// A machine of ours: programs to what they leave behind, or why it stopped.
+/// One of our machines: maps programs to final states, or to the reason of a failure.
 type Machine = fn(&Linked) -> Result<Vec<Outcome>, String>;
 
 const PLAIN_HART: Machine = |programs| run_plain(programs, MAX_STEPS).map_err(|stop| stop.to_string());
@@ -33,9 +33,9 @@ const CORE: Machine = |programs| run_core(programs, MAX_STEPS);
 const MACHINES: [(&str, Machine); 2] = [("the plain hart", PLAIN_HART), ("the core", CORE)];
 
 #[test]
-fn programs_end_here_as_was_recorded_on_qemu() {
+fn programs_end_as_recorded_on_qemu() {
     let is_renewed = std::env::var_os("UPDATE_EXPECT").is_some();
-    // Whoever renews other expectations on a machine without qemu leaves these as they are.
+    // An update of other expectations on a machine without qemu leaves these unchanged.
     if let Some(qemu) = Emulator::RiscV32.version().filter(|_| is_renewed) {
         let records = batches(1, N_PROGRAMS).flat_map(|programs| {
             let outcomes = reference(&Linked::new(&programs));
@@ -58,35 +58,36 @@ fn programs_end_here_as_was_recorded_on_qemu() {
 }
 
 #[test]
-fn programs_end_here_as_on_qemu() {
+fn programs_end_as_live_on_qemu() {
     let is_wanted = std::env::var_os("SPINET_QEMU").is_some_and(|value| value == "1");
     let Some(qemu) = Emulator::RiscV32.version() else {
         assert!(!is_wanted, "SPINET_QEMU is 1, and qemu-riscv32 is missing: install Debian's qemu-user");
-        return say("NOT RUN live: qemu-riscv32 is missing; only what was recorded is compared");
+        return say("NOT RUN live: qemu-riscv32 is missing; compared with the recording only");
     };
     let (first, n) = (number("SPINET_SEED", 1), number("SPINET_PROGRAMS", N_PROGRAMS));
     for programs in batches(first, n) {
         let linked = Linked::new(&programs);
-        // Ours first: they know when to stop.
+        // Our machines run first, because they have a limit.
         let ours = MACHINES.map(|(_, machine)| run(machine, &linked));
         let reference = reference(&linked);
         for ((name, machine), ours) in MACHINES.iter().zip(&ours) {
             compare(name, *machine, ours, &reference, &programs);
         }
     }
-    say(&format!("{n} programs from seed {first} on end as they do live on {qemu}"));
+    say(&format!("{n} programs, starting with seed {first}, end as on {qemu}"));
 }
 
-/// The programs of these seeds, some at a time.
+/// The programs of these seeds, in batches.
 fn batches(first: u64, n: u64) -> impl Iterator<Item = Vec<Program>> {
     let end = first + n;
     let batch = move |start: u64| (start..end.min(start + BATCH)).map(|seed| random_program(seed, LENGTH)).collect();
     (first..end).step_by(BATCH as usize).map(batch)
 }
 
-/// Past the test runner, which keeps what passing tests print to itself: what was compared has to be known.
+/// Prints to stderr directly: the test runner hides the output of passing tests, but the number of comparisons must be
+/// visible.
 fn say(what: &str) {
-    writeln!(std::io::stderr(), "lockstep: {what}").expect("there is a standard error");
+    writeln!(std::io::stderr(), "lockstep: {what}").expect("stderr is writable");
 }
 
 fn compare(name: &str, machine: Machine, ours: &[Outcome], theirs: &[Outcome], programs: &[Program]) {
@@ -104,10 +105,10 @@ fn cause(machine: Machine, seed: u64) -> String {
         let linked = Linked::new(std::slice::from_ref(&program));
         let difference = run(machine, &linked)[0].difference(&reference(&linked)[0]);
         if !difference.is_empty() {
-            return format!("it begins with item {length}: {difference}\n{}", program.last_item());
+            return format!("the first difference is after item {length}: {difference}\n{}", program.last_item());
         }
     }
-    "alone the program ends alike".into()
+    "the program alone shows no difference".into()
 }
 
 fn run(machine: Machine, linked: &Linked) -> Vec<Outcome> {

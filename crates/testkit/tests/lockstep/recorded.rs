@@ -1,4 +1,4 @@
-//! What qemu made of the first programs, one line each: seed, digest of the program, digest of what it left behind.
+//! qemu's results for the first programs, one line each: seed, digest of the program, digest of its final state.
 
 use testkit::linked::{Outcome, fnv};
 use testkit::random_program::Program;
@@ -27,12 +27,12 @@ impl Record {
     }
 }
 
-/// The lines as they are in the file now, in order of their seeds.
+/// The lines of the file, in the order of their seeds.
 pub fn read() -> Vec<Record> {
-    // Read when the test runs, for it may just have been written; what was compiled in says that it belongs here.
+    // Read at run time, because the file may have been updated. The compiled-in text makes the file a dependency.
     let text = std::fs::read_to_string(PATH).unwrap_or_else(|_| TEXT.into());
     let lines = text.lines().filter(|line| !line.starts_with('#'));
-    lines.map(|line| Record::parse(line).unwrap_or_else(|| panic!("recorded.txt: `{line}` is no record"))).collect()
+    lines.map(|line| Record::parse(line).unwrap_or_else(|| panic!("recorded.txt: malformed line `{line}`"))).collect()
 }
 
 pub fn write(qemu: &str, records: Vec<Record>) {
@@ -50,12 +50,12 @@ pub fn compare(name: &str, ours: &Record, theirs: &Record) {
     assert_eq!(ours.seed, theirs.seed, "recorded.txt lists the seeds in order");
     assert_eq!(
         ours.program, theirs.program,
-        "seed {} is another program than when qemu was recorded: record anew with UPDATE_EXPECT=1",
+        "seed {} is a different program than in the recording: record again with UPDATE_EXPECT=1",
         ours.seed
     );
     assert_eq!(
         ours.outcome, theirs.outcome,
-        "{name}, seed {}: ends otherwise than on qemu; with qemu-riscv32 on this machine the live test says where it begins",
+        "{name}, seed {}: the final state differs from qemu's; with qemu-riscv32 installed, the live test finds the first difference",
         ours.seed
     );
 }

@@ -1,5 +1,5 @@
-//! The timed core between memories that answer late at random, with enough of Linux for the random programs: time must not
-//! change what a program computes.
+//! The timed core with memories of random latency and the system calls of the random programs. Time must not change the
+//! results of a program.
 
 use blocks::bus::{Access, Data, Reference, Reply, Requester, Responder};
 use blocks::memory::Links;
@@ -13,13 +13,13 @@ use std::rc::Rc;
 use testkit::linked::Outcome;
 use testkit::mips::program::{Batch, SYS_EXIT, SYS_WRITE};
 
-/// What a core left behind, and where its cycles went.
+/// Final state of a core, and its cycle accounting.
 pub struct Run {
     pub outcomes: Vec<Outcome>,
     pub cycles: Cycles,
 }
 
-/// Runs `programs`, or says where and why it could not.
+/// Runs `programs`. Returns the position and cause of a failure.
 pub fn run_core(
     programs: &Batch,
     pipeline: PipelineKind,
@@ -41,7 +41,7 @@ pub fn run_core(
     let core = Rc::new(RefCell::new(core));
     builder.add("cpu", clock, core.clone());
     let mut bytes = programs.image.clone();
-    bytes.resize(bytes.len().next_multiple_of(64), 0); // Whole lines.
+    bytes.resize(bytes.len().next_multiple_of(64), 0); // Complete lines.
     let memory = Memory {
         ports: [data, code],
         base: programs.base,
@@ -63,7 +63,7 @@ pub fn run_core(
             return Err(format!("still running after {n_cycles} cycles, at {:#x}", core.borrow().pc()));
         }
         let core = core.borrow();
-        let fault = core.fault().ok_or("the core waits for nothing")?;
+        let fault = core.fault().ok_or("the core stopped without a reason")?;
         let r = core.registers();
         match (fault.cause, r[2]) {
             (Cause::Syscall, SYS_WRITE) => {
@@ -101,7 +101,7 @@ fn params(programs: &Batch, pipeline: PipelineKind, stores: StoreKind) -> MipsCo
     }
 }
 
-/// Answers in order, one to six cycles after it took a reference.
+/// Answers in order, one to six cycles after it accepted a reference.
 struct Memory {
     ports: [Responder; 2],
     base: u32,
@@ -122,7 +122,7 @@ impl Component for Memory {
             if !port.references.has_item() || !port.replies.has_room() {
                 continue;
             }
-            let Reference { id, addr, access } = port.references.take().expect("it is there");
+            let Reference { id, addr, access } = port.references.take().expect("the port has a reference");
             let place = (addr as u32 - self.base) as usize;
             let data = match access {
                 Access::Read(n) => Data::from_slice(&self.bytes[place..place + n as usize]),

@@ -1,6 +1,6 @@
-//! Random MIPS programs end here as on qemu: as it was recorded once, and live where qemu is.
+//! Random MIPS programs must end with the same state here as on qemu: recorded, and live if qemu is installed.
 //!
-//! The switches are those of the RISC-V comparison in `lockstep`.
+//! The environment variables are those of the RISC-V comparison in `lockstep`.
 
 mod core_machine;
 
@@ -13,20 +13,20 @@ use testkit::mips::plain::run_plain;
 use testkit::mips::program::{Batch, Program};
 use testkit::qemu::Emulator;
 
-/// Items in a program.
+/// Items per program.
 const LENGTH: usize = 200;
-/// Programs in one start of a simulator.
+/// Programs per start of a simulator.
 const BATCH: u64 = 50;
 /// Programs in the gate.
 const N_PROGRAMS: u64 = 200;
-/// More instructions than a batch executes, and more cycles than they take.
+/// Instruction limit of a batch, which is also its cycle limit; more than a batch needs.
 const MAX_STEPS: u64 = 10_000_000;
 
 const QEMU: Emulator = Emulator::Mips;
 const TEXT: &str = include_str!("recorded.txt");
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/mips_lockstep/recorded.txt");
 
-/// A machine of ours: programs to what they leave behind, or why it stopped.
+/// One of our machines: maps programs to final states, or to the reason of a failure.
 type Machine = fn(&Batch) -> Result<Vec<Outcome>, String>;
 
 const PLAIN: Machine = |programs| run_plain(programs, MAX_STEPS).map_err(|stop| stop.to_string());
@@ -36,9 +36,9 @@ const MACHINES: [(&str, Machine); 3] =
     [("the plain machine", PLAIN), ("the five-stage core", FIVE_STAGE), ("the functional core", FUNCTIONAL)];
 
 #[test]
-fn programs_end_here_as_was_recorded_on_qemu() {
+fn programs_end_as_recorded_on_qemu() {
     let is_renewed = std::env::var_os("UPDATE_EXPECT").is_some();
-    // Whoever renews other expectations on a machine without qemu leaves these as they are.
+    // An update of other expectations on a machine without qemu leaves these unchanged.
     if let Some(qemu) = QEMU.version().filter(|_| is_renewed) {
         let mut text = format!(
             "# What {qemu} made of random programs: seed, digest of the program, digest of registers and memory.\n\
@@ -50,7 +50,7 @@ fn programs_end_here_as_was_recorded_on_qemu() {
         }
         std::fs::write(PATH, text).unwrap_or_else(|error| panic!("{PATH}: {error}"));
     }
-    // Read when the test runs, for it may just have been written; what was compiled in says that it belongs here.
+    // Read at run time, because the file may have been updated. The compiled-in text makes the file a dependency.
     let text = std::fs::read_to_string(PATH).unwrap_or_else(|_| TEXT.into());
     let mut recorded = text.lines().filter(|line| !line.starts_with('#'));
     for batch in batches(1, N_PROGRAMS) {
@@ -59,24 +59,29 @@ fn programs_end_here_as_was_recorded_on_qemu() {
             let line = recorded.next();
             for (name, outcomes) in &ours {
                 let ours = record(program, &outcomes[place]);
-                assert_eq!(Some(ours.as_str()), line, "{name}, seed {}: the live test says more", program.seed);
+                assert_eq!(
+                    Some(ours.as_str()),
+                    line,
+                    "{name}, seed {}: the live test finds the first difference",
+                    program.seed
+                );
             }
         }
     }
-    assert_eq!(recorded.next(), None, "more is recorded than was run");
+    assert_eq!(recorded.next(), None, "the recording has more programs than were run");
     say(&format!("{N_PROGRAMS} MIPS programs end as recorded on qemu"));
 }
 
 #[test]
-fn programs_end_here_as_on_qemu() {
+fn programs_end_as_live_on_qemu() {
     let is_wanted = std::env::var_os("SPINET_QEMU").is_some_and(|value| value == "1");
     let Some(qemu) = QEMU.version() else {
         assert!(!is_wanted, "SPINET_QEMU is 1, and {QEMU} is missing: install Debian's qemu-user");
-        return say(&format!("NOT RUN live: {QEMU} is missing; only what was recorded is compared"));
+        return say(&format!("NOT RUN live: {QEMU} is missing; compared with the recording only"));
     };
     let (first, n) = (number("SPINET_SEED", 1), number("SPINET_PROGRAMS", N_PROGRAMS));
     for batch in batches(first, n) {
-        // Ours first: they know when to stop.
+        // Our machines run first, because they have a limit.
         let ours = MACHINES.map(|(_, machine)| run(machine, &batch));
         let theirs = reference(&batch);
         for ((name, machine), ours) in MACHINES.iter().zip(&ours) {
@@ -86,12 +91,12 @@ fn programs_end_here_as_on_qemu() {
             }
         }
     }
-    say(&format!("{n} MIPS programs from seed {first} on end as they do live on {qemu}"));
+    say(&format!("{n} MIPS programs, starting with seed {first}, end as on {qemu}"));
 }
 
-/// A core runs ahead and sleeps; neither may show, nor the order in which it and memory are ticked.
+/// A core runs ahead and sleeps. Neither this nor the order of ticks may change the cycle counts.
 #[test]
-fn time_does_not_depend_on_who_is_ticked_when() {
+fn cycle_counts_do_not_depend_on_the_tick_order() {
     let batch = Batch::new(1..21, LENGTH);
     for (pipeline, stores) in
         [(PipelineKind::FiveStage, StoreKind::Posted), (PipelineKind::Functional, StoreKind::Held)]
@@ -106,7 +111,7 @@ fn time_does_not_depend_on_who_is_ticked_when() {
     }
 }
 
-/// The programs of these seeds, some at a time.
+/// The programs of these seeds, in batches.
 fn batches(first: u64, n: u64) -> impl Iterator<Item = Batch> {
     let end = first + n;
     (first..end).step_by(BATCH as usize).map(move |start| Batch::new(start..end.min(start + BATCH), LENGTH))
@@ -116,9 +121,10 @@ fn record(program: &Program, outcome: &Outcome) -> String {
     format!("{} {:016x} {:016x}", program.seed, fnv(program.image.iter().copied()), outcome.digest())
 }
 
-/// Past the test runner, which keeps what passing tests print to itself: what was compared has to be known.
+/// Prints to stderr directly: the test runner hides the output of passing tests, but the number of comparisons must be
+/// visible.
 fn say(what: &str) {
-    writeln!(std::io::stderr(), "lockstep: {what}").expect("there is a standard error");
+    writeln!(std::io::stderr(), "lockstep: {what}").expect("stderr is writable");
 }
 
 /// The first item after which `machine` and the reference differ.
@@ -127,10 +133,13 @@ fn cause(machine: Machine, seed: u64) -> String {
         let batch = Batch::new(seed..seed + 1, length);
         let difference = run(machine, &batch)[0].difference(&reference(&batch)[0]);
         if !difference.is_empty() {
-            return format!("it begins with item {length}: {difference}\n{}", batch.programs[0].last_item());
+            return format!(
+                "the first difference is after item {length}: {difference}\n{}",
+                batch.programs[0].last_item()
+            );
         }
     }
-    "alone the program ends alike".into()
+    "the program alone shows no difference".into()
 }
 
 fn outcomes(batch: &Batch, pipeline: PipelineKind, stores: StoreKind) -> Result<Vec<Outcome>, String> {
