@@ -93,7 +93,7 @@ def parse(data: bytes) -> Frame:
 
 
 def is_valid(data: bytes) -> bool:
-    """Whether every checksum in the frame is right. UDP over IPv4 may go without (0)."""
+    """True if every checksum in the frame is correct. UDP over IPv4 may have none (0)."""
     frame = parse(data)
     if frame.ip == 0:
         return True
@@ -130,7 +130,7 @@ def with_checksums(data: bytes) -> bytes:
 
 
 def returned(data: bytes) -> bytes:
-    """The frame with source and destination exchanged wherever it has them; checksums computed anew."""
+    """The frame with source and destination swapped in each header; checksums are computed again."""
     frame = parse(data)
     out = bytearray(data)
     out[0:6], out[6:12] = data[6:12], data[0:6]

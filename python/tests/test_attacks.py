@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A hostile context beside another, on the card that isolates: what comes of each attack; its victim sees none.
+"""A hostile context beside another, on the card that isolates: the result of each attack; its victim sees none.
 
 The victim keeps a count and sums in its handler memory and scratchpad, tells its host of them and sends its packets
-back; all of that must be as beside a neighbour that does nothing. What it leaves in registers, on the stack and in the
+back; all of that must be as beside a neighbour that does nothing. Values left in registers, on the stack and in the
 driver is a secret that must not turn up in the attacker's host memory.
 """
 
@@ -32,7 +32,7 @@ N = 10  # packets, victim's and attacker's in turn
 WATCHDOG = 10_000
 DRAINED = 16_000  # cycles in which all that DMA_FLOOD leaves is copied
 
-# What an attack reaches for: deed, its words, and what happens to the attacker. Handler memory is at 0x1C200000 (the
+# Targets of attacks: action, its operands, and what happens to the attacker. Handler memory is at 0x1C200000 (the
 # victim's, 4 KiB) and 0x1C300000 (the attacker's, 512 KiB). The attacker runs in cluster 1, on core 0; the victim in
 # cluster 0. Scratchpads begin at 0x14400 of an L1, the attacker's first; the victim's are at 0x8A200.
 REACHES = """
@@ -118,7 +118,7 @@ COMMAND              4 0xFFFFFFFE 0                 : 1 command refused
 COMMAND              0xFFFFFFFF 0xFFFFFFFF 0        : 1 command refused
 """
 
-# What an attacker leaves to the next on its HPU, or never gives back. Both run on the only core, one behind the other.
+# State that an attacker leaves on its HPU, or never frees. Both run on the only core, one after the other.
 # Last, what it does to the victim on the RTL, which isolates by regions alone: that is where the attacks are tried.
 STAYS = """
 NOTHING                                   : done                               | nothing
@@ -229,14 +229,14 @@ def run(
 
 
 def what_the_victim_has(result: spinet.Result) -> tuple[bytes, list[bytes]]:
-    """What it told its host, and which of its packets left the card."""
+    """Its writes to its host, and those of its packets that left the card."""
     sent = {packet.data for packet in result.sent}
     packets = [victims_packet(number) for number in range(0, N, 2)]
     return result.host_memory(VICTIM_HOST, 4096), [packet for packet in packets if packet in sent]
 
 
 def describe(result: spinet.Result) -> str:
-    """What happened to the attacker's packets, all of them alike, in a line."""
+    """Result of the attacker's packets, which is the same for all, in one line."""
     assert result.complete, result.summary["ended"]["text"]
     said = []
     for trap in result.summary["traps"]:

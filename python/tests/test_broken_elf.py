@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""ELF files that somebody else wrote, or that are broken, where Python reads them by itself."""
+"""Foreign and broken ELF files that Python reads itself."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `spinet run` says of firmware that traps, runs away, hangs or ceases to serve its host."""
+"""Messages of `spinet run` about firmware that traps, runs away, hangs or stops serving its host."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ NO_FRAMES = """\
             (0x24020001, 0x0000000D),
             "cpu_a.core stopped at 0x00004004 (pc 0x00004004): a break instruction, 0x0",
         ),
-        # lui v0, 0xd0; jr v0: behind the scratchpad is no code
+        # lui v0, 0xd0; jr v0: there is no code behind the scratchpad
         (
             (0x3C0200D0, 0x00400008, 0),
             "cpu_a.core stopped at 0x00d00200 (pc 0x00d00200): an illegal instruction, 0x60",
@@ -109,5 +109,5 @@ error: the run did not finish: T: the card has not sent for 2000 us though frame
 
 
 def without_times(text: str) -> str:
-    """What does not change with each instruction of the firmware."""
+    """The text without numbers that depend on each instruction of the firmware."""
     return re.sub(r"is at 0x\w+", "is at P", re.sub(r"[\d.]+ ns", "T", text))

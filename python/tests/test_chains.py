@@ -278,7 +278,7 @@ def test_shares_are_of_the_time_when_all_send() -> None:
 
 
 def test_queues_in_engines_are_no_service() -> None:
-    """An engine of one lane that takes a packet a microsecond: whoever comes meanwhile waits, and is served as long."""
+    """An engine of one lane that takes a packet a microsecond: packets that arrive meanwhile wait, and take as long."""
     engine = {
         "kind": "rate",
         "clock": {"kind": "nic"},

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the command says when something is wrong: one table of commands, their stderr and exit code.
+"""Errors of the command: one table of commands, their stderr and exit code.
 
-The expectations stand in cli_errors.txt beside this file; UPDATE_EXPECT=1 writes them anew.
+The expectations are in cli_errors.txt beside this file; UPDATE_EXPECT=1 writes them again.
 """
 
 from __future__ import annotations
@@ -144,7 +144,7 @@ spinet exec host.elf
 spinet exec --isa rv64gc host.elf
 """.strip().splitlines()
 
-# Parts of the summary that tell of something odd, by how they begin.
+# Parts of the summary that report something unusual, by their first words.
 REPORTS = ("! ", "Fault", "About the capture", "Not finished")
 
 
@@ -157,14 +157,14 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def expectations() -> dict[str, str]:
-    """What stands in the file, by command."""
+    """Contents of the file, by command."""
     text = EXPECTED.read_text() if EXPECTED.exists() else ""
     blocks = re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]
     return {block.split("\n", 1)[0]: block.split("\n", 1)[1].strip("\n") for block in blocks}
 
 
 def said(command: str, capfd: pytest.CaptureFixture[str], folder: Path) -> str:
-    """What the summary reports of odd input, stderr and exit code, without what differs from machine to machine."""
+    """Reports of the summary on unusual input, stderr and exit code, without machine-specific values."""
     code = spinet.cli.main(shlex.split(command)[1:])
     captured = capfd.readouterr()
     blocks = [block for block in captured.out.split("\n\n") if block.startswith(REPORTS)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the command prints when all is well, and what shells complete."""
+"""Output of the command without errors, and completion of shells."""
 
 from __future__ import annotations
 

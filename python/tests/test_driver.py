@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The driver from Python: what becomes of packets in whose way something is, and what the network does to them."""
+"""The driver from Python: packets that meet full buffers, and faults of the network."""
 
 from __future__ import annotations
 

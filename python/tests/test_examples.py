@@ -234,7 +234,7 @@ def test_icmp_echo_answers_as_the_real_host_did() -> None:
 
 
 def reply_to(request: bytes, packets: list[bytes]) -> bytes:
-    """What the host answered in the capture: same identifier and sequence number, the other way."""
+    """The host's answer in the capture: same identifier and sequence number, other direction."""
     asked = frames.parse(request)
     for packet in packets:
         frame = frames.parse(packet)

@@ -18,7 +18,7 @@ SCRIPT = "ENTRY(_start) SECTIONS { . = 0x4000; .text : { *(.start) *(.text .text
 SCRIPT += " /DISCARD/ : { *(.reginfo) *(.MIPS.abiflags) *(.gnu.attributes) } }\n"
 START = '    .section .start, "ax"\n    .set noreorder\n    .globl _start\n_start: b _start\n    nop\n'
 
-# What the CPU of the Tigon-2 has no instruction for, by opcode and, for opcode 0, by function code.
+# Instructions that the CPU of the Tigon-2 lacks, by opcode and, for opcode 0, by function code.
 MISSING_OPCODES = {0x10, 0x11, 0x12, 0x13, 0x22, 0x26, 0x2A, 0x2E, 0x30, 0x38}  # coprocessors, unaligned, linked
 MISSING_FUNCTIONS = {0x18, 0x19, 0x1A, 0x1B, 0x10, 0x11, 0x12, 0x13, 0x34}  # multiply, divide, hi, lo, trap
 

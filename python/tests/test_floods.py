@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A tenant whose handlers write all they may is sent away; whoever gets its memory next finds nothing there, ever."""
+"""A tenant whose handlers write all their memory is closed; the next tenant always finds the memory zeroed."""
 
 from __future__ import annotations
 

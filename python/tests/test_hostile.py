@@ -20,7 +20,7 @@ HOST = 0x1000_0000_0000_0000
 DESCRIPTORS = HOST - 0x1_0000
 N, BAD = 24, 5  # packets, and which of them the handler is hostile to
 
-# What is said of the bad packet, on the RTL and on the card of the paper, which isolates handlers and stops those that
+# The report on the bad packet, on the RTL and on the card of the paper, which isolates handlers and stops those that
 # run for more than 20 us. All others are sent back, unless the line says how many.
 RTL = """
 store_to_null                  trap: store access fault, 0x00000000, in store_to_null_deed, own line
@@ -139,7 +139,7 @@ def place(name: str, at: dict[str, Any]) -> str:
 
 
 def describe(name: str, result: spinet.Result) -> str:
-    """What came of the bad packet, in a line."""
+    """Result of the bad packet, in one line."""
     summary = result.summary
     ended, output = summary["ended"], summary["output"]
     if ended["cores"]:
@@ -178,7 +178,7 @@ def test_the_table_names_all_hostile_handlers() -> None:
 def test_one_bad_packet(nic: str, name: str, said: str, program: Path, capture: Path) -> None:
     result = spinet.run(program=program, handler=name, traffic=capture, limit="100 us", nic=nic, set=NICS[nic])
     assert describe(name, result) == said
-    # Nothing but what the handlers were asked to send leaves the card, and each packet at most once.
+    # Only packets that the handlers should send leave the card, each at most once.
     good = {packet for number, packet in enumerate(frames.of(capture)) if number != BAD}
     sent = [packet.data for packet in result.sent]
     assert set(sent) <= good and len(set(sent)) == len(sent)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""libpspin from C: handlers that the SDK builds, drivers that the system's compiler builds, and what came of them."""
+"""libpspin from C: handlers that the SDK builds, drivers that the system's compiler builds, and their results."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ BENCHMARKS = {
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What `make libpspin` installs, from the library that `cargo test` uses."""
+    """The files of `make libpspin`, from the library that `cargo test` uses."""
     subprocess.run(["cargo", "build", "--quiet", "--locked", "--package", "capi"], cwd=ROOT, check=True)
     folder = tmp_path_factory.mktemp("libpspin")
     subprocess.run([ROOT / "crates/capi/make/install", ROOT / "target/debug/libcapi.so", folder], check=True)
@@ -138,7 +138,7 @@ int main(int argc, char **argv)
 
 
 def deployed(target: str, makefile: str, driver: str, installed: Path, folder: Path) -> tuple[Path, dict[str, str]]:
-    """What a PsPIN user's Makefile makes of handlers and driver, and variables to run it with."""
+    """A PsPIN user's Makefile builds handlers and driver; also returns the variables to run them with."""
     for name, text in {"Makefile": makefile, "handlers/ping_pong.c": HANDLER, "driver/driver.c": driver}.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(text)

@@ -17,7 +17,7 @@ HOST = 0x1000_0000_0000_0000
 UDP = "udp && ipv4.header_words == 5"
 RULES = workloads.rules(dict.fromkeys(workloads.senders("10.0.0.1", 128, step=2), 7000))
 
-# Handler, arguments of both runs, and so many bytes of host memory to compare.
+# Handler, arguments of both runs, and the number of bytes of host memory to compare.
 SAME: list[tuple[str, dict[str, object], int]] = [
     ("reduce", {"traffic": "udp:size=1500,count=200,payload=ints", "message": "all last"}, 2048),
     ("aggregate", {"traffic": "udp:size=300,count=400,flows=40,payload=ints", "message": "by flow last"}, 2048),

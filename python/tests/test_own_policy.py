@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Policies of one's own: the guide's, and what goes wrong."""
+"""Policies in Python: the guide's, and errors."""
 
 import re
 from itertools import pairwise

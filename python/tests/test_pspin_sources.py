@@ -157,7 +157,7 @@ def test_handlers_for_pspins_packets_run_on_generated_ones(tmp_path: Path) -> No
 
 
 def other_runtime(folder: Path) -> Path:
-    """A program with a runtime of its own, which the SDK lends nothing but headers."""
+    """A program with a runtime of its own, which uses only headers of the SDK."""
     sources = NAMES.parent / "other_runtime"
     compiler = find_compiler(cc=None, cache=folder)
     elf = folder / "other.elf"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Spans of cycles that follow from the timing tables of docs/machines/pspin.md, told before they are measured.
+"""Spans of cycles that follow from the timing tables of docs/machines/pspin.md, stated before they are measured.
 
-What the RTL was measured for is in `crates/pspin/tests/it/fidelity.rs`; here are other sizes, chains and pairs.
+Measured points of the RTL are in `crates/pspin/tests/it/fidelity.rs`; these are other sizes, chains and pairs.
 """
 
 from __future__ import annotations

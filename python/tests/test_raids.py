@@ -3,7 +3,7 @@
 
 The raider does the same deed in its header, payload and completion handlers. Its prey's messages have three packets
 each; it sums them into handler memory, counts in its scratchpads, copies each packet to its host and sends it back. All
-of that is computed here again. What the prey leaves in registers and on the stack must not turn up in the raider's host
+of that is computed here again. Values left in registers and on the stack must not turn up in the raider's host
 memory.
 """
 
@@ -227,7 +227,7 @@ def run(
     cores: int,
     settings: tuple[str, ...] = (),
 ) -> spinet.Result:
-    """Both on `cores` clusters of so many cores. Homes are given in turn: each cluster is that of messages of both."""
+    """Both on clusters with `cores` cores. Homes are assigned in turn: each cluster has messages of both."""
     packets: list[bytes] = []
     for packet in range(PACKETS):
         for message in range(MESSAGES):
@@ -250,7 +250,7 @@ def run(
 
 
 def preys_host() -> bytes:
-    """What the prey tells its host: of each message the header's tag, packets, the sum of their words, whether
+    """The prey's writes to its host: for each message the header's tag, packets, the sum of their words, whether
     scratchpads counted as many at least; and its packets."""
     host = bytearray(PREY_BYTES)
     for message in range(MESSAGES):
@@ -265,7 +265,7 @@ def preys_host() -> bytes:
 
 
 def describe(result: spinet.Result) -> str:
-    """What happened to the raider's handlers, all of them alike, in a line."""
+    """Result of the raider's handlers, which is the same for all, in one line."""
     said = []
     for trap in result.summary["traps"]:
         assert trap["first"]["context"] == "raid", f"the prey ends with {trap}"
@@ -284,7 +284,7 @@ def assert_unharmed(result: spinet.Result) -> None:
     assert SECRET not in result.host_memory(RAIDER_HOST, RAIDER_BYTES)
 
 
-# What one leaves behind shows best where all run on one core.
+# Leftovers are easiest to see if all run on one core.
 ON_ONE_CORE = re.compile("NOTHING|RETURN|NEVER|TRAP|RING|FORGE|ARM|RESERVE_|TELL|LEAVE|RUN_AT|WRITE_CSR|OVERFLOW")
 
 

@@ -25,7 +25,7 @@ from test_tenants import SCRATCHPADS, Seen, assert_nothing_lost, look, settle_in
 HANDLERS, STEPS = 24, 45
 WATCHDOG = 2_000
 DRIVER, DMA = 0x1B20_5000, 0x1B20_4400
-# What no handler is told of or may touch: runtime's code, stacks, packets of others, peripherals.
+# Memory that no handler may access: the runtime's code, stacks, packets of others, peripherals.
 ELSEWHERE = (
     *(0, 0x1000_0000, 0x1000_0400, 0x1000_0800, 0x1000_4400, 0x1000_8400, 0x1020_1800, 0x1A10_3000, 0x1A10_4000),
     *(0x1B00_0400, 0x1B20_0000, 0x1B20_1400, 0x1B20_4000, 0x1B20_4800, 0x1C40_0000, 0x1D00_0080, 0x1D00_0140),

@@ -30,7 +30,7 @@ SPINET = (sys.executable, "-m", "spinet.cli")
 
 
 def peak_kib(packets: int) -> int:
-    """Most memory of a run of so many packets, by itself in a process."""
+    """Peak memory of a run with this number of packets, in its own process."""
     measure = (
         "import resource, sys, spinet.cli; spinet.cli.main(sys.argv[1:]);"
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, file=sys.stderr)"
@@ -81,7 +81,7 @@ def test_who_is_asked_to_end_leaves_nothing_behind(request_to_end: signal.Signal
         while not list(tmp_path.iterdir()) and time.monotonic() < deadline:  # its folder under construction
             os.sched_yield()
         run.send_signal(request_to_end)
-        run.send_signal(signal.SIGINT)  # asked again, it goes on cleaning up
+        run.send_signal(signal.SIGINT)  # a second signal does not stop the clean-up
         _, said = run.communicate(timeout=60)
     finally:
         run.kill()  # or a run that did not hear would go on for hours

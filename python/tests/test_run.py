@@ -60,7 +60,7 @@ def test_every_matched_packet_is_counted_once(capsys: pytest.CaptureFixture[str]
     rows = told.partition("What came of the matched")[2].split("\n\n")[0].splitlines()[1:]
     assert sum(int(row.split()[-1]) for row in rows) == summary["packets"]["matched"] == 80
     assert repr(fates).startswith("<Result complete: 80 packets in, 80 done, 40 trapped, digest ")
-    # What went wrong stands first, with the line of the earliest; nobody has to look for it.
+    # Errors come first, with the line of the earliest.
     first = told.split("\n\n")[1].replace("\n  ", " ")
     assert first.lower() == f"! {fates.remarks[0]}".lower()
     assert first.startswith("! Handlers trapped on 40 of 80 matched packets; first in fates_ph+0x"), first
@@ -355,7 +355,7 @@ def files(folder: Path) -> set[str]:
 
 
 def hashes(folder: Path) -> dict[str, str]:
-    """What is in each file of a folder."""
+    """Contents of each file of a folder."""
     return {
         str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.rglob("*")) if path.is_file()
     }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What tenants share and one can use up: how much later a victim's packets are, and what it loses.
+"""Resources that tenants share and one can use up: how much later a victim's packets are, and what it loses.
 
 In each scene a hostile tenant takes all it can get of one thing, with handlers that do only what they may and are ended
 by their watchdog, while a victim has modest traffic. The table of docs/machines/pspin-sharing.md is made here, by
@@ -163,7 +163,7 @@ HOGS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """What became of the victim's packets."""
+    """Result of the victim's packets."""
 
     lost: int  # not handled by its handlers
     mean_ns: float
@@ -271,14 +271,14 @@ def test_who_leaves_a_borrowed_queue_is_told() -> None:
         machine.step("10 us")
         machine.send(victim_packets())
         machine.step("20 us")
-        # As many as the victim has at once, and no more than it is sure of.
+        # The number that the victim has at once, and at most the number reserved for it.
         heard = attacker.take_events()
         assert 1 <= len(heard) <= 16 and {event.what for event in heard} == {"message_evicted"}
         assert len({event.numbers["msgid"] for event in heard}) == len(heard)
         error = hostile.error()
         assert error is not None and error.cause == 28
         assert {event.what for event in victim.take_events()} == {"message_done"}
-        # Of the flows that were first, the next packet begins a message, for which no queue is left.
+        # The next packet of the first flows begins a message, for which no queue is left.
         assert handled(machine) == N
         machine.send(packets(hog)[:1])
         machine.step("10 us")

@@ -29,7 +29,7 @@ N_HPUS, N_CLUSTERS, N_CORES = 32, 4, 8
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """What the victim has, and when its packets were done."""
+    """The victim's data, and when its packets were done."""
 
     sent: list[bytes]  # sorted: packets of different cores may overtake each other
     host: bytes
@@ -43,7 +43,7 @@ class Seen:
 
 
 def left_in_scratchpads(nic: str) -> tuple[bytes, int]:
-    """What a tenant finds in the scratchpads that another has freed, and the nanoseconds until it may look."""
+    """Contents of scratchpads that another tenant has freed, and the nanoseconds until they can be read."""
     size = 1024
     packet = frames.build(ip=4, protocol=frames.UDP, ports=(1, 7), payload=bytes(60))
     with spinet.Machine(nic=nic) as machine:
@@ -156,7 +156,7 @@ def look(
     attacker: Tenant,
     loot: HostMemory,
 ) -> Seen:
-    """What came of a scene; a last packet asks the victim's handlers for their totals."""
+    """Result of a scene; a last packet makes the victim's handlers report their totals."""
 
     def latencies(context: int) -> dict[int, int]:
         rows = machine.take_packets().to_pylist()
@@ -197,7 +197,7 @@ def test_the_victim_alone_does_its_work(alone: Seen) -> None:
     assert len(alone.latency_ns) == N
 
 
-# What is shared, and for how long an attack can keep the victim from it, in cycles.
+# Shared resources, and the longest delay of the victim by an attack, in cycles.
 #
 # fetch   A cluster that meets code for the first time fetches it line by line, 8 cycles each, in turn with the others.
 # core    An attack keeps an HPU of its cluster for its watchdog and what it takes to end it: trap, error over PCIe (150
@@ -218,7 +218,7 @@ LOAD, STORE, FETCH_FAULT, ILLEGAL, STOPPED = 5, 7, 1, 2, 24
 
 @dataclass(frozen=True, kw_only=True)
 class Attack:
-    """What the attacker hears of an attack, and by how much a packet of the victim may be later than ever alone."""
+    """The attacker's events, and the largest delay of a packet of the victim compared with running alone."""
 
     causes: frozenset[int]
     late: int = FETCH
@@ -268,7 +268,7 @@ def test_an_attack_takes_nothing_and_no_more_time_than_it_shares(name: str, alon
 
 
 def test_when_all_cores_are_kept_the_victim_waits_for_the_watchdog(alone: Seen) -> None:
-    # Two attacks for each HPU, back to back: whoever comes behind them waits for two rounds.
+    # Two attacks for each HPU, back to back: a later task waits for two rounds.
     seen = scene("endless_loop", count=2 * N_HPUS, every=None)
     assert_nothing_lost(seen, alone)
     assert WATCHDOG < lateness(seen, alone) <= 2 * HELD + FETCH

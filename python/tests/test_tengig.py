@@ -57,7 +57,7 @@ def test_frames_are_whole_and_in_order_at_saturation(cores: int, defines: dict[s
     check_intact(result)
     assert result.summary["sent"]["frames"] > 30
     assert result.summary["received"]["frames"] > 30
-    # What was lost is what the MAC had no room for, but for frames that are still in the card.
+    # Lost frames are those that the MAC had no room for, except frames that are still in the card.
     assert result.summary["received"]["lost"] <= result.counter("registers.dropped_frames")
 
 

@@ -16,7 +16,7 @@ BUILDS = {"one": {}, "timer": {"TIMER_ON_B": ""}, "split": {"SPLIT": ""}}
 
 
 def told(result: CardResult) -> str:
-    """What came of a run, in a line."""
+    """Result of a run, in one line."""
     ways = (f"{way} {result.summary[way]['good']}/{result.summary[way]['offered']}" for way in ("sent", "received"))
     return f"{result.ended}: {', '.join(ways)}{''.join(f'; {fault}' for fault in result.summary['faults'])}"
 

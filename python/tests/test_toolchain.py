@@ -273,7 +273,7 @@ def test_what_looks_like_a_handler_and_is_none_is_told(tmp_path: Path, cache: Pa
     assert second.cached and second.messages == first.messages
 
 
-# What the errors say.
+# Texts of the errors.
 
 
 def test_the_compilers_message_is_passed_on(tmp_path: Path, cache: Path) -> None:

@@ -38,7 +38,7 @@ CONSTANTS = (0, 1, 2, 14, 31, 32, 33, 63)
 FIELDS = ((0, 0), (0, 31), (31, 0), (7, 8), (15, 24), (30, 1))
 SHIFTS = (0, 1, 15, 31)
 
-# What a word makes of rs1, rs2, the old rd, and what is fixed in the word, modulo 2^32.
+# Result of a word from rs1, rs2, the old rd, and its immediate, modulo 2^32.
 Meaning = Callable[..., int]
 
 
@@ -71,7 +71,7 @@ def encode(opcode: int, funct3: int, upper: int, rs2: int = RS2) -> int:
 WIDTHS = ((16, 0, "h"), (8, 1, "b"))
 
 # Packed operations of two vectors: bits 31 to 26, whether their constant is unsigned, and a lane of the result from
-# lanes as they are (x, y) and as signed numbers (p, q) of so many bits.
+# lanes as they are (x, y) and as signed numbers (p, q) of their width.
 Lane = Callable[[int, int, int, int, int], int]
 LANES: dict[str, tuple[int, bool, Lane]] = {
     "add": (0x00, False, lambda x, y, p, q, n: x + y),

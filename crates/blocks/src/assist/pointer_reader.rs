@@ -76,7 +76,7 @@ pub struct PointerReader<O> {
 pub trait Orders: Wire {
     /// Returns true if the order moves the polled pointer.
     fn is_pointer(&self) -> bool;
-    /// Whether the order enables or disables the assist; `None` if neither.
+    /// True if the order enables the assist, false if it disables it; `None` if neither.
     fn enables(&self) -> Option<bool>;
 }
 

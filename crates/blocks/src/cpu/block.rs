@@ -43,7 +43,7 @@ pub(super) struct Block {
     /// [`NEVER`] if the block is empty.
     end_line: u32,
     more_lines: u8,
-    /// What follows the plain instructions.
+    /// The end of the block, after the plain instructions.
     pub end: End,
 }
 

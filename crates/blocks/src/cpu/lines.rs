@@ -23,7 +23,7 @@ impl PresentLines {
         PresentLines(vec![0; n])
     }
 
-    /// Whether a line is present; `None` after the last.
+    /// Returns true if a line is present; `None` after the last.
     #[inline]
     pub fn get(&self, line: usize) -> Option<bool> {
         self.0.get(line).map(|&there| there != 0)

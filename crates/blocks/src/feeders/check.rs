@@ -36,7 +36,7 @@ pub struct Mismatch {
     pub at: Time,
     /// The expected frame number.
     pub expected: u64,
-    /// What the frame is.
+    /// The result of the check.
     pub verdict: Verdict,
     /// The received bytes.
     pub bytes: Vec<u8>,

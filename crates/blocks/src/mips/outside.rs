@@ -25,7 +25,7 @@ impl MipsCore {
                 }
                 CpuControl::SetPc(pc) if is_halted => {
                     self.state.set_pc(pc);
-                    // assumed: a jump by a register write fetches anew, because new code may have been stored there.
+                    // assumed: a jump by a register write fetches again, because new code may have been stored there.
                     self.fetch.iter_mut().for_each(Fetch::forget);
                 }
                 CpuControl::SetRegister(r, value) if is_halted => self.state.set(r, value),

@@ -29,12 +29,12 @@ pub struct MipsCoreParams {
     pub locks: Option<Locks>,
     /// Addresses that go to port `memory` after subtracting the stack offset, which an order sets.
     pub stack_window: Option<AddressRange>,
-    /// Minimum cycles from a load at port `memory` to its answer, at least 2. The next reference can follow after one
-    /// cycle less.
+    /// Minimum cycles from a load at port `memory` to its answer, at least 2. The next reference can start one
+    /// cycle earlier.
     pub memory_cycles: u32,
     /// The same for port `registers`.
     pub register_cycles: u32,
-    /// Whether stores stall the core.
+    /// Selects if stores stall the core.
     pub stores: StoreKind,
     /// Cycles of a multiplication.
     pub multiply_cycles: u32,
@@ -52,7 +52,7 @@ pub enum PipelineKind {
     Functional,
 }
 
-/// Whether stores stall the core.
+/// Selects if stores stall the core.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StoreKind {

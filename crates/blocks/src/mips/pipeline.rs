@@ -273,8 +273,8 @@ impl Pipeline {
         }
     }
 
-    /// Records the answer to a load in cycle `now`, which was due in cycle `due`. Of the delay, up to `waited` cycles
-    /// are a conflict and the rest is a load stall.
+    /// Records the answer to a load in cycle `now`, which was due in cycle `due`. Up to `waited`
+    /// cycles of the delay are a conflict, and the rest is a load stall.
     pub fn answered(&mut self, rt: u8, due: Cycle, waited: Cycle, now: Cycle) {
         if rt != 0 {
             self.ready[usize::from(rt & 31)] = now;

@@ -199,7 +199,7 @@ pub struct ParameterProblem {
     pub key: String,
     /// True if the module has no such key.
     pub is_unknown: bool,
-    /// What was found and what is allowed.
+    /// The value found and the values allowed.
     pub text: String,
 }
 

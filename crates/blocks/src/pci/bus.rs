@@ -3,7 +3,7 @@
 //! Ports:   `masters[i]` (memory, answer) access `target` (memory, asks), which is host memory; `host` (memory,
 //!           answers) accesses `card` (memory, asks), its registers.
 //! Timing:  a transaction takes `overhead_cycles` plus one cycle for each word it touches. A write is forwarded with
-//!           its last word, and the bus is then free. A read is forwarded after the overhead; its data follow after
+//!           its last word, and the bus is then free. A read is forwarded after the overhead; its data begin after
 //!           `read_cycles` or when the answer arrives, whichever is later, and the bus waits for them. A reference is
 //!           answered when its last part is.
 //! Order:   ports take turns, one transaction each; the references of each port stay in order.
