@@ -116,6 +116,12 @@ def test_there_is_one_version() -> None:
     assert releases[0] == workspace, "the newest release in CHANGELOG.md"
 
 
+def test_the_changelog_has_a_page_per_release() -> None:
+    releases = re.split(r"^## ", (ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)[1:]
+    assert releases[0].startswith("Unreleased\n")
+    assert [release for release in releases if len(release) > 5_000] == []
+
+
 def test_files_that_pages_name_exist() -> None:
     folders = "crates|presets|sdk|docs|benches|firmware|python|experiments|captures|fuzz"
     missing = [
