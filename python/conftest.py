@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all tests share: one cache of builds, and expectations that can be renewed."""
+"""Shared by all tests: one cache of builds, and expectations that can be renewed."""
 
 from __future__ import annotations
 

@@ -94,12 +94,12 @@ Columns = list[tuple[str, str, str, list[str]]]  # name, NumPy type, meaning, na
 
 
 def card_is_wired(nic: str, base_dir: str = ".") -> bool:
-    """Whether a card is wired from modules."""
+    """Returns true if a card is wired from modules."""
     return kind_of_nic(nic, base_dir) == "modules"
 
 
 def nic_has_chains(nic: str, base_dir: str = ".") -> bool:
-    """Whether a card runs chains of offloads."""
+    """Returns true if a card runs chains of offloads."""
     return kind_of_nic(nic, base_dir) == "chains"
 
 
@@ -128,7 +128,7 @@ class UsageError(InputError):
 
 
 def whole(what: str, number: int, *, bits: int = 32, least: int = 0) -> int:
-    """`number` if the simulator can hold it in so many bits.
+    """Returns `number` if the simulator can hold it in this number of bits.
 
     Raises
     ------

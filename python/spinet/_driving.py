@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs go on in slices of host time: between two of them progress is told and Ctrl-C is heard."""
+"""Runs proceed in slices of host time. Progress and Ctrl-C are handled between slices."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ class Sliced(Protocol[P_co]):
     """A run of any kind of card."""
 
     def advance(self, max_wall_ms: int) -> P_co:
-        """Run for about so many milliseconds of host time, or to the end; how far it is then."""
+        """Run for about this number of milliseconds of host time, or to the end; returns the progress."""
 
     def summary(self) -> str:
-        """What there is to say of it, as JSON."""
+        """The summary as JSON."""
 
     def finish(self) -> None:
         """End it here: packets inside get their rows, and files are complete."""
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C in a run. `summary` is what there was to say of it at that moment."""
+    """Ctrl-C in a run. `summary` is the summary at that moment."""
 
     def __init__(self, summary: dict[str, Any]) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ def to_the_end(
 
 
 def _interrupted(summary: dict[str, Any]) -> dict[str, Any]:
-    """The summary of a run that goes on, marked as one that does not."""
+    """The summary of a run in progress, marked as ended."""
     ended = summary["ended"]
     text = ended["text"]
     for running in ("the run goes on", "it runs"):

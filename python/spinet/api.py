@@ -76,7 +76,7 @@ def run(
     handler
         Name of the handlers, without ``_hh``, ``_ph`` or ``_th``, if the program has several.
     handler_memory
-        What stands in the handlers' L2 memory before the first packet: a file, or bytes, which are kept in a file
+        Initial contents of the handlers' L2 memory: a file, or bytes, which are kept in a file
         beside the compiled programs. Zeros if not given. `spinet.workloads` makes what the examples need.
     nic
         Name of a card, the path of its TOML file, or parameters as `spinet.parameters_of` gives them.
@@ -90,7 +90,7 @@ def run(
     pacing
         When packets arrive: ``"times"`` of the capture, ``"times:0.5"``, ``"line:400G"`` or ``"asap"``.
     count
-        Take only so many packets.
+        Take only this number of packets.
     limit
         Simulated time after which the run ends, such as ``"10 ms"``.
     cc
@@ -142,7 +142,7 @@ def overrides(
     count: int | None,
     limit: str | None,
 ) -> dict[str, Any]:
-    """What a caller says beside the experiment, by its place in it."""
+    """Arguments of the caller as keys of the experiment."""
     card, sets = _nics.chosen(nic, set)
     given = {
         "nic.preset": card,
@@ -237,7 +237,7 @@ def stream(
     on_progress: OnProgress | None = None,
     on_console: OnConsole | None = None,
 ) -> dict[str, Any]:
-    """Run; keep nothing but the summary, and write the rest into `folder` as it comes.
+    """Run; keep only the summary, and write the rest into `folder` during the run.
 
     Ctrl-C ends the run: the summary then says that it was interrupted.
     """
@@ -300,7 +300,7 @@ def start(
     except InputError as error:
         if build is None:
             raise
-        # The user knows the sources, not where we keep what became of them.
+        # The user knows the sources, but not the path of the compiled program.
         raise InputError(str(error).replace(str(build.elf), prepared.program_name())) from None
 
 

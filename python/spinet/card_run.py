@@ -28,7 +28,7 @@ OnProgress = Callable[["Progress"], None]
 
 @dataclass(frozen=True, kw_only=True)
 class Firmware:
-    """What the cores of a card execute: a linked program, or an image as a driver has it."""
+    """The program of a card's cores: a linked program, or a driver's image."""
 
     elf: Path | None = None
     image: Path | None = None
@@ -50,7 +50,7 @@ class Rate:
 
 @dataclass(frozen=True)
 class CardResult:
-    """What came of a run; `summary` is what ``--json`` prints (docs/reference/card-summary.md)."""
+    """Result of a run; `summary` is the output of ``--json`` (docs/reference/card-summary.md)."""
 
     summary: Mapping[str, Any]
 
@@ -61,7 +61,7 @@ class CardResult:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What to know first, a sentence each: what went wrong in the simulated world, and what is likely a slip."""
+        """Problems in the simulated world and likely mistakes, one sentence each."""
         return tuple(str(remark["text"]) for remark in self.summary["remarks"])
 
     @property
@@ -142,7 +142,7 @@ def run_card(
     pacing
         When frames of captures and generators come: ``times``, ``times:0.5``, ``line:1G``, ``asap``.
     count
-        Take only so many frames of `traffic` and of `send`.
+        Take only this number of frames of `traffic` and of `send`.
     faults
         What the network does to `traffic`: ``loss=0.01,duplicate=0.001``.
     limit
@@ -172,7 +172,7 @@ def run_card(
     """
     nic, set = _nics.name_of(nic, set)
     with contextlib.ExitStack() as stack:
-        # First of all: a folder that cannot be is told before minutes are spent.
+        # Check the folder first, so that its error appears before the run.
         made = None if folder is None else stack.enter_context(output.OutputFolder(Path(folder)))
         given = said(
             nic,
@@ -208,7 +208,7 @@ def choose_firmware(
     set: Sequence[str] = (),
     base_dir: str | Path = ".",
 ) -> Firmware:
-    """What is meant by a name of firmware: compiled if it is source."""
+    """The firmware of this name; sources are compiled."""
     names: Sequence[str | Path] = [named] if isinstance(named, (str, Path)) else list(named or ())
     if not names:
         own = _core.card_firmware(nic, list(set), str(base_dir))

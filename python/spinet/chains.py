@@ -30,15 +30,15 @@ Said = str | Mapping[str, Any]  # as a table of an experiment file, or as the te
 
 
 class Policy(Protocol):
-    """Says which packet a service takes next: a policy of one's own (docs/guides/write-a-policy.md).
+    """A policy in Python: chooses the next packet of a service (docs/guides/write-a-policy.md).
 
     It may also have ``served(rank)``, called when a packet goes to a unit; ``dropped(packet, rank)``, when the packet
     with the greatest rank is dropped; and ``eligible(rank)``, the first cycle in which a packet of that rank may go.
-    What a method raises ends the run and is raised by `run_chains`.
+    An exception of a method ends the run, and `run_chains` raises it.
     """
 
     def rank(self, packet: _core.PacketArrival) -> int:
-        """Of a packet that comes now; 0 to 2^64 - 1. The least goes first, the greatest is dropped first."""
+        """Rank of an arriving packet, 0 to 2^64 - 1. The smallest goes first, the greatest is dropped first."""
         ...
 
 
@@ -67,7 +67,7 @@ def run_chains(
     Parameters
     ----------
     experiment
-        A file (docs/reference/chains.md), or the same as a mapping. What keywords say stands over it.
+        A file (docs/reference/chains.md), or the same as a mapping. Keywords override it.
     nic
         Name of a card, or path of its file; ``panic`` by default.
     chains
@@ -79,7 +79,7 @@ def run_chains(
     policy
         Of all services that say nothing of their own: ``"weighted-fair"``, ``"strict-priority"``, ...
     policies
-        Policies of one's own, by services.
+        Your own policies, by service.
     traffic
         A capture, a generator such as ``"udp:size=64,count=1000"``, or several.
     send
@@ -134,7 +134,7 @@ def run_chains(
     columns, hop_columns = _core.chain_columns()
     packets, hops = packet_table.Collected(columns), packet_table.Collected(hop_columns)
     with contextlib.ExitStack() as stack:
-        # First of all: a folder that cannot be is told before minutes are spent.
+        # Check the folder first, so that its error appears before the run.
         made = None if folder is None else stack.enter_context(OutputFolder(Path(folder)))
         scratch = stack.enter_context(_files.scratch()) if made is None else made.path
         summary = drive(
@@ -167,7 +167,7 @@ class Prepared:
 
 
 def prepare(experiment: str | Path | Mapping[str, Any] | None, over: Mapping[str, Any]) -> Prepared:
-    """One experiment of a file or mapping, and what stands over it, checked; empty values say nothing."""
+    """One checked experiment of a file or mapping and its overrides; empty values change nothing."""
     values: dict[str, Any] = {}
     file, base_dir = _NO_FILE, str(Path.cwd())
     if isinstance(experiment, Mapping):
@@ -205,7 +205,7 @@ def _read(path: Path, base_dir: str) -> dict[str, Any]:
         raise UsageError(f"{path} is not text: byte {error.start} is not UTF-8") from error
     kind = "json" if path.suffix == ".json" else "toml"
     _core.check_experiment(text, str(path), base_dir, kind, "chains")
-    # As it is written: what it leaves out, such as a generator's seed, may follow from what stands over it.
+    # As it is written: omitted keys, such as a generator's seed, may follow from overrides.
     values: dict[str, Any] = json.loads(text) if kind == "json" else tomllib.loads(text)
     return values
 

@@ -49,7 +49,7 @@ class Experiment:
         return [Path(self.base_dir) / name for name in ([named] if isinstance(named, str) else named)]
 
     def program_name(self) -> str:
-        """What people call the program."""
+        """Name of the program in messages."""
         return ", ".join(path.name for path in self.programs())
 
 
@@ -163,12 +163,12 @@ def compiled(
             hint="leave the compiler and its macros away, or name the sources",
         )
     if _is_linked(sources):
-        return None  # the simulator says what is wrong with it if it is no ELF file
+        return None  # the simulator reports an error if it is not an ELF file
     return toolchain.build(sources, cc=cc, defines={**_shape_of(experiment), **(defines or {})})
 
 
 def _is_linked(program: Sequence[Path]) -> bool:
-    """It is no source."""
+    """Returns true if it is not a source."""
     return len(program) == 1 and program[0].suffix not in toolchain.SOURCES
 
 
@@ -192,7 +192,7 @@ def shape(nic: str, sets: Sequence[str], *, base_dir: str = ".") -> dict[str, in
 def shape_of_card(card: Mapping[str, Any]) -> dict[str, int]:
     """The same for a card's parameters."""
     if "cluster" not in card:
-        return {}  # whoever builds the card says that it is no PsPIN
+        return {}  # building the card reports that it is not a PsPIN
     found = {"NB_CLUSTERS": card["n_clusters"], "NB_CORES": card["cluster"]["n_cores"]}
     return {name: count for name, count in found.items() if count != _PUBLISHED_SHAPE[name]}
 

@@ -139,7 +139,7 @@ def _exit_code(summary: Mapping[str, Any]) -> int:
 
 
 def _print(summary: Mapping[str, Any], output: Path | None) -> None:
-    """What a person wants to know first."""
+    """The printed summary."""
     from rich.console import Console
 
     console = Console(width=run_report.columns(), highlight=False, markup=False)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 HANDLERS, CHAINS, MODULES = "handlers", "chains", "modules"
 
-# What a card of each kind does, one to name, and which options are for some kinds only.
+# Description and example of each kind of card, and the options that only some kinds have.
 _DOES = {
     HANDLERS: "runs handlers",
     CHAINS: "runs chains of offloads",
@@ -56,12 +56,12 @@ def of_nic(nic: str) -> str | None:
 
 
 def is_experiment(program: Sequence[str]) -> bool:
-    """Whether what is to be run is an experiment file, and not sources."""
+    """Returns true for an experiment file, false for sources."""
     return len(program) == 1 and program[0].endswith((".toml", ".json"))
 
 
 def of(program: Sequence[str], nic: str | None, chains: Sequence[str]) -> str:
-    """What a command line is about: the card that it names, else what else it says.
+    """The kind of a command line: that of its card, otherwise that of its other options.
 
     Raises
     ------
@@ -87,7 +87,7 @@ def _of_experiment(file: str) -> str | None:
         _core.check_limits(text, file, path.suffix[1:])
         json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except (_core.InputError, ValueError, RecursionError):
-        return None  # whoever reads it as an experiment says what is wrong
+        return None  # the reader of the experiment reports the error
     return _core.kind_of_experiment(text, str(path.absolute().parent), path.suffix[1:])
 
 

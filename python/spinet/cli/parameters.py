@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What several commands share: options, completion of values, the progress bar."""
+"""Shared by several commands: options, completion of values, the progress bar."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ json_option = click.option(
 )
 
 
-# What -D may define: a macro, or one with arguments.
+# Allowed values of -D: a macro, or one with arguments.
 _MACRO = re.compile(r"[A-Za-z_]\w*(\(.*\))?", re.ASCII)
 
 
@@ -79,7 +79,7 @@ def settings(nic: str) -> list[tuple[str, Any]]:
 
 
 def _leaves(table: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
-    """What is no table, by path; tables in lists go by their names."""
+    """All values by path, except tables; tables in lists are named."""
     for key, value in table.items():
         path = f"{prefix}{key}"
         if isinstance(value, list):

@@ -73,7 +73,7 @@
     ecall
 
 /*
- * A trap handler that goes on behind the instruction, or where the jump came from if there was none. It uses t5 and t6; s1
+ * A trap handler that continues after the instruction, or at the origin of the jump if there was none. It uses t5 and t6; s1
  * counts traps, and s2 to s5 hold mcause, mepc, mtval and mstatus of the last.
  */
 #define GO_ON \

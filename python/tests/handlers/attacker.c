@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tenant that was told where everything of its neighbour is (the macros that test_tenants.py defines), and goes for it.
+ * A tenant that knows all addresses of its neighbour (the macros that test_tenants.py defines), and attacks them.
  * Each handler is one attack, made by every packet.
  */
 #include <handler.h>
@@ -135,7 +135,7 @@ ATTACK(foreign_stack)
 /* The neighbour's code, with our own memory as its context. */
 ATTACK(run_their_code) { ((void (*)(handler_args_t *))VICTIM_CODE)(args); }
 
-/* Ends the task, then goes on under the name of the next one. */
+/* Ends the task, then continues under the name of the next one. */
 ATTACK(early_doorbell)
 {
     (void)WORD(0x1B205050);

@@ -27,7 +27,7 @@ enum deed {
 
 static uint64_t host_of(const task_t *task) { return (uint64_t)task->host_mem_high << 32 | task->host_mem_low; }
 
-/* Gives back what it is given. */
+/* Returns its argument. */
 uint32_t victims_own(uint32_t value);
 
 /* Sums words by way of a copy on the stack, with a hardware loop, slowly enough for a late copy to hit it. */
@@ -61,7 +61,7 @@ __handler__ void victim_ph(handler_args_t *args)
         spin_cmd_wait(sent);
     }
     spin_send_packet(task->pkt_mem, task->pkt_mem_size, &sent);
-    /* What it leaves in the registers for its next command and copy. */
+    /* Leaves values in the registers for the next command and copy. */
     for (uint32_t i = 2; i < 7; i++) {
         MMIO_WRITE(CMD_WORD0 + 4 * i, SECRET);
     }
@@ -166,7 +166,7 @@ __handler__ void attack_ph(handler_args_t *args)
     case SPOIL_ARGS: args->task = (task_t *)args; args->cluster_id = 7; args->hpu_gid = 0xBAD; break;
     case USER_RETURN: __asm__ volatile("csrw 0x005, %0\n\tcsrw 0x041, %0\n\t.4byte 0x00200073" ::"r"(a)); break;
     case ENTER_THE_TRAP_HANDLER: for (;;) __asm__ volatile("la t0, trap\n\tjr t0" ::: "t0"); break;
-    /* What the next task finds, or the runtime. */
+    /* State for the next task, or for the runtime. */
     case LOOP_OVER_THE_VICTIM: loop_over_victim(); break; /* from where the victim is called to elsewhere */
     case LOOP_OVER_THE_TRAP_HANDLER: end_at_trap((uint32_t)trap - (uint32_t)end_at_trap); break;
     case COPY_OVER_THE_STACK_LATE: /* copies over and of the stack, late, when the next task is there */

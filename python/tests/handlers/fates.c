@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A packet's length decides what comes of it. */
+/* A packet's length decides its fate. */
 #include <handler.h>
 
 __handler__ void fates_ph(handler_args_t *args)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handlers that write all they may, for ever, in every way, and one that says what it finds there; see test_floods.py. */
+/* Handlers that write all their memory, forever, in every way, and one that reports its contents; see test_floods.py. */
 #include <handler.h>
 
 #define FLOOD(name)                                                                                                    \

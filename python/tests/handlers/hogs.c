@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A tenant that takes as much as it gets of one thing that all tenants share; see test_sharing.py. What a handler may not
- * reach it does not try: all of this is allowed. Handlers without an end are ended by their watchdog.
+ * A tenant that takes as much as it gets of one thing that all tenants share; see test_sharing.py. All of its accesses
+ * are allowed. The watchdog stops handlers that do not end.
  */
 #include <handler.h>
 #include <spin_net.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Every name of PsPIN's handler headers (a49fec8), used as programs there use it: with its argument types, without a semicolon
- * behind macros that bring their own, and with types by their tags. What has a result that can be asked for is written
- * to the host, a word each.
+ * behind macros that bring their own, and with types by their tags. Available results are written
+ * to the host, one word each.
  */
 #include <handler.h>
 #include <hal/pulp.h>

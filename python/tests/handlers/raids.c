@@ -242,7 +242,7 @@ static void raid(handler_args_t *args, uint32_t role)
         __asm__ volatile("csrw 0x005, %0\n\tcsrw 0x041, %0\n\tcsrw 0x042, %0\n\tcsrw 0x000, %1" ::"r"(mine), "r"(0x11));
         break;
     case RESERVE_AND_LEAVE: __asm__ volatile("lr.w %0, (%1)" : "=r"(old) : "r"(mine) : "memory"); break;
-    /* What others left. */
+    /* State of earlier tasks. */
     case TELL_CSRS:
         __asm__ volatile("csrr %0, 0x005\n\tcsrr %1, 0x000" : "=r"(old), "=r"(b));
         found[3] = old | (b != 0 ? SECRET : 0);

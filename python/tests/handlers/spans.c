@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Handlers whose cycles can be told on paper; see test_pspin_timing.py. K is a number of additions. */
+/* Handlers whose cycles can be computed on paper; see test_pspin_timing.py. K is a number of additions. */
 #include <handler.h>
 
 __handler__ void chain_hh(handler_args_t *args)

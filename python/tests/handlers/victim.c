@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A tenant that has something to lose everywhere: it counts in its scratchpads, in its handler memory and in its static
- * data, copies each packet to its place in host memory, and sends it back. What comes of it does not depend on time.
+ * data, copies each packet to its place in host memory, and sends it back. The result does not depend on time.
  *
  * UDP payload: number of the packet, then bytes. Handler memory begins with a secret, which is never sent.
  */
