@@ -1,47 +1,48 @@
-//! What becomes of packets when something is in their way: packet memory is full, the header has not come, the message
-//! stops arriving. Each context says what its network asks for.
+//! Handling of packets that cannot be processed at once: packet memory is full, the header is missing, or the message
+//! stops arriving. Each context chooses.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a context asks for. The default is what the RTL does.
+/// The choices of a context. The default is the RTL's behaviour.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Delivery {
-    /// A packet finds no room in L2 packet memory.
+    /// Handling of a packet when L2 packet memory is full.
     pub when_full: WhenFull,
-    /// With `mark_ecn`: marks from this occupancy of packet memory on, in percent.
+    /// With `mark_ecn`: occupancy of packet memory, in percent, from which packets are marked.
     pub ecn_threshold_percent: u32,
-    /// A packet that is known not to be its message's first comes before that, and the context has a header handler.
+    /// Handling of a packet that arrives before the first of its message, for contexts with a header handler.
     pub early_payload: EarlyPayload,
-    /// With `buffer`: so many packets of a message wait for its first; further ones are dropped.
+    /// With `buffer`: maximum packets of a message that wait for its first one. Further ones are dropped.
     pub early_packets: u32,
-    /// A message is given up, and its queue reset, when no packet of it has come for more than so many cycles; 0 waits
-    /// for ever.
+    /// A message ends and its queue is reset when no packet of it arrives for more than this number of cycles; 0
+    /// waits forever.
     pub timeout_cycles: u64,
 }
 
-/// What a full packet memory means for a packet (paper, III-A: the choice is the network's).
+/// Handling of a packet when packet memory is full (paper, III-A: the network decides).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WhenFull {
-    /// It waits, and all packets behind it: back-pressure, as in the RTL.
+    /// The packet and all packets behind it wait: back-pressure, as in the RTL.
     Stall,
-    /// It is dropped.
+    /// The packet is dropped.
     Drop,
-    /// Packets that can be marked (RFC 3168) are, from the threshold on, and wait when it is full; others are dropped.
+    /// Packets that can be marked (RFC 3168) are marked from the threshold on, and wait when the memory is full.
+    /// Others are dropped.
     MarkEcn,
-    /// It and what is to come of its message are dropped, and so is what of it waits in its queue.
+    /// The whole message is dropped: this packet, those in the queue, and those still to come.
     KillMessage,
 }
 
-/// What a packet meets that comes before the first of its message (paper, III-D2: buffer or discard).
+/// Handling of a packet that arrives before the first of its message (paper, III-D2: buffer or discard).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EarlyPayload {
-    /// It waits in the message's queue.
+    /// The packet waits in the message's queue.
     Buffer,
-    /// It is dropped.
+    /// The packet is dropped.
     Drop,
 }
 
@@ -58,25 +59,25 @@ impl Default for Delivery {
 }
 
 kernel::words! {
-    /// Why a packet is not processed; the value of the event's `reason`.
+    /// Reason why a packet was not processed; the value `reason` of the event.
     pub enum DropReason {
         /// It has no bytes.
         Empty = "empty",
         /// It is larger than L2 packet memory.
         TooLarge = "too_large",
-        /// More of it is to be copied to L1 than a packet ring there holds.
+        /// The part to be copied to L1 is larger than a packet ring there.
         TransferTooLarge = "transfer_too_large",
-        /// Packet memory was full, and its context asks to drop it then.
+        /// Packet memory was full, and its context drops packets then.
         PacketMemoryFull = "packet_memory_full",
         /// Its message was ended because packet memory was full.
         MessageKilled = "message_killed",
-        /// It came before the first packet of its message, and found no place to wait.
+        /// It arrived before the first packet of its message, and there was no place to wait.
         BeforeHeader = "before_header",
-        /// Its message stopped arriving.
+        /// Its message timed out.
         MessageTimeout = "message_timeout",
-        /// Its message had to leave its queue, which its tenant had borrowed, to a tenant that is sure of it.
+        /// Its message was in a borrowed queue, which another tenant reclaimed.
         MessageEvicted = "message_evicted",
-        /// Its tenant had as much of packet memory as it may have beside others.
+        /// Its tenant had reached its share of packet memory.
         PacketMemoryShare = "packet_memory_share",
     }
 }

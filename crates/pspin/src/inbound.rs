@@ -1,4 +1,5 @@
-//! NIC inbound engine: packets into L2 packet memory, requests to the message queues, room back from feedback.
+//! NIC inbound engine: writes packets to L2 packet memory, sends requests to the message queues, and frees memory on
+//! feedback.
 
 use crate::delivery::DropReason;
 use crate::events::{HER_SENT, PACKET_DROPPED, PACKET_IN, PACKET_STALLED};
@@ -25,15 +26,15 @@ use stats::Stats;
 /// Fixed properties of an [`Inbound`] engine.
 #[derive(Clone, Copy, Debug)]
 pub struct InboundParams {
-    /// Bytes of L2 packet memory.
+    /// Size of L2 packet memory in bytes.
     pub ring_bytes: u32,
-    /// Of them, so many a tenant may have while several have rules.
+    /// Maximum bytes for one tenant while several have rules.
     pub share_bytes: u32,
-    /// Room comes back by the bytes that were copied to L1: `rtl_mistakes.l2_freed_by_copied_bytes`.
+    /// Memory is freed by the number of bytes copied to L1: `rtl_mistakes.l2_freed_by_copied_bytes`.
     pub frees_copied: bool,
-    /// Most bytes of a packet that fit into an L1 packet ring.
+    /// Maximum bytes of a packet that fit into an L1 packet ring.
     pub max_xfer_bytes: u32,
-    /// A packet's last word is filled with zeros, so that it shows nothing of the packet that lay there before.
+    /// If true, the last word of a packet is padded with zeros, so that no older data shows.
     pub fills_words: bool,
 }
 
@@ -53,17 +54,17 @@ impl From<&PspinParams> for InboundParams {
 
 /// The ports of an [`Inbound`] engine.
 pub struct InboundPorts {
-    /// One from each cluster, which sends once all its cores wait for a task; latency 1.
+    /// One per cluster. A cluster sends when all its cores wait for a task; latency 1.
     pub active: Vec<Rx<ClusterActive>>,
     /// To the message queues; capacity 2, latency 1.
     pub requests: Tx<Request>,
-    /// Packets that may leave packet memory.
+    /// Packets that can be freed.
     pub released: Rx<Release>,
-    /// Says that the source may have packets again; from outside the simulation.
+    /// The source may have packets again; from outside the simulation.
     pub more: Rx<MorePackets>,
     /// Messages that the host ends; from outside the simulation.
     pub kills: Rx<Kill>,
-    /// How many tenants have rules; from outside the simulation.
+    /// Number of tenants with rules; from outside the simulation.
     pub tenants: Rx<TenantsServed>,
     /// To L2.
     pub nhi: NhiMaster,
@@ -77,22 +78,22 @@ pub struct MorePackets;
 struct Stored {
     packet: PacketId,
     tenant: u32,
-    /// Bytes of packet memory.
+    /// Bytes of packet memory that it uses.
     room: u32,
     user: u64,
     arrival: Cycle,
-    /// Bursts that are not acknowledged.
+    /// Number of unacknowledged bursts.
     bursts_left: u32,
-    /// Until it is sent.
+    /// The request, until it is sent.
     her: Option<Her>,
     her_at: Cycle,
-    /// Why its message was ended before its request was sent.
+    /// Reason why its message ended before its request was sent.
     killed: Option<DropReason>,
 }
 
-/// Takes packets from the world one by one, once all clusters are active.
+/// Accepts packets one by one, once all clusters are active.
 ///
-/// What a packet meets that finds no room is its context's choice ([`crate::delivery::Delivery`]).
+/// The packet's context decides what happens if there is no room ([`crate::delivery::Delivery`]).
 ///
 /// Ports:    `active[c]`, `released`, `more`, `kills` in, `requests` out, a master on the NIC-host interconnect.
 /// Timing:   room found in cycle p: L2 sees the first beat in p + 1. The last write response in cycle w: the request is
@@ -116,25 +117,25 @@ pub struct Inbound {
     trace: Tracer,
 
     inactive: usize,
-    /// The packet to be taken next.
+    /// The next packet to accept.
     arriving: Option<Arrival>,
-    /// From when it may be taken.
+    /// First cycle in which it can be accepted.
     next_at: Cycle,
-    /// Since when it has found no room.
+    /// Cycle since which it has had no room.
     stalled_since: Option<Cycle>,
     n_seen: u64,
     ring: Ring<Stored>,
-    /// Several tenants have rules, and none may have all.
+    /// Several tenants have rules, so each is limited to its share.
     is_shared: bool,
-    /// Bytes of packet memory that tenants have.
+    /// Bytes of packet memory used by each tenant.
     held: BTreeMap<u32, u32>,
-    /// Messages that were killed and whose last packet has not come.
+    /// Killed messages whose last packet has not arrived.
     killed: BTreeSet<u16>,
-    /// The end of a message of which the message queues have not heard: [`Request::Kill`] or [`Request::End`].
+    /// The end of a message that the message queues do not know yet: [`Request::Kill`] or [`Request::End`].
     ending: Option<Request>,
-    /// Write bursts that wait for the bus.
+    /// Write bursts that wait for the interconnect.
     bursts: VecDeque<(u32, Box<[u8]>)>,
-    /// Position in order of arrival of the packet whose write response, and whose request, is next.
+    /// Index, in order of arrival, of the packet whose write response and request are next.
     n_written: u64,
     n_requested: u64,
 
@@ -142,7 +143,7 @@ pub struct Inbound {
 }
 
 impl Inbound {
-    /// An engine between the world's `source` and `completions`.
+    /// Creates an engine between `source` and `completions`.
     pub fn new(
         params: InboundParams,
         ports: InboundPorts,
@@ -179,7 +180,7 @@ impl Inbound {
         }
     }
 
-    /// Acknowledged bursts, in order.
+    /// Processes acknowledgements of bursts, in order.
     fn take_replies(&mut self) -> bool {
         let mut changed = false;
         while let Some(reply) = self.nhi.reply() {
@@ -192,7 +193,7 @@ impl Inbound {
         changed
     }
 
-    /// Takes the next packet if its time has come and there is room.
+    /// Accepts the next packet if it is due and has room.
     fn take_packet(&mut self, now: Cycle) -> Activity {
         if now < self.next_at {
             return Activity::Until(self.next_at);
@@ -272,7 +273,7 @@ impl Inbound {
         self.ring.push(offset, room, moves_by, stored);
     }
 
-    /// Cuts a packet at pages; one that lies within a page is not copied.
+    /// Splits a packet at page boundaries. A packet within one page is not copied.
     fn queue_bursts(&mut self, addr: u32, bytes: Box<[u8]>) {
         let size = bytes.len() as u32;
         if burst_bytes(addr, size) == size {
@@ -298,7 +299,7 @@ impl Inbound {
         }
     }
 
-    /// Sends the next request; before it, the end of a message. Of killed messages no request is sent.
+    /// Sends the next request, or the end of a message, which goes first. Killed messages send no requests.
     fn send_request(&mut self, now: Cycle) -> bool {
         if self.ending.is_some() {
             if !self.requests.has_room() {
@@ -338,7 +339,7 @@ impl Component for Inbound {
         if self.inactive > 0 {
             return Activity::Idle;
         }
-        // First, since feedback is from the cycle before and its room is usable from this one on.
+        // First, because feedback is from the previous cycle and its room is usable in this one.
         let mut changed = self.take_release(now);
         changed |= self.take_replies();
         while self.more.take().is_some() {}

@@ -1,4 +1,4 @@
-//! NIC outbound engine: reads what handlers send from NIC memory and hands it to the world as packets.
+//! NIC outbound engine: reads data that handlers send from NIC memory and emits it as packets.
 
 use crate::events::{COMMAND_FAULT, PACKET_SENT, SEND_TAKEN};
 use crate::nhi::{NhiMaster, Ready, burst_bytes};
@@ -22,35 +22,35 @@ pub struct OutboundPorts {
     pub nhi: NhiMaster,
 }
 
-/// A command, as far as it is not cut into packets.
+/// A command that is not completely cut into packets.
 struct Job {
     id: CommandId,
     cause: PacketId,
     nid: u32,
     fid: u32,
     addr: u32,
-    /// Bytes that are in no packet yet.
+    /// Bytes that are not in a packet yet.
     left: u32,
 }
 
-/// A packet whose bytes are being read, or that waits for the wire.
+/// A packet whose data is being read or that waits for the wire.
 struct Outgoing {
     id: CommandId,
     cause: PacketId,
     nid: u32,
     fid: u32,
     bytes: Vec<u8>,
-    /// Bytes that are read for it or stand in front of them.
+    /// Bytes to read, and bytes in front of them.
     size: usize,
-    /// Of these, so many are sent, and so many zeros behind them.
+    /// Bytes to send, and zeros behind them.
     sent: (usize, usize),
-    /// The last packet of its command.
+    /// True for the last packet of its command.
     ends_command: bool,
-    /// When its last byte is here.
+    /// Cycle in which its last byte arrives.
     ready_at: Cycle,
 }
 
-/// Executes NIC commands: a plain packet (flow 0), or an RDMA put cut into packets with a header in front of each.
+/// Executes NIC commands: plain packets (flow 0), and RDMA puts, which are cut into packets with a header each.
 ///
 /// The header holds the destination and the flow as its first two little-endian words, then zeros.
 ///
@@ -59,9 +59,56 @@ struct Outgoing {
 ///           beat is here, if the wire is free, and the response is given then. Up to 1 read and 1 packet a cycle.
 /// Fairness: commands take turns, one packet each; packets leave in the order in which their reads are sent.
 /// Source:   PsPIN RTL a49fec8, `hw/verilator_model/src/NICOutbound.hpp`.
-/// Differs:  the functional model never ends a command of length 0. Here such a command, one whose plain packet is too long, and one
-///           that reads where there is no memory, end at once and are counted. What it does wrong with RDMA headers and with
-///           unaligned sources, [`RtlMistakes`] says.
+
+pub struct OutboundPorts {
+    /// From the command unit.
+    pub commands: Rx<Command>,
+    /// To the command unit; capacity 2, latency 1.
+    pub responses: Tx<CommandResponse>,
+    /// To L2 and every L1.
+    pub nhi: NhiMaster,
+}
+
+/// A command that is not completely cut into packets.
+struct Job {
+    id: CommandId,
+    cause: PacketId,
+    nid: u32,
+    fid: u32,
+    addr: u32,
+    /// Bytes that are not in a packet yet.
+    left: u32,
+}
+
+/// A packet whose data is being read or that waits for the wire.
+struct Outgoing {
+    id: CommandId,
+    cause: PacketId,
+    nid: u32,
+    fid: u32,
+    bytes: Vec<u8>,
+    /// Bytes to read, and bytes in front of them.
+    size: usize,
+    /// Bytes to send, and zeros behind them.
+    sent: (usize, usize),
+    /// True for the last packet of its command.
+    ends_command: bool,
+    /// Cycle in which its last byte arrives.
+    ready_at: Cycle,
+}
+
+/// Executes NIC commands: plain packets (flow 0), and RDMA puts, which are cut into packets with a header each.
+///
+/// The header holds the destination and the flow as its first two little-endian words, then zeros.
+///
+/// Ports:    `commands` in, `responses` out, up to 1 a cycle each; a master on the NIC-host interconnect.
+/// Timing:   command seen in cycle n: memory sees the read in n + 1. The packet leaves in the cycle in which its last
+///           beat is here, if the wire is free, and the response is given then. Up to 1 read and 1 packet a cycle.
+/// Fairness: commands take turns, one packet each; packets leave in the order in which their reads are sent.
+/// Source:   PsPIN RTL a49fec8, `hw/verilator_model/src/NICOutbound.hpp`.
+/// Differs:  the functional model never ends a command of length 0. Here commands of length 0, plain packets that are
+/// too long, and reads of unmapped memory end at once and are counted. [`RtlMistakes`] lists the errors with RDMA
+/// headers and unaligned sources.
 pub struct Outbound {
     params: OutboundParams,
     mistakes: RtlMistakes,
@@ -71,19 +118,19 @@ pub struct Outbound {
     egress: Box<dyn Egress>,
     trace: Tracer,
 
-    /// Commands that are accepted and not done.
+    /// Commands that are accepted and not finished.
     n_open: u32,
-    /// Those with bytes left, next in turn first.
+    /// Commands with bytes left; the next in turn comes first.
     jobs: VecDeque<Job>,
-    /// Reads that are not sent.
+    /// Reads that have not been sent.
     reads: VecDeque<(u32, u32)>,
-    /// Packets whose bytes are not all on their way here, oldest first.
+    /// Packets whose reads have not all been sent, oldest first.
     fetching: VecDeque<Outgoing>,
     /// Packets that wait for their last beat or the wire.
     leaving: VecDeque<Outgoing>,
-    /// From when the wire is free.
+    /// First cycle in which the wire is free.
     wire_free: Cycle,
-    /// Ends of commands that are not told.
+    /// Finished commands whose response has not been sent.
     ended: VecDeque<CommandId>,
 
     n_commands: Counter,
@@ -127,7 +174,7 @@ impl Outbound {
         }
     }
 
-    /// Adds what has been read to the packet it belongs to; replies come in the order of the reads.
+    /// Appends data to its packet. Replies arrive in the order of the reads.
     fn take_data(&mut self) -> bool {
         let mut changed = false;
         while let Some(reply) = self.nhi.reply() {
@@ -160,7 +207,7 @@ impl Outbound {
         changed
     }
 
-    /// Lets the oldest complete packet leave when the wire is free.
+    /// Sends the oldest complete packet when the wire is free.
     fn send_packet(&mut self, now: Cycle) -> Activity {
         let Some(packet) = self.leaving.front() else { return Activity::Idle };
         let at = packet.ready_at.max(self.wire_free);

@@ -1,4 +1,4 @@
-//! The numbers of a PsPIN NIC, and which of them cannot work together.
+//! Parameters of a PsPIN NIC, and checks of their combinations.
 //!
 //! `presets/pspin.toml` holds the published machine with the source of every number.
 
@@ -9,25 +9,25 @@ use blocks::pcie::PcieParams;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Everything that can be chosen about a PsPIN NIC.
+/// All parameters of a PsPIN NIC.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PspinParams {
     /// Clock of the whole NIC, in MHz.
     pub clock_mhz: Mhz,
-    /// Number of clusters; the RTL's field of a command's identity has room for 4.
+    /// Number of clusters. The RTL's command identity has room for 4.
     pub n_clusters: u32,
-    /// The clusters, all alike.
+    /// The clusters; all have the same parameters.
     pub cluster: ClusterParams,
-    /// What keeps handlers from each other.
+    /// Isolation of handlers.
     pub isolation: IsolationParams,
     /// Memories outside the clusters.
     pub l2: L2Params,
-    /// Ways between clusters, L2 and engines.
+    /// Interconnects between clusters, L2 and engines.
     pub interconnect: InterconnectParams,
     /// Message queues and dispatcher.
     pub scheduler: SchedulerParams,
-    /// What tenants cannot take from each other.
+    /// Guarantees for tenants that share the card.
     pub sharing: SharingParams,
     /// Commands in flight and the units that execute them.
     pub commands: CommandParams,
@@ -37,11 +37,11 @@ pub struct PspinParams {
     pub pcie: PcieParams,
     /// Translation of host addresses.
     pub iommu: IommuParams,
-    /// What contexts ask for that do not say otherwise.
+    /// Defaults for contexts that do not set these.
     pub delivery: Delivery,
-    /// What the network promises.
+    /// Guarantees of the network.
     pub network: NetworkParams,
-    /// Mistakes of the published RTL.
+    /// Mistakes of the published RTL that the model makes.
     pub rtl_mistakes: RtlMistakes,
 }
 
@@ -49,73 +49,74 @@ pub struct PspinParams {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ClusterParams {
-    /// Cores (HPUs); the RTL's field of a command's identity has room for 8.
+    /// Cores (HPUs) per cluster. The RTL's command identity has room for 8.
     pub n_cores: u32,
     /// Bytes of L1 memory (TCDM).
     pub l1_bytes: u32,
-    /// Its word-interleaved 32-bit banks: 16, 32 or 64, superbanks of 16 serving a 64-byte beat.
+    /// Word-interleaved 32-bit banks: 16, 32 or 64. A superbank of 16 banks serves a 64-byte beat.
     pub l1_banks: u32,
     /// First byte of the packet buffer within L1.
     pub packet_buffer_offset: u32,
     /// Bytes of the packet buffer.
     pub packet_buffer_bytes: u32,
-    /// Rings into which the packet buffer is split.
+    /// Number of rings in the packet buffer.
     pub packet_buffer_rings: u32,
     /// First byte of the scratchpads within L1.
     pub scratchpad_offset: u32,
-    /// Tasks that wait in the cluster scheduler.
+    /// FIFO depth of the cluster scheduler, in tasks.
     pub task_fifo: u32,
-    /// Transfers that wait in the cluster DMA.
+    /// FIFO depth of the cluster DMA, in transfers.
     pub dma_fifo: u32,
-    /// Bursts of the cluster DMA under way towards L2, each for reads and writes.
+    /// Bursts of the cluster DMA in flight towards L2, for reads and for writes each.
     pub dma_bursts: u32,
-    /// Commands of one core in flight: 1 to 4, the local field of a command's identity having 2 bits.
+    /// Commands of one core in flight, 1 to 4: the command identity has 2 bits for them.
     pub core_commands: u32,
-    /// Words of an inter-core FIFO.
+    /// FIFO depth of an inter-core FIFO, in words.
     pub inter_core_fifo: u32,
-    /// A core that waits for a task is clock gated; it wakes in the cycle in which its driver shows the task.
+    /// If true, a core without a task is clock gated. It wakes in the cycle in which its driver presents a task.
     pub clock_gating: bool,
     /// The shared instruction cache.
     pub icache: IcacheParams,
 }
 
-/// What keeps handlers from each other, and tells the host of those that fail.
+/// Isolation of handlers, and reports of failed handlers to the host.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IsolationParams {
-    /// What a handler may touch and run.
+    /// Memory regions that a handler can access.
     pub regions: Regions,
-    /// Cluster DMA, off-cluster DMA and commands move only what the handler may touch, and only its host memory.
+    /// If true, cluster DMA, off-cluster DMA and commands check the handler's regions and its host memory.
     pub check_transfers: bool,
-    /// An AMO whose address is no multiple of 4 is an exception; else the lower bits are ignored.
+    /// If true, an AMO to an address that is not a multiple of 4 traps. If false, the lower address bits are ignored.
     pub misaligned_amo_traps: bool,
-    /// The HPU driver writes errors of handlers to their context's record in host memory.
+    /// If true, the HPU driver writes handler errors to the context's record in host memory.
     pub report_errors: bool,
-    /// Cycles that a handler may run where its context says nothing, and a tenant's at most; 0 means for ever.
+    /// Default watchdog limit of a handler in cycles, and the maximum for tenants; 0 disables the watchdog.
     pub watchdog_cycles: u32,
-    /// The host's port on the NIC-host interconnect reaches every L1 too, so that its driver can clear scratchpads.
+    /// If true, the host's port on the NIC-host interconnect also reaches every L1, so that the driver can clear
+    /// scratchpads.
     pub host_clears_scratchpads: bool,
 }
 
-/// How exact the regions are that a handler may touch.
+/// Precision of the regions that a handler can access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Regions {
-    /// As in the RTL: all L1, all program memory, pages and megabytes of L2.
+    /// As in the RTL: all L1, all program memory, and L2 in pages and megabytes.
     Coarse,
-    /// What the task has and no more.
+    /// Exactly what the task needs.
     Exact,
 }
 
-/// The instruction cache that the cores of a cluster share; lines of 16 bytes.
+/// The instruction cache that the cores of a cluster share. Lines have 16 bytes.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IcacheParams {
-    /// Bytes in all.
+    /// Capacity in bytes.
     pub bytes: u32,
-    /// Lines a set holds.
+    /// Associativity.
     pub ways: u32,
-    /// Cycles that a miss adds when nobody else refills.
+    /// Cycles that a miss adds if no other refill is in progress.
     pub miss_cycles: u32,
 }
 
@@ -129,19 +130,19 @@ pub struct L2Params {
     pub packet_bytes: u32,
     /// Bytes of program memory, from 0x1D00_0000.
     pub program_bytes: u32,
-    /// Atomic operations on handler memory: reads and writes that may be under way.
+    /// Maximum reads and maximum writes in flight at the atomics unit of handler memory.
     pub atomics_depth: u32,
-    /// Cycles of the SRAM of packet memory for a load of a core.
+    /// SRAM cycles of a core's load from packet memory.
     pub packet_load_cycles: u32,
-    /// Cycles of either SRAM for a store of a core, until its response.
+    /// SRAM cycles of a core's store to L2, until its response.
     pub store_cycles: u32,
-    /// Cycles of an atomic operation of a core on packet memory.
+    /// SRAM cycles of a core's atomic operation on packet memory.
     pub packet_amo_cycles: u32,
-    /// Cycles from the unit for atomic operations to the SRAM of handler memory and back.
+    /// Cycles from the atomics unit to the SRAM of handler memory and back.
     pub handler_read_cycles: u32,
     /// Cycles from the data of an atomic operation to its response.
     pub amo_response_cycles: u32,
-    /// Cycles from the data of an atomic operation until the unit takes the next one.
+    /// Cycles from the data of an atomic operation until the unit accepts the next one.
     pub amo_write_cycles: u32,
 }
 
@@ -149,19 +150,19 @@ pub struct L2Params {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InterconnectParams {
-    /// From a cluster to an L2 memory, for single accesses of cores. Accesses to other clusters go this way too.
+    /// From a cluster to an L2 memory, for single accesses of cores. Accesses to other clusters take this path too.
     pub core_request_cycles: u32,
     /// From an L2 memory back to the cluster.
     pub core_reply_cycles: u32,
-    /// From there on to another cluster's L1.
+    /// From the end of that path to another cluster's L1.
     pub remote_request_cycles: u32,
     /// Back from there.
     pub remote_reply_cycles: u32,
-    /// Further cycles of a load from another cluster's L1.
+    /// Additional cycles of a load from another cluster's L1.
     pub remote_load_cycles: u32,
-    /// The same for a store.
+    /// Additional cycles of a store to another cluster's L1.
     pub remote_store_cycles: u32,
-    /// The same for an atomic operation.
+    /// Additional cycles of an atomic operation on another cluster's L1.
     pub remote_amo_cycles: u32,
     /// From a cluster's DMA engine to an L2 memory.
     pub dma_request_cycles: u32,
@@ -179,30 +180,29 @@ pub struct InterconnectParams {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SchedulerParams {
-    /// Message processing queues; a message uses queue `msgid % n_mpqs`. A power of two.
+    /// Number of message processing queues, a power of two. A message uses queue `msgid % n_mpqs`.
     pub n_mpqs: u32,
-    /// Packet descriptors that all queues share, besides the one that each queue owns.
+    /// Packet descriptors shared by all queues, in addition to one per queue.
     pub shared_cells: u32,
-    /// Tasks that may be in one cluster.
+    /// Maximum tasks in one cluster.
     pub max_tasks_per_cluster: u32,
-    /// Cycles of a task on its way to the cluster.
+    /// Cycles of a task from the scheduler to the cluster.
     pub dispatch_cycles: u32,
-    /// Cycles of a feedback on its way back.
+    /// Cycles of a feedback from the cluster to the scheduler.
     pub feedback_cycles: u32,
 }
 
-/// What tenants cannot take from each other. Of a card with one tenant nothing here changes a result.
+/// Guarantees for tenants that share the card. They do not change results of a card with one tenant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SharingParams {
-    /// Message queues that each tenant with a rule is sure of, or an equal part of all if that is less; 0 leaves all queues to
-    /// whoever comes first.
+    /// Queues reserved for each tenant with a rule, at most an equal share of all; 0 reserves none.
     pub reserved_queues: u32,
-    /// Their requests for queues, and their tasks, take turns: one whose descriptors are all taken holds up nobody else, and
-    /// many messages get no more tasks than one.
+    /// If true, tenants take turns for queues and tasks. A tenant without free descriptors does not block the others,
+    /// and many messages do not get more tasks than one.
     pub turns: bool,
-    /// So much of L2 packet memory a tenant may have while several have rules; packets beyond it are dropped, whatever their
-    /// context asks for when it is full. 100 is all.
+    /// Maximum share of L2 packet memory for one tenant while several have rules, in percent. Packets beyond it are
+    /// dropped, whatever the context requests for a full memory.
     pub packet_memory_percent: u32,
 }
 
@@ -210,11 +210,11 @@ pub struct SharingParams {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CommandParams {
-    /// Commands in flight at one executing unit, from all cores.
+    /// Maximum commands in flight at one executing unit, from all cores.
     pub in_flight_per_unit: u32,
-    /// Requests that wait at each of the two engines of the off-cluster DMA.
+    /// FIFO depth of each of the two engines of the off-cluster DMA, in requests.
     pub host_dma_fifo: u32,
-    /// Requests that wait at the HostDirect unit.
+    /// FIFO depth of the HostDirect unit, in requests.
     pub host_direct_fifo: u32,
 }
 
@@ -222,88 +222,91 @@ pub struct CommandParams {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OutboundParams {
-    /// Commands that wait or are under way.
+    /// Maximum commands waiting or in progress.
     pub command_slots: u32,
     /// Largest packet in bytes.
     pub max_packet_bytes: u32,
-    /// Packets that wait for the wire.
+    /// Packets that can wait for the wire.
     pub queue_packets: u32,
     /// Bytes of the header that an RDMA put adds to each packet.
     pub rdma_header_bytes: u32,
-    /// Cycles for each whole 64 bytes of a packet before the next may leave; 0 and 1 are back to back.
+    /// Cycles per 64 bytes of a packet before the next can leave; 0 and 1 mean back to back.
     pub cycles_per_beat: u32,
 }
 
-/// Translation of the host addresses in commands.
+/// Translation of host addresses in commands.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IommuParams {
-    /// Commands carry virtual addresses of registered memory; else physical ones, and all memory is theirs.
+    /// If true, commands carry virtual addresses of registered memory. If false, addresses are physical and
+    /// unrestricted.
     pub enabled: bool,
-    /// Pages in the translation cache.
+    /// Entries of the translation cache, in pages.
     pub entries: u32,
-    /// Pages of a set of it.
+    /// Associativity of the translation cache.
     pub ways: u32,
-    /// Cycles until a cached translation is known; one translation a cycle.
+    /// Latency of a hit in cycles; one translation per cycle.
     pub hit_cycles: u32,
-    /// Cycles that a miss takes for each table on the way: four to a page of 4 KiB, three to one of 2 MiB.
+    /// Cycles of a miss for each table level: four levels for a page of 4 KiB, three for one of 2 MiB.
     pub level_cycles: u32,
-    /// Misses under way at once.
+    /// Maximum misses in flight.
     pub walks: u32,
 }
 
-/// What the network promises to handlers; the application asks its driver for it.
+/// Guarantees of the network to handlers, which the application requests from its driver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NetworkParams {
-    /// All packets of a message arrive, and none twice: handlers need not be idempotent.
+    /// Every packet of a message arrives exactly once, so handlers need not be idempotent.
     pub reliable: bool,
-    /// Packets of a message arrive in the order in which they were sent.
+    /// Packets of a message arrive in the order of sending.
     pub in_order: bool,
 }
 
-/// Mistakes of the published RTL that programs can see in timing or bytes. The model makes those that are true.
+/// Mistakes of the published RTL that programs can see in timing or data. The model makes those that are set.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RtlMistakes {
-    /// An issue that has to wait returns the lowest handle that is free when the wait begins (the highest if none is), not the
-    /// handle of its command.
+    /// An issue that waits returns the lowest handle that is free when the wait begins (the highest if none is free),
+    /// instead of the handle of its command.
     pub stale_handles: bool,
-    /// AMOs on another cluster's L1 and on L2 handler memory return 1, not the old value. Memory is updated correctly.
+    /// AMOs on another cluster's L1 and on L2 handler memory return 1 instead of the old value. The update of memory
+    /// is correct.
     pub atomics_return_one: bool,
-    /// The header of an RDMA packet is zeros behind its data, not destination and flow in front of them.
+    /// The header of an RDMA packet is zeros behind the data, instead of destination and flow in front of it.
     pub rdma_headers_behind: bool,
-    /// A packet sent from an address that is no multiple of 64 has the bytes from the multiple below on.
+    /// A packet sent from an address that is not a multiple of 64 has the bytes from the multiple below.
     pub unaligned_sends: bool,
-    /// Beats behind the first of a DMA's write to an unaligned host address land too low, by the address modulo 64. The write
-    /// that follows in the next 4 KiB is right.
+    /// In a DMA write to an unaligned host address, beats after the first land too low, by the address modulo 64. The
+    /// write to the following 4 KiB page is correct.
     pub unaligned_host_writes: bool,
-    /// `CMD_TEST` tests handle 0, whatever was written to it.
+    /// `CMD_TEST` tests handle 0, whatever handle was written.
     pub tests_handle_0: bool,
-    /// Transfers of a core under way are counted modulo 16: with 16 of them its feedback does not wait.
+    /// The transfers of a core in flight are counted modulo 16. With 16 transfers the feedback does not wait for
+    /// them.
     pub transfer_count_wraps: bool,
-    /// A request that comes while its queue is full, and the queue of the request before is not, is lost with its packet. While the
-    /// queue of the request before is full, requests for other queues wait, too.
+    /// A request for a full queue is lost, with its packet, if the queue of the previous request is not full. While
+    /// the queue of the previous request is full, requests for other queues wait too.
     pub requests_get_lost: bool,
-    /// A packet that fills the gap before the oldest packet of an L1 ring exactly lands elsewhere and is not booked. A full ring takes
-    /// no packet until it is empty.
+    /// A packet that exactly fills the gap before the oldest packet of an L1 ring lands elsewhere and is not booked.
+    /// A full ring accepts no packet until it is empty.
     pub l1_gaps_misbooked: bool,
-    /// L2 packet memory is freed by the bytes that were copied to L1. Where a packet has more, its ring is blocked for ever.
+    /// L2 packet memory is freed by the number of bytes copied to L1. A larger packet blocks its ring forever.
     pub l2_freed_by_copied_bytes: bool,
 }
 
-/// Bytes of L1 below the packet buffer that the runtime of eight cores needs for stacks and its own data.
+/// Bytes of L1 below the packet buffer, for the stacks and data of the runtime with eight cores.
 pub const L1_RUNTIME_BYTES: u32 = 0x2000;
-/// The most clusters. The RTL has 4; all its interconnects and schedulers are written for any number, and the memory map
-/// has room for 16 before it meets another device.
+/// Maximum number of clusters. The RTL has 4. Its interconnects and schedulers are generic, and its memory map has
+/// room for 16.
 pub const MAX_CLUSTERS: usize = 16;
-/// The most cores of a cluster. The RTL has 8; its hart ids have room for 16, and so has L1 for their stacks.
+/// Maximum number of cores per cluster. The RTL has 8. Its hart ids and the stacks in L1 have room for 16.
 pub const MAX_CORES: usize = 16;
-/// The longest latency of a memory or an interconnect, in cycles: ten times that of the slowest host memory.
+/// Maximum latency of a memory or an interconnect, in cycles.
 const MAX_LATENCY: u32 = 1000;
 
 impl PspinParams {
-    /// Refuses what cannot work, and says what can.
+    /// Checks the parameters.
     pub fn validate(&self) -> Result<(), ParamError> {
         within("clock_mhz", self.clock_mhz, Mhz::LEAST, Mhz::MOST)?;
         within("n_clusters", self.n_clusters, 1, MAX_CLUSTERS as u32)?;
@@ -341,7 +344,7 @@ impl ClusterParams {
         within("icache.miss_cycles", icache.miss_cycles, crate::cluster::MISS_PATH + 1, 60)
     }
 
-    /// What lies in L1: the runtime's data, the packet buffer, the scratchpads.
+    /// Checks the layout of L1: runtime data, packet buffer, scratchpads.
     fn validate_places(&self) -> Result<(), ParamError> {
         let (offset, bytes, rings) = (self.packet_buffer_offset, self.packet_buffer_bytes, self.packet_buffer_rings);
         within("packet_buffer_rings", rings, 1, 16)?;
@@ -427,7 +430,7 @@ impl IommuParams {
 }
 
 impl Delivery {
-    /// Refuses what cannot work, and says what can.
+    /// Checks the parameters.
     pub fn validate(&self) -> Result<(), ParamError> {
         within("delivery.ecn_threshold_percent", self.ecn_threshold_percent, 0, 100)?;
         within("delivery.early_packets", self.early_packets, 1, 65_536)?;
@@ -435,5 +438,5 @@ impl Delivery {
     }
 }
 
-/// Most cycles for which a message may be waited: five hours at 1 GHz, as long as runs are.
+/// Maximum message timeout in cycles: five hours at 1 GHz, the longest run.
 const MOST_TIMEOUT_CYCLES: u64 = 18_000_000_000_000;

@@ -1,7 +1,7 @@
-//! The NIC's edge: where its packets come from and go to, the host's memory, and who hears that a packet is done.
+//! The edges of the NIC: source and destination of packets, host memory, and notices of finished packets.
 //!
-//! These are the only ways in and out of a model. They are called within the tick of the component that owns them, so
-//! what they answer must depend on their arguments and their own state alone.
+//! These traits are the only interfaces between a model and the outside. They are called within the tick of the
+//! component that owns them, so their answers may depend only on their arguments and their own state.
 
 use crate::host_events::HostEvent;
 use crate::protocol::{Context, Kill, PacketId};
@@ -11,37 +11,37 @@ use std::rc::Rc;
 /// A packet on its way into the NIC.
 #[derive(Clone, Debug)]
 pub struct Arrival {
-    /// The NIC does not take it before this cycle.
+    /// First cycle in which the NIC can accept it.
     pub earliest: Cycle,
-    /// Cycles from taking it to taking the next; 0 and 1 are back to back.
+    /// Cycles from accepting it to accepting the next; 0 and 1 mean back to back.
     pub gap: u64,
     /// The packet.
     pub bytes: Box<[u8]>,
     /// Identity of its message.
     pub msgid: u16,
-    /// Whether it is the first packet of its message, if the network says so; `None` takes the first to arrive for it.
-    /// Matters to contexts with a header handler.
+    /// True if the network says that this is the first packet of its message; `None` takes the first to arrive.
+    /// Relevant for contexts with a header handler.
     pub som: Option<bool>,
-    /// The last packet of its message.
+    /// True for the last packet of its message.
     pub eom: bool,
-    /// Bytes of it that are copied to L1.
+    /// Number of bytes to copy to L1.
     pub xfer_size: u32,
     /// The context of its message.
     pub context: Rc<Context>,
-    /// A message that the card ends first, whose queue this one's message gets.
+    /// A message that the card ends first, and whose queue goes to this packet's message.
     pub evicts: Option<Kill>,
-    /// Given back in [`PacketDone`].
+    /// Returned in [`PacketDone`].
     pub user: u64,
 }
 
-/// Where packets come from.
+/// Source of packets.
 pub trait PacketSource {
-    /// The next packet in order of arrival, or `None` if there is none. Asked for one packet at a time, when the one
-    /// before has been taken; after `None` again when [`crate::Pspin::expect_packets`] says so, or sooner.
+    /// Returns the next packet in order of arrival, or `None`. Called when the previous packet has been accepted;
+    /// after `None`, called again at the latest when [`crate::Pspin::expect_packets`] says so.
     fn next(&mut self, now: Cycle) -> Option<Arrival>;
 
-    /// After `None`: when to ask again at the latest, if that is known. So a source may keep a packet until it arrives, and
-    /// decide then what becomes of it.
+    /// After `None`: the latest time of the next call, if known. So a source can hold a packet until its arrival and
+    /// decide then.
     fn next_at(&mut self) -> Option<Cycle> {
         None
     }
@@ -56,21 +56,21 @@ impl<I: Iterator<Item = Arrival>> PacketSource for I {
 /// A packet that leaves the NIC.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Departure {
-    /// When its last byte is handed over.
+    /// Time at which the last byte leaves.
     pub cycle: Cycle,
-    /// The packet whose handler sent it.
+    /// The packet whose handler sent this one.
     pub cause: PacketId,
-    /// Destination, as the handler gave it.
+    /// Destination, as given by the handler.
     pub nid: u32,
-    /// Flow, as the handler gave it: 0 for a plain packet, else an RDMA put.
+    /// Flow, as given by the handler: 0 for a plain packet, otherwise an RDMA put.
     pub fid: u32,
     /// The packet.
     pub bytes: Box<[u8]>,
 }
 
-/// Where packets go.
+/// Destination of packets.
 pub trait Egress {
-    /// Takes a packet.
+    /// Accepts a packet.
     fn send(&mut self, departure: Departure);
 }
 
@@ -80,11 +80,11 @@ impl<F: FnMut(Departure)> Egress for F {
     }
 }
 
-/// The host's memory, all 2^64 bytes of it; a NIC access is at most 64 bytes and does not wrap around.
+/// Host memory, all 2^64 bytes. A NIC access has at most 64 bytes and does not wrap around.
 pub trait HostMemory {
-    /// Fills `data` from `addr` on.
+    /// Reads `data.len()` bytes at `addr`.
     fn read(&mut self, addr: u64, data: &mut [u8]);
-    /// Writes `data` from `addr` on.
+    /// Writes `data` at `addr`.
     fn write(&mut self, addr: u64, data: &[u8]);
 }
 

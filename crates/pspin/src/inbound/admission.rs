@@ -1,4 +1,4 @@
-//! Which packets may come in, and how: refused, or marked as seeing congestion.
+//! Admission of packets: accepted, marked for congestion (ECN), or dropped.
 
 use super::{Arrival, BEAT_BYTES, Cycle, DropReason, Inbound, PacketId};
 use crate::delivery::WhenFull;
@@ -6,7 +6,7 @@ use crate::events::PACKET_MARKED;
 use wire::ecn;
 
 impl Inbound {
-    /// Why a packet may not come in, whether there is room or not.
+    /// Returns the reason if the packet is dropped regardless of free room.
     pub(super) fn refused(&self, arriving: &Arrival) -> Option<DropReason> {
         match arriving.bytes.len() {
             _ if self.is_killed(arriving) => Some(DropReason::MessageKilled),
@@ -18,7 +18,8 @@ impl Inbound {
         }
     }
 
-    /// Whether a tenant would have more of packet memory than it may while there are others; one packet it may have always.
+    /// Returns true if the tenant would exceed its share of packet memory while there are others. One packet is
+    /// always allowed.
     fn is_beyond_share(&self, tenant: u32, size: usize) -> bool {
         if !self.is_shared {
             return false;
@@ -28,7 +29,7 @@ impl Inbound {
             && u64::from(held) + size.next_multiple_of(BEAT_BYTES as usize) as u64 > u64::from(self.params.share_bytes)
     }
 
-    /// What the packet's context asks for when there is no room for it.
+    /// Applies the context's choice for a packet that has no room.
     pub(super) fn refused_when_full(&self, arriving: &Arrival) -> Option<DropReason> {
         match arriving.context.delivery.when_full {
             WhenFull::Stall => None,
@@ -39,7 +40,7 @@ impl Inbound {
         }
     }
 
-    /// Marks a packet of a context that asks for it, where packet memory is occupied beyond the threshold.
+    /// Marks a packet if its context asks for marks and packet memory is occupied beyond the threshold.
     pub(super) fn mark(&mut self, now: Cycle, packet: PacketId, arriving: &mut Arrival) {
         let delivery = arriving.context.delivery;
         let occupied = u64::from(self.ring.occupied());

@@ -1,10 +1,10 @@
-//! Messages that end otherwise than with their last packet: killed, or with that packet dropped.
+//! Messages that end early: killed, or with their last packet dropped.
 
 use super::*;
 use crate::protocol::Context;
 
 impl Inbound {
-    /// Drops the packet that arrives.
+    /// Drops the arriving packet.
     pub(super) fn refuse(&mut self, now: Cycle, reason: DropReason) {
         let arriving = self.drop_arriving(now, reason);
         let msgid = arriving.msgid;
@@ -20,17 +20,17 @@ impl Inbound {
         }
     }
 
-    /// Whether dropping this packet may have something to tell the message queues.
+    /// Returns true if the message queues may have to know that this packet was dropped.
     pub(super) fn may_end(&self, arriving: &Arrival, reason: DropReason) -> bool {
         reason == DropReason::MessageKilled || arriving.eom
     }
 
-    /// Whether a packet belongs to what is left of a message that was killed.
+    /// Returns true if the packet belongs to a message that was killed.
     pub(super) fn is_killed(&self, arriving: &Arrival) -> bool {
         self.killed.contains(&arriving.msgid) && arriving.som != Some(true)
     }
 
-    /// The packet that arrives ends its message, or is dropped because its message was ended.
+    /// Handles an arriving packet that ends its message, or that is dropped because its message has ended.
     fn kill_message(&mut self, arriving: &Arrival) {
         let msgid = arriving.msgid;
         if !self.is_killed(arriving) {
@@ -44,9 +44,9 @@ impl Inbound {
         }
     }
 
-    /// The last packet of this message was dropped: the one before it is the last to come.
+    /// The last packet of this message was dropped, so the previous packet becomes the last.
     fn end_early(&mut self, msgid: u16) {
-        // If that is here, its request says so; if it has gone, the message queues are told.
+        // If that packet is still here, its request says so; otherwise the message queues get a notice.
         let waiting = self.ring.iter_mut_from(self.n_requested).filter(|stored| stored.killed.is_none());
         match waiting.filter_map(|stored| stored.her.as_mut()).filter(|her| her.msgid == msgid).last() {
             Some(her) => her.eom = true,
@@ -54,9 +54,9 @@ impl Inbound {
         }
     }
 
-    /// No request is sent any more for packets of this message that are here.
+    /// Cancels the unsent requests of this message.
     fn end_message(&mut self, kill: Kill) {
-        // Those whose requests are sent are the message queues' business.
+        // The message queues handle those that are already sent.
         let waiting = self.ring.iter_mut_from(self.n_requested);
         waiting.filter(|stored| stored.her.as_ref().is_some_and(|her| her.msgid == kill.msgid)).for_each(|stored| {
             stored.killed = Some(kill.reason);
@@ -64,7 +64,7 @@ impl Inbound {
         self.ending = Some(Request::Kill(kill));
     }
 
-    /// Ends a message for the host, which lets no packet of it follow.
+    /// Ends a message for the host; no packet of it follows.
     pub(super) fn take_kill(&mut self, now: Cycle) -> bool {
         if self.ending.is_some() {
             return false;
@@ -77,7 +77,8 @@ impl Inbound {
         true
     }
 
-    /// Ends the message that leaves its queue to the one of the packet that arrives. False while another end is to be told first.
+    /// Ends the message whose queue goes to the arriving packet's message. Returns false while another end has to be
+    /// sent first.
     pub(super) fn evict(&mut self) -> bool {
         let Some(kill) = self.arriving.as_ref().and_then(|arriving| arriving.evicts) else { return true };
         if self.ending.is_some() {

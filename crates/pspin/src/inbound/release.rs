@@ -1,15 +1,15 @@
-//! Packets that leave packet memory, and the room that they give back.
+//! Packets that leave packet memory, and the room that they free.
 
 use super::{Cycle, Inbound, L2_PACKET_BASE, Release, Stored};
 use crate::events::PACKET_DONE;
 use crate::world::PacketDone;
 
-/// Cycles of the channel of released packets, which in the RTL is a wire.
+/// Latency of the channel of released packets in cycles. In the RTL it is a wire.
 const RELEASE_LATENCY: u64 = 1;
 
 impl Inbound {
-    /// The packet whose feedback reached the NIC in cycle `now`, the last that was lived through; [`crate::world::Completions`] hear of it in
-    /// the next.
+    /// Frees the packet whose feedback reached the NIC in cycle `now`. [`crate::world::Completions`] is notified in
+    /// the next cycle.
     pub fn done_in(&self, now: Cycle) -> Option<PacketDone> {
         let coming = self.released.peek_ahead()?;
         let (seen, Release { pkt_addr, dropped: None, .. }) = *coming else { return None };
@@ -19,18 +19,18 @@ impl Inbound {
         (seen == now + RELEASE_LATENCY).then_some(done)
     }
 
-    /// A packet of this tenant has left.
+    /// Accounts for a packet of this tenant that left.
     pub(super) fn give_back(&mut self, tenant: u32, room: u32) {
         *self.held.get_mut(&tenant).expect("a tenant with a packet has room for it") -= room;
     }
 
-    /// Takes back the room of a packet that has been dealt with.
+    /// Frees the room of a finished packet.
     pub(super) fn take_release(&mut self, now: Cycle) -> bool {
         let Some(Release { pkt_addr, dropped, .. }) = self.released.take() else { return false };
         let stored = self.ring.free(pkt_addr.wrapping_sub(L2_PACKET_BASE)).expect("what is released is in the ring");
         let Stored { packet, tenant, room, user, arrival, her_at, .. } = *stored;
         self.give_back(tenant, room);
-        // The wire from the clusters has no register here; the channel that stands for it has.
+        // The wire from the clusters has no register in the RTL, but the channel in the model has one.
         let feedback = now - RELEASE_LATENCY;
         if let Some(reason) = dropped {
             self.dropped(feedback, packet, reason);

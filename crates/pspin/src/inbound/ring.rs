@@ -1,28 +1,29 @@
-//! A ring of variable-sized pieces of a memory, freed in any order and reused in order.
+//! Ring allocator for variable-sized blocks of a memory, freed in any order and reused in order.
 
 use std::collections::VecDeque;
 
 struct Piece<T> {
     offset: u32,
-    /// Bytes by which the ring moves on when the piece leaves.
+    /// Bytes by which the ring advances when the block leaves.
     moves_by: u32,
     room: u32,
     freed: bool,
     what: T,
 }
 
-/// Hands out contiguous room in `size` bytes, always behind the piece before.
+/// Allocates contiguous blocks in `size` bytes, each behind the previous one.
 ///
 /// Source: PsPIN RTL a49fec8, `NICInbound.hpp`.
 pub struct Ring<T> {
     size: u32,
-    /// End of the newest piece.
+    /// End of the newest block.
     tail: u32,
-    /// Oldest first.
+    /// Blocks, oldest first.
     pieces: VecDeque<Piece<T>>,
-    /// Pieces that have left.
+    /// Number of blocks that have left.
     n_left: u64,
-    /// Where the ring waits for a piece to be freed, if a piece that left moved it on by more or less than its room.
+    /// Address at which the ring waits for a block to be freed, if an earlier block advanced it by more or less than
+    /// its size.
     astray: Option<u32>,
 }
 
@@ -31,7 +32,8 @@ impl<T> Ring<T> {
         Ring { size, tail: 0, pieces: VecDeque::new(), n_left: 0, astray: None }
     }
 
-    /// Where a piece of `room` bytes can lie now: behind the newest, or at the start if it does not fit before the end.
+    /// Returns the address for a block of `room` bytes: behind the newest, or at the start if it does not fit before
+    /// the end.
     pub fn find_room(&self, room: u32) -> Option<u32> {
         let fits_behind = self.size - self.tail >= room;
         let head = match (self.astray, self.pieces.front()) {
@@ -47,23 +49,23 @@ impl<T> Ring<T> {
         }
     }
 
-    /// Takes the room that was found; when the piece leaves, the ring moves on by `moves_by`.
+    /// Allocates the block. When it leaves, the ring advances by `moves_by`.
     pub fn push(&mut self, offset: u32, room: u32, moves_by: u32, what: T) {
         self.tail = offset + room;
         self.pieces.push_back(Piece { offset, moves_by, room, freed: false, what });
     }
 
-    /// The piece that was pushed as the `nth`, counted from 0. Panics if it has left.
+    /// The `nth` block that was pushed, counted from 0. Panics if it has left.
     pub fn get_mut(&mut self, nth: u64) -> &mut T {
         &mut self.pieces[(nth - self.n_left) as usize].what
     }
 
-    /// The pieces from the `nth` that was pushed on, oldest first.
+    /// The blocks from the `nth` pushed on, oldest first.
     pub fn iter_mut_from(&mut self, nth: u64) -> impl Iterator<Item = &mut T> {
         self.pieces.iter_mut().skip((nth - self.n_left) as usize).map(|piece| &mut piece.what)
     }
 
-    /// Bytes from the oldest piece to the newest, with what is freed or left out between them.
+    /// Bytes from the oldest block to the newest, including gaps.
     pub fn occupied(&self) -> u32 {
         let Some(oldest) = self.pieces.front() else { return 0 };
         match self.tail > oldest.offset {
@@ -72,32 +74,32 @@ impl<T> Ring<T> {
         }
     }
 
-    /// Marks the `nth` piece that was pushed as free.
+    /// Marks the `nth` pushed block as free.
     pub fn free_nth(&mut self, nth: u64) {
         self.pieces[(nth - self.n_left) as usize].freed = true;
     }
 
-    /// Marks the piece at `offset` as free; `None` if there is none, or it is free already.
+    /// Marks the block at `offset` as free. Returns `None` if there is no such block or it is free already.
     pub fn free(&mut self, offset: u32) -> Option<&T> {
         let at = self.position(offset)?;
         self.pieces[at].freed = true;
         Some(&self.pieces[at].what)
     }
 
-    /// The piece at `offset`, if there is one and it is not free.
+    /// The block at `offset`, if it exists and is not free.
     pub fn at(&self, offset: u32) -> Option<&T> {
         self.position(offset).map(|at| &self.pieces[at].what)
     }
 
     fn position(&self, offset: u32) -> Option<usize> {
         let head = self.pieces.front()?.offset;
-        // From the head on, with wrap-around, pieces lie in order.
+        // From the head on, with wrap-around, blocks are in order.
         let ahead = |offset: u32| (offset + self.size - head) % self.size;
         let at = self.pieces.partition_point(|piece| ahead(piece.offset) < ahead(offset));
         self.pieces.get(at).is_some_and(|piece| piece.offset == offset && !piece.freed).then_some(at)
     }
 
-    /// Lets the oldest pieces leave as far as they are free.
+    /// Removes the oldest blocks while they are free.
     pub fn reclaim(&mut self) {
         while let Some(&Piece { offset, moves_by, room, freed: true, .. }) = self.pieces.front()
             && self.astray.is_none_or(|head| head == offset)
@@ -115,7 +117,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Pieces never overlap, and an empty ring takes any piece that is not larger than it.
+        /// Blocks never overlap, and an empty ring accepts any block that is not larger than the ring.
         #[test]
         fn pieces_do_not_overlap(steps in prop::collection::vec((1u32..40, 0usize..8), 1..300)) {
             let mut ring = Ring::new(64);

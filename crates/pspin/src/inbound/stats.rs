@@ -1,4 +1,4 @@
-//! What an inbound engine counts.
+//! Counters of an inbound engine.
 
 use crate::delivery::DropReason;
 use kernel::trace::Counter;
@@ -21,7 +21,7 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// A packet is done, so many cycles after it came.
+    /// Counts a finished packet with its latency in cycles.
     pub fn done(&mut self, now: Cycle, latency: Cycle) {
         self.done.add(1);
         self.latency_cycles.add(latency);
@@ -31,7 +31,7 @@ impl Stats {
         self.last_done = now;
     }
 
-    /// All of them, by name.
+    /// All counters by name.
     pub fn counters(&self, counters: &mut CounterList) {
         counters.add("packets", self.packets.total());
         counters.add("bytes", self.bytes.total());

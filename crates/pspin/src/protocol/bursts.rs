@@ -23,32 +23,33 @@ pub fn whole_words(bytes: Box<[u8]>) -> Box<[u8]> {
     bytes.into_boxed_slice()
 }
 
-/// A burst on the NIC-host interconnect (512 bit): at most 4 KiB, within one 4-KiB page.
+/// A burst on the NIC-host interconnect (512 bit): at most 4 KiB, within one page of 4 KiB.
 ///
-/// It is seen by its target when its address (and for a write its first beat) arrives; a write's further beats follow
-/// one a cycle.
+/// The target sees it when its address (and the first beat of a write) arrives. Further beats of a write follow, one
+/// per cycle.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Burst {
     /// Reads `size` bytes at `addr`.
     Read {
-        /// Given back in the reply.
+        /// Returned in the reply.
         tag: u32,
         /// First byte.
         addr: u32,
-        /// Bytes.
+        /// Number of bytes.
         size: u32,
-        /// L1 answers each beat by itself, for an initiator that passes beats on; else once, with the last beat.
+        /// If true, L1 answers each beat separately, for an initiator that forwards beats. If false, it answers once,
+        /// with the last beat.
         in_parts: bool,
     },
     /// Writes `data` at `addr`.
     Write {
-        /// Given back in the reply.
+        /// Returned in the reply.
         tag: u32,
         /// First byte.
         addr: u32,
         /// The bytes.
         data: Box<[u8]>,
-        /// No part of the same burst is to come.
+        /// This is the last part of its burst.
         last: bool,
     },
 }
@@ -61,7 +62,7 @@ impl Burst {
         }
     }
 
-    /// Bytes.
+    /// Number of bytes.
     pub fn size(&self) -> u32 {
         match self {
             Burst::Read { size, .. } => *size,
@@ -73,22 +74,22 @@ impl Burst {
 /// The reply to a [`Burst`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum BurstReply {
-    /// Seen when the first beat arrives; the last one arrives at `last`.
+    /// Visible when the first beat arrives; the last one arrives at `last`.
     Data {
-        /// Of the request.
+        /// Tag of the request.
         tag: u32,
-        /// The bytes; empty where nothing answers at the address (DECERR).
+        /// The data; empty if the address is unmapped (DECERR).
         data: Box<[u8]>,
         /// Cycle in which the last beat arrives at the requester.
         last: u64,
     },
-    /// The beats of the last [`BurstReply::Data`] that have not arrived by now do so a cycle later each.
+    /// Beats of the last [`BurstReply::Data`] that have not arrived yet arrive one cycle later.
     Later,
-    /// Seen when the write response arrives.
+    /// Visible when the write response arrives.
     Written {
-        /// Of the request.
+        /// Tag of the request.
         tag: u32,
-        /// Whether something answered at the address.
+        /// False if the address is unmapped (DECERR).
         decoded: bool,
     },
 }

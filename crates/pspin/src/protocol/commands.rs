@@ -1,60 +1,60 @@
-//! Commands of handlers to the units that move data out of the card.
+//! Commands of handlers to the units that move data off the card.
 
 use super::{PAGE_BYTES, PacketId};
 
-/// Who issued a command, and which of its commands it is (`cmd_id`).
+/// Identity of a command: its issuer and a number (`cmd_id`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CommandId {
-    /// Position of the cluster.
+    /// Index of the cluster.
     pub cluster: u8,
-    /// Position of the core in its cluster.
+    /// Index of the core in its cluster.
     pub core: u8,
-    /// Which of the core's commands in flight; 4 is its driver's own.
+    /// Index of the command among those of the core in flight; 4 is the driver's own.
     pub local: u8,
 }
 
-/// Which unit executes a command (`intf_id`).
+/// Unit that executes a command (`intf_id`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CommandTarget {
     /// Off-cluster DMA between NIC memory and host memory.
     HostDma,
     /// NIC outbound engine.
     NicSend,
-    /// A few bytes that travel in the command itself.
+    /// HostDirect: a few bytes that the command itself carries.
     HostDirect,
 }
 
-/// Why a unit does not do a command.
+/// Reason why a unit refuses a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CommandFault {
-    /// Nothing answers at its address, or it goes beyond the last one.
+    /// The address range is partly or completely unmapped.
     Address,
-    /// It has no bytes, or more than the unit takes.
+    /// It has no bytes, or more than the unit accepts.
     Length,
 }
 
-/// Words of a command: the seven that a core can write, and the rest of the driver's own error records.
+/// Words of a command: seven from the core, the others for the driver's own error records.
 pub const COMMAND_WORDS: usize = 11;
 
 /// A command of a handler (`pspin_cmd_t`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Command {
-    /// Packet whose handler issued it; for observers.
+    /// Packet whose handler issued the command; for observers.
     pub packet: PacketId,
-    /// [`super::Context::id`] of the packet's context: whose host memory is meant. Not in the RTL.
+    /// [`super::Context::id`] of the packet's context, which selects the host memory. Not in the RTL.
     pub context: u32,
     /// Issuer.
     pub id: CommandId,
     /// Executing unit.
     pub target: CommandTarget,
-    /// Stored by the hardware and not used.
+    /// Stored by the hardware but not used.
     pub generate_event: bool,
-    /// The descriptor, as the runtime lays it out for each target.
+    /// The descriptor; the runtime defines a layout for each target.
     pub words: [u32; COMMAND_WORDS],
 }
 
 impl Command {
-    /// Moves bytes to host memory: a host DMA whose direction word is odd, or what HostDirect does.
+    /// True for commands that write host memory: a host DMA with an odd direction word, or HostDirect.
     pub fn writes_host(&self) -> bool {
         match self.target {
             CommandTarget::HostDma => self.words[4] & 1 == 1,
@@ -63,7 +63,7 @@ impl Command {
         }
     }
 
-    /// Of a host DMA that goes on behind a page of the NIC's memory: the part up to there; what is left is the command.
+    /// Splits a host DMA at the page boundary of NIC memory: returns the part before it and keeps the rest.
     pub fn split_page(&mut self) -> Option<Command> {
         let [low, high, nic, size, ..] = self.words;
         let part = PAGE_BYTES - nic % PAGE_BYTES;

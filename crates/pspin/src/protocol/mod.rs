@@ -1,7 +1,7 @@
-//! What the parts of the NIC say to each other.
+//! Messages between the parts of the NIC.
 //!
-//! Names and fields follow the packed descriptors of `hw/src/pspin_cfg_pkg.sv` (PsPIN RTL a49fec8). Packets carry a
-//! [`PacketId`] besides, which no model reads: it lets an observer follow them.
+//! Names and fields follow the packed descriptors of `hw/src/pspin_cfg_pkg.sv` (PsPIN RTL a49fec8). Packets also
+//! carry a [`PacketId`], which no model reads; observers use it to follow packets.
 
 mod bursts;
 mod commands;
@@ -17,6 +17,6 @@ pub use errors::{
 };
 pub use tasks::{ClusterActive, Feedback, Her, Kill, Release, Request, Stage, Task, TenantsServed};
 
-/// Counts packets in the order in which the NIC takes them; for observers alone.
+/// Number of a packet in the order in which the NIC accepts packets; for observers only.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct PacketId(pub u64);
