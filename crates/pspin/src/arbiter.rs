@@ -1,25 +1,26 @@
-//! Round-robin arbitration as [`blocks::policy::RoundRobinTree`] does it: among more requesters, and with choices that are kept.
+//! Round-robin arbitration as in [`blocks::policy::RoundRobinTree`], for more requesters and with locked choices.
 
 use crate::bit_set::BitSet;
 use blocks::policy::RoundRobinTree;
 
-/// Which of `n` ask, as a set of bits.
+/// The requesters among `n`, as a bit set.
 pub fn requests(n: usize, asks: impl Fn(usize) -> bool) -> u64 {
     (0..n).filter(|&i| asks(i)).fold(0, |set, i| set | 1 << i)
 }
 
-/// A [`RoundRobinTree`] that, once refused, chooses from those who asked then, until it is granted.
+/// A [`RoundRobinTree`] with lock: after a refusal it chooses among the requesters of that cycle until one is
+/// granted.
 ///
 /// Source: PsPIN RTL a49fec8, `rr_arb_tree.sv` with `FairArb = 1` and `LockIn = 1`.
 #[derive(Debug, Default)]
 pub struct LockingTree {
     tree: RoundRobinTree,
-    /// Who asked when it was refused first, by bit.
+    /// Requesters of the first refused cycle, as a bit set.
     locked: u64,
 }
 
 impl LockingTree {
-    /// Who is granted of those who ask in this cycle, if what they ask for is to be had.
+    /// Returns the granted requester if the resource is available.
     pub fn take(&mut self, asking: u64, is_to_be_had: bool) -> Option<u32> {
         let among = if self.locked != 0 { self.locked } else { asking };
         self.locked = if is_to_be_had { 0 } else { among };
@@ -27,7 +28,7 @@ impl LockingTree {
     }
 }
 
-/// Chooses one of the members of a [`BitSet`], in turn.
+/// Chooses members of a [`BitSet`] in round-robin order.
 ///
 /// Source: PsPIN RTL a49fec8, `rr_arb_tree.sv` with `FairArb = 1`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,7 +37,7 @@ pub struct WideTree {
 }
 
 impl WideTree {
-    /// The winner among `requests`, if any.
+    /// The winner among `requests`, if there are any.
     pub fn choose(&self, requests: &BitSet) -> Option<usize> {
         let words = requests.words();
         let any = |words: &[u64]| words.iter().any(|&word| word != 0);
@@ -63,7 +64,7 @@ impl WideTree {
         (word != 0).then_some(64 * first + bit)
     }
 
-    /// A winner among `requests` was granted: the pointer moves to the next requester above it.
+    /// Records the grant to `winner`: the pointer moves to the next requester above it.
     pub fn grant(&mut self, requests: &BitSet) {
         let next = requests.next_from(self.pointer + 1).or_else(|| requests.next_from(0));
         self.pointer = next.unwrap_or(self.pointer);
@@ -76,7 +77,7 @@ mod tests {
     use expect_test::{Expect, expect};
     use proptest::prelude::*;
 
-    /// Each word is the requesters of one cycle, `!` if they are refused; the result is who is granted.
+    /// Each word is the requesters of one cycle, with `!` if they are refused; the result is the granted requester.
     fn check(cycles: &str, want: Expect) {
         let mut arbiter = LockingTree::default();
         let ask = |word: &str| word.bytes().filter(u8::is_ascii_digit).fold(0, |set, b| set | 1u64 << (b - b'0'));
@@ -93,7 +94,7 @@ mod tests {
     }
 
     proptest! {
-        /// Requesters below 64 are served as by the narrow tree.
+        /// Below 64 requesters, the result is that of the narrow tree.
         #[test]
         fn it_is_the_narrow_tree_made_wide(cycles in prop::collection::vec(any::<u64>(), 1..50)) {
             let (mut wide, mut narrow) = (WideTree::default(), RoundRobinTree::default());
@@ -106,7 +107,7 @@ mod tests {
             }
         }
 
-        /// Those that keep asking are all served before one is served a third time.
+        /// Persistent requesters are all served before any is served a third time.
         #[test]
         fn nobody_starves(members in prop::collection::btree_set(0usize..256, 1..40)) {
             let (mut tree, mut set) = (WideTree::default(), BitSet::new(256));

@@ -7,23 +7,23 @@ pub struct BitSet {
 }
 
 impl BitSet {
-    /// The empty set, for numbers below `n`.
+    /// Creates an empty set for numbers below `n`.
     pub fn new(n: usize) -> Self {
         BitSet { words: vec![0; n.div_ceil(64)] }
     }
 
-    /// Makes `position` a member or not.
+    /// Adds or removes `position`.
     pub fn set(&mut self, position: usize, member: bool) {
         let (word, bit) = (&mut self.words[position / 64], 1 << (position % 64));
         *word = if member { *word | bit } else { *word & !bit };
     }
 
-    /// Becomes equal to a set for the same numbers.
+    /// Copies a set for the same range.
     pub fn copy_from(&mut self, other: &BitSet) {
         self.words.copy_from_slice(&other.words);
     }
 
-    /// The lowest member that is not below `start`.
+    /// The lowest member at or above `start`.
     pub fn next_from(&self, start: usize) -> Option<usize> {
         let first = start / 64;
         let masked = self.words.get(first)? & (u64::MAX << (start % 64));

@@ -1,4 +1,4 @@
-//! Task dispatcher: which cluster runs a task.
+//! Task dispatcher: selects the cluster that runs a task.
 
 use crate::arbiter::requests;
 use crate::events::{TASK_DISPATCHED, TASK_SENT};
@@ -9,30 +9,30 @@ use blocks::policy::RoundRobinTree;
 use kernel::trace::{Counter, Tracer};
 use kernel::{CounterList, Cycle, Ports, Rx, Tx};
 
-/// Hands tasks to clusters and collects their feedback. Part of [`crate::scheduler::PacketScheduler`].
+/// Sends tasks to clusters and collects their feedback. Part of [`crate::scheduler::PacketScheduler`].
 ///
-/// A task goes to its home cluster, `msgid % n_clusters`, as long as that one has fewer than the most tasks it may have
-/// and takes it at once, else to the cluster with the fewest tasks among those that take it at once (the lowest of
-/// equals). If none takes it, the task waits for cluster 0 and nothing overtakes it.
+/// A task goes to its home cluster, `msgid % n_clusters`, if that has room for a task and its channel is free.
+/// Otherwise it goes to the cluster with the fewest tasks among those that can accept it (the lowest index wins a
+/// tie). If none can, the task waits for cluster 0 and blocks all tasks behind it.
 ///
-/// Ports:    `tasks[c]` out and `feedbacks[c]` in for each cluster, up to 1 task and 1 feedback a cycle in all.
-/// Timing:   a task leaves in the cycle in which it is at the engine's output, the channel being free.
-/// Fairness: feedback is taken from the clusters in turn.
-/// Source:   PsPIN RTL a49fec8, `scheduler.sv`. The channels stand for its spill registers: capacity 2, latency 1.
+/// Ports:    `tasks[c]` out and `feedbacks[c]` in for each cluster, up to 1 task and 1 feedback per cycle in total.
+/// Timing:   a task leaves in the cycle in which it is at the engine's output, if the channel is free.
+/// Fairness: round robin over the clusters' feedback.
+/// Source:   PsPIN RTL a49fec8, `scheduler.sv`. The channels are its spill registers: capacity 2, latency 1.
 pub struct Dispatcher {
     max_tasks: u32,
     tasks: Vec<Tx<Task>>,
     feedbacks: Vec<Rx<Feedback>>,
-    /// Tasks of each cluster whose feedback is not back.
+    /// Tasks of each cluster without feedback so far.
     occupancy: Vec<u32>,
-    /// Waits for cluster 0.
+    /// The task waits for cluster 0.
     pinned: Option<Task>,
     arbiter: RoundRobinTree,
     away_from_home: Counter,
 }
 
 impl Dispatcher {
-    /// Up to `max_tasks` tasks in each cluster.
+    /// Creates a dispatcher with at most `max_tasks` tasks in each cluster.
     pub fn new(max_tasks: u32, tasks: Vec<Tx<Task>>, feedbacks: Vec<Rx<Feedback>>) -> Self {
         assert!(!tasks.is_empty(), "a dispatcher needs a cluster");
         assert_eq!(tasks.len(), feedbacks.len(), "each cluster takes tasks and gives feedback");
@@ -41,7 +41,7 @@ impl Dispatcher {
         Dispatcher { max_tasks, tasks, feedbacks, occupancy, pinned: None, arbiter, away_from_home }
     }
 
-    /// Hands on the task that waits, if it can go. Returns whether anything changed.
+    /// Sends the waiting task if possible. Returns true if anything changed.
     pub fn dispatch(&mut self, engine: &mut MpqEngine, now: Cycle, trace: &Tracer) -> bool {
         if self.pinned.is_some() {
             return self.release_pinned(now, trace);
@@ -66,26 +66,26 @@ impl Dispatcher {
         true
     }
 
-    /// The next feedback and its cluster, if there is any.
+    /// The next feedback and its cluster, if any.
     pub fn collect(&mut self) -> Option<(usize, Feedback)> {
         let asking = requests(self.feedbacks.len(), |c| self.feedbacks[c].has_item());
         let cluster = self.arbiter.take(asking)? as usize;
         self.feedbacks[cluster].take().map(|feedback| (cluster, feedback))
     }
 
-    /// A task of this cluster has ended.
+    /// Counts the end of a task of this cluster.
     pub fn ended(&mut self, cluster: usize) {
         assert!(self.occupancy[cluster] > 0, "cluster {cluster} ends a task that it was given");
         self.occupancy[cluster] -= 1;
     }
 
-    /// Names the ports.
+    /// Reports the ports.
     pub fn ports(&self, ports: &mut Ports) {
         ports.outputs("tasks", &self.tasks);
         ports.inputs("feedbacks", &self.feedbacks);
     }
 
-    /// Names the counters.
+    /// Reports the counters.
     pub fn counters(&self, counters: &mut CounterList) {
         counters.add("tasks_away_from_home", self.away_from_home.total());
     }

@@ -1,40 +1,41 @@
-//! The buffer between the reading and the writing side of a DMA engine: the cluster's, or the off-cluster DMA's.
+//! Data buffer between the read side and the write side of a DMA engine.
 
 use crate::protocol::BEAT_BYTES;
 use std::ops::Range;
 
-/// How many bytes wait in each lane of a beat: a FIFO of three for each, in which bytes stand where they go to.
+/// Number of bytes in each lane of a beat: a FIFO of three bytes per lane. Bytes are in the lanes of their
+/// destination.
 ///
-/// A beat that is read fills the lanes of its bytes, once none of them is full; one is written when each of its lanes has a
-/// byte. What both do in one cycle is by what was there before it.
+/// A beat that is read fills the lanes of its bytes if none of them is full. A beat is written when each of its lanes
+/// has a byte. Both sides see the state of the previous cycle.
 ///
 /// Source: PsPIN RTL a49fec8, `axi_dma_data_path.sv`, BufferDepth of `pulp_cluster_frontend.sv` and `pspin_soc_dma.sv`.
 #[derive(Default)]
 pub struct Lanes {
-    /// The low and the high bit of each lane's number of bytes, 0 to 3.
+    /// Low and high bit of each lane's number of bytes, 0 to 3.
     low: u64,
     high: u64,
 }
 
 impl Lanes {
-    /// Whether each of these lanes has room.
+    /// Returns true if each of these lanes has room.
     #[inline]
     pub fn take(&self, lanes: u64) -> bool {
         self.low & self.high & lanes == 0
     }
 
-    /// Whether each of these lanes has a byte.
+    /// Returns true if each of these lanes has a byte.
     #[inline]
     pub fn hold(&self, lanes: u64) -> bool {
         (self.low | self.high) & lanes == lanes
     }
 
-    /// Whether no lane has a byte.
+    /// Returns true if no lane has a byte.
     pub fn are_empty(&self) -> bool {
         self.low | self.high == 0
     }
 
-    /// A byte comes to each of these lanes.
+    /// Adds a byte to each of these lanes.
     #[inline]
     pub fn push(&mut self, lanes: u64) {
         let carry = self.low & lanes;
@@ -42,7 +43,7 @@ impl Lanes {
         self.high ^= carry;
     }
 
-    /// A byte goes from each of these lanes.
+    /// Removes a byte from each of these lanes.
     #[inline]
     pub fn pop(&mut self, lanes: u64) {
         let borrow = !self.low & lanes;
@@ -51,7 +52,7 @@ impl Lanes {
     }
 }
 
-/// Which of `size` bytes at `addr` the given beat of their burst has.
+/// Returns the range of `size` bytes at `addr` that the given beat of their burst carries.
 #[inline]
 pub fn bytes_of(addr: u32, size: u32, beat: u32) -> Range<u32> {
     let before = addr % BEAT_BYTES;
@@ -59,7 +60,7 @@ pub fn bytes_of(addr: u32, size: u32, beat: u32) -> Range<u32> {
     (beat * BEAT_BYTES).saturating_sub(before)..end.min(size)
 }
 
-/// The lanes of these bytes of what goes to `addr`.
+/// The lanes of these bytes for a destination at `addr`.
 #[inline]
 pub fn lanes_of(addr: u32, bytes: &Range<u32>) -> u64 {
     let ones = u64::MAX >> (BEAT_BYTES - bytes.len() as u32);

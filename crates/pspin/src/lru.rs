@@ -1,29 +1,29 @@
-//! Which of many was not used for longest, nearly: a tree of bits.
+//! Tree pseudo-LRU.
 
-/// A pseudo-LRU tree over `n` places, of which some take part.
+/// A pseudo-LRU tree over `n` places, some of which are active.
 ///
-/// Each node of a binary tree points to the half that was not used last; following the bits from the root gives the
-/// candidate, where a half without any place that takes part is passed over.
+/// Each node of a binary tree points to the half that was not used last. The bits from the root lead to the
+/// candidate; a half without active places is skipped.
 ///
-/// Source: Di Girolamo et al., ISCA 2021, III-B3: pseudo-LRU over active message queues, after Handy, *The Cache Memory
-///         Book*, 1998, whose tree this is.
+/// Source: Di Girolamo et al., ISCA 2021, III-B3: pseudo-LRU over active message queues; the tree is that of Handy,
+///         *The Cache Memory Book*, 1998.
 pub struct PseudoLru {
     /// Number of leaves, a power of two.
     n: usize,
-    /// For each inner node, from 1 on with children 2i and 2i + 1: the upper half is the candidate's.
+    /// For each inner node (children of node i are 2i and 2i + 1): true if the candidate is in the upper half.
     upper: Vec<bool>,
-    /// For each node, how many below it take part.
+    /// For each node, the number of active places below it.
     active: Vec<u32>,
 }
 
 impl PseudoLru {
-    /// A tree over `n` places, a power of two, none of which takes part.
+    /// Creates a tree over `n` places, a power of two, none of which is active.
     pub fn new(n: usize) -> Self {
         assert!(n.is_power_of_two(), "a tree has a power of two of leaves");
         PseudoLru { n, upper: vec![false; n], active: vec![0; 2 * n] }
     }
 
-    /// Lets `place` take part or not.
+    /// Activates or deactivates `place`.
     pub fn set_active(&mut self, place: usize, active: bool) {
         let leaf = self.n + place;
         if (self.active[leaf] != 0) == active {
@@ -36,7 +36,7 @@ impl PseudoLru {
         }
     }
 
-    /// `place` was used.
+    /// Marks `place` as used.
     pub fn touch(&mut self, place: usize) {
         let mut node = self.n + place;
         while node > 1 {
@@ -45,7 +45,7 @@ impl PseudoLru {
         }
     }
 
-    /// The place that takes part and was, nearly, not used for longest.
+    /// The candidate: an active place that was not used recently.
     pub fn candidate(&self) -> Option<usize> {
         if self.active[1] == 0 {
             return None;
@@ -66,7 +66,8 @@ mod tests {
     use expect_test::{Expect, expect};
     use proptest::prelude::*;
 
-    /// Words: `+3` lets 3 take part and uses it, `3` uses it, `-3` lets it no longer; the candidate after each.
+    /// Words: `+3` activates place 3 and uses it, `3` uses it, `-3` deactivates it; the result is the candidate after
+    /// each.
     fn check(n: usize, script: &str, want: Expect) {
         let mut lru = PseudoLru::new(n);
         let mut text = String::new();
@@ -95,7 +96,7 @@ mod tests {
     }
 
     proptest! {
-        /// The candidate takes part, and is not the one used last unless it is alone.
+        /// The candidate is active, and is not the place used last unless that is the only one.
         #[test]
         fn the_candidate_is_never_the_last_used(steps in prop::collection::vec((0usize..16, any::<bool>()), 1..100)) {
             let mut lru = PseudoLru::new(16);

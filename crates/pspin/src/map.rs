@@ -4,19 +4,19 @@
 
 /// L1 of cluster 0.
 pub const L1_BASE: u32 = 0x1000_0000;
-/// From one cluster's L1 to the next.
+/// Distance between the L1 memories of two clusters.
 pub const L1_STRIDE: u32 = 0x40_0000;
-/// Bytes of the protection window over all clusters: 16 MiB for up to four as in the RTL, and the next power of two for
-/// more, which is what an entry of physical memory protection can hold. Sixteen clusters end far below [`SOC_PERIPHERALS`].
+/// Size of the protection window over all clusters: 16 MiB for up to four, as in the RTL, otherwise the next power of
+/// two, because an entry of physical memory protection needs one. Sixteen clusters end far below [`SOC_PERIPHERALS`].
 pub const fn l1_window(n_clusters: u32) -> u32 {
     let clusters = if n_clusters > 4 { n_clusters.next_power_of_two() } else { 4 };
     clusters * L1_STRIDE
 }
-/// Peripherals of a cluster, from its L1.
+/// Offset of a cluster's peripherals from its L1.
 pub const CLUSTER_PERIPHERALS: u32 = 0x20_0000;
-/// The own cluster's L1 under an address that is the same in all clusters.
+/// Alias of the own cluster's L1, the same address in all clusters.
 pub const ALIAS_BASE: u32 = 0x1b00_0000;
-/// The own cluster's peripherals under such an address.
+/// Alias of the own cluster's peripherals.
 pub const ALIAS_PERIPHERALS: u32 = 0x1b20_0000;
 /// The register of a core's driver whose load issues a command.
 pub const COMMAND_ISSUE: u32 = ALIAS_PERIPHERALS + 0x5080;
@@ -28,17 +28,17 @@ pub const L2_HANDLER_BASE: u32 = 0x1c00_0000;
 pub const L2_PACKET_BASE: u32 = 0x1c40_0000;
 /// Program memory.
 pub const PROGRAM_BASE: u32 = 0x1d00_0000;
-/// Where cores start.
+/// Boot address of the cores.
 pub const BOOT_ADDR: u32 = 0x1d00_0080;
-/// Control block of the system: how many clusters and cores there are, four scratch registers.
+/// Control block of the system: number of clusters and cores, four scratch registers.
 pub const SOC_CONTROL: u32 = 0x1a10_3000;
-/// Stores of characters.
+/// Console: stores print characters.
 pub const STDOUT: u32 = 0x1a10_4000;
 /// Peripherals of the system: control block and console.
 pub const SOC_PERIPHERALS: u32 = 0x1a10_0000;
-/// Stack of a core: that of core c is the 1 KiB of its L1 from c KiB on.
+/// Stack size of a core: core c has the 1 KiB of its L1 at c KiB.
 pub const STACK_BYTES: u32 = 0x400;
-/// Bytes at the end of the first core's stack that hold the runtime's own data (`hpu_descr`), a word for each core.
+/// Bytes at the end of the first core's stack for the runtime's own data (`hpu_descr`), one word per core.
 pub const fn stack_reserved(n_cores: u32) -> u32 {
     4 * n_cores
 }

@@ -1,4 +1,4 @@
-//! Message processing queues: header before payloads before completion, one queue a message.
+//! Message processing queues: header before payload before completion, one queue per message.
 
 use crate::delivery::{DropReason, EarlyPayload};
 use crate::host_events::{HostEvent, Notice};
@@ -14,11 +14,11 @@ mod turns;
 use cells::{Cells, List};
 use turns::{Choice, Turns};
 
-/// Where the message that holds a queue is.
+/// State of the message that holds a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     Free,
-    /// Packets wait for the first of their message.
+    /// Packets wait for the first packet of their message.
     AwaitHeader,
     Header,
     HeaderRunning,
@@ -26,74 +26,76 @@ enum State {
     PayloadDraining,
     Completion,
     CompletionRunning,
-    /// The message was given up; its tasks under way end. The packet at the head is still in use, or is not its own.
+    /// The message was killed, and its running tasks end. The packet at the head is still in use or belongs to
+    /// another message.
     Resetting {
         head_in_use: bool,
     },
 }
 
-/// What may be done with a request.
+/// What can be done with a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Admission {
     /// It can be queued.
     Queue,
-    /// It waits, and all behind it.
+    /// It waits and blocks all requests behind it.
     Wait,
     /// Its packet is dropped.
     Refuse(DropReason),
-    /// It vanishes, and its packet stays in packet memory: a mistake of the RTL.
+    /// It disappears while its packet stays in packet memory: a mistake of the RTL.
     Lose,
 }
 
 struct Queue {
     state: State,
-    /// Of the message that holds the queue, from its first packet.
+    /// Context of the message that holds the queue, from its first packet.
     context: Option<Rc<Context>>,
     msgid: u16,
-    /// Tasks sent whose feedback is not here.
+    /// Tasks sent without feedback so far.
     in_flight: u32,
     packets: List,
-    /// Packets of the message are still to come.
+    /// Further packets of the message will come.
     is_receiving: bool,
-    /// When the last packet came.
+    /// Cycle in which the last packet arrived.
     last_push: Cycle,
-    /// Packets that have come, of all messages.
+    /// Packets that have arrived, of all messages.
     received: u64,
-    /// Why the message was given up, while it is being reset.
+    /// Reason why the message was killed, while it is being reset.
     reset_reason: DropReason,
 }
 
-/// Keeps packets in queues and says which handler may run next. Part of [`crate::scheduler::PacketScheduler`].
+/// Keeps packets in queues and selects the next handler. Part of [`crate::scheduler::PacketScheduler`].
 ///
-/// A message uses queue `msgid % n_mpqs`, and its tasks carry the queue's number as their `msgid`. A queue holds one
-/// packet in a descriptor of its own and more in descriptors that all queues share.
+/// A message uses queue `msgid % n_mpqs`, and its tasks carry the queue's number as `msgid`. A queue has one packet
+/// descriptor of its own and can use descriptors shared by all queues.
 ///
-/// Where a context has a header handler and its network says which packet is the first ([`Her::som`]), packets that come
-/// before it wait for it, or are dropped ([`crate::delivery::Delivery`]). One that would take the last descriptor is
-/// dropped, so that the first can always come in. A message of which no packet came for longer than its context's
-/// threshold is given up once it is the pseudo-LRU candidate among messages that are being received.
+/// If a context has a header handler and its network marks the first packet ([`Her::som`]), packets that arrive
+/// before it wait for it or are dropped ([`crate::delivery::Delivery`]). A packet that would take the last descriptor
+/// is dropped, so that the first packet always finds one. A message without a packet for longer than its context's
+/// timeout is killed once it is the pseudo-LRU candidate among messages being received.
 ///
-/// Timing:   a request taken in cycle t, or feedback in cycle t, can be granted in t + 1; the task is at the output
-///           from t + 2 on. One task, one request and one feedback a cycle. A message whose last packet was taken in t
-///           with a threshold of n is given up in t + n + 1 at the earliest, unless one is taken in that cycle.
-/// Fairness: [`Turns`] over the queues with something to run; a choice is kept while the output is taken, so that a
-///           queue that asks meanwhile counts only from the next choice on.
+/// Timing:   a request accepted in cycle t, or feedback in cycle t, can be granted in t + 1; the task is at the
+///           output from t + 2 on. One task, one request and one feedback per cycle. A message whose last packet was
+///           accepted in t, with a timeout of n, is killed in t + n + 1 at the earliest, unless a request is accepted
+///           in that cycle.
+/// Fairness: [`Turns`] over the queues with a task. A choice is kept while the output is occupied, so a queue that
+///           requests meanwhile counts only from the next choice on.
 /// Source:   PsPIN RTL a49fec8, `mpq_engine.sv`, `fifo_engine.sv`; Di Girolamo et al., ISCA 2021, III-B3 and III-D, for
 ///           what the RTL lacks: messages that stop arriving, header first.
 /// Differs:  packets behind the last one of a message wait in the queue and start the next message, with their own
-///           context, when the one before has ended. In the RTL they extend the message, or stay behind for ever.
-///           While a message is open, packets of other messages with the same queue count as its own, as in the RTL.
-///           A message whose last packet was dropped ends with the one before it.
+///           context, when the previous one has ended. In the RTL they extend the message or stay forever. While a
+///           message is open, packets of other messages with the same queue count as its own, as in the RTL. A
+///           message whose last packet was dropped ends with the previous packet.
 pub struct MpqEngine {
     queues: Vec<Queue>,
     cells: Cells,
-    /// Takes in queues whose messages are being received and have a threshold.
+    /// LRU over the queues whose messages are being received and have a timeout.
     lru: PseudoLru,
-    /// Queues that have a task to send.
+    /// Queues with a task to send.
     turns: Turns,
     output: Option<Task>,
     hers: Counter,
-    /// By [`Stage`].
+    /// Counters by [`Stage`].
     tasks: [Counter; 3],
     timeouts: Counter,
     kills: Counter,
@@ -101,7 +103,7 @@ pub struct MpqEngine {
 }
 
 impl MpqEngine {
-    /// `n_mpqs` queues, a power of two, and `shared_cells` descriptors for all of them.
+    /// Creates `n_mpqs` queues, a power of two, and `shared_cells` descriptors shared by all.
     pub fn new(n_mpqs: u32, shared_cells: u32, tenants_take_turns: bool) -> Self {
         assert!(n_mpqs.is_power_of_two(), "a message finds its queue by the low bits of its identity");
         let queue = || Queue {
@@ -138,7 +140,7 @@ impl MpqEngine {
         self.cells.room(self.queue_of(msgid)) > 0
     }
 
-    /// What may be done with a request now.
+    /// Returns what can be done with a request now.
     pub fn admission(&self, her: &Her) -> Admission {
         let q = self.queue_of(her.msgid);
         let room = self.cells.room(q);
@@ -148,11 +150,11 @@ impl MpqEngine {
         let delivery = &self.queues[q].context.as_ref().unwrap_or(&her.context).delivery;
         let waiting = self.cells.iter(&self.queues[q].packets).take(delivery.early_packets as usize).count();
         let may_wait = delivery.early_payload == EarlyPayload::Buffer && waiting < delivery.early_packets as usize;
-        // The last place is for the packet that all wait for.
+        // The last descriptor is reserved for the first packet, which all others wait for.
         if may_wait && room > 1 { Admission::Queue } else { Admission::Refuse(DropReason::BeforeHeader) }
     }
 
-    /// Whether the first packet of this one's message has yet to come.
+    /// Returns true if the first packet of this one's message has not arrived.
     fn is_early(&self, q: usize, her: &Her) -> bool {
         let queue = &self.queues[q];
         match queue.state {
@@ -162,7 +164,7 @@ impl MpqEngine {
         }
     }
 
-    /// Queues a packet, in the queue's own descriptor if that is free.
+    /// Queues a packet, in the queue's own descriptor if it is free.
     pub fn push(&mut self, her: Her, now: Cycle) {
         let q = self.queue_of(her.msgid);
         let (eom, early) = (her.eom, self.is_early(q, &her));
@@ -180,13 +182,13 @@ impl MpqEngine {
         self.update(q);
     }
 
-    /// A packet came and goes without having been queued.
+    /// Counts a packet that leaves without having been queued.
     pub fn heard_of(&mut self, her: &Her) {
         let q = self.queue_of(her.msgid);
         self.queues[q].received += 1;
     }
 
-    /// A packet came before the first of its message and was refused.
+    /// Counts a packet that arrived before the first of its message and was refused.
     pub fn refuse(&mut self, her: &Her) {
         self.heard_of(her);
         let q = self.queue_of(her.msgid);
@@ -195,7 +197,7 @@ impl MpqEngine {
         }
     }
 
-    /// Takes the end of a task. Returns what the host is to be told.
+    /// Processes the end of a task. Returns the notice for the host, if any.
     pub fn feedback(&mut self, feedback: &Feedback) -> Option<Notice> {
         let q = self.queue_of(feedback.msgid);
         let queue = &mut self.queues[q];
@@ -227,7 +229,7 @@ impl MpqEngine {
         notice
     }
 
-    /// Puts the next task on the output if that is free. Returns whether anything changed.
+    /// Puts the next task on the output if it is free. Returns true if anything changed.
     pub fn arbitrate(&mut self) -> bool {
         let q = match self.turns.choose(self.output.is_none()) {
             Choice::Nothing => return false,
@@ -241,30 +243,30 @@ impl MpqEngine {
         true
     }
 
-    /// The task that waits at the output.
+    /// The task at the output.
     pub fn task(&self) -> Option<&Task> {
         self.output.as_ref()
     }
 
-    /// Takes it.
+    /// Removes the task from the output.
     pub fn take_task(&mut self) -> Option<Task> {
         self.output.take()
     }
 
-    /// Names the counters.
+    /// Reports the counters.
     pub fn counters(&self, counters: &mut CounterList) {
         counters.add("hers", self.hers.total());
         counters.add("header_tasks", self.tasks[Stage::Header as usize].total());
         counters.add("payload_tasks", self.tasks[Stage::Payload as usize].total());
         counters.add("completion_tasks", self.tasks[Stage::Completion as usize].total());
-        // A level, not a count: packets that are held when it is looked at, 0 (and not shown) once all have left.
+        // A level, not a total: packets held at this moment; 0 (not shown) once all have left.
         counters.add("packets_held", self.cells.in_use());
         counters.add("timeouts", self.timeouts.total());
         counters.add("kills", self.kills.total());
         counters.add("evictions", self.evictions.total());
     }
 
-    /// Gives the queue to the message of its head packet, if there is one.
+    /// Gives the queue to the message of its head packet, if any.
     fn start_message(&mut self, q: usize) {
         let queue = &mut self.queues[q];
         let head = self.cells.head(&queue.packets);
@@ -279,7 +281,7 @@ impl MpqEngine {
             }
             Some(_) => State::Header,
         };
-        // A message whose first packet is missing may stop arriving even though its last is here.
+        // A message whose first packet is missing can time out even if its last packet is here.
         let is_complete = queue.state != State::AwaitHeader && self.cells.iter(&queue.packets).any(|her| her.eom);
         queue.is_receiving = !queue.packets.is_empty() && !is_complete;
         if queue.state == State::AwaitHeader {
@@ -287,7 +289,7 @@ impl MpqEngine {
         }
     }
 
-    /// Makes the task that queue `q` has to send, and moves the queue on.
+    /// Creates the task that queue `q` has to send, and advances the queue.
     fn send(&mut self, q: usize) -> Task {
         let queue = &mut self.queues[q];
         let her = self.cells.head(&queue.packets).expect("a queue with a task has a packet");
@@ -295,7 +297,7 @@ impl MpqEngine {
         let last_of_two = her.eom && queue.has_completion();
         let (stage, handler, pops, next) = match queue.state {
             State::Header => (Stage::Header, context.header, false, State::HeaderRunning),
-            // The last packet stays for the completion handler.
+            // The last packet is kept for the completion handler.
             State::Payload if last_of_two => (Stage::Payload, context.payload, false, State::PayloadDraining),
             State::Payload if her.eom => (Stage::Payload, context.payload, true, State::PayloadDraining),
             State::Payload => (Stage::Payload, context.payload, true, State::Payload),
@@ -321,7 +323,7 @@ impl MpqEngine {
         task
     }
 
-    /// Lets the arbiter know whether queue `q` has a task to send, and the LRU whether it may grow old.
+    /// Tells the arbiter whether queue `q` has a task to send, and the LRU whether it can time out.
     fn update(&mut self, q: usize) {
         let queue = &self.queues[q];
         let ready = match queue.state {
@@ -343,7 +345,7 @@ impl Queue {
 }
 
 impl Her {
-    /// The network says that another packet is the first of the message.
+    /// Counts another packet that the network marks as the first of the message.
     fn is_late_in_message(&self) -> bool {
         self.som == Some(false)
     }

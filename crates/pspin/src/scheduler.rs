@@ -1,4 +1,4 @@
-//! Packet scheduler: message queues and task dispatcher, which hand over a task within a cycle.
+//! Packet scheduler: message queues and task dispatcher, which pass a task on within one cycle.
 
 use crate::delivery::DropReason;
 use crate::dispatcher::Dispatcher;
@@ -17,36 +17,38 @@ use aside::Aside;
 pub struct SchedulerPorts {
     /// Handler execution requests from the inbound engine; capacity 2, latency 1.
     pub requests: Rx<Request>,
-    /// How many tenants have rules; from outside the simulation.
+    /// Number of tenants with rules; from outside the simulation.
     pub tenants: Rx<TenantsServed>,
     /// To each cluster scheduler; capacity 2, latency 1.
     pub tasks: Vec<Tx<Task>>,
     /// From each cluster; latency 1.
     pub feedbacks: Vec<Rx<Feedback>>,
-    /// Packets that may leave packet memory, to the inbound engine; capacity 2, latency 1.
+    /// Packets that can be freed, to the inbound engine; capacity 2, latency 1.
     pub released: Tx<Release>,
-    /// What the host is told; room for three a cycle, which whoever receives them takes.
+    /// Notices for the host, up to three per cycle; the receiver always accepts them.
     pub notices: Tx<Notice>,
 }
 
-/// Where the request is from that is looked at.
+/// Origin of the request that is considered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum From {
     Port,
-    /// Set aside, of this tenant.
+    /// Deferred request of this tenant.
     Aside(u32),
 }
 
 /// [`MpqEngine`] and [`Dispatcher`] in one component.
 ///
-/// Ports:    `requests` and `feedbacks[c]` in, `tasks[c]` and `released` out; up to 1 item a cycle each, of the feedbacks 1
-///           in all. A request whose queue is full waits, and all behind it; while tenants that take turns are several, only
-///           those of its tenant behind it. Packets that are given up leave one a cycle, in turn with those whose tasks end.
-/// Timing:   request seen at t: task seen by a cluster at t + 3. Feedback of a cluster seen at f: a task that
-///           waited for it is seen by a cluster at f + 3. The inbound engine sees it at f + 1, and knows that it is from f.
+/// Ports:    `requests` and `feedbacks[c]` in, `tasks[c]` and `released` out; each up to 1 item per cycle, the
+///           feedbacks 1 in total. A request whose queue is full blocks all requests behind it; with several tenants
+///           that take turns, only those of its own tenant. Dropped packets leave one per cycle, alternating with
+///           packets whose tasks end.
+/// Timing:   request seen in cycle t: a cluster sees the task in t + 3. Feedback seen in cycle f: a cluster sees a
+///           task that waited for it in f + 3. The inbound engine sees the feedback in f + 1.
 /// Source:   PsPIN RTL a49fec8, `mpq_engine.sv` and `scheduler.sv`.
-/// Mistake:  `rtl_mistakes.requests_get_lost`: the inbound engine looks at the queue of the request before. If that has room, it
-///           hands over the next request, which is lost where its own queue is full; else it hands over nothing.
+/// Mistake:  `rtl_mistakes.requests_get_lost`: the inbound engine checks the queue of the previous request. If that
+/// queue has room, the engine sends the next request, which is lost if its own queue is full. Otherwise it sends
+/// nothing.
 pub struct PacketScheduler {
     requests: Rx<Request>,
     tenants: Rx<TenantsServed>,
@@ -54,29 +56,29 @@ pub struct PacketScheduler {
     notices: Tx<Notice>,
     tenants_take_turns: bool,
     requests_get_lost: bool,
-    /// The message of the last request that was taken from the port.
+    /// Message of the last request accepted from the port.
     last_msgid: Option<u16>,
-    /// Several have rules, and take turns.
+    /// Several tenants have rules and take turns.
     is_shared: bool,
     aside: Aside,
-    /// One that was set aside was the last to go.
+    /// The last request served was a deferred one.
     ports_turn: bool,
-    /// Requests that were taken out of those set aside; their packets have to leave packet memory.
+    /// Requests removed from the deferred ones; their packets have to leave packet memory.
     given_up: VecDeque<(Her, DropReason)>,
     engine: MpqEngine,
     dispatcher: Dispatcher,
-    /// Since when the request at the head has been waiting.
+    /// Cycle since which the request at the head has waited.
     stalled_since: Option<Cycle>,
     her_stall_cycles: Counter,
     n_set_aside: Counter,
     n_lost: Counter,
-    /// A task's end was the last to free a packet: one that is given up goes first.
+    /// The end of a task freed the last packet, so a dropped packet goes first.
     doomed_turn: bool,
     trace: Tracer,
 }
 
 impl PacketScheduler {
-    /// A scheduler for as many clusters as there are `tasks` ports.
+    /// Creates a scheduler for `tasks.len()` clusters.
     pub fn new(params: &PspinParams, ports: SchedulerPorts, trace: Tracer) -> Self {
         let tenants_take_turns = params.sharing.turns;
         let requests_get_lost = params.rtl_mistakes.requests_get_lost;
@@ -104,7 +106,7 @@ impl PacketScheduler {
         }
     }
 
-    /// The request that is next, and what may be done with it: one at the port, in turn with those set aside.
+    /// Returns the next request, alternating between the port and the deferred ones, and what can be done with it.
     fn next(&mut self, now: Cycle, is_in_the_way: bool) -> Option<(From, Admission)> {
         let at_port = match self.requests.peek().as_deref() {
             Some(Request::Her(her)) => Some(self.admission(her)),
@@ -128,7 +130,7 @@ impl PacketScheduler {
         Some((From::Port, admission))
     }
 
-    /// What may be done with the request at the port.
+    /// Returns what can be done with the request at the port.
     fn admission(&self, her: &Her) -> Admission {
         let admission = self.engine.admission(her);
         if !self.requests_get_lost {
@@ -141,7 +143,8 @@ impl PacketScheduler {
         }
     }
 
-    /// Whether the request at the port is to be set aside: it would be in the way of other tenants', or overtake its own.
+    /// Returns true if the request at the port must be deferred: it would block other tenants, or overtake its own
+    /// tenant's.
     fn is_in_the_way(&self) -> bool {
         match self.requests.peek().as_deref() {
             Some(Request::Her(her)) if self.aside.has(her.context.tenant) => true,
@@ -157,7 +160,7 @@ impl PacketScheduler {
         }
     }
 
-    /// Returns whether there was feedback.
+    /// Returns true if there was feedback.
     fn collect_feedback(&mut self) -> bool {
         if !self.released.has_room() {
             return false;
@@ -179,7 +182,7 @@ impl PacketScheduler {
         self.released.send(Release { packet: her.packet, pkt_addr: her.addr, dropped: Some(reason) });
     }
 
-    /// One packet a cycle leaves packet memory: its tasks have ended, it was given up, or the request `refused` is its.
+    /// Frees one packet per cycle: its tasks have ended, it was dropped, or its request was `refused`.
     fn release(&mut self, now: Cycle, refused: Option<(From, DropReason)>) -> bool {
         let may_drop = self.engine.has_doomed() || !self.given_up.is_empty() || refused.is_some();
         let is_turn = std::mem::take(&mut self.doomed_turn) && may_drop;
@@ -236,7 +239,7 @@ impl PacketScheduler {
 
 impl Component for PacketScheduler {
     fn tick(&mut self, now: Cycle) -> Activity {
-        // All registers change together: what is decided first must not see what changes below it.
+        // All registers change together: this decision must not see the changes below.
         while let Some(TenantsServed(n)) = self.tenants.take() {
             self.is_shared = self.tenants_take_turns && n > 1;
         }
@@ -249,7 +252,7 @@ impl Component for PacketScheduler {
             _ => None,
         });
         changed |= self.release(now, refused);
-        // Whose turn it is may be another's in the next cycle, whether its packet could go or not.
+        // The turn can change in the next cycle, whether or not the packet could leave.
         changed |= matches!(refused, Some((From::Aside(_), _)));
         if is_in_the_way {
             self.set_aside(now);

@@ -1,4 +1,4 @@
-//! Packet descriptors: one for each queue, and more that all queues share; and those whose packets are given up.
+//! Packet descriptors: one per queue and a shared pool, and descriptors of dropped packets.
 
 use crate::delivery::DropReason;
 use crate::protocol::Her;
@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 /// No cell.
 const NONE: u32 = u32::MAX;
 
-/// A packet descriptor and the one behind it in its queue.
+/// A packet descriptor and a link to the next one in its queue.
 #[derive(Clone)]
 struct Cell {
     her: Option<Her>,
@@ -31,11 +31,11 @@ impl List {
 /// All descriptors. Source: PsPIN RTL a49fec8, `fifo_engine.sv`.
 pub struct Cells {
     n_queues: usize,
-    /// One for each queue, then the shared ones.
+    /// One for each queue, followed by the shared ones.
     cells: Vec<Cell>,
-    /// Shared cells that are free.
+    /// Free shared cells.
     free: Vec<u32>,
-    /// Cells whose packets are given up and have to leave packet memory; one leaves in a cycle.
+    /// Cells of dropped packets that have to leave packet memory, one per cycle.
     doomed: VecDeque<(u32, DropReason)>,
     in_use: u64,
 }
@@ -51,7 +51,7 @@ impl Cells {
         }
     }
 
-    /// Cells that queue `q` could take.
+    /// Number of cells that queue `q` could take.
     pub fn room(&self, q: usize) -> usize {
         self.free.len() + usize::from(self.cells[q].her.is_none())
     }
@@ -75,14 +75,14 @@ impl Cells {
         })
     }
 
-    /// The newest packet of a list, if there is one, is the last of its message.
+    /// Marks the newest packet of a list, if any, as the last of its message.
     pub fn end(&mut self, list: &List) {
         if let Some(her) = self.cells.get_mut(list.last as usize).and_then(|cell| cell.her.as_mut()) {
             her.eom = true;
         }
     }
 
-    /// Puts a packet at the end, in the queue's own cell if that is free.
+    /// Appends a packet, in the queue's own cell if it is free.
     pub fn push(&mut self, q: usize, list: &mut List, her: Her) {
         let cell = match self.cells[q].her {
             None => q as u32,
@@ -102,7 +102,7 @@ impl Cells {
         list.last = cell;
     }
 
-    /// Takes the first cell out of a list.
+    /// Removes the first cell of a list.
     fn unlink(&mut self, list: &mut List) -> Option<u32> {
         let cell = list.head;
         list.head = self.cells.get(cell as usize)?.next;
@@ -126,7 +126,7 @@ impl Cells {
         self.release(cell);
     }
 
-    /// Puts the first packet that `is_first` in front of all others, if there is one.
+    /// Moves the first packet that satisfies `is_first` to the front, if there is one.
     pub fn move_to_front(&mut self, list: &mut List, is_first: impl Fn(&Her) -> bool) -> bool {
         let Some(position) = self.iter(list).position(is_first) else { return false };
         let cells: Vec<u32> = std::iter::from_fn(|| self.unlink(list)).collect();
@@ -137,7 +137,7 @@ impl Cells {
         true
     }
 
-    /// Gives up all packets of a list that `goes` says, by position and packet. Returns how many.
+    /// Drops all packets of a list for which `goes` returns true, given position and packet. Returns their number.
     pub fn doom(&mut self, list: &mut List, reason: DropReason, goes: impl Fn(usize, &Her) -> bool) -> u32 {
         let cells: Vec<u32> = std::iter::from_fn(|| self.unlink(list)).collect();
         let mut n = 0;
@@ -157,7 +157,7 @@ impl Cells {
         !self.doomed.is_empty()
     }
 
-    /// The next packet that leaves packet memory unprocessed; its cell is free.
+    /// Removes the next packet that leaves packet memory unprocessed, and frees its cell.
     pub fn take_doomed(&mut self) -> Option<(Her, DropReason)> {
         let (cell, reason) = self.doomed.pop_front()?;
         Some((self.release(cell), reason))

@@ -1,9 +1,9 @@
-//! Messages that are given up: those that stop arriving, and those that packet memory has no room for.
+//! Messages that are killed: after a timeout, or because packet memory is full.
 
 use super::*;
 
 impl MpqEngine {
-    /// The queue that is looked at for having stopped, and the first cycle in which it has.
+    /// Returns the queue that can time out next, and the first cycle in which it has.
     fn oldest(&self) -> Option<(usize, Cycle)> {
         let q = self.lru.candidate()?;
         let queue = &self.queues[q];
@@ -11,12 +11,12 @@ impl MpqEngine {
         Some((q, queue.last_push.saturating_add(context.delivery.timeout_cycles).saturating_add(1)))
     }
 
-    /// When a message is given up unless something comes.
+    /// Returns the cycle in which a message times out unless a packet arrives.
     pub fn next_timeout(&self) -> Option<Cycle> {
         self.oldest().map(|(_, cycle)| cycle)
     }
 
-    /// Gives up the candidate if it has stopped arriving. Returns what the host is to be told.
+    /// Kills the candidate if it has timed out. Returns the notice for the host, if any.
     pub fn give_up_stale(&mut self, now: Cycle) -> Option<Notice> {
         let (q, _) = self.oldest().filter(|&(_, cycle)| cycle <= now)?;
         let queue = &self.queues[q];
@@ -26,7 +26,7 @@ impl MpqEngine {
         Some(context.notice(HostEvent::MessageTimeout { msgid, dropped, received }))
     }
 
-    /// Ends a message that packet memory has no room for. Returns what the host is to be told.
+    /// Kills a message because packet memory is full. Returns the notice for the host, if any.
     pub fn kill(&mut self, kill: Kill) -> Notice {
         let Kill { msgid, reason, context, error_addr } = kill;
         let q = self.queue_of(msgid);
@@ -40,7 +40,7 @@ impl MpqEngine {
         let dropped = if queue.is_receiving && queue.msgid == msgid {
             self.reset(q, reason)
         } else {
-            // Another message holds the queue: the killed one's packets are behind it.
+            // Another message holds the queue; the packets of the killed one are behind it.
             let first = own_packets(queue, &self.cells);
             let goes = |position: usize, her: &Her| position >= first && her.msgid == msgid;
             self.cells.doom(&mut queue.packets, reason, goes)
@@ -53,14 +53,15 @@ impl MpqEngine {
         Notice { context, error_addr, event }
     }
 
-    /// The last packet of a message was dropped on its way here: the message ends with those that came. One of which none is
-    /// left has nothing that a completion handler could run on: it is given up. Returns what the host is to be told.
+    /// The last packet of a message was dropped before it came here, so the message ends with the packets that have
+    /// arrived. If none is left, there is no packet for the completion handler, and the message is killed. Returns
+    /// the notice for the host, if any.
     pub fn end(&mut self, msgid: u16) -> Option<Notice> {
         let q = self.queue_of(msgid);
         let queue = &mut self.queues[q];
         if !queue.packets.is_empty() {
             self.cells.end(&queue.packets);
-            // While the first packet is missing the message is not complete, whatever was the last.
+            // While the first packet is missing, the message is not complete.
             queue.is_receiving &= queue.state == State::AwaitHeader;
             self.update(q);
             return None;
@@ -82,8 +83,8 @@ impl MpqEngine {
         is_done.then(|| context.notice(HostEvent::MessageDone { msgid }))
     }
 
-    /// Drops the packets of the message that is being received on queue `q`; tasks under way end by themselves. Returns
-    /// how many are dropped.
+    /// Drops the packets of the message being received on queue `q`; running tasks end by themselves. Returns the
+    /// number of dropped packets.
     fn reset(&mut self, q: usize, reason: DropReason) -> u32 {
         let queue = &mut self.queues[q];
         let head_in_use = queue.state == State::HeaderRunning;
@@ -100,7 +101,7 @@ impl MpqEngine {
         dropped + first as u32
     }
 
-    /// The last task of a message that was given up has ended.
+    /// The last task of a killed message has ended.
     pub(super) fn reset_ended(&mut self, q: usize, head_in_use: bool) {
         let queue = &mut self.queues[q];
         if head_in_use {
@@ -110,7 +111,7 @@ impl MpqEngine {
         self.update(q);
     }
 
-    /// Of packets that wait for the first of their message, those that may not.
+    /// Drops packets that wait for the first of their message beyond the limits.
     pub(super) fn drop_what_may_not_wait(&mut self, q: usize) {
         let queue = &mut self.queues[q];
         let delivery = queue.context.as_ref().expect("a message that waits has a context").delivery;
@@ -119,7 +120,7 @@ impl MpqEngine {
             EarlyPayload::Drop => 0,
         };
         if self.cells.room(q) == 0 && !self.cells.has_doomed() {
-            // One has to go, or the packet that all wait for could never come in.
+            // One packet must go, so that the first packet can be queued.
             most = most.min(self.cells.iter(&queue.packets).count() - 1);
         }
         let loses_end = self.cells.iter(&queue.packets).skip(most).any(|her| her.eom);
@@ -134,18 +135,18 @@ impl MpqEngine {
         }
     }
 
-    /// Whether packets wait to leave packet memory.
+    /// Returns true if dropped packets wait to leave packet memory.
     pub fn has_doomed(&self) -> bool {
         self.cells.has_doomed()
     }
 
-    /// The next packet that leaves packet memory unprocessed.
+    /// Removes the next packet that leaves packet memory unprocessed.
     pub fn take_doomed(&mut self) -> Option<(Her, DropReason)> {
         self.cells.take_doomed()
     }
 }
 
-/// Packets of the message that holds a queue which are in it; the ones behind are the next messages'.
+/// Number of packets in a queue that belong to the message that holds it; those behind belong to the next messages.
 fn own_packets(queue: &Queue, cells: &Cells) -> usize {
     match queue.state {
         State::Free | State::CompletionRunning => 0,

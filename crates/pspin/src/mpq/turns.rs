@@ -1,9 +1,9 @@
-//! Whose queue sends the next task: tenants in turn, and the queues of each in turn.
+//! Arbitration of the queues' tasks: round robin over tenants, then over the queues of each.
 
 use crate::arbiter::WideTree;
 use crate::bit_set::BitSet;
 
-/// The queues of a tenant that have a task to send.
+/// The queues of a tenant with a task to send.
 struct Party {
     tenant: u32,
     queues: BitSet,
@@ -16,43 +16,44 @@ impl Party {
     }
 }
 
-/// What came of a choice.
+/// Result of a choice.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Choice {
-    /// Nobody asks, or the choice before is kept.
+    /// No requests, or the previous choice is kept.
     Nothing,
-    /// The output is taken: the choice is among those who ask now, until it is free.
+    /// The output is occupied: the choice stays among the current requesters until it is free.
     Kept,
     /// This queue sends its task.
     Queue(usize),
 }
 
-/// Chooses among queues. Of one tenant, or where tenants are not told apart, it is the RTL's arbiter.
+/// Chooses among queues. With one tenant, or without turns of tenants, it is the RTL's arbiter.
 ///
-/// Fairness: a tenant that asks waits for at most one task of each other one; its queues are served by a [`WideTree`].
-/// Source:   PsPIN RTL a49fec8, `mpq_engine.sv`, for one tenant: `rr_arb_tree.sv` with `LockIn = 1`. Turns of tenants: assumed,
-///           as the least that lets none wait for how many messages another has; Khalilov et al., *OSMOSIS*, USENIX ATC 2024,
-///           find PsPIN's cores shared by queues, and share them by tenant.
+/// Fairness: a tenant waits for at most one task of each other tenant; its queues are served by a [`WideTree`].
+/// Source:   PsPIN RTL a49fec8, `mpq_engine.sv`, for one tenant: `rr_arb_tree.sv` with `LockIn = 1`. Turns of tenants
+///           are assumed: the simplest rule under which no tenant waits for the number of another's messages.
+///           Khalilov et al., *OSMOSIS*, USENIX ATC 2024, find that PsPIN shares cores by queues, and share them by
+///           tenant.
 pub struct Turns {
     by_tenant: bool,
     parties: Vec<Party>,
-    /// Where in `parties` a queue is that has a task.
+    /// For each queue with a task, its index in `parties`.
     party_of: Vec<Option<usize>>,
-    /// Which party is asked first.
+    /// The party that comes first.
     first: usize,
-    /// While the output is taken: the party whose turn it is, and which of its queues asked when it was chosen.
+    /// While the output is occupied: the party in turn, and which of its queues requested when it was chosen.
     locked: Option<usize>,
     among: BitSet,
 }
 
 impl Turns {
-    /// No queue of `n_queues` has a task.
+    /// Creates the arbiter for `n_queues` queues, none with a task.
     pub fn new(n_queues: usize, by_tenant: bool) -> Self {
         let (party_of, among) = (vec![None; n_queues], BitSet::new(n_queues));
         Turns { by_tenant, parties: Vec::new(), party_of, first: 0, locked: None, among }
     }
 
-    /// Says whether queue `q`, whose message is this tenant's, has a task to send.
+    /// Sets whether queue `q`, whose message belongs to this tenant, has a task to send.
     pub fn set(&mut self, q: usize, tenant: u32, has_task: bool) {
         let before = self.party_of[q];
         let tenant = if self.by_tenant { tenant } else { 0 };
@@ -75,7 +76,7 @@ impl Turns {
             return party;
         }
         let n_queues = self.party_of.len();
-        // Of as many as there are queues, one has none, this queue being nobody's.
+        // There are as many parties as queues at most; this queue has none, so one is free.
         let left =
             if self.parties.len() < n_queues { None } else { self.parties.iter().position(|party| !party.asks()) };
         let queues = BitSet::new(n_queues);
@@ -87,7 +88,7 @@ impl Turns {
         party
     }
 
-    /// Chooses; the choice falls on a queue if the output is free.
+    /// Chooses. If the output is free, the chosen queue sends.
     pub fn choose(&mut self, is_free: bool) -> Choice {
         let n = self.parties.len();
         let mut in_turn = (0..n).map(|k| (self.first + k) % n);
@@ -111,7 +112,7 @@ impl Turns {
         Choice::Queue(q)
     }
 
-    /// A choice that waits for the output may no longer fall on queue `q`.
+    /// Removes queue `q` from a choice that waits for the output.
     pub fn unlock(&mut self, q: usize) {
         self.among.set(q, false);
         if self.among.next_from(0).is_none() {
@@ -125,8 +126,8 @@ mod tests {
     use super::*;
     use expect_test::{Expect, expect};
 
-    /// Words: `+a3` gives queue 3 a task of tenant a, `-3` takes it away, `!` chooses while the output is taken, `.` when it is
-    /// free: the queue, which has no task then, or `-`.
+    /// Words: `+a3` gives queue 3 a task of tenant a, `-3` removes it, `!` chooses while the output is occupied, `.`
+    /// when it is free. The result is the chosen queue, which then has no task, or `-`.
     fn check(by_tenant: bool, script: &str, want: Expect) {
         let mut turns = Turns::new(16, by_tenant);
         let mut tenants = [0; 16];

@@ -1,30 +1,31 @@
-//! Requests that wait for their queue without being in the way of other tenants'.
+//! Deferred requests: they wait for their queue without blocking other tenants.
 
 use crate::mpq::{Admission, MpqEngine};
 use crate::protocol::Her;
 use kernel::Cycle;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Requests of each tenant, in order, each with when it came. There are no more of them than packets in packet memory.
+/// The requests of each tenant in order, with their arrival cycles. There are at most as many as packets in packet
+/// memory.
 #[derive(Default)]
 pub struct Aside {
     lists: BTreeMap<u32, VecDeque<(Cycle, Her)>>,
-    /// The tenant that was served last.
+    /// The tenant served last.
     last: u32,
 }
 
 impl Aside {
-    /// Whether requests of this tenant wait.
+    /// Returns true if requests of this tenant are deferred.
     pub fn has(&self, tenant: u32) -> bool {
         self.lists.contains_key(&tenant)
     }
 
-    /// A request waits behind those of its tenant.
+    /// Defers a request behind those of its tenant.
     pub fn push(&mut self, now: Cycle, her: Her) {
         self.lists.entry(her.context.tenant).or_default().push_back((now, her));
     }
 
-    /// The tenant whose first request need not wait longer, in turn, and what may be done with it.
+    /// Returns the next tenant in turn whose first request can proceed, and what can be done with it.
     pub fn next(&self, engine: &MpqEngine) -> Option<(u32, Admission)> {
         let behind = self.lists.range(self.last.saturating_add(1)..);
         behind.chain(self.lists.range(..=self.last)).find_map(|(&tenant, list)| {
@@ -33,7 +34,7 @@ impl Aside {
         })
     }
 
-    /// Takes the first request of a tenant.
+    /// Removes the first request of a tenant.
     pub fn take(&mut self, tenant: u32) -> Option<(Cycle, Her)> {
         self.last = tenant;
         let list = self.lists.get_mut(&tenant)?;
@@ -44,7 +45,7 @@ impl Aside {
         first
     }
 
-    /// Takes out the requests of a message.
+    /// Removes the requests of a message.
     pub fn take_message(&mut self, msgid: u16) -> Vec<Her> {
         let mut taken = Vec::new();
         self.lists.retain(|_, list| {
@@ -56,7 +57,7 @@ impl Aside {
         taken
     }
 
-    /// The last request of this message that waits is the last of all. False if none waits.
+    /// Marks the last deferred request of this message as the last of the message. Returns false if none is deferred.
     pub fn end(&mut self, msgid: u16) -> bool {
         let mut hers = self.lists.values_mut().flatten().filter(|(_, her)| her.msgid == msgid);
         let last = hers.by_ref().last();
