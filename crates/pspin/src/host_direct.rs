@@ -1,4 +1,4 @@
-//! HostDirect unit: a few bytes that a command carries itself, written to the host; or a read whose data nobody gets.
+//! HostDirect unit: writes a few bytes carried by the command itself to the host. Reads discard their data.
 
 use crate::events::COMMAND_FAULT;
 use crate::host_link::{HOST_ADDRESS_REGISTER, HostBurst, HostPort, HostRead, HostWrite, Issuer};
@@ -17,15 +17,15 @@ pub struct HostDirectPorts {
     pub commands: Rx<Command>,
     /// To the command unit; capacity 2, latency 1.
     pub responses: Tx<CommandResponse>,
-    /// Error records that are written without a command.
+    /// Error records, which are written without a command.
     pub records: Rx<HostRecord>,
     /// To the host.
     pub host: HostPort,
 }
 
-/// A command as the unit understands it.
+/// A decoded command.
 struct Access {
-    /// Of the command; a record has none.
+    /// Identity of the command; `None` for a record.
     id: Option<CommandId>,
     addr: u64,
     write: bool,
@@ -33,14 +33,15 @@ struct Access {
     issuer: Issuer,
 }
 
-/// Executes HostDirect commands, each a single beat: word 0 and 1 host address, word 2 direction (bit 0, 1 writes) and
-/// size in bytes (bits 9 to 1), data from word 3 on with zeros behind the words of the command.
+/// Executes HostDirect commands, each a single beat. Words 0 and 1: host address. Word 2: direction (bit 0; 1 writes)
+/// and size in bytes (bits 9 to 1). Data from word 3 on, padded with zeros.
 ///
-/// Ports:    `commands` in, `responses` out, 1 a cycle each; a port to the host.
-/// Timing:   command seen in cycle c: its address is at the host in c + 2, an idle link being assumed. The response is
-///           given in the cycle in which the host's is seen.
+/// Ports:    `commands` in, `responses` out, 1 per cycle each; a port to the host.
+/// Timing:   command seen in cycle c: its address is at the host in c + 2 if the link is idle. The response is given
+///           in the cycle in which the host's is seen.
 /// Source:   PsPIN RTL a49fec8, `host_direct.sv`.
-/// Differs:  a command of size 0 or above 64 bytes, or across the end of the address space, ends at once and is counted.
+/// Differs:  a command of size 0 or above 64 bytes, or across the end of the address space, ends at once and is
+///           counted.
 pub struct HostDirect {
     fifo: usize,
     commands: Rx<Command>,
@@ -48,11 +49,11 @@ pub struct HostDirect {
     records: Rx<HostRecord>,
     host: HostPort,
     trace: Tracer,
-    /// Accesses that wait, by direction: writes, reads.
+    /// Waiting accesses, by direction: writes, reads.
     waiting: [VecDeque<Access>; 2],
     /// Commands at the host, by direction, oldest first.
     at_host: [VecDeque<Option<CommandId>>; 2],
-    /// Ends of commands that are not told.
+    /// Finished commands whose response has not been sent.
     ended: VecDeque<CommandId>,
     n_commands: Counter,
     n_faults: Counter,
@@ -62,7 +63,7 @@ const WRITES: usize = 0;
 const READS: usize = 1;
 
 impl HostDirect {
-    /// A unit in which up to `fifo` commands of each direction wait.
+    /// Creates a unit with FIFOs of `fifo` commands for each direction.
     pub fn new(fifo: u32, ports: HostDirectPorts, trace: Tracer) -> Self {
         HostDirect {
             fifo: fifo as usize,
@@ -171,12 +172,12 @@ fn host_addr(command: &Command) -> u64 {
     u64::from(command.words[1]) << 32 | u64::from(command.words[0])
 }
 
-/// Bytes that a command moves.
+/// Number of bytes that a command moves.
 fn bytes_of(command: &Command) -> u64 {
     u64::from(command.words[2] >> 1 & 0x1ff)
 }
 
-/// What a command asks for, if that can be done.
+/// Decodes a command, or returns the reason to refuse it.
 fn access(command: &Command) -> Result<Access, CommandFault> {
     let (size, addr) = (bytes_of(command), host_addr(command));
     if size == 0 || size > u64::from(BEAT_BYTES) {
@@ -194,7 +195,7 @@ impl Component for HostDirect {
         let mut changed = self.take_command(now) | self.take_record();
         changed |= self.send(WRITES);
         changed |= self.send(READS);
-        // Last, since what an answer frees is usable from the next cycle on.
+        // Last, because places freed by an answer are usable from the next cycle on.
         changed |= self.take_answers();
         changed |= self.respond();
         busy_if(changed)

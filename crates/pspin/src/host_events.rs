@@ -1,4 +1,4 @@
-//! What the NIC tells the host about its contexts: messages that end, handlers that fail, queues that are reset.
+//! Events of contexts for the host: messages that end, handlers that fail, queues that are reset.
 
 use crate::protocol::{
     Context, EVICTED_CAUSE, ErrorRecord, HostRecord, KILLED_CAUSE, NO_HPU, PacketId, Stage, TIMEOUT_CAUSE,
@@ -8,7 +8,7 @@ use blocks::activity::busy_if;
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 
-/// Something that the host wants to know.
+/// An event for the host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HostEvent {
     /// All handlers of a message have ended, and its queue is free.
@@ -16,46 +16,46 @@ pub enum HostEvent {
         /// Identity of the message, from its first packet.
         msgid: u16,
     },
-    /// A handler was ended by an exception or the watchdog.
+    /// An exception or the watchdog ended a handler.
     HandlerError(HandlerError),
-    /// A message stopped arriving: its queue was reset.
+    /// A message timed out, and its queue was reset.
     MessageTimeout {
         /// Identity of the message, from its first packet.
         msgid: u16,
-        /// Packets that were in its queue.
+        /// Packets in its queue.
         dropped: u32,
-        /// Requests that its queue has had until then, of all messages: who knows how many were sent knows whether a packet
-        /// was on its way, which begins the message anew.
+        /// Requests to its queue until then, of all messages. A host that knows how many were sent can tell whether a
+        /// packet was in flight; such a packet starts the message anew.
         received: u64,
     },
-    /// A packet found packet memory full, and its context asks to end the message then; or the message's last packet was
-    /// dropped, and none was left for the completion handler: its queue was reset.
+    /// A message was killed, and its queue reset: packet memory was full and its context requests this, or its last
+    /// packet was dropped and none was left for the completion handler.
     MessageKilled {
         /// Identity of the message.
         msgid: u16,
-        /// Packets that were in its queue.
+        /// Packets in its queue.
         dropped: u32,
     },
-    /// A message had to leave its queue to another tenant that is sure of it; what comes of it begins another message.
+    /// Another tenant reclaimed the message's queue. Further packets of the message start a new one.
     MessageEvicted {
         /// Identity of the message.
         msgid: u16,
-        /// Packets that were in its queue.
+        /// Packets in its queue.
         dropped: u32,
     },
-    /// A command named host memory that is not registered; it moved nothing there.
+    /// A command used host memory that is not registered; it moved nothing there.
     TranslationFault {
         /// Packet whose handler issued the command.
         packet: PacketId,
-        /// First host address that has no translation.
+        /// First host address without a translation.
         addr: u64,
-        /// The command would have written host memory.
+        /// True if the command writes host memory.
         write: bool,
     },
 }
 
 impl HostEvent {
-    /// More packets were dropped with this message.
+    /// Adds packets that were dropped with this message.
     pub fn add_dropped(&mut self, more: u32) {
         if let HostEvent::MessageKilled { dropped, .. } | HostEvent::MessageEvicted { dropped, .. } = self {
             *dropped += more;
@@ -63,61 +63,62 @@ impl HostEvent {
     }
 }
 
-/// How a handler failed.
+/// Failure of a handler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HandlerError {
-    /// The packet that it ran on.
+    /// The packet that it processed.
     pub packet: PacketId,
-    /// Identity of the message, as its task has it.
+    /// Identity of the message in its task.
     pub msgid: u16,
-    /// Which handler.
+    /// Handler type.
     pub stage: Stage,
     /// Address of the handler's code.
     pub handler: u32,
-    /// Cause, as in the RISC-V privileged architecture's `mcause`.
+    /// Exception code as in `mcause` of the RISC-V privileged architecture.
     pub cause: u32,
     /// Address of the instruction.
     pub pc: u32,
-    /// Address that was accessed, or the instruction, as in `mtval`.
+    /// Address of the access or instruction word, as in `mtval`.
     pub addr: u32,
-    /// Position of the cluster.
+    /// Index of the cluster.
     pub cluster: u8,
-    /// Position of the core in its cluster.
+    /// Index of the core in its cluster.
     pub core: u8,
 }
 
-/// An event on its way, with the context that it is about.
+/// An event in transit, with its context.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Notice {
-    /// Its [`crate::protocol::Context::id`].
+    /// [`crate::protocol::Context::id`] of the context.
     pub context: u32,
-    /// Where its descriptor takes the event, if it does.
+    /// Host address of the context's descriptor, if the event is written there.
     pub error_addr: Option<u64>,
     /// The event.
     pub event: HostEvent,
 }
 
 impl Context {
-    /// An event of this context.
+    /// Creates an event of this context.
     pub fn notice(&self, event: HostEvent) -> Notice {
         Notice { context: self.id, error_addr: self.protection.error_addr, event }
     }
 }
 
-/// Notices that may be on their way from a part that has `per_cycle` of them a cycle at most.
+/// Channel capacity for notices of a part that sends at most `per_cycle` per cycle.
 pub const fn notice_room(per_cycle: usize) -> usize {
-    // What is taken at an edge frees its room a cycle later.
+    // A place freed at an edge is usable one cycle later.
     2 * per_cycle
 }
 
-/// Hands the notices of all parts to the host, in the order of time, those of one cycle in the order of `inputs`.
+/// Delivers the notices of all parts to the host in order of time; those of one cycle in the order of `inputs`.
 ///
-/// A message that is given up also shows in its context's descriptor in host memory, by way of the HostDirect unit: as an
-/// [`ErrorRecord`] with the cause, the message, and in place of the address how many packets were dropped. A record whose
-/// way is taken by the ones before is lost and counted: the descriptor holds one.
+/// A killed message also shows in its context's descriptor in host memory, through the HostDirect unit: as an
+/// [`ErrorRecord`] with the cause, the message, and the number of dropped packets in place of the address. If the
+/// path is busy with earlier records, the record is lost and counted: the descriptor holds one.
 ///
-/// Ports:  `notices[i]` in; all that is there is taken in every cycle, so that no part ever waits. `records` out.
-/// Timing: a notice seen in cycle t is with the host in t; its record goes the way of a HostDirect command from then on.
+/// Ports:  `notices[i]` in; all notices are accepted every cycle, so no part ever waits. `records` out.
+/// Timing: the host has a notice in the cycle in which it is seen; its record then takes the path of a HostDirect
+///         command.
 /// Source: Di Girolamo et al., ISCA 2021, III-B3: the event is signaled through the execution context descriptor.
 pub struct HostEventUnit {
     inputs: Vec<Rx<Notice>>,
@@ -129,7 +130,7 @@ pub struct HostEventUnit {
 }
 
 impl HostEventUnit {
-    /// A unit that tells `host` what comes from `inputs`.
+    /// Creates a unit that reports the notices of `inputs` to `host`.
     pub fn new(inputs: Vec<Rx<Notice>>, records: Tx<HostRecord>, host: Box<dyn HostEvents>) -> Self {
         let (n_events, n_lost) = (Counter::default(), Counter::default());
         HostEventUnit { inputs, records, host, n_events, n_records: 0, n_lost }

@@ -1,23 +1,24 @@
-//! What the NIC and the host's memory say to each other, beat by beat (512 bit), and the two ends of that.
+//! Messages between the NIC and host memory, beat by beat (512 bit), and the ports of both ends.
 
 use crate::protocol::{Command, PacketId};
 use blocks::pcie::Bytes;
 use kernel::{Ports, Rx, Tx};
 
-/// Write bursts of one initiator under way to the host, and read bursts (PsPIN RTL a49fec8, `host_mst_mux.sv`: identity
-/// remapper with 2 transactions for each identity).
+/// Write bursts of one initiator in flight to the host, and read bursts (PsPIN RTL a49fec8, `host_mst_mux.sv`:
+/// identity remapper with 2 transactions per identity).
 pub const HOST_BURSTS: u32 = 2;
 
-/// Write bursts whose address the mux before the host has taken, and whose last beat it has not (the same, `MaxWTrans`).
+/// Write bursts whose address has passed the mux in front of the host and whose last beat has not (the same,
+/// `MaxWTrans`).
 pub const MUX_BURSTS: usize = 8;
 
-/// Cycles that an address spends in the registers of the mux before the host (the same, AW and AR spills).
+/// Cycles of an address in the registers of the mux in front of the host (the same, AW and AR spills).
 pub const HOST_ADDRESS_REGISTER: u64 = 1;
 
-/// Room of the channels of writes and reads: what the registers on the way hold, and what is in this edge's hands.
+/// Capacity of the channels of writes and reads: the registers on the path and the item in transfer.
 pub const HOST_CHANNEL_ITEMS: usize = 4;
 
-/// Whose access it is.
+/// Origin of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Issuer {
     /// The packet whose handler issued the command.
@@ -32,21 +33,21 @@ impl From<&Command> for Issuer {
     }
 }
 
-/// A write burst will come: its address, which is ahead of its beats, or comes with the first. Bursts of an initiator come in
-/// the order of their addresses.
+/// Announces a write burst: its address, which comes before its beats or with the first. Bursts of an initiator come
+/// in address order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HostBurst;
 
 /// One beat of a write burst.
 #[derive(Clone, Debug)]
 pub struct HostWrite {
-    /// First byte.
+    /// Address of the first byte.
     pub addr: u64,
-    /// The bytes; at least one.
+    /// The data; at least one byte.
     pub bytes: Bytes,
-    /// The last beat of its burst.
+    /// True for the last beat of its burst.
     pub last: bool,
-    /// Whose it is.
+    /// Origin of the burst.
     pub issuer: Issuer,
 }
 
@@ -57,11 +58,11 @@ pub struct HostWritten;
 /// A read burst, answered by one [`HostData`] for each 64-byte line that it touches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HostRead {
-    /// First byte.
+    /// Address of the first byte.
     pub addr: u64,
-    /// Bytes; at least one.
+    /// Number of bytes; at least one.
     pub size: u32,
-    /// Whose it is.
+    /// Origin of the burst.
     pub issuer: Issuer,
 }
 
@@ -70,11 +71,11 @@ pub struct HostRead {
 pub struct HostData {
     /// The bytes.
     pub bytes: Bytes,
-    /// The last beat of its burst.
+    /// True for the last beat of its burst.
     pub last: bool,
 }
 
-/// An initiator's end.
+/// The initiator's end.
 pub struct HostPort {
     /// Addresses of write bursts; capacity [`HOST_CHANNEL_ITEMS`], latency 1.
     pub bursts: Tx<HostBurst>,
@@ -89,7 +90,7 @@ pub struct HostPort {
 }
 
 impl HostPort {
-    /// Names the ports.
+    /// Reports the ports.
     pub fn ports(&self, ports: &mut Ports) {
         ports.output("host_bursts", &self.bursts);
         ports.output("host_writes", &self.writes);
@@ -99,7 +100,7 @@ impl HostPort {
     }
 }
 
-/// The host's end of the same.
+/// The host's end.
 pub struct HostTarget {
     /// Addresses of write bursts.
     pub bursts: Rx<HostBurst>,

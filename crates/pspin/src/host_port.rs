@@ -1,4 +1,4 @@
-//! The host's way into the NIC's memories: its slave port on the NIC-host interconnect.
+//! The host's access to the NIC's memories: its slave port on the NIC-host interconnect.
 
 use crate::events::HOST_ACCESS_DONE;
 use crate::nhi::{NhiMaster, Ready, Undecoded, burst_bytes};
@@ -8,51 +8,51 @@ use kernel::trace::{Counter, Tracer};
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx};
 use std::collections::VecDeque;
 
-/// What the host asks of the NIC's memories.
+/// An operation of the host on the NIC's memories.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum HostOp {
     /// Writes bytes.
     Write(Box<[u8]>),
-    /// Reads as many bytes.
+    /// Reads this number of bytes.
     Read(u32),
 }
 
-/// An access of the host to handler memory, program memory, or where its port reaches that, L1.
+/// An access of the host to handler memory, program memory, or, if its port reaches them, the L1 memories.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HostAccess {
-    /// First byte in the NIC.
+    /// First address in the NIC.
     pub addr: u32,
-    /// What to do there.
+    /// The operation.
     pub op: HostOp,
-    /// Given back in [`HostAccessDone`]; no model reads it.
+    /// Returned in [`HostAccessDone`]; no model reads it.
     pub tag: u64,
 }
 
 /// The end of a [`HostAccess`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HostAccessDone {
-    /// When the host's port saw the last response or the last byte.
+    /// Cycle in which the host's port saw the last response or the last byte.
     pub cycle: Cycle,
-    /// Of the access.
+    /// `user` of the access.
     pub tag: u64,
-    /// The bytes read, none of a write; or where nothing answered.
+    /// The bytes read (none for a write), or the first unmapped address.
     pub result: Result<Box<[u8]>, Undecoded>,
 }
 
-/// An access that has begun.
+/// An access that has started.
 struct UnderWay {
     tag: u64,
     addr: u32,
     op: HostOp,
-    /// Bytes for which bursts have been sent.
+    /// Bytes covered by the bursts sent so far.
     sent: u32,
-    /// Bursts without an answer.
+    /// Bursts without a response so far.
     unanswered: u32,
     /// Bytes read so far.
     data: Vec<u8>,
-    /// When the last answer so far is here whole.
+    /// Cycle in which the last response so far is complete.
     until: Cycle,
-    /// Nothing answers somewhere in it, so nothing is sent.
+    /// Part of the range is unmapped, so nothing is sent.
     fault: Option<Undecoded>,
 }
 
@@ -63,35 +63,35 @@ impl UnderWay {
 }
 
 impl HostOp {
-    /// Bytes to move.
+    /// Number of bytes to move.
     fn size(&self) -> u32 {
         match self {
-            // What has more bytes than addresses reaches beyond every memory.
+            // More bytes than addresses: beyond every memory.
             HostOp::Write(bytes) => u32::try_from(bytes.len()).unwrap_or(u32::MAX),
             HostOp::Read(size) => *size,
         }
     }
 }
 
-/// Reads and writes the NIC's memories for the host, in the order in which it asks.
+/// Reads and writes the NIC's memories for the host, in order.
 ///
 /// Ports:    `accesses` in, from outside the simulation; a master on the NIC-host interconnect.
-/// Timing:   an access seen in cycle c leaves in c, one burst of up to a page after another, and a beat of 64 bytes takes
-///           a cycle. Without contention 64 bytes of handler memory are read or written when the host sees the answer in
-///           c + 4, and each further beat adds a cycle. What lies between the host's software and this port takes no time.
-/// Order:    accesses begin in order. A read begins when all writes before it are answered, as PCIe has it; so what was
-///           written is read back.
+/// Timing:   an access seen in cycle c leaves in c, as bursts of up to a page, at 64 bytes per cycle. Without
+///           contention, for 64 bytes of handler memory the host sees the response in c + 4, and each further beat
+///           adds a cycle. The path from the host's software to this port takes no time.
+/// Order:    accesses start in order. A read starts when all earlier writes have their responses, as on PCIe, so it
+///           returns what was written.
 /// Source:   PsPIN RTL a49fec8, `hw/src/pspin.sv`, `hw/verilator_model/src/PCIeMaster.hpp`.
-/// Differs:  where the host clears scratchpads, the port reaches every L1, as those of the outbound engine and the
-///           off-cluster DMA do; reads work (the functional model stops at an assertion); an access of which any byte is
-///           in neither memory moves nothing and ends with the address, where the model writes the rest and tells nobody.
+/// Differs:  if the host clears scratchpads, the port reaches every L1, like those of the outbound engine and the
+///           off-cluster DMA. Reads work (the functional model stops at an assertion). An access with any unmapped
+///           byte moves nothing and ends with that address; the functional model writes the rest and reports nothing.
 pub struct HostSlave {
     accesses: Rx<HostAccess>,
     nhi: NhiMaster,
     trace: Tracer,
-    /// In the order in which they began; the last may not be sent whole.
+    /// Accesses in order of their start; the last may be partly sent.
     under_way: VecDeque<UnderWay>,
-    /// Accesses that have ended, in order.
+    /// Finished accesses, in order.
     done: Vec<HostAccessDone>,
     bytes_written: Counter,
     bytes_read: Counter,
@@ -99,19 +99,19 @@ pub struct HostSlave {
 }
 
 impl HostSlave {
-    /// A port that is fed by `accesses`.
+    /// Creates a port that receives `accesses`.
     pub fn new(accesses: Rx<HostAccess>, nhi: NhiMaster, trace: Tracer) -> Self {
         let (bytes_written, bytes_read, faults) = Default::default();
         let under_way = VecDeque::new();
         HostSlave { accesses, nhi, trace, under_way, done: Vec::new(), bytes_written, bytes_read, faults }
     }
 
-    /// Accesses that have ended since the last call, in order of time.
+    /// Accesses finished since the last call, in order of time.
     pub fn take_done(&mut self) -> Vec<HostAccessDone> {
         std::mem::take(&mut self.done)
     }
 
-    /// Answers belong to the oldest access of their direction that waits for one.
+    /// Assigns responses to the oldest access of their direction that waits for one.
     fn take_answers(&mut self, now: Cycle) -> bool {
         let mut changed = false;
         while let Some(reply) = self.nhi.reply() {
@@ -139,7 +139,7 @@ impl HostSlave {
         changed
     }
 
-    /// Ends the accesses that are answered. An access ends after those before it.
+    /// Finishes accesses in order, when all their responses are here.
     fn end(&mut self, now: Cycle) -> Activity {
         let mut changed = false;
         while let Some(first) = self.under_way.front() {
@@ -164,7 +164,7 @@ impl HostSlave {
         busy_if(changed)
     }
 
-    /// Begins the next access once the one before is sent whole.
+    /// Starts the next access once the previous one is completely sent.
     fn begin(&mut self, now: Cycle) -> bool {
         let Some(reads) = self.accesses.peek().map(|access| matches!(access.op, HostOp::Read(_))) else {
             return false;
@@ -181,7 +181,7 @@ impl HostSlave {
         true
     }
 
-    /// Sends the next burst of the access that is not sent whole.
+    /// Sends the next burst of the access in progress.
     fn send(&mut self, now: Cycle) -> Activity {
         let Some(access) = self.under_way.back_mut().filter(|access| !access.is_sent()) else { return Activity::Idle };
         let addr = access.addr + access.sent;
@@ -235,7 +235,7 @@ mod tests {
     use expect_test::{Expect, expect};
     use testkit::bench;
 
-    /// Words of `cycle:w:address:bytes` and `cycle:r:address:bytes`, addresses and bytes in hexadecimal.
+    /// Words `cycle:w:address:bytes` and `cycle:r:address:bytes`; addresses and bytes in hexadecimal.
     fn check(script: &str, want: Expect) {
         let number = |text: &str| u32::from_str_radix(text, 16).expect("a number");
         let access = |word: &str| {
@@ -333,7 +333,7 @@ mod tests {
 
     #[test]
     fn what_is_in_no_memory_moves_nothing() {
-        // Across the end of handler memory, packet memory, L1, across the end of program memory; then of no bytes at all.
+        // Across the end of handler memory, packet memory, L1 and program memory; then an access of 0 bytes.
         let ends = "10:w:1c3fffff:2 20:w:1c400000:40 30:r:10000000:4 40:r:1d007fff:2 50:w:0:0 60:r:ffffffff:ffffffff";
         check(
             ends,

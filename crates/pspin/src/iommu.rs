@@ -1,7 +1,7 @@
-//! Host memory that is registered: page tables that driver and card share, and the card's cache of them.
+//! Registered host memory: page tables shared by driver and card, and the card's translation cache.
 //!
-//! Source: Di Girolamo et al., ISCA 2021, III-C and III-D2: commands carry virtual addresses; the driver updates the IOMMU
-//! when the host registers memory that the NIC may access. The paper gives no sizes and no times.
+//! Source: Di Girolamo et al., ISCA 2021, III-C and III-D2: commands carry virtual addresses; the driver updates the
+//!         IOMMU when the host registers memory that the NIC may access. The paper gives no sizes and no latencies.
 
 mod cache;
 
@@ -11,87 +11,87 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// Bytes of a small page.
+/// Size of a small page in bytes.
 pub const SMALL_PAGE: u64 = 4 << 10;
-/// Bytes of a large page.
+/// Size of a large page in bytes.
 pub const LARGE_PAGE: u64 = 2 << 20;
 
 /// A page that a context may access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Page {
-    /// First virtual byte.
+    /// First virtual address.
     pub first: u64,
-    /// Bytes: [`SMALL_PAGE`] or [`LARGE_PAGE`].
+    /// Size in bytes: [`SMALL_PAGE`] or [`LARGE_PAGE`].
     pub bytes: u64,
-    /// First physical byte.
+    /// First physical address.
     pub physical: u64,
-    /// The context may write it.
+    /// True if the context may write it.
     pub writable: bool,
 }
 
 impl Page {
-    /// The physical address of a virtual one within the page.
+    /// Translates a virtual address within the page.
     pub fn translate(&self, addr: u64) -> u64 {
         self.physical + (addr - self.first)
     }
 
-    /// Tables that are read to find the page: four for a small one, one less for a large one, as in x86-64's.
+    /// Number of page table levels read to find the page: four for a small page, three for a large one, as on x86-64.
     pub fn levels(&self) -> u32 {
         if self.bytes == LARGE_PAGE { 3 } else { 4 }
     }
 }
 
-/// Tables that are read before it is known that there is no page.
+/// Number of levels read before a missing page is known.
 pub const LEVELS_OF_NOTHING: u32 = 4;
 
-/// Memory that cannot be registered, or was not.
+/// Reason why memory cannot be registered or deregistered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum RegistrationError {
-    /// No whole pages.
+    /// Address or size is not a multiple of the page size.
     #[error("{what} is {found:#x}, must be a multiple of {SMALL_PAGE}")]
     Unaligned {
-        /// Which of address and size.
+        /// `addr` or `size`.
         what: &'static str,
-        /// What it is.
+        /// Its value.
         found: u64,
     },
-    /// No bytes, or more than there are addresses for.
+    /// No bytes, or more than the address space has.
     #[error("{bytes:#x} bytes from {addr:#x}, must be 1 byte at least and end within 2^64")]
     Range {
-        /// First byte.
+        /// First address.
         addr: u64,
-        /// Bytes.
+        /// Size in bytes.
         bytes: u64,
     },
-    /// A page of the context is there already.
+    /// A page of the context is already registered.
     #[error("{at:#x} is registered already")]
     Taken {
-        /// First byte of that page.
+        /// First address of that page.
         at: u64,
     },
-    /// Nothing is registered there, or only a part of a large page is meant.
+    /// Nothing is registered there, or the range covers only part of a large page.
     #[error("{at:#x} is not registered as it is to be given back")]
     NotRegistered {
-        /// The first such byte.
+        /// First such address.
         at: u64,
     },
 }
 
-/// Page tables of all contexts. The driver writes them, the card reads them.
+/// Page tables of all contexts. The driver writes them and the card reads them.
 #[derive(Clone, Default, Debug)]
 pub struct PageTables {
-    /// By context, by first byte.
+    /// Pages by context and first address.
     pages: BTreeMap<u32, BTreeMap<u64, Page>>,
-    /// Changes whenever a page goes away.
+    /// Changes whenever a page is deregistered.
     version: u64,
 }
 
-/// Page tables in the hands of driver and card.
+/// Page tables shared by driver and card.
 pub type SharedPageTables = Rc<RefCell<PageTables>>;
 
 impl PageTables {
-    /// Lets a context access `bytes` from virtual address `addr` on, which lie at `physical`. Pages are as large as the
-    /// addresses allow. Nothing changes on an error.
+    /// Registers `bytes` at virtual address `addr`, mapped to `physical`, for a context. Pages are as large as the
+    /// addresses allow. An error changes nothing.
     pub fn register(
         &mut self,
         context: u32,
@@ -120,7 +120,7 @@ impl PageTables {
         Ok(())
     }
 
-    /// Takes memory back that was registered; the card forgets it at once. Nothing changes on an error.
+    /// Deregisters memory; the card forgets it immediately. An error changes nothing.
     pub fn unregister(&mut self, context: u32, addr: u64, bytes: u64) -> Result<(), RegistrationError> {
         check(addr, bytes)?;
         let pages = self.pages.entry(context).or_default();
@@ -141,19 +141,19 @@ impl PageTables {
         Ok(())
     }
 
-    /// The page of a context that holds a virtual address.
+    /// The page of a context that contains a virtual address.
     pub fn page(&self, context: u32, addr: u64) -> Option<Page> {
         let (_, page) = self.pages.get(&context)?.range(..=addr).next_back()?;
         (addr - page.first < page.bytes).then_some(*page)
     }
 
-    /// Another number whenever a page has gone away.
+    /// A number that changes whenever a page is deregistered.
     pub fn version(&self) -> u64 {
         self.version
     }
 }
 
-/// The whole pages that hold some bytes: address and size.
+/// Address and size of the whole pages that contain a range.
 pub fn whole_pages(addr: u64, bytes: u64) -> (u64, u64) {
     let first = addr - addr % SMALL_PAGE;
     let last = addr.saturating_add(bytes.max(1) - 1);
@@ -222,7 +222,7 @@ mod tests {
     }
 
     proptest! {
-        /// A page is there exactly where it was registered and not given back.
+        /// A page exists exactly where it was registered and not deregistered.
         #[test]
         fn tables_hold_what_is_registered(steps in prop::collection::vec((0u64..2000, 1u64..1200, any::<bool>()), 1..40)) {
             let (mut tables, mut model) = (PageTables::default(), BTreeSet::new());

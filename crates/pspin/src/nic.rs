@@ -1,4 +1,4 @@
-//! The whole NIC: its parts. What joins them stands in `wiring.rs`.
+//! The whole NIC: its parts. `wiring.rs` connects them.
 
 mod channels;
 mod wiring;
@@ -28,56 +28,56 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use wiring::{Inlets, Wiring};
 
-/// What the memories hold before the first cycle.
+/// Initial contents of the memories.
 #[derive(Clone, Default, Debug)]
 pub struct Image {
-    /// Program memory from its first byte on.
+    /// Contents of program memory.
     pub program: Vec<u8>,
-    /// Parts of L2 handler memory, by address.
+    /// Contents of L2 handler memory, by address.
     pub handler_memory: Vec<(u32, Vec<u8>)>,
-    /// Parts of L1, by offset, the same in every cluster.
+    /// Contents of L1 by offset, the same in every cluster.
     pub l1: Vec<(u32, Vec<u8>)>,
-    /// Code that every core may run in user mode, with a task or without: the loop that waits for tasks. All of program
-    /// memory if it is not known, which isolates no code.
+    /// Code that every core may run in user mode, with or without a task: the loop that waits for tasks. If unknown,
+    /// all of program memory, which isolates no code.
     pub runtime: Option<Region>,
 }
 
-/// All that is outside the NIC.
+/// The outside of the NIC.
 pub struct Boundary {
-    /// Where packets come from.
+    /// Source of packets.
     pub source: Box<dyn PacketSource>,
-    /// Who hears that packets are done.
+    /// Receives notices of finished packets.
     pub completions: Box<dyn Completions>,
-    /// Where packets go.
+    /// Destination of packets.
     pub egress: Box<dyn Egress>,
-    /// The host's memory.
+    /// Host memory.
     pub host: Box<dyn HostMemory>,
-    /// What contexts may access of it, if the card translates addresses.
+    /// Host memory that contexts may access, if the card translates addresses.
     pub page_tables: SharedPageTables,
-    /// Who hears what becomes of contexts and messages; [`crate::world::Deaf`] if nobody does.
+    /// Receives events of contexts and messages; [`crate::world::Deaf`] ignores them.
     pub events: Box<dyn HostEvents>,
-    /// Where programs print.
+    /// Console of the programs.
     pub console: Rc<RefCell<dyn Console>>,
 }
 
-/// Why a NIC cannot be built.
+/// Reason why a NIC cannot be built.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum PspinError {
-    /// A parameter.
+    /// A parameter is out of range.
     #[error(transparent)]
     Param(#[from] ParamError),
-    /// The clock.
+    /// The clock frequency is invalid.
     #[error("clock_mhz: {0}")]
     Clock(#[from] FreqError),
-    /// The program.
+    /// The program does not fit.
     #[error("the program has {found} bytes, program memory {allowed}")]
     Program {
-        /// Its bytes.
+        /// Size of the program in bytes.
         found: usize,
-        /// Bytes of program memory.
+        /// Size of program memory in bytes.
         allowed: u32,
     },
-    /// The wiring, which is ours.
+    /// The wiring is wrong: a defect of the model.
     #[error(transparent)]
     Wiring(#[from] WiringError),
 }
@@ -93,23 +93,23 @@ pub struct Pspin {
     inbound: Rc<RefCell<Inbound>>,
     host_port: Rc<RefCell<HostSlave>>,
     inlets: Inlets,
-    /// Everything up to this cycle has been lived through.
+    /// Last simulated cycle.
     reached: Cycle,
 }
 
-/// A NIC that is being built, whose parts have one clock.
+/// A NIC under construction, whose parts have one clock.
 struct Card {
     b: SystemBuilder,
     clock: ClockId,
 }
 
 impl Card {
-    /// Adds the part at `path`, made with its tracer.
+    /// Adds the part at `path`, created with its tracer.
     fn add<C: Component + 'static>(&mut self, path: &str, part: impl FnOnce(Tracer) -> C) {
         self.b.add(path, self.clock, part(self.b.tracer(path, self.clock)));
     }
 
-    /// The same for a part that is asked between runs.
+    /// Adds a part that is also accessed between runs.
     fn add_shared<C: Component + 'static>(&mut self, path: &str, part: impl FnOnce(Tracer) -> C) -> Rc<RefCell<C>> {
         let part = Rc::new(RefCell::new(part(self.b.tracer(path, self.clock))));
         self.b.add(path, self.clock, part.clone());
@@ -118,7 +118,7 @@ impl Card {
 }
 
 impl Pspin {
-    /// Wires a NIC. Nothing has happened yet; the cores boot when it runs.
+    /// Builds a NIC. The cores boot when it runs.
     pub fn new(params: &PspinParams, image: &Image, boundary: Boundary, seed: u64) -> Result<Self, PspinError> {
         params.validate()?;
         let freq = params.clock_mhz.freq()?;
@@ -180,7 +180,7 @@ impl Pspin {
         })
     }
 
-    /// Runs up to and including this cycle, or until nothing more can happen.
+    /// Simulates up to and including this cycle, or until nothing more can happen.
     pub fn run_until(&mut self, cycle: Cycle) -> Outcome {
         let outcome = self.system.run_until(kernel::Clock::new(self.freq).edge(cycle));
         self.reached = self.reached.max(match outcome {
@@ -190,11 +190,12 @@ impl Pspin {
         outcome
     }
 
-    /// The host writes to handler memory or program memory, or to L1 where its port reaches that: the NIC sees it at
-    /// `earliest`, or in the first cycle that has not been lived through, and after what was asked before. See [`HostSlave`]
-    /// for how long it takes.
+    /// The host writes to handler memory or program memory, or to L1 if its port reaches that. The NIC sees the write
+    /// at `earliest` or in the first cycle not simulated yet, after earlier accesses. See [`HostSlave`] for its
+    /// duration.
     ///
-    /// Code that is written is what the next fetch of its lines finds; a core that runs it meanwhile may see old and new.
+    /// The next fetch of a written line finds the new code. A core that runs the code meanwhile may see old and new
+    /// instructions.
     pub fn host_write(&mut self, earliest: Cycle, addr: u32, bytes: &[u8], tag: u64) {
         self.host_access(earliest, HostAccess { addr, op: HostOp::Write(bytes.into()), tag });
     }
@@ -208,31 +209,31 @@ impl Pspin {
         self.inlets.accesses.send_at(earliest.max(self.reached + 1), access);
     }
 
-    /// The source that had no packet may have one from `earliest` on, or from the first cycle that has not been lived
-    /// through: the NIC asks it then.
+    /// Makes the NIC call the source again, at `earliest` or in the first cycle not simulated yet, after the source
+    /// returned `None`.
     pub fn expect_packets(&mut self, earliest: Cycle) {
         self.inlets.more_packets.send_at(earliest.max(self.reached + 1), MorePackets);
     }
 
-    /// The host ends a message of a context, at `earliest` or in the first cycle that has not been lived through: its packets
-    /// are dropped but for those whose handlers run. The source gives no packet of it any more. The host hears of it as a
+    /// The host kills a message of a context, at `earliest` or in the first cycle not simulated yet. Its packets are
+    /// dropped, except those whose handlers run. The source provides no further packet of it. The host receives
     /// [`crate::host_events::HostEvent::MessageKilled`].
     pub fn kill_message(&mut self, earliest: Cycle, kill: Kill) {
         self.inlets.kills.send_at(earliest.max(self.reached + 1), kill);
     }
 
-    /// From the next cycle on so many tenants have rules.
+    /// Sets the number of tenants with rules, from the next cycle on.
     pub fn serve_tenants(&mut self, n: u32) {
         self.inlets.tenants.iter().for_each(|inlet| inlet.send_at(self.reached + 1, TenantsServed(n)));
     }
 
-    /// The packet whose feedback reached the NIC in the last cycle that was lived through, if there was one: its completion is
-    /// told in the next. Asking changes nothing.
+    /// The packet whose feedback reached the NIC in the last simulated cycle, if any; its completion is reported in
+    /// the next. Calling this changes nothing.
     pub fn done_now(&self) -> Option<PacketDone> {
         self.inbound.borrow().done_in(self.reached)
     }
 
-    /// Accesses of the host that have ended since the last call, in order of time.
+    /// Host accesses finished since the last call, in order of time.
     pub fn take_host_accesses(&mut self) -> Vec<HostAccessDone> {
         self.host_port.borrow_mut().take_done()
     }
@@ -242,12 +243,12 @@ impl Pspin {
         self.system.now(self.clock)
     }
 
-    /// The next time at which something happens by itself.
+    /// The next time at which the NIC acts by itself.
     pub fn next_edge(&self) -> Option<Time> {
         self.system.next_edge()
     }
 
-    /// What the network promises to handlers.
+    /// Sets the guarantees of the network.
     pub fn network(&self) -> NetworkParams {
         self.network
     }
@@ -257,35 +258,35 @@ impl Pspin {
         self.system.counters()
     }
 
-    /// Lets `sink` hear every event from now on.
+    /// Sends every event from now on to `sink`.
     pub fn listen(&mut self, sink: Box<dyn Sink>) {
         self.system.listen(sink);
     }
 
-    /// Sets how the system is run; no way changes a result.
+    /// Sets the execution mode; it does not affect results.
     pub fn set_mode(&mut self, mode: Mode) {
         self.system.set_mode(mode);
     }
 
-    /// Lets no core be simulated ahead of the others by more than so many cycles; no bound changes a result. With 1, nothing
-    /// is done in another order than that of the machine's cycles.
+    /// Limits how many cycles a core is simulated ahead of the others; the bound does not affect results. With 1,
+    /// everything is simulated in cycle order.
     pub fn bound_run_ahead(&mut self, cycles: u64) {
         self.clusters.iter().for_each(|cluster| cluster.borrow_mut().bound_run_ahead(cycles));
     }
 
-    /// Tells `log` of every instruction of a core from now on; panics where there is no such core.
+    /// Reports every instruction of a core to `log` from now on; panics if there is no such core.
     pub fn log_instructions(&mut self, cluster: u32, core: u32, log: InstructionLog) {
         self.clusters[cluster as usize].borrow_mut().log_instructions(core, log);
     }
 
-    /// Cycles up to `now` in which the clocks of HPUs were stopped, since they had no task; all HPUs together. None
-    /// where idle HPUs are not clock gated.
+    /// HPU cycles up to `now` with the clock stopped for lack of a task, summed over all HPUs; 0 if idle HPUs are not
+    /// clock gated.
     pub fn asleep_cycles(&self, now: Cycle) -> Option<u64> {
         let asleep = || self.clusters.iter().map(|cluster| cluster.borrow().asleep_cycles(now)).sum();
         self.clock_gating.then(asleep)
     }
 
-    /// What each core does or waits for.
+    /// The state of each core.
     pub fn cores(&self) -> Vec<CoreState> {
         self.clusters.iter().flat_map(|cluster| cluster.borrow().core_states()).collect()
     }

@@ -1,4 +1,4 @@
-//! The way to host memory: translation, the mux in front of the PCIe link, and the link.
+//! Path to host memory: address translation, the mux in front of the PCIe link, and the link.
 
 use crate::arbiter::{LockingTree, requests};
 use crate::events::{HOST_READ, HOST_WRITTEN};
@@ -21,27 +21,28 @@ use gate::Gate;
 pub struct PciePorts {
     /// One for each initiator.
     pub initiators: Vec<HostTarget>,
-    /// What the host is told; room for two a cycle.
+    /// Notices for the host, up to two per cycle.
     pub notices: Tx<Notice>,
 }
 
-/// What the link deals with besides itself.
+/// State of the mux in front of the link.
 struct Edge {
     gate: Gate,
     memory: Box<dyn HostMemory>,
     trace: Tracer,
-    /// For each initiator, write bursts whose address is at the host and whose response the mux has not seen.
+    /// For each initiator: write bursts whose address is at the host and whose response the mux has not seen.
     at_host: Vec<u32>,
-    /// For each initiator, read bursts at the host whose last beat the mux has not seen.
+    /// For each initiator: read bursts at the host whose last beat the mux has not seen.
     reading: Vec<u32>,
-    /// Initiators whose responses are on their way, and from when on they count no more; and the same of last beats.
+    /// Initiators of responses in flight, with the cycle in which they no longer count; likewise for last beats.
     answered: VecDeque<(Cycle, usize)>,
     read: VecDeque<(Cycle, usize)>,
-    /// This cycle.
+    /// The current cycle.
     now: Cycle,
 }
 
-/// From a response or last beat leaving the host until what it frees can be used: the mux sees it in the cycle between.
+/// Cycles from a response or last beat leaving the host until the place it frees is usable: the mux sees it in
+/// between.
 const ANSWER_FREES: Cycle = 2;
 
 impl Edge {
@@ -97,14 +98,15 @@ impl Ends for Edge {
 
 /// Reads and writes host memory for several initiators.
 ///
-/// Ports:    for each initiator `writes[i]` and `reads[i]` in, `written[i]` and `data[i]` out; 1 beat a cycle each way.
-///           `notices` out.
-/// Timing:   as the model has it: [`Transport`]; translation before that ([`gate`]).
-/// Fairness: initiators take turns, a burst each. Addresses of write bursts decide, and data follow in their order: a short
-///           write waits for a burst of another initiator whose address was first, until all its data have come. An address
-///           waits until fewer than [`HOST_BURSTS`] of its initiator are at the host, and all behind it. So does a read burst.
+/// Ports:    for each initiator `writes[i]` and `reads[i]` in, `written[i]` and `data[i]` out; 1 beat per cycle each
+///           way. `notices` out.
+/// Timing:   that of the model ([`Transport`]), after translation ([`gate`]).
+/// Fairness: round robin over initiators, one burst each. The order of write addresses decides, and data follows in
+///           that order: a short write waits for all data of another initiator's burst whose address was first. An
+///           address waits, and blocks those behind it, until fewer than [`HOST_BURSTS`] of its initiator are at the
+///           host. The same holds for read bursts.
 /// Source:   PsPIN RTL a49fec8, `host_mst_mux.sv`; `axi_mux.sv` and `axi_id_remap.sv` of the PULP platform.
-/// Differs:  where addresses are translated, which the RTL has not, first data that have been decide.
+/// Differs:  with address translation, which the RTL does not have, the order of the first translated data decides.
 pub struct Pcie {
     /// Beats and bursts that wait for the link.
     room: usize,
@@ -118,7 +120,7 @@ pub struct Pcie {
 }
 
 impl Pcie {
-    /// A link to `memory`, shared by initiators, at a card's clock of `clock_hz`.
+    /// Creates a link to `memory`, shared by the initiators, at a card clock of `clock_hz`.
     pub fn new(
         clock_hz: u64,
         params: &PcieParams,
@@ -151,7 +153,7 @@ impl Pcie {
         }
     }
 
-    /// Accepts a write beat; the beats of a burst stay together.
+    /// Accepts a write beat. The beats of a burst stay together.
     fn accept_write(&mut self, now: Cycle) -> bool {
         if self.transport.waiting().0 == self.room {
             return false;
@@ -169,7 +171,7 @@ impl Pcie {
         true
     }
 
-    /// Whose burst is next of those whose first data have been translated.
+    /// The initiator of the next burst, among those whose first data has been translated.
     fn translated_writer(&mut self, now: Cycle) -> Option<usize> {
         let Edge { gate, at_host, .. } = &mut self.edge;
         if self.writer.is_some() {
@@ -196,13 +198,13 @@ impl Pcie {
     }
 }
 
-/// Write bursts on their way through the mux.
+/// Write bursts in the mux.
 #[derive(Default)]
 struct Bursts {
     turn: LockingTree,
-    /// Their initiators, in the order of their addresses.
+    /// Their initiators, in address order.
     order: VecDeque<usize>,
-    /// How many addresses have gone on to the host.
+    /// Number of addresses that have been sent to the host.
     gone: usize,
 }
 
@@ -210,7 +212,7 @@ struct Bursts {
 const ADDRESS_REGISTER: usize = 2;
 
 impl Bursts {
-    /// An address goes on to the host, and another one comes; whether anything did.
+    /// Sends an address to the host and accepts another one. Returns true if anything changed.
     fn tick(&mut self, initiators: &[HostTarget], at_host: &mut [u32]) -> bool {
         let next = self.order.get(self.gone).copied();
         let goes = next.is_some_and(|i| at_host[i] < HOST_BURSTS);
@@ -229,12 +231,12 @@ impl Bursts {
         goes || taken.is_some()
     }
 
-    /// Whose data may pass.
+    /// The initiator whose data may pass.
     fn writer(&self) -> Option<usize> {
         self.order.front().copied().filter(|_| self.gone > 0)
     }
 
-    /// All data of the first have passed.
+    /// All data of the first burst has passed.
     fn end(&mut self) {
         if self.order.pop_front().is_some() {
             self.gone -= 1;

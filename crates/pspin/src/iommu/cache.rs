@@ -1,4 +1,4 @@
-//! The cache of translations, and the walks that fill it.
+//! Translation cache and page table walks.
 
 use super::{LARGE_PAGE, LEVELS_OF_NOTHING, Page, SMALL_PAGE, SharedPageTables};
 use crate::params::IommuParams;
@@ -12,30 +12,30 @@ struct Entry {
     used: u64,
 }
 
-/// A walk of the tables under way.
+/// A page table walk in progress.
 struct Walk {
     done: Cycle,
     context: u32,
-    /// Number of the small page that is looked for.
+    /// Number of the small page that it looks up.
     number: u64,
-    /// What it will find.
+    /// Its result.
     page: Option<Page>,
 }
 
-/// What a lookup came to.
+/// Result of a lookup.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Lookup {
-    /// Known from this cycle on: the physical address, or that the access is refused.
+    /// Known from this cycle on: the physical address, or `None` if the access is refused.
     At(Cycle, Option<u64>),
-    /// All walks are under way: ask again later.
+    /// All walkers are busy: try again later.
     Busy(Cycle),
 }
 
-/// A set-associative cache of pages of both sizes, the least recently used of a set giving way.
+/// A set-associative LRU cache of pages of both sizes.
 ///
-/// Timing: a hit takes `hit_cycles`; a miss as long, and `level_cycles` for each table. Lookups follow each other in every
-///         cycle; up to `walks` misses are under way at once, and one to a page that is walked to already waits for that.
-/// assumed: any page that is given back empties the whole cache.
+/// Timing: a hit takes `hit_cycles`; a miss takes `level_cycles` more for each level. One lookup per cycle; up to
+///         `walks` misses in flight. A miss to a page that is already being walked waits for that walk.
+/// assumed: deregistering any page empties the whole cache.
 pub struct TranslationCache {
     params: IommuParams,
     tables: SharedPageTables,
@@ -43,7 +43,7 @@ pub struct TranslationCache {
     sets: Vec<Vec<Entry>>,
     version: u64,
     walks: Vec<Walk>,
-    /// Counts lookups, to know which entry was used last.
+    /// Number of lookups, as a time stamp for LRU.
     time: u64,
     hits: Counter,
     misses: Counter,
@@ -51,7 +51,7 @@ pub struct TranslationCache {
 }
 
 impl TranslationCache {
-    /// An empty cache in front of the tables.
+    /// Creates an empty cache for these tables.
     pub fn new(params: IommuParams, tables: SharedPageTables) -> Self {
         let n_sets = (params.entries / params.ways) as usize;
         TranslationCache {
@@ -67,7 +67,7 @@ impl TranslationCache {
         }
     }
 
-    /// Looks up where an access of a context goes.
+    /// Looks up an access of a context.
     pub fn look_up(&mut self, now: Cycle, context: u32, addr: u64, write: bool) -> Lookup {
         self.settle(now);
         let known = now + u64::from(self.params.hit_cycles);
@@ -103,7 +103,7 @@ impl TranslationCache {
         Lookup::At(at, physical)
     }
 
-    /// Pages of walks that are over by now are in the cache; all are gone if the tables lost one.
+    /// Adds the pages of finished walks to the cache. Empties the cache if a page was deregistered.
     fn settle(&mut self, now: Cycle) {
         let version = self.tables.borrow().version();
         if version != self.version {
@@ -148,7 +148,7 @@ impl TranslationCache {
         set.push(Entry { context, page, used });
     }
 
-    /// Names the counters.
+    /// Reports the counters.
     pub fn counters(&self, counters: &mut CounterList) {
         counters.add("translation_hits", self.hits.total());
         counters.add("translation_misses", self.misses.total());
@@ -167,8 +167,8 @@ mod tests {
     const PARAMS: IommuParams =
         IommuParams { enabled: true, entries: 4, ways: 2, hit_cycles: 2, level_cycles: 10, walks: 2 };
 
-    /// Lookups as `cycle:page`, a write with `w` behind; pages 0 to 15 are small, from 512 on there is a large one, and 2
-    /// may not be written. Shown as the cycle in which the answer is known, with `!` where the access is refused.
+    /// Lookups as `cycle:page`, a write with a trailing `w`. Pages 0 to 15 are small, a large page starts at 512, and
+    /// page 2 is read-only. The result is the cycle in which the answer is known, with `!` if the access is refused.
     fn check(script: &str, want: Expect) {
         let mut tables = PageTables::default();
         tables.register(1, 0, 0x100_0000, 2 * SMALL_PAGE, true).unwrap();

@@ -1,4 +1,4 @@
-//! The channels that join the parts of the NIC, by what they join.
+//! The channels between the parts of the NIC.
 
 use crate::cluster::Links;
 use crate::cluster_noc::ClusterNoc;
@@ -11,9 +11,9 @@ use crate::protocol::{Command, CommandResponse};
 use crate::remap::{REMAP_MESSAGES, Remap};
 use kernel::{Rx, SystemBuilder, Tx};
 
-/// Bursts that wait for a memory, or replies for their initiator; initiators limit themselves to fewer.
+/// Capacity for bursts at a memory, or replies at an initiator; initiators limit themselves to fewer.
 const BURSTS: usize = 20;
-/// Addresses or beats in a register. Source: PsPIN RTL a49fec8, `spill_register.sv`.
+/// Entries of a spill register. Source: PsPIN RTL a49fec8, `spill_register.sv`.
 pub const REGISTER: usize = 2;
 /// Cycles from L2 to the off-cluster DMA in the RTL.
 const L2_REPLY_CYCLES: u32 = 3;
@@ -23,7 +23,7 @@ const L2_BEATS: usize = 1 + REGISTER + 1;
 /// Beats of an L1 that wait for their initiator. Source: the same, `nhi_port_wrap.sv`, BufDepth.
 const L1_BEATS: usize = 4;
 
-/// `n` channels alike, as their sending ends and their receiving ends.
+/// Creates `n` equal channels: their sending ends and their receiving ends.
 pub fn channels<T: 'static>(
     b: &mut SystemBuilder,
     name: &str,
@@ -34,14 +34,14 @@ pub fn channels<T: 'static>(
     (0..n).map(|i| b.channel(&format!("{name}[{i}]"), capacity, latency)).unzip()
 }
 
-/// The command unit's end of a unit's channels, and the unit's.
+/// Creates a unit's channels: the command unit's end, and the unit's.
 pub fn unit(b: &mut SystemBuilder, name: &str) -> (UnitPort, (Rx<Command>, Tx<CommandResponse>)) {
     let (commands, unit_commands) = b.channel(&format!("{name}_commands"), 2, 1);
     let (unit_responses, responses) = b.channel(&format!("{name}_responses"), 2, 1);
     (UnitPort { commands, responses }, (unit_commands, unit_responses))
 }
 
-/// An initiator on the NIC-host interconnect, wired to L2 and to the given L1s.
+/// Connects an initiator on the NIC-host interconnect to L2 and to the given L1s.
 pub fn master(
     b: &mut SystemBuilder,
     name: &str,
@@ -54,8 +54,8 @@ pub fn master(
     NhiMaster::new(map, l2, l1_ports(b, name, BURSTS, interconnect, l1s))
 }
 
-/// The outbound engine's and the off-cluster DMA's ends of the NIC-host interconnect, which read L1 through one channel, and
-/// the latter's end of the remapper there.
+/// Connects the outbound engine and the off-cluster DMA, which read L1 through one channel, to the NIC-host
+/// interconnect. Also returns the off-cluster DMA's end of the remapper.
 pub fn readers(
     b: &mut SystemBuilder,
     params: &PspinParams,
@@ -64,7 +64,7 @@ pub fn readers(
 ) -> ([NhiMaster; 2], Remap) {
     let interconnect = &params.interconnect;
     let outbound_l2 = l2_port(b, "outbound", BURSTS, interconnect, memories);
-    // assumed: a longer way has a register for each further cycle, so that it keeps its rate.
+    // assumed: a longer path has a register for each further cycle, so that it keeps its rate.
     let further = interconnect.nhi_reply_cycles.saturating_sub(L2_REPLY_CYCLES) as usize;
     let host_dma_l2 = l2_port(b, "host_dma_reads", L2_BEATS + REGISTER * further, interconnect, memories);
     let further = interconnect.nhi_l1_reply_cycles.saturating_sub(1) as usize;
@@ -101,7 +101,7 @@ fn l1_ports(
     l1s.iter_mut().enumerate().map(|(i, ends)| link(b, format!("{name}_l1[{i}]"), room, latencies, ends)).collect()
 }
 
-/// A request channel, and a reply channel with room for `room` replies.
+/// Creates a request channel and a reply channel with `room` replies.
 fn link(
     b: &mut SystemBuilder,
     name: String,
@@ -116,16 +116,16 @@ fn link(
     NhiPort { requests, replies }
 }
 
-/// A channel with room and latency.
+/// Creates a channel with this capacity and latency.
 fn way<T: 'static>(b: &mut SystemBuilder, name: String, (room, cycles): (usize, u64)) -> (Tx<T>, Rx<T>) {
     b.channel(&name, room, cycles)
 }
 
 impl Links {
-    /// The channels between cluster `id` and the memories, whose ends go to `memories`.
+    /// Creates the channels between cluster `id` and the memories, whose ends go to `memories`.
     pub fn new(b: &mut SystemBuilder, id: usize, params: &PspinParams, memories: &mut MemoryPorts) -> Links {
         let (n, cores) = (params.n_clusters as usize, params.cluster.n_cores as usize);
-        // A core has one access under way.
+        // A core has one access in flight.
         let name = |what: &str| format!("{what}[{id}]");
         let ways = &params.interconnect;
         let single = |cycles: u32| (cores + cycles as usize + 1, u64::from(cycles));
@@ -137,7 +137,7 @@ impl Links {
         let (dma_tx, dma_replies) = way(b, name("dma_replies"), burst(ways.dma_reply_cycles));
         let (line_requests, line_rx) = way(b, name("lines"), (LINE_REQUESTS, LINE_REQUEST_CYCLES));
         let line_latency = u64::from(params.cluster.icache.miss_cycles - crate::cluster::MISS_PATH);
-        // A cache controller has one line under way.
+        // A cache controller has one line in flight.
         let (line_tx, line_replies) = way(b, name("line_replies"), (cores, line_latency));
         let (code_tx, code) = way(b, name("code"), (2, 1));
         let (remote_tx, remote_requests) = way(b, name("remote"), remote(ways.remote_request_cycles));

@@ -1,4 +1,4 @@
-//! Who talks to whom: every channel of the NIC, by what goes through it. The numbers are items of room and cycles.
+//! Every channel of the NIC. The numbers are capacity in items and latency in cycles.
 
 use super::channels::{REGISTER, channels, host_channels, master, readers, unit};
 use crate::cluster::{ClusterPorts, Links};
@@ -18,13 +18,13 @@ use crate::protocol::{HostRecord, Kill, TenantsServed};
 use crate::scheduler::SchedulerPorts;
 use kernel::{ClockId, Inlet, Rx, SystemBuilder, Tx};
 
-/// Records of messages that are given up on their way to the HostDirect unit; more are lost.
+/// Capacity for error records of killed messages on their way to the HostDirect unit; further ones are lost.
 const ERROR_RECORDS: usize = 16;
 
-/// Notices of a core in a cycle: a core that runs ahead, trap by trap, tells of some cycles at once.
+/// Maximum notices of a core in one cycle: a core that runs ahead can report several cycles at once.
 const CLUSTER_NOTICES: usize = 4;
 
-/// The ports of all parts, joined.
+/// The ports of all parts, connected.
 pub struct Wiring {
     pub inbound: InboundPorts,
     pub scheduler: SchedulerPorts,

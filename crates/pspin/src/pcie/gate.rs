@@ -1,4 +1,4 @@
-//! The card's side of the IOMMU: accesses wait at the link until it is known where they go.
+//! The card's side of the IOMMU: accesses wait at the link until they are translated.
 
 use crate::events::ACCESS_REFUSED;
 use crate::host_events::{HostEvent, Notice};
@@ -10,37 +10,37 @@ use kernel::trace::Tracer;
 use kernel::{Activity, CounterList, Cycle, Ports, Tx};
 use std::collections::VecDeque;
 
-/// Something whose way is known from a cycle on.
+/// An item whose translation is known from a cycle on.
 struct Staged<T> {
     at: Cycle,
     issuer: Issuer,
     what: T,
 }
 
-/// The beats and bursts of one initiator, in order.
+/// Beats and bursts of one initiator, in order.
 #[derive(Default)]
 struct Stage {
     writes: VecDeque<Staged<Write>>,
     reads: VecDeque<Staged<Read>>,
-    /// Where the write burst that is coming goes: when that is known, and the physical page.
+    /// Translation of the current write burst: the cycle in which it is known, and the physical page.
     writing: Option<(Cycle, Option<u64>)>,
-    /// What reaches into the next page goes by itself.
+    /// The part of a burst that reaches into the next page is a separate burst.
     rest_of_write: Option<HostWrite>,
     rest_of_read: Option<HostRead>,
-    /// Where the last refused access of each direction ended: what follows it is no news.
+    /// End address of the last refused access of each direction: its continuation is not reported again.
     told: [Option<(Issuer, u64)>; 2],
 }
 
-/// Initiators' accesses, translated if there is a cache for that.
+/// Accesses of the initiators, translated if there is a translation cache.
 ///
-/// Timing: without a cache an access is there when its channel shows it. With one, beats and bursts are taken one a cycle
-///         from each channel, and follow each other in order once their translations are known; a miss of one
-///         initiator holds up nobody else.
+/// Timing: without a cache, an access is available when its channel shows it. With one, each channel accepts one beat
+///         or burst per cycle; they leave in order once their translations are known. A miss of one initiator does
+///         not block the others.
 pub struct Gate {
     cache: Option<TranslationCache>,
     initiators: Vec<HostTarget>,
     stages: Vec<Stage>,
-    /// Accesses of each direction that a stage holds.
+    /// Accesses of each direction that a stage can hold.
     room: usize,
     notices: Tx<Notice>,
     trace: Tracer,
@@ -62,12 +62,12 @@ impl Gate {
         &self.initiators
     }
 
-    /// Whether addresses are translated.
+    /// Returns true if addresses are translated.
     pub fn translates(&self) -> bool {
         self.cache.is_some()
     }
 
-    /// Takes what has come and asks where it goes.
+    /// Accepts new accesses and looks up their translations.
     pub fn tick(&mut self, now: Cycle) -> Activity {
         let Some(cache) = &mut self.cache else { return Activity::Idle };
         let mut activity = Activity::Idle;
@@ -83,7 +83,7 @@ impl Gate {
         activity
     }
 
-    /// Whether initiator `i` has a write beat for the link.
+    /// Returns true if initiator `i` has a write beat for the link.
     pub fn has_write(&self, i: usize, now: Cycle) -> bool {
         match self.cache {
             None => self.initiators[i].writes.has_item(),
@@ -91,7 +91,7 @@ impl Gate {
         }
     }
 
-    /// Whether initiator `i` has a read burst for the link.
+    /// Returns true if initiator `i` has a read burst for the link.
     pub fn has_read(&self, i: usize, now: Cycle) -> bool {
         match self.cache {
             None => self.initiators[i].reads.has_item(),
@@ -99,7 +99,7 @@ impl Gate {
         }
     }
 
-    /// Takes the write beat that initiator `i` has.
+    /// Removes the write beat of initiator `i`.
     pub fn take_write(&mut self, i: usize, now: Cycle) -> Option<Write> {
         if self.cache.is_none() {
             let HostWrite { addr, bytes, last, .. } = self.initiators[i].writes.take()?;
@@ -112,7 +112,7 @@ impl Gate {
         Some(write)
     }
 
-    /// Takes the read burst that initiator `i` has.
+    /// Removes the read burst of initiator `i`.
     pub fn take_read(&mut self, i: usize, now: Cycle) -> Option<Read> {
         if self.cache.is_none() {
             let HostRead { addr, size, .. } = self.initiators[i].reads.take()?;
@@ -125,7 +125,7 @@ impl Gate {
         Some(read)
     }
 
-    /// An access goes nowhere. The host is told of the first of those that follow each other.
+    /// Discards a refused access. The host is notified of the first one of a contiguous series.
     fn refuse(&mut self, i: usize, now: Cycle, issuer: Issuer, addr: u64, size: u32, write: bool) {
         let end = addr.wrapping_add(u64::from(size));
         let told = self.stages[i].told[usize::from(write)].replace((issuer, end));
@@ -159,7 +159,7 @@ impl Gate {
     }
 }
 
-/// Bytes from `addr` to the end of its page, at most `size`.
+/// Number of bytes from `addr` to the end of its page, at most `size`.
 fn in_page(addr: u64, size: u32) -> u32 {
     u64::from(size).min(SMALL_PAGE - addr % SMALL_PAGE) as u32
 }
