@@ -59,56 +59,9 @@ struct Outgoing {
 ///           beat is here, if the wire is free, and the response is given then. Up to 1 read and 1 packet a cycle.
 /// Fairness: commands take turns, one packet each; packets leave in the order in which their reads are sent.
 /// Source:   PsPIN RTL a49fec8, `hw/verilator_model/src/NICOutbound.hpp`.
-
-pub struct OutboundPorts {
-    /// From the command unit.
-    pub commands: Rx<Command>,
-    /// To the command unit; capacity 2, latency 1.
-    pub responses: Tx<CommandResponse>,
-    /// To L2 and every L1.
-    pub nhi: NhiMaster,
-}
-
-/// A command that is not completely cut into packets.
-struct Job {
-    id: CommandId,
-    cause: PacketId,
-    nid: u32,
-    fid: u32,
-    addr: u32,
-    /// Bytes that are not in a packet yet.
-    left: u32,
-}
-
-/// A packet whose data is being read or that waits for the wire.
-struct Outgoing {
-    id: CommandId,
-    cause: PacketId,
-    nid: u32,
-    fid: u32,
-    bytes: Vec<u8>,
-    /// Bytes to read, and bytes in front of them.
-    size: usize,
-    /// Bytes to send, and zeros behind them.
-    sent: (usize, usize),
-    /// True for the last packet of its command.
-    ends_command: bool,
-    /// Cycle in which its last byte arrives.
-    ready_at: Cycle,
-}
-
-/// Executes NIC commands: plain packets (flow 0), and RDMA puts, which are cut into packets with a header each.
-///
-/// The header holds the destination and the flow as its first two little-endian words, then zeros.
-///
-/// Ports:    `commands` in, `responses` out, up to 1 a cycle each; a master on the NIC-host interconnect.
-/// Timing:   command seen in cycle n: memory sees the read in n + 1. The packet leaves in the cycle in which its last
-///           beat is here, if the wire is free, and the response is given then. Up to 1 read and 1 packet a cycle.
-/// Fairness: commands take turns, one packet each; packets leave in the order in which their reads are sent.
-/// Source:   PsPIN RTL a49fec8, `hw/verilator_model/src/NICOutbound.hpp`.
 /// Differs:  the functional model never ends a command of length 0. Here commands of length 0, plain packets that are
-/// too long, and reads of unmapped memory end at once and are counted. [`RtlMistakes`] lists the errors with RDMA
-/// headers and unaligned sources.
+///           too long, and reads of unmapped memory end at once and are counted. [`RtlMistakes`] lists the errors
+///           with RDMA headers and unaligned sources.
 pub struct Outbound {
     params: OutboundParams,
     mistakes: RtlMistakes,
