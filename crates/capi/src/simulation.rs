@@ -8,7 +8,7 @@ use crate::stats;
 use crate::watch::{SharedWatch, Watch, Watcher, trace_instructions};
 use kernel::{Clock, Cycle, Outcome};
 use pspin::iommu::SharedPageTables;
-use pspin::world::Deaf;
+use pspin::world::IgnoreEvents;
 use pspin::{Boundary, Image, Pspin, PspinError, PspinParams};
 use spinet::instructions::CoreTraces;
 use std::cell::RefCell;
@@ -65,7 +65,7 @@ impl Simulation {
             egress: Box::new(port()),
             host: Box::new(port()),
             page_tables: page_tables.clone(),
-            events: Box::new(Deaf),
+            events: Box::new(IgnoreEvents),
             console: Rc::new(RefCell::new(port())),
         };
         let mut nic = Pspin::new(params, image, boundary, SEED)?;

@@ -117,7 +117,7 @@ fn main() {
         egress: Box::new(move |departure: Departure| out.borrow_mut().push(departure.cycle)),
         host: Box::new(NoHost),
         page_tables: Rc::default(),
-        events: Box::new(pspin::world::Deaf),
+        events: Box::new(pspin::world::IgnoreEvents),
         console: Rc::new(RefCell::new(Print)),
     };
     let mut nic = Pspin::new(&params, &image, boundary, 0).expect("a NIC");

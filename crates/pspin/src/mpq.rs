@@ -183,14 +183,14 @@ impl MpqEngine {
     }
 
     /// Counts a packet that leaves without having been queued.
-    pub fn heard_of(&mut self, her: &Her) {
+    pub fn count_arrival(&mut self, her: &Her) {
         let q = self.queue_of(her.msgid);
         self.queues[q].received += 1;
     }
 
     /// Counts a packet that arrived before the first of its message and was refused.
     pub fn refuse(&mut self, her: &Her) {
-        self.heard_of(her);
+        self.count_arrival(her);
         let q = self.queue_of(her.msgid);
         if her.eom {
             self.cells.end(&self.queues[q].packets);

@@ -54,7 +54,7 @@ pub struct Boundary {
     pub host: Box<dyn HostMemory>,
     /// Host memory that contexts may access, if the card translates addresses.
     pub page_tables: SharedPageTables,
-    /// Receives events of contexts and messages; [`crate::world::Deaf`] ignores them.
+    /// Receives events of contexts and messages; [`crate::world::IgnoreEvents`] ignores them.
     pub events: Box<dyn HostEvents>,
     /// Console of the programs.
     pub console: Rc<RefCell<dyn Console>>,

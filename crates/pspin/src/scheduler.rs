@@ -10,8 +10,8 @@ use kernel::trace::{Counter, Tracer};
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 use std::collections::VecDeque;
 
-mod aside;
-use aside::Aside;
+mod deferred;
+use deferred::Deferred;
 
 /// The ports of a [`PacketScheduler`].
 pub struct SchedulerPorts {
@@ -34,7 +34,7 @@ pub struct SchedulerPorts {
 enum From {
     Port,
     /// Deferred request of this tenant.
-    Aside(u32),
+    Deferred(u32),
 }
 
 /// [`MpqEngine`] and [`Dispatcher`] in one component.
@@ -60,11 +60,11 @@ pub struct PacketScheduler {
     last_msgid: Option<u16>,
     /// Several tenants have rules and take turns.
     is_shared: bool,
-    aside: Aside,
+    deferred: Deferred,
     /// The last request served was a deferred one.
     ports_turn: bool,
     /// Requests removed from the deferred ones; their packets have to leave packet memory.
-    given_up: VecDeque<(Her, DropReason)>,
+    dropped_requests: VecDeque<(Her, DropReason)>,
     engine: MpqEngine,
     dispatcher: Dispatcher,
     /// Cycle since which the request at the head has waited.
@@ -92,9 +92,9 @@ impl PacketScheduler {
             requests_get_lost,
             last_msgid: None,
             is_shared: false,
-            aside: Aside::default(),
+            deferred: Deferred::default(),
             ports_turn: false,
-            given_up: VecDeque::new(),
+            dropped_requests: VecDeque::new(),
             engine: MpqEngine::new(params.n_mpqs, params.shared_cells, tenants_take_turns),
             dispatcher: Dispatcher::new(params.max_tasks_per_cluster, ports.tasks, ports.feedbacks),
             stalled_since: None,
@@ -116,10 +116,10 @@ impl PacketScheduler {
         let at_port = at_port.filter(|_| !is_in_the_way);
         let ports_turn =
             std::mem::take(&mut self.ports_turn) && at_port.is_some_and(|admission| admission != Admission::Wait);
-        if !ports_turn && let Some((tenant, admission)) = self.aside.next(&self.engine) {
+        if !ports_turn && let Some((tenant, admission)) = self.deferred.next(&self.engine) {
             self.ports_turn = true;
             at_port.inspect(|_| _ = self.stalled_since.get_or_insert(now));
-            return Some((From::Aside(tenant), admission));
+            return Some((From::Deferred(tenant), admission));
         }
         let admission = at_port?;
         let since = *self.stalled_since.get_or_insert(now);
@@ -147,7 +147,7 @@ impl PacketScheduler {
     /// tenant's.
     fn is_in_the_way(&self) -> bool {
         match self.requests.peek().as_deref() {
-            Some(Request::Her(her)) if self.aside.has(her.context.tenant) => true,
+            Some(Request::Her(her)) if self.deferred.has(her.context.tenant) => true,
             Some(Request::Her(her)) => self.is_shared && self.engine.admission(her) == Admission::Wait,
             _ => false,
         }
@@ -156,7 +156,7 @@ impl PacketScheduler {
     fn set_aside(&mut self, now: Cycle) {
         if let Some(Request::Her(her)) = self.requests.take() {
             self.n_set_aside.add(1);
-            self.aside.push(self.stalled_since.take().unwrap_or(now), her);
+            self.deferred.push(self.stalled_since.take().unwrap_or(now), her);
         }
     }
 
@@ -184,7 +184,7 @@ impl PacketScheduler {
 
     /// Frees one packet per cycle: its tasks have ended, it was dropped, or its request was `refused`.
     fn release(&mut self, now: Cycle, refused: Option<(From, DropReason)>) -> bool {
-        let may_drop = self.engine.has_doomed() || !self.given_up.is_empty() || refused.is_some();
+        let may_drop = self.engine.has_doomed() || !self.dropped_requests.is_empty() || refused.is_some();
         let is_turn = std::mem::take(&mut self.doomed_turn) && may_drop;
         if !is_turn && self.collect_feedback() {
             return true;
@@ -192,7 +192,7 @@ impl PacketScheduler {
         if !may_drop || !self.released.has_room() {
             return false;
         }
-        if let Some((her, reason)) = self.engine.take_doomed().or_else(|| self.given_up.pop_front()) {
+        if let Some((her, reason)) = self.engine.take_doomed().or_else(|| self.dropped_requests.pop_front()) {
             self.drop_packet(&her, reason);
         } else if let Some((from, reason)) = refused
             && let Request::Her(her) = self.take_request(from, now)
@@ -212,8 +212,8 @@ impl PacketScheduler {
                 }
                 request
             }
-            From::Aside(tenant) => {
-                let (since, her) = self.aside.take(tenant).expect("a request was set aside");
+            From::Deferred(tenant) => {
+                let (since, her) = self.deferred.take(tenant).expect("a request was deferred");
                 self.her_stall_cycles.add(now - since);
                 Request::Her(her)
             }
@@ -224,14 +224,14 @@ impl PacketScheduler {
         match self.take_request(from, now) {
             Request::Her(her) => self.engine.push(her, now),
             Request::Kill(kill) => {
-                let aside = self.aside.take_message(kill.msgid);
+                let deferred = self.deferred.take_message(kill.msgid);
                 let mut notice = self.engine.kill(kill);
-                notice.event.add_dropped(aside.len() as u32);
-                aside.iter().for_each(|her| self.engine.heard_of(her));
-                self.given_up.extend(aside.into_iter().map(|her| (her, kill.reason)));
+                notice.event.add_dropped(deferred.len() as u32);
+                deferred.iter().for_each(|her| self.engine.count_arrival(her));
+                self.dropped_requests.extend(deferred.into_iter().map(|her| (her, kill.reason)));
                 self.notices.send(notice);
             }
-            Request::End(msgid) if self.aside.end(msgid) => {}
+            Request::End(msgid) if self.deferred.end(msgid) => {}
             Request::End(msgid) => self.engine.end(msgid).into_iter().for_each(|notice| self.notices.send(notice)),
         }
     }
@@ -253,7 +253,7 @@ impl Component for PacketScheduler {
         });
         changed |= self.release(now, refused);
         // The turn can change in the next cycle, whether or not the packet could leave.
-        changed |= matches!(refused, Some((From::Aside(_), _)));
+        changed |= matches!(refused, Some((From::Deferred(_), _)));
         if is_in_the_way {
             self.set_aside(now);
             changed = true;

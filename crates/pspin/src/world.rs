@@ -124,9 +124,9 @@ pub trait HostEvents {
 
 /// A host that does not listen.
 #[derive(Clone, Copy, Default, Debug)]
-pub struct Deaf;
+pub struct IgnoreEvents;
 
-impl HostEvents for Deaf {
+impl HostEvents for IgnoreEvents {
     fn event(&mut self, _at: Cycle, _context: u32, _event: &HostEvent) {}
 }
 

@@ -8,13 +8,13 @@ use std::collections::{BTreeMap, VecDeque};
 /// The requests of each tenant in order, with their arrival cycles. There are at most as many as packets in packet
 /// memory.
 #[derive(Default)]
-pub struct Aside {
+pub struct Deferred {
     lists: BTreeMap<u32, VecDeque<(Cycle, Her)>>,
     /// The tenant served last.
     last: u32,
 }
 
-impl Aside {
+impl Deferred {
     /// Returns true if requests of this tenant are deferred.
     pub fn has(&self, tenant: u32) -> bool {
         self.lists.contains_key(&tenant)
