@@ -1,6 +1,6 @@
 //! Checks of module parameters and their error texts.
 
-use crate::param;
+use diagnostics::param;
 use std::fmt::Display;
 
 /// Checks that a number is within bounds.

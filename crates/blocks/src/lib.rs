@@ -17,7 +17,6 @@ pub mod memory;
 pub mod mhz;
 pub mod mips;
 pub mod netlist;
-pub mod param;
 pub mod pci;
 pub mod pcie;
 pub mod policy;

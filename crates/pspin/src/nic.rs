@@ -20,7 +20,7 @@ use crate::protocol::{Kill, Region, TenantsServed};
 use crate::scheduler::PacketScheduler;
 use crate::world::{Completions, Console, Egress, HostEvents, HostMemory, PacketDone, PacketSource};
 use blocks::cpu::{InstructionLog, Program};
-use blocks::param::ParamError;
+use diagnostics::param::ParamError;
 use isa::riscv::Isa;
 use kernel::trace::{Sink, Tracer};
 use kernel::{ClockId, Component, Cycle, Freq, FreqError, Mode, Outcome, System, SystemBuilder, Time, WiringError};

@@ -4,8 +4,8 @@
 
 use crate::delivery::Delivery;
 use blocks::mhz::Mhz;
-use blocks::param::{ParamError, must, one_of, power_of_two, within};
 use blocks::pcie::PcieParams;
+use diagnostics::param::{ParamError, must, one_of, power_of_two, within};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

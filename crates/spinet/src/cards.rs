@@ -21,10 +21,10 @@ pub use traffic::{CardTrafficError, MOST_FRAMES};
 use crate::nics::{self, Preset, Setting};
 use crate::toml_text::{self, Format, TextFileError};
 use blocks::netlist::{Design, Kind, Netlist, NetlistErrors, PortSpec};
+use diagnostics::near::{did_you_mean, nearest};
 use serde_json::{Value, json};
 use std::io;
 use std::path::Path;
-use wire::near::nearest;
 
 /// Cards wired from modules that are compiled in.
 pub const PRESETS: &[Preset] = &[
@@ -41,7 +41,7 @@ const WIRED_KEYS: &[&str] = &["instances", "modules", "base", "connections", "cl
 #[expect(missing_docs, reason = "the texts say what each field is")]
 pub enum CardError {
     #[error("nic is `{found}`, must be {known}or the path of a card (*.toml){}",
-            near.map_or_else(String::new, |near| format!("; did you mean `{near}`?")))]
+            did_you_mean(near.as_ref()))]
     Unknown { found: String, known: String, near: Option<&'static str> },
     #[error("{file}: {source}")]
     Read { file: String, source: io::Error },

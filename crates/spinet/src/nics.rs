@@ -2,12 +2,12 @@
 
 use crate::files;
 use crate::toml_text::{self, Format, TextFileError};
-use blocks::param::ParamError;
+use diagnostics::near::{did_you_mean, explain_serde_error, nearest};
+use diagnostics::param::ParamError;
 use pspin::PspinParams;
 use std::io::{self, Read};
 use std::path::Path;
 use toml::{Table, Value};
-use wire::near::{explain_serde_error, nearest};
 
 mod choices;
 mod derive;
@@ -49,7 +49,7 @@ impl Preset {
 #[expect(missing_docs, reason = "the texts say what each field is")]
 pub enum NicError {
     #[error("nic is `{found}`, must be {} or the path of a preset (*.toml){}", names(),
-            near.map_or_else(String::new, |near| format!("; did you mean `{near}`?")))]
+            did_you_mean(near.as_ref()))]
     Unknown { found: String, near: Option<&'static str> },
     #[error("nic is `{found}`, which is wired from modules and runs firmware, not handlers: spinet run --nic {found}")]
     Wired { found: String },
@@ -68,7 +68,7 @@ pub enum NicError {
     #[error("set: `{found}`, must be path=value such as cluster.n_cores=4")]
     NotASetting { found: String },
     #[error("set: there is no `{found}` in the preset{}",
-            near.as_ref().map_or_else(String::new, |near| format!("; did you mean `{near}`?")))]
+            did_you_mean(near.as_ref()))]
     NoParameter { found: String, near: Option<String> },
     #[error("set: {key} is {found}, must be {allowed}")]
     NotAValue { key: String, found: String, allowed: String },

@@ -1,12 +1,12 @@
 //! Programs for PsPIN: what an ELF file puts into the NIC's memories, and the handlers in it.
 
 use crate::elf::{Elf, ElfError, Part, Symbol};
+use diagnostics::near::nearest;
 use pspin::protocol::{DATA_REGIONS, Region};
 use pspin::{Image, PspinParams, map};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use wire::near::nearest;
 
 /// Where cores begin.
 pub const BOOT_ADDR: u32 = map::BOOT_ADDR;

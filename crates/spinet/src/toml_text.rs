@@ -1,10 +1,10 @@
 //! TOML and JSON files into types, with errors that show the line and the word that may have been meant.
 
+use diagnostics::near::explain_serde_error;
+use diagnostics::text::TextError;
 use serde::de::DeserializeOwned;
 use std::fmt;
 use std::ops::Range;
-use wire::near::explain_serde_error;
-use wire::text::TextError;
 
 /// A text that is not what its type says: file, line, what is wrong, the line itself with carets.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -8,7 +8,8 @@ use serde_json::Value;
 use crate::Error;
 
 /// Crates of the product and their layer. A crate may use only lower layers.
-const LAYERS: [(&str, u8); 11] = [
+const LAYERS: [(&str, u8); 12] = [
+    ("diagnostics", 0),
     ("kernel", 0),
     ("isa", 1),
     ("wire", 1),

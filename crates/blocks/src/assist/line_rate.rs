@@ -1,8 +1,9 @@
 //! Timing of a line.
 
+use crate::checks;
 use kernel::Time;
 
-/// A line with a sent bit rate.
+/// A line with a given bit rate.
 #[derive(Clone, Copy)]
 pub(super) struct LineRate {
     bps: u64,
@@ -15,9 +16,7 @@ impl LineRate {
 
     /// Checks a bit rate.
     pub fn check(bps: u64) -> Result<(), String> {
-        let (least, most) = (1_000, 1_000_000_000_000);
-        let is_in = (least..=most).contains(&bps);
-        if is_in { Ok(()) } else { Err(format!("link_bps is {bps}, must be {least} to {most}")) }
+        checks::within("link_bps", bps, 1_000, 1_000_000_000_000)
     }
 
     /// The time that this many bytes take, rounded up to a femtosecond.

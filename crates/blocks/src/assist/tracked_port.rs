@@ -4,7 +4,7 @@ use crate::bus::{Access, BusError, Data, Reference, Requester};
 use kernel::Ports;
 use std::collections::VecDeque;
 
-/// A memory port with the purpose of each outstanding reference, in order; replies received in the same order. It sends
+/// A memory port with the purpose of each outstanding reference, in order; replies come in the same order. It sends
 /// at most one reference per cycle.
 pub(super) struct TrackedPort<T> {
     port: Requester,

@@ -11,6 +11,7 @@ use super::Go;
 use super::log::{FrameLog, Passage};
 use super::schedule::Schedule;
 use super::traffic::{Offered, Traffic};
+use crate::checks;
 use crate::ethernet::Frame;
 use crate::netlist::{Built, Module, OneWay, PortSpec, Site};
 use kernel::trace::Counter;
@@ -204,9 +205,7 @@ kept_times = 1000"#;
     }
 
     fn check(&self) -> Result<(), String> {
-        let most = 1_000_000_000_000;
-        let is_in = (1..=most).contains(&self.line_bps);
-        if is_in { Ok(()) } else { Err(format!("line_bps is {}, must be 1 to {most}", self.line_bps)) }
+        checks::within("line_bps", self.line_bps, 1, 1_000_000_000_000)
     }
 
     fn build(self, site: &mut Site) -> Built {

@@ -5,8 +5,9 @@ use super::elaborate::{Elaboration, Instance, Item};
 use super::endpoint::{Endpoint, Range, Selector};
 use super::expression::Scope;
 use super::module::{PortSide, PortSpec};
-use super::problem::{FilePlace, Problems, did_you_mean, listed};
+use super::problem::{FilePlace, Problems};
 use super::text::WireText;
+use diagnostics::near::{listed, suggestion};
 use std::collections::BTreeMap;
 
 /// Maximum capacity and latency of a connection.
@@ -87,8 +88,8 @@ impl Elaboration<'_> {
         let place = &place.of(&endpoint.text);
         let name = endpoint.instance.name.as_str();
         let Some(instance) = instances.get(name) else {
-            let near = did_you_mean(name, instances.keys().copied());
-            let resolved = wire::near::nearest(name, instances.keys().copied());
+            let near = suggestion(name, instances.keys().copied());
+            let resolved = diagnostics::near::nearest(name, instances.keys().copied());
             resolved.iter().for_each(|resolved| self.wiring.excuse(&instances[resolved].items));
             let hint = if near.is_empty() { format!("; here are {}", listed(instances.keys().copied())) } else { near };
             self.problems.add(place, format!("`{}`: there is no instance `{name}`{hint}", endpoint.text));
@@ -174,7 +175,7 @@ fn ports_of(
     let path = format!("{}.{name}", item.path);
     if one.is_none() && n == 0 {
         let names = bases(known.keys().map(String::as_str));
-        let near = did_you_mean(name, names.iter().map(String::as_str));
+        let near = suggestion(name, names.iter().map(String::as_str));
         let names = listed(names.iter().map(String::as_str));
         return Err(format!("`{}` ({}) has no port `{name}`; its ports: {names}{near}", item.path, item.module));
     }

@@ -7,8 +7,9 @@ use super::endpoint::Endpoint;
 use super::expression::{Scope, evaluate};
 use super::module::Catalog;
 use super::node::{Node, kind};
-use super::problem::{FilePlace, NetlistErrors, Problems, did_you_mean, listed};
+use super::problem::{FilePlace, NetlistErrors, Problems};
 use super::text::{Body, InstanceText, ModuleText, Netlist, scope_of};
+use diagnostics::near::{listed, suggestion};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Maximum number of parts and module instances of a card.
@@ -215,7 +216,7 @@ impl<'a> Elaboration<'a> {
         let Some(kind) = self.catalog.get(module) else {
             let known =
                 || self.catalog.kinds().map(|kind| kind.name).chain(self.netlist.modules.keys().map(String::as_str));
-            let near = did_you_mean(module, known());
+            let near = suggestion(module, known());
             let place = text.module.as_ref().map_or(&text.key.place, |node| &node.place);
             let hint = if near.is_empty() { "; `spinet nic modules` lists them" } else { "" };
             self.problems.add(place, format!("there is no module `{module}`{near}{hint}"));
@@ -228,7 +229,7 @@ impl<'a> Elaboration<'a> {
                 self.problems.add(&text.key.place, text_of);
             }
             Some((clock, place)) if !self.clocks.contains_key(clock) => {
-                let near = did_you_mean(clock, clocks());
+                let near = suggestion(clock, clocks());
                 let text_of =
                     format!("`{path}`: there is no clock `{clock}`; the card's clocks: {}{near}", listed(clocks()));
                 self.problems.add(place, text_of);
@@ -289,7 +290,7 @@ impl<'a> Elaboration<'a> {
             text.parameters.iter().filter(|(key, _)| !module.parameters.iter().any(|(known, _)| known.name == key.name))
         {
             let known = || module.parameters.iter().map(|(key, _)| key.name.as_str());
-            let near = did_you_mean(&key.name, known());
+            let near = suggestion(&key.name, known());
             let problem =
                 format!("module `{name}` has no parameter `{}`; its parameters: {}{near}", key.name, listed(known()));
             self.problems.add(&key.place, problem);

@@ -1,7 +1,7 @@
 //! Values that depend on parameters: `"$name"`, and arithmetic such as `"4 + 2 * $cpus"`.
 
 use super::node::{Node, Value, kind};
-use super::problem::did_you_mean;
+use diagnostics::near::suggestion;
 use std::collections::BTreeMap;
 
 /// Parameters and their final values, by name.
@@ -68,7 +68,7 @@ fn is_name(text: &str) -> bool {
 
 fn parameter<'a>(name: &str, scope: &'a Scope) -> Result<&'a toml::Value, String> {
     scope.get(name).ok_or_else(|| {
-        let near = did_you_mean(name, scope.keys().map(String::as_str));
+        let near = suggestion(name, scope.keys().map(String::as_str));
         format!("there is no parameter `{name}` here{near}")
     })
 }

@@ -1,8 +1,9 @@
 //! Loads the files of a card into one [`Netlist`]: includes, base cards and `--set` values.
 
 use super::node::{Key, Node, Table, Value, kind};
-use super::problem::{FilePlace, NetlistErrors, Problems, Source, did_you_mean, listed};
+use super::problem::{FilePlace, NetlistErrors, Problems, Source};
 use super::text::{Body, File, InstanceText, ModuleText, Netlist, read_file};
+use diagnostics::near::{listed, suggestion};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -154,7 +155,7 @@ impl Loader<'_> {
         };
         if body.instances.len() + body.wires.len() == before {
             let what = if wanted.contains('.') { "connection at a port" } else { "instance" };
-            let near = did_you_mean(wanted, names.iter().map(String::as_str));
+            let near = suggestion(wanted, names.iter().map(String::as_str));
             self.problems.add(&node.place, format!("remove: the base has no {what} `{wanted}`{near}"));
         }
     }
@@ -204,7 +205,7 @@ fn set(netlist: &mut Netlist, key: &str, value: &toml::Value, problems: &mut Pro
                 let known = || netlist.parameters.iter().map(|(key, _)| key.name.as_str());
                 let text = format!("the card has no parameter `{key}`; its parameters: {}", listed(known()));
                 let hint = "; set a clock as clocks.NAME and a parameter of an instance as INSTANCE.NAME";
-                problems.add(&place, format!("{text}{}{hint}", did_you_mean(key, known())));
+                problems.add(&place, format!("{text}{}{hint}", suggestion(key, known())));
             }
         },
         Some(("clocks", clock)) => match netlist.clocks.iter_mut().find(|(old, _)| old.name == clock) {
@@ -212,13 +213,13 @@ fn set(netlist: &mut Netlist, key: &str, value: &toml::Value, problems: &mut Pro
             None => {
                 let known = || netlist.clocks.iter().map(|(key, _)| key.name.as_str());
                 let text = format!("the card has no clock `{clock}`; its clocks: {}", listed(known()));
-                problems.add(&place, format!("{text}{}", did_you_mean(clock, known())));
+                problems.add(&place, format!("{text}{}", suggestion(clock, known())));
             }
         },
         Some((instance, path)) => {
             let Some(found) = netlist.body.instances.iter_mut().find(|found| found.key.name == instance) else {
                 let known = netlist.body.instances.iter().map(|found| found.key.name.as_str());
-                let near = did_you_mean(instance, known);
+                let near = suggestion(instance, known);
                 problems.add(&place, format!("the card has no instance `{instance}`{near}"));
                 return;
             };

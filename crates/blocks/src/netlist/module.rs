@@ -1,7 +1,7 @@
 //! Kinds of parts, by name.
 
-use super::problem::{did_you_mean, listed};
 use super::protocol::Protocol;
+use diagnostics::near::{explain_serde_error, listed, suggestion};
 use kernel::{ClockId, Component, Inlet, Rx, SystemBuilder, Time};
 use serde::Serialize;
 use std::any::{Any, TypeId};
@@ -215,7 +215,7 @@ impl ParameterProblem {
         let full = |name: &str| if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") };
         if message.starts_with("unknown field") {
             let known: Vec<&str> = quoted.collect();
-            let near = did_you_mean(named, known.iter().copied());
+            let near = suggestion(named, known.iter().copied());
             let text = format!("{inner}there is no parameter `{named}`; its parameters: {}{near}", listed(known));
             return ParameterProblem { key: full(named), is_unknown: true, text };
         }
@@ -229,7 +229,7 @@ impl ParameterProblem {
         ParameterProblem {
             key: path.to_owned(),
             is_unknown: false,
-            text: format!("{inner}{}", wire::near::explain_serde_error(message)),
+            text: format!("{inner}{}", explain_serde_error(message)),
         }
     }
 

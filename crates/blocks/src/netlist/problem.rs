@@ -1,10 +1,10 @@
 //! Errors in a card's file, with their places.
 
+use diagnostics::text::TextError;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
-use wire::text::TextError;
 
 /// A text and the name of its file.
 #[derive(PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -132,25 +132,5 @@ impl Problems {
         }
         let n_more = self.n_more + self.found.len().saturating_sub(NetlistErrors::MOST);
         Err(NetlistErrors { problems: self.found.into_iter().take(NetlistErrors::MOST).collect(), n_more })
-    }
-}
-
-/// `; did you mean ...?` if one of `candidates` is similar, otherwise empty.
-pub(super) fn did_you_mean<'a>(found: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
-    match wire::near::nearest(found, candidates) {
-        Some(near) => format!("; did you mean `{near}`?"),
-        None => String::new(),
-    }
-}
-
-/// Names in backticks, separated by commas; of a long list, the first ones.
-pub(super) fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
-    const SHOWN: usize = 12;
-    let names: Vec<&str> = names.into_iter().collect();
-    let shown: Vec<String> = names.iter().take(SHOWN).map(|name| format!("`{name}`")).collect();
-    match names.len() {
-        0 => "none".to_owned(),
-        n if n > SHOWN => format!("{} and {} more", shown.join(", "), n - SHOWN),
-        _ => shown.join(", "),
     }
 }

@@ -3,7 +3,8 @@
 use super::endpoint::{Endpoint, parse_wire};
 use super::expression::{Scope, evaluate};
 use super::node::{Key, Node, Table, Value};
-use super::problem::{FilePlace, Problems, did_you_mean, listed};
+use super::problem::{FilePlace, Problems};
+use diagnostics::near::{listed, suggestion};
 use std::collections::BTreeMap;
 
 /// A card as written: its own file, included files, and its base.
@@ -106,7 +107,7 @@ impl Reader<'_> {
                 fields.insert(key.name, node);
                 continue;
             }
-            let near = did_you_mean(&key.name, allowed.iter().copied());
+            let near = suggestion(&key.name, allowed.iter().copied());
             let known = listed(allowed.iter().copied());
             self.problems.add(&key.place, format!("{whose} has no key `{}`; allowed: {known}{near}", key.name));
         }

@@ -2,8 +2,9 @@
 
 use super::design::DesignPart;
 use super::node::{Key, Node, Table, Value};
-use super::problem::{Problems, did_you_mean};
+use super::problem::Problems;
 use super::text::{InstanceText, Netlist, WireText};
+use diagnostics::near::suggestion;
 
 impl Netlist {
     /// Reports unused names in the card's own file.
@@ -13,14 +14,14 @@ impl Netlist {
             if !parts.is_empty() && !parts.iter().any(|part| part.clock == key.name) {
                 let others =
                     self.clocks.iter().map(|(other, _)| other.name.as_str()).filter(|&other| other != key.name);
-                let near = did_you_mean(&key.name, others);
+                let near = suggestion(&key.name, others);
                 problems.add(&key.place, format!("no part has the clock `{}`{near}", key.name));
             }
         }
         for (key, _) in self.parameters.iter().filter(|(key, _)| is_own(key)) {
             if !self.mentions(&key.name) {
                 let others = self.parameters.iter().map(|(other, _)| other.name.as_str());
-                let near = did_you_mean(&key.name, others.filter(|&other| other != key.name));
+                let near = suggestion(&key.name, others.filter(|&other| other != key.name));
                 problems.add(&key.place, format!("nothing uses the parameter `{}`{near}", key.name));
             }
         }

@@ -1,6 +1,6 @@
 //! Parameters of the transport to host memory.
 
-use crate::param::{ParamError, one_of, power_of_two, within};
+use diagnostics::param::{ParamError, one_of, power_of_two, within};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

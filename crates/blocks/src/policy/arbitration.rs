@@ -1,6 +1,7 @@
 //! Arbitration: chooses one of several requesters.
 
 use super::{RoundRobin, RoundRobinTree};
+use crate::checks;
 use kernel::{Cycle, members};
 
 /// An arbitration policy and its parameters: `{ kind = "round-robin" }`, or `{ kind = "fixed-priority", groups =
@@ -74,9 +75,7 @@ pub struct Ranks {
 impl Policy {
     /// Checks the policy for `n_requesters` requesters.
     pub fn check(&self, n_requesters: usize) -> Result<(), String> {
-        if !(1..=64).contains(&n_requesters) {
-            return Err(format!("requesters is {n_requesters}, must be 1 to 64"));
-        }
+        checks::within("requesters", n_requesters, 1, 64)?;
         let Policy::FixedPriority(FixedPriority { groups, timeout_cycles, .. }) = self else { return Ok(()) };
         let mut named: Vec<usize> = groups.iter().flatten().copied().collect();
         named.sort_unstable();

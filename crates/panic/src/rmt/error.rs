@@ -1,10 +1,11 @@
 //! What can be wrong with what an RMT pipeline is told.
 
 use super::EntryHandle;
+use diagnostics::near::{did_you_mean, nearest};
+use diagnostics::param;
+use diagnostics::text::TextError;
 use std::fmt;
 use wire::expr::{ExprError, ExprProblem};
-use wire::near::nearest;
-use wire::text::TextError;
 
 /// What is wrong, and where. It has changed nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -30,7 +31,7 @@ pub type ChainTextError = TextError<Problem>;
 pub enum Problem {
     #[error("found {found}, must be {allowed}")]
     Found { found: String, allowed: String },
-    #[error("unknown {what} `{found}`{}; {}", did_you_mean(near), listed(what, known))]
+    #[error("unknown {what} `{found}`; {}{}", listed(what, known), did_you_mean(near.as_ref()))]
     Unknown { what: &'static str, found: String, near: Option<String>, known: Vec<String> },
     #[error("the {what} `{name}` is there already")]
     Taken { what: &'static str, name: String },
@@ -84,14 +85,7 @@ impl RmtError {
 
 /// A number within its bounds.
 pub(super) fn within(at: &str, value: u64, least: u64, most: u64) -> Result<(), RmtError> {
-    if (least..=most).contains(&value) {
-        return Ok(());
-    }
-    Err(Problem::found(value, format!("{least} to {most}")).at(at))
-}
-
-fn did_you_mean(near: &Option<String>) -> String {
-    near.as_ref().map_or_else(String::new, |near| format!(", did you mean `{near}`?"))
+    param::within(at, value, least, most).map_err(|error| Problem::found(error.found, error.allowed).at(at))
 }
 
 fn listed(what: &str, known: &[String]) -> String {

@@ -262,8 +262,7 @@ impl Names {
             ("network", _) => place(self.card.network_ports.into()).map(|port| Exit::Network(port as u8)),
             _ => {
                 let words = ["host", "network", "drop"];
-                let near =
-                    wire::near::nearest(side, words).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+                let near = diagnostics::near::suggestion(side, words);
                 Err(Problem::found(
                     format!("`{text}`"),
                     format!("`host`, `host:QUEUE`, `network:PORT` or `drop`{near}"),

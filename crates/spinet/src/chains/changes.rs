@@ -4,9 +4,9 @@ use super::check::{Fault, Problem, fault, path_of};
 use super::classify::Chains;
 use super::experiment::{ChainExperiment, ChangeEntry};
 use super::tenants::{Tenants, check_weight};
+use diagnostics::near::nearest;
 use kernel::Time;
 use panic::rmt::EntryParams;
-use wire::near::nearest;
 
 /// A change, with names looked up.
 #[derive(Clone, Debug)]

@@ -9,6 +9,7 @@ use crate::experiment::{self, CheckedSource, NicSpec, Problem as SourceProblem};
 use crate::files;
 use crate::nics::NicError;
 use crate::toml_text::{self, Format, TextFileError};
+use diagnostics::near::did_you_mean;
 use panic::model::NicModel;
 use panic::params::ServiceSpec;
 use panic::rmt::RmtError;
@@ -60,9 +61,9 @@ pub enum Problem {
     Source(#[from] SourceProblem),
     #[error("{0}")]
     Params(String),
-    #[error("there is no chain `{found}`{}", near.as_ref().map_or_else(String::new, |near| format!("; did you mean `{near}`?")))]
+    #[error("there is no chain `{found}`{}", did_you_mean(near.as_ref()))]
     NoChain { found: String, near: Option<String> },
-    #[error("there is no tenant `{found}`{}", near.as_ref().map_or_else(String::new, |near| format!("; did you mean `{near}`?")))]
+    #[error("there is no tenant `{found}`{}", did_you_mean(near.as_ref()))]
     NoTenant { found: String, near: Option<String> },
     #[error("the chain `{found}` is there already")]
     Installed { found: String },

@@ -1,10 +1,10 @@
 //! Policies and hierarchies of them, as files say them.
 
 use super::tenants::Tenants;
+use diagnostics::near::{explain_serde_error, suggestion};
 use panic::policy::{Asked, Branch, Level, LevelError, PolicyParams};
 use std::collections::BTreeSet;
 use toml::{Table, Value};
-use wire::near::{explain_serde_error, nearest};
 
 /// How a level looks, for errors.
 const LIKE: &str = "{ policy = { kind = \"fifo\" } }";
@@ -54,7 +54,7 @@ fn policy(table: &Table, at: &str) -> Result<PolicyParams, LevelError> {
         other => return Err(LevelError::new(place, format!("is {}, must be one of {}", said(other), listed()))),
     };
     let Some((_, policy)) = PolicyParams::ALL.iter().find(|(name, _)| *name == kind) else {
-        let near = nearest(kind, names()).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+        let near = suggestion(kind, names());
         return Err(LevelError::new(place, format!("is `{kind}`, must be one of {}{near}", listed())));
     };
     let numbers = policy.numbers();
@@ -114,8 +114,7 @@ fn needed<'a>(table: &'a Table, at: &str, key: &str, like: &str) -> Result<&'a V
 
 fn known(table: &Table, at: &str, keys: &[&str]) -> Result<(), LevelError> {
     let Some(found) = table.keys().find(|key| !keys.contains(&key.as_str())) else { return Ok(()) };
-    let near =
-        nearest(found, keys.iter().copied()).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+    let near = suggestion(found, keys.iter().copied());
     let listed: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
     let problem = format!("there is no such key here, must be {}{near}", listed.join(" or "));
     Err(LevelError::new(format!("{at}{found}"), problem))

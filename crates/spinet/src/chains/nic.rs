@@ -2,6 +2,7 @@
 
 use super::experiment::{EngineSpec, ServiceEntry};
 use crate::nics::{self, NicError, NicFile, Preset, Setting};
+use diagnostics::near::{did_you_mean, nearest};
 use panic::baseline::{PoolParams, StageParams};
 use panic::model::NicModel;
 use panic::params::ServiceSpec;
@@ -9,7 +10,6 @@ use panic::policy::{Level, PolicyParams};
 use panic::unit::EngineParams;
 use std::path::Path;
 use toml::Table;
-use wire::near::nearest;
 
 /// NICs of offload chains that are compiled in.
 pub const PRESETS: &[Preset] = &[
@@ -34,7 +34,7 @@ const KEYS: [&str; 3] = ["model", "ingress", "interconnect"];
 #[derive(Debug, thiserror::Error)]
 pub enum ServiceError {
     #[error("there is no engine `{found}`, must be one of {known} or a table with its parameters{}",
-            near.as_ref().map_or_else(String::new, |near| format!("; did you mean `{near}`?")))]
+            did_you_mean(near.as_ref()))]
     NoEngine { found: String, known: String, near: Option<String> },
     #[error("there is no service `{found}` in the NIC's file that could be changed{}; a new one says what its engine is",
             near.as_ref().map_or_else(String::new, |near| format!(" (did you mean `{near}`?)")))]

@@ -2,6 +2,7 @@
 
 use super::experiment::{ChainEntry, EngineSpec, PolicySpec, ServiceEntry, TenantEntry};
 use crate::experiment::{Entry, FromText, OneOrMany, Span};
+use diagnostics::near::suggestion;
 use panic::rmt::ChainParams;
 use panic::unit::EngineParams;
 use serde::de::value::MapAccessDeserializer;
@@ -9,7 +10,6 @@ use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use std::fmt;
 use std::str::FromStr;
-use wire::near::nearest;
 
 impl FromText for ServiceEntry {
     const EXAMPLE: &'static str = "aes: aes-256-ctr, units=2, credits=2";
@@ -130,7 +130,7 @@ fn number<T: FromStr>(key: &str, value: &str) -> Result<T, String> {
 }
 
 fn near<const N: usize>(word: &str, known: [&'static str; N]) -> String {
-    nearest(word, known).map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
+    suggestion(word, known)
 }
 
 impl<'de> Deserialize<'de> for EngineSpec {

@@ -3,11 +3,11 @@
 use super::experiment::{ChainEntry, ChainExperiment, PolicySpec};
 use super::level;
 use crate::experiment::Span;
+use diagnostics::near::{did_you_mean, nearest};
 use panic::model::NicModel;
 use panic::params::ServiceSpec;
 use panic::policy::{Asked, Bucket, Level, LevelError, PolicyParams};
 use std::collections::BTreeSet;
-use wire::near::nearest;
 use wire::units::parse_bps;
 
 /// Somebody whose packets are told apart.
@@ -45,10 +45,10 @@ pub enum TenantError {
     #[error("no service has the policy `leaky-bucket`, so a rate changes nothing")]
     NoBucket,
     #[error("there is no tenant `{found}`, must be the `name` of a [[tenant]]{}",
-            near.as_ref().map_or_else(String::new, |near| format!("; did you mean `{near}`?")))]
+            did_you_mean(near.as_ref()))]
     None { found: String, near: Option<String> },
     #[error("there is no policy `{found}`, must be one of {}{}", level::names().collect::<Vec<_>>().join(", "),
-            near.map_or_else(String::new, |near| format!("; did you mean `{near}`?")))]
+            did_you_mean(near.as_ref()))]
     NoPolicy { found: String, near: Option<&'static str> },
     #[error("{}", .0.problem)]
     Level(#[from] LevelError),

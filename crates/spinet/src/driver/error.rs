@@ -2,7 +2,7 @@
 
 use crate::elf::ElfError;
 use crate::program::ProgramError;
-use blocks::param::ParamError;
+use diagnostics::param::ParamError;
 use wire::expr::ExprError;
 use wire::message::MessageError;
 

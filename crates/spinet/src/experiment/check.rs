@@ -5,7 +5,7 @@ use super::{Common, ContextSpec, Experiment, NicSpec, OneOrMany};
 use crate::files;
 use crate::nics::{self, NicError};
 use crate::toml_text::{self, Format, Place, TextFileError};
-use blocks::param::ParamError;
+use diagnostics::param::ParamError;
 use pspin::PspinParams;
 use pspin::delivery::Delivery;
 use std::io;

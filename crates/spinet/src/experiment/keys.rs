@@ -2,10 +2,10 @@
 
 use crate::kinds::{self, Kind};
 use crate::toml_text::{self, Format, TextFileError};
+use diagnostics::near::{did_you_mean, nearest};
 use serde_json::Value;
 use std::ops::Range;
 use toml::de::{DeTable, DeValue};
-use wire::near::nearest;
 
 /// A document, with the place of each key where it is known.
 enum Node {
@@ -116,7 +116,7 @@ impl Unknown<'_> {
             return format!("`{key}`{place} is for {}, this card {}", others.join(" or for "), kind.does);
         }
         let near = nearest(key, self.allowed.iter().copied());
-        let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
+        let near = did_you_mean(near.as_ref());
         let allowed: Vec<String> = self.allowed.iter().map(|key| format!("`{key}`")).collect();
         format!("unknown key `{key}`{place}, expected one of {}{near}", allowed.join(", "))
     }

@@ -1,10 +1,10 @@
 //! Settings over parameters, some of which are choices: tables whose key `kind` says which other keys they have.
 
 use super::{NicError, Setting, not_a_value, paths, set, value_at};
+use diagnostics::near::nearest;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
-use wire::near::nearest;
 
 /// The key by which tables say which of several things they are.
 const CHOICE: &str = "kind";

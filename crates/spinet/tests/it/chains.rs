@@ -94,7 +94,7 @@ fn entries_of_tables_change_while_packets_flow() {
         CheckedChains::read(&text.replace(from, to), "t.toml", here, Format::Toml).unwrap_err().to_string()
     });
     expect![[r#"
-        t.toml: line 16: at[0].entries.polise: unknown table `polise`, did you mean `police`?; known: police, chains
+        t.toml: line 16: at[0].entries.polise: unknown table `polise`; known: police, chains; did you mean `police`?
         t.toml: line 17: at[0].entries.police[0].match: unknown name `udp.port`, udp has `src_port`, `dst_port`, `len`, `checksum`, `payload_len`
           udp.port == 1
           ^^^^^^^^

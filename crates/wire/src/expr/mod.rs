@@ -29,7 +29,7 @@ pub(crate) use parser::parse_field;
 pub use problem::ExprProblem;
 
 use crate::layers::Layers;
-use crate::text::TextError;
+use diagnostics::text::TextError;
 use std::fmt;
 use std::str::FromStr;
 

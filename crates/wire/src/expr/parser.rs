@@ -4,7 +4,7 @@ use super::ast::{Expr, Item, OPS, Op};
 use super::field::{ExternalField, Field, Kind, LAYERS, SLICES};
 use super::problem::{ExprProblem, MAX_DEPTH, MAX_LEN, suggestion};
 use super::value::{number, shown};
-use crate::text::TextError;
+use diagnostics::text::TextError;
 use std::ops::Range;
 
 pub(super) type Result<T> = std::result::Result<T, TextError<ExprProblem>>;

@@ -1,7 +1,7 @@
 //! Problems in expressions, with suggestions.
 
 use super::field::{ExternalField, Field, LAYERS, SLICES};
-use crate::near::nearest;
+use diagnostics::near::{did_you_mean, nearest};
 
 /// Longest expression, in bytes.
 pub(super) const MAX_LEN: usize = 65_536;
@@ -20,7 +20,7 @@ pub enum ExprProblem {
     TooDeep,
     #[error("found {found}, must be {allowed}")]
     Unexpected { found: String, allowed: &'static str },
-    #[error("unknown name `{found}`{}", did_you_mean(near).unwrap_or_else(|| fields_of(found)))]
+    #[error("unknown name `{found}`{}", near.as_ref().map_or_else(|| fields_of(found), |near| did_you_mean(Some(near))))]
     UnknownName { found: String, near: Option<String> },
     #[error("`{field}` is not a flag; compare it, for example `{field} == {example}`")]
     NotAFlag { field: String, example: &'static str },
@@ -46,10 +46,6 @@ pub enum ExprProblem {
     NoPrefix { field: String },
     #[error("a prefix means many addresses: use `{field} in {net}`")]
     PrefixInComparison { field: String, net: String },
-}
-
-fn did_you_mean(near: &Option<String>) -> Option<String> {
-    near.as_ref().map(|near| format!(", did you mean `{near}`?"))
 }
 
 /// The fields of the protocol that the name begins with; empty for external fields.

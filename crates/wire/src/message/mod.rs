@@ -28,8 +28,8 @@ mod key;
 pub use classifier::{Classifier, ClassifierCounts, FlowIndex, OpenMessage, Verdict};
 
 use crate::expr::{ExprProblem, Field, Matcher, parse_field};
-use crate::near::nearest;
-use crate::text::TextError;
+use diagnostics::near::{did_you_mean, nearest};
+use diagnostics::text::TextError;
 use std::fmt;
 use std::num::NonZeroU64;
 use std::str::FromStr;
@@ -83,7 +83,7 @@ pub enum MessageProblem {
     #[error("the message definition is empty; write for example `each` or `by 5-tuple until tcp.flags.fin`")]
     Empty,
     #[error("unknown key `{found}`, must be `each`, `all`, `5-tuple` or fields such as `ipv4.src, ipv4.dst`{}",
-            near.as_ref().map_or_else(String::new, |near| format!("; did you mean `{near}`?")))]
+            did_you_mean(near.as_ref()))]
     UnknownKey { found: String, near: Option<String> },
     #[error("the number of packets is `{found}`, must be 1 or more")]
     Count { found: String },

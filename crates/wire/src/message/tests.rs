@@ -215,7 +215,7 @@ fn errors_point_into_the_text() {
     check(
         "by flow until tcp.flags.fim",
         expect![[r#"
-        unknown name `tcp.flags.fim`, did you mean `tcp.flags.fin`?
+        unknown name `tcp.flags.fim`; did you mean `tcp.flags.fin`?
           by flow until tcp.flags.fim
                         ^^^^^^^^^^^^^"#]],
     );

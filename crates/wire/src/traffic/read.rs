@@ -1,9 +1,9 @@
 //! Parses and prints traffic definitions.
 
 use super::{Arrivals, MAX_FLOWS, Rate, Sizes, TrafficSpec, Transport};
-use crate::near::nearest;
-use crate::text::TextError;
 use crate::units::{parse_bps, scaled, show_bps, show_scaled};
+use diagnostics::near::{did_you_mean, nearest};
+use diagnostics::text::TextError;
 use std::fmt;
 use std::str::FromStr;
 
@@ -19,7 +19,7 @@ pub enum TrafficProblem {
                 .map_or_else(|| "for other packets use a capture".into(), |near| format!("did you mean `{near}`?")))]
     Transport { found: String, known: &'static [&'static str] },
     #[error("unknown key `{found}`, must be one of {}{}", KEYS.join(", "),
-            near.map_or_else(String::new, |near| format!("; did you mean `{near}`?")))]
+            did_you_mean(near.as_ref()))]
     UnknownKey { found: String, near: Option<&'static str> },
     #[error("`{key}` is given twice")]
     Twice { key: &'static str },

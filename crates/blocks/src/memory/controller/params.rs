@@ -1,6 +1,7 @@
 //! Parameters of a memory controller.
 
 use super::MemoryController;
+use crate::checks::within;
 use crate::memory::RowsParams;
 use crate::netlist::{Built, Memory, Module, PortSpec, Site};
 use crate::policy::Policy;
@@ -47,19 +48,15 @@ policy = { kind = "fixed-priority", groups = [[0], [1, 2]], keeps_bursts = true,
     }
 
     fn check(&self) -> Result<(), String> {
-        let in_range = |name: &str, value: u64, least: u64, most: u64| {
-            let is_in = (least..=most).contains(&value);
-            if is_in { Ok(()) } else { Err(format!("{name} is {value}, must be {least} to {most}")) }
-        };
-        in_range("bytes", self.bytes, 8, 1 << 30)?;
+        within("bytes", self.bytes, 8, 1 << 30)?;
         if !self.bytes.is_power_of_two() || !self.word_bytes.is_power_of_two() {
             return Err(format!("bytes {} and word_bytes {} must be powers of two", self.bytes, self.word_bytes));
         }
-        in_range("word_bytes", u64::from(self.word_bytes), 1, 64)?;
-        in_range("first_word_cycles", self.first_word_cycles, 1, 1000)?;
-        in_range("burst_words", u64::from(self.burst_words), 1, 1024)?;
-        in_range("requesters", self.requesters as u64, 1, 64)?;
-        in_range("max_bytes", u64::from(self.max_bytes), 1, 65_536)?;
+        within("word_bytes", self.word_bytes, 1, 64)?;
+        within("first_word_cycles", self.first_word_cycles, 1, 1000)?;
+        within("burst_words", self.burst_words, 1, 1024)?;
+        within("requesters", self.requesters, 1, 64)?;
+        within("max_bytes", self.max_bytes, 1, 65_536)?;
         self.rows.as_ref().map_or(Ok(()), RowsParams::check)?;
         self.policy.check(self.requesters)
     }

@@ -31,7 +31,7 @@ fn all_entries_of_a_table_are_replaced_or_none() {
     expect![[r#"
         kv => host:0
         there is no entry 0, it was removed or never was
-        [1].actions[1].chain.services[0]: unknown service `shb`, did you mean `sha`?; known: sha, aes, dpi, kv, nat
+        [1].actions[1].chain.services[0]: unknown service `shb`; known: sha, aes, dpi, kv, nat; did you mean `sha`?
         [2]: the table `t` is full: its size is 2
         found the table of the chains, must be another: chains come and go one by one
         kv => host:0
@@ -70,7 +70,7 @@ fn an_entry_holds_from_the_next_packet_on() {
         aes => host:0
         there is no entry 0, it was removed or never was
         unknown table `tt`; known: t, chains
-        actions[1].chain.services[0]: unknown service `shaa`, did you mean `sha`?; known: sha, aes, dpi, kv, nat
+        actions[1].chain.services[0]: unknown service `shaa`; known: sha, aes, dpi, kv, nat; did you mean `sha`?
         aes => host:0"#]]
     .assert_eq(&lines.join("\n"));
 }

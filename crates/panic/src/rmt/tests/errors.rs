@@ -12,7 +12,7 @@ fn check(toml: &str, want: Expect) {
 fn check_toml(toml: &str, want: Expect) {
     let error =
         toml::from_str::<RmtParams>(&format!("stages = 4\nmax_hops = 4\n{toml}")).expect_err("something is wrong");
-    want.assert_eq(&wire::near::explain_serde_error(error.message()));
+    want.assert_eq(&diagnostics::near::explain_serde_error(error.message()));
 }
 
 fn check_action(action: &str, want: Expect) {
@@ -29,7 +29,7 @@ fn chains() {
     let chain = |rest: &str| format!("[[chains]]\nname = 'a'\n{rest}");
     check(
         &chain("services = ['sha', 'ase']"),
-        expect!["chains[0].services[1]: unknown service `ase`, did you mean `aes`?; known: sha, aes, dpi, kv, nat"],
+        expect!["chains[0].services[1]: unknown service `ase`; known: sha, aes, dpi, kv, nat; did you mean `aes`?"],
     );
     check(
         &chain("services = ['sha', 'aes', 'dpi', 'kv', 'nat']"),
@@ -75,7 +75,7 @@ fn chains() {
     check(
         &chain("services = []\nmatch = 'udp.dstport == 1'"),
         expect![[r#"
-        chains[0].match: unknown name `udp.dstport`, did you mean `udp.dst_port`?
+        chains[0].match: unknown name `udp.dstport`; did you mean `udp.dst_port`?
           udp.dstport == 1
           ^^^^^^^^^^^"#]],
     );
@@ -135,7 +135,7 @@ fn headers() {
     check(
         &header("after = 'upd'\nbytes = 4"),
         expect![
-            "parser.headers[0].after: unknown layer or earlier header `upd`, did you mean `udp`?; known: eth, vlan, vlan2, arp, ipv4, ipv6, udp, tcp, icmp, icmpv6"
+            "parser.headers[0].after: unknown layer or earlier header `upd`; known: eth, vlan, vlan2, arp, ipv4, ipv6, udp, tcp, icmp, icmpv6; did you mean `udp`?"
         ],
     );
     check(&header("after = 'udp'\nbytes = 300"), expect!["parser.headers[0].bytes: found 300, must be 1 to 256"]);
@@ -161,7 +161,7 @@ fn headers() {
     check(
         "parser.layers = ['eth', 'ipv5']",
         expect![
-            "parser.layers[1]: unknown layer `ipv5`, did you mean `ipv4`?; known: eth, vlan, vlan2, arp, ipv4, ipv6, udp, tcp, icmp, icmpv6"
+            "parser.layers[1]: unknown layer `ipv5`; known: eth, vlan, vlan2, arp, ipv4, ipv6, udp, tcp, icmp, icmpv6; did you mean `ipv4`?"
         ],
     );
     check(
@@ -179,7 +179,7 @@ fn actions() {
     check_action("{ host_queue = 4 }", expect!["tables[0].entries[0].actions[0].host_queue: found 4, must be 0 to 3"]);
     check_action(
         "{ set = { field = 'ipv4.tll', to = 1 } }",
-        expect!["tables[0].entries[0].actions[0].set.field: unknown name `ipv4.tll`, did you mean `ipv4.ttl`?"],
+        expect!["tables[0].entries[0].actions[0].set.field: unknown name `ipv4.tll`; did you mean `ipv4.ttl`?"],
     );
     check_action(
         "{ set = { field = 'ipv4.ttl', to = 256 } }",
@@ -193,7 +193,7 @@ fn actions() {
     );
     check_action(
         "{ set = { field = 'ipv4.dst', to = 'ipv4.scr' } }",
-        expect!["tables[0].entries[0].actions[0].set.to: unknown name `ipv4.scr`, did you mean `ipv4.src`?"],
+        expect!["tables[0].entries[0].actions[0].set.to: unknown name `ipv4.scr`; did you mean `ipv4.src`?"],
     );
     check_action(
         "{ set = { field = 'ipv4.header_words', to = 5 } }",
@@ -209,12 +209,12 @@ fn actions() {
     );
     check_action(
         "{ set = { field = 'meta.y', to = 1 } }",
-        expect!["tables[0].entries[0].actions[0].set.field: unknown name `meta.y`, did you mean `meta.x`?"],
+        expect!["tables[0].entries[0].actions[0].set.field: unknown name `meta.y`; did you mean `meta.x`?"],
     );
     check_action(
         "{ count = { register = 'counts', index = 0 } }",
         expect![
-            "tables[0].entries[0].actions[0].count.register: unknown register of words `counts`, did you mean `count`?; known: count"
+            "tables[0].entries[0].actions[0].count.register: unknown register of words `counts`; known: count; did you mean `count`?"
         ],
     );
     check_action(
@@ -227,12 +227,12 @@ fn actions() {
     );
     check_action(
         "{ hash = { fields = ['ipv4.src', 'ipv4.dts'] } }",
-        expect!["tables[0].entries[0].actions[0].hash.fields[1]: unknown name `ipv4.dts`, did you mean `ipv4.dst`?"],
+        expect!["tables[0].entries[0].actions[0].hash.fields[1]: unknown name `ipv4.dts`; did you mean `ipv4.dst`?"],
     );
     check_action(
         "{ chain = { services = ['aes', 'sah'] } }",
         expect![
-            "tables[0].entries[0].actions[0].chain.services[1]: unknown service `sah`, did you mean `sha`?; known: sha, aes, dpi, kv, nat"
+            "tables[0].entries[0].actions[0].chain.services[1]: unknown service `sah`; known: sha, aes, dpi, kv, nat; did you mean `sha`?"
         ],
     );
 }

@@ -96,7 +96,7 @@ fn errors_point_into_the_text() {
     check(
         "ipsec: sha -> ase",
         expect![[r#"
-        unknown service `ase`, did you mean `aes`?; known: sha, aes, dpi, kv, nat
+        unknown service `ase`; known: sha, aes, dpi, kv, nat; did you mean `aes`?
           ipsec: sha -> ase
                         ^^^"#]],
     );
@@ -138,7 +138,7 @@ fn errors_point_into_the_text() {
     check(
         "ipsec [udp.dstport == 1]: sha",
         expect![[r#"
-        unknown name `udp.dstport`, did you mean `udp.dst_port`?
+        unknown name `udp.dstport`; did you mean `udp.dst_port`?
           ipsec [udp.dstport == 1]: sha
                  ^^^^^^^^^^^"#]],
     );
@@ -152,7 +152,7 @@ fn errors_point_into_the_text() {
     check(
         "ipsec clas=1: sha",
         expect![[r#"
-        unknown setting `clas`, did you mean `class`?; known: class, priority, slack_cycles, queues, order, repeat
+        unknown setting `clas`; known: class, priority, slack_cycles, queues, order, repeat; did you mean `class`?
           ipsec clas=1: sha
                 ^^^^"#]],
     );
@@ -180,7 +180,7 @@ fn errors_point_into_the_text() {
     check(
         "ipsec: sha(metadata=meta.y)",
         expect![[r#"
-        unknown name `meta.y`, did you mean `meta.x`?
+        unknown name `meta.y`; did you mean `meta.x`?
           ipsec: sha(metadata=meta.y)
                               ^^^^^^"#]],
     );

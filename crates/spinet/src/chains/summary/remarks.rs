@@ -3,7 +3,7 @@
 use super::make::Maker;
 use crate::chains::card::ChainCard;
 use crate::summary::{Remark, file_name, grouped};
-use wire::near::nearest;
+use diagnostics::near::nearest;
 
 /// Why packets are dropped whose programs did something wrong.
 const TROUBLES: [&str; 3] = ["trap", "watchdog", "bad-doorbell"];

@@ -8,7 +8,7 @@ fn contexts() {
     check_context(
         "match = 'udp.dst_prt == 5'",
         expect![[r#"
-        t.toml: line 4: context[0].match: unknown name `udp.dst_prt`, did you mean `udp.dst_port`?
+        t.toml: line 4: context[0].match: unknown name `udp.dst_prt`; did you mean `udp.dst_port`?
           udp.dst_prt == 5
           ^^^^^^^^^^^"#]],
     );
@@ -159,7 +159,7 @@ fn deliveries() {
     check_context(
         "message = 'by flow from tcpp until udp'",
         expect![[r#"
-        t.toml: line 4: context[0].message: unknown name `tcpp`, did you mean `tcp`?
+        t.toml: line 4: context[0].message: unknown name `tcpp`; did you mean `tcp`?
           by flow from tcpp until udp
                        ^^^^"#]],
     );

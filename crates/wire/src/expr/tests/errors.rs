@@ -15,7 +15,7 @@ fn errors_point_into_the_text() {
     fails(
         "ipv4 && udp.dstport == 1",
         expect![[r#"
-        unknown name `udp.dstport`, did you mean `udp.dst_port`?
+        unknown name `udp.dstport`; did you mean `udp.dst_port`?
           ipv4 && udp.dstport == 1
                   ^^^^^^^^^^^"#]],
     );

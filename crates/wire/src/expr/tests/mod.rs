@@ -98,7 +98,7 @@ fn external_fields_can_be_used() {
     assert!(!ask("kv.key != 1", &[Some(3), None, None]));
     assert!(ask("!kv", &[]));
     let error = Matcher::parse_with("meta.tennant == 1", &known).unwrap_err().to_string();
-    assert!(error.starts_with("unknown name `meta.tennant`, did you mean `meta.tenant`?"), "{error}");
+    assert!(error.starts_with("unknown name `meta.tennant`; did you mean `meta.tenant`?"), "{error}");
     assert!(Matcher::parse_with("meta.tenant == 256", &known).is_err());
     assert_eq!(Field::parse("kv.key", &known).unwrap().external_index(), Some(1));
     assert!(Field::parse("kv.key 1", &known).is_err());

@@ -1,4 +1,6 @@
-//! Suggestions for misspelt words ("did you mean"), and readable versions of serde's errors.
+//! Suggestions for misspelt words ("did you mean"), lists of names, and readable versions of serde's errors.
+
+use std::fmt::Display;
 
 /// The candidate nearest to `word`, if it is near enough.
 ///
@@ -18,6 +20,28 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .filter(|(distance, candidate)| *distance <= limit && *distance < letters(candidate).len())
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
+}
+
+/// The end of an error message that suggests `near`; empty for `None`.
+pub fn did_you_mean(near: Option<impl Display>) -> String {
+    near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
+}
+
+/// The end of an error message that suggests the candidate nearest to `word`; empty if none is near.
+pub fn suggestion<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> String {
+    did_you_mean(nearest(word, candidates))
+}
+
+/// Names in backticks, separated by commas; of a long list, the first ones.
+pub fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    const SHOWN: usize = 12;
+    let names: Vec<&str> = names.into_iter().collect();
+    let shown: Vec<String> = names.iter().take(SHOWN).map(|name| format!("`{name}`")).collect();
+    match names.len() {
+        0 => "none".to_owned(),
+        n if n > SHOWN => format!("{} and {} more", shown.join(", "), n - SHOWN),
+        _ => shown.join(", "),
+    }
 }
 
 fn letters(word: &str) -> Vec<char> {
@@ -48,7 +72,7 @@ pub fn explain_serde_error(message: &str) -> String {
     let mut quoted = message.split('`').skip(1).step_by(2);
     let is_unknown = message.starts_with("unknown field") || message.starts_with("unknown variant");
     match quoted.next().filter(|_| is_unknown).and_then(|found| nearest(found, quoted)) {
-        Some(near) => format!("{message}; did you mean `{near}`?"),
+        Some(near) => message.to_owned() + &did_you_mean(Some(near)),
         None => explain_type_error(message),
     }
 }
