@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-# Build rules that the Makefiles of PsPIN's examples include: handlers, compiled by spinet, and drivers without gengetopt.
+# Build rules for the Makefiles of PsPIN's examples: compile handlers with spinet, and drivers without gengetopt.
 #
 # A Makefile sets SPIN_APP_NAME, SPIN_APP_SRCS and SPIN_CFLAGS.
-#   make deploy                 build/$(SPIN_APP_NAME), build/slm_files, and a copy of the latter in TARGET_SLM
-#   make sim_$(SPIN_APP_NAME)   driver/driver.c, or all of driver, on the generic driver of libpspin
+#   make deploy                 make build/$(SPIN_APP_NAME) and build/slm_files, and copy the latter to TARGET_SLM
+#   make sim_$(SPIN_APP_NAME)   compile driver/driver.c, or all sources in driver, with libpspin's generic driver
 #   make info, make trace, make trace-chrome, make stats   reports on the last run, see the script `traces`
-# SPINET may name the command; TARGET_SLM is where drivers look that name no memory images; SPIN_DRIVER_SRCS, SPIN_DRIVER_CC,
-# SPIN_DRIVER_CFLAGS and SPIN_DRIVER_LDFLAGS are for the driver.
+# SPINET is the command. TARGET_SLM is the folder of memory images for drivers that set none. SPIN_DRIVER_SRCS,
+# SPIN_DRIVER_CC, SPIN_DRIVER_CFLAGS and SPIN_DRIVER_LDFLAGS apply to the driver.
 SPINET ?= spinet
 TARGET_SLM ?= $(PSPIN_HW)/sim_files/slm_files
 SPIN_DRIVER_SRCS ?= $(or $(wildcard driver/driver.c),$(wildcard driver/*.c driver/*.cc driver/*.cpp))
 SPIN_DRIVER_CC ?= $(if $(filter %.cc %.cpp,$(SPIN_DRIVER_SRCS)),$(CXX),$(CC))
 
 .PHONY: all deploy
-# What `make` alone does; PsPIN's gdriver.mk adds drivers.
+# The default target. PsPIN's gdriver.mk adds drivers.
 all:: deploy
 
 deploy::
@@ -26,7 +26,7 @@ sim_$(SPIN_APP_NAME): $(SPIN_DRIVER_SRCS)
 	$(SPIN_DRIVER_CC) $(SPIN_DRIVER_CFLAGS) -I$(PSPIN_RT)/runtime/include -I$(PSPIN_HW)/verilator_model/include $^ \
 		-L$(PSPIN_HW)/verilator_model/lib -Wl,-rpath,$(PSPIN_HW)/verilator_model/lib -lpspin $(SPIN_DRIVER_LDFLAGS) -o $@
 
-# Programs find the library, also without -rpath and without LD_LIBRARY_PATH.
+# Lets programs find the library without -rpath and LD_LIBRARY_PATH.
 export LD_RUN_PATH ?= $(abspath $(PSPIN_HW)/verilator_model/lib)
 export LD_LIBRARY_PATH := $(PSPIN_HW)/verilator_model/lib$(if $(LD_LIBRARY_PATH),:$(LD_LIBRARY_PATH))
 # PsPIN's gdriver.mk calls gengetopt.
@@ -34,7 +34,7 @@ ifeq ($(shell command -v gengetopt),)
 export PATH := $(PSPIN_RT)/scripts:$(PATH)
 endif
 
-# `make run` writes what the reports read, as PsPIN's simulation always does.
+# `make run` writes the files for the reports, like PsPIN's simulation.
 TRACE_DIR ?= ./
 export SPINET_TRANSCRIPT ?= 1
 export SPINET_INSTRUCTIONS ?= $(TRACE_DIR)

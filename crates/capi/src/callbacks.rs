@@ -131,7 +131,7 @@ pub fn read_host(cycle: Cycle, addr: u64, data: &mut [u8]) {
     }
     data.copy_from_slice(&line[first..first + data.len()]);
     library::edge(|edge| {
-        edge.bytes_asked += wanted as u64;
+        edge.bytes_requested += wanted as u64;
         edge.end_call();
     });
 }

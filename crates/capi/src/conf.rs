@@ -146,11 +146,11 @@ mod tests {
         let mut conf = PspinConf::default();
         change(&mut conf);
         let mut params = spinet::nics::load("pspin-rtl", &[], Path::new("")).expect("a preset");
-        let said = match conf.apply(&mut params) {
+        let shown = match conf.apply(&mut params) {
             Ok(()) => format!("{:?}\n{:?}", params.outbound, params.pcie),
             Err(error) => error.to_string(),
         };
-        want.assert_eq(&said);
+        want.assert_eq(&shown);
     }
 
     #[test]

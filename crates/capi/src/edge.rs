@@ -106,7 +106,7 @@ pub struct Edge {
     /// Cycle of the event that the running callback reports.
     calling: Option<Cycle>,
     /// Number of host memory bytes that were requested.
-    pub bytes_asked: u64,
+    pub bytes_requested: u64,
     /// Packets in the NIC that are not done.
     in_nic: u64,
     /// Cycle of a feedback that was reported before the NIC's own notice.
@@ -330,18 +330,18 @@ mod tests {
     #[test]
     fn calls_are_ordered_by_cycle_then_as_in_pspins_models() {
         let mut edge = Edge::default();
-        let nobody = UserPtr::new(std::ptr::null_mut());
+        let null = UserPtr::new(std::ptr::null_mut());
         edge.schedule(11, Call::HostWrite(0, vec![1]));
-        edge.schedule(10, Call::MstWrite(nobody));
+        edge.schedule(10, Call::MstWrite(null));
         edge.schedule(10, Call::HostWrite(8, vec![2]));
         edge.schedule(10, Call::HostWrite(4, vec![3]));
         edge.schedule(10, Call::PktOut(vec![4]));
-        edge.schedule(9, Call::MstWrite(nobody));
+        edge.schedule(9, Call::MstWrite(null));
         edge.schedule(10, Call::Feedback([5, 6, 7, 8]));
-        let mut said = String::new();
+        let mut shown = String::new();
         for cycle in [8, 10, 11] {
             while let Some((call, _)) = edge.begin_call(cycle) {
-                said += &format!("{cycle}: {call:?}\n");
+                shown += &format!("{cycle}: {call:?}\n");
                 edge.end_call();
             }
         }
@@ -354,7 +354,7 @@ mod tests {
             10: MstWrite(UserPtr(0))
             11: HostWrite(0, [1])
         "#]]
-        .assert_eq(&said);
+        .assert_eq(&shown);
     }
 
     #[test]

@@ -127,11 +127,11 @@ mod tests {
         for (name, text) in files {
             std::fs::write(folder.path().join(name), text).expect("a file");
         }
-        let said = match read(folder.path(), &params()) {
+        let shown = match read(folder.path(), &params()) {
             Ok(image) => format!("program {:02x?}\nhandler memory {:x?}", image.program, image.handler_memory),
             Err(error) => error.to_string().replace(&folder.path().display().to_string(), "FOLDER"),
         };
-        want.assert_eq(&said);
+        want.assert_eq(&shown);
     }
 
     #[test]

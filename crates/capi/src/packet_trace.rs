@@ -70,11 +70,11 @@ mod tests {
     use proptest::prelude::*;
 
     fn check(text: &str, want: Expect) {
-        let said = match packets(text, b"abcdefgh") {
+        let shown = match packets(text, b"abcdefgh") {
             Ok(packets) => packets.iter().map(|packet| format!("{packet:x?}\n")).collect(),
             Err((line, problem)) => format!("line {line}: {problem}"),
         };
-        want.assert_eq(&said);
+        want.assert_eq(&shown);
     }
 
     #[test]

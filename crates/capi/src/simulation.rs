@@ -192,7 +192,7 @@ impl Simulation {
             self.nic.run_until(self.at + 1);
         }
         let moved = stats::Moved {
-            asked: library::edge(|edge| edge.bytes_asked),
+            requested: library::edge(|edge| edge.bytes_requested),
             written: self.bytes_written,
             read: self.bytes_read,
         };

@@ -71,11 +71,11 @@ mod tests {
     use proptest::prelude::*;
 
     fn check(text: &str, want: Expect) {
-        let said = match read(text) {
+        let shown = match read(text) {
             Ok(words) => words.bytes().map(|(addr, bytes)| format!("{addr:x} {bytes:02x?}\n")).collect(),
             Err((line, problem)) => format!("line {line}: {problem}"),
         };
-        want.assert_eq(&said);
+        want.assert_eq(&shown);
     }
 
     #[test]

@@ -59,11 +59,11 @@ mod tests {
     use proptest::prelude::*;
 
     fn check(text: &str, want: Expect) {
-        let said = match read(text) {
+        let shown = match read(text) {
             Ok(records) => records.iter().map(|(addr, data)| format!("{addr:#x} {data:02x?}\n")).collect(),
             Err((line, problem)) => format!("line {line}: {problem}"),
         };
-        want.assert_eq(&said);
+        want.assert_eq(&shown);
     }
 
     #[test]

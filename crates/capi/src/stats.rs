@@ -35,7 +35,7 @@ impl Counters<'_> {
 #[derive(Clone, Copy)]
 pub struct Moved {
     /// Bytes of host memory that were read from the program, in whole lines. The NIC may need fewer.
-    pub asked: u64,
+    pub requested: u64,
     /// Bytes that the host wrote to the NIC.
     pub written: u64,
     /// Bytes that the host read from the NIC.
@@ -47,7 +47,7 @@ pub fn text(all: &[(String, u64)], clock: &Clock, moved: Moved) -> String {
     const RULE: &str = "----------------------------------\n";
     let counters = Counters { all, clock };
     let mut text = String::from("\n###### Statistics ######\n");
-    for part in [inbound(&counters), outbound(&counters), host_memory(&counters, moved.asked)] {
+    for part in [inbound(&counters), outbound(&counters), host_memory(&counters, moved.requested)] {
         text += &part;
         text += RULE;
     }
@@ -97,10 +97,10 @@ fn outbound(counters: &Counters<'_>) -> String {
     )
 }
 
-fn host_memory(counters: &Counters<'_>, bytes_asked: u64) -> String {
+fn host_memory(counters: &Counters<'_>, bytes_requested: u64) -> String {
     let mut text = String::from("PCIe Slave:\n");
     let bytes_written = counters.get("nic.pcie.write_bytes");
-    for (title, name, bytes) in [("Writes", "write", bytes_written), ("Reads", "read", bytes_asked)] {
+    for (title, name, bytes) in [("Writes", "write", bytes_written), ("Reads", "read", bytes_requested)] {
         let of = |what: &str| counters.get(&format!("nic.pcie.{name}_{what}"));
         let first = format!("nic.pcie.first_{name}_cycle");
         let ns = counters.ps_between(&first, &format!("nic.pcie.last_{name}_cycle")) / 1000.0;
@@ -136,7 +136,7 @@ mod tests {
         let value = |name: &str| set.iter().find(|(known, _)| *known == name).map_or(0, |(_, value)| *value);
         let counters = names.join(" ");
         let counters: Vec<_> = counters.split(' ').map(|name| (format!("nic.{name}"), value(name))).collect();
-        let moved = Moved { asked: 0, written: 7, read: 9 };
+        let moved = Moved { requested: 0, written: 7, read: 9 };
         want.assert_eq(&text(&counters, &Clock::new(Freq::mhz(1000).expect("1 GHz")), moved));
     }
 

@@ -122,7 +122,7 @@ pub trait HostEvents {
     fn event(&mut self, at: Cycle, context: u32, event: &HostEvent);
 }
 
-/// A host that does not listen.
+/// A host that ignores all events.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct IgnoreEvents;
 

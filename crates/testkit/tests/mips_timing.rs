@@ -137,7 +137,7 @@ fn core_cycles(batch: &Batch) -> u64 {
     }
     let core = Rc::new(RefCell::new(core));
     builder.add("cpu", clock, core.clone());
-    builder.add("nobody", clock, UnusedMemory(Responder { references: asked, replies: answers }));
+    builder.add("unused", clock, UnusedMemory(Responder { references: asked, replies: answers }));
     let mut system = builder.build().expect("the wiring is complete");
     assert_eq!(system.run_until(Time::from_ns(10_000_000)), Outcome::Quiet);
     let core = core.borrow();

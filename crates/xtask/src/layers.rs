@@ -35,15 +35,15 @@ struct Use {
 
 pub fn check(root: &Path) -> Result<Vec<String>, Error> {
     const COMMAND: &str = "cargo metadata";
-    let said = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned()))
+    let output = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned()))
         .args(["metadata", "--no-deps", "--format-version", "1", "--locked", "--offline"])
         .current_dir(root)
         .output()
         .map_err(|error| Error::Run(COMMAND, error))?;
-    if !said.status.success() {
-        return Err(Error::Failed(COMMAND, String::from_utf8_lossy(&said.stderr).into_owned()));
+    if !output.status.success() {
+        return Err(Error::Failed(COMMAND, String::from_utf8_lossy(&output.stderr).into_owned()));
     }
-    let (crates, uses) = read(&serde_json::from_slice(&said.stdout)?);
+    let (crates, uses) = read(&serde_json::from_slice(&output.stdout)?);
     Ok(judge(&crates, &uses))
 }
 

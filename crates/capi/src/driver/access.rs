@@ -12,9 +12,13 @@ fn some(size: u32) -> Result<u32, Refusal> {
 }
 
 /// Returns an error if an access exceeds the memory's size. Checked before the C program's bytes are read.
-fn within(what: &'static str, number: u64, bytes: u32, offset: u32, asked: u32) -> Result<(), Refusal> {
-    let (size, offset, asked) = (bytes.into(), offset.into(), asked.into());
-    if offset + asked > size { Err(DriverError::Beyond { what, number, size, offset, asked }.into()) } else { Ok(()) }
+fn within(what: &'static str, number: u64, bytes: u32, offset: u32, requested: u32) -> Result<(), Refusal> {
+    let (size, offset, requested) = (bytes.into(), offset.into(), requested.into());
+    if offset + requested > size {
+        Err(DriverError::Beyond { what, number, size, offset, asked: requested }.into())
+    } else {
+        Ok(())
+    }
 }
 
 /// Starts a write to the card.

@@ -24,7 +24,7 @@ const SCRATCHPAD_BYTES: u32 = 800 * 1024;
 const MAX_BYTES: u64 = 8 << 30;
 /// Bytes of bookkeeping per packet.
 const KEPT_BYTES: u64 = 256;
-/// Length of an IPv4 header without options, in words of 4 bytes, in the high half of the first byte as in `packets.h`.
+/// Length of an IPv4 header without options, in 4-byte units, in the high half of the first byte as in `packets.h`.
 const IHL: u8 = 5 << 4;
 
 /// A context and its fill callback.
@@ -297,8 +297,8 @@ fn write(ec: &SpinEc, image: Vec<u8>) -> Result<(), Error> {
     if image.is_empty() {
         return Ok(());
     }
-    let (size, nobody) = (image.len(), UserPtr::new(std::ptr::null_mut()));
-    library::access(ec.handler_mem_addr, size, || Ok(Access::Write(image, nobody)))
+    let (size, null) = (image.len(), UserPtr::new(std::ptr::null_mut()));
+    library::access(ec.handler_mem_addr, size, || Ok(Access::Write(image, null)))
 }
 
 /// Prints the handlers.

@@ -166,7 +166,7 @@ mod tests {
 
     fn check(line: &str, want: Expect) {
         let arguments: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        let said = match parse(&arguments) {
+        let shown = match parse(&arguments) {
             Ok(Action::Run(o)) => format!(
                 "{} messages of {} packets of {} bytes, {} and {} cycles apart, trace {:?}",
                 o.num_messages, o.num_packets, o.packet_size, o.packet_delay, o.message_delay, o.trace_file
@@ -174,7 +174,7 @@ mod tests {
             Ok(Action::Print(text)) => text.lines().next().unwrap_or_default().to_owned(),
             Err(problem) => problem,
         };
-        want.assert_eq(&said);
+        want.assert_eq(&shown);
     }
 
     #[test]

@@ -84,11 +84,11 @@ mod tests {
     use proptest::prelude::*;
 
     fn check(text: &str, want: Expect) {
-        let said = match read(text, 2) {
+        let shown = match read(text, 2) {
             Ok(lines) => lines.iter().map(|line| format!("{line:?}\n")).collect(),
             Err(problem) => problem,
         };
-        want.assert_eq(&said);
+        want.assert_eq(&shown);
     }
 
     #[test]

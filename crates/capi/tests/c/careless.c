@@ -1,4 +1,4 @@
-/* A driver that looks at no result but the last, as PsPIN's examples do. */
+/* A driver that ignores all results except the last, like PsPIN's examples. */
 #include "gdriver.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A driver whose packets come from two files, which it writes itself; and a second simulation in the same process, which must
- * be like the first. Argument: the program.
+ * A driver that writes two files, adds the packets in them, and then repeats the simulation in the same process. Both runs
+ * must be equal. Argument: the program.
  */
 #include "log.h"
 

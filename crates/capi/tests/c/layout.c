@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Print where fields lie, what constants are, and the defaults that the library fills in. */
+/* Prints offsets of fields, values of constants, and the defaults that the library fills in. */
 #include <stddef.h>
 #include <stdio.h>
 

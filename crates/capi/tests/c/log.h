@@ -47,7 +47,7 @@ static inline spin_ec_t make_ec(const char *file, const char *hh, const char *ph
     return ec;
 }
 
-/* A packet with the header of PsPIN's examples: header length in words, packet length. All other bytes count up. */
+/* A packet with the header of PsPIN's examples: header length (5 words), packet length. All other bytes count up. */
 static inline void make_packet(uint8_t *packet, size_t size, uint8_t first)
 {
     for (size_t i = 0; i < size; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What nobody should do with a library: use what is gone or never was, from other threads, and end in the middle.
- * Arguments: what to do, a runtime or program.
+ * Misuse of the library: ended or unknown machines, other threads, and simulations that end early.
+ * Arguments: the test, a runtime or program.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
@@ -9,12 +9,12 @@
 #include "log.h"
 #include "spinet_driver.h"
 
-static void told(const char *call, int code)
+static void show_call(const char *call, int code)
 {
     fflush(stdout);
     printf("%s: %d%s%s\n", call, code, code ? ", " : "", code ? spinet_last_error() : "");
 }
-#define SHOW(call) told(#call, call)
+#define SHOW(call) show_call(#call, call)
 
 static spinet_machine_t *first, *second;
 
@@ -28,7 +28,7 @@ static void *elsewhere(void *unused)
     return third;
 }
 
-/* Machines that are gone, were never there, or are another thread's. */
+/* Machines that have ended, do not exist, or belong to another thread. */
 static void machines(char *runtime)
 {
     spinet_tenant_t tenant = 77;
@@ -77,7 +77,7 @@ static void *run_elsewhere(void *unused)
     return NULL;
 }
 
-/* A simulation that ends in a callback, is run by another thread, or is cut off with packets and accesses inside. */
+/* Simulations that end in a callback, run on another thread, or end with packets and accesses in progress. */
 static void simulations(char *program)
 {
     static uint8_t packet[64], bytes[64];
@@ -115,7 +115,7 @@ int main(int argc, char **argv)
         machines(argv[2]);
     else if (strcmp(argv[1], "simulations") == 0)
         simulations(argv[2]);
-    /* Where errors are told may be full. */
+    /* stderr may be full. */
     else if (freopen("/dev/full", "w", stderr) != NULL)
         printf("init: %d\n", pspinsim_fini());
     return 0;

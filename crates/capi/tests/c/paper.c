@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The handlers of the PsPIN paper from a C host: packets for one of them, what it must do computed here, and a comparison.
- * Arguments: the handler, whose program is build/NAME, and options of the generic driver. Prints what was compared.
+ * The handlers of the PsPIN paper with a C host: sends packets to one of them, computes the expected results, and compares.
+ * Arguments: the handler, whose program is build/NAME, and options of the generic driver. Prints the comparison.
  */
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "packets.h"
 #include "pspinsim.h"
 
-#define HOST 0xdeadbeefdeadbeefull /* where the first context of the generic driver has its host memory */
+#define HOST 0xdeadbeefdeadbeefull /* host memory of the generic driver's first context */
 #define HOST_SIZE (1 << 20)
 #define MAX_PACKETS 64
 #define MAX_SIZE 2048
@@ -38,7 +38,7 @@ static void host_write(uint64_t addr, uint8_t *data, size_t size)
 
 static void host_read(uint64_t addr, uint8_t *data, size_t size)
 {
-    /* A line may begin before this memory and end behind it. */
+    /* A line may begin before this memory and end after it. */
     for (size_t i = 0; i < size; i++)
         data[i] = addr + i - HOST < HOST_SIZE ? host[addr + i - HOST] : 0;
 }
@@ -55,7 +55,7 @@ static uint32_t *words_of(uint8_t *packet)
     return (uint32_t *)(packet + HEADER);
 }
 
-/* What the handlers do, on this side. */
+/* Expected results of the handlers. */
 
 static uint32_t *wanted_words(void)
 {
@@ -89,7 +89,7 @@ static void histogram(uint8_t *packet, size_t size)
         wanted_words()[words_of(packet)[i]]++;
 }
 
-static const uint32_t layout[4] = {256, 512, 0, 0}; /* block, stride, and no planes */
+static const uint32_t layout[4] = {256, 512, 0, 0}; /* block, stride, no planes */
 
 static void strided_ddt(uint8_t *packet, size_t size)
 {
@@ -102,7 +102,7 @@ static void strided_ddt(uint8_t *packet, size_t size)
     }
 }
 
-/* Packets stand in L2 one behind the other, at multiples of 64 bytes. */
+/* Packets are consecutive in L2, at multiples of 64 bytes. */
 static void copy_to_host(uint8_t *packet, size_t size)
 {
     fill_integers(packet, size, 1u << 24);
@@ -133,7 +133,7 @@ static void filtering(uint8_t *packet, size_t size)
     header->ip_hdr.source_id = next_random() + 1;
     header->ip_hdr.dest_id = next_random();
     if (n_packets % 2 == 0)
-        return; /* nobody knows this sender */
+        return; /* no rule for this sender */
     uint32_t at = jenkins((uint8_t *)&header->ip_hdr.source_id, 8) % 65536;
     while (rules[at].address != 0)
         at = (at + 1) % 65536;
@@ -144,7 +144,7 @@ static void filtering(uint8_t *packet, size_t size)
     ((pkt_hdr_t *)copy)->udp_hdr.dst_port = (uint16_t)rules[at].port;
 }
 
-/* Every other packet writes a key, the one behind it reads it. */
+/* Packets alternate: one writes a key, the next reads it. */
 static void kvstore(uint8_t *packet, size_t size)
 {
     static uint32_t key, value;
@@ -169,8 +169,8 @@ static const struct bench {
     const char *name;
     void (*make)(uint8_t *, size_t);
     int has_completion;
-    int answers;   /* packets for one answer; 0: none */
-    size_t result; /* bytes of host memory; what is behind them belongs to the handlers */
+    int answers;   /* packets per answer; 0: no answers */
+    size_t result; /* bytes of host memory to compare; the rest belongs to the handlers */
 } benches[] = {
     {"reduce", reduce, 1, 0, 512 * 4},
     {"aggregate", aggregate, 1, 0, HOST_SIZE},
@@ -184,7 +184,7 @@ static const struct bench {
 };
 static const struct bench *bench;
 
-/* Packets are made before the run begins, since some tables depend on them. */
+/* Packets are created before the run, because some tables depend on them. */
 static void make_packets(uint32_t count, size_t size)
 {
     packet_size = size;
@@ -212,7 +212,7 @@ static uint32_t fill(uint32_t message, uint32_t packet, uint8_t *buffer, uint32_
     return size;
 }
 
-/* Answers carry what the packet carried, from the other side; those of the cache, the value that was written. */
+/* An answer is the packet with swapped addresses; an answer of the key-value store has the value that was written. */
 static uint32_t wrong_answers(void)
 {
     uint32_t wrong = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A driver that runs cycle by cycle and adds packets between cycles: what it hears is of the cycle that the call ran, so is
- * the time, and what it adds goes in with the next. Argument: the program.
+ * A driver that runs cycle by cycle and adds packets between cycles. Callbacks and the time must belong to the cycle that the
+ * call ran, and added packets must enter with the next cycle. Argument: the program.
  */
 #include "log.h"
 
@@ -13,7 +13,7 @@ static void feedback(uint64_t user, uint64_t nic, uint64_t her, uint64_t done)
     (void)her;
     n_done++;
     other_cycle += done != tick * 1000 || pspinsim_time() != done;
-    /* Packet 0 waits until the NIC is ready; the others were added in the cycle that `user` tells. */
+    /* Packet 0 waits until the NIC is ready. The others were added in cycle `user`. */
     if (user != 0 && nic != (user + 1) * 1000)
         printf("added in cycle %" PRIu64 ", in L2 at %" PRIu64 " ps\n", user, nic);
 }
@@ -47,7 +47,7 @@ int main(int argc, char **argv)
         tick++;
         CHECK(pspinsim_run_tick(&done));
     }
-    printf("%u added, %u sent, %u done, %u of them heard in another cycle\n", n_added, n_out, n_done, other_cycle);
+    printf("%u added, %u sent, %u done, %u of them reported in another cycle\n", n_added, n_out, n_done, other_cycle);
     CHECK(pspinsim_fini());
     return 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A driver whose program and machine come from the environment: one packet of message 1, and when it was done. */
+/* A driver whose program and machine come from the environment. Sends one packet of message 1 and logs its feedback. */
 #include "log.h"
 
 int main(int argc, char **argv)

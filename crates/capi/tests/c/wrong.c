@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A driver that does everything wrong. Argument: the program. */
+/* A driver with wrong calls of every function. Argument: the program. */
 #include "log.h"
 
 #define SHOW(call) (fflush(stdout), printf("%s: %d\n", #call, call), fflush(stdout))
@@ -12,7 +12,7 @@ int main(int argc, char **argv)
     spin_ec_t ec;
     memset(&ec, 0, sizeof(ec));
 
-    /* Before there is a simulation. */
+    /* Without a simulation. */
     SHOW(pspinsim_run());
     SHOW(pspinsim_run_tick(&done));
     SHOW(pspinsim_packet_eos());
@@ -20,7 +20,7 @@ int main(int argc, char **argv)
     SHOW(pspinsim_cb_set_pkt_out(NULL));
     SHOW(pspinsim_default_conf(NULL));
 
-    /* Programs that are none. */
+    /* Invalid programs. */
     pspin_conf_t conf;
     CHECK(pspinsim_default_conf(&conf));
     SHOW(pspinsim_init(argc, argv, NULL));
@@ -35,7 +35,7 @@ int main(int argc, char **argv)
     SHOW(pspinsim_init(argc, argv, &conf));
     SHOW(pspinsim_init(argc, argv, &conf));
 
-    /* Packets and accesses that cannot be. */
+    /* Invalid packets and accesses. */
     SHOW(pspinsim_packet_add(NULL, 0, &byte, 1, 1, 1, 0, 0));
     SHOW(pspinsim_packet_add(&ec, 0, NULL, 1, 1, 1, 0, 0));
     SHOW(pspinsim_packet_add(&ec, 0, &byte, 0, 0, 1, 0, 0));
@@ -65,7 +65,7 @@ int main(int argc, char **argv)
     CHECK(pspinsim_packet_add(&ec, 78, &byte, 1, 1, 1, 0, 0));
     SHOW(pspinsim_run());
 
-    /* Cycle by cycle, the program may still do something about it. */
+    /* Cycle by cycle, the program could still add packets, so this succeeds. */
     SHOW(pspinsim_run_tick(&done));
     printf("done: %d\n", done);
     CHECK(pspinsim_fini());

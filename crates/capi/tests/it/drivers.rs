@@ -215,7 +215,7 @@ fn callbacks_come_during_the_call_that_runs_their_cycle() {
         &["handlers"],
         expect![[r#"
             trace off!
-            50 added, 50 sent, 50 done, 0 of them heard in another cycle
+            50 added, 50 sent, 50 done, 0 of them reported in another cycle
             exit code 0
         "#]],
     );

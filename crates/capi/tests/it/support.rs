@@ -60,7 +60,7 @@ impl Bench {
     /// Compiles `tests/c/NAME.c` into `NAME`, with strict warnings.
     pub fn compile(&self, name: &str) {
         let source = repository("tests/c").join(format!("{name}.c"));
-        let said = Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".into()))
+        let output = Command::new(std::env::var("CC").unwrap_or_else(|_| "cc".into()))
             .args(["-std=c99", "-Wall", "-Wextra", "-Wno-unused-parameter", "-Werror", "-O1", "-I"])
             .arg(repository("include"))
             .arg("-I")
@@ -70,7 +70,7 @@ impl Bench {
             .current_dir(self.folder.path())
             .output()
             .expect("a C compiler");
-        assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
 
     /// Runs a compiled program in the folder.
