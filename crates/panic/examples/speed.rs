@@ -1,5 +1,5 @@
-//! Runs a PANIC at 100 Gbit/s through three pushed units, for so many simulated milliseconds: `speed [MS] [BYTES]`.
-//! Prints how many cycles that were; whoever starts it takes the time.
+//! Runs a PANIC at 100 Gbit/s through three pushed units for a number of simulated milliseconds: `speed [MS] [BYTES]`. Prints
+//! the number of cycles; measure the time from outside.
 
 use kernel::{Cycle, Time};
 use panic::drops::DropReason;
@@ -10,7 +10,7 @@ use panic::world::{Arrival, Classifier, Outlet, PacketSource, Side, Verdict};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Packets back to back.
+/// Back-to-back packets.
 struct Packets {
     next: u64,
     bytes: usize,
@@ -27,7 +27,7 @@ impl PacketSource for Packets {
     }
 }
 
-/// All through the three services.
+/// Sends all packets through the three services.
 struct Chain;
 
 impl Classifier for Chain {

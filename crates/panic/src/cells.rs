@@ -1,4 +1,5 @@
-//! The allocator of the packet buffer's cells, as the published Verilog has it: a packet has its cell from the parser to its exit.
+//! The central allocator of packet-buffer cells, as in the published Verilog: a packet holds one cell from the parser to its
+//! exit.
 
 use crate::protocol::{Message, NodeId};
 use kernel::Cycle;
@@ -6,22 +7,22 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
-/// When cells of the packet buffer are free again, where packets have theirs from entry to exit.
+/// Delays of the cell allocator, for NICs in which a packet holds its cell from entry to exit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AllocatorParams {
-    /// Cycles from the descriptor's exit until its cell counts as free, 1 to 1024.
+    /// Cycles from the descriptor's exit until its cell is free, 1 to 1024.
     pub free_cycles: u32,
-    /// Cycles from a packet's being dropped out of a PIFO until then, 1 to 1024.
+    /// Cycles from a drop out of a PIFO until the packet's cell is free, 1 to 1024.
     pub drop_cycles: u32,
-    /// Cycles from then until it can be given out, 0 to 1024.
+    /// Cycles from a cell's becoming free until it can be allocated again, 0 to 1024.
     pub ready_cycles: u32,
-    /// Cycles until PIFOs hear that cells have become few, or are no longer, 1 to 1024.
+    /// Cycles until the PIFOs see that the number of free cells has crossed the warning threshold, 1 to 1024.
     pub warning_cycles: u32,
 }
 
 impl AllocatorParams {
-    /// What is wrong with them; begins with the key.
+    /// Checks the ranges. The error begins with the key.
     pub fn check(&self) -> Result<(), String> {
         blocks::checks::within("free_cycles", self.free_cycles, 1, 1024)?;
         blocks::checks::within("drop_cycles", self.drop_cycles, 1, 1024)?;
@@ -30,36 +31,38 @@ impl AllocatorParams {
     }
 }
 
-/// Which cells are free. In the RTL it answers within the cycle, so it is no part of its own: those who take and give ask it.
+/// The allocator of all banks. The RTL answers within the cycle, so this is a shared object and not a component.
 ///
-/// Order:  what is taken in a cycle, and what is given, counts from the next one on, and who takes says how many others may take
-///         before it; so it does not matter who asks first.
-/// Source: RTL: banks take turns, but one that has few is passed over while another has more; a cell that is not given back, as
-///         that of a descriptor that was lost, is never free again.
+/// Order:  cells taken or freed in a cycle count from the next cycle on, and a caller says how many others may allocate before
+///         it. So the order of the callers does not matter.
+/// Source: RTL: banks take turns, but a bank with few free cells is skipped while another has more. A cell that is not
+///         returned, for example because its descriptor was lost, is never free again.
 #[derive(Clone)]
 pub struct Cells(Rc<RefCell<Allocator>>);
 
 struct Allocator {
     params: AllocatorParams,
-    /// The scheduler's ports, a bank each.
+    /// The scheduler's ports; each has a bank.
     ports: Vec<NodeId>,
-    /// A bank has few if it has no more than these.
+    /// A bank is short of cells if at most this number is free.
     few: u32,
-    /// The cycle of which is told.
+    /// The cycle to which the state below belongs.
     now: Cycle,
-    /// By bank: free as the cycle began, how many of them can be given out, and taken in it.
+    /// For each bank: free cells at the start of the cycle, how many of them can be allocated, and cells allocated in this
+    /// cycle.
     free: Vec<u32>,
     ready: Vec<u32>,
     taken: Vec<u32>,
-    /// By cycle and bank: cells that become free, and that can be given out from then on.
+    /// Cycles in which "all banks are short of cells" changed. The first entry is what the PIFOs see, the last is the present
+    /// state.
     freed: BTreeMap<(Cycle, usize), u32>,
     readied: BTreeMap<(Cycle, usize), u32>,
-    /// From when on all banks have few, or not; the last is what is known now.
+    /// Changes of "all banks are short of cells" and their cycles, as the PIFOs see them; the first entry is the present state.
     warnings: VecDeque<(Cycle, bool)>,
 }
 
 impl Cells {
-    /// Banks of `cells` free cells, one for each of these ports of the scheduler.
+    /// Creates one bank of `cells` free cells for each of these scheduler ports.
     pub fn new(params: AllocatorParams, ports: Vec<NodeId>, cells: u32, few: u32) -> Cells {
         let (free, taken) = (vec![cells; ports.len()], vec![0; ports.len()]);
         let (freed, readied, warnings) = (BTreeMap::new(), BTreeMap::new(), VecDeque::from([(0, cells <= few)]));
@@ -68,8 +71,8 @@ impl Cells {
         Cells(Rc::new(RefCell::new(allocator)))
     }
 
-    /// Takes a cell of the bank whose turn it is, or of the one that has more; `ahead` others may take one in this cycle too.
-    /// Gives back which bank it is, if it had one.
+    /// Allocates a cell of bank `turn`, or of the bank with more free cells, and returns the bank. `ahead` other callers may
+    /// allocate one earlier in the same cycle. Returns `None` if no cell can be allocated.
     pub fn take(&self, now: Cycle, turn: usize, ahead: u32) -> Option<usize> {
         let mut cells = self.0.borrow_mut();
         cells.reach(now);
@@ -82,7 +85,7 @@ impl Cells {
         })
     }
 
-    /// A message leaves the NIC, and its cell becomes free, if it has one.
+    /// The message leaves the NIC; frees its cell if it has one.
     pub fn leaves(&self, now: Cycle, message: &Message) {
         if !message.descriptor.chain.is_empty() {
             let mut cells = self.0.borrow_mut();
@@ -91,14 +94,14 @@ impl Cells {
         }
     }
 
-    /// A message is dropped out of a PIFO.
+    /// The message was dropped out of a PIFO; frees its cell.
     pub fn dropped(&self, now: Cycle, message: &Message) {
         let mut cells = self.0.borrow_mut();
         let after = cells.params.drop_cycles;
         cells.give(now, message.descriptor.home, after);
     }
 
-    /// Whether PIFOs have heard that all banks have few.
+    /// Returns true if the PIFOs know that all banks are short of cells.
     pub fn are_few(&self, now: Cycle) -> bool {
         let mut cells = self.0.borrow_mut();
         cells.reach(now);
@@ -114,13 +117,13 @@ impl Allocator {
     fn give(&mut self, now: Cycle, home: NodeId, after: u32) {
         self.reach(now);
         let bank =
-            self.ports.iter().position(|&port| port == home).expect("a packet's home is a port of the scheduler");
+            self.ports.iter().position(|&port| port == home).expect("the packet's home must be a scheduler port");
         let free = now + Cycle::from(after);
         *self.freed.entry((free, bank)).or_default() += 1;
         *self.readied.entry((free + Cycle::from(self.params.ready_cycles), bank)).or_default() += 1;
     }
 
-    /// Goes on to a cycle.
+    /// Advances the state to cycle `now`.
     fn reach(&mut self, now: Cycle) {
         if now == self.now {
             return;
@@ -162,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn banks_take_turns_and_one_that_has_few_is_passed_over() {
+    fn banks_take_turns_and_a_bank_short_of_cells_is_skipped() {
         let cells = cells();
         let taken: Vec<_> =
             [0, 1, 0, 1, 0, 0, 0].iter().zip(1..).map(|(&turn, now)| cells.take(now, turn, 0)).collect();
@@ -171,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_taken_counts_from_the_next_cycle_on() {
+    fn an_allocated_cell_counts_from_the_next_cycle_on() {
         let cells = cells();
         assert_eq!([0, 1, 2].map(|ahead| cells.take(5, 0, ahead)), [Some(0); 3]);
         assert_eq!(cells.take(5, 0, 3), None);
@@ -179,12 +182,12 @@ mod tests {
     }
 
     #[test]
-    fn pifos_hear_late_that_all_banks_have_few() {
+    fn pifos_see_the_shortage_after_warning_cycles() {
         let cells = cells();
         for now in 0..4 {
             assert!(cells.take(now, now as usize % 2, 0).is_some());
         }
-        // Both have one from cycle 4 on.
+        // Both banks have one free cell from cycle 4 on.
         assert_eq!([12, 13].map(|now| cells.are_few(now)), [false, true]);
     }
 }

@@ -1,51 +1,51 @@
-//! What a NIC costs on the prototype's FPGA: parts of its look-up tables and of its block memory, scaled from the published ones.
+//! FPGA cost of a NIC: percent of the prototype's look-up tables and block memory, scaled from the published numbers.
 //!
-//! Source of every number: Lin et al., OSDI 2020, Table 4 and 7.5: Xilinx VU3P-2, 394 thousand LUTs, 3 MB of block memory. Numbers
-//! of other shapes follow by the rule that stands with each part.
+//! Source of every number: Lin et al., OSDI 2020, Table 4 and 7.5: Xilinx VU3P-2, 394 thousand LUTs, 3 MB of block memory. Each
+//! part states the rule that scales it to other shapes.
 
-/// What the cost depends on.
+/// The sizes on which the cost depends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shape {
     /// Ports of the crossbar.
     pub ports: u32,
-    /// Its width.
+    /// Width of the crossbar.
     pub flit_bytes: u32,
-    /// Entries of all logical PIFOs.
+    /// Entries of all logical PIFOs together.
     pub pifo_entries: u32,
-    /// Bytes of the packet buffer.
+    /// Size of the packet buffer.
     pub buffer_bytes: u64,
 }
 
-/// A part of the NIC. A part with parts is the sum of them.
+/// A part of the NIC with its cost. The cost of a part with sub-parts is their sum.
 #[derive(Clone, PartialEq, Debug, serde::Serialize)]
 pub struct Part {
-    /// How deep it lies: 0 is the NIC.
+    /// Depth in the tree of parts; the NIC has depth 0.
     pub depth: u32,
-    /// What Table 4 calls it.
+    /// Name in Table 4.
     pub name: &'static str,
     /// Percent of the look-up tables.
     pub luts_percent: f64,
     /// Percent of the block memory.
     pub bram_percent: f64,
-    /// By what both scale.
+    /// How the cost scales.
     pub rule: &'static str,
 }
 
 /// Percent of LUTs and of block memory.
 type Cost = (f64, f64);
 
-// Of each pair the cost at the first and at the second number.
+// Each pair holds the cost at the first and at the second size.
 const CROSSBAR: [(f64, f64); 2] = [(8.0, 5.5), (16.0, 13.64)]; // ports, LUTs
 const CROSSBAR_BYTES: f64 = 64.0;
 const PIFO: [(f64, f64); 2] = [(256.0, 4.9), (512.0, 9.42)]; // entries, LUTs
-const SCHEDULER: [(f64, f64); 2] = [(256.0, 5.18), (512.0, 9.95)]; // the same with all that is around the PIFO
+const SCHEDULER: [(f64, f64); 2] = [(256.0, 5.18), (512.0, 9.95)]; // entries, LUTs, with everything around the PIFO
 const PIFO_BRAM: f64 = 0.01;
 const SCHEDULER_BRAM: f64 = 0.07;
 const BUFFER_BYTES: f64 = 256.0 * 1024.0;
 const BUFFER: Cost = (0.16, 8.94);
 const RMT: Cost = (0.27, 0.0);
 
-/// The parts of a NIC, each before its own parts.
+/// Lists the parts of a NIC; each part comes before its sub-parts.
 pub fn parts(shape: &Shape) -> Vec<Part> {
     let (ports, entries) = (f64::from(shape.ports), f64::from(shape.pifo_entries));
     let width = f64::from(shape.flit_bytes) / CROSSBAR_BYTES;
@@ -55,14 +55,19 @@ pub fn parts(shape: &Shape) -> Vec<Part> {
     let part =
         |depth, name, (luts_percent, bram_percent): Cost, rule| Part { depth, name, luts_percent, bram_percent, rule };
     let inside = [
-        part(2, "PIFO", (pifo, PIFO_BRAM), "entries, a line through both points; no block memory is in it"),
-        part(2, "credits, cells, ports", (around, SCHEDULER_BRAM - PIFO_BRAM), "entries, a line through both points"),
+        part(2, "PIFO", (pifo, PIFO_BRAM), "entries, linear through both points; uses no block memory"),
+        part(2, "credits, cells, ports", (around, SCHEDULER_BRAM - PIFO_BRAM), "entries, linear through both points"),
     ];
     let outside = [
-        part(1, "crossbar", (parabola(CROSSBAR, ports) * width, 0.0), "ports and their square; assumed: width"),
+        part(
+            1,
+            "crossbar",
+            (parabola(CROSSBAR, ports) * width, 0.0),
+            "ports and ports squared; assumed: linear in width",
+        ),
         sum(1, "scheduler", &inside),
-        part(1, "packet buffer", (BUFFER.0 * buffer, BUFFER.1 * buffer), "assumed: bytes"),
-        part(1, "RMT", RMT, "a stage"),
+        part(1, "packet buffer", (BUFFER.0 * buffer, BUFFER.1 * buffer), "assumed: linear in bytes"),
+        part(1, "RMT", RMT, "one stage"),
     ];
     let [crossbar, scheduler, buffer, rmt] = outside.clone();
     let [pifo, around] = inside;
@@ -75,12 +80,13 @@ fn sum(depth: u32, name: &'static str, parts: &[Part]) -> Part {
     Part { depth, name, luts_percent, bram_percent, rule: "sum" }
 }
 
-/// a + b x through both points.
+/// The line a + b x through both points.
 fn line([(x0, y0), (x1, y1)]: [(f64, f64); 2], x: f64) -> f64 {
     y0 + (y1 - y0) / (x1 - x0) * (x - x0)
 }
 
-/// a x + b x² through both points: inputs and outputs, and the wires and multiplexers between each two of them.
+/// The parabola a x + b x² through both points: linear in inputs and outputs, quadratic in the wires and multiplexers between
+/// them.
 fn parabola([(x0, y0), (x1, y1)]: [(f64, f64); 2], x: f64) -> f64 {
     let b = (y1 / x1 - y0 / x0) / (x1 - x0);
     (y0 / x0 - b * x0) * x + b * x * x

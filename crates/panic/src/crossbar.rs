@@ -1,45 +1,45 @@
-//! The interconnect's switch: a crossbar that passes messages flit by flit (4.2).
+//! The crossbar of the interconnect: switches messages flit by flit (4.2).
 
 use crate::protocol::{Flit, Leg, Message};
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 use smallvec::SmallVec;
 
-/// A non-blocking crossbar with wormhole routing: a message that has an output keeps it until its tail has passed.
+/// A non-blocking crossbar with wormhole routing: a message that holds an output keeps it until its tail has passed.
 ///
-/// Ports:    `in[i]` and `out[i]`, a flit a cycle each; there may be more inputs than nodes, which are further lanes
-///           of nodes that send on one at a time. The channels are its buffers, and their room its credits.
-/// Timing:   0 cycles of its own, also for an output that was free; each channel adds its latency of at least 1.
-/// Fairness: inputs whose next message is for an output take turns there.
-/// Source:   4.2, 6; RTL for wormhole, one virtual channel and round robin.
+/// Ports:    `in[i]` and `out[i]`, one flit a cycle each. There may be more inputs than nodes: a node can have several inputs
+///           and sends on one of them at a time. The channels are the buffers, and their free space is the credit.
+/// Timing:   adds 0 cycles, also for an output that was idle; each channel adds its latency of at least 1 cycle.
+/// Fairness: round robin among the inputs whose next message goes to the same output.
+/// Source:   4.2, 6; RTL for wormhole routing, one virtual channel and round robin.
 /// Differs:  a message to a node that does not exist is dropped and counted.
 pub struct Crossbar {
     inputs: Vec<Input>,
     outputs: Vec<Output>,
-    /// By node: the output for what goes there, as [`lane`] tells them apart.
+    /// For each destination node, the output of each virtual channel; [`lane`] chooses between them.
     table: Vec<[usize; 2]>,
-    /// Outputs that share a flit a cycle; whose turn it is stands first.
+    /// Groups of outputs that share one flit a cycle; the group's next winner is first.
     links: Vec<SmallVec<[usize; 2]>>,
-    /// Flits that may pass in a cycle in all.
+    /// Most flits that pass in a cycle, over all links.
     limit: usize,
-    /// The link that goes first when there are more flits than that.
+    /// Link served first when more flits than `limit` are ready.
     first: usize,
     unrouted: Counter,
 }
 
 struct Input {
     flits: Rx<Flit>,
-    /// Where the message goes that it is in the middle of.
+    /// Route of the message that is passing.
     route: Option<Route>,
 }
 
 struct Output {
     flits: Tx<Flit>,
-    /// How many inputs have a message for it that does not pass yet.
+    /// Number of inputs whose next message waits for this output.
     claims: usize,
-    /// The input whose message it is in the middle of.
+    /// Input whose message is passing.
     owner: Option<usize>,
-    /// The input that it looks at first in its next choice.
+    /// Input considered first in the next choice (round robin).
     turn: usize,
     passed: Counter,
 }
@@ -50,8 +50,8 @@ enum Route {
     Nowhere,
 }
 
-/// Of two lanes, that of a message: units may be slow to take theirs, on lane 0; who is at the other places always takes what comes,
-/// on lane 1.
+/// The virtual channel of a message. Messages to units use channel 0, because a unit may be slow to accept them. All others use
+/// channel 1: their receivers always accept.
 pub fn lane(message: &Message) -> usize {
     match message.leg {
         Leg::Paid | Leg::Pushed => 0,
@@ -60,7 +60,7 @@ pub fn lane(message: &Message) -> usize {
 }
 
 impl Crossbar {
-    /// A crossbar whose node i gets what goes to `outputs[i]`; there is at least one, and all inputs are alike.
+    /// A crossbar that sends messages for node i to `outputs[i]`. There is at least one output.
     pub fn new(inputs: Vec<Rx<Flit>>, outputs: Vec<Tx<Flit>>) -> Crossbar {
         let n = outputs.len();
         Crossbar::with_routes(
@@ -71,15 +71,15 @@ impl Crossbar {
         )
     }
 
-    /// A crossbar that sends what is for node i to `outputs[table[i]]` by its [`lane`]; of the outputs of a link one gets a flit a
-    /// cycle, in turns if more than one could.
+    /// A crossbar that sends messages for node i to `outputs[table[i][lane]]`. The outputs of one link share one flit a cycle,
+    /// in round robin.
     pub fn with_routes(
         inputs: Vec<Rx<Flit>>,
         outputs: Vec<Tx<Flit>>,
         table: Vec<[usize; 2]>,
         links: Vec<SmallVec<[usize; 2]>>,
     ) -> Crossbar {
-        assert!(!outputs.is_empty(), "a crossbar has outputs");
+        assert!(!outputs.is_empty(), "a crossbar needs an output");
         let output = |flits| Output { flits, claims: 0, owner: None, turn: 0, passed: Counter::default() };
         Crossbar {
             inputs: inputs.into_iter().map(|flits| Input { flits, route: None }).collect(),
@@ -92,12 +92,12 @@ impl Crossbar {
         }
     }
 
-    /// The same, of which no more than `limit` links get a flit in a cycle; they take turns.
+    /// Lets at most `limit` links pass a flit in a cycle; links take turns.
     pub fn with_limit(self, limit: usize) -> Crossbar {
         Crossbar { limit, ..self }
     }
 
-    /// Finds out where the next message of an input goes. Says whether a flit was thrown away.
+    /// Routes the next message of an input. Returns true if a flit was discarded.
     fn look(&mut self, now: Cycle, which: usize) -> bool {
         let input = &mut self.inputs[which];
         if matches!(input.route, Some(Route::To(_))) || !input.flits.is_due(now) {
@@ -106,7 +106,7 @@ impl Crossbar {
         if input.route.is_none() {
             let to = match input.flits.peek().as_deref() {
                 Some(Flit::Head(message)) => self.table.get(usize::from(message.to.0)).map(|to| to[lane(message)]),
-                _ => panic!("a message begins with its descriptor"),
+                _ => panic!("a message must begin with its descriptor"),
             };
             if let Some(to) = to {
                 input.route = Some(Route::To(to));
@@ -122,7 +122,7 @@ impl Crossbar {
         true
     }
 
-    /// Passes a flit to an output, if there is one for it. Says whether there was.
+    /// Passes a flit to output `to`, if one is ready. Returns true if it did.
     fn pass(&mut self, now: Cycle, to: usize) -> bool {
         let (inputs, output) = (&mut self.inputs, &mut self.outputs[to]);
         let from = match output.owner {
@@ -132,7 +132,7 @@ impl Crossbar {
                 let n = inputs.len();
                 let mut in_turn = (output.turn..n).chain(0..output.turn);
                 let winner = in_turn.find(|&i| inputs[i].route == Some(Route::To(to)));
-                let winner = winner.expect("an input has claimed the output");
+                let winner = winner.expect("an input must have claimed the output");
                 output.claims -= 1;
                 output.owner = Some(winner);
                 output.turn = (winner + 1) % n;
@@ -153,7 +153,7 @@ impl Crossbar {
         true
     }
 
-    /// Passes a flit over a link, if there is one for it.
+    /// Passes a flit over a link, if one is ready. Returns true if it did.
     fn pass_over(&mut self, now: Cycle, link: usize) -> bool {
         if let [to] = self.links[link][..] {
             return self.pass(now, to);
@@ -187,7 +187,7 @@ impl Component for Crossbar {
             }
             link = next;
         }
-        // Whoever lost or is blocked waits for a flit that passes, or for room.
+        // Inputs that lost or are blocked wait for a passing flit or for room.
         if goes_on || passed > 0 { Activity::Busy } else { Activity::Idle }
     }
 
@@ -210,7 +210,7 @@ mod tests {
     use crate::testing::{flits, show};
     use expect_test::{Expect, expect};
 
-    /// Three nodes, and what each sends; node 0 takes what comes from cycle `ready` on.
+    /// Three nodes and the messages that each sends; node 0 accepts flits from cycle `ready` on.
     fn check(inputs: [&str; 3], ready: Cycle, want: Expect) {
         want.assert_eq(&testkit::bench(200, |bench| {
             let input = |i: usize| bench.input(&format!("in{i}"), 4, flits(inputs[i]));
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn it_adds_no_cycle_and_all_pass_at_once() {
+    fn it_adds_no_cycle_and_messages_to_different_outputs_pass_together() {
         check(
             ["1 1 0 128 @1", "1 2 0 @2", "1 3 0 @0"],
             0,
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn what_goes_nowhere_is_counted() {
+    fn messages_to_unknown_nodes_are_counted() {
         check(
             ["1 1 0 128 @3; 2 2 0 @1", "", ""],
             0,

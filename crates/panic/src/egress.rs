@@ -1,4 +1,4 @@
-//! Where packets leave the interconnect for the outside.
+//! An exit of the NIC: takes packets off the interconnect.
 
 use crate::cells::Cells;
 use crate::protocol::{Flit, Leg, Message, NodeId, Step};
@@ -6,25 +6,25 @@ use crate::world::SharedOutlet;
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx};
 
-/// The line of a network port, as packets go out.
+/// The outgoing line of a network port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Line {
-    /// Bits a second.
+    /// Bits per second.
     pub bps: u64,
-    /// Bytes of line time that a packet takes beside its own.
+    /// Bytes of line time that each packet takes in addition to its own.
     pub overhead_bytes: u32,
-    /// The clock of the exit, in whole Hz.
+    /// Clock of the exit, in whole Hz.
     pub clock_hz: u64,
 }
 
-/// Hands packets to the outlet, at the rate of a line if it has one, and else a flit a cycle.
+/// Passes packets to the outlet, at the rate of a line if it has one, otherwise one flit a cycle.
 ///
 /// Ports:  `in`.
-/// Timing: a flit is taken in the cycle in which it is there; a packet has left with its tail. On a line a packet begins in the
-///         cycle of its descriptor, or when the line is done with the one before and its overhead, and its tail is taken no
-///         earlier than the line is done with its bytes.
-/// Source: RTL, whose bench takes what comes out at once. assumed: a line sends as fast as it brings, and the MAC in front of it
-///         has room for a packet.
+/// Timing: a flit is taken in the cycle in which it is available; a packet has left when its tail is taken. On a line a packet
+///         begins in the cycle of its descriptor, or after the previous packet and its overhead. Its tail is taken when the
+///         line has sent all its bytes.
+/// Source: RTL, whose test bench takes output at once. assumed: a line sends as fast as it receives, and its MAC buffers one
+///         packet.
 pub struct Egress {
     node: NodeId,
     input: Rx<Flit>,
@@ -32,8 +32,8 @@ pub struct Egress {
     cells: Option<Cells>,
     line: Option<Line>,
     message: Option<Box<Message>>,
-    /// When the line is done with the packet that leaves, and when the next may begin: in cycles times `bps`, so that no rounding
-    /// adds up.
+    /// When the line has finished the current packet, and when the next may begin. In cycles times `bps`, so that no rounding
+    /// error accumulates.
     sent_at: u128,
     line_free: u128,
     packets: Counter,
@@ -41,23 +41,23 @@ pub struct Egress {
 }
 
 impl Egress {
-    /// The exit at `node`, which takes what comes at once.
+    /// An exit at `node` without a line.
     pub fn new(node: NodeId, input: Rx<Flit>, outlet: SharedOutlet) -> Egress {
         let (cells, line, message, sent_at, line_free, packets, bytes) = Default::default();
         Egress { node, input, outlet, cells, line, message, sent_at, line_free, packets, bytes }
     }
 
-    /// The same, where packets give back their cells.
+    /// Returns the cells of packets that leave.
     pub fn with_cells(self, cells: Option<Cells>) -> Egress {
         Egress { cells, ..self }
     }
 
-    /// The same, which sends on a line.
+    /// Sends on a line.
     pub fn on(self, line: Line) -> Egress {
         Egress { line: Some(line), ..self }
     }
 
-    /// The cycle from which on the next flit may be taken.
+    /// The first cycle in which the next flit may be taken.
     fn due(&self) -> Cycle {
         let (Some(line), Some(flit)) = (&self.line, self.input.peek()) else { return 0 };
         let at = match &*flit {
@@ -68,11 +68,11 @@ impl Egress {
         Cycle::try_from(at.div_ceil(line.bps.into())).unwrap_or(Cycle::MAX)
     }
 
-    /// A packet of so many bytes begins on the line.
+    /// Starts a packet of `bytes` on the line.
     fn begin(&mut self, now: Cycle, bytes: usize) {
         let Some(Line { bps, overhead_bytes, clock_hz }) = self.line else { return };
         let (now, bps, clock_hz) = (u128::from(now), u128::from(bps), u128::from(clock_hz));
-        // One that waited for the line follows without a gap, in the middle of a cycle if need be.
+        // A packet that waited for the line follows without a gap, if need be in the middle of a cycle.
         let begun = if self.line_free.div_ceil(bps) == now { self.line_free } else { now * bps };
         self.sent_at = begun + 8 * bytes as u128 * clock_hz;
         self.line_free = self.sent_at + 8 * u128::from(overhead_bytes) * clock_hz;
@@ -99,7 +99,7 @@ impl Component for Egress {
             }
             Some(Flit::Body) => {}
             Some(Flit::Tail) => {
-                let mut message = self.message.take().expect("a message begins with its descriptor");
+                let mut message = self.message.take().expect("a message must begin with its descriptor");
                 if let Leg::Dropped(reason) = message.leg {
                     self.outlet.borrow_mut().drop(now, *message, reason);
                     return Activity::Busy;
@@ -134,20 +134,21 @@ mod tests {
     use std::rc::Rc;
     use testkit::Log;
 
-    /// Notes who leaves, and in which cycle its first bytes did.
+    /// Logs each packet that leaves and the cycle of its first bytes.
     struct Left(Log);
 
     impl Outlet for Left {
         fn leave(&mut self, now: Cycle, _side: Side, message: Message) {
             let marks = message.descriptor.trail.marks();
-            let begun = marks.iter().find(|mark| mark.step == Step::Leaving).expect("it has begun").at;
+            let begun =
+                marks.iter().find(|mark| mark.step == Step::Leaving).expect("a packet that left must have begun").at;
             self.0.note(now, format!("#{} since {begun}", message.descriptor.id));
         }
 
         fn drop(&mut self, _now: Cycle, _message: Message, _reason: crate::drops::DropReason) {}
     }
 
-    /// Packets at an exit of 1 GHz, 64 bytes a cycle: with a line of so many bytes a cycle and an overhead, or none.
+    /// Packets at an exit of 1 GHz and 64 bytes a cycle; `line` is its bytes a cycle and its overhead.
     fn check(line: Option<(u64, u32)>, input: &str, want: Expect) {
         want.assert_eq(&testkit::bench(200, |bench| {
             let outlet = Rc::new(RefCell::new(Left(bench.log.clone())));
@@ -161,7 +162,7 @@ mod tests {
     const PACKETS: &str = "1 1 0 256; 1 2 0 64; 1 3 0 100; 60 4 0 64";
 
     #[test]
-    fn without_a_line_a_flit_leaves_a_cycle() {
+    fn without_a_line_one_flit_leaves_each_cycle() {
         check(
             None,
             PACKETS,
@@ -175,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_as_wide_as_the_flits_holds_up_nobody() {
+    fn a_line_as_wide_as_the_flits_adds_no_delay() {
         check(
             Some((64, 0)),
             PACKETS,
@@ -189,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_takes_its_time_for_bytes_and_overhead_and_rounds_nothing_up() {
+    fn a_line_charges_bytes_and_overhead_without_rounding() {
         // 256, 64 and 100 bytes with 24 each, at 10 a cycle: 28, 8.8 and 12.4 cycles.
         check(
             Some((10, 24)),

@@ -1,4 +1,4 @@
-//! Where packets enter the interconnect: what they are there, and how a source paces them out.
+//! Where packets enter the interconnect: builds their messages and sends them flit by flit.
 
 use crate::cells::Cells;
 use crate::protocol::{Descriptor, Flit, Leg, Message, NodeId, Step, n_flits};
@@ -7,19 +7,19 @@ use kernel::trace::Counter;
 use kernel::{CounterList, Cycle, Ports, Rx, Tx};
 use std::collections::VecDeque;
 
-/// The scheduler tells who makes descriptors that one of its banks has few free cells, or has them again.
+/// The scheduler's notice to an entry: a bank became short of free cells, or is no longer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BankNote {
-    /// Which of the scheduler's ports.
+    /// Index of the scheduler's port.
     pub port: usize,
-    /// Few cells are free.
+    /// True if few cells are free.
     pub is_short: bool,
 }
 
-/// The nodes of a NIC, by what they are.
+/// The nodes of a NIC, by role.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Nodes {
-    /// The scheduler's ports; in a NIC without one, what stands for it, or nothing.
+    /// The scheduler's ports. A NIC without a scheduler lists its substitute, or nothing.
     pub scheduler: Vec<NodeId>,
     /// The DMA engine.
     pub dma: NodeId,
@@ -27,13 +27,13 @@ pub struct Nodes {
     pub network: Vec<NodeId>,
     /// The units of each service.
     pub units: Vec<Vec<NodeId>>,
-    /// Cores that take packets from unit to unit; a PANIC has none.
+    /// Cores that carry packets from unit to unit; empty in a PANIC.
     pub cores: Vec<NodeId>,
 }
 
 impl Nodes {
-    /// The nodes of a NIC with so many of each: as in the RTL the scheduler's ports are 0 and 3, the DMA engine is 1, the network 2,
-    /// units come from 4 on; what a larger NIC has of them is numbered on.
+    /// Numbers the nodes as in the RTL: the scheduler's ports are 0 and 3, the DMA engine is 1, the network port 2, units
+    /// follow from 4. Additional ports of a larger NIC come after these.
     pub fn new(n_ports: usize, n_networks: usize, units: impl IntoIterator<Item = usize>) -> Nodes {
         let mut next = 3;
         let mut node = || {
@@ -46,13 +46,13 @@ impl Nodes {
         Nodes { scheduler, dma: NodeId(1), network, units, cores: Vec::new() }
     }
 
-    /// How many there are.
+    /// Number of nodes.
     pub fn count(&self) -> usize {
-        // A NIC with one scheduler port leaves nothing out: numbers are given without gaps from 3 on.
+        // A NIC with one scheduler port has no gap: numbering continues from 3.
         self.scheduler.len() + 1 + self.network.len() + self.units.iter().map(Vec::len).sum::<usize>()
     }
 
-    /// The node at which a packet goes out.
+    /// The node at which packets to `side` leave.
     pub fn exit(&self, side: Side) -> Option<NodeId> {
         match side {
             Side::Host(_) => Some(self.dma),
@@ -61,30 +61,31 @@ impl Nodes {
     }
 }
 
-/// Makes messages of packets that come in, and gives each a bank of the packet buffer.
+/// Builds the messages of packets that enter, and assigns each a bank of the packet buffer.
 ///
-/// Source: RTL: banks take turns, but one that is short of cells is passed over while another is not.
+/// Source: RTL: banks take turns, but a bank short of cells is skipped while another is not.
 pub struct Entry {
     nodes: Nodes,
     turn: usize,
     is_short: Vec<bool>,
     notes: Option<Rx<BankNote>>,
-    /// Where packets get their cells before they enter, and how many other entries may take one before this.
+    /// The allocator, if packets get cells before they enter, and the number of entries that may allocate before this one in a
+    /// cycle.
     cells: Option<(Cells, u32)>,
-    /// The bank of the cell that the next packet has, and when it was taken.
+    /// Bank of the cell allocated for the next packet, and the cycle of the allocation.
     granted: Option<usize>,
     taken_at: Option<Cycle>,
-    /// Packets that a NIC without a scheduler or the like leaves to the host.
+    /// Packets sent straight to the host because this NIC lacks their services.
     unserved: Counter,
 }
 
 impl Entry {
-    /// The entry of a NIC with these nodes; `notes` come from its scheduler.
+    /// The entry of a NIC with these nodes; the scheduler sends `notes`.
     pub fn new(nodes: Nodes, notes: Rx<BankNote>) -> Entry {
         Entry { notes: Some(notes), ..Entry::without_notes(nodes) }
     }
 
-    /// The entry of a NIC whose banks tell nothing, or that has none.
+    /// The entry of a NIC whose scheduler sends no bank notes.
     pub fn without_notes(nodes: Nodes) -> Entry {
         Entry {
             turn: 0,
@@ -98,12 +99,13 @@ impl Entry {
         }
     }
 
-    /// The same, whose packets need a cell before they enter; `ahead` other entries may take one before this in a cycle.
+    /// Packets need a cell before they enter; `ahead` other entries may allocate one before this in a cycle.
     pub fn with_cells(self, cells: Option<Cells>, ahead: u32) -> Entry {
         Entry { cells: cells.map(|cells| (cells, ahead)), ..self }
     }
 
-    /// Whether a packet that is to be treated so can enter; if it needs a cell, it has one then. One such packet a cycle.
+    /// Returns true if a packet with this verdict can enter, and allocates its cell if it needs one. Called for one packet a
+    /// cycle.
     pub fn admits(&mut self, now: Cycle, verdict: &Verdict) -> bool {
         let Some((cells, ahead)) = &self.cells else { return true };
         let needs_one = !self.nodes.scheduler.is_empty() && !verdict.chain.is_empty();
@@ -115,18 +117,18 @@ impl Entry {
         }
         self.granted = cells.take(now, self.turn, *ahead);
         self.taken_at = self.granted.map(|_| now);
-        self.turn = (self.turn + 1) % self.nodes.scheduler.len(); // RTL: with every attempt.
+        self.turn = (self.turn + 1) % self.nodes.scheduler.len(); // RTL: the turn advances with every attempt.
         self.granted.is_some()
     }
 
-    /// Hears what the scheduler says of its banks. Called at each tick.
+    /// Reads the scheduler's bank notes. Called at each tick.
     pub fn hear(&mut self) {
         while let Some(BankNote { port, is_short }) = self.notes.as_ref().and_then(Rx::take) {
             self.is_short[port] = is_short;
         }
     }
 
-    /// The message of a packet that came at `from` and is to be treated so; an error is why there is none.
+    /// Builds the message of a packet that came at `from`; returns the drop reason if it cannot enter.
     pub fn message(
         &mut self,
         now: Cycle,
@@ -173,7 +175,7 @@ impl Entry {
 
     fn home(&mut self) -> NodeId {
         if self.cells.is_some() {
-            return self.nodes.scheduler[self.granted.take().expect("a packet that enters has a cell")];
+            return self.nodes.scheduler[self.granted.take().expect("a packet must have a cell before it enters")];
         }
         let n = self.is_short.len();
         let in_turn = (0..n).map(|i| (self.turn + i) % n);
@@ -182,7 +184,7 @@ impl Entry {
         self.nodes.scheduler[chosen]
     }
 
-    /// Counts packets that want services where there are none.
+    /// Lists the counter of packets whose services this NIC lacks.
     pub fn counters(&self, counters: &mut CounterList) {
         if self.nodes.scheduler.is_empty() {
             counters.add("not_offloaded", self.unserved.total());
@@ -197,14 +199,14 @@ impl Entry {
     }
 }
 
-/// Messages on their way into the interconnect, a flit a cycle.
+/// Sends messages into the interconnect, one flit a cycle.
 pub struct Sender {
     node: NodeId,
     flit_bytes: usize,
     output: Tx<Flit>,
-    /// From when on each may go, and how many flits it is.
+    /// Waiting messages: first cycle in which each may go, and its number of flits.
     queue: VecDeque<(Cycle, Box<Message>, usize)>,
-    /// Flits still to go of the one whose head has gone.
+    /// Remaining flits of the message whose descriptor has gone.
     rest: usize,
     waiting: usize,
 }
@@ -215,19 +217,20 @@ impl Sender {
         Sender { node, flit_bytes, output, queue: VecDeque::new(), rest: 0, waiting: 0 }
     }
 
-    /// Flits that wait, the next descriptor among them.
+    /// Number of waiting flits, including the next descriptor.
     pub fn waiting(&self) -> usize {
         self.waiting
     }
 
-    /// Queues a message, of which the descriptor may go from `ready` on.
+    /// Queues a message whose descriptor may go from cycle `ready` on.
     pub fn push(&mut self, ready: Cycle, message: Box<Message>) {
         let n = n_flits(message.data.len(), self.flit_bytes);
         self.waiting += n;
         self.queue.push_back((ready, message, n));
     }
 
-    /// Sends a flit, if there is one and room for it. Says when there may be more to do; none if a port must change first.
+    /// Sends a flit, if one is due and there is room. Returns the cycle of the next attempt, or `None` if a port must change
+    /// first.
     pub fn send(&mut self, now: Cycle) -> Option<Cycle> {
         let ready = match self.queue.front() {
             _ if self.rest > 0 => now,
@@ -245,7 +248,7 @@ impl Sender {
             self.rest -= 1;
             self.output.send(if self.rest == 0 { Flit::Tail } else { Flit::Body });
         } else {
-            let (_, mut message, n) = self.queue.pop_front().expect("a message waits");
+            let (_, mut message, n) = self.queue.pop_front().expect("a message must be waiting");
             message.descriptor.trail.mark(now, Step::Entered, self.node);
             self.rest = n - 1;
             self.output.send(Flit::Head(message));

@@ -1,19 +1,19 @@
-//! How fairly something was shared out.
+//! Fairness of an allocation.
 
-/// The share of each, from 0 to 1; all 0 when nobody got anything.
+/// Each amount's share of the total, 0 to 1; all 0 if the total is 0.
 pub fn shares(amounts: &[u64]) -> Vec<f64> {
     let total: u128 = amounts.iter().map(|&amount| u128::from(amount)).sum();
     amounts.iter().map(|&amount| if total == 0 { 0.0 } else { amount as f64 / total as f64 }).collect()
 }
 
-/// Jain's index of amounts in proportion to what everybody is due, such as a weight: 1 if everybody got the same part of it,
-/// 1/n if one got all.
+/// Jain's fairness index of `amounts`, each divided by its entitlement in `due` (for example a weight): 1 if all ratios are
+/// equal, 1/n if one gets everything. All-zero amounts count as fair.
 ///
-/// Nothing given to anybody is fair. Panics unless everybody is due something.
+/// Panics unless every entitlement is above 0.
 /// Source: Jain, Chiu, Hawe, DEC TR-301, 1984.
 pub fn jain(amounts: &[u64], due: &[f64]) -> f64 {
-    assert_eq!(amounts.len(), due.len(), "each amount has what is due");
-    assert!(due.iter().all(|&due| due > 0.0), "everybody is due something");
+    assert_eq!(amounts.len(), due.len(), "each amount needs an entitlement");
+    assert!(due.iter().all(|&due| due > 0.0), "entitlements must be above 0");
     let per_weight = || amounts.iter().zip(due).map(|(&amount, &due)| amount as f64 / due);
     let (sum, squares) = per_weight().fold((0.0, 0.0), |(sum, squares), x| (sum + x, squares + x * x));
     if squares == 0.0 { 1.0 } else { sum * sum / (amounts.len() as f64 * squares) }
@@ -30,7 +30,7 @@ mod tests {
     }
 
     #[test]
-    fn the_index_is_one_for_equal_parts_and_one_in_n_for_one_winner() {
+    fn the_index_is_one_for_equal_shares_and_one_nth_for_one_winner() {
         check(&[5, 5, 5, 5], &[1, 1, 1, 1], expect!["[0.250, 0.250, 0.250, 0.250] 1.000"]);
         check(&[9, 0, 0, 0], &[1, 1, 1, 1], expect!["[1.000, 0.000, 0.000, 0.000] 0.250"]);
         check(&[40, 20], &[2, 1], expect!["[0.667, 0.333] 1.000"]);
@@ -38,7 +38,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_for_anybody_is_fair() {
+    fn all_zero_amounts_are_fair() {
         check(&[0, 0], &[1, 1], expect!["[0.000, 0.000] 1.000"]);
     }
 }

@@ -1,4 +1,4 @@
-//! A network port as packets come in: the line, and the RMT pipeline that makes descriptors.
+//! A network port's input: the line and the RMT pipeline, which makes descriptors.
 
 use crate::drops::{DropCounts, DropReason};
 use crate::egress::Line;
@@ -14,32 +14,33 @@ use kernel::{Activity, Component, CounterList, Cycle, Ports};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IngressParams {
-    /// Bits a second that the line brings, and takes.
+    /// Rate of the line in each direction, in bits per second.
     pub line_bps: u64,
-    /// Bytes of line time that a packet takes beside its own, in both directions: 24 on Ethernet (check sequence, preamble, gap).
+    /// Bytes of line time that each packet takes in addition to its own, in both directions: 24 on Ethernet (FCS, preamble,
+    /// gap).
     pub overhead_bytes: u32,
-    /// Cycles in which the line waits at each packet, for the descriptor that goes in front of it.
+    /// Cycles for which the line stalls at each packet to insert its descriptor.
     pub descriptor_cycles: u32,
-    /// Cycles from a packet's first bytes until its descriptor goes into the interconnect: the stages of the RMT pipeline.
+    /// Latency of the RMT pipeline: cycles from a packet's first bytes until its descriptor enters the interconnect.
     pub rmt_cycles: u32,
-    /// Flits that wait behind the RMT pipeline.
+    /// Capacity of the buffer behind the RMT pipeline, in flits.
     pub buffer_flits: u32,
-    /// What happens when they are not enough.
+    /// What happens when that buffer is full.
     pub when_full: WhenFull,
 }
 
-/// What happens to packets for which there is no room.
+/// What happens to a packet when the buffer is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WhenFull {
-    /// The line waits, as a generator of packets on the card does.
+    /// The line stalls, like a packet generator on the card.
     Stall,
-    /// They are lost, as on a network without flow control.
+    /// The packet is dropped, as on a network without flow control.
     Drop,
 }
 
 impl IngressParams {
-    /// What is wrong with them for packets of up to `longest` bytes.
+    /// Checks the ranges for packets of up to `longest` bytes.
     pub fn check(&self, longest: usize, flit_bytes: usize) -> Result<(), String> {
         let most = 10_000_000_000_000;
         if !(1_000_000..=most).contains(&self.line_bps) {
@@ -52,45 +53,45 @@ impl IngressParams {
         checks::within("buffer_flits", self.buffer_flits, least, 1 << 20)
     }
 
-    /// The other direction of the line, for an exit of this clock.
+    /// The line's outgoing direction, for an exit with this clock.
     pub fn line_out(&self, clock: Mhz) -> Line {
         Line { bps: self.line_bps, overhead_bytes: self.overhead_bytes, clock_hz: clock.hz() }
     }
 }
 
-/// What an [`Ingress`] is joined to.
+/// Connections of an [`Ingress`].
 pub struct IngressWiring {
-    /// Its node, and its number among the network ports.
+    /// Its node, and its index among the network ports.
     pub node: (NodeId, u8),
     /// Bytes of a flit.
     pub flit_bytes: usize,
-    /// Its clock, in whole Hz.
+    /// Clock frequency in whole Hz.
     pub clock_hz: u64,
-    /// The network.
+    /// Packets from the network.
     pub source: Box<dyn PacketSource>,
-    /// What is done with packets.
+    /// The match-action program.
     pub classifier: SharedClassifier,
-    /// Who hears of drops.
+    /// Receives drops.
     pub outlet: SharedOutlet,
-    /// Makes messages.
+    /// Builds messages.
     pub entry: Entry,
-    /// To the interconnect.
+    /// Sends into the interconnect.
     pub sender: Sender,
 }
 
-/// Takes packets from the line, has them classified, and sends them to the scheduler or out.
+/// Takes packets from the line, classifies them, and sends them to the scheduler or straight to an exit.
 ///
-/// Ports:   `out`, a flit a cycle; `bank_notes`.
-/// Timing:  a packet that is there in cycle t while the line is free takes the line for its bytes and overhead at the line's rate
-///          and `descriptor_cycles` more. Its descriptor is sent at t + `rmt_cycles`, or when those before it are gone, and its
-///          bytes behind it, a flit a cycle: assumed, as a generator on the card has them at once (7.1).
-/// Source:  4.1; RTL for the beat of the descriptor and the queue behind the pipeline.
+/// Ports:   `out`, one flit a cycle; `bank_notes`.
+/// Timing:  a packet that is available in cycle t while the line is free occupies the line for its bytes and overhead at the
+///          line's rate, plus `descriptor_cycles`. Its descriptor is sent at t + `rmt_cycles`, or after earlier packets; its
+///          bytes follow one flit a cycle. assumed: all bytes are available at once, as with a generator on the card (7.1).
+/// Source:  4.1; RTL for the descriptor's cycle and the queue behind the pipeline.
 pub struct Ingress {
     params: IngressParams,
     wires: IngressWiring,
-    /// When the line is free, in cycles times `line_bps`: no rounding adds up.
+    /// When the line is free, in cycles times `line_bps`, so that no rounding error accumulates.
     line_free: u128,
-    /// A packet that waits for a cell before it comes in.
+    /// A packet that waits for a cell before it enters.
     held: Option<(Arrival, Verdict)>,
     packets: Counter,
     bytes: Counter,
@@ -99,7 +100,7 @@ pub struct Ingress {
 }
 
 impl Ingress {
-    /// A port at which nothing has come. The parameters have passed their check.
+    /// An idle port. The parameters must have passed their check.
     pub fn new(params: IngressParams, wires: IngressWiring) -> Ingress {
         let (packets, bytes, stalled_cycles) = Default::default();
         let drops = DropCounts::new(&[DropReason::Rmt, DropReason::IngressBuffer]);
@@ -112,7 +113,8 @@ impl Ingress {
         Cycle::try_from(free).unwrap_or(Cycle::MAX)
     }
 
-    /// Takes the next packet, if it is there and the line is free. Says when there may be one; none if a port must change first.
+    /// Takes the next packet if it is available and the line is free. Returns the cycle of the next attempt, or `None` if a
+    /// port must change first.
     fn receive(&mut self, now: Cycle) -> Option<Cycle> {
         let free = self.free_at();
         if free > now {
@@ -145,8 +147,7 @@ impl Ingress {
         Some(self.free_at().max(now + 1))
     }
 
-    /// A packet takes the line. One that was there when the line came free follows without a gap, in the middle of a cycle if need
-    /// be.
+    /// Puts a packet on the line. A packet that waited for the line follows without a gap, if need be in the middle of a cycle.
     fn admit(&mut self, now: Cycle, is_behind: bool, arrival: Arrival, verdict: Verdict) {
         let bits = 8 * (arrival.bytes.len() as u128 + u128::from(self.params.overhead_bytes));
         let line_bps = u128::from(self.params.line_bps);

@@ -1,4 +1,4 @@
-//! What is between the nodes: one crossbar, or a flattened butterfly of routers for larger systems (4.2).
+//! The interconnect between the nodes: one crossbar, or a flattened butterfly of routers for larger systems (4.2).
 
 use crate::crossbar::Crossbar;
 use crate::protocol::{Flit, NodeId};
@@ -6,45 +6,46 @@ use blocks::checks;
 use kernel::{ClockId, Rx, SystemBuilder, Tx};
 use smallvec::SmallVec;
 
-/// How nodes are joined: `{ kind = "crossbar" }`, or `{ kind = "flattened-butterfly", concentration = 4, columns = 4, rows = 4,
-/// link_flits = 8, link_cycles = 2 }`.
+/// Topology of the interconnect: `{ kind = "crossbar" }`, or
+/// `{ kind = "flattened-butterfly", concentration = 4, columns = 4, rows = 4, link_flits = 8, link_cycles = 2 }`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Topology {
-    /// Every node to every node.
+    /// One crossbar joins all nodes.
     #[default]
     Crossbar,
     /// Routers in rows and columns, each joined to all others of its row and of its column.
     FlattenedButterfly(FlattenedButterfly),
 }
 
-/// Routers in rows and columns, each joined to all others of its row and of its column: a hop a dimension at most.
+/// Routers in rows and columns, each joined to all others of its row and of its column: at most one hop per dimension.
 ///
-/// Routing:  minimal, first within the row, then within the column; a message keeps its channel until its tail has passed.
-/// Deadlock: channels of rows wait only for channels of columns, and these only for nodes. What goes to units has channels of
-///           its own, as units may be slow to take it; it cannot hold up detours, and as the scheduler always takes those, units
-///           always take or refuse in the end.
-/// Source:   4.2; Kim, Dally, Abts, Flattened Butterfly, ISCA 2007: concentration, a router for each point of the grid, minimal
-///           dimension-order routing. assumed: two virtual channels, of which a link passes one flit a cycle, in turns.
-/// Differs:  the paper's global adaptive routing, which sends packets over detours of two hops a dimension when minimal paths are
-///           loaded, is not there. A router may read both virtual channels of a link in one cycle.
+/// Routing: minimal, first along the row, then along the column; a message keeps its channel until its tail has passed.
+/// Deadlock: row channels wait only for column channels, and these only for nodes. Messages to units have virtual channels of
+///           their own, because a unit may be slow to accept them. They cannot block detours, and the scheduler always accepts
+///           detours, so a unit eventually accepts or refuses every message.
+/// Source:   4.2; Kim, Dally, Abts, Flattened Butterfly, ISCA 2007: concentration, one router for each point of the grid,
+///           minimal dimension-order routing. assumed: two virtual channels share a link, which passes one flit a cycle in
+///           round robin.
+/// Differs:  the paper's global adaptive routing over detours of two hops per dimension is missing. A router may read both
+///           virtual channels of a link in one cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FlattenedButterfly {
-    /// Nodes at each router, which are numbered through: the first ones are at the first router.
+    /// Nodes at each router. Nodes are assigned in order: the first ones belong to the first router.
     pub concentration: u32,
     /// Routers in a row.
     pub columns: u32,
     /// Rows.
     pub rows: u32,
-    /// Flits of buffer of a channel from one router to another; there are two channels a link.
+    /// Buffer of a channel between two routers, in flits; each link has two channels.
     pub link_flits: u32,
-    /// Cycles that a flit takes from one router to another.
+    /// Latency of a link between two routers.
     pub link_cycles: u32,
 }
 
 impl Topology {
-    /// What is wrong with it; begins with the key.
+    /// Checks the topology. The error begins with the key.
     pub fn check(&self) -> Result<(), String> {
         let Topology::FlattenedButterfly(params) = self else { return Ok(()) };
         checks::within("concentration", params.concentration, 1, 64)?;
@@ -54,7 +55,7 @@ impl Topology {
         checks::within("link_cycles", params.link_cycles, 1, 1024)
     }
 
-    /// How many nodes it has place for.
+    /// The largest number of nodes it can join.
     pub fn most_nodes(&self) -> usize {
         match self {
             Topology::Crossbar => 256,
@@ -62,7 +63,8 @@ impl Topology {
         }
     }
 
-    /// Wires it: `inputs` with the nodes that send, `outputs` by node. It has passed its check and has place for all nodes.
+    /// Wires the interconnect: `inputs` come from these nodes, `outputs` go to each node. It must have passed its check and
+    /// have room for all nodes.
     pub fn add(
         &self,
         system: &mut SystemBuilder,
@@ -70,7 +72,7 @@ impl Topology {
         inputs: Vec<(NodeId, Rx<Flit>)>,
         outputs: Vec<Tx<Flit>>,
     ) {
-        assert!(outputs.len() <= self.most_nodes(), "there is a place for each node");
+        assert!(outputs.len() <= self.most_nodes(), "the topology must have room for each node");
         match self {
             Topology::Crossbar => {
                 let inputs = inputs.into_iter().map(|(_, input)| input).collect();
@@ -81,7 +83,7 @@ impl Topology {
     }
 }
 
-/// A router, being wired.
+/// A router during wiring.
 #[derive(Default)]
 struct Router {
     inputs: Vec<Rx<Flit>>,
@@ -98,13 +100,13 @@ impl FlattenedButterfly {
         node / self.concentration as usize
     }
 
-    /// The router to which a message goes next from `at` on its way to another.
+    /// The next router on the way from `at` to `to`.
     fn next(&self, at: usize, to: usize) -> usize {
         let columns = self.columns as usize;
         if at % columns != to % columns { at - at % columns + to % columns } else { to }
     }
 
-    /// Whether two routers are joined.
+    /// Returns true if a link joins the two routers.
     fn are_joined(&self, one: usize, other: usize) -> bool {
         one != other && self.next(one, other) == other
     }
@@ -112,7 +114,7 @@ impl FlattenedButterfly {
     fn add(&self, system: &mut SystemBuilder, clock: ClockId, inputs: Vec<(NodeId, Rx<Flit>)>, outputs: Vec<Tx<Flit>>) {
         let (n_nodes, n_routers) = (outputs.len(), self.n_routers());
         let mut routers: Vec<Router> = (0..n_routers).map(|_| Router::default()).collect();
-        // By router: the first output to each node that is there, and to each router to which it is joined.
+        // For each router: its first output to each of its nodes, and to each neighbor.
         let mut to_node = vec![0; n_nodes];
         let mut to_router = vec![vec![0; n_routers]; n_routers];
         for (node, input) in inputs {
@@ -155,7 +157,7 @@ mod tests {
     use expect_test::{Expect, expect};
     use kernel::Cycle;
 
-    /// Two rows of two routers with two nodes each, and what nodes send; node 7 takes what comes from cycle `ready` on.
+    /// Two rows of two routers with two nodes each, and the messages they send; node 7 accepts flits from cycle `ready` on.
     fn check(inputs: &[(u8, &str)], ready: Cycle, want: Expect) {
         let params = FlattenedButterfly { concentration: 2, columns: 2, rows: 2, link_flits: 4, link_cycles: 3 };
         want.assert_eq(&testkit::bench(300, |bench| {
@@ -169,8 +171,8 @@ mod tests {
     }
 
     #[test]
-    fn a_message_takes_a_hop_a_dimension() {
-        // From router 0: to itself, along the row, along the column, and both.
+    fn a_message_takes_one_hop_per_dimension() {
+        // From router 0: to itself, along the row, along the column, and along both.
         check(
             &[(0, "1 1 0 @1; 20 2 0 @2; 40 3 0 @4; 60 4 0 128 @7")],
             0,
@@ -189,8 +191,8 @@ mod tests {
     }
 
     #[test]
-    fn messages_to_a_slow_unit_hold_up_no_detour() {
-        // Both go from router 0 over router 1 to router 3; node 7 takes nothing before cycle 100.
+    fn messages_to_a_slow_unit_do_not_block_detours() {
+        // Both go from router 0 over router 1 to router 3; node 7 accepts nothing before cycle 100.
         check(
             &[(0, "1 1 0 512 @7 paid; 20 2 0 @7 paid"), (1, "10 3 0 128 @6 detour")],
             100,

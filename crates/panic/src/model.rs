@@ -1,4 +1,4 @@
-//! Any NIC of this crate: PANIC, or one of those that it is compared with.
+//! Any NIC of this crate: PANIC or one of its baselines.
 
 use crate::baseline::{Manycore, ManycoreParams, Pipeline, PipelineParams, RmtOnly, RmtOnlyParams};
 use crate::entry::Nodes;
@@ -8,34 +8,34 @@ use crate::unit::riscv::SharedTroubles;
 use blocks::mhz::Mhz;
 use kernel::{Clock, ClockId, System};
 
-/// What a NIC is, told by the key `model`. A file without that key is a PANIC: whoever reads one adds `model = "panic"` to it.
+/// A NIC, selected by the key `model`. A file without that key describes a PANIC: its reader adds `model = "panic"`.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(tag = "model", rename_all = "kebab-case")]
 pub enum NicModel {
     /// Offload chains under a central scheduler.
     Panic(PanicParams),
-    /// Offloads in a line behind one queue.
+    /// Offloads in a row behind one queue.
     Pipeline(PipelineParams),
-    /// Cores that take packets from offload to offload.
+    /// Cores that carry packets from offload to offload.
     Manycore(ManycoreParams),
-    /// Match-action tables and nothing else.
+    /// Match-action tables only.
     RmtOnly(RmtOnlyParams),
 }
 
-/// A NIC at work.
+/// A built NIC.
 pub struct Nic {
-    /// Its parts and their time.
+    /// Its components and clocks.
     pub system: System,
     /// Its clock.
     pub clock: ClockId,
-    /// Which node is what in the trails of packets.
+    /// The nodes that packet trails refer to.
     pub nodes: Nodes,
-    /// What programs did wrong, by unit; it comes as the NIC runs.
+    /// Program faults by unit, recorded while the NIC runs.
     pub troubles: Vec<(String, SharedTroubles)>,
 }
 
 impl NicModel {
-    /// What is wrong with it; begins with the key.
+    /// Checks the parameters. The error begins with the key.
     pub fn check(&self) -> Result<(), String> {
         match self {
             NicModel::Panic(params) => params.check(),
@@ -45,7 +45,7 @@ impl NicModel {
         }
     }
 
-    /// A NIC at time 0. The parameters have passed their check.
+    /// Builds the NIC at time 0. The parameters must have passed their check.
     pub fn build(&self, seed: u64, outside: Outside) -> Nic {
         match self {
             NicModel::Panic(params) => {
@@ -59,7 +59,7 @@ impl NicModel {
         }
     }
 
-    /// What chains call the services, in the order of their numbers.
+    /// The names by which chains call the services, in index order.
     pub fn services(&self) -> Vec<&str> {
         match self {
             NicModel::Panic(params) => params.services.iter().map(|service| service.name.as_str()).collect(),
@@ -69,7 +69,7 @@ impl NicModel {
         }
     }
 
-    /// How many traffic classes there are.
+    /// Number of traffic classes.
     pub fn n_classes(&self) -> usize {
         match self {
             NicModel::Panic(params) => params.n_classes,
@@ -79,7 +79,7 @@ impl NicModel {
         }
     }
 
-    /// How many network ports there are.
+    /// Number of network ports.
     pub fn network_ports(&self) -> u32 {
         match self {
             NicModel::Panic(params) => params.network_ports,
@@ -89,7 +89,7 @@ impl NicModel {
         }
     }
 
-    /// Its clock.
+    /// The NIC's clock frequency.
     pub fn clock_mhz(&self) -> Mhz {
         match self {
             NicModel::Panic(params) => params.clock_mhz,
@@ -99,8 +99,8 @@ impl NicModel {
         }
     }
 
-    /// When each edge of its clock is.
+    /// The NIC's clock.
     pub fn edges(&self) -> Clock {
-        Clock::new(self.clock_mhz().freq().expect("a clock in its range"))
+        Clock::new(self.clock_mhz().freq().expect("the clock must be in its range"))
     }
 }

@@ -1,4 +1,4 @@
-//! The whole NIC, wired.
+//! The whole PANIC NIC with its wiring.
 
 use crate::cells::Cells;
 use crate::dma::{Dma, DmaWiring};
@@ -15,24 +15,24 @@ use crate::world::{PacketSource, SharedClassifier, SharedOutlet};
 use kernel::{Clock, ClockId, Rx, System, SystemBuilder, Tx};
 use std::rc::Rc;
 
-/// What a NIC is joined to.
+/// Everything outside a NIC.
 pub struct Outside {
-    /// The networks; as many as there are ports.
+    /// One packet source for each network port.
     pub networks: Vec<Box<dyn PacketSource>>,
-    /// What the host sends: a source for each transmit queue from 0 on; queues without one are idle.
+    /// One packet source for each transmit queue of the host, from queue 0 on; queues without a source stay idle.
     pub transmits: Vec<Box<dyn PacketSource>>,
-    /// What is done with packets.
+    /// The match-action program.
     pub classifier: SharedClassifier,
-    /// Takes what leaves, and hears what is dropped.
+    /// Receives packets that leave or are dropped.
     pub outlet: SharedOutlet,
-    /// Policies of the user's own: the service, and what takes the place of its policy.
+    /// The user's own policies: each replaces the policy of the service with this index.
     pub policies: Vec<(usize, Box<dyn Policy>)>,
-    /// What the units of services run that have cores: the service, and its program, which has passed its check.
+    /// Programs for services whose units are cores: service index and checked image.
     pub programs: Vec<(usize, Rc<Image>)>,
 }
 
 impl Outside {
-    /// What every NIC needs; the rest is empty.
+    /// The outside of a NIC with no transmit queues, own policies or programs.
     pub fn new(networks: Vec<Box<dyn PacketSource>>, classifier: SharedClassifier, outlet: SharedOutlet) -> Outside {
         let (transmits, policies, programs) = Default::default();
         Outside { networks, transmits, classifier, outlet, policies, programs }
@@ -43,7 +43,7 @@ impl Outside {
 ///
 /// Source: paper, Figure 2; RTL for the numbers of the nodes.
 pub struct Panic {
-    /// Its parts and their time.
+    /// Its components and clocks.
     pub system: System,
     /// The NIC's clock.
     pub clock: ClockId,
@@ -56,26 +56,26 @@ struct Wiring<'a> {
     system: SystemBuilder,
     clock: ClockId,
     nodes: Nodes,
-    /// Who gives cells out, if packets have them from entry to exit.
+    /// The allocator, if packets hold a cell from entry to exit.
     cells: Option<Cells>,
-    /// What comes out at each node, if no part has taken it yet.
+    /// The interconnect's output at each node, until a component takes it.
     ends: Vec<Option<Rx<Flit>>>,
-    /// What goes into the interconnect, and at which node.
+    /// The interconnect's inputs and their nodes.
     inputs: Vec<(NodeId, Rx<Flit>)>,
-    /// What it sends to each node.
+    /// The interconnect's output channel to each node.
     outputs: Vec<Tx<Flit>>,
-    /// What programs did wrong, by unit.
+    /// Program faults by unit.
     troubles: Vec<(String, SharedTroubles)>,
 }
 
 impl Panic {
-    /// A NIC at time 0. The parameters have passed their check.
+    /// Builds the NIC at time 0. The parameters must have passed their check.
     pub fn new(params: &PanicParams, seed: u64, outside: Outside) -> Panic {
-        params.check().unwrap_or_else(|error| panic!("parameters are checked before: {error}"));
-        assert_eq!(outside.networks.len(), params.network_ports as usize, "each network port has a network");
-        assert!(outside.transmits.len() <= params.dma.tx_queues as usize, "a source has a transmit queue");
+        params.check().unwrap_or_else(|error| panic!("the parameters must have passed their check: {error}"));
+        assert_eq!(outside.networks.len(), params.network_ports as usize, "each network port needs a packet source");
+        assert!(outside.transmits.len() <= params.dma.tx_queues as usize, "each transmit source needs a queue");
         let mut system = SystemBuilder::new(seed);
-        let clock = system.clock(params.clock_mhz.freq().expect("a clock in its range"));
+        let clock = system.clock(params.clock_mhz.freq().expect("the clock must be in its range"));
         let nodes = params.nodes();
         let (inputs, outputs, ends, troubles) = Default::default();
         let cells = params.cells(&nodes);
@@ -95,23 +95,23 @@ impl Panic {
         wiring.add_scheduler(notes, bank_notes, policies, outlet);
         let Wiring { mut system, nodes, inputs, outputs, troubles, .. } = wiring;
         params.interconnect.topology.add(&mut system, clock, inputs, outputs);
-        let system = system.build().unwrap_or_else(|error| panic!("the NIC is wired: {error}"));
+        let system = system.build().unwrap_or_else(|error| panic!("the NIC must be wired: {error}"));
         Panic { system, clock, nodes, troubles }
     }
 
-    /// Which node of the interconnect is what.
+    /// The nodes of the interconnect, by role.
     pub fn nodes(&self) -> &Nodes {
         &self.nodes
     }
 
-    /// What the programs of units did wrong: the unit, and the first of its troubles, which come as the NIC runs.
+    /// Faults of the units' programs: the unit and its first faults, recorded while the NIC runs.
     pub fn troubles(&self) -> &[(String, SharedTroubles)] {
         &self.troubles
     }
 
-    /// When each edge of the NIC's clock is.
+    /// The NIC's clock.
     pub fn edges(params: &PanicParams) -> Clock {
-        Clock::new(params.clock_mhz.freq().expect("a clock in its range"))
+        Clock::new(params.clock_mhz.freq().expect("the clock must be in its range"))
     }
 }
 
@@ -126,12 +126,12 @@ impl Wiring<'_> {
         }
     }
 
-    /// What comes out at a node.
+    /// Takes the interconnect's output at a node.
     fn take_end(&mut self, node: NodeId) -> Rx<Flit> {
-        self.ends[usize::from(node.0)].take().expect("a node has one part")
+        self.ends[usize::from(node.0)].take().expect("a node must have one component")
     }
 
-    /// A lane into the interconnect.
+    /// Adds an input of the interconnect.
     fn add_lane(&mut self, node: NodeId, name: &str) -> Tx<Flit> {
         let shape = self.params.interconnect;
         let (lane, input) = self.system.channel(name, shape.input_flits as usize, shape.input_cycles.into());
@@ -139,7 +139,7 @@ impl Wiring<'_> {
         lane
     }
 
-    /// A network port: its ingress and its egress. Gives back where the scheduler tells it of banks.
+    /// Adds a network port: ingress and egress. Returns the channel on which the scheduler sends bank notes.
     fn add_network(
         &mut self,
         number: usize,
@@ -170,7 +170,7 @@ impl Wiring<'_> {
         bank_notes
     }
 
-    /// The DMA engine and the host. Gives back where the scheduler tells it of banks.
+    /// Adds the DMA engine and the host. Returns the channel on which the scheduler sends bank notes.
     fn add_host(
         &mut self,
         sources: Vec<Box<dyn PacketSource>>,
@@ -197,7 +197,7 @@ impl Wiring<'_> {
         bank_notes
     }
 
-    /// A unit: its traffic manager and its engine. Gives back its notes about credits.
+    /// Adds a unit: its traffic manager and its engine. Returns its channel of credit notes.
     fn add_unit(
         &mut self,
         service: &ServiceSpec,
@@ -211,7 +211,7 @@ impl Wiring<'_> {
         let flit_bytes = self.params.flit_bytes as usize;
         let longest = n_flits(self.params.longest(), flit_bytes);
         let detours = self.add_lane(node, &format!("{path}.detours"));
-        // Source: RTL: 24 flits a credit into the engine, 24 out of it; with the descriptor one more.
+        // Source: RTL: 24 flits per credit into the engine and 24 out of it; the descriptor adds one.
         let scratchpad = longest * service.credits as usize;
         let (to_engine, engine_in) = self.system.channel(&format!("{path}.scratchpad"), scratchpad, 1);
         let (engine_out, from_engine) = self.system.channel(&format!("{path}.out"), longest, 1);

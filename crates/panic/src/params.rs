@@ -1,4 +1,4 @@
-//! What is fixed about a PANIC NIC, as `presets/panic.toml` says it.
+//! Parameters of a PANIC NIC, as in `presets/panic.toml`.
 
 use crate::cells::Cells;
 use crate::dma::DmaParams;
@@ -15,23 +15,23 @@ use blocks::mhz::Mhz;
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PanicParams {
-    /// The clock of everything but engines that have their own.
+    /// The clock of everything except engines with a clock of their own.
     pub clock_mhz: Mhz,
-    /// Width of the interconnect, in bytes a cycle.
+    /// Width of the interconnect, in bytes per cycle.
     pub flit_bytes: u32,
-    /// Traffic classes, 1 to 256; weights and buckets of policies count them.
+    /// Number of traffic classes, 1 to 256; weights and buckets of policies have one entry for each.
     pub n_classes: usize,
-    /// Network ports, 1 to 8.
+    /// Number of network ports, 1 to 8.
     pub network_ports: u32,
-    /// How packets come in at each.
+    /// Input of each network port.
     pub ingress: IngressParams,
-    /// Between all parts.
+    /// The interconnect between all nodes.
     pub interconnect: InterconnectParams,
     /// The DMA engine, PCIe and the host.
     pub dma: DmaParams,
     /// The central scheduler.
     pub scheduler: CentralParams,
-    /// What units do, in the order of the scheduler's PIFOs.
+    /// The services, in the order of the scheduler's PIFOs.
     #[serde(default, rename = "service")]
     pub services: Vec<ServiceSpec>,
 }
@@ -40,15 +40,15 @@ pub struct PanicParams {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct InterconnectParams {
-    /// Flits of buffer at each input, ...
+    /// Buffer at each input, in flits.
     pub input_flits: u32,
-    /// ... which a flit reaches after so many cycles.
+    /// Cycles until a flit reaches that buffer.
     pub input_cycles: u32,
-    /// Flits of buffer at each output, ...
+    /// Buffer at each output, in flits.
     pub output_flits: u32,
-    /// ... which a flit leaves after so many cycles.
+    /// Cycles until a flit leaves that buffer.
     pub output_cycles: u32,
-    /// What is between them.
+    /// Topology between inputs and outputs.
     #[serde(default)]
     pub topology: Topology,
 }
@@ -57,19 +57,19 @@ pub struct InterconnectParams {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CentralParams {
-    /// Its ports on the interconnect, each with a bank of the packet buffer.
+    /// Ports on the interconnect; each has a bank of the packet buffer.
     pub ports: u32,
     /// The packet buffer.
     pub buffer: BufferParams,
     /// The PIFO blocks.
     pub pifo: PifoParams,
-    /// When packets are dropped.
+    /// Drop thresholds.
     pub dropping: DropParams,
-    /// Whether units push packets on to units of the next service.
+    /// True if a unit pushes a packet directly to a unit of the next service.
     pub chain_push: bool,
-    /// By how much the ranks of a packet are lowered when a unit had no room for it.
+    /// Amount subtracted from a packet's ranks after a unit refused it.
     pub detour_raise: u64,
-    /// Cycles from a unit's note about credits until the scheduler counts it, 1 or more.
+    /// Cycles from a unit's credit note until the scheduler counts it, at least 1.
     pub note_cycles: u32,
 }
 
@@ -77,18 +77,18 @@ pub struct CentralParams {
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServiceSpec {
-    /// What chains call it.
+    /// Name in chains.
     pub name: String,
-    /// How many units there are, 1 to 250.
+    /// Number of units, 1 to 250.
     pub units: u32,
-    /// Packets that each may have at most.
+    /// Credits of each unit: the most packets it may have.
     pub credits: u32,
-    /// What they are.
+    /// The engine in each unit.
     pub engine: EngineParams,
-    /// Whether all packets of a flow go to one unit.
+    /// True if all packets of a flow go to the same unit.
     #[serde(default)]
     pub flow_affinity: bool,
-    /// Which packet goes next; in order of arrival if not given.
+    /// Scheduling policy; FIFO by default.
     #[serde(default = "fifo")]
     pub policy: Level,
 }
@@ -98,18 +98,18 @@ fn fifo() -> Level {
 }
 
 impl PanicParams {
-    /// The longest packet, in bytes.
+    /// Longest packet, in bytes.
     pub fn longest(&self) -> usize {
         self.scheduler.buffer.cell_bytes as usize
     }
 
-    /// Which node of the interconnect is what.
+    /// The nodes of the interconnect, by role.
     pub fn nodes(&self) -> Nodes {
         let units = self.services.iter().map(|service| service.units as usize);
         Nodes::new(self.scheduler.ports as usize, self.network_ports as usize, units)
     }
 
-    /// The scheduler with its services.
+    /// Parameters of the scheduler including its services.
     pub fn scheduler(&self) -> SchedulerParams {
         let CentralParams { buffer, pifo, dropping, chain_push, detour_raise, .. } = self.scheduler;
         let service = |(spec, nodes): (&ServiceSpec, &Vec<_>)| ServiceParams {
@@ -122,13 +122,13 @@ impl PanicParams {
         SchedulerParams { services, n_classes: self.n_classes, buffer, pifo, dropping, chain_push, detour_raise }
     }
 
-    /// Who gives cells out, if packets have them from entry to exit.
+    /// The allocator, if packets hold a cell from entry to exit.
     pub fn cells(&self, nodes: &Nodes) -> Option<Cells> {
         let BufferParams { cells, allocator, .. } = self.scheduler.buffer;
         allocator.map(|params| Cells::new(params, nodes.scheduler.clone(), cells, self.scheduler.dropping.free_cells))
     }
 
-    /// What is wrong with them; begins with the key.
+    /// Checks the parameters. The error begins with the key.
     pub fn check(&self) -> Result<(), String> {
         checks::within("clock_mhz", self.clock_mhz, Mhz::LEAST, Mhz::MOST)?;
         checks::within("flit_bytes", self.flit_bytes, 8, 256)?;
@@ -142,10 +142,10 @@ impl PanicParams {
         for (i, service) in self.services.iter().enumerate() {
             let at = format!("service `{}`", service.name);
             if service.name.is_empty() {
-                return Err(format!("service[{i}].name is empty, must be what chains call it"));
+                return Err(format!("service[{i}].name is empty; must be the name that chains use"));
             }
             if self.services[..i].iter().any(|other| other.name == service.name) {
-                return Err(format!("service[{i}].name is `{}`, which another service has", service.name));
+                return Err(format!("service[{i}].name is `{}`, which names another service already", service.name));
             }
             checks::within(&format!("{at}: units"), service.units, 1, 250)?;
             checks::within(&format!("{at}: credits"), service.credits, 1, 1024)?;
@@ -153,21 +153,23 @@ impl PanicParams {
             checked.map_err(|error| format!("{at}: engine: {error}"))?;
         }
         if self.scheduler.buffer.allocator.is_some() && self.ingress.when_full == WhenFull::Drop {
-            return Err("ingress.when_full is `drop`, must be `stall` with scheduler.buffer.allocator".to_owned());
+            return Err(
+                "ingress.when_full is `drop`; must be `stall` when scheduler.buffer.allocator is set".to_owned()
+            );
         }
         let n_nodes = u64::from(self.scheduler.ports + 1 + self.network_ports)
             + self.services.iter().map(|service| u64::from(service.units)).sum::<u64>();
         if n_nodes > 256 {
-            return Err(format!("service: there are {n_nodes} nodes with all units, must be 256 at most"));
+            return Err(format!("service: the NIC has {n_nodes} nodes including all units, must be at most 256"));
         }
         let most = self.interconnect.topology.most_nodes();
         if n_nodes > most as u64 {
             return Err(format!(
-                "interconnect.topology has place for {most} nodes, there are {n_nodes} with all units"
+                "interconnect.topology has room for {most} nodes, but the NIC has {n_nodes} including all units"
             ));
         }
         if self.services.is_empty() {
-            return Ok(()); // Everything goes straight through.
+            return Ok(()); // A crossbar passes packets of any length.
         }
         self.scheduler().check(self.scheduler.ports as usize).map_err(named("scheduler"))
     }

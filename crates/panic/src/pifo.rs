@@ -1,12 +1,12 @@
-//! PIFOs: queues into which packets are pushed by rank, and out of which the one with the least rank comes first (4.3.2).
+//! PIFOs: push-in-first-out queues. Packets are pushed by rank, and the least rank is popped first (4.3.2).
 
 use crate::policy::{Arrival, Level, Policy};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
-/// A queue ordered by rank; equal ranks in order of arrival. Source: Sivaraman et al., SIGCOMM 2016.
+/// A queue ordered by rank; equal ranks leave in order of arrival. Source: Sivaraman et al., SIGCOMM 2016.
 pub struct Pifo<T> {
-    /// By rank and number of arrival.
+    /// Keyed by rank and arrival number.
     entries: BTreeMap<(u64, u64), T>,
     arrivals: u64,
 }
@@ -18,49 +18,49 @@ impl<T> Default for Pifo<T> {
 }
 
 impl<T> Pifo<T> {
-    /// Puts `item` behind those of the same rank.
+    /// Inserts `item` behind those of equal rank.
     pub fn push(&mut self, rank: u64, item: T) {
         self.entries.insert((rank, self.arrivals), item);
         self.arrivals += 1;
     }
 
-    /// The item that goes first, and its rank.
+    /// The first item and its rank.
     pub fn least(&self) -> Option<(u64, &T)> {
         self.entries.first_key_value().map(|(&(rank, _), item)| (rank, item))
     }
 
-    /// Takes the item that goes first.
+    /// Pops the first item.
     pub fn pop_least(&mut self) -> Option<(u64, T)> {
         self.entries.pop_first().map(|((rank, _), item)| (rank, item))
     }
 
-    /// Takes the item that goes last, which is the one to drop.
+    /// Removes the last item, which is the one to drop.
     pub fn pop_greatest(&mut self) -> Option<(u64, T)> {
         self.entries.pop_last().map(|((rank, _), item)| (rank, item))
     }
 }
 
-/// A packet's rank at a level, and what the policy there has charged for it.
+/// A packet's rank at one level of the hierarchy, and what the policy there charged for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Rank {
-    /// The least goes first.
+    /// The least rank goes first.
     pub rank: u64,
     /// See [`Policy::charged`].
     pub charged: u64,
 }
 
-/// The ranks of a packet, from the innermost level of a hierarchy outwards.
+/// Ranks of a packet, from the innermost level of the hierarchy to the outermost.
 pub type Ranks = SmallVec<[Rank; 2]>;
 
-/// The queue of a service: a PIFO, or a tree of them, each with its policy.
+/// The logical PIFO of a service: one PIFO, or a tree of them, each with its policy.
 ///
-/// In a tree a packet stands in the PIFO of its class, and for each packet there is a mark in every PIFO above, with the rank
-/// that it got there. A mark says "one packet of this branch": which, the branch decides when the mark's turn comes. To drop a
-/// packet, the last mark of the outermost PIFO is followed to the last packet.
+/// In a tree, the packet itself is in the leaf PIFO of its class. Every PIFO above holds one token for it, with the rank that
+/// the packet got there. A token stands for one packet of a branch; the branch chooses the packet when the token is popped. A
+/// drop follows the last token of the outermost PIFO down to the last packet.
 pub struct LogicalPifo<T> {
-    /// The outermost first.
+    /// The outermost PIFO is first.
     nodes: Vec<Node<T>>,
-    /// The node in which each class stands, and its position there.
+    /// For each class, its leaf and its index among the leaf's classes.
     places: Vec<(usize, usize)>,
     len: usize,
 }
@@ -68,41 +68,41 @@ pub struct LogicalPifo<T> {
 struct Node<T> {
     policy: Box<dyn Policy>,
     pifo: Pifo<Item<T>>,
-    /// The node above, and which of its branches this one is.
+    /// The parent node and this node's branch index there.
     above: Option<(usize, usize)>,
 }
 
-/// What stands in a PIFO.
+/// An entry of a PIFO.
 enum Item<T> {
     Packet(Waiting<T>),
-    /// One packet of the branch that this node is.
+    /// A token for one packet of the branch at this node.
     OneOf(usize),
 }
 
 struct Waiting<T> {
-    /// As its own node saw it come.
+    /// The arrival as its leaf saw it.
     arrival: Arrival,
-    /// What it was charged at each level, the innermost first.
+    /// Charges at each level, the innermost first.
     charges: SmallVec<[u64; 2]>,
     packet: T,
 }
 
-/// The nodes at which a packet goes, and the rank of what goes there.
+/// Nodes that a packet's entries are in, each with the entry's rank.
 type Path = SmallVec<[(usize, u64); 2]>;
 
-/// A packet as the level above sees it: its class and its priority are the branch in which it is.
+/// The arrival as the parent level sees it: class and priority are the branch index.
 fn seen_above(arrival: Arrival, branch: usize) -> Arrival {
     Arrival { class: branch, priority: branch as u32, ..arrival }
 }
 
 impl<T> LogicalPifo<T> {
-    /// A queue with this policy, a user's own for example.
+    /// A queue with one policy, for example a user's own.
     pub fn new(policy: Box<dyn Policy>, n_classes: usize) -> Self {
         let node = Node { policy, pifo: Pifo::default(), above: None };
         LogicalPifo { nodes: vec![node], places: (0..n_classes).map(|class| (0, class)).collect(), len: 0 }
     }
 
-    /// A queue of the published policies, which must have passed [`Level::check`].
+    /// A queue with published policies, which must have passed [`Level::check`].
     pub fn of(level: &Level, n_classes: usize) -> Self {
         let classes: Vec<usize> = (0..n_classes).collect();
         let mut queue = LogicalPifo { nodes: Vec::new(), places: vec![(0, 0); n_classes], len: 0 };
@@ -120,18 +120,18 @@ impl<T> LogicalPifo<T> {
         }
     }
 
-    /// How many packets are queued.
+    /// Number of queued packets.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether none is queued.
+    /// Returns true if no packet is queued.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Queues a packet. Its `ranks` are computed unless it has some already, for it is charged once; then they are lowered by
-    /// `raise`, so that it goes earlier.
+    /// Queues a packet. Computes its `ranks` unless it already has them, because a packet is charged once. Then subtracts
+    /// `raise` from each rank, so that the packet goes earlier.
     pub fn push(&mut self, arrival: &Arrival, ranks: &mut Ranks, raise: u64, packet: T) {
         let (leaf, class) = self.places[arrival.class];
         let came = Arrival { class, ..*arrival };
@@ -157,46 +157,48 @@ impl<T> LogicalPifo<T> {
         self.len += 1;
     }
 
-    /// The packet that goes first, if any is queued, and the cycle from which it may go.
+    /// The first packet, and the first cycle in which it may leave.
     pub fn first(&self) -> Option<(u64, &T)> {
         let (rank, mut item) = self.nodes[0].pifo.least()?;
         let eligible = self.nodes[0].policy.eligible(rank);
         loop {
             match item {
                 Item::Packet(waiting) => return Some((eligible, &waiting.packet)),
-                Item::OneOf(below) => item = self.nodes[*below].pifo.least().expect("a mark stands for a packet").1,
+                Item::OneOf(below) => {
+                    item = self.nodes[*below].pifo.least().expect("a token must stand for a packet").1
+                }
             }
         }
     }
 
-    /// Takes the packet that goes first.
+    /// Pops the first packet.
     pub fn pop(&mut self) -> Option<T> {
         let (path, waiting) = self.take(Pifo::pop_least)?;
         path.iter().for_each(|&(at, rank)| self.nodes[at].policy.served(rank));
         Some(waiting.packet)
     }
 
-    /// Takes the packet to drop: the last of all.
+    /// Removes the last packet, to drop it.
     pub fn drop_last(&mut self) -> Option<T> {
         let (path, waiting) = self.take(Pifo::pop_greatest)?;
         Some(self.tell_dropped(path, waiting))
     }
 
-    /// Takes the packet to drop among those that `is_wanted`: the last of them. The marks that go with it are the last of its
-    /// branches, so that branches keep their turns, and packets their order within each.
+    /// Removes the last packet that satisfies `is_wanted`, to drop it. Also removes the last token of each of its branches, so
+    /// that branches keep their turns and packets keep their order within a branch.
     pub fn drop_last_of(&mut self, is_wanted: impl Fn(&T) -> bool) -> Option<T> {
         let is_it = |item: &Item<T>| matches!(item, Item::Packet(waiting) if is_wanted(&waiting.packet));
         let mut order = self.in_order().into_iter().rev();
         let (leaf, key) = order.find(|&(leaf, key)| is_it(&self.nodes[leaf].pifo.entries[&key]))?;
         let mut path = Path::from_iter([(leaf, key.0)]);
-        let found = self.nodes[leaf].pifo.entries.remove(&key).expect("it was found");
-        let Item::Packet(waiting) = found else { unreachable!("a packet was found") };
+        let found = self.nodes[leaf].pifo.entries.remove(&key).expect("the key must be present");
+        let Item::Packet(waiting) = found else { unreachable!("the key must belong to a packet") };
         let mut at = leaf;
         while let Some((above, _)) = self.nodes[at].above {
             let entries = &mut self.nodes[above].pifo.entries;
             let is_mark = |item: &Item<T>| matches!(item, Item::OneOf(below) if *below == at);
             let mark = entries.iter().rev().find(|(_, item)| is_mark(item));
-            let key = *mark.expect("a packet has a mark in every PIFO above").0;
+            let key = *mark.expect("a packet must have a token in every PIFO above").0;
             entries.remove(&key);
             path.insert(0, (above, key.0));
             at = above;
@@ -205,14 +207,14 @@ impl<T> LogicalPifo<T> {
         Some(self.tell_dropped(path, waiting))
     }
 
-    /// All packets in the order in which they would go if none came any more: the PIFO of each, and its place there.
+    /// All packets in the order in which they would leave if no more arrived: the PIFO of each, and its key there.
     fn in_order(&self) -> Vec<(usize, (u64, u64))> {
-        // Those below have greater numbers.
+        // Child nodes have greater indices than their parents.
         let mut orders: Vec<std::vec::IntoIter<_>> = self.nodes.iter().map(|_| Vec::new().into_iter()).collect();
         for (at, node) in self.nodes.iter().enumerate().rev() {
             let packet_of = |(key, item): (&(u64, u64), &Item<T>)| match item {
                 Item::Packet(_) => (at, *key),
-                Item::OneOf(below) => orders[*below].next().expect("a mark stands for a packet"),
+                Item::OneOf(below) => orders[*below].next().expect("a token must stand for a packet"),
             };
             let order: Vec<_> = node.pifo.entries.iter().map(packet_of).collect();
             orders[at] = order.into_iter();
@@ -220,7 +222,7 @@ impl<T> LogicalPifo<T> {
         orders.swap_remove(0).collect()
     }
 
-    /// Takes a packet, and the mark for it at each level, the outermost first.
+    /// Removes a packet and its token at each level, the outermost first.
     fn take(&mut self, pop: impl Fn(&mut Pifo<Item<T>>) -> Option<(u64, Item<T>)>) -> Option<(Path, Waiting<T>)> {
         let (mut path, mut at) = (Path::new(), 0);
         loop {
@@ -236,8 +238,8 @@ impl<T> LogicalPifo<T> {
         }
     }
 
-    /// Tells policies who is dropped. The mark that goes with a packet may have come with another of its branch: what is given
-    /// back is what the packet itself was charged, so that a branch has been charged for what it was served.
+    /// Reports a drop to the policies. The removed token may have come with another packet of the branch. The refund is what
+    /// the dropped packet itself was charged, so the branch pays only for packets that are served.
     fn tell_dropped(&mut self, path: Path, waiting: Waiting<T>) -> T {
         let Waiting { mut arrival, charges, packet } = waiting;
         for (&(at, rank), charged) in path.iter().rev().zip(charges) {
@@ -268,8 +270,8 @@ mod tests {
         }
     }
 
-    /// Does as `script` says and tells who goes: a letter is a packet of 100 bytes of class a, b or c, a capital one of 200
-    /// bytes; `!` takes the first (`.` where none may go), `x` drops the last. Each character is a cycle.
+    /// Runs `script`, one character a cycle, and lists the packets that leave. A lower-case letter pushes a packet of 100 bytes
+    /// of class a, b or c, a capital one of 200 bytes; `!` pops the first (`.` if none may leave), `x` drops the last.
     fn check(level: &str, script: &str, want: Expect) {
         let level: Level = toml::from_str(level).unwrap();
         level.check(3).unwrap();
@@ -300,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn least_slack_serves_who_can_wait_least() {
+    fn least_slack_serves_the_most_urgent_deadline() {
         check("policy = { kind = 'least-slack' }", "abcabc!!!!!!", expect!["c1 c2 b1 b2 a1 a2"]);
     }
 
@@ -314,13 +316,13 @@ mod tests {
     }
 
     #[test]
-    fn who_pauses_saves_nothing_up() {
+    fn an_idle_class_accumulates_no_credit() {
         let equal = "policy = { kind = 'weighted-fair', weights = [1, 1, 1] }";
         check(equal, "aaaa!!!bbb!!!!", expect!["a1 a2 a3 b1 a4 b2 b3"]);
     }
 
     #[test]
-    fn what_is_dropped_is_not_charged() {
+    fn a_dropped_packet_is_not_charged() {
         let equal = "policy = { kind = 'weighted-fair', weights = [1, 1, 1] }";
         check(equal, "abaaxxabb!!!!!", expect!["(a3)(a2)a1 b1 a4 b2 b3"]);
     }
@@ -346,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_dropped_gives_back_what_it_was_charged_whatever_the_weights_are_now() {
+    fn a_drop_refunds_the_original_charge_after_weights_change() {
         let share = std::rc::Rc::new(std::cell::RefCell::new(crate::policy::FairShare::of_bytes(&[1, 1])));
         struct Shared(std::rc::Rc<std::cell::RefCell<crate::policy::FairShare>>);
         impl Policy for Shared {
@@ -369,14 +371,14 @@ mod tests {
         assert_eq!([rank_of(&mut queue, "a"), rank_of(&mut queue, "b"), rank_of(&mut queue, "c")], [0, 4, 8]);
         share.borrow_mut().set_weight(0, 4);
         assert_eq!(queue.drop_last(), Some("c"));
-        // As if it had never come; by today's weight a quarter would have been given back.
+        // As if the packet had never come; today's weight would have refunded a quarter.
         assert_eq!(rank_of(&mut queue, "d"), 8);
     }
 
-    /// Long packets wait on the left of a branch and short ones on its right, so that the mark which is dropped is seldom that of
-    /// the packet which is dropped.
+    /// The branch queues long packets under one class and short ones under the other, so that the dropped token is seldom that
+    /// of the dropped packet.
     #[test]
-    fn branches_share_by_weight_whichever_of_their_packets_are_dropped() {
+    fn branches_share_by_weight_whichever_packets_are_dropped() {
         let tree = "
             policy = { kind = 'weighted-fair', weights = [3, 1] }
             branches = [
@@ -404,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_some_is_dropped_and_branches_keep_their_turns() {
+    fn the_last_matching_packet_is_dropped_and_branches_keep_their_turns() {
         let tree = "
             policy = { kind = 'weighted-fair', weights = [1, 1] }
             branches = [
@@ -426,7 +428,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a list that is searched.
+        /// Compares with a linear search in a list.
         #[test]
         fn a_pifo_is_a_sorted_list(steps in proptest::collection::vec((0u8..4, 0u64..8), 0..200)) {
             let (mut pifo, mut list) = (Pifo::default(), Vec::<(u64, usize)>::new());
@@ -444,7 +446,8 @@ mod tests {
             }
         }
 
-        /// Classes that always have something waiting are served within a packet of their weights, whatever is dropped.
+        /// Classes that are always backlogged are served in proportion to their weights, to within one packet, whatever is
+        /// dropped.
         #[test]
         fn fair_shares_follow_the_weights(
             weights in proptest::array::uniform3(1u32..9),
@@ -455,7 +458,8 @@ mod tests {
             let mut waiting = [0; 3];
             let mut served = [0u64; 3];
             for (n, (class, bytes)) in offers.into_iter().enumerate() {
-                // All are kept waiting; the class drawn gets one more, and the last of all is dropped if there are many.
+                // All classes stay backlogged; the drawn class gets one more packet, and the last of all is dropped if there
+                // are many.
                 for class in (0..3).filter(|&i| waiting[i] < 2).chain([class]).collect::<Vec<_>>() {
                     queue.push(&arrival(n as u64, class, bytes), &mut Ranks::new(), 0, (class, bytes));
                     waiting[class] += 1;

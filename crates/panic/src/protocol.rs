@@ -1,4 +1,4 @@
-//! What travels between the nodes of a PANIC NIC: messages of a descriptor and a packet, in flits, and notes about credits.
+//! Messages between the nodes of a PANIC NIC: a descriptor and a packet, in flits; and credit notes.
 
 use crate::drops::DropReason;
 use crate::pifo::Ranks;
@@ -15,85 +15,85 @@ pub struct NodeId(pub u8);
 /// One service in a chain. Source: 4.1, Figure 3.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Hop {
-    /// Position of the service among the scheduler's.
+    /// Index of the service in the scheduler.
     pub service: u8,
-    /// Traffic class, for policies: a tenant for example.
+    /// Traffic class for policies, for example a tenant.
     pub class: u8,
     /// For strict priority; lower is more urgent.
     pub priority: u32,
-    /// What the service itself wants to know, as the cycles of a delay unit.
+    /// Argument for the service, for example the service time in cycles of a delay unit.
     pub metadata: u64,
-    /// The unit to which the one before pushes the packet; without one it goes back to the scheduler.
+    /// The unit to which the previous unit pushes the packet; `None` sends it back to the scheduler.
     pub push_to: Option<NodeId>,
 }
 
-/// What the NIC knows of a packet. Source: 4.1, Figure 3.
+/// Everything the NIC knows about a packet. Source: 4.1, Figure 3.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Descriptor {
-    /// Number of the packet.
+    /// Packet number.
     pub id: u64,
-    /// Flow, for affinity.
+    /// Flow, for flow affinity.
     pub flow: u32,
-    /// Traffic class of the whole packet.
+    /// Traffic class of the packet as a whole.
     pub class: u8,
     /// Services to visit, in order.
     pub chain: SmallVec<[Hop; 4]>,
-    /// Position in the chain of the service to visit next.
+    /// Index in the chain of the next service to visit.
     pub next: usize,
-    /// Where the packet goes when all services are visited.
+    /// Node where the packet leaves after all services.
     pub exit: NodeId,
-    /// What is behind that: a network port, or a queue of the host.
+    /// What is behind the exit: a network port or a queue of the host.
     pub side: Side,
-    /// The scheduler's port, and with it the bank, that the packet uses whenever it is there (RTL).
+    /// The scheduler port, and so the bank, that the packet always uses (RTL).
     pub home: NodeId,
-    /// Its ranks at the service to visit next, from the innermost level of the policy outwards; none before it has any.
+    /// Ranks at the next service, from the innermost level of the policy to the outermost; empty before they are computed.
     pub ranks: Ranks,
-    /// How often a unit had no room for it.
+    /// How often a unit refused it.
     pub detours: u32,
-    /// Cycles that it may wait in all, for least slack time first.
+    /// Slack: total cycles that it may wait, for least slack time first.
     pub slack_cycles: u64,
-    /// Cycles that it has waited in the scheduler.
+    /// Cycles waited in the scheduler so far.
     pub waited_cycles: u64,
-    /// What the RMT pipeline found in the packet.
+    /// Header offsets and hash found by the RMT pipeline.
     pub fields: Fields,
-    /// Where it was, and when.
+    /// The packet's steps through the NIC, with times.
     pub trail: Trail,
 }
 
-/// What the RMT pipeline tells units about a packet, so that they need not look (4.1). Offsets count from the first byte; 0 is
-/// none.
+/// Results of the RMT pipeline for units, so that they need not parse the packet again (4.1). Offsets count from the first
+/// byte; 0 means not present.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Fields {
-    /// First byte behind the Ethernet and VLAN headers.
+    /// Offset of the first byte after the Ethernet and VLAN headers.
     pub network: u16,
-    /// First byte of the transport header.
+    /// Offset of the transport header.
     pub transport: u16,
-    /// First byte behind all headers.
+    /// Offset of the first byte after all headers.
     pub payload: u16,
-    /// Hash over what the tables say, the 5-tuple for example.
+    /// Hash over the fields that the tables select, for example the 5-tuple.
     pub hash: u32,
 }
 
-/// What happened to a packet at a node.
+/// A step of a packet at a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
-    /// Its first bytes came, from the network or from the host.
+    /// Its first bytes arrived from the network or from the host.
     Arrived,
-    /// It wants services that this NIC cannot have; the host gets it untouched.
+    /// This NIC lacks its services; the packet goes to the host unchanged.
     Unserved,
-    /// Its descriptor went into the interconnect, behind the RMT pipeline.
+    /// Its descriptor left the RMT pipeline and entered the interconnect.
     Entered,
-    /// Its descriptor came to the scheduler.
+    /// Its descriptor reached the scheduler.
     Queued,
     /// Its descriptor left the scheduler for a unit.
     Scheduled,
-    /// A unit took its descriptor.
+    /// A unit accepted its descriptor.
     Taken,
-    /// A unit had no room for it and sends it back.
+    /// A unit had no room and sends it back.
     Refused,
-    /// The unit's engine began with it.
+    /// The unit's engine started it.
     Begun,
-    /// The unit's engine was done with it; an engine that knows before may mark it before.
+    /// The unit's engine finished it; an engine that knows the time in advance may mark it earlier.
     Finished,
     /// Its descriptor left the unit.
     Done,
@@ -103,42 +103,42 @@ pub enum Step {
     Left,
 }
 
-/// A step of a packet.
+/// A step with its time and place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Mark {
     /// Cycle of the NIC's clock.
     pub at: Cycle,
-    /// What happened.
+    /// The step.
     pub step: Step,
-    /// Where; for what the scheduler does, the node of the port.
+    /// The node; for the scheduler's steps, the node of its port.
     pub node: NodeId,
 }
 
-/// All steps of a packet, in order of time: what reports say about where its time went comes from this alone.
+/// All steps of a packet in order of time. Reports compute every latency from it.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Trail(Vec<Mark>);
 
 impl Trail {
-    /// Something happened.
+    /// Records a step.
     pub fn mark(&mut self, at: Cycle, step: Step, node: NodeId) {
         self.0.push(Mark { at, step, node });
     }
 
-    /// What happened, in order.
+    /// The recorded steps, in order.
     pub fn marks(&self) -> &[Mark] {
         &self.0
     }
 }
 
 impl Descriptor {
-    /// The service to visit next, unless all are visited.
+    /// The next service to visit; `None` after the last.
     pub fn hop(&self) -> Option<&Hop> {
         self.chain.get(self.next)
     }
 
-    /// The service to visit next is done; says where the packet goes then, and as what. Source: 4.3.1, push-based chaining.
+    /// Finishes the present service; returns the next node and the kind of message. Source: 4.3.1, push-based chaining.
     pub fn advance(&mut self) -> (NodeId, Leg) {
-        assert!(self.next < self.chain.len(), "a service is done only if there was one to do");
+        assert!(self.next < self.chain.len(), "there must be a service to finish");
         self.next += 1;
         self.ranks.clear();
         match self.hop().map(|hop| hop.push_to) {
@@ -149,29 +149,29 @@ impl Descriptor {
     }
 }
 
-/// As what a packet goes to the next node.
+/// Kind of a message, by its place in the chain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Leg {
     /// To the scheduler, to be scheduled for its next service.
     Entry,
-    /// From the scheduler to a unit, of which it has a credit.
+    /// From the scheduler to a unit, with a credit of that unit.
     Paid,
-    /// From one unit to another, of which it has no credit.
+    /// From one unit to another, without a credit.
     Pushed,
-    /// From a unit that has no room for it back to the scheduler.
+    /// From a unit without room back to the scheduler.
     Detour,
     /// Out of the NIC.
     Exit,
-    /// To where packets leave the NIC, which drops it for this reason of a unit's.
+    /// A unit dropped the packet for this reason; goes to the exit, which records the drop.
     Dropped(DropReason),
 }
 
-/// A packet under way in the NIC.
+/// A packet inside the NIC.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Message {
-    /// Where it goes.
+    /// Destination node.
     pub to: NodeId,
-    /// As what.
+    /// Kind of the message.
     pub leg: Leg,
     /// Its descriptor.
     pub descriptor: Descriptor,
@@ -179,28 +179,28 @@ pub struct Message {
     pub data: Vec<u8>,
 }
 
-/// A cycle's worth of a message: the descriptor, then the packet. The bytes travel with the descriptor, so that they are in
-/// one place; when they may be used is told by the flits.
+/// One cycle's worth of a message: first the descriptor, then the packet. All bytes travel with the descriptor, so that they
+/// are in one place; the flits say when they become usable.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Flit {
-    /// The descriptor; it alone in its cycle (RTL).
+    /// The descriptor, alone in its cycle (RTL).
     Head(Box<Message>),
-    /// Bytes of the packet, not the last.
+    /// Bytes of the packet, except the last flit.
     Body,
-    /// The last bytes of the packet.
+    /// The last flit of the packet.
     Tail,
 }
 
-/// How many flits of `flit_bytes` a message of `len` bytes is: one for the descriptor and at least one for the packet.
+/// Number of flits of a message with `len` packet bytes: one for the descriptor and at least one for the packet.
 pub fn n_flits(len: usize, flit_bytes: usize) -> usize {
     1 + len.div_ceil(flit_bytes).max(1)
 }
 
-/// What a unit tells the scheduler's credit manager. Source: 4.3.1.
+/// A unit's note to the credit manager. Source: 4.3.1.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CreditNote {
-    /// The unit is done with a packet and has sent it on, or has sent back one that the scheduler had paid for.
+    /// Adds a credit: the unit has sent a packet on, or has sent back one that came with a credit.
     Return,
-    /// The unit has taken a packet that another unit pushed.
+    /// Removes a credit: the unit has accepted a pushed packet.
     Cancel,
 }

@@ -3,9 +3,9 @@
 use crate::protocol::{Descriptor, Flit, Hop, Leg, Message, NodeId, n_flits};
 use kernel::Cycle;
 
-/// One packet: `id chain [bytes] [pN] [cN] [fN] [mN] [@N] [hN] [+N] [leg]`; the chain is services joined by `>`, `p` is the priority,
-/// `c` the class, `f` the flow, `m` the metadata, `@` where it goes, `h` its port of the scheduler, `+` where it is pushed after its first service; the leg is
-/// `entry` unless it is `detour`, `paid` or `pushed`.
+/// Parses one packet: `id chain [bytes] [pN] [cN] [fN] [mN] [@N] [hN] [+N] [leg]`. The chain is service numbers joined by `>`;
+/// `p` is the priority, `c` the class, `f` the flow, `m` the metadata, `@` the exit node, `h` the scheduler's port, `+` the
+/// push destination after the first service. The leg is `entry` unless `detour`, `paid` or `pushed` is given.
 fn message(words: &[&str]) -> Message {
     let number = |letter: char, otherwise: u32| {
         words[2..].iter().find_map(|word| word.strip_prefix(letter)?.parse().ok()).unwrap_or(otherwise)
@@ -42,7 +42,7 @@ fn message(words: &[&str]) -> Message {
     Message { to: NodeId(number('@', 0) as u8), leg, descriptor, data: vec![0; bytes] }
 }
 
-/// Packets `cycle packet`, separated by `;`: each begins in its cycle or when the one before it ends.
+/// Parses packets `cycle packet`, separated by `;`: each starts in its cycle or after the previous one.
 pub fn flits(text: &str) -> Vec<(Cycle, Flit)> {
     let mut flits = Vec::new();
     for packet in text.split(';').map(str::trim).filter(|packet| !packet.is_empty()) {

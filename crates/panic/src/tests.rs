@@ -1,4 +1,4 @@
-//! Scheduler, interconnect and units together: nothing is lost, doubled or stuck, whatever is sent.
+//! Scheduler, interconnect and units together: no packet is lost, duplicated or stuck, whatever the traffic.
 
 use crate::crossbar::Crossbar;
 use crate::policy::{Level, PolicyParams};
@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use testkit::Bench;
 
-/// The nodes of the prototype: what leaves goes to 1, what comes is from 2, the scheduler has 0 and 3.
+/// The nodes of the prototype: packets leave at 1 and come from 2; the scheduler has 0 and 3.
 const N_NODES: u8 = 8;
 const EXIT: u8 = 1;
 const ENTRY: u8 = 2;
@@ -20,7 +20,7 @@ const UNITS: [u8; 4] = [4, 5, 6, 7];
 
 #[derive(Clone, Debug)]
 struct Scene {
-    /// The service of each unit.
+    /// Service of each unit.
     services: [u8; 4],
     credits: u32,
     delay: ServiceTime,
@@ -29,7 +29,7 @@ struct Scene {
     flow_affinity: bool,
     cells: u32,
     used_entries: u32,
-    /// Packets as [`flits`] reads them.
+    /// Packets in the notation of [`flits`].
     packets: String,
 }
 
@@ -78,7 +78,7 @@ impl Scene {
         }
     }
 
-    /// Wires it all; what leaves is logged as `out ID FLOW BYTES`.
+    /// Wires everything; packets that leave are logged as `out ID FLOW BYTES`.
     fn set_up(&self, bench: &mut Bench) {
         let (mut inputs, mut outputs, mut ends) = (Vec::new(), Vec::new(), BTreeMap::new());
         for node in 0..N_NODES {
@@ -141,14 +141,14 @@ fn leaves(flit: &Flit) -> String {
     match flit {
         Flit::Head(message) => {
             let descriptor = &message.descriptor;
-            assert_eq!(descriptor.next, descriptor.chain.len(), "all services are visited");
+            assert_eq!(descriptor.next, descriptor.chain.len(), "all services must be visited");
             format!("{} {} {}", descriptor.id, descriptor.flow, message.data.len())
         }
         _ => String::new(),
     }
 }
 
-/// What a log says.
+/// The outcome of a run, read from its log.
 #[derive(Default)]
 struct Told {
     /// Number and flow of each packet that left, in order.
@@ -164,7 +164,7 @@ fn told(log: &str) -> Told {
             [_, "out", id, flow, _] => told.out.push((id.parse().unwrap(), flow.parse().unwrap())),
             [_, "event", "packet_dropped", id, ..] => {
                 let id = u64::from_str_radix(id.trim_start_matches("id=0x"), 16).unwrap();
-                assert!(told.dropped.insert(id), "packet {id} is dropped once");
+                assert!(told.dropped.insert(id), "packet {id} was dropped twice");
             }
             [name, total] if total.parse::<u64>().is_ok() => {
                 told.counters.insert(name.to_owned(), total.parse().unwrap());
@@ -178,7 +178,7 @@ fn told(log: &str) -> Told {
 fn packets(n: usize) -> impl Strategy<Value = String> {
     let chain = proptest::collection::vec(0u8..2, 1..4);
     let packet = (0u64..20, chain, 64usize..=1536, 0u32..3, 0u32..4);
-    // Without pauses everything is full, which is when units that push to each other could wait for each other for ever.
+    // Without pauses all buffers are full; that is when units that push to each other could deadlock.
     (proptest::collection::vec(packet, 1..n), 0u64..2).prop_map(|(packets, pace)| {
         let mut at = 1;
         let texts = packets.iter().enumerate().map(|(id, (gap, chain, bytes, priority, flow))| {
@@ -220,7 +220,7 @@ fn scenes() -> impl Strategy<Value = Scene> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// Each packet leaves or is dropped, once; all credits come home; without a threshold reached nothing is dropped.
+    /// Each packet leaves or is dropped exactly once; all credits return; below the thresholds nothing is dropped.
     #[test]
     fn every_packet_and_every_credit_is_accounted_for(scene in scenes()) {
         let told = told(&scene.run());
@@ -230,14 +230,14 @@ proptest! {
         let all: BTreeSet<u64> = out.union(&told.dropped).copied().collect();
         prop_assert_eq!(all, (0..n).collect::<BTreeSet<_>>());
         prop_assert!(out.is_disjoint(&told.dropped));
-        prop_assert!(scene.cells < 4096 || told.dropped.is_empty(), "a drop below the thresholds");
+        prop_assert!(scene.cells < 4096 || told.dropped.is_empty(), "a packet was dropped below the thresholds");
         for unit in 0..4 {
             let name = format!("scheduler.credits[{unit}]");
             prop_assert_eq!(told.counters.get(&name).copied(), Some(u64::from(scene.credits)), "{}", name);
         }
     }
 
-    /// A drop comes only when the limit is reached, and then of the greatest rank that is queued.
+    /// A packet is dropped only at the limit, and it is the queued one with the greatest rank.
     #[test]
     fn only_the_least_urgent_is_dropped_and_only_at_the_threshold(scene in scenes(), used_entries in 2u32..8) {
         let packets = scene.packets.split("; ").map(|packet| {
@@ -251,7 +251,7 @@ proptest! {
         let mut queued = BTreeMap::new();
         let cycle = |line: &str| line.split(' ').next().map(str::to_owned);
         for events in log.lines().filter(|line| line.contains(" event ")).collect::<Vec<_>>().chunk_by(|a, b| cycle(a) == cycle(b)) {
-            // Within a cycle the scheduler pushes, then drops, then pops; the log is sorted.
+            // Within a cycle the scheduler pushes, then drops, then pops; the log of a cycle is sorted by name.
             for what in ["packet_queued", "packet_dropped", "packet_scheduled"] {
                 for event in events.iter().filter(|event| event.contains(what)) {
                     let hex = |field: &str| {
@@ -275,7 +275,7 @@ proptest! {
         prop_assert!(queued.is_empty());
     }
 
-    /// With affinity, one port a flow, a policy that keeps order, and every hop through the scheduler.
+    /// With affinity, one port per flow, a policy that keeps order, and every hop through the scheduler.
     #[test]
     fn order_is_kept_within_a_flow(scene in scenes(), policy in prop_oneof![
         Just(PolicyParams::Fifo), Just(PolicyParams::RoundRobin), Just(PolicyParams::WeightedFair { weights: vec![3, 1] }),
@@ -359,7 +359,7 @@ fn without_push_a_chain_goes_through_the_scheduler() {
     );
 }
 
-/// Cycles from one packet of 64 bytes to the next through one unit without service time, by its credits.
+/// Cycles between packets of 64 bytes through one unit without service time, by its credits.
 #[test]
 fn credits_hide_the_round_trip_until_the_unit_is_the_limit() {
     let packets: Vec<String> = (0..60).map(|id| format!("{} {id} 0 64 @0", 1 + 2 * id)).collect();
@@ -373,7 +373,7 @@ fn credits_hide_the_round_trip_until_the_unit_is_the_limit() {
         let tenths = (times[52] - times[20]) * 10 / 32;
         table.push_str(&format!("{credits:2} credits: {}.{} cycles\n", tenths / 10, tenths % 10));
     }
-    // One credit: 3 cycles in the unit, and a round trip (14 in 7.2) of 13 or 14, whichever ends at an edge of the PIFO block.
+    // One credit: 3 cycles in the unit plus a round trip (14 in 7.2) of 13 or 14, depending on the edge of the PIFO block.
     expect![[r#"
          1 credits: 16.0 cycles
          2 credits: 8.0 cycles
@@ -386,7 +386,7 @@ fn credits_hide_the_round_trip_until_the_unit_is_the_limit() {
 }
 
 #[test]
-fn units_that_push_to_each_other_refuse_some_and_lose_none() {
+fn units_that_push_to_each_other_refuse_packets_but_lose_none() {
     let chain = |id: usize| ["0>1", "1>0", "0", "1", "1>0>1", "0>0"][id * 7 % 11 % 6];
     let packet = |id: usize| format!("1 {id} {} {} f{} @0", chain(id), 64 + id * 137 % 1400, id % 3);
     let packets: Vec<String> = (0..400).map(packet).collect();
@@ -397,8 +397,8 @@ fn units_that_push_to_each_other_refuse_some_and_lose_none() {
     assert_eq!((told.out.len(), detours), (400, 19));
 }
 
-/// Figure 8a and b at MTU: 1500 bytes every 30 cycles of 250 MHz are 100 Gbit/s; 0.5 us are 125 cycles, here from descriptor to
-/// descriptor and with units that only forward.
+/// Figure 8a and b at MTU: 1500 bytes every 30 cycles at 250 MHz are 100 Gbit/s. The paper's 0.5 us are 125 cycles, here from
+/// descriptor to descriptor and with units that only forward.
 #[test]
 fn three_pushed_units_keep_line_rate_and_half_a_microsecond() {
     let packets: Vec<String> = (0..80).map(|id| format!("{} {id} 0>1>2 1500 @0", 1 + 30 * id)).collect();

@@ -1,7 +1,7 @@
-//! The NIC's edge: where its packets come from and go to, and who says what is done with them.
+//! The edge of the NIC: packet sources, the match-action program and packet sinks.
 //!
-//! These are the only ways in and out of the model. They are called within the tick of the component that owns them, so what
-//! they answer must depend on their arguments and their own state alone.
+//! All data enters and leaves the model through these traits. The owning component calls them within its tick, so their answers
+//! must depend only on their arguments and their own state.
 
 use crate::drops::DropReason;
 use crate::protocol::{Fields, Hop, Message};
@@ -10,66 +10,66 @@ use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// A packet on its way into the NIC.
+/// A packet that enters the NIC.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Arrival {
-    /// Its number; no two packets of a run have the same.
+    /// Packet number, unique within a run.
     pub id: u64,
     /// The packet.
     pub bytes: Vec<u8>,
 }
 
-/// Where the packets of a network port, or of a transmit queue, come from.
+/// Packets of a network port or of a transmit queue.
 pub trait PacketSource {
-    /// The next packet, if it is there in cycle `now`.
+    /// The next packet, if it has arrived by cycle `now`.
     fn next(&mut self, now: Cycle) -> Option<Arrival>;
 
-    /// After `None`: the first cycle in which there may be a packet; none, if no more will come.
+    /// Called after `next` returned `None`: the first cycle in which a packet may arrive, or `None` if no more will come.
     fn next_at(&mut self) -> Option<Cycle>;
 }
 
-/// Where a packet came in, or goes out.
+/// Where a packet enters or leaves.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Side {
     /// The network port of this number.
     Network(u8),
-    /// The host; into the NIC, its transmit queue of this number.
+    /// The host. On entry, the number is the transmit queue.
     Host(u16),
 }
 
-/// What is to be done with a packet.
+/// The match-action program's decision about a packet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Verdict {
-    /// Services to visit, in order; `push_to` is the scheduler's.
+    /// Services to visit, in order; the scheduler sets `push_to`.
     pub chain: SmallVec<[Hop; 4]>,
-    /// Where it goes then; none drops it at once.
+    /// Exit after the last service; `None` drops the packet at once.
     pub exit: Option<Side>,
-    /// Flow, for affinity.
+    /// Flow, for flow affinity.
     pub flow: u32,
-    /// Traffic class of the whole packet, which drops before the scheduler count for.
+    /// Traffic class of the packet as a whole, under which drops before the scheduler are counted.
     pub class: u8,
-    /// Cycles that it may wait in all.
+    /// Slack: total cycles that the packet may wait.
     pub slack_cycles: u64,
-    /// What was found in it.
+    /// Header offsets and hash.
     pub fields: Fields,
 }
 
-/// Says what is done with each packet that comes in, and may change it: the programmable part of the RMT pipeline.
+/// The match-action program: decides what happens to each packet that enters, and may modify it.
 pub trait Classifier {
-    /// Looks at a packet; asked once for each, in order of arrival, in the cycle in which its first bytes come.
+    /// Classifies a packet. Called once for each packet, in order of arrival, in the cycle of its first bytes.
     fn classify(&mut self, now: Cycle, from: Side, packet: &mut Vec<u8>) -> Verdict;
 }
 
-/// Takes what leaves the NIC.
+/// The sink of packets that leave the NIC.
 pub trait Outlet {
-    /// A packet's last bytes have left at `side` in cycle `now`; its trail ends with that.
+    /// The packet's last bytes left at `side` in cycle `now`; its trail is complete.
     fn leave(&mut self, now: Cycle, side: Side, message: Message);
 
-    /// A packet is dropped, wherever it is.
+    /// The packet was dropped, anywhere in the NIC.
     fn drop(&mut self, now: Cycle, message: Message, reason: DropReason);
 }
 
-/// An outlet that several parts of the NIC share.
+/// An outlet that several components share.
 pub type SharedOutlet = Rc<RefCell<dyn Outlet>>;
-/// A classifier that the network ports and the host share, and that others may change between two runs.
+/// A classifier that the network ports and the host share. It may be changed between two runs.
 pub type SharedClassifier = Rc<RefCell<dyn Classifier>>;

@@ -1,4 +1,4 @@
-//! What all NICs of comparison have: clock, network ports, host.
+//! The common parts of the baseline NICs: clock, network ports, host.
 
 use crate::crossbar::Crossbar;
 use crate::egress::Egress;
@@ -15,28 +15,28 @@ use blocks::mhz::Mhz;
 use kernel::{ClockId, Component, Rx, SystemBuilder, Tx};
 use std::rc::Rc;
 
-/// What they have in common.
+/// Parameters common to all baseline NICs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CardParams {
-    /// The clock of everything but engines that have their own.
+    /// The clock of everything except engines with a clock of their own.
     pub clock_mhz: Mhz,
-    /// Width of all paths, in bytes a cycle.
+    /// Width of all paths, in bytes per cycle.
     pub flit_bytes: u32,
     /// The longest packet, in bytes.
     pub longest_bytes: u32,
-    /// Traffic classes, 1 to 256; counts of drops are by class.
+    /// Number of traffic classes, 1 to 256; drops are counted by class.
     pub n_classes: usize,
-    /// Network ports, 1 to 8.
+    /// Number of network ports, 1 to 8.
     pub network_ports: u32,
-    /// Cycles that a flit takes from one part to the next.
+    /// Latency of a flit from one component to the next.
     pub hop_cycles: u32,
-    /// How packets come in at each network port.
+    /// Input of each network port.
     pub ingress: IngressParams,
 }
 
 impl CardParams {
-    /// What is wrong with them.
+    /// Checks the parameters.
     pub fn check(&self) -> Result<(), String> {
         checks::within("card.clock_mhz", self.clock_mhz, Mhz::LEAST, Mhz::MOST)?;
         checks::within("card.flit_bytes", self.flit_bytes, 8, 256)?;
@@ -49,28 +49,28 @@ impl CardParams {
     }
 }
 
-/// What is wrong with an engine for packets of up to `longest` bytes.
+/// Checks an engine for packets of up to `longest` bytes.
 pub(super) fn check_engine(at: &str, engine: &EngineParams, longest: u32) -> Result<(), String> {
     let checked = engine.check().and_then(|()| engine.check_longest(longest as usize));
     checked.map_err(|error| format!("{at}: engine: {error}"))
 }
 
-/// Names that chains may use: none empty, none twice.
+/// Checks that service names are not empty and that none occurs twice.
 pub(super) fn check_names<'a>(key: &str, names: impl Iterator<Item = &'a str>) -> Result<(), String> {
     let names: Vec<&str> = names.collect();
     checks::within(&format!("{key}s"), names.len(), 0, 255)?;
     for (i, name) in names.iter().enumerate() {
         if name.is_empty() {
-            return Err(format!("{key}[{i}].name is empty, must be what chains call it"));
+            return Err(format!("{key}[{i}].name is empty; must be the name that chains use"));
         }
         if names[..i].contains(name) {
-            return Err(format!("{key}[{i}].name is `{name}`, which another {key} has"));
+            return Err(format!("{key}[{i}].name is `{name}`, which names another {key} already"));
         }
     }
     Ok(())
 }
 
-/// A NIC of comparison, being wired.
+/// A baseline NIC during wiring.
 pub(super) struct Card {
     pub params: CardParams,
     pub system: SystemBuilder,
@@ -82,13 +82,13 @@ pub(super) struct Card {
 }
 
 impl Card {
-    /// Its network ports, as packets come in: gives back the flits that each brings.
+    /// Adds the network ports' inputs; returns the flits that each receives.
     pub fn new(params: CardParams, seed: u64, nodes: Nodes, outside: Outside) -> (Card, Vec<Rx<Flit>>) {
-        assert_eq!(outside.networks.len(), params.network_ports as usize, "each network port has a network");
-        assert!(outside.policies.is_empty(), "only a PIFO has policies");
-        assert!(outside.transmits.is_empty(), "the host of a NIC of comparison only receives");
+        assert_eq!(outside.networks.len(), params.network_ports as usize, "each network port needs a packet source");
+        assert!(outside.policies.is_empty(), "baseline NICs have no PIFOs and so no policies");
+        assert!(outside.transmits.is_empty(), "the host of a baseline NIC only receives");
         let mut system = SystemBuilder::new(seed);
-        let clock = system.clock(params.clock_mhz.freq().expect("a clock in its range"));
+        let clock = system.clock(params.clock_mhz.freq().expect("the clock must be in its range"));
         let mut card = Card {
             params,
             system,
@@ -119,18 +119,18 @@ impl Card {
         (card, lanes)
     }
 
-    /// A part of it, on its clock.
+    /// Adds a component on the card's clock.
     pub fn add(&mut self, path: &str, component: impl Component + 'static) {
         self.system.add(path, self.clock, component);
     }
 
-    /// From one part to the next, a flit a cycle.
+    /// Adds a channel between two components, one flit a cycle.
     pub fn lane(&mut self, name: &str) -> (Tx<Flit>, Rx<Flit>) {
         let cycles = self.params.hop_cycles;
         self.system.channel(name, 1 + cycles as usize, cycles.into())
     }
 
-    /// An engine of a service, with room for one of the longest packets in front of it: gives back what goes to it and what comes.
+    /// Adds a service's engine with room for one longest packet in front of it; returns the channels to it and from it.
     pub fn engine(
         &mut self,
         path: &str,
@@ -153,15 +153,16 @@ impl Card {
         (to_engine, from_engine)
     }
 
-    /// The switch in front of the exits, and those. `exits` begins at the node of the DMA engine; `inner` are the nodes below.
+    /// Adds the exits and the crossbar in front of them. `exits` begins at the DMA engine's node; `inner` are the nodes below
+    /// it.
     pub fn finish(mut self, inputs: Vec<Rx<Flit>>, inner: Vec<Tx<Flit>>, above: Vec<Tx<Flit>>, limit: usize) -> Nic {
         let mut outputs = inner;
-        assert_eq!(outputs.len(), usize::from(self.nodes.dma.0), "what is below the DMA engine is inside");
+        assert_eq!(outputs.len(), usize::from(self.nodes.dma.0), "nodes below the DMA engine must be inner nodes");
         let exits = [("dma".to_owned(), self.nodes.dma)]
             .into_iter()
             .chain(self.nodes.network.iter().enumerate().map(|(i, &node)| (format!("network[{i}].egress"), node)));
         for (path, node) in exits.collect::<Vec<_>>() {
-            assert_eq!(outputs.len(), usize::from(node.0), "nodes are numbered without gaps");
+            assert_eq!(outputs.len(), usize::from(node.0), "nodes must be numbered without gaps");
             let (to, end) = self.lane(&format!("to {path}"));
             outputs.push(to);
             let exit = Egress::new(node, end, self.outlet.clone());
@@ -172,7 +173,7 @@ impl Card {
         let crossbar = Crossbar::new(inputs, outputs).with_limit(limit);
         self.add("interconnect", crossbar);
         let Card { system, clock, nodes, troubles, .. } = self;
-        let system = system.build().unwrap_or_else(|error| panic!("the NIC is wired: {error}"));
+        let system = system.build().unwrap_or_else(|error| panic!("the NIC must be wired: {error}"));
         Nic { system, clock, nodes, troubles }
     }
 }

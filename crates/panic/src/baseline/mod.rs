@@ -1,8 +1,9 @@
-//! The NICs that PANIC is compared with (2.2, 7.3), on the same packets and with the same engines.
+//! Baseline NICs for comparison with PANIC (2.2, 7.3), with the same packets and engines.
 //!
-//! They are joined to the outside as a PANIC is, and packets carry the same trail: what stands for the scheduler (the queue in
-//! front of the pipeline, the balancer in front of the cores) marks when they are queued and scheduled. What goes to the host has left when it has left the NIC: there is no PCIe, as in the
-//! published measurements (7.1), and the host sends nothing.
+//! They connect to the outside as a PANIC does, and packets carry the same trail. The substitute for the scheduler (the queue
+//! in front of the pipeline, the load balancer in front of the cores) marks when packets are queued and scheduled. A packet to
+//! the host has left when it leaves the NIC: there is no PCIe, as in the published measurements (7.1), and the host sends
+//! nothing.
 
 mod card;
 mod manycore;

@@ -1,4 +1,4 @@
-//! A buffer with drop tail, as all NICs of comparison have one (2.2.2, 7.3).
+//! A drop-tail buffer, as in all baseline NICs (2.2.2, 7.3).
 
 use crate::drops::{ClassDropCounts, DropReason};
 use crate::protocol::{Flit, Message, NodeId, Step};
@@ -7,29 +7,29 @@ use crate::world::SharedOutlet;
 use kernel::trace::Counter;
 use kernel::{CounterList, Cycle, Ports, Rx};
 
-/// What an [`Intake`] lets pass.
+/// Limits of an [`Intake`].
 pub(super) struct Limits {
-    /// Which node it is in trails.
+    /// Its node in trails.
     pub node: NodeId,
-    /// Bytes of the buffer.
+    /// Size of the buffer.
     pub bytes: u32,
     pub flit_bytes: u32,
     pub longest_bytes: u32,
-    /// Services that there are.
+    /// Number of services.
     pub n_services: usize,
     pub n_classes: usize,
 }
 
-/// Takes packets, a flit a cycle from each input, into a buffer; a packet that finds no room for all of it is dropped, and so is
-/// one whose service or class does not exist.
+/// Accepts packets into a buffer, one flit a cycle from each input. Drops a packet that does not fit as a whole, or whose
+/// service or class does not exist.
 ///
-/// It never lets an input wait, so that packets that come back into it cannot hold up those before them.
+/// It never stalls an input, so packets that recirculate cannot block those in front of them.
 pub(super) struct Intake {
     limits: Limits,
     inputs: Vec<Rx<Flit>>,
     receiving: Vec<Receiving>,
     bank: Bank,
-    /// Flits for which there is no room any more, and how many there are in all.
+    /// Occupied flits, and the capacity.
     used: usize,
     n_flits: usize,
     outlet: SharedOutlet,
@@ -64,8 +64,8 @@ impl Intake {
         }
     }
 
-    /// Takes what is there, and gives each packet that begins and has room to `begun`, with its place. Says whether there was
-    /// anything.
+    /// Takes the available flits. Calls `begun` for each packet that starts and fits, with its place in the buffer. Returns
+    /// true if there were any flits.
     pub fn receive(&mut self, now: Cycle, mut begun: impl FnMut(usize, &Message)) -> bool {
         let mut has_received = false;
         for which in 0..self.inputs.len() {
@@ -82,7 +82,7 @@ impl Intake {
                 }
                 (_, Receiving::Into(place)) => self.bank.write(place, is_last),
                 (_, Receiving::Away) => {}
-                (_, Receiving::Nothing) => panic!("a message begins with its descriptor"),
+                (_, Receiving::Nothing) => panic!("a message must begin with its descriptor"),
             }
             if is_last {
                 self.receiving[which] = Receiving::Nothing;
@@ -114,12 +114,12 @@ impl Intake {
         None
     }
 
-    /// Whether the next flit of the packet at `place` is there.
+    /// Returns true if the next flit of the packet at `place` has arrived.
     pub fn has_flit(&self, place: usize) -> bool {
         self.bank.has_flit(place)
     }
 
-    /// The next flit of the packet at `place`, which is there; its room is free then.
+    /// Reads the next flit of the packet at `place`, which must have arrived, and frees its room.
     pub fn read(&mut self, now: Cycle, place: usize) -> Flit {
         let mut flit = self.bank.read(place);
         match &mut flit {

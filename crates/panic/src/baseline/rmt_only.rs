@@ -1,4 +1,4 @@
-//! RMT only (2.2.3): what match-action stages can do is done there, at line rate; everything else is left to the host.
+//! RMT only (2.2.3): the match-action stages do what they can at line rate; the host does the rest.
 
 use super::card::{Card, CardParams, check_names};
 use crate::entry::Nodes;
@@ -10,27 +10,27 @@ use crate::protocol::NodeId;
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RmtOnlyParams {
-    /// Clock, ports, host.
+    /// Clock, ports and host.
     pub card: CardParams,
-    /// What chains may name although no stage can do it: their packets go to the host untouched, which is counted.
+    /// Services that chains may name although no stage provides them. Their packets go to the host unchanged and are counted.
     #[serde(default)]
     pub host_services: Vec<String>,
 }
 
 impl RmtOnlyParams {
-    /// What is wrong with them; begins with the key.
+    /// Checks the parameters. The error begins with the key.
     pub fn check(&self) -> Result<(), String> {
         self.card.check()?;
         check_names("host_service", self.host_services.iter().map(String::as_str))
     }
 }
 
-/// A NIC that is match-action stages and nothing else. All that they do is done by the classifier; a packet whose chain is not
-/// empty is marked [`crate::protocol::Step::Unserved`] and counted as `not_offloaded`.
+/// A NIC with match-action stages only. The classifier does all their work; a packet whose chain is not empty is marked
+/// [`crate::protocol::Step::Unserved`] and counted as `not_offloaded`.
 pub struct RmtOnly;
 
 impl RmtOnly {
-    /// A NIC at time 0. The parameters have passed their check.
+    /// Builds the NIC at time 0. The parameters must have passed their check.
     pub fn build(params: &RmtOnlyParams, seed: u64, outside: Outside) -> Nic {
         let networks = (1..=params.card.network_ports as u8).map(NodeId).collect();
         let nodes =

@@ -1,51 +1,51 @@
-//! Descriptors of a queue's ring, read ahead.
+//! Prefetch of a queue's descriptors.
 
 use super::rings::{Buffer, ENTRIES_PER_READ, ENTRY_BYTES, Place};
 use std::collections::VecDeque;
 
-/// What the card has of a ring.
+/// The card's view of a ring.
 pub struct Ring {
-    /// Where it is.
+    /// Addresses of the ring.
     pub place: Place,
-    /// Descriptors that the host has put into it so far, as the card knows.
+    /// Number of descriptors that the host has posted, as far as the card knows.
     n_posted: u32,
-    /// Those that were asked for.
+    /// Number of descriptors requested.
     n_asked: u32,
-    /// Those that are here and not used.
+    /// Prefetched descriptors, not yet used.
     here: VecDeque<Buffer>,
-    /// Those that were used.
+    /// Number of descriptors used.
     n_used: u32,
-    /// Completions so far.
+    /// Number of completions.
     n_completed: u32,
     most: u32,
-    /// It stands in line to have descriptors read.
+    /// True while the queue waits for a descriptor read.
     pub is_in_line: bool,
 }
 
 impl Ring {
-    /// An empty ring, of which `most` descriptors are read ahead.
+    /// An empty ring with up to `most` prefetched descriptors.
     pub fn new(place: Place, most: u32) -> Ring {
         let (n_posted, n_asked, here, n_used, n_completed, is_in_line) = Default::default();
         Ring { place, n_posted, n_asked, here, n_used, n_completed, most, is_in_line }
     }
 
-    /// A ring that the host has filled with its buffers, and of which `most` were read ahead, before time 0.
+    /// A ring that the host has filled with buffers; `most` descriptors were prefetched before time 0.
     pub fn filled(place: Place, most: u32, slots: u32) -> Ring {
         let here = (0..most).map(|slot| place.buffer(slot)).collect();
         Ring { n_posted: slots, n_asked: most, here, ..Ring::new(place, most) }
     }
 
-    /// A doorbell says that so many descriptors have been put into it.
+    /// Processes a doorbell: `total` descriptors have been posted so far.
     pub fn posted(&mut self, total: u32) {
         self.n_posted = total;
     }
 
-    /// Whether the host has put something into it that is not used.
+    /// Returns true if the host has posted descriptors that are not used.
     pub fn has_any(&self) -> bool {
         self.n_posted != self.n_used
     }
 
-    /// How many descriptors to read next, if any: all that are new of a line, when there is room for all.
+    /// Number of descriptors to read next: all new ones of a 64-byte line, if there is room for all; otherwise 0.
     pub fn wants(&self) -> u32 {
         let ahead = self.n_asked.wrapping_sub(self.n_used);
         let line = ENTRIES_PER_READ - self.n_asked % ENTRIES_PER_READ;
@@ -53,27 +53,27 @@ impl Ring {
         if ahead + new <= self.most { new } else { 0 }
     }
 
-    /// The address and bytes of the next `n` descriptors, which are asked for with this.
+    /// Requests the next `n` descriptors; returns their address and size.
     pub fn ask(&mut self, n: u32) -> (u64, u32) {
         let addr = self.place.descriptor(self.n_asked);
         self.n_asked = self.n_asked.wrapping_add(n);
         (addr, n * ENTRY_BYTES)
     }
 
-    /// Descriptors have come.
+    /// Stores descriptors that were read.
     pub fn take(&mut self, bytes: &[u8]) {
         let (entries, _) = bytes.as_chunks();
         self.here.extend(entries.iter().map(|&entry| Buffer::from_bytes(entry)));
     }
 
-    /// The next descriptor, if it is here.
+    /// The next descriptor, if it was prefetched.
     pub fn peek(&self) -> Option<Buffer> {
         self.here.front().copied()
     }
 
-    /// The next descriptor is used.
+    /// Marks the next descriptor as used.
     pub fn pop(&mut self) {
-        self.here.pop_front().expect("it was looked at");
+        self.here.pop_front().expect("the descriptor must be there");
         self.n_used = self.n_used.wrapping_add(1);
     }
 
@@ -81,17 +81,17 @@ impl Ring {
     pub fn complete(&mut self) -> (u64, u32) {
         let addr = self.place.completion(self.n_completed);
         self.n_completed = self.n_completed.wrapping_add(1);
-        // Never 0, so that the host sees that it is there.
+        // Never 0, so that the host can tell a new completion.
         (addr, self.n_completed.max(1))
     }
 }
 
-/// Queues that stand in line, each once.
+/// Queues that wait for a descriptor read, each at most once.
 #[derive(Default)]
 pub struct Line(VecDeque<usize>);
 
 impl Line {
-    /// Puts a queue at the end of the line if it wants descriptors and is not in it.
+    /// Appends a queue if it wants descriptors and does not wait yet.
     pub fn join(&mut self, queue: usize, ring: &mut Ring) {
         if !ring.is_in_line && ring.wants() > 0 {
             ring.is_in_line = true;
@@ -99,7 +99,7 @@ impl Line {
         }
     }
 
-    /// The first in line leaves it.
+    /// Takes the first queue.
     pub fn pop(&mut self) -> Option<usize> {
         self.0.pop_front()
     }

@@ -1,4 +1,4 @@
-//! The host: it fills rings, rings doorbells, and takes its buffers back.
+//! The host: fills rings, rings doorbells, and reuses its buffers.
 
 use super::DmaParams;
 use super::due::Due;
@@ -7,7 +7,7 @@ use crate::world::{Arrival, PacketSource};
 use kernel::Cycle;
 use std::collections::VecDeque;
 
-/// What a doorbell says: how many descriptors a queue's ring has had so far.
+/// A doorbell: total number of descriptors that the host has put into a queue's ring.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Doorbell {
     /// Of a receive queue.
@@ -16,21 +16,22 @@ pub enum Doorbell {
     Packets { queue: usize, total: u32 },
 }
 
-/// A driver that works in no time, and applications that give it packets.
+/// A driver with zero latency, and the applications that send packets.
 ///
-/// Timing: a completion is seen when it is in memory. A receive buffer is in its ring again `host_cycles` later; a slot of a
-///         transmit ring is free at once. A packet of a source is in its ring when it is there, or when a slot is free.
+/// Timing: the host sees a completion when it is in memory. It returns a receive buffer to its ring `host_cycles` later; a slot
+///         of a transmit ring is free at once. A packet of a source enters its ring when it arrives, or when a slot becomes
+///         free.
 pub struct Host {
     transmits: Vec<Transmits>,
     receives: Vec<(Place, u32)>,
-    /// Receive buffers that the host looks at: whose, and the slot.
+    /// Receive buffers that the host is reading: queue and slot.
     read: Due<(usize, u32)>,
     /// Doorbells on their way to the card.
     doorbells: Due<Doorbell>,
     host_cycles: u64,
     doorbell_cycles: u64,
     buffer_bytes: usize,
-    /// When sources are to be looked at.
+    /// When to poll the sources next.
     look_at: Option<Cycle>,
 }
 
@@ -40,13 +41,13 @@ struct Transmits {
     n_posted: u32,
     n_sent: u32,
     slots: u32,
-    /// Numbers of the packets in the ring: for observers, so they need not cross the link.
+    /// Packet numbers of the ring's descriptors. They serve observation only and do not cross the link.
     ids: VecDeque<u64>,
     next: Option<Cycle>,
 }
 
 impl Host {
-    /// A host whose receive rings are full, with a source for each transmit queue from 0 on.
+    /// A host with full receive rings and a source for each transmit queue from 0 on.
     pub fn new(params: &DmaParams, sources: Vec<Box<dyn PacketSource>>, memory: &mut HostMemory) -> Host {
         let places = Place::all(params);
         let (receives, transmits) = places.split_at(params.rx_queues as usize);
@@ -71,7 +72,7 @@ impl Host {
         }
     }
 
-    /// Lives through a cycle. Gives back a packet that fits into no buffer, and its queue, if there is one.
+    /// Runs a cycle. Returns a packet that fits no buffer, and its queue, if there is one.
     pub fn tick(&mut self, now: Cycle, memory: &mut HostMemory) -> Option<(usize, Arrival)> {
         while let Some((queue, slot)) = self.read.take(now) {
             let (place, posted) = &mut self.receives[queue];
@@ -104,17 +105,17 @@ impl Host {
         long
     }
 
-    /// The next doorbell that the card hears in cycle `now`.
+    /// The next doorbell that reaches the card by cycle `now`.
     pub fn doorbell(&mut self, now: Cycle) -> Option<Doorbell> {
         self.doorbells.take(now)
     }
 
     /// The number of the packet whose descriptor the card has just read.
     pub fn id(&mut self, queue: usize) -> u64 {
-        self.transmits[queue].ids.pop_front().expect("a descriptor stands for a packet")
+        self.transmits[queue].ids.pop_front().expect("each descriptor must belong to a packet")
     }
 
-    /// The completion of a packet in a slot of receive queue `queue` is in memory.
+    /// The completion of slot `slot` of receive queue `queue` is in memory.
     pub fn received(&mut self, now: Cycle, queue: usize, slot: u32) {
         self.read.push(now + self.host_cycles, (queue, slot));
     }
@@ -129,7 +130,7 @@ impl Host {
         }
     }
 
-    /// When there is something for the host to do, or for the card to hear.
+    /// The next cycle in which the host acts or a doorbell reaches the card.
     pub fn next(&self) -> Option<Cycle> {
         [self.look_at, self.read.next(), self.doorbells.next()].into_iter().flatten().min()
     }

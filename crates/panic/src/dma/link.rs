@@ -1,4 +1,4 @@
-//! The card's end of PCIe: write beats with what their arrival means, and reads with what was asked.
+//! The card's end of PCIe: write beats and reads, each with its purpose.
 
 use super::due::Due;
 use super::rings::{Buffer, HostMemory};
@@ -7,17 +7,17 @@ use blocks::pcie::{Bytes, Ends, PcieParams, Read, Transport, Write};
 use kernel::{Activity, CounterList, Cycle};
 use std::collections::VecDeque;
 
-/// What it means that a write beat is in host memory.
+/// What the arrival of a write beat in host memory completes.
 pub enum Landed {
-    /// All bytes of a packet are there, from this address on.
+    /// The whole packet, at this address.
     Packet(Box<Message>, u64),
-    /// The completion of a packet in this slot of a receive queue is there; with the packet, if it has no bytes.
+    /// The completion for a slot of a receive queue; includes the message if the packet has no bytes.
     Received { queue: usize, slot: u32, empty: Option<Box<Message>> },
-    /// The completion of a packet of this transmit queue is there.
+    /// The completion of a packet of a transmit queue.
     Sent { queue: usize },
 }
 
-/// What was asked of the host.
+/// Purpose of a read of host memory.
 pub enum Asked {
     /// Descriptors of a receive queue.
     Buffers { queue: usize },
@@ -27,21 +27,21 @@ pub enum Asked {
     Packet { queue: usize, buffer: Buffer, id: u64 },
 }
 
-/// An answer of the host.
+/// The answer to a read.
 pub struct Answer {
-    /// To what.
+    /// Purpose of the read.
     pub asked: Asked,
-    /// When its first bytes were here.
+    /// When the first bytes arrived.
     pub first: Cycle,
-    /// All of it.
+    /// All bytes.
     pub bytes: Vec<u8>,
 }
 
-/// PCIe and the memory behind it.
+/// PCIe and the host memory behind it.
 pub struct HostLink {
     transport: Transport,
     room: usize,
-    /// The last write beat was not the last of its burst.
+    /// True inside a write burst.
     is_open: bool,
     edge: Edge,
 }
@@ -49,20 +49,20 @@ pub struct HostLink {
 struct Edge {
     now: Cycle,
     memory: HostMemory,
-    /// For each write beat that is under way, what it means that it is there.
+    /// For each write beat on its way, what its arrival completes.
     beats: VecDeque<Option<Landed>>,
-    /// What has arrived, from which cycle on.
+    /// Completed writes, and the cycle from which each is visible.
     landed: Due<Landed>,
-    /// Reads under way, in order.
+    /// Reads in flight, in order.
     reads: VecDeque<Answer>,
-    /// Reads that are answered, and from which cycle on.
+    /// Answered reads, and the cycle from which each is visible.
     answers: Due<Answer>,
 }
 
 impl Ends for Edge {
     fn store(&mut self, at: Cycle, addr: u64, bytes: &[u8]) {
         self.memory.write(addr, bytes);
-        let landed = self.beats.pop_front().expect("beats arrive in order");
+        let landed = self.beats.pop_front().expect("a beat must be in flight");
         if let Some(landed) = landed {
             self.landed.push(at, landed);
         }
@@ -73,29 +73,29 @@ impl Ends for Edge {
     }
 
     fn respond(&mut self, _from: usize) -> bool {
-        true // Writes are posted: nobody waits.
+        true // Writes are posted: there is no response.
     }
 
     fn takes_data(&self, _from: usize) -> bool {
-        true // There was room for it when it was asked for.
+        true // The requester reserved room with the request.
     }
 
     fn give(&mut self, _from: usize, bytes: Bytes, last: bool) {
         let at = self.now + 1;
-        let read = self.reads.front_mut().expect("answers come in order");
+        let read = self.reads.front_mut().expect("a read must be in flight");
         if read.bytes.is_empty() {
             read.first = at;
         }
         read.bytes.extend_from_slice(&bytes);
         if last {
-            let answer = self.reads.pop_front().expect("it was there");
+            let answer = self.reads.pop_front().expect("a read must be in flight");
             self.answers.push(at, answer);
         }
     }
 }
 
 impl HostLink {
-    /// A link as `params` say, to `memory`.
+    /// A link to `memory` with these parameters.
     pub fn new(clock_hz: u64, params: &PcieParams, memory: HostMemory) -> HostLink {
         let (beats, reads) = Default::default();
         let edge = Edge { now: 0, memory, beats, landed: Due::new(), reads, answers: Due::new() };
@@ -103,17 +103,17 @@ impl HostLink {
         HostLink { transport, room: params.buffer_beats as usize, is_open: false, edge }
     }
 
-    /// The host's memory, for the host.
+    /// The host's memory, for access by the host.
     pub fn memory(&mut self) -> &mut HostMemory {
         &mut self.edge.memory
     }
 
-    /// Whether a write beat may be given to it.
+    /// Returns true if a write beat can be accepted.
     pub fn takes_write(&self) -> bool {
         self.transport.waiting().0 < self.room
     }
 
-    /// Whether a burst has begun and not ended: no other may begin.
+    /// Returns true inside a burst; no other burst may begin.
     pub fn is_open(&self) -> bool {
         self.is_open
     }
@@ -125,7 +125,7 @@ impl HostLink {
         self.transport.write(Write { from: 0, addr, bytes: Bytes::from_slice(bytes), last, refused: false });
     }
 
-    /// Whether a read may be given to it.
+    /// Returns true if a read can be accepted.
     pub fn takes_read(&self) -> bool {
         self.transport.waiting().1 < self.room
     }
@@ -136,28 +136,28 @@ impl HostLink {
         self.transport.read(Read { from: 0, addr, size, last: true, refused: false });
     }
 
-    /// Lives through a cycle.
+    /// Runs a cycle.
     pub fn tick(&mut self, now: Cycle) -> Activity {
         self.edge.now = now;
         self.transport.tick(now, &mut self.edge)
     }
 
-    /// The next answer that is here in cycle `now`.
+    /// The next answer visible in cycle `now`.
     pub fn answer(&mut self, now: Cycle) -> Option<Answer> {
         self.edge.answers.take(now)
     }
 
-    /// What next has arrived in cycle `now`.
+    /// The next completed write visible in cycle `now`.
     pub fn landed(&mut self, now: Cycle) -> Option<Landed> {
         self.edge.landed.take(now)
     }
 
-    /// When something is to be taken from it.
+    /// When the next answer or completed write becomes visible.
     pub fn next(&self) -> Option<Cycle> {
         self.edge.answers.next().into_iter().chain(self.edge.landed.next()).min()
     }
 
-    /// What PCIe counts.
+    /// Lists the counters of PCIe.
     pub fn counters(&self, counters: &mut CounterList) {
         self.transport.counters(counters);
     }

@@ -22,47 +22,47 @@ use receive::Receive;
 use rings::{HostMemory, Place};
 use transmit::{Transmit, TransmitWiring};
 
-/// What a [`Dma`] is joined to.
+/// Connections of a [`Dma`].
 pub struct DmaWiring {
     /// Its node.
     pub node: NodeId,
     /// Bytes of a flit.
     pub flit_bytes: usize,
-    /// Its clock.
+    /// Clock frequency in whole Hz.
     pub clock_hz: u64,
-    /// What comes out at the node.
+    /// Packets from the interconnect.
     pub input: Rx<Flit>,
-    /// What applications send: a source for each transmit queue from 0 on; queues without one are idle.
+    /// Packets from applications: one source for each transmit queue from 0 on; queues without a source stay idle.
     pub sources: Vec<Box<dyn PacketSource>>,
-    /// What is done with packets of the host.
+    /// The match-action program for packets of the host.
     pub classifier: SharedClassifier,
-    /// Takes what is in host memory, and hears of drops.
+    /// Receives packets that are in host memory, and drops.
     pub outlet: SharedOutlet,
-    /// Makes messages of the host's packets.
+    /// Builds messages of the host's packets.
     pub entry: Entry,
-    /// To the interconnect.
+    /// Sends into the interconnect.
     pub sender: Sender,
-    /// Where packets give back their cells, if they have them until here.
+    /// The allocator, if packets hold their cells until here.
     pub cells: Option<Cells>,
 }
 
 /// Moves packets between the interconnect and rings of buffers in host memory.
 ///
-/// Receive: a packet takes the next buffer of its queue, whose descriptor was read ahead; its bytes are written as they come, then
-///          its completion. It has left when its last byte is in host memory. A queue without buffers drops it, and so does a
-///          buffer that is shorter.
-/// Transmit: the host puts packets into rings and rings doorbells. Descriptors are read ahead, packets of all queues that have
-///          some in turns, each whole into the buffer of the card; then the classifier says what chain is bound to the
-///          queue, its completion is written, and it goes to the scheduler, or straight out if there is no chain.
-/// Ports:   `in` and `out`, a flit a cycle each; `bank_notes`.
-/// Timing:  a flit taken in cycle t is given to PCIe in t as soon as a beat of 64 bytes is whole; a packet whose last bytes have
-///          come in t may leave in t. With [`blocks::pcie::PcieModel::Ideal`] and a latency of 1 the last byte is in memory in
-///          the cycle after it came out, at the full rate of the interconnect.
-/// Fairness: one read is asked for a cycle: descriptors of receive queues, else of transmit queues, else a packet. A packet that is
-///          being written is not interrupted; completions of sent packets go between packets, first.
-/// Source:  4.1. assumed: rings, completions and read-ahead, as NICs usually have them; the prototype took its DMA engine from
-///          elsewhere and was measured without it (6, 7.1).
-/// Differs: doorbells take no room on the lanes; there are no interrupts, the host sees completions at once.
+/// Receive: a packet takes the next buffer of its queue, whose descriptor was prefetched. Its bytes are written as they arrive,
+///          followed by its completion. It has left when its last byte is in host memory. It is dropped if its queue has no buffer
+///          or if the buffer is too short.
+/// Transmit: the host puts packets into rings and rings doorbells. Descriptors are prefetched. Packets are read whole into the
+///           card's buffer, in round robin over the queues that have some. Then the classifier chooses the chain bound to the
+///           queue, the completion is written, and the packet goes to the scheduler, or straight to its exit if it has no chain.
+/// Ports:   `in` and `out`, one flit a cycle each; `bank_notes`.
+/// Timing:  a flit taken in cycle t goes to PCIe in t once a beat of 64 bytes is complete; a packet whose last bytes arrive in
+///          t may leave in t. With [`blocks::pcie::PcieModel::Ideal`] and a latency of 1, the last byte is in memory one cycle
+///          after it leaves the interconnect, at the interconnect's full rate.
+/// Fairness: one read is requested per cycle: first descriptors of receive queues, then descriptors of transmit queues, then a
+///           packet. A packet write is not interrupted; completions of sent packets go between packets and first.
+/// Source:  4.1. assumed: rings, completions and prefetch as NICs usually have them; the prototype used a third-party DMA
+///          engine and was measured without it (6, 7.1).
+/// Differs: doorbells occupy no lane time; there are no interrupts, the host sees completions at once.
 pub struct Dma {
     link: HostLink,
     host: Host,
@@ -71,10 +71,10 @@ pub struct Dma {
 }
 
 impl Dma {
-    /// An engine with a host whose receive rings are full. The parameters have passed their check.
+    /// An engine with a host whose receive rings are full. The parameters must have passed their check.
     pub fn new(params: &DmaParams, wires: DmaWiring) -> Dma {
         let DmaWiring { node, flit_bytes, clock_hz, input, sources, classifier, outlet, entry, sender, cells } = wires;
-        assert!(sources.len() <= params.tx_queues as usize, "a source has a transmit queue");
+        assert!(sources.len() <= params.tx_queues as usize, "each source needs a transmit queue");
         let places = Place::all(params);
         let (receives, transmits) = places.split_at(params.rx_queues as usize);
         let mut memory = HostMemory::default();
@@ -85,7 +85,7 @@ impl Dma {
         Dma { link: HostLink::new(clock_hz, &params.pcie, memory), host, receive, transmit }
     }
 
-    /// The host does its part, and the card hears of it.
+    /// Runs the host's cycle and processes its doorbells.
     fn hear(&mut self, now: Cycle) -> bool {
         let mut changed = false;
         if let Some((_, arrival)) = self.host.tick(now, self.link.memory()) {
@@ -102,7 +102,7 @@ impl Dma {
         changed
     }
 
-    /// What was read is here.
+    /// Processes the answers to reads.
     fn take_answers(&mut self, now: Cycle) -> bool {
         let mut changed = false;
         while let Some(answer) = self.link.answer(now) {
@@ -126,7 +126,7 @@ impl Dma {
                 || self.transmit.ask_packet(&mut self.link, &mut self.host))
     }
 
-    /// What was written is in host memory.
+    /// Processes writes that have arrived in host memory.
     fn take_landed(&mut self, now: Cycle) -> bool {
         let mut changed = false;
         while let Some(landed) = self.link.landed(now) {

@@ -1,4 +1,4 @@
-//! What is fixed about a DMA engine and the host behind it.
+//! Parameters of the DMA engine and the host behind it.
 
 use crate::protocol::n_flits;
 use blocks::checks;
@@ -8,28 +8,28 @@ use blocks::pcie::PcieParams;
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DmaParams {
-    /// Receive queues, 1 to 1024.
+    /// Number of receive queues, 1 to 1024.
     pub rx_queues: u32,
-    /// Transmit queues, 1 to 1024.
+    /// Number of transmit queues, 1 to 1024.
     pub tx_queues: u32,
-    /// Descriptors of each queue's ring, a power of two from 4 to 4096. The host has a buffer for each.
+    /// Descriptors in each queue's ring, a power of two from 4 to 4096. The host has one buffer for each.
     pub ring_slots: u32,
-    /// Bytes of a buffer, a multiple of 64, which is the longest packet from and to the host.
+    /// Size of a buffer, a multiple of 64; limits the length of packets from and to the host.
     pub buffer_bytes: u32,
-    /// Descriptors of each ring that are on the card, or on their way to it, at most: a power of two, 4 or more.
+    /// Most descriptors of each ring that are on the card or on their way to it: a power of two, at least 4.
     pub prefetched: u32,
-    /// Flits of packets that have left the interconnect and wait for PCIe.
+    /// Buffer for packets that wait for PCIe, in flits.
     pub rx_flits: u32,
-    /// Flits of packets that the card has asked the host for, or that wait for the interconnect.
+    /// Buffer for packets that are being read from the host or wait for the interconnect, in flits.
     pub tx_flits: u32,
-    /// Cycles from a completion in host memory until the host has put the buffer into its ring again.
+    /// Cycles from a completion in host memory until the host has returned the buffer to its ring.
     pub host_cycles: u32,
-    /// The way to host memory.
+    /// The path to host memory.
     pub pcie: PcieParams,
 }
 
 impl DmaParams {
-    /// What is wrong with them for packets of up to `longest` bytes; begins with the key.
+    /// Checks the parameters for packets of up to `longest` bytes. The error begins with the key.
     pub fn check(&self, longest: usize, flit_bytes: usize) -> Result<(), String> {
         checks::within("rx_queues", self.rx_queues, 1, 1024)?;
         checks::within("tx_queues", self.tx_queues, 1, 1024)?;
@@ -40,7 +40,7 @@ impl DmaParams {
         if !self.buffer_bytes.is_multiple_of(64) {
             return Err(format!("buffer_bytes is {}, must be a multiple of 64", self.buffer_bytes));
         }
-        // A packet is read whole before it goes on.
+        // A packet is read as a whole before it is forwarded.
         let whole = n_flits(self.buffer_bytes as usize, flit_bytes) as u32;
         let line = 64_usize.div_ceil(flit_bytes) as u32;
         checks::within("rx_flits", self.rx_flits, 2 * line, 1 << 20)?;

@@ -1,4 +1,4 @@
-//! From the interconnect to host memory.
+//! The path from the interconnect to host memory.
 
 use super::DmaParams;
 use super::fetch::{Line, Ring};
@@ -13,10 +13,10 @@ use kernel::trace::Counter;
 use kernel::{CounterList, Cycle, Ports, Rx};
 use std::collections::VecDeque;
 
-/// Bytes of a write beat.
+/// Size of a write beat.
 const BEAT: usize = 64;
 
-/// Takes packets from the interconnect and writes them into the buffers of their queues.
+/// Takes packets from the interconnect and writes them into their queues' buffers.
 pub struct Receive {
     node: NodeId,
     flit_bytes: usize,
@@ -25,38 +25,38 @@ pub struct Receive {
     cells: Option<Cells>,
     rings: Vec<Ring>,
     line: Line,
-    /// Packets whose bytes come or wait, in order.
+    /// Packets that are arriving or waiting, in order.
     packets: VecDeque<Incoming>,
-    /// A packet that is dropped, until its tail has come.
+    /// The packet being dropped, until its tail arrives.
     dropped: Option<(Box<Message>, DropReason)>,
-    /// Flits that wait for PCIe, and how many may.
+    /// Flits waiting for PCIe, and their limit.
     held: usize,
     room: usize,
     n_packets: Counter,
     n_bytes: Counter,
     drops: DropCounts,
-    /// Packets that units have dropped.
+    /// Packets dropped by units.
     unit_drops: Counter,
 }
 
 struct Incoming {
-    /// Until its last byte has been handed to the link.
+    /// Present until its last byte has gone to the link.
     message: Option<Box<Message>>,
     len: usize,
     hash: u32,
     queue: usize,
     buffer: Buffer,
-    /// Bytes that have come.
+    /// Bytes that have arrived.
     come: usize,
     is_whole: bool,
-    /// Bytes that the link has.
+    /// Bytes handed to the link.
     written: usize,
-    /// Flits that are held for it.
+    /// Flits held for it.
     held: usize,
 }
 
 impl Receive {
-    /// What takes packets from `input`; before time 0 the host has filled the rings and the card has read ahead.
+    /// Receives from `input`. Before time 0 the host has filled the rings and the card has prefetched descriptors.
     pub fn new(
         params: &DmaParams,
         node: NodeId,
@@ -96,12 +96,12 @@ impl Receive {
         self.line.join(queue, &mut self.rings[queue]);
     }
 
-    /// Descriptors have come.
+    /// Stores descriptors that were read.
     pub fn buffers(&mut self, queue: usize, bytes: &[u8]) {
         self.rings[queue].take(bytes);
     }
 
-    /// Reads descriptors, if a queue wants some. Says whether it did.
+    /// Requests descriptors if a queue wants some. Returns true if it did.
     pub fn ask(&mut self, link: &mut HostLink) -> bool {
         let Some(queue) = self.line.pop() else { return false };
         let ring = &mut self.rings[queue];
@@ -112,7 +112,7 @@ impl Receive {
         true
     }
 
-    /// Takes a flit from the interconnect, if it can. Says whether it did.
+    /// Takes a flit from the interconnect if possible. Returns true if it did.
     pub fn take(&mut self, now: Cycle) -> bool {
         let is_head = match self.input.peek().as_deref() {
             None => return false,
@@ -132,7 +132,7 @@ impl Receive {
             return false;
         }
         let is_whole = self.input.take() == Some(Flit::Tail);
-        let packet = self.packets.back_mut().expect("a message begins with its descriptor");
+        let packet = self.packets.back_mut().expect("a message must begin with its descriptor");
         packet.is_whole = is_whole;
         packet.come = if is_whole { packet.len } else { packet.len.min(packet.come + self.flit_bytes) };
         packet.held += 1;
@@ -140,21 +140,21 @@ impl Receive {
         true
     }
 
-    /// Takes a descriptor, if it is known where the packet goes.
+    /// Takes a descriptor if the packet's buffer is known. Returns true if it did.
     fn begin(&mut self, now: Cycle) -> bool {
         let (leg, side, len) = match self.input.peek().as_deref() {
             Some(Flit::Head(message)) => (message.leg, message.descriptor.side, message.data.len()),
-            _ => panic!("a descriptor is there"),
+            _ => panic!("a descriptor must be there"),
         };
         let buffer = match (leg, side) {
             (Leg::Dropped(reason), _) => Err(reason),
-            (_, Side::Network(_)) => panic!("what goes to the network has another exit"),
+            (_, Side::Network(_)) => panic!("packets to the network must use another exit"),
             (_, Side::Host(queue)) => match self.buffer(queue.into(), len) {
                 Some(buffer) => buffer.map(|buffer| (usize::from(queue), buffer)),
                 None => return false, // The descriptor is on its way.
             },
         };
-        let Some(Flit::Head(mut message)) = self.input.take() else { panic!("a descriptor is there") };
+        let Some(Flit::Head(mut message)) = self.input.take() else { panic!("a descriptor must be there") };
         if let Some(cells) = &self.cells {
             cells.leaves(now, &message);
         }
@@ -171,8 +171,8 @@ impl Receive {
         true
     }
 
-    /// Takes the next buffer of a queue for a packet of `len` bytes, or says why there is none for it; nothing while it is on its
-    /// way.
+    /// Takes the next buffer of a queue for a packet of `len` bytes, or returns the drop reason; `None` while the descriptor is
+    /// on its way.
     fn buffer(&mut self, queue: usize, len: usize) -> Option<Result<Buffer, DropReason>> {
         let Some(ring) = self.rings.get_mut(queue).filter(|ring| ring.has_any()) else {
             return Some(Err(DropReason::NoHostBuffer));
@@ -187,7 +187,7 @@ impl Receive {
     }
 
     fn drop(&mut self, now: Cycle) {
-        let (message, reason) = self.dropped.take().expect("a packet is dropped");
+        let (message, reason) = self.dropped.take().expect("a drop must be pending");
         match message.leg {
             Leg::Dropped(_) => self.unit_drops.add(1),
             _ => self.drops.add(reason),
@@ -195,8 +195,8 @@ impl Receive {
         self.outlet.borrow_mut().drop(now, *message, reason);
     }
 
-    /// Gives the link as many beats as fit through a flit's width in a cycle, and at least one, if it takes them. Says whether
-    /// there were any.
+    /// Writes as many beats per cycle as fit a flit's width, at least one, if the link accepts them. Returns true if it wrote
+    /// any.
     pub fn write(&mut self, link: &mut HostLink) -> bool {
         let mut beats = self.flit_bytes.div_ceil(BEAT);
         let mut changed = false;
@@ -223,7 +223,7 @@ impl Receive {
         packet.held -= freed;
         self.held -= freed;
         let addr = buffer.addr + written as u64;
-        let message = packet.message.as_ref().expect("it is not written whole");
+        let message = packet.message.as_ref().expect("a packet with unwritten bytes must have its message");
         let bytes = Bytes::from_slice(&message.data[written..written + n]);
         let landed =
             if is_last { packet.message.take().map(|message| Landed::Packet(message, buffer.addr)) } else { None };
@@ -233,7 +233,7 @@ impl Receive {
 
     fn write_completion(&mut self, link: &mut HostLink) -> bool {
         let Incoming { message, queue, buffer, len, hash, held, .. } =
-            self.packets.pop_front().expect("a packet is written");
+            self.packets.pop_front().expect("a packet must be complete");
         self.held -= held;
         let (addr, number) = self.rings[queue].complete();
         let landed = Landed::Received { queue, slot: buffer.slot, empty: message };
@@ -241,7 +241,7 @@ impl Receive {
         true
     }
 
-    /// All bytes of a packet are in host memory; they are what the outlet gets.
+    /// All bytes of a packet are in host memory; passes them to the outlet.
     pub fn left(&mut self, now: Cycle, mut message: Box<Message>, addr: u64, memory: &HostMemory) {
         memory.read(addr, &mut message.data);
         message.descriptor.trail.mark(now, Step::Left, self.node);

@@ -1,48 +1,47 @@
-//! Where rings and buffers lie in host memory, and what stands in them.
+//! Layout of rings and buffers in host memory.
 //!
-//! assumed: the paper names descriptors and doorbells (4.1) and says no more; these are rings as NICs usually have them.
+//! assumed: the paper mentions descriptors and doorbells (4.1) without details; these rings are of the usual form.
 
 use super::DmaParams;
 use std::collections::BTreeMap;
 
-/// Bytes of a descriptor, and of a completion.
+/// Size of a descriptor and of a completion.
 pub const ENTRY_BYTES: u32 = 16;
-/// Descriptors that are read at once: those of a line of 64 bytes.
+/// Descriptors per read: those in a line of 64 bytes.
 pub const ENTRIES_PER_READ: u32 = 64 / ENTRY_BYTES;
 
-/// A buffer in host memory, as a descriptor tells of it: its address, its bytes and its slot, little-endian.
+/// A buffer in host memory. Its descriptor holds address, size and slot, little-endian.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Buffer {
-    /// First byte.
+    /// Address of the first byte.
     pub addr: u64,
-    /// Of the buffer; of a packet to send, the packet's.
+    /// Size of the buffer; for a packet to send, the packet length.
     pub len: u32,
-    /// Position of the descriptor in its ring.
+    /// Index of the descriptor in its ring.
     pub slot: u32,
 }
 
 impl Buffer {
-    /// The descriptor.
+    /// Encodes the descriptor.
     pub fn to_bytes(self) -> [u8; ENTRY_BYTES as usize] {
         let word = u128::from(self.addr) | u128::from(self.len) << 64 | u128::from(self.slot) << 96;
         word.to_le_bytes()
     }
 
-    /// What a descriptor tells.
+    /// Decodes a descriptor.
     pub fn from_bytes(bytes: [u8; ENTRY_BYTES as usize]) -> Buffer {
         let word = u128::from_le_bytes(bytes);
         Buffer { addr: word as u64, len: (word >> 64) as u32, slot: (word >> 96) as u32 }
     }
 }
 
-/// What the card tells of a buffer that it is done with: slot, bytes, the hash of its flow, and a number that is never 0;
-/// little-endian.
+/// A completion entry: slot, packet length, flow hash and a number that is never 0; little-endian.
 pub fn completion(slot: u32, len: u32, hash: u32, number: u32) -> [u8; ENTRY_BYTES as usize] {
     let word = u128::from(slot) | u128::from(len) << 32 | u128::from(hash) << 64 | u128::from(number) << 96;
     word.to_le_bytes()
 }
 
-/// Where the rings and buffers of a queue are.
+/// Addresses of a queue's rings and buffers.
 #[derive(Clone, Copy, Debug)]
 pub struct Place {
     descriptors: u64,
@@ -53,12 +52,12 @@ pub struct Place {
 }
 
 impl Place {
-    /// Those of all queues: of the receive queues, then of the transmit queues.
+    /// The addresses of all queues: first the receive queues, then the transmit queues.
     pub fn all(params: &DmaParams) -> Vec<Place> {
         let ring = u64::from(params.ring_slots * ENTRY_BYTES);
         let queue = 2 * ring + u64::from(params.ring_slots) * u64::from(params.buffer_bytes);
         let place = |i: u32| {
-            // Nothing lies in the first page, so that address 0 is no buffer; each queue begins with a page of its own.
+            // The first page is unused, so that address 0 is never a buffer; each queue begins on a new page.
             let descriptors = 4096 + u64::from(i) * queue.next_multiple_of(4096);
             let (completions, buffers) = (descriptors + ring, descriptors + 2 * ring);
             Place { descriptors, completions, buffers, slots: params.ring_slots, buffer_bytes: params.buffer_bytes }
@@ -66,7 +65,7 @@ impl Place {
         (0..params.rx_queues + params.tx_queues).map(place).collect()
     }
 
-    /// The slot of the descriptor or completion number `n`.
+    /// The slot of descriptor or completion number `n`.
     pub fn slot(&self, n: u32) -> u32 {
         n % self.slots
     }
@@ -81,7 +80,7 @@ impl Place {
         self.completions + u64::from(self.slot(n) * ENTRY_BYTES)
     }
 
-    /// The host's buffer of a slot, whole.
+    /// The host's whole buffer of a slot.
     pub fn buffer(&self, slot: u32) -> Buffer {
         let addr = self.buffers + u64::from(slot) * u64::from(self.buffer_bytes);
         Buffer { addr, len: self.buffer_bytes, slot }
@@ -90,7 +89,7 @@ impl Place {
 
 const PAGE: u64 = 4096;
 
-/// Host memory; what was never written is zeros.
+/// Host memory; bytes never written read as 0.
 #[derive(Default)]
 pub struct HostMemory {
     pages: BTreeMap<u64, Box<[u8; PAGE as usize]>>,
@@ -118,7 +117,7 @@ impl HostMemory {
     }
 }
 
-/// The pages of `len` bytes from `addr` on: which, where in it, and which of the bytes.
+/// The pages that `len` bytes from `addr` on touch: page number, offset in the page, and range of the bytes.
 fn pages(addr: u64, len: usize) -> impl Iterator<Item = (u64, usize, std::ops::Range<usize>)> {
     let mut done = 0;
     std::iter::from_fn(move || {

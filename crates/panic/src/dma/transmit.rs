@@ -1,4 +1,4 @@
-//! From host memory to the interconnect.
+//! The path from host memory to the interconnect.
 
 use super::DmaParams;
 use super::fetch::{Line, Ring};
@@ -13,33 +13,33 @@ use kernel::trace::Counter;
 use kernel::{CounterList, Cycle, Ports};
 use std::collections::VecDeque;
 
-/// What a [`Transmit`] is joined to.
+/// Connections of a [`Transmit`].
 pub struct TransmitWiring {
     /// Its node.
     pub node: NodeId,
     /// Bytes of a flit.
     pub flit_bytes: usize,
-    /// What chain is bound to each queue.
+    /// The match-action program, which binds a chain to each queue.
     pub classifier: SharedClassifier,
-    /// Who hears of drops.
+    /// Receives drops.
     pub outlet: SharedOutlet,
-    /// Makes messages.
+    /// Builds messages.
     pub entry: Entry,
-    /// To the interconnect.
+    /// Sends into the interconnect.
     pub sender: Sender,
 }
 
-/// Reads packets from the rings of transmit queues, in turns, and sends them on.
+/// Reads packets from the rings of transmit queues, in round robin, and sends them.
 pub struct Transmit {
     wires: TransmitWiring,
     rings: Vec<Ring>,
     line: Line,
-    /// Queues of which a descriptor is here; each once.
+    /// Queues with a prefetched descriptor, each at most once.
     ready: VecDeque<usize>,
-    /// Flits of packets that were asked for.
+    /// Flits of requested packets.
     asked: usize,
     room: usize,
-    /// Packets that are here and whose completions are not written: queue, slot, bytes.
+    /// Packets that have been read and whose completions are not written: queue, slot, bytes.
     done: VecDeque<(usize, u32, u32)>,
     /// Packets that wait to enter.
     held: VecDeque<Held>,
@@ -50,16 +50,16 @@ pub struct Transmit {
 
 /// A packet that waits to enter.
 struct Held {
-    /// When its first bytes came.
+    /// When its first bytes arrived.
     first: Cycle,
-    /// As how many flits it was asked for.
+    /// Number of flits reserved for it.
     flits: usize,
     arrival: Arrival,
     verdict: Verdict,
 }
 
 impl Transmit {
-    /// What reads the rings at `places`.
+    /// Reads the rings at `places`.
     pub fn new(params: &DmaParams, wires: TransmitWiring, places: &[Place]) -> Transmit {
         let rings = places.iter().map(|&place| Ring::new(place, params.prefetched)).collect();
         let (line, ready, asked, done, held, n_packets, n_bytes) = Default::default();
@@ -68,7 +68,7 @@ impl Transmit {
         Transmit { wires, rings, line, ready, asked, room, done, held, n_packets, n_bytes, drops }
     }
 
-    /// Hears what the scheduler says. Called at each tick.
+    /// Reads the scheduler's bank notes. Called at each tick.
     pub fn hear(&mut self) {
         self.wires.entry.hear();
     }
@@ -79,7 +79,7 @@ impl Transmit {
         self.line.join(queue, &mut self.rings[queue]);
     }
 
-    /// Descriptors have come.
+    /// Stores descriptors that were read.
     pub fn packets(&mut self, queue: usize, bytes: &[u8]) {
         if self.rings[queue].peek().is_none() {
             self.ready.push_back(queue);
@@ -87,7 +87,7 @@ impl Transmit {
         self.rings[queue].take(bytes);
     }
 
-    /// Reads descriptors, if a queue wants some. Says whether it did.
+    /// Requests descriptors if a queue wants some. Returns true if it did.
     pub fn ask(&mut self, link: &mut HostLink) -> bool {
         let Some(queue) = self.line.pop() else { return false };
         let ring = &mut self.rings[queue];
@@ -98,11 +98,11 @@ impl Transmit {
         true
     }
 
-    /// Reads the next packet, if there is room for it. Says whether it did.
+    /// Reads the next packet if there is room for it. Returns true if it did.
     pub fn ask_packet(&mut self, link: &mut HostLink, host: &mut Host) -> bool {
         let Some(&queue) = self.ready.front() else { return false };
         let ring = &mut self.rings[queue];
-        let buffer = ring.peek().expect("its queue is ready");
+        let buffer = ring.peek().expect("a ready queue must have a descriptor");
         let n = n_flits(buffer.len as usize, self.wires.flit_bytes);
         if self.asked + self.wires.sender.waiting() + n > self.room {
             return false;
@@ -115,12 +115,12 @@ impl Transmit {
         self.line.join(queue, ring);
         self.asked += n;
         let id = host.id(queue);
-        // A read of nothing is a read of a byte, so that packets stay in order.
+        // An empty packet reads one byte, so that packets stay in order.
         link.read(buffer.addr, buffer.len.max(1), Asked::Packet { queue, buffer, id });
         true
     }
 
-    /// A packet is here whole; its first bytes were in cycle `first`.
+    /// A whole packet has been read; its first bytes arrived in cycle `first`.
     pub fn packet(
         &mut self,
         now: Cycle,
@@ -141,7 +141,7 @@ impl Transmit {
         self.admit(now);
     }
 
-    /// Lets packets enter, as far as they can.
+    /// Lets waiting packets enter as far as possible.
     fn admit(&mut self, now: Cycle) {
         while self.held.front().is_some_and(|held| self.wires.entry.admits(now, &held.verdict)) {
             let Held { first, flits, arrival, verdict } = self.held.pop_front().expect("one waits");
@@ -153,7 +153,7 @@ impl Transmit {
         }
     }
 
-    /// A packet of the host fits into no buffer.
+    /// Drops a packet of the host that fits no buffer.
     pub fn refuse(&mut self, now: Cycle, arrival: Arrival) {
         let nothing = Verdict {
             chain: Default::default(),
@@ -172,7 +172,7 @@ impl Transmit {
         self.wires.outlet.borrow_mut().drop(now, message, reason);
     }
 
-    /// Writes a completion, if there is one and the link takes it. Says whether it did.
+    /// Writes a completion if there is one and the link accepts it. Returns true if it did.
     pub fn complete(&mut self, link: &mut HostLink) -> bool {
         if link.is_open() || !link.takes_write() {
             return false;
@@ -183,7 +183,7 @@ impl Transmit {
         true
     }
 
-    /// Sends a flit, if there is one. Says when there is more to do: at once if the room that it leaves may be wanted.
+    /// Sends a flit if possible. Returns when there is more to do: at once if the freed room may be wanted.
     pub fn send(&mut self, now: Cycle) -> Option<Cycle> {
         self.admit(now);
         let before = self.wires.sender.waiting();

@@ -1,23 +1,23 @@
-//! What can be wrong with a hierarchy of policies.
+//! Checks of policy hierarchies.
 
 use super::{Level, PolicyParams};
 
-/// The most levels of a hierarchy.
-/// assumed: no source bounds it; it keeps a file that nests without end from being followed.
+/// Most levels of a hierarchy.
+/// assumed: no source gives a bound; this one limits recursion on deeply nested files.
 const MOST_LEVELS: usize = 8;
 
-/// A level that cannot be.
+/// An invalid level.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{at}{}{problem}", if at.is_empty() { "" } else { ": " })]
 pub struct LevelError {
-    /// Where in it: `branches[0].level.policy.weights[1]`; empty if the level itself is meant.
+    /// Path to the key: `branches[0].level.policy.weights[1]`; empty for the level itself.
     pub at: String,
-    /// What was found, and what is allowed.
+    /// Found and allowed values.
     pub problem: String,
 }
 
 impl LevelError {
-    /// `problem` at the key of this path.
+    /// An error with `problem` at the key `at`.
     pub fn new(at: impl Into<String>, problem: impl Into<String>) -> LevelError {
         LevelError { at: at.into(), problem: problem.into() }
     }
@@ -26,24 +26,27 @@ impl LevelError {
 /// What a level decides between.
 struct Served<'a> {
     classes: &'a [usize],
-    /// The level is the outermost.
+    /// True for the outermost level.
     is_all: bool,
 }
 
 impl Level {
-    /// What is wrong with it for packets of `n_classes`.
+    /// Checks the hierarchy for `n_classes` classes.
     pub fn check(&self, n_classes: usize) -> Result<(), LevelError> {
         self.check_for(&(0..n_classes).collect::<Vec<_>>())
     }
 
-    /// What is wrong with it for packets of these classes.
+    /// Checks the hierarchy for these classes.
     pub fn check_for(&self, classes: &[usize]) -> Result<(), LevelError> {
         self.check_below("", &Served { classes, is_all: true }, 0)
     }
 
     fn check_below(&self, at: &str, served: &Served<'_>, depth: usize) -> Result<(), LevelError> {
         if depth == MOST_LEVELS {
-            return Err(LevelError::new(at.trim_end_matches('.'), format!("lies deeper than {MOST_LEVELS} levels")));
+            return Err(LevelError::new(
+                at.trim_end_matches('.'),
+                format!("is nested deeper than {MOST_LEVELS} levels"),
+            ));
         }
         if self.branches.is_empty() {
             let whom = match served.is_all {
@@ -60,7 +63,7 @@ impl Level {
         })
     }
 
-    /// Each class that comes here goes into one branch.
+    /// Each class that reaches this level must be in exactly one branch.
     fn check_classes(&self, at: &str, classes: &[usize]) -> Result<(), LevelError> {
         let mut sorted = classes.to_vec();
         sorted.sort_unstable();
@@ -69,17 +72,17 @@ impl Level {
             if branch.classes.is_empty() {
                 return Err(LevelError::new(
                     format!("{at}branches[{i}].classes"),
-                    "is empty, must have a class or more",
+                    "is empty; needs at least one class",
                 ));
             }
             for (j, class) in branch.classes.iter().enumerate() {
                 let place = format!("{at}branches[{i}].classes[{j}]");
                 if !sorted.contains(class) {
-                    let problem = format!("is {class}, must be one of the classes that come here: {sorted:?}");
+                    let problem = format!("is {class}; this level serves only classes {sorted:?}");
                     return Err(LevelError::new(place, problem));
                 }
                 if let Some((_, other)) = found.iter().find(|(known, _)| known == class) {
-                    let problem = format!("is {class}, which stands in branches[{other}] already");
+                    let problem = format!("is {class}, which is in branches[{other}] already");
                     return Err(LevelError::new(place, problem));
                 }
                 found.push((*class, i));
@@ -87,7 +90,7 @@ impl Level {
         }
         match sorted.iter().find(|class| found.iter().all(|(known, _)| known != *class)) {
             Some(class) => {
-                let problem = format!("none has class {class}; each of {sorted:?} must stand in one");
+                let problem = format!("no branch has class {class}; each of {sorted:?} must be in one");
                 Err(LevelError::new(format!("{at}branches"), problem))
             }
             None => Ok(()),
@@ -96,15 +99,15 @@ impl Level {
 }
 
 impl PolicyParams {
-    /// What is wrong with it where it decides between `n`; `whom` says what its numbers are for.
+    /// Checks the policy where it decides between `n`; `whom` says what its numbers are for.
     fn check(&self, at: &str, n: usize, whom: &str, is_outermost: bool) -> Result<(), LevelError> {
         let Some((key, numbers)) = self.numbers() else { return Ok(()) };
         if numbers.is_outermost() && !is_outermost {
-            let problem = format!("is `{}`, which may stand at the outermost level only", self.name());
+            let problem = format!("is `{}`, which is allowed at the outermost level only", self.name());
             return Err(LevelError::new(format!("{at}policy.kind"), problem));
         }
         if numbers.n() != n {
-            let problem = format!("has {} entries, must have {n}: {whom}", numbers.n());
+            let problem = format!("has {} entries; needs {n}, {whom}", numbers.n());
             return Err(LevelError::new(format!("{at}policy.{key}"), problem));
         }
         numbers.check().map_err(|(place, problem)| LevelError::new(format!("{at}policy.{key}{place}"), problem))
@@ -116,7 +119,7 @@ mod tests {
     use crate::policy::Level;
     use expect_test::{Expect, expect};
 
-    /// Level as TOML, for three classes.
+    /// `level` is TOML, for three classes.
     fn check(level: &str, want: Expect) {
         let level: Level = toml::from_str(level).unwrap();
         want.assert_eq(&level.check(3).map_or_else(|error| error.to_string(), |()| "fine".to_owned()));
@@ -137,10 +140,10 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_for_what_the_level_decides_between() {
+    fn a_policy_has_one_number_for_each_branch_or_class() {
         check(
             r#"policy = { kind = "weighted-fair", weights = [2, 1] }"#,
-            expect!["policy.weights: has 2 entries, must have 3: one for each of the NIC's 3 classes (n_classes)"],
+            expect!["policy.weights: has 2 entries; needs 3, one for each of the NIC's 3 classes (n_classes)"],
         );
         check(
             r#"policy = { kind = "weighted-fair", weights = [2, 0, 1] }"#,
@@ -153,7 +156,7 @@ mod tests {
                 { classes = [1], level = { policy = { kind = "fifo" } } },
                 { classes = [2, 0], level = { policy = { kind = "fifo" } } },
             ]"#,
-            expect!["policy.weights: has 3 entries, must have 2: one for each of `branches`"],
+            expect!["policy.weights: has 3 entries; needs 2, one for each of `branches`"],
         );
         check(
             r#"
@@ -163,7 +166,7 @@ mod tests {
                 { classes = [2, 0], level = { policy = { kind = "weighted-fair", weights = [1, 3, 1] } } },
             ]"#,
             expect![
-                "branches[1].level.policy.weights: has 3 entries, must have 2: one for each of the branch's `classes` [2, 0], in that order"
+                "branches[1].level.policy.weights: has 3 entries; needs 2, one for each of the branch's `classes` [2, 0], in that order"
             ],
         );
         check(
@@ -173,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn each_class_stands_in_one_branch() {
+    fn each_class_is_in_one_branch() {
         let branches = |first: &str, second: &str| {
             format!(
                 r#"
@@ -184,16 +187,13 @@ mod tests {
                 ]"#
             )
         };
-        check(
-            &branches("[0, 1]", "[1, 2]"),
-            expect!["branches[1].classes[0]: is 1, which stands in branches[0] already"],
-        );
-        check(&branches("[0]", "[1]"), expect!["branches: none has class 2; each of [0, 1, 2] must stand in one"]);
+        check(&branches("[0, 1]", "[1, 2]"), expect!["branches[1].classes[0]: is 1, which is in branches[0] already"]);
+        check(&branches("[0]", "[1]"), expect!["branches: no branch has class 2; each of [0, 1, 2] must be in one"]);
         check(
             &branches("[0, 3]", "[1, 2]"),
-            expect!["branches[0].classes[1]: is 3, must be one of the classes that come here: [0, 1, 2]"],
+            expect!["branches[0].classes[1]: is 3; this level serves only classes [0, 1, 2]"],
         );
-        check(&branches("[]", "[0, 1, 2]"), expect!["branches[0].classes: is empty, must have a class or more"]);
+        check(&branches("[]", "[0, 1, 2]"), expect!["branches[0].classes: is empty; needs at least one class"]);
     }
 
     #[test]
@@ -202,12 +202,12 @@ mod tests {
             r#"
             policy = { kind = "fifo" }
             branches = [{ classes = [0, 1, 2], level = { policy = { kind = "leaky-bucket", buckets = [] } } }]"#,
-            expect!["branches[0].level.policy.kind: is `leaky-bucket`, which may stand at the outermost level only"],
+            expect!["branches[0].level.policy.kind: is `leaky-bucket`, which is allowed at the outermost level only"],
         );
     }
 
     #[test]
-    fn nobody_nests_without_end() {
+    fn nesting_is_limited() {
         let (mut text, fifo) = (String::from("{ policy = { kind = 'fifo' } }"), "policy = { kind = 'fifo' }");
         for _ in 0..8 {
             text = format!("{{ {fifo}, branches = [{{ classes = [0, 1, 2], level = {text} }}] }}");
@@ -215,7 +215,7 @@ mod tests {
         let table: toml::Table = toml::from_str(&format!("level = {text}")).unwrap();
         let level: Level = table["level"].clone().try_into().unwrap();
         let told = level.check(3).unwrap_err();
-        assert_eq!(told.problem, "lies deeper than 8 levels");
+        assert_eq!(told.problem, "is nested deeper than 8 levels");
         assert_eq!(told.at.matches("branches[0].level").count(), 8);
     }
 }

@@ -1,40 +1,40 @@
-//! Fair shares: weighted fair queueing, and round robin as its case of equal weights and packets of one size.
+//! Fair shares: weighted fair queueing by bytes, and round robin by packets with equal weights.
 
 use super::{Arrival, Asked, Number, Policy};
 
-/// Start-time fair queueing: a packet's rank is the virtual time at which its class has used up what came before it.
+/// Start-time fair queueing: a packet's rank is the virtual time at which its class has used its earlier packets' service.
 ///
-/// A class that has nothing waiting saves nothing up: it goes on at the virtual time of the packet served last.
+/// An idle class accumulates no credit: it resumes at the virtual time of the packet served last.
 /// Source: Goyal, Vin, Cheng, SIGCOMM 1996, as in Sivaraman et al., SIGCOMM 2016 (the PIFO that PANIC uses).
 pub struct FairShare {
     weights: Vec<u32>,
-    /// The units of service that a packet takes.
+    /// Units of service that a packet uses.
     units: fn(&Arrival) -> u64,
-    /// The rank of the packet served last.
+    /// Rank of the packet served last.
     virtual_time: u64,
-    /// The virtual time until which each class has used its share.
+    /// Virtual time up to which each class has used its share.
     used: Vec<u64>,
-    /// What the last packet was charged: by the weight of then, so that this is what it gives back.
+    /// Charge of the packet ranked last, by the weight at that time; a drop refunds this amount.
     charged: u64,
 }
 
-/// Virtual time of a unit of service at weight 1: so fine that rounding a packet's part down does not show.
+/// Virtual time per unit of service at weight 1; large enough that rounding down has no visible effect.
 const UNIT: u64 = 1 << 20;
 
 impl FairShare {
-    /// Shares bytes by these weights.
+    /// Shares bytes in proportion to these weights.
     pub fn of_bytes(weights: &[u32]) -> FairShare {
         FairShare::new(weights.to_vec(), |arrival| u64::from(arrival.bytes))
     }
 
-    /// Shares packets equally among so many classes.
+    /// Shares packets equally among `n_classes`.
     pub fn of_packets(n_classes: usize) -> FairShare {
         FairShare::new(vec![1; n_classes], |_| 1)
     }
 
-    /// Another weight, above 0, for what a class sends from now on.
+    /// Changes a class's weight, above 0, for packets from now on.
     pub fn set_weight(&mut self, class: usize, weight: u32) {
-        assert!(weight > 0, "weights are checked before");
+        assert!(weight > 0, "weights must be above 0");
         self.weights[class] = weight;
     }
 
@@ -81,7 +81,7 @@ impl Policy for FairShare {
     }
 
     fn refund(&mut self, arrival: &Arrival, charged: u64) {
-        // What is dropped has used nothing: its class is charged for what is served, however much it sends.
+        // A dropped packet has used no service: a class is charged only for packets that are served.
         self.used[arrival.class] = self.used[arrival.class].saturating_sub(charged);
     }
 }

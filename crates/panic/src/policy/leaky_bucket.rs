@@ -1,19 +1,19 @@
-//! Classes held to rates.
+//! Rate limits per class.
 
 use super::{Arrival, Asked, Number, Policy};
 use kernel::Cycle;
 
-/// The rate of a class.
+/// The rate limit of a class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Bucket {
-    /// Bytes that leak out in 1000 cycles of the scheduler.
+    /// Rate in bytes per 1000 cycles of the scheduler.
     pub bytes_per_1000_cycles: u32,
-    /// Bytes that may go at once after a pause, ahead of the rate.
+    /// Bytes that may leave at once after a pause, ahead of the rate.
     pub burst_bytes: u32,
 }
 
-/// As fast as can be: faster than any interconnect.
+/// No limit: faster than any interconnect.
 const OPEN: Bucket = Bucket { bytes_per_1000_cycles: 1 << 30, burst_bytes: 0 };
 
 impl Number for Bucket {
@@ -33,18 +33,18 @@ impl Number for Bucket {
     }
 }
 
-/// A packet's rank is the cycle in which its bucket lets it go, and before that cycle it does not go.
+/// A packet's rank is the first cycle in which its bucket permits it; it does not leave earlier.
 ///
-/// In time t a class sends at most `burst_bytes`, a packet and t times its rate. Source: the generic cell rate algorithm
+/// In time t a class sends at most `burst_bytes`, one packet and t times its rate. Source: the generic cell rate algorithm
 /// (ITU-T I.371, virtual scheduling).
 pub struct LeakyBucket {
     buckets: Vec<Bucket>,
-    /// When what each class has sent will have leaked out, in cycles times bytes per 1000 cycles.
+    /// When each class's bucket will be empty, in cycles times bytes per 1000 cycles.
     empty_at: Vec<u128>,
 }
 
 impl LeakyBucket {
-    /// A bucket for each class, all empty.
+    /// One empty bucket for each class.
     pub fn new(buckets: &[Bucket]) -> LeakyBucket {
         LeakyBucket { buckets: buckets.to_vec(), empty_at: vec![0; buckets.len()] }
     }

@@ -1,7 +1,7 @@
-//! Policies: which packet a service takes next, said by a rank that is computed when the packet comes (4.3.2).
+//! Scheduling policies: a policy computes a rank when a packet arrives, and the least rank is served first (4.3.2).
 //!
-//! The published policies are data ([`Level`]): each is its file here, and its row in `published.rs`. A user's own is a type that
-//! implements [`Policy`], given to the scheduler by [`crate::pifo::LogicalPifo::new`]; `tests/it/own_policy.rs` has one.
+//! The published policies are data ([`Level`]): each has a file here and a row in `published.rs`. A user's own policy is a type
+//! that implements [`Policy`], passed to the scheduler by [`crate::pifo::LogicalPifo::new`]; see `tests/it/own_policy.rs`.
 
 mod check;
 mod fair;
@@ -19,59 +19,59 @@ pub use published::PolicyParams;
 
 use kernel::Cycle;
 
-/// A packet that comes into a logical PIFO, as a policy sees it.
+/// A packet that arrives at a logical PIFO, as a policy sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arrival {
-    /// The scheduler's cycle.
+    /// Cycle of the scheduler.
     pub now: Cycle,
-    /// Traffic class; within a branch of a hierarchy its position among the branch's, and above the lowest level the branch.
+    /// Traffic class. In a branch, the class's index among the branch's classes; above the innermost level, the branch index.
     pub class: usize,
     /// Flow.
     pub flow: u32,
     /// Length of the packet.
     pub bytes: u32,
-    /// Priority at this service, lower is more urgent; above the lowest level of a hierarchy, the branch.
+    /// Priority at this service, lower is more urgent. Above the innermost level, the branch index.
     pub priority: u32,
     /// Cycles that the packet may still wait.
     pub slack_cycles: u64,
-    /// What the chain tells the service of the packet, such as a field of it; 0 if nothing.
+    /// The chain's argument for the service, for example a field of the packet; 0 if there is none.
     pub metadata: u64,
 }
 
-/// Gives packets their ranks: the least goes first, the greatest is dropped first, equal ones go in order of arrival.
+/// Ranks packets: the least rank is served first, the greatest is dropped first, equal ranks are served in order of arrival.
 pub trait Policy {
-    /// The rank of a packet that comes now.
+    /// The rank of a packet that arrives now.
     fn rank(&mut self, arrival: &Arrival) -> u64;
 
-    /// A packet of this rank goes to a unit.
+    /// A packet of this rank leaves for a unit.
     fn served(&mut self, _rank: u64) {}
 
-    /// What the packet that was ranked last has been charged; it is kept with the packet, for [`Policy::refund`].
+    /// The charge of the packet ranked last; it is stored with the packet for [`Policy::refund`].
     fn charged(&self) -> u64 {
         0
     }
 
-    /// The packet that came so and had this rank is dropped. It was the one with the greatest rank, or where a bank of the packet
-    /// buffer is full, that of those in this bank.
+    /// The packet with this arrival and rank is dropped. It had the greatest rank in the PIFO, or, if a bank of the packet
+    /// buffer is full, the greatest rank of the packets in that bank.
     fn dropped(&mut self, _arrival: &Arrival, _rank: u64) {}
 
-    /// A packet that came so and was charged so much is dropped; heard behind [`Policy::dropped`].
+    /// A packet with this arrival and charge is dropped; called after [`Policy::dropped`].
     fn refund(&mut self, _arrival: &Arrival, _charged: u64) {}
 
-    /// The first cycle in which a packet of this rank may go; heard at the outermost level only.
+    /// The first cycle in which a packet of this rank may leave; called at the outermost level only.
     fn eligible(&self, _rank: u64) -> Cycle {
         0
     }
 }
 
-/// A policy between classes, or a policy between branches that each have a level of their own. Source: 4.3.2 (hierarchies of
-/// PIFO blocks).
+/// A policy between classes, or between branches that each have a level of their own. Source: 4.3.2 (hierarchies of PIFO
+/// blocks).
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Level {
     /// The policy of this level.
     pub policy: PolicyParams,
-    /// What it decides between; with none, between the classes themselves.
+    /// The branches it decides between; if empty, it decides between classes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub branches: Vec<Branch>,
 }
@@ -80,9 +80,9 @@ pub struct Level {
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Branch {
-    /// The classes whose packets come into this branch; weights below count them in this order.
+    /// Classes of this branch; weights inside it are in this order.
     pub classes: Vec<usize>,
-    /// What decides between them.
+    /// The level that decides between those classes.
     pub level: Level,
 }
 

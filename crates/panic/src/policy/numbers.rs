@@ -1,13 +1,13 @@
-//! Numbers of policies that have some: one for each class, or branch, that they decide between.
+//! Parameters that a policy has for each class or branch, such as weights.
 
 use super::Bucket;
 
-/// What whoever sends packets of a class asks of services; each policy takes what it goes by.
+/// Service that a traffic class asks for; each policy takes the part it uses.
 #[derive(Clone, Debug)]
 pub struct Asked {
-    /// Its share, 1 to 65536.
+    /// Weight, 1 to 65536.
     pub weight: u32,
-    /// The rate that it is held to, if it is.
+    /// Rate limit, if any.
     pub rate: Option<Bucket>,
 }
 
@@ -17,31 +17,31 @@ impl Default for Asked {
     }
 }
 
-/// A policy's number for one class.
+/// A policy's parameter for one class.
 pub trait Number {
-    /// How one looks, for errors, where its keys do not say it.
+    /// Description for errors, if the keys do not explain it.
     const LIKE: Option<&'static str>;
-    /// Policies with such numbers hold packets back, which is done at the outermost level only.
+    /// True if such policies delay packets; they are then allowed at the outermost level only.
     const IS_OUTERMOST: bool;
 
-    /// The number of a class.
+    /// The parameter of a class.
     fn of(asked: &Asked) -> Self;
 
-    /// What is wrong with it: the key in it, with a dot before, if it has keys; and what.
+    /// Checks it. The error is the key inside it, with a dot in front, if it has keys; and the problem.
     fn check(&self) -> Result<(), (&'static str, String)>;
 }
 
-/// All numbers of a policy, in the order of what it decides between.
+/// All parameters of a policy, one for each class or branch.
 pub trait Numbers {
     /// See [`Number::LIKE`].
     fn like(&self) -> Option<&'static str>;
     /// See [`Number::IS_OUTERMOST`].
     fn is_outermost(&self) -> bool;
-    /// How many there are.
+    /// Number of entries.
     fn n(&self) -> usize;
-    /// What is wrong with the first that cannot be: its position and key, and what.
+    /// Finds the first invalid entry: its index and key, and the problem.
     fn check(&self) -> Result<(), (String, String)>;
-    /// One more.
+    /// Appends one.
     fn push(&mut self, asked: &Asked);
 }
 

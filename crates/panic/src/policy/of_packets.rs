@@ -1,4 +1,4 @@
-//! Policies that go by what is said of the packet alone.
+//! Policies that depend only on the packet.
 
 use super::{Arrival, Policy};
 
@@ -11,7 +11,7 @@ impl Policy for StrictPriority {
     }
 }
 
-/// The packet that can wait least goes first: what counts is when its slack will be used up, if it waits.
+/// The packet with the earliest deadline (arrival plus slack) goes first.
 pub struct LeastSlack;
 
 impl Policy for LeastSlack {
@@ -20,7 +20,7 @@ impl Policy for LeastSlack {
     }
 }
 
-/// In order of arrival.
+/// Order of arrival.
 pub struct Fifo;
 
 impl Policy for Fifo {

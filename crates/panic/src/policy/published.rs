@@ -1,15 +1,16 @@
-//! The published policies as data: a row each.
+//! The published policies, one row each.
 
 use super::of_packets::{Fifo, LeastSlack, StrictPriority};
 use super::{Bucket, FairShare, LeakyBucket, Numbers, Policy};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Of each policy what it does, its name here and in files, its numbers, if it has some, and how it starts between so many.
+/// Each row: description, Rust name and file name, per-class parameters if any, and the constructor for `n` classes or
+/// branches.
 macro_rules! policies {
     ($($(#[doc = $about:literal])+ $kind:ident = $name:literal
         $({ $(#[doc = $meaning:literal])+ $numbers:ident: Vec<$number:ty> })? => |$n:pat_param| $policy:expr;)+) => {
-        /// Which policy, and its numbers: `{ kind = "strict-priority" }`, or `{ kind = "weighted-fair", weights = [2, 1] }`.
+        /// A policy with its parameters: `{ kind = "strict-priority" }`, or `{ kind = "weighted-fair", weights = [2, 1] }`.
         #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
         #[serde(tag = "kind", deny_unknown_fields)]
         pub enum PolicyParams {
@@ -17,26 +18,26 @@ macro_rules! policies {
         }
 
         impl PolicyParams {
-            /// All, by their names, before they have any numbers.
+            /// All policies by name, without parameters.
             pub const ALL: &[(&str, PolicyParams)] =
                 &[$(($name, PolicyParams::$kind $({ $numbers: Vec::new() })?)),+];
 
-            /// What files call it.
+            /// Name in files.
             pub fn name(&self) -> &'static str {
                 match self { $(PolicyParams::$kind { .. } => $name,)+ }
             }
 
-            /// The policy at work between so many.
+            /// Starts the policy for `n_served` classes or branches.
             pub fn start(&self, n_served: usize) -> Box<dyn Policy> {
                 match self { $(PolicyParams::$kind $({ $numbers })? => { let $n = n_served; Box::new($policy) })+ }
             }
 
-            /// Its numbers and their key, if it has some.
+            /// The per-class parameters and their key, if it has any.
             pub fn numbers(&self) -> Option<(&'static str, &dyn Numbers)> {
                 match self { $(PolicyParams::$kind $({ $numbers })? => policies!(@some $($numbers)?),)+ }
             }
 
-            /// The same, to change them.
+            /// As `numbers`, mutable.
             pub fn numbers_mut(&mut self) -> Option<(&'static str, &mut dyn Numbers)> {
                 match self { $(PolicyParams::$kind $({ $numbers })? => policies!(@some $($numbers)?),)+ }
             }
@@ -47,22 +48,22 @@ macro_rules! policies {
 }
 
 policies! {
-    /// In order of arrival.
+    /// Order of arrival.
     Fifo = "fifo" => |_| Fifo;
-    /// By the priority of the packet.
+    /// The lowest priority value first.
     StrictPriority = "strict-priority" => |_| StrictPriority;
-    /// By what is left of the packet's slack.
+    /// The least remaining slack first.
     LeastSlack = "least-slack" => |_| LeastSlack;
     /// Classes take turns, packet by packet.
     RoundRobin = "round-robin" => |n| FairShare::of_packets(n);
     /// Classes share bytes in proportion to their weights.
     WeightedFair = "weighted-fair" {
-        /// A weight, 1 to 65536, for each that the level decides between, in their order: branches, or classes.
+        /// One weight, 1 to 65536, for each branch or class of the level, in order.
         weights: Vec<u32>
     } => |_| FairShare::of_bytes(weights);
-    /// Each class is held to a rate; at the outermost level only.
+    /// Limits the rate of each class; allowed at the outermost level only.
     LeakyBucket = "leaky-bucket" {
-        /// The bucket of each class.
+        /// One bucket for each class.
         buckets: Vec<Bucket>
     } => |_| LeakyBucket::new(buckets);
 }

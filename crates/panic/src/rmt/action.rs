@@ -1,4 +1,4 @@
-//! Actions, looked up; `run` does them.
+//! Actions with resolved names; `run` executes them.
 
 use super::action_params::{ActionParams, HashParams, Operation};
 use super::error::{Problem, RmtError, within};
@@ -7,7 +7,7 @@ use super::names::{Exit, Names, Target, Value};
 use super::rewrite::ChecksumOf;
 use wire::expr::{Field, Kind};
 
-/// A service to visit, looked up.
+/// A service to visit, with its names resolved.
 #[derive(Clone, Debug)]
 pub(super) struct Hop {
     pub service: u8,
@@ -16,7 +16,7 @@ pub(super) struct Hop {
     pub metadata: Value,
 }
 
-/// What is done with a packet.
+/// An action on a packet.
 #[derive(Clone, Debug)]
 pub(super) enum Action {
     Chain(Vec<Hop>),
@@ -56,12 +56,12 @@ pub(super) struct Hash {
     pub fields: Vec<(Field, usize)>,
 }
 
-/// Fields that a hash covers at most.
+/// Most fields of a hash.
 /// assumed: enough for two stacks of headers.
 const MOST_FIELDS: u64 = 32;
 
 impl Names {
-    /// Looks up actions.
+    /// Resolves the names in actions.
     pub(super) fn actions(&self, params: &[ActionParams], at: &str) -> Result<Vec<Action>, RmtError> {
         within(at, params.len() as u64, 0, 256)?;
         let each = params.iter().enumerate();
@@ -156,7 +156,7 @@ impl Names {
     }
 }
 
-/// Bytes that hold a value of this kind.
+/// Bytes needed for a value of this kind.
 fn width_bytes(kind: Kind) -> usize {
     (128 - kind.max().leading_zeros()).div_ceil(8) as usize
 }

@@ -1,17 +1,17 @@
-//! What is done with a packet, as it stands in a file.
+//! Actions on packets, as in files.
 
 use super::hash::HashFunction;
 use super::rewrite::ChecksumOf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A number, or a text: a value as expressions have them, or the name of a field, whose value is taken then.
+/// A number or a text. A text is a value as in expressions, or the name of a field, which stands for its value.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(untagged, expecting = "found something else, must be a number or the name of a field")]
+#[serde(untagged, expecting = "must be a number or the name of a field")]
 pub enum ValueParams {
     /// A number.
     Number(u64),
-    /// A value or a field.
+    /// A value or the name of a field.
     Text(String),
 }
 
@@ -27,35 +27,35 @@ impl ValueParams {
     }
 }
 
-/// A service to visit: its name, or a table with its name and what is said of the visit.
+/// A service to visit: its name, or a table with its name and settings.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(from = "HopText", into = "HopText")]
 #[schemars(with = "HopText")]
 pub struct HopParams {
     /// Name of the service.
     pub service: String,
-    /// Traffic class there; none, that of the packet.
+    /// Traffic class there; by default the packet's.
     pub class: Option<u8>,
-    /// Priority there, lower is more urgent; none, that of the packet.
+    /// Priority there, lower is more urgent; by default the packet's.
     pub priority: Option<u32>,
-    /// What the service is told.
+    /// Argument for the service.
     pub metadata: ValueParams,
 }
 
 impl HopParams {
-    /// A visit of which nothing is said.
+    /// A visit with default settings.
     pub fn new(service: &str) -> HopParams {
         HopParams { service: service.to_owned(), class: None, priority: None, metadata: ValueParams::default() }
     }
 }
 
-/// How a hop stands in a file.
+/// A visit in a file.
 #[derive(Clone, Serialize, JsonSchema)]
 #[serde(untagged)]
 enum HopText {
     /// Name of the service.
     Name(String),
-    /// Name of the service, and more.
+    /// Name of the service with settings.
     Table(HopTable),
 }
 
@@ -65,25 +65,25 @@ enum HopText {
 struct HopTable {
     /// Name of the service.
     service: String,
-    /// Traffic class there; that of the packet if nothing is said.
+    /// Traffic class there; by default the packet's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     class: Option<u8>,
-    /// Priority there, lower is more urgent; that of the packet if nothing is said.
+    /// Priority there, lower is more urgent; by default the packet's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     priority: Option<u32>,
-    /// What the service is told.
+    /// Argument for the service.
     #[serde(default, skip_serializing_if = "ValueParams::is_zero")]
     metadata: ValueParams,
 }
 
 impl<'de> Deserialize<'de> for HopText {
-    /// Not derived, for a derived one forgets what is wrong within the table.
+    /// Not derived, because a derived one loses the errors inside the table.
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Visitor;
         impl<'de> serde::de::Visitor<'de> for Visitor {
             type Value = HopText;
             fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("the name of a service or a table such as { service = \"aes\", class = 1 }")
+                f.write_str("the name of a service or a table, for example { service = \"aes\", class = 1 }")
             }
             fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<HopText, E> {
                 Ok(HopText::Name(name.to_owned()))
@@ -117,49 +117,49 @@ impl From<HopParams> for HopText {
     }
 }
 
-/// What is done with a packet: `{ class = 1 }`, `"pop_vlan"`.
+/// An action: `{ class = 1 }`, `"pop_vlan"`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum ActionParams {
-    /// It visits these services; an empty list sends it straight to its exit.
+    /// Sets the services to visit; an empty list sends the packet straight to its exit.
     Chain(ServicesParams),
-    /// Its traffic class.
+    /// Sets the traffic class.
     Class(ValueParams),
-    /// Its priority; lower is more urgent.
+    /// Sets the priority; lower is more urgent.
     Priority(ValueParams),
-    /// Cycles that it may wait in all.
+    /// Sets the slack: total cycles that the packet may wait.
     SlackCycles(ValueParams),
-    /// Its flow, for affinity; else it is the hash over its 5-tuple.
+    /// Sets the flow, for flow affinity; by default the hash over the 5-tuple.
     Flow(ValueParams),
-    /// Where it goes: `host`, `host:QUEUE`, `network:PORT` or `drop`.
+    /// Sets the exit: `host`, `host:QUEUE`, `network:PORT` or `drop`.
     Exit(String),
-    /// It goes to this queue of the host.
+    /// Sets the exit to this queue of the host.
     HostQueue(ValueParams),
-    /// A field of the packet, of a header or of the metadata gets a value.
+    /// Sets a field of the packet, of a header or of the metadata.
     Set(SetParams),
-    /// The same with a value that is computed.
+    /// Sets a field to a computed value.
     Compute(ComputeParams),
-    /// The hash in the descriptor.
+    /// Sets the hash in the descriptor.
     Hash(HashParams),
-    /// A VLAN tag is put behind the MAC addresses.
+    /// Inserts a VLAN tag after the MAC addresses.
     PushVlan(PushVlanParams),
-    /// The outermost VLAN tag is taken away.
+    /// Removes the outermost VLAN tag.
     PopVlan,
-    /// One hop less: IPv4's time to live or IPv6's hop limit; 0 stays 0.
+    /// Decrements IPv4's time to live or IPv6's hop limit; 0 stays 0.
     DecrementTtl,
-    /// Checksums are computed anew.
+    /// Recomputes checksums.
     Checksum(Vec<ChecksumOf>),
-    /// A word of a register counts on.
+    /// Adds to a word of a register.
     Count(CountParams),
-    /// Cycles since this was last done with a word of a register, 2^64 - 1 the first time.
+    /// Reads the cycles since the last such action on a word of a register; 2^64 - 1 the first time.
     LastSeen(ReadParams),
-    /// A word of a register is read.
+    /// Reads a word of a register.
     Read(ReadParams),
-    /// A word of a register is written.
+    /// Writes a word of a register.
     Write(WriteParams),
-    /// A bucket of a meter is asked for the packet's bytes: 0 if it had them, 1 if not.
+    /// Takes the packet's bytes from a bucket of a meter: the result is 0 if the bucket had them, otherwise 1.
     Meter(ReadParams),
-    /// Later tables do not see it.
+    /// Skips later tables.
     Stop,
 }
 
@@ -169,7 +169,7 @@ pub enum ActionParams {
 pub struct ServicesParams {
     /// Services in order.
     pub services: Vec<HopParams>,
-    /// A service may be visited more than once.
+    /// Allows a service to be visited more than once.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub repeat: bool,
 }
@@ -180,25 +180,25 @@ pub struct ServicesParams {
 pub struct SetParams {
     /// The field.
     pub field: String,
-    /// Its value; of a wider field, the low bits.
+    /// Its value; a value wider than the field is truncated to its low bits.
     pub to: ValueParams,
 }
 
-/// A field and what its new value is computed from, in 64 bits without carry.
+/// A field and the operation that computes its new value, in 64 bits without carry.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ComputeParams {
     /// The field.
     pub field: String,
-    /// Left of the operation.
+    /// Left operand.
     pub left: ValueParams,
     /// The operation.
     pub op: Operation,
-    /// Right of it.
+    /// Right operand.
     pub right: ValueParams,
 }
 
-/// What a stage can compute within a cycle (4.1 and 2.2.3 speak of simple atoms; which ones is assumed).
+/// Operations that a stage can compute in one cycle (4.1 and 2.2.3 mention simple atoms; the set is assumed).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Operation {
@@ -206,19 +206,19 @@ pub enum Operation {
     Add,
     /// Difference.
     Subtract,
-    /// Bits that both have.
+    /// Bitwise and.
     And,
-    /// Bits that one has.
+    /// Bitwise or.
     Or,
-    /// Bits that one has and the other has not.
+    /// Bitwise exclusive or.
     Xor,
-    /// Left by so many bits.
+    /// Shift left.
     ShiftLeft,
-    /// Right by so many bits.
+    /// Shift right.
     ShiftRight,
-    /// The lesser.
+    /// Minimum.
     Min,
-    /// The greater.
+    /// Maximum.
     Max,
 }
 
@@ -229,7 +229,7 @@ pub struct HashParams {
     /// The function.
     #[serde(default)]
     pub function: HashFunction,
-    /// What it covers, in this order; what a packet does not have is left out. Nothing means the 5-tuple.
+    /// Input fields, in this order; fields that a packet lacks are skipped. Empty means the 5-tuple.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<String>,
 }
@@ -251,12 +251,12 @@ pub struct PushVlanParams {
 pub struct CountParams {
     /// The register.
     pub register: String,
-    /// Which word of it.
+    /// Index of the word.
     pub index: ValueParams,
-    /// How much it counts: `len` for bytes, 1 for packets.
+    /// Amount to add: `len` for bytes, 1 for packets.
     #[serde(default = "one")]
     pub add: ValueParams,
-    /// Where the new count goes, if anywhere.
+    /// Destination of the new count, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
 }
@@ -265,26 +265,26 @@ fn one() -> ValueParams {
     ValueParams::Number(1)
 }
 
-/// State that is asked.
+/// A read of state.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReadParams {
     /// The register.
     pub register: String,
-    /// Which word of it.
+    /// Index of the word.
     pub index: ValueParams,
-    /// Where the answer goes.
+    /// Destination of the result.
     pub to: String,
 }
 
-/// A word that is written.
+/// A write of state.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct WriteParams {
     /// The register.
     pub register: String,
-    /// Which word of it.
+    /// Index of the word.
     pub index: ValueParams,
-    /// What is written.
+    /// The value.
     pub value: ValueParams,
 }

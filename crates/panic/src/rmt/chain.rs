@@ -1,4 +1,4 @@
-//! Chains of services: what people mostly want of an RMT pipeline, in one line or table.
+//! Chains of services: the most common use of an RMT pipeline, in one line or table.
 
 use super::action::{Action, Hop};
 use super::action_params::{HopParams, ValueParams};
@@ -8,37 +8,37 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wire::expr::Matcher;
 
-/// A chain: which packets visit which services, and where they go then.
+/// A chain: selects packets, the services they visit, and their exit.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChainParams {
     /// Its name.
     pub name: String,
-    /// The packets from the network that take it: a match expression; none means all, unless it has queues.
+    /// Match expression for packets from the network; without one it matches all, unless it has queues.
     #[serde(default, rename = "match", skip_serializing_if = "Option::is_none")]
     pub matches: Option<String>,
-    /// The transmit queues whose packets take it, whatever they are; then it has no match.
+    /// Transmit queues whose packets take the chain; such a chain has no match.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub queues: Vec<u16>,
     /// Services in order.
     pub services: Vec<HopParams>,
-    /// Traffic class of the packets, and of each visit that says no other.
+    /// Traffic class of the packets, and default of each visit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<u8>,
-    /// Priority of each visit that says no other; lower is more urgent.
+    /// Default priority of each visit; lower is more urgent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<u32>,
-    /// Cycles that the packets may wait in all.
+    /// Slack: total cycles that the packets may wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slack_cycles: Option<u64>,
-    /// Where packets go then: `host`, `host:QUEUE`, `network:PORT` or `drop`. None means the host's first queue, for packets from
-    /// transmit queues the first network port.
+    /// Exit: `host`, `host:QUEUE`, `network:PORT` or `drop`. The default is the host's first queue; for packets from transmit
+    /// queues, the first network port.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<String>,
-    /// A service may be visited more than once.
+    /// Allows a service to be visited more than once.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub repeat: bool,
-    /// Chains with lower numbers are tried first, those with equal ones in the order in which they stand.
+    /// Chains with lower numbers are tried first, those with equal numbers in the given order.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub order: u32,
 }
@@ -48,7 +48,7 @@ fn is_zero(number: &u32) -> bool {
 }
 
 impl ChainParams {
-    /// A chain of these services for all packets.
+    /// A chain of these services that matches all packets.
     pub fn new(name: &str, services: &[&str]) -> ChainParams {
         ChainParams {
             name: name.to_owned(),
@@ -65,13 +65,13 @@ impl ChainParams {
     }
 }
 
-/// A chain or a service can be called so.
+/// Returns true if `name` is a valid name of a chain or a service.
 pub(super) fn is_name(name: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
     name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.chars().all(is_part) && name.len() <= 64
 }
 
-/// A part of a chain, to which an error belongs.
+/// The part of a chain to which an error belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     Name,
@@ -102,7 +102,7 @@ impl Part {
     }
 }
 
-/// A chain, looked up.
+/// A chain with its names resolved.
 #[derive(Clone, Debug)]
 pub(super) struct Chain {
     pub matcher: Matcher,
@@ -112,7 +112,7 @@ pub(super) struct Chain {
 type Result<T> = std::result::Result<T, (Part, Problem)>;
 
 impl Names {
-    /// Looks up a chain.
+    /// Resolves a chain's names.
     pub(super) fn chain(&self, params: &ChainParams) -> Result<Chain> {
         if !is_name(&params.name) {
             let allowed = "letters, digits, `_`, `-` and `.`, up to 64, the first a letter or digit";
@@ -144,14 +144,14 @@ impl Names {
         let text = params.exit.as_deref().unwrap_or(if has_queues { "network" } else { "host" });
         let exit = self.exit(text).map_err(|problem| (Part::Exit, problem))?;
         if has_queues && !matches!(exit, Exit::Network(_)) {
-            let allowed = "`network:PORT`: the chain is for transmit queues";
+            let allowed = "`network:PORT`, because the chain is for transmit queues";
             return Err((Part::Exit, Problem::found(format!("`{text}`"), allowed)));
         }
         actions.push(Action::Exit(exit));
         Ok(Chain { matcher, actions })
     }
 
-    /// Looks up services to visit.
+    /// Resolves the services to visit.
     pub(super) fn hops(&self, services: &[HopParams], repeat: bool) -> Result<Vec<Hop>> {
         let mut hops: Vec<Hop> = Vec::new();
         for (i, params) in services.iter().enumerate() {
@@ -172,7 +172,7 @@ impl Names {
         Ok(hops)
     }
 
-    /// A traffic class of the card.
+    /// Resolves a traffic class.
     pub(super) fn class(&self, params: &ValueParams) -> std::result::Result<super::names::Value, Problem> {
         self.number(params, "class", 8, u128::from(self.card.n_classes).saturating_sub(1))
     }

@@ -1,4 +1,4 @@
-//! Chains as text, both ways: `ipsec [udp.dst_port == 4500] class=1: sha -> aes => network:0`.
+//! Parses and prints chains: `ipsec [udp.dst_port == 4500] class=1: sha -> aes => network:0`.
 
 use super::EntryHandle;
 use super::Rmt;
@@ -17,14 +17,14 @@ const SETTINGS: [&str; 6] = ["class", "priority", "slack_cycles", "queues", "ord
 const HOP_SETTINGS: [&str; 3] = ["class", "priority", "metadata"];
 
 impl ChainParams {
-    /// Reads a chain; what its names mean is not looked at.
+    /// Parses a chain without resolving its names.
     pub fn parse(text: &str) -> Result<Self> {
         read(text).map(|read| read.0)
     }
 }
 
 impl Rmt {
-    /// Reads a chain and looks it up, so that all that is wrong with it is told with its place; it is not inserted.
+    /// Parses a chain and resolves its names, so that every error has a place; does not insert it.
     pub fn parse_chain(&self, text: &str) -> Result<ChainParams> {
         let (chain, places) = read(text)?;
         let Err((part, problem)) = self.check_chain(EntryHandle(u64::MAX), &chain) else { return Ok(chain) };
@@ -44,7 +44,7 @@ impl FromStr for ChainParams {
     }
 }
 
-/// Parts and their places.
+/// Parts of the chain and their positions in the text.
 type Places = Vec<(Part, Range<usize>)>;
 
 fn read(text: &str) -> Result<(ChainParams, Places)> {
@@ -64,7 +64,7 @@ struct Reader<'t> {
 
 impl<'t> Reader<'t> {
     fn chain(&mut self) -> Result<ChainParams> {
-        let (name, span) = self.name("a name, then `:` and services, such as `ipsec: sha -> aes`")?;
+        let (name, span) = self.name("a name, then `:` and services, for example `ipsec: sha -> aes`")?;
         self.places.push((Part::Name, span));
         let mut chain = ChainParams::new(name, &[]);
         if self.eat("[") {
@@ -97,7 +97,7 @@ impl<'t> Reader<'t> {
         if self.is_end() { Ok(chain) } else { self.unexpected(allowed) }
     }
 
-    /// What stands in brackets, which may hold brackets and strings.
+    /// Parses the match expression in brackets; it may contain brackets and strings.
     fn expression(&mut self) -> Result<String> {
         let start = self.at;
         let (mut depth, mut is_string, mut is_escaped) = (0, false, false);
@@ -117,12 +117,12 @@ impl<'t> Reader<'t> {
                 _ => {}
             }
         }
-        self.fail(start - 1..start, Problem::found("`[` without an end", "closed by `]` behind the match expression"))
+        self.fail(start - 1..start, Problem::found("`[` without an end", "closed by `]` after the match expression"))
     }
 
-    /// `class=1` and the like, in front of the colon.
+    /// Parses a setting such as `class=1` before the colon.
     fn setting(&mut self, chain: &mut ChainParams) -> Result<()> {
-        let allowed = "`:`, or `[MATCH]` and settings such as `class=1` in front of it";
+        let allowed = "`:`, or before it `[MATCH]` and settings, for example `class=1`";
         let (key, span) = self.name(allowed)?;
         let is_twice = match key {
             "class" => chain.class.replace(self.number(Some(Part::Class), u8::MAX.into())? as u8).is_some(),
@@ -149,7 +149,7 @@ impl<'t> Reader<'t> {
         if is_twice { self.fail(span, taken) } else { Ok(()) }
     }
 
-    /// `aes` or `aes(class=1, priority=2, metadata=hash)`.
+    /// Parses `aes` or `aes(class=1, priority=2, metadata=hash)`.
     fn hop(&mut self, i: usize) -> Result<HopParams> {
         let (service, span) = self.name("a service")?;
         self.places.push((Part::Service(i), span));
@@ -177,7 +177,7 @@ impl<'t> Reader<'t> {
         Ok(hop)
     }
 
-    /// A number or a field.
+    /// Parses a number or a field.
     fn value(&mut self, i: usize) -> Result<ValueParams> {
         self.expect("=")?;
         let start = self.skip_space();
@@ -191,7 +191,7 @@ impl<'t> Reader<'t> {
         Ok(number.map_or_else(|| ValueParams::Text(word.to_owned()), ValueParams::Number))
     }
 
-    /// `=` and a number.
+    /// Parses `=` and a number.
     fn number(&mut self, part: Option<Part>, most: u64) -> Result<u64> {
         self.expect("=")?;
         self.digits(part, most)
@@ -212,7 +212,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// A name, whose hyphens begin no arrow.
+    /// Parses a name; a hyphen in it is not the start of an arrow.
     fn name(&mut self, allowed: &'static str) -> Result<(&'t str, Range<usize>)> {
         let start = self.skip_space();
         let rest = &self.text[start..];
@@ -257,7 +257,7 @@ impl<'t> Reader<'t> {
         Err(ChainTextError { text: self.text.into(), span, problem })
     }
 
-    /// The error for what stands here.
+    /// The error for the next token.
     fn unexpected<T>(&mut self, allowed: &str) -> Result<T> {
         let start = self.skip_space();
         let rest = &self.text[start..];
@@ -277,7 +277,7 @@ fn is_name_part(c: char) -> bool {
 }
 
 impl fmt::Display for ChainParams {
-    /// The text from which it can be read.
+    /// Prints the text that `parse` reads.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ChainParams { name, matches, queues, services, class, priority, slack_cycles, exit, repeat, order } = self;
         f.write_str(name)?;

@@ -1,4 +1,4 @@
-//! What an RMT pipeline counts, and what it says of its tables.
+//! Counters of an RMT pipeline, and the state of its tables.
 
 use super::EntryHandle;
 use super::action_params::ActionParams;
@@ -6,59 +6,59 @@ use super::chain::ChainParams;
 use super::params::EntryParams;
 use serde::Serialize;
 
-/// Counts of a pipeline since it was built.
+/// Counters of a pipeline since it was built.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RmtCounters {
-    /// Packets that came.
+    /// All packets.
     pub packets: u64,
-    /// Those among them that came from transmit queues.
+    /// Packets from transmit queues.
     pub from_host: u64,
-    /// Packets that are cut or announce what they do not have; they match less.
+    /// Packets that are cut off or shorter than their headers announce; fewer fields of these can match.
     pub malformed: u64,
-    /// Packets that no entry and no binding took.
+    /// Packets that no entry and no binding matched.
     pub unmatched: u64,
-    /// Packets that are dropped at once, because their exit is `drop`.
+    /// Packets dropped because their exit is `drop`.
     pub dropped: u64,
-    /// Actions without effect, because the packet does not have the field, tag or header that they need.
+    /// Actions without effect because the packet lacks the field, tag or header.
     pub absent: u64,
-    /// Actions without effect, because a class, a queue or a length came out greater than there can be.
+    /// Actions without effect because a class, queue or length was out of range.
     pub out_of_range: u64,
 }
 
-/// What an entry was made of.
+/// Parameters from which an entry was made.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
-    /// An entry.
+    /// A table entry.
     Entry(EntryParams),
     /// A chain.
     Chain(ChainParams),
 }
 
-/// An entry of a table, or a chain that is bound to queues.
+/// An entry of a table, or a chain bound to queues.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct EntryState {
     /// Its handle.
     pub handle: EntryHandle,
-    /// What it was made of.
+    /// Parameters from which it was made.
     pub source: Source,
-    /// Packets that it took.
+    /// Number of packets that it matched.
     pub packets: u64,
-    /// Their bytes, as they came.
+    /// Their length on arrival, in bytes.
     pub bytes: u64,
 }
 
-/// A table, with its entries in the order in which they are tried.
+/// A table with its entries in matching order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct TableState {
     /// Its name.
     pub name: String,
-    /// Entries that it holds at most.
+    /// Most entries.
     pub size: u32,
     /// Its entries.
     pub entries: Vec<EntryState>,
-    /// What is done with packets that no entry takes.
+    /// Actions for packets that no entry matches.
     pub otherwise: Vec<ActionParams>,
-    /// Packets that no entry took.
+    /// Number of packets that no entry matched.
     pub misses: u64,
 }

@@ -1,11 +1,11 @@
-//! Hashes over fields, as network cards compute them.
+//! Hash functions of network cards over fields.
 
-/// A hash function of 32 bits.
+/// A 32-bit hash function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum HashFunction {
-    /// Toeplitz hash with the key that Microsoft publishes for receive side scaling. Over addresses and ports of IPv4 or IPv6 it is
-    /// what cards compute; a longer input goes on with the key from its beginning.
+    /// Toeplitz hash with the key that Microsoft publishes for receive side scaling. Cards compute it over addresses and ports
+    /// of IPv4 or IPv6; for a longer input the key repeats.
     #[default]
     Toeplitz,
     /// CRC-32 of Ethernet (IEEE 802.3, 3.2.9).
@@ -29,8 +29,8 @@ impl HashFunction {
     }
 }
 
-/// Each bit of the input that is set adds the 32 bits of the key that begin where it stands: here for four bits at once, by their
-/// place among the halves of the key's bytes, which the input goes through again and again.
+/// Each set bit of the input adds the 32 key bits that start at its position. The table holds these sums for four bits at once,
+/// for each half byte of the key; a long input goes through the table repeatedly.
 static ADDED: [[u32; 16]; 2 * KEY.len()] = added();
 
 const fn added() -> [[u32; 16]; 2 * KEY.len()] {
@@ -53,7 +53,7 @@ const fn added() -> [[u32; 16]; 2 * KEY.len()] {
     added
 }
 
-/// The 32 bits of the key from a bit on.
+/// The 32 key bits from `bit` on.
 const fn key_from(bit: usize) -> u32 {
     let (mut bits, mut i) = (0, 0);
     while i < 5 {
@@ -72,7 +72,7 @@ fn toeplitz(bytes: &[u8]) -> u32 {
 }
 
 fn crc32(bytes: &[u8]) -> u32 {
-    const POLYNOMIAL: u32 = 0xedb8_8320; // Bits reversed.
+    const POLYNOMIAL: u32 = 0xedb8_8320; // Bit-reversed.
     let shift = |crc: u32| if crc & 1 != 0 { crc >> 1 ^ POLYNOMIAL } else { crc >> 1 };
     !bytes.iter().fold(u32::MAX, |crc, &byte| (0..8).fold(crc ^ u32::from(byte), |crc, _| shift(crc)))
 }
@@ -96,7 +96,7 @@ mod tests {
         assert_eq!(HashFunction::Toeplitz.of(&input), 0x2cc1_8cd5);
         input.extend([2794u16, 1766].map(u16::to_be_bytes).concat());
         assert_eq!(HashFunction::Toeplitz.of(&input), 0x4020_7d3d);
-        // Behind the key's end its beginning follows: 40 bytes of nothing change nothing.
+        // After its end the key repeats: 40 zero bytes change nothing.
         assert_eq!(
             HashFunction::Toeplitz.of(&[&[0; 40], &input[..12]].concat()),
             HashFunction::Toeplitz.of(&input[..12])

@@ -1,13 +1,13 @@
 //! The programmable part of the RMT pipeline: a parser, match-action tables in stages, and state. Source: 4.1.
 //!
-//! A packet from the network is parsed, then it goes through the tables in order. In each the first entry that takes it says what
-//! is done with it; what actions change, later tables see. A packet from a transmit queue skips the tables: the chain bound to its
-//! queue says what is done with it (3, Transmitting). The pipeline is a function here; the cycles that it takes are those of the
-//! port in front of which it sits.
+//! A packet from the network is parsed and then goes through the tables in order. In each table the first matching entry
+//! decides the actions; later tables see their changes. A packet from a transmit queue skips the tables and takes the chain
+//! bound to its queue (3, Transmitting). The pipeline is a function here; its latency belongs to the port in front of which it
+//! sits.
 //!
-//! Differs: in hardware a stage looks an entry up by exact, ternary or range match in memories of a fixed width. Here a match is an
-//! expression of any length. And a packet that an action changed is parsed again before the next table, where hardware carries
-//! the parsed fields along.
+//! Differs: a hardware stage looks entries up by exact, ternary or range match in memories of fixed width. Here a match is an
+//!          expression of any length. After an action changed a packet, it is parsed again before the next table, whereas
+//!          hardware carries the parsed fields along.
 
 mod action;
 pub mod action_params;
@@ -46,25 +46,25 @@ use run::Work;
 use std::fmt;
 use table::{Entry, Table};
 
-/// What the pipeline must know of the card around it.
+/// Properties of the card that the pipeline needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Card {
     /// Names of the services, in the scheduler's order.
     pub services: Vec<String>,
-    /// Traffic classes, 1 to 256.
+    /// Number of traffic classes, 1 to 256.
     pub n_classes: u16,
-    /// Network ports, 1 to 255.
+    /// Number of network ports, 1 to 255.
     pub network_ports: u8,
-    /// Queues of the host, in each direction, at least 1.
+    /// Number of host queues in each direction, at least 1.
     pub host_queues: u16,
 }
 
 impl Card {
-    /// The card of these parameters, with so many queues of the host.
+    /// The card with these parameters and `host_queues`.
     pub fn of(params: &PanicParams, host_queues: u16) -> Card {
         Card {
             services: params.services.iter().map(|service| service.name.clone()).collect(),
-            // Numbers that no card can have are told by `Rmt::new`.
+            // `Rmt::new` reports numbers out of range.
             n_classes: u16::try_from(params.n_classes).unwrap_or(u16::MAX),
             network_ports: u8::try_from(params.network_ports).unwrap_or(u8::MAX),
             host_queues,
@@ -72,7 +72,7 @@ impl Card {
     }
 }
 
-/// An entry of a table, or a chain, for ever.
+/// Permanent handle of a table entry or chain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub struct EntryHandle(pub u64);
 
@@ -84,8 +84,8 @@ impl fmt::Display for EntryHandle {
 
 /// An RMT pipeline.
 ///
-/// Tables may be changed at any time between two packets; a change holds from the next packet on, and one that is refused changes
-/// nothing. A packet that no entry takes goes straight to the host's first queue, with class 0.
+/// Tables may change between any two packets. A change takes effect with the next packet; a refused change has no effect. A
+/// packet that no entry matches goes to the host's first queue with class 0.
 #[derive(Clone, Debug)]
 pub struct Rmt {
     names: Names,
@@ -93,21 +93,21 @@ pub struct Rmt {
     stages: u32,
     parser: Parser,
     tables: Vec<Table>,
-    /// Whether the last table is that of the chains.
+    /// True if the last table is the table of the chains.
     has_chains: bool,
     /// Chains of transmit queues.
     bound: Vec<Entry>,
     registers: Vec<Register>,
     next_handle: u64,
-    /// The last entry that took the packet looked at last.
+    /// The last entry that matched the latest packet.
     taken: Option<EntryHandle>,
-    /// Room for what is seen in a packet.
+    /// Buffer for the parsed fields.
     seen: Seen,
     counters: RmtCounters,
 }
 
 impl Rmt {
-    /// A pipeline, everything looked up and checked.
+    /// Builds a pipeline with all names resolved and checked.
     pub fn new(params: &RmtParams, card: &Card) -> Result<Rmt, RmtError> {
         within("services of the card", card.services.len() as u64, 0, 256)?;
         within("classes of the card", card.n_classes.into(), 1, 256)?;
@@ -150,12 +150,12 @@ impl Rmt {
         Ok(rmt)
     }
 
-    /// Counts since it was built.
+    /// Counters since it was built.
     pub fn counters(&self) -> RmtCounters {
         self.counters
     }
 
-    /// The last entry, or the chain, that took the packet looked at last.
+    /// The last entry, or the chain, that matched the latest packet.
     pub fn taken(&self) -> Option<EntryHandle> {
         self.taken
     }

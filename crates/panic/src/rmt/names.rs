@@ -1,4 +1,4 @@
-//! What names mean: services, ports, fields, metadata, registers. Everything is looked up when it is loaded.
+//! Name resolution: services, ports, fields, metadata, registers. All names are resolved when a file is loaded.
 
 use super::Card;
 use super::action_params::ValueParams;
@@ -7,7 +7,7 @@ use super::params::RegisterParams;
 use wire::expr::{ExprProblem, ExternalField, Field, Kind, Matcher};
 use wire::layers::Layers;
 
-/// What is known of each packet besides its fields, in this order; metadata words and the parser's headers follow.
+/// Values known for each packet besides its fields, in this order; metadata words and the parser's headers follow.
 pub(super) mod known {
     pub const PORT: usize = 0;
     pub const MALFORMED: usize = 1;
@@ -20,7 +20,7 @@ pub(super) mod known {
     pub const NETWORK: usize = 8;
     pub const TRANSPORT: usize = 9;
     pub const PAYLOAD: usize = 10;
-    /// The first metadata word.
+    /// Index of the first metadata word.
     pub const METADATA: usize = 11;
 }
 
@@ -28,7 +28,7 @@ const fn number(bits: u32) -> Kind {
     Kind::Number { bits }
 }
 
-/// Names and kinds of what is known, in the order of [`known`].
+/// Names and kinds of the known values, in the order of [`known`].
 const ALWAYS: [(&str, Kind); known::METADATA] = [
     ("port", number(8)),
     ("malformed", Kind::Flag),
@@ -43,7 +43,7 @@ const ALWAYS: [(&str, Kind); known::METADATA] = [
     ("payload.offset", number(16)),
 ];
 
-/// Fields whose change would move what follows them, or that are no bytes of the packet.
+/// Fields that cannot be set, because that would move the following bytes or because they are not bytes of the packet.
 const FIXED: [&str; 9] = [
     "len",
     "ipv4.version",
@@ -56,7 +56,7 @@ const FIXED: [&str; 9] = [
     "icmpv6.payload_len",
 ];
 
-/// A value, looked up.
+/// A value with its name resolved.
 #[derive(Clone, Debug)]
 pub(super) enum Value {
     Number(u128),
@@ -64,7 +64,7 @@ pub(super) enum Value {
 }
 
 impl Value {
-    /// The value for a packet, if it has it.
+    /// The value in a packet, if the packet has it.
     pub(super) fn of(&self, packet: &[u8], layers: &Layers, known: &[Option<u128>]) -> Option<u128> {
         match self {
             Value::Number(number) => Some(*number),
@@ -73,18 +73,18 @@ impl Value {
     }
 }
 
-/// Where a value can be put.
+/// A destination of a value.
 #[derive(Clone, Debug)]
 pub(super) enum Target {
     /// A field of the packet.
     Packet(Field),
-    /// A field of a header of the parser, by its place among what is known.
+    /// A field of a user-defined header, by its index among the known values.
     Header(usize),
-    /// A word of metadata, by its place among what is known.
+    /// A word of metadata, by its index among the known values.
     Metadata(usize),
 }
 
-/// Where packets can go.
+/// Exits of packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Exit {
     Drop,
@@ -92,7 +92,7 @@ pub(super) enum Exit {
     Network(u8),
 }
 
-/// All names.
+/// All known names.
 #[derive(Clone, Debug)]
 pub(super) struct Names {
     pub card: Card,
@@ -108,14 +108,14 @@ impl Names {
         Names { card: card.clone(), max_hops, known: always.to_vec(), n_metadata: 0, registers: Vec::new() }
     }
 
-    /// Adds what is known besides; returns the place of the first.
+    /// Adds known values; returns the index of the first.
     pub(super) fn add(&mut self, known: Vec<ExternalField>) -> usize {
         let first = self.known.len();
         self.known.extend(known);
         first
     }
 
-    /// Adds a word of metadata; all are added before the parser's headers.
+    /// Adds a word of metadata; must come before the parser's headers.
     pub(super) fn add_metadata(&mut self, name: &str) -> Result<(), Problem> {
         check_word(name)?;
         let whole = format!("meta.{name}");
@@ -140,7 +140,7 @@ impl Names {
         Ok(())
     }
 
-    /// A name that a header may get.
+    /// Checks the name of a new header.
     pub(super) fn check_new(&self, name: &str) -> Result<(), Problem> {
         check_word(name)?;
         let first = |name: &str| name.split('.').next().unwrap_or(name).to_owned();
@@ -156,7 +156,7 @@ impl Names {
         Matcher::parse_with(text, &self.known).map_err(Problem::Match)
     }
 
-    /// A matcher for the parser, which knows no more of a packet than its port, its fields and the headers found so far.
+    /// A matcher for the parser, which knows only a packet's port, fields and the headers found so far.
     pub(super) fn parser_matcher(&self, text: &str) -> Result<Matcher, Problem> {
         let mut known = self.known.clone();
         let later = known.iter_mut().take(known::METADATA + self.n_metadata).enumerate();
@@ -171,7 +171,7 @@ impl Names {
         })
     }
 
-    /// A value for what is `like` this; `most` is the largest that makes sense.
+    /// A value comparable with `like`; `most` is the greatest allowed one.
     pub(super) fn value(&self, params: &ValueParams, like: &ExternalField, most: u128) -> Result<Value, Problem> {
         let most = most.min(like.kind.max());
         let fits = |number: u128| match number <= most {
@@ -186,7 +186,7 @@ impl Names {
         match (as_value, self.field(text)) {
             (Ok(number), _) => fits(number),
             (_, Ok(field)) => Ok(Value::Field(field)),
-            // Names begin with letters; addresses may too, and have colons.
+            // Names begin with letters; addresses may too, but contain colons.
             (Err(error), _) if text.contains(':') || !text.starts_with(char::is_alphabetic) => {
                 Err(Problem::Expr(error.problem))
             }
@@ -194,7 +194,7 @@ impl Names {
         }
     }
 
-    /// The same for a number of so many bits.
+    /// A number of `bits` bits.
     pub(super) fn number(&self, params: &ValueParams, name: &str, bits: u32, most: u128) -> Result<Value, Problem> {
         self.value(params, &ExternalField { name: name.to_owned(), kind: number(bits) }, most)
     }
@@ -205,7 +205,7 @@ impl Names {
         let like = ExternalField { name: name.to_owned(), kind };
         let Some(place) = field.external_index() else {
             return match FIXED.contains(&name) {
-                true => Err(Problem::Fixed { field: name.to_owned(), hint: ": what follows it would move" }),
+                true => Err(Problem::Fixed { field: name.to_owned(), hint: ": that would move the bytes after it" }),
                 false => Ok((Target::Packet(field), like)),
             };
         };
@@ -214,7 +214,7 @@ impl Names {
             place if place < known::METADATA => {
                 let hint = match place {
                     known::HASH | known::FLOW | known::CLASS | known::PRIORITY | known::SLACK => {
-                        ", there is an action of this name"
+                        "; use the action of this name"
                     }
                     _ => "",
                 };
@@ -222,7 +222,7 @@ impl Names {
             }
             place if place < end => Ok((Target::Metadata(place), like)),
             _ if kind == Kind::Flag || name.ends_with(".offset") => {
-                Err(Problem::Fixed { field: name.to_owned(), hint: ", the parser finds it" })
+                Err(Problem::Fixed { field: name.to_owned(), hint: ": the parser finds it" })
             }
             place => Ok((Target::Header(place), like)),
         }
@@ -234,7 +234,7 @@ impl Names {
         place.map(|place| place as u8).ok_or_else(|| Problem::unknown("service", name, known))
     }
 
-    /// A register of this name and sort, by its number.
+    /// The index of the register of this name and sort.
     pub(super) fn register(&self, name: &str, is_meter: bool) -> Result<usize, Problem> {
         let place = self.registers.iter().position(|register| register.0 == name && register.1 == is_meter);
         let what = if is_meter { "meter" } else { "register of words" };
@@ -272,7 +272,7 @@ impl Names {
     }
 }
 
-/// A name of one's own: lower-case letters, digits and `_`, beginning with a letter.
+/// Checks a user-defined name: lower-case letters, digits and `_`, beginning with a letter.
 pub(super) fn check_word(name: &str) -> Result<(), Problem> {
     let is_part = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     let is_word = name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(is_part) && name.len() <= 64;

@@ -1,4 +1,4 @@
-//! What an RMT pipeline is told: its parser, tables, state and chains, as they stand in a file.
+//! Parameters of an RMT pipeline as in files: parser, tables, state and chains.
 
 use super::action_params::ActionParams;
 use super::chain::ChainParams;
@@ -9,23 +9,24 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RmtParams {
-    /// Stages of match-action, 1 to 32; each table takes one, and so do the chains that have matches. The prototype has one (6).
+    /// Number of match-action stages, 1 to 32. Each table uses one, and so do all chains with a match together. The prototype
+    /// has one (6).
     pub stages: u32,
-    /// Services that a descriptor holds, 1 to 255; four in the RTL.
+    /// Most services in a descriptor, 1 to 255; four in the RTL.
     pub max_hops: u32,
-    /// Which headers are looked at.
+    /// The headers to parse.
     #[serde(default)]
     pub parser: ParserParams,
-    /// Names of metadata words of 64 bits, each 0 when a packet comes; `meta.NAME` in expressions.
+    /// Names of 64-bit metadata words, each 0 when a packet arrives; `meta.NAME` in expressions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub metadata: Vec<String>,
-    /// State that lasts from packet to packet.
+    /// State that persists between packets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub registers: Vec<RegisterParams>,
-    /// Tables, in order of their stages.
+    /// Tables, in the order of their stages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tables: Vec<TableParams>,
-    /// Chains: those with matches become entries of a last table, `chains`; those with queues are bound to them.
+    /// Chains. Those with a match become entries of a last table, `chains`; those with queues are bound to these.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chains: Vec<ChainParams>,
 }
@@ -34,10 +35,10 @@ pub struct RmtParams {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ParserParams {
-    /// Layers that it knows; one that it does not hides all behind it.
+    /// Protocol layers that it parses; an unknown one hides everything behind it.
     #[serde(default = "all_layers")]
     pub layers: Vec<String>,
-    /// Headers of one's own, each after a layer or a header that stands before it in this list.
+    /// User-defined headers, each after a layer or an earlier header in this list.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub headers: Vec<HeaderParams>,
 }
@@ -52,56 +53,57 @@ impl Default for ParserParams {
     }
 }
 
-/// A header of one's own. `NAME` asks whether a packet has it, `NAME.FIELD` is a field, `NAME.offset` its first byte.
+/// A user-defined header. `NAME` is true if a packet has it, `NAME.FIELD` is a field, `NAME.offset` the offset of its first
+/// byte.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HeaderParams {
     /// Its name: lower-case letters, digits and `_`.
     pub name: String,
-    /// The layer or header behind which it begins; `eth` means behind VLAN tags too.
+    /// The layer or header that precedes it; `eth` includes VLAN tags.
     pub after: String,
-    /// Whether it is there, said of the packet's fields, its `port` and the headers before it; `true` if it always follows.
+    /// Condition for its presence, over the packet's fields, its `port` and earlier headers; `true` if it always follows.
     #[serde(default = "always")]
     pub when: String,
-    /// Its length, 1 to 256 bytes.
+    /// Length in bytes, 1 to 256.
     pub bytes: u32,
     /// Its fields.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<HeaderFieldParams>,
 }
 
-/// A field of a header: a big-endian number.
+/// A field of a header, a big-endian number.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HeaderFieldParams {
     /// Its name: lower-case letters, digits and `_`.
     pub name: String,
-    /// Its first bit; bit 0 is the highest of the first byte.
+    /// First bit; bit 0 is the highest bit of the first byte.
     pub at_bit: u32,
-    /// Its width, 1 to 128 bits.
+    /// Width in bits, 1 to 128.
     pub bits: u32,
 }
 
-/// An array of state. Actions give an index, which counts modulo `size`: `flow` for state per flow, `class` per class.
+/// An array of state. Actions give an index modulo `size`: for example `flow` for state per flow, `class` for state per class.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum RegisterParams {
-    /// Words of 64 bits, 0 in the beginning.
+    /// 64-bit words, initially 0.
     Words {
         /// Its name.
         name: String,
-        /// How many words, 1 to 65536.
+        /// Number of words, 1 to 65536.
         size: u32,
     },
-    /// Token buckets, full in the beginning.
+    /// Token buckets, initially full.
     Meter {
         /// Its name.
         name: String,
-        /// How many buckets, 1 to 65536.
+        /// Number of buckets, 1 to 65536.
         size: u32,
-        /// Bytes that flow into a bucket in 1000 cycles.
+        /// Rate in bytes per 1000 cycles.
         bytes_per_1000_cycles: u32,
-        /// Bytes that a bucket holds.
+        /// Size of a bucket.
         burst_bytes: u32,
     },
 }
@@ -112,18 +114,18 @@ pub enum RegisterParams {
 pub struct TableParams {
     /// Its name.
     pub name: String,
-    /// Entries that it holds at most, 1 to 65536.
+    /// Most entries, 1 to 65536.
     #[serde(default = "table_size")]
     pub size: u32,
-    /// Its entries; the first that takes a packet says what is done with it.
+    /// Its entries; the first that matches a packet decides the actions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub entries: Vec<EntryParams>,
-    /// What is done with a packet that no entry takes.
+    /// Actions for packets that no entry matches.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub otherwise: Vec<ActionParams>,
 }
 
-/// assumed: no source has the size of a table; it is far above what the evaluation needs (three chains, 7.6).
+/// assumed: no source gives the size of a table; this is far above the needs of the evaluation (three chains, 7.6).
 pub(super) fn table_size() -> u32 {
     1024
 }
@@ -132,13 +134,13 @@ pub(super) fn table_size() -> u32 {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EntryParams {
-    /// The packets that it takes: a match expression.
+    /// Match expression.
     #[serde(rename = "match", default = "always")]
     pub matches: String,
-    /// Entries with lower numbers are tried first, those with equal ones in the order in which they were inserted.
+    /// Entries with lower numbers are tried first, those with equal numbers in order of insertion.
     #[serde(default)]
     pub order: u32,
-    /// What is done with them, in this order.
+    /// Actions, in order.
     pub actions: Vec<ActionParams>,
 }
 

@@ -1,4 +1,4 @@
-//! The programmable parser: finds the layers of a packet and the headers that were described to it.
+//! The programmable parser: finds the layers of a packet and user-defined headers.
 
 use super::error::{Problem, RmtError, within};
 use super::names::Names;
@@ -8,13 +8,13 @@ use wire::expr::{ExternalField, Field, Kind, Matcher};
 use wire::layers::{Layer, Layers};
 use wire::{arp, eth, ipv4, ipv6, vlan};
 
-/// What was found in a packet, and what else is known of it.
+/// Results of parsing a packet, and other values known about it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seen {
     pub layers: Layers,
-    /// Values of what [`Names`] lists as known.
+    /// Values, in the order of [`Names`].
     pub known: Vec<Option<u128>>,
-    /// It says that it has more than is there.
+    /// True if the packet is shorter than its headers announce.
     pub is_malformed: bool,
     pub fields: Fields,
 }
@@ -31,12 +31,12 @@ struct Header {
     after: After,
     when: Matcher,
     bytes: usize,
-    /// Where its values stand among what is known: whether it is there, where it begins, then its fields.
+    /// Index of its values: first presence, then offset, then its fields.
     known: usize,
     fields: Vec<HeaderField>,
 }
 
-/// Bits of a header.
+/// Position of a header field.
 #[derive(Clone, Copy, Debug)]
 struct HeaderField {
     at_bit: usize,
@@ -50,7 +50,7 @@ enum After {
 }
 
 impl Parser {
-    /// Looks everything up; adds the headers and their fields to what is known.
+    /// Resolves names; adds the headers and their fields to the known values.
     pub(super) fn new(params: &ParserParams, names: &mut Names) -> Result<Parser, RmtError> {
         let mut parser = Parser { layers: Vec::new(), headers: Vec::new() };
         for (i, name) in params.layers.iter().enumerate() {
@@ -93,7 +93,7 @@ impl Parser {
                 return Err(Problem::Taken { what: "field", name: whole }.at(format!("{at}.name")));
             }
             within(&format!("{at}.at_bit"), (*at_bit).into(), 0, u64::from(bytes * 8) - 1)?;
-            // A field is read as one word of 128 bits, from the byte in which it begins.
+            // A field is read as one 128-bit word from its first byte on.
             let most = (bytes * 8 - at_bit).min(128 - at_bit % 8);
             within(&format!("{at}.bits"), (*bits).into(), 1, most.into())?;
             known.push(ExternalField { name: whole, kind: Kind::Number { bits: *bits } });
@@ -103,13 +103,13 @@ impl Parser {
         Ok(Header { after, when, bytes: *bytes as usize, known: first, fields: places })
     }
 
-    /// Looks at a packet; what is known of it besides its headers stays as it is.
+    /// Parses a packet; values other than its headers stay.
     pub(super) fn parse(&self, packet: &[u8], seen: &mut Seen) {
         let layers = Layers::parse(packet).with_known_layers(|layer| self.knows(layer));
         let network = network_at(packet);
         seen.layers = layers;
         seen.is_malformed = network.is_none() && self.knows(Layer::Eth);
-        // Behind a tag that is not known, nothing is.
+        // Nothing is parsed after an unknown tag.
         let sees = |at: usize| layers.has(Layer::Eth) && (at == NO_TAG || layers.has(Layer::Vlan));
         let network = network.filter(|&(at, _)| sees(at) && (at <= ONE_TAG || layers.has(Layer::Vlan2)));
         seen.is_malformed |= network.is_some_and(|(_, ether_type)| self.lacks(packet, &layers, ether_type));
@@ -138,7 +138,7 @@ impl Parser {
             last = last.max(end.unwrap_or(0));
             ends.push(end);
         }
-        // Offsets beyond 16 bits do not fit the descriptor; they count as none.
+        // Offsets beyond 16 bits do not fit the descriptor and count as missing.
         let short = |at: Option<usize>| at.and_then(|at| u16::try_from(at).ok()).unwrap_or(0);
 
         (seen.fields.network, seen.fields.transport) = (short(network), short(transport));
@@ -147,7 +147,7 @@ impl Parser {
 
     /// Writes a field of a header; false if the packet does not have it.
     pub(super) fn store(&self, place: usize, packet: &mut [u8], seen: &mut Seen, value: u128) -> bool {
-        let header = self.headers.iter().rfind(|header| header.known <= place).expect("a field has a header");
+        let header = self.headers.iter().rfind(|header| header.known <= place).expect("a field must have a header");
         let field = header.fields[place - header.known - 2];
         let Some(start) = seen.known[header.known + 1] else { return false };
         let Some(bytes) = packet.get_mut(start as usize..start as usize + header.bytes) else { return false };
@@ -160,7 +160,7 @@ impl Parser {
         self.layers.contains(&layer)
     }
 
-    /// The packet announces something that it does not have, or has only in part.
+    /// Returns true if the packet announces something that is missing or cut off.
     fn lacks(&self, packet: &[u8], layers: &Layers, ether_type: u16) -> bool {
         let lacks = |layer| self.knows(layer) && !layers.has(layer);
         match ether_type {
@@ -212,7 +212,7 @@ impl HeaderField {
     }
 }
 
-/// Where the network layer begins behind so many tags.
+/// Offset of the network layer without VLAN tags.
 const NO_TAG: usize = eth::HEADER_LEN;
 const ONE_TAG: usize = eth::HEADER_LEN + vlan::HEADER_LEN;
 
@@ -220,7 +220,7 @@ fn layer_named(name: &str) -> Result<Layer, Problem> {
     Field::layer(name).ok_or_else(|| Problem::unknown("layer", name, Field::protocols()))
 }
 
-/// Where what follows Ethernet and all its VLAN tags begins, and its type; none if that is cut off.
+/// Offset of the bytes after Ethernet and all its VLAN tags, and their type; `None` if they are cut off.
 fn network_at(packet: &[u8]) -> Option<(usize, u16)> {
     let mut at = eth::HEADER_LEN;
     loop {
@@ -233,7 +233,7 @@ fn network_at(packet: &[u8]) -> Option<(usize, u16)> {
     }
 }
 
-/// Where a layer's header ends, if the packet has the layer.
+/// End of a layer's header, if the packet has the layer.
 fn behind(layer: Layer, packet: &[u8], layers: &Layers) -> Option<usize> {
     let at = layers.offset(layer)?;
     let rest = &packet[at..];

@@ -1,4 +1,4 @@
-//! State that lasts from packet to packet, in arrays as a stage's memory holds them.
+//! State that persists between packets, in arrays as in a stage's memory.
 
 use super::params::RegisterParams;
 use kernel::Cycle;
@@ -34,7 +34,7 @@ impl Register {
         }
     }
 
-    /// The word at `index`, which counts modulo the size.
+    /// The word at `index` modulo the size.
     pub(super) fn word(&mut self, index: u64) -> &mut u64 {
         let Register::Words { words, .. } = self else { unreachable!("actions on words name words") };
         let len = words.len() as u64;
@@ -47,7 +47,7 @@ impl Register {
         words
     }
 
-    /// Cycles since this was last asked, `u64::MAX` if it never was.
+    /// Cycles since the last call for this index; `u64::MAX` for the first call.
     pub(super) fn last_seen(&mut self, index: u64, now: Cycle) -> u64 {
         let Register::Words { last_seen, .. } = self else { unreachable!("actions on words name words") };
         let len = last_seen.len() as u64;
@@ -55,7 +55,7 @@ impl Register {
         before.map_or(u64::MAX, |before| now.saturating_sub(before))
     }
 
-    /// Takes `bytes` from a bucket, if it has them.
+    /// Takes `bytes` from a bucket if it holds them.
     pub(super) fn take(&mut self, index: u64, now: Cycle, bytes: u64) -> bool {
         let Register::Meter { rate, burst, buckets } = self else { unreachable!("actions on meters name meters") };
         let len = buckets.len() as u64;
@@ -77,11 +77,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_meter_lets_its_rate_and_its_burst_pass() {
+    fn a_meter_passes_its_rate_and_its_burst() {
         let params =
             RegisterParams::Meter { name: "m".into(), size: 2, bytes_per_1000_cycles: 64_000, burst_bytes: 128 };
         let mut meter = Register::new(&params);
-        // 64 bytes a cycle, two packets at once after a pause.
+        // 64 bytes a cycle; two packets at once after a pause.
         let asked = [0, 0, 0, 1, 1, 2, 10, 10, 10].map(|now| meter.take(4, now, 64));
         assert_eq!(asked, [true, true, false, true, false, true, true, true, false]);
         assert!(meter.take(1, 10, 128) && !meter.take(3, 10, 1));

@@ -1,11 +1,11 @@
-//! Changes of a packet that are more than a field: tags, hops, checksums.
+//! Packet changes beyond single fields: tags, hop limits, checksums.
 
 use wire::checksum::{PseudoHeader, Sum};
 use wire::layers::{Layer, Layers};
 use wire::vlan::VlanHeader;
 use wire::{eth, icmp, icmpv6, ipv4, ipv6, tcp, udp};
 
-/// The word at `at`, which lies in a header that is there.
+/// The big-endian word at `at`, inside a header that is present.
 fn be16(packet: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([packet[at], packet[at + 1]])
 }
@@ -14,19 +14,19 @@ fn be16(packet: &[u8], at: usize) -> u16 {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ChecksumOf {
-    /// Of the IPv4 header.
+    /// The IPv4 header checksum.
     Ipv4,
-    /// Of UDP over IPv4 or IPv6.
+    /// The UDP checksum over IPv4 or IPv6.
     Udp,
-    /// Of TCP over IPv4 or IPv6.
+    /// The TCP checksum over IPv4 or IPv6.
     Tcp,
-    /// Of ICMP.
+    /// The ICMP checksum.
     Icmp,
-    /// Of ICMPv6.
+    /// The ICMPv6 checksum.
     Icmpv6,
 }
 
-/// Computes a checksum anew; false if the packet has no such header, or not all that it covers: a fragment or a cut packet.
+/// Recomputes a checksum; false if the packet lacks the header or part of the covered bytes: a fragment or a cut packet.
 pub(super) fn checksum(packet: &mut [u8], layers: &Layers, of: ChecksumOf) -> bool {
     if of == ChecksumOf::Ipv4 {
         let Some(at) = layers.offset(Layer::Ipv4) else { return false };
@@ -57,13 +57,13 @@ pub(super) fn checksum(packet: &mut [u8], layers: &Layers, of: ChecksumOf) -> bo
         ChecksumOf::Icmp => Sum::default().with(segment).finish(),
         _ => pseudo.checksum(protocol, segment),
     };
-    // In UDP 0 means that there is none (RFC 768), and the complement of 0 is the same number.
+    // In UDP 0 means no checksum (RFC 768); its complement is an equal value.
     let sum = if of == ChecksumOf::Udp && sum == 0 { 0xffff } else { sum };
     segment[place].copy_from_slice(&sum.to_be_bytes());
     true
 }
 
-/// Who sends to whom, and where what the network layer carries ends; none for fragments.
+/// The pseudo header, and the end of the network layer's payload; `None` for fragments.
 fn network(packet: &[u8], layers: &Layers) -> Option<(PseudoHeader, usize)> {
     if let Some(at) = layers.offset(Layer::Ipv4) {
         let view = ipv4::Ipv4View::new(&packet[at..]).ok()?;
@@ -77,7 +77,7 @@ fn network(packet: &[u8], layers: &Layers) -> Option<(PseudoHeader, usize)> {
     is_whole_and_there(view.next_header(), view.payload()).then_some((pseudo, end))
 }
 
-/// Behind these extension headers lies no fragment, and nothing that an intermediate receiver is named for (RFC 8200, 8.1).
+/// Returns true if no extension header is a fragment header or names an intermediate destination (RFC 8200, 8.1).
 fn is_whole_and_there(mut next: u8, mut payload: &[u8]) -> bool {
     use ipv6::extension::*;
     loop {
@@ -95,7 +95,7 @@ fn is_whole_and_there(mut next: u8, mut payload: &[u8]) -> bool {
     }
 }
 
-/// Puts a tag behind the MAC addresses; false if there are none.
+/// Inserts a tag after the MAC addresses; false if there are none.
 pub(super) fn push_vlan(packet: &mut Vec<u8>, id: u16, priority: u8) -> bool {
     if packet.len() < eth::HEADER_LEN {
         return false;
@@ -104,13 +104,13 @@ pub(super) fn push_vlan(packet: &mut Vec<u8>, id: u16, priority: u8) -> bool {
     let header = VlanHeader { priority, drop_eligible: false, id, ether_type: be16(packet, at) };
     let mut tag = [0; 2 + wire::vlan::HEADER_LEN];
     tag[..2].copy_from_slice(&eth::ether_type::VLAN.to_be_bytes());
-    header.emit(&mut tag[2..]).expect("a tag's numbers were checked");
-    // The tag's type is the one that stands there; what goes in are the tag's protocol and its control bits.
+    header.emit(&mut tag[2..]).expect("a tag's numbers must have been checked");
+    // The old type field becomes the tag's inner type; insert the tag's protocol identifier and control bits before it.
     packet.splice(at..at, tag[..4].iter().copied());
     true
 }
 
-/// Takes the outermost tag away; false if there is none.
+/// Removes the outermost tag; false if there is none.
 pub(super) fn pop_vlan(packet: &mut Vec<u8>, layers: &Layers) -> bool {
     if !layers.has(Layer::Vlan) {
         return false;
@@ -120,7 +120,7 @@ pub(super) fn pop_vlan(packet: &mut Vec<u8>, layers: &Layers) -> bool {
     true
 }
 
-/// One hop less; false if there is no hop left or the packet has no hops.
+/// Decrements the hop limit; false if it is 0 or the packet has none.
 pub(super) fn decrement_ttl(packet: &mut [u8], layers: &Layers) -> bool {
     let v4 = layers.offset(Layer::Ipv4).map(|at| at + ipv4::TTL);
     let Some(at) = v4.or_else(|| layers.offset(Layer::Ipv6).map(|at| at + ipv6::HOP_LIMIT)) else { return false };

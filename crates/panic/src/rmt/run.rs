@@ -1,4 +1,4 @@
-//! What actions do with a packet.
+//! Executes actions on a packet.
 
 use super::action::{Action, Hash, Word};
 use super::action_params::Operation;
@@ -13,7 +13,7 @@ use wire::eth::MAX_PACKET_LEN;
 use wire::layers::Layer;
 use wire::{ipv4, ipv6};
 
-/// A service to visit, as the actions left it.
+/// A service to visit, while actions may still change it.
 pub(super) struct DraftHop {
     pub service: u8,
     pub class: Option<u8>,
@@ -21,7 +21,7 @@ pub(super) struct DraftHop {
     pub metadata: u64,
 }
 
-/// A packet in the pipeline. Class, priority, slack, flow and hash stand among what is known of it.
+/// A packet in the pipeline. Class, priority, slack, flow and hash are among its known values.
 pub(super) struct Work<'a> {
     pub now: Cycle,
     pub card: &'a Card,
@@ -30,17 +30,17 @@ pub(super) struct Work<'a> {
     pub counters: &'a mut RmtCounters,
     pub seen: &'a mut Seen,
     pub packet: &'a mut Vec<u8>,
-    /// The packet is another than the one that the parser saw.
+    /// True if the packet has changed since it was parsed.
     pub is_changed: bool,
     pub hops: SmallVec<[DraftHop; 4]>,
     pub exit: Exit,
 }
 
-/// A packet does not have what an action asks for.
+/// The packet lacks a value that an action needs.
 struct Absent;
 
 impl Work<'_> {
-    /// What is known of a packet when it comes. The metadata words are 0 and there are no headers yet.
+    /// Initial values of a packet: metadata words are 0 and there are no headers yet.
     pub(super) fn begin(&mut self, n_known: usize, n_metadata: usize, port: Option<u8>) {
         let known = &mut self.seen.known;
         known.clear();
@@ -55,7 +55,7 @@ impl Work<'_> {
         self.seen.known[known::HASH] = Some(flow.into());
     }
 
-    /// Has the parser look at the packet, again if it was changed.
+    /// Parses the packet, or parses it again if it has changed.
     pub(super) fn look(&mut self) {
         self.parser.parse(self.packet, self.seen);
         let fields = self.seen.fields;
@@ -68,7 +68,7 @@ impl Work<'_> {
         self.is_changed = false;
     }
 
-    /// Does all actions; says whether later tables see the packet.
+    /// Executes all actions; returns true if later tables see the packet.
     pub(super) fn run(&mut self, actions: &[Action]) -> bool {
         let mut goes_on = true;
         for action in actions {
@@ -85,7 +85,7 @@ impl Work<'_> {
             Action::Chain(hops) => {
                 self.hops.clear();
                 for hop in hops {
-                    // A hop stays, whatever is not there to be told to it.
+                    // A hop stays even if its metadata is missing.
                     let metadata = self.value(&hop.metadata).unwrap_or_else(|Absent| {
                         self.counters.absent += 1;
                         0
@@ -118,7 +118,7 @@ impl Work<'_> {
                     return Ok(());
                 }
                 there(rewrite::push_vlan(self.packet, *id, *priority))?;
-                self.look(); // What follows has moved.
+                self.look(); // The bytes after the change have moved.
             }
             Action::PopVlan => {
                 there(rewrite::pop_vlan(self.packet, &self.seen.layers))?;
@@ -172,7 +172,7 @@ impl Work<'_> {
         value.of(self.packet, &self.seen.layers, &self.seen.known).ok_or(Absent)
     }
 
-    /// Something that is known of the packet, `most` at most, changes.
+    /// Sets a known value, at most `most`.
     fn note(&mut self, place: usize, value: &Value, most: u128) -> Result<(), Absent> {
         match self.value(value)? {
             value if value <= most => self.seen.known[place] = Some(value),
@@ -214,7 +214,7 @@ impl Work<'_> {
         hash.function.of(&input)
     }
 
-    /// Addresses, ports and protocol, as far as they are there; in front what cards hash to spread packets over queues.
+    /// Addresses, ports and protocol as far as present, first those that cards hash to distribute packets over queues.
     fn five_tuple(&self, input: &mut SmallVec<[u8; 64]>) {
         let layers = &self.seen.layers;
         let (addresses, protocol) = if let Some(at) = layers.offset(Layer::Ipv4) {

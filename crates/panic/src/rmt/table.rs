@@ -8,7 +8,7 @@ use super::error::Problem;
 use super::parser::Seen;
 use wire::expr::Matcher;
 
-/// An entry, looked up.
+/// An entry with its names resolved.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub state: EntryState,
@@ -26,7 +26,7 @@ impl Entry {
         Entry { state: EntryState { handle, source, packets: 0, bytes: 0 }, order, matcher, actions }
     }
 
-    /// It takes a packet of so many bytes.
+    /// Counts a matched packet of `bytes`.
     pub(super) fn count(&mut self, bytes: usize) {
         self.state.packets += 1;
         self.state.bytes += bytes as u64;
@@ -38,7 +38,7 @@ impl Entry {
 pub(super) struct Table {
     pub name: String,
     pub size: u32,
-    /// In the order in which they are tried.
+    /// Entries in matching order.
     pub entries: Vec<Entry>,
     pub otherwise: Vec<ActionParams>,
     pub otherwise_actions: Vec<Action>,
@@ -58,7 +58,7 @@ impl Table {
         }
     }
 
-    /// Handles count upwards, so among equal orders the order of handles is that of insertion.
+    /// Handles increase, so entries of equal order are sorted by insertion.
     pub(super) fn insert(&mut self, entry: Entry) {
         let key = |entry: &Entry| (entry.order, entry.state.handle);
         let at = self.entries.partition_point(|other| key(other) < key(&entry));
@@ -69,7 +69,7 @@ impl Table {
         self.entries.iter().position(|entry| entry.state.handle == handle)
     }
 
-    /// The first entry that takes a packet, and what is done with the packet.
+    /// Finds the first entry that matches a packet; returns it and the actions.
     pub(super) fn look_up(&mut self, packet: &[u8], seen: &Seen, bytes: usize) -> (Option<EntryHandle>, &[Action]) {
         let takes = |entry: &Entry| entry.matcher.matches_with(packet, &seen.layers, &seen.known);
         match self.entries.iter_mut().find(|entry| takes(entry)) {

@@ -1,4 +1,4 @@
-//! Changes of the tables, from the first filling on.
+//! Changes of tables, including the initial entries.
 
 use super::action_params::ActionParams;
 use super::chain::{ChainParams, Part};
@@ -9,24 +9,24 @@ use super::params::{EntryParams, RmtParams, TableParams, table_size};
 use super::table::{Entry, Table};
 use super::{EntryHandle, Rmt};
 
-/// The table of the chains.
+/// Name of the table of the chains.
 const CHAINS: &str = "chains";
 
-/// Where an entry is.
+/// Location of an entry.
 enum Place {
     Table { table: usize, at: usize },
     Bound(usize),
 }
 
 impl Source {
-    /// It is a chain of this transmit queue.
+    /// Returns true for a chain of this transmit queue.
     pub(super) fn is_bound_to(&self, queue: u16) -> bool {
         matches!(self, Source::Chain(chain) if chain.queues.contains(&queue))
     }
 }
 
 impl Rmt {
-    /// The tables and chains that it has from the beginning.
+    /// Adds the initial tables and chains.
     pub(super) fn fill(&mut self, params: &RmtParams) -> Result<(), RmtError> {
         for (i, table) in params.tables.iter().enumerate() {
             self.add_table(table).map_err(|error| error.below(&format!("tables[{i}]")))?;
@@ -57,7 +57,7 @@ impl Rmt {
 
     /// Adds an entry to a table.
     ///
-    /// Errors: an unknown table or one that is full, and whatever is wrong with the entry.
+    /// Errors: an unknown or full table, or an error in the entry.
     pub fn insert(&mut self, table: &str, entry: &EntryParams) -> Result<EntryHandle, RmtError> {
         let table = self.table(table)?;
         let entry = self.entry(EntryHandle(self.next_handle), entry)?;
@@ -70,7 +70,7 @@ impl Rmt {
 
     /// Adds a chain: to the last table, or to its transmit queues.
     ///
-    /// Errors: a name or a queue that another chain has, no stage left for the chains, and whatever is wrong with the chain.
+    /// Errors: a name or queue that is in use, no stage left for the chains, or an error in the chain.
     pub fn insert_chain(&mut self, chain: &ChainParams) -> Result<EntryHandle, RmtError> {
         let entry = self.chain(EntryHandle(self.next_handle), chain)?;
         self.check_chain_room(chain)?;
@@ -80,7 +80,7 @@ impl Rmt {
         Ok(handle)
     }
 
-    /// Replaces an entry; its handle stays the same, and so does what it has counted.
+    /// Replaces an entry; keeps its handle and counters.
     pub fn modify(&mut self, handle: EntryHandle, entry: &EntryParams) -> Result<(), RmtError> {
         let place = self.place(handle)?;
         let Place::Table { table, at } = place else {
@@ -93,13 +93,17 @@ impl Rmt {
         Ok(())
     }
 
-    /// Gives a table these entries in place of all that it has.
+    /// Replaces all entries of a table.
     ///
-    /// Errors: an unknown table or that of the chains, more than it holds, and whatever is wrong with an entry; then nothing changes.
+    /// Errors: an unknown table or the table of the chains, too many entries, or an error in an entry; then nothing changes.
     pub fn replace(&mut self, table: &str, entries: &[EntryParams]) -> Result<(), RmtError> {
         let table = self.table(table)?;
         if self.has_chains && table + 1 == self.tables.len() {
-            return Err(Problem::found("the table of the chains", "another: chains come and go one by one").at(""));
+            return Err(Problem::found(
+                "the table of the chains",
+                "another table; chains are inserted and removed one by one",
+            )
+            .at(""));
         }
         let mut after = Table { entries: Vec::new(), ..self.tables[table].clone() };
         for (i, entry) in entries.iter().enumerate() {
@@ -112,7 +116,7 @@ impl Rmt {
         Ok(())
     }
 
-    /// Replaces a chain; its handle stays the same, and so does what it has counted.
+    /// Replaces a chain; keeps its handle and counters.
     pub fn modify_chain(&mut self, handle: EntryHandle, chain: &ChainParams) -> Result<(), RmtError> {
         let place = self.place(handle)?;
         if let Place::Table { table, .. } = place
@@ -131,13 +135,13 @@ impl Rmt {
         Ok(())
     }
 
-    /// Removes an entry or a chain; returns what it was and what it counted.
+    /// Removes an entry or a chain; returns it with its counters.
     pub fn remove(&mut self, handle: EntryHandle) -> Result<EntryState, RmtError> {
         let place = self.place(handle)?;
         Ok(self.take(place))
     }
 
-    /// Replaces what a table does with packets that no entry takes.
+    /// Replaces a table's actions for packets that no entry matches.
     pub fn set_otherwise(&mut self, table: &str, actions: &[ActionParams]) -> Result<(), RmtError> {
         let table = self.table(table)?;
         let looked_up = self.names.actions(actions, "otherwise")?;
@@ -146,26 +150,26 @@ impl Rmt {
         Ok(())
     }
 
-    /// The tables as they are, in order of their stages.
+    /// The present tables, in the order of their stages.
     pub fn tables(&self) -> Vec<TableState> {
         self.tables.iter().map(Table::state).collect()
     }
 
-    /// The chains as they are: first those of the last table, then those of transmit queues.
+    /// The present chains: first those of the last table, then those of transmit queues.
     pub fn chains(&self) -> Vec<EntryState> {
         self.chain_states().cloned().collect()
     }
 
-    /// Registers of words as they are: the name, and each word that is not 0 with its index.
+    /// The present contents of the registers of words: the name, and each nonzero word with its index.
     pub fn registers(&self) -> Vec<(String, Vec<(usize, u64)>)> {
         let words = |name: &str| {
-            let words = self.words(name).expect("it is a register of words").iter();
+            let words = self.words(name).expect("the register must have words").iter();
             words.enumerate().filter(|&(_, &word)| word != 0).map(|(i, &word)| (i, word)).collect()
         };
         self.names.registers_of_words().map(|name| (name.to_owned(), words(name))).collect()
     }
 
-    /// The words of a register as they are.
+    /// The present words of a register.
     pub fn words(&self, register: &str) -> Result<&[u64], RmtError> {
         let place = self.names.register(register, false).map_err(|problem| problem.at(""))?;
         Ok(self.registers[place].words())
@@ -215,7 +219,7 @@ impl Rmt {
         Ok(Entry::new(handle, Source::Chain(params.clone()), chain.matcher, chain.actions))
     }
 
-    /// Looks a chain up that is to have this handle.
+    /// Resolves a chain that gets this handle.
     pub(super) fn check_chain(
         &self,
         handle: EntryHandle,

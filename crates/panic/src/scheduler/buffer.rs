@@ -1,4 +1,4 @@
-//! The packet buffer: banks of cells, a packet a cell, each bank written and read once a cycle.
+//! The packet buffer: banks of cells. A cell holds one packet; each bank is written and read once a cycle.
 
 use crate::protocol::{Flit, Message};
 use kernel::Cycle;
@@ -6,20 +6,20 @@ use kernel::Cycle;
 /// A bank of the packet buffer.
 pub(crate) struct Bank {
     cells: Vec<Cell>,
-    /// Positions of cells that hold nothing.
+    /// Indices of empty cells.
     free: Vec<usize>,
 }
 
-/// A place for one packet. It is read while it is still being written, if its turn comes so soon.
+/// A cell holds one packet. It may be read while it is still being written.
 #[derive(Default)]
 struct Cell {
     /// The packet, until its descriptor is read.
     message: Option<Box<Message>>,
-    /// When it came.
+    /// Cycle of arrival.
     since: Cycle,
     written: usize,
     read: usize,
-    /// The last flit is written.
+    /// The last flit has been written.
     is_whole: bool,
     is_dropped: bool,
 }
@@ -30,14 +30,14 @@ impl Bank {
         Bank { cells: (0..n_cells).map(|_| Cell::default()).collect(), free: (0..n_cells).rev().collect() }
     }
 
-    /// How many cells hold nothing.
+    /// Number of empty cells.
     pub fn n_free(&self) -> usize {
         self.free.len()
     }
 
-    /// Writes a descriptor into a free cell, of which there is one.
+    /// Writes a descriptor into a free cell; there must be one.
     pub fn begin(&mut self, message: Box<Message>, now: Cycle) -> usize {
-        let cell = self.free.pop().expect("a free cell");
+        let cell = self.free.pop().expect("the bank must have a free cell");
         self.cells[cell] = Cell { message: Some(message), since: now, written: 1, ..Cell::default() };
         cell
     }
@@ -45,7 +45,7 @@ impl Bank {
     /// Writes the next flit of the packet in `cell`.
     pub fn write(&mut self, position: usize, is_last: bool) {
         let cell = &mut self.cells[position];
-        assert!(!cell.is_whole, "a packet ends with its tail");
+        assert!(!cell.is_whole, "no flit may follow a tail");
         cell.written += 1;
         cell.is_whole = is_last;
         if is_last && cell.is_dropped {
@@ -53,30 +53,30 @@ impl Bank {
         }
     }
 
-    /// The packet in `cell`, whose descriptor was not read yet, and since when it is there.
+    /// The packet in `cell`, whose descriptor has not been read, and its cycle of arrival.
     pub fn message(&mut self, cell: usize) -> (&mut Message, Cycle) {
         let Cell { message, since, .. } = &mut self.cells[cell];
-        (message.as_mut().expect("the descriptor was not read"), *since)
+        (message.as_mut().expect("the descriptor must be unread"), *since)
     }
 
-    /// The flow of the packet in `cell`, whose descriptor was not read yet.
+    /// The flow of the packet in `cell`, whose descriptor has not been read.
     pub fn flow(&self, cell: usize) -> u32 {
-        self.cells[cell].message.as_ref().expect("the descriptor was not read").descriptor.flow
+        self.cells[cell].message.as_ref().expect("the descriptor must be unread").descriptor.flow
     }
 
-    /// How many flits of the packet in `cell` were read.
+    /// Number of flits read from the packet in `cell`.
     pub fn n_read(&self, cell: usize) -> u32 {
         u32::try_from(self.cells[cell].read).expect("a packet has few flits")
     }
 
-    /// Whether the next flit of the packet in `cell` is there to be read.
+    /// Returns true if the next flit of the packet in `cell` can be read.
     pub fn has_flit(&self, cell: usize) -> bool {
         self.cells[cell].read < self.cells[cell].written
     }
 
-    /// Reads the next flit, which is there; the last one frees the cell.
+    /// Reads the next flit, which must have been written; the last one frees the cell.
     pub fn read(&mut self, position: usize) -> Flit {
-        assert!(self.has_flit(position), "what is read was written");
+        assert!(self.has_flit(position), "a flit must be written before it is read");
         let cell = &mut self.cells[position];
         cell.read += 1;
         if let Some(message) = cell.message.take() {
@@ -89,18 +89,18 @@ impl Bank {
         Flit::Body
     }
 
-    /// Loses the packet in `cell`, which was not read yet: nobody knows of the cell any more, and it stays taken.
+    /// Loses the packet in `cell`, which has not been read. The cell stays occupied, because nothing refers to it any more.
     pub fn lose(&mut self, position: usize) -> Box<Message> {
-        self.cells[position].message.take().expect("what is lost was not read")
+        self.cells[position].message.take().expect("a lost packet must be unread")
     }
 
-    /// Gives up the packet in `cell`, which was not read yet.
+    /// Drops the packet in `cell`, which has not been read, and frees the cell.
     pub fn drop(&mut self, position: usize) -> Box<Message> {
         let cell = &mut self.cells[position];
         cell.is_dropped = true;
         if cell.is_whole {
             self.free.push(position);
         }
-        cell.message.take().expect("what is dropped was not read")
+        cell.message.take().expect("a dropped packet must be unread")
     }
 }

@@ -1,11 +1,11 @@
-//! The credit manager: how much each unit can still take (4.3.1).
+//! The credit manager: how many packets each unit can still accept (4.3.1).
 
 use super::params::ServiceParams;
 use crate::protocol::{CreditNote, NodeId};
 use kernel::Cycle;
 use kernel::trace::Tracer;
 
-/// Counts credits of units; units are numbered through all services.
+/// Credits of all units; units are numbered across services.
 pub(super) struct Credits {
     units: Vec<Unit>,
     services: Vec<Service>,
@@ -14,20 +14,20 @@ pub(super) struct Credits {
 struct Unit {
     node: NodeId,
     initial: i64,
-    /// Below zero when others pushed packets to it while packets that were paid for were under way.
+    /// Credits at the scheduler. Below zero after units pushed packets to it while packets with credits were on their way.
     held: i64,
 }
 
 struct Service {
-    /// Its units, from the first to before the last.
+    /// Index range of its units.
     units: std::ops::Range<usize>,
     has_affinity: bool,
-    /// The unit that is looked at first when a push destination is chosen among equals.
+    /// The unit considered first when push destinations have equal credits.
     turn: usize,
 }
 
 impl Credits {
-    /// All units have their initial credits.
+    /// All units start with their initial credits.
     pub fn new(params: &[ServiceParams]) -> Credits {
         let (mut units, mut services) = (Vec::new(), Vec::new());
         for service in params {
@@ -46,44 +46,44 @@ impl Credits {
         self.units[unit].node
     }
 
-    /// The credits that are there, of each unit; none where less than none.
+    /// Credits of each unit; 0 where the count is negative.
     pub fn held(&self) -> impl Iterator<Item = u64> {
         self.units.iter().map(|unit| u64::try_from(unit.held).unwrap_or(0))
     }
 
-    /// Hears from a unit.
+    /// Processes a unit's note.
     pub fn hear(&mut self, unit: usize, note: CreditNote) {
         let unit = &mut self.units[unit];
         unit.held += match note {
             CreditNote::Return => 1,
             CreditNote::Cancel => -1,
         };
-        assert!(unit.held <= unit.initial, "a unit returns what it was given");
+        assert!(unit.held <= unit.initial, "a unit returned more credits than it had");
     }
 
-    /// Tells who listens how many credits a unit has.
+    /// Traces the number of credits of a unit.
     pub fn tell(&self, unit: usize, now: Cycle, tracer: &Tracer) {
         let Unit { node, held, .. } = &self.units[unit];
         tracer.emit(&super::CREDITS, now, &[node.0.into(), u64::try_from(*held).unwrap_or(0)]);
     }
 
-    /// Gives a credit of `unit` away.
+    /// Spends one credit of `unit`.
     pub fn spend(&mut self, unit: usize) {
-        assert!(self.units[unit].held > 0, "only a credit that is there is spent");
+        assert!(self.units[unit].held > 0, "no credit to spend");
         self.units[unit].held -= 1;
     }
 
-    /// The unit to which a packet of `flow` goes: the one with most credits, the first of equals (RTL); with affinity that of
-    /// the flow. None without a credit.
+    /// The unit for a packet of `flow`: the one with most credits, the first of equals (RTL); with affinity, the flow's unit.
+    /// Returns `None` if it has no credit.
     pub fn unit_for(&self, service: usize, flow: u32) -> Option<usize> {
         let Service { units, .. } = &self.services[service];
         self.most(self.candidates(service, flow), units.start)
     }
 
-    /// The unit to which another shall push a packet of `flow`; nothing is spent yet.
+    /// The unit to which another unit shall push a packet of `flow`; spends nothing yet.
     ///
-    /// Those with a credit take turns, as in the prototype the RMT alternates between units packet by packet. Who has most
-    /// credits says little about that: what is planned has not come yet, and what is there may be gone by then.
+    /// Units with a credit take turns, as the prototype's RMT alternates between units packet by packet. The number of credits
+    /// is a poor guide here: planned packets are not yet counted, and present ones may be gone when the push happens.
     pub fn push_destination(&mut self, service: usize, flow: u32) -> Option<NodeId> {
         let (candidates, turn) = (self.candidates(service, flow), self.services[service].turn);
         let in_turn = (turn.max(candidates.start)..candidates.end).chain(candidates.start..turn.min(candidates.end));
@@ -98,12 +98,12 @@ impl Credits {
         if !has_affinity {
             return units.clone();
         }
-        // assumed: how flows are spread is not published; flow numbers are hashes of headers or are given out in turn.
+        // assumed: the spreading of flows is not published; flow numbers are hashes of headers or assigned in order.
         let own = units.start + flow as usize % units.len();
         own..own + 1
     }
 
-    /// The one of `units` with most credits, the first of equals from `first` on, round about.
+    /// The one of `units` with most credits; of equals the first from `first` on, cyclically.
     fn most(&self, units: std::ops::Range<usize>, first: usize) -> Option<usize> {
         let distance = |unit: usize| if unit >= first { unit - first } else { unit + self.units.len() - first };
         let with_credit = units.filter(|&unit| self.units[unit].held > 0);
@@ -118,8 +118,8 @@ mod tests {
     use crate::scheduler::params::UnitParams;
     use expect_test::{Expect, expect};
 
-    /// Two services of two units each. `s` sends a packet for the second service, `p` asks where to push, `f3` asks for flow
-    /// 3; `+6` and `-6` are a return and a cancel of node 6.
+    /// Two services of two units each. `s` sends a packet for the second service, `p` asks for a push destination, `f3` selects
+    /// flow 3; `+6` and `-6` are a return and a cancel by node 6.
     fn check(flow_affinity: bool, script: &str, want: Expect) {
         let unit = |node| UnitParams { node: NodeId(node), credits: 2 };
         let service = |units: [u8; 2]| ServiceParams {
@@ -151,12 +151,12 @@ mod tests {
     }
 
     #[test]
-    fn pushes_alternate_between_those_with_credit_and_spend_nothing() {
+    fn pushes_alternate_between_units_with_credit_and_spend_nothing() {
         check(false, "p p p s p p s p p", expect!["6 7 6 6 7 6 7 7 6"]);
     }
 
     #[test]
-    fn a_cancel_may_leave_less_than_nothing() {
+    fn a_cancel_may_leave_a_negative_count() {
         check(false, "s s s s -6 +6 +7 s s +6 s", expect!["6 7 6 7 ok ok ok 7 none ok 6"]);
     }
 

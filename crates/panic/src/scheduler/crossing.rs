@@ -1,41 +1,44 @@
-//! The queue behind a PIFO, from its clock to the NIC's, at whose end credits are asked for: so has it the published Verilog.
+//! The FIFO behind a PIFO, which crosses from the PIFO's clock to the NIC's, as in the published Verilog. Credits are requested
+//! at its output.
 
 use kernel::Cycle;
 use std::collections::VecDeque;
 
-/// The queues behind the PIFOs, beside their slots, `crossing_slots`.
+/// The FIFOs behind the PIFOs; `crossing_slots` gives their depth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CrossingParams {
-    /// Registers of the synchronisers through which each side learns what the other has done, 1 to 16.
+    /// Synchronizer stages through which each side sees the other side's pointer, 1 to 16.
     pub synchroniser: u32,
-    /// Whether the PIFO is also popped while a packet that was popped is on its way into the queue. That packet may take the last
-    /// slot, and the next one is lost, with its cell. If not, the PIFO is popped at every second edge at most.
+    /// If true, the PIFO is popped even while an earlier packet is still on its way into the FIFO. That packet may take the
+    /// last slot; then the next packet is lost together with its cell. If false, the PIFO is popped at most at every second
+    /// edge.
     pub small_packets: bool,
 }
 
 impl CrossingParams {
-    /// What is wrong with them; begins with the key.
+    /// Checks the ranges. The error begins with the key.
     pub fn check(&self) -> Result<(), String> {
         blocks::checks::within("synchroniser", self.synchroniser, 1, 16)
     }
 }
 
-/// A queue between two clocks, of which that of the PIFO has an edge every `pop_cycles` of the NIC's.
+/// A FIFO between two clocks; the PIFO's clock has an edge every `pop_cycles` of the NIC's clock.
 ///
-/// Timing: what is popped at an edge is there at the next one, if a slot is free as far as is known there. The NIC's side knows of it
-///         1 cycle and the synchroniser later, and then it takes 2 cycles more: one into a register, and from there into that at the
-///         end. That a slot became free by the first of them is known at the edge behind it, and the synchroniser's edges later.
+/// Timing: a packet popped at an edge is in the FIFO at the next edge, if a slot is free as far as the PIFO's side knows. The
+///         NIC's side sees it 1 cycle plus the synchronizer later and takes 2 cycles more: one into a read register, one into
+///         the output register. The slot is free when the read register has it; the PIFO's side sees that at the following edge
+///         plus the synchronizer's edges.
 /// Source: RTL, `pifo_warp.v`, and verilog-axis, `axis_async_fifo.v`.
 pub(super) struct Crossing<T> {
     params: CrossingParams,
     n_slots: usize,
     pop_cycles: Cycle,
-    /// What the last edge has popped.
+    /// The item popped at the last edge.
     popped: Option<T>,
-    /// What is in the slots, and from when on the NIC's side knows of it.
+    /// Occupied slots, and the cycle from which the NIC's side sees each.
     slots: VecDeque<(Cycle, T)>,
-    /// Slots that became free, and from when on the PIFO's side knows it.
+    /// Freed slots: the cycle from which the PIFO's side sees each.
     freed: VecDeque<Cycle>,
     /// The registers behind the slots.
     read: Option<T>,
@@ -43,18 +46,18 @@ pub(super) struct Crossing<T> {
 }
 
 impl<T> Crossing<T> {
-    /// A queue that holds nothing.
+    /// An empty FIFO.
     pub fn new(params: CrossingParams, n_slots: usize, pop_cycles: u32) -> Crossing<T> {
         let (popped, slots, freed, read, end) = (None, VecDeque::new(), VecDeque::new(), None, None);
         Crossing { params, n_slots, pop_cycles: pop_cycles.into(), popped, slots, freed, read, end }
     }
 
-    /// Whether nothing is in it, and nothing on its way there.
+    /// Returns true if the FIFO is empty and no item is on its way into it.
     pub fn is_empty(&self) -> bool {
         self.popped.is_none() && self.slots.is_empty() && self.read.is_none() && self.end.is_none()
     }
 
-    /// Does an edge of the PIFO's clock. Gives back what found no slot, and whether the PIFO is popped.
+    /// Runs an edge of the PIFO's clock. Returns the item that found no slot, and whether the PIFO is popped.
     pub fn edge(&mut self, now: Cycle) -> (Option<T>, bool) {
         while self.freed.front().is_some_and(|&known| known <= now) {
             self.freed.pop_front();
@@ -70,27 +73,27 @@ impl<T> Crossing<T> {
         }
     }
 
-    /// The PIFO was popped at this edge.
+    /// Stores the item popped at this edge.
     pub fn pop(&mut self, item: T) {
         self.popped = Some(item);
     }
 
-    /// Whether something was popped at the last edge.
+    /// Returns true if an item was popped at the last edge.
     pub fn has_popped(&self) -> bool {
         self.popped.is_some()
     }
 
-    /// What is at the end.
+    /// The item at the output.
     pub fn end(&self) -> Option<&T> {
         self.end.as_ref()
     }
 
-    /// Takes what is at the end.
+    /// Takes the item at the output.
     pub fn take(&mut self) -> Option<T> {
         self.end.take()
     }
 
-    /// Does an edge of the NIC's clock, behind [`Crossing::take`].
+    /// Runs an edge of the NIC's clock, after [`Crossing::take`].
     pub fn shift(&mut self, now: Cycle) {
         if self.end.is_none() {
             self.end = self.read.take();
@@ -108,8 +111,8 @@ mod tests {
     use super::*;
     use expect_test::{Expect, expect};
 
-    /// What a PIFO of many packets sends, while one is taken from the end every `period` cycles: cycle, `.` for a packet taken and
-    /// `x` for one lost.
+    /// The output of a PIFO with many packets, of which one is taken every `period` cycles: cycle, `.` and packet number for a
+    /// packet taken, `x` for a packet lost.
     fn check(small_packets: bool, period: Cycle, want: Expect) {
         let mut crossing = Crossing::new(CrossingParams { synchroniser: 2, small_packets }, 4, 2);
         let mut log = String::new();
@@ -137,17 +140,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_popped_while_another_takes_the_last_slot_is_lost() {
+    fn a_packet_popped_while_another_takes_the_last_slot_is_lost() {
         check(true, 10, expect!["14x6 20.0 30x8 30.1 40x10 40.2 50x12 50.3 60x14 60.4 70x16 70.5"]);
     }
 
     #[test]
-    fn nothing_is_lost_that_is_popped_at_every_second_edge() {
+    fn pops_at_every_second_edge_lose_nothing() {
         check(false, 10, expect!["20.0 30.1 40.2 50.3 60.4 70.5"]);
     }
 
     #[test]
-    fn the_first_one_is_at_the_end_after_seven_cycles() {
+    fn the_first_packet_is_at_the_output_after_seven_cycles() {
         let mut crossing = Crossing::new(CrossingParams { synchroniser: 2, small_packets: true }, 4, 2);
         crossing.pop('a');
         let there = (0..20).find(|&now| {

@@ -1,4 +1,5 @@
-//! How packets leave their PIFOs: when a unit has a credit (4.3.1), or through a queue at whose end credits are asked for (RTL).
+//! How packets leave their PIFOs: as soon as a unit has a credit (4.3.1), or through a FIFO at whose output credits are
+//! requested (RTL).
 
 use super::{PACKET_SCHEDULED, Place, Scheduler};
 use crate::drops::DropReason;
@@ -6,8 +7,8 @@ use crate::protocol::Leg;
 use kernel::Cycle;
 
 impl Scheduler {
-    /// The service of a block whose first packet goes next and the unit to which it goes; or else from when on there may be one
-    /// although no port changes.
+    /// Finds the service of a block whose first packet leaves next, and its unit. If there is none, returns the cycle of the
+    /// next attempt, or `None` if a port must change first.
     fn choose(&self, now: Cycle, block: usize) -> Result<(usize, usize), Option<Cycle>> {
         let n_blocks = self.params.pifo.blocks as usize;
         let mut later: Option<Cycle> = None;
@@ -22,13 +23,13 @@ impl Scheduler {
         Err(later)
     }
 
-    /// The unit to which a packet can go, if there is one and its port has room for it.
+    /// The unit that can accept the packet, if one has a credit and the port has room.
     fn unit_for(&self, service: usize, Place { port, cell }: Place) -> Option<usize> {
         let has_room = self.ports[port].leaving.len() < self.params.pifo.leaving_slots();
         has_room.then(|| self.credits.unit_for(service, self.ports[port].bank.flow(cell))).flatten()
     }
 
-    /// Pops a packet from a block. Says from when on the block has something to do although no port changes.
+    /// Pops a packet from a block. Returns the cycle of the next attempt, or `None` if a port must change first.
     pub(super) fn pop(&mut self, now: Cycle, block: usize) -> Option<Cycle> {
         let (service, unit) = match self.choose(now, block) {
             Ok(chosen) => chosen,
@@ -37,12 +38,12 @@ impl Scheduler {
         if !now.is_multiple_of(self.params.pifo.pop_cycles.into()) {
             return Some(now + 1);
         }
-        let place = self.queues[service].pop().expect("a packet was chosen");
+        let place = self.queues[service].pop().expect("the chosen packet must be there");
         self.release(now, place, unit);
         Some(now + 1)
     }
 
-    /// Does an edge of the PIFOs whose packets go through a queue. One that finds no room there is lost, and its cell with it.
+    /// Runs an edge of PIFOs with FIFOs behind them. A packet that finds its FIFO full is lost together with its cell.
     pub(super) fn pop_into_crossings(&mut self, now: Cycle) {
         if !now.is_multiple_of(self.params.pifo.pop_cycles.into()) {
             return;
@@ -54,13 +55,14 @@ impl Scheduler {
                 self.note_drop(now, message, DropReason::Crossing);
             }
             if pops && self.queues[service].first().is_some_and(|(eligible, _)| eligible <= now) {
-                let place = self.queues[service].pop().expect("a packet is first");
+                let place = self.queues[service].pop().expect("the first packet must be there");
                 self.crossings[service].pop(place);
             }
         }
     }
 
-    /// Gives a packet at the end of a block's queues to a unit. Says from when on there is more to do although no port changes.
+    /// Assigns a packet at a FIFO's output to a unit. Returns the cycle of the next attempt, or `None` if a port must change
+    /// first.
     pub(super) fn take_from_crossings(&mut self, now: Cycle, block: usize) -> Option<Cycle> {
         let n_blocks = self.params.pifo.blocks as usize;
         let n_services = self.crossings.len();
@@ -78,7 +80,7 @@ impl Scheduler {
         is_busy.then_some(now + 1)
     }
 
-    /// Spends a unit's credit on a packet, which leaves for it.
+    /// Spends a unit's credit on a packet, which leaves for the unit.
     fn release(&mut self, now: Cycle, Place { port, cell }: Place, unit: usize) {
         self.credits.spend(unit);
         self.credits.tell(unit, now, &self.tracer);

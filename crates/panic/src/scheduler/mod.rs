@@ -1,4 +1,4 @@
-//! The central scheduler: buffers packets, and gives them to units in the order of their ranks (4.3).
+//! The central scheduler: buffers packets and assigns them to units in order of rank (4.3).
 
 pub(crate) mod buffer;
 mod credits;
@@ -28,35 +28,35 @@ use kernel::trace::{Counter, EventKind, Tracer};
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 use std::collections::VecDeque;
 
-/// Packet `id` is queued for `service`; `rank` is that of the outermost level.
+/// Packet `id` is queued for `service`; `rank` is its rank at the outermost level.
 pub static PACKET_QUEUED: EventKind = EventKind { name: "packet_queued", fields: &["id", "service", "rank"] };
-/// Packet `id` leaves for a unit, having waited for `waited` cycles.
+/// Packet `id` leaves for a unit after `waited` cycles.
 pub static PACKET_SCHEDULED: EventKind = EventKind { name: "packet_scheduled", fields: &["id", "node", "waited"] };
-/// A unit has so many credits now.
+/// The number of credits of a unit changed.
 pub static CREDITS: EventKind = EventKind { name: "credits", fields: &["node", "held"] };
 
 /// A port of the scheduler on the interconnect.
 pub struct SchedulerPort {
-    /// Which it is there.
+    /// Its node on the interconnect.
     pub node: NodeId,
-    /// Packets that come.
+    /// Packets that arrive.
     pub input: Rx<Flit>,
-    /// Packets that go.
+    /// Packets that leave.
     pub output: Tx<Flit>,
 }
 
-/// Where a packet lies.
+/// Location of a packet in the buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Place {
     port: usize,
     cell: usize,
 }
 
-/// What a port is in the middle of.
+/// State of a port's input.
 enum Receiving {
     Nothing,
     Into(usize),
-    /// The rest of a packet that was dropped at its first flit.
+    /// Discarding the rest of a packet that was dropped at its descriptor.
     Away,
 }
 
@@ -64,40 +64,40 @@ struct Port {
     wires: SchedulerPort,
     bank: Bank,
     receiving: Receiving,
-    /// Packets that were popped, and from when on each can leave.
+    /// Popped packets, and the cycle from which each can leave.
     leaving: VecDeque<(Cycle, usize)>,
 }
 
 /// A PIFO block.
 #[derive(Default)]
 struct Block {
-    /// Packets that wait to be pushed: from when on, for which service, and where they lie.
+    /// Packets waiting for their push: first cycle, service and location.
     entering: VecDeque<(Cycle, usize, Place)>,
 }
 
 /// The central scheduler.
 ///
-/// Ports:   `in[i]` and `out[i]`, a flit a cycle each; `notes[j]` from unit j, the units of all services counted through.
-/// Timing:  a descriptor that comes at cycle t is pushed at the first push edge from t + `enqueue_cycles` on and may be popped
-///          in the same cycle; it leaves `dequeue_cycles` after its pop, with its packet behind it, as far as that is there. A
-///          credit counts in the cycle in which its note comes. Push edges are multiples of `push_cycles`, pop edges of
+/// Ports:   `in[i]` and `out[i]`, one flit a cycle each; `notes[j]` from unit j, numbered across all services.
+/// Timing:  a descriptor that arrives in cycle t is pushed at the first push edge from t + `enqueue_cycles` on and may be
+///          popped in the same cycle. It leaves `dequeue_cycles` after its pop, followed by its packet as far as it has
+///          arrived. A credit counts in the cycle of its note. Push edges are multiples of `push_cycles`, pop edges of
 ///          `pop_cycles`. A block pops for its last service first (RTL).
-/// Modes:   there is one path for push and pull (RTL): every packet enters its PIFO, and leaves when a unit has a credit.
-/// Drops:   see [`DropParams`]. A port whose bank is full drops, of the packets in this bank, the last of the PIFO that its next
-///          one is for, or else of the longest, one a cycle, until a cell is free; so a packet can always come in, and the NIC
-///          cannot lock up.
+/// Modes:   push and pull share one path (RTL): every packet enters its PIFO and leaves when a unit has a credit.
+/// Drops:   see [`DropParams`]. If a port's bank is full, the port drops packets of that bank, one a cycle, until a cell is
+///          free. It takes the last packet of the PIFO for which the arriving packet is meant, otherwise of the longest PIFO.
+///          So a packet can always enter, and the NIC cannot deadlock.
 /// Source:  4.3; RTL for ports, cells, thresholds, order of services.
-/// Differs: in the RTL the parser holds a packet until it has a cell; here one comes to know at the scheduler whether it has, and
-///          cannot wait there, since packets that come back from units would wait behind it.
-///          The RTL holds credits between 0 and the initial number. Here they may go below 0, so that none is lost when a
-///          pushed packet takes the room of one that was paid for. The RTL lowers the rank at every entry, here after detours.
+/// Differs: in the RTL the parser holds a packet until it has a cell. Here a packet learns at the scheduler whether it has one.
+///          It cannot wait there, because packets that return from units would wait behind it. The RTL limits credits to 0 to
+///          the initial number. Here they may go below 0, so that none is lost when a pushed packet takes the room of one with
+///          a credit. The RTL lowers the rank at every entry, the model after detours.
 pub struct Scheduler {
     params: SchedulerParams,
     ports: Vec<Port>,
     notes: Vec<Rx<CreditNote>>,
     queues: Vec<LogicalPifo<Place>>,
     blocks: Vec<Block>,
-    /// Behind the PIFO of each service, if packets go through them.
+    /// FIFOs behind the services' PIFOs, if the NIC has them.
     crossings: Vec<Crossing<Place>>,
     credits: Credits,
     tracer: Tracer,
@@ -108,24 +108,26 @@ pub struct Scheduler {
     pushes_planned: Counter,
     drops: Drops,
     outlet: Option<SharedOutlet>,
-    /// Who makes descriptors and wants to know which banks are short of cells, and which of them are.
+    /// Entries that receive bank notes, and which banks are short of cells.
     bank_notes: Vec<Tx<BankNote>>,
     is_short: Vec<bool>,
-    /// Who gives cells out, if packets get theirs before they come here.
+    /// The allocator, if packets get their cells before they arrive here.
     cells: Option<Cells>,
 }
 
 impl Scheduler {
-    /// A scheduler with these ports, and with the notes of all units in order. The parameters have passed their check.
+    /// A scheduler with these ports and the note channels of all units in order. The parameters must have passed their check.
     pub fn new(
         params: SchedulerParams,
         ports: Vec<SchedulerPort>,
         notes: Vec<Rx<CreditNote>>,
         tracer: Tracer,
     ) -> Scheduler {
-        params.check(ports.len()).unwrap_or_else(|error| panic!("parameters are checked before: {error}"));
+        params
+            .check(ports.len())
+            .unwrap_or_else(|error| panic!("the parameters must have passed their check: {error}"));
         let n_units: usize = params.services.iter().map(|service| service.units.len()).sum();
-        assert_eq!(notes.len(), n_units, "each unit sends notes");
+        assert_eq!(notes.len(), n_units, "each unit needs a note channel");
         let cells = params.buffer.cells as usize;
         let PifoParams { crossing, crossing_slots, pop_cycles, .. } = params.pifo;
         let crossing = |_| crossing.map(|crossing| Crossing::new(crossing, crossing_slots as usize, pop_cycles));
@@ -154,23 +156,23 @@ impl Scheduler {
         }
     }
 
-    /// The same, which tells `outlet` what it drops.
+    /// Reports drops to `outlet`.
     pub fn with_outlet(self, outlet: SharedOutlet) -> Scheduler {
         Scheduler { outlet: Some(outlet), ..self }
     }
 
-    /// The same, which tells those who make descriptors when a bank is short of cells; room for twice as many as there are ports.
+    /// Sends bank notes on these channels, which need room for twice the number of ports.
     pub fn with_bank_notes(self, bank_notes: Vec<Tx<BankNote>>) -> Scheduler {
         let is_short = vec![false; self.ports.len()];
         Scheduler { bank_notes, is_short, ..self }
     }
 
-    /// The same, whose packets have a cell before they come, which `cells` has given out.
+    /// Packets have a cell from `cells` before they arrive.
     pub fn with_cells(self, cells: Option<Cells>) -> Scheduler {
         Scheduler { cells, ..self }
     }
 
-    /// The same with a policy of the user's own at a service.
+    /// Replaces the policy of a service with a user's own.
     pub fn with_policy(mut self, service: usize, policy: Box<dyn Policy>) -> Scheduler {
         self.queues[service] = LogicalPifo::new(policy, self.params.n_classes);
         self
@@ -185,7 +187,7 @@ impl Scheduler {
         }
     }
 
-    /// Takes a flit from a port, if one is there and has a place to go. Says whether something was done.
+    /// Takes a flit from a port if possible. Returns true if it did.
     fn receive(&mut self, now: Cycle, which: usize) -> bool {
         let port = &mut self.ports[which];
         if !port.wires.input.has_item() {
@@ -209,18 +211,18 @@ impl Scheduler {
         true
     }
 
-    /// Takes a descriptor from a port, if it has a place to go.
+    /// Accepts a descriptor at a port if possible. Returns true if it did.
     fn admit(&mut self, now: Cycle, which: usize) -> bool {
         let port = &mut self.ports[which];
-        let (fault, service) = match &*port.wires.input.peek().expect("a flit is there") {
+        let (fault, service) = match &*port.wires.input.peek().expect("a flit must be there") {
             Flit::Head(message) => {
                 (drops::fault(&self.params, message), message.descriptor.hop().map(|hop| hop.service))
             }
-            _ => panic!("a message begins with its descriptor"),
+            _ => panic!("a message must begin with its descriptor"),
         };
         let take = |port: &Port| match port.wires.input.take() {
             Some(Flit::Head(message)) => message,
-            _ => unreachable!("a descriptor was seen"),
+            _ => unreachable!("the flit must be a descriptor"),
         };
         if let Some(reason) = fault {
             port.receiving = Receiving::Away;
@@ -231,10 +233,10 @@ impl Scheduler {
             self.note_drop(now, message, reason);
             return true;
         }
-        let service = usize::from(service.expect("a service is left to visit"));
+        let service = usize::from(service.expect("a service must be left to visit"));
         let block = &mut self.blocks[service % self.params.pifo.blocks as usize];
         if block.entering.len() >= self.params.pifo.entering_slots() {
-            return false; // The block goes on.
+            return false; // The block continues first.
         }
         if port.bank.n_free() == 0 {
             return self.make_room(now, which, service);
@@ -250,7 +252,7 @@ impl Scheduler {
         true
     }
 
-    /// Drops a packet of a bank for one that finds this bank full: what lies in another would free nothing here.
+    /// Drops a packet of the bank that is full; a drop from another bank would not free a cell here.
     fn make_room(&mut self, now: Cycle, which: usize, service: usize) -> bool {
         let mut others: Vec<usize> = (0..self.queues.len()).filter(|&i| i != service).collect();
         others.sort_by_key(|&i| std::cmp::Reverse(self.queues[i].len()));
@@ -262,9 +264,9 @@ impl Scheduler {
         })
     }
 
-    /// Drops the last packet of a logical PIFO, which has one.
+    /// Drops the last packet of a logical PIFO, which must not be empty.
     fn drop_last(&mut self, now: Cycle, service: usize, reason: DropReason) {
-        let place = self.queues[service].drop_last().expect("a packet was pushed");
+        let place = self.queues[service].drop_last().expect("the PIFO must hold a packet");
         self.drop(now, place, reason);
     }
 
@@ -283,7 +285,7 @@ impl Scheduler {
         }
     }
 
-    /// Tells which banks have become short of cells, or are no longer.
+    /// Sends a note for each bank that became short of cells or is no longer.
     fn tell_banks(&mut self) {
         for (port, is_short) in self.is_short.iter_mut().enumerate() {
             let now_short = self.ports[port].bank.n_free() <= self.params.dropping.free_cells as usize;
@@ -302,7 +304,7 @@ impl Scheduler {
         {
             return;
         }
-        let (_, service, place) = entering.pop_front().expect("a packet enters");
+        let (_, service, place) = entering.pop_front().expect("a packet must be waiting");
         let few = self.params.dropping.free_cells as usize;
         let are_few = match &self.cells {
             Some(cells) => cells.are_few(now),
@@ -321,10 +323,10 @@ impl Scheduler {
         };
         let raise = if *leg == Leg::Detour { self.params.detour_raise } else { 0 };
         let queue = &mut self.queues[service];
-        // RTL: what is popped at this edge still counts.
+        // RTL: the packet popped at this edge still counts.
         let n_queued = queue.len() + usize::from(self.crossings.get(service).is_some_and(Crossing::has_popped));
         queue.push(&arrival, &mut descriptor.ranks, raise, place);
-        let rank = descriptor.ranks.last().expect("a queued packet has a rank").rank;
+        let rank = descriptor.ranks.last().expect("a queued packet must have a rank").rank;
         self.tracer.emit(&PACKET_QUEUED, now, &[descriptor.id, service as u64, rank]);
         let dropping = self.params.dropping;
         if n_queued >= dropping.used_entries as usize {
@@ -334,7 +336,7 @@ impl Scheduler {
         }
     }
 
-    /// Sends a flit from a port. Says whether there is more to do at the next edge.
+    /// Sends a flit from a port. Returns true if there is more to do at the next edge.
     fn send(&mut self, now: Cycle, which: usize) -> bool {
         let port = &mut self.ports[which];
         let Some(&(ready, cell)) = port.leaving.front() else { return false };
@@ -342,11 +344,11 @@ impl Scheduler {
             return true;
         }
         if !port.bank.has_flit(cell) || !port.wires.output.has_room() {
-            return false; // The next flit comes, or room.
+            return false; // The next flit or room must come first.
         }
         let n_read = port.bank.n_read(cell);
         if n_read > 0 && now < ready + Cycle::from(n_read) + Cycle::from(self.params.buffer.read_cycles) {
-            return true; // The bytes come out of the buffer.
+            return true; // The bytes are read out of the buffer.
         }
         let mut flit = port.bank.read(cell);
         match &mut flit {

@@ -1,4 +1,4 @@
-//! What is fixed about a scheduler.
+//! Parameters of the scheduler.
 
 use super::crossing::CrossingParams;
 use crate::cells::AllocatorParams;
@@ -12,18 +12,18 @@ use blocks::checks;
 pub struct SchedulerParams {
     /// The services; each has a logical PIFO.
     pub services: Vec<ServiceParams>,
-    /// Traffic classes, 1 to 256.
+    /// Number of traffic classes, 1 to 256.
     pub n_classes: usize,
     /// The packet buffer.
     pub buffer: BufferParams,
     /// The PIFO blocks.
     pub pifo: PifoParams,
-    /// When packets are dropped.
+    /// Drop thresholds.
     pub dropping: DropParams,
-    /// Whether units push packets on to units of the next service, while it has credit; if not, every hop of a chain goes
-    /// through the scheduler.
+    /// True if a unit pushes a packet directly to a unit of the next service while that service has credit. If false, every hop
+    /// of a chain goes through the scheduler.
     pub chain_push: bool,
-    /// By how much the ranks of a packet are lowered when a unit had no room for it.
+    /// Amount subtracted from a packet's ranks after a unit refused it.
     pub detour_raise: u64,
 }
 
@@ -33,9 +33,9 @@ pub struct SchedulerParams {
 pub struct ServiceParams {
     /// The units that provide it.
     pub units: Vec<UnitParams>,
-    /// Whether all packets of a flow go to one unit.
+    /// True if all packets of a flow go to the same unit.
     pub flow_affinity: bool,
-    /// Which packet it takes next.
+    /// Scheduling policy.
     pub policy: Level,
 }
 
@@ -43,26 +43,26 @@ pub struct ServiceParams {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UnitParams {
-    /// Its port of the interconnect.
+    /// Its node on the interconnect.
     pub node: NodeId,
-    /// Packets that it may have at most, 1 to 1024.
+    /// Its credits: the most packets it may have, 1 to 1024.
     pub credits: u32,
 }
 
-/// The packet buffer: a bank for each port of the scheduler.
+/// The packet buffer: one bank for each port of the scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BufferParams {
     /// Cells of a bank, 1 to 65536.
     pub cells: u32,
-    /// Bytes of a cell, which is the longest packet.
+    /// Size of a cell, which limits the packet length.
     pub cell_bytes: u32,
-    /// Cycles by which a packet's bytes come out of it behind the descriptor's, whose way is shorter. A message holds its way through
-    /// the interconnect meanwhile.
+    /// Cycles by which a packet's bytes leave the buffer after its descriptor, whose path is shorter. The message keeps its
+    /// path through the interconnect meanwhile.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub read_cycles: u32,
-    /// If a packet has its cell from before it enters the NIC until it leaves it, and waits outside while there is none (RTL); without
-    /// it a packet has a cell while it lies in the buffer.
+    /// If set, a packet holds a cell from before it enters the NIC until it leaves, and waits outside while no cell is free
+    /// (RTL). If not, it holds a cell only while it is in the buffer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allocator: Option<AllocatorParams>,
 }
@@ -71,56 +71,57 @@ fn is_zero(value: &u32) -> bool {
     *value == 0
 }
 
-/// The PIFO blocks. A service's logical PIFO lies in the block of its number modulo `blocks`.
+/// The PIFO blocks. The logical PIFO of service i is in block i modulo `blocks`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PifoParams {
-    /// Blocks, 1 to 64.
+    /// Number of blocks, 1 to 64.
     pub blocks: u32,
-    /// Cycles of the scheduler from one push into a block to the next.
+    /// Cycles between two pushes into a block.
     pub push_cycles: u32,
-    /// Cycles of the scheduler from one pop from a block to the next.
+    /// Cycles between two pops from a block.
     pub pop_cycles: u32,
-    /// Entries of the queue in front of a block, and of that between the blocks and each port.
+    /// Depth of the FIFO in front of a block and of the FIFO from the blocks to each port.
     pub crossing_slots: u32,
     /// Cycles from a descriptor's arrival at the scheduler until it can be pushed.
     pub enqueue_cycles: u32,
-    /// Cycles from a pop until the descriptor can leave the scheduler. In the prototype the scheduling round trip is 14 cycles
-    /// (7.2); taken as the time from a unit's note to the next descriptor at the unit, that is 1 for the note, up to
-    /// `pop_cycles` - 1 for the edge, these, and the interconnect's.
+    /// Cycles from a pop until the descriptor can leave the scheduler. The prototype's scheduling round trip is 14 cycles
+    /// (7.2). Taken as the time from a unit's note to the next descriptor at the unit, it consists of 1 cycle for the note, up
+    /// to `pop_cycles` - 1 until the pop edge, `dequeue_cycles`, and the interconnect's latency.
     pub dequeue_cycles: u32,
-    /// If packets leave the PIFOs, while there is room, into queues at whose end credits are asked for (RTL); without it a packet
-    /// leaves when a unit has a credit (4.3.1).
+    /// If set, packets leave the PIFOs, while there is room, into FIFOs at whose output credits are requested (RTL). If not, a
+    /// packet leaves its PIFO when a unit has a credit (4.3.1).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crossing: Option<CrossingParams>,
 }
 
-/// When the packet with the greatest rank of a logical PIFO is dropped, which is told after a push. Source: 4.3.2, numbers RTL.
+/// Thresholds above which a push drops the packet with the greatest rank of the logical PIFO. Source: 4.3.2, numbers RTL.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DropParams {
-    /// So many packets of the logical PIFO were queued before, or more.
+    /// Drops if at least this number of packets was queued in the logical PIFO before the push.
     pub used_entries: u32,
-    /// Or no bank has more free cells than this, ...
+    /// Also drops if no bank has more free cells than this, ...
     pub free_cells: u32,
     /// ... and more packets than this were queued in the logical PIFO.
     pub spared_entries: u32,
 }
 
 impl PifoParams {
-    /// Descriptors on their way into a block: those in the queue in front of it, and as many as it can push while one comes.
+    /// Number of descriptors on their way into a block: those in the FIFO in front of it and those that it pushes while one
+    /// arrives.
     pub(super) fn entering_slots(&self) -> usize {
         (self.crossing_slots + self.enqueue_cycles.div_ceil(self.push_cycles)) as usize
     }
 
-    /// Descriptors on their way to a port, likewise.
+    /// Number of descriptors on their way to a port, likewise.
     pub(super) fn leaving_slots(&self) -> usize {
         (self.crossing_slots + self.dequeue_cycles.div_ceil(self.pop_cycles)) as usize
     }
 }
 
 impl SchedulerParams {
-    /// What is wrong with a scheduler of `n_ports`.
+    /// Checks the parameters for `n_ports` ports.
     pub fn check(&self, n_ports: usize) -> Result<(), String> {
         checks::within("ports", n_ports, 1, 64)?;
         checks::within("services", self.services.len(), 0, 256)?;
@@ -151,7 +152,10 @@ impl SchedulerParams {
             for (j, unit) in service.units.iter().enumerate() {
                 checks::within(&format!("{at}.units[{j}].credits"), unit.credits, 1, 1024)?;
                 if nodes.contains(&unit.node) {
-                    return Err(format!("{at}.units[{j}].node is {}, which another unit has", unit.node.0));
+                    return Err(format!(
+                        "{at}.units[{j}].node is {}, which is another unit's node already",
+                        unit.node.0
+                    ));
                 }
                 nodes.push(unit.node);
             }

@@ -31,7 +31,7 @@ fn params() -> SchedulerParams {
     }
 }
 
-/// A scene: packets at two ports, and notes `cycle +node` and `cycle -node`.
+/// Packets at two ports, and credit notes `cycle +node` and `cycle -node`.
 fn scene(bench: &mut Bench, params: SchedulerParams, inputs: [&str; 2], notes: &str) {
     let port = |bench: &mut Bench, i: usize| SchedulerPort {
         node: NodeId([0, 3][i]),
@@ -55,7 +55,7 @@ fn check(params: SchedulerParams, inputs: [&str; 2], notes: &str, want: Expect) 
     want.assert_eq(&testkit::bench(2000, |bench| scene(bench, params.clone(), inputs, notes)));
 }
 
-/// The same, without flits but with what was queued, scheduled and dropped, and with counters.
+/// As `check`, without flits but with queue, schedule and drop events and with counters.
 fn check_events(params: SchedulerParams, inputs: [&str; 2], notes: &str, want: Expect) {
     let log = testkit::bench(20_000, |bench| {
         bench.log_events();
@@ -67,7 +67,7 @@ fn check_events(params: SchedulerParams, inputs: [&str; 2], notes: &str, want: E
 }
 
 #[test]
-fn a_packet_goes_through_while_it_comes() {
+fn a_packet_leaves_while_it_arrives() {
     check(
         params(),
         ["1 1 0 200", ""],
@@ -83,7 +83,7 @@ fn a_packet_goes_through_while_it_comes() {
 }
 
 #[test]
-fn pushes_and_pops_are_on_edges_of_the_block() {
+fn pushes_and_pops_happen_at_the_blocks_edges() {
     check(
         params(),
         ["2 1 0", ""],
@@ -119,7 +119,7 @@ fn packets_spread_over_units_and_wait_for_credits() {
 }
 
 #[test]
-fn a_cancel_takes_a_credit_away() {
+fn a_cancel_removes_a_credit() {
     check(
         params(),
         ["9 1 1; 9 2 1", ""],
@@ -135,7 +135,7 @@ fn a_cancel_takes_a_credit_away() {
 
 #[test]
 fn the_next_units_are_chosen_ahead_while_they_have_credit() {
-    // Packets are popped in cycles 4 and 6; what is known in 6 counts in 6.
+    // Packets are popped in cycles 4 and 6; a note seen in cycle 6 counts in cycle 6.
     check(
         params(),
         ["1 1 0>1; 1 2 0>1", ""],
@@ -258,7 +258,7 @@ fn at_the_threshold_the_least_urgent_is_dropped() {
 }
 
 #[test]
-fn short_of_cells_in_both_banks_it_drops_too() {
+fn a_shortage_of_cells_in_both_banks_drops_too() {
     let dropping = DropParams { used_entries: 124, free_cells: 1, spared_entries: 1 };
     let params = SchedulerParams {
         dropping,
@@ -297,7 +297,7 @@ fn short_of_cells_in_both_banks_it_drops_too() {
 }
 
 #[test]
-fn a_full_bank_gives_way_to_what_comes() {
+fn a_full_bank_drops_packets_for_an_arriving_one() {
     let params = SchedulerParams {
         buffer: BufferParams { cells: 2, cell_bytes: 1536, read_cycles: 0, allocator: None },
         ..params()
@@ -328,8 +328,9 @@ fn a_full_bank_gives_way_to_what_comes() {
 }
 
 #[test]
-fn a_full_bank_drops_what_lies_in_it_and_nothing_of_the_other() {
-    // Packets 3 and 4 fill the first bank, 7 of the second is the least urgent of all: dropping that would free nothing here.
+fn a_full_bank_drops_only_its_own_packets() {
+    // Packets 3 and 4 fill the first bank. Packet 7 of the second is the least urgent of all, but dropping it would free no
+    // cell in the first.
     let dropping = DropParams { used_entries: 124, free_cells: 0, spared_entries: 8 };
     let params = SchedulerParams {
         dropping,
@@ -363,7 +364,7 @@ fn a_full_bank_drops_what_lies_in_it_and_nothing_of_the_other() {
 }
 
 #[test]
-fn what_cannot_be_scheduled_is_counted() {
+fn packets_that_cannot_be_scheduled_are_counted() {
     check_events(
         params(),
         ["1 1 7; 5 2 0 c9; 9 3 0 1537; 50 4 0 1536", ""],
@@ -387,7 +388,7 @@ fn what_cannot_be_scheduled_is_counted() {
 }
 
 #[test]
-fn a_flow_with_affinity_keeps_to_its_unit() {
+fn a_flow_with_affinity_stays_on_its_unit() {
     let mut params = params();
     params.services[0].flow_affinity = true;
     check_events(
@@ -412,7 +413,7 @@ fn a_flow_with_affinity_keeps_to_its_unit() {
 }
 
 #[test]
-fn a_leaky_bucket_holds_packets_although_units_have_credit() {
+fn a_leaky_bucket_delays_packets_even_if_units_have_credit() {
     let mut params = params();
     let bucket = Bucket { bytes_per_1000_cycles: 1000, burst_bytes: 0 };
     params.services[0].policy = Level::of(PolicyParams::LeakyBucket { buckets: vec![bucket; 4] });

@@ -1,4 +1,4 @@
-//! The delay unit: an engine that takes time and does nothing (7.1).
+//! The delay unit: an engine that forwards packets after a service time (7.1).
 
 use crate::protocol::{Flit, Step};
 use kernel::trace::Counter;
@@ -8,15 +8,15 @@ use kernel::{Activity, Component, CounterList, Cycle, Ports, RandomStream, Rx, T
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DelayUnitParams {
-    /// How long a packet waits before it is forwarded.
+    /// Service time of a packet.
     pub service: ServiceTime,
     /// Cycles from a packet's tail until the next descriptor is read, 1 or more. About 2 in the RTL.
     pub gap_cycles: u32,
-    /// Cycles from a descriptor's being read until the wait begins. 1 in the RTL.
+    /// Cycles from reading a descriptor until the service time begins. 1 in the RTL.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub start_cycles: u32,
-    /// Cycles from the end of a wait until the descriptor is sent, in which its way out is asked for; none if there is no wait, for
-    /// then it was asked for before. 1 in the RTL.
+    /// Cycles from the end of a service time above 0 until the descriptor is sent, while the output is requested. A packet
+    /// without service time requests the output earlier. 1 in the RTL.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub grant_cycles: u32,
 }
@@ -25,28 +25,28 @@ fn is_zero(value: &u32) -> bool {
     *value == 0
 }
 
-/// How long a packet waits in a [`DelayUnit`], beside being forwarded a flit a cycle.
+/// Service time of a packet in a [`DelayUnit`], in addition to forwarding it at one flit a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ServiceTime {
-    /// Always as long.
+    /// The same for every packet.
     Fixed {
         /// Cycles.
         cycles: u32,
     },
-    /// Any number of cycles within bounds, each as likely.
+    /// Uniformly distributed.
     Uniform {
-        /// The fewest.
+        /// Least number of cycles.
         least_cycles: u32,
-        /// The most.
+        /// Greatest number of cycles.
         most_cycles: u32,
     },
-    /// As many cycles as the metadata of the packet's hop say; so is it in the RTL.
+    /// The metadata of the packet's hop, in cycles, as in the RTL.
     Listed,
 }
 
 impl DelayUnitParams {
-    /// What is wrong with them.
+    /// Checks the parameters.
     pub fn check(&self) -> Result<(), String> {
         blocks::checks::within("gap_cycles", self.gap_cycles, 1, 1 << 20)?;
         blocks::checks::within("start_cycles", self.start_cycles, 0, 1 << 20)?;
@@ -62,8 +62,9 @@ impl DelayUnitParams {
 
 /// Reads a descriptor, waits, then forwards the message; one packet at a time.
 ///
-/// Timing: a descriptor read at cycle t is sent at t + `start_cycles` + service time, `grant_cycles` later if there is any, and a
-///         flit a cycle behind it, as they are there.
+/// Timing: a descriptor read in cycle t is sent at t + `start_cycles` + service time, and `grant_cycles` later if the service
+///         time is above
+/// 0. The packet follows at one flit a cycle as it arrives.
 /// Source: 7.1; RTL.
 pub struct DelayUnit {
     params: DelayUnitParams,
@@ -84,15 +85,15 @@ enum State {
 }
 
 impl DelayUnit {
-    /// A delay unit that draws from `stream`. The parameters have passed their check.
+    /// A delay unit that draws service times from `stream`. The parameters must have passed their check.
     pub fn new(params: DelayUnitParams, input: Rx<Flit>, output: Tx<Flit>, stream: RandomStream) -> DelayUnit {
-        params.check().unwrap_or_else(|error| panic!("parameters are checked before: {error}"));
+        params.check().unwrap_or_else(|error| panic!("the parameters must have passed their check: {error}"));
         let (packets, service_cycles) = Default::default();
         DelayUnit { params, input, output, stream, state: State::Ready(0), packets, service_cycles }
     }
 
     fn service(&mut self, flit: &Flit) -> u64 {
-        let Flit::Head(message) = flit else { panic!("a message begins with its descriptor") };
+        let Flit::Head(message) = flit else { panic!("a message must begin with its descriptor") };
         match self.params.service {
             ServiceTime::Fixed { cycles } => cycles.into(),
             ServiceTime::Uniform { least_cycles, most_cycles } => {
@@ -171,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_wait_one_after_the_other() {
+    fn packets_are_served_one_at_a_time() {
         check(
             ServiceTime::Fixed { cycles: 10 },
             2,
@@ -201,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn service_times_are_listed_or_drawn_within_bounds() {
+    fn service_times_come_from_metadata_or_a_uniform_distribution() {
         check(
             ServiceTime::Listed,
             1,
@@ -233,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn bounds_that_cross_are_told() {
+    fn reversed_bounds_are_an_error() {
         let service = ServiceTime::Uniform { least_cycles: 3, most_cycles: 2 };
         let found = DelayUnitParams { service, gap_cycles: 1, start_cycles: 0, grant_cycles: 0 }.check();
         expect![[r#"Err("service.least_cycles is 3, must be 0 to 2")"#]].assert_eq(&format!("{found:?}"));

@@ -1,4 +1,4 @@
-//! Engines as data: what a unit does with packets.
+//! Engine parameters: what a unit does with packets.
 
 use super::accelerator::{AesParams, CompressionParams, InferenceParams, RateParams, Sha3Params};
 use super::delay::{DelayUnit, DelayUnitParams};
@@ -10,29 +10,29 @@ use kernel::{ClockId, Rx, SystemBuilder, Tx};
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum EngineParams {
-    /// Takes time and does nothing.
+    /// Waits for a service time and forwards the packet unchanged.
     Delay(DelayUnitParams),
-    /// Encrypts and decrypts.
+    /// Encrypts and decrypts with AES.
     #[serde(rename = "aes-256-ctr")]
     Aes(AesParams),
-    /// Hashes.
+    /// Hashes with SHA-3.
     #[serde(rename = "sha-3-512")]
     Sha3(Sha3Params),
     /// Compresses or decompresses.
     Compression(CompressionParams),
-    /// Classifies.
+    /// Classifies packets with a neural network.
     Inference(InferenceParams),
-    /// Takes the time that an accelerator of a known rate would.
+    /// Forwards packets at the rate of a known accelerator.
     Rate(RateParams),
-    /// Runs a program.
+    /// Runs a program on a RISC-V core.
     Riscv(RiscvParams),
 }
 
-/// Where an engine is to stand.
+/// Where to add an engine.
 pub struct EngineSite<'a> {
-    /// The system, for clocks, streams, channels and components.
+    /// The system that receives the engine's clocks, random streams, channels and components.
     pub system: &'a mut SystemBuilder,
-    /// Path of the engine; parts of it have paths below it.
+    /// Path of the engine; its parts have paths below it.
     pub path: &'a str,
     /// The NIC's clock; `input` and `output` belong to it.
     pub clock: ClockId,
@@ -42,18 +42,18 @@ pub struct EngineSite<'a> {
     pub flit_bytes: usize,
     /// The longest packet, in bytes.
     pub longest: usize,
-    /// How many services the NIC has.
+    /// Number of services of the NIC.
     pub n_services: usize,
-    /// What a core runs; none for engines without one.
+    /// The core's program; `None` for engines without a core.
     pub program: Option<Program>,
-    /// From the unit's scratchpad.
+    /// Flits from the unit's scratchpad.
     pub input: Rx<Flit>,
-    /// To the unit's traffic manager.
+    /// Flits to the unit's traffic manager.
     pub output: Tx<Flit>,
 }
 
 impl EngineParams {
-    /// What is wrong with them.
+    /// Checks the parameters.
     pub fn check(&self) -> Result<(), String> {
         match self {
             EngineParams::Delay(params) => params.check(),
@@ -66,7 +66,7 @@ impl EngineParams {
         }
     }
 
-    /// What keeps it from packets of up to `longest` bytes.
+    /// Checks that the engine can process packets of up to `longest` bytes.
     pub fn check_longest(&self, longest: usize) -> Result<(), String> {
         match self {
             EngineParams::Riscv(params) => params.check_longest(longest),
@@ -74,12 +74,12 @@ impl EngineParams {
         }
     }
 
-    /// Whether it needs a program.
+    /// Returns true if it needs a program.
     pub fn is_programmed(&self) -> bool {
         matches!(self, EngineParams::Riscv(_))
     }
 
-    /// Puts the engine there. The parameters have passed their check.
+    /// Adds the engine. The parameters must have passed their check.
     pub fn add(&self, site: EngineSite) {
         match self {
             EngineParams::Delay(params) => {
@@ -95,7 +95,7 @@ impl EngineParams {
             EngineParams::Riscv(params) => {
                 let EngineSite { system, path, clock, input, output, flit_bytes, longest, n_services, program, .. } =
                     site;
-                let program = program.expect("a unit with a core has a program");
+                let program = program.expect("a unit with a core needs a program");
                 let sizes = Sizes { flit_bytes, longest, n_services };
                 system.add(path, clock, RiscvUnit::new(params.clone(), program, sizes, input, output));
             }

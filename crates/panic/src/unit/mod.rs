@@ -1,7 +1,7 @@
-//! Compute units (4.4): a traffic manager, which knows the NIC, and an engine, which knows packets only.
+//! Compute units (4.4): a traffic manager, which handles chains and credits, and an engine, which handles packets only.
 //!
-//! An engine is a component with an input and an output of flits. It gives out what it takes in, in order, with the packet
-//! changed as it likes, and leaves `to` and `leg` alone.
+//! An engine is a component with an input and an output of flits. It outputs packets in the order of its input, with data it
+//! may change, and leaves `to` and `leg` unchanged.
 
 pub mod accelerator;
 mod delay;

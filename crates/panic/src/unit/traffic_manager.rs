@@ -9,16 +9,16 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TrafficManagerParams {
-    /// Packets that the unit may have at most; the scheduler's credits of it. 1 to 1024.
+    /// Most packets in the unit, equal to the scheduler's credits for it. 1 to 1024.
     pub credits: u32,
     /// Bytes of a flit, 8 to 256.
     pub flit_bytes: u32,
-    /// Flits of packets on their way back to the scheduler; at least as many as the longest message has.
+    /// Buffer for packets on their way back to the scheduler, in flits; at least one message of the longest packet.
     pub detour_flits: u32,
 }
 
 impl TrafficManagerParams {
-    /// What is wrong with them for packets of up to `longest` bytes.
+    /// Checks the parameters for packets of up to `longest` bytes.
     pub fn check(&self, longest: usize) -> Result<(), String> {
         blocks::checks::within("credits", self.credits, 1, 1024)?;
         blocks::checks::within("flit_bytes", self.flit_bytes, 8, 256)?;
@@ -33,34 +33,34 @@ pub struct TrafficManagerWiring {
     pub input: Rx<Flit>,
     /// To the interconnect.
     pub output: Tx<Flit>,
-    /// To the interconnect, in the cycles in which nothing goes to `output`: packets on their way back to the scheduler.
+    /// To the interconnect: packets on their way back to the scheduler, in cycles in which `output` sends nothing.
     pub detours: Tx<Flit>,
-    /// To the engine; its capacity is that of the scratchpad, room for as many of the longest messages as there are credits.
+    /// To the engine. Its capacity is the scratchpad's: one longest message per credit.
     pub to_engine: Tx<Flit>,
     /// From the engine.
     pub from_engine: Rx<Flit>,
-    /// To the credit manager of the scheduler, which hears at once; room for 3.
+    /// To the scheduler's credit manager, which reads notes at once; room for 3.
     pub notes: Tx<CreditNote>,
 }
 
-/// Takes packets while the unit has less than its credits, sends the others back, and sends on what the engine is done with.
+/// Accepts packets while the unit has fewer than its credits, sends the others back, and forwards the engine's output.
 ///
-/// Timing:  a flit passes to the engine, from it, or back in the cycle in which it comes; one flit leaves a cycle. Those that go
-///          back go first, between packets and while one is held up. A cancel is sent with the descriptor that is taken, a
-///          return with the tail that leaves.
-/// Source:  4.3.1, 4.4; RTL for when a packet is taken.
-/// Differs: the RTL has one lane for all that leaves. If two units push to each other, both can then wait with a detour
-///          behind a push that waits for the other's detour, for ever. Here detours have a lane of their own; as the scheduler
-///          always takes what comes, they always move, and so does everything else.
+/// Timing:  a flit passes to the engine, from it, or back in the cycle of its arrival; one flit leaves per cycle. Detours go
+///          first, between packets and while one is blocked. A cancel is sent with the accepted descriptor, a return with the
+///          tail that leaves.
+/// Source:  4.3.1, 4.4; RTL for the condition to accept a packet.
+/// Differs: the RTL has one lane for all outgoing flits. Two units that push to each other can deadlock: each has a detour
+///          behind a push that waits for the other's detour. Here detours have their own lane. The scheduler always accepts
+///          packets, so detours always move, and so does everything else.
 pub struct TrafficManager {
     params: TrafficManagerParams,
     wires: TrafficManagerWiring,
-    /// Packets that were taken and have not left.
+    /// Packets accepted that have not left.
     n_held: u32,
     receiving: Receiving,
-    /// A packet is leaving that is not whole yet.
+    /// True while a packet is being sent and its tail has not left.
     is_sending: bool,
-    /// Flits on their way back.
+    /// Flits on their way back to the scheduler.
     detour: VecDeque<Flit>,
     taken: Counter,
     detours: Counter,
@@ -74,7 +74,7 @@ enum Receiving {
 }
 
 impl TrafficManager {
-    /// A traffic manager that holds nothing. The parameters have passed their check.
+    /// An empty traffic manager. The parameters must have passed their check.
     pub fn new(params: TrafficManagerParams, wires: TrafficManagerWiring) -> TrafficManager {
         TrafficManager {
             params,
@@ -88,7 +88,7 @@ impl TrafficManager {
         }
     }
 
-    /// Takes a flit from the interconnect, if one is there and has a place to go.
+    /// Takes a flit from the interconnect if possible. Returns true if it did.
     fn receive(&mut self, now: Cycle) -> bool {
         if !self.wires.input.has_item() {
             return false;
@@ -99,7 +99,7 @@ impl TrafficManager {
         if self.receiving == Receiving::Packet && !self.wires.to_engine.has_room() {
             return false;
         }
-        let mut flit = self.wires.input.take().expect("a flit is there");
+        let mut flit = self.wires.input.take().expect("a flit must be there");
         let step = if self.receiving == Receiving::Packet { Step::Taken } else { Step::Refused };
         if let Flit::Head(message) = &mut flit {
             message.descriptor.trail.mark(now, step, message.to);
@@ -124,13 +124,13 @@ impl TrafficManager {
         true
     }
 
-    /// Decides what becomes of the next message, and tells the credit manager. Says whether that could be done.
+    /// Accepts or refuses the next message and notifies the credit manager. Returns true if that was possible.
     fn begin(&mut self) -> bool {
         let (leg, n_flits) = match self.wires.input.peek().as_deref() {
             Some(Flit::Head(message)) => (message.leg, n_flits(message.data.len(), self.params.flit_bytes as usize)),
-            _ => panic!("a message begins with its descriptor"),
+            _ => panic!("a message must begin with its descriptor"),
         };
-        assert!(matches!(leg, Leg::Paid | Leg::Pushed), "only the scheduler and units send to units");
+        assert!(matches!(leg, Leg::Paid | Leg::Pushed), "only the scheduler and units may send to units");
         if self.n_held < self.params.credits {
             if !self.wires.to_engine.has_room() {
                 return false;
@@ -144,7 +144,7 @@ impl TrafficManager {
             return true;
         }
         if self.detour.len() + n_flits > self.params.detour_flits as usize {
-            return false; // The detour before goes on, or waits for room.
+            return false; // An earlier detour still needs the buffer.
         }
         self.detours.add(1);
         self.receiving = Receiving::Detour;
@@ -154,7 +154,7 @@ impl TrafficManager {
         true
     }
 
-    /// Sends a flit to the interconnect, if one is there and there is room.
+    /// Sends a flit to the interconnect if possible. Returns true if it did.
     fn send(&mut self, now: Cycle) -> bool {
         match self.is_sending {
             true => self.send_packet(now) || self.send_back(),
@@ -162,21 +162,21 @@ impl TrafficManager {
         }
     }
 
-    /// Sends a flit of what goes back.
+    /// Sends a flit of a detour.
     fn send_back(&mut self) -> bool {
         if self.detour.is_empty() || !self.wires.detours.has_room() {
             return false;
         }
-        self.wires.detours.send(self.detour.pop_front().expect("a flit is there"));
+        self.wires.detours.send(self.detour.pop_front().expect("a flit must be there"));
         true
     }
 
-    /// Sends a flit of what the engine is done with.
+    /// Sends a flit of the engine's output.
     fn send_packet(&mut self, now: Cycle) -> bool {
         if !self.wires.from_engine.has_item() || !self.wires.output.has_room() {
             return false;
         }
-        let mut flit = self.wires.from_engine.take().expect("a flit is there");
+        let mut flit = self.wires.from_engine.take().expect("a flit must be there");
         match &mut flit {
             Flit::Head(message) => {
                 self.is_sending = true;
@@ -200,7 +200,7 @@ impl TrafficManager {
 
 impl Component for TrafficManager {
     fn tick(&mut self, now: Cycle) -> Activity {
-        // What leaves makes room for what comes in the same cycle, as the credits of the RTL do.
+        // A flit that leaves makes room for one that arrives in the same cycle, as with the RTL's credits.
         let has_sent = self.send(now);
         let has_received = self.receive(now);
         if has_sent || has_received { Activity::Busy } else { Activity::Idle }
@@ -230,8 +230,8 @@ mod tests {
     use expect_test::{Expect, expect};
     use kernel::RandomStream;
 
-    /// A unit with this many credits around a delay unit of 20 cycles; the interconnect takes packets from cycle `ready` on, and
-    /// what goes back from `back_ready` on.
+    /// A unit with `credits` around a delay unit of 20 cycles. The interconnect accepts packets from cycle `ready` on and
+    /// detours from `back_ready` on.
     fn check(credits: u32, input: &str, [ready, back_ready]: [Cycle; 2], want: Expect) {
         want.assert_eq(&testkit::bench(500, |bench| {
             let params = TrafficManagerParams { credits, flit_bytes: 64, detour_flits: 4 };
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn beyond_its_credits_a_unit_sends_packets_back() {
+    fn a_unit_without_room_sends_packets_back() {
         check(
             1,
             "1 1 0 pushed; 3 2 0 pushed; 10 3 0 paid",
@@ -314,8 +314,8 @@ mod tests {
     }
 
     #[test]
-    fn room_for_a_packet_is_there_when_one_has_left() {
-        // The tail of the first leaves in cycle 24.
+    fn a_packet_that_leaves_makes_room_for_the_next() {
+        // The tail of the first packet leaves in cycle 24.
         check(
             1,
             "1 1 0 paid; 23 2 0 paid",
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_that_is_held_up_holds_up_no_detour() {
+    fn a_blocked_packet_does_not_block_detours() {
         check(
             1,
             "1 1 0 128 paid; 31 2 0 pushed",

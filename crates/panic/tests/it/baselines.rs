@@ -1,4 +1,4 @@
-//! The NICs that PANIC is compared with, against what the paper says of them.
+//! The baseline NICs against the paper's results.
 
 use kernel::{Cycle, RandomStream, Time};
 use panic::drops::DropReason;
@@ -15,13 +15,13 @@ const PIPELINE: &str = include_str!("../../../../presets/pipeline.toml");
 const MANYCORE: &str = include_str!("../../../../presets/manycore.toml");
 const RMT: &str = include_str!("../../../../presets/rmt.toml");
 
-/// A preset, with keys of it replaced.
+/// A preset with some keys replaced.
 fn model(preset: &str, changes: &str) -> NicModel {
-    let mut table: toml::Table = preset.parse().expect("a preset with changes");
+    let mut table: toml::Table = preset.parse().expect("the changed preset must be valid");
     table.entry("model").or_insert("panic".into());
-    merge(&mut table, changes.parse().expect("a preset with changes"));
-    let model: NicModel = table.try_into().expect("a preset with changes");
-    model.check().expect("a preset with changes");
+    merge(&mut table, changes.parse().expect("the changed preset must be valid"));
+    let model: NicModel = table.try_into().expect("the changed preset must be valid");
+    model.check().expect("the changed preset must be valid");
     model
 }
 
@@ -34,7 +34,7 @@ fn merge(into: &mut toml::Table, from: toml::Table) {
     }
 }
 
-/// Packets of one length, offered at a rate.
+/// Packets of one length, offered at a constant rate.
 struct Paced {
     next: u64,
     count: u64,
@@ -44,7 +44,7 @@ struct Paced {
 }
 
 impl Paced {
-    /// The cycle of 4 ns in which packet `i` is due.
+    /// The cycle (4 ns) in which packet `i` is due.
     fn due(&self, i: u64) -> Cycle {
         (i * self.bytes as u64 * 8 * 1000).div_ceil(self.rate * 4)
     }
@@ -64,12 +64,12 @@ impl PacketSource for Paced {
     }
 }
 
-/// Flow 1 (class 0) is urgent and 30 % of the packets, flow 2 (class 1) the rest: three of every ten, in an order that is drawn.
+/// Flow 1 (class 0) is urgent and makes up 30 % of the packets, flow 2 (class 1) the rest: three of every ten, in random order.
 struct TwoFlows {
     stream: RandomStream,
-    /// Packets of the ten that are still to come, and how many of them are of flow 1.
+    /// Packets of the present ten that are still to come, and how many of them belong to flow 1.
     left: (u64, u64),
-    /// Cycles in each unit of the chain, beside the forwarding.
+    /// Service cycles in each unit of the chain, in addition to forwarding.
     service: Vec<u64>,
 }
 
@@ -98,9 +98,9 @@ impl Classifier for TwoFlows {
 
 #[derive(Default)]
 struct Log {
-    /// From the tenth part of the packets on until the last is due: what leaves then is measured.
+    /// The measured interval: from the first tenth of the packets until the last is due.
     window: (Cycle, Cycle),
-    /// Of each class: latencies, and bits.
+    /// Latencies and bits of each class.
     latencies: [Vec<Cycle>; 2],
     bits: [u64; 2],
     drops: BTreeMap<&'static str, u64>,
@@ -110,7 +110,7 @@ struct Log {
 impl Outlet for Log {
     fn leave(&mut self, now: Cycle, _side: Side, message: Message) {
         let trail = message.descriptor.trail.marks();
-        let at = |step| trail.iter().find(|mark| mark.step == step).expect("every step is marked").at;
+        let at = |step| trail.iter().find(|mark| mark.step == step).expect("every step must be recorded").at;
         self.unserved += u64::from(trail.iter().any(|mark| mark.step == Step::Unserved));
         if now < self.window.0 || now >= self.window.1 {
             return;
@@ -126,9 +126,9 @@ impl Outlet for Log {
 }
 
 struct Told {
-    /// Of each flow.
+    /// Throughput of each flow.
     gbps: [f64; 2],
-    /// Mean of each flow, in microseconds.
+    /// Mean latency of each flow, in microseconds.
     latency: [f64; 2],
     drops: BTreeMap<&'static str, u64>,
     unserved: u64,
@@ -153,8 +153,8 @@ fn run(model: &NicModel, bytes: usize, gbps: f64, service: &[u64]) -> Told {
     }
 }
 
-/// Model 4 (Figure 7c): unit A is a delay unit of 60 Gbit/s, B one that keeps line rate. 1500 bytes are 50 cycles at 60 Gbit/s, of
-/// which 24 forward the packet behind its descriptor, and 2 lie between it and the next.
+/// Model 4 (Figure 7c): unit A is a delay unit of 60 Gbit/s, unit B keeps line rate. 1500 bytes take 50 cycles at 60 Gbit/s. Of
+/// these, 24 forward the packet after its descriptor, and 2 are the gap to the next packet.
 const MODEL_4: [u64; 2] = [50 - 24 - 2, 0];
 const DELAY: &str = r#"engine = { kind = "delay", service = { kind = "listed" }, gap_cycles = 2 }"#;
 
@@ -164,7 +164,7 @@ fn panic_4() -> NicModel {
             "[[service]]\nname = \"{name}\"\nunits = 1\ncredits = 2\n{DELAY}\npolicy.policy.kind = \"strict-priority\"\n"
         )
     };
-    // 64 KB in both banks are 21 cells of 1536 bytes a bank.
+    // 64 KB in both banks are 21 cells of 1536 bytes per bank.
     model(PANIC, &format!("scheduler.buffer.cells = 21\n{}{}", service("a"), service("b")))
 }
 
@@ -175,7 +175,7 @@ fn pipeline_4() -> NicModel {
 
 /// Table 3: throughput of each flow at 100 Gbit/s, within 5 % in all six cells.
 #[test]
-fn priorities_hold_in_panic_and_not_in_a_pipeline() {
+fn priorities_work_in_panic_but_not_in_a_pipeline() {
     let paper = [("pipeline", pipeline_4(), [18.7, 41.9, 60.6]), ("PANIC", panic_4(), [30.7, 29.1, 59.8])];
     let mut table = "flow 1 paper, flow 2 paper, total paper: Gbit/s\n".to_owned();
     for (name, model, paper) in paper {
@@ -194,7 +194,7 @@ fn priorities_hold_in_panic_and_not_in_a_pipeline() {
     .assert_eq(&table);
 }
 
-/// Figure 8f: mean latency of each flow by load, in microseconds.
+/// Figure 8f: mean latency of each flow over load, in microseconds.
 #[test]
 fn an_urgent_flow_keeps_its_latency_in_panic_only() {
     let mut table = "Gbit/s | pipeline: flow 1, flow 2 | PANIC: flow 1, flow 2\n".to_owned();
@@ -214,7 +214,7 @@ fn an_urgent_flow_keeps_its_latency_in_panic_only() {
     .assert_eq(&table);
 }
 
-/// 2.2.2: a core adds 10 us to each packet, and chains ask more of cores and interconnect than they have.
+/// 2.2.2: a core adds 10 us to each packet, and chains overload cores and interconnect.
 #[test]
 fn cores_add_latency_and_chains_overload_them() {
     let service = |name| format!("[[service]]\nname = \"{name}\"\nunits = 2\n{DELAY}\n");
@@ -235,7 +235,7 @@ fn cores_add_latency_and_chains_overload_them() {
     .assert_eq(&table);
 }
 
-/// 2.2.3: line rate and no latency, for what needs no more than match-action stages.
+/// 2.2.3: line rate and no added latency for services that match-action stages can provide.
 #[test]
 fn stages_alone_leave_other_services_to_the_host() {
     let rmt = model(RMT, "host_services = [\"a\", \"b\"]");

@@ -53,12 +53,12 @@ const KEY: [u8; 32] = [
 const BYTES: usize = 1472;
 const N_PACKETS: u64 = 1500;
 
-/// What a packet carries, before it is encrypted.
+/// The content of a packet before encryption.
 fn plain(id: u64) -> Vec<u8> {
     (0..BYTES as u64 - 42 - 8 - 64).map(|i| (i * (id + 3) >> 2) as u8).collect()
 }
 
-/// Headers, initialisation vector, what is encrypted, and a digest of all of it; that of every `bad`th is wrong.
+/// Headers, initialization vector, ciphertext, and a digest of all of it; the digest of every `bad`th packet is wrong.
 fn packet(id: u64, bad: u64) -> Vec<u8> {
     let (mut packet, iv) = (vec![0x42; 42], id.to_be_bytes());
     let mut block = [0; 16];
@@ -113,10 +113,10 @@ impl Classifier for Chain {
 
 #[derive(Default)]
 struct Log {
-    /// When each packet left, and the packet.
+    /// Packets that left, and when.
     left: Vec<(Cycle, Message)>,
     drops: u64,
-    /// Of the last drop.
+    /// Reason of the last drop.
     reason: &'static str,
 }
 
@@ -138,18 +138,18 @@ struct Services {
 
 fn run(services: &str, chain: &[u8], gbps: u64, bad: u64) -> Log {
     let preset = include_str!("../../../../presets/panic.toml");
-    let mut params: PanicParams = toml::from_str(preset).expect("the preset is right");
-    params.services = toml::from_str::<Services>(services).expect("the services are right").service;
+    let mut params: PanicParams = toml::from_str(preset).expect("the preset must be valid");
+    params.services = toml::from_str::<Services>(services).expect("the services must be valid").service;
     let log = Rc::new(RefCell::new(Log::default()));
     let networks: Vec<Box<dyn PacketSource>> = vec![Box::new(Paced { next: 0, gbps, bad })];
     let outside = Outside::new(networks, Rc::new(RefCell::new(Chain(chain.to_vec()))), log.clone());
     Panic::new(&params, 1, outside).system.run_until(Time::from_ns(100_000_000));
     let log = std::mem::take(&mut *log.borrow_mut());
-    assert_eq!(log.left.len() as u64 + log.drops, N_PACKETS, "every packet leaves or is dropped");
+    assert_eq!(log.left.len() as u64 + log.drops, N_PACKETS, "every packet must leave or be dropped");
     log
 }
 
-/// Gbit/s that leave, without the first packets, and the part that is dropped.
+/// Checks the throughput in Gbit/s, without the first packets, and the share of drops.
 fn check(services: &str, chain: &[u8], gbps: u64, want: Expect) {
     let log = run(services, chain, gbps, 0);
     let (from, to) = (log.left.len() / 5, log.left.len() * 4 / 5);
@@ -158,9 +158,9 @@ fn check(services: &str, chain: &[u8], gbps: u64, want: Expect) {
     want.assert_eq(&format!("{gbps:.1} Gbit/s, {:.0} % lost", 100.0 * log.drops as f64 / N_PACKETS as f64));
 }
 
-/// Of the paper: 48 Gbit/s hashed, 64 Gbit/s decrypted.
+/// The paper: 48 Gbit/s hashed, 64 Gbit/s decrypted.
 #[test]
-fn two_units_of_each_kind_are_as_fast_as_the_paper_says() {
+fn two_units_of_each_kind_have_the_papers_rates() {
     check(SERVICES, &[0], 100, expect!["48.0 Gbit/s, 46 % lost"]);
     check(&SERVICES.replace("gap_cycles = 33", "gap_cycles = 0"), &[0], 100, expect!["48.3 Gbit/s, 46 % lost"]);
     check(SERVICES, &[1], 100, expect!["64.0 Gbit/s, 30 % lost"]);
@@ -180,15 +180,15 @@ fn packets_are_checked_and_decrypted() {
     }
 }
 
-/// What the page about engines shows is a card.
+/// The engines on the documentation page form a valid card.
 #[test]
-fn the_documented_engines_are_right() {
+fn the_documented_engines_are_valid() {
     let page = include_str!("../../../../docs/machines/panic-engines.md");
     let services: String = page.split("```toml\n").skip(1).filter_map(|block| block.split("```").next()).collect();
     let preset = include_str!("../../../../presets/panic.toml");
-    let card = preset.split("[[service]]").next().expect("a text has a beginning");
-    let params: PanicParams = toml::from_str(&format!("{card}\n{services}")).expect("the page is right");
-    params.check().expect("the page is right");
+    let card = preset.split("[[service]]").next().expect("the preset must have services");
+    let params: PanicParams = toml::from_str(&format!("{card}\n{services}")).expect("the page must be valid");
+    params.check().expect("the page must be valid");
     let names: Vec<_> = params.services.iter().map(|service| service.name.as_str()).collect();
     assert_eq!(names, ["aes", "sha", "compress", "infer", "sha1"]);
 }

@@ -1,4 +1,4 @@
-//! One program for all tests of the crate from outside: each would compile and link the whole card again.
+//! All integration tests in one program; separate ones would each compile and link the whole card.
 
 mod baselines;
 mod engines;

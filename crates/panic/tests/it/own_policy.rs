@@ -1,10 +1,10 @@
-//! A policy of one's own: least attained service, so that short flows pass long ones.
+//! A user's own policy: least attained service, so that short flows overtake long ones.
 
 use panic::pifo::{LogicalPifo, Ranks};
 use panic::policy::{Arrival, Policy};
 use std::collections::BTreeMap;
 
-/// The flow that has sent least so far goes first.
+/// The flow that has sent the fewest bytes goes first.
 #[derive(Default)]
 struct LeastAttainedService {
     sent_bytes: BTreeMap<u32, u64>,
@@ -18,13 +18,13 @@ impl Policy for LeastAttainedService {
     }
 
     fn dropped(&mut self, arrival: &Arrival, _rank: u64) {
-        let sent = self.sent_bytes.get_mut(&arrival.flow).expect("who is dropped has come");
+        let sent = self.sent_bytes.get_mut(&arrival.flow).expect("a dropped packet must have arrived");
         *sent -= u64::from(arrival.bytes);
     }
 }
 
 #[test]
-fn short_flows_pass_long_ones() {
+fn short_flows_overtake_long_ones() {
     let mut queue = LogicalPifo::new(Box::new(LeastAttainedService::default()), 1);
     for (flow, bytes) in [(1, 1500), (1, 1500), (1, 1500), (2, 300), (2, 300), (3, 64)] {
         let arrival = Arrival { now: 0, class: 0, flow, bytes, priority: 0, slack_cycles: 0, metadata: 0 };

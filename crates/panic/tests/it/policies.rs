@@ -1,4 +1,4 @@
-//! Policies as a user writes them, from `docs/guides/write-a-policy.md`, each against a plain computation of what it should do.
+//! The user-written policies of `docs/guides/write-a-policy.md`, each against a simple computation of its result.
 
 use panic::pifo::{LogicalPifo, Ranks};
 use panic::policy::{Arrival, Level, Policy};
@@ -7,10 +7,10 @@ use std::collections::VecDeque;
 
 const CLASSES: usize = 3;
 
-/// A packet: its number, which is also the cycle in which it came, its class and its bytes.
+/// A packet: its number, which is also its cycle of arrival, its class and its bytes.
 type Packet = (u64, usize, u32);
 
-/// A queue with a policy of one's own.
+/// A queue with a user's own policy.
 fn queue(policy: impl Policy + 'static) -> LogicalPifo<Packet> {
     LogicalPifo::new(Box::new(policy), CLASSES)
 }
@@ -27,8 +27,8 @@ fn packets() -> impl Strategy<Value = Vec<Packet>> {
     packet.prop_map(|all| (0..).zip(all).map(|(now, (class, bytes))| (now, class, bytes)).collect())
 }
 
-/// What goes when one packet is taken in every third cycle while they come, and then the rest; and the same of a list in which
-/// the least of `key` is looked for, the earliest of equals.
+/// The order of departure when one packet leaves in every third cycle during arrivals, and then the rest; and the order from a
+/// linear search for the least `key`, the earliest of equals.
 fn orders(
     mut queue: LogicalPifo<Packet>,
     packets: &[Packet],
@@ -56,7 +56,7 @@ fn orders(
     [got, want]
 }
 
-/// Earliest deadline first: each class has so many cycles.
+/// Earliest deadline first: each class has a deadline in cycles after arrival.
 struct EarliestDeadline([u64; CLASSES]);
 
 impl Policy for EarliestDeadline {
@@ -65,7 +65,7 @@ impl Policy for EarliestDeadline {
     }
 }
 
-/// Shortest remaining first: the chain tells how much of its flow is still to come.
+/// Shortest remaining first: the chain gives the remaining bytes of the flow.
 struct ShortestRemaining;
 
 impl Policy for ShortestRemaining {
@@ -74,13 +74,13 @@ impl Policy for ShortestRemaining {
     }
 }
 
-/// Deficit round robin: in each round a class may send its quantum and what it has left over. Source: Shreedhar, Varghese,
-/// SIGCOMM 1995.
+/// Deficit round robin: in each round a class may send its quantum and its unused deficit. Source: Shreedhar, Varghese, SIGCOMM
+/// 1995.
 struct DeficitRoundRobin {
     quanta: [u32; CLASSES],
-    /// The round in which each class sends its last packet, and what it may still send in it.
+    /// The round in which each class sends its last packet, and its remaining deficit in it.
     rounds: [(u64, u32); CLASSES],
-    /// The round that is on.
+    /// The present round.
     now: u64,
 }
 
@@ -109,11 +109,11 @@ impl Policy for DeficitRoundRobin {
     }
 }
 
-/// Token buckets: each class gets so many bytes a cycle, and saves up as many as its bucket holds.
+/// Token buckets: each class gets a number of bytes per cycle, and accumulates at most the size of its bucket.
 struct TokenBucket {
     rate: u64,
     holds: u64,
-    /// Of each class: the cycle in which its last packet goes, and what is in the bucket then.
+    /// For each class: the cycle in which its last packet leaves, and the content of its bucket then.
     buckets: [(u64, u64); CLASSES],
 }
 
@@ -140,7 +140,7 @@ impl Policy for TokenBucket {
     }
 }
 
-/// In which cycle each packet goes if a bucket is filled cycle by cycle and its class waits in line before it.
+/// The cycle in which each packet leaves if a bucket is filled cycle by cycle and its class waits in order.
 fn poured(rate: u64, holds: u64, packets: &[Packet]) -> Vec<(u64, u64)> {
     let mut gone = Vec::new();
     for class in 0..CLASSES {
@@ -164,13 +164,13 @@ fn poured(rate: u64, holds: u64, packets: &[Packet]) -> Vec<(u64, u64)> {
 
 proptest! {
     #[test]
-    fn earliest_deadline_is_a_search_for_it(packets in packets(), may in proptest::array::uniform3(0u64..100)) {
+    fn earliest_deadline_equals_a_linear_search(packets in packets(), may in proptest::array::uniform3(0u64..100)) {
         let [got, want] = orders(queue(EarliestDeadline(may)), &packets, |_| 0, |packet| packet.0 + may[packet.1]);
         prop_assert_eq!(got, want);
     }
 
     #[test]
-    fn shortest_remaining_is_a_search_for_it(packets in packets()) {
+    fn shortest_remaining_equals_a_linear_search(packets in packets()) {
         let all = |class: usize| packets.iter().filter(|packet| packet.1 == class).map(|packet| u64::from(packet.2)).sum();
         let mut left: [u64; CLASSES] = std::array::from_fn(all);
         let remaining: Vec<u64> = packets
@@ -186,9 +186,9 @@ proptest! {
         prop_assert_eq!(got, want);
     }
 
-    /// Of packets that all wait: those of the published algorithm, which goes round and round.
+    /// For packets that all wait: the order of the published round-by-round algorithm.
     #[test]
-    fn deficit_round_robin_goes_round(packets in packets(), quanta in proptest::array::uniform3(100u32..4000)) {
+    fn deficit_round_robin_equals_the_published_loop(packets in packets(), quanta in proptest::array::uniform3(100u32..4000)) {
         let mut ours = queue(DeficitRoundRobin::new(quanta));
         packets.iter().for_each(|&packet| push(&mut ours, packet, 0));
         let got: Vec<u64> = std::iter::from_fn(|| ours.pop()).map(|packet| packet.0).collect();
@@ -215,17 +215,17 @@ proptest! {
         packets.iter().for_each(|&packet| push(&mut ours, packet, 0));
         let mut got = Vec::new();
         while let Some((eligible, _)) = ours.first() {
-            got.push((ours.pop().expect("there is a first").0, eligible));
+            got.push((ours.pop().expect("the queue must not be empty").0, eligible));
         }
         prop_assert!(got.is_sorted_by_key(|packet| packet.1));
         got.sort_unstable();
         prop_assert_eq!(got, poured(rate, holds, &packets));
     }
 
-    /// Strict priority over weights over turns, with more packets than there is room for: the urgent class loses nothing and
-    /// waits for nobody, branches get bytes by their weights, and within one packets take turns.
+    /// Strict priority over weights over round robin, with more packets than room: the urgent class loses nothing and never
+    /// waits, branches share bytes by weight, and within one branch packets alternate.
     #[test]
-    fn a_hierarchy_does_what_each_of_its_levels_says(
+    fn a_hierarchy_applies_each_of_its_levels(
         weights in proptest::array::uniform2(1u64..6),
         bytes in proptest::array::uniform4(64u32..1500),
     ) {
@@ -242,7 +242,7 @@ proptest! {
                 }} }},
             ]"
         )).expect("a level");
-        level.check(4).expect("a level for four classes");
+        level.check(4).expect("the level must be valid for four classes");
         let (mut queue, mut served) = (LogicalPifo::of(&level, 4), [0u64; 4]);
         for now in 0..2000 {
             let urgent = usize::from(now % 4 != 0);
@@ -250,11 +250,11 @@ proptest! {
                 push(&mut queue, (now, class, bytes), 0);
             }
             while queue.len() > 40 {
-                let dropped = queue.drop_last().expect("there are some");
-                prop_assert!(dropped.1 != 0, "the urgent are dropped last");
+                let dropped = queue.drop_last().expect("the queue must not be empty");
+                prop_assert!(dropped.1 != 0, "urgent packets must be dropped last");
             }
-            let (_, class, _) = queue.pop().expect("there are some");
-            prop_assert_eq!(class == 0, urgent == 0, "the urgent goes at once");
+            let (_, class, _) = queue.pop().expect("the queue must not be empty");
+            prop_assert_eq!(class == 0, urgent == 0, "an urgent packet must leave at once");
             served[class] += 1;
         }
         let sum = |class: usize| served[class] * u64::from(bytes[class]);

@@ -1,4 +1,4 @@
-//! What holds for whole NICs, whatever chains, units, traffic and topology they have.
+//! Properties of whole NICs with random chains, units, traffic and topologies.
 
 use kernel::trace::{Event, Sink};
 use kernel::{Cycle, Mode, Time};
@@ -15,7 +15,7 @@ use std::rc::Rc;
 
 const PANIC: &str = include_str!("../../../../presets/panic.toml");
 
-/// Presets, each as a base and what it changes.
+/// Presets, each as a base and its changes.
 const PRESETS: [(&str, &str); 4] = [
     (PANIC, ""),
     (include_str!("../../../../presets/pipeline.toml"), ""),
@@ -23,18 +23,18 @@ const PRESETS: [(&str, &str); 4] = [
     (PANIC, include_str!("../../../../presets/panic-rtl.toml")),
 ];
 
-/// A packet: when it comes, its bytes, chain, class, priority.
+/// A packet: cycle of arrival, bytes, chain, class, priority.
 type Packet = (Cycle, usize, Vec<u8>, u8, u32);
 
 #[derive(Clone, Debug)]
 struct Scene {
-    /// 0 is PANIC, 1 the pipeline, 2 the manycore, 3 PANIC as its Verilog was published.
+    /// 0 is PANIC, 1 the pipeline, 2 the manycore, 3 PANIC as in its published Verilog.
     model: usize,
-    /// TOML that stands before the preset's services.
+    /// TOML in front of the preset's services.
     topology: &'static str,
     /// Units and credits of each service.
     services: Vec<(u32, u32)>,
-    /// The most cycles that a unit takes; the least are half.
+    /// Greatest service time of a unit in cycles; the least is half of it.
     delay: u32,
     policy: String,
     cells: u32,
@@ -71,7 +71,7 @@ impl Scene {
             buffer.insert("cells".into(), self.cells.into());
             scheduler.insert("buffer".into(), buffer.into());
             if self.model == 3 {
-                // With the option that loses packets behind PIFOs, as there is more to go wrong.
+                // Enables the option that can lose packets behind PIFOs, which is the harder case.
                 let pifo = scheduler.get_mut("pifo").and_then(|pifo| pifo.get_mut("crossing"));
                 let crossing = pifo.and_then(toml::Value::as_table_mut).expect("a crossing");
                 crossing.insert("small_packets".into(), true.into());
@@ -81,7 +81,7 @@ impl Scene {
             table.insert("interconnect".into(), net.into());
         }
         let model: NicModel = table.try_into().expect("a NIC");
-        model.check().expect("a NIC that can be");
+        model.check().expect("the NIC must be valid");
         model
     }
 
@@ -146,21 +146,21 @@ impl Classifier for Chains {
     }
 }
 
-/// What a run told.
+/// The log of a run.
 #[derive(Default)]
 struct Log {
     came: u64,
-    /// What became of each packet: when it left, or why not.
+    /// For each packet: the cycle in which it left or was dropped, and how.
     ends: BTreeMap<u64, (Cycle, &'static str)>,
     text: String,
     bytes: BTreeMap<u8, Vec<(Cycle, u64)>>,
-    /// By service: the ranks of what is queued.
+    /// By service: the ranks of the queued packets.
     queued: BTreeMap<u64, BTreeMap<u64, u64>>,
-    /// Packets dropped for want of cells, with those of greater rank that stayed in the same PIFO.
+    /// Packets dropped for lack of cells, with those of greater rank that stayed in the same PIFO.
     spared: Vec<(u64, Vec<u64>)>,
-    /// The bank in which a packet lay, by the node of its port.
+    /// The bank of each packet, by the node of its port.
     banks: BTreeMap<u64, u8>,
-    /// For each unit, when packets came and left.
+    /// For each unit, the cycles in which packets entered and left.
     stays: BTreeMap<u8, Vec<(Cycle, i32)>>,
     faults: Vec<String>,
 }
@@ -202,17 +202,18 @@ impl Outlet for Log {
     }
 }
 
-/// Follows the PIFOs by their events: what is dropped has been queued, and what is dropped for want of entries has the greatest
-/// rank. What is dropped for want of cells has it within its bank, which [`check_end`] sees once all trails are known.
+/// Follows the PIFOs by their events: a dropped packet must have been queued, and one dropped for lack of entries must have the
+/// greatest rank. One dropped for lack of cells must have the greatest rank in its bank, which [`check_end`] checks when all
+/// trails are known.
 struct Ranks(Rc<RefCell<Log>>);
 
-/// As events say them.
+/// Reasons as in the events.
 const ENTRIES: u64 = DropReason::Entries as u64;
 const CELLS: u64 = DropReason::Cells as u64;
 
 impl Sink for Ranks {
     fn event(&mut self, event: &Event) {
-        let get = |field| event.get(field).expect("a field of the event");
+        let get = |field| event.get(field).expect("the event must have the field");
         let mut log = self.0.borrow_mut();
         match event.kind.name {
             "packet_queued" => _ = log.queued.entry(get("service")).or_default().insert(get("id"), get("rank")),
@@ -225,13 +226,13 @@ impl Sink for Ranks {
                 match found {
                     Some(later) if later.is_empty() => {}
                     Some(later) if get("reason") == CELLS => log.spared.push((id, later)),
-                    later => log.faults.push(format!("packet {id} is dropped, and before it should be {later:?}")),
+                    later => log.faults.push(format!("packet {id} is dropped before {later:?} of greater rank")),
                 }
             }
             "packet_scheduled" => {
                 let id = get("id");
                 if !log.queued.values_mut().any(|queue| queue.remove(&id).is_some()) {
-                    log.faults.push(format!("packet {id} is scheduled and was not queued"));
+                    log.faults.push(format!("packet {id} is scheduled but was not queued"));
                 }
             }
             _ => {}
@@ -245,8 +246,8 @@ const BUTTERFLIES: [&str; 2] = [
     "topology = { kind = \"flattened-butterfly\", concentration = 1, columns = 5, rows = 4, link_flits = 1, link_cycles = 1 }",
 ];
 
-/// Chains of up to four hops over three services; without pauses everything is full, which is when units that push to each
-/// other could wait for each other for ever.
+/// Chains of up to four hops over three services. Without pauses all buffers are full; that is when units that push to each
+/// other could deadlock.
 fn packets() -> impl Strategy<Value = Vec<Packet>> {
     let chain = proptest::collection::vec(0u8..3, 0..5);
     let packet = (0u64..60, 64usize..=1536, chain, 0u8..2, 0u32..3);
@@ -282,14 +283,14 @@ fn scenes() -> impl Strategy<Value = Scene> {
     )
 }
 
-/// Each packet ends once, all faults are none, and units never held more packets than their credits.
+/// Checks that each packet ended once, that there were no faults, and that no unit held more packets than its credits.
 fn check_end(scene: &Scene, nic: &Nic, log: &Log) -> Result<(), TestCaseError> {
     prop_assert!(log.faults.is_empty(), "{:?}", log.faults);
     for (id, later) in &log.spared {
         let in_its_bank: Vec<_> = later.iter().filter(|other| log.banks[other] == log.banks[id]).collect();
-        prop_assert!(in_its_bank.is_empty(), "packet {} is dropped, and before it should be {:?}", id, in_its_bank);
+        prop_assert!(in_its_bank.is_empty(), "packet {} is dropped before {:?} of greater rank", id, in_its_bank);
     }
-    prop_assert_eq!(log.ends.len(), scene.packets.len(), "every packet ends");
+    prop_assert_eq!(log.ends.len(), scene.packets.len(), "every packet must end");
     let all: Vec<u64> = (0..scene.packets.len() as u64).collect();
     prop_assert_eq!(log.ends.keys().copied().collect::<Vec<_>>(), all);
     if scene.model > 0 {
@@ -302,9 +303,9 @@ fn check_end(scene: &Scene, nic: &Nic, log: &Log) -> Result<(), TestCaseError> {
         nic.system.counters().into_iter().find(|(found, _)| *found == name).map(|(_, held)| held)
     };
     for (i, (&credits, node)) in credits.iter().zip(nic.nodes.units.iter().flatten()).enumerate() {
-        prop_assert_eq!(held(i), Some(credits), "all credits of unit {} came home", i);
+        prop_assert_eq!(held(i), Some(credits), "all credits of unit {} must return", i);
         let mut stays = log.stays.get(&node.0).cloned().unwrap_or_default();
-        stays.sort_unstable(); // In a cycle what leaves makes room for what comes.
+        stays.sort_unstable(); // In a cycle, departures come before arrivals.
         let mut n = 0;
         for (_, change) in stays {
             n += i64::from(change);
@@ -323,8 +324,9 @@ fn lines(log: &Log) -> Vec<String> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// At every instant what came is inside or has ended, once; what is inside ends; credits are within bounds and come home; what is
-    /// dropped for want of room has the greatest rank, or that of its bank; nothing locks up.
+    /// At every instant each packet that arrived is inside or has ended, exactly once. Packets inside end; credits stay within
+    /// bounds and return. A packet dropped for lack of room has the greatest rank, in the PIFO or in its bank. Nothing
+    /// deadlocks.
     #[test]
     fn packets_and_credits_are_accounted_for_at_every_instant(scene in scenes()) {
         let (mut nic, log) = scene.build(Mode::Normal);
@@ -345,7 +347,7 @@ proptest! {
         check_end(&scene, &nic, &log.borrow())?;
     }
 
-    /// The same packets, times and counters in whatever order components tick, and whether they sleep.
+    /// Packets, times and counters are the same in any tick order and with or without sleeping components.
     #[test]
     fn results_are_the_same_in_all_modes(scene in scenes()) {
         let told = |mode| {
@@ -357,13 +359,13 @@ proptest! {
         prop_assert_eq!(&normal, &told(Mode::TickAll));
     }
 
-    /// So it is where packets wait for cells and are lost behind PIFOs; nothing locks up for want of the cells of those.
+    /// The same holds where packets wait for cells and are lost behind PIFOs; lost cells cause no deadlock.
     #[test]
     fn the_published_verilogs_results_are_the_same_in_all_modes(scene in scenes()) {
         let scene = Scene { model: 3, ..scene };
         let told = |mode| {
             let (nic, log) = scene.run(mode);
-            assert_eq!(log.borrow().ends.len(), scene.packets.len(), "every packet ends");
+            assert_eq!(log.borrow().ends.len(), scene.packets.len(), "every packet must end");
             let told = lines(&log.borrow());
             (told, nic.system.counters())
         };
@@ -372,11 +374,11 @@ proptest! {
         prop_assert_eq!(&normal, &told(Mode::TickAll));
     }
 
-    /// With half of the load that the slowest service could take, nothing is lost, whatever the NIC.
+    /// At half of the load that the slowest service can take, no NIC loses a packet.
     #[test]
-    fn nothing_is_lost_below_capacity(scene in scenes(), bytes in 64usize..=1536) {
+    fn no_packet_is_lost_below_capacity(scene in scenes(), bytes in 64usize..=1536) {
         let cycles = 2 * u64::from(scene.delay) + 2 * (bytes as u64 / 64 + 4);
-        // A core works 480 cycles at each of up to 5 visits, and there are 16, of which 3 have a flow.
+        // A core works 480 cycles at each of up to 5 visits. There are 16 cores, of which 3 have a flow.
         let cycles = if scene.model == 2 { cycles.max(2 * 5 * 480) } else { 4 * cycles };
         let packet = |(i, packet): (usize, &Packet)| (i as u64 * cycles, bytes, packet.2.clone(), packet.3, packet.4);
         let packets: Vec<Packet> = scene.packets.iter().enumerate().map(packet).collect();
@@ -388,31 +390,31 @@ proptest! {
         }
     }
 
-    /// Both classes want more than there is: each gets its weight's part, for as long as both have packets.
+    /// Two backlogged classes share bandwidth by weight while both have packets.
     #[test]
-    fn nobody_starves_under_weighted_fair_queueing(weight in 1u32..9, bytes in 256usize..=1536, topology in 0usize..3) {
+    fn no_class_starves_under_weighted_fair_queueing(weight in 1u32..9, bytes in 256usize..=1536, topology in 0usize..3) {
         let policy = format!("{{ kind = \"weighted-fair\", weights = [{weight}, 1, 1, 1, 1, 1, 1, 1] }}");
         let packets = (0..1500).map(|i| (0, bytes, vec![0], u8::from(i % 2 == 1), 1)).collect();
         let services = vec![(1, 2); 3];
         let topology = [CROSSBAR, BUTTERFLIES[0], BUTTERFLIES[1]][topology];
-        // The unit takes ten times as long as the line.
+        // The unit takes ten times the line's time.
         let delay = bytes as u32 / 64 * 10;
         let scene = Scene { model: 0, topology, services, delay, policy, cells: 42, packets };
         let (_, log) = scene.run(Mode::Normal);
         let log = log.borrow();
-        // From the time at which the buffer is full until the last packet has come.
+        // The interval from a full buffer until the last packet has arrived.
         let line = 1500 * (bytes as u64 * 8 * 250 / 102_000 + 1);
         let part = |class| -> u64 {
             log.bytes[&class].iter().filter(|(at, _)| (line / 5..line).contains(at)).map(|(_, bytes)| bytes).sum()
         };
         let (one, two) = (part(0), part(1));
         let share = one as f64 / (one + two) as f64;
-        // A unit that takes 100 packets in the time is off by some of them.
+        // A unit that takes only 100 packets in this time is off by a few of them.
         let want = f64::from(weight) / f64::from(weight + 1);
         prop_assert!((share - want).abs() < 0.06, "weight {weight}: share {share:.3}, {one} and {two} bytes");
     }
 
-    /// Services and classes that do not exist are counted and do nobody harm.
+    /// Services and classes that do not exist are counted and have no other effect.
     #[test]
     fn bad_descriptors_are_counted(scene in scenes(), bad in proptest::collection::vec((0usize..150, any::<bool>()), 1..20)) {
         let mut scene = scene;

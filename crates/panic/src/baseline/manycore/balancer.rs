@@ -1,4 +1,4 @@
-//! Spreads packets over cores.
+//! The load balancer: distributes packets over cores.
 
 use super::super::queue::Intake;
 use super::Balance;
@@ -6,32 +6,32 @@ use crate::protocol::{Flit, Leg, NodeId};
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 use std::collections::VecDeque;
 
-/// A queue for each core, in one buffer with drop tail; a core gets its next packet when it has room for one.
+/// A queue for each core, in one drop-tail buffer; a core gets its next packet when it has room for one.
 ///
-/// Ports:    `in[i]`, `out`, a flit a cycle each; `done[i]` from core i, when a packet has left it.
-/// Timing:   0 cycles of its own; a packet goes on while it comes.
-/// Fairness: cores that have a packet waiting and room take turns.
+/// Ports:    `in[i]`, `out`, one flit a cycle each; `done[i]` from core i, when a packet has left it.
+/// Timing:   adds 0 cycles; a packet is forwarded while it arrives.
+/// Fairness: round robin among the cores that have room and a waiting packet.
 /// Source:   2.2.2.
 pub(super) struct Balancer {
     balance: Balance,
-    /// Packets that a core may have.
+    /// Most packets of a core.
     packets: u32,
     nodes: Vec<NodeId>,
     intake: Intake,
     output: Tx<Flit>,
     heard: Vec<Rx<()>>,
     cores: Vec<Waiting>,
-    /// The core that is looked at first when a packet comes, and when one is sent.
+    /// The core considered first for the next arriving packet, and for the next packet sent.
     turns: [usize; 2],
-    /// The core to which a packet goes, and where that lies.
+    /// Core and place of the packet being sent.
     sending: Option<usize>,
 }
 
 #[derive(Default)]
 struct Waiting {
-    /// Where its packets lie, in order.
+    /// Places of its waiting packets, in order.
     queue: VecDeque<usize>,
-    /// Packets that it has.
+    /// Number of packets at the core.
     held: u32,
 }
 
@@ -58,7 +58,7 @@ impl Balancer {
                 Balance::RoundRobin => *turn,
                 Balance::Fewest => {
                     let load = |core: &usize| cores[*core].queue.len() + cores[*core].held as usize;
-                    (*turn..n).chain(0..*turn).min_by_key(load).expect("there is a core")
+                    (*turn..n).chain(0..*turn).min_by_key(load).expect("there must be a core")
                 }
             };
             *turn = (core + 1) % n;
@@ -77,7 +77,7 @@ impl Balancer {
         }
         let Some(core) = self.sending else { return false };
         let Waiting { queue, held } = &mut self.cores[core];
-        let place = *queue.front().expect("a packet is sent");
+        let place = *queue.front().expect("a packet must be waiting");
         if !self.intake.has_flit(place) || !self.output.has_room() {
             return false;
         }

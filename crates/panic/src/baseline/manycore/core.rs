@@ -1,4 +1,4 @@
-//! A core that orchestrates.
+//! A core of the manycore NIC: carries packets between units.
 
 use super::CoreParams;
 use crate::drops::DropReason;
@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 
 /// The ports of a [`Core`].
 pub(super) struct CoreWiring {
-    /// From the interconnect, new packets and those that come from units.
+    /// From the interconnect: new packets and those that return from units.
     pub input: Rx<Flit>,
     /// To the interconnect.
     pub output: Tx<Flit>,
@@ -17,33 +17,33 @@ pub(super) struct CoreWiring {
     pub done: Tx<()>,
 }
 
-/// Takes whole packets, works on one at a time in order of arrival, and sends each to its next service or out.
+/// Receives whole packets, works on one at a time in order of arrival, and sends each to its next service or exit.
 ///
-/// Ports:  `in` and `out`, a flit a cycle each; `done`.
-/// Timing: a packet whose tail comes at cycle t while the core is idle is sent at t + `work_cycles` + `wait_cycles`.
-/// Source: 2.2.2: a core orchestrates every step, as the network on chip does not know where packets go.
+/// Ports:  `in` and `out`, one flit a cycle each; `done`.
+/// Timing: a packet whose tail arrives in cycle t while the core is idle is sent at t + `work_cycles` + `wait_cycles`.
+/// Source: 2.2.2: a core orchestrates every step, because the network on chip does not know where packets go.
 pub(super) struct Core {
     params: CoreParams,
     node: NodeId,
     flit_bytes: usize,
-    /// The units of each service, and which comes next.
+    /// The units of each service, and which is next.
     units: Vec<(Vec<NodeId>, usize)>,
     wires: CoreWiring,
-    /// A packet whose tail has not come.
+    /// The packet whose tail has not arrived.
     incoming: Option<Box<Message>>,
     waiting: VecDeque<Box<Message>>,
     /// When the core is free.
     free: Cycle,
-    /// What it has done its work on: from when on each can go.
+    /// Packets whose work is done, and the cycle from which each can leave.
     finished: VecDeque<(Cycle, Box<Message>)>,
-    /// Flits still to go, and whether the packet leaves the core for good.
+    /// Remaining flits of the packet being sent, and whether it leaves the core for good.
     sending: Option<(usize, bool)>,
     visits: Counter,
     busy_cycles: Counter,
 }
 
 impl Core {
-    /// A core of this number that has nothing to do.
+    /// An idle core.
     pub fn new(
         params: CoreParams,
         node: NodeId,
@@ -52,7 +52,7 @@ impl Core {
         units: &[Vec<NodeId>],
         wires: CoreWiring,
     ) -> Core {
-        // Cores begin with different units, so that those that begin together do not ask for the same one.
+        // Cores start with different units, so that cores that start together use different units.
         let units = units.iter().map(|units| (units.clone(), number % units.len())).collect();
         let (incoming, waiting, finished, visits, busy_cycles) = Default::default();
         Core {
@@ -80,13 +80,13 @@ impl Core {
             }
             Some(Flit::Body) => {}
             Some(Flit::Tail) => {
-                self.waiting.push_back(self.incoming.take().expect("a message begins with its descriptor"));
+                self.waiting.push_back(self.incoming.take().expect("a message must begin with its descriptor"));
             }
         }
         true
     }
 
-    /// Begins to work on the next packet, if there is one and the core is free.
+    /// Starts the next packet if one waits and the core is free.
     fn work(&mut self, now: Cycle) {
         if self.free > now {
             return;
@@ -100,7 +100,7 @@ impl Core {
         self.finished.push_back((self.free + Cycle::from(self.params.wait_cycles), message));
     }
 
-    /// Where a packet goes next, and as what.
+    /// The packet's next node and kind of message.
     fn onward(&mut self, message: &Message) -> (NodeId, Leg) {
         let exit = message.descriptor.exit;
         let hop = match (message.leg, message.descriptor.hop()) {
@@ -108,7 +108,7 @@ impl Core {
             (_, None) => return (exit, Leg::Exit),
             (_, Some(hop)) => usize::from(hop.service),
         };
-        // What comes in is checked; a unit's program may ask for what there is not.
+        // Chains are checked on entry, but a unit's program may name a service that does not exist.
         let Some((units, turn)) = self.units.get_mut(hop) else {
             return (exit, Leg::Dropped(DropReason::BadDescriptor));
         };
@@ -117,14 +117,14 @@ impl Core {
         (unit, Leg::Paid)
     }
 
-    /// Sends a flit, if there is one and room for it.
+    /// Sends a flit if possible.
     fn send(&mut self, now: Cycle) -> bool {
         let is_ready = self.finished.front().is_some_and(|&(ready, _)| ready <= now);
         if self.sending.is_none() && !is_ready || !self.wires.output.has_room() {
             return false;
         }
         let Some((rest, is_out)) = self.sending.take() else {
-            let (_, mut message) = self.finished.pop_front().expect("a packet is ready");
+            let (_, mut message) = self.finished.pop_front().expect("a packet must be ready");
             message.descriptor.trail.mark(now, Step::Done, self.node);
             self.sending = Some((n_flits(message.data.len(), self.flit_bytes) - 1, message.leg != Leg::Paid));
             self.wires.output.send(Flit::Head(message));
@@ -149,7 +149,7 @@ impl Component for Core {
             return Activity::Busy;
         }
         let next_work = (!self.waiting.is_empty()).then_some(self.free);
-        // What is ready waits for room.
+        // A packet that is ready waits for room.
         let next_ready = self.finished.front().map(|&(ready, _)| ready).filter(|&ready| ready > now);
         match [next_work, next_ready].into_iter().flatten().min() {
             Some(next) => Activity::Until(next),

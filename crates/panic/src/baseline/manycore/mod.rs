@@ -1,4 +1,4 @@
-//! The manycore NIC (2.2.2): cores take packets from offload to offload.
+//! The manycore NIC (2.2.2): cores carry packets from offload to offload.
 
 mod balancer;
 mod core;
@@ -20,44 +20,44 @@ use relay::{Relay, RelayWiring};
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ManycoreParams {
-    /// Clock, ports, host.
+    /// Clock, ports and host.
     pub card: CardParams,
-    /// Bytes in which packets wait for cores; at least one of the longest packets.
+    /// Buffer in which packets wait for cores, in bytes; at least one longest packet.
     pub buffer_bytes: u32,
-    /// Which core a packet goes to.
+    /// Load balancing: the core that a packet goes to.
     pub balance: Balance,
-    /// Flits that the interconnect passes in a cycle in all: 2 are enough to send every packet to a core and from there out.
+    /// Most flits that the interconnect passes in a cycle; 2 suffice to send every packet to a core and from there to its exit.
     pub interconnect_flits: u32,
     /// The cores.
     pub cores: CoreParams,
-    /// What they may send packets to.
+    /// The services to which cores send packets.
     #[serde(default, rename = "service")]
     pub services: Vec<PoolParams>,
 }
 
-/// Which core a packet goes to.
+/// Load balancing: the core that a packet goes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Balance {
-    /// All packets of a flow to one core.
+    /// All packets of a flow go to one core.
     Flow,
-    /// Each in turn.
+    /// Round robin.
     RoundRobin,
-    /// The one that has the fewest packets; equals take turns.
+    /// The core with the fewest packets; round robin among equals.
     Fewest,
 }
 
-/// The cores. They orchestrate: what is done to packets is done by units.
+/// The cores. They orchestrate; units process the packets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CoreParams {
-    /// How many there are, 1 to 200.
+    /// Number of cores, 1 to 200.
     pub count: u32,
-    /// Packets that each may have, those that it has sent to units among them.
+    /// Most packets of a core, including those that it has sent to units.
     pub packets: u32,
-    /// Cycles that a core works on a packet each time it comes, from the network or from a unit.
+    /// Cycles that a core is busy with a packet each time it arrives from the network or from a unit.
     pub work_cycles: u32,
-    /// Cycles by which the packet is late then, while the core works on others: its memory, its queues.
+    /// Additional latency of the packet each time, while the core works on others: its memory and queues.
     pub wait_cycles: u32,
 }
 
@@ -65,16 +65,16 @@ pub struct CoreParams {
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PoolParams {
-    /// What chains call it.
+    /// Name in chains.
     pub name: String,
-    /// How many units there are, 1 to 200; cores take them in turn.
+    /// Number of units, 1 to 200; cores use them in round robin.
     pub units: u32,
-    /// What they are.
+    /// The engine in each unit.
     pub engine: EngineParams,
 }
 
 impl ManycoreParams {
-    /// What is wrong with them; begins with the key.
+    /// Checks the parameters. The error begins with the key.
     pub fn check(&self) -> Result<(), String> {
         self.card.check()?;
         let least = self.card.longest_bytes.next_multiple_of(self.card.flit_bytes);
@@ -92,10 +92,10 @@ impl ManycoreParams {
         }
         let n_units: u32 = self.services.iter().map(|service| service.units).sum();
         let n_nodes = 2 + self.card.network_ports + count + n_units;
-        checks::within("service: nodes with all units and cores", n_nodes, 0, 256)
+        checks::within("service: nodes including all units and cores", n_nodes, 0, 256)
     }
 
-    /// Nodes: the DMA engine, the network ports, units, cores, and what stands in front of them.
+    /// Nodes: the DMA engine, the network ports, units, cores, and the balancer in front of them.
     fn nodes(&self) -> Nodes {
         let mut next = 0;
         let mut nodes = |n: u32| -> Vec<NodeId> {
@@ -109,15 +109,15 @@ impl ManycoreParams {
     }
 }
 
-/// A NIC whose packets are spread over cores, each of which takes its packets to the units of their services, one after the other,
-/// and then out; first come first served, with drop tail.
+/// A NIC that distributes packets over cores. Each core sends a packet to the units of its services, one after the other, and
+/// then to its exit; first come, first served, with drop tail.
 ///
-/// It cannot lock up: a core always takes what comes, as the balancer sends it no more packets than it may have and what comes
-/// from units is among them; so units can always go on, and so can what is sent to them.
+/// It cannot deadlock: the balancer limits the packets of a core, and those at units are included, so a core always accepts
+/// packets. So units always make progress, and so do packets on their way to units.
 pub struct Manycore;
 
 impl Manycore {
-    /// A NIC at time 0. The parameters have passed their check.
+    /// Builds the NIC at time 0. The parameters must have passed their check.
     pub fn build(params: &ManycoreParams, seed: u64, outside: Outside) -> Nic {
         let CardParams { flit_bytes, longest_bytes, n_classes, .. } = params.card;
         let nodes = params.nodes();

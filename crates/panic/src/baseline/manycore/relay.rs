@@ -1,4 +1,4 @@
-//! A unit of a manycore NIC: an engine that sends packets back to the core from which they came.
+//! A unit of the manycore NIC: an engine that returns packets to the core that sent them.
 
 use crate::protocol::{Flit, Leg, NodeId, Step};
 use kernel::trace::Counter;
@@ -14,10 +14,10 @@ pub(super) struct RelayWiring {
     pub from_engine: Rx<Flit>,
 }
 
-/// First come, first served; what comes while the engine is full waits in the interconnect.
+/// First come, first served; packets wait in the interconnect while the engine is full.
 ///
-/// Ports:  `in` and `out`, a flit a cycle each; `to_engine`, `from_engine`.
-/// Timing: 0 cycles of its own.
+/// Ports:  `in` and `out`, one flit a cycle each; `to_engine`, `from_engine`.
+/// Timing: adds 0 cycles.
 /// Source: 2.2.2.
 pub(super) struct Relay {
     node: NodeId,
@@ -26,7 +26,7 @@ pub(super) struct Relay {
 }
 
 impl Relay {
-    /// A unit that holds nothing.
+    /// An empty unit.
     pub fn new(node: NodeId, wires: RelayWiring) -> Relay {
         Relay { node, wires, packets: Counter::default() }
     }
@@ -35,7 +35,7 @@ impl Relay {
         if !self.wires.input.has_item() || !self.wires.to_engine.has_room() {
             return false;
         }
-        let mut flit = self.wires.input.take().expect("a flit is there");
+        let mut flit = self.wires.input.take().expect("a flit must be there");
         if let Flit::Head(message) = &mut flit {
             message.descriptor.trail.mark(now, Step::Taken, self.node);
         }
@@ -47,7 +47,7 @@ impl Relay {
         if !self.wires.from_engine.has_item() || !self.wires.output.has_room() {
             return false;
         }
-        let mut flit = self.wires.from_engine.take().expect("a flit is there");
+        let mut flit = self.wires.from_engine.take().expect("a flit must be there");
         if let Flit::Head(message) = &mut flit {
             message.descriptor.trail.mark(now, Step::Done, self.node);
             message.to = message.descriptor.home;

@@ -1,4 +1,4 @@
-//! The queue in front of a pipeline of offloads.
+//! The queue in front of the pipeline.
 
 use super::super::queue::Intake;
 use crate::protocol::{Descriptor, Flit, Leg, NodeId};
@@ -7,13 +7,13 @@ use std::collections::VecDeque;
 
 /// First come, first served.
 ///
-/// Ports:  `in[i]`, `out`, a flit a cycle each.
-/// Timing: 0 cycles of its own; a packet goes on while it comes.
+/// Ports:  `in[i]`, `out`, one flit a cycle each.
+/// Timing: adds 0 cycles; a packet is forwarded while it arrives.
 /// Source: 7.3.
 pub(super) struct Fifo {
     intake: Intake,
     output: Tx<Flit>,
-    /// Where packets lie, in order.
+    /// Places of the packets in the buffer, in order.
     queue: VecDeque<usize>,
 }
 
@@ -39,7 +39,7 @@ impl Fifo {
     }
 }
 
-/// Where a packet goes at the end of the line: out, or round again.
+/// Where a packet goes at the end of the pipeline: to its exit, or back to the queue.
 pub(super) fn onward(descriptor: &Descriptor) -> (NodeId, Leg) {
     match descriptor.hop() {
         None => (descriptor.exit, Leg::Exit),

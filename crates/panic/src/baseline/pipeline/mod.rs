@@ -1,4 +1,4 @@
-//! The pipeline of offloads (2.2.1, 7.3): one queue, and behind it offloads in a line.
+//! The pipeline of offloads (2.2.1, 7.3): one queue followed by offloads in a row.
 
 mod fifo;
 mod stage;
@@ -17,26 +17,26 @@ use stage::{Stage, StageWiring};
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PipelineParams {
-    /// Clock, ports, host.
+    /// Clock, ports and host.
     pub card: CardParams,
-    /// Bytes of the queue in front of the first offload; at least one of the longest packets.
+    /// Size of the queue in front of the first offload, in bytes; at least one longest packet.
     pub queue_bytes: u32,
-    /// What packets do at offloads that they do not need.
+    /// How packets pass offloads that they do not need.
     pub unneeded: Unneeded,
-    /// The offloads, in the order in which they are wired.
+    /// The offloads, in the order of the pipeline.
     #[serde(default, rename = "stage")]
     pub stages: Vec<StageParams>,
 }
 
-/// What packets do at offloads that they do not need. Source: 2.2.1, which has both.
+/// How packets pass offloads that they do not need. Source: 2.2.1, which describes both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Unneeded {
-    /// They go through as if they did, in order, and come out as they went in.
+    /// They go through the engine in order, take its time, and leave unchanged.
     Through,
-    /// They pass by, and wait in a buffer at each offload for their turn behind it.
+    /// They bypass the engine and wait in a buffer for their turn at the offload's output.
     Bypass {
-        /// Flits of that buffer; when it is full, the line waits.
+        /// Size of that buffer in flits; when it is full, the pipeline stalls.
         flits: u32,
     },
 }
@@ -45,14 +45,14 @@ pub enum Unneeded {
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StageParams {
-    /// What chains call it.
+    /// Name in chains.
     pub name: String,
-    /// What it is.
+    /// The engine.
     pub engine: EngineParams,
 }
 
 impl PipelineParams {
-    /// What is wrong with them; begins with the key.
+    /// Checks the parameters. The error begins with the key.
     pub fn check(&self) -> Result<(), String> {
         self.card.check()?;
         checks::within(
@@ -66,7 +66,7 @@ impl PipelineParams {
         }
         check_names("stage", self.stages.iter().map(|stage| stage.name.as_str()))?;
         let n_nodes = 2 + self.card.network_ports as usize + self.stages.len();
-        checks::within("stage: nodes with all stages", n_nodes, 0, 256)?;
+        checks::within("stage: nodes including all stages", n_nodes, 0, 256)?;
         let longest = self.card.longest_bytes;
         self.stages
             .iter()
@@ -74,14 +74,14 @@ impl PipelineParams {
     }
 }
 
-/// A NIC whose offloads are wired one to the next, first come first served, behind a queue with drop tail.
+/// A NIC whose offloads form a pipeline behind a drop-tail queue; first come, first served.
 ///
-/// A packet whose next service lies before the offload at which it is goes round again, through the queue (2.2.1,
-/// recirculation). A packet is held in the queue until the first offload takes it; nothing else in the line drops.
+/// A packet whose next service is at an earlier offload recirculates through the queue (2.2.1). A packet stays in the queue
+/// until the first offload accepts it; nothing else in the pipeline drops packets.
 pub struct Pipeline;
 
 impl Pipeline {
-    /// A NIC at time 0. The parameters have passed their check.
+    /// Builds the NIC at time 0. The parameters must have passed their check.
     pub fn build(params: &PipelineParams, seed: u64, outside: Outside) -> Nic {
         let CardParams { flit_bytes, longest_bytes, n_classes, network_ports, .. } = params.card;
         let nodes = Nodes::new(1, network_ports as usize, params.stages.iter().map(|_| 1));

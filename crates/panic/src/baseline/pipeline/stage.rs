@@ -1,4 +1,4 @@
-//! An offload in a line.
+//! An offload of the pipeline.
 
 use super::Unneeded;
 use super::fifo::onward;
@@ -10,23 +10,23 @@ use std::collections::VecDeque;
 
 /// The ports of a [`Stage`].
 pub(super) struct StageWiring {
-    /// From the queue or the offload before.
+    /// From the queue or the previous offload.
     pub input: Rx<Flit>,
-    /// To the next, or to the exits.
+    /// To the next offload or to the exits.
     pub output: Tx<Flit>,
     pub to_engine: Tx<Flit>,
     pub from_engine: Rx<Flit>,
-    /// Who hears of packets that the engine drops.
+    /// Receives packets that the engine drops.
     pub outlet: SharedOutlet,
 }
 
-/// Gives packets to an engine, or past it, and what comes out to the next offload.
+/// Passes packets to an engine or around it, and forwards the results to the next offload.
 ///
-/// Ports:    `in` and `out`, a flit a cycle each; `to_engine`, `from_engine`.
-/// Timing:   0 cycles of its own.
-/// Fairness: where packets pass by, they and those that do not take turns at the output.
-/// Source:   2.2.1, 7.3. Engines know only packets that need them: to one that goes through without need the engine is shown a
-///           hop without metadata, and what it made of the packet is thrown away.
+/// Ports:    `in` and `out`, one flit a cycle each; `to_engine`, `from_engine`.
+/// Timing:   adds 0 cycles.
+/// Fairness: bypassing packets and those from the engine take turns at the output.
+/// Source:   2.2.1, 7.3. For a packet that goes through without needing the engine, the engine sees a hop without metadata, and
+///           its changes to the packet are discarded.
 pub(super) struct Stage {
     node: NodeId,
     service: u8,
@@ -35,11 +35,11 @@ pub(super) struct Stage {
     wires: StageWiring,
     receiving: Path,
     sending: Sending,
-    /// Of each packet in the engine: what it was, if it does not need the engine.
+    /// For each packet in the engine: a copy of the original if it does not need the engine.
     within: VecDeque<Option<Box<Message>>>,
-    /// What passes by.
+    /// Flits of bypassing packets.
     beside: VecDeque<Flit>,
-    /// Whose turn it is at the output.
+    /// Next source at the output.
     turn: Path,
     served: Counter,
     unserved: Counter,
@@ -56,16 +56,17 @@ enum Path {
 enum Sending {
     Nothing,
     Beside,
-    /// What the engine gives, to its tail: the packet is dropped.
+    /// Discards the engine's output up to the tail: the packet is dropped.
     Away,
-    /// What the engine gives, to its tail.
+    /// Forwards the engine's output up to the tail.
     Served,
-    /// So many flits, whatever the engine gives, whose tail may have come.
+    /// Number of flits left to send of the original packet, independent of the engine's output; the flag says whether the
+    /// engine's tail has arrived.
     Restored(usize, bool),
 }
 
 impl Stage {
-    /// An offload that holds nothing.
+    /// An empty offload.
     pub fn new(node: NodeId, service: u8, flit_bytes: usize, unneeded: Unneeded, wires: StageWiring) -> Stage {
         Stage {
             node,
@@ -87,7 +88,7 @@ impl Stage {
         message.descriptor.hop().is_some_and(|hop| hop.service == self.service)
     }
 
-    /// Takes a flit from the line, if one is there and has a place to go.
+    /// Takes a flit from the input if possible. Returns true if it did.
     fn receive(&mut self, now: Cycle) -> bool {
         if !self.wires.input.has_item() {
             return false;
@@ -95,7 +96,7 @@ impl Stage {
         if self.receiving == Path::Nothing {
             let is_needed = match self.wires.input.peek().as_deref() {
                 Some(Flit::Head(message)) => self.is_needed(message),
-                _ => panic!("a message begins with its descriptor"),
+                _ => panic!("a message must begin with its descriptor"),
             };
             let goes_by = !is_needed && self.unneeded != Unneeded::Through;
             self.receiving = if goes_by { Path::Beside } else { Path::Engine };
@@ -107,7 +108,7 @@ impl Stage {
         if !has_room {
             return false;
         }
-        let mut flit = self.wires.input.take().expect("a flit is there");
+        let mut flit = self.wires.input.take().expect("a flit must be there");
         let path = self.receiving;
         match &mut flit {
             Flit::Head(message) if path == Path::Engine => self.enter(now, message),
@@ -121,7 +122,7 @@ impl Stage {
         true
     }
 
-    /// A packet goes into the engine.
+    /// A packet enters the engine.
     fn enter(&mut self, now: Cycle, message: &mut Message) {
         message.to = self.node;
         message.descriptor.trail.mark(now, Step::Taken, self.node);
@@ -135,10 +136,10 @@ impl Stage {
         message.descriptor.chain.insert(next, hop);
     }
 
-    /// A packet comes out of the engine. Says how its flits go.
+    /// A packet leaves the engine. Returns how to send its flits.
     fn leave(&mut self, now: Cycle, message: &mut Box<Message>) -> Sending {
         message.descriptor.trail.mark(now, Step::Done, self.node);
-        let was = self.within.pop_front().expect("an engine gives out what it takes in");
+        let was = self.within.pop_front().expect("an engine must output each packet that it takes");
         let sending = match was {
             None => {
                 self.served.add(1);
@@ -159,7 +160,7 @@ impl Stage {
         sending
     }
 
-    /// Sends a flit on, if there is one and room for it.
+    /// Sends a flit if possible. Returns true if it did.
     fn send(&mut self, now: Cycle) -> bool {
         if !self.wires.output.has_room() {
             return false;
@@ -174,7 +175,7 @@ impl Stage {
                     return self.send_beside();
                 }
                 let Some(mut flit) = self.wires.from_engine.take() else { return false };
-                let Flit::Head(message) = &mut flit else { panic!("a message begins with its descriptor") };
+                let Flit::Head(message) = &mut flit else { panic!("a message must begin with its descriptor") };
                 self.turn = Path::Beside;
                 self.sending = self.leave(now, message);
                 match flit {
@@ -200,7 +201,7 @@ impl Stage {
     }
 
     fn drop(&mut self, now: Cycle, message: Message) {
-        let Leg::Dropped(reason) = message.leg else { unreachable!("only what the engine drops goes away") };
+        let Leg::Dropped(reason) = message.leg else { unreachable!("only a dropped packet is discarded") };
         self.wires.outlet.borrow_mut().drop(now, message, reason);
     }
 
@@ -211,7 +212,7 @@ impl Stage {
         true
     }
 
-    /// A flit of a packet on which the engine worked for nothing: of the length that the packet had.
+    /// Sends a flit of an unchanged packet, which keeps its original length.
     fn send_restored(&mut self, rest: usize, was_over: bool) -> bool {
         let taken = if was_over { None } else { self.wires.from_engine.take() };
         let is_over = was_over || taken == Some(Flit::Tail);
@@ -220,7 +221,7 @@ impl Stage {
         }
         let is_last = rest == 1;
         if is_last && !is_over {
-            return true; // The engine made more of it than there was.
+            return true; // The engine's output is longer than the original packet.
         }
         self.sending = Sending::Restored(rest - 1, is_over);
         self.end(is_last);

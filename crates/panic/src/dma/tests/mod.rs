@@ -1,4 +1,4 @@
-//! The DMA engine and the host: scenes as text.
+//! The DMA engine and the host, with input and output as text.
 
 mod properties;
 mod rates;
@@ -26,27 +26,27 @@ use testkit::{Bench, Log, bench};
 /// The prototype's DMA engine with rings of four buffers; its clock is the bench's 1 GHz.
 fn small() -> DmaParams {
     let preset: PanicParams =
-        toml::from_str(include_str!("../../../../../presets/panic.toml")).expect("the preset is right");
+        toml::from_str(include_str!("../../../../../presets/panic.toml")).expect("the preset must be valid");
     DmaParams { ring_slots: 4, prefetched: 4, rx_queues: 2, tx_queues: 3, ..preset.dma }
 }
 
-/// The same over 16 lanes of PCIe 5.0, with latencies that are easy to see.
+/// As `small`, over 16 lanes of PCIe 5.0 with round latencies.
 fn packets() -> DmaParams {
     let chip: PanicParams =
-        toml::from_str(include_str!("../../../../../presets/panic-asic.toml")).expect("the preset is right");
+        toml::from_str(include_str!("../../../../../presets/panic-asic.toml")).expect("the preset must be valid");
     let mut params = DmaParams { pcie: chip.dma.pcie, ..small() };
     (params.pcie.link.latency_cycles, params.pcie.link.host_read_cycles) = (100, 50);
     params
 }
 
-/// A link of four lanes of 8 GT/s: 3.94 bytes a cycle in each direction.
+/// A link of four lanes at 8 GT/s: 3.94 bytes a cycle in each direction.
 fn slow() -> DmaParams {
     let mut params = DmaParams { ring_slots: 1024, prefetched: 64, ..packets() };
     (params.pcie.link.lanes, params.pcie.link.lane_mtps) = (4, 8000);
     params
 }
 
-/// Queue 0 is bound to no chain and the network, queue 1 to service 3, queue 2 to nothing.
+/// Queue 0 goes to the network without a chain, queue 1 to service 3; queue 2 is unbound.
 struct Bound;
 
 impl Classifier for Bound {
@@ -58,7 +58,7 @@ impl Classifier for Bound {
     }
 }
 
-/// Steps and their cycles.
+/// The steps of a packet and their cycles.
 fn marks(message: &Message) -> String {
     let marks = message.descriptor.trail.marks().iter();
     marks.map(|mark| format!(" {:?} {}", mark.step, mark.at)).collect()
@@ -83,7 +83,7 @@ impl Outlet for Tell {
     }
 }
 
-/// What left and how, as text.
+/// Lists how each packet ended.
 #[derive(Default)]
 struct Lines(String);
 
@@ -117,7 +117,7 @@ impl PacketSource for Listed {
 type Sends<'a> = &'a [(usize, &'a [(Cycle, u64, usize)])];
 
 fn add(bench: &mut Bench, params: &DmaParams, input: Vec<(Cycle, Flit)>, sends: Sends, outlet: SharedOutlet) {
-    params.check(1536, 64).expect("parameters are right");
+    params.check(1536, 64).expect("parameters must be valid");
     let bank_notes = bench.input("bank notes", 2, Vec::new());
     let mut sources: Vec<Box<dyn PacketSource>> = Vec::new();
     for queue in 0..params.tx_queues as usize {
@@ -146,7 +146,8 @@ fn run(params: &DmaParams, input: &[(Cycle, Flit)], sends: Sends) -> String {
     })
 }
 
-/// What comes out of the interconnect, as in [`flits`], and goes to the queues beside it; what the host sends.
+/// Checks the log of packets from the interconnect, written as in [`flits`], to the given host queues, and of packets from the
+/// host.
 fn check(params: &DmaParams, input: &str, queues: &[u16], sends: Sends, want: Expect) {
     want.assert_eq(&run(params, &to_host(input, queues), sends));
 }
@@ -156,7 +157,7 @@ fn to_host(input: &str, queues: &[u16]) -> Vec<(Cycle, Flit)> {
     let mut flits = flits(input);
     for (_, flit) in &mut flits {
         if let Flit::Head(message) = flit {
-            message.descriptor.side = Side::Host(*queues.next().expect("a queue for each packet"));
+            message.descriptor.side = Side::Host(*queues.next().expect("each packet needs a queue"));
         }
     }
     flits

@@ -1,8 +1,8 @@
-//! Nothing is lost, whatever the parameters.
+//! No packet is lost, whatever the parameters.
 
 use super::*;
 
-/// Keeps packets by number, and drops.
+/// Keeps the packets that leave, by number, and the drops.
 #[derive(Default)]
 struct Kept {
     left: Vec<(u64, Vec<u8>)>,
@@ -34,10 +34,10 @@ fn any_params() -> impl Strategy<Value = DmaParams> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
 
-    /// In three kernel modes every packet from the interconnect is in host memory once, unchanged, or is counted as dropped; every
-    /// packet of the host goes into the interconnect or is dropped; queues keep their order.
+    /// In three kernel modes: every packet from the interconnect is in host memory once, unchanged, or is counted as dropped.
+    /// Every packet of the host enters the interconnect or is dropped. Queues keep their order.
     #[test]
-    fn nothing_is_lost_and_nothing_comes_twice(
+    fn no_packet_is_lost_or_duplicated(
         params in any_params(),
         received in proptest::collection::vec((0_usize..1700, 0_u16..3, 1_u64..40), 0..40),
         sent in proptest::collection::vec((0_usize..2100, 0_usize..3, 1_u64..40), 0..40),

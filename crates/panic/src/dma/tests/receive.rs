@@ -1,10 +1,10 @@
-//! What comes to the host.
+//! Packets to the host.
 
 use super::*;
 
 #[test]
-fn host_memory_at_hand_adds_a_cycle() {
-    // The tail of the first is there in cycle 13.
+fn ideal_host_memory_adds_a_cycle() {
+    // The tail of the first packet arrives in cycle 13.
     check(
         &small(),
         "10 1 0 192; 14 2 0 64; 16 3 0 65",
@@ -19,7 +19,7 @@ fn host_memory_at_hand_adds_a_cycle() {
 }
 
 #[test]
-fn over_pcie_the_last_byte_is_there_after_the_latency() {
+fn over_pcie_the_last_byte_arrives_after_the_latency() {
     check(
         &packets(),
         "10 1 0 64; 20 2 0 1536",
@@ -33,7 +33,7 @@ fn over_pcie_the_last_byte_is_there_after_the_latency() {
 }
 
 #[test]
-fn a_packet_without_bytes_passes_none_and_leaves_with_its_completion() {
+fn an_empty_packet_stays_in_order_and_leaves_with_its_completion() {
     check(
         &packets(),
         "10 1 0 1536; 40 2 0 0",
@@ -48,7 +48,7 @@ fn a_packet_without_bytes_passes_none_and_leaves_with_its_completion() {
 
 #[test]
 fn a_queue_without_buffers_drops() {
-    // Four buffers, which come back 300 cycles after the completion is in memory.
+    // Four buffers, each reposted 300 cycles after its completion is in memory.
     let params = DmaParams { host_cycles: 300, ..small() };
     let input = "10 1 0; 20 2 0; 30 3 0; 40 4 0; 50 5 0; 60 6 0; 400 7 0; 410 8 0 3000";
     check(
@@ -79,9 +79,9 @@ fn a_queue_without_buffers_drops() {
 }
 
 #[test]
-fn what_a_unit_drops_takes_no_buffer() {
+fn a_packet_dropped_by_a_unit_takes_no_buffer() {
     let mut input = to_host("10 1 0 128; 20 2 0", &[0, 0]);
-    let Flit::Head(message) = &mut input[0].1 else { panic!("a message begins with its descriptor") };
+    let Flit::Head(message) = &mut input[0].1 else { panic!("a message must begin with its descriptor") };
     message.leg = Leg::Dropped(DropReason::BadDigest);
     expect![[r#"
         12   dropped #1 bad-digest

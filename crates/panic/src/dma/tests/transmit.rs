@@ -1,9 +1,9 @@
-//! What the host sends.
+//! Packets from the host.
 
 use super::*;
 
 #[test]
-fn the_host_sends_through_the_chain_of_the_queue() {
+fn a_transmit_queue_uses_its_chain() {
     check(
         &small(),
         "",
@@ -25,7 +25,7 @@ fn the_host_sends_through_the_chain_of_the_queue() {
 
 #[test]
 fn a_packet_of_the_host_takes_a_doorbell_and_two_reads() {
-    // 100 cycles for the doorbell, then twice 100 there, 50 in the host, 100 back.
+    // 100 cycles for the doorbell, then twice 100 to the host, 50 in it, and 100 back.
     check(
         &packets(),
         "",
@@ -39,7 +39,7 @@ fn a_packet_of_the_host_takes_a_doorbell_and_two_reads() {
 }
 
 #[test]
-fn what_fits_into_no_buffer_is_not_sent() {
+fn a_packet_that_fits_no_buffer_is_not_sent() {
     check(
         &small(),
         "",
@@ -56,9 +56,9 @@ fn what_fits_into_no_buffer_is_not_sent() {
 
 /// The prototype with a delay unit of 20 cycles as its only service, to which transmit queue 1 is bound.
 #[test]
-fn in_the_whole_nic_what_the_host_sends_goes_through_its_chain_to_the_wire() {
+fn in_the_whole_nic_host_packets_go_through_their_chain_to_the_wire() {
     let preset = include_str!("../../../../../presets/panic.toml");
-    let mut params: PanicParams = toml::from_str(preset).expect("the preset is right");
+    let mut params: PanicParams = toml::from_str(preset).expect("the preset must be valid");
     let delay =
         DelayUnitParams { service: ServiceTime::Fixed { cycles: 20 }, gap_cycles: 2, start_cycles: 0, grant_cycles: 0 };
     let of_no_name = || ServiceSpec {
@@ -75,7 +75,7 @@ fn in_the_whole_nic_what_the_host_sends_goes_through_its_chain_to_the_wire() {
     let mut outside = Outside::new(vec![Box::new(network)], Rc::new(RefCell::new(Bound)), kept.clone());
     outside.transmits = vec![Box::new(Listed([(100, 1, 64)].into())), Box::new(Listed([(100, 2, 128)].into()))];
     let outcome = Panic::new(&params, 1, outside).system.run_until(Time::from_ns(10_000));
-    assert_eq!(outcome, Outcome::Quiet, "all is done");
+    assert_eq!(outcome, Outcome::Quiet, "the run must end quietly");
     expect![[r#"
         #9 Network(0): Arrived 1 Entered 2 Leaving 13 Left 15
         #1 Network(0): Arrived 104 Entered 104 Leaving 115 Left 117

@@ -1,25 +1,25 @@
-//! What tables do with packets.
+//! Actions of tables on packets.
 
 use super::*;
 use expect_test::{Expect, expect};
 
 const PORT0: Side = Side::Network(0);
 
-/// Each packet in its cycle, from port 0: a line for each.
+/// Classifies each packet in its cycle from port 0, and lists one line for each.
 fn check(toml: &str, packets: &[(Cycle, &str)], want: Expect) {
     let mut rmt = rmt(toml);
     let lines: Vec<String> = packets.iter().map(|&(now, packet)| ask(&mut rmt, now, PORT0, packet)).collect();
     want.assert_eq(&lines.join("\n"));
 }
 
-/// Actions on the UDP packet and the TCP packet.
+/// Applies actions to the UDP packet and the TCP packet.
 fn check_actions(actions: &str, want: Expect) {
     let toml = format!("metadata = ['x']\n[[tables]]\nname = 't'\nentries = [{{ actions = {actions} }}]");
     check(&toml, &[(0, UDP), (0, TCP6)], want);
 }
 
 #[test]
-fn what_no_entry_takes_goes_straight_to_the_host() {
+fn an_unmatched_packet_goes_straight_to_the_host() {
     check(
         "",
         &[(0, UDP), (0, TCP6), (0, "")],
@@ -60,7 +60,7 @@ fn chains_are_entries() {
 }
 
 #[test]
-fn stages_see_what_those_before_them_did() {
+fn stages_see_the_changes_of_earlier_stages() {
     check(
         r#"
         metadata = ["tenant"]
@@ -151,7 +151,7 @@ fn words_are_computed() {
             kv(m195280139) => host:0
             kv => host:0"#]],
     );
-    // What is too great or not there has no effect.
+    // Values that are out of range or missing have no effect.
     check_actions(
         "[{ class = 'len' }, { host_queue = 'udp.dst_port' }, { slack_cycles = 'arp.operation' }]",
         expect![[r#"
@@ -195,7 +195,7 @@ fn state_lasts_from_packet_to_packet() {
 }
 
 #[test]
-fn the_parser_finds_headers_of_ones_own() {
+fn the_parser_finds_user_defined_headers() {
     let toml = r#"
         [[parser.headers]]
         name = "kv"
@@ -230,7 +230,7 @@ fn the_parser_finds_headers_of_ones_own() {
 }
 
 #[test]
-fn a_parser_that_knows_less_matches_less() {
+fn a_parser_without_a_layer_does_not_match_it() {
     check(
         r#"
         parser.layers = ["eth", "ipv4"]
@@ -244,7 +244,7 @@ fn a_parser_that_knows_less_matches_less() {
 }
 
 #[test]
-fn what_hides_behind_an_unknown_layer_is_not_missed() {
+fn headers_after_an_unknown_layer_are_not_malformed() {
     let malformed = |layers: &str, packet: &str| {
         let mut rmt = rmt(&format!("parser.layers = [{layers}]"));
         ask(&mut rmt, 0, PORT0, packet);
@@ -255,14 +255,14 @@ fn what_hides_behind_an_unknown_layer_is_not_missed() {
     assert_eq!(malformed("'eth', 'ipv6', 'tcp'", cut), 0);
     assert_eq!(malformed("'eth', 'vlan', 'ipv6', 'tcp'", TCP6), 0);
     assert_eq!(malformed("'eth', 'vlan', 'ipv6', 'tcp'", cut), 1);
-    // Three tags: what is behind them is found, though only two can be named.
+    // Three tags: the layers after them are found, although expressions can name only two tags.
     let tags = UDP.replace("0800 45", "8100 0001 8100 0002 8100 0003 0800 45");
     let verdict = rmt("").classify(0, PORT0, &mut unhex(&tags));
     assert_eq!((verdict.fields.network, verdict.fields.payload), (26, 54));
 }
 
 #[test]
-fn the_host_may_read_what_was_counted() {
+fn the_host_can_read_counters() {
     let mut rmt = rmt("
         registers = [{ kind = 'words', name = 'bytes', size = 3 }]
         [[tables]]
@@ -295,7 +295,7 @@ fn transmit_queues_have_their_chains() {
 }
 
 #[test]
-fn units_are_told_where_things_are() {
+fn units_get_header_offsets() {
     let mut lines = Vec::new();
     for packet in [UDP, TCP6, "020000000002 020000000001 88b5 00", "0200"] {
         let verdict = rmt("").classify(0, PORT0, &mut unhex(packet));
@@ -310,7 +310,7 @@ fn units_are_told_where_things_are() {
 }
 
 #[test]
-fn what_happens_is_counted() {
+fn actions_and_drops_are_counted() {
     let mut rmt = rmt(r#"
         [[tables]]
         name = "t"

@@ -30,10 +30,10 @@ fn all_entries_of_a_table_are_replaced_or_none() {
     lines.push(format!("{:?}", rmt.registers()));
     expect![[r#"
         kv => host:0
-        there is no entry 0, it was removed or never was
+        there is no entry 0; it was removed or never existed
         [1].actions[1].chain.services[0]: unknown service `shb`; known: sha, aes, dpi, kv, nat; did you mean `sha`?
         [2]: the table `t` is full: its size is 2
-        found the table of the chains, must be another: chains come and go one by one
+        found the table of the chains, must be another table; chains are inserted and removed one by one
         kv => host:0
         => host:0
         [("n", [(3, 2)])]
@@ -42,7 +42,7 @@ fn all_entries_of_a_table_are_replaced_or_none() {
 }
 
 #[test]
-fn an_entry_holds_from_the_next_packet_on() {
+fn an_entry_takes_effect_with_the_next_packet() {
     let mut rmt = rmt("[[tables]]\nname = 't'\nsize = 2");
     let mut lines = vec![ask(&mut rmt, 0, Side::Network(0), UDP)];
     let sha = entry("match = 'udp'\norder = 5\nactions = [{ chain = { services = ['sha'] } }]");
@@ -68,7 +68,7 @@ fn an_entry_holds_from_the_next_packet_on() {
         the table `t` is full: its size is 2
         sha => host:0
         aes => host:0
-        there is no entry 0, it was removed or never was
+        there is no entry 0; it was removed or never existed
         unknown table `tt`; known: t, chains
         actions[1].chain.services[0]: unknown service `shaa`; known: sha, aes, dpi, kv, nat; did you mean `sha`?
         aes => host:0"#]]
@@ -76,7 +76,7 @@ fn an_entry_holds_from_the_next_packet_on() {
 }
 
 #[test]
-fn chains_come_and_go() {
+fn chains_are_inserted_and_removed() {
     let mut rmt = rmt("");
     let mut lines = Vec::new();
     let mut note = |rmt: &mut Rmt| {
@@ -88,7 +88,7 @@ fn chains_come_and_go() {
     let out = ChainParams { queues: vec![1], ..ChainParams::new("out", &["aes"]) };
     let handle = rmt.insert_chain(&out).unwrap();
     note(&mut rmt);
-    // One that was for a queue becomes one that is for packets, and the other way round.
+    // A chain of a queue can become a chain with a match, and the other way round.
     rmt.modify_chain(handle, &ChainParams { order: 0, ..ChainParams::new("out", &["dpi"]) }).unwrap();
     rmt.modify_chain(both, &ChainParams { queues: vec![1], ..ChainParams::new("a", &["nat"]) }).unwrap();
     note(&mut rmt);
@@ -105,7 +105,7 @@ fn chains_come_and_go() {
 }
 
 #[test]
-fn who_holds_the_pipeline_changes_it_between_two_slices() {
+fn a_pipeline_can_be_changed_between_two_slices() {
     use crate::world::SharedClassifier;
     use std::{cell::RefCell, rc::Rc};
     let rmt = Rc::new(RefCell::new(rmt("")));
@@ -118,7 +118,7 @@ fn who_holds_the_pipeline_changes_it_between_two_slices() {
     assert_eq!(classify(), "=> host:0");
 }
 
-/// What is done to a table.
+/// A change of a table.
 #[derive(Clone, Debug)]
 enum Change {
     Insert(u32, u16),
@@ -135,7 +135,7 @@ fn change() -> impl Strategy<Value = Change> {
     ]
 }
 
-/// Takes packets up to a port; its place among the entries shows in the priority.
+/// Matches packets up to a port; the priority identifies the entry.
 fn up_to(order: u32, port: u16, mark: u64) -> EntryParams {
     entry(&format!(
         "match = 'udp.dst_port < {port}'\norder = {order}\nactions = [{{ priority = {mark} }}, {{ chain = {{ services = ['kv'] }} }}]"
@@ -144,7 +144,7 @@ fn up_to(order: u32, port: u16, mark: u64) -> EntryParams {
 
 proptest! {
     #[test]
-    fn a_changed_table_is_one_that_was_built_so(changes in prop::collection::vec(change(), 0..30)) {
+    fn a_changed_table_equals_one_built_in_that_state(changes in prop::collection::vec(change(), 0..30)) {
         let mut changed = rmt("[[tables]]\nname = 't'\nsize = 8");
         // Handle and entry, in order of handles.
         let mut model: Vec<(EntryHandle, EntryParams)> = Vec::new();

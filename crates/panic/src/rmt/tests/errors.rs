@@ -1,17 +1,17 @@
-//! What is wrong with tables and chains is told with its place.
+//! Errors in tables and chains name their place.
 
 use super::*;
 use expect_test::{Expect, expect};
 
 fn check(toml: &str, want: Expect) {
-    let error = Rmt::new(&params(toml), &card()).map(|_| ()).expect_err("something is wrong");
+    let error = Rmt::new(&params(toml), &card()).map(|_| ()).expect_err("the parameters are wrong");
     want.assert_eq(&error.to_string());
 }
 
-/// What the file's reader says.
+/// Errors from reading the file.
 fn check_toml(toml: &str, want: Expect) {
     let error =
-        toml::from_str::<RmtParams>(&format!("stages = 4\nmax_hops = 4\n{toml}")).expect_err("something is wrong");
+        toml::from_str::<RmtParams>(&format!("stages = 4\nmax_hops = 4\n{toml}")).expect_err("the file is wrong");
     want.assert_eq(&diagnostics::near::explain_serde_error(error.message()));
 }
 
@@ -33,19 +33,15 @@ fn chains() {
     );
     check(
         &chain("services = ['sha', 'aes', 'dpi', 'kv', 'nat']"),
-        expect!["chains[0].services: 5 services, must be at most 4: a descriptor holds no more hops"],
+        expect!["chains[0].services: 5 services; a descriptor holds at most 4"],
     );
     check(
         &chain("services = ['sha', 'aes', 'sha']"),
-        expect![
-            "chains[0].services[2]: `sha` is service 1 of the chain already: a chain is no loop unless it says `repeat`"
-        ],
+        expect!["chains[0].services[2]: `sha` is service 1 of the chain already; set `repeat` to allow that"],
     );
     check(
         &chain("services = ['sha', 'sha']"),
-        expect![
-            "chains[0].services[1]: `sha` is service 1 of the chain already: a chain is no loop unless it says `repeat`"
-        ],
+        expect!["chains[0].services[1]: `sha` is service 1 of the chain already; set `repeat` to allow that"],
     );
     check(
         &chain("services = [{ service = 'sha', class = 3 }]"),
@@ -63,13 +59,13 @@ fn chains() {
     );
     check(
         &chain("services = []\nqueues = [1]\nexit = 'host'"),
-        expect!["chains[0].exit: found `host`, must be `network:PORT`: the chain is for transmit queues"],
+        expect!["chains[0].exit: found `host`, must be `network:PORT`, because the chain is for transmit queues"],
     );
     check(&chain("services = []\nqueues = [4]"), expect!["chains[0].queues[0]: found 4, must be 0 to 3"]);
     check(
         &chain("services = []\nqueues = [1]\nmatch = 'udp'"),
         expect![
-            "chains[0].match: a chain of transmit queues has no match: the queue alone says what is done (paper, section 3)"
+            "chains[0].match: a chain of transmit queues cannot have a match: the queue alone selects its packets (paper, section 3)"
         ],
     );
     check(
@@ -87,7 +83,7 @@ fn chains() {
     );
     check(
         &chain(&format!("services = []\n{}", chain("services = []"))),
-        expect!["chains[1].name: the chain `a` is there already"],
+        expect!["chains[1].name: the chain `a` exists already"],
     );
     check(
         "[[chains]]\nname = 'a'\nqueues = [1]\nservices = []\n[[chains]]\nname = 'b'\nqueues = [0, 1]\nservices = []",
@@ -104,7 +100,7 @@ fn tables_and_stages() {
         &format!("chains = [{{ name = 'x', services = [] }}]\n{}", ["a", "b", "c", "d"].map(table).concat()),
         expect!["chains[0]: 4 tables and the chains, but the pipeline has 4 stages"],
     );
-    check(&["a", "a"].map(table).concat(), expect!["tables[1].name: the table `a` is there already"]);
+    check(&["a", "a"].map(table).concat(), expect!["tables[1].name: the table `a` exists already"]);
     check(
         &table("Routes"),
         expect![
@@ -122,7 +118,7 @@ fn tables_and_stages() {
           udp &&
                 ^"#]],
     );
-    check("metadata = ['x', 'x']", expect!["metadata[1]: the metadata word `x` is there already"]);
+    check("metadata = ['x', 'x']", expect!["metadata[1]: the metadata word `x` exists already"]);
     check(
         "registers = [{ kind = 'words', name = 'r', size = 0 }]",
         expect!["registers[0].size: found 0, must be 1 to 65536"],
@@ -152,11 +148,11 @@ fn headers() {
     );
     check(
         &header("after = 'udp'\nbytes = 4\nfields = [{ name = 'offset', at_bit = 0, bits = 4 }]"),
-        expect!["parser.headers[0].fields[0].name: the field `kv.offset` is there already"],
+        expect!["parser.headers[0].fields[0].name: the field `kv.offset` exists already"],
     );
     check(
         "[[parser.headers]]\nname = 'udp'\nafter = 'eth'\nbytes = 4",
-        expect!["parser.headers[0].name: the name `udp` is there already"],
+        expect!["parser.headers[0].name: the name `udp` exists already"],
     );
     check(
         "parser.layers = ['eth', 'ipv5']",
@@ -198,14 +194,12 @@ fn actions() {
     check_action(
         "{ set = { field = 'ipv4.header_words', to = 5 } }",
         expect![
-            "tables[0].entries[0].actions[0].set.field: `ipv4.header_words` cannot be changed: what follows it would move"
+            "tables[0].entries[0].actions[0].set.field: `ipv4.header_words` cannot be changed: that would move the bytes after it"
         ],
     );
     check_action(
         "{ set = { field = 'class', to = 1 } }",
-        expect![
-            "tables[0].entries[0].actions[0].set.field: `class` cannot be changed, there is an action of this name"
-        ],
+        expect!["tables[0].entries[0].actions[0].set.field: `class` cannot be changed; use the action of this name"],
     );
     check_action(
         "{ set = { field = 'meta.y', to = 1 } }",
@@ -260,7 +254,7 @@ fn files() {
     check_toml(
         "chains = [{ name = 'a', services = [5] }]",
         expect![[
-            r#"found the number 5, must be the name of a service or a table such as { service = "aes", class = 1 }"#
+            r#"found the number 5, must be the name of a service or a table, for example { service = "aes", class = 1 }"#
         ]],
     );
     check_toml(
@@ -271,7 +265,7 @@ fn files() {
     );
     check_toml(
         "tables = [{ name = 'a', entries = [{ actions = [{ class = true }] }] }]",
-        expect!["found something else, must be a number or the name of a field"],
+        expect!["must be a number or the name of a field"],
     );
     check_toml(
         "registers = [{ kind = 'word', name = 'a', size = 1 }]",

@@ -1,4 +1,4 @@
-//! Whatever comes in, nothing panics; and what goes out is right.
+//! No input causes a panic, and outputs are correct.
 
 use super::*;
 use crate::rmt::ChainParams;
@@ -41,7 +41,7 @@ otherwise = [
 ]
 "#;
 
-/// Bytes that are often nearly a packet.
+/// Bytes that often resemble a packet.
 fn packet() -> impl Strategy<Value = Vec<u8>> {
     let known = prop::sample::select(vec![unhex(UDP), unhex(TCP6), Vec::new()]);
     let edits = prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4);
@@ -62,18 +62,18 @@ fn packet() -> impl Strategy<Value = Vec<u8>> {
     )
 }
 
-/// The checksums of a packet, as far as it has all of what they cover.
+/// Returns true if the checksums of all complete layers are correct.
 fn checksums_are_right(packet: &[u8]) -> bool {
     let layers = wire::layers::Layers::parse(packet);
     let (pseudo, upper) = if let Some(at) = layers.offset(wire::layers::Layer::Ipv4) {
-        let view = ipv4::Ipv4View::new(&packet[at..]).expect("it is there");
+        let view = ipv4::Ipv4View::new(&packet[at..]).expect("the layer must be there");
         if !view.checksum_is_valid() {
             return false;
         }
         let is_whole = !view.more_fragments() && packet.len() - at >= usize::from(view.total_len());
         (PseudoHeader::V4 { src: view.src(), dst: view.dst() }, is_whole.then(|| view.payload().to_vec()))
     } else if let Some(at) = layers.offset(wire::layers::Layer::Ipv6) {
-        let view = ipv6::Ipv6View::new(&packet[at..]).expect("it is there");
+        let view = ipv6::Ipv6View::new(&packet[at..]).expect("the layer must be there");
         let is_plain = [ipv4::protocol::UDP, ipv4::protocol::TCP].contains(&view.next_header());
         let is_whole = is_plain && view.payload().len() == usize::from(view.payload_len());
         (PseudoHeader::V6 { src: view.src(), dst: view.dst() }, is_whole.then(|| view.payload().to_vec()))
@@ -82,7 +82,7 @@ fn checksums_are_right(packet: &[u8]) -> bool {
     };
     let Some(upper) = upper else { return true };
     if layers.has(wire::layers::Layer::Udp) {
-        let view = udp::UdpView::new(&upper).expect("it is there");
+        let view = udp::UdpView::new(&upper).expect("the layer must be there");
         let datagram = upper.get(..usize::from(view.len()));
         return datagram.is_none_or(|bytes| udp::UdpView::new(bytes).is_ok_and(|view| view.checksum_is_valid(pseudo)));
     }
@@ -90,7 +90,7 @@ fn checksums_are_right(packet: &[u8]) -> bool {
 }
 
 #[test]
-fn files_say_all_that_there_is() {
+fn files_state_all_parameters() {
     let chain = "[[chains]]\nname = 'a'\nservices = ['sha', { service = 'aes', class = 1 }]";
     let params = params(&format!("{ALL}\n{chain}"));
     let text = toml::to_string(&params).unwrap();
@@ -113,7 +113,7 @@ proptest! {
     }
 
     #[test]
-    fn looking_changes_nothing(packet in packet()) {
+    fn classification_alone_changes_no_byte(packet in packet()) {
         let mut after = packet.clone();
         rmt("chains = [{ name = 'a', services = ['sha'] }]").classify(3, Side::Network(0), &mut after);
         prop_assert_eq!(after, packet);
@@ -135,7 +135,7 @@ proptest! {
     }
 
     #[test]
-    fn texts_never_panic_and_canonical_text_means_the_same(text in "(a|ipsec|class|queues|metadata|sha|=|=>|->|:|,|\\[udp\\]|\\(|\\)|\\[|\\]|\"|1|300| |\\PC){0,14}") {
+    fn texts_never_panic_and_canonical_text_is_equivalent(text in "(a|ipsec|class|queues|metadata|sha|=|=>|->|:|,|\\[udp\\]|\\(|\\)|\\[|\\]|\"|1|300| |\\PC){0,14}") {
         if let Ok(chain) = ChainParams::parse(&text) {
             prop_assert_eq!(ChainParams::parse(&chain.to_string()), Ok(chain));
         }

@@ -1,4 +1,4 @@
-//! Packets and tables in, verdicts and changed bytes out.
+//! Packets and tables as input; verdicts and changed bytes as output.
 
 mod actions;
 mod changes;
@@ -25,7 +25,7 @@ pub(super) fn rmt(toml: &str) -> Rmt {
     Rmt::new(&params(toml), &card()).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Bytes of hexadecimal digits with spaces between.
+/// Parses hexadecimal digits, ignoring blanks.
 pub(super) fn unhex(text: &str) -> Vec<u8> {
     let digits: Vec<u8> = text.chars().filter_map(|c| c.to_digit(16)).map(|digit| digit as u8).collect();
     digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect()
@@ -39,7 +39,7 @@ pub(super) const TCP6: &str = "020000000002 020000000001 8100 a005 86dd 60000000
     20010db8000000000000000000000001 00000000000000000000000000000001
     0050 ffff 00000001 00000000 50 02 0000 0000 0000";
 
-/// `sha(c1 p2 m3) -> aes => host:0`, then what is not 0.
+/// Prints `sha(c1 p2 m3) -> aes => host:0`, then the values that are not 0.
 pub(super) fn show(verdict: &Verdict) -> String {
     let names = card().services;
     let hop = |hop: &crate::protocol::Hop| {
@@ -63,7 +63,7 @@ pub(super) fn show(verdict: &Verdict) -> String {
     text.trim_start().to_owned()
 }
 
-/// The verdict, then the bytes that changed as `offset:new`, or the whole packet if its length did.
+/// Prints the verdict, then the changed bytes as `offset:new`, or the whole packet if its length changed.
 pub(super) fn ask(rmt: &mut Rmt, now: Cycle, from: Side, packet: &str) -> String {
     let before = unhex(packet);
     let mut after = before.clone();

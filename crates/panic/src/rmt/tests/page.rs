@@ -1,11 +1,11 @@
-//! What the reference page shows is true.
+//! The examples on the reference page are correct.
 
 use super::*;
 use crate::rmt::{ChainParams, EntryParams};
 
 const PAGE: &str = include_str!("../../../../../docs/reference/rmt.md");
 
-/// The blocks of code in a language.
+/// The code blocks of a language.
 fn blocks(language: &str) -> Vec<&'static str> {
     let begin = format!("```{language}\n");
     PAGE.split(&begin).skip(1).map(|rest| rest.split("```").next().expect("a block ends")).collect()
@@ -29,7 +29,7 @@ fn its_files_can_be_built() {
     rmt(chains);
     let whole = blocks("toml").into_iter().find(|block| block.contains("stages")).expect("a pipeline");
     let mut rmt = Rmt::new(&toml::from_str(whole).unwrap(), &card()).unwrap_or_else(|error| panic!("{error}"));
-    // 76 bytes, 3000 in the bucket: the 40th is too many.
+    // 76 bytes each with 3000 in the bucket: the 40th packet exceeds it.
     let request = UDP.replace("270f", "2bcb").replace("000d", "002a").replace("45000021", "4500003e");
     let request = request.replace("68656c6c6f", &format!("01{}", "00".repeat(33)));
     let asked: Vec<String> = (0..40).map(|_| ask(&mut rmt, 0, Side::Network(0), &request)).collect();
@@ -69,7 +69,7 @@ fn its_actions_are_actions() {
     }
 }
 
-/// What stands between backticks.
+/// The text between backticks.
 fn code(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }

@@ -4,7 +4,7 @@ use super::*;
 use crate::rmt::{ChainParams, Problem};
 use expect_test::{Expect, expect};
 
-/// Canonical text and verdict for a UDP packet, or the error.
+/// Checks the canonical text and the verdict for a UDP packet, or the error.
 fn check(text: &str, want: Expect) {
     let mut rmt = rmt("metadata = ['x']");
     let said = match rmt.parse_chain(text) {
@@ -78,20 +78,20 @@ fn short_and_long() {
 
 #[test]
 fn errors_point_into_the_text() {
-    check("", expect!["found the end, must be a name, then `:` and services, such as `ipsec: sha -> aes`"]);
+    check("", expect!["found the end, must be a name, then `:` and services, for example `ipsec: sha -> aes`"]);
     check(
         "ipsec",
         expect![[r#"
-        found the end, must be `:`, or `[MATCH]` and settings such as `class=1` in front of it
-          ipsec
-               ^"#]],
+            found the end, must be `:`, or before it `[MATCH]` and settings, for example `class=1`
+              ipsec
+                   ^"#]],
     );
     check(
         ": sha",
         expect![[r#"
-        found `:`, must be a name, then `:` and services, such as `ipsec: sha -> aes`
-          : sha
-          ^"#]],
+            found `:`, must be a name, then `:` and services, for example `ipsec: sha -> aes`
+              : sha
+              ^"#]],
     );
     check(
         "ipsec: sha -> ase",
@@ -103,23 +103,23 @@ fn errors_point_into_the_text() {
     check(
         "ipsec: sha -> aes -> sha",
         expect![[r#"
-            `sha` is service 1 of the chain already: a chain is no loop unless it says `repeat`
+            `sha` is service 1 of the chain already; set `repeat` to allow that
               ipsec: sha -> aes -> sha
                                    ^^^"#]],
     );
     check(
         "ipsec: sha -> aes -> dpi -> kv -> nat",
         expect![[r#"
-        5 services, must be at most 4: a descriptor holds no more hops
-          ipsec: sha -> aes -> dpi -> kv -> nat
-                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^"#]],
+            5 services; a descriptor holds at most 4
+              ipsec: sha -> aes -> dpi -> kv -> nat
+                     ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^"#]],
     );
     check(
         "ipsec priority=1: sha -> aes(priority=2) -> dpi -> kv -> nat",
         expect![[r#"
-        5 services, must be at most 4: a descriptor holds no more hops
-          ipsec priority=1: sha -> aes(priority=2) -> dpi -> kv -> nat
-                            ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^"#]],
+            5 services; a descriptor holds at most 4
+              ipsec priority=1: sha -> aes(priority=2) -> dpi -> kv -> nat
+                                ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^"#]],
     );
     check(
         "ipsec: sha ->",
@@ -145,9 +145,9 @@ fn errors_point_into_the_text() {
     check(
         "ipsec [udp: sha",
         expect![[r#"
-        found `[` without an end, must be closed by `]` behind the match expression
-          ipsec [udp: sha
-                ^"#]],
+            found `[` without an end, must be closed by `]` after the match expression
+              ipsec [udp: sha
+                    ^"#]],
     );
     check(
         "ipsec clas=1: sha",
@@ -166,9 +166,9 @@ fn errors_point_into_the_text() {
     check(
         "ipsec class=1 class=2: sha",
         expect![[r#"
-        the setting `class` is there already
-          ipsec class=1 class=2: sha
-                        ^^^^^"#]],
+            the setting `class` exists already
+              ipsec class=1 class=2: sha
+                            ^^^^^"#]],
     );
     check(
         "ipsec: sha(class=7)",
@@ -208,21 +208,21 @@ fn errors_point_into_the_text() {
     check(
         "ipsec [udp] queues=1: sha",
         expect![[r#"
-        a chain of transmit queues has no match: the queue alone says what is done (paper, section 3)
-          ipsec [udp] queues=1: sha
-                 ^^^"#]],
+            a chain of transmit queues cannot have a match: the queue alone selects its packets (paper, section 3)
+              ipsec [udp] queues=1: sha
+                     ^^^"#]],
     );
     check(
         "ipsec queues=1: sha => host",
         expect![[r#"
-        found `host`, must be `network:PORT`: the chain is for transmit queues
-          ipsec queues=1: sha => host
-                                 ^^^^"#]],
+            found `host`, must be `network:PORT`, because the chain is for transmit queues
+              ipsec queues=1: sha => host
+                                     ^^^^"#]],
     );
 }
 
 #[test]
-fn a_name_is_for_one_chain() {
+fn chain_names_are_unique() {
     let mut rmt = rmt("");
     rmt.insert_chain(&ChainParams::new("a", &["sha"])).unwrap();
     let error = rmt.parse_chain("a: aes").unwrap_err();

@@ -7,81 +7,82 @@ use ctr::cipher::{KeyIvInit, StreamCipher};
 use kernel::CounterList;
 use kernel::trace::Counter;
 
-/// Bytes of a block: what goes in a cycle.
+/// Size of a block, which enters in one cycle.
 const BLOCK: usize = 16;
-/// Bytes of an initialisation vector of RFC 3686.
+/// Size of an initialization vector of RFC 3686.
 const IV: usize = 8;
 
-/// Fixed properties of an AES engine.
+/// Parameters of an AES engine.
 ///
-/// Ports:   flits in, flits out; packets as long as they were.
-/// Timing:  128 bits a cycle, fully pipelined: all bytes of a packet go through, whether they are changed or not, and packets
-///          follow each other without gaps. A packet is out `pipeline_cycles` after its last block went in.
+/// Ports:   flits in, flits out; packets keep their length.
+/// Timing:  128 bits a cycle, fully pipelined. All bytes of a packet pass through, changed or not, and packets follow without
+///          gaps. A packet leaves `pipeline_cycles` after its last block entered.
 /// Source:  7.6 (128 bits a cycle, 250 MHz, 32 Gb/s); RTL (29 stages behind width converters of 512 to 128 bits).
-/// Differs: keys are ready; the RTL's pipeline expands its one key beside the data.
+/// Differs: keys are expanded in advance; the RTL's pipeline expands its one key beside the data.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AesParams {
     /// Clock of the pipeline.
     pub clock: EngineClock,
-    /// Flits between the scratchpad and the pipeline, 2 to 65536.
+    /// FIFO between the scratchpad and the pipeline, in flits, 2 to 65536.
     pub fifo_flits: u32,
     /// Stages of the pipeline, 1 to 1024.
     pub pipeline_cycles: u32,
-    /// The bytes that are encrypted, or decrypted, which in counter mode is the same.
+    /// The bytes to encrypt or decrypt; in counter mode both are the same operation.
     pub region: Region,
-    /// Bytes at the end of the region that are not, as a digest. A region that has not as many, or that is not there, is left
-    /// alone, counted `too_short`.
+    /// Bytes at the end of the region that are excluded, for example a digest. If the region is missing or shorter, the packet
+    /// is left unchanged and counted as `too_short`.
     pub trailer_bytes: u16,
-    /// What becomes of headers; to update them, the region must be the payload.
+    /// How headers are updated; `update` needs the region `payload`.
     pub headers: Headers,
-    /// What is used for which packets: the first that applies. A packet for which none does passes as it is, counted `keyless`.
+    /// Keys in order of precedence: the first that applies is used. A packet without a key passes unchanged and is counted as
+    /// `keyless`.
     pub keys: Vec<AesKey>,
 }
 
-/// A key, and how counter blocks are made with it.
+/// A key and its counter mode.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AesKey {
-    /// The packets that it is for.
+    /// The packets that use it.
     pub of: KeyUse,
     /// The key, 64 hexadecimal digits.
     #[schemars(with = "String")]
     pub key: Hex<32>,
-    /// The first counter block of a packet.
+    /// The first counter block of each packet.
     pub counter: CounterBlock,
 }
 
-/// Packets that share a key.
+/// The packets that use a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum KeyUse {
-    /// All.
+    /// All packets.
     All,
-    /// Those of a traffic class, as the packet's hop says.
+    /// Packets of a traffic class, by the packet's hop.
     Class {
         /// The class.
         class: u8,
     },
-    /// Those of a flow.
+    /// Packets of a flow.
     Flow {
         /// The flow.
         flow: u32,
     },
 }
 
-/// How the first counter block of a packet is made; further ones count up, as a 128-bit number.
+/// The first counter block of a packet; later blocks count up as a 128-bit number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum CounterBlock {
-    /// The same for each packet, as the prototype's: not secure, for two packets then share a key stream.
+    /// The same for each packet, as in the prototype. Not secure, because all packets then share one key stream.
     Fixed {
         /// The block, 32 hexadecimal digits.
         #[schemars(with = "String")]
         block: Hex<16>,
     },
-    /// RFC 3686: the nonce, 8 bytes of the packet, and 1. The region begins with these 8 bytes, which stay as they are; one
-    /// that is shorter is left alone, counted `too_short`.
+    /// RFC 3686: the nonce, 8 bytes from the packet, and 1. The region begins with these 8 bytes, which stay unchanged. If it
+    /// is shorter, the packet is left unchanged and counted as `too_short`.
     Rfc3686 {
         /// The nonce, 8 hexadecimal digits.
         #[schemars(with = "String")]
@@ -104,7 +105,7 @@ impl AesParams {
         Lanes { clock: self.clock, n_lanes: 1, fifo_flits: self.fifo_flits, headers: self.headers }
     }
 
-    /// What is wrong with them.
+    /// Checks the parameters.
     pub fn check(&self) -> Result<(), String> {
         self.lanes().check()?;
         self.headers.check(self.region)?;
@@ -112,7 +113,7 @@ impl AesParams {
         blocks::checks::within("the number of keys", self.keys.len(), 1, 1 << 16)
     }
 
-    /// Encrypts or decrypts a packet, unless it is left as it is.
+    /// Encrypts or decrypts a packet, or returns why it is left unchanged.
     fn encrypt(&self, message: &mut Message) -> Result<(), Left> {
         let Some(key) = self.keys.iter().find(|key| key.of.applies(message)) else {
             return Err(Left::Keyless);
@@ -136,13 +137,13 @@ impl AesParams {
         Ok(())
     }
 
-    /// Puts the engine there.
+    /// Adds the engine.
     pub(in crate::unit) fn add(&self, site: EngineSite) {
         self.lanes().add(site, || Aes::new(self.clone()));
     }
 }
 
-/// Why a packet is left as it is.
+/// Why a packet is left unchanged.
 enum Left {
     Keyless,
     TooShort,
@@ -171,7 +172,7 @@ impl Work for Aes {
     }
 
     fn in_flight(&self) -> usize {
-        self.params.pipeline_cycles as usize + 1 // Packets of one block, one of them on its way out.
+        self.params.pipeline_cycles as usize + 1 // Packets of one block, plus one on its way out.
     }
 
     fn transform(&mut self, message: &mut Message) -> bool {
@@ -198,7 +199,7 @@ mod tests {
     use expect_test::expect;
     use proptest::prelude::*;
 
-    /// An engine with these `keys` that works on what is behind `offset` bytes.
+    /// An engine with these `keys` that works on the bytes from `offset` on.
     fn engine(offset: u16, keys: &[&str]) -> String {
         let (head, _) = AES.split_once("[[keys]]").unwrap();
         let head = head.replace(r#"{ kind = "all" }"#, &format!(r#"{{ kind = "from", offset = {offset} }}"#));
@@ -217,7 +218,7 @@ mod tests {
 
     /// Source: NIST SP 800-38A, F.5.5 and F.5.6.
     #[test]
-    fn the_vectors_of_nist_hold() {
+    fn nist_test_vectors() {
         check(
             AES,
             "6bc1bee22e409f96e93d7e117393172a ae2d8a571e03ac9c9eb76fac45af8e51
@@ -227,9 +228,9 @@ mod tests {
         );
     }
 
-    /// Source: RFC 3686, test vectors 7 to 9. The packet is the initialisation vector and the text.
+    /// Source: RFC 3686, test vectors 7 to 9. The packet is the initialization vector followed by the text.
     #[test]
-    fn the_vectors_of_rfc_3686_hold() {
+    fn rfc_3686_test_vectors() {
         let key = "776beff2851db06f4c8a0542c8696f6c6a81af1eec96b4d37fc1d689e6c1c104";
         check(
             &engine(0, &[&rfc3686(key, "00000060")]),
@@ -251,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_have_the_key_of_their_class_or_flow() {
+    fn packets_use_the_key_of_their_class_or_flow() {
         let key = |of: &str, digit: &str| {
             let (key, block) = (digit.repeat(64), "0".repeat(32));
             format!("of = {of}\nkey = \"{key}\"\ncounter = {{ kind = \"fixed\", block = \"{block}\" }}")
@@ -279,7 +280,7 @@ mod tests {
         let at_payload = at_16.replace(r#"kind = "from", offset = 16"#, r#"kind = "payload""#);
         let data: Vec<u8> = (0..80).collect();
         let out = &outputs(&at_16, &[Packet::of(&data)])[0].data;
-        assert_eq!(out[..24], data[..24], "what is before, and the initialisation vector");
+        assert_eq!(out[..24], data[..24], "the bytes before the region and the initialization vector");
         assert_ne!(out[24..], data[24..]);
         assert_eq!(outputs(&at_payload, &[Packet { fields: at(16), ..Packet::of(&data) }])[0].data, *out);
         let before_trailer = at_16.replace("trailer_bytes = 0", "trailer_bytes = 10");
@@ -295,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_keys_are_told() {
+    fn bad_keys_are_errors() {
         let parse = |key: &str, nonce: &str| {
             let error = toml::from_str::<super::AesParams>(
                 &engine(0, &[&rfc3686(key, nonce)]).replace("kind = \"aes-256-ctr\"", ""),
@@ -314,7 +315,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(16))]
         #[test]
-        fn encrypted_twice_is_as_it_was(packets in packets(9000), offset in 0u16..100) {
+        fn encrypting_twice_restores_the_packet(packets in packets(9000), offset in 0u16..100) {
             let toml = engine(offset, &[&rfc3686(&"5a".repeat(32), "01020304")]);
             let scene = Scene { longest: 9000, ..SCENE };
             let once: Vec<_> = run(&toml, &packets, &scene).0.iter().map(|out| Packet::of(&out.data)).collect();

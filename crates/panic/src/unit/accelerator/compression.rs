@@ -5,40 +5,40 @@ use crate::protocol::Message;
 use kernel::CounterList;
 use kernel::trace::Counter;
 
-/// Fixed properties of a compression engine.
+/// Parameters of a compression engine.
 ///
-/// Ports:   flits in, flits out; packets become shorter or longer, with as many flits as they then have.
-/// Timing:  one packet at a time, `bits_per_cycle` of what is not compressed a cycle, headers included, then `finish_cycles`.
-/// Source:  Table 1: LZRW1, 3.6 Gb/s at 300 MHz, which is 12 bits a cycle; 0.05 to 3.3 us, which is what packets of 16 and of
-///          1472 bytes take at that rate with 4 cycles more. The algorithm: see `lzrw1.rs`.
+/// Ports:   flits in, flits out; packets change their length and number of flits.
+/// Timing:  one packet at a time, `bits_per_cycle` of the uncompressed side a cycle, headers included, then `finish_cycles`.
+/// Source:  Table 1: LZRW1, 3.6 Gb/s at 300 MHz, which is 12 bits a cycle; 0.05 to 3.3 us, which packets of 16 and of 1472
+///          bytes take at that rate plus 4 cycles. The algorithm: see `lzrw1.rs`.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CompressionParams {
     /// Clock of the engine.
     pub clock: EngineClock,
-    /// Flits between the scratchpad and the engine, 2 to 65536.
+    /// FIFO between the scratchpad and the engine, in flits, 2 to 65536.
     pub fifo_flits: u32,
-    /// Bits of what is not compressed that go through in a cycle, 1 to 4096.
+    /// Rate in bits of uncompressed data per cycle, 1 to 4096.
     pub bits_per_cycle: u32,
     /// Cycles from a packet's last bits to the result, 0 to 65536.
     pub finish_cycles: u32,
-    /// Which way.
+    /// Compress or decompress.
     pub direction: Direction,
-    /// The bytes that are compressed, or decompressed.
+    /// The bytes to compress or decompress.
     pub region: Region,
-    /// What becomes of headers; to update them, the region must be the payload.
+    /// How headers are updated; `update` needs the region `payload`.
     pub headers: Headers,
 }
 
-/// What a compression engine does.
+/// Direction of a compression engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Direction {
-    /// Makes the region smaller; one that does not get smaller becomes 4 bytes longer. If the packet then were longer than the
-    /// NIC's longest, it stays as it is, counted `too_long`.
+    /// Compresses the region. A region that does not compress becomes 4 bytes longer. If the packet would then exceed the NIC's
+    /// longest packet, it stays unchanged and is counted as `too_long`.
     Compress,
-    /// Makes it again what it was. If it is no compressed region, or the packet would become too long, it stays as it is,
-    /// counted `malformed`.
+    /// Decompresses the region. If it is not compressed data, or the packet would become too long, the packet stays unchanged
+    /// and is counted as `malformed`.
     Decompress,
 }
 
@@ -47,7 +47,7 @@ impl CompressionParams {
         Lanes { clock: self.clock, n_lanes: 1, fifo_flits: self.fifo_flits, headers: self.headers }
     }
 
-    /// What is wrong with them.
+    /// Checks the parameters.
     pub fn check(&self) -> Result<(), String> {
         self.lanes().check()?;
         self.headers.check(self.region)?;
@@ -55,7 +55,7 @@ impl CompressionParams {
         blocks::checks::within("finish_cycles", self.finish_cycles, 0, 1 << 16)
     }
 
-    /// Puts the engine there.
+    /// Adds the engine.
     pub(in crate::unit) fn add(&self, site: EngineSite) {
         let longest = site.longest;
         self.lanes().add(site, || Compression::new(self.clone(), longest));
@@ -78,7 +78,7 @@ impl Compression {
         Compression { params, longest, changed, bytes_after, too_long, too_short, malformed }
     }
 
-    /// Cycles of what a packet has more after than before.
+    /// Cycles for the bytes by which a packet grows.
     fn growth_cycles(&self, len: usize, len_after: usize) -> u64 {
         match self.params.direction {
             Direction::Compress => 0,
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_becomes_as_short_as_its_content_lets_it() {
+    fn a_packet_shrinks_by_its_redundancy() {
         let text = "the quick brown fox jumps over the lazy dog, ".repeat(30);
         let packets = [text.into_bytes(), vec![0; 1350], noise(1350)].map(|data| Packet::of(&data));
         let packed = outputs(&engine("compress", 42), &packets);
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_changed_stays_as_it_is_and_is_counted() {
+    fn packets_that_cannot_be_changed_stay_and_are_counted() {
         let packets = [vec![9; 100], noise(1531), vec![0; 10]].map(|data| Packet::of(&data));
         for direction in ["compress", "decompress"] {
             let (outs, counters) = run(&engine(direction, 42), &packets, &Scene { longest: 1534, ..SCENE });
@@ -186,9 +186,9 @@ mod tests {
         }
     }
 
-    /// Compressing and decompressing a packet take as long, but for what the FIFOs take.
+    /// Compression and decompression of a packet take the same time, except for the FIFOs.
     #[test]
-    fn the_pace_is_that_of_what_is_not_compressed() {
+    fn the_rate_counts_uncompressed_bytes() {
         let data = Packet::of(&[7; 1472]);
         let (packed, n) = (outputs(&engine("compress", 0), std::slice::from_ref(&data))[0].clone(), 6);
         let back = vec![Packet::of(&packed.data); n];
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_parameters_are_told() {
+    fn bad_parameters_are_errors() {
         let check =
             |from: &str, to: &str| match toml::from_str::<crate::unit::EngineParams>(&COMPRESSION.replace(from, to)) {
                 Ok(params) => params.check().unwrap_err(),
@@ -219,7 +219,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(16))]
         #[test]
-        fn decompressed_is_as_it_was(packets in packets(9000), offset in 0u16..100) {
+        fn decompression_restores_the_packet(packets in packets(9000), offset in 0u16..100) {
             let scene = Scene { longest: 9004, ..SCENE };
             let there = run(&engine("compress", offset), &packets, &scene).0;
             let there: Vec<_> = there.iter().map(|out| Packet::of(&out.data)).collect();

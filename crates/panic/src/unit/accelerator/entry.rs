@@ -1,16 +1,16 @@
-//! The entry of an engine: packets to its lanes.
+//! The entry of an engine: distributes packets over its lanes.
 
 use crate::protocol::Flit;
 use kernel::{Activity, Component, Cycle, Ports, Rx, Tx};
 
-/// Deals packets to lanes in turn.
+/// Distributes packets over lanes in round robin.
 ///
-/// Timing:  a flit passes in the cycle in which it comes, if the FIFO of its lane has room.
-/// Source:  assumed: packets leave in order of arrival, so whoever is next in turn to give one out is next in turn to get one.
+/// Timing:  a flit passes in the cycle of its arrival, if the FIFO of its lane has room.
+/// Source:  assumed: packets leave in order of arrival, so the lane that outputs next also receives next.
 pub(super) struct Entry {
     input: Rx<Flit>,
     lanes: Vec<Tx<Flit>>,
-    /// The lane that gets the packet that is passing, or the next.
+    /// The lane of the packet that is passing, or of the next one.
     lane: usize,
 }
 
@@ -26,7 +26,7 @@ impl Component for Entry {
         if !self.input.has_item() || !lane.has_room() {
             return Activity::Idle;
         }
-        let flit = self.input.take().expect("a flit is there");
+        let flit = self.input.take().expect("a flit must be there");
         let is_last = matches!(flit, Flit::Tail);
         lane.send(flit);
         if is_last {

@@ -1,21 +1,21 @@
-//! The exit of an engine: packets from its lanes, in the order in which they came.
+//! The exit of an engine: collects packets from its lanes in order of arrival.
 
 use crate::protocol::{Flit, Message, n_flits};
 use kernel::{Activity, Component, Cycle, Ports, Rx, Tx};
 
-/// Takes packets from lanes in turn and sends them on as flits.
+/// Takes packets from lanes in round robin and sends them as flits.
 ///
-/// Timing:  a packet that comes at cycle t leaves at t, its descriptor first, then a flit a cycle; packets follow each other
-///          without a gap.
-/// Source:  RTL: the output FIFO of a unit has room for a packet. assumed: it gives on whole packets, for one that leaves as
-///          slowly as an engine works would hold up the interconnect for others.
+/// Timing:  a packet that arrives in cycle t leaves at t, its descriptor first, then one flit a cycle; packets follow without a
+///          gap.
+/// Source:  RTL: a unit's output FIFO holds one packet. assumed: it forwards only whole packets, because a packet that leaves
+///          at the engine's slower rate would block the interconnect for others.
 pub(super) struct Exit {
     flit_bytes: usize,
     lanes: Vec<Rx<Box<Message>>>,
     output: Tx<Flit>,
-    /// The lane whose packet is next.
+    /// The lane of the next packet.
     lane: usize,
-    /// Flits of the packet that is leaving that have not left.
+    /// Remaining flits of the packet being sent.
     n_left: usize,
 }
 
@@ -34,7 +34,7 @@ impl Component for Exit {
             self.n_left -= 1;
             self.output.send(if self.n_left == 0 { Flit::Tail } else { Flit::Body });
         } else {
-            let message = self.lanes[self.lane].take().expect("a packet is there");
+            let message = self.lanes[self.lane].take().expect("a packet must be there");
             self.lane = (self.lane + 1) % self.lanes.len();
             self.n_left = n_flits(message.data.len(), self.flit_bytes) - 1;
             self.output.send(Flit::Head(message));

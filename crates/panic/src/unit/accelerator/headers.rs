@@ -1,4 +1,4 @@
-//! Headers of a packet whose payload an engine has changed.
+//! Updates the headers of a packet whose payload an engine has changed.
 
 use crate::protocol::Message;
 use wire::checksum::PseudoHeader;
@@ -10,34 +10,35 @@ use wire::udp::{UdpHeader, UdpView};
 /// Next header of IPv6: a fragment. RFC 8200, 4.5.
 const FRAGMENT: u8 = 44;
 
-/// What becomes of headers.
+/// How an engine treats headers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Headers {
-    /// They stay as they are.
+    /// Leaves them unchanged.
     Keep,
-    /// Lengths in IPv4, IPv6 and UDP headers change as the packet's does, and checksums of IPv4, UDP and TCP become right. A UDP
-    /// datagram without one gets none, fragments keep what covers the whole. The engine finds the headers by what the RMT
-    /// pipeline says.
+    /// Updates lengths in IPv4, IPv6 and UDP headers and recomputes the checksums of IPv4, UDP and TCP. A UDP datagram without
+    /// a checksum stays without one; fragments keep checksums that cover the whole datagram. The engine finds headers by the
+    /// offsets from the RMT pipeline.
     Update,
 }
 
 impl Headers {
-    /// An engine that changes the region can only update headers that the region spares.
+    /// Headers can be updated only if the region excludes them.
     pub(super) fn check(self, region: super::Region) -> Result<(), String> {
         match (self, region) {
             (Headers::Keep, _) | (Headers::Update, super::Region::Payload) => Ok(()),
-            (Headers::Update, _) => Err("headers is `update`, so region must be of kind `payload`".to_owned()),
+            (Headers::Update, _) => Err("headers is `update`; region must then be of kind `payload`".to_owned()),
         }
     }
 }
 
-/// Version of the first IP byte of `packet`.
+/// IP version in the first byte of `packet`.
 fn version(packet: &[u8]) -> Option<u8> {
     packet.first().map(|byte| byte >> 4)
 }
 
-/// Updates the headers of a packet that had `len_before` bytes. Stops, with none, at the first that cannot be.
+/// Updates the headers of a packet that had `len_before` bytes. Stops at the first header that cannot be updated and returns
+/// `None`.
 pub(super) fn update(message: &mut Message, len_before: usize) -> Option<()> {
     let fields = message.descriptor.fields;
     let growth = message.data.len() as i64 - len_before as i64;
@@ -76,7 +77,7 @@ pub(super) fn update(message: &mut Message, len_before: usize) -> Option<()> {
             header.payload_len = grown(header.payload_len)?;
             header.emit(segment, pseudo).ok()?;
             if !has_checksum {
-                segment[6..8].fill(0); // RFC 768: none was made.
+                segment[6..8].fill(0); // RFC 768: 0 means no checksum.
             }
         }
         protocol::TCP => {
@@ -99,7 +100,7 @@ mod tests {
     use wire::tcp::{TcpHeader, TcpView};
     use wire::udp::{UdpHeader, UdpView};
 
-    /// An Ethernet frame of 300 bytes of payload, with checksums.
+    /// An Ethernet frame with 300 bytes of payload and with checksums.
     fn frame(version: u8, transport: u8) -> Packet {
         let payload = b"again and again ".iter().cycle().take(300).copied().collect::<Vec<_>>();
         let (ip_len, transport_len) =
@@ -162,7 +163,7 @@ mod tests {
         Packet { words: "0", fields, data }
     }
 
-    /// Whether every length reaches to the end of the frame and every checksum is right.
+    /// Returns true if every length reaches the end of the frame and every checksum is correct.
     fn is_right(data: &[u8]) -> bool {
         let packet = &data[14..];
         let (pseudo, upper, segment) = match packet[0] >> 4 {
@@ -181,7 +182,7 @@ mod tests {
                 ((&Ipv6Header::parse(packet).unwrap().0).into(), view.next_header(), &packet[40..end])
             }
         };
-        assert!(data.ends_with(segment), "to the end");
+        assert!(data.ends_with(segment), "the segment must end the frame");
         match upper {
             protocol::UDP => {
                 let view = UdpView::new(segment).unwrap();
@@ -204,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_follow_what_is_changed() {
+    fn headers_follow_the_changed_payload() {
         let frames = frames();
         let packed = outputs(&engine(COMPRESSION, "compress"), &frames);
         let lengths: Vec<_> = packed.iter().map(|out| out.data.len()).collect();
@@ -213,7 +214,7 @@ mod tests {
         let packed = frames.iter().zip(packed).map(|(frame, out)| Packet { data: out.data, ..frame.clone() });
         let back = outputs(&engine(COMPRESSION, "decompress"), &packed.collect::<Vec<_>>());
         for (frame, out) in frames.iter().zip(back) {
-            assert_eq!(out.data, frame.data, "the frame is as it was, headers included");
+            assert_eq!(out.data, frame.data, "the frame is restored, headers included");
         }
         let append = engine(SHA, "").replace("\"discard\"", "\"append\"");
         for toml in [engine(AES, ""), append] {
@@ -223,14 +224,14 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_such_headers_keeps_them() {
+    fn headers_that_cannot_be_updated_stay() {
         let changed = |change: fn(&mut Packet)| {
             let mut packet = frame(4, protocol::UDP);
             change(&mut packet);
             packet
         };
         let (names, packets): (Vec<_>, Vec<_>) = [
-            ("as it should be", changed(|_| {})),
+            ("a correct frame", changed(|_| {})),
             ("without a checksum", changed(|packet| packet.data[40..42].fill(0))),
             ("cut short", changed(|packet| packet.data.truncate(43))),
             ("a fragment", changed(|packet| packet.data[20] = 0x20)),
@@ -251,7 +252,7 @@ mod tests {
         }
         table += counters.iter().find(|line| line.contains("headers_updated")).expect("some are");
         expect![[r#"
-            as it should be: ["IP", "UDP", "checksum"]
+            a correct frame: ["IP", "UDP", "checksum"]
             without a checksum: ["IP", "UDP"]
             cut short: ["IP"]
             a fragment: ["IP"]
@@ -266,6 +267,6 @@ mod tests {
     #[test]
     fn headers_within_the_region_cannot_be_updated() {
         let params: crate::unit::EngineParams = toml::from_str(&AES.replace("\"keep\"", "\"update\"")).unwrap();
-        expect!["headers is `update`, so region must be of kind `payload`"].assert_eq(&params.check().unwrap_err());
+        expect!["headers is `update`; region must then be of kind `payload`"].assert_eq(&params.check().unwrap_err());
     }
 }

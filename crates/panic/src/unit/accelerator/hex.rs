@@ -1,4 +1,4 @@
-//! Keys and the like as text.
+//! Keys and other bytes as hexadecimal text.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! A lane of an engine: what works on packets.
+//! A lane of an engine: processes packets.
 
 use super::{Headers, Work, headers};
 use crate::protocol::{Flit, Message, Step};
@@ -6,9 +6,9 @@ use kernel::trace::Counter;
 use kernel::{Activity, Clock, Component, CounterList, Cycle, Ports, Rx, Tx};
 use std::collections::VecDeque;
 
-/// What a lane is told of where it stands.
+/// Surroundings of a lane.
 pub(super) struct Site {
-    /// What it does with headers.
+    /// How it updates headers.
     pub headers: Headers,
     /// Bytes of a flit.
     pub flit_bytes: usize,
@@ -16,21 +16,22 @@ pub(super) struct Site {
     pub clocks: (Clock, Clock),
 }
 
-/// Takes packets in, at the pace of its [`Work`], and gives out what becomes of them, in order.
+/// Takes packets in at the pace of its [`Work`] and outputs the results in order.
 ///
-/// Timing:  the descriptor passes beside the work and takes no time. Bytes go in as [`Work::intake_cycles`] says, or as late as
-///          their flits come; the packet leaves [`Work::finish_cycles`] behind its last byte, at most one a cycle.
-/// Differs: hardware that is held up at its end may stop as a whole; here packets that are in it go on to its end and wait there.
+/// Timing:  the descriptor bypasses the work and takes no time. Bytes enter at the rate of [`Work::intake_cycles`], or later if
+///          their flits arrive later. The packet leaves [`Work::finish_cycles`] after its last byte, at most one packet a
+///          cycle.
+/// Differs: hardware with a blocked output may stop completely; here packets inside proceed to the output and wait there.
 pub(super) struct Lane<W> {
     work: W,
     site: Site,
     input: Rx<Flit>,
     output: Tx<Box<Message>>,
-    /// The packet that goes in, and how many of its bytes have, or are about to.
+    /// The packet being taken in, and how many of its bytes are in.
     taking: Option<(Box<Message>, usize)>,
-    /// Nothing goes in before this cycle.
+    /// Nothing enters before this cycle.
     free_at: Cycle,
-    /// Packets that are in, each with the cycle in which it is done.
+    /// Packets inside, each with the cycle in which it is done.
     working: VecDeque<(Cycle, Box<Message>)>,
     packets: Counter,
     bytes: Counter,
@@ -55,15 +56,15 @@ impl<W: Work> Lane<W> {
         }
     }
 
-    /// Gives out a packet, if one is done and there is room.
+    /// Outputs a packet if one is done and there is room.
     fn give(&mut self, now: Cycle) {
         if self.working.front().is_some_and(|&(done, _)| done <= now) && self.output.has_room() {
-            let (_, message) = self.working.pop_front().expect("a packet is there");
+            let (_, message) = self.working.pop_front().expect("a packet must be there");
             self.output.send(message);
         }
     }
 
-    /// Takes a flit, if one is there and may go in.
+    /// Takes a flit if one is available and may enter.
     fn take(&mut self, now: Cycle) -> bool {
         if now < self.free_at || self.taking.is_none() && self.working.len() >= self.work.in_flight() {
             return false;
@@ -82,25 +83,25 @@ impl<W: Work> Lane<W> {
                 self.absorb(now, before, message.data.len().max(1));
                 self.begin(message);
             }
-            (flit, _) => panic!("{flit:?} is out of place: a message is a descriptor and then its packet"),
+            (flit, _) => panic!("unexpected {flit:?}: a message is a descriptor followed by its packet"),
         }
         true
     }
 
-    /// Something happens to a packet in a cycle of this lane: the first of the NIC's from then on counts.
+    /// Records a step in a cycle of this lane, as the first cycle of the NIC from then on.
     fn mark(&self, message: &mut Message, at: Cycle, step: Step) {
         let (own, nic) = self.site.clocks;
         message.descriptor.trail.mark(nic.cycle_at_or_after(own.edge(at)), step, message.to);
     }
 
-    /// The bytes from `before` to `after` go in.
+    /// Takes in the bytes from `before` to `after`.
     fn absorb(&mut self, now: Cycle, before: usize, after: usize) {
         let cycles = self.work.intake_cycles(after) - self.work.intake_cycles(before);
         self.intake_cycles.add(cycles);
         self.free_at = now + cycles;
     }
 
-    /// All of the packet is in.
+    /// The whole packet is in.
     fn begin(&mut self, mut message: Box<Message>) {
         let len = message.data.len();
         self.packets.add(1);
@@ -126,7 +127,7 @@ impl<W: Work> Component for Lane<W> {
         let done = match self.working.front() {
             None => None,
             Some(&(done, _)) if done > now => Some(done),
-            // One packet leaves a cycle; without room, `output` wakes us.
+            // One packet leaves per cycle; without room, `output` wakes this lane.
             Some(_) => self.output.has_room().then_some(now + 1),
         };
         let free = (self.free_at > now).then_some(self.free_at);

@@ -1,20 +1,20 @@
-//! Compression of the class of LZRW1 (Williams, Data Compression Conference 1991).
+//! Compression in the style of LZRW1 (Williams, Data Compression Conference 1991).
 //!
-//! A table of 4096 places says where three bytes of this hash were seen last; if they are the same and near enough, a copy of up
-//! to 18 bytes is written instead of them, else the first of them as it is. One look-up and no search a step is what makes the
-//! algorithm one for hardware. Source: the idea; the bytes are ours:
+//! A table of 4096 slots records where three bytes with a given hash occurred last. If these bytes match and are near enough, a
+//! copy of up to 18 bytes is written, otherwise one literal. Each step needs one look-up and no search, which suits hardware.
+//! Source: the idea; the format is ours:
 //!
-//! | bytes | what |
+//! | bytes | content |
 //! |---|---|
 //! | 0 | 0: stored, 1: compressed |
 //! | 1-3 | length of the original, big endian |
-//! | 4- | the original, or groups of up to 16 items, each group behind 16 bits, big endian, the first item's highest: 1 a copy |
+//! | 4- | the original, or groups of up to 16 items; 16 bits (big endian, first item highest) precede each group: 1 is a copy |
 //!
-//! A literal is its byte. A copy is 2 bytes, big endian: length - 3 in the highest 4 bits, how far back in the other 12.
+//! A literal is its byte. A copy is 2 bytes, big endian: length - 3 in the highest 4 bits, distance in the other 12.
 
-/// Bytes in front of what is stored or compressed.
+/// Size of the header.
 pub(super) const HEADER: usize = 4;
-/// The longest that can be compressed.
+/// Longest input of the compressor.
 pub(super) const LONGEST: usize = (1 << 24) - 1;
 
 const SHORTEST_COPY: usize = 3;
@@ -25,7 +25,7 @@ const GROUP: usize = 16;
 const STORED: u8 = 0;
 const COMPRESSED: u8 = 1;
 
-/// Compresses; the result is at most [`HEADER`] bytes longer. Panics beyond [`LONGEST`].
+/// Compresses; the result is at most [`HEADER`] bytes longer. Panics if the input exceeds [`LONGEST`].
 pub(super) fn compress(original: &[u8]) -> Vec<u8> {
     assert!(original.len() <= LONGEST, "lengths have 24 bits");
     let mut result = (original.len() as u32).to_be_bytes().to_vec();
@@ -59,10 +59,10 @@ pub(super) fn compress(original: &[u8]) -> Vec<u8> {
     result
 }
 
-/// How far back the bytes at `at` were seen last, and how many of them are the same.
+/// Distance to the last occurrence of the bytes at `at`, and the length of the match.
 fn find_copy(original: &[u8], at: usize, last_seen: &mut [usize]) -> Option<(usize, usize)> {
     let &[a, b, c] = original[at..].first_chunk::<SHORTEST_COPY>()?;
-    // Fibonacci hashing: the highest 12 bits of a product with 2^32 / golden ratio.
+    // Fibonacci hashing: the highest 12 bits of the product with 2^32 / golden ratio.
     let place = (u32::from_be_bytes([0, a, b, c]).wrapping_mul(0x9e37_79b1) >> 20) as usize;
     let seen = std::mem::replace(&mut last_seen[place], at);
     let back = at.checked_sub(seen).filter(|&back| back <= FARTHEST)?;
@@ -70,8 +70,8 @@ fn find_copy(original: &[u8], at: usize, last_seen: &mut [usize]) -> Option<(usi
     (same >= SHORTEST_COPY).then_some((back, same))
 }
 
-/// The original, unless this is no result of [`compress`] or the original is longer than `longest`. What follows the last item
-/// that is needed, such as padding, is ignored.
+/// Decompresses; `None` if `packed` is malformed or the original is longer than `longest`. Ignores bytes after the last needed
+/// item, for example padding.
 pub(super) fn decompress(packed: &[u8], longest: usize) -> Option<Vec<u8>> {
     let (&[kind, a, b, c], mut rest) = packed.split_first_chunk::<HEADER>()?;
     let len = u32::from_be_bytes([0, a, b, c]) as usize;
@@ -103,7 +103,7 @@ pub(super) fn decompress(packed: &[u8], longest: usize) -> Option<Vec<u8>> {
             let copy = usize::from(u16::from_be_bytes(copy));
             let (n, back) = ((copy >> 12) + SHORTEST_COPY, copy & FARTHEST);
             let from = original.len().checked_sub(back).filter(|_| back > 0)?;
-            // A copy may reach into itself, so it is made byte by byte.
+            // A copy may overlap its own output, so it is made byte by byte.
             (from..from + n).for_each(|i| original.push(original[i]));
         }
     }
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_repeats_is_copied() {
+    fn repetitions_are_copied() {
         check(b"", expect!["01 00 00 00"]);
         check(b"abcd", expect!["00 00 00 04 61 62 63 64"]);
         check(b"abcabcabcabc", expect!["01 00 00 0c 10 00 61 62 63 60 03"]);
@@ -131,18 +131,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_result_is_refused() {
+    fn malformed_input_is_refused() {
         let longest = 100;
         for packed in [
             &[][..],
             &[1, 0, 0],                         // No length.
-            &[2, 0, 0, 1, 0],                   // No such kind.
-            &[0, 0, 0, 2, 0],                   // Shorter than it says.
+            &[2, 0, 0, 1, 0],                   // Unknown kind.
+            &[0, 0, 0, 2, 0],                   // Shorter than its length.
             &[0, 0, 0, 101],                    // Too long.
             &[1, 0, 0, 1, 0],                   // Half a control word.
             &[1, 0, 0, 1, 0, 0],                // No literal.
-            &[1, 0, 0, 3, 0x80, 0, 0, 1],       // A copy of what is not there.
-            &[1, 0, 0, 3, 0x40, 0, 9, 0, 0],    // A copy from nowhere.
+            &[1, 0, 0, 3, 0x80, 0, 0, 1],       // A copy from before the start.
+            &[1, 0, 0, 3, 0x40, 0, 9, 0, 0],    // A copy with distance 0.
             &[1, 0, 0, 3, 0x40, 0, 9, 0xf0, 1], // A copy beyond the end.
         ] {
             assert_eq!(decompress(packed, longest), None, "{packed:?}");
@@ -151,7 +151,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn decompressed_is_as_it_was(
+        fn decompression_restores_the_input(
             words in proptest::collection::vec(proptest::collection::vec(0u8..4, 1..40), 0..8),
             order in proptest::collection::vec(0usize..8, 0..300),
         ) {
@@ -162,7 +162,7 @@ mod tests {
         }
 
         #[test]
-        fn anything_can_be_asked_to_be_decompressed(mut packed: Vec<u8>, kind in 0u8..3) {
+        fn any_input_can_be_decompressed_without_a_panic(mut packed: Vec<u8>, kind in 0u8..3) {
             packed.splice(..packed.len().min(2), [kind, 0]);
             if let Some(original) = decompress(&packed, 2000) {
                 prop_assert!(original.len() <= 2000);

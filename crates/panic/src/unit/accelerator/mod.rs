@@ -1,8 +1,8 @@
-//! Engines that are hardware for one purpose: what they have in common.
+//! Fixed-function engines: their common parts.
 //!
-//! Such an engine is a chain of three parts: an entry in the NIC's clock domain that deals packets to lanes, the lanes, which do
-//! the work in a clock domain that may be the engine's own, and an exit in the NIC's that gives the packets out in the order in
-//! which they came. What differs between engines is their [`Work`]: how many cycles a packet takes, and what becomes of it.
+//! Such an engine has three parts. An entry in the NIC's clock domain distributes packets over lanes. The lanes do the work, in
+//! the engine's own clock domain if it has one. An exit in the NIC's clock domain returns the packets in order of arrival.
+//! Engines differ in their [`Work`]: how many cycles a packet takes, and how it changes the packet.
 
 mod aes;
 mod compression;
@@ -33,17 +33,17 @@ use crate::protocol::Message;
 use blocks::checks::within;
 use kernel::{CounterList, Freq};
 
-/// The clock of an engine, and how packets come into its domain and out of it.
+/// The clock of an engine, and the clock domain crossing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum EngineClock {
-    /// The NIC's.
+    /// The NIC's clock.
     Nic,
-    /// Its own, behind asynchronous FIFOs.
+    /// The engine's own clock, behind asynchronous FIFOs.
     Own {
         /// Frequency in kHz: 150 MHz is 150000.
         khz: u32,
-        /// Cycles of whoever writes a FIFO until its reader sees what was written, 1 to 16.
+        /// FIFO latency in cycles of its writer, 1 to 16.
         crossing_cycles: u32,
     },
 }
@@ -56,23 +56,23 @@ impl EngineClock {
     }
 }
 
-/// The bytes of a packet that an engine works on: from here to the packet's end. A packet that ends before has none.
+/// The bytes of a packet that an engine works on, up to the packet's end. Empty if the packet is too short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Region {
     /// The whole packet.
     All,
-    /// What is behind all headers that the RMT pipeline has parsed; nothing if it has found no such place.
+    /// The bytes after all headers parsed by the RMT pipeline; empty if it parsed none.
     Payload,
-    /// From a fixed place on.
+    /// The bytes from a fixed offset on.
     From {
-        /// Bytes before it.
+        /// Offset of the first byte.
         offset: u16,
     },
 }
 
 impl Region {
-    /// Where the region of this packet begins; none if there is no such place in it.
+    /// Offset of the region in this packet, or `None` if the packet has no such region.
     fn start(&self, message: &Message) -> Option<usize> {
         let start = match *self {
             Region::All => 0,
@@ -86,58 +86,58 @@ impl Region {
     }
 }
 
-/// What the engine has found goes with the packet: to the services that it visits next, and to whoever looks at it in the end.
+/// Writes the engine's result into the packet's metadata, for later services and for the end of the chain.
 fn write_metadata(message: &mut Message, found: u64) {
     let from_here_on = message.descriptor.next;
     message.descriptor.chain.iter_mut().skip(from_here_on).for_each(|hop| hop.metadata = found);
 }
 
-/// What a lane does with a packet, and how long it takes. Cycles are the engine's.
+/// The work of a lane on a packet and its duration, in cycles of the engine.
 trait Work: 'static {
-    /// Cycles that the first `bytes` bytes of a packet take to go in, if all are there; grows with `bytes`, 1 or more from 1 on.
+    /// Cycles to take in the first `bytes` bytes of a packet if all are available; grows with `bytes`, at least 1 for 1 byte.
     fn intake_cycles(&self, bytes: usize) -> u64;
 
-    /// Cycles from the last of `len` bytes in until the result of `len_after` bytes is whole.
+    /// Cycles from the last of `len` input bytes until the result of `len_after` bytes is complete.
     fn finish_cycles(&self, len: usize, len_after: usize) -> u64;
 
-    /// Cycles from the last of `len` bytes in until the next packet may go in.
+    /// Cycles from the last of `len` input bytes until the next packet may enter.
     fn pause_cycles(&self, _len: usize, _len_after: usize) -> u64 {
         0
     }
 
-    /// Packets that may be in the lane, from their first byte in until their result leaves it; 1 or more.
+    /// Most packets in the lane, from the first input byte until the result leaves; at least 1.
     fn in_flight(&self) -> usize;
 
-    /// Does the work; says whether bytes of the packet have changed.
+    /// Processes the packet; returns true if its bytes have changed.
     fn transform(&mut self, message: &mut Message) -> bool;
 
-    /// What the work has counted.
+    /// Counters of the work.
     fn counters(&self, _counters: &mut CounterList) {}
 }
 
-/// How the lanes of an engine stand in the NIC.
+/// Lanes of an engine and their surroundings.
 struct Lanes {
     clock: EngineClock,
     n_lanes: u32,
-    /// Flits of the FIFO in front of each lane.
+    /// FIFO in front of each lane, in flits.
     fifo_flits: u32,
     headers: Headers,
 }
 
 impl Lanes {
-    /// What is wrong with them.
+    /// Checks the parameters.
     fn check(&self) -> Result<(), String> {
         self.clock.check()?;
         within("fifo_flits", self.fifo_flits, 2, 1 << 16)
     }
 
-    /// Puts an engine there that does `work`; parts have paths below the engine's.
+    /// Adds an engine that does `work`; its parts have paths below the engine's.
     fn add<W: Work>(&self, site: EngineSite, work: impl Fn() -> W) {
         let EngineSite { system, path, clock: nic, flit_bytes, input, output, .. } = site;
         let (clock, latency) = match self.clock {
             EngineClock::Nic => (nic, 1),
             EngineClock::Own { khz, crossing_cycles } => {
-                let freq = Freq::khz(khz.into()).expect("a frequency that was checked");
+                let freq = Freq::khz(khz.into()).expect("the frequency must have passed its check");
                 (system.clock(freq), u64::from(crossing_cycles))
             }
         };

@@ -1,33 +1,33 @@
-//! An engine of a known rate and delay (Table 1): time without what is done in it.
+//! An engine of known rate and latency (Table 1); it does not change packets.
 
 use super::{EngineClock, EngineSite, Headers, Lanes, Work};
 use crate::protocol::Message;
 use blocks::checks::within;
 
-/// Fixed properties of a fixed-rate engine: any accelerator of which these numbers are known. Packets stay as they are.
+/// Parameters of a fixed-rate engine: any accelerator for which these numbers are known. It does not change packets.
 ///
 /// Ports:   flits in, flits out.
-/// Timing:  `bits_per_cycle` go in a cycle, each packet from a new cycle on; a packet is done `base_cycles`, and
-///          `block_cycles` for each begun block of `block_bytes`, behind its last bits. Up to `in_flight` packets are in it; with
-///          1 it is not pipelined.
-/// Source:  Table 1. SHA1 of 113 Gb/s at 220 MHz is 512 bits a cycle; its 0.47 to 10.8 us are 4 cycles and 98 for each block
-///          of 64 bytes, behind what goes in (assumed: packets of 64 and of 1500 bytes); 64 packets are in it at once (4.3.1).
+/// Timing:  `bits_per_cycle` enter each cycle; each packet starts in a new cycle. A packet is done `base_cycles` after its last
+///          bits, plus `block_cycles` for each block of `block_bytes`, the last of which may be partial. Up to `in_flight`
+///          packets overlap; 1 means not pipelined.
+/// Source:  Table 1. SHA1 of 113 Gb/s at 220 MHz is 512 bits a cycle; its 0.47 to 10.8 us are 4 cycles and 98 for each block of
+///          64 bytes, after the input (assumed: packets of 64 and of 1500 bytes); 64 packets overlap (4.3.1).
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RateParams {
     /// Clock of the engine.
     pub clock: EngineClock,
-    /// Flits between the scratchpad and the engine, 2 to 65536.
+    /// FIFO between the scratchpad and the engine, in flits, 2 to 65536.
     pub fifo_flits: u32,
-    /// Bits that go in a cycle, 1 to 65536.
+    /// Input width, in bits per cycle, 1 to 65536.
     pub bits_per_cycle: u32,
-    /// Cycles that each packet takes, 0 to 1048576.
+    /// Cycles for each packet, 0 to 1048576.
     pub base_cycles: u32,
-    /// Bytes of a block, 1 to 65536.
+    /// Size of a block, 1 to 65536.
     pub block_bytes: u32,
-    /// Cycles that each begun block takes, 0 to 65536.
+    /// Cycles for each block, also for a partial one, 0 to 65536.
     pub block_cycles: u32,
-    /// Packets that may be in it at once, 1 to 4096.
+    /// Most packets in the engine, 1 to 4096.
     pub in_flight: u32,
 }
 
@@ -36,7 +36,7 @@ impl RateParams {
         Lanes { clock: self.clock, n_lanes: 1, fifo_flits: self.fifo_flits, headers: Headers::Keep }
     }
 
-    /// What is wrong with them.
+    /// Checks the parameters.
     pub fn check(&self) -> Result<(), String> {
         self.lanes().check()?;
         within("bits_per_cycle", self.bits_per_cycle, 1, 1 << 16)?;
@@ -46,7 +46,7 @@ impl RateParams {
         within("in_flight", self.in_flight, 1, 4096)
     }
 
-    /// Puts the engine there.
+    /// Adds the engine.
     pub(in crate::unit) fn add(&self, site: EngineSite) {
         self.lanes().add(site, || self.clone());
     }
@@ -76,7 +76,7 @@ mod tests {
     use super::super::tests::{Packet, RATE, outputs};
     use expect_test::expect;
 
-    /// Cycles of 4 ns in which descriptors leave, of packets that all wait; the first is taken in cycle 1.
+    /// Departure cycles (4 ns) of descriptors when all packets wait; the first is taken in cycle 1.
     fn departures(in_flight: u32, bits_per_cycle: u32) -> String {
         let toml = RATE
             .replace("{ kind = \"own\", khz = 220_000, crossing_cycles = 2 }", "{ kind = \"nic\" }")
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_overlap_if_it_is_pipelined() {
+    fn packets_overlap_if_the_engine_is_pipelined() {
         expect!["108 110 211 214"].assert_eq(&departures(64, 512));
         expect!["139 171 333 336"].assert_eq(&departures(64, 16));
         expect!["108 110 310 313"].assert_eq(&departures(2, 512));
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_parameters_are_told() {
+    fn bad_parameters_are_errors() {
         let check = |from: &str, to: &str| match toml::from_str::<crate::unit::EngineParams>(&RATE.replace(from, to)) {
             Ok(params) => params.check().unwrap_err(),
             Err(error) => error.message().to_owned(),

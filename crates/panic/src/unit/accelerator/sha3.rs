@@ -1,4 +1,4 @@
-//! The hash unit: several SHA-3-512 engines side by side (6, 7.6).
+//! The hash unit: several SHA-3-512 engines in parallel (6, 7.6).
 
 use super::{EngineClock, EngineSite, Headers, Lanes, Region, Work};
 use crate::drops::DropReason;
@@ -7,69 +7,71 @@ use ::sha3::{Digest, Sha3_512};
 use kernel::CounterList;
 use kernel::trace::Counter;
 
-/// Bytes of a digest.
+/// Size of a digest.
 const DIGEST: usize = 64;
-/// Bytes that go into an engine a cycle.
+/// Input of an engine, in bytes per cycle.
 const WORD: usize = 8;
 /// Words of a block.
 const BLOCK_WORDS: u64 = 9;
-/// Cycles of the permutation behind each block.
+/// Cycles of the permutation after each block.
 const PERMUTATION: u64 = 12;
 
-/// Fixed properties of a hash unit.
+/// Parameters of a hash unit.
 ///
 /// Ports:   flits in, flits out, in order of arrival.
-/// Timing:  packets go to the engines in turn. Each takes 64 bits a cycle until a block of 72 bytes is full, and permutes it in
-///          12 cycles, in which the next block fills. So a packet of n blocks, padding included, takes 9 + 12 n cycles, and
-///          `gap_cycles` more until the next.
+/// Timing:  packets go to the engines in round robin. An engine takes 64 bits a cycle until a block of 72 bytes is full, and
+///          permutes it in 12 cycles, during which the next block fills. A packet of n blocks, padding included, takes 9 + 12 n
+///          cycles, and `gap_cycles` more until the next.
 /// Source:  7.6 (150 MHz, 6 Gb/s, four engines a unit); RTL (widths, cycles of a block, asynchronous FIFOs).
-/// Differs: blocks and permutation alone give 6.8 Gb/s for 1472 bytes; `gap_cycles` is there for the rest.
+/// Differs: blocks and permutation alone give 6.8 Gb/s for 1472 bytes; `gap_cycles` accounts for the rest.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Sha3Params {
     /// Clock of the engines.
     pub clock: EngineClock,
-    /// Engines, 1 to 64.
+    /// Number of engines, 1 to 64.
     pub engines: u32,
-    /// Flits between the scratchpad and each engine, 2 to 65536. With less than a packet, an engine holds up those behind it.
+    /// FIFO between the scratchpad and each engine, in flits, 2 to 65536. If it holds less than a packet, a busy engine blocks
+    /// the packets behind.
     pub fifo_flits: u32,
     /// Cycles of an engine from a digest until the next packet, 0 to 4096.
     pub gap_cycles: u32,
-    /// The bytes that are hashed; of those, `check` leaves out the digest that they end with.
+    /// The bytes to hash; `check` excludes the digest at their end.
     pub region: Region,
-    /// What becomes of the digest.
+    /// What to do with the digest.
     pub digest: DigestUse,
-    /// What becomes of the headers of a packet that has got a digest.
+    /// How to update the headers of a packet to which a digest was appended.
     pub headers: Headers,
 }
 
-/// What becomes of a digest.
+/// What to do with a digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum DigestUse {
-    /// Nothing, as in the prototype.
+    /// Discards it, as in the prototype.
     Discard,
-    /// It is put behind the packet, if that does not become longer than the NIC's longest packet, counted `too_long`.
+    /// Appends it to the packet. If that would exceed the NIC's longest packet, the packet stays unchanged and is counted as
+    /// `too_long`.
     Append,
-    /// It is compared with the last 64 bytes of the packet, counted `matches` and `mismatches`; a region that has no 64
-    /// bytes is a mismatch.
+    /// Compares it with the last 64 bytes of the packet and counts `matches` and `mismatches`. A region shorter than 64 bytes
+    /// is a mismatch.
     Check {
-        /// What becomes of a packet with another digest.
+        /// What to do with a packet whose digest differs.
         mismatch: Mismatch,
     },
 }
 
-/// What becomes of a packet that has not the right digest.
+/// What to do with a packet whose digest differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mismatch {
-    /// Nothing.
+    /// Forwards it unchanged.
     Pass,
-    /// The metadata of this hop and of all further ones become 1.
+    /// Sets the metadata of this and all further hops to 1.
     Mark,
-    /// It visits no further services.
+    /// Skips its remaining services.
     Skip,
-    /// It is dropped, for the reason `bad-digest`.
+    /// Drops it for the reason `bad-digest`.
     Drop,
 }
 
@@ -78,14 +80,14 @@ impl Sha3Params {
         Lanes { clock: self.clock, n_lanes: self.engines, fifo_flits: self.fifo_flits, headers: self.headers }
     }
 
-    /// What is wrong with them.
+    /// Checks the parameters.
     pub fn check(&self) -> Result<(), String> {
         blocks::checks::within("engines", self.engines, 1, 64)?;
         self.lanes().check()?;
         blocks::checks::within("gap_cycles", self.gap_cycles, 0, 4096)
     }
 
-    /// Puts the engine there.
+    /// Adds the engine.
     pub(in crate::unit) fn add(&self, site: EngineSite) {
         let longest = site.longest;
         self.lanes().add(site, || Sha3::new(self.clone(), longest));
@@ -176,7 +178,7 @@ mod tests {
     use ::sha3::{Digest, Sha3_512};
     use expect_test::{Expect, expect};
 
-    /// One engine in the NIC's clock domain, for what happens in which cycle.
+    /// One engine in the NIC's clock domain, to test exact cycles.
     fn engine(digest: &str) -> String {
         SHA.replace("{ kind = \"own\", khz = 150_000, crossing_cycles = 2 }", "{ kind = \"nic\" }")
             .replace("{ kind = \"discard\" }", digest)
@@ -184,7 +186,7 @@ mod tests {
 
     /// Source: NIST, example values of SHA3-512 for no byte, for 1600 bits of A3, and FIPS 202's implementations for `abc`.
     #[test]
-    fn the_vectors_of_nist_hold() {
+    fn nist_test_vectors() {
         let toml = engine("{ kind = \"append\" }");
         for (text, digest) in [
             (
@@ -213,7 +215,7 @@ mod tests {
         [data, &Sha3_512::digest(data)].concat()
     }
 
-    /// What comes out for a good packet, one with a wrong byte, and one that is too short.
+    /// The results for a good packet, one with a wrong byte, and one that is too short.
     fn check(mismatch: &str, want: Expect) {
         let mut wrong = signed(b"abc");
         wrong[0] ^= 1;
@@ -221,7 +223,7 @@ mod tests {
         let packets = packets.map(|data| Packet { words: "0>1>2 m9", ..Packet::of(&data) });
         let toml = engine(&format!("{{ kind = \"check\", mismatch = \"{mismatch}\" }}"));
         let (outs, counters) = run(&toml, &packets, &SCENE);
-        assert!(outs.iter().zip(&packets).all(|(out, packet)| out.data == packet.data), "bytes stay as they are");
+        assert!(outs.iter().zip(&packets).all(|(out, packet)| out.data == packet.data), "bytes must not change");
         let total = |name: &str| {
             let totals = counters.iter().filter_map(|line| line.split_once(name)?.1.trim().parse::<u64>().ok());
             totals.sum::<u64>()
@@ -242,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_is_put_behind_a_packet_that_has_room_for_it() {
+    fn a_digest_is_appended_if_the_packet_stays_short_enough() {
         let toml = engine("{ kind = \"append\" }").replace("kind = \"all\"", "kind = \"from\", offset = 14");
         let data: Vec<u8> = (0..=255).cycle().take(1473).collect();
         let (outs, counters) =
@@ -257,10 +259,10 @@ mod tests {
         .assert_eq(&told.join("\n"));
     }
 
-    /// Lengths, and the cycles from the descriptor being taken to its being given out, in an engine that is free. The descriptor
-    /// and the result each take a cycle more through a FIFO.
+    /// Packet lengths, and cycles from input to output of the descriptor in an idle engine. The descriptor and the result each
+    /// take one more cycle through a FIFO.
     #[test]
-    fn a_block_takes_12_cycles_and_the_first_9_more() {
+    fn each_block_takes_12_cycles_and_the_first_9_more() {
         let toml = engine("{ kind = \"discard\" }");
         let lengths = [0, 1, 71, 72, 73, 143, 144, 1472];
         let found = lengths.map(|len| {
@@ -270,7 +272,7 @@ mod tests {
         expect!["0: 25, 1: 25, 71: 25, 72: 37, 73: 37, 143: 37, 144: 49, 1472: 265"].assert_eq(&found.join(", "));
     }
 
-    /// The packet that leaves, as a letter, at every second cycle of the NIC, from when the first does.
+    /// The packet that leaves, as a letter, at every second cycle of the NIC from the first departure on.
     #[test]
     fn packets_leave_in_order_of_arrival() {
         let line = |engines: u32| {
@@ -289,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_parameters_are_told() {
+    fn bad_parameters_are_errors() {
         let check = |from: &str, to: &str| match toml::from_str::<crate::unit::EngineParams>(&SHA.replace(from, to)) {
             Ok(params) => params.check().unwrap_err(),
             Err(error) => error.message().to_owned(),

@@ -1,9 +1,9 @@
-//! Rates and delays of engines, against Table 1 and section 7.6.
+//! Throughput and latency of engines against Table 1 and section 7.6.
 
 use super::tests::*;
 use expect_test::{Expect, expect};
 
-/// `engine, packet bytes: Gbit/s, ns` for each length.
+/// Lists `engine, packet bytes: Gbit/s, ns` for each length.
 fn check(toml: &str, scene: &Scene, lengths: &[usize], want: Expect) {
     let line = |&len: &usize| {
         let (gbps, ns) = speed(toml, len, scene);
@@ -12,7 +12,7 @@ fn check(toml: &str, scene: &Scene, lengths: &[usize], want: Expect) {
     want.assert_eq(&lengths.iter().map(line).collect::<String>());
 }
 
-/// A NIC so fast that nothing but the engine takes time; a cycle of the engine goes into the FIFO behind it.
+/// A NIC so fast that only the engine takes time; the FIFO behind the engine adds one engine cycle.
 const WIDE: Scene = Scene { nic_mhz: 10_000, ..SCENE };
 
 /// The same engine behind FIFOs of one cycle.
@@ -22,7 +22,7 @@ fn swift(toml: &str) -> String {
 
 /// 7.6: 32 Gbit/s.
 #[test]
-fn aes_takes_128_bits_a_cycle() {
+fn aes_encrypts_128_bits_a_cycle() {
     check(
         AES,
         &SCENE,
@@ -38,7 +38,7 @@ fn aes_takes_128_bits_a_cycle() {
 
 /// Table 1: 38.4 Gbit/s and 407 ns at 300 MHz.
 #[test]
-fn aes_at_300_mhz_is_that_of_table_1() {
+fn aes_at_300_mhz_matches_table_1() {
     let toml = AES.replace(r#"{ kind = "nic" }"#, r#"{ kind = "own", khz = 300_000, crossing_cycles = 1 }"#);
     check(
         &toml,
@@ -52,9 +52,9 @@ fn aes_at_300_mhz_is_that_of_table_1() {
     );
 }
 
-/// 7.6: 6 Gbit/s an engine, 24 a unit.
+/// 7.6: 6 Gbit/s per engine, 24 per unit.
 #[test]
-fn four_hash_engines_are_four_times_one() {
+fn four_hash_engines_have_four_times_the_rate_of_one() {
     check(
         &SHA.replace("engines = 4", "engines = 1"),
         &SCENE,
@@ -86,7 +86,7 @@ fn four_hash_engines_are_four_times_one() {
 
 /// Table 1: 3.6 Gbit/s, 0.05 to 3.3 us.
 #[test]
-fn compression_is_that_of_table_1() {
+fn compression_matches_table_1() {
     check(
         &swift(COMPRESSION),
         &WIDE,
@@ -101,7 +101,7 @@ fn compression_is_that_of_table_1() {
 
 /// Table 1: 120 Gbit/s, 66 ns.
 #[test]
-fn inference_is_that_of_table_1() {
+fn inference_matches_table_1() {
     check(
         &swift(INFERENCE),
         &WIDE,
@@ -115,7 +115,7 @@ fn inference_is_that_of_table_1() {
 
 /// Table 1: SHA1, 113 Gbit/s, 0.47 to 10.8 us.
 #[test]
-fn a_rate_engine_can_be_the_sha1_of_table_1() {
+fn a_rate_engine_can_match_the_sha1_of_table_1() {
     check(
         &swift(RATE),
         &WIDE,

@@ -1,4 +1,4 @@
-//! Engines between a source and a sink, in their own clock domains: what comes out, and when.
+//! Engines between a source and a sink, in their own clock domains: results and times.
 
 use crate::protocol::{Fields, Flit, Hop, Message};
 use crate::testing::flits;
@@ -75,10 +75,10 @@ pub(super) fn params(toml: &str) -> EngineParams {
     params
 }
 
-/// A packet that goes into an engine.
+/// An input packet.
 #[derive(Clone, Debug)]
 pub(super) struct Packet {
-    /// Words behind its number, as [`flits`] reads them, without the length.
+    /// Words after the packet number, in the notation of [`flits`], without the length.
     pub words: &'static str,
     pub fields: Fields,
     pub data: Vec<u8>,
@@ -90,35 +90,35 @@ impl Packet {
     }
 }
 
-/// What the RMT pipeline says of a packet of which it knows the payload only.
+/// The fields of a packet whose payload offset alone is known.
 pub(super) fn at(payload: u16) -> Fields {
     Fields { payload, ..Fields::default() }
 }
 
-/// When the engine takes the descriptor of the first packet.
+/// The cycle in which the engine takes the first packet's descriptor.
 pub(super) const TAKEN: Cycle = 1;
 
-/// A packet that came out.
+/// An output packet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Out {
     pub id: usize,
-    /// When the engine gave out its descriptor, and its last flit; cycles of the NIC.
+    /// Cycles of the NIC in which the engine sent its descriptor and its last flit.
     pub head: Cycle,
     pub tail: Cycle,
-    /// Flits behind the descriptor.
+    /// Number of flits after the descriptor.
     pub n_flits: usize,
-    /// As what it goes on.
+    /// Kind of the message.
     pub leg: String,
-    /// Of all hops.
+    /// Metadata of all hops.
     pub metadata: Vec<u64>,
     pub data: Vec<u8>,
 }
 
-/// What can be varied about a run.
+/// Settings of a run.
 pub(super) struct Scene {
     pub nic_mhz: u64,
     pub longest: usize,
-    /// The sink takes a flit in the first `n` of every `of` cycles.
+    /// The sink accepts a flit in the first `n` of every `of` cycles.
     pub ready: (Cycle, Cycle),
 }
 
@@ -151,7 +151,7 @@ pub(super) fn run(toml: &str, packets: &[Packet], scene: &Scene) -> (Vec<Out>, V
     read(&log)
 }
 
-/// Only what came out.
+/// The output packets only.
 pub(super) fn outputs(toml: &str, packets: &[Packet]) -> Vec<Out> {
     run(toml, packets, &SCENE).0
 }
@@ -180,7 +180,7 @@ fn show(flit: &Flit) -> String {
     format!("#{} {:?}{metadata} :{hex}", descriptor.id, message.leg)
 }
 
-/// Packets and counters of a log.
+/// Parses packets and counters from a log.
 fn read(log: &str) -> (Vec<Out>, Vec<String>) {
     let (mut outs, mut counters): (Vec<Out>, _) = (Vec::new(), Vec::new());
     for line in log.lines() {
@@ -196,7 +196,7 @@ fn read(log: &str) -> (Vec<Out>, Vec<String>) {
             }),
             [at, "out", flit] => {
                 let out = outs.last_mut().unwrap();
-                assert_eq!(out.tail, 0, "nothing is behind the last flit");
+                assert_eq!(out.tail, 0, "no flit may follow the tail");
                 out.n_flits += 1;
                 if flit == "Tail" {
                     out.tail = at.parse().unwrap();
@@ -213,23 +213,23 @@ pub(super) fn bytes(hex: &str) -> Vec<u8> {
     digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect()
 }
 
-/// What an engine gives out when packets of `len` bytes wait for it: Gbit/s, and the ns from a lone packet's descriptor being
-/// taken to its being given out.
+/// Throughput of an engine with waiting packets of `len` bytes in Gbit/s, and its latency in ns for a single packet, from
+/// taking to sending the descriptor.
 pub(super) fn speed(toml: &str, len: usize, scene: &Scene) -> (f64, f64) {
     let packet = Packet::of(&(0..len).map(|i| (i * i / 7) as u8).collect::<Vec<_>>());
     let ns = |cycles: Cycle| cycles as f64 * 1000.0 / scene.nic_mhz as f64;
     let lone = &run(toml, std::slice::from_ref(&packet), scene).0[0];
-    // The first are not counted, so that the engine is full.
+    // The first packets are not counted, so that the engine is full.
     let (skipped, n) = (8, 40);
     let outs = run(toml, &vec![packet; skipped + n + 1], scene).0;
     let gbps = (8 * len * n) as f64 / ns(outs[skipped + n].tail - outs[skipped].tail);
     (gbps, ns(lone.head - TAKEN))
 }
 
-/// Lengths at which something may change.
+/// Lengths at which behavior may change.
 pub(super) const LENGTHS: [usize; 12] = [0, 1, 15, 16, 17, 63, 64, 65, 72, 1472, 1536, 9000];
 
-/// Packets of any content and of awkward lengths up to `longest`.
+/// Packets of random content and of edge-case lengths up to `longest`.
 pub(super) fn packets(longest: usize) -> impl Strategy<Value = Vec<Packet>> {
     let len = prop_oneof![
         proptest::sample::select(LENGTHS.into_iter().filter(|&len| len <= longest).collect::<Vec<_>>()),
@@ -249,9 +249,9 @@ fn any_engine() -> impl Strategy<Value = &'static str> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Whatever the sink does: every packet comes out once, in order, with the flits that its length wants.
+    /// Whatever the sink does, every packet comes out once, in order, with the right number of flits.
     #[test]
-    fn nothing_is_lost_and_the_order_is_kept(
+    fn no_packet_is_lost_and_order_is_kept(
         toml in any_engine(), packets in packets(9000), n in 1u64..4, of in 1u64..40,
     ) {
         let scene = Scene { longest: 9100, ready: (n.min(of), of), ..SCENE };
@@ -261,7 +261,7 @@ proptest! {
             prop_assert_eq!(out.n_flits, out.data.len().div_ceil(64).max(1));
             prop_assert!(out.tail > 0);
         }
-        // What the sink does changes times only.
+        // The sink affects only times.
         let bytes = |outs: &[Out]| outs.iter().map(|out| out.data.clone()).collect::<Vec<_>>();
         let at_ease = run(toml, &packets, &Scene { longest: 9100, ..SCENE }).0;
         prop_assert_eq!(bytes(&outs), bytes(&at_ease));

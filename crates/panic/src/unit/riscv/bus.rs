@@ -1,42 +1,42 @@
-//! What a core has asked of its memory and its registers: requests on their way, in order.
+//! Requests of a core to its memory and its registers, in order.
 
 use super::params::{MEMORY_BASE, REGISTERS_BASE, RiscvParams};
 use kernel::Cycle;
 use std::collections::VecDeque;
 
-/// An access that is not a cache's.
+/// An access that misses the caches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum What {
-    /// The line at this address, for the instruction cache.
+    /// A line fill of the instruction cache.
     Instructions(u32),
-    /// The line at this address, for the data cache.
+    /// A line fill of the data cache.
     Data(u32),
-    /// Bytes to memory.
+    /// A store to memory.
     Store { addr: u32, value: u32, bytes: u32 },
-    /// A word from a register.
+    /// A load of a register.
     Read(Register),
-    /// A word to a register.
+    /// A store to a register.
     Write(Register, u32),
 }
 
-/// Something asked for, and the cycle in which it is at the port at the earliest.
+/// A request, and the first cycle in which it can be at the port.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request {
     pub due: Cycle,
-    /// The instruction that asks.
+    /// Address of the requesting instruction.
     pub pc: u32,
     pub what: What,
 }
 
 macro_rules! registers {
     ($($(#[$doc:meta])* $name:ident = $offset:literal;)*) => {
-        /// The doorbell registers, words each, by their distance from [`REGISTERS_BASE`]. Assumed: the paper tells of two
-        /// doorbells (4.4) and of metadata from the descriptor (7.4), not how they are laid out.
+        /// The doorbell registers, one word each, by their offset from [`REGISTERS_BASE`]. Assumed: the paper mentions two
+        /// doorbells (4.4) and metadata from the descriptor (7.4) without their layout.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub(super) enum Register { $($(#[$doc])* $name = $offset,)* }
 
         impl Register {
-            /// The register at `addr`.
+            /// The register at `addr`, if any.
             fn at(addr: u32) -> Option<Register> {
                 match addr.wrapping_sub(REGISTERS_BASE) {
                     $($offset => Some(Register::$name),)*
@@ -48,56 +48,56 @@ macro_rules! registers {
 }
 
 registers! {
-    /// Bytes of the packet at hand. The answer waits until there is one; with it the packet is taken.
+    /// Length of the current packet in bytes. The read waits for a packet and then takes it.
     InLength = 0x00;
-    /// Where it is.
+    /// Address of the current packet.
     InAddress = 0x04;
-    /// Hash that the RMT pipeline made.
+    /// Hash from the RMT pipeline.
     InHash = 0x08;
-    /// Offsets of the network header (bits 0 to 15) and of the transport header.
+    /// Offset of the network header (bits 0 to 15) and of the transport header (bits 16 to 31).
     InHeaders = 0x0c;
-    /// Offset of what is behind all headers.
+    /// Offset of the payload after all headers.
     InPayload = 0x10;
     /// Flow.
     InFlow = 0x14;
     /// Metadata of the hop, lower half.
     InMetadataLow = 0x18;
-    /// Upper half.
+    /// Metadata of the hop, upper half.
     InMetadataHigh = 0x1c;
     /// Service (bits 0 to 7) and traffic class (bits 8 to 15) of the hop.
     InService = 0x20;
-    /// Write: where the answer is; stays for the next.
+    /// Write: address of the answer; keeps its value.
     OutAddress = 0x40;
-    /// Write: bytes of the answer, which is sent.
+    /// Write: length of the answer in bytes; sends it.
     OutLength = 0x44;
-    /// Write: services to visit instead of those that are left, four bytes of number and 1, lowest first, 0 ends them.
+    /// Write: replaces the remaining services. Four bytes, lowest first, each the service number plus 1; 0 ends the list.
     OutChain = 0x48;
-    /// Write: there is no answer, the packet is dropped.
+    /// Write: drops the packet without an answer.
     OutDrop = 0x4c;
-    /// Answers that have not left the memory.
+    /// Number of answers that have not left the memory.
     OutCount = 0x50;
 }
 
 impl Register {
-    /// Whether it can be read; else it can be written.
+    /// Returns true if it can be read; otherwise it can be written.
     pub fn is_readable(self) -> bool {
         !matches!(self, Register::OutAddress | Register::OutLength | Register::OutChain | Register::OutDrop)
     }
 
-    /// Whether writing it answers a packet.
+    /// Returns true if writing it finishes a packet.
     pub fn answers(self) -> bool {
         matches!(self, Register::OutLength | Register::OutDrop)
     }
 }
 
-/// What stands at an address.
+/// The device at an address.
 pub(super) enum Target {
     Memory,
     Register(Register),
     Nothing,
 }
 
-/// Requests on their way.
+/// Requests in flight.
 pub(super) struct Bus {
     memory_bytes: u32,
     request_cycles: Cycle,
@@ -123,12 +123,12 @@ impl Bus {
         }
     }
 
-    /// Whether another store can be on its way.
+    /// Returns true if the store buffer has room.
     pub fn has_room(&self) -> bool {
         self.requests.len() < self.store_buffer
     }
 
-    /// The instruction at `pc`, which executes in cycle `at`, asks.
+    /// Issues a request of the instruction at `pc`, which executes in cycle `at`.
     pub fn ask(&mut self, at: Cycle, pc: u32, what: What) {
         self.requests.push_back(Request { due: at + self.request_cycles, pc, what });
     }

@@ -2,20 +2,20 @@
 
 use isa::riscv::{Class, Inst, Isa};
 
-/// The bits of the instruction that makes the data cache forget everything, or the line around `rs1` if that is not register 0.
-/// Source: VexRiscv, README, DBusCachedPlugin.
+/// Encoding of the instruction that invalidates the data cache, or only the line of `rs1` if that is not register 0. Source:
+/// VexRiscv, README, DBusCachedPlugin.
 const FLUSH: u32 = 0x500f;
 const RS1_SHIFT: u32 = 15;
 const RS1_MASK: u32 = 0x1f << RS1_SHIFT;
 
-/// An instruction, with what the pipeline wants to know of it.
+/// A decoded instruction with what the pipeline needs.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Slot {
-    /// An instruction of RV32I, and the registers that it reads.
+    /// An instruction of RV32I and its source registers.
     Rv32i(Inst, [u8; 2]),
-    /// The data cache forgets the line around this register, or all if it is register 0.
+    /// Invalidates the line at this register's address, or the whole cache for register 0.
     Flush(u8),
-    /// The word is no instruction of this core.
+    /// The word is not an instruction of this core.
     Illegal(u32),
 }
 
@@ -37,14 +37,14 @@ impl Slot {
     }
 }
 
-/// Which lines a cache has.
+/// The tags of a cache.
 struct Tags {
     line_bytes: u32,
-    /// Address of the line in each place; [`NONE`] if there is none.
+    /// Address of the line in each slot, or [`NONE`].
     lines: Vec<u32>,
 }
 
-/// No line has an odd address.
+/// An odd address, which no line has.
 const NONE: u32 = 1;
 
 impl Tags {
@@ -65,7 +65,7 @@ impl Tags {
     }
 }
 
-/// Instructions, decoded when their line comes.
+/// The instruction cache. Instructions are decoded when their line is filled.
 pub(super) struct InstructionCache {
     tags: Tags,
     slots: Vec<Slot>,
@@ -77,13 +77,13 @@ impl InstructionCache {
         InstructionCache { tags: Tags::new(bytes, line_bytes), slots }
     }
 
-    /// The instruction at `pc`, a multiple of 4, if its line is there.
+    /// The instruction at `pc`, a multiple of 4, if its line is present.
     #[inline]
     pub fn slot(&self, pc: u32) -> Option<&Slot> {
         self.tags.holds(pc).then(|| &self.slots[pc as usize / 4 & (self.slots.len() - 1)])
     }
 
-    /// The line around `addr` comes; `bytes` are its content.
+    /// Fills the line of `addr` with `bytes`.
     pub fn fill(&mut self, addr: u32, bytes: &[u8]) {
         let (place, line) = (self.tags.place(addr), self.tags.line(addr));
         self.tags.lines[place] = line;
@@ -99,7 +99,7 @@ impl InstructionCache {
     }
 }
 
-/// Data; stores go through to memory and bring no line here.
+/// The data cache: write-through, no write-allocate.
 pub(super) struct DataCache {
     tags: Tags,
     bytes: Vec<u8>,
@@ -118,7 +118,7 @@ impl DataCache {
         addr as usize & (self.bytes.len() - 1)
     }
 
-    /// The bytes from an aligned `addr` on, up to four, if their line is there.
+    /// Up to four bytes from an aligned `addr` on, if their line is present.
     #[inline]
     pub fn read(&self, addr: u32, bytes: u32) -> Option<u32> {
         self.tags.holds(addr).then(|| {
@@ -127,7 +127,7 @@ impl DataCache {
         })
     }
 
-    /// A store passes; the line is changed if it is there.
+    /// Updates the line on a store, if it is present.
     #[inline]
     pub fn write(&mut self, addr: u32, value: u32, bytes: u32) {
         if self.tags.holds(addr) {
@@ -136,7 +136,7 @@ impl DataCache {
         }
     }
 
-    /// The line around `addr` comes; `bytes` are its content.
+    /// Fills the line of `addr` with `bytes`.
     pub fn fill(&mut self, addr: u32, bytes: &[u8]) {
         let (place, line) = (self.tags.place(addr), self.tags.line(addr));
         self.tags.lines[place] = line;
@@ -148,7 +148,7 @@ impl DataCache {
         self.tags.lines.fill(NONE);
     }
 
-    /// Forgets the line around `addr`.
+    /// Invalidates the line of `addr`.
     pub fn forget_line(&mut self, addr: u32) {
         if self.tags.holds(addr) {
             let place = self.tags.place(addr);
@@ -157,7 +157,7 @@ impl DataCache {
     }
 }
 
-/// Up to four bytes as a number.
+/// Up to four bytes as a little-endian number.
 pub(super) fn little_endian(bytes: &[u8]) -> u32 {
     bytes.iter().rev().fold(0, |word, &byte| word << 8 | u32::from(byte))
 }

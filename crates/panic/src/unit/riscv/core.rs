@@ -1,14 +1,14 @@
-//! The core: five stages, in order, with its two caches.
+//! The core: in-order, five stages, two caches.
 //!
-//! A cycle here is that in which an instruction is in the execute stage. Instructions follow one another by a cycle, unless
+//! Cycle numbers refer to the execute stage. Instructions execute one per cycle, except:
 //!
-//! - an operand is not there: what is loaded from the cache is there `load_use_cycles` later than what is computed;
-//! - the instruction comes from elsewhere than the one before it: see [`Core::jump_cycles`];
-//! - it asks something that no cache has: a line, which it then looks for again, or a register, whose answer it waits for.
-//!   Stores leave through a buffer and wait only if that is full. Flushes and fences wait until it is empty.
+//! - an operand is not ready: a load from the cache is ready `load_use_cycles` later than a computed result;
+//! - after a jump or branch: see [`Core::jump_cycles`];
+//! - a cache miss, which fills the line and retries, or a register read, which waits for the answer. Stores go through a buffer
+//!   and wait only if it is full. Flushes and fences wait until it is empty.
 //!
-//! Source: VexRiscv, README ("Plugins"), with static prediction and branches decided in the memory stage; its penalties are
-//! given there as a range, so the numbers are assumed.
+//! Source: VexRiscv, README ("Plugins"), with static prediction and branches decided in the memory stage; it gives ranges for
+//!         the penalties, so the numbers are assumed.
 
 use super::bus::{Bus, Target, What};
 use super::cache::{DataCache, InstructionCache, Slot};
@@ -17,41 +17,41 @@ use super::params::RiscvParams;
 use isa::riscv::{Amo, Class, CsrWrite, Hart, Inst, Load, LoopPart, System, Width, cause, execute};
 use kernel::Cycle;
 
-/// What a core waits for.
+/// Why a core waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Wait {
     Nothing,
-    /// A line of a cache; then the instruction starts again.
+    /// For a cache line; then the instruction is retried.
     Line,
-    /// The answer of a register.
+    /// For the answer of a register.
     Register {
         rd: u8,
     },
-    /// Room for a store; then the instruction starts again.
+    /// For room in the store buffer; then the instruction is retried.
     Room,
-    /// All stores to be in memory; then the instruction starts again.
+    /// For the store buffer to drain; then the instruction is retried.
     Stores,
-    /// A packet, after a reset.
+    /// For a packet, after a reset.
     Packet,
-    /// That somebody attends to what it cannot execute.
+    /// For the unit to handle an instruction that cannot be executed.
     Trap(Trap),
 }
 
 kernel::words! {
-    /// What a core spends its cycles on. Source: 7.4, Figure 10.
+    /// Activities over which a core's cycles are divided. Source: 7.4, Figure 10.
     pub(super) enum Spent {
-        /// From reset until it first waits for a packet.
+        /// From reset to the first wait for a packet.
         Start = "start",
-        /// Reading and writing doorbells, and waiting for packets.
+        /// Access to doorbells, and waiting for packets.
         NetworkIo = "network_io",
-        /// Flushing the cache.
+        /// Cache flushes.
         Flush = "flush",
-        /// All else.
+        /// Everything else.
         Compute = "compute",
     }
 }
 
-/// An instruction that could not be executed.
+/// An instruction that cannot be executed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Trap {
     pub cause: u32,
@@ -59,7 +59,7 @@ pub(super) struct Trap {
     pub pc: u32,
 }
 
-/// What an instruction asks for besides its effect on registers.
+/// Effect of an instruction outside the registers.
 #[derive(Clone, Copy)]
 enum Asked {
     Nothing,
@@ -75,7 +75,7 @@ pub(super) struct Core {
     mispredicted: Cycle,
     watchdog: Cycle,
     x: [u32; 32],
-    /// Cycle in which a register can be an operand, where a load makes that later than others.
+    /// Cycle in which each register can be an operand; matters for loads.
     ready: [Cycle; 32],
     pub pc: u32,
     next: u32,
@@ -83,17 +83,17 @@ pub(super) struct Core {
     csrs: Csrs,
     pub instructions_cache: InstructionCache,
     pub data_cache: DataCache,
-    /// The next instruction executes in this cycle at the earliest.
+    /// First cycle in which the next instruction can execute.
     pub time: Cycle,
     pub wait: Wait,
-    /// What instructions are executed for that are not about doorbells or flushes.
+    /// Activity charged for instructions that are not about doorbells or flushes.
     phase: Spent,
     /// Cycles spent, by [`Spent`], up to cycle `accounted`.
     pub spent: [u64; 4],
     accounted: Cycle,
-    /// From this cycle on the program takes too long.
+    /// Watchdog deadline.
     pub deadline: Cycle,
-    /// There was a trap since reset and since the last packet.
+    /// True after a trap since reset and since the last packet.
     has_trapped: bool,
     pub instructions: u64,
 }
@@ -126,7 +126,7 @@ impl Core {
         core
     }
 
-    /// Starts again at `entry` in cycle `at`: registers are 0, and the caches empty. Memory stays as it is.
+    /// Restarts at `entry` in cycle `at`: clears registers and caches, keeps memory.
     pub fn reset(&mut self, at: Cycle, entry: u32) {
         (self.x, self.ready, self.pc) = ([0; 32], [0; 32], entry);
         self.csrs = Csrs::default();
@@ -140,7 +140,7 @@ impl Core {
         self.has_trapped = false;
     }
 
-    /// Continues in the program's trap handler; says whether there is one, and it has not trapped itself.
+    /// Continues in the program's trap handler. Returns false if there is none, or if the handler itself has trapped.
     pub fn enter_trap(&mut self, trap: Trap) -> bool {
         if self.csrs.mtvec == 0 || std::mem::replace(&mut self.has_trapped, true) {
             return false;
@@ -151,18 +151,18 @@ impl Core {
         true
     }
 
-    /// Whether the program takes too long.
+    /// Returns true if the watchdog deadline has passed.
     pub fn is_late(&self) -> bool {
         self.wait == Wait::Nothing && self.time >= self.deadline
     }
 
-    /// A line came in cycle `at`, or there is room, or all stores are done.
+    /// Ends a wait in cycle `at`: a line arrived, there is room, or all stores are done.
     pub fn restart(&mut self, at: Cycle) {
         self.time = self.time.max(at);
         self.wait = Wait::Nothing;
     }
 
-    /// The register that the core waits for answers; it has the value in cycle `at`.
+    /// Answers the register read that the core waits for; the value is ready in cycle `at`.
     pub fn answer(&mut self, rd: u8, at: Cycle, value: u32) {
         self.set(rd, value);
         self.ready[usize::from(rd)] = 0;
@@ -171,7 +171,7 @@ impl Core {
         self.retire(Spent::NetworkIo);
     }
 
-    /// The answer told of a packet, which is now to be processed.
+    /// The register read has delivered a packet, which the program now processes.
     pub fn take_packet(&mut self) {
         self.phase = Spent::Compute;
         self.has_trapped = false;
@@ -183,7 +183,7 @@ impl Core {
         self.deadline = at + self.watchdog;
     }
 
-    /// Runs instructions before cycle `horizon`, until one waits.
+    /// Runs instructions before cycle `horizon`, until one must wait.
     pub fn run(&mut self, bus: &mut Bus, horizon: Cycle) {
         let horizon = horizon.min(self.deadline);
         while self.wait == Wait::Nothing && self.time < horizon {
@@ -209,14 +209,14 @@ impl Core {
         }
     }
 
-    /// Executes an instruction whose operands are there.
+    /// Executes an instruction whose operands are ready.
     fn step(&mut self, bus: &mut Bus, inst: &Inst) {
         self.next = self.pc.wrapping_add(4);
         self.asked = Asked::Nothing;
         let before = self.x[usize::from(inst.rd)];
         execute(self, inst);
         match self.asked {
-            // The jump itself traps, and links nowhere. RISC-V Unprivileged ISA 20191213, 2.5.
+            // The jump itself traps and does not link. RISC-V Unprivileged ISA 20191213, 2.5.
             Asked::Nothing if !self.next.is_multiple_of(4) => {
                 self.set(inst.rd, before);
                 self.refuse(cause::INSTRUCTION_MISALIGNED, self.next);
@@ -237,8 +237,8 @@ impl Core {
         }
     }
 
-    /// Cycles lost behind an instruction by where it continues. Backward branches and jumps to a constant distance are predicted
-    /// to jump, in decode; what is not predicted right is mended from the memory stage.
+    /// Cycles lost after an instruction if it does not continue with the next one. Decode predicts backward branches and jumps
+    /// to a constant distance as taken; the memory stage corrects wrong predictions.
     fn jump_cycles(&self, inst: &Inst) -> Cycle {
         let jumps = self.next != self.pc.wrapping_add(4);
         match (inst.class(), jumps) {
@@ -269,7 +269,7 @@ impl Core {
                 }
             },
             Target::Register(register) if register.is_readable() && load == Load::Word => {
-                // Whatever was done since reset or since the last packet: it is doorbells from here on.
+                // Earlier cycles belong to the previous activity; from here on to doorbells.
                 self.spend(self.time, self.phase);
                 bus.ask(self.time, self.pc, What::Read(register));
                 self.wait = Wait::Register { rd };
@@ -327,7 +327,7 @@ impl Core {
         self.retire(self.phase);
     }
 
-    /// Once all stores are in memory the cache is walked, a line a cycle.
+    /// When all stores are in memory, walks the cache, one line a cycle.
     fn flush(&mut self, bus: &Bus, r: u8) {
         if !bus.requests.is_empty() {
             self.spend(self.time, self.phase);
@@ -404,14 +404,14 @@ impl Hart for Core {
     }
 
     fn amo(&mut self, _rd: u8, _addr: u32, _value: u32, _amo: Amo) {
-        unreachable!("RV32I has no atomics, and others are not decoded");
+        unreachable!("only RV32I is decoded, which has no atomics");
     }
 
     fn advance(&mut self, _r: u8, _value: u32) {
-        unreachable!("RV32I has no post-increment, and others are not decoded");
+        unreachable!("only RV32I is decoded, which has no post-increment");
     }
 
     fn hardware_loop(&mut self, _id: u8, _part: LoopPart, _value: u32) {
-        unreachable!("RV32I has no hardware loops, and others are not decoded");
+        unreachable!("only RV32I is decoded, which has no hardware loops");
     }
 }

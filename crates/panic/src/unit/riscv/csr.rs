@@ -1,11 +1,11 @@
-//! The control registers of a core that knows machine mode alone.
+//! Control and status registers of a core with machine mode only.
 
 use isa::riscv::{CsrWrite, csr};
 use kernel::Cycle;
 
 /// RV32I.
 const MISA: u32 = 1 << 30 | 1 << 8;
-/// The mode before a trap: machine mode, always.
+/// `mstatus.MPP`: the mode before a trap is always machine mode.
 const MSTATUS_MPP: u32 = 3 << 11;
 
 /// The registers. There are no interrupts.
@@ -19,18 +19,18 @@ pub(super) struct Csrs {
 }
 
 impl Csrs {
-    /// A trap is taken; says where the program continues.
+    /// Takes a trap; returns the address of the handler.
     pub fn enter_trap(&mut self, cause: u32, value: u32, pc: u32) -> u32 {
         (self.mcause, self.mtval, self.mepc) = (cause, value, pc);
         self.mtvec & !3
     }
 
-    /// Where `mret` returns to.
+    /// Return address of `mret`.
     pub fn leave_trap(&self) -> u32 {
         self.mepc
     }
 
-    /// Reads `number` and writes it; `None` where that is illegal.
+    /// Reads and writes register `number`; `None` if the access is illegal.
     pub fn access(&mut self, number: u16, write: CsrWrite, now: Cycle, instructions: u64) -> Option<u32> {
         if write.writes() && csr::is_read_only(number) {
             return None;
@@ -53,12 +53,12 @@ impl Csrs {
         let new = write.apply(old);
         match number {
             _ if !write.writes() => {}
-            csr::MTVEC => self.mtvec = new & !3, // Direct mode alone.
+            csr::MTVEC => self.mtvec = new & !3, // Direct mode only.
             csr::MSCRATCH => self.mscratch = new,
             csr::MEPC => self.mepc = new & !3,
             csr::MCAUSE => self.mcause = new,
             csr::MTVAL => self.mtval = new,
-            _ => {} // The counters and the rest hold what they hold.
+            _ => {} // Counters and the others are read-only.
         }
         Some(old)
     }

@@ -1,4 +1,4 @@
-//! The doorbells: which packets are in the pinned region, which of them the program has, and which are answered.
+//! The doorbells: packets in the pinned region, which of them the program has, and which are answered.
 
 use super::bus::Register;
 use super::params::{MEMORY_BASE, RiscvParams};
@@ -10,25 +10,25 @@ use std::collections::VecDeque;
 
 /// A packet in the pinned region.
 pub(super) struct Packet {
-    /// Position of its place in the region.
+    /// Index of its slot in the region.
     pub slot: usize,
     pub message: Box<Message>,
 }
 
-/// A packet that was answered, and the bytes that go in its place: where they are in memory, and how many.
+/// An answered packet, with address and length of the bytes to send.
 pub(super) struct Answer {
     pub packet: Packet,
     pub at: usize,
     pub len: usize,
 }
 
-/// What became of a write to a register.
+/// Result of a write to a register.
 pub(super) enum Written {
-    /// Nothing that others see.
+    /// No visible effect.
     Kept,
-    /// The packet at hand was answered.
+    /// The current packet was answered.
     Answered,
-    /// The packet at hand is dropped for this, if there is one.
+    /// The write was wrong; drops the current packet, if there is one, for this cause.
     Wrong(Cause),
 }
 
@@ -38,13 +38,13 @@ pub(super) struct Doorbells {
     pinned: u32,
     memory_bytes: u32,
     n_services: usize,
-    /// Whether a place in the region holds a packet.
+    /// For each slot of the region, true if it holds a packet.
     is_taken: Vec<bool>,
-    /// Packets that are whole, in order.
+    /// Complete packets, in order.
     pub packets: VecDeque<Packet>,
-    /// The program knows of the first of them.
+    /// True if the program has read the first packet's length.
     pub is_at_hand: bool,
-    /// Answered packets, in order, the first of which may be leaving.
+    /// Answered packets, in order; the first may be leaving.
     pub answers: VecDeque<Answer>,
     out_address: u32,
     out_chain: Option<u32>,
@@ -67,7 +67,7 @@ impl Doorbells {
         }
     }
 
-    /// A place for a packet, if one is free.
+    /// Reserves a slot for a packet, if one is free.
     pub fn take_slot(&mut self) -> Option<usize> {
         let slot = self.is_taken.iter().position(|&taken| !taken)?;
         self.is_taken[slot] = true;
@@ -82,20 +82,20 @@ impl Doorbells {
         self.is_taken[slot] = false;
     }
 
-    /// Where in memory the place is.
+    /// Address of the slot in memory.
     pub fn place(&self, slot: usize) -> usize {
         self.pinned as usize + slot * self.slot_bytes as usize
     }
 
-    /// The program knows of the first packet from cycle `now` on.
+    /// Gives the first packet to the program in cycle `now`.
     pub fn take_packet(&mut self, now: Cycle) {
-        let packet = self.packets.front_mut().expect("a packet is there");
+        let packet = self.packets.front_mut().expect("a packet must be there");
         if !std::mem::replace(&mut self.is_at_hand, true) {
             packet.message.descriptor.trail.mark(now, Step::Begun, packet.message.to);
         }
     }
 
-    /// What a register says; `None` while there is no packet to speak of. The others say 0 then.
+    /// Value of a register. Without a packet, `None` for the length register and 0 for the others.
     pub fn read(&self, register: Register) -> Option<u32> {
         if register == Register::OutCount {
             return Some(self.answers.len() as u32);
@@ -151,7 +151,7 @@ impl Doorbells {
         if !fits || len == 0 || len as usize > self.longest {
             return Written::Wrong(Cause::Doorbell { addr, len });
         }
-        let mut packet = self.packets.pop_front().expect("a packet is at hand");
+        let mut packet = self.packets.pop_front().expect("there must be a current packet");
         self.is_at_hand = false;
         if let Some(chain) = self.out_chain.take() {
             rechain(&mut packet.message.descriptor, chain);
@@ -161,7 +161,7 @@ impl Doorbells {
         Written::Answered
     }
 
-    /// Drops the first packet, if there is one; says its number.
+    /// Drops the first packet, if there is one; returns its number.
     pub fn drop_packet(&mut self, now: Cycle, reason: DropReason) -> Option<u64> {
         (self.out_chain, self.is_at_hand) = (None, false);
         let mut packet = self.packets.pop_front()?;
@@ -173,7 +173,7 @@ impl Doorbells {
     }
 }
 
-/// Other services instead of those behind the one that is being served. They have its class and priority.
+/// Replaces the services after the present one. They inherit its class and priority.
 fn rechain(descriptor: &mut Descriptor, chain: u32) {
     let Some(hop) = descriptor.hop().cloned() else { return };
     descriptor.chain.truncate(descriptor.next + 1);

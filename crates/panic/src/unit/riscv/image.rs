@@ -1,52 +1,55 @@
-//! A program as data, as whoever read its ELF file hands it over.
+//! A program image, as read from an ELF file.
 
 use super::params::{MEMORY_BASE, RiscvParams};
 
-/// Bytes that a program puts into memory.
+/// Bytes of a program to load into memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// What it is called in errors: `segment 0`.
+    /// Name in errors: `segment 0`.
     pub place: String,
-    /// First byte, as the core sees it.
+    /// Address of the first byte.
     pub addr: u32,
-    /// Its content.
+    /// Initial content.
     pub bytes: Vec<u8>,
-    /// Bytes in memory; those behind the content are zero.
+    /// Size in memory; bytes after the content are zero.
     pub size: u32,
 }
 
-/// A name for code, for texts about what went wrong.
+/// A symbol, for error messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symbol {
     /// The name.
     pub name: String,
     /// Its address.
     pub addr: u32,
-    /// Bytes; 0 if nobody knows.
+    /// Size in bytes; 0 if unknown.
     pub size: u32,
 }
 
 /// A program for a [`RiscvUnit`](super::RiscvUnit).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Image {
-    /// What lies in memory before it starts.
+    /// Initial memory content.
     pub segments: Vec<Segment>,
-    /// Where it starts, also after a reset.
+    /// Entry point, also after a reset.
     pub entry: u32,
-    /// Names of its functions.
+    /// Its functions' symbols.
     pub symbols: Vec<Symbol>,
 }
 
 impl Image {
-    /// What keeps it from running in such a unit.
+    /// Checks that the program can run in such a unit.
     pub fn check(&self, params: &RiscvParams) -> Result<(), String> {
         let (first, end) = (u64::from(MEMORY_BASE), u64::from(MEMORY_BASE + params.pinned()));
-        let allowed = format!("must be within {first:#x} to {:#x}, the memory that packets leave free", end - 1);
+        let allowed = format!("must be within {first:#x} to {:#x}, the memory outside the packet region", end - 1);
         for segment in &self.segments {
             let (from, size) = (u64::from(segment.addr), u64::from(segment.size));
             let content = segment.bytes.len() as u64;
             if content > size {
-                return Err(format!("{} has {content} bytes of content, must have at most its {size}", segment.place));
+                return Err(format!(
+                    "{} has {content} bytes of content, must have at most its size of {size}",
+                    segment.place
+                ));
             }
             if size > 0 && (from < first || from + size > end) {
                 return Err(format!("{} is at {from:#x} to {:#x}, {allowed}", segment.place, from + size - 1));
@@ -59,7 +62,7 @@ impl Image {
         Ok(())
     }
 
-    /// The memory with the program in it; the image has passed its check.
+    /// The memory with the program loaded; the image must have passed its check.
     pub(super) fn memory(&self, params: &RiscvParams) -> Vec<u8> {
         let mut memory = vec![0; params.memory_bytes as usize];
         for segment in &self.segments {
@@ -69,7 +72,7 @@ impl Image {
         memory
     }
 
-    /// The function at `pc`, with the distance from its beginning.
+    /// The function at `pc`, and the offset into it.
     pub(super) fn symbol_at(&self, pc: u32) -> Option<(&str, u32)> {
         let before = self.symbols.iter().filter(|symbol| symbol.addr <= pc);
         let nearest = before.max_by_key(|symbol| (symbol.addr, symbol.size))?;

@@ -1,7 +1,7 @@
-//! The core-based unit (4.4, Figure 6): a RISC-V core, its memory, and doorbells between it and the traffic manager.
+//! The core-based unit (4.4, Figure 6): a RISC-V core, its memory, and doorbells to the traffic manager.
 //!
-//! Reading order: `params.rs`, `core.rs` for the core's timing, `bus.rs` and `doorbell.rs` for what it sees outside, `unit.rs` for
-//! the order of things within a cycle. `sdk/include/panic.h` is the program's side.
+//! Reading order: `params.rs`; `core.rs` for the core's timing; `bus.rs` and `doorbell.rs` for its memory and registers;
+//! `unit.rs` for the order of events within a cycle. `sdk/include/panic.h` is the program's side.
 
 mod bus;
 mod cache;

@@ -1,52 +1,52 @@
-//! What a core-based unit is made of.
+//! Parameters of a core-based unit.
 
 use blocks::checks::{power_of_two, within};
 
-/// First byte of the local memory, as the core sees it. Assumed, as is the other base: the paper gives no map.
+/// Base address of the local memory. Assumed, like the other base: the paper gives no memory map.
 pub const MEMORY_BASE: u32 = 0x8000_0000;
-/// First byte of the doorbell registers, as the core sees it.
+/// Base address of the doorbell registers.
 pub const REGISTERS_BASE: u32 = 0xf000_0000;
 
 /// Fixed properties of a [`RiscvUnit`](super::RiscvUnit).
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RiscvParams {
-    /// Bytes of the local memory, a power of two from 4096 to 16 MiB.
+    /// Size of the local memory, a power of two from 4096 to 16 MiB.
     pub memory_bytes: u32,
-    /// Bytes at its end into which packets are written; a multiple of 64, less than the memory.
+    /// Size of the packet region at the end of the memory; a multiple of 64, smaller than the memory.
     pub pinned_bytes: u32,
-    /// Packets in there at most, 1 to 64; fewer, if `pinned_bytes` does not hold so many of the longest.
+    /// Most packets in that region, 1 to 64; fewer if `pinned_bytes` does not hold that number of longest packets.
     pub buffers: u32,
-    /// Bytes of the instruction cache, a power of two.
+    /// Size of the instruction cache, a power of two.
     pub instruction_cache_bytes: u32,
-    /// Bytes of the data cache, a power of two.
+    /// Size of the data cache, a power of two.
     pub data_cache_bytes: u32,
-    /// Bytes of a line of either cache, a power of two from 16 to 256. Both caches are direct-mapped.
+    /// Line size of both caches, a power of two from 16 to 256. Both caches are direct-mapped.
     pub line_bytes: u32,
-    /// Cycles from an instruction's execute stage until its access is at the port of the memory or of the registers, 1 or more.
+    /// Cycles from an instruction's execute stage until its access reaches the port of memory or registers, 1 or more.
     pub request_cycles: u32,
-    /// Cycles that the memory takes to read.
+    /// Read latency of the memory.
     pub memory_cycles: u32,
-    /// Cycles that a register takes to be read.
+    /// Read latency of a register.
     pub register_cycles: u32,
     /// Cycles from the port back to the core.
     pub answer_cycles: u32,
-    /// Cycles to write a line into a cache and to start again what missed it.
+    /// Cycles to write a line into a cache and retry the access that missed.
     pub refill_cycles: u32,
-    /// Stores on their way to memory at most, 1 to 64.
+    /// Depth of the store buffer, 1 to 64.
     pub store_buffer: u32,
-    /// Cycles that an instruction waits which uses what the one before it loads.
+    /// Stall of an instruction that uses the result of a load directly before it.
     pub load_use_cycles: u32,
-    /// Cycles lost by a jump or a branch that decode takes as predicted.
+    /// Cycles lost by a correctly predicted jump or branch that is taken.
     pub predicted_cycles: u32,
-    /// Cycles lost by a branch that was predicted wrongly, by a jump to a register, and by a trap.
+    /// Cycles lost by a mispredicted branch, a jump to a register, or a trap.
     pub mispredicted_cycles: u32,
-    /// Cycles after which a program is started again that neither answers a packet nor waits for one, 1 or more.
+    /// Watchdog: cycles after which a program that neither answers a packet nor waits for one is restarted, 1 or more.
     pub watchdog_cycles: u32,
 }
 
 impl RiscvParams {
-    /// What is wrong with them.
+    /// Checks the parameters.
     pub fn check(&self) -> Result<(), String> {
         power_of_two("memory_bytes", self.memory_bytes, 4096, 16 << 20)?;
         within("pinned_bytes", self.pinned_bytes, 64, self.memory_bytes - 64)?;
@@ -73,7 +73,7 @@ impl RiscvParams {
         within("watchdog_cycles", self.watchdog_cycles, 1, 1 << 30)
     }
 
-    /// Whether there is room for packets of up to `longest` bytes.
+    /// Checks that there is room for packets of up to `longest` bytes.
     pub fn check_longest(&self, longest: usize) -> Result<(), String> {
         match self.slots(longest) {
             0 => Err(format!("pinned_bytes is {}, must hold a packet of {longest} bytes", self.pinned_bytes)),
@@ -81,17 +81,17 @@ impl RiscvParams {
         }
     }
 
-    /// Bytes set aside for a packet of up to `longest` bytes.
+    /// Bytes reserved for a packet of up to `longest` bytes.
     pub(super) fn slot_bytes(longest: usize) -> u32 {
         u32::try_from(longest.max(1).next_multiple_of(64)).unwrap_or(u32::MAX)
     }
 
-    /// How many packets of up to `longest` bytes have room.
+    /// Number of packets of up to `longest` bytes that fit.
     pub(super) fn slots(&self, longest: usize) -> u32 {
         (self.pinned_bytes / Self::slot_bytes(longest)).min(self.buffers)
     }
 
-    /// First byte of the pinned region, counted from the memory's.
+    /// Offset of the packet region in memory.
     pub(super) fn pinned(&self) -> u32 {
         self.memory_bytes - self.pinned_bytes
     }

@@ -1,4 +1,4 @@
-//! What a program did wrong: counted, told with its place, never the end of a run.
+//! Program faults: counted and reported with their place; they never end a run.
 
 use super::image::Image;
 use isa::riscv::cause;
@@ -7,46 +7,46 @@ use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
 
-/// What went wrong.
+/// Kind of fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cause {
     /// An instruction could not be executed: `mcause` and `mtval`.
     Trap {
-        /// As in `mcause`.
+        /// Value of `mcause`.
         cause: u32,
-        /// The address or the word.
+        /// The address or the instruction word.
         value: u32,
     },
-    /// The program neither answered a packet nor waited for one for too long.
+    /// The program exceeded the watchdog time without answering a packet or waiting for one.
     Watchdog,
-    /// The output doorbell was rung for bytes that are not in memory, or are more than a packet can have.
+    /// The output doorbell was rung for bytes outside memory, or more than a packet can have.
     Doorbell {
         /// First byte.
         addr: u32,
-        /// How many.
+        /// Number of bytes.
         len: u32,
     },
-    /// The output doorbell was rung with no packet to answer.
+    /// The output doorbell was rung without a current packet.
     NoPacket,
-    /// A chain was set that names a service which is not there.
+    /// The chain register was set to a service that does not exist.
     Chain {
-        /// What was written.
+        /// The value written.
         value: u32,
     },
 }
 
-/// Something that a program did wrong.
+/// A fault of a program.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Trouble {
     /// Cycle of the NIC's clock.
     pub at: Cycle,
-    /// Number of the packet that was dropped for it, if one was at hand.
+    /// Number of the packet that was dropped, if there was a current one.
     pub packet: Option<u64>,
-    /// What went wrong.
+    /// Kind of fault.
     pub cause: Cause,
-    /// The instruction.
+    /// Address of the instruction.
     pub pc: u32,
-    /// The function that the instruction is in, and how far from its beginning, if the program's symbols say.
+    /// Function and offset of the instruction, if the symbols contain it.
     pub symbol: Option<(String, u32)>,
 }
 
@@ -55,9 +55,9 @@ impl fmt::Display for Cause {
         match *self {
             Cause::Trap { cause, value } => {
                 let what = match cause {
-                    cause::INSTRUCTION_MISALIGNED => "jump to an address that is no multiple of 4",
+                    cause::INSTRUCTION_MISALIGNED => "jump to an address that is not a multiple of 4",
                     cause::INSTRUCTION_FAULT => "fetch outside of memory",
-                    cause::ILLEGAL_INSTRUCTION => "no RV32I instruction",
+                    cause::ILLEGAL_INSTRUCTION => "not an RV32I instruction",
                     cause::BREAKPOINT => "ebreak",
                     cause::LOAD_MISALIGNED => "misaligned load",
                     cause::LOAD_FAULT => "load outside of memory",
@@ -70,10 +70,10 @@ impl fmt::Display for Cause {
             }
             Cause::Watchdog => write!(f, "neither answers a packet nor waits for one"),
             Cause::Doorbell { addr, len } => {
-                write!(f, "output doorbell for {len} bytes at {addr:#x}, which are no packet in memory")
+                write!(f, "output doorbell for {len} bytes at {addr:#x}, which is not a packet in memory")
             }
-            Cause::NoPacket => write!(f, "output doorbell without a packet to answer"),
-            Cause::Chain { value } => write!(f, "chain {value:#x} names a service that is not there"),
+            Cause::NoPacket => write!(f, "output doorbell without a current packet"),
+            Cause::Chain { value } => write!(f, "chain {value:#x} names a service that does not exist"),
         }
     }
 }
@@ -91,17 +91,17 @@ impl fmt::Display for Trouble {
     }
 }
 
-/// How many of a unit's troubles are kept; all are counted.
+/// Number of faults that a unit keeps; all are counted.
 pub const KEPT_TROUBLES: usize = 100;
 
-/// The first [`KEPT_TROUBLES`] troubles of a unit, in order of time; whoever made it can look while the unit runs.
+/// The first [`KEPT_TROUBLES`] faults of a unit, in order of time; the unit's owner can read them while it runs.
 pub type SharedTroubles = Rc<RefCell<Vec<Trouble>>>;
 
-/// A program for a unit, and where the unit tells what that did wrong.
+/// A program for a unit, and the list to which the unit reports its faults.
 #[derive(Clone, Default, Debug)]
 pub struct Program {
     /// The program.
     pub image: Rc<Image>,
-    /// What it did wrong.
+    /// Its faults.
     pub troubles: SharedTroubles,
 }

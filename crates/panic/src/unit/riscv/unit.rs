@@ -1,4 +1,4 @@
-//! The unit: its memory, whose one port the core and the traffic manager share, and the order of things within a cycle.
+//! The unit: its memory, with one port shared by the core and the traffic manager, and the order of events within a cycle.
 
 use super::bus::{Bus, Register, What};
 use super::core::{Core, Spent, Trap, Wait};
@@ -10,10 +10,10 @@ use crate::protocol::{Flit, Leg, n_flits};
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 
-/// Cycles that the core is simulated ahead at most, while it meets nobody; a power of two.
+/// Most cycles that the core is simulated ahead while it has no interaction; a power of two.
 const AHEAD: Cycle = 64;
 
-/// What was done for the core in a cycle.
+/// Result of serving the core in a cycle.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Served {
     Nothing,
@@ -21,32 +21,32 @@ enum Served {
     Memory,
 }
 
-/// A packet on its way into memory.
+/// A packet that is being written into memory.
 struct Incoming {
     packet: Packet,
     written: usize,
 }
 
-/// What a [`RiscvUnit`] knows of the NIC around it.
+/// Properties of the surrounding NIC.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
-    /// Bytes of a flit, and of an access to memory.
+    /// Width of a flit and of the memory port.
     pub flit_bytes: usize,
     /// The longest packet, in bytes.
     pub longest: usize,
-    /// How many services the NIC has.
+    /// Number of services of the NIC.
     pub n_services: usize,
 }
 
-/// Runs a program that is handed packets by doorbells, on a RISC-V core with caches and a local memory.
+/// Runs a program on a RISC-V core with caches and local memory; doorbells pass packets to it.
 ///
 /// Ports:   `input`, `output`: flits.
-/// Timing:  the memory has one port, as wide as a flit, for an access a cycle: the core's first, then packets on their way in and
-///          out in turn. A packet is at hand once its last bytes are in memory; an answer leaves from the cycle on in which the
-///          doorbell is rung, as the bytes are then. See `core.rs` for the core.
+/// Timing:  the memory has one port, as wide as a flit, for one access a cycle: first the core, then incoming and outgoing
+///          packets in turn. A packet is visible once its last bytes are in memory. An answer can leave from the cycle of its
+///          doorbell on, with the bytes at the time they leave. See `core.rs` for the core.
 /// Source:  4.4, Figure 6, 7.4.
 /// Assumed: one memory port (a packet of 1500 bytes then takes 48 of its cycles, in and out, which is the published No-Touch
-///          rate); reading the length of the next packet waits until there is one, where a program would look again and again.
+///          rate); reading the length of the next packet waits until there is one, instead of polling.
 pub struct RiscvUnit {
     params: RiscvParams,
     flit_bytes: usize,
@@ -57,13 +57,13 @@ pub struct RiscvUnit {
     memory: Vec<u8>,
     core: Core,
     bus: Bus,
-    /// Port cycles that the core's request at the port has had.
+    /// Port cycles used so far by the core's request at the port.
     beats: usize,
     doorbells: Doorbells,
     incoming: Option<Incoming>,
     /// Flits of the first answer that have left.
     n_sent: usize,
-    /// The traffic manager's next access is one in, if both ways ask.
+    /// If both directions request in the same cycle, the incoming one wins next time.
     is_in_turn: bool,
     counts: Counts,
 }
@@ -82,12 +82,12 @@ struct Counts {
 }
 
 impl RiscvUnit {
-    /// A unit at the beginning. Parameters and image have passed their checks.
+    /// A unit at time 0. Parameters and image must have passed their checks.
     pub fn new(params: RiscvParams, program: Program, sizes: Sizes, input: Rx<Flit>, output: Tx<Flit>) -> RiscvUnit {
         let Sizes { flit_bytes, longest, n_services } = sizes;
         let checked =
             params.check().and_then(|()| params.check_longest(longest)).and_then(|()| program.image.check(&params));
-        checked.unwrap_or_else(|error| panic!("parameters are checked before: {error}"));
+        checked.unwrap_or_else(|error| panic!("the parameters must have passed their check: {error}"));
         RiscvUnit {
             flit_bytes,
             longest,
@@ -107,7 +107,7 @@ impl RiscvUnit {
         }
     }
 
-    /// Grants the core's oldest request, if its cycle has come. Says whether the memory's port was used.
+    /// Grants the core's oldest request if its cycle has come. Returns how the memory's port was used.
     fn serve_core(&mut self, now: Cycle) -> Served {
         let Some(&request) = self.bus.requests.front() else { return Served::Nothing };
         if request.due > now {
@@ -148,7 +148,7 @@ impl RiscvUnit {
             What::Read(which) => {
                 let Some(value) = self.doorbells.read(which) else { return Served::Nothing };
                 served = Served::Register;
-                let Wait::Register { rd } = self.core.wait else { panic!("a core waits for what it reads") };
+                let Wait::Register { rd } = self.core.wait else { panic!("the core must be waiting for a register") };
                 self.core.answer(rd, now + register + answer, value);
                 if which == Register::InLength {
                     self.core.take_packet();
@@ -180,11 +180,11 @@ impl RiscvUnit {
         served
     }
 
-    /// Runs the core as far as it can without others, and attends to what it cannot do itself. Says whether that was something.
+    /// Runs the core until it needs the unit, and handles that. Returns true if the core made progress.
     fn run_core(&mut self, now: Cycle) -> bool {
         self.core.run(&mut self.bus, horizon(now));
         if !self.bus.requests.is_empty() {
-            return false; // What it asked before comes first.
+            return false; // Earlier requests come first.
         }
         if let Wait::Trap(trap) = self.core.wait
             && self.core.time <= now
@@ -199,8 +199,8 @@ impl RiscvUnit {
         true
     }
 
-    /// The packet at hand is dropped, and the program's trap handler goes on; without one, or when that has trapped too, the
-    /// program starts again.
+    /// Drops the current packet and enters the program's trap handler. Without a handler, or if the handler trapped, restarts
+    /// the program.
     fn trap(&mut self, now: Cycle, trap: Trap) {
         self.counts.traps.add(1);
         let cause = Cause::Trap { cause: trap.cause, value: trap.value };
@@ -211,7 +211,7 @@ impl RiscvUnit {
         self.tell(now, cause, packet, trap.pc);
     }
 
-    /// Starts the program again, once there is a packet; the one that is next is dropped.
+    /// Restarts the program when a packet arrives; drops the current packet.
     fn reset(&mut self, now: Cycle, cause: Cause, pc: u32, reason: DropReason) {
         let packet = self.doorbells.drop_packet(now, reason);
         self.tell(now, cause, packet, pc);
@@ -229,19 +229,21 @@ impl RiscvUnit {
         }
     }
 
-    /// Takes a flit, if one is there that has a place to go; says whether one was taken.
+    /// Takes a flit if possible. Returns true if it did.
     fn receive(&mut self, now: Cycle) -> bool {
         let Some(mut incoming) = self.incoming.take() else {
             if !self.input.has_item() {
                 return false;
             }
             let Some(slot) = self.doorbells.take_slot() else { return false };
-            let Some(Flit::Head(message)) = self.input.take() else { panic!("a message begins with its descriptor") };
-            assert!(message.data.len() <= self.longest, "the NIC takes no packet that is longer than the longest");
+            let Some(Flit::Head(message)) = self.input.take() else {
+                panic!("a message must begin with its descriptor")
+            };
+            assert!(message.data.len() <= self.longest, "no packet may exceed the longest");
             self.incoming = Some(Incoming { packet: Packet { slot, message }, written: 0 });
             return true;
         };
-        let flit = self.input.take().expect("it was looked whether a flit is there");
+        let flit = self.input.take().expect("a flit must be there");
         let data = &incoming.packet.message.data;
         let end = if flit == Flit::Tail { data.len() } else { (incoming.written + self.flit_bytes).min(data.len()) };
         let at = self.doorbells.place(incoming.packet.slot);
@@ -259,13 +261,13 @@ impl RiscvUnit {
         true
     }
 
-    /// Sends a flit of the first answer; there are one and room.
+    /// Sends a flit of the first answer; there must be an answer and room.
     fn send(&mut self) {
-        let answer = self.doorbells.answers.front_mut().expect("it was looked whether an answer is there");
+        let answer = self.doorbells.answers.front_mut().expect("an answer must be there");
         self.n_sent += 1;
         if self.n_sent == 1 {
             answer.packet.message.data = self.memory[answer.at..answer.at + answer.len].to_vec();
-            // Only the slot of the packet is still wanted here.
+            // Only the slot of the packet is still needed here.
             let message = answer.packet.message.clone();
             return self.output.send(Flit::Head(message));
         }
@@ -281,7 +283,7 @@ impl RiscvUnit {
         self.n_sent = 0;
     }
 
-    /// Moves packets in and out; data takes the memory's port, descriptors do not. Says whether a flit moved.
+    /// Moves packets in and out; data uses the memory's port, descriptors do not. Returns true if a flit moved.
     fn move_packets(&mut self, now: Cycle, port_is_free: bool) -> bool {
         let wants_in = self.input.has_item() && (self.incoming.is_some() || self.doorbells.has_slot());
         let wants_out = !self.doorbells.answers.is_empty() && self.output.has_room();
@@ -298,7 +300,7 @@ impl RiscvUnit {
         goes_in && self.receive(now) || goes_out
     }
 
-    /// When there is something to do again if nobody else does anything.
+    /// The next cycle with work if no port changes.
     fn next_event(&self, now: Cycle) -> Activity {
         let request = self.bus.requests.front().map(|request| request.due).filter(|&due| due > now);
         let core = match self.core.wait {
@@ -314,7 +316,7 @@ impl RiscvUnit {
     }
 }
 
-/// Up to where the core is simulated in cycle `now`.
+/// The cycle up to which the core is simulated in cycle `now`.
 fn horizon(now: Cycle) -> Cycle {
     (now | (AHEAD - 1)) + 1
 }

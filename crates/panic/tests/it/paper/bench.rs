@@ -1,4 +1,5 @@
-//! The prototype's bench: packets of one length at a rate, delay units whose service times the descriptor says, and a log.
+//! The prototype's bench: packets of one length at a constant rate, delay units with service times from the descriptor, and a
+//! log.
 
 use kernel::{Cycle, RandomStream, Time};
 use panic::drops::DropReason;
@@ -11,45 +12,45 @@ use panic::world::{Arrival, Classifier, Outlet, PacketSource, Side, Verdict};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// The least and the most cycles that a packet of so many bytes takes, without being forwarded.
+/// Least and greatest service time in cycles for a packet of this length, without forwarding.
 pub type Service = fn(u64) -> (u64, u64);
 
 /// Units of a service.
 #[derive(Clone, Copy)]
 pub struct Units {
-    /// How many there are.
+    /// Number of units.
     pub n: u32,
-    /// Drawn between both.
+    /// Service times are uniformly distributed between the two bounds.
     pub service: Service,
 }
 
 /// A run.
 #[derive(Clone)]
 pub struct Scene {
-    /// The chain, a service a hop.
+    /// The chain: one service per hop.
     pub chain: Vec<Units>,
     pub nic: Nic,
-    /// Packets.
+    /// Number of packets.
     pub n_packets: u64,
     pub credits: u32,
     pub chain_push: bool,
     pub bytes: usize,
     /// Gbit/s offered.
     pub rate: u64,
-    /// Gbit/s of the line; the preset's if none.
+    /// Rate of the line in Gbit/s; by default the preset's.
     pub line: Option<u64>,
-    /// The service time of the first packet, if it is not drawn as the others'.
+    /// Service time of the first packet, if it is not random like the others'.
     pub first: Option<u64>,
 }
 
-/// What came of it. Times are in cycles of 4 ns.
+/// Results of a run. Times are in cycles of 4 ns.
 pub struct Told {
     pub gbps: f64,
-    /// From the first bytes in to the first bytes out; ascending.
+    /// From the first bytes in to the first bytes out, in ascending order.
     pub latencies: Vec<Cycle>,
-    /// The same without service times; ascending.
+    /// The same without service times, in ascending order.
     pub scheduling: Vec<Cycle>,
-    /// Parts of the packets that were sent back, and that were lost.
+    /// Share of packets with a detour, and share of packets lost.
     pub detoured: f64,
     pub lost: f64,
 }
@@ -65,7 +66,7 @@ pub fn percentile(values: &[Cycle], percent: usize) -> Cycle {
 /// A NIC and its delay units.
 #[derive(Clone, Copy)]
 pub struct Nic {
-    /// What differs from the preset `panic`.
+    /// Changes to the preset `panic`.
     own: &'static str,
     unit: DelayUnitParams,
 }
@@ -76,14 +77,14 @@ const UNIT: DelayUnitParams =
 /// The NIC of the paper.
 pub const PANIC: Nic = Nic { own: "", unit: UNIT };
 
-/// That of the published Verilog, whose unit reads a descriptor in the cycle behind a tail, begins with it in the next, and asks for its
-/// way out when the wait is over.
+/// The NIC of the published Verilog. Its unit reads a descriptor in the cycle after a tail, starts it in the next, and requests
+/// the output at the end of the wait.
 pub const PANIC_RTL: Nic = Nic {
     own: include_str!("../../../../../presets/panic-rtl.toml"),
     unit: DelayUnitParams { gap_cycles: 1, start_cycles: 1, grant_cycles: 1, ..UNIT },
 };
 
-/// Packets of a run.
+/// Number of packets of a run.
 pub const N_PACKETS: u64 = 3000;
 
 impl Scene {
@@ -118,7 +119,7 @@ impl Scene {
         Panic::new(&params, 1, outside).system.run_until(Time::from_ns(100_000_000));
         let mut log = log.borrow_mut();
         let (mut latencies, mut scheduling) = (std::mem::take(&mut log.latencies), std::mem::take(&mut log.scheduling));
-        assert_eq!(latencies.len() as u64 + log.drops, self.n_packets, "every packet leaves or is dropped");
+        assert_eq!(latencies.len() as u64 + log.drops, self.n_packets, "every packet must leave or be dropped");
         latencies.sort_unstable();
         scheduling.sort_unstable();
         Told {
@@ -139,7 +140,7 @@ struct Paced {
 }
 
 impl Paced {
-    /// The cycle of 4 ns in which packet `i` is due.
+    /// The cycle (4 ns) in which packet `i` is due.
     fn due(&self, i: u64) -> Cycle {
         (i * self.bytes as u64 * 8).div_ceil(self.rate * 4)
     }
@@ -191,9 +192,11 @@ struct Log {
 impl Outlet for Log {
     fn leave(&mut self, now: Cycle, _side: Side, message: Message) {
         let descriptor = &message.descriptor;
-        let at =
-            |step| descriptor.trail.marks().iter().find(|mark| mark.step == step).expect("every step is marked").at;
-        // The first bytes come in behind the descriptor's cycle, and go out whole: the last are in memory the cycle after.
+        let at = |step| {
+            descriptor.trail.marks().iter().find(|mark| mark.step == step).expect("every step must be recorded").at
+        };
+        // Input: the first bytes follow the descriptor's cycle. Output is a whole packet: the last bytes are in memory one
+        // cycle later.
         let n_flits = message.data.len().div_ceil(64) as u64;
         let latency = at(Step::Left) - n_flits - (at(Step::Arrived) + 1);
         self.latencies.push(latency);

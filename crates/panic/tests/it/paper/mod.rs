@@ -1,4 +1,4 @@
-//! The card of `presets/panic.toml` against what the prototype did and what the paper says.
+//! The card of `presets/panic.toml` against the prototype and the paper.
 
 mod bench;
 mod models;

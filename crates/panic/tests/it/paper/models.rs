@@ -1,9 +1,9 @@
-//! The paper's chaining models (7.2, Figure 7), and what it says of them.
+//! The paper's chaining models (7.2, Figure 7) and its results for them.
 
 use super::bench::{N_PACKETS, PANIC, Scene, Service, Units, mean, percentile};
 use expect_test::{Expect, expect};
 
-/// Cycles of 4 ns that a packet takes at so many Gbit/s, with a spread in percent, without being forwarded and the gap behind it.
+/// Cycles (4 ns) of a packet at a rate, with a spread in percent, without forwarding and the gap after it.
 fn at(gbps: u64, bytes: u64, percent: u64) -> (u64, u64) {
     let whole = (bytes * 8).div_ceil(gbps * 4);
     let rest = whole.saturating_sub(bytes.div_ceil(64) + 2);
@@ -11,10 +11,10 @@ fn at(gbps: u64, bytes: u64, percent: u64) -> (u64, u64) {
     (rest.saturating_sub(spread), rest + spread)
 }
 
-/// What is measured of a scene.
+/// The quantity measured in a scene.
 type Tell = fn(&Scene) -> String;
 
-/// One line for each value of the scene's first coordinate, one entry for each of the second.
+/// Makes one line for each value of the scene's first parameter and one entry for each of the second.
 fn check<A, B>(lines: &[A], entries: &[B], scene: impl Fn(A, B) -> Scene, tell: Tell, want: Expect)
 where
     A: Copy + std::fmt::Display,
@@ -34,10 +34,10 @@ fn gbps(scene: &Scene) -> String {
 
 const SIZES: [usize; 6] = [64, 128, 256, 512, 1024, 1500];
 
-/// Figure 8a, Gbit/s of three pushed units by credits and size: short packets wait for credits until there are eight, then for
-/// the units; long ones do not.
+/// Figure 8a: throughput of three pushed units in Gbit/s by credits and packet size. Short packets are limited by credits up to
+/// eight, then by the units; long ones never by credits.
 #[test]
-fn credits_lift_short_packets_up_to_eight() {
+fn short_packets_need_up_to_eight_credits() {
     let chain = vec![Units { n: 1, service: |bytes| at(100, bytes, 0) }; 3];
     let scene = |credits, bytes| Scene {
         chain: chain.clone(),
@@ -65,9 +65,9 @@ fn credits_lift_short_packets_up_to_eight() {
     );
 }
 
-/// Figure 8b, nanoseconds through three units.
+/// Figure 8b: latency through three units in nanoseconds.
 #[test]
-fn three_units_are_crossed_in_half_a_microsecond() {
+fn three_units_take_half_a_microsecond() {
     let chain = vec![Units { n: 1, service: |bytes| at(100, bytes, 0) }; 3];
     let scene = |rate, bytes| Scene {
         chain: chain.clone(),
@@ -93,7 +93,8 @@ fn three_units_are_crossed_in_half_a_microsecond() {
     );
 }
 
-/// Figure 9, Gbit/s of N units of X Gbit/s without push: the scheduler carries N times as much, 256 at most with descriptors.
+/// Figure 9: throughput in Gbit/s of N units of X Gbit/s without push. The scheduler carries N times that, at most 256 with
+/// descriptors.
 #[test]
 fn without_push_the_scheduler_bounds_long_chains() {
     let units: [(u64, Service); 4] = [
@@ -103,7 +104,7 @@ fn without_push_the_scheduler_bounds_long_chains() {
         (100, |bytes| at(100, bytes, 0)),
     ];
     let scene = |x: u64, n: usize| {
-        let service = units.iter().find(|unit| unit.0 == x).expect("a rate of the list").1;
+        let service = units.iter().find(|unit| unit.0 == x).expect("the rate must be in the list").1;
         Scene {
             chain: vec![Units { n: 1, service }; n],
             credits: 8,
@@ -130,9 +131,9 @@ fn without_push_the_scheduler_bounds_long_chains() {
     );
 }
 
-/// Figure 8c, Gbit/s of three parallel units of 34 Gbit/s whose service times vary.
+/// Figure 8c: throughput in Gbit/s of three parallel units of 34 Gbit/s with varying service times.
 #[test]
-fn parallel_units_do_not_mind_variance() {
+fn variance_does_not_slow_parallel_units() {
     let scene = |percent: u64, bytes| {
         let service: Service = if percent == 20 { |bytes| at(34, bytes, 20) } else { |bytes| at(34, bytes, 40) };
         Scene {
@@ -159,7 +160,7 @@ fn parallel_units_do_not_mind_variance() {
     );
 }
 
-/// Figure 8d, nanoseconds without service times by load: mean, and 5th to 99th percentile.
+/// Figure 8d: scheduling latency without service times in nanoseconds over load: mean, and 5th to 99th percentile.
 #[test]
 fn scheduling_takes_less_than_the_papers_bounds() {
     let chain = vec![Units { n: 3, service: |bytes| at(34, bytes, 40) }];
@@ -189,7 +190,7 @@ fn scheduling_takes_less_than_the_papers_bounds() {
     );
 }
 
-/// Figure 8e, Gbit/s through two units of 52 and two of 50 Gbit/s, and which part of the packets was sent back.
+/// Figure 8e: throughput in Gbit/s through two units of 52 and two of 50 Gbit/s, and the share of packets with a detour.
 #[test]
 fn detours_cost_no_throughput() {
     let chain =

@@ -1,24 +1,24 @@
-//! The prototype's own cycles: what its published Verilog does in simulation, and what this model does.
+//! Cycle counts of the prototype: its published Verilog in simulation against this model.
 
 use super::bench::{N_PACKETS, Nic, PANIC, PANIC_RTL, Scene, Units, mean, percentile};
 
-/// The bench's mean service time: 0.06 cycles a byte without those of forwarding and two more, rounded down twice.
+/// The bench's mean service time: 0.06 cycles a byte, less the cycles of forwarding and two more, rounded down twice.
 fn mean_service(bytes: u64) -> u64 {
     (bytes * 6 / 100).saturating_sub(bytes / 64 + 2)
 }
 
-/// Its service time: around the mean, from a quarter of it below to one cycle less above.
+/// The bench's service time: from a quarter of the mean below it to a quarter less one cycle above it.
 fn service(bytes: u64) -> (u64, u64) {
     let (mean, quarter) = (mean_service(bytes), mean_service(bytes) / 4);
     (mean - quarter, mean + quarter.saturating_sub(1))
 }
 
-/// What the RTL did: bytes, Gbit/s offered, credits, and how far the service time of the run's first packet is from the mean;
-/// delivered; latency min, mean, p99; percent lost.
+/// Results of the RTL: bytes, Gbit/s offered, credits, and the service time of the run's first packet relative to the mean;
+/// throughput; latency min, mean, p99; percent lost.
 ///
-/// The offset of a packet is drawn before it comes, within a quarter of the mean for packets as long as the one before. Before
-/// the first that is any number of 6 bits, so it may be far off, and where it is it shows: as the least latency of the run if it
-/// is so low (1536 bytes at 5 and 26 Gbit/s), as the greatest if it is so high (64 and 256 bytes at 100).
+/// The bench draws a packet's offset before the packet arrives, within a quarter of the mean for the previous packet's length.
+/// Before the first packet it is any 6-bit number, so it may be far off. It then shows as the run's minimum latency if it is
+/// low (1536 bytes at 5 and 26 Gbit/s), or as the maximum if it is high (64 and 256 bytes at 100).
 type Row = (usize, u64, u32, Option<i64>, f64, [f64; 3], f64);
 
 const RTL: [Row; 14] = [
@@ -38,7 +38,7 @@ const RTL: [Row; 14] = [
     (1024, 100, 2, None, 95.6, [103.0, 137.9, 180.0], 0.0),
 ];
 
-/// What a NIC does, in the rows of the RTL. A `!` marks what is more than 10 % away.
+/// Results of a NIC in the rows of the RTL. A `!` marks a difference of more than 10 %.
 fn table(nic: Nic, n_packets: u64) -> String {
     let mut table = "bytes offered credits | Gbit/s RTL | min RTL | mean RTL | p99 RTL | max | % lost RTL\n".to_owned();
     for (bytes, rate, credits, first, gbps, latency, lost) in RTL {
@@ -59,10 +59,10 @@ fn table(nic: Nic, n_packets: u64) -> String {
     table
 }
 
-/// The table of docs/machines/panic.md. A `!` marks what is more than 10 % away. The measured run had about 1000 packets, as it lost
-/// 13.7 %: the Verilog loses no more than some 150, however many come.
+/// The table of docs/machines/panic.md. A `!` marks a difference of more than 10 %. The measured run had about 1000 packets,
+/// because it lost 13.7 %: the Verilog loses at most about 150 packets, however long the run.
 #[test]
-fn the_published_verilog_is_met_by_its_preset() {
+fn the_rtl_preset_matches_the_published_verilog() {
     expect_test::expect![[r#"
         bytes offered credits | Gbit/s RTL | min RTL | mean RTL | p99 RTL | max | % lost RTL
         64 5 0 | 5.0 5.0 | 12.0 12.5 | 12.0 12.5 | 12.0 13.0 | 12 | 0.0 0.0
@@ -83,7 +83,7 @@ fn the_published_verilog_is_met_by_its_preset() {
     .assert_eq(&table(PANIC_RTL, 1000));
 }
 
-/// The card as the paper means it: nothing is lost behind the PIFO, and a packet follows its descriptor without a gap.
+/// The card as described in the paper: no packet is lost behind the PIFO, and a packet follows its descriptor without a gap.
 #[test]
 fn the_papers_preset_differs_where_the_verilog_is_overloaded() {
     expect_test::expect![[r#"

@@ -1,4 +1,4 @@
-//! Scenes: a unit, packets, and a program of a few instructions, written as `name rd rs1 rs2 imm`.
+//! Tests of a unit with packets and a program of a few instructions, written as `name rd rs1 rs2 imm`.
 
 mod programs;
 mod timing;
@@ -33,7 +33,7 @@ fn params() -> RiscvParams {
     }
 }
 
-/// Instructions, one a line: a name and `rd`, `rs1`, `rs2`, then the immediate; `flush` is not in the standard's table.
+/// Assembles one instruction a line: a name, `rd`, `rs1`, `rs2`, and the immediate. `flush` is not in the standard table.
 fn assemble(text: &str) -> Vec<u8> {
     let word = |line: &str| {
         let mut words = line.split_whitespace();
@@ -45,7 +45,7 @@ fn assemble(text: &str) -> Vec<u8> {
             _ => {
                 let operands = Operands { rd: rd as u8, rs1: rs1 as u8, rs2: rs2 as u8, rs3: 0, imm };
                 let word = row(name).and_then(|row| row.encode(operands));
-                word.unwrap_or_else(|| panic!("{line} is no instruction"))
+                word.unwrap_or_else(|| panic!("{line} is not an instruction"))
             }
         }
     };
@@ -64,7 +64,7 @@ const TAKE: &str = "lui 10 0 0 0xf0000000
     lw 11 10 0 0
     lw 12 10 0 4
 ";
-/// Sends what is at hand, and begins anew with the instruction behind the first.
+/// Sends the current packet, and jumps back to the second instruction.
 const SEND: &str = "sw 0 10 12 0x40
     sw 0 10 11 0x44
     jal 0 0 0 ";
@@ -107,7 +107,7 @@ fn run(params: RiscvParams, program: &str, packets: &str, with_counters: bool) -
     })
 }
 
-/// A unit whose troubles go to the log.
+/// A unit whose faults go to the log.
 struct Watched {
     unit: RiscvUnit,
     program: Program,
@@ -137,8 +137,8 @@ fn check(program: &str, packets: &str, want: Expect) {
     want.assert_eq(&run(params(), program, packets, false));
 }
 
-/// Cycles of computation that a packet costs: `body` stands between taking it and sending it, and is measured with its lines
-/// already in the caches, against no body at all.
+/// Cycles of computation that `body` adds to a packet. `body` is between taking and sending the packet, its lines are in the
+/// caches, and the cost without a body is subtracted.
 fn cost(body: &str) -> u64 {
     let compute = |body: &str, packets: &str| {
         let n = body.lines().filter(|line| !line.trim().is_empty()).count();

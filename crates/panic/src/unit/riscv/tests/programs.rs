@@ -1,8 +1,8 @@
-//! Random programs compute what a hart without time does.
+//! Random programs compute the same as a hart without timing.
 
 use super::*;
 
-/// What instructions mean, with nothing of this core: registers and memory alone.
+/// The reference: registers and memory only.
 struct Plain {
     x: [u32; 32],
     pc: u32,
@@ -39,26 +39,27 @@ impl isa::riscv::Hart for Plain {
         self.at(addr, bytes).copy_from_slice(&value.to_le_bytes()[..bytes as usize]);
     }
     fn amo(&mut self, _: u8, _: u32, _: u32, _: isa::riscv::Amo) {
-        unreachable!("programs have none");
+        unreachable!("programs contain none");
     }
     fn advance(&mut self, _: u8, _: u32) {
-        unreachable!("programs have none");
+        unreachable!("programs contain none");
     }
     fn hardware_loop(&mut self, _: u8, _: isa::riscv::LoopPart, _: u32) {
-        unreachable!("programs have none");
+        unreachable!("programs contain none");
     }
     fn csr(&mut self, _: u8, _: u16, _: isa::riscv::CsrWrite, _: bool) {
-        unreachable!("programs have none");
+        unreachable!("programs contain none");
     }
     fn system(&mut self, _: isa::riscv::System) {
-        unreachable!("programs have none");
+        unreachable!("programs contain none");
     }
     fn illegal(&mut self, word: u32) {
-        panic!("{word:#x} is no instruction");
+        panic!("{word:#x} is not an instruction");
     }
 }
 
-/// A program of computations, branches, loads and stores, on registers 1 to 9 and 128 bytes at 0x800; at its end all are sent.
+/// A program of computations, branches, loads and stores on registers 1 to 9 and 128 bytes at 0x800; at its end it sends them
+/// all.
 fn random_program(random: &mut kernel::RandomStream) -> String {
     let mut text = "auipc 20 0 0 0\n".to_owned();
     text += "lui 21 0 0 0x1000\nsrli 21 21 0 1\nadd 20 20 21\n";
@@ -81,13 +82,13 @@ fn random_program(random: &mut kernel::RandomStream) -> String {
             _ => format!("{} {rd} {rs1} {rs2}\n", plain[register(10) as usize]),
         };
     }
-    text += "add 0 0 0\n"; // A branch may skip what follows it.
+    text += "add 0 0 0\n"; // A branch may skip the next instruction.
     (0..16).for_each(|r| text += &format!("sw 0 20 {r} {}\n", 128 + 4 * r));
     text + "addi 11 0 0 192\naddi 12 20 0 0\n"
 }
 
 #[test]
-fn programs_compute_what_instructions_mean() {
+fn programs_compute_the_same_as_the_reference() {
     let seed = 20260;
     for number in 0..20 {
         let mut random = kernel::RandomStream::new(seed, &format!("program {number}"));

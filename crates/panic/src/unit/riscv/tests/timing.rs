@@ -1,4 +1,4 @@
-//! How long instructions and doorbells take, and what caches keep.
+//! Timing of instructions and doorbells, and cache behavior.
 
 use super::*;
 
@@ -18,7 +18,7 @@ fn a_packet_is_taken_and_sent() {
 }
 
 #[test]
-fn instructions_take_their_time() {
+fn instructions_have_their_documented_latency() {
     let cases = [
         ("a sum", "add 5 6 7"),
         ("a sum of a sum", "add 5 6 7\nadd 5 5 5"),
@@ -54,8 +54,9 @@ fn instructions_take_their_time() {
 }
 
 #[test]
-fn what_the_cache_does_not_forget_is_old() {
-    // All packets lie in the same place. Each is sent with its second word in that of its first, or with what packet 1 had there.
+fn data_not_flushed_from_the_cache_is_stale() {
+    // All packets use the same slot. Each is sent with its second word copied to its first, or with packet 1's if the cache is
+    // stale.
     let packets = "100 1 0; 300 2 0; 500 3 0";
     let program = |flush: &str, back: i32| format!("{TAKE}{flush}lw 5 12 0 4\n    sw 0 12 5 0\n    {SEND}{back}");
     check(

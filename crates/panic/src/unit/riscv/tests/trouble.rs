@@ -1,18 +1,18 @@
-//! What programs do wrong, and what is refused.
+//! Program faults and invalid programs.
 
 use super::*;
 
 #[test]
-fn what_goes_wrong_is_told_and_drops_the_packet() {
-    // Without a trap handler the program starts again, so that each packet meets the same.
+fn a_fault_is_reported_and_drops_the_packet() {
+    // Without a trap handler the program restarts, so that each packet meets the same fault.
     check(
         &format!("{TAKE}word 0xffffffff"),
         "100 1 0; 200 2 0",
         expect![[r#"
-            116  trouble cycle 116: no RV32I instruction (0xffffffff) at pc 0x8000000c (start+0xc), packet 1 dropped
+            116  trouble cycle 116: not an RV32I instruction (0xffffffff) at pc 0x8000000c (start+0xc), packet 1 dropped
             118  out #1 to 0 Dropped(Trap)
             119  out |
-            233  trouble cycle 233: no RV32I instruction (0xffffffff) at pc 0x8000000c (start+0xc), packet 2 dropped
+            233  trouble cycle 233: not an RV32I instruction (0xffffffff) at pc 0x8000000c (start+0xc), packet 2 dropped
             235  out #2 to 0 Dropped(Trap)
             236  out |
         "#]],
@@ -39,7 +39,7 @@ fn what_goes_wrong_is_told_and_drops_the_packet() {
         &format!("{TAKE}mul 5 12 12"),
         "100 1 0",
         expect![[r#"
-            116  trouble cycle 116: no RV32I instruction (0x2c602b3) at pc 0x8000000c (start+0xc), packet 1 dropped
+            116  trouble cycle 116: not an RV32I instruction (0x2c602b3) at pc 0x8000000c (start+0xc), packet 1 dropped
             118  out #1 to 0 Dropped(Trap)
             119  out |
         "#]],
@@ -48,7 +48,7 @@ fn what_goes_wrong_is_told_and_drops_the_packet() {
         &format!("{TAKE}jalr 5 12 0 2"),
         "100 1 0",
         expect![[r#"
-            116  trouble cycle 116: jump to an address that is no multiple of 4 (0x80000c02) at pc 0x8000000c (start+0xc), packet 1 dropped
+            116  trouble cycle 116: jump to an address that is not a multiple of 4 (0x80000c02) at pc 0x8000000c (start+0xc), packet 1 dropped
             118  out #1 to 0 Dropped(Trap)
             119  out |
         "#]],
@@ -65,7 +65,7 @@ fn what_goes_wrong_is_told_and_drops_the_packet() {
 }
 
 #[test]
-fn a_program_that_does_not_answer_is_started_again() {
+fn a_program_that_does_not_answer_is_restarted() {
     check(
         &format!("{TAKE}jal 0 0 0 0"),
         "100 1 0; 110 2 0",
@@ -78,7 +78,7 @@ fn a_program_that_does_not_answer_is_started_again() {
             733  out |
         "#]],
     );
-    // One that takes no packet at all stops until there is one.
+    // A program that never takes a packet stops until there is one.
     check(
         "jal 0 0 0 0",
         "1000 1 0",
@@ -92,12 +92,12 @@ fn a_program_that_does_not_answer_is_started_again() {
 }
 
 #[test]
-fn a_doorbell_for_bytes_that_are_not_there_drops_the_packet() {
+fn a_doorbell_for_invalid_bytes_drops_the_packet() {
     check(
         &format!("{TAKE}addi 11 0 0 0\n    {SEND}-20"),
         "100 1 0",
         expect![[r#"
-            122  trouble cycle 122: output doorbell for 0 bytes at 0x80000c00, which are no packet in memory at pc 0x80000014 (start+0x14), packet 1 dropped
+            122  trouble cycle 122: output doorbell for 0 bytes at 0x80000c00, which is not a packet in memory at pc 0x80000014 (start+0x14), packet 1 dropped
             123  out #1 to 0 Dropped(BadDoorbell)
             124  out |
         "#]],
@@ -106,7 +106,7 @@ fn a_doorbell_for_bytes_that_are_not_there_drops_the_packet() {
         &format!("{TAKE}addi 11 0 0 257\n    {SEND}-20"),
         "100 1 0",
         expect![[r#"
-            122  trouble cycle 122: output doorbell for 257 bytes at 0x80000c00, which are no packet in memory at pc 0x80000014 (start+0x14), packet 1 dropped
+            122  trouble cycle 122: output doorbell for 257 bytes at 0x80000c00, which is not a packet in memory at pc 0x80000014 (start+0x14), packet 1 dropped
             123  out #1 to 0 Dropped(BadDoorbell)
             124  out |
         "#]],
@@ -115,7 +115,7 @@ fn a_doorbell_for_bytes_that_are_not_there_drops_the_packet() {
         &format!("{TAKE}addi 12 0 0 0\n    {SEND}-20"),
         "100 1 0",
         expect![[r#"
-            122  trouble cycle 122: output doorbell for 64 bytes at 0x0, which are no packet in memory at pc 0x80000014 (start+0x14), packet 1 dropped
+            122  trouble cycle 122: output doorbell for 64 bytes at 0x0, which is not a packet in memory at pc 0x80000014 (start+0x14), packet 1 dropped
             123  out #1 to 0 Dropped(BadDoorbell)
             124  out |
         "#]],
@@ -124,8 +124,8 @@ fn a_doorbell_for_bytes_that_are_not_there_drops_the_packet() {
         "lui 10 0 0 0xf0000000\nsw 0 10 0 0x44\nlw 5 10 0 0",
         "100 1 0",
         expect![[r#"
-            17   trouble cycle 17: output doorbell without a packet to answer at pc 0x80000004 (start+0x4)
-            107  trouble cycle 107: no RV32I instruction (0x0) at pc 0x8000000c, packet 1 dropped
+            17   trouble cycle 17: output doorbell without a current packet at pc 0x80000004 (start+0x4)
+            107  trouble cycle 107: not an RV32I instruction (0x0) at pc 0x8000000c, packet 1 dropped
             109  out #1 to 0 Dropped(Trap)
             110  out |
         "#]],
@@ -133,7 +133,7 @@ fn a_doorbell_for_bytes_that_are_not_there_drops_the_packet() {
 }
 
 #[test]
-fn a_program_may_drop_and_send_elsewhere() {
+fn a_program_can_drop_and_redirect_packets() {
     check(
         &format!("{TAKE}sw 0 10 0 0x4c\n    jal 0 0 0 -12"),
         "100 1 0",
@@ -145,7 +145,7 @@ fn a_program_may_drop_and_send_elsewhere() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn programs_and_packets_that_do_not_fit_are_refused() {
     let segment = |addr, size| Segment { place: "segment 0".into(), addr, bytes: Vec::new(), size };
     let image = |addr, size, entry| Image { segments: vec![segment(addr, size)], entry, symbols: Vec::new() };
     let told = [
@@ -159,9 +159,9 @@ fn what_does_not_fit_is_refused() {
     ];
     let told: String = told.iter().map(|found| format!("{found:?}\n")).collect();
     expect![[r#"
-        Err("segment 0 is at 0x80000000 to 0x80000c00, must be within 0x80000000 to 0x80000bff, the memory that packets leave free")
-        Err("segment 0 is at 0x1d000000 to 0x1d000003, must be within 0x80000000 to 0x80000bff, the memory that packets leave free")
-        Err("the entry is 0x80000002, must be within 0x80000000 to 0x80000bff, the memory that packets leave free, and a multiple of 4")
+        Err("segment 0 is at 0x80000000 to 0x80000c00, must be within 0x80000000 to 0x80000bff, the memory outside the packet region")
+        Err("segment 0 is at 0x1d000000 to 0x1d000003, must be within 0x80000000 to 0x80000bff, the memory outside the packet region")
+        Err("the entry is 0x80000002, must be within 0x80000000 to 0x80000bff, the memory outside the packet region, and a multiple of 4")
         Ok(())
         Err("pinned_bytes is 100, must be a multiple of 64")
         Err("line_bytes is 48, must be a power of two from 16 to 256")
