@@ -1,9 +1,9 @@
-//! `boot-loader`: firmware in a card without a driver, put into memories before the first edge, and its cores started.
+//! `boot-loader`: loads firmware into memories and starts the cores before the first edge, for a card without a driver.
 //!
 //! Ports:   `controls[i]` (cpu-control, sends).
-//! Timing:  sets the program counter and lets the core go at edge 0, seen a cycle of the connection later; where that has room
-//!          for one order, the second follows as soon as the first is taken.
-//! Source:  none: it stands in for a debug probe, or for a memory that is written when the card is made.
+//! Timing:  sets the program counter and releases the core at edge 0; the core sees it one connection latency later. If the
+//!          connection has room for one order, the second follows when the first is taken.
+//! Source:  none: it replaces a debug probe, or a memory that is programmed at manufacture.
 
 use super::load::FirmwareMemory;
 use blocks::mips::CpuControl;
@@ -11,13 +11,13 @@ use blocks::netlist::{Built, Module, OneWay, PortSpec, Site};
 use kernel::{Activity, Component, Cycle, Ports, Tx};
 use std::collections::VecDeque;
 
-/// What stands in for a driver that loads firmware: a debug probe, or a memory that is written when the card is made.
+/// Replaces a driver that loads firmware: a debug probe, or a memory that is programmed at manufacture.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BootLoaderParams {
-    /// Memories that firmware is put into.
+    /// Memories to load with firmware.
     pub firmware: Vec<FirmwareMemory>,
-    /// Cores that it starts where the firmware begins. Cores that run by themselves need none of it.
+    /// Number of cores to start at the firmware's entry. Cores that start by themselves are not counted.
     pub cores: usize,
 }
 
@@ -25,23 +25,23 @@ pub struct BootLoaderParams {
 pub struct BootLoader {
     params: BootLoaderParams,
     controls: Vec<Tx<CpuControl>>,
-    /// What each core has not been told yet.
+    /// Orders not yet sent to each core.
     orders: Vec<VecDeque<CpuControl>>,
 }
 
 impl BootLoader {
-    /// A loader of firmware that is not there yet.
+    /// A loader whose firmware is not yet loaded.
     pub fn new(params: BootLoaderParams, controls: Vec<Tx<CpuControl>>) -> BootLoader {
         let orders = controls.iter().map(|_| VecDeque::new()).collect();
         BootLoader { params, controls, orders }
     }
 
-    /// Memories that firmware is put into.
+    /// Memories to load with firmware.
     pub fn memories(&self) -> &[FirmwareMemory] {
         &self.params.firmware
     }
 
-    /// Firmware is in its place, and begins at `entry`.
+    /// Firmware is loaded and starts at `entry`.
     pub fn is_loaded(&mut self, entry: u32) {
         self.orders.iter_mut().for_each(|orders| *orders = [CpuControl::SetPc(entry), CpuControl::Run].into());
     }
@@ -50,9 +50,9 @@ impl BootLoader {
 impl Component for BootLoader {
     fn tick(&mut self, _now: Cycle) -> Activity {
         for (control, orders) in self.controls.iter().zip(&mut self.orders) {
-            // A core that has no room wakes us when it has.
+            // A full connection wakes this component when it has room.
             while !orders.is_empty() && control.has_room() {
-                control.send(orders.pop_front().expect("an order waits"));
+                control.send(orders.pop_front().expect("an order must be waiting"));
             }
         }
         Activity::Idle
@@ -66,7 +66,7 @@ impl Component for BootLoader {
 impl Module for BootLoaderParams {
     const NAME: &'static str = "boot-loader";
     const ABOUT: &'static str =
-        "Puts the firmware of a run into memories, and starts cores, on a card whose host has no driver.";
+        "Loads a run's firmware into memories and starts the cores of a card whose host has no driver.";
     const EXAMPLE: &'static str = r#"cores = 1
 firmware = [{ memory = "sram", base = 0x0, bytes = 0x10000 }]"#;
 
@@ -81,7 +81,7 @@ firmware = [{ memory = "sram", base = 0x0, bytes = 0x10000 }]"#;
             return Err(format!("cores is {}, must be at most 64", self.cores));
         }
         if self.firmware.is_empty() {
-            return Err("firmware is empty, must name a memory".to_owned());
+            return Err("firmware is empty; must name a memory".to_owned());
         }
         Ok(())
     }
@@ -143,7 +143,7 @@ firmware = [{ memory = "sram", base = 0x0, bytes = 0x1000 }]
     #[test]
     fn firmware_is_loaded_and_its_core_started() {
         starts(CARD);
-        // Any room that a card's file may say.
+        // Any `room` that a card file may state.
         let wire = "\"boot.controls[0] -> cpu.control\"";
         starts(&CARD.replace(wire, &format!("{{ wires = [{wire}], room = 1, latency = 3 }}")));
     }
@@ -155,23 +155,26 @@ firmware = [{ memory = "sram", base = 0x0, bytes = 0x1000 }]
             [0x2408_002a_u32, 0xac08_0080, 0x0000_000d].iter().flat_map(|word| word.to_be_bytes()).collect();
         load(&card, 0x100, [(0x100, &code[..])]).expect("it fits");
         card.system.run_until(Time::from_ns(1000));
-        let memory = card.part::<MemoryController>("sram").expect("it is there");
+        let memory = card.part::<MemoryController>("sram").expect("the part must exist");
         assert_eq!(memory.borrow().read(0x80, 4), [0, 0, 0, 42]);
-        let core = card.part::<MipsCore>("cpu").expect("it is there");
-        let trouble = core.borrow().fault().map(|fault| (fault.cause.text(), fault.pc));
-        assert_eq!(trouble, Some(("a break instruction", 0x108)));
+        let core = card.part::<MipsCore>("cpu").expect("the part must exist");
+        let fault = core.borrow().fault().map(|fault| (fault.cause.text(), fault.pc));
+        assert_eq!(fault, Some(("a break instruction", 0x108)));
     }
 
     #[test]
-    fn firmware_that_goes_nowhere_is_refused() {
+    fn firmware_outside_all_memories_is_refused() {
         let refused = |text: &str, addr| -> LoadError {
-            load(&card(text), 0x100, [(addr, &[0; 8][..])]).expect_err("it goes nowhere")
+            load(&card(text), 0x100, [(addr, &[0; 8][..])]).expect_err("loading must fail")
         };
         expect!["firmware has 0x8 bytes at 0xffc, must be in 0x0 to 0xfff (sram)"]
             .assert_eq(&refused(CARD, 0xffc).to_string());
-        let bare =
-            CARD.split("[instances.boot]").next().expect("a part").replace(", \"boot.controls[0] -> cpu.control\"", "");
-        expect!["no part of the card loads firmware; a `boot-loader` does where there is no host with a driver"]
+        let bare = CARD
+            .split("[instances.boot]")
+            .next()
+            .expect("the card must have an instance")
+            .replace(", \"boot.controls[0] -> cpu.control\"", "");
+        expect!["no part of the card loads firmware; add a `boot-loader` if the card has no host with a driver"]
             .assert_eq(&refused(&bare, 0).to_string());
     }
 }

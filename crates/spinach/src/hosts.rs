@@ -1,4 +1,4 @@
-//! Hosts that act as drivers of cards: what whoever runs a card asks of them, and what it must know before, a row each.
+//! Hosts that act as drivers of cards: the interface for a run, and the table of kinds.
 
 use crate::tengig::{TengigHost, TengigHostParams};
 use crate::tigon2::Tigon2Host;
@@ -10,31 +10,31 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// What a run asks of a host.
+/// A host, as a run sees it.
 pub trait Host {
-    /// What is wrong with the traffic for it.
+    /// Checks the traffic for this host.
     fn check(&self, offered: &Offered) -> Result<(), String>;
-    /// When start-up was over, if it is.
+    /// End of start-up, if it is over.
     fn started(&self) -> Option<Time>;
-    /// Whether all that it is to send has been sent.
+    /// Returns true if all frames have been sent.
     fn is_done(&self) -> bool;
-    /// When frames were received.
+    /// Log of received frames.
     fn received(&self) -> &FrameLog;
-    /// When frames were posted.
+    /// Log of posted frames.
     fn posted(&self) -> &FrameLog;
-    /// What the check of those received says.
+    /// Check of the received frames.
     fn checker(&self) -> &Checker;
-    /// Frames that the card handed over as damaged.
+    /// Number of frames that the card marked as damaged.
     fn damaged(&self) -> u64;
-    /// When the next frame that it is to send is due, once it has started.
+    /// Due time of the next frame to send, after start-up.
     fn next_send(&self) -> Option<Time>;
-    /// Lets frames that it is still to send be due earlier by `span`.
+    /// Moves the due times of remaining frames forward by `span`.
     fn skip(&self, now: Time, span: Time);
-    /// Why it believes that the card does not serve it.
+    /// Why it believes that the card no longer serves it.
     fn diagnosis(&self) -> Option<String>;
-    /// Rings as it sees them, in words.
+    /// State of its rings, as text.
     fn rings(&self) -> Vec<String>;
-    /// The first things the card did that no card should do.
+    /// The first violations of the protocol by the card.
     fn faults(&self) -> Vec<String>;
 }
 
@@ -44,20 +44,21 @@ pub type SharedHost = Rc<RefCell<dyn Host>>;
 /// A kind of host.
 #[derive(Clone, Copy)]
 pub struct HostKind {
-    /// Its module.
+    /// Name of its module.
     pub module: &'static str,
-    /// The folder in `firmware/` whose driver it is.
+    /// The folder in `firmware/` with the firmware for this driver.
     pub firmware: &'static str,
-    /// It writes an image of firmware into the card's one memory; else firmware is in its card before the first cycle.
+    /// True if it writes a firmware image into the card's single memory; false if firmware is in the card before the first
+    /// cycle.
     pub loads_image: bool,
-    /// Bytes of the longest frame, without check sequence, that such a host of a card takes and sends.
+    /// Longest frame that the host takes and sends, in bytes without check sequence, from its parameters.
     pub longest: fn(&BTreeMap<String, toml::Value>) -> Option<usize>,
-    /// It can answer what it receives with acknowledgements.
+    /// True if it can answer received frames with acknowledgments.
     pub acknowledges: bool,
     find: fn(&Card) -> Vec<SharedHost>,
 }
 
-/// All kinds. A new one is its files and its row here.
+/// All kinds. To add one, add its files and a row here.
 pub const HOSTS: [HostKind; 2] = [
     HostKind {
         module: Tigon2HostParams::NAME,
@@ -81,13 +82,13 @@ fn found<H: Host + 'static>(card: &Card) -> Vec<SharedHost> {
     card.parts::<H>().into_iter().map(|(_, host)| host as SharedHost).collect()
 }
 
-/// The kinds of hosts that a card has.
+/// The kinds of hosts on a card.
 pub fn kinds(design: &Design) -> Vec<HostKind> {
     let is_there = |kind: &HostKind| design.parts.iter().any(|part| part.module == kind.module);
     HOSTS.into_iter().filter(is_there).collect()
 }
 
-/// Bytes of the longest frame, without check sequence, that every host of a card takes and sends.
+/// Longest frame that every host of a card takes and sends, in bytes without check sequence.
 pub fn longest(design: &Design) -> Option<usize> {
     let of = |kind: &HostKind| {
         let parts = design.parts.iter().filter(|part| part.module == kind.module);

@@ -1,6 +1,7 @@
-//! The cards of Spinach: the Tigon-2 and the 10 Gigabit NIC, wired from the modules of [`blocks`] by data.
+//! The Spinach cards Tigon-2 and 10 Gigabit NIC, wired from the modules of [`blocks`] by data.
 //!
-//! Here is only what a card has of its own: its register block, its host driver. Everything else is a module of `blocks`.
+//! This crate holds only what is specific to a card: its register block and its host driver. Everything else is a module of
+//! `blocks`.
 
 mod boot;
 pub mod hosts;
@@ -12,7 +13,7 @@ pub mod tigon2;
 pub use boot::{BootLoader, BootLoaderParams};
 pub use load::{FirmwareMemory, LoadError, load};
 
-/// All modules that a wiring may name: those of `blocks`, and those of these cards.
+/// All modules that a card file may use: those of `blocks` and those of these cards.
 pub fn catalog() -> blocks::netlist::Catalog {
     blocks::catalog()
         .with::<BootLoaderParams>()

@@ -1,4 +1,4 @@
-//! Firmware in its place before the processors run.
+//! Loads firmware into memories before the processors run.
 
 use crate::boot::BootLoader;
 use crate::tengig::TengigHost;
@@ -6,39 +6,38 @@ use blocks::memory::{MemoryController, ScratchpadBanks};
 use blocks::mips::MipsCore;
 use blocks::netlist::Card;
 
-/// A memory of the card that firmware is put into.
+/// A memory of the card for firmware.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FirmwareMemory {
     /// Path of the memory: a `memory-controller` or a `scratchpad-banks`.
     pub memory: String,
-    /// Address of its first byte, as the firmware is linked.
+    /// Address of its first byte in the firmware's link map.
     pub base: u32,
-    /// Its size.
+    /// Size in bytes.
     pub bytes: u32,
 }
 
-/// Firmware that cannot be put into a card.
+/// Firmware that does not fit a card.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the texts say what each field is")]
+#[expect(missing_docs, reason = "the texts explain the fields")]
 pub enum LoadError {
-    #[error("no part of the card loads firmware; a `boot-loader` does where there is no host with a driver")]
+    #[error("no part of the card loads firmware; add a `boot-loader` if the card has no host with a driver")]
     NoLoader,
-    #[error("`firmware` of the card names `{path}`, which is no memory-controller and no scratchpad-banks")]
+    #[error("`firmware` of the card names `{path}`, which is neither a memory-controller nor a scratchpad-banks")]
     NoMemory { path: String },
-    #[error("firmware begins at 0x{entry:x}, {core} at 0x{pc:x}: it is for another card")]
+    #[error("firmware starts at 0x{entry:x}, but {core} starts at 0x{pc:x}; the firmware is for another card")]
     Entry { entry: u32, core: String, pc: u32 },
     #[error("firmware has 0x{bytes:x} bytes at 0x{addr:x}, must be in {allowed}")]
     Outside { addr: u32, bytes: usize, allowed: String },
 }
 
-/// Puts firmware that begins at `entry` and has these `parts`, each an address and bytes, into the memories that the card's
-/// `boot-loader` or `tengig-host` names.
+/// Loads firmware that starts at `entry` into the memories named by the card's `boot-loader` or `tengig-host`. Each of `parts`
+/// is an address and its bytes.
 ///
 /// # Errors
 ///
-/// When a core that runs by itself begins elsewhere, or when a part is in none of the memories; nothing of that part is
-/// written then.
+/// If a core that starts by itself starts elsewhere, or if a part is outside all memories; nothing of that part is written.
 pub fn load<'a>(card: &Card, entry: u32, parts: impl IntoIterator<Item = (u32, &'a [u8])>) -> Result<(), LoadError> {
     let cores = card.parts::<MipsCore>();
     let runs = |core: &&(&str, std::rc::Rc<std::cell::RefCell<MipsCore>>)| !core.1.borrow().is_halted();

@@ -1,29 +1,29 @@
-//! Frame throughput as the thesis measures it.
+//! Frame throughput as measured in the thesis.
 //!
-//! Sending is measured where frames leave the card for the line, receiving where the host gets them, and only while both
-//! directions are active: what one of them does alone at the beginning or the end does not count.
-//! While the line keeps bringing frames, no more count as received than it brings: the others waited in the card when the time
-//! began, and a card that empties its buffers would seem faster than the line.
+//! Sent frames are counted where they leave the card for the line, received frames where the host gets them. Only the time in
+//! which both directions are active counts, not the start or end of a single direction. While frames still arrive on the line,
+//! the received count is limited to the frames that arrive: others were buffered in the card when the interval began, and a
+//! card that empties its buffers would appear faster than the line.
 //! Source: Willmann 2004, 3.4, whose receive rate is that of the feeder on the line.
 
 use blocks::feeders::{FrameLog, Passage};
 use kernel::Time;
 
-/// What passed in a direction.
+/// Frames that passed in one direction.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Flow {
-    /// Frames.
+    /// Number of frames.
     pub frames: u64,
-    /// Their bytes, without check sequences.
+    /// Number of bytes, without check sequences.
     pub bytes: u64,
 }
 
-/// What passed both ways in a span of time.
+/// Frames that passed in both directions in an interval.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Throughput {
-    /// Behind the last frame that does not count.
+    /// After the last frame that is not counted.
     pub from: Time,
-    /// With the last frame that counts.
+    /// With the last frame that is counted.
     pub to: Time,
     /// From host to line.
     pub sent: Flow,
@@ -33,7 +33,7 @@ pub struct Throughput {
 
 /// A run that cannot be measured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the texts say what each field is")]
+#[expect(missing_docs, reason = "the texts explain the fields")]
 pub enum MeasureError {
     #[error("the times of {kept} of {frames} {direction} frames were kept; raise kept_times")]
     Forgotten { direction: &'static str, kept: usize, frames: u64 },
@@ -42,8 +42,8 @@ pub enum MeasureError {
 }
 
 impl Throughput {
-    /// Measures a run. Of each direction that is active, the first `warm_up` frames do not count. A run in one direction
-    /// counts from the first of its frames that does to the last. `brought` is what came on the line, in order of time.
+    /// Measures a run. In each active direction the first `warm_up` frames do not count. A run in one direction counts from its
+    /// first counted frame to its last. `brought` lists the frames that arrived on the line, in order of time.
     pub fn of(
         sent: &FrameLog,
         received: &FrameLog,
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_time_with_both_directions_counts() {
+    fn only_the_time_with_both_directions_active_counts() {
         check(
             &[100, 200, 300, 400, 500],
             &[250, 350, 450, 550, 650],
@@ -130,13 +130,13 @@ mod tests {
     }
 
     #[test]
-    fn frames_that_waited_in_the_card_do_not_count_while_more_come() {
-        // Four waited at 200 ns; until 600 ns two come and six leave.
+    fn frames_buffered_in_the_card_do_not_count_while_more_arrive() {
+        // Four frames are buffered at 200 ns; until 600 ns two arrive and six leave.
         let (received, brought) = ([200, 250, 300, 350, 400, 500, 600], [50, 100, 150, 190, 195, 400, 590, 700, 800]);
         check_brought(&[], &received, &brought, 0, 9, expect!["200 ns to 600 ns: 0 sent, 2 received"]);
-        // The line has ended: the card's own rate is what there is to measure.
+        // No more frames arrive: the card's own rate is measured.
         check_brought(&[], &received, &brought[..7], 0, 9, expect!["200 ns to 600 ns: 0 sent, 6 received"]);
-        // The card loses frames: it is the slower one.
+        // The card loses frames: it is slower than the line.
         check_brought(
             &[],
             &[200, 400, 600],
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_that_cannot_be_measured_say_so() {
+    fn runs_that_cannot_be_measured_are_errors() {
         check(&[100, 200], &[250, 300], 0, 9, expect!["no two frames passed while all directions were active"]);
         check(&[100, 200], &[150, 300], 2, 9, expect!["no two frames passed while all directions were active"]);
         check(&[], &[], 0, 9, expect!["no two frames passed while all directions were active"]);

@@ -1,22 +1,22 @@
-//! What registers and an event queue say to each other.
+//! Messages between registers and an event queue.
 
 use blocks::netlist::Wire;
 
-/// What registers tell an event queue.
+/// From the registers to an event queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EventSource {
-    /// A source's number, in the order of the firmware's types of events, and how far its pointer is.
+    /// A pointer: its source number, in the order of the firmware's event types, and its new value.
     Pointer(u8, u32),
-    /// Microseconds from one tick of the timer to the next; 0 for none.
+    /// Period of the timer in microseconds; 0 stops it.
     TickEvery(u32),
 }
 
-/// What an event queue tells registers: slots of a DMA ring before this one are filled.
+/// From an event queue to the registers: all slots of a DMA ring before `producer` are filled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PostedSlots {
-    /// 0 for the ring of reads, 1 for that of writes.
+    /// 0 for the read ring, 1 for the write ring.
     pub ring: u8,
-    /// The slot behind the last one filled, counted from reset.
+    /// Number of the slot after the last filled one, counted from reset.
     pub producer: u32,
 }
 

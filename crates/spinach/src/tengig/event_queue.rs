@@ -1,19 +1,20 @@
-//! `event-queue`: a hardware-managed event queue, which takes the work of a dispatch loop from the processors.
+//! `event-queue`: a hardware-managed event queue that replaces the firmware's dispatch loop.
 //!
-//! Reading one register takes the next event, with its range in pieces of its type's share: news of hardware pointers, ticks of
-//! the timer, and what processors have queued, in turn. Slots of the DMA rings that are filled in any order are posted in theirs.
+//! A read of one register takes the next event, limited to the maximum range of its type. Events come from hardware pointers,
+//! the timer, and the processors' own queue, in round robin. DMA ring slots may be filled in any order; the queue posts them in
+//! ring order.
 //!
-//! Ports:   `cpus[i]` (memory, answers): a processor's references to registers; `onward[i]` (memory, asks): those to other
-//!          registers than its own, EVENT to before BUFFERS_THERE of [`map`]; `sources` (event-sources, receives): how far
-//!          pointers are; `posted` (posted-slots, sends): how far slots of the DMA rings are filled.
-//! Timing:  one cycle: a reference to its registers is answered at the edge that sees it, all processors at once. 0 cycles of
-//!          its own on the way onward and back: a reference and an answer a cycle for each processor.
-//! Order:   a processor's references take effect and are answered in their order: one to the queue waits until those that went
-//!          onward are answered. Of processors that ask at one edge the first in turn gets the first event, and whose turn is
-//!          first moves on every cycle.
-//! Errors:  what is not a whole word is an error of the bus; an event for which there is no room is lost and counted.
-//! Source:  assumed throughout: the thesis asks for such a block in its conclusion and says no more than that the assists are
-//!          designed around an event queue mechanism (4.5.3). Registers: `firmware/tengig/regs.h`.
+//! Ports:   `cpus[i]` (memory, answers): a processor's register accesses; `onward[i]` (memory, asks): accesses to registers
+//!          other than the queue's own, which are EVENT up to but not including BUFFERS_THERE of [`map`]; `sources`
+//!          (event-sources, receives): pointer values; `posted` (posted-slots, sends): filled slots of the DMA rings.
+//! Timing:  one cycle: an access to its registers is answered at the edge that sees it, for all processors at once. Adds 0
+//!          cycles to forwarded accesses and answers; one access and one answer a cycle for each processor.
+//! Order:   a processor's accesses take effect and are answered in order: an access to the queue waits until earlier forwarded
+//!          ones are answered. If several processors ask at one edge, the first in turn gets the first event; the turn advances
+//!          every cycle.
+//! Errors:  an access other than to a whole word is a bus error; an event that finds the queue full is lost and counted.
+//! Source:  assumed throughout: the thesis proposes such a block in its conclusion and says only that the assists are designed
+//!          around an event queue mechanism (4.5.3). Registers: `firmware/tengig/regs.h`.
 
 mod queue;
 
@@ -30,9 +31,9 @@ use queue::{Queue, SOURCES, TIMER};
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EventQueueParams {
-    /// Processors, 1 to 32.
+    /// Number of processors, 1 to 32.
     pub cpus: usize,
-    /// Events that processors have queued, at most; one more is lost and counted.
+    /// Capacity for events queued by processors; further ones are lost and counted.
     pub events: u32,
 }
 
@@ -40,38 +41,38 @@ pub struct EventQueueParams {
 pub struct EventQueuePorts {
     /// Processors.
     pub cpus: Vec<Responder>,
-    /// All other registers, by processor.
+    /// All other registers, for each processor.
     pub onward: Vec<Requester>,
-    /// How far pointers are.
+    /// Pointer values.
     pub sources: Rx<EventSource>,
-    /// How far slots are filled.
+    /// Filled slots.
     pub posted: Tx<PostedSlots>,
 }
 
-/// Gives events to those who ask, and passes on what is asked of other registers.
+/// Hands out events and forwards accesses to other registers.
 pub struct EventQueue {
     clock: Clock,
     cpus: Vec<Lane>,
     sources: Rx<EventSource>,
     posted: Tx<PostedSlots>,
     queue: Queue,
-    /// How far each source is, and the microseconds from one tick of the timer to the next.
+    /// Latest value of each source, and the timer's period in microseconds.
     newest: [u32; SOURCES],
     tick_us: u32,
-    /// Producers that have not been sent, by ring.
+    /// Producers not yet sent, by ring.
     unsent: [Option<u32>; 2],
 }
 
-/// A processor and its way onward.
+/// A processor and its forward path.
 struct Lane {
     port: Responder,
     onward: Requester,
-    /// References that went onward and are not answered.
+    /// Forwarded accesses without an answer.
     under_way: u32,
 }
 
 impl EventQueue {
-    /// A queue that has heard of no event; `clock` drives it.
+    /// An empty queue; `clock` drives it.
     pub fn new(params: EventQueueParams, ports: EventQueuePorts, clock: Clock) -> EventQueue {
         let EventQueuePorts { cpus, onward, sources, posted } = ports;
         let lanes = cpus.into_iter().zip(onward);
@@ -96,14 +97,13 @@ impl EventQueue {
         }
     }
 
-    /// Passes an answer back, or does with the next reference of a processor what can be done. The result is whether
-    /// something was.
+    /// Passes an answer back, or processes a processor's next access. Returns true if it did anything.
     fn serve(&mut self, now: Cycle, cpu: usize) -> bool {
         let lane = &mut self.cpus[cpu];
         let mut goes_on = false;
         let is_answered = lane.onward.replies.has_item() && lane.port.replies.has_room();
         if is_answered {
-            lane.port.replies.send(lane.onward.replies.take().expect("an answer is there"));
+            lane.port.replies.send(lane.onward.replies.take().expect("an answer must be there"));
             lane.under_way -= 1;
             goes_on = true;
         }
@@ -111,12 +111,12 @@ impl EventQueue {
         let offset = addr as u32 % map::WINDOW_BYTES;
         if !(map::EVENT..map::BUFFERS_THERE).contains(&offset) {
             if lane.onward.references.has_room() {
-                lane.onward.references.send(lane.port.references.take().expect("a reference is there"));
+                lane.onward.references.send(lane.port.references.take().expect("an access must be there"));
                 lane.under_way += 1;
                 goes_on = true;
             }
         } else if lane.under_way == 0 && !is_answered && lane.port.replies.has_room() {
-            let reference = lane.port.references.take().expect("a reference is there");
+            let reference = lane.port.references.take().expect("an access must be there");
             let reply = self.answer(now, cpu, offset, reference);
             self.cpus[cpu].port.replies.send(reply);
             goes_on = true;
@@ -124,7 +124,7 @@ impl EventQueue {
         goes_on
     }
 
-    /// What a reference to a register of the queue does.
+    /// Executes an access to a register of the queue.
     fn answer(&mut self, now: Cycle, cpu: usize, offset: u32, reference: Reference) -> Reply {
         let Reference { id, addr, access } = reference;
         let result = match access {
@@ -149,7 +149,7 @@ impl EventQueue {
         self.queue.next(cpu, self.newest, self.tick_us)
     }
 
-    /// Sends the newest producers that there is room for; room wakes us for others.
+    /// Sends the latest producers as far as there is room; room for the others wakes this component.
     fn post(&mut self) {
         for (ring, unsent) in (0..).zip(&mut self.unsent) {
             if self.posted.has_room()
@@ -196,11 +196,11 @@ impl Module for EventQueueParams {
 
     fn ports(&self) -> Vec<PortSpec> {
         let cpus = (0..self.cpus).map(|i| PortSpec::to::<Memory>(format!("cpus[{i}]")).about("processors"));
-        let onward =
-            (0..self.cpus).map(|i| PortSpec::from::<Memory>(format!("onward[{i}]")).about("all other registers"));
+        let onward = (0..self.cpus)
+            .map(|i| PortSpec::from::<Memory>(format!("onward[{i}]")).about("registers other than the queue's own"));
         let others = [
-            PortSpec::to::<OneWay<EventSource>>("sources").about("how far pointers are"),
-            PortSpec::from::<OneWay<PostedSlots>>("posted").about("how far DMA slots are filled"),
+            PortSpec::to::<OneWay<EventSource>>("sources").about("pointer values"),
+            PortSpec::from::<OneWay<PostedSlots>>("posted").about("filled DMA slots"),
         ];
         cpus.chain(onward).chain(others).collect()
     }

@@ -1,11 +1,11 @@
-//! `tengig-host`: the host of the 10 Gigabit NIC, its memory and the driver that keeps the card's rings full.
+//! `tengig-host`: the host of the 10 Gigabit NIC: its memory, and a driver that keeps the card's rings full.
 //!
-//! Ports:   `memory[0]` and `memory[1]` (memory, answer): the card's DMA, in each direction; `bus` (memory, asks): the card's
-//!          registers; `interrupt` (interrupt, receives); `go` (go, sends, optional): the network may send.
-//! Timing:  no latency and no limit of its own: everything that is there at an edge is answered at it, and the driver acts
-//!          as soon as it has lowered the interrupt line. Register accesses go one after the other.
-//! Source:  thesis, 4.4: "this study does not model host interconnect latency or bandwidth"; feeders play as fast as
-//!          possible (3.2.3).
+//! Ports:   `memory[0]` and `memory[1]` (memory, answer): the card's DMA reads and writes; `bus` (memory, asks): the card's
+//!          registers; `interrupt` (interrupt, receives); `go` (go, sends, optional): the network may start sending.
+//! Timing:  no latency and no bandwidth limit: all accesses present at an edge are answered at it, and the driver acts as soon
+//!          as it has lowered the interrupt line. Register accesses are sequential.
+//! Source:  thesis, 4.4: "this study does not model host interconnect latency or bandwidth"; feeders play as fast as possible
+//!          (3.2.3).
 
 mod buffers;
 mod driver;
@@ -29,69 +29,69 @@ use kernel::{Activity, Clock, Component, CounterList, Cycle, Inlet, Ports, Rx, T
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TengigHostParams {
-    /// First address of the host's memory that the card is shown.
+    /// First host memory address visible to the card.
     pub base: u64,
-    /// Frames that the driver has given to the card at most, 1 to 256.
+    /// Most frames posted to the card and not yet sent, 1 to 256.
     pub send_frames: u32,
-    /// Empty standard buffers that the driver has given to the card at most, 1 to 512.
+    /// Most empty standard buffers posted to the card, 1 to 512.
     pub receive_buffers: u32,
-    /// Bytes of the longest frame, without check sequence, 1514 to 9014: beyond 1514 the driver posts jumbo buffers, too, for
-    /// firmware that has three rings.
+    /// Longest frame in bytes without check sequence, 1514 to 9014. Above 1514 the driver also posts jumbo buffers, which needs
+    /// firmware with three rings.
     pub longest_frame: u32,
-    /// Bytes of the longest frame that goes to a mini buffer, 0 to 256; 0 for no mini buffers. For firmware with three rings, as
-    /// the next three.
+    /// Longest frame for a mini buffer in bytes, 0 to 256; 0 disables mini buffers. This and the next three parameters need
+    /// firmware with three rings.
     pub mini_bytes: u32,
-    /// The card is to give the sum of each frame that it receives, which the driver checks.
+    /// True if the card shall report the sum of each received frame, which the driver checks.
     pub receive_sums: bool,
-    /// The card is to insert the checksums of UDP datagrams that the host sends.
+    /// True if the card shall insert the checksums of the host's UDP datagrams.
     pub send_sums: bool,
-    /// Microseconds from one refresh of the card's statistics in the host's memory to the next, up to 1,000,000; 0 for never.
+    /// Interval in microseconds at which the card updates its statistics in host memory, up to 1,000,000; 0 for never.
     pub statistics_us: u32,
-    /// Bytes of a frame that stand in its first descriptor. Source: thesis, 4.2.3 (42: Ethernet, IPv4 and UDP headers).
+    /// Bytes of a frame in its first descriptor. Source: thesis, 4.2.3 (42: Ethernet, IPv4 and UDP headers).
     pub header_bytes: u32,
-    /// Sent frames that one report of the card stands for.
+    /// Sent frames per report of the card.
     pub send_coalesce: u32,
-    /// Received frames that one report of the card stands for.
+    /// Received frames per report of the card.
     pub receive_coalesce: u32,
-    /// Microseconds after which fewer do.
+    /// Microseconds after which the card reports even fewer frames.
     pub coalesce_us: u32,
-    /// How many frames' times are kept of each direction, 32 bytes each; later ones are counted only.
+    /// Number of frame times kept in each direction, 32 bytes each; later frames are only counted.
     pub kept_times: usize,
-    /// Microseconds after which a card that reports none of the frames it was given is said not to serve them.
+    /// Microseconds without a report of posted frames after which the card is diagnosed as not serving the host.
     pub patience_us: u32,
-    /// Memories of the card that firmware is put into before it runs.
+    /// Memories of the card to load with firmware before it runs.
     pub firmware: Vec<FirmwareMemory>,
 }
 
 /// The ports of a [`TengigHost`].
 pub struct TengigHostPorts {
-    /// The card's DMA: its reads, its writes.
+    /// The card's DMA: reads, writes.
     pub memory: [Responder; 2],
     /// The card's registers.
     pub bus: Requester,
     /// The card's interrupt.
     pub interrupt: Rx<InterruptLine>,
-    /// Where it says that the network may send.
+    /// Signals that the network may start sending.
     pub go: Option<Tx<Go>>,
 }
 
-/// Sends what the run offers and takes what arrives.
+/// Sends the run's frames and receives arriving ones.
 pub struct TengigHost {
     clock: Clock,
     ports: TengigHostPorts,
     memory: HostMemory,
     driver: Driver,
-    /// Reads and writes of the card.
+    /// Bytes read and written by the card.
     dma_bytes: [Counter; 2],
     interrupts: Counter,
-    /// The line is up and the driver has not heard.
+    /// The line is up and the driver has not acknowledged it.
     is_raised: bool,
-    /// The register access under way.
+    /// Register of the access in flight.
     asked: Option<u32>,
 }
 
 impl TengigHost {
-    /// A host before its first access; `offered` is what it sends and expects.
+    /// A host before its first access; `offered` is the traffic that it sends and expects.
     pub fn new(params: TengigHostParams, ports: TengigHostPorts, clock: Clock, offered: Offered) -> TengigHost {
         TengigHost {
             clock,
@@ -105,7 +105,7 @@ impl TengigHost {
         }
     }
 
-    /// The same, whose idle time may be skipped.
+    /// Allows idle time to be skipped.
     pub fn with_skips(mut self, skips: (Inlet<Time>, Rx<Time>)) -> TengigHost {
         self.driver.skip_by(skips);
         self
@@ -127,7 +127,7 @@ impl TengigHost {
         }
     }
 
-    /// Takes the answer to the register access under way.
+    /// Processes the answer to the register access in flight.
     fn take_answer(&mut self, now: Time) {
         let Some(reply) = self.ports.bus.replies.take() else { return };
         let word = reply.result.ok().map(|data| blocks::bus::word(&data));
@@ -137,12 +137,12 @@ impl TengigHost {
         }
     }
 
-    /// Asks for the next register; one at a time.
+    /// Starts the next register access; one at a time.
     fn use_bus(&mut self) {
         if self.asked.is_some() || !self.ports.bus.references.has_room() {
             return;
         }
-        // The driver lowers the line first and looks then: what is reported behind its look raises the line again.
+        // The driver lowers the line before it checks: a report after the check raises the line again.
         let next = if self.is_raised { Some((map::INTERRUPT, Some(0))) } else { self.driver.next_access() };
         let Some((addr, value)) = next else { return };
         self.is_raised = false;
@@ -266,7 +266,7 @@ impl Host for TengigHost {
 }
 
 impl TengigHostParams {
-    /// What is wrong with traffic for it.
+    /// Checks the traffic for it.
     pub fn check_traffic(&self, offered: &Offered) -> Result<(), TrafficError> {
         let (least, most) = (self.header_bytes as usize + 1, self.longest_frame as usize);
         offered.host.check(least.max(Frame::LEAST_BYTES), most)?;
@@ -318,7 +318,7 @@ firmware = [{ memory = "instruction_memory", base = 0x40_0000, bytes = 0x1_0000 
         checks::within("patience_us", self.patience_us, 1, 10_000_000)?;
         if self.base.checked_add(rings::BYTES).is_none() || !self.base.is_multiple_of(rings::ALIGNMENT) {
             return Err(format!(
-                "base is 0x{:x}, must be a multiple of {} with {} bytes behind it",
+                "base is 0x{:x}, must be a multiple of {} with {} bytes after it",
                 self.base,
                 rings::ALIGNMENT,
                 rings::BYTES

@@ -1,13 +1,13 @@
 //! The 10 Gigabit NIC as firmware and host see it: addresses, registers, layouts.
 //!
-//! The same as `firmware/tengig/regs.h`, where each is explained; a test compares the two.
+//! The same as `firmware/tengig/regs.h`, which explains each; a test compares the two.
 
-/// Names and values as in the C header, which the test compares one by one.
+/// Names and values as in the C header; a test compares each.
 macro_rules! header {
     ($($(#[$doc:meta])* $name:ident = $value:expr;)*) => {
         $($(#[$doc])* pub const $name: u32 = $value;)*
 
-        /// All of them.
+        /// All definitions.
         #[cfg(test)]
         const ALL: &[(&str, u32)] = &[$((stringify!($name), $value)),*];
     };
@@ -26,19 +26,19 @@ header! {
     FRAME_MEMORY = 0x1000_0000;
     /// First address of the registers.
     REGISTERS = 0xC000_0000;
-    /// Number of the processor that reads.
+    /// Number of the reading processor.
     CPU_ID = 0x000;
-    /// How many processors there are.
+    /// Number of processors.
     CPUS = 0x004;
     /// Microseconds since reset.
     TIMER = 0x008;
-    /// Not 0 when the host has written the others.
+    /// Nonzero after the host has written the other set-up registers.
     HOST_READY = 0x010;
-    /// Sent frames for one report to the host.
+    /// Sent frames per report to the host.
     SEND_COALESCE = 0x014;
-    /// Received frames for one report to the host.
+    /// Received frames per report to the host.
     RECEIVE_COALESCE = 0x018;
-    /// Microseconds after which there is a report anyway.
+    /// Microseconds after which there is a report in any case.
     COALESCE_US = 0x01C;
     /// Host address of the send ring, high word, then low.
     SEND_RING = 0x020;
@@ -46,15 +46,15 @@ header! {
     RECEIVE_RING = 0x028;
     /// Host address of the return ring.
     RETURN_RING = 0x030;
-    /// Host address of send consumer and return producer.
+    /// Host address of the send consumer and the return producer.
     STATUS = 0x038;
     /// Producer of the send ring.
     MAILBOX_SEND = 0x040;
     /// Producer of the receive ring.
     MAILBOX_RECEIVE = 0x044;
-    /// Firmware writes 1 to call the host, the host 0 when it has heard.
+    /// Firmware writes 1 to interrupt the host; the host writes 0 to acknowledge.
     INTERRUPT = 0x048;
-    /// Which rings and descriptors the firmware speaks.
+    /// Descriptor format and rings that the firmware supports.
     RINGS = 0x04C;
     /// [`RINGS`]: one ring of empty buffers.
     RINGS_ONE = 0;
@@ -76,65 +76,65 @@ header! {
     STANDARD_BYTES = 0x074;
     /// Longest frame for a jumbo buffer.
     JUMBO_BYTES = 0x078;
-    /// Microseconds from one refresh of the statistics to the next.
+    /// Update interval of the statistics in microseconds.
     STATISTICS_US = 0x07C;
-    /// Not 0 if return descriptors are to hold the sum of their frame.
+    /// Nonzero if return descriptors shall hold the frame's sum.
     RECEIVE_SUMS = 0x0CC;
-    /// Address of the words in which the MAC counts drops.
+    /// Address of the MAC's drop counters.
     MAC_STATISTICS = 0x0D0;
-    /// Address of the DMA read assist's ring.
+    /// Base address of the DMA read assist's ring.
     DMA_READ_BASE = 0x080;
-    /// Transfers that it is to do.
+    /// Producer: transfers to do.
     DMA_READ_PRODUCER = 0x084;
-    /// Transfers that it has done.
+    /// Consumer: transfers done.
     DMA_READ_CONSUMER = 0x088;
-    /// Address of the DMA write assist's ring.
+    /// Base address of the DMA write assist's ring.
     DMA_WRITE_BASE = 0x090;
-    /// Transfers that it is to do.
+    /// Producer: transfers to do.
     DMA_WRITE_PRODUCER = 0x094;
-    /// Transfers that it has done.
+    /// Consumer: transfers done.
     DMA_WRITE_CONSUMER = 0x098;
-    /// Address of the transmitter's ring.
+    /// Base address of the transmitter's ring.
     MAC_TRANSMIT_BASE = 0x0A0;
-    /// Frames that it is to send.
+    /// Producer: frames to send.
     MAC_TRANSMIT_PRODUCER = 0x0A4;
-    /// Frames that it has read from frame memory.
+    /// Consumer: frames read from frame memory.
     MAC_TRANSMIT_CONSUMER = 0x0A8;
-    /// Address of the receiver's ring.
+    /// Base address of the receiver's ring.
     MAC_RECEIVE_BASE = 0x0B0;
-    /// Frames that it has put into frame memory.
+    /// Producer: frames stored in frame memory.
     MAC_RECEIVE_PRODUCER = 0x0B4;
-    /// Frames whose descriptors firmware is done with.
+    /// Consumer: frames whose descriptors firmware has processed.
     MAC_RECEIVE_CONSUMER = 0x0B8;
-    /// Address of the area for received frames.
+    /// Address of the receive area.
     RECEIVE_AREA = 0x0C0;
-    /// Its size; writing it enables the receiver.
+    /// Its size; a write enables the receiver.
     RECEIVE_AREA_BYTES = 0x0C4;
-    /// Address behind the last frame that firmware is done with.
+    /// Address after the last frame that firmware has processed.
     RECEIVE_AREA_CONSUMER = 0x0C8;
     /// The first lock.
     LOCK_WORDS = 0x100;
-    /// How many there are.
+    /// Number of locks.
     LOCKS = 32;
-    /// With an event queue: type of the next event and 1, or 0; reading it takes the event.
+    /// With an event queue: type of the next event plus 1, or 0. A read takes the event.
     EVENT = 0x200;
-    /// Its first element.
+    /// First element of the event.
     EVENT_START = 0x204;
-    /// The element behind its last.
+    /// Element after the last of the event.
     EVENT_END = 0x208;
     /// First element of an event to queue.
     PUSH_START = 0x20C;
-    /// The element behind its last.
+    /// Element after the last of an event to queue.
     PUSH_END = 0x210;
-    /// Its type; writing it queues the event.
+    /// Type of an event to queue; a write queues it.
     PUSH = 0x214;
-    /// Number of a slot of the DMA read ring that is filled.
+    /// Number of a filled slot of the DMA read ring.
     READ_READY = 0x218;
-    /// Number of a slot of the DMA write ring that is filled.
+    /// Number of a filled slot of the DMA write ring.
     WRITE_READY = 0x21C;
-    /// Eight words: largest number of elements of an event, by type.
+    /// Eight words: maximum number of elements per event, by type.
     EVENT_MOST = 0x220;
-    /// Frames that have a buffer of the host: no events are made of those beyond.
+    /// Number of frames with a host buffer; no events are made for frames beyond it.
     BUFFERS_THERE = 0x240;
     /// Entries of each DMA ring.
     DMA_ENTRIES = 256;
@@ -142,7 +142,7 @@ header! {
     MAC_TRANSMIT_ENTRIES = 256;
     /// Entries of the receiver's ring.
     MAC_RECEIVE_ENTRIES = 512;
-    /// Descriptors of the host's send ring, two a frame.
+    /// Descriptors of the host's send ring, two per frame.
     SEND_ENTRIES = 512;
     /// Descriptors of the host's receive ring.
     RECEIVE_ENTRIES = 512;
@@ -154,27 +154,27 @@ header! {
     RETURN_ENTRIES = 512;
     /// Descriptors of the host's return ring, with three.
     LONG_RETURN_ENTRIES = 2048;
-    /// Flag of a descriptor: the card inserts a checksum, or gives a sum.
+    /// Descriptor flag: the card inserts a checksum, or reports a sum.
     FLAG_SUM = 0x1;
-    /// Flag of a descriptor: the last one of a frame.
+    /// Descriptor flag: last descriptor of a frame.
     FLAG_END = 0x4;
-    /// Flag of a return descriptor: a jumbo buffer.
+    /// Return descriptor flag: jumbo buffer.
     FLAG_JUMBO = 0x10;
-    /// Flag of a send descriptor: the card inserts a VLAN tag.
+    /// Send descriptor flag: the card inserts a VLAN tag.
     FLAG_VLAN = 0x200;
-    /// Flag of a send descriptor: the card is to report the frame at once.
+    /// Send descriptor flag: the card reports the frame at once.
     FLAG_NOW = 0x800;
-    /// Flag of a return descriptor: a mini buffer.
+    /// Return descriptor flag: mini buffer.
     FLAG_MINI = 0x1000;
 }
 
-/// Bytes of the window of registers.
+/// Size of the register window.
 pub const WINDOW_BYTES: u32 = 0x400;
-/// Bytes of a descriptor of the send ring, and of the others with one ring of buffers: four big-endian words.
+/// Size of a send descriptor, and of all descriptors with one ring of buffers: four big-endian words.
 pub const DESCRIPTOR_BYTES: u32 = 16;
-/// Bytes of a descriptor of the other rings, with three rings of buffers.
+/// Size of the other descriptors with three rings of buffers.
 pub const LONG_DESCRIPTOR_BYTES: u32 = 32;
-/// Bytes of the statistics.
+/// Size of the statistics.
 pub const STATISTICS_BYTES: u32 = 112;
 
 #[cfg(test)]

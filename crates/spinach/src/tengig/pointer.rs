@@ -1,10 +1,10 @@
-//! Numbers of descriptors since reset, and the places in rings that they stand for.
+//! Descriptor counts since reset, and the corresponding ring positions.
 
 use kernel::Tx;
 use std::collections::VecDeque;
 use std::mem::discriminant;
 
-/// How many descriptors an assist has passed, told as places in a ring.
+/// A descriptor count, updated from an assist's ring position.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pointer {
     entries: u32,
@@ -12,13 +12,13 @@ pub(super) struct Pointer {
 }
 
 impl Pointer {
-    /// Into a ring of so many entries, a power of two.
+    /// For a ring of `entries`, a power of two.
     pub fn new(entries: u32) -> Pointer {
-        assert!(entries.is_power_of_two(), "places follow from numbers");
+        assert!(entries.is_power_of_two(), "the number of entries must be a power of two");
         Pointer { entries, count: 0 }
     }
 
-    /// The assist is at this place now: less than a whole round on.
+    /// Advances to a ring position, by less than a whole ring.
     pub fn move_to(&mut self, place: u32) {
         let on = place.wrapping_sub(self.count) & (self.entries - 1);
         self.count = self.count.wrapping_add(on);
@@ -30,19 +30,19 @@ impl Pointer {
     }
 }
 
-/// Orders on their way to an assist: of each kind the latest, in the order of their kinds' first.
+/// Orders to an assist: only the latest of each kind is kept, in the order in which the kinds first appeared.
 pub(super) struct Outbox<O> {
     pub tx: Tx<O>,
     waiting: VecDeque<O>,
 }
 
 impl<O> Outbox<O> {
-    /// To an assist that has heard nothing.
+    /// No orders yet.
     pub fn new(tx: Tx<O>) -> Outbox<O> {
         Outbox { tx, waiting: VecDeque::new() }
     }
 
-    /// Gives an order, in place of one of its kind that has not left.
+    /// Adds an order; replaces an unsent one of the same kind.
     pub fn push(&mut self, order: O) {
         match self.waiting.iter_mut().find(|old| discriminant(*old) == discriminant(&order)) {
             Some(old) => *old = order,
@@ -50,7 +50,7 @@ impl<O> Outbox<O> {
         }
     }
 
-    /// Sends what there is room for.
+    /// Sends as many orders as there is room for.
     pub fn send(&mut self) {
         while !self.waiting.is_empty() && self.tx.has_room() {
             self.waiting.pop_front().into_iter().for_each(|order| self.tx.send(order));
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn places_become_numbers() {
+    fn ring_positions_become_counts() {
         let mut pointer = Pointer::new(8);
         let counts: Vec<u32> = [3, 3, 7, 0, 6, 5].map(|place| (pointer.move_to(place), pointer.count()).1).to_vec();
         assert_eq!(counts, [3, 3, 7, 8, 14, 21]);

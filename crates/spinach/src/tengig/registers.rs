@@ -1,12 +1,12 @@
-//! `tengig-registers`: the registers of the 10 Gigabit NIC, which join processors, assists and host.
+//! `tengig-registers`: the registers of the 10 Gigabit NIC, which connect processors, assists and host.
 //!
 //! Ports:   `cpus[i]` and `host` (memory, answer): words at the offsets of [`map`]; `interrupt` (interrupt, sends); for each
 //!          assist its orders (sends) and its progress (receives); `sources` (event-sources, sends, optional) and `posted`
 //!          (posted-slots, receives, optional): an `event-queue`.
-//! Timing:  one cycle: a reference is answered at the edge that sees it; each port one a cycle, all at once.
-//! Order:   reading a free lock takes it; of those who read it at one edge the first in turn gets it, and whose turn is
-//!          first moves on every cycle.
-//! Errors:  what is not a whole word is an error of the bus.
+//! Timing:  one cycle: an access is answered at the edge that sees it; one a cycle at each port, all ports at once.
+//! Order:   a read of a free lock takes it. If several processors read it at one edge, the first in turn gets it; the turn
+//!          advances every cycle.
+//! Errors:  an access other than to a whole word is a bus error.
 //! Source:  assumed, see `firmware/tengig/regs.h`; the Tigon-2's registers answer in one cycle too (thesis, 2.1.2).
 
 mod assists;
@@ -27,7 +27,7 @@ use std::collections::VecDeque;
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TengigRegistersParams {
-    /// Processors, 1 to 32. Source: thesis, 4.5 (six and eight are evaluated).
+    /// Number of processors, 1 to 32. Source: thesis, 4.5 (six and eight are evaluated).
     pub cpus: usize,
 }
 
@@ -41,22 +41,22 @@ pub struct TengigRegistersPorts {
     pub interrupt: Tx<InterruptLine>,
     /// Orders to the DMA read assist, and its progress.
     pub dma_read: (Tx<DmaOrder>, Rx<DmaProgress>),
-    /// The same of the DMA write assist.
+    /// Likewise for the DMA write assist.
     pub dma_write: (Tx<DmaOrder>, Rx<DmaProgress>),
-    /// The same of the transmitter.
+    /// Likewise for the transmitter.
     pub mac_transmit: (Tx<TransmitOrder>, Rx<TransmitProgress>),
-    /// The same of the receiver.
+    /// Likewise for the receiver.
     pub mac_receive: (Tx<ReceiveOrder>, Rx<ReceiveProgress>),
-    /// How far pointers are, for an event queue.
+    /// Pointer values for an event queue.
     pub sources: Option<Tx<EventSource>>,
-    /// How far an event queue has seen slots filled.
+    /// Filled slots from an event queue.
     pub posted: Option<Rx<PostedSlots>>,
 }
 
-/// Pointers that an event queue is told of, and the timer's period.
+/// Number of pointers reported to an event queue, plus the timer's period.
 const TOLD: usize = 6;
 
-/// Pointers, mailboxes, timer, locks, and what the host tells the firmware.
+/// Pointers, mailboxes, timer, locks, and settings from the host for the firmware.
 pub struct TengigRegisters {
     params: TengigRegistersParams,
     clock: Clock,
@@ -66,23 +66,23 @@ pub struct TengigRegisters {
     assists: Assists,
     sources: Option<Tx<EventSource>>,
     posted: Option<Rx<PostedSlots>>,
-    /// What the event queue was told last: pointers, then the timer's period.
+    /// Latest values sent to the event queue: pointers, then the timer's period.
     told: [u32; TOLD],
-    /// What was written, by word; pointers and locks stand elsewhere.
+    /// Written words; pointers and locks are stored elsewhere.
     words: Vec<u32>,
     locks: u32,
     interrupts: Counter,
-    /// How the line is, with changes that have not been sent.
+    /// Level of the line after all unsent changes.
     is_raised: bool,
     changes: VecDeque<bool>,
     accesses: Counter,
-    /// Reads of a lock that was held.
+    /// Reads of a lock that was taken.
     contended: Counter,
     faults: Counter,
 }
 
 impl TengigRegisters {
-    /// Everything is 0 and every lock free; `clock` drives it.
+    /// All registers are 0 and all locks free; `clock` drives it.
     pub fn new(params: TengigRegistersParams, ports: TengigRegistersPorts, clock: Clock) -> TengigRegisters {
         let assists = Assists {
             dma_read: Dma::new(ports.dma_read),
@@ -111,11 +111,11 @@ impl TengigRegisters {
         }
     }
 
-    /// What a reference does. `cpu` is who refers, if it is a processor.
+    /// Executes an access. `cpu` is the accessing processor, or `None` for the host.
     fn answer(&mut self, now: Cycle, cpu: Option<usize>, reference: Reference) -> Reply {
         self.accesses.add(1);
         let Reference { id, addr, access } = reference;
-        // Who is connected has chosen the window: only the place in it counts.
+        // The wiring selects the window; only the offset in it counts.
         let offset = addr as u32 % map::WINDOW_BYTES;
         let result = match access.len() {
             4 if offset.is_multiple_of(4) => match access {
@@ -134,11 +134,11 @@ impl TengigRegisters {
         Reply::new(id, result)
     }
 
-    /// How far pointers are of which events are made, in the order of the firmware's types, and the timer's period.
+    /// Pointer values from which events are made, in the order of the firmware's types, and the timer's period.
     fn newest(&self) -> [u32; TOLD] {
         let Assists { dma_read, dma_write, transmit, receive } = &self.assists;
         let word = |offset: u32| self.words[(offset / 4) as usize];
-        // No descriptors are fetched of frames that have no place in the transmitter's ring; two a frame.
+        // Descriptors are fetched only for frames with a place in the transmitter's ring; two per frame.
         let sendable = transmit.consumer.count().wrapping_add(map::MAC_TRANSMIT_ENTRIES - 1).wrapping_mul(2);
         [
             earlier(word(map::MAILBOX_SEND), sendable),
@@ -150,7 +150,7 @@ impl TengigRegisters {
         ]
     }
 
-    /// Tells the event queue what is new, as far as there is room, which wakes us for the rest.
+    /// Sends changed values to the event queue as far as there is room; room for the rest wakes this component.
     fn tell_sources(&mut self) {
         let Some(sources) = &self.sources else { return };
         let newest = self.newest();
@@ -167,7 +167,7 @@ impl TengigRegisters {
         }
     }
 
-    /// Hears of slots that are filled.
+    /// Processes reports of filled slots.
     fn take_posted(&mut self) {
         while let Some(PostedSlots { ring, producer }) = self.posted.as_ref().and_then(Rx::take) {
             let assist = if ring == 0 { &mut self.assists.dma_read } else { &mut self.assists.dma_write };
@@ -233,7 +233,7 @@ impl TengigRegisters {
         if is_raised != self.is_raised {
             self.is_raised = is_raised;
             self.interrupts.add(u64::from(is_raised));
-            // Two changes that nobody has heard of are none.
+            // Two unseen changes cancel out.
             if self.changes.len() < 2 {
                 self.changes.push_back(is_raised);
             } else {
@@ -250,18 +250,18 @@ impl TengigRegisters {
     }
 }
 
-/// The one of two counts that was reached first.
+/// The smaller of two counts, modulo wrap-around.
 fn earlier(a: u32, b: u32) -> u32 {
     if a.wrapping_sub(b) > 1 << 31 { a } else { b }
 }
 
-/// The lock whose word is here.
+/// The lock at this offset.
 fn lock_at(offset: u32) -> Option<u32> {
     let lock = offset.checked_sub(map::LOCK_WORDS)? / 4;
     (lock < map::LOCKS).then_some(lock)
 }
 
-/// The next reference at a port whose answer has room.
+/// The next access at a port whose answer has room.
 fn next_at(port: &Responder) -> Option<Reference> {
     if port.references.has_item() && port.replies.has_room() { port.references.take() } else { None }
 }
@@ -294,7 +294,7 @@ impl Component for TengigRegisters {
             change.into_iter().for_each(|line| self.interrupt.send(line));
         }
         self.tell_sources();
-        // What was written at this edge is passed on at the next, and a second reference is answered there.
+        // Writes at this edge are forwarded at the next, and a second access is answered there.
         if goes_on { Activity::Busy } else { Activity::Idle }
     }
 
@@ -348,8 +348,8 @@ impl Module for TengigRegistersParams {
             PortSpec::to::<OneWay<ReceiveProgress>>("mac_receive.progress"),
             PortSpec::to::<Memory>("host").about("the host's accesses"),
             PortSpec::from::<OneWay<InterruptLine>>("interrupt").about("to the host"),
-            PortSpec::from::<OneWay<EventSource>>("sources").optional().about("news for an event queue"),
-            PortSpec::to::<OneWay<PostedSlots>>("posted").optional().about("slots that an event queue posts"),
+            PortSpec::from::<OneWay<EventSource>>("sources").optional().about("pointer values for an event queue"),
+            PortSpec::to::<OneWay<PostedSlots>>("posted").optional().about("filled slots from an event queue"),
         ];
         cpus.chain(dma).chain(others).collect()
     }

@@ -1,13 +1,13 @@
-//! Scenes of registers as text.
+//! Register tests as text.
 
 use blocks::bus::{Access, Data, Reference, Reply, Responder, word};
 use kernel::Cycle;
 use testkit::Bench;
 
-/// Accesses and the cycles in which they are seen: `3 88` reads the register at 0x88, `4 88=7` writes it.
+/// Parses accesses and the cycles in which they are seen: `3 88` reads the register at 0x88, `4 88=7` writes it.
 pub fn script(text: &str) -> Vec<(Cycle, Reference)> {
     let one = |(id, line): (usize, &str)| {
-        let (cycle, access) = line.trim().split_once(' ').expect("a cycle and an access");
+        let (cycle, access) = line.trim().split_once(' ').expect("the line must have a cycle and an access");
         let (offset, value) = access.split_once('=').map_or((access, None), |(offset, value)| (offset, Some(value)));
         let number = |digits| u32::from_str_radix(digits, 16).expect("hexadecimal digits");
         let write = |value| Access::Write(Data::from_slice(&number(value).to_be_bytes()));
@@ -17,7 +17,7 @@ pub fn script(text: &str) -> Vec<(Cycle, Reference)> {
     text.split(';').filter(|line| !line.trim().is_empty()).enumerate().map(one).collect()
 }
 
-/// Somebody who refers to registers as a script says, and logs the answers.
+/// A port whose user follows the script and logs the answers.
 pub fn port(bench: &mut Bench, name: &str, text: &str) -> Responder {
     let references = bench.input(&format!("{name}?"), 2, script(text));
     let show = |reply: &Reply| match &reply.result {

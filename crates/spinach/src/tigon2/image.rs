@@ -1,12 +1,12 @@
-//! Firmware as the host loads it into the card.
+//! Firmware images that the host loads into the card.
 
-/// Where firmware may lie: below are the rings and words that it shares with its host, above nothing is addressable.
+/// Address range of firmware. Below are the rings and words shared with the host; above is unaddressable.
 /// Source: Tigon-2 driver headers and firmware: text begins at 0x4000, external memory ends at 8 MB.
 const PLACE: std::ops::Range<u32> = 0x4000..0x80_0000;
-/// Bytes of the header in front of a released image.
+/// Size of the header of a released image.
 const HEADER_BYTES: usize = 12;
 
-/// Code and data that are copied to one place, and where the first processor starts.
+/// Code and data that are copied to one address, and the entry point of the first processor.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FirmwareImage {
     bytes: Vec<u8>,
@@ -15,9 +15,9 @@ pub struct FirmwareImage {
     version: Option<[u8; 3]>,
 }
 
-/// A file that is no firmware.
+/// A file that is not a firmware image.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the texts say what each field is")]
+#[expect(missing_docs, reason = "the texts explain the fields")]
 pub enum ImageError {
     #[error(
         "{bytes} bytes, too few for a header of 12 (version, entry, load address: big-endian words) and an instruction"
@@ -34,7 +34,7 @@ pub enum ImageError {
 }
 
 impl FirmwareImage {
-    /// An image without a header. It is filled up with zeros to whole words.
+    /// An image without a header, padded with zeros to whole words.
     pub fn raw(mut bytes: Vec<u8>, load_address: u32, entry: u32) -> Result<FirmwareImage, ImageError> {
         if bytes.is_empty() {
             return Err(ImageError::Empty);
@@ -54,7 +54,7 @@ impl FirmwareImage {
         Ok(FirmwareImage { bytes, load_address, entry, version: None })
     }
 
-    /// An image behind a header of three big-endian words: version (three bytes and a zero), entry, load address.
+    /// An image with a header of three big-endian words: version (three bytes and a zero), entry, load address.
     /// Source: the Linux driver, which reads these words of `acenic/tg2.bin`.
     pub fn with_header(file: &[u8]) -> Result<FirmwareImage, ImageError> {
         let Some((header, body)) = file.split_first_chunk::<HEADER_BYTES>().filter(|(_, body)| body.len() >= 4) else {
@@ -65,22 +65,22 @@ impl FirmwareImage {
         Ok(FirmwareImage { version: Some([header[0], header[1], header[2]]), ..image })
     }
 
-    /// What is copied, in the card's byte order; whole words.
+    /// The bytes to copy, in the card's byte order; a multiple of 4.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Where in the card's memory it is copied to.
+    /// Load address in the card's memory.
     pub fn load_address(&self) -> u32 {
         self.load_address
     }
 
-    /// Where the first processor starts.
+    /// Entry point of the first processor.
     pub fn entry(&self) -> u32 {
         self.entry
     }
 
-    /// Its version, if a header says it: `[12, 4, 11]`.
+    /// Version from the header, if there is one: `[12, 4, 11]`.
     pub fn version(&self) -> Option<[u8; 3]> {
         self.version
     }
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_says_version_entry_and_load_address() {
+    fn a_header_holds_version_entry_and_load_address() {
         check(
             "0c040b00 00004004 00004000 11223344 5566",
             expect!["Some([12, 4, 11]): [11, 22, 33, 44, 55, 66, 00, 00] at 4000, entry 4004"],
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_are_no_firmware_are_refused() {
+    fn files_that_are_not_firmware_are_refused() {
         check(
             "",
             expect![

@@ -1,17 +1,18 @@
-//! What an event queue keeps: how far sources are, what is queued, which slots are filled.
+//! State of an event queue: source pointers, queued events, filled slots.
 
 use crate::tengig::map;
 use kernel::trace::Counter;
 use std::collections::VecDeque;
 
-/// Kinds of events that pointers make, in the order of the firmware's types; those behind come from the firmware alone.
+/// Event types that come from pointers and the timer, in the order of the firmware's types; the other types come only from
+/// firmware.
 pub const SOURCES: usize = 6;
-/// All types.
+/// Number of event types.
 const TYPES: usize = 8;
-/// Place of the timer among the sources.
+/// Index of the timer among the sources.
 pub const TIMER: usize = 5;
 
-/// Elements `start` to before `end` of type `kind`.
+/// Elements `start` up to but not including `end`, of type `kind`.
 #[derive(Clone, Copy, Default, Debug)]
 struct Event {
     kind: u32,
@@ -19,26 +20,26 @@ struct Event {
     end: u32,
 }
 
-/// Where DMA slots that are filled in any order are handed to the assist in theirs.
+/// Posts DMA slots in ring order although they are filled in any order.
 #[derive(Clone, Debug)]
 struct Posting {
     is_ready: [bool; map::DMA_ENTRIES as usize],
     posted: u32,
 }
 
-/// Gives each processor that asks the next event, with sources and queue in turn.
+/// Gives each processor that asks the next event; sources and queue take turns.
 pub struct Queue {
-    /// Events that processors have queued, at most.
+    /// Capacity for events queued by processors.
     room: usize,
-    /// How far each pointer has become events.
+    /// Pointer value up to which events have been made.
     seen: [u32; SOURCES],
-    /// Largest number of elements of an event, by type; 0 for no limit.
+    /// Maximum number of elements per event, by type; 0 for no limit.
     most: [u32; TYPES],
     queue: VecDeque<Event>,
-    /// By processor: the event that it got last, and the one that it is about to queue.
+    /// For each processor: its latest event, and the one that it is about to queue.
     given: Vec<Event>,
     coming: Vec<Event>,
-    /// Where the next search begins.
+    /// Where the next search starts.
     turn: usize,
     postings: [Posting; 2],
     pub handed: Counter,
@@ -64,8 +65,8 @@ impl Queue {
         }
     }
 
-    /// The next event for `cpu`: its type and 1, or 0. `newest` is how far pointers are, of the timer what it shows; `tick` is
-    /// the timer's period.
+    /// The next event for `cpu`: its type plus 1, or 0. `newest` holds the pointer values and the timer; `tick` is the timer's
+    /// period.
     pub fn next(&mut self, cpu: usize, newest: [u32; SOURCES], tick: u32) -> u32 {
         for i in 0..=SOURCES {
             let source = (self.turn + i) % (SOURCES + 1);
@@ -87,7 +88,7 @@ impl Queue {
     fn advance(&mut self, source: usize, newest: u32) -> Option<Event> {
         let start = self.seen[source];
         let n = newest.wrapping_sub(start);
-        // What has a limit may stand behind what was seen for a while.
+        // A limited pointer may be behind `seen` for a while.
         if n == 0 || n > 1 << 31 {
             return None;
         }
@@ -109,7 +110,7 @@ impl Queue {
         if self.most[kind] == 0 { u32::MAX } else { self.most[kind] }
     }
 
-    /// What `cpu` reads at `offset` beside the event itself.
+    /// A read by `cpu` of a register other than the event itself.
     pub fn read(&self, cpu: usize, offset: u32) -> u32 {
         match offset {
             map::EVENT_START => self.given[cpu].start,
@@ -118,7 +119,7 @@ impl Queue {
         }
     }
 
-    /// `cpu` writes `value` at `offset`; the result is the ring and its new producer, if slots are posted.
+    /// A write by `cpu`. Returns the ring and its new producer if slots are posted.
     pub fn write(&mut self, cpu: usize, offset: u32, value: u32) -> Option<(usize, u32)> {
         match offset {
             map::PUSH_START => self.coming[cpu].start = value,
@@ -135,7 +136,7 @@ impl Queue {
         None
     }
 
-    /// Queues an event, in pieces of its type's limit.
+    /// Queues an event, split by its type's maximum.
     fn push(&mut self, event: Event) {
         let Event { kind, mut start, end } = event;
         while start != end {
@@ -152,7 +153,7 @@ impl Queue {
 }
 
 impl Posting {
-    /// Slot number `slot` is filled; gives the new producer if that moves it.
+    /// Slot number `slot` is filled; returns the new producer if it moves.
     fn ready(&mut self, slot: u32) -> Option<u32> {
         let place = |slot: u32| (slot % map::DMA_ENTRIES) as usize;
         let before = self.posted;
@@ -169,7 +170,7 @@ mod tests {
     use super::*;
     use expect_test::{Expect, expect};
 
-    /// What one processor gets that asks until there is nothing.
+    /// The events that one processor gets until there are none.
     fn check(queue: &mut Queue, newest: [u32; SOURCES], tick: u32, want: Expect) {
         let mut got = String::new();
         loop {
@@ -190,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn sources_and_queue_take_turns_and_long_events_come_in_pieces() {
+    fn sources_and_queue_take_turns_and_long_events_are_split() {
         let mut queue = Queue::new(8, 1);
         queue.write(0, map::EVENT_MOST + 4 * 2, 4);
         queue.write(0, map::EVENT_MOST + 4 * 6, 2);
@@ -221,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn the_timer_ticks_and_limits_may_lag() {
+    fn the_timer_ticks_and_a_limit_may_lag() {
         let mut queue = Queue::new(8, 1);
         check(
             &mut queue,
@@ -245,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_loses_what_comes_and_counts_it() {
+    fn a_full_queue_loses_and_counts_events() {
         let mut queue = Queue::new(2, 1);
         queue.write(0, map::EVENT_MOST + 4 * 7, 1);
         push(&mut queue, 7, 0, 5);

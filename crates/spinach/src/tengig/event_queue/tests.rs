@@ -4,7 +4,7 @@ use expect_test::{Expect, expect};
 use kernel::Freq;
 use testkit::Bench;
 
-/// Two processors of 1 GHz, the registers behind the queue (`>`), and what these tell in which cycle.
+/// Two processors at 1 GHz, the registers behind the queue (`>`), and the cycles of the source values.
 fn check(cpus: [&str; 2], sources: &[(Cycle, EventSource)], want: Expect) {
     want.assert_eq(&testkit::bench(5000, |bench| {
         let onward = [">a", ">b"].map(|name| registers(bench, name)).into();
@@ -20,7 +20,7 @@ fn check(cpus: [&str; 2], sources: &[(Cycle, EventSource)], want: Expect) {
     }));
 }
 
-/// Registers that answer in the cycle in which they see a reference, with its address.
+/// Registers that answer with the address, in the cycle in which they see an access.
 fn registers(bench: &mut Bench, name: &str) -> Requester {
     let (references, asked) = bench.channel(&format!("{name}?"), 2, 1);
     let (answers, replies) = bench.channel(&format!("{name}!"), 2, 1);
@@ -38,7 +38,7 @@ impl Component for Registers {
         if !self.port.references.has_item() || !self.port.replies.has_room() {
             return Activity::Idle;
         }
-        let reference = self.port.references.take().expect("one is there");
+        let reference = self.port.references.take().expect("an access must be there");
         let data = Data::from_slice(&(reference.addr as u32).to_be_bytes());
         let result = Ok(if matches!(reference.access, Access::Read(_)) { data } else { Data::new() });
         self.port.replies.send(Reply::new(reference.id, result));
@@ -51,7 +51,7 @@ impl Component for Registers {
 }
 
 #[test]
-fn an_event_is_there_in_one_cycle_once_its_source_has_moved() {
+fn an_event_is_readable_one_cycle_after_its_source_moved() {
     check(
         ["9 200; 10 200; 11 204; 12 208; 13 200", "1 200"],
         &[(10, EventSource::Pointer(2, 5))],
@@ -68,7 +68,7 @@ fn an_event_is_there_in_one_cycle_once_its_source_has_moved() {
 }
 
 #[test]
-fn of_processors_that_ask_at_once_one_gets_the_event_and_the_other_the_next() {
+fn processors_that_ask_at_once_get_different_events() {
     check(
         ["10 200; 11 204; 12 208", "10 200; 11 204; 12 208"],
         &[(1, EventSource::Pointer(0, 3)), (1, EventSource::Pointer(3, 1))],
@@ -85,7 +85,7 @@ fn of_processors_that_ask_at_once_one_gets_the_event_and_the_other_the_next() {
 }
 
 #[test]
-fn what_a_processor_queues_is_anybodys_from_the_next_edge_on_and_too_much_is_lost() {
+fn a_queued_event_is_available_from_the_next_edge_and_excess_events_are_lost() {
     check(
         ["1 23c=1; 2 20c=a; 3 210=10; 4 214=7", "4 200; 5 200; 6 204; 7 208; 8 200; 9 200; 10 200; 11 200"],
         &[],
@@ -110,7 +110,7 @@ fn what_a_processor_queues_is_anybodys_from_the_next_edge_on_and_too_much_is_los
 }
 
 #[test]
-fn other_registers_are_passed_on_and_answers_keep_their_order() {
+fn accesses_to_other_registers_are_forwarded_and_answers_keep_their_order() {
     check(
         ["1 40; 2 44=1; 3 200; 4 240; 5 1ff", "1 200; 2 203; 3 8"],
         &[],
@@ -128,7 +128,7 @@ fn other_registers_are_passed_on_and_answers_keep_their_order() {
 }
 
 #[test]
-fn slots_are_posted_in_order_as_there_is_room() {
+fn slots_are_posted_in_order_as_room_allows() {
     check(
         ["1 218=1; 2 218=0; 3 218=2; 4 21c=0; 5 218=3", ""],
         &[],
@@ -147,7 +147,7 @@ fn slots_are_posted_in_order_as_there_is_room() {
 }
 
 #[test]
-fn the_timer_ticks_on_its_own() {
+fn the_timer_ticks_without_processor_accesses() {
     check(
         ["5 200; 999 200; 1000 200; 1001 204; 1002 208; 1003 200; 3000 200; 3001 200", ""],
         &[(1, EventSource::TickEvery(2))],

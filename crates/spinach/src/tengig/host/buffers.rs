@@ -1,42 +1,42 @@
-//! Empty buffers of the host, and what comes back of them.
+//! Empty buffers of the host and their return.
 
 use super::rings;
 use crate::tengig::map;
 use blocks::feeders::HostMemory;
 use wire::checksum::Sum;
 
-/// A ring of empty buffers. They come back in their order.
+/// A ring of empty buffers, which return in order.
 pub(super) struct BufferRing {
-    /// What a sentence calls it.
+    /// Name in messages.
     pub name: &'static str,
-    /// Where its mailbox is.
+    /// Address of its mailbox.
     pub mailbox: u32,
-    /// Flag of return descriptors.
+    /// Flag in return descriptors.
     flag: u32,
-    /// Of the host's memory: the ring, and its buffers.
+    /// Addresses in host memory of the ring and of its buffers.
     ring: u64,
     buffers: u64,
     buffer_bytes: u64,
     entries: u32,
-    /// Longest frame that goes there.
+    /// Longest frame for these buffers.
     longest: u32,
-    /// Buffers that the card has at most.
+    /// Most buffers that the card has at a time.
     most: u64,
     pub posted: u64,
     pub returned: u64,
-    /// The mailbox as it was written last.
+    /// Latest value written to the mailbox.
     pub told: u32,
 }
 
-/// A frame that came back, where it stands in the host's memory.
+/// A returned frame in host memory.
 pub(super) struct Returned {
     pub at: u64,
     pub bytes: u32,
-    /// The card says that it is damaged.
+    /// The card marked it as damaged.
     pub is_damaged: bool,
 }
 
-/// Flags of a return descriptor that say which ring its buffer is of.
+/// Flags of a return descriptor that select the buffer's ring.
 const RING_FLAGS: u32 = map::FLAG_MINI | map::FLAG_JUMBO;
 
 impl BufferRing {
@@ -46,21 +46,21 @@ impl BufferRing {
         BufferRing { name, mailbox, flag, ring, buffers, buffer_bytes, entries, longest, most, posted, returned, told }
     }
 
-    /// Of which the card has at most `most` buffers; for frames of up to `longest` bytes.
+    /// Standard buffers: at most `most` on the card, for frames of up to `longest` bytes.
     pub fn standard(longest: u32, most: u32) -> BufferRing {
         let places = [rings::RECEIVE_RING, rings::BUFFERS, rings::BUFFER_BYTES];
         let ring = BufferRing::new("standard", map::MAILBOX_RECEIVE, 0, places, map::RECEIVE_ENTRIES, longest);
         BufferRing { most: most.into(), ..ring }
     }
 
-    /// For frames of up to `longest` bytes; without them nothing is posted.
+    /// Mini buffers for frames of up to `longest` bytes; none are posted if that is 0.
     pub fn mini(longest: u32) -> BufferRing {
         let places = [rings::MINI_RING, rings::MINI_BUFFERS, rings::MINI_BUFFER_BYTES];
         let ring = BufferRing::new("mini", map::MAILBOX_MINI, map::FLAG_MINI, places, map::MINI_ENTRIES, longest);
         BufferRing { most: if longest == 0 { 0 } else { map::MINI_ENTRIES.into() }, ..ring }
     }
 
-    /// For frames of up to `longest` bytes; nothing is posted if they fit standard buffers.
+    /// Jumbo buffers for frames of up to `longest` bytes; none are posted unless `is_needed`.
     pub fn jumbo(longest: u32, is_needed: bool) -> BufferRing {
         let places = [rings::JUMBO_RING, rings::JUMBO_BUFFERS, rings::JUMBO_BUFFER_BYTES];
         let ring = BufferRing::new("jumbo", map::MAILBOX_JUMBO, map::FLAG_JUMBO, places, map::JUMBO_ENTRIES, longest);
@@ -71,12 +71,12 @@ impl BufferRing {
         self.posted - self.returned < self.most
     }
 
-    /// Where buffer number `n` stands in memory that begins at `base`.
+    /// Address of buffer number `n` in memory that starts at `base`.
     fn buffer(&self, base: u64, n: u64) -> u64 {
         base + self.buffers + n % u64::from(self.entries) * self.buffer_bytes
     }
 
-    /// Posts the next buffer, with a short descriptor or a long one.
+    /// Posts the next buffer, with a short or a long descriptor.
     pub fn post(&mut self, memory: &mut HostMemory, base: u64, is_long: bool) {
         let place = self.posted as u32 % self.entries;
         let at = self.buffer(base, self.posted);
@@ -91,20 +91,20 @@ impl BufferRing {
         self.posted += 1;
     }
 
-    /// What the driver knows a buffer by.
+    /// The driver's identifier of a buffer.
     fn opaque(&self, n: u64) -> u32 {
         self.flag << 16 | n as u32 & 0xffff
     }
 }
 
-/// Puts words one behind the other.
+/// Writes consecutive words.
 pub(super) fn put(memory: &mut HostMemory, at: u64, words: &[u32]) {
     for (i, word) in (0..).zip(words) {
         memory.put_word(at + 4 * i, *word);
     }
 }
 
-/// Reads return descriptor `number` of one ring of buffers. The error is what is wrong with it.
+/// Reads return descriptor `number` with one ring of buffers, or says why it is wrong.
 pub(super) fn take_short(
     memory: &HostMemory,
     base: u64,
@@ -124,7 +124,7 @@ pub(super) fn take_short(
     Ok(Returned { at, bytes, is_damaged: errors != 0 })
 }
 
-/// Reads return descriptor `number` of three rings of buffers; `has_sum` if it must hold the sum of its frame.
+/// Reads return descriptor `number` with three rings of buffers; `has_sum` if it must hold the frame's sum.
 pub(super) fn take_long(
     memory: &HostMemory,
     base: u64,
@@ -141,7 +141,8 @@ pub(super) fn take_long(
     let Some(found) = rings.iter().position(|ring| ring.flag == flags & RING_FLAGS) else {
         return wrong(format!("has flags 0x{flags:x}, which are of no ring"));
     };
-    // Only what fits no standard buffer gets a jumbo one; a mini frame may have found no mini buffer.
+    // Only a frame longer than a standard buffer may use a jumbo buffer; a mini frame may use a standard one when no mini
+    // buffer is free.
     let is_wasted = rings[found].flag == map::FLAG_JUMBO && bytes <= rings[0].longest;
     let ring = &mut rings[found];
     if ring.returned == ring.posted {
@@ -160,8 +161,8 @@ pub(super) fn take_long(
     if bytes > ring.longest || is_wasted || flags & map::FLAG_END == 0 || errors != 0 {
         return wrong(format!("has {bytes} bytes in a {name} buffer, flags 0x{flags:x}, errors 0x{errors:x}"));
     }
-    let frame = memory.get(at, bytes as usize).expect("a buffer is in the memory");
-    // Both 0 and 0xffff stand for zero.
+    let frame = memory.get(at, bytes as usize).expect("a buffer must be in host memory");
+    // Both 0 and 0xffff represent zero.
     let folded = |sum: u16| if sum == 0xffff { 0 } else { sum };
     let right = !Sum::default().with(frame).finish();
     let is_said = flags & map::FLAG_SUM != 0;
@@ -177,11 +178,11 @@ mod tests {
     use expect_test::{Expect, expect};
 
     const BASE: u64 = 0x1_0000_0000;
-    /// Sum of the frame that every scene returns: 60 bytes of 0x12.
+    /// Sum of the frame that every test returns: 60 bytes of 0x12.
     const SUM: u32 = 0x1e1e;
 
-    /// What the driver says of return descriptor 0, in words 2 to 6 of which `change` may change something. The right ones say
-    /// that the first mini buffer holds a frame of 60 bytes.
+    /// The driver's reading of return descriptor 0 after `change` modified its words 2 to 6. Unmodified, it says that the first
+    /// mini buffer holds a frame of 60 bytes.
     fn check(change: impl FnOnce(&mut [u32; 5]), want: Expect) {
         let mut memory = HostMemory::new(BASE, rings::BYTES as usize);
         let mut buffers = [BufferRing::standard(1514, 512), BufferRing::mini(128), BufferRing::jumbo(9014, true)];
@@ -200,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_return_descriptor_is_held_against_its_buffer_and_its_frame() {
+    fn a_return_descriptor_is_checked_against_its_buffer_and_frame() {
         check(|_| {}, expect!["60 bytes, 5a1000"]);
         check(
             |words| words[2] ^= 1,

@@ -1,4 +1,4 @@
-//! The driver: what is in the rings, what the card was told, what it has said.
+//! The driver: state of the rings, values sent to the card, and the card's reports.
 
 use super::TengigHostParams;
 use super::buffers::{self, BufferRing, put, take_long, take_short};
@@ -9,13 +9,13 @@ use blocks::feeders::{Checker, FrameLog, HostMemory, Offered, Passage, Schedule}
 use kernel::trace::Counter;
 use kernel::{Inlet, Rx, Time};
 
-/// How far the driver is with starting the card.
+/// Start-up state of the driver.
 enum Stage {
-    /// So many of the set-up registers are written.
+    /// Number of set-up registers written.
     SetUp(usize),
-    /// It asks whether the firmware has enabled the receiver.
+    /// Polls until the firmware has enabled the receiver.
     Waiting,
-    /// It asks which rings the firmware speaks.
+    /// Reads which rings the firmware supports.
     Asking,
     Running,
 }
@@ -29,25 +29,25 @@ pub(super) struct Driver {
     /// Frames posted and frames reported as sent, since the start.
     posted: u64,
     sent: u64,
-    /// Rings of empty buffers: one, or standard, mini and jumbo. None before the firmware is known.
+    /// Rings of empty buffers: one, or standard, mini and jumbo; empty until the firmware's rings are known.
     rings: Vec<BufferRing>,
-    /// The firmware has three rings, and statistics.
+    /// True if the firmware has three rings and statistics.
     has_three: bool,
     returned: u64,
-    /// The send mailbox as it was written last.
+    /// Latest value written to the send mailbox.
     told_send: u32,
-    /// Bytes of the frames posted.
+    /// Bytes of the posted frames.
     posted_octets: u64,
-    /// What the card's statistics said last.
+    /// The card's statistics at the last check.
     counted: Statistics,
     pub has_said_go: bool,
     pub checker: Checker,
     pub log: FrameLog,
     /// Frames that the card reported as damaged.
     pub damaged: Counter,
-    /// When frames were posted.
+    /// Log of posted frames.
     pub posted_log: FrameLog,
-    /// What the card said that makes no sense, and the first few in words.
+    /// Invalid reports of the card: their number, and the first few as text.
     pub faults: Counter,
     pub kept_faults: Vec<(Time, String)>,
     /// When the card last reported sent frames, or had none.
@@ -55,7 +55,7 @@ pub(super) struct Driver {
     pub diagnosis: Option<String>,
 }
 
-/// What the card has counted, as far as the driver holds it against what it knows.
+/// The card's counters that the driver checks.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Statistics {
     pub in_octets: u64,
@@ -67,9 +67,9 @@ pub(super) struct Statistics {
     pub in_dropped: u64,
 }
 
-/// Faults that are kept in words.
+/// Number of faults kept as text.
 const KEPT_FAULTS: usize = 8;
-/// Bytes of the longest frame of a standard buffer, without check sequence. Source: IEEE 802.3, 3.2.7; thesis, 4.1.1 (1518 with it).
+/// Longest frame for a standard buffer, without check sequence. Source: IEEE 802.3, 3.2.7; thesis, 4.1.1 (1518 with it).
 pub(super) const STANDARD_BYTES: u32 = 1514;
 
 impl Driver {
@@ -99,7 +99,7 @@ impl Driver {
         }
     }
 
-    /// Lets the run skip idle time.
+    /// Allows the run to skip idle time.
     pub fn skip_by(&mut self, skips: (Inlet<Time>, Rx<Time>)) {
         let traffic = std::mem::replace(&mut self.traffic, Schedule::new(Default::default()));
         self.traffic = traffic.with_skips(skips);
@@ -131,12 +131,12 @@ impl Driver {
         self.start
     }
 
-    /// Whether all that is offered has been reported as sent.
+    /// Returns true if all offered frames have been reported as sent.
     pub fn is_done(&self) -> bool {
         self.sent == self.posted && self.traffic.due(self.posted).is_none()
     }
 
-    /// Rings in words.
+    /// State of the rings as text.
     pub fn rings(&self) -> Vec<String> {
         let send = format!("send: {} frames posted, {} reported as sent", self.posted, self.sent);
         let receive = |ring: &BufferRing| {
@@ -156,7 +156,7 @@ impl Driver {
         matches!(self.stage, Stage::Running)
     }
 
-    /// Registers to write before the card is asked anything, in this order.
+    /// Registers to write first, in this order.
     fn set_up(&self) -> Vec<(u32, u32)> {
         let params = &self.params;
         let numbers = [
@@ -185,7 +185,7 @@ impl Driver {
         numbers.into_iter().chain(words).chain([(map::HOST_READY, 1)]).collect()
     }
 
-    /// What the firmware says of its rings.
+    /// Learns the firmware's rings.
     fn meet(&mut self, now: Time, said: Option<u32>) {
         let TengigHostParams { receive_buffers, mini_bytes, longest_frame, .. } = self.params;
         self.has_three = said == Some(map::RINGS_THREE);
@@ -205,7 +205,7 @@ impl Driver {
         }
     }
 
-    /// The next register access: its offset and what is written, if it is not a read.
+    /// The next register access: its offset, and the value for a write.
     pub fn next_access(&mut self) -> Option<(u32, Option<u32>)> {
         match self.stage {
             Stage::SetUp(done) => self.set_up().get(done).map(|&(register, value)| (register, Some(value))),
@@ -226,7 +226,7 @@ impl Driver {
         }
     }
 
-    /// The access is done; with the word if it was a read.
+    /// The access is done; `word` is the value of a read.
     pub fn answered(&mut self, now: Time, word: Option<u32>) {
         if matches!(self.stage, Stage::Asking) {
             self.meet(now, word);
@@ -240,7 +240,7 @@ impl Driver {
         };
     }
 
-    /// Posts buffers and frames as far as the rings have room; gives the time at which there is something to do again.
+    /// Posts buffers and frames while the rings have room; returns the time of the next action.
     pub fn fill(&mut self, memory: &mut HostMemory, now: Time) -> Option<Time> {
         if !self.is_ready() {
             return None;
@@ -267,7 +267,7 @@ impl Driver {
         next.filter(|due| *due > now).into_iter().chain(patience).min()
     }
 
-    /// When the card will have sent nothing for too long; if it has, that is said.
+    /// The time at which the card will be diagnosed for not sending; reports the fault if that time has passed.
     fn watch(&mut self, now: Time) -> Option<Time> {
         let end = self.progressed.checked_add(Time::from_ns(u64::from(self.params.patience_us) * 1000))?;
         if now >= end && self.diagnosis.is_none() {
@@ -279,9 +279,9 @@ impl Driver {
         (now < end).then_some(end)
     }
 
-    /// Posts the next frame; the card is to report the last one that is due at once.
+    /// Posts the next frame; `is_last` asks the card to report the last frame due at once.
     fn post_frame(&mut self, memory: &mut HostMemory, now: Time, is_last: bool) {
-        let frame = self.traffic.frame(self.posted).expect("a frame that is due exists");
+        let frame = self.traffic.frame(self.posted).expect("a due frame must exist");
         let TengigHostParams { base, header_bytes, send_sums, .. } = self.params;
         let header_bytes = header_bytes as usize;
         let (bytes, flags, third) = if self.has_three {
@@ -308,7 +308,7 @@ impl Driver {
         self.posted += 1;
     }
 
-    /// Takes what the card has reported.
+    /// Processes the card's reports.
     pub fn look(&mut self, memory: &HostMemory, now: Time) {
         let status = self.params.base + rings::STATUS;
         let (consumer, producer) = (memory.word(status), memory.word(status + 4));
@@ -351,14 +351,14 @@ impl Driver {
             Err(text) => self.fault(now, text),
             Ok(returned) if returned.is_damaged => self.damaged.add(1),
             Ok(buffers::Returned { at, bytes, .. }) => {
-                let frame = memory.get(at, bytes as usize).expect("a buffer is in the memory");
+                let frame = memory.get(at, bytes as usize).expect("a buffer must be in host memory");
                 let id = self.checker.check(now, frame).id();
                 self.log.note(Passage { id, at: now, bytes });
             }
         }
     }
 
-    /// What the card has counted; nothing without three rings.
+    /// The card's statistics; all zero without three rings.
     pub fn statistics(&self, memory: &HostMemory) -> Statistics {
         let word = |i: u64| memory.word(self.params.base + rings::STATISTICS + 4 * i);
         let long = |i: u64| u64::from(word(i)) << 32 | u64::from(word(i + 1));
@@ -374,7 +374,7 @@ impl Driver {
         }
     }
 
-    /// Counts do not fall, and no more is counted than was given.
+    /// Checks that counters never decrease and never exceed the posted frames.
     fn check_statistics(&mut self, memory: &HostMemory, now: Time) {
         let new = self.statistics(memory);
         if new == self.counted {

@@ -1,18 +1,18 @@
-//! What the driver leaves to the card of a frame that is sent.
+//! Offloads of sent frames: what the driver leaves to the card.
 
 use crate::tengig::map;
 use wire::checksum::Sum;
 use wire::eth;
 
-/// A frame as the card gets it.
+/// A frame as posted to the card.
 pub(super) struct Outgoing {
-    /// Without what the card inserts.
+    /// The frame without the parts that the card inserts.
     pub bytes: Vec<u8>,
     /// Flags of its descriptors.
     pub flags: u32,
     /// Offset of the checksum that the card inserts.
     pub sum_at: u16,
-    /// The tag that it inserts.
+    /// The VLAN tag that the card inserts.
     pub vlan: u16,
 }
 
@@ -21,7 +21,7 @@ const UDP: usize = IP + 20;
 const UDP_SUM: usize = UDP + 6;
 const TAG_BYTES: usize = 4;
 
-/// Takes the VLAN tag out, and with `leaves_sum` the checksum of a UDP datagram whose headers stand in the first `header_bytes`.
+/// Removes the VLAN tag and, with `leaves_sum`, the checksum of a UDP datagram whose headers are in the first `header_bytes`.
 pub(super) fn prepare(frame: &[u8], header_bytes: usize, leaves_sum: bool) -> Outgoing {
     let mut outgoing = Outgoing { bytes: frame.to_vec(), flags: 0, sum_at: 0, vlan: 0 };
     let bytes = &mut outgoing.bytes;
@@ -38,7 +38,7 @@ pub(super) fn prepare(frame: &[u8], header_bytes: usize, leaves_sum: bool) -> Ou
     outgoing
 }
 
-/// Whether it is a whole UDP datagram over IPv4 without options, with a right checksum.
+/// Returns true for a whole UDP datagram over IPv4 without options, with a correct checksum.
 fn has_udp_sum(bytes: &[u8]) -> bool {
     let is_fragment = bytes[20] & 0x3f != 0 || bytes[21] != 0;
     if bytes[12..15] != [0x08, 0x00, 0x45] || is_fragment || bytes[23] != 17 {
@@ -53,13 +53,13 @@ fn has_udp_sum(bytes: &[u8]) -> bool {
         && pseudo(bytes).with(&bytes[UDP..]).finish() == 0
 }
 
-/// The sum of the pseudo header.
+/// Sum of the pseudo header.
 fn pseudo(bytes: &[u8]) -> Sum {
     Sum::default().with(&bytes[26..34]).with(&[0, 17]).with(&bytes[UDP + 4..UDP + 6])
 }
 
-/// Puts into the checksum field what makes the sum of the whole frame that of datagram and pseudo header: the sum of the pseudo
-/// header without that of the Ethernet header. The sum of an IPv4 header is 0.
+/// Seeds the checksum field so that the sum of the whole frame equals that of datagram and pseudo header: the pseudo header's
+/// sum minus the Ethernet header's. The sum of an IPv4 header is 0.
 fn seed(bytes: &mut [u8]) {
     let ethernet = Sum::default().with(&bytes[..IP]).finish();
     let field = !pseudo(bytes).with(&ethernet.to_be_bytes()).finish();
@@ -75,11 +75,11 @@ mod tests {
     fn datagram(size: u32) -> Vec<u8> {
         let station = |last| Station { mac: Mac([2, 0, 0, 0, 0, last]), ip: [10, 0, 0, last].into(), port: 9 };
         let row = Datagrams { count: None, datagram_bytes: vec![size], from: station(1), to: station(2) };
-        row.frame(7).expect("a row without end")
+        row.frame(7).expect("the source must not end")
     }
 
     #[test]
-    fn the_complement_of_the_frames_sum_is_the_checksum() {
+    fn the_complement_of_the_seeded_sum_is_the_checksum() {
         for size in [18, 19, 1472] {
             let frame = datagram(size);
             let left = prepare(&frame, 42, true);
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn other_frames_stay_as_they_are() {
+    fn other_frames_stay_unchanged() {
         let mut wrong = datagram(18);
         wrong[41] ^= 1;
         for (frame, header_bytes, leaves_sum) in

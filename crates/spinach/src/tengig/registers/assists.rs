@@ -1,4 +1,4 @@
-//! The registers' side of the assists: what they are told and what they tell.
+//! The registers' connections to the assists: orders and progress.
 
 use crate::tengig::map;
 use crate::tengig::pointer::{Outbox, Pointer};
@@ -8,10 +8,10 @@ use blocks::assist::{
 use kernel::trace::Counter;
 use kernel::{Ports, Rx, Tx};
 
-/// Bytes of address space for frames, where no transmit buffer wraps.
+/// Size of the frame address space, in which no transmit buffer wraps.
 const FRAME_SPACE: u64 = 1 << 28;
 
-/// All four.
+/// All four assists.
 pub(super) struct Assists {
     pub dma_read: Dma,
     pub dma_write: Dma,
@@ -52,7 +52,7 @@ pub(super) struct Receive {
 }
 
 impl Dma {
-    /// Nothing has moved.
+    /// Initial state.
     pub fn new((orders, progress): (Tx<DmaOrder>, Rx<DmaProgress>)) -> Dma {
         let consumer = Pointer::new(map::DMA_ENTRIES);
         Dma { orders: Outbox::new(orders), progress, base: 0, producer: 0, consumer, failures: Counter::default() }
@@ -87,7 +87,7 @@ impl Dma {
 }
 
 impl Transmit {
-    /// Nothing has moved.
+    /// Initial state.
     pub fn new((orders, progress): (Tx<TransmitOrder>, Rx<TransmitProgress>)) -> Transmit {
         let consumer = Pointer::new(map::MAC_TRANSMIT_ENTRIES);
         Transmit {
@@ -125,7 +125,7 @@ impl Transmit {
 }
 
 impl Receive {
-    /// Nothing has moved.
+    /// Initial state.
     pub fn new((orders, progress): (Tx<ReceiveOrder>, Rx<ReceiveProgress>)) -> Receive {
         Receive {
             orders: Outbox::new(orders),

@@ -3,7 +3,7 @@ use crate::tengig::testing::port;
 use expect_test::{Expect, expect};
 use kernel::Freq;
 
-/// Two processors and the host, and what the assists tell in which cycle.
+/// Two processors and the host, and the assists' reports by cycle.
 fn check(
     cpus: [&str; 2],
     host: &str,
@@ -14,7 +14,7 @@ fn check(
     want.assert_eq(&scene(cpus, host, read, receive, None));
 }
 
-/// The same, with an event queue that posts slots, or none.
+/// As `check`, with or without an event queue that posts slots.
 fn scene(
     cpus: [&str; 2],
     host: &str,
@@ -38,14 +38,14 @@ fn scene(
             sources: posted.map(|_| bench.output("sources", 2, |_| true, |source| format!("{source:?}"))),
             posted: posted.map(|posted| bench.input("posted", 2, posted.to_vec())),
         };
-        let clock = Clock::new(Freq::mhz(200).expect("200 MHz is a frequency"));
+        let clock = Clock::new(Freq::mhz(200).expect("200 MHz must be valid"));
         bench.add("registers", TengigRegisters::new(TengigRegistersParams { cpus: 2 }, ports, clock));
         bench.log_counters();
     })
 }
 
 #[test]
-fn a_register_answers_in_one_cycle_and_everybody_at_once() {
+fn registers_answer_all_ports_in_one_cycle() {
     check(
         ["1 0; 2 4; 5 14=9; 6 14; 400 8", "1 c0000000; 6 14; 7 402"],
         "1 0; 7 14; 8 10=1",
@@ -70,7 +70,7 @@ fn a_register_answers_in_one_cycle_and_everybody_at_once() {
 }
 
 #[test]
-fn one_of_those_who_read_a_free_lock_gets_it() {
+fn one_of_several_readers_gets_a_free_lock() {
     check(
         ["1 100; 2 100; 9 100=0; 10 100; 20 17c; 21 180", "1 100; 2 104; 8 100; 10 100; 11 100=0; 12 100"],
         "",
@@ -96,7 +96,7 @@ fn one_of_those_who_read_a_free_lock_gets_it() {
 }
 
 #[test]
-fn pointers_count_on_where_places_begin_again() {
+fn pointers_keep_counting_when_ring_positions_wrap() {
     let done = |cycle, place| (cycle, DmaProgress::Consumer(0, place, 0, 0));
     check(
         ["1 80=4000; 3 84=ff; 9 84=101; 21 88; 31 88; 41 88", ""],
@@ -146,7 +146,7 @@ fn the_receiver_is_enabled_with_its_area_and_drops_are_counted() {
 }
 
 #[test]
-fn the_interrupt_line_changes_by_writes() {
+fn writes_change_the_interrupt_line() {
     check(
         ["1 48=1; 2 48=1; 10 48=1", "10 48=0"],
         "5 48=0; 20 48",
@@ -170,7 +170,7 @@ fn the_interrupt_line_changes_by_writes() {
 }
 
 #[test]
-fn an_event_queue_hears_of_pointers_and_posts_slots() {
+fn an_event_queue_gets_pointers_and_posts_slots() {
     let done = |cycle, place| (cycle, DmaProgress::Consumer(0, place, 0, 0));
     let posted = [(20, PostedSlots { ring: 0, producer: 7 }), (20, PostedSlots { ring: 1, producer: 3 })];
     let log = scene(["1 1c=32; 2 40=4; 3 44=9", ""], "", &[done(4, 5)], &[], Some(&posted));

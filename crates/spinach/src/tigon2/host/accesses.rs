@@ -7,14 +7,14 @@ use std::collections::VecDeque;
 const WRITE: u32 = 0;
 const READ: u32 = 1;
 
-/// Accesses to one word each. Writes are posted: the driver goes on when they are on the bus. It waits for what it reads.
+/// Single-word accesses. Writes are posted: the driver continues when they are on the bus. It waits for reads.
 pub struct Accesses {
     port: Requester,
     queue: VecDeque<(u32, Option<u32>)>,
-    /// A read is in the queue or under way.
+    /// True while a read is queued or in flight.
     reading: bool,
     answer: Option<u32>,
-    /// Where the window to card memory stands, once it was put somewhere.
+    /// Card address of the memory window, once it was set.
     window: Option<u32>,
     reads: u64,
     writes: u64,
@@ -29,7 +29,7 @@ impl Accesses {
         &self.port
     }
 
-    /// Words read and written.
+    /// Number of words read and written.
     pub fn totals(&self) -> (u64, u64) {
         (self.reads, self.writes)
     }
@@ -39,7 +39,7 @@ impl Accesses {
         self.queue.push_back((offset, Some(value)));
     }
 
-    /// Writes `words` into card memory from `at` on, as far as one place of the window reaches; returns how many.
+    /// Writes `words` into card memory from `at` on, up to the end of the window; returns their number.
     pub fn write_card(&mut self, at: u32, words: impl IntoIterator<Item = u32>) -> u32 {
         let base = at & !(WINDOW_BYTES - 1);
         if self.window.replace(base) != Some(base) {
@@ -53,26 +53,26 @@ impl Accesses {
         written
     }
 
-    /// Asks for a word; [`Accesses::take_answer`] has it when the driver is free again.
+    /// Starts a read; [`Accesses::take_answer`] returns its result when the driver is free again.
     pub fn read(&mut self, offset: u32) {
-        assert!(!self.reading, "the driver waits for what it reads");
+        assert!(!self.reading, "a read must finish before the next");
         self.reads += 1;
         self.reading = true;
         self.answer = None;
         self.queue.push_back((offset, None));
     }
 
-    /// Whether the driver has to wait for the bus.
+    /// Returns true if the driver must wait for the bus.
     pub fn is_busy(&self) -> bool {
         self.reading || !self.queue.is_empty()
     }
 
-    /// What was read last. A read that nothing answered gives ones, as on PCI.
+    /// The result of the last read. An unanswered read gives all ones, as on PCI.
     pub fn take_answer(&mut self) -> Option<u32> {
         self.answer.take()
     }
 
-    /// Takes replies; the errors among them are given to `heard`.
+    /// Collects replies and passes errors to `heard`.
     pub fn collect(&mut self, mut heard: impl FnMut(BusError)) {
         while let Some(reply) = self.port.replies.take() {
             if let Err(error) = &reply.result {
@@ -85,12 +85,12 @@ impl Accesses {
         }
     }
 
-    /// Puts the next access on the bus. Returns whether another can be put there at the next edge.
+    /// Puts the next access on the bus. Returns true if another can follow at the next edge.
     pub fn send(&mut self) -> bool {
         if self.queue.is_empty() || !self.port.references.has_room() {
-            return false; // The channel wakes us when room appears.
+            return false; // The channel wakes this component when room appears.
         }
-        let (offset, value) = self.queue.pop_front().expect("the queue is not empty");
+        let (offset, value) = self.queue.pop_front().expect("the queue must not be empty");
         let (id, access) = match value {
             Some(value) => (WRITE, Access::Write(Data::from_slice(&value.to_be_bytes()))),
             None => (READ, Access::Read(4)),

@@ -1,4 +1,4 @@
-//! From a card just switched on to one that moves frames: what the driver does, in its order.
+//! The driver's start-up sequence, from power-on until the card moves frames.
 
 use super::eeprom;
 use super::params::{Interrupts, Tigon2HostParams};
@@ -6,16 +6,16 @@ use super::window::*;
 use crate::tigon2::FirmwareImage;
 use wire::eth::Mac;
 
-/// Something the driver does at the start.
+/// A step of the start-up sequence.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Step {
     /// Writes a word.
     Write(u32, u32),
-    /// Reads a word and writes it back with these bits set and those cleared.
+    /// Reads a word and writes it back with `set` bits set and `clear` bits cleared.
     Change { offset: u32, set: u32, clear: u32 },
-    /// Reads a word, of which these bits must have this value.
+    /// Reads a word and checks that the masked bits have this value.
     Expect { offset: u32, mask: u32, value: u32, what: &'static str },
-    /// Reads the data wire of the EEPROM: the next bit of the card's address.
+    /// Samples the EEPROM's data wire: the next bit of the card's address.
     Sample,
     /// Writes the card's address.
     WriteMac,
@@ -25,21 +25,21 @@ pub enum Step {
     Clear { from: u32, to: u32 },
     /// Copies firmware into card memory, from this byte of it on.
     Load { from: u32 },
-    /// Waits for the event that firmware runs.
+    /// Waits for firmware's event "running".
     AwaitRunning,
     /// Posts receive buffers.
     PostBuffers,
     /// Gives a command.
     Command { code: u32, subcode: u32 },
-    /// Waits until firmware has taken all commands.
+    /// Waits until firmware has processed all commands.
     AwaitCommands,
-    /// Waits for the event that the link is up.
+    /// Waits for firmware's event "link up".
     AwaitLink,
-    /// Lets the network send, and sends.
+    /// Starts the network's and the host's traffic.
     Go,
 }
 
-/// The pause after reset. Source: the Linux driver, 5 microseconds.
+/// Pause after reset. Source: the Linux driver, 5 microseconds.
 const RESET_NS: u64 = 5_000;
 
 /// All steps.
@@ -98,7 +98,7 @@ pub fn steps(params: &Tigon2HostParams, image: &FirmwareImage, information: u64)
     steps
 }
 
-/// The general communication words, all that the host writes.
+/// The general communication words that the host writes.
 fn communication(params: &Tigon2HostParams, information: u64) -> impl Iterator<Item = (u32, u32)> {
     let coalescing = &params.coalescing;
     [
@@ -130,7 +130,7 @@ fn address_words(Mac([a, b, rest @ ..]): Mac) -> [u32; 2] {
     [u32::from_be_bytes([0, 0, a, b]), u32::from_be_bytes(rest)]
 }
 
-/// The same bits at both ends of a word.
+/// Repeats the bits at the other end of the word.
 fn at_both_ends(bits: u32) -> u32 {
     bits | bits.swap_bytes()
 }

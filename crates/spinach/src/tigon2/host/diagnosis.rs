@@ -1,4 +1,4 @@
-//! What the host can say of a card that has ceased to serve it.
+//! The host's diagnosis of a card that no longer serves it.
 
 use kernel::Time;
 use std::fmt;
@@ -8,11 +8,11 @@ use std::fmt;
 pub struct RingState {
     /// Which ring: `send`, `command`, `standard receive`, ...
     pub ring: &'static str,
-    /// Position behind the last entry that was filled.
+    /// Index after the last filled entry.
     pub producer: u32,
-    /// Position of the next entry that is to be taken.
+    /// Index of the next entry to take.
     pub consumer: u32,
-    /// When the card last did something with it, or it ceased to be empty.
+    /// When the card last used the ring, or the ring stopped being empty.
     pub since: Time,
 }
 
@@ -23,14 +23,14 @@ impl fmt::Display for RingState {
     }
 }
 
-/// Why the host believes that the card does not serve it.
+/// Why the host believes that the card no longer serves it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Diagnosis {
-    /// When it came to believe it.
+    /// Time of the diagnosis.
     pub at: Time,
-    /// What did not happen, in a sentence that can stand alone.
+    /// The missing event, as a complete sentence.
     pub text: String,
-    /// The ring that is left alone, if it is one.
+    /// The ring that the card does not serve, if it is one.
     pub ring: Option<RingState>,
 }
 
@@ -41,10 +41,10 @@ impl fmt::Display for Diagnosis {
     }
 }
 
-/// Texts that are kept in full.
+/// Number of texts kept.
 const KEPT: usize = 8;
 
-/// What a card did that no card should do, counted by kind; the first few are kept in full.
+/// Protocol violations of the card, counted by kind; the first few are kept as text.
 #[derive(Clone, Default, Debug)]
 pub struct Faults {
     counts: [u64; 4],
@@ -54,21 +54,21 @@ pub struct Faults {
 /// Kinds of faults.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fault {
-    /// The card referred to host memory that is not there.
+    /// The card accessed host memory that does not exist.
     StrayDma,
-    /// An entry of a ring, or an index, that makes no sense.
+    /// An invalid ring entry or index.
     BadRing,
-    /// Nothing answered an access of the host.
+    /// An access of the host without an answer.
     Bus,
     /// The card reported an error event.
     ErrorEvent,
 }
 
 impl Faults {
-    /// Names of the kinds, in their order.
+    /// Names of the kinds, in order.
     pub const NAMES: [&str; 4] = ["stray_dma", "bad_ring_entries", "bus_errors", "error_events"];
 
-    /// Notes one.
+    /// Records a fault.
     pub(super) fn note(&mut self, at: Time, fault: Fault, text: impl FnOnce() -> String) {
         self.counts[fault as usize] += 1;
         if self.kept.len() < KEPT {
@@ -76,12 +76,12 @@ impl Faults {
         }
     }
 
-    /// How many of each kind, in the order of [`Faults::NAMES`].
+    /// Number of each kind, in the order of [`Faults::NAMES`].
     pub fn counts(&self) -> [u64; 4] {
         self.counts
     }
 
-    /// The first few.
+    /// The first few faults.
     pub fn kept(&self) -> &[(Time, Fault, String)] {
         &self.kept
     }

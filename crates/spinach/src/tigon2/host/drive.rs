@@ -1,4 +1,4 @@
-//! What the driver does next.
+//! The driver's main loop.
 
 use super::boot::Step;
 use super::eeprom;
@@ -9,27 +9,27 @@ use blocks::bus::word;
 use blocks::feeders::{Go, Passage};
 use kernel::{Cycle, Time};
 
-/// Distance of two looks at the command ring's consumer.
-/// assumed: the Linux driver does not look; a microsecond is short beside what firmware takes.
+/// Polling interval for the command ring's consumer.
+/// assumed: the Linux driver does not poll; a microsecond is short compared with the firmware's time.
 const COMMAND_POLL_NS: u64 = 1_000;
 
-/// How far the driver has come with an interrupt.
+/// State of the interrupt handler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Handler {
-    /// Asks whether the interrupt is the card's.
+    /// Read whether the interrupt is the card's.
     Ask,
-    /// Has asked.
+    /// The read is in flight.
     Asked,
-    /// Has acknowledged or masked, and asked for the mailbox so that the write has arrived.
+    /// The interrupt is acknowledged or masked, and a read of the mailbox ensures that the write has arrived.
     Acknowledged,
-    /// Works on what the card has written.
+    /// Process what the card has written.
     Look,
-    /// Is through.
+    /// Finish.
     End,
 }
 
 impl Tigon2Host {
-    /// Does what can be done at this edge; returns the cycle at which there is more to do if nothing happens before.
+    /// Acts as far as possible at this edge; returns the cycle of the next action if nothing happens before.
     pub(super) fn drive(&mut self, now: Cycle) -> Option<Cycle> {
         loop {
             if self.bus.is_busy() {
@@ -97,7 +97,7 @@ impl Tigon2Host {
         };
     }
 
-    /// Takes one thing that the card has written; returns whether there was one.
+    /// Processes one item that the card has written; returns true if there was one.
     fn look(&mut self, now: Cycle) -> bool {
         if self.memory.word(self.layout.event_producer) != self.event_consumer && self.take_events(now) {
             return true;
@@ -122,7 +122,7 @@ impl Tigon2Host {
         self.faults.note(self.clock.edge(now), Fault::BadRing, || text);
     }
 
-    /// Takes all events and tells the card.
+    /// Processes all events and updates the card's consumer.
     fn take_events(&mut self, now: Cycle) -> bool {
         let producer = self.memory.word(self.layout.event_producer);
         if producer >= EVENT_ENTRIES {
@@ -167,7 +167,10 @@ impl Tigon2Host {
                 if returned.errors != 0 {
                     self.damaged += 1;
                 } else {
-                    let bytes = self.memory.get(returned.address, returned.len as usize).expect("a posted buffer");
+                    let bytes = self
+                        .memory
+                        .get(returned.address, returned.len as usize)
+                        .expect("a posted buffer must be in host memory");
                     let at = self.clock.edge(now);
                     let id = self.checker.check(at, bytes).id();
                     self.received.note(Passage { id, at, bytes: returned.len });
@@ -186,7 +189,7 @@ impl Tigon2Host {
         true
     }
 
-    /// Does the next step of the start, or a part of it; returns whether it could.
+    /// Executes the next start-up step or a part of it; returns true if it could.
     fn boot(&mut self, now: Cycle) -> bool {
         let Stage::Boot(steps) = &mut self.stage else { return false };
         let Some(step) = steps.front().cloned() else {
@@ -276,11 +279,11 @@ impl Tigon2Host {
         }
     }
 
-    /// Whether firmware has said something; without it, gives up after the timeout.
+    /// Returns true if firmware has reported the event; gives up after the timeout.
     fn hears(&mut self, is_said: bool, now: Cycle, since: Cycle, what: &str, from: &str) -> bool {
         let timeout = self.params.boot_timeout_us;
         if !is_said && now >= since + self.cycles(timeout * 1000) {
-            self.give_up(now, format!("firmware has not said {what}, {timeout} us after {from}"), None);
+            self.give_up(now, format!("firmware did not report {what} within {timeout} us after {from}"), None);
         }
         is_said
     }
@@ -308,10 +311,10 @@ impl Tigon2Host {
         self.stage = Stage::Stopped;
     }
 
-    /// Posts a frame that is due, or announces those that were posted; returns whether there was something to do.
+    /// Posts a frame that is due, or announces posted frames; returns true if there was something to do.
     fn post_frames(&mut self, now: Cycle) -> bool {
         if self.send.has_room() && self.owes_reply() {
-            let bytes = self.replies.expect("a reply is owed").frame(self.next_reply);
+            let bytes = self.replies.expect("a reply must be due").frame(self.next_reply);
             self.next_reply += 1;
             self.post(now, &bytes);
             return true;
@@ -324,7 +327,7 @@ impl Tigon2Host {
         if !self.send.has_room() || due.is_none() || due > elapsed {
             return self.send.announce(&mut self.bus);
         }
-        let frame = self.traffic.frame(self.next_id).expect("a frame that is due exists");
+        let frame = self.traffic.frame(self.next_id).expect("a due frame must exist");
         let (id, bytes) = (Some(self.next_id), frame.bytes.len() as u32);
         self.posted.note(Passage { id, at: self.clock.edge(now), bytes });
         self.next_id += 1;
@@ -340,7 +343,7 @@ impl Tigon2Host {
         self.free_at = now + self.cycles(self.params.frame_ns);
     }
 
-    /// Whether a host that sends as fast as it can waits until a whole batch fits.
+    /// Returns true if a host that sends at full speed must wait until a whole batch fits.
     fn waits_for_batch(&self) -> bool {
         let room = self.params.send.frames_ahead - self.send.ahead();
         self.traffic.is_saturating()
@@ -349,12 +352,12 @@ impl Tigon2Host {
             && self.send.unannounced() == 0
     }
 
-    /// Whether the host has received what it has not yet acknowledged as it should.
+    /// Returns true if a received frame still needs its acknowledgment.
     pub(super) fn owes_reply(&self) -> bool {
         self.replies.is_some_and(|replies| replies.due(self.checker.good()) > self.next_reply)
     }
 
-    /// Notes it when the card has left the send ring alone for too long.
+    /// Reports a fault if the card has not used the send ring for too long.
     fn watch(&mut self, now: Cycle) {
         if self.send_deadline().is_some_and(|deadline| now >= deadline) {
             let ring = self.ring_states().swap_remove(0);
@@ -373,7 +376,7 @@ impl Tigon2Host {
         Some(self.clock.edge(self.started?) + self.traffic.due(self.next_id)?)
     }
 
-    /// When there is something to do if nothing happens before.
+    /// The next cycle with work if nothing happens before.
     fn next_deadline(&self, now: Cycle) -> Option<Cycle> {
         let boot = matches!(self.stage, Stage::Boot(_)).then_some(self.waits_since).flatten();
         let boot = boot.map(|since| since + self.cycles(self.params.boot_timeout_us * 1000));

@@ -1,9 +1,9 @@
-//! Reading the address that the card's EEPROM holds, over the two wires that are bits of the local control register.
+//! Reads the MAC address from the card's EEPROM over two bits of the local control register.
 
 use super::boot::Step;
 use super::window::LOCAL_CONTROL;
 
-/// Pins of the EEPROM in the local control register.
+/// EEPROM pins in the local control register.
 mod pins {
     pub const CLOCK: u32 = 1 << 20;
     pub const TRANSMIT_ENABLE: u32 = 1 << 21;
@@ -12,16 +12,16 @@ mod pins {
 
 /// The pin that shows the data wire.
 pub const DATA_IN: u32 = 1 << 23;
-/// Where the address is: two words from 0x8C on, of which the upper half of the first is zero.
+/// Offset of the address: two words from 0x8C on; the upper half of the first is zero.
 /// Source: the drivers of Linux and BSD.
 const MAC_AT: u16 = 0x8e;
-/// Distance of two edges. Source: the Linux driver, 2 microseconds.
+/// Time between two edges. Source: the Linux driver, 2 microseconds.
 const EDGE_NS: u64 = 2_000;
-/// Selects the part for writing, or reading. Source: data sheets of the 24C family, device address 0.
+/// Selects the device for writing or reading. Source: data sheets of the 24C family, device address 0.
 const SELECT_WRITE: u8 = 0xa0;
 const SELECT_READ: u8 = 0xa1;
 
-/// The steps after which six bytes have been sampled. `banks` are the other bits of the register.
+/// The steps that sample six bytes. `banks` are the other bits of the register.
 pub fn steps(banks: u32) -> Vec<Step> {
     let mut wires = Wires { banks, steps: Vec::new() };
     for address in MAC_AT..MAC_AT + 6 {
@@ -38,14 +38,15 @@ pub fn steps(banks: u32) -> Vec<Step> {
     wires.steps
 }
 
-/// The clock and data wires of a 24C EEPROM: data change while the clock is low, and mean a start or stop where they do not.
+/// The clock and data wires of a 24C EEPROM. Data changes while the clock is low; a change while it is high means start or
+/// stop.
 struct Wires {
     banks: u32,
     steps: Vec<Step>,
 }
 
 impl Wires {
-    /// Both wires; `None` leaves the data wire to the EEPROM.
+    /// Drives both wires; `None` releases the data wire to the EEPROM.
     fn set(&mut self, clock: bool, data: Option<bool>) {
         let data = match data {
             Some(true) => pins::TRANSMIT_ENABLE | pins::DATA_OUT,
@@ -76,7 +77,7 @@ impl Wires {
         self.set(false, data);
     }
 
-    /// A byte for the EEPROM, which must acknowledge it.
+    /// Sends a byte to the EEPROM, which must acknowledge it.
     fn give(&mut self, byte: u8) {
         for position in (0..8).rev() {
             self.bit(Some(byte >> position & 1 != 0), None);
@@ -85,7 +86,7 @@ impl Wires {
         self.bit(None, Some(Step::Expect { offset: LOCAL_CONTROL, mask: DATA_IN, value: 0, what }));
     }
 
-    /// A byte from the EEPROM, which is told that it is the last.
+    /// Receives a byte from the EEPROM without acknowledging it, so that it is the last.
     fn take(&mut self) {
         for _ in 0..8 {
             self.bit(None, Some(Step::Sample));
@@ -99,7 +100,7 @@ mod tests {
     use super::*;
     use expect_test::expect;
 
-    /// What the wires say: `S` start, `P` stop, bytes of nine bits with `A` where the ninth is left to the EEPROM.
+    /// Decodes the wires: `S` start, `P` stop, bytes of nine bits with `A` if the ninth is released to the EEPROM.
     fn heard(steps: &[Step]) -> String {
         let (mut clock, mut data, mut bits, mut text) = (true, true, Vec::new(), String::new());
         for step in steps {
@@ -127,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn six_bytes_are_asked_for() {
+    fn six_bytes_are_requested() {
         expect![[r#"
             S a0A 00A 8eA S a1A ff P
             S a0A 00A 8fA S a1A ff P

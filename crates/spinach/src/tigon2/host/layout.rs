@@ -1,4 +1,4 @@
-//! Where things are in the host's memory, and the information block that tells the card.
+//! Layout of the host's memory, and the information block that describes it to the card.
 
 use super::params::{SendRing, Tigon2HostParams};
 use blocks::feeders::HostMemory;
@@ -9,12 +9,12 @@ pub const EVENT_BYTES: u32 = 8;
 pub const SEND_BYTES: u32 = 16;
 pub const RECEIVE_BYTES: u32 = 32;
 
-/// Size above which a frame goes to the jumbo ring, and of a standard buffer: a frame with check sequence.
+/// Size above which a frame needs a jumbo buffer, and size of a standard buffer, with check sequence.
 const STANDARD_BYTES: u32 = 1518;
 /// Size of a mini buffer. Source: the Linux driver.
 const MINI_BYTES: u32 = 100;
 
-/// Offsets within the information block.
+/// Offsets in the information block.
 mod block {
     pub const RINGS: u64 = 0x400;
     pub const EVENT_PRODUCER: u64 = 0x470;
@@ -33,21 +33,21 @@ mod ring_flags {
 /// A ring of posted receive buffers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct BufferRing {
-    /// What it is called.
+    /// Name in messages.
     pub name: &'static str,
     /// Mailbox of its producer.
     pub mailbox: u32,
     /// Flag of its descriptors.
     pub flag: u32,
-    /// Its descriptors.
+    /// Address of its descriptors.
     pub ring: u64,
     pub entries: u32,
-    /// Buffers that are posted.
+    /// Number of posted buffers.
     pub posted: u32,
-    /// Its buffers, one for each entry.
+    /// Address of its buffers, one for each entry.
     pub buffers: u64,
     pub buffer_bytes: u32,
-    /// Distance of two buffers.
+    /// Distance between buffers.
     pub stride: u32,
 }
 
@@ -61,12 +61,12 @@ impl BufferRing {
     }
 }
 
-/// Addresses of everything that host and card share.
+/// Addresses of all structures shared by host and card.
 #[derive(Clone, Debug)]
 pub struct Layout {
     pub information: u64,
     pub events: u64,
-    /// The card writes eight bytes at each of these, of which the first four count.
+    /// The card writes eight bytes at each of these; the first four are used.
     pub event_producer: u64,
     pub return_producer: u64,
     pub send_consumer: u64,
@@ -74,13 +74,13 @@ pub struct Layout {
     pub returns: u64,
     /// Standard, jumbo, mini.
     pub buffers: [BufferRing; 3],
-    /// A place for each frame that waits to be sent.
+    /// A slot for each frame that waits to be sent.
     pub send_places: u64,
     pub send_stride: u32,
     end: u64,
 }
 
-/// Where the payload begins in a place for a frame.
+/// Offset of the payload in a frame's slot.
 pub const PAYLOAD_OFFSET: u64 = 64;
 
 impl Layout {
@@ -133,7 +133,7 @@ impl Layout {
         }
     }
 
-    /// The memory with the information block in it and empty rings.
+    /// Creates the memory with the information block and empty rings.
     pub fn memory(&self, params: &Tigon2HostParams) -> HostMemory {
         let len = usize::try_from(self.end - params.memory_base).expect("some megabytes");
         let mut memory = HostMemory::new(params.memory_base, len);
@@ -170,18 +170,18 @@ impl Layout {
         }
     }
 
-    /// Where frame `place` is prepared for sending.
+    /// Address where frame `place` is prepared for sending.
     pub fn send_place(&self, place: u32) -> u64 {
         self.send_places + u64::from(place) * u64::from(self.send_stride)
     }
 }
 
-/// Where a send ring in card memory begins: it ends at 0x4000.
+/// Start of a send ring in card memory; it ends at 0x4000.
 pub fn card_send_ring(entries: u32) -> u32 {
     0x4000 - entries * SEND_BYTES
 }
 
-/// Puts an address as two words, the high one first.
+/// Writes an address as two words, the high one first.
 pub fn put_address(memory: &mut HostMemory, at: u64, address: u64) {
     memory.put_word(at, (address >> 32) as u32);
     memory.put_word(at + 4, address as u32);

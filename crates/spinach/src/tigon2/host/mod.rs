@@ -1,15 +1,15 @@
 //! `tigon2-host`: a host that drives a Tigon-2 as Linux's `acenic` driver does, and checks every frame.
 //!
-//! The driver is one thread on one processor: it does one thing after the other, waits for what it reads from the card, and
-//! spends `frame_ns` on every frame. Apart from that its memory answers the card's DMA at any time.
+//! The driver is one thread on one processor: it acts sequentially, waits for reads of the card, and spends `frame_ns` on every
+//! frame. Independently, its memory answers the card's DMA at any time.
 //!
-//! Ports:   `memory` (memory, answers): a reference an edge, any length; `bus` (memory, asks): a word each, one an edge;
-//!          `interrupt` (interrupt, receives); `go` (go, sends, optional): says once that frames may come.
-//! Timing:  memory answers at the edge at which it is asked. Writes to the card are posted; the driver goes on when its last
-//!          write is on the bus. From an interrupt to its first access it takes `interrupt_latency_ns`, for a frame `frame_ns`.
-//! Errors:  what the card does that makes no sense to a driver is counted, and the first of it is told with its time.
+//! Ports:   `memory` (memory, answers): one access an edge, of any length; `bus` (memory, asks): one word an edge; `interrupt`
+//!          (interrupt, receives); `go` (go, sends, optional): signals once that the network may start sending.
+//! Timing:  memory answers at the edge of the access. Writes to the card are posted; the driver continues when its last write
+//!          is on the bus. An interrupt takes `interrupt_latency_ns` until the driver's first access, a frame takes `frame_ns`.
+//! Errors:  protocol violations of the card are counted, and the first ones are reported with their time.
 //! Source:  the public Tigon-2 driver headers; order of accesses as in Linux's `acenic`; thesis, 2.1.1 and 3.2.3.
-//! Differs: buffers are fixed and copied by nobody; the driver has one thread where Linux has several contexts.
+//! Differs: buffers are fixed and frames are not copied; the driver has one thread where Linux has several contexts.
 
 mod accesses;
 mod boot;
@@ -44,13 +44,13 @@ use wire::eth::Mac;
 
 /// The ports of a [`Tigon2Host`].
 pub struct Tigon2HostPorts {
-    /// The card's references to host memory.
+    /// The card's accesses to host memory.
     pub memory: Responder,
-    /// The host's references to the card's window of 4 KB, a word each; addresses are offsets in it.
+    /// The host's accesses to the card's 4 KB window, one word each; addresses are offsets in it.
     pub bus: Requester,
     /// The card's interrupt.
     pub interrupt: Rx<InterruptLine>,
-    /// Where it says that frames may come.
+    /// Signals that the network may start sending.
     pub go: Option<Tx<Go>>,
 }
 
@@ -66,19 +66,19 @@ pub struct Tigon2Host {
     interrupt: Rx<InterruptLine>,
     go: Option<Tx<Go>>,
     stage: Stage,
-    /// What a step of the start or a handler has asked the card for.
+    /// True while a start-up step or the handler waits for a read of the card.
     asked: bool,
-    /// When the step under way began to wait.
+    /// When the present step started to wait.
     waits_since: Option<Cycle>,
-    /// The driver computes until then.
+    /// The driver is busy until this cycle.
     free_at: Cycle,
     is_raised: bool,
-    /// When the handler is to begin.
+    /// When the interrupt handler is to start.
     handler_due: Option<Cycle>,
     handler: Option<Handler>,
     is_running: bool,
     is_link_up: bool,
-    /// The card's address, the last six bytes.
+    /// The card's MAC address in the low six bytes.
     mac: u64,
     event_consumer: u32,
     command_producer: u32,
@@ -106,17 +106,17 @@ pub struct Tigon2Host {
     diagnosis: Option<Diagnosis>,
 }
 
-/// What the driver is at.
+/// Activity of the driver.
 enum Stage {
-    /// Steps that are left.
+    /// Remaining start-up steps.
     Boot(VecDeque<Step>),
     Serve,
-    /// It has given up.
+    /// The driver has given up.
     Stopped,
 }
 
 impl Tigon2Host {
-    /// A host before its first access. `offered.host` is what it sends, `offered.network` what it expects.
+    /// A host before its first access. It sends `offered.host` and expects `offered.network`.
     pub fn new(
         params: Tigon2HostParams,
         ports: Tigon2HostPorts,
@@ -172,34 +172,34 @@ impl Tigon2Host {
         }
     }
 
-    /// The same, whose idle time may be skipped.
+    /// Allows idle time to be skipped.
     pub fn with_skips(mut self, skips: (Inlet<Time>, Rx<Time>)) -> Tigon2Host {
         self.traffic = self.traffic.with_skips(skips);
         self
     }
 
-    /// What a wiring says about it.
+    /// Its parameters.
     pub fn params(&self) -> &Tigon2HostParams {
         &self.params
     }
 
-    /// Whether firmware has said that it runs.
+    /// Returns true if firmware has reported that it runs.
     pub fn is_running(&self) -> bool {
         self.is_running
     }
 
-    /// The card's Ethernet address, once the driver knows it.
+    /// The card's MAC address, once the driver knows it.
     pub fn mac(&self) -> Mac {
         let bytes = self.mac.to_be_bytes();
         Mac(std::array::from_fn(|position| bytes[position + 2]))
     }
 
-    /// What the card did that no card should do.
+    /// Protocol violations of the card.
     pub fn faults(&self) -> &Faults {
         &self.faults
     }
 
-    /// The rings as the host sees them.
+    /// State of the rings, as the host sees them.
     fn ring_states(&self) -> Vec<RingState> {
         let state =
             |ring, producer, consumer, since| RingState { ring, producer, consumer, since: self.clock.edge(since) };
@@ -221,7 +221,7 @@ impl Tigon2Host {
 
     fn answer_card(&mut self, now: Cycle) {
         if !self.memory_port.replies.has_room() {
-            return; // `replies` wakes us when room appears.
+            return; // `replies` wakes this component when room appears.
         }
         let Some(reference) = self.memory_port.references.take() else { return };
         let (addr, len) = (reference.addr, reference.access.len());
@@ -243,7 +243,7 @@ impl Tigon2Host {
         }
     }
 
-    /// The cycles of a span, rounded up.
+    /// Converts a time to cycles, rounded up.
     fn cycles(&self, ns: u64) -> Cycle {
         self.clock.cycle_at_or_after(Time::from_ns(ns))
     }
@@ -342,9 +342,9 @@ kept_times = 1000"#;
     }
 
     /// # Panics
-    /// When the run brings no [`FirmwareImage`] along.
+    /// If the run provides no [`FirmwareImage`].
     fn build(self, site: &mut Site) -> Built {
-        let image = site.environment.get::<FirmwareImage>().expect("a run of a Tigon-2 brings its firmware along");
+        let image = site.environment.get::<FirmwareImage>().expect("a run of a Tigon-2 must provide firmware");
         let offered = site.environment.get::<Offered>().unwrap_or_default();
         let ports = Tigon2HostPorts {
             memory: site.to::<Memory>("memory"),

@@ -1,4 +1,4 @@
-//! What a wiring says about the host.
+//! Parameters of the host.
 
 use super::window::mode;
 use blocks::ethernet::Frame;
@@ -6,18 +6,18 @@ use blocks::feeders::{Offered, TrafficError};
 use std::collections::BTreeMap;
 use wire::eth::{MIN_PACKET_LEN, Mac};
 
-/// assumed: more groups than a host is in; each is a command at start-up.
+/// assumed: more groups than a host normally joins; each is a command at start-up.
 const MOST_GROUPS: usize = 64;
 
 /// A host whose driver speaks to a Tigon-2 as Linux's `acenic` does.
 #[derive(Clone, Debug, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tigon2HostParams {
-    /// Where the memory begins that the host shows to the card; a multiple of 4096, anywhere in 64 bits.
+    /// Start of the host memory visible to the card; a multiple of 4096, anywhere in 64 bits.
     pub memory_base: u64,
-    /// Ethernet address that the host gives to the card, as in `02:00:00:00:00:01`; `eeprom` for the one that the card has.
+    /// MAC address that the host assigns to the card, for example `02:00:00:00:00:01`; `eeprom` keeps the card's own.
     pub mac: String,
-    /// Largest frame in bytes, with header and check sequence.
+    /// Longest frame in bytes, with header and check sequence.
     pub mtu: u32,
     /// Mode word (host offset 0x618). The swap bits 0x16 must be set: the host is big-endian.
     pub mode: u32,
@@ -29,31 +29,31 @@ pub struct Tigon2HostParams {
     pub link: u32,
     /// DMA read and write configuration words (host offsets 0x61C and 0x620): thresholds.
     pub dma_config: u32,
-    /// Share of the buffer memory that is for sending, in 64ths; 0 leaves it to the firmware.
+    /// Share of the buffer memory for sending, in 64ths; 0 leaves it to the firmware.
     pub transmit_ratio_64ths: u32,
-    /// Where clearing of card memory ends that begins at 0x2000; 0 clears nothing.
+    /// End of the card memory to clear, which begins at 0x2000; 0 clears nothing.
     pub clear_end: u32,
-    /// Longest wait for firmware to say that it runs, and later for the link to be up, in microseconds.
+    /// Timeout for firmware to report that it runs, and later that the link is up, in microseconds.
     pub boot_timeout_us: u64,
-    /// How long the card may leave a ring alone in which something waits before that is diagnosed, in microseconds.
+    /// Time without activity on a nonempty ring after which the card is diagnosed, in microseconds.
     pub watchdog_us: u64,
-    /// Whether the card is to hand on frames that are for others.
+    /// True if the card shall forward frames for other stations.
     pub promiscuous: bool,
-    /// Group addresses whose frames the card is to hand on, at most 64, as in `01:00:5e:00:00:fb`.
+    /// Multicast addresses to receive, at most 64, for example `01:00:5e:00:00:fb`.
     pub groups: Vec<String>,
     /// The sending side.
     pub send: SendParams,
     /// The receiving side.
     pub receive: ReceiveParams,
-    /// When the card tells the host.
+    /// When the card notifies the host.
     pub coalescing: Coalescing,
-    /// How the host hears of it.
+    /// How the host is notified.
     pub interrupts: Interrupts,
-    /// From an interrupt to the driver's first access, in nanoseconds.
+    /// Time from an interrupt to the driver's first access, in nanoseconds.
     pub interrupt_latency_ns: u64,
-    /// What the host's processor spends on a frame, sent or received, in nanoseconds.
+    /// Time that the host's processor spends on each sent or received frame, in nanoseconds.
     pub frame_ns: u64,
-    /// How many frames' times are kept for the report, each way, 32 bytes each; later ones are counted only.
+    /// Number of frame times kept for the report in each direction, 32 bytes each; later frames are only counted.
     pub kept_times: usize,
 }
 
@@ -61,19 +61,19 @@ pub struct Tigon2HostParams {
 #[derive(Clone, Debug, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SendParams {
-    /// Where the ring is.
+    /// Location of the ring.
     pub ring: SendRing,
     /// Descriptors of the ring: 128, 256 or 512.
     pub entries: u32,
-    /// Bytes of the first of the two descriptors of a frame, for its headers; a frame that is no longer has one descriptor.
+    /// Size of the first of a frame's two descriptors, for its headers; a shorter frame has one descriptor.
     pub header_bytes: u32,
-    /// Frames that are announced together when there are as many.
+    /// Number of frames announced together, if available.
     pub batch_frames: u32,
-    /// Frames that wait for the card at most.
+    /// Most frames that wait for the card.
     pub frames_ahead: u32,
 }
 
-/// Where the send ring is.
+/// Location of the send ring.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SendRing {
@@ -87,21 +87,21 @@ pub enum SendRing {
 #[derive(Clone, Debug, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReceiveParams {
-    /// Buffers of 1518 bytes that are posted, 1 to 511.
+    /// Posted buffers of 1518 bytes, 1 to 511.
     pub standard_buffers: u32,
-    /// Buffers for short frames that are posted, 0 to 1023; 0 disables their ring.
+    /// Posted buffers for short frames, 0 to 1023; 0 disables their ring.
     pub mini_buffers: u32,
-    /// Buffers for frames up to the MTU that are posted, 0 to 255; 0 disables their ring.
+    /// Posted buffers for frames up to the MTU, 0 to 255; 0 disables their ring.
     pub jumbo_buffers: u32,
-    /// Buffers that are posted again together.
+    /// Number of buffers reposted together.
     pub batch_buffers: u32,
     /// Entries of the return ring: 1024 or 2048.
     pub return_entries: u32,
-    /// Whether the host tells how far it has read the return ring (host offset 0x680).
+    /// True if the host reports its position in the return ring (host offset 0x680).
     pub tells_consumer: bool,
 }
 
-/// Times and limits after which the card tells the host, as the communication words hold them.
+/// Times and limits after which the card notifies the host, as in the communication words.
 #[derive(Clone, Debug, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Coalescing {
@@ -109,61 +109,64 @@ pub struct Coalescing {
     pub receive_us: u32,
     /// Send coalescing time in microseconds.
     pub send_us: u32,
-    /// Distance of statistics updates in microseconds; 0 for none.
+    /// Interval of statistics updates in microseconds; 0 for none.
     pub statistics_us: u32,
-    /// Received descriptors after which the host is told.
+    /// Received descriptors after which the host is notified.
     pub receive_descriptors: u32,
-    /// Sent descriptors after which the host is told.
+    /// Sent descriptors after which the host is notified.
     pub send_descriptors: u32,
 }
 
-/// How the host hears of what the card has written.
+/// How the host is notified of the card's writes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Interrupts {
-    /// By interrupts, which it acknowledges by writing 0 to mailbox 0 before it looks (Linux).
+    /// By interrupts, which it acknowledges by writing 0 to mailbox 0 before it checks the rings (Linux).
     Acknowledge,
-    /// By interrupts, which it masks by writing 1 to mailbox 0 while it looks (BSD).
+    /// By interrupts, which it masks by writing 1 to mailbox 0 while it checks the rings (BSD).
     Mask,
-    /// Interrupts are masked; it looks that often.
+    /// By polling with masked interrupts.
     Poll {
-        /// Distance of two looks in nanoseconds.
+        /// Polling interval in nanoseconds.
         every_ns: u64,
     },
 }
 
 impl Tigon2HostParams {
-    /// The Ethernet address, unless the card's EEPROM has it.
+    /// The configured MAC address; `None` for the EEPROM's.
     pub(super) fn mac(&self) -> Option<Mac> {
         self.mac.parse().ok()
     }
 
-    /// The groups, as far as they are addresses.
+    /// The valid group addresses.
     pub(super) fn groups(&self) -> impl Iterator<Item = Mac> {
         self.groups.iter().filter_map(|group| group.parse().ok())
     }
 
-    /// Bytes of the longest frame without check sequence, by parameters as a wiring says them.
+    /// Longest frame in bytes without check sequence, from the parameters of a card file.
     pub fn longest_of(parameters: &BTreeMap<String, toml::Value>) -> Option<usize> {
         let mtu = usize::try_from(parameters.get("mtu")?.as_integer()?).ok()?;
         mtu.checked_sub(Frame::FCS_BYTES as usize)
     }
 
-    /// What is wrong with the traffic of a run for this host: frames that are too short to be sent, or too long for the MTU.
+    /// Checks the traffic of a run: frames too short to be sent, or too long for the MTU.
     pub fn check_traffic(&self, offered: &Offered) -> Result<(), TrafficError> {
         let most = self.mtu as usize - Frame::FCS_BYTES as usize;
         offered.host.check(MIN_PACKET_LEN, most)?;
         offered.network.check(1, most)
     }
 
-    /// What is wrong beyond types: what was found and what is allowed.
+    /// Checks the values. The error gives the found and the allowed value.
     pub(super) fn validate(&self) -> Result<(), String> {
         if self.mac().is_none() && self.mac != "eeprom" {
-            return Err(format!("mac is `{}`, must be an address such as 02:00:00:00:00:01, or `eeprom`", self.mac));
+            return Err(format!(
+                "mac is `{}`, must be an address, for example 02:00:00:00:00:01, or `eeprom`",
+                self.mac
+            ));
         }
         let is_group = |text: &String| text.parse().is_ok_and(|mac: Mac| mac.0[0] & 1 == 1);
         if let Some(wrong) = self.groups.iter().find(|text| !is_group(text)) {
-            return Err(format!("groups has `{wrong}`, must be group addresses such as 01:00:5e:00:00:fb"));
+            return Err(format!("groups has `{wrong}`, must be group addresses, for example 01:00:5e:00:00:fb"));
         }
         if self.groups.len() > MOST_GROUPS {
             return Err(format!("groups has {} addresses, must be at most {MOST_GROUPS}", self.groups.len()));

@@ -1,4 +1,4 @@
-//! The receiving side of the driver: buffers that wait for the card, and the return ring.
+//! The driver's receive side: posted buffers and the return ring.
 
 use super::accesses::Accesses;
 use super::layout::{BufferRing, Layout, RECEIVE_BYTES, put_address};
@@ -12,41 +12,41 @@ mod flags {
     pub const MINI: u32 = 0x1000;
 }
 
-/// Names of the error flags, from bit 0 on.
+/// Names of the error flags, from bit 0 up.
 pub const ERRORS: [&str; 9] =
     ["crc", "collision", "link_lost", "decode", "odd_nibbles", "mac_abort", "runt", "truncated", "too_long"];
 
-/// A ring of posted buffers as the driver sees it.
+/// A ring of posted buffers, as the driver sees it.
 struct Posted {
     ring: BufferRing,
     /// The driver's producer.
     producer: u32,
     /// The buffer that the card should return next.
     next: u32,
-    /// How often each buffer was posted; the card returns the number unchanged.
+    /// How often each buffer was posted; the card returns the count unchanged.
     times: Vec<u32>,
 }
 
 /// An entry of the return ring.
 pub struct Returned {
-    /// Which of the rings its buffer is of.
+    /// The ring of its buffer.
     ring: usize,
     index: u32,
-    /// Where the frame is.
+    /// Address of the frame.
     pub address: u64,
-    /// Its bytes without check sequence.
+    /// Length in bytes without check sequence.
     pub len: u32,
     /// Error flags; 0 for a good frame.
     pub errors: u32,
 }
 
-/// All receive rings as the driver sees them.
+/// All receive rings, as the driver sees them.
 pub struct Receiver {
     posted: [Posted; 3],
     batch: u32,
     returns: u64,
     return_entries: u32,
-    /// How far the driver has read the return ring.
+    /// The driver's position in the return ring.
     pub consumer: u32,
 }
 
@@ -57,7 +57,7 @@ impl Receiver {
         Receiver { posted, batch, returns: layout.returns, return_entries, consumer: 0 }
     }
 
-    /// Posts buffers where at least `least` of a ring are missing, and tells the card.
+    /// Reposts buffers of rings that lack at least `least`, and notifies the card.
     pub fn post(&mut self, least: u32, memory: &mut HostMemory, bus: &mut Accesses) {
         for Posted { ring, producer, next, times } in &mut self.posted {
             let waiting = (*producer + ring.entries - *next) % ring.entries;
@@ -80,12 +80,12 @@ impl Receiver {
         }
     }
 
-    /// The same when a batch is missing.
+    /// As `post`, for rings that lack a batch.
     pub fn post_batch(&mut self, memory: &mut HostMemory, bus: &mut Accesses) {
         self.post(self.batch, memory, bus);
     }
 
-    /// What the next entry of the return ring says, and its place in the rings; an error is one that makes no sense.
+    /// Decodes and checks the next entry of the return ring.
     pub fn take(&mut self, memory: &HostMemory) -> Result<Returned, String> {
         let entry = self.consumer;
         let at = self.returns + u64::from(entry * RECEIVE_BYTES);
@@ -104,7 +104,7 @@ impl Receiver {
         if index != *next || next == producer {
             let expected = if next == producer { "none".to_owned() } else { next.to_string() };
             if index < buffers.entries {
-                *next = (index + 1) % buffers.entries; // What follows is judged by itself.
+                *next = (index + 1) % buffers.entries; // Continue from this entry, so that it causes only one fault.
             }
             return Err(format!("return entry {entry} is {name} buffer {index}, expected {expected}"));
         }
@@ -126,13 +126,13 @@ impl Receiver {
         Ok(Returned { ring, index, address, len, errors })
     }
 
-    /// Counts a buffer as free again.
+    /// Marks a buffer as free.
     pub fn free(&mut self, returned: &Returned) {
         let Posted { ring, next, .. } = &mut self.posted[returned.ring];
         *next = (returned.index + 1) % ring.entries;
     }
 
-    /// Name, producer, and buffer that is to come back next, of each ring that is in use.
+    /// Name, producer, and next expected buffer of each ring in use.
     pub fn rings(&self) -> impl Iterator<Item = (&'static str, u32, u32)> {
         let in_use = self.posted.iter().filter(|posted| posted.ring.posted > 0);
         in_use.map(|posted| (posted.ring.name, posted.producer, posted.next))

@@ -1,4 +1,4 @@
-//! A card for tests of the host: window, mailboxes and DMA as a Tigon-2 has them, and firmware that is a few lines of Rust.
+//! A card for tests of the host, with the window, mailboxes and DMA of a Tigon-2 and with firmware of a few lines of Rust.
 
 use super::window::{self, mailbox};
 use blocks::bus::{Access, Data, Reference, Reply, Requester, Responder, word};
@@ -8,29 +8,29 @@ use kernel::{Activity, Component, Cycle, Ports, Rx, Tx};
 use std::collections::VecDeque;
 use testkit::Log;
 
-/// What the card does wrong.
+/// A fault of the card.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Misdeed {
+pub enum CardFault {
     None,
-    /// Another chip.
+    /// A different chip revision.
     Revision,
-    /// Firmware never says that it runs.
+    /// Firmware never reports that it runs.
     Silent,
-    /// Commands are left alone.
-    Deaf,
+    /// Commands are ignored.
+    IgnoresCommands,
     /// The link does not come up.
     LinkDown,
-    /// Sending stops after this many frames.
+    /// Sending stops after this number of frames.
     StopsAfter(u64),
-    /// The first byte of this received frame is changed.
+    /// The first byte of this received frame is corrupted.
     Corrupts(u64),
     /// This received frame is dropped.
     Drops(u64),
     /// The send consumer runs past the producer.
     Overruns,
-    /// Return descriptors name another buffer.
+    /// Return descriptors name a wrong buffer.
     WrongBuffer,
-    /// Received frames go to where no memory is.
+    /// Received frames are written outside host memory.
     Stray,
     /// Received frames are marked as damaged.
     Errors,
@@ -53,7 +53,7 @@ pub struct ScriptedCard {
     pub interrupt: Tx<InterruptLine>,
     pub wire_out: Tx<Frame>,
     pub wire_in: Rx<Frame>,
-    pub misdeed: Misdeed,
+    pub fault: CardFault,
     pub log: Log,
     state: State,
 }
@@ -76,7 +76,7 @@ struct State {
     received: u64,
     buffer_consumers: [u32; 3],
     return_producer: u32,
-    /// Accesses of the host to card memory that are not logged one by one: first address and count.
+    /// Accesses of the host to card memory that are logged as a group: first address and count.
     copied: Option<(u32, u32)>,
 }
 
@@ -84,11 +84,11 @@ impl ScriptedCard {
     pub fn new(
         (bus, memory, interrupt): (Responder, Requester, Tx<InterruptLine>),
         (wire_out, wire_in): (Tx<Frame>, Rx<Frame>),
-        misdeed: Misdeed,
+        fault: CardFault,
         log: Log,
     ) -> ScriptedCard {
         let state = State { sram: vec![0xee; 0x10_0000], registers: vec![0; 0x100], ..State::default() };
-        ScriptedCard { bus, memory, interrupt, wire_out, wire_in, misdeed, log, state }
+        ScriptedCard { bus, memory, interrupt, wire_out, wire_in, fault, log, state }
     }
 
     fn word(&self, host_offset: u32) -> u32 {
@@ -113,7 +113,7 @@ impl ScriptedCard {
         self.job(addr, Access::Write(data), then);
     }
 
-    /// An access of the host.
+    /// Executes an access of the host.
     fn access(&mut self, now: Cycle, offset: u32, written: Option<u32>) -> u32 {
         let state = &mut self.state;
         let memory = match offset {
@@ -153,20 +153,20 @@ impl ScriptedCard {
                 0
             }
             (None, None) if offset == window::HOST_CONTROL => {
-                let revision = if self.misdeed == Misdeed::Revision { 4 } else { 6 };
+                let revision = if self.fault == CardFault::Revision { 4 } else { 6 };
                 revision << 28 | u32::from(state.is_raised)
             }
             (None, None) => state.registers[(offset / 4) as usize],
         }
     }
 
-    /// What the firmware does with an answer.
+    /// Continues the firmware after an answer.
     fn go_on(&mut self, then: Then, data: &[u8]) {
         match then {
             Then::Nothing => {}
             Then::Information => {
                 self.state.information = data.to_vec();
-                if self.misdeed != Misdeed::Silent {
+                if self.fault != CardFault::Silent {
                     self.write(self.address(0x400), &[1 << 24, 0], Then::Nothing);
                     self.write(self.address(0x470), &[1, 0xdead_beef], Then::Raise);
                 }
@@ -188,24 +188,24 @@ impl ScriptedCard {
                     let bytes = std::mem::take(&mut self.state.sending).into();
                     self.wire_out.send(Frame { id: self.state.sent, bytes, is_intact: true });
                     self.state.sent += 1;
-                    let past = if self.misdeed == Misdeed::Overruns { 64 } else { 0 };
+                    let past = if self.fault == CardFault::Overruns { 64 } else { 0 };
                     self.write(self.address(0x480), &[self.state.send_consumer + past, 0xdead_beef], Then::Raise);
                 }
             }
             Then::Buffer { ring, frame } => {
                 let words: Vec<u32> = data.chunks(4).map(word).collect();
                 let mut bytes = Data::from_slice(&frame.bytes);
-                if self.misdeed == Misdeed::Corrupts(self.state.received - 1) {
+                if self.fault == CardFault::Corrupts(self.state.received - 1) {
                     bytes[0] ^= 1;
                 }
-                let stray = if self.misdeed == Misdeed::Stray { 1 << 40 } else { 0 };
+                let stray = if self.fault == CardFault::Stray { 1 << 40 } else { 0 };
                 self.job(
                     (u64::from(words[0]) << 32 | u64::from(words[1])) + stray,
                     Access::Write(bytes),
                     Then::Nothing,
                 );
-                let other = if self.misdeed == Misdeed::WrongBuffer { 1 << 16 } else { 0 };
-                let (flags, errors) = if self.misdeed == Misdeed::Errors { (0x400, 0x81 << 16) } else { (0, 0) };
+                let other = if self.fault == CardFault::WrongBuffer { 1 << 16 } else { 0 };
+                let (flags, errors) = if self.fault == CardFault::Errors { (0x400, 0x81 << 16) } else { (0, 0) };
                 let index = (words[2] & 0xffff_0000) + other | frame.bytes.len() as u32;
                 let ring_flag = [0, 0x10, 0x1000][ring];
                 let entry = [words[0], words[1], index, flags | 4 | ring_flag, 0, errors, 0, words[7]];
@@ -217,7 +217,7 @@ impl ScriptedCard {
         }
     }
 
-    /// What the firmware does when it has nothing under way.
+    /// The firmware's dispatch loop.
     fn dispatch(&mut self, now: Cycle) {
         if self.state.information.is_empty() {
             if self.state.runs {
@@ -228,20 +228,20 @@ impl ScriptedCard {
             return;
         }
         let (taken, given) = (self.word(0x62c), self.word(mailbox(1)));
-        if taken != given && self.misdeed != Misdeed::Deaf {
+        if taken != given && self.fault != CardFault::IgnoresCommands {
             let command = self.word(0x700 + 4 * taken);
             self.log.note(now, format!("command {command:08x}"));
             let at = 0x22c;
             self.state.sram[at..at + 4].copy_from_slice(&((taken + 1) % 64).to_be_bytes());
             if command == 0x0100_1000 {
                 self.state.is_up = true;
-                if self.misdeed != Misdeed::LinkDown {
+                if self.fault != CardFault::LinkDown {
                     self.write(self.address(0x400) + 8, &[0x0600_1000, 0], Then::Nothing);
                     self.write(self.address(0x470), &[2, 0xdead_beef], Then::Raise);
                 }
             }
         }
-        let stops = matches!(self.misdeed, Misdeed::StopsAfter(frames) if self.state.sent >= frames);
+        let stops = matches!(self.fault, CardFault::StopsAfter(frames) if self.state.sent >= frames);
         if self.state.send_fetched != self.word(mailbox(2)) && !stops && self.wire_out.has_room() {
             let at = u64::from(16 * self.state.send_fetched);
             let (entries, flags) = (self.information(0x428) >> 16, self.information(0x428) & 0xffff);
@@ -257,7 +257,7 @@ impl ScriptedCard {
             && let Some(frame) = self.wire_in.take()
         {
             self.state.received += 1;
-            if self.misdeed == Misdeed::Drops(self.state.received - 1) {
+            if self.fault == CardFault::Drops(self.state.received - 1) {
                 return;
             }
             let (has_mini, has_jumbo) = (self.information(0x458) & 0x200 == 0, self.information(0x448) & 0x200 == 0);
@@ -270,7 +270,7 @@ impl ScriptedCard {
             let at = self.address(base) + u64::from(32 * self.state.buffer_consumers[ring]);
             let entries = [512, 256, 1024][ring];
             if self.state.buffer_consumers[ring] == self.word(mailbox(3 + ring as u32)) {
-                return; // No buffer: the frame is lost.
+                return; // No buffer: drop the frame.
             }
             self.state.buffer_consumers[ring] = (self.state.buffer_consumers[ring] + 1) % entries;
             self.job(at, Access::Read(32), Then::Buffer { ring, frame });
@@ -283,7 +283,7 @@ impl Component for ScriptedCard {
         if self.bus.replies.has_room()
             && let Some(Reference { id, addr, access }) = self.bus.references.take()
         {
-            assert_eq!((access.len(), addr % 4), (4, 0), "the host refers to words");
+            assert_eq!((access.len(), addr % 4), (4, 0), "the host must access words");
             let (written, is_write) = match &access {
                 Access::Write(data) => (Some(word(data)), true),
                 Access::Read(_) | Access::Linked(_) => (None, false),
@@ -293,7 +293,7 @@ impl Component for ScriptedCard {
             self.bus.replies.send(Reply::new(id, Ok(data)));
         }
         if let Some(reply) = self.memory.replies.take() {
-            let then = self.state.under_way.pop_front().expect("something was asked");
+            let then = self.state.under_way.pop_front().expect("an access must be in flight");
             self.go_on(then, &reply.result.unwrap_or_default());
         }
         if self.state.under_way.is_empty() {
@@ -307,7 +307,7 @@ impl Component for ScriptedCard {
         }
         let waits = !self.state.jobs.is_empty() && self.state.under_way.is_empty();
         let may_send = !self.state.information.is_empty() && self.state.send_fetched != self.word(mailbox(2));
-        let may_send = may_send && !matches!(self.misdeed, Misdeed::StopsAfter(n) if self.state.sent >= n);
+        let may_send = may_send && !matches!(self.fault, CardFault::StopsAfter(n) if self.state.sent >= n);
         let starts = self.state.runs && self.state.information.is_empty() && self.state.under_way.is_empty();
         let is_free = self.state.under_way.is_empty();
         if waits

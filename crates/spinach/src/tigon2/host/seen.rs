@@ -1,4 +1,4 @@
-//! What whoever runs the card sees of its host.
+//! The host's interface for a run.
 
 use super::Tigon2Host;
 use crate::hosts::Host;

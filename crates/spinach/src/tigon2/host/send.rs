@@ -1,4 +1,4 @@
-//! The sending side of the driver: its ring.
+//! The driver's send side: its ring.
 
 use super::accesses::Accesses;
 use super::layout::{Layout, PAYLOAD_OFFSET, SEND_BYTES, card_send_ring, put_address};
@@ -8,22 +8,22 @@ use blocks::feeders::HostMemory;
 use kernel::Cycle;
 use std::collections::VecDeque;
 
-/// The last descriptor of a frame.
+/// Flag of a frame's last descriptor.
 const END_OF_FRAME: u32 = 0x4;
 
-/// The send ring as the driver sees it.
+/// The send ring, as the driver sees it.
 pub struct SendRingState {
     params: SendParams,
     layout: Layout,
     /// The driver's producer, in descriptors.
     pub producer: u32,
-    /// The card's consumer, as the driver saw it last.
+    /// The card's consumer at the last check.
     pub consumer: u32,
-    /// The producer behind each frame that waits for the card.
+    /// The producer after each frame that waits for the card.
     waiting: VecDeque<u32>,
-    /// Frames that the mailbox does not announce yet.
+    /// Posted frames that are not yet announced in the mailbox.
     unannounced: u32,
-    /// When the card moved its consumer, or the ring ceased to be empty.
+    /// When the card moved its consumer, or the ring stopped being empty.
     pub moved: Cycle,
 }
 
@@ -32,19 +32,19 @@ impl SendRingState {
         SendRingState { params, layout, producer: 0, consumer: 0, waiting: VecDeque::new(), unannounced: 0, moved: 0 }
     }
 
-    /// Frames that wait for the card.
+    /// Number of frames that wait for the card.
     pub fn ahead(&self) -> u32 {
         self.waiting.len() as u32
     }
 
-    /// Whether another frame may be posted: there is room, and not too many wait.
+    /// Returns true if another frame may be posted: there is room, and not too many wait.
     pub fn has_room(&self) -> bool {
-        // One descriptor stays free: a full ring would look like an empty one.
+        // One descriptor stays free: a full ring would look empty.
         let used = self.distance(self.consumer, self.producer);
         used + 2 < self.params.entries && self.ahead() < self.params.frames_ahead
     }
 
-    /// Puts a frame into the ring.
+    /// Posts a frame.
     pub fn post(&mut self, now: Cycle, frame: &[u8], memory: &mut HostMemory, bus: &mut Accesses) {
         if self.waiting.is_empty() {
             self.moved = now;
@@ -79,12 +79,12 @@ impl SendRingState {
         self.producer = (self.producer + 1) % self.params.entries;
     }
 
-    /// Frames that the card has not been told of.
+    /// Number of posted frames that are not announced.
     pub fn unannounced(&self) -> u32 {
         self.unannounced
     }
 
-    /// Tells the card how far the ring is filled; returns whether it did not know.
+    /// Announces the producer to the card; returns false if the card already had it.
     pub fn announce(&mut self, bus: &mut Accesses) -> bool {
         let is_news = std::mem::take(&mut self.unannounced) > 0;
         if is_news {
@@ -93,7 +93,7 @@ impl SendRingState {
         is_news
     }
 
-    /// Takes the card's consumer. An error is one that is not possible.
+    /// Processes the card's consumer; an impossible value is an error.
     pub fn hear(&mut self, now: Cycle, consumer: u32) -> Result<(), String> {
         let most = self.distance(self.consumer, self.producer);
         let entries = self.params.entries;

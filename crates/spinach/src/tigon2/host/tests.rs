@@ -1,6 +1,6 @@
 //! The host against a scripted card.
 
-use super::scripted_card::{Misdeed, ScriptedCard};
+use super::scripted_card::{CardFault, ScriptedCard};
 use super::*;
 use crate::hosts::Host;
 use blocks::bus::{Requester, Responder};
@@ -67,8 +67,8 @@ struct Scene {
     send: Traffic,
     receive: Traffic,
     replies: Option<Acknowledgements>,
-    misdeed: Misdeed,
-    /// Whether every access of the host is logged.
+    fault: CardFault,
+    /// True if every access of the host is logged.
     accesses: bool,
 }
 
@@ -80,7 +80,7 @@ impl Default for Scene {
             send: nothing.clone(),
             receive: nothing,
             replies: None,
-            misdeed: Misdeed::None,
+            fault: CardFault::None,
             accesses: false,
         }
     }
@@ -88,7 +88,7 @@ impl Default for Scene {
 
 impl Scene {
     fn wire(&self, bench: &mut Bench) -> (Rc<RefCell<Tigon2Host>>, Rc<RefCell<FrameSink>>) {
-        let clock = Clock::new(Freq::mhz(1000).expect("1 GHz is a frequency"));
+        let clock = Clock::new(Freq::mhz(1000).expect("1 GHz must be valid"));
         let memory = |bench: &mut Bench, name: &str| {
             let (references, asked) = bench.channel(&format!("{name} references"), 2, 1);
             let (answers, replies) = bench.channel(&format!("{name} replies"), 2, 1);
@@ -106,7 +106,7 @@ impl Scene {
         let host = Rc::new(RefCell::new(Tigon2Host::new(self.params.clone(), ports, clock, image, &offered)));
         bench.add("host", host.clone());
         let log = if self.accesses { bench.log.clone() } else { Default::default() };
-        let card = ScriptedCard::new((card_window, dma, raise), (wire_out, wire_in), self.misdeed, log);
+        let card = ScriptedCard::new((card_window, dma, raise), (wire_out, wire_in), self.fault, log);
         bench.add("card", card);
         let line = PacketFeederParams { line_bps: 1_000_000_000, kept_times: 0 };
         bench.add(
@@ -121,12 +121,12 @@ impl Scene {
         (host, sink)
     }
 
-    /// What is logged and said: a line for each direction, one for the host's processor, then what went wrong.
+    /// The log and the results: a line for each direction, one for the host's processor, then the faults.
     fn run(&self) -> String {
         let parts = RefCell::new(None);
         let log = bench(2_000_000, |bench| *parts.borrow_mut() = Some(self.wire(bench)));
         let mut text = without_zeros(&log);
-        let (host, sink) = parts.into_inner().expect("the scene was run");
+        let (host, sink) = parts.into_inner().expect("the test must have run");
         let (host, sink) = (host.borrow(), sink.borrow());
         for (name, checker) in [("sent", sink.checker()), ("received", host.checker())] {
             let (good, lost, late, unknown) = (checker.good(), checker.lost(), checker.late(), checker.unknown());
@@ -157,7 +157,7 @@ impl Scene {
         want.assert_eq(&self.run());
     }
 
-    /// Twenty frames each way, short and long in turn.
+    /// Twenty frames in each direction, short and long alternating.
     fn both_ways() -> Scene {
         let send = Traffic { frames: datagrams(20, &[1472, 18], 1, 2), pace: Pace::Saturating };
         let receive = Traffic { frames: datagrams(20, &[18, 1472], 2, 1), pace: Pace::Saturating };
@@ -167,24 +167,24 @@ impl Scene {
     fn with(self, change: impl FnOnce(&mut Tigon2HostParams)) -> Scene {
         let mut params = self.params;
         change(&mut params);
-        params.validate().expect("parameters that are allowed");
+        params.validate().expect("the parameters must be valid");
         Scene { params, ..self }
     }
 
-    fn misdeed(misdeed: Misdeed) -> Scene {
-        Scene { misdeed, ..Scene::both_ways() }
+    fn fault(fault: CardFault) -> Scene {
+        Scene { fault, ..Scene::both_ways() }
     }
 }
 
-/// Three and more writes of 0 in a row become one line.
+/// Condenses three or more consecutive writes of 0 into one line.
 fn without_zeros(log: &str) -> String {
     let is_zero = |line: &&str| line.ends_with(" 00000000") && line.contains(" write ");
     let lines: Vec<&str> = log.lines().collect();
     let runs = lines.chunk_by(|a, b| is_zero(a) && is_zero(b));
     let shown = runs.flat_map(|run| match run {
         [first, .., last] if run.len() > 2 => {
-            let last = last.split(' ').rev().nth(1).expect("an offset stands before the value");
-            vec![format!("{first} and on to {last}\n")]
+            let last = last.split(' ').rev().nth(1).expect("the line must have an offset before the value");
+            vec![format!("{first} to {last}\n")]
         }
         _ => run.iter().map(|line| format!("{line}\n")).collect(),
     });
@@ -228,7 +228,7 @@ fn start_up_is_done_in_order() {
         10164  write 64c 400c0000
         10165  write 65c 00000001
         10166  write 660 000005ee
-        10167  write 664 00000000 and on to 504
+        10167  write 664 00000000 to 504
         10265  write 144 00004008
         10266  write 11c 00000001
         10267  read 140
@@ -284,7 +284,7 @@ fn rings_of_every_size_wrap() {
 }
 
 #[test]
-fn short_and_long_frames_have_rings_of_their_own() {
+fn short_and_long_frames_use_separate_rings() {
     let receive = Traffic { frames: datagrams(20, &[18, 1472, 8000], 2, 1), pace: Pace::Saturating };
     let scene = Scene { receive, ..Scene::default() }.with(|params| {
         (params.mtu, params.receive.mini_buffers, params.receive.jumbo_buffers) = (9018, 8, 8);
@@ -306,7 +306,7 @@ fn interrupts_are_masked_or_polled() {
 }
 
 #[test]
-fn the_hosts_processor_takes_its_time() {
+fn the_hosts_processor_limits_the_rate() {
     let slow = |params: &mut Tigon2HostParams| (params.frame_ns, params.interrupt_latency_ns) = (2000, 5000);
     Scene::both_ways().with(slow).check(expect![[r#"
         sent: 20 good, 0 lost, 0 late, 0 unknown
@@ -342,35 +342,35 @@ fn a_host_that_reacts_acknowledges_what_it_receives() {
 
 #[test]
 fn a_card_that_does_not_start_is_diagnosed() {
-    Scene::misdeed(Misdeed::Revision).check(expect![[r#"
+    Scene::fault(CardFault::Revision).check(expect![[r#"
         sent: 0 good, 0 lost, 0 late, 0 unknown
         received: 0 good, 0 lost, 0 late, 0 unknown
         0 interrupts, 0 spurious, 1 reads, 2 writes
         5004 ns: expected the revision of a Tigon-2 (0x6 in bits 31:28 of 0x040); the word at 0x040 is 0x40000000
     "#]]);
-    Scene::misdeed(Misdeed::Silent).check(expect![[r#"
+    Scene::fault(CardFault::Silent).check(expect![[r#"
         sent: 0 good, 0 lost, 0 late, 0 unknown
         received: 0 good, 0 lost, 0 late, 0 unknown
         0 interrupts, 0 spurious, 5 reads, 5259 writes
-        30269 ns: firmware has not said that it runs, 20 us after its start
+        30269 ns: firmware did not report that it runs within 20 us after its start
     "#]]);
-    Scene::misdeed(Misdeed::Deaf).check(expect![[r#"
+    Scene::fault(CardFault::IgnoresCommands).check(expect![[r#"
         sent: 0 good, 0 lost, 0 late, 0 unknown
         received: 0 good, 0 lost, 0 late, 0 unknown
         1 interrupts, 0 spurious, 18 reads, 5264 writes
         20407 ns: firmware does not take commands (command ring: producer 1, consumer 0, unchanged since 10385 ns)
     "#]]);
-    Scene::misdeed(Misdeed::LinkDown).check(expect![[r#"
+    Scene::fault(CardFault::LinkDown).check(expect![[r#"
         sent: 0 good, 0 lost, 0 late, 0 unknown
         received: 0 good, 0 lost, 0 late, 0 unknown
         1 interrupts, 0 spurious, 8 reads, 5264 writes
-        30387 ns: firmware has not said that the link is up, 20 us after it took the commands
+        30387 ns: firmware did not report that the link is up within 20 us after it took the commands
     "#]]);
 }
 
 #[test]
-fn a_ring_that_is_left_alone_is_diagnosed() {
-    Scene::misdeed(Misdeed::StopsAfter(5)).check(expect![[r#"
+fn an_unserved_ring_is_diagnosed() {
+    Scene::fault(CardFault::StopsAfter(5)).check(expect![[r#"
         sent: 5 good, 0 lost, 0 late, 0 unknown
         received: 20 good, 0 lost, 0 late, 0 unknown
         24 interrupts, 0 spurious, 54 reads, 5298 writes
@@ -379,19 +379,19 @@ fn a_ring_that_is_left_alone_is_diagnosed() {
 }
 
 #[test]
-fn frames_that_are_not_what_was_sent_are_found() {
-    Scene::misdeed(Misdeed::Corrupts(3)).check(expect![[r#"
+fn corrupted_and_lost_frames_are_found() {
+    Scene::fault(CardFault::Corrupts(3)).check(expect![[r#"
         sent: 20 good, 0 lost, 0 late, 0 unknown
         received: 19 good, 1 lost, 0 late, 1 unknown
         27 interrupts, 0 spurious, 60 reads, 5307 writes
         36468 ns: expected 3, Unknown
     "#]]);
-    Scene::misdeed(Misdeed::Drops(3)).check(expect![[r#"
+    Scene::fault(CardFault::Drops(3)).check(expect![[r#"
         sent: 20 good, 0 lost, 0 late, 0 unknown
         received: 19 good, 1 lost, 0 late, 0 unknown
         26 interrupts, 0 spurious, 58 reads, 5306 writes
     "#]]);
-    Scene::misdeed(Misdeed::Stray).check(expect![[r#"
+    Scene::fault(CardFault::Stray).check(expect![[r#"
         sent: 20 good, 0 lost, 0 late, 0 unknown
         received: 0 good, 0 lost, 0 late, 20 unknown
         27 interrupts, 0 spurious, 60 reads, 5307 writes
@@ -403,7 +403,7 @@ fn frames_that_are_not_what_was_sent_are_found() {
         24164 ns: expected 0, Unknown
         36468 ns: expected 0, Unknown
     "#]]);
-    Scene::misdeed(Misdeed::Errors).check(expect![[r#"
+    Scene::fault(CardFault::Errors).check(expect![[r#"
         sent: 20 good, 0 lost, 0 late, 0 unknown
         received: 0 good, 0 lost, 0 late, 0 unknown
         27 interrupts, 0 spurious, 60 reads, 5307 writes
@@ -413,8 +413,8 @@ fn frames_that_are_not_what_was_sent_are_found() {
 }
 
 #[test]
-fn indices_and_entries_that_make_no_sense_are_counted() {
-    Scene::misdeed(Misdeed::Overruns).check(expect![[r#"
+fn invalid_indices_and_entries_are_counted() {
+    Scene::fault(CardFault::Overruns).check(expect![[r#"
         sent: 4 good, 0 lost, 0 late, 0 unknown
         received: 20 good, 0 lost, 0 late, 0 unknown
         23 interrupts, 0 spurious, 52 reads, 5295 writes
@@ -422,7 +422,7 @@ fn indices_and_entries_that_make_no_sense_are_counted() {
         1 bad_ring_entries
         10613 ns: the send consumer went from 0 to 72, beyond the producer 8
     "#]]);
-    Scene::misdeed(Misdeed::WrongBuffer).check(expect![[r#"
+    Scene::fault(CardFault::WrongBuffer).check(expect![[r#"
         sent: 20 good, 0 lost, 0 late, 0 unknown
         received: 0 good, 0 lost, 0 late, 0 unknown
         15 interrupts, 0 spurious, 36 reads, 5289 writes
@@ -437,7 +437,7 @@ fn parameters_out_of_range_are_refused() {
     let error = |change: fn(&mut Tigon2HostParams)| {
         let mut params = params();
         change(&mut params);
-        params.validate().expect_err("it is wrong")
+        params.validate().expect_err("the parameters must be refused")
     };
     let errors = [
         error(|params| params.mac = "02:00".to_owned()),
@@ -453,8 +453,8 @@ fn parameters_out_of_range_are_refused() {
         error(|params| params.receive.return_entries = 512),
     ];
     expect![[r#"
-        mac is `02:00`, must be an address such as 02:00:00:00:00:01, or `eeprom`
-        groups has `02:00:00:00:00:01`, must be group addresses such as 01:00:5e:00:00:fb
+        mac is `02:00`, must be an address, for example 02:00:00:00:00:01, or `eeprom`
+        groups has `02:00:00:00:00:01`, must be group addresses, for example 01:00:5e:00:00:fb
         groups has 65 addresses, must be at most 64
         mode is 0x40, must have the bits 0x16
         mtu is 9018, must be 64 to 1518

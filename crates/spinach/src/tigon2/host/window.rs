@@ -1,12 +1,12 @@
-//! What the host reaches through the card's PCI window of 4 KB: offsets and bits.
+//! The card's 4 KB PCI window as the host sees it: offsets and bits.
 //!
-//! Every access is to one word. Its four bytes go over the bus most significant first: the host is a big-endian machine, which
-//! with both swap bits of the host control register set sees the card's bytes in the order of their addresses; so nothing has to
-//! be turned round on either side, in registers, descriptors and frames alike.
-//! Source: the public Tigon-2 driver headers, where nothing else is said.
+//! Every access is to one word. Its four bytes go over the bus most significant first: the host is a big-endian machine. With
+//! both swap bits of the host control register set, it sees the card's bytes in address order, so neither side has to swap
+//! bytes in registers, descriptors or frames.
+//! Source: the public Tigon-2 driver headers, unless stated otherwise.
 
-/// Misc host control. Before its swap bits are set the host cannot know which end of the word the card looks at, so what is
-/// written there is written at both ends.
+/// Misc host control. Before its swap bits are set, the host does not know which end of the word the card reads, so it writes
+/// the bits at both ends.
 pub const HOST_CONTROL: u32 = 0x040;
 /// Misc local control.
 pub const LOCAL_CONTROL: u32 = 0x044;
@@ -14,7 +14,7 @@ pub const LOCAL_CONTROL: u32 = 0x044;
 pub const MISC_CONFIG: u32 = 0x050;
 /// PCI state.
 pub const PCI_STATE: u32 = 0x05c;
-/// Base in card memory of what [`WINDOW`] shows.
+/// Card address that [`WINDOW`] shows.
 pub const WINDOW_BASE: u32 = 0x068;
 /// State of the DMA assists.
 pub const ASSIST_STATE: u32 = 0x11c;
@@ -28,29 +28,29 @@ pub const CPU_B_STATE: u32 = 0x240;
 pub const COMMAND_RING: u32 = 0x700;
 /// Card memory from the window base on.
 pub const WINDOW: u32 = 0x800;
-/// Bytes of [`WINDOW`].
+/// Size of [`WINDOW`].
 pub const WINDOW_BYTES: u32 = 0x800;
 
-/// The word of mailbox `n` that counts.
+/// The used word of mailbox `n`.
 pub const fn mailbox(n: u32) -> u32 {
     0x504 + 8 * n
 }
 
-/// Mailboxes by what they say.
+/// Mailboxes by purpose.
 pub mod mailboxes {
-    /// The host has heard the interrupt; other values than 0 mask it.
+    /// Acknowledges the interrupt; a nonzero value masks it.
     pub const INTERRUPT: u32 = 0;
     /// Producer of the command ring.
     pub const COMMAND: u32 = 1;
     /// Producer of the send ring.
     pub const SEND: u32 = 2;
-    /// How many there are.
+    /// Number of mailboxes.
     pub const COUNT: u32 = 32;
 }
 
 /// Bits of [`HOST_CONTROL`].
 pub mod host_control {
-    /// The interrupt is the card's.
+    /// The card requests the interrupt.
     pub const INTERRUPT: u32 = 1 << 0;
     /// Clears the interrupt.
     pub const CLEAR_INTERRUPT: u32 = 1 << 1;
@@ -60,7 +60,7 @@ pub mod host_control {
     pub const BYTE_SWAP: u32 = 1 << 4;
     /// Swaps words within pairs.
     pub const WORD_SWAP: u32 = 1 << 5;
-    /// Where the revision stands.
+    /// Bits of the revision.
     pub const REVISION: u32 = 0xf << 28;
     /// Revision of a Tigon-2.
     pub const TIGON_2: u32 = 6 << 28;
@@ -70,13 +70,13 @@ pub mod host_control {
 pub mod cpu_state {
     /// Stops after each instruction.
     pub const SINGLE_STEP: u32 = 1 << 1;
-    /// Stands still.
+    /// Halted.
     pub const HALT: u32 = 1 << 16;
 }
 
 /// Synchronous memory, in [`MISC_CONFIG`].
 pub const SYNCHRONOUS_SRAM: u32 = 1 << 20;
-/// The assists work, in [`ASSIST_STATE`].
+/// The assists are enabled, in [`ASSIST_STATE`].
 pub const ASSISTS_ENABLED: u32 = 1;
 
 /// General communication words.
@@ -109,26 +109,26 @@ pub mod words {
 
 /// Bits of the mode word.
 pub mod mode {
-    /// Swap bytes of descriptors: with it they arrive in the order of a big-endian host.
+    /// Swap bytes of descriptors: they then arrive in the order of a big-endian host.
     pub const BYTE_SWAP_DESCRIPTORS: u32 = 0x2;
-    /// Swap words of descriptors: the same.
+    /// Swap words of descriptors, likewise.
     pub const WORD_SWAP_DESCRIPTORS: u32 = 0x4;
-    /// Swap bytes of data: with it they arrive in the order of their addresses.
+    /// Swap bytes of data: they then arrive in address order.
     pub const BYTE_SWAP_DATA: u32 = 0x10;
-    /// What this host needs to be understood.
+    /// Bits that this host needs.
     pub const NEEDED: u32 = BYTE_SWAP_DESCRIPTORS | WORD_SWAP_DESCRIPTORS | BYTE_SWAP_DATA;
 }
 
 /// Command codes and subcodes.
 pub mod commands {
-    /// The state of the host.
+    /// Sets the state of the host.
     pub const HOST_STATE: u32 = 1;
-    /// Its stack is up.
+    /// Host state: its network stack is up.
     pub const STACK_UP: u32 = 1;
-    /// The card is in the group whose address the words [`GROUP_HIGH`](super::words::GROUP_HIGH) and
-    /// [`GROUP_LOW`](super::words::GROUP_LOW) hold. Source: BSD's `ti`.
+    /// Joins the multicast group whose address is in the words [`GROUP_HIGH`](super::words::GROUP_HIGH) and
+    /// [`GROUP_LOW`](super::words::GROUP_LOW). Source: BSD's `ti`.
     pub const ADD_GROUP: u32 = 8;
-    /// Frames for anybody.
+    /// Accept all frames.
     pub const PROMISCUOUS: u32 = 0xa;
     /// Switched on.
     pub const ON: u32 = 1;
@@ -140,12 +140,12 @@ pub mod events {
     pub const RUNNING: u32 = 1;
     /// Statistics were written.
     pub const STATISTICS: u32 = 4;
-    /// The link went up or down, as the subcode says.
+    /// The link went up or down, by the subcode.
     pub const LINK: u32 = 6;
     /// Subcodes: up at 1000 Mb/s, up at less.
     pub const LINK_UP: [u32; 2] = [1, 3];
     /// A group was added or removed.
     pub const GROUP: u32 = 8;
-    /// Firmware could not do something.
+    /// Firmware reports an error.
     pub const ERROR: u32 = 7;
 }

@@ -1,4 +1,4 @@
-//! What writing registers does.
+//! Effects of register writes.
 
 use super::eeprom::DATA_IN;
 use super::map::{self, CpuRegister};
@@ -9,10 +9,10 @@ use blocks::interrupt::InterruptLine;
 use blocks::mips::CpuControl;
 use kernel::{Clock, Cycle};
 
-/// Femtoseconds of a tick of the timer: 1 microsecond. Source: docs/machines/tigon2.md.
+/// Period of the timer in femtoseconds: 1 microsecond. Source: docs/machines/tigon2.md.
 const TICK_FS: u64 = 1_000_000_000;
 
-/// The registers and those whom they tell something.
+/// The registers and their output ports.
 pub struct Block {
     pub state: State,
     clock: Clock,
@@ -22,12 +22,12 @@ pub struct Block {
     pub receive: Outbox<ReceiveOrder>,
     pub controls: Vec<Outbox<CpuControl>>,
     pub interrupt: Outbox<InterruptLine>,
-    /// Level of the interrupt line that was sent last.
+    /// Level of the interrupt line sent last.
     line: bool,
     fresh: Fresh,
 }
 
-/// What a reset of the chip begins with.
+/// Values after a reset of the chip.
 struct Fresh {
     mac: [u8; 6],
     receive_end: u32,
@@ -56,13 +56,13 @@ impl Block {
         ticks.wrapping_add(self.state.timer_offset)
     }
 
-    /// What is read at `offset`.
+    /// Reads the register at `offset`.
     pub fn read(&mut self, now: Cycle, offset: u32) -> u32 {
         let timer = self.timer(now);
         self.state.get(offset, timer)
     }
 
-    /// Writes `value` at `offset`.
+    /// Writes `value` to the register at `offset`.
     pub fn write(&mut self, now: Cycle, offset: u32, value: u32) {
         if let Some((cpu, register)) = map::cpu_register(offset)
             && cpu < self.state.cpus.len()
@@ -163,7 +163,7 @@ impl Block {
         }
     }
 
-    /// Everything but memory is as after power-on.
+    /// Resets everything except memory to the power-on state.
     fn reset(&mut self) {
         let cpus = self.state.cpus.len();
         let surprises = std::mem::take(&mut self.state.surprises);
@@ -183,7 +183,7 @@ impl Block {
         self.filter();
     }
 
-    /// The interrupt line follows the state, unless it is masked.
+    /// Drives the interrupt line from the state and the mask.
     fn drive_interrupt(&mut self) {
         let level = self.state.is_interrupt && self.state.host_control & HOST_MASK == 0;
         if level != self.line {
@@ -197,7 +197,8 @@ impl Block {
         for cpu in &mut self.state.cpus {
             cpu.mailbox_events |= 1 << mailbox;
         }
-        // Mailbox 0 acknowledges the interrupt: drivers do nothing else for it, and firmware raises none while it stands.
+        // Mailbox 0 acknowledges the interrupt: drivers do nothing else for it, and firmware raises no interrupt while it is
+        // nonzero.
         if mailbox == 0 {
             self.state.is_interrupt = false;
             self.drive_interrupt();
@@ -284,7 +285,7 @@ impl Block {
         }
     }
 
-    /// Tells the assists where buffers and rings stand.
+    /// Sends the addresses of buffers and rings to the assists.
     fn place(&mut self) {
         let state = &self.state;
         let (private, transmit, receive) = (state.private(), state.transmit_buffers(), state.receive_buffers());
@@ -302,7 +303,7 @@ impl Block {
         self.point_receive();
     }
 
-    /// Tells the receiver where its pointers stand; a reset of it leaves them.
+    /// Sends the receiver its pointers; a reset of the receiver keeps them.
     fn point_receive(&mut self) {
         let State { receive, receive_producer, receive_consumer, .. } = &self.state;
         self.receive.push(ReceiveOrder::BufferProducer(u64::from(*receive_producer)));
@@ -311,7 +312,7 @@ impl Block {
         self.receive.push(ReceiveOrder::Consumer(receive.consumer));
     }
 
-    /// Tells the receiver whose frames to take.
+    /// Sends the receiver its address filter.
     fn filter(&mut self) {
         self.receive.push(ReceiveOrder::Filter(self.state.filter()));
     }
@@ -359,7 +360,7 @@ impl Block {
                 orders.push(DmaOrder::Consumer(number, ring.consumer));
             }
             0x8 => ring.reference = ring.index(value),
-            // The next free entry is read only.
+            // The next free entry is read-only.
             _ => {}
         }
     }
@@ -390,7 +391,7 @@ impl Block {
         self.receive.push(ReceiveOrder::Enable(value & (ENABLE | STOP) == ENABLE));
     }
 
-    /// Sends what there is room for.
+    /// Sends queued messages as far as there is room.
     pub fn flush(&mut self) {
         self.dma_read.flush();
         self.dma_write.flush();

@@ -1,45 +1,45 @@
-//! The serial EEPROM behind four bits of the local control register.
+//! The serial EEPROM on four bits of the local control register.
 
-/// Pins of the EEPROM in the local control register. Source: docs/machines/tigon2.md (0x044).
+/// EEPROM pins in the local control register. Source: docs/machines/tigon2.md (0x044).
 pub const CLOCK: u32 = 1 << 20;
 pub const TRANSMIT_ENABLE: u32 = 1 << 21;
 pub const DATA_OUT: u32 = 1 << 22;
 pub const DATA_IN: u32 = 1 << 23;
 
-/// Where the MAC address is: two words, of which the upper half of the first is zero. Source: the drivers of Linux and BSD.
+/// Offset of the MAC address: two words; the upper half of the first is zero. Source: the drivers of Linux and BSD.
 const MAC_WORDS_AT: usize = 0x8c;
-/// assumed: 64 kbit, of which drivers read less.
+/// Size of the EEPROM. assumed: 64 kbit, of which drivers read less.
 const BYTES: usize = 8192;
-/// The part's address on its bus, with the bit that says read. Source: 24C64 data sheets; device address 0.
+/// The device's bus address with the read bit. Source: 24C64 data sheets; device address 0.
 const SELECT_WRITE: u8 = 0xa0;
 const SELECT_READ: u8 = 0xa1;
 
-/// What the part does with the next bits.
+/// State of the transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
     /// Waits for a start condition.
     Idle,
-    /// Takes byte `n` of select, address high, address low, data.
+    /// Receives byte `n` of select, address high, address low, data.
     Take(u8),
-    /// Gives bytes, one after the other.
+    /// Sends bytes.
     Give,
 }
 
-/// A two-wire EEPROM of the 24C family: gives its bytes, and keeps what is written to it.
+/// A two-wire EEPROM of the 24C family, readable and writable.
 #[derive(Clone, Debug)]
 pub struct Eeprom {
     bytes: Vec<u8>,
     phase: Phase,
-    /// Levels of the wires as the host drives them.
+    /// Levels of the wires driven by the host.
     clock: bool,
     data: bool,
-    /// The byte on the wire and how many bits of it had their clock; the ninth is the acknowledge.
+    /// The byte being transferred, and how many of its bits were clocked; the ninth is the acknowledge.
     shift: u8,
     bits: u8,
     addr: u16,
-    /// What the part puts on the data wire; high is nothing.
+    /// Level driven by the device; high is released.
     out: bool,
-    /// The reader acknowledged the last byte: it wants another one.
+    /// The host acknowledged the last byte, so another follows.
     goes_on: bool,
 }
 
@@ -53,7 +53,7 @@ impl Eeprom {
         Eeprom { bytes, phase: Phase::Idle, clock, data, shift: 0, bits: 0, addr: 0, out, goes_on }
     }
 
-    /// The wires after local control was written.
+    /// Updates the wires after a write of local control.
     pub fn drive(&mut self, control: u32) {
         let clock = control & CLOCK != 0;
         let data = control & TRANSMIT_ENABLE == 0 || control & DATA_OUT != 0;
@@ -67,7 +67,7 @@ impl Eeprom {
         (self.clock, self.data) = (clock, data);
     }
 
-    /// Level of the data wire, as the data-in pin shows it.
+    /// Level of the data wire at the data-in pin.
     pub fn data_in(&self) -> bool {
         self.data && self.out
     }
@@ -76,7 +76,7 @@ impl Eeprom {
         (self.phase, self.bits, self.out) = (Phase::Take(0), 0, true);
     }
 
-    /// Data are sampled while the clock is high.
+    /// Data is sampled while the clock is high.
     fn rise(&mut self, data: bool) {
         match self.phase {
             Phase::Take(_) if self.bits < 8 => self.shift = self.shift << 1 | u8::from(data),
@@ -86,7 +86,7 @@ impl Eeprom {
         self.bits += 1;
     }
 
-    /// Data change while the clock is low.
+    /// Data changes while the clock is low.
     fn fall(&mut self) {
         match (self.phase, self.bits) {
             (Phase::Take(n), 8) => self.out = !(n > 0 || matches!(self.shift, SELECT_WRITE | SELECT_READ)),
@@ -157,7 +157,7 @@ mod tests {
             }
         }
 
-        /// Sends a byte; whether it was acknowledged.
+        /// Sends a byte; returns true if it was acknowledged.
         fn send(&mut self, byte: u8) -> bool {
             for bit in (0..8).rev() {
                 self.set(DATA_OUT, byte >> bit & 1 == 1);
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn another_part_on_the_wires_is_not_answered() {
+    fn another_device_address_is_not_acknowledged() {
         let mut host = Host(Eeprom::new([0; 6]), 0);
         host.start();
         assert!(!host.send(0xa2));

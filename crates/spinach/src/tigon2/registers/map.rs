@@ -1,8 +1,8 @@
-//! Where each register stands: offsets from 0xC0000000 and in the host's window.
+//! Register map: offsets from 0xC0000000 and in the host's window.
 //!
 //! Source: docs/machines/tigon2.md. The registers of a third and a fourth CPU are assumed: the chip has two.
 
-/// A register of which each CPU has its own.
+/// A register that each CPU has separately.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CpuRegister {
     Semaphore,
@@ -50,12 +50,12 @@ pub const ADDRESS_LOW: u32 = 0x20c;
 pub const VLAN_TYPE: u32 = 0x214;
 pub const MAC_RECEIVE_STATE: u32 = 0x220;
 pub const RECEIVED_CONFIGURATION: u32 = 0x224;
-/// Four words; the first has the highest bits.
+/// Four words, the most significant first.
 pub const GROUPS: u32 = 0x228;
 pub const RECEIVE_PORT: u32 = 0x238;
 pub const STATISTICS_BASE: u32 = 0x23c;
 
-/// The register that a CPU has for itself at this offset, and which CPU that is.
+/// The per-CPU register at this offset, and its CPU.
 pub fn cpu_register(offset: u32) -> Option<(usize, CpuRegister)> {
     use CpuRegister::*;
     let found = match offset {
@@ -73,7 +73,7 @@ pub fn cpu_register(offset: u32) -> Option<(usize, CpuRegister)> {
             };
             (usize::from(offset >= 0x240), register)
         }
-        // assumed: the chip has nothing there, so a third and a fourth CPU get their registers in two blocks of 0x80 bytes.
+        // assumed: the chip has nothing here; a third and a fourth CPU get their registers in two blocks of 0x80 bytes.
         0x300..=0x3ff => {
             let register = match offset & 0x7f {
                 0x00 => State,
@@ -92,7 +92,7 @@ pub fn cpu_register(offset: u32) -> Option<(usize, CpuRegister)> {
     Some(found)
 }
 
-/// Whether a register does nothing but keep what is written to it, as far as is known.
+/// Returns true if a register only stores its value, as far as is known.
 pub fn is_storage(offset: u32) -> bool {
     let mac = [
         ADDRESS_HIGH,

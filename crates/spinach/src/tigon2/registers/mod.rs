@@ -1,16 +1,15 @@
-//! `tigon2-registers`: the registers of the Tigon-2, by which cores, host and assists talk to each other.
+//! `tigon2-registers`: the registers of the Tigon-2, through which cores, host and assists communicate.
 //!
-//! Ports:   `cpus[i]` (memory, answer): a reference a cycle to a whole register, or to bytes of one; the low ten bits of its
-//!          address count. `host` (memory, answers): the host's window, see `window.rs`; it reaches memory through `sram`
-//!          (memory, asks). For each assist, orders (sends) and progress (receives), for each core, its control (sends) and
-//!          status (receives), and `interrupt` (sends), all optional.
-//! Timing:  a core's reference is answered in the cycle in which it is seen. What a write causes outside is on its way in
-//!          the same cycle.
-//! Order:   in one cycle, what assists report comes first, then cores in their order, then the host.
-//! Errors:  a register of which nothing is known keeps what is written, and is counted as a surprise.
+//! Ports:   `cpus[i]` (memory, answer): one access a cycle to a whole register or to bytes of one, by the low ten bits of the
+//!          address. `host` (memory, answers): the host's window, see `window.rs`; it reaches memory through `sram` (memory,
+//!          asks). For each assist, orders (sends) and progress (receives); for each core, its control (sends) and status
+//!          (receives); `interrupt` (sends); all optional.
+//! Timing:  a core's access is answered in the cycle in which it is seen. Messages caused by a write leave in the same cycle.
+//! Order:   within a cycle: first the assists' reports, then the cores in order, then the host.
+//! Errors:  an unknown register stores what is written and is counted as a surprise.
 //! Source:  docs/machines/tigon2.md.
-//! Differs: status of the DMA channels does not count while the rings work. The cores' private memories cannot be reached
-//!          by 0x154 and 0x158.
+//! Differs: the status of DMA channels does not count while the rings work. The cores' private memories are not accessible
+//!          through 0x154 and 0x158.
 
 mod block;
 mod eeprom;
@@ -35,21 +34,21 @@ use window::Window;
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Tigon2RegistersParams {
-    /// Processors; the chip has two. A third and a fourth have registers at 0x300 and 0x380.
+    /// Number of processors; the chip has two. A third and a fourth have registers at 0x300 and 0x380.
     pub cpus: usize,
-    /// Where the receive buffers end, and with them the memory as firmware sees it. The released firmware wants 0x200000.
+    /// End of the receive buffers, which is the end of memory for the firmware. The released firmware needs 0x200000.
     pub buffers_end: u32,
-    /// The card's own address, as its EEPROM holds it: `00:60:cf:00:00:01`.
+    /// The card's MAC address in its EEPROM: `00:60:cf:00:00:01`.
     pub mac_address: String,
 }
 
-/// The ports of [`Tigon2Registers`]; those of an assist are its orders and its progress.
+/// The ports of [`Tigon2Registers`]; each assist has orders and progress.
 pub struct Tigon2RegistersPorts {
     /// References of the cores.
     pub cpus: Vec<Responder>,
     /// Orders to each core.
     pub controls: Vec<Option<Tx<CpuControl>>>,
-    /// How each core is.
+    /// State of each core.
     pub statuses: Vec<Option<Rx<CpuStatus>>>,
     /// The host's window.
     pub host: Responder,
@@ -57,17 +56,17 @@ pub struct Tigon2RegistersPorts {
     pub sram: Requester,
     /// To the host.
     pub interrupt: Option<Tx<InterruptLine>>,
-    /// The DMA read assist's.
+    /// Ports of the DMA read assist.
     pub dma_read: (Option<Tx<DmaOrder>>, Option<Rx<DmaProgress>>),
-    /// The DMA write assist's.
+    /// Ports of the DMA write assist.
     pub dma_write: (Option<Tx<DmaOrder>>, Option<Rx<DmaProgress>>),
-    /// The transmitter's.
+    /// Ports of the transmitter.
     pub mac_transmit: (Option<Tx<TransmitOrder>>, Option<Rx<TransmitProgress>>),
-    /// The receiver's.
+    /// Ports of the receiver.
     pub mac_receive: (Option<Tx<ReceiveOrder>>, Option<Rx<ReceiveProgress>>),
 }
 
-/// Registers that cores read and write within a cycle.
+/// Registers that cores access within a cycle.
 pub struct Tigon2Registers {
     block: Block,
     window: Window,
@@ -82,19 +81,19 @@ pub struct Tigon2Registers {
     errors: u64,
 }
 
-/// Bytes of registers; a core's address counts modulo this. Source: docs/machines/tigon2.md.
+/// Size of the register space; a core's address counts modulo this. Source: docs/machines/tigon2.md.
 const REGISTER_BYTES: u32 = 0x400;
 
-/// Six bytes in hexadecimal, with colons between them.
+/// Parses six hexadecimal bytes separated by colons.
 fn mac_address(text: &str) -> Result<[u8; 6], String> {
-    let wrong = || format!("mac_address is `{text}`, must be six bytes in hexadecimal as `00:60:cf:00:00:01`");
+    let wrong = || format!("mac_address is `{text}`, must be six hexadecimal bytes, for example `00:60:cf:00:00:01`");
     let byte = |part: &str| u8::from_str_radix(part, 16).ok().filter(|_| part.len() == 2);
     let bytes: Option<Vec<u8>> = text.split(':').map(byte).collect();
     bytes.and_then(|bytes| bytes.try_into().ok()).ok_or_else(wrong)
 }
 
 impl Tigon2Registers {
-    /// A card behind reset; `clock` drives it. The parameters passed [`check`](Module::check).
+    /// A card after reset; `clock` drives it. The parameters must have passed [`check`](Module::check).
     pub fn new(params: Tigon2RegistersParams, ports: Tigon2RegistersPorts, clock: Clock) -> Tigon2Registers {
         let boxes = Outboxes {
             controls: ports.controls.into_iter().map(Outbox::new).collect(),
@@ -104,7 +103,7 @@ impl Tigon2Registers {
             receive: Outbox::new(ports.mac_receive.0),
             interrupt: Outbox::new(ports.interrupt),
         };
-        let mac = mac_address(&params.mac_address).expect("it was checked");
+        let mac = mac_address(&params.mac_address).expect("the address must have been checked");
         Tigon2Registers {
             block: Block::new(clock, mac, params.buffers_end, boxes),
             window: Window::new(ports.host, ports.sram),
@@ -119,7 +118,7 @@ impl Tigon2Registers {
         }
     }
 
-    /// What register `offset` shows at cycle `now`, between two slices of time; reading changes nothing.
+    /// The value of register `offset` in cycle `now`, for debugging; has no side effects.
     pub fn show(&mut self, now: Cycle, offset: u32) -> u32 {
         let surprises = self.block.state.surprises.clone();
         let value = self.block.read(now, offset);
@@ -127,7 +126,7 @@ impl Tigon2Registers {
         value
     }
 
-    /// Registers of which nothing is known and how often they were touched.
+    /// Unknown registers that were accessed, and how often.
     pub fn surprises(&self) -> impl Iterator<Item = (u32, u64)> {
         self.block.state.surprises.iter().map(|(&offset, &times)| (offset, times))
     }
@@ -164,7 +163,7 @@ impl Tigon2Registers {
             if !port.references.is_due(now) || !port.replies.has_room() {
                 continue;
             }
-            let reference = port.references.take().expect("one is due");
+            let reference = port.references.take().expect("an access must be there");
             let id = reference.id;
             let result = self.serve(now, &reference);
             self.errors += u64::from(result.is_err());
@@ -174,7 +173,7 @@ impl Tigon2Registers {
         any
     }
 
-    /// A core's reference: to a whole register, or to bytes of one.
+    /// Executes a core's access to a whole register, or to bytes of one.
     fn serve(&mut self, now: Cycle, reference: &Reference) -> Result<Data, BusError> {
         let (addr, len) = (reference.addr, reference.access.len());
         let at = (addr % 4) as usize;
@@ -190,7 +189,7 @@ impl Tigon2Registers {
             }
             Access::Write(data) => {
                 self.writes += 1;
-                // Bytes that are not written keep what is read there.
+                // Bytes not written keep their present value.
                 let mut bytes = if len == 4 { [0; 4] } else { self.block.read(now, offset).to_be_bytes() };
                 bytes[at..at + len as usize].copy_from_slice(data);
                 self.block.write(now, offset, word(&bytes));
@@ -263,7 +262,7 @@ mac_address = "00:60:cf:00:00:01""#;
             [
                 PortSpec::to::<Memory>(format!("cpus[{i}]")).about("references of the cores"),
                 PortSpec::from::<OneWay<CpuControl>>(format!("controls[{i}]")).about("orders to the cores").optional(),
-                PortSpec::to::<OneWay<CpuStatus>>(format!("statuses[{i}]")).about("how cores are").optional(),
+                PortSpec::to::<OneWay<CpuStatus>>(format!("statuses[{i}]")).about("state of the cores").optional(),
             ]
         });
         cpus.chain([

@@ -3,7 +3,7 @@
 use kernel::{Ports, Tx};
 use std::collections::VecDeque;
 
-/// What a register tells somebody, in order. An unconnected port hears nothing.
+/// Messages of a register, in order. An unconnected port discards them.
 pub struct Outbox<T> {
     port: Option<Tx<T>>,
     waiting: VecDeque<T>,
@@ -20,11 +20,11 @@ impl<T> Outbox<T> {
         }
     }
 
-    /// Sends what there is room for; the port wakes the component when there is more.
+    /// Sends as far as there is room; the port wakes the component when there is more.
     pub fn flush(&mut self) {
         let Some(port) = &self.port else { return };
         while !self.waiting.is_empty() && port.has_room() {
-            port.send(self.waiting.pop_front().expect("it is not empty"));
+            port.send(self.waiting.pop_front().expect("a message must be waiting"));
         }
     }
 

@@ -1,4 +1,4 @@
-//! What assists and cores report.
+//! Reports of assists and cores.
 
 use super::block::Block;
 use super::map;
@@ -7,7 +7,7 @@ use blocks::assist::{Attention, DmaProgress, ReceiveProgress, TransmitOrder, Tra
 use blocks::mips::CpuStatus;
 
 impl Block {
-    /// A DMA assist has come so far.
+    /// Processes the progress of a DMA assist.
     pub fn hear_dma(&mut self, is_read: bool, progress: DmaProgress) {
         let State { read, write, transmit_producer, .. } = &mut self.state;
         let channel = if is_read { read } else { write };
@@ -15,8 +15,8 @@ impl Block {
             DmaProgress::Consumer(0, index, state, end) => {
                 channel.ring.consumer = index;
                 channel.local = end as u32;
-                // With the last piece of a frame the MAC may send it: firmware puts it into the transmit ring as soon as it
-                // has asked for that piece. Without assists firmware moves this pointer itself.
+                // The last piece of a frame makes it available to the MAC: firmware puts the frame into the transmit ring as
+                // soon as it has requested that piece. Without assists firmware moves this pointer itself.
                 if is_read && state & LAST_PIECE != 0 {
                     *transmit_producer = end as u32;
                     self.transmit.push(TransmitOrder::BufferProducer(end));
@@ -57,7 +57,7 @@ impl Block {
             ReceiveProgress::Attention(Attention::BufferFull | Attention::RingFull) => {
                 self.state.receive_state |= RECEIVE_FULL;
             }
-            // assumed: the others have no attention of their own; the assist counts them.
+            // assumed: the other attentions have no bit of their own; the assist counts them.
             ReceiveProgress::Attention(_) => {}
         }
     }

@@ -1,16 +1,16 @@
-//! Pointers into the descriptor rings, as firmware reads and writes them.
+//! Pointers into the descriptor rings, as firmware accesses them.
 
 /// A ring of descriptors below the transmit buffers, and its pointer registers.
 ///
-/// Reading a pointer gives the address of its entry. Writing takes an address or an offset: what is behind the last entry is
-/// the first one again. Source: docs/machines/tigon2.md.
+/// A read of a pointer gives the address of its entry. A write takes an address or an offset and wraps after the last entry.
+/// Source: docs/machines/tigon2.md.
 #[derive(Clone, Debug)]
 pub struct Ring {
-    /// From the private area's base to entry 0.
+    /// Offset of entry 0 from the private area's base.
     pub offset: u32,
     pub entries: u32,
     pub entry_bytes: u32,
-    /// Positions of the three pointers.
+    /// Indices of the three pointers.
     pub producer: u32,
     pub consumer: u32,
     pub reference: u32,
@@ -26,21 +26,21 @@ impl Ring {
         private.wrapping_add(self.offset).wrapping_add(index * self.entry_bytes)
     }
 
-    /// The entry that a written value means.
+    /// The entry that a written value refers to.
     pub fn index(&self, value: u32) -> u32 {
         value % (self.entries * self.entry_bytes) / self.entry_bytes
     }
 
-    /// Whether the consumer has passed the reference: the entry at the reference is done.
+    /// Returns true if the consumer has passed the reference: the entry at the reference is done.
     ///
-    /// The reference may also stand ahead of the consumer, up to the producer: firmware puts it on the next entry whose end
-    /// it wants to hear of, and passes over others. (Where every entry is done at once, this is that the two differ.)
+    /// The reference may be ahead of the consumer, up to the producer: firmware sets it to the next entry whose completion it
+    /// wants to know, and skips others. (If every entry completes at once, this is equivalent to the two being different.)
     pub fn has_passed(&self) -> bool {
         let left = |from: u32| (self.producer + self.entries - from) % self.entries;
         left(self.reference) > left(self.consumer)
     }
 
-    /// Address of the entry to fill next; 0 when the ring is full.
+    /// Address of the entry to fill next; 0 if the ring is full.
     pub fn next_free(&self, private: u32) -> u32 {
         let is_full = (self.producer + 1) % self.entries == self.consumer;
         if is_full { 0 } else { self.addr(private, self.producer) }

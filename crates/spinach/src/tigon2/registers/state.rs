@@ -1,4 +1,4 @@
-//! What the registers hold, and what reading them gives.
+//! Contents of the registers, and reads.
 
 use super::eeprom::{DATA_IN, Eeprom};
 use super::map::{self, CpuRegister};
@@ -6,7 +6,7 @@ use super::rings::Ring;
 use blocks::assist::{Buffers, Filter};
 use std::collections::BTreeMap;
 
-/// Bits of the main event register that other registers decide. Source: docs/machines/tigon2.md.
+/// Bits of the main event register that follow other registers. Source: docs/machines/tigon2.md.
 pub const RECEIVE_COMPLETE: u32 = 1 << 6;
 pub const DMA_WRITE_DONE: u32 = 1 << 14;
 pub const DMA_READ_DONE: u32 = 1 << 15;
@@ -16,7 +16,7 @@ pub const MAILBOX: u32 = 1 << 22;
 pub const RECEIVE_ATTENTION: u32 = 1 << 25;
 pub const TRANSMIT_ATTENTION: u32 = 1 << 26;
 pub const TIMER: u32 = 1 << 28;
-/// All of them; the other bits are firmware's own.
+/// All of these bits; the others belong to firmware.
 pub const LEVELS: u32 = RECEIVE_COMPLETE
     | DMA_WRITE_DONE
     | DMA_READ_DONE
@@ -33,7 +33,7 @@ pub const HOST_RESET: u32 = 1 << 3;
 pub const HOST_BYTE_SWAP: u32 = 1 << 4;
 pub const HOST_WORD_SWAP: u32 = 1 << 5;
 pub const HOST_MASK: u32 = 1 << 6;
-/// Revision of the chip: 6 is the Tigon-2.
+/// Chip revision: 6 is the Tigon-2.
 const REVISION: u32 = 6 << 28;
 /// Local control: raise the host's interrupt.
 pub const RAISE_INTERRUPT: u32 = 1 << 2;
@@ -44,56 +44,55 @@ pub const STOP: u32 = 1 << 2;
 pub const DMA_ACTIVE: u32 = 1 << 2;
 /// Errors of a DMA channel.
 pub const DMA_ERRORS: u32 = 0xef00_0000;
-/// assumed: the one that an error on the bus sets; firmware looks at the whole mask.
+/// assumed: the bit that a bus error sets; firmware tests the whole mask.
 pub const DMA_BUS_ERROR: u32 = 1 << 31;
-/// Receiver state: frames for anybody are taken. Firmware sets it for the host's command.
+/// Receiver state: accept all frames. Firmware sets it on the host's command.
 pub const PROMISCUOUS: u32 = 1 << 3;
-/// Attentions of the receiving MAC; firmware clears them by writing 1: its handler writes back the one that it dealt with and
-/// zeros to the others.
+/// Attentions of the receiving MAC. Firmware clears an attention by writing 1 to it and 0 to the others.
 pub const RECEIVE_ATTENTIONS: u32 = 0xf700_0000;
-/// Attention: the receive buffers or descriptors are full. Firmware's handler repairs the buffer pointers on it.
+/// Attention: the receive buffers or descriptors are full. Firmware's handler then repairs the buffer pointers.
 pub const RECEIVE_FULL: u32 = 1 << 30;
 /// Attentions of the transmitting MAC.
 pub const TRANSMIT_ATTENTIONS: u32 = 0x3f00_0000;
-/// assumed: which attention says that the transmitter ran dry.
+/// assumed: the attention for a transmitter underrun.
 pub const TRANSMIT_UNDERRUN: u32 = 1 << 24;
-/// Receiver state, read only: code groups arrive in step. Firmware's test of its loopback waits for it, and tries the other order
-/// of the bits (bit 15) until it comes.
+/// Receiver state, read-only: code groups are synchronized. Firmware's loopback test waits for it and tries the other bit order
+/// (bit 15) until it is set.
 const IN_STEP: u32 = 1 << 18;
-/// Receiver state, read only: configuration words arrive in place of idles. Firmware's negotiation goes on only while it is set,
-/// and takes the link as up when it is clear at the end; where it does not negotiate, it waits until it is clear.
+/// Receiver state, read-only: configuration words arrive instead of idles. Firmware's negotiation proceeds only while it is
+/// set, and considers the link up if it is clear at the end. Without negotiation firmware waits until it is clear.
 const CONFIGURATION_ARRIVES: u32 = 1 << 19;
-/// What firmware writes back as it has read it.
+/// Bits that firmware writes back as it read them.
 pub const RECEIVE_STATUS: u32 = IN_STEP | CONFIGURATION_ARRIVES;
-/// Attention that shows whether the line carries a signal, while the receiver is disabled: firmware clears the attentions,
-/// disables the receiver, and takes the link for dead unless this one is back (or its neighbor, bit 25). While the receiver is
-/// enabled it says that the link was lost, which does not happen here.
+/// Attention: the line carries a signal, valid while the receiver is disabled. Firmware clears the attentions, disables the
+/// receiver, and considers the link dead unless this bit (or its neighbor, bit 25) is set again. While the receiver is enabled
+/// it means that the link was lost, which does not happen here.
 const SIGNAL: u32 = 1 << 24;
-/// Receive port: its first interface is chosen by the upper half. In its loopback the transmitter's words come back: firmware
-/// clears this bit for that, in its probe of the interface and where the host wants a loopback, and sets it otherwise.
+/// Receive port: the upper half selects the first interface. Firmware clears this bit for loopback, in its interface probe and
+/// for the host's loopback command, and sets it otherwise.
 const FIRST_INTERFACE: u32 = 0xffff_0000;
 const FIRST_NORMAL: u32 = 1 << 3;
-/// Local control: lines of the second interface that firmware sets for its loopback and clears otherwise.
-/// assumed: firmware's probe finds both interfaces, as on a board that has both; otherwise it tries for a second and more.
+/// Local control: lines of the second interface, set by firmware for its loopback.
+/// assumed: firmware's probe finds both interfaces, as on a board that has both; otherwise it retries for more than a second.
 const SECOND_LOOPBACK: u32 = 0x5000;
-/// Configuration word, its bytes swapped as the MAC has them: full duplex, acknowledge. Source: IEEE 802.3, 37.2.1.
+/// Configuration word with the MAC's swapped bytes: full duplex, acknowledge. Source: IEEE 802.3, 37.2.1.
 const FULL_DUPLEX: u32 = 0x2000;
 const ACKNOWLEDGE: u32 = 0x0040;
 /// CPU state: halted.
 pub const CPU_HALTED: u32 = 1 << 16;
-/// DMA assists: bits of 0x11C.
+/// DMA assists: a bit of 0x11C.
 pub const ASSISTS_ENABLED: u32 = 1 << 0;
 pub const ASSISTS_PAUSED: u32 = 1 << 1;
-/// What firmware may set of the transmit buffer pointer: bit of a read descriptor's state word, last piece of a frame.
+/// Bit of a read descriptor's state word: last piece of a frame, after which firmware may advance the transmit buffer pointer.
 pub const LAST_PIECE: u32 = 1 << 17;
-/// Bit of a write descriptor's state word: bytes of a frame, whose buffer is free when they are written. Firmware moves the receive
-/// buffers' consumer itself only where frames were dropped, and where it does without assists.
+/// Bit of a write descriptor's state word: bytes of a frame, whose buffer is free when they are written. Firmware advances the
+/// receive buffers' consumer itself only for dropped frames and when it works without assists.
 pub const FRAME_BYTES: u32 = 1 << 19;
 
-/// From the private area's base to the transmit buffers. Source: docs/machines/tigon2.md.
+/// Offset of the transmit buffers from the private area's base. Source: docs/machines/tigon2.md.
 const PRIVATE_BYTES: u32 = 0x5000;
 
-/// What a CPU has for itself.
+/// Per-CPU state.
 #[derive(Clone, Debug)]
 pub struct CpuState {
     pub state: u32,
@@ -101,13 +100,13 @@ pub struct CpuState {
     pub pc: u32,
     pub stack_offset: u32,
     pub general: [u32; 32],
-    /// Bits of the main event register that are firmware's.
+    /// Bits of the main event register that belong to firmware.
     pub soft_events: u32,
     pub mailbox_events: u32,
     pub timer_reference: u32,
 }
 
-/// A DMA channel's own registers.
+/// A DMA channel's registers.
 #[derive(Clone, Debug)]
 pub struct Channel {
     pub host_high: u32,
@@ -115,9 +114,9 @@ pub struct Channel {
     pub local: u32,
     pub length: u32,
     pub checksum: u32,
-    /// Without the active bit.
+    /// State word without the active bit.
     pub state: u32,
-    /// A transfer that was started through the state register is under way.
+    /// True while a transfer started through the state register is in progress.
     pub is_single_active: bool,
     pub ring: Ring,
     pub high_ring: Ring,
@@ -125,11 +124,11 @@ pub struct Channel {
 
 /// All registers.
 pub struct State {
-    /// Those that only keep what is written, by offset / 4.
+    /// Registers that only store their value, by offset / 4.
     pub storage: Vec<u32>,
     pub cpus: Vec<CpuState>,
     pub semaphore: Option<usize>,
-    /// Added to time to give the timer.
+    /// Offset from time to the timer's value.
     pub timer_offset: u32,
     pub host_control: u32,
     pub local_control: u32,
@@ -149,7 +148,7 @@ pub struct State {
     pub transmit_consumer: u32,
     pub receive_end: u32,
     pub eeprom: Eeprom,
-    /// Registers that nobody models and how often they were touched.
+    /// Unmodeled registers, and how often they were accessed.
     pub surprises: BTreeMap<u32, u64>,
 }
 
@@ -159,7 +158,7 @@ impl Channel {
         Channel { host_high, host_low, local, length, checksum, state, is_single_active: false, ring, high_ring }
     }
 
-    /// The state word as it is read.
+    /// The state word as read.
     fn word(&self, assists: u32) -> u32 {
         let ring_works = assists & ASSISTS_ENABLED != 0
             && [&self.ring, &self.high_ring].iter().any(|ring| ring.producer != ring.consumer);
@@ -179,7 +178,7 @@ impl State {
             mailbox_events: 0,
             timer_reference: 0,
         };
-        // assumed: the high-priority rings have 32 entries each, in the 2 KB below the transmit ring that nothing else uses.
+        // assumed: the high-priority rings have 32 entries each, in the otherwise unused 2 KB below the transmit ring.
         let read = Channel::new(Ring::new(0x4000, 64, 32), Ring::new(0x2000, 32, 32));
         let write = Channel::new(Ring::new(0x4800, 64, 32), Ring::new(0x2400, 32, 32));
         State {
@@ -222,7 +221,7 @@ impl State {
         Buffers { base: u64::from(self.receive_base), end: u64::from(self.receive_end) }
     }
 
-    /// Whose frames are taken. The address stands as the host's words have it: 16 bits, then 32.
+    /// The receive address filter. The address is stored in the order of the host's words: 16 bits, then 32.
     pub fn filter(&self) -> Filter {
         let word = |offset: u32| self.storage[offset as usize / 4];
         let own = u64::from(word(map::ADDRESS_HIGH)) << 32 | u64::from(word(map::ADDRESS_LOW));
@@ -231,7 +230,7 @@ impl State {
         Filter { address, groups, is_promiscuous: self.receive_state & PROMISCUOUS != 0 }
     }
 
-    /// Where the MAC counts in memory. Source: docs/machines/tigon2.md: 0 means 0x80.
+    /// Address of the MAC's counters in memory. Source: docs/machines/tigon2.md: 0 means 0x80.
     pub fn statistics(&self) -> u64 {
         match self.storage[map::STATISTICS_BASE as usize / 4] {
             0 => 0x80,
@@ -239,7 +238,7 @@ impl State {
         }
     }
 
-    /// The main event register of a CPU when the timer shows `timer`.
+    /// The main event register of a CPU at timer value `timer`.
     pub fn events(&self, cpu: usize, timer: u32) -> u32 {
         let own = &self.cpus[cpu];
         let level = |bit: u32, is_on: bool| if is_on { bit } else { 0 };
@@ -256,7 +255,7 @@ impl State {
             | level(TIMER, has_passed)
     }
 
-    /// What is read at `offset` when the timer shows `timer`.
+    /// Reads the register at `offset` at timer value `timer`.
     pub fn get(&mut self, offset: u32, timer: u32) -> u32 {
         if let Some((cpu, register)) = map::cpu_register(offset)
             && cpu < self.cpus.len()
@@ -336,7 +335,7 @@ impl State {
         }
     }
 
-    /// Counts registers of which nothing is known.
+    /// Counts an access to an unknown register.
     pub fn touch(&mut self, offset: u32) {
         if !map::is_storage(offset) {
             *self.surprises.entry(offset).or_default() += 1;
@@ -350,7 +349,7 @@ impl State {
         }
     }
 
-    /// The line carries a signal in step. Its other end sends configuration words until the card sends frames.
+    /// The line carries a synchronized signal. The link partner sends configuration words until the card sends frames.
     /// assumed: a partner that negotiates by IEEE 802.3, clause 37, when the card does, and is never slower than the card.
     fn line_status(&self) -> u32 {
         let signal = if self.receive_state & ENABLE == 0 { SIGNAL } else { 0 };
@@ -358,8 +357,8 @@ impl State {
         IN_STEP | signal | configuration
     }
 
-    /// The configuration word that arrives: the card's own in loopback, else the partner's, who can do full duplex and no
-    /// pause, and acknowledges what the card sends.
+    /// The received configuration word: the card's own in loopback. Otherwise the partner's, which supports full duplex without
+    /// pause, and acknowledges the card's word.
     fn received_configuration(&self) -> u32 {
         let sent = self.storage[map::TRANSMIT_CONFIGURATION as usize / 4];
         match sent {

@@ -1,4 +1,4 @@
-//! Scenes: what cores and host ask the registers, what they answer, and whom they tell what.
+//! Register tests: accesses of cores and host, their answers, and the messages that they cause.
 
 use super::*;
 use blocks::assist::Attention;
@@ -12,7 +12,7 @@ use testkit::{Bench, bench};
 mod dma;
 mod mac;
 
-/// Who asks, and what: `3 r 060; 5 w 0f0=12e808` reads a register in cycle 3 and writes one in cycle 5.
+/// Parses accesses: `3 r 060; 5 w 0f0=12e808` reads a register in cycle 3 and writes one in cycle 5.
 fn script(text: &str, to_bytes: fn(u32) -> [u8; 4]) -> Vec<(Cycle, Reference)> {
     let lines = text.split(';').map(str::trim).filter(|line| !line.is_empty());
     let read = |(id, line): (u32, &str)| {
@@ -31,7 +31,7 @@ fn asks(bench: &mut Bench, name: &str, text: &str, to_bytes: fn(u32) -> [u8; 4])
     let show = move |reply: &Reply| match &reply.result {
         Ok(data) if data.is_empty() => "done".to_owned(),
         Ok(data) => {
-            // What a word is on this port: the bytes of 1 stand as `to_bytes` puts them.
+            // The byte order of this port: `to_bytes` encodes a word.
             let is_little = to_bytes(1)[0] == 1;
             let bytes = data.iter().copied();
             let value = if is_little { bytes.rev().collect::<Vec<_>>() } else { bytes.collect() };
@@ -43,7 +43,7 @@ fn asks(bench: &mut Bench, name: &str, text: &str, to_bytes: fn(u32) -> [u8; 4])
     Responder { references, replies: bench.output(name, 2, |_| true, show) }
 }
 
-/// The card's memory, which answers in the cycle in which it sees a reference.
+/// The card's memory, which answers in the cycle in which it sees an access.
 struct Memory(Responder, Rc<RefCell<Vec<u8>>>);
 
 impl Component for Memory {
@@ -51,7 +51,7 @@ impl Component for Memory {
         if !self.0.references.has_item() || !self.0.replies.has_room() {
             return Activity::Idle;
         }
-        let Reference { id, addr, access } = self.0.references.take().expect("one is there");
+        let Reference { id, addr, access } = self.0.references.take().expect("an access must be there");
         let (mut bytes, from) = (self.1.borrow_mut(), addr as usize);
         let result = match access {
             Access::Read(len) => Data::from_slice(&bytes[from..from + len as usize]),
@@ -70,7 +70,7 @@ impl Component for Memory {
     }
 }
 
-/// What everybody does in a scene.
+/// Accesses and reports of a test.
 #[derive(Clone, Copy, Default)]
 struct Scene<'a> {
     cpus: [&'a str; 2],
@@ -84,8 +84,8 @@ struct Scene<'a> {
 }
 
 impl Scene<'_> {
-    /// Two CPUs, a host, a memory of 8 KB whose byte at a is a's lowest, and somebody who hears each order. 1 GHz: the timer
-    /// ticks every 1000 cycles.
+    /// Two CPUs, a host, a memory of 8 KB whose byte at address a is the low byte of a, and a receiver for each kind of order.
+    /// 1 GHz: the timer ticks every 1000 cycles.
     fn run(&self) -> String {
         bench(20_000, |bench| {
             let bytes = Rc::new(RefCell::new((0..0x2000).map(|a| a as u8).collect()));
@@ -129,11 +129,11 @@ impl Scene<'_> {
     }
 }
 
-/// The registers of a card with the address 00:60:cf:00:00:01. 1 GHz.
+/// The registers of a card with the address 00:60:cf:00:00:01, at 1 GHz.
 fn registers(ports: Tigon2RegistersPorts) -> Tigon2Registers {
     let (cpus, mac_address) = (ports.cpus.len(), "00:60:cf:00:00:01".to_owned());
     let params = Tigon2RegistersParams { cpus, buffers_end: 0x20_0000, mac_address };
-    params.check().expect("the parameters are right");
+    params.check().expect("the parameters must be valid");
     Tigon2Registers::new(params, ports, Clock::new(Freq::mhz(1000).unwrap()))
 }
 
@@ -141,14 +141,14 @@ fn hears<T: std::fmt::Debug + 'static>(bench: &mut Bench, name: &str) -> Option<
     Some(bench.output(name, 4, |_| true, |item| format!("{item:x?}")))
 }
 
-/// A scene in which only the cores do something.
+/// A test in which only the cores act.
 fn cores(a: &str, b: &str, want: Expect) {
     Scene { cpus: [a, b], ..Scene::default() }.check(want);
 }
 
 #[test]
 fn a_register_answers_in_a_cycle() {
-    // Seen in cycle 5, the answer is there in cycle 6.
+    // Seen in cycle 5; the answer is available in cycle 6.
     cores(
         "5 r 040; 6 w 208=1234; 7 r 208",
         "",
@@ -163,7 +163,7 @@ fn a_register_answers_in_a_cycle() {
 
 #[test]
 fn the_timer_event_comes_with_its_microsecond() {
-    // The timer shows 2 from cycle 2000 on; a later reference takes the event away.
+    // The timer shows 2 from cycle 2000 on; a later reference clears the event.
     cores(
         "1 w 058=2; 1998 r 060; 1999 r 060; 2000 r 060; 2001 w 058=3; 2002 r 060; 2999 r 060; 3000 r 060",
         "2000 r 070; 2000 r 054",
@@ -199,7 +199,7 @@ fn soft_events_are_kept_and_levels_cannot_be_written() {
 }
 
 #[test]
-fn of_two_cores_that_want_the_semaphore_one_gets_it() {
+fn only_one_of_two_cores_gets_the_semaphore() {
     cores(
         "5 w 048=1; 6 r 048; 20 w 048=1; 21 r 048",
         "5 w 04c=1; 6 r 04c; 10 w 04c=1; 11 r 04c; 22 w 04c=1; 23 r 04c",
@@ -219,7 +219,7 @@ fn of_two_cores_that_want_the_semaphore_one_gets_it() {
 }
 
 #[test]
-fn a_mailbox_is_an_event_when_memory_has_it() {
+fn a_mailbox_event_follows_its_write_to_memory() {
     Scene {
         host: "10 w 514=11; 30 w 518=22; 50 r 514",
         cpus: ["1 w 058=7fffffff; 12 r 060; 13 r 060; 14 r 060; 20 r 064; 21 w 064=4; 22 r 060; 40 r 064", "20 r 074"],
@@ -259,7 +259,7 @@ fn the_host_sees_memory_through_its_windows() {
 }
 
 #[test]
-fn an_interrupt_stands_until_the_host_acknowledges_it() {
+fn an_interrupt_stays_until_the_host_acknowledges_it() {
     Scene {
         cpus: ["5 w 044=204; 6 r 044; 7 r 040; 40 r 040; 50 w 044=204", ""],
         host: "20 w 504=0; 60 w 040=2; 70 w 040=40",
@@ -279,7 +279,7 @@ fn an_interrupt_stands_until_the_host_acknowledges_it() {
         61   interrupt InterruptLine { is_raised: false }
         71   host done
     "#]]);
-    // While it is masked the line stays low.
+    // While it is masked, the line stays low.
     Scene { cpus: ["10 w 044=204; 11 r 040", ""], host: "5 w 040=40; 20 w 040=0", ..Scene::default() }.check(expect![
         [r#"
             6    host done
@@ -292,7 +292,7 @@ fn an_interrupt_stands_until_the_host_acknowledges_it() {
 }
 
 #[test]
-fn cores_are_held_by_their_state_registers() {
+fn state_registers_halt_cores() {
     Scene {
         host: "1 w 244=4034; 2 w 250=c0ffee; 3 w 240=0; 10 r 240; 11 w 240=10000; 20 r 140; 40 r 140; 41 r 144; 50 w 140=1",
         status: &[(30, false)],
@@ -317,7 +317,7 @@ fn cores_are_held_by_their_state_registers() {
 }
 
 #[test]
-fn a_byte_of_a_register_is_in_its_big_endian_place() {
+fn register_bytes_are_big_endian() {
     let byte = |id, addr, access| (2 + Cycle::from(id), Reference { id, addr, access });
     let log = bench(100, |bench| {
         let references = vec![
@@ -356,7 +356,7 @@ fn a_byte_of_a_register_is_in_its_big_endian_place() {
 }
 
 #[test]
-fn what_nobody_models_is_kept_and_counted() {
+fn unmodeled_registers_store_values_and_are_counted() {
     let cpus = ["1 w 218=7; 2 r 218; 3 r 17c; 4 w 208=1", ""];
     Scene { cpus, shows_counters: true, ..Scene::default() }.check(expect![[r#"
         2    A done
@@ -380,6 +380,6 @@ fn parameters_out_of_bounds_are_named() {
             .unwrap_or_default()
     };
     expect!["cpus is 5, must be 1 to 4"].assert_eq(&with(5, "00:60:cf:00:00:01"));
-    expect!["mac_address is `00:60:cf:00:00`, must be six bytes in hexadecimal as `00:60:cf:00:00:01`"]
+    expect!["mac_address is `00:60:cf:00:00`, must be six hexadecimal bytes, for example `00:60:cf:00:00:01`"]
         .assert_eq(&with(2, "00:60:cf:00:00"));
 }

@@ -1,8 +1,8 @@
-//! The host's 4 KB window: registers, the shared first kilobyte of memory, and a window into the rest of it.
+//! The host's 4 KB window: registers, the shared first kilobyte of memory, and a movable window into the rest.
 //!
-//! Bytes on the port are in the order of a PCI bus, which is little-endian: a word keeps its value, so its bytes are mirrored.
-//! Where the byte swap bit of misc host control is set, they keep their order instead. assumed: the word swap bit only concerns
-//! accesses of 64 bits on the bus, and with it, as drivers set it, words stand where their addresses say.
+//! Bytes on the port are in PCI order, which is little-endian: a word keeps its value, so its bytes are mirrored. With the byte
+//! swap bit of misc host control set they keep their order. assumed: the word swap bit affects only 64-bit accesses on the bus;
+//! with it, as drivers set it, words are at their addresses.
 
 use super::block::Block;
 use super::map;
@@ -10,22 +10,22 @@ use super::state::HOST_BYTE_SWAP;
 use blocks::bus::{Access, BusError, Data, Reference, Reply, Requester, Responder, word};
 use kernel::{Cycle, Ports, Time};
 
-/// Bytes of the window; what is above aliases.
+/// Size of the window; higher addresses alias.
 const BYTES: u64 = 0x1000;
-/// Where shared memory begins, and the window into local memory, which is 2 KB. Source: docs/machines/tigon2.md.
+/// Offset of shared memory, and of the 2 KB window into local memory. Source: docs/machines/tigon2.md.
 const SHARED: u64 = 0x400;
 const LOCAL: u64 = 0x800;
-/// Mailboxes in memory: 32 of 8 bytes, of which the second word counts. Source: docs/machines/tigon2.md.
+/// Mailboxes in memory: 32 of 8 bytes, of which the second word is used. Source: docs/machines/tigon2.md.
 const MAILBOXES: std::ops::Range<u64> = 0x100..0x200;
 
-/// The host's accesses, one after the other.
+/// The host's accesses, executed one at a time.
 pub struct Window {
     host: Responder,
     sram: Requester,
     active: Option<Active>,
 }
 
-/// An access to memory.
+/// An access to memory in progress.
 struct Active {
     reference: Reference,
     /// Address in memory.
@@ -34,7 +34,7 @@ struct Active {
     settled: u32,
     read: Data,
     failed: Option<BusError>,
-    /// How long others were in the way of its parts.
+    /// Time lost to contention by its parts.
     waited: Time,
 }
 
@@ -48,7 +48,7 @@ impl Window {
         self.sram.port("sram", ports);
     }
 
-    /// Serves the host; whether something happened.
+    /// Serves the host; returns true if it did anything.
     pub fn tick(&mut self, now: Cycle, block: &mut Block) -> bool {
         let mut any = self.hear();
         any |= self.finish(block);
@@ -57,12 +57,12 @@ impl Window {
         any
     }
 
-    /// Takes replies; their names are the bytes that were asked.
+    /// Processes replies; their ids are byte ranges of the access.
     fn hear(&mut self) -> bool {
         let mut any = false;
         while let Some(reply) = self.sram.replies.take() {
             any = true;
-            let active = self.active.as_mut().expect("memory answers what it was asked");
+            let active = self.active.as_mut().expect("a reply must belong to the active access");
             active.settled += reply.id;
             active.waited = active.waited + reply.waited;
             match reply.result {
@@ -78,10 +78,11 @@ impl Window {
         if !self.active.as_ref().is_some_and(is_done) || !self.host.replies.has_room() {
             return false;
         }
-        let Active { reference, addr, mut read, failed, waited, .. } = self.active.take().expect("one is done");
+        let Active { reference, addr, mut read, failed, waited, .. } =
+            self.active.take().expect("an access must be complete");
         mirror(block, &mut read);
         if matches!(reference.access, Access::Write(_)) {
-            // Mailboxes whose low word was written.
+            // The mailboxes whose low word was written.
             let end = addr + u64::from(reference.access.len());
             for mailbox in 0..32 {
                 let low = MAILBOXES.start + 8 * u64::from(mailbox) + 4;
@@ -95,12 +96,12 @@ impl Window {
         true
     }
 
-    /// Takes the next access, and answers it if it is to registers.
+    /// Starts the next access, and answers it if it is to registers.
     fn begin(&mut self, now: Cycle, block: &mut Block) -> bool {
         if self.active.is_some() || !self.host.references.has_item() || !self.host.replies.has_room() {
             return false;
         }
-        let mut reference = self.host.references.take().expect("one is there");
+        let mut reference = self.host.references.take().expect("an access must be there");
         if let Access::Write(data) = &mut reference.access {
             mirror(block, data);
         }
@@ -135,7 +136,7 @@ impl Window {
         true
     }
 
-    /// Sends the next reference of up to 8 bytes to memory.
+    /// Sends the next part of up to 8 bytes to memory.
     fn ask(&mut self) -> bool {
         let Some(active) = &mut self.active else { return false };
         let left = active.reference.access.len() - active.asked;
@@ -158,7 +159,7 @@ impl Window {
     }
 }
 
-/// Between the bytes on the bus and those of big-endian words.
+/// Converts between bus byte order and big-endian words.
 fn mirror(block: &Block, bytes: &mut [u8]) {
     if block.state.host_control & HOST_BYTE_SWAP == 0 {
         bytes.chunks_exact_mut(4).for_each(<[u8]>::reverse);

@@ -1,4 +1,4 @@
-//! Rings of descriptors, and what DMA assists report.
+//! Descriptor rings and reports of DMA assists.
 
 use super::*;
 
@@ -60,7 +60,7 @@ fn rings_are_addresses_and_wrap() {
 }
 
 #[test]
-fn dma_that_is_done_is_an_event_until_firmware_has_seen_it() {
+fn a_finished_dma_is_an_event_until_firmware_acknowledges_it() {
     Scene {
         cpus: [
             "1 w 058=7fffffff; 2 w 0d0=133000; 3 w 11c=1; 4 w 100=132040; 11 r 060; 11 r 0b0; 12 r 060; 13 r 104; \
@@ -104,8 +104,8 @@ fn dma_that_is_done_is_an_event_until_firmware_has_seen_it() {
 }
 
 #[test]
-fn a_reference_ahead_of_the_consumer_is_no_event_until_it_is_passed() {
-    // Four entries are to be written; firmware only wants to hear of the third, entry 2.
+fn a_reference_ahead_of_the_consumer_is_an_event_only_when_passed() {
+    // Four entries are written; firmware wants to know only when the third, entry 2, is done.
     let done = |index| DmaProgress::Consumer(0, index, 4, 0);
     Scene {
         cpus: [

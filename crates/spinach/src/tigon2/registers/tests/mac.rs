@@ -1,9 +1,9 @@
-//! What MAC assists report, and the line.
+//! Reports of MAC assists, and the line.
 
 use super::*;
 
 #[test]
-fn frames_come_and_go() {
+fn frames_are_received_and_sent() {
     Scene {
         cpus: [
             "1 w 058=7fffffff; 2 w 0d0=133000; 3 w 0c0=176000; 4 w 200=2; 5 w 220=2; 6 w 0f0=130810; 9 r 0f4; 10 r 060; \
@@ -92,8 +92,8 @@ fn attentions_are_cleared_by_writing_ones() {
 }
 
 #[test]
-fn a_frame_that_the_host_has_frees_its_buffer() {
-    // The first piece is a frame's, the second is control data. The last frame ends at the end of the buffers.
+fn a_frame_written_to_the_host_frees_its_buffer() {
+    // The first piece belongs to a frame, the second is control data. The last frame ends at the end of the buffers.
     let done = |index, state, end| DmaProgress::Consumer(0, index, state, end);
     Scene {
         cpus: ["1 w 0d0=133000; 2 w 0c0=176000; 20 r 0c8; 22 r 0c8; 24 r 0c8", ""],
@@ -145,8 +145,8 @@ fn a_frame_that_the_host_has_frees_its_buffer() {
 
 #[test]
 fn a_link_partner_sends_configuration_until_the_card_sends_frames() {
-    // Negotiation as the released firmware does it: full duplex, then acknowledge, then the transmitter. What it reads of the
-    // line it writes back, which changes nothing.
+    // Negotiation as the released firmware does it: full duplex, then acknowledge, then the transmitter. It writes back the
+    // line status bits that it read, which has no effect.
     cores(
         "1 r 220; 2 r 224; 3 w 204=2000; 4 w 204=2040; 5 r 224; 6 w 200=2; 7 w 220=c8002; 8 r 220; 9 r 224",
         "",
@@ -164,7 +164,7 @@ fn a_link_partner_sends_configuration_until_the_card_sends_frames() {
             10   A 00002040
         "#]],
     );
-    // In its loopback the card hears itself.
+    // In loopback the card receives its own word.
     cores(
         "1 w 238=c801f6; 2 w 204=80; 3 r 224",
         "",
