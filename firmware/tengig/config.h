@@ -1,6 +1,6 @@
-/* Sizes and policies that the firmware chooses itself. BASE builds the first version, HARDWARE_QUEUE the optimised one for a card
- * that has an event queue, neither of them the optimised one of the thesis. THESIS, with or without BASE, adds the services of the
- * Tigon-2's released firmware, from which the thesis's was made (4.3.3): mini, standard and jumbo buffers, checksums, VLAN tags
+/* Sizes and policies of the firmware. BASE builds the first version, HARDWARE_QUEUE the optimized one for a card with an event
+ * queue; without either it is the optimized version of the thesis. THESIS, with or without BASE, adds the services of the
+ * Tigon-2's released firmware, on which the thesis's is based (4.3.3): mini, standard and jumbo buffers, checksums, VLAN tags
  * of sent frames, statistics. */
 #ifndef TENGIG_CONFIG_H
 #define TENGIG_CONFIG_H
@@ -9,34 +9,34 @@
 #error "THESIS has its event queue in software: leave out HARDWARE_QUEUE"
 #endif
 
-/* Transfers that may stand in the DMA read ring. Thesis 4.5.1: 32 by default, 256 when the ring is a reorder buffer; one
- * entry of the assist's ring stays empty. */
+/* Most transfers in the DMA read ring. Thesis 4.5.1: 32 by default, 256 when the ring is a reorder buffer; one entry of the
+ * assist's ring stays empty. */
 #ifdef BASE
 #define READ_SLOTS 32
 #else
 #define READ_SLOTS (DMA_ENTRIES - 1)
 #endif
-#define WRITE_SLOTS (DMA_ENTRIES - 1) /* assumed: as the larger DMA read ring. */
+#define WRITE_SLOTS (DMA_ENTRIES - 1) /* assumed: the same as the larger DMA read ring. */
 
-/* Frames whose data is asked for and that have not left; one entry of the MAC's ring stays empty. */
+/* Most frames whose data was requested and that have not left; one entry of the MAC's ring stays empty. */
 #define TRANSMIT_SLOTS (MAC_TRANSMIT_ENTRIES - 1)
 #define TRANSMIT_AREA FRAME_MEMORY
 #ifdef THESIS
-#define TRANSMIT_SLOT_BYTES 10240 /* assumed: holds a jumbo frame, and successive ones begin in different banks. */
+#define TRANSMIT_SLOT_BYTES 10240 /* assumed: holds a jumbo frame, and consecutive slots begin in different banks. */
 #else
-#define TRANSMIT_SLOT_BYTES 2048 /* assumed: a power of two that holds the largest frame. */
+#define TRANSMIT_SLOT_BYTES 2048 /* assumed: a power of two that holds the longest frame. */
 #endif
 
 #define RECEIVE_AREA_AT (FRAME_MEMORY + 0x00400000u)
 #define RECEIVE_AREA_SIZE 0x00100000u
 
-/* Where the MAC counts drops (THESIS): between the two areas, for it reaches frame memory only. */
+/* Address of the MAC's drop counters (THESIS): between the two areas, because the MAC reaches frame memory only. */
 #define MAC_STATISTICS_AT (FRAME_MEMORY + 0x00300000u)
 
-/* Return descriptors that the card holds until the host has them (THESIS). */
+/* Return descriptors held on the card until the host has them (THESIS). */
 #define RETURN_COPY 512
 
-/* Largest number of elements of one event; a longer range is split. assumed: the thesis gives no number. */
+/* Maximum number of elements of an event; a longer range is split. assumed: the thesis gives no number. */
 #define DESCRIPTORS_AN_EVENT 32
 #define TRANSFERS_AN_EVENT 16
 #define FRAMES_AN_EVENT 8
@@ -59,9 +59,9 @@ enum {
     LOCK_SEND_COMMIT,
     LOCK_RECEIVE_COMMIT,
     LOCK_BUFFERS,
-    LOCK_RECEIVE_LOOP, /* Base version only: the lock within the loop over arrived frames. */
-    LOCK_WRITE_LOOP,   /* Base version only: the lock within the loop over done DMA writes. */
-    LOCK_MAILBOX_MINI, /* THESIS only, as the next one. */
+    LOCK_RECEIVE_LOOP, /* Base version only: the lock inside the loop over arrived frames. */
+    LOCK_WRITE_LOOP,   /* Base version only: the lock inside the loop over finished DMA writes. */
+    LOCK_MAILBOX_MINI, /* THESIS only, like the next one. */
     LOCK_MAILBOX_JUMBO,
 };
 

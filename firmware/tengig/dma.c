@@ -8,7 +8,7 @@ struct dma_ring reads, writes;
 struct dma_descriptor read_slots[DMA_ENTRIES], write_slots[DMA_ENTRIES];
 uint32_t immediates[DMA_ENTRIES];
 
-/* Slots before this one are the assist's, or done. */
+/* Slots before this one are posted or done. */
 static inline uint32_t posted_slots(struct dma_ring *ring) {
 #ifdef HARDWARE_QUEUE
     return ring == &reads ? REG(DMA_READ_PRODUCER) : REG(DMA_WRITE_PRODUCER);
@@ -17,8 +17,8 @@ static inline uint32_t posted_slots(struct dma_ring *ring) {
 #endif
 }
 
-/* How many slots are free; under the ring's lock. Slots become free in any order: where there seem to be too few, this looks
- * for the first that is not. */
+/* Number of free slots; under the ring's lock. Slots are freed in any order. If too few seem free, searches for the first slot
+ * that is not free. */
 static uint32_t free_slots(struct dma_ring *ring, uint32_t wanted, uint32_t slots) {
     uint32_t freed = ring->freed, allocated = ring->allocated;
     if (slots - (allocated - freed) < wanted) {
@@ -31,7 +31,7 @@ static uint32_t free_slots(struct dma_ring *ring, uint32_t wanted, uint32_t slot
 
 #ifdef BASE
 
-/* The lock is held until the slots are ready. */
+/* Keeps the lock until the slots are ready. */
 static int take(struct dma_ring *ring, uint32_t *slot, uint32_t n, uint32_t slots, unsigned which) {
     lock(which);
     if (free_slots(ring, n, slots) < n) {
@@ -42,7 +42,7 @@ static int take(struct dma_ring *ring, uint32_t *slot, uint32_t n, uint32_t slot
     return 1;
 }
 
-/* The ring manager enqueues in the order in which it is asked. */
+/* The ring manager enqueues in the order of the calls. */
 static void ready(struct dma_ring *ring, uint32_t slot, uint32_t n, unsigned producer, unsigned which) {
     for (uint32_t end = slot + n; slot != end; slot++) ring->flags[slot % DMA_ENTRIES] = SLOT_POSTED;
     ring->allocated = slot;
@@ -70,7 +70,7 @@ static int take(struct dma_ring *ring, uint32_t *slot, uint32_t n, uint32_t slot
 
 #ifdef HARDWARE_QUEUE
 
-/* The registers hand slots to the assist, in their order. */
+/* The registers post slots to the assist in order. */
 static inline void ready(struct dma_ring *ring, uint32_t slot, uint32_t n, unsigned report) {
     keep_order();
     for (uint32_t end = slot + n; slot != end; slot++) {
@@ -92,7 +92,7 @@ static void ready(struct dma_ring *ring, uint32_t slot, uint32_t n) {
 void reads_ready(uint32_t slot, uint32_t n) { ready(&reads, slot, n); }
 void writes_ready(uint32_t slot, uint32_t n) { ready(&writes, slot, n); }
 
-/* Hands consecutive ready slots to the assist; one processor at a time. */
+/* Posts consecutive ready slots to the assist; one processor at a time. */
 static void post(struct dma_ring *ring, unsigned producer, unsigned which) {
     if (!try_lock(which)) return;
     uint32_t slot = ring->posted;
@@ -113,9 +113,9 @@ void commit_writes(void) { post(&writes, DMA_WRITE_PRODUCER, LOCK_WRITE_COMMIT);
 
 #endif
 
-/* A later frame may be requested before an earlier one. Frames between them get their slots too, and a later request finds
- * them in `frame_slot`. But a frame whose descriptors are not here gets none, nor those behind it: the ring could fill up
- * with slots that wait for descriptors that have no slot left. */
+/* A later frame may be requested before an earlier one. The frames in between then get their slots too; a later request for
+ * them finds the slots in `frame_slot`. A frame whose descriptors are not here gets no slots, nor do those after it: otherwise
+ * the ring could fill up with slots that wait for descriptors that have no slot left. */
 uint32_t take_frame_reads(uint32_t *slot, uint32_t first, uint32_t last) {
     lock(LOCK_READ_SLOTS);
     uint32_t next = sending.next, end = first;

@@ -5,20 +5,22 @@
 #include "lock.h"
 #include "state.h"
 
-/* `n` slots in a row, the first in `slot`; 0 if fewer are free. The caller fills its slots soon, and then calls
- * `ready`. The base version holds the ring's lock between the two calls; the optimised one lets all processors fill at once. */
+/* Allocates `n` consecutive slots and stores the first in `slot`; returns 0 if there are not enough. The caller fills the slots
+ * soon and then calls `ready`. The base version holds the ring's lock between the two calls; the optimized one lets all
+ * processors fill at once. */
 int take_reads(uint32_t *slot, uint32_t n);
 int take_writes(uint32_t *slot, uint32_t n);
 
-/* The slots are filled: the assist gets them when those before them are filled too. */
+/* The slots are filled. The assist gets them once all earlier slots are filled. */
 void reads_ready(uint32_t slot, uint32_t n);
 void writes_ready(uint32_t slot, uint32_t n);
 
-/* Slots in a row for the data of frames `first` to before `last`, two each, the first in `slot`. They stand in the ring in the
- * order of frames, not of requests. Returns the frame after the last one that has its slots. Optimised version only. */
+/* Allocates consecutive slots for the data of frames `first` up to but not including `last`, two per frame, and stores the
+ * first in `slot`. Slots are in frame order, whichever frame is requested first. Returns the frame after the last one with
+ * slots. Optimized version only. */
 uint32_t take_frame_reads(uint32_t *slot, uint32_t first, uint32_t last);
 
-/* Writes the descriptor of a slot and what it is for. Returns it. */
+/* Writes the descriptor of a slot with its purpose, and returns it. */
 static inline struct dma_descriptor *fill(struct dma_descriptor *slots, uint32_t slot, uint32_t high, uint32_t low, uint32_t nic,
                                           uint32_t length, uint32_t kind, uint32_t argument) {
     struct dma_descriptor *descriptor = &slots[slot % DMA_ENTRIES];
@@ -44,7 +46,7 @@ static inline struct dma_descriptor *fill_write(uint32_t slot, uint32_t high, ui
     return fill(write_slots, slot, high, low, nic, length, kind, argument);
 }
 
-/* Has the assist store the sum of the bytes of a slot. */
+/* Makes the assist store the sum of a slot's bytes. */
 static inline void store_sum(struct dma_descriptor *descriptor, void *at) {
     descriptor->state = DMA_SUM;
     descriptor->sum_at = (uint32_t)at;

@@ -24,8 +24,8 @@ static handler *const handlers[EVENT_TYPES] = {
 
 #ifdef HARDWARE_QUEUE
 
-/* The hardware keeps the queue; each processor writes through places of its own, so there is no lock. The limit of a type's
- * events is set once. */
+/* The hardware keeps the queue. Each processor writes through registers of its own, so there is no lock. The maximum of a type
+ * is set once. */
 void enqueue(enum event_type type, uint32_t start, uint32_t end, uint32_t most) {
     (void)most;
     REG(PUSH_START) = start;
@@ -52,8 +52,8 @@ struct event {
     uint32_t type, start, end, unused;
 };
 
-/* An element is in at most one queued event: at most 255 transfers each way, 512 arrived frames, 256 frames to fetch, and
- * 512 descriptors of each mailbox in pieces of 32 or returned rests. That does not fill it. */
+/* An element is in at most one queued event: at most 255 transfers in each direction, 512 arrived frames, 256 frames to fetch,
+ * and 512 descriptors of each mailbox in pieces of 32 or as returned rests. These fit the queue. */
 static struct event queue[QUEUE_EVENTS];
 static volatile uint32_t queued, taken;
 
@@ -72,16 +72,16 @@ void enqueue(enum event_type type, uint32_t start, uint32_t end, uint32_t most) 
     unlock(LOCK_QUEUE);
 }
 
-/* Does an event; what its handler leaves is queued again, and others go on with theirs meanwhile. */
+/* Handles an event. The rest that its handler leaves is queued again; other processors continue with theirs meanwhile. */
 static void run(enum event_type type, uint32_t start, uint32_t end) {
     COUNT(events[type]);
     uint32_t rest = handlers[type](start, end);
     if (rest != end) enqueue(type, rest, end, end - rest);
 }
 
-/* How far each hardware pointer has moved that something can be done about; the rest stays for later rounds. */
+/* How far each hardware pointer has moved as far as it can be processed; the rest waits for later rounds. */
 
-/* Frames leave frame memory in the order of their descriptors: no descriptors are fetched for which it has no place. */
+/* Frames leave frame memory in descriptor order: descriptors are fetched only if the frame has a place there. */
 static inline uint32_t newest_send(void) {
     uint32_t posted = REG(MAILBOX_SEND), limit = 2 * (REG(MAC_TRANSMIT_CONSUMER) + TRANSMIT_SLOTS);
     return (int32_t)(posted - limit) > 0 ? limit : posted;
@@ -91,7 +91,7 @@ static inline uint32_t newest_receive(void) { return REG(MAILBOX_RECEIVE); }
 static inline uint32_t newest_read(void) { return REG(DMA_READ_CONSUMER); }
 static inline uint32_t newest_write(void) { return REG(DMA_WRITE_CONSUMER); }
 
-/* A frame needs a buffer; no more than a few events are made at once, for the lock is held. */
+/* A frame needs a buffer. Only a few events are made at once, because the lock is held. */
 static inline uint32_t newest_arrived(void) {
     uint32_t frame = receiving.seen, end = REG(MAC_RECEIVE_PRODUCER);
     if (end - frame > 4 * FRAMES_AN_EVENT) end = frame + 4 * FRAMES_AN_EVENT;
@@ -113,8 +113,8 @@ static inline int can_place(void) { return buffer_there[receiving.seen % RECEIVE
 #define RECEIVE_MAILBOX_SEEN receiving.mailbox_seen
 #endif
 
-/* The pointer `newest` has moved on from `seen`: unless another processor was faster, that is an event. It is done at once, but
- * for what goes beyond `most` elements. */
+/* The pointer `newest` has moved past `seen`. Unless another processor was faster, that is an event. It is handled at once,
+ * except for the part beyond `most` elements. */
 static inline void hardware_event(enum event_type type, uint32_t (*newest)(void), volatile uint32_t *seen, unsigned which,
                                   uint32_t most) {
     lock(which);
@@ -171,7 +171,7 @@ static void queued_event(uint32_t last) {
     run(type, start, end);
 }
 
-/* Events that are queued now; those that they lead to wait for the next round. */
+/* Handles the events queued now; events that they cause wait for the next round. */
 static void queued_events(void) {
     uint32_t last = queued;
     while ((int32_t)(last - taken) > 0) queued_event(last);
@@ -186,10 +186,10 @@ static void timer_event(void) {
     if (is_due) run(TIME_PASSED, start, now + 1);
 }
 
-/* One event at least of each type that there is, then again. */
+/* Handles at least one event of each pending type, then repeats. */
 void dispatch(void) {
 #ifdef BASE
-    /* In the first version the last processor only keeps sent frames in order. */
+    /* In the first version the last processor only keeps the order of sent frames. */
     int is_committer = REG(CPU_ID) + 1 == REG(CPUS);
     int is_alone = REG(CPUS) == 1;
     while (is_committer && !is_alone) commit_send(0);

@@ -1,15 +1,15 @@
-/* Locks, and the order of what a processor reads and writes. */
+/* Locks and memory order. */
 #ifndef TENGIG_LOCK_H
 #define TENGIG_LOCK_H
 
 #include "config.h"
 #include "regs.h"
 
-/* Keeps earlier accesses before later ones. For the compiler only: other processors see a processor's writes, to control memory
- * and registers, in the order in which it writes (thesis, 4.3.3: sequential consistency). */
+/* Compiler barrier. The hardware needs none: other processors see writes to control memory and registers in program order
+ * (thesis, 4.3.3: sequential consistency). */
 static inline void keep_order(void) { __asm__ volatile("" ::: "memory"); }
 
-/* Takes the lock if it is free; 1 if it was. */
+/* Takes the lock if it is free; returns 1 if it did. */
 static inline int try_lock(unsigned which) {
     int taken = REG(LOCK_WORDS + 4 * which) == 0;
     keep_order();

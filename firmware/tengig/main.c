@@ -1,11 +1,11 @@
-/* Start-up, and the events that belong to neither direction. */
+/* Start-up, and the events of both directions. */
 
 #include "dma.h"
 #include "events.h"
 
 struct host_state host;
 
-/* Finished reads of host memory; dispatches each to its user. */
+/* Transfers from the host are done; handles each by its kind. */
 uint32_t read_done(uint32_t start, uint32_t end) {
     for (; start != end; start++) {
         uint32_t place = start % DMA_ENTRIES;
@@ -49,7 +49,7 @@ uint32_t read_done(uint32_t start, uint32_t end) {
     return end;
 }
 
-/* Finished writes to host memory. */
+/* Transfers to the host are done. */
 uint32_t write_done(uint32_t start, uint32_t end) {
     for (; start != end; start++) {
         uint32_t place = start % DMA_ENTRIES;
@@ -81,7 +81,7 @@ uint32_t write_done(uint32_t start, uint32_t end) {
     return end;
 }
 
-/* The host hears of what is done, even if it is less than it waits for. */
+/* Reports finished frames to the host even if there are fewer than the coalescing limit. */
 uint32_t time_passed(uint32_t start, uint32_t end) {
     (void)start;
     commit_send(1);
@@ -138,7 +138,7 @@ static void set_up(void) {
     host.is_started = 1;
 }
 
-/* Where every processor begins, with a stack of its own. */
+/* Entry of every processor, with a stack of its own. */
 void start(void) {
     if (REG(CPU_ID) == 0)
         set_up();

@@ -37,9 +37,9 @@ void set_up_rings(void) {
     receiving.sums = REG(RECEIVE_SUMS);
 }
 
-/* Fetches descriptors `start` to before `end` of a ring of the host into their places in the card's copy. */
+/* Fetches descriptors `start` up to but not including `end` of a host ring into their places in the card's copy. */
 static uint32_t fetch_buffers(struct buffer_ring *ring, uint32_t start, uint32_t end) {
-    /* A place is free when the frame that used it is done with. */
+    /* A place is free when its previous frame is finished. */
     uint32_t entries = ring->mask + 1, limit = ring->freed + entries;
     while (start != end && start != limit) {
         uint32_t place = start & ring->mask;
@@ -77,7 +77,7 @@ uint32_t mark_jumbo_buffers(uint32_t start, uint32_t end) { return mark(&buffer_
 
 static inline int has_buffer(struct buffer_ring *ring) { return ring->there[ring->next & ring->mask]; }
 
-/* The ring whose buffers fit a frame; mini frames take standard buffers when there is no mini one. 0 if none does. */
+/* The ring whose buffers fit a frame, or 0. Mini frames take standard buffers when no mini buffer is free. */
 static inline struct buffer_ring *ring_for(uint32_t length) {
     struct buffer_ring *standard = &buffer_rings[STANDARD], *mini = &buffer_rings[MINI], *jumbo = &buffer_rings[JUMBO];
     if (length <= mini->longest && has_buffer(mini)) return mini;
@@ -100,7 +100,7 @@ uint32_t place_frames(uint32_t frame, uint32_t end) {
         place->ring = ring;
         if (!ring) continue;
         if (!has_buffer(ring) || number - receiving.returned == RETURN_COPY) {
-            /* Code that adds buffers clears `waits`: a buffer that was added in between must be seen. */
+            /* New buffers clear `waits`: buffers that arrived in between must be seen. */
             receiving.waits = 1;
             COUNT(short_of_buffers);
             if (!has_buffer(ring) || number - receiving.returned == RETURN_COPY) break;
@@ -116,7 +116,7 @@ uint32_t place_frames(uint32_t frame, uint32_t end) {
     return frame;
 }
 
-/* Transfers for a frame: the area of received frames wraps around, so one near its end needs two. */
+/* Number of transfers for a frame: the receive area wraps, so a frame near its end needs two. */
 static inline uint32_t pieces_of(uint32_t frame) {
     struct receive_descriptor *arrived = &receive_ring[frame % MAC_RECEIVE_ENTRIES];
     if (!places[frame % MAC_RECEIVE_ENTRIES].ring) return 0;
@@ -124,7 +124,7 @@ static inline uint32_t pieces_of(uint32_t frame) {
     return arrived->frame + length > RECEIVE_AREA_AT + RECEIVE_AREA_SIZE ? 2 : 1;
 }
 
-/* Sends one frame to its buffer in `pieces` transfers; with 0 it is dropped. */
+/* Sends a frame to its buffer in `pieces` transfers; 0 drops it. */
 static inline void to_host(uint32_t frame, uint32_t slot, uint32_t pieces) {
     struct place *place = &places[frame % MAC_RECEIVE_ENTRIES];
     if (pieces == 0) {
@@ -170,7 +170,7 @@ void add_sums(uint32_t frame) {
     volatile struct buffer_descriptor *given = &returns[places[frame % MAC_RECEIVE_ENTRIES].number % RETURN_COPY];
     uint32_t first = given->first_sum;
     if (first == 0) return;
-    /* The first piece has an even number of bytes: the area and the frames in it are aligned. */
+    /* The first piece has an even number of bytes, because the area and its frames are aligned. */
     uint32_t both = first + given->sum;
     given->sum = (both & 0xFFFF) + (both >> 16);
     given->first_sum = 0;
@@ -182,9 +182,9 @@ struct short_buffer buffer_descriptors[RECEIVE_ENTRIES];
 volatile uint8_t buffer_there[RECEIVE_ENTRIES];
 struct short_return returns[RETURN_ENTRIES];
 
-/* Fetches descriptors `start` to before `end` of the host's ring into their places in the card's copy. */
+/* Fetches descriptors `start` up to but not including `end` of the host's ring into their places in the card's copy. */
 uint32_t fetch_receive_descriptors(uint32_t start, uint32_t end) {
-    /* A place is free when the frame that used it is done with. */
+    /* A place is free when its previous frame is finished. */
     uint32_t limit = receiving.committed + RECEIVE_ENTRIES;
     while (start != end && start != limit) {
         uint32_t place = start % RECEIVE_ENTRIES;
@@ -204,7 +204,7 @@ uint32_t fetch_receive_descriptors(uint32_t start, uint32_t end) {
 uint32_t mark_buffers(uint32_t start, uint32_t end) {
     for (; start != end; start++) buffer_there[start % RECEIVE_ENTRIES] = 1;
 #ifdef HARDWARE_QUEUE
-    /* The registers hear of buffers in their order. */
+    /* The registers must get buffers in order. */
     lock(LOCK_BUFFERS);
     uint32_t buffer = receiving.buffers, limit = receiving.committed + RECEIVE_ENTRIES;
     while (buffer != limit && buffer_there[buffer % RECEIVE_ENTRIES]) buffer++;
@@ -215,13 +215,13 @@ uint32_t mark_buffers(uint32_t start, uint32_t end) {
     return end;
 }
 
-/* Transfers for a frame: the area of received frames wraps around, so one near its end may need two. */
+/* Number of transfers for a frame: the receive area wraps, so a frame near its end may need two. */
 static inline uint32_t pieces_of(uint32_t frame) {
     uint32_t at = receive_ring[frame % MAC_RECEIVE_ENTRIES].frame;
     return at > RECEIVE_AREA_AT + RECEIVE_AREA_SIZE - LONGEST_FRAME ? 2 : 1;
 }
 
-/* Sends one frame to its buffer in `pieces` transfers. */
+/* Sends a frame to its buffer in `pieces` transfers. */
 static inline void to_host(uint32_t frame, uint32_t slot, uint32_t pieces) {
     uint32_t place = frame % RECEIVE_ENTRIES;
     struct receive_descriptor *arrived = &receive_ring[frame % MAC_RECEIVE_ENTRIES];
@@ -232,7 +232,7 @@ static inline void to_host(uint32_t frame, uint32_t slot, uint32_t pieces) {
     uint32_t length = (status & RECEIVE_LENGTH) - FCS_BYTES;
     uint32_t high = buffer->host_high, low = buffer->host_low;
     buffer_there[place] = 0;
-    if (errors || length > buffer->length) length = 0; /* The buffer goes back empty. */
+    if (errors || length > buffer->length) length = 0; /* The buffer is returned empty. */
     given->opaque = buffer->opaque;
     given->length = length;
     given->errors = errors;
@@ -243,7 +243,7 @@ static inline void to_host(uint32_t frame, uint32_t slot, uint32_t pieces) {
         low += first;
         if (low < first) high++;
         at = RECEIVE_AREA_AT;
-        length -= first; /* Nothing is left if the frame ends before the area does. */
+        length -= first; /* 0 if the frame ends before the area does. */
     }
     fill_write(slot, high, low, at, length, KIND_FRAME, frame);
 }
@@ -296,9 +296,9 @@ uint32_t frames_arrived(uint32_t start, uint32_t end) {
 #define RETURN_COPIES RETURN_ENTRIES
 #endif
 
-/* Sends return descriptors `start` to before `end`, then the producer; 0 if that must wait. */
+/* Sends return descriptors `start` up to but not including `end`, then the producer; returns 0 if that must wait. */
 static int report(uint32_t start, uint32_t end) {
-    /* At the end of the card's copy, the ring ends or continues. */
+    /* The ring ends where the card's copy ends, or continues there. */
     uint32_t place = start % RETURN_PLACES, copy = start % RETURN_COPIES;
     uint32_t n = end - start, first = least(n, RETURN_COPIES - copy);
     uint32_t pieces = n == first ? 1 : 2;
@@ -322,7 +322,7 @@ static int report(uint32_t start, uint32_t end) {
     return 1;
 }
 
-/* Frees all consecutive frames that are in the host's memory, and tells the host; one processor at a time. */
+/* Frees all consecutive frames that are in the host's memory, and reports them; one processor at a time. */
 void commit_receive(int is_late) {
     if (!try_lock(LOCK_RECEIVE_COMMIT)) return;
     uint32_t frame = receiving.committed;

@@ -13,13 +13,13 @@ volatile uint32_t frame_slot[MAC_TRANSMIT_ENTRIES];
 static uint32_t least(uint32_t a, uint32_t b) { return a < b ? a : b; }
 
 #ifdef THESIS
-/* The sums of a frame's two pieces, which the assist stores. */
+/* Sums of a frame's two pieces, stored by the assist. */
 static volatile struct {
     uint16_t header, payload;
 } frame_sums[MAC_TRANSMIT_ENTRIES];
 #endif
 
-/* Fetches descriptors `start` to before `end` of the host's ring into their places in the card's copy. */
+/* Fetches descriptors `start` up to but not including `end` of the host's ring into their places in the card's copy. */
 uint32_t fetch_send_descriptors(uint32_t start, uint32_t end) {
     /* Their places are free: the frames that used them have left. */
     while (start != end) {
@@ -39,12 +39,12 @@ uint32_t fetch_send_descriptors(uint32_t start, uint32_t end) {
     return start;
 }
 
-/* Where a frame stands in frame memory: its pieces follow each other. */
+/* Address of a frame in frame memory; its pieces are contiguous. */
 static inline uint32_t place_of(uint32_t frame) {
     return TRANSMIT_AREA + frame % MAC_TRANSMIT_ENTRIES * TRANSMIT_SLOT_BYTES;
 }
 
-/* Asks for a frame's first piece. */
+/* Requests a frame's first piece. */
 static inline void ask_for_header(uint32_t frame, uint32_t slot) {
     struct send_descriptor *header = &send_descriptors[2 * frame % SEND_ENTRIES];
 #ifdef THESIS
@@ -56,7 +56,7 @@ static inline void ask_for_header(uint32_t frame, uint32_t slot) {
 #endif
 }
 
-/* Asks for the other one, and leaves word for the MAC. */
+/* Requests the second piece and fills the MAC's descriptor. */
 static inline void ask_for_payload(uint32_t frame, uint32_t slot) {
     struct send_descriptor *header = &send_descriptors[2 * frame % SEND_ENTRIES], *payload = header + 1;
     struct transmit_descriptor *whole = &transmit_ring[frame % MAC_TRANSMIT_ENTRIES];
@@ -80,21 +80,21 @@ static inline void ask_for_payload(uint32_t frame, uint32_t slot) {
 }
 
 #ifdef THESIS
-/* The host has left in the field what makes the sum of all bytes that of the datagram with its pseudo header. */
+/* The host has seeded the field so that the sum of all bytes equals that of the datagram with its pseudo header. */
 void insert_sum(uint32_t frame) {
     uint32_t sum = frame_sums[frame % MAC_TRANSMIT_ENTRIES].header + frame_sums[frame % MAC_TRANSMIT_ENTRIES].payload;
     sum = ~((sum & 0xFFFF) + (sum >> 16)) & 0xFFFF;
-    if (sum == 0) sum = 0xFFFF; /* 0 stands for no checksum. Source: RFC 768. */
+    if (sum == 0) sum = 0xFFFF; /* 0 means no checksum. Source: RFC 768. */
     volatile uint16_t *field =
         (volatile uint16_t *)(place_of(frame) + send_descriptors[2 * frame % SEND_ENTRIES].sum_at);
     *field = sum;
-    (void)*field; /* It is there before the MAC reads it. */
+    (void)*field; /* Reads the field back, so that the write is complete before the MAC reads it. */
 }
 #endif
 
 #ifdef BASE
 
-/* Descriptors one by one, as the ring's manager has room: those of other frames may come between. */
+/* Requests descriptors one by one, as the ring has room; descriptors of other frames may come in between. */
 uint32_t fetch_frames(uint32_t start, uint32_t end) {
     for (; start != end; start++) {
         uint32_t frame = start / 2, slot;
@@ -113,7 +113,7 @@ uint32_t fetch_frames(uint32_t start, uint32_t end) {
 
 #else
 
-/* Frames, into slots that keep the frames' order. */
+/* Requests frames in slots that keep the frames' order. */
 uint32_t fetch_frames(uint32_t start, uint32_t end) {
     uint32_t slot, last = 2 * take_frame_reads(&slot, start / 2, end / 2);
     if (last != end) COUNT(short_of_reads);
@@ -129,7 +129,7 @@ uint32_t fetch_frames(uint32_t start, uint32_t end) {
 
 #endif
 
-/* Tells the host that frames before `frame` are sent; 0 if that must wait. */
+/* Reports to the host that frames before `frame` are sent; returns 0 if that must wait. */
 static int report(uint32_t frame) {
     uint32_t slot;
     if (!take_writes(&slot, 1)) {

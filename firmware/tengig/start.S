@@ -10,5 +10,5 @@ _start:
     sll $t1, $t1, 10
     subu $sp, $sp, $t1
     jal start
-    addiu $sp, $sp, -16    /* The callee's home for four arguments (O32). */
+    addiu $sp, $sp, -16    /* Space for the callee's four arguments (O32 ABI). */
     .size _start, . - _start

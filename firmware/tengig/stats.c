@@ -1,4 +1,4 @@
-/* Statistics: what processors have counted, each for itself, and the MAC; their sum goes to the host. */
+/* Statistics: the counters of each processor and of the MAC; their sum goes to the host. */
 #ifdef THESIS
 
 #include "dma.h"
@@ -6,13 +6,13 @@
 
 struct statistics statistics;
 
-/* Word of the MAC's block: frames for which it had no room. */
+/* Word of the MAC's counters: frames dropped for lack of room. */
 #define MAC_NO_ROOM (*(volatile uint32_t *)(MAC_STATISTICS_AT + 0x6C))
 
-/* Words behind the octets. */
+/* Number of words after the 64-bit counters. */
 #define SIMPLE_COUNTS ((sizeof statistics - 4 * sizeof(uint32_t)) / sizeof(uint32_t))
 
-/* Octets of each processor when they were added last: between two refreshes fewer than 2^32 go by. */
+/* Each processor's byte count at the last update; fewer than 2^32 bytes pass between two updates. */
 static struct {
     uint32_t in, out;
 } octets[MOST_CPUS];
@@ -42,7 +42,7 @@ int refresh_statistics(void) {
     }
     uint32_t *sum = &statistics.in_frames;
     for (uint32_t i = 0; i != SIMPLE_COUNTS; i++) sum[i] = 0;
-    /* A processor's stack ends below that of the one before it, the first one's at the end of control memory. */
+    /* Each processor's stack is below that of the previous one; the first stack ends at the end of control memory. */
     for (uint32_t cpu = 0, cpus = REG(CPUS); cpu != cpus; cpu++)
         add_counts(cpu, (const volatile struct statistics *)(CONTROL_BYTES - STACK_BYTES * (cpu + 1)));
     statistics.in_dropped = MAC_NO_ROOM;

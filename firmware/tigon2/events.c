@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Events and statistics for the host. Either side posts; the receive side, which owns the DMA write ring, delivers.
+ * Events and statistics for the host. Both sides post events; the receive side, which owns the DMA write ring, delivers them.
  */
 #include "dma.h"
 
-/* For the send side and start-up: something has happened that the host is to know. */
+/* Posts an event for the host; for the send side and start-up. */
 void post_event(u32 code, u32 subcode, u32 index)
 {
     u32 posted = common.posted;
@@ -17,7 +17,7 @@ void post_event(u32 code, u32 subcode, u32 index)
     send_tells_receive(EVENT_HOUSEKEEPING);
 }
 
-/* Puts an event into our copy of the ring; 0 if the host has not taken enough of it. */
+/* Adds an event to the card's copy of the ring; returns 0 if the host has not consumed enough events. */
 static int keep_event(u32 word)
 {
     u32 put = here->event_put;
@@ -26,11 +26,11 @@ static int keep_event(u32 word)
     events[put % EVENT_ENTRIES][0] = word;
     events[put % EVENT_ENTRIES][1] = 0;
     here->event_put = put + 1;
-    here->in.events[word >> 24]++; /* codes are our own */
+    here->in.events[word >> 24]++; /* the codes are the firmware's own */
     return 1;
 }
 
-/* Writes the events that are new, and then how many there are. 0 if the assist has no room. */
+/* Writes new events, then their number. Returns 0 if the assist has no room. */
 static int write_events(void)
 {
     while (here->event_sent != here->event_put) {
@@ -51,7 +51,7 @@ static int write_events(void)
     return 1;
 }
 
-/* The whole block of statistics. 0 if the assist has no room. */
+/* Writes the whole block of statistics. Returns 0 if the assist has no room. */
 static int write_statistics(void)
 {
     const struct address *to = &information.refreshed_statistics;
@@ -64,7 +64,7 @@ static int write_statistics(void)
     return 1;
 }
 
-/* Event 7: what is not urgent. */
+/* Event 7: low-priority work. */
 void housekeeping(void)
 {
     int is_done = 1;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Fetching descriptors that the host has filled, of the send ring and of the three receive rings.
+ * Fetches descriptors that the host has filled, for the send ring and the three receive rings.
  */
 #include "dma.h"
 
-/* Event 4: the host has filled send descriptors that we have not asked for. */
+/* Event 4: the host has filled send descriptors that were not requested yet. */
 SECTION_SEND void send_descriptors(void)
 {
     u32 fetched = here->send_fetched;
@@ -14,7 +14,7 @@ SECTION_SEND void send_descriptors(void)
     take_turn();
     if (producer >= here->send_bytes) /* no such descriptor: the host will write again */
         producer = fetched;
-    if (!here->send_is_in_host) { /* they are where we read them: the host writes them through its window */
+    if (!here->send_is_in_host) { /* the host writes them through its window to where the firmware reads them */
         here->send_fetched = producer;
         here->send_arrived = producer;
         send_clear(EVENT_SEND_DESCRIPTORS);
@@ -23,7 +23,7 @@ SECTION_SEND void send_descriptors(void)
     }
     if (producer != fetched) {
         u32 place = REG(DMA_READ_PRODUCER);
-        u32 end = producer > fetched ? producer : here->send_bytes; /* one transfer does not go round the ring */
+        u32 end = producer > fetched ? producer : here->send_bytes; /* a transfer cannot wrap around the ring */
         u32 low = here->send_host_low + fetched;
         if (!has_room(place, REG(DMA_READ_REFERENCE), 1)) {
             here->out.short_of_read_descriptors++;
@@ -40,7 +40,7 @@ SECTION_SEND void send_descriptors(void)
         send_clear(EVENT_SEND_DESCRIPTORS);
 }
 
-/* Asks for the receive descriptors that the host has filled in one of its rings. */
+/* Requests the receive descriptors that the host has filled in one of its rings. */
 static inline void fetch(struct receive_ring *ring, u32 box, u32 bytes, u32 tag, u32 event)
 {
     u32 producer = mailboxes[box].low * sizeof(struct receive_descriptor);

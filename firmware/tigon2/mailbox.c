@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Messages from the host: mailboxes, and commands through their ring.
+ * Mailboxes, and commands from the host through the command ring.
  */
 #include "soft.h"
 
@@ -66,7 +66,7 @@ SECTION_SEND void mailbox(void)
 #define STACK_UP 1
 #define STACK_DOWN 2
 
-/* The link is what the host asked for: the card has no PHY that could disagree. */
+/* Reports the link state that the host requested: the card has no PHY with a state of its own. */
 static void report_link(int is_up)
 {
     shared_words[GIGABIT_LINK_STATE] = is_up ? shared_words[GIGABIT_LINK] | LINK_UP : 0;
@@ -81,7 +81,7 @@ static void set_address(void)
     REG(MAC_FLOW_CONTROL_SOURCE) = shared_words[MAC_ADDRESS + 1];
 }
 
-/* Takes frames for all groups or for none: which ones the host wants, it sorts out itself. */
+/* Accepts frames for all groups or for none; the host filters the groups itself. */
 static void take_groups(int are_taken)
 {
     for (u32 word = 0; word < 4; word++)
@@ -109,7 +109,7 @@ static void obey(u32 code, u32 subcode)
     case COMMAND_HOST_STATE:
         host_state(subcode);
         break;
-    case COMMAND_STANDARD_PRODUCER: /* what mailboxes 3 and 4 are for now */
+    case COMMAND_STANDARD_PRODUCER: /* now done by mailboxes 3 and 4 */
     case COMMAND_JUMBO_PRODUCER:
         send_raise(code == COMMAND_JUMBO_PRODUCER ? EVENT_JUMBO_DESCRIPTORS : EVENT_STANDARD_DESCRIPTORS);
         break;
@@ -162,7 +162,7 @@ static void obey(u32 code, u32 subcode)
     }
 }
 
-/* All commands that the host has put into the ring. */
+/* Processes all commands in the ring. */
 void commands(void)
 {
     u32 next = here->command_next;
@@ -174,7 +174,7 @@ void commands(void)
         u32 code = word >> 24;
         next = (next + 1) % COMMAND_ENTRIES;
         obey(code, word >> 12 & 0xfff);
-        if (code == COMMAND_ADD_EXTENDED || code == COMMAND_DELETE_EXTENDED) /* the address follows, in two words */
+        if (code == COMMAND_ADD_EXTENDED || code == COMMAND_DELETE_EXTENDED) /* the address follows in two words */
             next = (next + 2) % COMMAND_ENTRIES;
     }
     here->command_next = next;

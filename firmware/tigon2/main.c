@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Start-up: what the host has said, where everything lies, and the card's rings.
+ * Start-up: the host's information, the memory layout, and the card's rings.
  */
 #include "dma.h"
 
@@ -16,7 +16,7 @@ volatile struct common common;
 struct information information __attribute__((aligned(8)));
 u32 statistics[256] __attribute__((aligned(8)));
 
-/* Not cleared: nothing is read here that has not been written. */
+/* Not cleared at start-up: every word is written before it is read. */
 #define COPY __attribute__((section(".copies"), aligned(32)))
 u32 events[EVENT_ENTRIES][2] COPY;
 struct send_descriptor send_copy[SEND_ENTRIES] COPY;
@@ -39,7 +39,7 @@ static void copy_words(volatile u32 *to, u32 *end, const volatile u32 *from)
         *to++ = *from++;
 }
 
-/* Bytes of memory: addresses wrap around at its end. */
+/* Size of memory in bytes: addresses wrap at its end. */
 static u32 probe(void)
 {
     volatile u32 *first = &common.memory_bytes;
@@ -56,7 +56,7 @@ static u32 probe(void)
     return bytes;
 }
 
-/* bytes * sixtyfourths / 64 without the multiplier that the CPU does not have. */
+/* bytes * sixtyfourths / 64, because the CPU has no multiplier. */
 static u32 share(u32 bytes, u32 sixtyfourths)
 {
     u32 sum = 0;
@@ -66,7 +66,7 @@ static u32 share(u32 bytes, u32 sixtyfourths)
     return sum;
 }
 
-/* Divides the memory behind our own into the private area, transmit and receive buffers. */
+/* Divides the memory after the firmware into the private area, transmit buffers and receive buffers. */
 static void lay_out(void)
 {
     u32 buffers = (probe() - (u32)memory_used - PRIVATE_BYTES) & ~0xfffu;
@@ -93,7 +93,7 @@ static u32 data_state(u32 configuration)
     return configuration | CHANNEL_ACTIVE | keeps;
 }
 
-/* Reads the general information block with one transfer that needs no ring. */
+/* Reads the general information block with a single transfer that needs no ring. */
 static void fetch_information(void)
 {
     REG(DMA_READ_HOST_HIGH) = shared_words[INFORMATION_BLOCK];
@@ -105,7 +105,7 @@ static void fetch_information(void)
         ;
 }
 
-/* The assists' rings and buffers, all empty. */
+/* Initializes the assists' rings and buffers as empty. */
 static void set_up_assists(void)
 {
     u32 base = common.private_base;
@@ -114,7 +114,7 @@ static void set_up_assists(void)
         frame->address = 0;
         frame->length = RECEIVE_EMPTY;
     }
-    REG(TRANSMIT_BUFFER_BASE) = common.transmit_base; /* also says where the rings are */
+    REG(TRANSMIT_BUFFER_BASE) = common.transmit_base; /* also sets the address of the rings */
     REG(TRANSMIT_BUFFER_PRODUCER) = common.transmit_base;
     REG(TRANSMIT_BUFFER_CONSUMER) = common.transmit_base;
     REG(RECEIVE_BUFFER_BASE) = common.receive_base;
@@ -167,7 +167,7 @@ static void set_up_copy(struct receive_copy *copy, const struct ring_control *co
     copy->is_vlan = control->length_flags & RING_VLAN;
 }
 
-/* The send side's state. */
+/* Initializes the send side's state. */
 static void set_up_send(void)
 {
     u32 length = information.send.length_flags >> 16;
@@ -193,7 +193,7 @@ static void set_up_send(void)
         post_event(EVENT_CODE_ERROR, ERROR_CONFIGURATION, 0);
 }
 
-/* The receive side's state. */
+/* Initializes the receive side's state. */
 static void set_up_receive(void)
 {
     u32 mode = shared_words[MODE];
@@ -203,7 +203,7 @@ static void set_up_receive(void)
     set_up_copy(&here->jumbo, &information.jumbo, jumbo_copy, sizeof jumbo_copy, FLAG_JUMBO);
     set_up_copy(&here->mini, &information.mini, mini_copy, sizeof mini_copy, FLAG_MINI);
     if (here->jumbo.longest == 0 && !(information.jumbo.length_flags & (RING_DISABLED | RING_EXTENDED)))
-        here->jumbo.longest = 0xffff; /* the host gives no limit */
+        here->jumbo.longest = 0xffff; /* the host sets no limit */
     here->receive_base = common.receive_base;
     here->receive_end = common.receive_base;
     here->return_host_high = information.returns.host_high;
@@ -225,7 +225,7 @@ static void set_up_timer(void)
     REG(TIMER_REFERENCE) = now;
 }
 
-/* CPU A, before it dispatches. */
+/* Start-up of CPU A before its dispatch loop. */
 void start_up(void)
 {
     clear_words(bss, (u32)bss_end - (u32)bss);
@@ -255,7 +255,7 @@ void start_up(void)
 }
 
 #if defined(SPLIT) || defined(TIMER_ON_B)
-/* CPU B, before it dispatches. */
+/* Start-up of CPU B before its dispatch loop. */
 void start_up_b(void)
 {
     copy_words(hot_b, hot_b_end, hot_b_image);

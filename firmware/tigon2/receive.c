@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Receiving: a frame goes to a buffer the host has posted, its descriptor to the return ring, both by the DMA write assist.
+ * Receiving: the DMA write assist writes a frame to a buffer posted by the host, and its descriptor to the return ring.
  */
 #include "dma.h"
 
-/* A word of a frame, which may go round the end of the receive buffers. */
+/* A word of a frame, which may wrap around the end of the receive buffers. */
 static inline u32 word_at(u32 address)
 {
     if (address >= BUFFERS_END)
@@ -12,7 +12,7 @@ static inline u32 word_at(u32 address)
     return *(volatile u32 *)address;
 }
 
-/* Queues bytes of a frame for the host, in two pieces where they go round the end of the buffers. */
+/* Queues bytes of a frame for the host, in two pieces if they wrap around the end of the buffers. */
 static u32 write_pieces(u32 producer, u32 high, u32 low, u32 from, u32 length, u32 state)
 {
     u32 room = BUFFERS_END - from;
@@ -37,7 +37,7 @@ static __attribute__((noinline)) u32 write_untagged(u32 producer, u32 high, u32 
     return write_pieces(producer, high + (low < 12), low, from + 16, length - 12, state);
 }
 
-/* Skips a frame that the host will not see. Its bytes are free with those of the frames before it. */
+/* Skips a frame that the host will not get. Its bytes are freed with those of the previous frames. */
 static __attribute__((noinline)) void drop(u32 end)
 {
     here->receive_end = end;
@@ -46,7 +46,7 @@ static __attribute__((noinline)) void drop(u32 end)
         REG(RECEIVE_BUFFER_CONSUMER) = end;
 }
 
-/* The ring whose buffers fit a frame; 0 if none does, or none has a buffer now (`waits`). */
+/* The ring whose buffers fit a frame; 0 if none fits, or none has a free buffer now (`waits`). */
 static inline struct receive_copy *choose(u32 bytes, int *waits)
 {
     struct receive_copy *ring = &here->standard;
@@ -74,7 +74,7 @@ static inline struct receive_copy *choose(u32 bytes, int *waits)
     return ring->next != ring->arrived ? ring : 0;
 }
 
-/* Event 6: a frame has come from the network. */
+/* Event 6: a frame has arrived from the network. */
 SECTION_RECEIVE void receive(void)
 {
     u32 reference = REG(RECEIVE_REFERENCE);
@@ -100,7 +100,7 @@ SECTION_RECEIVE void receive(void)
     struct receive_copy *ring = choose(bytes, &waits);
     if (!ring && waits) {
         here->in.short_of_receive_descriptors++;
-        do_not_serve(EVENT_RECEIVE); /* until the host gives buffers */
+        do_not_serve(EVENT_RECEIVE); /* until the host posts buffers */
         return;
     }
     frame->length = RECEIVE_EMPTY;
@@ -152,7 +152,7 @@ SECTION_RECEIVE void receive(void)
     if (length & RECEIVE_ERRORS)
         flags |= FLAG_ERROR;
 
-    /* Our copy of the descriptor becomes the one that goes back. */
+    /* The card's copy of the descriptor becomes the returned one. */
     descriptor->index_length = (descriptor->index_length & 0xffff0000) | bytes;
     descriptor->type_flags = (descriptor->type_flags & 0xffff0000) | flags;
     descriptor->error_vlan = (length & RECEIVE_ERRORS) | vlan;
@@ -169,7 +169,7 @@ SECTION_RECEIVE void receive(void)
     give_send_a_turn();
 }
 
-/* Event 9 of a CPU that receives but does not fetch descriptors: there are new ones. */
+/* Event 9 of a CPU that receives but does not fetch descriptors: new descriptors are here. */
 SECTION_RECEIVE void receive_descriptors_arrived(void)
 {
     receive_clear(EVENT_STANDARD_DESCRIPTORS);
@@ -185,7 +185,7 @@ SECTION_RECEIVE void dma_write_done(void)
 
     count(TASK_DMA_WRITE);
     if (tag & TAG_RETURN) {
-        /* The frame has left its buffer too. If it is the last one, so have those that were dropped after it. */
+        /* The frame's buffer is free too. After the last frame, so are those of the frames dropped after it. */
         u32 in_flight = here->receive_in_flight - 1;
         here->receive_in_flight = in_flight;
         REG(RECEIVE_BUFFER_CONSUMER) = in_flight ? transfer->argument : here->receive_end;
@@ -211,7 +211,7 @@ SECTION_RECEIVE void dma_write_done(void)
     serve_receive();
 }
 
-/* Event 23: tell the host how far its send descriptors are done. */
+/* Event 23: reports the send consumer to the host. */
 SECTION_RECEIVE void send_consumer_update(void)
 {
     count(TASK_SEND_CONSUMER);
@@ -228,7 +228,7 @@ SECTION_RECEIVE void send_consumer_update(void)
     }
 }
 
-/* Event 24: tell the host which return descriptors are there. */
+/* Event 24: reports the return producer to the host. */
 SECTION_RECEIVE void return_producer_update(void)
 {
     count(TASK_RETURN_PRODUCER);

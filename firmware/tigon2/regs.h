@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The Tigon-2's interface to firmware: registers, the memory it shares with the host, and the formats in it.
- * docs/machines/tigon2.md says where each number comes from.
+ * The Tigon-2 as firmware sees it: registers, memory shared with the host, and formats. docs/machines/tigon2.md gives the
+ * sources.
  */
 #ifndef TIGON2_REGS_H
 #define TIGON2_REGS_H
 
 #define SCRATCHPAD 0x00c00000
-#define STACK_WINDOW_A 0x00bff000 /* minus P: the stack offset that puts CPU A's stack to P */
-#define STACK_WINDOW_B 0x00bfe000 /* and CPU B's to P + 0x1000 */
+#define STACK_WINDOW_A 0x00bff000 /* minus P: the stack offset that maps CPU A's stack to P */
+#define STACK_WINDOW_B 0x00bfe000 /* maps CPU B's stack to P + 0x1000 */
 #define REGISTERS 0xc0000000
-#define BUFFERS_END 0x00200000 /* where the receive buffers end; on a smaller board an alias of the top */
+#define BUFFERS_END 0x00200000 /* end of the receive buffers; on a smaller board an alias of the top */
 
-/* The 20 KB that firmware puts below the transmit buffers, from P. */
+/* The 20 KB of firmware's private area below the transmit buffers, from P. */
 #define PRIVATE_BYTES 0x5000
 #define TRANSMIT_RING 0x2800 /* 256 of 8 bytes */
 #define TRANSMIT_RING_BYTES 0x800
@@ -57,7 +57,7 @@
 #define DMA_READ_CONSUMER 0x104
 #define DMA_READ_REFERENCE 0x108
 #define DMA_READ_FREE 0x10c
-#define DMA_READ_HIGH_PRODUCER 0x110 /* the second rings, which this firmware does not use */
+#define DMA_READ_HIGH_PRODUCER 0x110 /* the second rings, not used by this firmware */
 #define DMA_READ_HIGH_CONSUMER 0x114
 #define DMA_READ_HIGH_REFERENCE 0x118
 #define ASSIST_STATE 0x11c
@@ -86,16 +86,16 @@
 #define LOCAL_RAISE_INTERRUPT 0x4
 #define ASSIST_ENABLE 0x1
 #define ASSIST_ONE_CHANNEL 0x4
-#define ASSIST_START_UP 0x20 /* the released firmware sets it; what it means is not known */
+#define ASSIST_START_UP 0x20 /* set by the released firmware; meaning unknown */
 #define CHANNEL_ACTIVE 0x4
 #define MAC_ENABLE 0x2
-#define MAC_TRANSMIT_ATTENTIONS 0x3f000000 /* cleared by writing them */
+#define MAC_TRANSMIT_ATTENTIONS 0x3f000000 /* write 1 to clear */
 #define MAC_RECEIVE_ATTENTIONS 0xf7000000
 #define MAC_STOP 0x4
 #define MAC_PROMISCUOUS 0x8
 #define CPU_HALT 0xffff0000
 
-/* Events: bits of the event register, and their entries in the jump table are one more. A higher one goes first. */
+/* Events: bits of the event register; the index in the jump table is one more. Higher events have priority. */
 #define EVENT_SEND_DATA 3
 #define EVENT_SEND_DESCRIPTORS 4
 #define EVENT_RECEIVE 6
@@ -115,7 +115,7 @@
 #define EVENT_TIMER 28
 #define EVENTS 32
 
-/* Words that host and card share, by the offset at which the host sees them. */
+/* Words shared by host and card, by their host offset. */
 #define SHARED_WORD(offset) (((offset)-0x600) / 4)
 #define MAC_ADDRESS SHARED_WORD(0x600)
 #define INFORMATION_BLOCK SHARED_WORD(0x608)
@@ -153,8 +153,8 @@
 #define MAILBOX_JUMBO 4
 #define MAILBOX_MINI 5
 
-/* Descriptors that the assists read. */
-#define DMA_KEEPS_WORDS 0x2 /* 32-bit words keep their value; without it bytes keep their order */
+/* State words of the assists. */
+#define DMA_KEEPS_WORDS 0x2 /* 32-bit words keep their value; otherwise bytes keep their order */
 #define DMA_LAST 0x20000    /* control data, and the last piece of a frame */
 #define DMA_FRAME_WRITE 0x80000
 
@@ -191,10 +191,10 @@ typedef int i32;
 
 struct mailbox {
     volatile u32 high;
-    volatile u32 low; /* the one that counts */
+    volatile u32 low; /* the used word */
 };
 
-/* Defined by the linker script, which knows their addresses. */
+/* Defined by the linker script. */
 extern struct mailbox mailboxes[32];
 extern volatile u32 shared_words[64];
 extern volatile u32 command_ring[64];
@@ -208,8 +208,8 @@ struct transfer {
     volatile u32 length;
     volatile u32 state;
     volatile u32 checksum_at;
-    volatile u32 tag;      /* what this transfer is; the assist does not look at it */
-    volatile u32 argument; /* nor at this */
+    volatile u32 tag;      /* purpose of this transfer; ignored by the assist */
+    volatile u32 argument; /* ignored by the assist */
 };
 
 /* A descriptor of a MAC assist. */
@@ -226,7 +226,7 @@ struct send_descriptor {
     u32 vlan;
 };
 
-/* A receive descriptor, as the host posts it and as it comes back. */
+/* A receive descriptor, as posted by the host and as returned. */
 struct receive_descriptor {
     u32 host_high;
     u32 host_low;

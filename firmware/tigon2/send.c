@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sending: the data that descriptors point to into the transmit buffer, and then frames to the MAC.
+ * Sending: reads the data of descriptors into the transmit buffer, then gives frames to the MAC.
  */
 #include "dma.h"
 
-/* Gives the oldest frame whose data is there to the MAC. 0 if the transmit ring is full. */
+/* Gives the oldest frame whose data is here to the MAC. Returns 0 if the transmit ring is full. */
 static inline int transmit(void)
 {
     struct frame *place = (struct frame *)REG(TRANSMIT_FREE);
@@ -24,7 +24,7 @@ static inline int transmit(void)
     u32 octets = here->out.sent.octets + (frame->length & 0xffff) + CRC_BYTES;
     here->out.sent.octets_high += octets < here->out.sent.octets;
     here->out.sent.octets = octets;
-    u32 first = *(volatile u32 *)(frame->address & ~TRANSMIT_VLAN); /* of the destination address */
+    u32 first = *(volatile u32 *)(frame->address & ~TRANSMIT_VLAN); /* first word of the destination address */
     if (!(first & 0x01000000))
         here->out.sent.unicast++;
     else if (first == 0xffffffff)
@@ -34,14 +34,14 @@ static inline int transmit(void)
     return 1;
 }
 
-/* Frames that found the transmit ring full. */
+/* Gives the MAC the frames that found the transmit ring full. */
 static inline void transmit_waiting(void)
 {
     while (here->frames_waiting && transmit())
         here->frames_waiting--;
 }
 
-/* Event 3: ask for the data of one descriptor. */
+/* Event 3: requests the data of one descriptor. */
 SECTION_SEND void send_data(void)
 {
     u32 at = here->send_next;
@@ -68,7 +68,7 @@ SECTION_SEND void send_data(void)
     u32 low = descriptor->host_low;
     u32 high = descriptor->host_high;
 
-    /* Where a descriptor's data went round the buffer, this is its second part. */
+    /* If a descriptor's data wrapped around the buffer, this is its second part. */
     u32 done = here->send_done;
     if (done) {
         length -= done;
@@ -94,7 +94,7 @@ SECTION_SEND void send_data(void)
     u32 frame_length = here->frame_length;
     if (frame_length == 0) {
         if (here->frames_put - here->frames_get == IN_FLIGHT)
-            return; /* as many frames wait for a transmit descriptor or for their data */
+            return; /* too many frames wait for a transmit descriptor or for their data */
         here->frame_start = put;
         here->frame_vlan = length_flags & FLAG_VLAN ? descriptor->vlan << 16 | 1 : 0;
     }
@@ -148,7 +148,7 @@ static inline void send_data_arrived(u32 tag, u32 next)
     }
 }
 
-/* Receive descriptors are there: tell the side that uses them. */
+/* Receive descriptors are here: notifies the side that uses them. */
 static inline void receive_descriptors_are_here(u32 tag, u32 next)
 {
     if (tag & TAG_STANDARD)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Soft events, the mask of events that a CPU serves, whose turn it is, and interrupts.
+ * Soft events, the mask of served events, turns between send and receive, and interrupts.
  */
 #ifndef TIGON2_SOFT_H
 #define TIGON2_SOFT_H
 
 #include "state.h"
 
-/* Soft events. Where two CPUs write one event register, they do it under the semaphore. */
+/* Soft events. If two CPUs write one event register, they do so under the semaphore. */
 
 static inline void lock(u32 semaphore)
 {
@@ -39,7 +39,7 @@ static inline void clear_under(u32 semaphore, int is_shared, u32 event_register,
         unlock(semaphore);
 }
 
-/* The send side raises or clears events of its own, and raises those of the receive side; and so on. */
+/* The send side raises and clears its own events and raises those of the receive side, and vice versa. */
 #define send_raise(bit) raise_under(SEMAPHORE_A, SEND_SIDE_IS_SHARED, EVENT_SEND_SIDE, 1u << (bit))
 #define send_clear(bit) clear_under(SEMAPHORE_A, SEND_SIDE_IS_SHARED, EVENT_SEND_SIDE, 1u << (bit))
 #define send_tells_receive(bit) raise_under(SEMAPHORE_A, RECEIVE_SIDE_IS_SHARED, EVENT_RECEIVE_SIDE, 1u << (bit))
@@ -47,7 +47,7 @@ static inline void clear_under(u32 semaphore, int is_shared, u32 event_register,
 #define receive_clear(bit) clear_under(SEMAPHORE_RECEIVE_SIDE, RECEIVE_SIDE_IS_SHARED, EVENT_RECEIVE_SIDE, 1u << (bit))
 #define timer_tells_receive(bits) raise_under(SEMAPHORE_TIMER, RECEIVE_SIDE_IS_SHARED, EVENT_RECEIVE_SIDE, bits)
 
-/* Interrupts the host, unless it has masked interrupts: then when it unmasks them. */
+/* Interrupts the host, or waits with the interrupt until the host unmasks it. */
 static inline void interrupt(u32 mode_bit)
 {
     if (shared_words[MODE] & mode_bit)
@@ -63,7 +63,7 @@ static inline void interrupt(u32 mode_bit)
     REG(MISC_LOCAL_CONTROL) |= LOCAL_RAISE_INTERRUPT;
 }
 
-/* The mask of events that this CPU serves lives in $26, which compilers leave alone (see dispatch.S). */
+/* The mask of served events is in $26, which compilers do not use (see start.S). */
 
 static inline void serve(u32 event)
 {
@@ -75,8 +75,8 @@ static inline void do_not_serve(u32 event)
     __asm__ volatile("and $26, $26, %0" : : "r"(~(1u << event)));
 }
 
-/* Receiving ranks above sending, and a network can keep one CPU busy with it. So a frame is received only after what waits to
-   be sent has had a turn; where the two have a CPU each, nobody waits. */
+/* Receiving has priority over sending, and a busy network could keep one CPU occupied with it. So after a received frame,
+ * waiting send work gets a turn. With a CPU for each side, neither waits. */
 
 static inline void give_send_a_turn(void)
 {
@@ -96,7 +96,7 @@ static inline void take_turn(void)
 #endif
 }
 
-/* Continues receiving if it waited for an event. */
+/* A resource that receiving waited for may be available. */
 static inline void serve_receive(void)
 {
     if (!here->send_has_turn)

@@ -2,7 +2,7 @@
  *
  * Entry of both CPUs, the dispatch loop, and its jump tables.
  *
- * The loop keeps in registers that compiled code leaves alone or restores:
+ * The loop uses registers that compiled code does not use or restores:
  *   $26 (k0)  mask of the events that this CPU serves
  *   $27 (k1)  its jump table
  *   $16 (s0)  the chip's registers
@@ -39,7 +39,7 @@
 #endif
 #endif
 
-/* A CPU's way from its entry into its loop. */
+/* Start of a CPU, from its entry to its loop. */
     .macro ENTRY name, stack, start_up, served, table, loop
     .globl \name
     .type \name, @function
@@ -56,8 +56,8 @@
     .size \name, . - \name
     .endm
 
-/* Takes the highest event that is there and served, and goes to its entry in the table, which is the one after its number;
-   entry 0 is that there is none. A handler returns to the loop. */
+/* Takes the highest pending event that is served and jumps to its entry in the table, at the event's number plus one; entry 0
+ * means no event. A handler returns to the loop. */
     .macro LOOP name, event_register
     .globl \name
     .type \name, @function

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * State of the firmware. Each CPU has its own `struct state` at the base of its scratchpad. Data that one CPU writes and the
- * other reads, and data for the assists, is in SRAM (`struct common`).
+ * State of the firmware. Each CPU has a `struct state` at the base of its scratchpad. Data written by one CPU and read by the
+ * other, and data read by the assists, is in SRAM (`struct common`).
  *
- * Three builds divide the events, and with them the fields of `struct state`, each of which one side alone uses:
+ * Three builds divide the events, and with them the fields of `struct state`, each of which only one side uses:
  *
  *   (none)            CPU A does everything, CPU B stays halted
  *   -DTIMER_ON_B      CPU B serves the timer
@@ -49,7 +49,7 @@
 #define SEMAPHORE_TIMER SEMAPHORE_A
 #endif
 
-#define SEND_ENTRIES 512 /* the largest ring a host may have */
+#define SEND_ENTRIES 512 /* the largest ring that a host may have */
 #define STANDARD_ENTRIES 512
 #define JUMBO_ENTRIES 256
 #define MINI_ENTRIES 1024
@@ -57,9 +57,9 @@
 #define COMMAND_ENTRIES 64
 
 /* Tags of DMA reads. */
-#define TAG_SEND_DATA 0x1     /* a piece that ends no frame */
+#define TAG_SEND_DATA 0x1     /* a piece that does not end a frame */
 #define TAG_SEND_LAST 0x2     /* the last piece of a frame */
-#define TAG_SEND_NOW 0x4      /* the host wants to hear of this descriptor at once */
+#define TAG_SEND_NOW 0x4      /* report this descriptor to the host at once */
 #define TAG_SEND_COUNTS 0x8   /* the last piece of its descriptor */
 #define TAG_SEND 0xf
 #define TAG_SEND_DESCRIPTORS 0x10
@@ -97,23 +97,23 @@ enum task {
 #define COMMAND_CODES 20
 #define EVENT_CODES 10
 
-/* A ring of receive descriptors in the host: how much of it has been asked for. The rest is in `struct receive_copy`. */
+/* A ring of receive descriptors in the host, and the requested part of it. `struct receive_copy` has the rest. */
 struct receive_ring {
     u32 host_high;
     u32 host_low;
-    u32 local;   /* address of our copy */
-    u32 fetched; /* bytes of the ring before this offset have been asked for */
+    u32 local;   /* address of the card's copy */
+    u32 fetched; /* bytes of the ring before this offset have been requested */
 };
 
-/* Our copy of such a ring: what is there, and what has been used. Offsets in bytes. */
+/* The card's copy of such a ring: present and used descriptors. Offsets in bytes. */
 struct receive_copy {
     u32 local;
-    u32 bytes; /* of the whole ring; 0 if there is none */
+    u32 bytes; /* size of the ring; 0 if there is none */
     u32 next;    /* the next free descriptor */
-    u32 arrived; /* those before it are there, as far as this side has looked */
-    u32 longest; /* frame that fits */
-    u32 flags;   /* what to set in returned descriptors */
-    u32 is_vlan; /* whether tags are taken out */
+    u32 arrived; /* descriptors before it are here, as far as this side has checked */
+    u32 longest; /* longest frame that fits */
+    u32 flags;   /* flags to set in returned descriptors */
+    u32 is_vlan; /* true if tags are removed */
 };
 
 /* Counters of 64 bits: octets, and frames by kind. */
@@ -125,14 +125,14 @@ struct traffic {
     u32 broadcast;
 };
 
-/* Frames whose data is on its way, or that wait for a transmit descriptor: as the MAC wants them. */
+/* Most frames that wait for their data or for a transmit descriptor, in the MAC's format. */
 #define IN_FLIGHT 64
 struct in_flight {
     u32 address;
     u32 length;
 };
 
-/* Counts of the send side. */
+/* Counters of the send side. */
 struct send_counts {
     struct traffic sent;
     u32 short_of_read_descriptors;
@@ -144,7 +144,7 @@ struct send_counts {
     u32 commands[COMMAND_CODES];
 };
 
-/* Counts of the receive side. */
+/* Counters of the receive side. */
 struct receive_counts {
     struct traffic received;
     u32 errors;
@@ -158,7 +158,7 @@ struct receive_counts {
     u32 events[EVENT_CODES];
 };
 
-/* Either may raise interrupts. */
+/* Either side may raise interrupts. */
 struct interrupt_counts {
     u32 raised;
     u32 avoided;
@@ -174,7 +174,7 @@ struct state {
     u32 send_fetched;
     u32 send_arrived;
     u32 send_next;
-    u32 send_done;    /* bytes of the next descriptor that have been asked for: not 0 where its data goes round the buffer */
+    u32 send_done;    /* bytes of the next descriptor already requested; nonzero if its data wraps around the buffer */
     u32 send_pending; /* finished descriptors not yet reported to the host */
     u32 send_limit;
     u32 transmit_put;
@@ -185,7 +185,7 @@ struct state {
     u32 frame_vlan;
     u32 frames_put;
     u32 frames_get;
-    u32 frames_waiting; /* their data is there, but the transmit ring was full */
+    u32 frames_waiting; /* their data is here, but the transmit ring was full */
     u32 read_control;   /* state words for the DMA read assist */
     u32 read_data;
     u32 command_next;
@@ -199,7 +199,7 @@ struct state {
     struct receive_copy jumbo;
     struct receive_copy mini;
     u32 receive_base;
-    u32 receive_end; /* of the last frame that was looked at */
+    u32 receive_end; /* end of the last checked frame */
     u32 receive_in_flight;
     u32 return_host_high;
     u32 return_host_low;
@@ -208,16 +208,16 @@ struct state {
     u32 return_arrived;
     u32 return_pending; /* written descriptors not yet reported to the host */
     u32 return_limit;
-    u32 return_told; /* return producer last reported to the host */
-    u32 send_told;   /* and send consumer */
-    u32 crc_bytes;   /* taken off each frame */
+    u32 return_told; /* return producer reported to the host */
+    u32 send_told;   /* send consumer reported to the host */
+    u32 crc_bytes;   /* removed from each frame */
     u32 error_mask;  /* errors for which a frame is dropped */
     u32 write_control; /* state words for the DMA write assist */
     u32 write_data;
-    u32 send_has_turn; /* a frame has been received, and sending waits, which ranks below */
+    u32 send_has_turn; /* a frame has been received, and sending, which ranks lower, waits */
     u32 blocked;     /* soft events that wait for a DMA write descriptor */
     u32 event_put;   /* number of the next event */
-    u32 event_sent;  /* of the next that is to go to the host */
+    u32 event_sent;  /* number of the next event to send to the host */
     u32 statistics_written; /* against `common.statistics_wanted` */
     u32 clears_done;        /* against `common.clears_wanted` */
     struct receive_counts in;
@@ -236,7 +236,7 @@ struct state {
 #define STATE_BYTES 0x600
 _Static_assert(sizeof(struct state) <= STATE_BYTES, "the linker script keeps this much room for the state");
 
-/* The state, by one register and an offset: otherwise compilers build each field's address from a constant. */
+/* Addresses the state by one register and an offset; with a constant address compilers build each field's address anew. */
 static inline struct state *state_base(void)
 {
     struct state *base;
@@ -248,19 +248,19 @@ static inline struct state *state_base(void)
 
 #define POSTS 64
 
-/* In SRAM. Each word has one writer: the side that is named, or the DMA read assist. */
+/* In SRAM. Each word has one writer: the named side or the DMA read assist. */
 struct common {
     u32 send_consumer;     /* send side, before it raises EVENT_SEND_CONSUMER; the host's copy is written from here */
-    u32 return_producer;   /* receive side; likewise */
-    u32 event_producer;    /* receive side; likewise */
-    u32 interrupt_waits;   /* receive side sets it, send side takes it when the host unmasks */
+    u32 return_producer;   /* receive side, likewise */
+    u32 event_producer;    /* receive side, likewise */
+    u32 interrupt_waits;   /* set by the receive side, cleared by the send side when the host unmasks */
     u32 standard_arrived;  /* send side */
     u32 jumbo_arrived;     /* send side */
     u32 mini_arrived;      /* send side */
-    u32 statistics_wanted; /* send side and timer count up */
-    u32 clears_wanted;     /* send side counts up */
+    u32 statistics_wanted; /* incremented by send side and timer */
+    u32 clears_wanted;     /* incremented by the send side */
     u32 posted;            /* send side: events in `posts` before this one are to be delivered */
-    u32 posts_taken;       /* receive side: those before this one are */
+    u32 posts_taken;       /* receive side: events before this one have been delivered */
     u32 posts[POSTS];
     u32 private_base; /* start-up: P of docs/machines/tigon2.md */
     u32 transmit_base;
@@ -282,7 +282,7 @@ static inline void count(enum task task)
     here->profile[task]++;
 }
 
-/* Handlers, one an event. */
+/* Handlers, one for each event. */
 void send_descriptors(void);
 void send_data(void);
 void dma_read_done(void);
@@ -301,7 +301,7 @@ void transmit_attention(void);
 void receive_attention(void);
 void fatal(void);
 
-/* Work that is not urgent. */
+/* Low-priority work. */
 void commands(void);
 void post_event(u32 code, u32 subcode, u32 index);
 void collect_send(void);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From the counters in the scratchpads, and those the MAC keeps, to the block of statistics that the host reads.
+ * Collects the counters in the scratchpads and those of the MAC into the block of statistics for the host.
  */
 #include "state.h"
 
@@ -42,7 +42,7 @@ static void set_profile(u32 first, u32 behind)
         statistics[PROFILE + task] = here->profile[task];
 }
 
-/* Counts of the CPU that sends. */
+/* Collects the counters of the sending CPU. */
 void collect_send(void)
 {
     set_traffic(OCTETS_OUT, &here->out.sent);
@@ -57,7 +57,7 @@ void collect_send(void)
     set_profile(TASK_SEND_DESCRIPTORS, TASK_SEND_CONSUMER);
 }
 
-/* Counts of the CPU that receives; with one CPU, all counts. */
+/* Collects the counters of the receiving CPU; if it is the only one, all counters. */
 void collect_receive(void)
 {
 #ifndef SPLIT

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The timer: the host hears of what is done after a time, however little it is; and now and then of statistics.
+ * The timer: reports finished work to the host after a time limit, and sends statistics regularly.
  */
 #include "soft.h"
 
-#define LONGEST 1000 /* microseconds until the times that the host has set are looked at again; assumed */
+#define LONGEST 1000 /* microseconds after which the times set by the host are read again; assumed */
 
-/* Returns true if a deadline has passed, and then sets the next one. A time of 0 means no deadline. */
+/* Returns true if a deadline has passed, and then sets the next one. A time of 0 means none. */
 static inline int is_over(u32 now, u32 *deadline, u32 time)
 {
     if (time == 0 || (i32)(now - *deadline) < 0)
