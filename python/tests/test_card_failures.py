@@ -67,7 +67,7 @@ NO_FRAMES = """\
         ),
         (
             HALT,
-            "3530000 ns: firmware has not said that it runs, 3000 us after its start",
+            "3530000 ns: firmware did not report that it runs within 3000 us after its start",
         ),
     ],
     ids=["break", "no code", "misaligned", "loop"],
@@ -85,7 +85,7 @@ def test_firmware_that_hangs_in_a_command(tmp_path: Path, capfd: pytest.CaptureF
     file = deaf(tmp_path / "deaf.bin", "commands")
     found = told(capfd, "--firmware", file, "--set", "host.boot_timeout_us=3000")
     assert without_times(found) == (
-        "2\nerror: the run did not finish: T: firmware has not said that it runs, 3000 us after its start\n"
+        "2\nerror: the run did not finish: T: firmware did not report that it runs within 3000 us after its start\n"
         f"  cpu_a.core is at P\n{without_times(NO_FRAMES)}"
     )
 

@@ -130,7 +130,7 @@ pub fn complete(
     if !level.branches.is_empty() {
         let is_said = |class: &usize, level: &Level| level.branches.iter().any(|branch| branch.classes.contains(class));
         if let Some(class) = used.iter().find(|class| !is_said(class, &level)) {
-            let problem = format!("none has class {class}{}; each class must stand in one", tenants.of_class(*class));
+            let problem = format!("no branch has class {class}{}; each class must be in one", tenants.of_class(*class));
             return Err(LevelError::new("branches", problem));
         }
         // First as it was written, so that what is wrong is told in its numbers.
@@ -286,7 +286,7 @@ engine = "delay"
         check(
             &two("classes = [1, 2]\nlevel = { policy = { kind = 'weighted-fair', weights = [1, 3, 1] } }"),
             expect![
-                "test.toml: line 14: service[0].policy.branches[1].level.policy.weights: has 3 entries, must have 2: one for each of the branch's `classes` [1, 2], in that order"
+                "test.toml: line 14: service[0].policy.branches[1].level.policy.weights: has 3 entries; needs 2, one for each of the branch's `classes` [1, 2], in that order"
             ],
         );
         check(
@@ -311,13 +311,13 @@ engine = "delay"
         check(
             &two("classes = [1]\nlevel = { policy = { kind = 'fifo' } }"),
             expect![
-                "test.toml: line 9: service[0].policy.branches: none has class 2 (`rest`); each class must stand in one"
+                "test.toml: line 9: service[0].policy.branches: no branch has class 2 (`rest`); each class must be in one"
             ],
         );
         check(
             &two("classes = [0, 1, 2]\nlevel = { policy = { kind = 'fifo' } }"),
             expect![
-                "test.toml: line 13: service[0].policy.branches[1].classes[0]: is 0, which stands in branches[0] already"
+                "test.toml: line 13: service[0].policy.branches[1].classes[0]: is 0, which is in branches[0] already"
             ],
         );
         check(
