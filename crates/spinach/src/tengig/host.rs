@@ -53,7 +53,7 @@ pub struct TengigHostParams {
     pub send_coalesce: u32,
     /// Received frames per report of the card.
     pub receive_coalesce: u32,
-    /// Microseconds after which the card reports even fewer frames.
+    /// Microseconds after which the card reports any number of frames.
     pub coalesce_us: u32,
     /// Number of frame times kept in each direction, 32 bytes each; later frames are only counted.
     pub kept_times: usize,
