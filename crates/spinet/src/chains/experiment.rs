@@ -56,7 +56,7 @@ impl Section for ChainExperiment {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ServiceEntry {
-    /// What chains call it.
+    /// Name in chains.
     pub name: String,
     /// What its units are: a name of `spinet nic services`, or all about it. If not given, that of the service that it changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -73,10 +73,10 @@ pub struct ServiceEntry {
     /// How many units there are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub units: Option<u32>,
-    /// Packets that each may have at most.
+    /// Credits of each unit: the most packets it may have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub credits: Option<u32>,
-    /// Whether all packets of a flow go to one unit.
+    /// True if all packets of a flow go to the same unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow_affinity: Option<bool>,
     /// Which packet goes next.
@@ -162,10 +162,10 @@ pub struct ChainEntry {
     /// queues the first network port.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<String>,
-    /// A service may be visited more than once.
+    /// Allows a service to be visited more than once.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub repeat: bool,
-    /// Chains with lower numbers are tried first, those with equal ones in the order in which they stand.
+    /// Chains with lower numbers are tried first, those with equal numbers in the given order.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub order: u32,
     /// It is there from the start; else when `at` says.
