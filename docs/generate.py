@@ -44,7 +44,7 @@ def pages() -> dict[Path, str]:
                 json.loads(_core.schema(kind)), indent=2, ensure_ascii=False
             )
             + "\n"
-            for kind in ("nic", "experiment", "panic", "chains")
+            for kind in ("nic", "experiment", "panic", "chains", "modules")
         },
         Path("python/spinet/nic_parameters.py"): nic_parameters.classes(),
         Path("README.md"): _readme(),

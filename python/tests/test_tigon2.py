@@ -112,3 +112,28 @@ def test_a_limit_before_the_end_is_told(capfd: pytest.CaptureFixture[str]) -> No
         "error: the run did not finish: the limit in simulated time is reached, before the card had started\n"
     )
     assert error.endswith("hint: give it more simulated time with --limit\n")
+
+
+def test_an_experiment_file_says_what_options_say(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "tigon2.toml"
+    file.write_text(
+        "firmware = 'tigon2'\nnic = { set = { 'host.clear_end' = 0x8000 } }\nseed = 3\n"
+        "traffic = { source = 'datagrams:size=200', count = 5 }\nsend = 'datagrams:count=4'\n"
+    )
+    runs = {
+        "file": [str(file)],
+        "again": [str(tmp_path / "file" / "experiment.json")],
+        "limited": [str(file), "--limit", "1 us"],
+    }
+    found = {}
+    for name, command in runs.items():
+        code = cli.main(["run", *command, "--json", "-o", str(tmp_path / name)])
+        found[name] = json.loads(capfd.readouterr().out)
+        assert code == (2 if name == "limited" else 0)
+    assert (found["file"]["received"]["good"], found["file"]["sent"]["good"], found["file"]["seed"]) == (5, 4, 3)
+    assert found["again"]["digest"] == found["file"]["digest"]
+    assert found["limited"]["ended"]["reason"] == "limit"
+    file.write_text("nic = 'tigon2'\nsed = 3\nfirmware = { program = 'x.c', lod = 4 }\nchain = ['a: b']\n")
+    assert cli.main(["run", str(file)]) == 2
+    told_all = capfd.readouterr().err
+    assert "`sed`" in told_all and "did you mean `load`?" in told_all and "`chain` is for a card that runs" in told_all

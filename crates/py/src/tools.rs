@@ -142,7 +142,8 @@ pub fn schema(of: &str) -> PyResult<String> {
         "experiment" => json(&spinet::schema::experiment()),
         "panic" => json(&spinet::schema::panic()),
         "chains" => json(&spinet::schema::chains()),
-        _ => Err(input(format!("schema: {of} is none, must be nic, experiment, panic or chains"))),
+        "modules" => json(&spinet::schema::modules()),
+        _ => Err(input(format!("schema: {of} is none, must be nic, experiment, panic, chains or modules"))),
     }
 }
 

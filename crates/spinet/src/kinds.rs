@@ -4,7 +4,7 @@
 
 use crate::cards::{FirmwareExperiment, Setup, WiredCard};
 use crate::chains::{ChainCard, ChainExperiment, CheckedChains, OwnPolicies};
-use crate::experiment::{Checked, Experiment, schema};
+use crate::experiment::{Checked, Experiment, Span, schema};
 use crate::handlers::HandlerCard;
 use crate::run::{Run, RunError, Wanted};
 use crate::toml_text::{self, Format};
@@ -21,6 +21,8 @@ pub struct Kind {
     pub does: &'static str,
     /// A preset of this kind, which is the default of its experiments.
     pub example: &'static str,
+    /// Default of `stall_limit` in its experiments.
+    pub stall_limit: Span,
     /// Schema of its experiments.
     pub schema: LazyLock<Value>,
     /// Keys that only experiments of this kind have.
@@ -64,6 +66,7 @@ pub static HANDLERS: Kind = Kind {
     name: "handlers",
     does: "runs handlers",
     example: "pspin",
+    stall_limit: Span::from_fs(10_000_000_000_000),
     schema: LazyLock::new(schema::of::<Experiment>),
     keys: &["program", "context"],
     has: |nic, base_dir| !chains::is_nic(nic, base_dir) && !cards::is_wired(nic, base_dir),
@@ -78,6 +81,7 @@ pub static CHAINS: Kind = Kind {
     name: "chains",
     does: "runs chains of offloads",
     example: "panic",
+    stall_limit: Span::from_fs(10_000_000_000_000),
     schema: LazyLock::new(schema::of::<ChainExperiment>),
     keys: &["chain", "service", "preset_services", "rmt"],
     has: chains::is_nic,
@@ -92,6 +96,7 @@ pub static MODULES: Kind = Kind {
     name: "modules",
     does: "is wired from modules and runs firmware",
     example: "tigon2",
+    stall_limit: Span::from_fs(50_000_000_000_000),
     schema: LazyLock::new(schema::of::<FirmwareExperiment>),
     keys: &["firmware", "profile"],
     has: cards::is_wired,
@@ -126,9 +131,8 @@ pub fn of_experiment(text: &str, base_dir: &Path, format: Format) -> &'static Ki
     };
     let nic = table.get("nic").and_then(|nic| nic.as_str().or_else(|| nic.get("preset")?.as_str()));
     let by_key = ALL.into_iter().find(|kind| kind.keys.iter().any(|key| table.contains_key(*key)));
-    let by_nic = || nic.and_then(|nic| others().find(|kind| (kind.has)(nic, base_dir)));
-    // An experiment with chains may name a file that cannot be read; one with a program may name a card of another kind by mistake.
-    by_key.filter(|kind| kind.name == CHAINS.name).or_else(by_nic).or(by_key).unwrap_or(&HANDLERS)
+    let by_nic = nic.and_then(|nic| others().find(|kind| (kind.has)(nic, base_dir)));
+    by_nic.or(by_key).unwrap_or(&HANDLERS)
 }
 
 fn refuse_policies(own: &OwnPolicies, kind: &Kind) -> Result<(), RunError> {

@@ -44,6 +44,11 @@ pub fn chains() -> Value {
     kinds::CHAINS.schema.clone()
 }
 
+/// Schema of the file of an experiment with a card that is wired from modules.
+pub fn modules() -> Value {
+    kinds::MODULES.schema.clone()
+}
+
 /// The texts of items link to each other, which means nothing outside the code.
 pub(crate) fn without_links(schema: &Value) -> Value {
     let text = schema.to_string().replace("[`", "`").replace("`]", "`");

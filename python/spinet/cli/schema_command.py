@@ -9,11 +9,12 @@ import click
 
 
 @click.command(short_help="Print the JSON schema of a kind of file.")
-@click.argument("kind", type=click.Choice(["nic", "experiment", "panic", "chains"]))
+@click.argument("kind", type=click.Choice(["nic", "experiment", "panic", "chains", "modules"]))
 def command(kind: str) -> None:
     """Print the JSON schema of a card's file or an experiment: the meaning and the allowed values of every key.
 
     `nic` and `experiment` are those of PsPIN; `panic` is the card and `chains` the experiment of chains of offloads.
+    `modules` is the experiment of wired cards such as tigon2.
 
     Editors check and complete TOML by it: begin a file with '#:schema nic.schema.json'.
 

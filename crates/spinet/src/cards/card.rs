@@ -29,8 +29,6 @@ const LOOK: Time = Time::from_ns(2_000);
 const GRACE: Time = Time::from_ns(200_000);
 /// A run some of whose frames have not come out goes on for so long after the last that did: they may still be in the card.
 const LONG_GRACE: Time = Time::from_ns(5_000_000);
-/// A run in which no frame moves for so long, though some are with the card, is over.
-const PATIENCE: Time = Time::from_ns(50_000_000);
 /// A run without a limit whose hosts have not started by then is over.
 const LATEST_START: Time = Time::from_ns(400_000_000);
 /// A run without a limit whose traffic has no end, or is none, goes on for so long after the start.
@@ -180,15 +178,15 @@ impl WiredCard {
         let begun = self.hosts.iter().filter_map(|host| host.borrow().started()).max().unwrap_or(Time::ZERO);
         let still = self.now - self.moved.0.max(begun);
         let grace = if self.is_accounted_for() { GRACE } else { LONG_GRACE };
-        let is_through = self.is_through();
+        let (is_through, stall_limit) = (self.is_through(), self.setup.experiment.common.stall_limit);
         match () {
             _ if is_through && still >= grace => Some(Ended::Complete),
             _ if outcome == Outcome::Quiet => Some(if is_through { Ended::Complete } else { Ended::Quiet }),
             _ if self.now >= self.limit(begun) => Some(Ended::Limit),
             _ if !has_started => None,
             _ if still >= grace && self.skip_idle() => None,
-            _ if still >= PATIENCE => {
-                let text = format!("no frame came out of the card for {} ms", PATIENCE.fs() / 1_000_000_000_000);
+            _ if still >= stall_limit.time() => {
+                let text = format!("no frame came out of the card for {stall_limit}");
                 Some(Ended::Stalled(Some(text)))
             }
             _ => None,

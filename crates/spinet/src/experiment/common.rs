@@ -36,8 +36,8 @@ pub struct Common {
     /// Ends the run at this simulated time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Span>,
-    /// Ends the run when packets are unfinished and none has moved for this long.
-    #[serde(default = "ten_milliseconds")]
+    /// Ends the run when packets are unfinished and none has moved for this long. If not given, the default of the kind of card.
+    #[serde(default = "unset")]
     pub stall_limit: Span,
 }
 
@@ -50,7 +50,7 @@ impl Default for Common {
             faults: FaultSpec::default(),
             seed: one(),
             limit: None,
-            stall_limit: ten_milliseconds(),
+            stall_limit: unset(),
         }
     }
 }
@@ -173,9 +173,12 @@ pub fn read<T: Section>(text: &str, file: &str, format: Format) -> Result<T, Tex
     let mut experiment: T = toml_text::read(text, file, format)?;
     let common: Common = toml_text::read(text, file, format)?;
     *experiment.common() = common;
-    let preset = &mut experiment.common().nic.preset;
+    let Common { nic: NicSpec { preset, .. }, stall_limit, .. } = experiment.common();
     if preset.is_empty() {
         *preset = T::KIND.example.into();
+    }
+    if *stall_limit == unset() {
+        *stall_limit = T::KIND.stall_limit;
     }
     Ok(experiment)
 }
@@ -184,8 +187,9 @@ fn one() -> u64 {
     1
 }
 
-fn ten_milliseconds() -> Span {
-    Span::from_fs(10_000_000_000_000)
+/// No file can say this span; [`read`] replaces it.
+fn unset() -> Span {
+    Span::from_fs(0)
 }
 
 fn times() -> String {

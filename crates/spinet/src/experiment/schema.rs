@@ -16,6 +16,7 @@ pub fn of<T: Section>() -> Value {
     schema["$schema"] = json!("https://json-schema.org/draft/2020-12/schema");
     schema["title"] = json!(T::schema_name());
     schema["properties"]["nic"]["default"] = json!({ "preset": T::KIND.example });
+    schema["properties"]["stall_limit"]["default"] = json!(T::KIND.stall_limit);
     schema["additionalProperties"] = json!(false);
     schema["$defs"] = Value::Object(generator.take_definitions(true));
     without_links(&schema)

@@ -171,7 +171,7 @@ const UNITS: [(&str, u64); 5] =
 
 impl Span {
     /// `fs` femtoseconds.
-    pub fn from_fs(fs: u64) -> Self {
+    pub const fn from_fs(fs: u64) -> Self {
         Span(Time::from_fs(fs))
     }
 

@@ -27,6 +27,7 @@ fn setup(traffic: &str, send: &str, limit: &str) -> Setup {
         traffic: source(traffic),
         send: source(send),
         limit: Some(limit).filter(|text| !text.is_empty()).map(|text| Span::parse(text).unwrap()),
+        stall_limit: Span::parse("50 ms").unwrap(),
         ..Common::default()
     };
     let experiment = FirmwareExperiment { common, firmware: None, profile: false };

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "these are tests")]
 
 mod bad_input;
+mod card_contract;
 mod cards;
 mod chain_mutations;
 mod chains;
