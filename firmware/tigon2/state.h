@@ -236,7 +236,7 @@ struct state {
 #define STATE_BYTES 0x600
 _Static_assert(sizeof(struct state) <= STATE_BYTES, "the linker script keeps this much room for the state");
 
-/* Addresses the state by one register and an offset; with a constant address compilers build each field's address anew. */
+/* Addresses the state by one register and an offset; with a constant address compilers build each field's address again. */
 static inline struct state *state_base(void)
 {
     struct state *base;

@@ -28,7 +28,7 @@ const SERVICES: &str = include_str!("../../../../presets/panic-services.toml");
 const RISCV: &str = include_str!("../../../../presets/units/riscv.toml");
 
 /// Keys that files of such NICs have, and others do not.
-const KEYS: [&str; 3] = ["model", "ingress", "interconnect"];
+const KEYS: [&str; 2] = ["model", "ingress"];
 
 /// A service that cannot be.
 #[derive(Debug, thiserror::Error)]
@@ -52,7 +52,7 @@ pub fn is_meant_by(nic: &str, base_dir: &Path) -> bool {
             Ok(table) => KEYS.iter().any(|key| table.contains_key(*key)) && !table.contains_key("instances"),
             Err(_) => text
                 .lines()
-                .any(|line| ["[interconnect", "[card.ingress"].iter().any(|key| line.trim_start().starts_with(key))),
+                .any(|line| ["[ingress", "[card.ingress"].iter().any(|key| line.trim_start().starts_with(key))),
         },
         Err(_) => false,
     }
