@@ -4,7 +4,7 @@ use super::csr::{Csrs, Privilege, Profile};
 use super::lines::FetchLines;
 use super::log::Log;
 use super::loops::{Attention, FetchAfterLoop, LOOPS, PLAIN, WATCH};
-use super::program::{Place, Program, SINK};
+use super::program::{Kind, Place, Program, SINK, Slot};
 use super::timing;
 use super::watch::{EVENT_CYCLE, EVENT_FETCH_MISS, EVENT_LOAD_USE};
 use super::window::{CodeWindow, Stretch};
@@ -46,7 +46,7 @@ pub struct Access {
     pub(super) rd: u8,
     /// Address register that post-increment also writes; [`SINK`] if none.
     pub(super) stepped: u8,
-    /// True if the next instruction reads `rd`.
+    /// True if the next instruction waits for `rd`.
     pub(super) feeds_next: bool,
 }
 
@@ -86,8 +86,9 @@ pub enum Stop {
     Access,
     /// The fetch line at this address is missing; run again when it is present.
     Fetch(u32),
-    /// The next line, at this address, is missing and should be requested; the core continues meanwhile.
-    Prefetch(u32),
+    /// The next line, at this address, is missing and should be requested, so that the cache looks it up this many cycles
+    /// after [`Core::time`]; the core continues meanwhile.
+    Prefetch(u32, Cycle),
     /// The core jumps while the requested line at this address has not arrived. It must wait for that line, and one
     /// more cycle, before it can request its own.
     Abandon(u32),
@@ -100,10 +101,13 @@ pub enum Stop {
 }
 
 /// Offset of the last word in a fetch line.
-const LAST_WORD: u32 = timing::LINE_BYTES - 4;
+pub(super) const LAST_WORD: u32 = timing::LINE_BYTES - 4;
 
 /// Value of `line` if no line is current.
 pub(super) const NO_LINE: u32 = u32::MAX;
+
+/// Value of `ahead` if the core jumped to an instruction that straddles two lines, and waits for the first.
+pub(super) const SECOND_HALF: u32 = NO_LINE - 1;
 
 /// A core: registers, program counter and the cycle of its next instruction.
 ///
@@ -124,6 +128,8 @@ pub struct Core {
     pub(super) load_granted: Cycle,
     /// Cycles that the next instruction has waited in decode behind an access.
     pub(super) held: Cycle,
+    /// Place of the instruction after the access that waits.
+    pub(super) behind: Behind,
     pub(super) time: Cycle,
     /// Current fetch line, as `pc / 16`.
     pub(super) line: u32,
@@ -147,6 +153,17 @@ pub struct Core {
     pub(super) fetch: FetchAfterLoop,
 }
 
+/// Place of the instruction after an access that waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Behind {
+    /// It entered decode in the cycle in which the access left it.
+    InDecode,
+    /// Its line was missing in that cycle.
+    NotThere,
+    /// Its line arrived while the access waited; nothing enters decode then.
+    AtFetch,
+}
+
 /// The effect of an instruction besides that on registers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Pending {
@@ -167,6 +184,7 @@ impl Core {
             load_rd: SINK,
             load_granted: 0,
             held: 0,
+            behind: Behind::InDecode,
             time: 0,
             line: NO_LINE,
             ahead: NO_LINE,
@@ -193,6 +211,7 @@ impl Core {
 
     /// Records that the missing fetch line is present: the next instruction leaves decode at `cycle` at the earliest.
     pub fn fetched(&mut self, cycle: Cycle) {
+        self.behind = Behind::InDecode;
         let waited = cycle.saturating_sub(self.time);
         self.count(EVENT_FETCH_MISS | EVENT_CYCLE, waited);
         self.time += waited;
@@ -268,15 +287,16 @@ impl Core {
         }
     }
 
-    /// The access of this cycle may have to wait, while fetch is up to two instructions ahead of it. Returns the next
-    /// line if it must be requested, and the cycles from now until the cache looks it up. The line then counts as
-    /// requested.
+    /// The access of this cycle may have to wait, while fetch is up to two instructions ahead of it. Returns the line
+    /// that fetch requests first, if it is missing, and the cycles from now until the cache looks it up. The line then
+    /// counts as requested.
     ///
-    /// The first instruction after the access always enters decode, so it requests the next line wherever it is in
-    /// its own line. The second one waits in the prefetch buffer, which requests the next line only if the
-    /// instruction is in the last word.
+    /// The first instruction after the access enters decode if it is there. It requests the next line wherever it is in
+    /// its own line, and a jump that need not wait for its register redirects fetch. The second one waits in the prefetch
+    /// buffer, which requests the next line only if the instruction is in the last word.
     ///
-    /// Source: PsPIN RTL a49fec8, `riscv_prefetch_L0_buffer.sv`, lines 163, 320 and 322 to 327.
+    /// Source: PsPIN RTL a49fec8, `riscv_prefetch_L0_buffer.sv`, lines 163, 320 and 322 to 327; `riscv_controller.sv`,
+    /// lines 481 to 490.
     pub fn fetch_behind_access<L: FetchLines>(&mut self, program: &Program, lines: &L) -> Option<(u32, Cycle)> {
         let mut pc = self.next;
         for cycles in 1..=2 {
@@ -290,9 +310,39 @@ impl Core {
                 self.ahead = line;
                 return Some((line << 4, cycles));
             }
+            if cycles == 1 && matches!(slot.kind(), Kind::Jump | Kind::JumpReg) {
+                let target = self.jump_target(slot, pc)? & !15;
+                return (self.behind == Behind::InDecode && !lines.present(target)).then_some((target, 2));
+            }
             pc = pc.wrapping_add(slot.inst.bytes().into());
         }
         None
+    }
+
+    /// The access of this cycle waits: records whether the next instruction is present.
+    pub fn wait_for_access<L: FetchLines>(&mut self, program: &Program, lines: &L) {
+        let straddles = program.slot(self.next).is_some_and(|slot| slot.place() == Place::Straddles);
+        let last_half = self.next.wrapping_add(if straddles { 2 } else { 0 });
+        let is_there = lines.present(self.next) && lines.present(last_half);
+        self.behind = if is_there { Behind::InDecode } else { Behind::NotThere };
+    }
+
+    /// A line that this core requested has arrived, and the core does not wait for it.
+    pub fn line_came(&mut self) {
+        if self.behind == Behind::NotThere {
+            self.behind = Behind::AtFetch;
+        }
+    }
+
+    /// Target of the jump at `pc`, which is after the access that waits; `None` if the jump must wait for its register.
+    fn jump_target(&self, slot: &Slot, pc: u32) -> Option<u32> {
+        let (inst, access) = (&slot.inst, &self.access);
+        if slot.kind() == Kind::Jump {
+            return Some(pc.wrapping_add(inst.imm as u32));
+        }
+        let loads = !matches!(access.kind, AccessKind::Store(_));
+        let waits = loads && inst.rs1 == access.rd || inst.rs1 == access.stepped || inst.rs1 == self.last_rd;
+        (!waits).then(|| self.x(inst.rs1).wrapping_add(inst.imm as u32) & !1)
     }
 
     /// Completes the access, granted in cycle `granted`; `raw` is the data from the accessed byte on.
@@ -327,6 +377,9 @@ impl Core {
         }
         if self.access.feeds_next {
             self.time += timing::LOAD_USE;
+            // A jump redirects fetch meanwhile, unless to the address that the load has stepped, which is there only now.
+            self.held = if self.access.stepped == SINK { self.held + timing::LOAD_USE } else { 0 };
+            self.last_rd = SINK;
             self.count(EVENT_LOAD_USE, 1);
         }
     }
@@ -337,6 +390,11 @@ impl Core {
         let waited = granted - self.time;
         self.time = granted;
         self.held = waited - 1;
+        if self.behind == Behind::AtFetch {
+            self.time += timing::PLAIN;
+            self.held = 0;
+        }
+        self.behind = Behind::InDecode;
         self.pc = self.next;
         self.instructions += 1;
         self.last_rd = self.access.stepped;
@@ -436,6 +494,88 @@ mod tests {
         assert_eq!(core.run(&program, &lines, 100), Stop::Access);
         assert_eq!(core.pc(), at);
         core.fetch_behind_access(&program, &lines)
+    }
+
+    /// A core at address 0 of this program, of which the first line alone is there.
+    fn cold(text: &str) -> (Core, Program, First) {
+        let code = testkit::text::assemble(0, text);
+        let mut lines = First(PresentLines::new(code.len().div_ceil(16)));
+        lines.0.set(0, true);
+        (Core::new(Profile::Ri5cy, 0, 0), Program::new(Isa::RV32IMAC, 0, &code), lines)
+    }
+
+    const NOP: &str = "addi zero, zero, 0\n";
+
+    #[test]
+    fn fetch_asks_for_the_next_line_two_instructions_before_its_last_word_though_decode_waits() {
+        let (mut core, program, lines) = cold(&format!("{NOP} lw a2, 0(zero)\n addi a3, a2, 1\n {NOP}{NOP}"));
+        // The last word is fetched when the addition enters decode, where it waits for the load.
+        assert_eq!((core.run(&program, &lines, 100), core.time()), (Stop::Access, 1));
+        core.complete(2, 0);
+        assert_eq!((core.run(&program, &lines, 100), core.time()), (Stop::Prefetch(16, 1), 3));
+        assert_eq!((core.run(&program, &lines, 100), core.time()), (Stop::Fetch(16), 5));
+        // If the addition is in the last word itself, the cache looks when it leaves decode.
+        let (mut core, program, lines) = cold(&format!("{NOP}{NOP} lw a2, 0(zero)\n addi a3, a2, 1\n {NOP}"));
+        assert_eq!((core.run(&program, &lines, 100), core.time()), (Stop::Access, 2));
+        core.complete(3, 0);
+        assert_eq!((core.run(&program, &lines, 100), core.time()), (Stop::Prefetch(16, 0), 4));
+    }
+
+    #[test]
+    fn fetch_asks_for_the_line_behind_a_branch_that_is_taken_and_must_wait_for_it() {
+        let (mut core, program, lines) = cold(&format!("{NOP}{NOP} beq zero, zero, there\n there:\n {NOP}{NOP}"));
+        assert_eq!((core.run(&program, &lines, 100), core.time()), (Stop::Prefetch(16, 3), 1));
+        assert_eq!((core.run(&program, &lines, 100), core.time()), (Stop::Abandon(16), 5));
+        // Behind a jump it does not.
+        let (mut core, program, lines) = cold(&format!("here:\n {NOP}{NOP} jal zero, here\n {NOP}{NOP}"));
+        assert_eq!(core.run(&program, &lines, 5), Stop::Yield);
+    }
+
+    #[test]
+    fn what_comes_while_an_access_waits_enters_decode_behind_it() {
+        let (mut core, program, lines) = cold(&format!("{NOP}{NOP}{NOP} lw a2, 0(zero)\n {NOP}"));
+        assert_eq!(core.run(&program, &lines, 100), Stop::Prefetch(16, 3));
+        assert_eq!((core.run(&program, &lines, 100), core.time()), (Stop::Access, 3));
+        core.wait_for_access(&program, &lines);
+        core.line_came();
+        core.complete(20, 0);
+        assert_eq!(core.time(), 21);
+    }
+
+    #[test]
+    fn behind_an_access_that_waits_a_jump_asks_for_its_target() {
+        let (mut core, program, lines) =
+            cold(&format!("sw zero, 0(zero)\n jal zero, there\n {}there:\n {NOP}", NOP.repeat(6)));
+        assert_eq!(core.run(&program, &lines, 100), Stop::Access);
+        core.wait_for_access(&program, &lines);
+        assert_eq!(core.fetch_behind_access(&program, &lines), Some((32, 2)));
+    }
+
+    #[test]
+    fn the_second_half_of_a_target_is_fetched_when_the_first_has_come() {
+        let mut code = testkit::text::assemble(0, &format!("jal zero, there\n {}there:\n {NOP}", NOP.repeat(6)));
+        code.splice(28..28, [1, 0]); // c.nop: what is behind it straddles lines, and the jump leads there.
+        code[..4].copy_from_slice(&0x01e0_006fu32.to_le_bytes()); // jal x0, 30
+        let program = Program::new(Isa::RV32IMAC, 0, &code);
+        let mut lines = First(PresentLines::new(code.len().div_ceil(16)));
+        lines.0.set(0, true);
+        let mut core = Core::new(Profile::Ri5cy, 0, 0);
+        assert_eq!((core.run(&program, &lines, 100), core.time()), (Stop::Fetch(16), timing::JUMP));
+        core.fetched(10);
+        assert_eq!((core.run(&program, &AllLines, 100), core.time()), (Stop::Yield, 11));
+    }
+
+    /// All lines are there, as far as they are looked at one by one.
+    struct AllLines;
+
+    impl FetchLines for AllLines {
+        fn present(&self, _addr: u32) -> bool {
+            true
+        }
+
+        fn there(&self) -> &[u8] {
+            &[]
+        }
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub struct Slot {
 const _: () = assert!(size_of::<Slot>() == 16, "a slot's address is found by a shift");
 
 impl Slot {
-    /// Set in `what` if the next instruction in memory reads the register that this one writes.
+    /// Set in `what` if the next instruction in memory waits for the register that this one loads.
     const FEEDS: u8 = 0x80;
 
     /// How the core handles it.
@@ -56,7 +56,8 @@ impl Slot {
         PLACES[usize::from(self.what >> 4 & 3)]
     }
 
-    /// Returns true if the next instruction in memory reads the register that this one writes.
+    /// Returns true if the next instruction in memory waits for the register that this one loads, see
+    /// [`Program::waits_for`].
     #[inline]
     pub fn feeds_next(&self) -> bool {
         self.what & Slot::FEEDS != 0
@@ -103,7 +104,7 @@ pub enum Pace {
     MemoryLineEnd,
     /// A branch or jump to a constant distance.
     Jump,
-    /// As [`Pace::Jump`], but this or the next instruction needs the next line.
+    /// As [`Pace::Jump`], but fetch requests the next line with this or, behind a branch, with the next instruction.
     JumpLineEnd,
     /// All others: every check.
     Careful,
@@ -122,6 +123,9 @@ pub enum Place {
     /// Half of the instruction is in the next line.
     Straddles,
 }
+
+/// Half words in a fetch line.
+const LINE_HALVES: usize = timing::LINE_BYTES as usize / 2;
 
 /// A range of memory decoded as instructions, with one slot for each half word.
 #[derive(Clone)]
@@ -154,10 +158,20 @@ impl Program {
         program
     }
 
-    /// Returns true if the instruction at `pc` reads register `r`.
+    /// Returns true if the instruction at `pc` waits in decode for the register of `load`, the instruction before it.
+    ///
+    /// It waits if it reads the register, or if the ALU writes the same register for it. This holds for register 0 too.
+    ///
+    /// Source: PsPIN RTL a49fec8, `riscv_controller.sv`, lines 1014 to 1024.
     #[inline]
-    pub fn reads(&self, pc: u32, r: u8) -> bool {
-        self.reads.get(self.position(pc)).is_some_and(|&reads| u64::from(reads) >> r & 1 != 0)
+    pub fn waits_for(&self, pc: u32, load: &Inst) -> bool {
+        self.slot_waits_for(self.position(pc), load)
+    }
+
+    fn slot_waits_for(&self, position: usize, load: &Inst) -> bool {
+        let (Some(slot), Some(&reads)) = (self.slots.get(position), self.reads.get(position)) else { return false };
+        let loads = matches!(load.class(), Class::Load | Class::Amo | Class::Elw);
+        loads && (u64::from(reads) >> load.rd & 1 != 0 || slot.inst.rd == load.rd && alu_writes(slot.inst.class()))
     }
 
     /// The instruction at an even `pc` within the program.
@@ -188,9 +202,16 @@ impl Program {
     /// Recomputes the properties of slots `first..end` that depend on the following instruction.
     fn link(&mut self, first: usize, end: usize) {
         for index in first..end.min(self.slots.len()) {
+            let inst = self.slots[index].inst;
+            let behind = index + self.slots[index].halves();
+            let feeds = self.slot_waits_for(behind, &inst);
+            // Fetch requests the line after a branch before the branch is resolved.
+            let is_behind = |slot: &Slot| slot.place() == Place::End && index / LINE_HALVES == behind / LINE_HALVES;
+            let asks_behind = self.slots.get(behind).is_some_and(is_behind);
             let slot = &mut self.slots[index];
-            let behind = index + slot.halves();
-            let feeds = self.reads.get(behind).is_some_and(|&reads| u64::from(reads) >> slot.inst.rd & 1 != 0);
+            if slot.kind() == Kind::Branch && slot.place() == Place::Within {
+                slot.pace = if asks_behind { Pace::JumpLineEnd } else { Pace::Jump };
+            }
             slot.what = slot.what & !Slot::FEEDS | if feeds { Slot::FEEDS } else { 0 };
             if behind >= self.reads.len() {
                 // Its end, or the following instruction, is outside the program.
@@ -270,6 +291,12 @@ impl Program {
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
+}
+
+/// Returns true if the ALU writes the destination register of these instructions.
+fn alu_writes(class: Class) -> bool {
+    use Class::{Alu, Csr, Div, Jump, JumpReg, Mul, MulHigh};
+    matches!(class, Alu | Mul | MulHigh | Div | Jump | JumpReg | Csr)
 }
 
 fn decode_slot(isa: Isa, base: u32, bytes: &[u8], index: usize) -> Slot {

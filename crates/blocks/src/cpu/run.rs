@@ -1,6 +1,6 @@
 //! The instruction loop with all checks.
 
-use super::core::{Core, NO_LINE, Pending, Stop};
+use super::core::{Core, LAST_WORD, NO_LINE, Pending, SECOND_HALF, Stop};
 use super::csr::Privilege;
 use super::lines::FetchLines;
 use super::loops::{LOOPS, PLAIN, WATCH};
@@ -39,7 +39,7 @@ impl Core {
                 return self.trap(cause::INSTRUCTION_FAULT, pc);
             };
             let ending = if MODE == PLAIN { None } else { self.csrs.loops.ending(pc) };
-            if let Some(stop) = self.look_at_next_line(slot, lines, ending.is_some()) {
+            if let Some(stop) = self.look_at_next_line(program, slot, lines, ending.is_some()) {
                 return stop;
             }
             let before = self.wait_for_operands(slot);
@@ -77,35 +77,82 @@ impl Core {
         }
         if pc >> 4 != self.line {
             if !lines.present(pc & !15) {
+                self.expect_target(program);
                 return Some(Stop::Fetch(pc & !15));
             }
             self.line = pc >> 4;
-            self.ahead = NO_LINE;
+            if std::mem::replace(&mut self.ahead, NO_LINE) == SECOND_HALF {
+                self.time += timing::STRADDLING_TARGET;
+                return Some(Stop::Yield);
+            }
         }
         None
+    }
+
+    /// The line at the program counter is missing. If the instruction there straddles two lines, the core jumped to it:
+    /// the cycle for the second half then comes after the line has arrived.
+    #[cold]
+    fn expect_target(&mut self, program: &Program) {
+        let straddles = program.slot(self.pc).is_some_and(|slot| slot.place() == Place::Straddles);
+        if straddles && self.ahead != SECOND_HALF {
+            self.time -= timing::STRADDLING_TARGET;
+            self.ahead = SECOND_HALF;
+        }
     }
 
     /// The same for the next line, if the instruction needs it or fetch requests it in advance. Not done if a loop
     /// returns to its start.
     #[inline(always)]
-    fn look_at_next_line<L: FetchLines>(&mut self, slot: &Slot, lines: &L, goes_back: bool) -> Option<Stop> {
+    fn look_at_next_line<L: FetchLines>(
+        &mut self,
+        program: &Program,
+        slot: &Slot,
+        lines: &L,
+        goes_back: bool,
+    ) -> Option<Stop> {
         let next = (self.pc & !15).wrapping_add(16);
         match slot.place() {
-            Place::Within => None,
-            Place::End if goes_back => None,
-            Place::End => {
-                let is_asked = self.ahead == next >> 4;
-                (!is_asked && !lines.present(next)).then(|| {
-                    self.ahead = next >> 4;
-                    Stop::Prefetch(next)
-                })
-            }
             Place::Straddles if lines.present(next) => {
                 (self.line, self.ahead) = (next >> 4, NO_LINE);
                 None
             }
             Place::Straddles => Some(Stop::Fetch(next)),
+            _ if goes_back || self.ahead == next >> 4 || lines.present(next) => None,
+            _ => {
+                let after = self.asks_ahead(program, slot)?;
+                self.ahead = next >> 4;
+                Some(Stop::Prefetch(next, after))
+            }
         }
+    }
+
+    /// Returns when the cache looks up the next line, in cycles after this instruction leaves decode, if fetch requests
+    /// that line for this instruction or one of the next two.
+    ///
+    /// Fetch has an instruction when the one before enters decode. If the instruction is in the last word of its line,
+    /// fetch requests the next line then. If it precedes one that straddles two lines, fetch requests the next line when
+    /// decode takes it. Fetch does so behind a branch too, but behind a jump only while the jump waits for its register.
+    ///
+    /// Source: PsPIN RTL a49fec8, `riscv_prefetch_L0_buffer.sv`, state VALID.
+    #[cold]
+    fn asks_ahead(&self, program: &Program, slot: &Slot) -> Option<Cycle> {
+        // Fetch does not wait while an instruction waits in decode.
+        let ahead_of_decode = |pc: u32| if pc & 15 >= LAST_WORD { self.held } else { 0 };
+        if slot.place() == Place::End {
+            return Some(1u64.saturating_sub(ahead_of_decode(self.pc)));
+        }
+        let line = self.pc & !15;
+        let behind = |pc: u32, slot: &Slot| pc.wrapping_add(slot.inst.bytes().into());
+        let is_jump = |slot: &Slot| matches!(slot.kind(), Kind::Jump | Kind::JumpReg);
+        let first_pc = behind(self.pc, slot);
+        let first = program.slot(first_pc).filter(|_| first_pc & !15 == line && !is_jump(slot))?;
+        if first.place() == Place::End {
+            return Some(2u64.saturating_sub(ahead_of_decode(first_pc)));
+        }
+        let waits = first.kind() == Kind::JumpReg && first.inst.rs1 == slot.inst.rd;
+        let second_pc = behind(first_pc, first);
+        let asks = second_pc & 15 >= LAST_WORD && second_pc & !15 == line;
+        (asks && slot.kind() != Kind::Branch && (!is_jump(first) || waits)).then_some(3)
     }
 
     /// Waits for the register of a register jump. Returns the cycles of the instruction if it neither jumps nor stops.
@@ -140,7 +187,7 @@ impl Core {
     fn ask_memory<const MODE: u8>(&mut self, program: &Program, slot: &Slot) -> Option<Stop> {
         self.access.feeds_next = match MODE {
             PLAIN => slot.feeds_next(),
-            _ => program.reads(self.next, self.access.rd),
+            _ => program.waits_for(self.next, &slot.inst),
         };
         if MODE == WATCH && slot.inst.halves == 1 {
             self.count(EVENT_COMPRESSED, 1);
@@ -163,8 +210,9 @@ impl Core {
         self.line = NO_LINE;
         let cycles = slot.taken_after(self.held, program.slot(self.next));
         let ahead = std::mem::replace(&mut self.ahead, NO_LINE);
-        if ahead != NO_LINE && !lines.present(ahead << 4) {
+        if ahead < SECOND_HALF && !lines.present(ahead << 4) {
             self.retire::<MODE>(SINK, cycles);
+            self.expect_target(program);
             return Some(Stop::Abandon(ahead << 4));
         }
         self.end::<MODE>(slot, cycles)

@@ -20,7 +20,7 @@ pub const STRADDLING_TARGET: u64 = 1;
 /// Additional cycles if a hardware loop ends with an instruction to which fetch was just redirected. Derived, not
 /// measured.
 pub const LOOP_END_AT_TARGET: u64 = 1;
-/// Additional cycles if the previous instruction loads an operand.
+/// Additional cycles if the previous instruction loads an operand, or the register that the ALU writes.
 pub const LOAD_USE: u64 = 1;
 /// Cycles after an arithmetic instruction left decode until a register jump may use its result.
 pub const ALU_TO_JUMP: u64 = 2;

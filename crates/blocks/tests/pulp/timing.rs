@@ -50,6 +50,36 @@ fn post_increment_costs_nothing_and_its_result_is_available_at_once() {
 }
 
 #[test]
+fn what_the_alu_writes_waits_for_a_load_of_the_same_register_even_of_register_0() {
+    check(
+        "lw a2, 0(a0)
+         addi a2, zero, 7
+         lw zero, 4(a0)
+         jal zero, next
+         next:
+         lw a3, 0(a0)
+         lw a3, 4(a0)
+         sw a3, 8(a0)
+         lw zero, 0(a0)
+         sw zero, 8(a0)
+         ebreak",
+        expect![[r#"
+            100 lw a2, 0(a0)                     0
+            104 addi a2, zero, 7                 2
+            108 lw zero, 4(a0)                   3
+            10c jal zero, 0x110                  5
+            110 lw a3, 0(a0)                     6
+            114 lw a3, 4(a0)                     7
+            118 sw a3, 8(a0)                     9
+            11c lw zero, 0(a0)                   10
+            120 sw zero, 8(a0)                   11
+            124 ebreak                           12
+            a0=400 a1=500 a2=7 a3=2
+        "#]],
+    );
+}
+
+#[test]
 fn third_operands_are_waited_for() {
     check(
         "addi a2, zero, 3

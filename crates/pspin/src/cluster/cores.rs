@@ -49,9 +49,9 @@ impl Cluster {
                 Stop::Yield | Stop::FenceI => (Wait::Run, time),
                 Stop::Fetch(addr) if time > now => (Wait::Fetch(addr), time),
                 Stop::Fetch(addr) => return self.fetch(i, addr, now),
-                Stop::Prefetch(addr) if time > now => (Wait::Prefetch(addr), time),
-                Stop::Prefetch(addr) => {
-                    self.prefetch(i, addr, now);
+                Stop::Prefetch(addr, after) if time > now => (Wait::Prefetch(addr, after), time),
+                Stop::Prefetch(addr, after) => {
+                    self.prefetch(i, addr, now, now + after);
                     stop = self.run_core(i, now);
                     continue;
                 }

@@ -52,8 +52,8 @@ impl Cluster {
             match self.hpus[i].wait {
                 Wait::Access => self.access(i, now),
                 Wait::Fetch(addr) => self.fetch(i, addr, now),
-                Wait::Prefetch(addr) => {
-                    self.prefetch(i, addr, now);
+                Wait::Prefetch(addr, after) => {
+                    self.prefetch(i, addr, now, now + after);
                     self.advance(i, now);
                 }
                 Wait::Killed => self.kill(i, now),

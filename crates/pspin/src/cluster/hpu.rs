@@ -21,8 +21,8 @@ pub(super) enum Wait {
     Access,
     /// Misses the fetch line at this address, and has not asked for it yet.
     Fetch(u32),
-    /// Should ask for the line at this address ahead, and then go on.
-    Prefetch(u32),
+    /// Should ask for the line at this address ahead, so that it is looked for so many cycles later, and then go on.
+    Prefetch(u32, Cycle),
     /// Has asked for the line.
     Line(u32),
     /// Waits for a line that it does not need any more, since it jumped.
@@ -49,7 +49,7 @@ impl Wait {
         match self {
             Wait::Run => "runs",
             Wait::Access => "asks for memory",
-            Wait::Fetch(_) | Wait::Prefetch(_) | Wait::Line(_) | Wait::Abandoned(_) => "waits for an instruction line",
+            Wait::Fetch(_) | Wait::Prefetch(..) | Wait::Line(_) | Wait::Abandoned(_) => "waits for an instruction line",
             Wait::Driver => "waits for its driver",
             Wait::Launch => "waits for its cluster's DMA engine",
             Wait::Pe => "waits for memory outside its cluster",

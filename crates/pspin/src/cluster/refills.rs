@@ -2,14 +2,13 @@
 
 use super::Cluster;
 use super::hpu::{Hpu, Wait};
+use super::icache::CoreLines;
 use crate::pe::{LineReply, LineRequest};
 use blocks::cpu::FetchLines;
 use blocks::policy::RotatingTree;
 use kernel::{Cycle, members};
 use std::collections::VecDeque;
 
-/// From the instruction at whose fetch the next line is asked for, ahead, until the cache looks for that line.
-pub(super) const PREFETCH: Cycle = 1;
 /// From a line's arrival, or the word to try again, until the cores that waited look for it; the first instruction in it
 /// then leaves decode in that cycle, if it is there.
 const TOLD_TO_LOOK: Cycle = 2;
@@ -164,10 +163,15 @@ impl Cluster {
         }
     }
 
-    /// Core `i` will need the line behind its own.
-    pub(super) fn prefetch(&mut self, i: usize, addr: u32, now: Cycle) {
-        if self.hpus[i].miss.is_none() {
-            self.set_miss(i, Some(Miss { addr, looks_at: now + PREFETCH }));
+    /// Core `i` will need the line behind its own, which its controller looks for in cycle `looks_at`.
+    pub(super) fn prefetch(&mut self, i: usize, addr: u32, now: Cycle, looks_at: Cycle) {
+        if self.hpus[i].miss.is_some() {
+            return;
+        }
+        match looks_at > now {
+            true => self.set_miss(i, Some(Miss { addr, looks_at })),
+            false if self.is_there(i, addr) => {}
+            false => self.ask_for_line(i, addr),
         }
     }
 
@@ -175,7 +179,15 @@ impl Cluster {
     pub(super) fn fetch_behind_access(&mut self, i: usize, now: Cycle) {
         let held = self.held_line(i);
         let Hpu { core, miss, .. } = &mut self.hpus[i];
-        if miss.is_some() || core.time() + 1 != now {
+        if core.time() + 1 != now {
+            return;
+        }
+        let lines = CoreLines { cache: &self.icache, miss };
+        match self.caching.is_on() {
+            true => core.wait_for_access(&self.program, &lines),
+            false => core.wait_for_access(&self.program, &held),
+        }
+        if miss.is_some() {
             return;
         }
         let behind = match self.caching.is_on() {
@@ -265,7 +277,7 @@ impl Cluster {
         let at = match self.hpus[i].wait {
             Wait::Line(_) => now,
             Wait::Abandoned(_) => now + 1,
-            _ => return,
+            _ => return self.hpus[i].core.line_came(),
         };
         self.hpus[i].core.fetched(at);
         self.hpus[i].wait = Wait::Run;
