@@ -8,7 +8,7 @@ use super::block::{BlockStep, End};
 use super::core::{Core, NO_LINE, Stop};
 use super::lines::FetchLines;
 use super::loops::Attention;
-use super::program::{Pace, Program, SINK, Slot};
+use super::program::{LINE_HALVES, Pace, Program, SINK, Slot};
 use super::timing;
 use isa::riscv::execute;
 use kernel::Cycle;
@@ -28,6 +28,10 @@ impl Core {
         let stretch = self.stretch;
         let Some(there) = there.get(..stretch.end_line) else { return false };
         let (mut pc, mut time) = (self.pc, self.time);
+        // Fetch continues while an instruction is held, and requests the next line earlier than otherwise.
+        if self.held > 0 && there.get(program.position(pc) / LINE_HALVES + 1).is_none_or(|&there| there == 0) {
+            return false;
+        }
         let mut held = std::mem::take(&mut self.held);
         while let at = program.position(pc)
             && let Some(block) = program.block(at)

@@ -312,7 +312,11 @@ impl Core {
             }
             if cycles == 1 && matches!(slot.kind(), Kind::Jump | Kind::JumpReg) {
                 let target = self.jump_target(slot, pc)? & !15;
-                return (self.behind == Behind::InDecode && !lines.present(target)).then_some((target, 2));
+                if self.behind != Behind::InDecode || lines.present(target) {
+                    return None;
+                }
+                self.ahead = target >> 4;
+                return Some((target, 2));
             }
             pc = pc.wrapping_add(slot.inst.bytes().into());
         }

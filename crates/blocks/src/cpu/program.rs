@@ -125,7 +125,7 @@ pub enum Place {
 }
 
 /// Half words in a fetch line.
-const LINE_HALVES: usize = timing::LINE_BYTES as usize / 2;
+pub(super) const LINE_HALVES: usize = timing::LINE_BYTES as usize / 2;
 
 /// A range of memory decoded as instructions, with one slot for each half word.
 #[derive(Clone)]

@@ -211,6 +211,11 @@ impl Core {
         let cycles = slot.taken_after(self.held, program.slot(self.next));
         let ahead = std::mem::replace(&mut self.ahead, NO_LINE);
         if ahead < SECOND_HALF && !lines.present(ahead << 4) {
+            if ahead == self.next >> 4 {
+                // It was requested for this jump, which had to wait.
+                self.ahead = ahead;
+                return self.end::<MODE>(slot, cycles);
+            }
             self.retire::<MODE>(SINK, cycles);
             self.expect_target(program);
             return Some(Stop::Abandon(ahead << 4));

@@ -65,6 +65,7 @@ impl Cluster {
         let raw = match (crosses, self.hpus[i].first_part) {
             (true, None) => {
                 self.hpus[i].first_part = Some(word >> shift);
+                self.fetch_behind_access(i, now);
                 return self.ask(i, now, granted + 1);
             }
             (true, Some(low)) => low | word << (32 - shift),
