@@ -211,8 +211,8 @@ impl Core {
         let cycles = slot.taken_after(self.held, program.slot(self.next));
         let ahead = std::mem::replace(&mut self.ahead, NO_LINE);
         if ahead < SECOND_HALF && !lines.present(ahead << 4) {
-            if ahead == self.next >> 4 {
-                // It was requested for this jump, which had to wait.
+            if ahead == self.next >> 4 && self.held > 0 && slot.place() == Place::Within {
+                // The line was requested for this jump, which was held.
                 self.ahead = ahead;
                 return self.end::<MODE>(slot, cycles);
             }
