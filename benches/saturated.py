@@ -21,18 +21,15 @@ def firmware(nic: str) -> card_run.Firmware:
 
 def run(nic: str, chosen: card_run.Firmware, limit: str, *, clears: bool = True) -> list[dict[str, Any]]:
     """The cores' summaries at the limit; a Tigon-2 that does not clear its memory first is at work much sooner."""
-    summary = card_run.drive(
-        nic,
-        chosen,
-        traffic="datagrams:",
-        send="datagrams:",
-        set=() if clears or nic != "tigon2" else ("host.clear_end=0",),
-        limit=limit,
-        seed=1,
-        profile=False,
-        base_dir=".",
-        on_progress=None,
-    )
+    sets = [] if clears or nic != "tigon2" else ["host.clear_end=0"]
+    experiment = {
+        "nic": {"preset": nic, "set": sets},
+        "traffic": "datagrams:",
+        "send": "datagrams:",
+        "limit": limit,
+        "profile": False,
+    }
+    summary = card_run.drive(experiment, chosen, base_dir=".", on_progress=None)
     cores: list[dict[str, Any]] = summary["cores"]
     return cores
 

@@ -141,7 +141,8 @@ HOSTILE = {
     "((void (*)(void))2)();": "jump to an address that is not a multiple of 4 (0x2)",
     "__builtin_trap();": "not an RV32I instruction",
     "for (;;) {}": "neither answers a packet nor waits for one",
-    "panic_send((void *)0x1C000000, 64);": "output doorbell for 64 bytes at 0x1c000000, which is not a packet in memory",
+    "panic_send((void *)0x1C000000, 64);": "output doorbell for 64 bytes at 0x1c000000, "
+    "which is not a packet in memory",
     "panic_send(packet.data, 4000);": "output doorbell for 4000 bytes",
     "panic_chain(9);": "chain 0x9 names a service that does not exist",
     "int deep = *(volatile int *)(packet.data + 1);": "misaligned load",

@@ -101,7 +101,8 @@ def test_the_firmware_fits_its_memories(cc: str, defines: dict[str, str]) -> Non
 
 
 def test_firmware_of_another_card_is_refused() -> None:
-    with pytest.raises(InputError, match=r"firmware starts at 0x4000, but .* starts at 0x400000; the firmware is for another card"):
+    text = r"firmware starts at 0x4000, but .* starts at 0x400000; the firmware is for another card"
+    with pytest.raises(InputError, match=text):
         run_card("tengig", firmware="tigon2", limit="1 us")
 
 
