@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import saturated
-from spinet import api, experiment
+from spinet import api
 
 ROOT = Path(__file__).resolve().parent.parent
 BUSY = ROOT / "benches" / "handlers" / "busy.c"
@@ -66,11 +66,9 @@ class Timed:
 
 def simulate(program: Path, traffic: str) -> Timed:
     """Build a card, start the clock, and run it to its end."""
-    prepared = api.prepare(
-        program=[program], traffic=traffic, experiment=None, match=None, message=None, handler=None, overrides={}
-    )
-    build = experiment.compiled(prepared, cc=None, defines=None)
-    native = api.start(prepared, build=build, out_pcapng=None, packets=False)
+    given = {"program": [program], "traffic": [traffic]}
+    ready = api.built(api.prepare(None, given), given, cc=None, defines=None)
+    native = api.start(ready)
     before = time.process_time()
     summary = api.drive(native)
     return Timed(summary=summary, seconds=time.process_time() - before)
@@ -94,12 +92,11 @@ def ping_pong_packets_per_s(size: int) -> float:
 
 def card_cycles_per_s(nic: str, limits: tuple[str, str]) -> float:
     """Core cycles, of all cores, in a second of host time."""
-    firmware = saturated.firmware(nic)
 
     def run(limit: str) -> tuple[int, float]:
         def once() -> tuple[int, float]:
             before = time.process_time()
-            cores = saturated.run(nic, firmware, limit)
+            cores = saturated.run(nic, limit)
             return sum(core["cycles"] for core in cores), time.process_time() - before
 
         cycles, seconds = zip(*(once() for _ in range(_BEST_OF)), strict=True)
@@ -111,7 +108,7 @@ def card_cycles_per_s(nic: str, limits: tuple[str, str]) -> float:
 
 def card_host_instructions(scratch: Path, nic: str, limits: tuple[str, str]) -> float:
     """Host instructions for one that a core of the card executes; what Python does in the meantime is among them."""
-    saturated.firmware(nic)
+    saturated.run(nic, limits[0])  # builds the firmware
     command = [sys.executable, str(Path(saturated.__file__)), nic]
     return counted(scratch, [[*command, limit] for limit in limits])
 

@@ -14,7 +14,8 @@ Schema = dict[str, Any]
 
 def page(note: str) -> str:
     """`docs/reference/chains.md`."""
-    packets, hops = _core.chain_columns()
+    tables = _core.table_columns()["chains"]
+    packets, hops = tables["packets"], tables["hops"]
     parts = [
         note,
         "# Experiments with chains of offloads\n",

@@ -11,7 +11,7 @@ import numpy as np
 import spinet
 
 if TYPE_CHECKING:
-    from spinet import ChainResult
+    from spinet import Result
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -71,19 +71,19 @@ def run(
     nic: str = NIC,
     set: Sequence[str] = (),
     **more: Any,
-) -> ChainResult:
+) -> Result:
     """A run to its end, with the services given, or with those of the card if none are.
 
     Without chains all packets visit all services given, in order.
     """
     chains = chains or ["all: " + " -> ".join(entry["name"] for entry in services)]
     own = {"preset_services": not services}
-    result = spinet.run_chains(own, nic=nic, services=services, chains=chains, traffic=traffic, set=set, **more)
+    result = spinet.run(own, nic=nic, services=services, chains=chains, traffic=traffic, set=set, **more)
     assert result.complete, result.summary["ended"]["text"]
     return result
 
 
-def column(result: ChainResult, name: str) -> np.ndarray:
+def column(result: Result, name: str) -> np.ndarray:
     """A column of the table of packets, for those that left; times in ns."""
     table = result.packets
     left = table.column("left_ps").is_valid().to_numpy()
@@ -91,7 +91,7 @@ def column(result: ChainResult, name: str) -> np.ndarray:
     return values / 1000 if name.endswith("_ps") else values
 
 
-def gbps(result: ChainResult) -> float:
+def gbps(result: Result) -> float:
     """Rate of the packets that left, between the first and the last."""
     return float(result.summary["throughput"]["out_gbps"])
 

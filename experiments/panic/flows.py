@@ -13,7 +13,7 @@ import numpy as np
 from experiments.panic.common import WIDE_LINE, delay, packets, run
 
 if TYPE_CHECKING:
-    from spinet import ChainResult
+    from spinet import Result
 
 SIZE = 1500
 SHARES = {"flow1": 0.3, "flow2": 0.7}
@@ -23,7 +23,7 @@ COUNT = 4000
 PIPELINE_LINE = f"card.{WIDE_LINE}"
 
 
-def model_4(card: str, gbps: float) -> ChainResult:
+def model_4(card: str, gbps: float) -> Result:
     """Both flows at a load in all."""
     services: list[dict[str, Any]] = [
         {"name": "a", "engine": delay(gbps=60, size=SIZE)},
@@ -47,7 +47,7 @@ def model_4(card: str, gbps: float) -> ChainResult:
     )
 
 
-def steady(result: ChainResult, flow: str) -> tuple[float, float]:
+def steady(result: Result, flow: str) -> tuple[float, float]:
     """Gbit/s and mean latency in ns of a flow, from a third of the arrivals to the last."""
     table = result.packets
     arrival = table.column("arrival_ps").to_numpy() / 1000

@@ -19,7 +19,7 @@ from spinet.reproduce import Point, Results
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from spinet import ChainResult
+    from spinet import Result
 
 KINDS = ("IPSec", "video", "background")
 CHAINS: dict[str, list[str]] = {"IPSec": ["sha", "aes"], "video": ["aes"], "background": []}
@@ -56,7 +56,7 @@ def run_phases(
     gbps: float | None = None,
     phase_ns: float = PHASE_NS,
     nic: str = NIC,
-) -> ChainResult:
+) -> Result:
     """Phases of shares in percent, one after the other.
 
     Parameters
@@ -95,14 +95,14 @@ def line_gbps() -> float:
     return SIZE * 8 * 0.25 / cycles
 
 
-def rate_gbps(result: ChainResult, kind: str, start_ns: float, end_ns: float, *, sent: bool = False) -> float:
+def rate_gbps(result: Result, kind: str, start_ns: float, end_ns: float, *, sent: bool = False) -> float:
     """Gbit/s of a kind that left (or came) between two times."""
     times = _times(result, kind, sent=sent)
     n = np.count_nonzero((times >= start_ns) & (times < end_ns))
     return float(n * SIZE * 8 / (end_ns - start_ns))
 
 
-def _times(result: ChainResult, kind: str, *, sent: bool) -> np.ndarray:
+def _times(result: Result, kind: str, *, sent: bool) -> np.ndarray:
     table = result.packets
     times = table.column("arrival_ps" if sent else "left_ps")
     mine = table.column("tenant").to_numpy() == list(result.tenants).index(kind)
@@ -124,7 +124,7 @@ def points(n_phases: int) -> list[Point]:
     return phases + steps
 
 
-def measure(result: ChainResult, *, first: int, n: int) -> dict[str, float]:
+def measure(result: Result, *, first: int, n: int) -> dict[str, float]:
     """Gbit/s sent and received of each kind over intervals, and packets dropped of those that came in them."""
     span = first * INTERVAL_NS, (first + n) * INTERVAL_NS
     found: dict[str, float] = {}
@@ -134,7 +134,7 @@ def measure(result: ChainResult, *, first: int, n: int) -> dict[str, float]:
     return found
 
 
-def _dropped(result: ChainResult, kind: str, start_ns: float, end_ns: float) -> int:
+def _dropped(result: Result, kind: str, start_ns: float, end_ns: float) -> int:
     """Packets of a kind that came between two times and never left; the run has ended, so none is inside."""
     assert result.complete
     table = result.packets

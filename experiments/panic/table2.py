@@ -19,7 +19,7 @@ from spinet.reproduce import Claim, Point, Results
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from spinet import ChainResult
+    from spinet import Result
 
 TITLE = "Properties of programmable NICs"
 SOURCE = f"{PAPER}, Table 2, 2.1 and 2.2"
@@ -128,7 +128,7 @@ MEASURES = {
 }
 
 
-def on(nic: str, offloads: Mapping[str, float], tenants: Mapping[str, tuple[list[str], float]]) -> ChainResult:
+def on(nic: str, offloads: Mapping[str, float], tenants: Mapping[str, tuple[list[str], float]]) -> Result:
     """A run of offloads by their Gbit/s, and of tenants by chain and Gbit/s, 16 flows each; the first is urgent."""
     services = [{"name": name, "engine": delay(gbps=rate, size=SIZE)} for name, rate in offloads.items()]
     total = sum(rate for _, rate in tenants.values())
@@ -143,12 +143,12 @@ def on(nic: str, offloads: Mapping[str, float], tenants: Mapping[str, tuple[list
     return run(nic=nic, services=services, chains=chains, tenants=who, traffic=traffic, **policy)
 
 
-def received(result: ChainResult, tenant: str) -> float:
+def received(result: Result, tenant: str) -> float:
     """Gbit/s of a tenant's packets that left."""
     return _rate(result, tenant, np.ones(result.packets.num_rows, bool))
 
 
-def served(result: ChainResult, tenant: str) -> float:
+def served(result: Result, tenant: str) -> float:
     """Gbit/s of those whose chain was served; visits of a manycore's cores are none of offloads."""
     table, hops = result.packets, result.hops
     of_units = hops.column("done_ps").is_valid().to_numpy() & hops.column("unit").is_valid().to_numpy()
@@ -158,7 +158,7 @@ def served(result: ChainResult, tenant: str) -> float:
     return _rate(result, tenant, visits >= len(chain["services"]))
 
 
-def _rate(result: ChainResult, tenant: str, counted: np.ndarray) -> float:
+def _rate(result: Result, tenant: str, counted: np.ndarray) -> float:
     table = result.packets
     mine = table.column("tenant").to_numpy() == list(result.tenants).index(tenant)
     arrival = table.column("arrival_ps").to_numpy() / 1000

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from spinet.card_run import CardResult, run_card
+from spinet import Result, run
 
 HERE = Path(__file__).resolve().parent
 THESIS = "Willmann, master's thesis, Rice University, 2004"
@@ -69,7 +69,7 @@ def tigon2(
     sends: bool = True,
     limit_ms: int = 10,
     profile: bool = False,
-) -> CardResult:
+) -> Result:
     """The Tigon-2 under load.
 
     Parameters
@@ -85,30 +85,32 @@ def tigon2(
     """
     traffic = f"datagrams:bytes={size}"
     pace = f",rate={round(receive_share * line_rate(size, GIGABIT))}pps" if receive_share < 1 else ""
-    result = run_card(
-        str(nic),
+    result = run(
+        nic=str(nic),
         defines={"SPLIT": ""} if cpus == 2 else {},
         traffic=traffic + pace,
         send=traffic if sends else None,
         set=["host.clear_end=0", *set],
         limit=f"{limit_ms} ms",
         profile=profile,
+        keep_packets=False,
     )
     return _checked(result)
 
 
 def tengig(
     *, cores: int, mhz: int = 200, size: int = 1472, base: bool = False, limit_ms: int = 4, profile: bool = False
-) -> CardResult:
+) -> Result:
     """The 10 Gigabit NIC under load both ways, with the thesis's services: optimised firmware or its first version."""
-    result = run_card(
-        "tengig",
+    result = run(
+        nic="tengig",
         defines={"THESIS": "", **({"BASE": ""} if base else {})},
         traffic=f"datagrams:bytes={size}",
         send=f"datagrams:bytes={size}",
         set=[f"cores={cores}", f"clocks.cpu='{mhz} MHz'"],
         limit=f"{limit_ms} ms",
         profile=profile,
+        keep_packets=False,
     )
     return _checked(result)
 
@@ -129,7 +131,7 @@ def tengig_rates(*, cores: int, mhz: int = 200, size: int = 1472, base: bool = F
     }
 
 
-def _checked(result: CardResult) -> CardResult:
+def _checked(result: Result) -> Result:
     assert result.is_intact, "a frame that came out was not one that was given"
     assert not result.summary["faults"], result.summary["faults"]
     return result
@@ -138,7 +140,7 @@ def _checked(result: CardResult) -> CardResult:
 class Steady:
     """Counts between two times of the same run: the difference of a result and that of a shorter run."""
 
-    def __init__(self, early: CardResult, late: CardResult) -> None:
+    def __init__(self, early: Result, late: Result) -> None:
         self._early, self._late = early.summary, late.summary
         self.late = late
         self.seconds = (self._late["time"]["simulated_ns"] - self._early["time"]["simulated_ns"]) / 1e9
@@ -184,12 +186,12 @@ def instructions_per_cycle(causes: Mapping[str, int]) -> dict[str, float]:
     return {cause: cycles / total for cause, cycles in causes.items()}
 
 
-def rates(result: CardResult, size: int, bps: int) -> dict[str, Any]:
+def rates(result: Result, size: int, bps: int) -> dict[str, Any]:
     """Frames each way, payload, and the share of what the line carries both ways."""
-    total = result.total.frames_per_s
+    total = result.rates["total"].frames_per_s
     return {
-        "sent": result.sent.frames_per_s,
-        "received": result.received.frames_per_s,
+        "sent": result.rates["sent"].frames_per_s,
+        "received": result.rates["received"].frames_per_s,
         "frames": total,
         "payload": payload_gbps(size, total),
         "share": total / (2 * line_rate(size, bps)) * 100,

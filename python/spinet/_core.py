@@ -62,7 +62,6 @@ __all__ = [
     "card_is_wired",
     "card_modules",
     "card_text",
-    "chain_columns",
     "chain_services",
     "check_experiment",
     "check_limits",
@@ -70,7 +69,6 @@ __all__ = [
     "elf_info",
     "exec_elf",
     "fpga_cost",
-    "frame_columns",
     "kind_of_experiment",
     "kind_of_nic",
     "match_capture",
@@ -106,17 +104,6 @@ def nic_has_chains(nic: str, base_dir: str = ".") -> bool:
 def packet_columns() -> Columns:
     """Columns of the table of packets of cards that run handlers."""
     return table_columns()["handlers"]["packets"]
-
-
-def chain_columns() -> tuple[Columns, Columns]:
-    """Columns of the tables of packets and visits of cards that run chains of offloads."""
-    tables = table_columns()["chains"]
-    return tables["packets"], tables["hops"]
-
-
-def frame_columns() -> Columns:
-    """Columns of the table of frames of cards that are wired from modules."""
-    return table_columns()["modules"]["frames"]
 
 
 class UsageError(InputError):

@@ -1,53 +1,87 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`run`: the simulator for Python programs. The command line stands on the same functions."""
+"""`run`: the simulator for Python programs. The command line uses the same functions."""
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from spinet import _core, _driving, _files, _nics, output, packet_table, toolchain
+from spinet import _core, _driving, _files, _kinds, _nics, card_firmware, chains, output, packet_table, toolchain
 from spinet import experiment as experiments
 from spinet._core import InputError, UsageError
 from spinet._driving import Interrupted as Interrupted
 from spinet._nics import Settings
 from spinet.experiment import Experiment
-from spinet.result import HostMemory, Result, write_rest
-from spinet.toolchain import Build
+from spinet.output import OutputFolder
+from spinet.result import CAPTURES, HostMemory, Result, write_rest
 
 if TYPE_CHECKING:
     from spinet._core import Progress
     from spinet._nics import Card
-
-_Table = TypeVar("_Table")
+    from spinet.chains import Entry, Policy
 
 OnProgress = Callable[["Progress"], None]
 OnConsole = Callable[[int, int, int, str], None]
+Paths = str | Path | Sequence[str | Path]
+Tables = Mapping[str, packet_table.Collected | packet_table.ParquetFile]
+
+_NO_FILE = "keywords"
 
 
 @dataclass(frozen=True, kw_only=True)
 class InstructionTrace:
-    """Which instructions of a run are written down; by default, all of every core."""
+    """Selects the instructions that a run traces; by default, all of every core."""
 
     cores: str | None = None  # cluster:core, such as "0:3,1:*"
     time: str | None = None  # simulated time, such as "1 us..2 us"
 
 
+@dataclass(frozen=True, kw_only=True)
+class Ready:
+    """An experiment with its programs built.
+
+    Attributes
+    ----------
+    elfs
+        Linked programs by the name of the tenant or service that runs them; ``""`` is the card's own.
+    shown
+        Names by which the user knows programs, by the paths of linked ones.
+    messages
+        Output of the compiler.
+    """
+
+    experiment: Experiment
+    elfs: Mapping[str, Path]
+    shown: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    messages: str = ""
+
+
 def run(
-    *,
-    program: str | Path | Sequence[str | Path] | None = None,
-    traffic: str | Path | None = None,
     experiment: str | Path | Mapping[str, Any] | None = None,
+    *,
+    nic: Card | None = None,
+    set: Settings = (),
+    program: Paths | None = None,
+    traffic: str | Path | Mapping[str, Any] | Sequence[Entry] | None = None,
+    send: str | Path | Mapping[str, Any] | Sequence[Entry] | None = None,
     match: str | None = None,
     message: str | None = None,
     handler: str | None = None,
     handler_memory: str | Path | bytes | None = None,
-    nic: Card | None = None,
-    set: Settings = (),
+    chains: Entry | Sequence[Entry] = (),
+    services: Entry | Sequence[Entry] = (),
+    tenants: Entry | Sequence[Entry] = (),
+    policy: str | Mapping[str, Any] | None = None,
+    policies: Mapping[str, Policy] | None = None,
+    firmware: Paths | None = None,
+    load: int | None = None,
+    entry: int | None = None,
+    profile: bool | None = None,
     seed: int | None = None,
     faults: str | None = None,
     pacing: str | None = None,
@@ -55,48 +89,81 @@ def run(
     limit: str | None = None,
     cc: str | None = None,
     defines: Mapping[str, str | int] | None = None,
+    keep_packets: bool = True,
+    folder: str | Path | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Result:
-    """Run handlers on a simulated card.
+    """Run an experiment on a simulated card of any kind.
 
-    Say either `program` and `traffic`, or `experiment`; the rest changes what those say.
+    The card decides which other keywords can be given: cards such as ``pspin`` run handlers, ``panic`` chains
+    of offloads, and wired cards such as ``tigon2`` firmware. Keywords replace the values of `experiment`.
 
     Parameters
     ----------
-    program
-        C sources that are linked into one program, or one ELF file.
-    traffic
-        A capture (pcap or pcapng), or a description such as ``"udp:size=64,count=1000"``.
     experiment
-        A TOML file that says everything, also for several contexts; or a mapping with the same keys, such as
+        A TOML or JSON file (docs/reference/experiment.md, chains.md), or a mapping with the same keys, such as
         ``{"program": "ping_pong.c", "traffic": "udp:count=4", "context": [{"match": "udp"}]}``.
-    match
-        Which packets the handlers get, such as ``"udp.dst_port == 53"``; all if not given.
-    message
-        Which packets are one message, and what ends it; every packet its own if not given.
-    handler
-        Name of the handlers, without ``_hh``, ``_ph`` or ``_th``, if the program has several.
-    handler_memory
-        Initial contents of the handlers' L2 memory: a file, or bytes, which are kept in a file
-        beside the compiled programs. Zeros if not given. `spinet.workloads` makes what the examples need.
     nic
-        Name of a card, the path of its TOML file, or parameters as `spinet.parameters_of` gives them.
+        Name of a card, path of its TOML file, or parameters from `spinet.parameters_of`. Default: ``pspin``, or
+        ``panic`` with `chains`.
     set
-        Changes of the card's parameters: ``"cluster.n_cores=4"``, several of such texts, or
+        Changes of the card's parameters: ``"cluster.n_cores=4"``, a list of such texts, or
         ``{"cluster.n_cores": 4}``.
+    program
+        Handlers: C sources that are linked into one program, or one ELF file.
+    traffic
+        Packets from the network: a capture (pcap or pcapng) or a generator such as ``"udp:size=64,count=1000"``; for
+        wired cards also ``"datagrams:bytes=1472"`` (endless, checked by number). Chains take several.
+    send
+        Chains and wired cards: packets that the host sends, as `traffic`. ``"1=udp:count=100"`` is for transmit queue 1
+        of chains; ``"tcp-ack:every=2"`` makes the host of a wired card acknowledge every second frame.
+    match
+        Handlers: packets that they get, such as ``"udp.dst_port == 53"``. Default: all.
+    message
+        Handlers: how packets form messages. Default: each packet is one.
+    handler
+        Handlers: name without ``_hh``, ``_ph`` or ``_th``, if the program has several.
+    handler_memory
+        Handlers: initial contents of their L2 memory, a file or bytes. Default: zeros. `spinet.workloads` makes the
+        contents that the examples need.
+    chains
+        ``"ipsec [udp.dst_port == 4500]: sha -> aes"``, or a mapping as in a file.
+    services
+        Chains: ``"aes: aes-256-ctr, units=2, credits=2"``, or a mapping. The card's file may have services already.
+    tenants
+        Chains: ``"gold: weight=2"``, or a mapping.
+    policy
+        Chains: default policy of services: ``"weighted-fair"``, ``"strict-priority"``, ...
+    policies
+        Chains: policies written in Python, by the names of services.
+    firmware
+        Wired cards: name of firmware that comes with spinet, sources, an ELF file or an image. Default: the firmware
+        for the card's host.
+    load, entry
+        Wired cards: addresses of an image without a header.
+    profile
+        Wired cards: count cycles by function. Default: true.
     seed
-        Decides everything random.
+        Seed of all random choices. Default: 1.
     faults
-        What the network does to packets on their way, such as ``"loss=0.01,duplicate=0.001,reorder=0.02:8"``.
+        Faults of the network: ``"loss=0.01,duplicate=0.001,reorder=0.02:8"``.
     pacing
-        When packets arrive: ``"times"`` of the capture, ``"times:0.5"``, ``"line:400G"`` or ``"asap"``.
+        Arrival times of packets: ``"times"`` of the capture, ``"times:0.5"``, ``"line:400G"`` or ``"asap"``.
     count
-        Take only this number of packets.
+        Take only this number of packets from each source.
     limit
-        Simulated time after which the run ends, such as ``"10 ms"``.
+        Simulated time at which the run ends, such as ``"10 ms"``. Default: when all packets are done; with endless
+        traffic, 40 ms after the card has started.
     cc
-        Another RISC-V compiler than the one that came with spinet.
+        A compiler to use instead of spinet's.
     defines
-        Preprocessor macros for the handlers.
+        Preprocessor macros for programs that are compiled.
+    keep_packets
+        False keeps only the summary, which saves time and memory: the result has no tables and no packets.
+    folder
+        A new folder for all results, checked before the run; as `Result.save` writes it.
+    on_progress
+        Called about ten times per second of host time.
 
     Returns
     -------
@@ -106,9 +173,11 @@ def run(
     Raises
     ------
     InputError
-        If anything about the experiment, the capture or the program is wrong.
+        If the experiment, the traffic or the program is wrong, or a keyword is for another kind of card.
     BuildError
-        If the handlers do not compile.
+        If a program does not compile.
+    KeyboardInterrupt
+        On Ctrl-C; its attribute `summary` is the summary of the run so far.
 
     Examples
     --------
@@ -116,20 +185,162 @@ def run(
     >>> result = spinet.run(program="sdk/examples/ping_pong.c", traffic="udp:size=64,count=4")
     >>> result.complete, len(result.sent), result.packets.num_rows
     (True, 4, 4)
+    >>> result = spinet.run(
+    ...     services="work: delay, cycles=40, units=2", chains="all: work", traffic="udp:size=256,count=100,rate=20G"
+    ... )
+    >>> result.complete, result.tenants["all"].packets_out, result.hops.num_rows
+    (True, 100, 100)
+    >>> result = spinet.run(nic="tigon2", send="datagrams:bytes=1472,count=20", limit="60 ms")
+    >>> result.complete, result.summary["sent"]["good"], len(result.sent)
+    (True, 20, 20)
     """
-    prepared = prepare(
-        program=[program] if isinstance(program, str | Path) else program,
-        traffic=traffic,
+    if folder is not None and not keep_packets:
+        raise UsageError("folder needs the packets, which keep_packets=False does not keep")
+    card, sets = _nics.chosen(nic, set)
+    given = {
+        "program": _several(program),
+        "match": match,
+        "message": message,
+        "handler": handler,
+        "handler_memory": kept(handler_memory) if isinstance(handler_memory, bytes) else handler_memory,
+        "chains": _several(chains),
+        "services": _several(services),
+        "tenants": _several(tenants),
+        "policy": policy,
+        "policies": policies,
+        "firmware": _several(firmware),
+        "load": load,
+        "entry": entry,
+        "profile": profile,
+        "traffic": _several(traffic),
+        "send": _several(send),
+        "nic": card,
+        "set": sets,
+        "seed": seed,
+        "faults": faults,
+        "pacing": pacing,
+        "count": count,
+        "limit": limit,
+    }
+    with contextlib.ExitStack() as stack:
+        # Check the folder first, so that its error appears before the run.
+        made = None if folder is None else stack.enter_context(OutputFolder(Path(folder)))
+        ready = built(prepare(experiment, given), given, cc=cc, defines=defines)
+        result = collect(ready, keep_packets=keep_packets, policies=policies, on_progress=on_progress)
+        if made is not None:
+            result.write(made.path)
+            made.commit()
+    return result
+
+
+def _several(given: Any) -> list[Any]:
+    """One thing or several, as a list."""
+    if given is None:
+        return []
+    return [given] if isinstance(given, str | Path | Mapping) else list(given)
+
+
+def prepare(
+    experiment: str | Path | Mapping[str, Any] | None, given: Mapping[str, Any], *, options: bool = False
+) -> Experiment:
+    """The checked experiment of a file or mapping and the keywords of `run`.
+
+    Parameters
+    ----------
+    given
+        Keywords with their values; those with several values are lists.
+    options
+        Errors name options of the command in place of keywords.
+    """
+    nic = given.get("nic")
+    kind = _kinds.of(experiment, nic, has_chains=bool(given.get("chains")))
+    subject = nic or ("the experiment" if isinstance(experiment, Mapping) else experiment) or _kinds.EXAMPLE[kind]
+    _kinds.check(kind, subject, given, options=options)
+    if kind == _kinds.CHAINS:
+        return _of_chains(experiment, given, options=options)
+    for keyword in ("traffic", "send"):
+        if len(given.get(keyword) or ()) > 1:
+            several = f"{_kinds.option(keyword)} may be repeated" if options else f"{keyword} may have several entries"
+            raise UsageError(f"{several} only for cards that run chains of offloads such as panic")
+    return _of_modules(experiment, given) if kind == _kinds.MODULES else _of_handlers(experiment, given)
+
+
+def _of_chains(
+    experiment: str | Path | Mapping[str, Any] | None, given: Mapping[str, Any], *, options: bool
+) -> Experiment:
+    terms = _terms(given)
+    if terms and not (given.get("traffic") or given.get("send")):
+        pacing, traffic, send = ("--pace", "--traffic", "--send") if options else ("pacing", "traffic", "send")
+        count = "--count" if options else "count"
+        raise UsageError(f"{pacing} and {count} go with {traffic} and {send}; an experiment file has them in its own")
+    over = {
+        "nic": given.get("nic"),
+        "set": list(given.get("set") or ()),
+        "chain": list(given.get("chains") or ()),
+        "service": list(given.get("services") or ()),
+        "tenant": list(given.get("tenants") or ()),
+        "policy": given.get("policy"),
+        "traffic": [_source(source, terms) for source in given.get("traffic") or ()],
+        "send": [_queued(source, terms) for source in given.get("send") or ()],
+        "faults": given.get("faults"),
+        "seed": given.get("seed"),
+        "limit": given.get("limit"),
+    }
+    return chains.prepare(experiment, {key: value for key, value in over.items() if value != []})
+
+
+def _terms(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: given[key] for key in ("pacing", "count") if given.get(key) is not None}
+
+
+def _source(source: Any, terms: Mapping[str, Any]) -> dict[str, Any]:
+    return {**source, **terms} if isinstance(source, Mapping) else {"source": str(source), **terms}
+
+
+def _queued(source: Any, terms: Mapping[str, Any]) -> dict[str, Any]:
+    """An entry of `send`; `QUEUE=SOURCE` is for that transmit queue."""
+    queue, equals, rest = ("", "", "") if isinstance(source, Mapping) else str(source).partition("=")
+    if equals and queue.strip().isdecimal():
+        return {"queue": int(queue), "source": rest, **terms}
+    return _source(source, terms)
+
+
+def _of_modules(experiment: str | Path | Mapping[str, Any] | None, given: Mapping[str, Any]) -> Experiment:
+    file, base_dir, values = _NO_FILE, ".", dict[str, Any]()
+    if isinstance(experiment, Mapping):
+        values = dict(experiment)
+    elif experiment is not None:
+        file, base_dir = str(experiment), str(Path(experiment).absolute().parent)
+        values = card_firmware.read(Path(experiment))
+    if experiment is not None and any(given.get(key) for key in ("traffic", "send", "pacing", "count")):
+        raise UsageError("an experiment file says its traffic itself", hint="change `traffic` and `send` in the file")
+    nic = values.get("nic", _kinds.EXAMPLE[_kinds.MODULES])
+    nic = dict(nic) if isinstance(nic, Mapping) else {"preset": nic}
+    values = values or {"profile": True}
+    over = {
+        "nic": {
+            "preset": given.get("nic") or nic.get("preset", _kinds.EXAMPLE[_kinds.MODULES]),
+            "set": [*_nics.settings(nic.get("set", [])), *(given.get("set") or ())],
+        },
+        **{key: _source(given[key][0], _terms(given)) for key in ("traffic", "send") if given.get(key)},
+        **{key: given.get(key) for key in ("faults", "limit", "seed", "profile")},
+    }
+    values = {**values, **{key: value for key, value in over.items() if value is not None}}
+    return Experiment(values=values, file=file, base_dir=base_dir, kind=_kinds.MODULES)
+
+
+def _of_handlers(experiment: str | Path | Mapping[str, Any] | None, given: Mapping[str, Any]) -> Experiment:
+    names = ("nic", "set", "seed", "faults", "pacing", "count", "limit")
+    return handlers(
+        program=given.get("program") or None,
+        traffic=next(iter(given.get("traffic") or ()), None),
         experiment=experiment,
-        match=match,
-        message=message,
-        handler=handler,
-        handler_memory=kept(handler_memory) if isinstance(handler_memory, bytes) else handler_memory,
-        overrides=overrides(nic=nic, set=set, seed=seed, faults=faults, pacing=pacing, count=count, limit=limit),
+        match=given.get("match"),
+        message=given.get("message"),
+        handler=given.get("handler"),
+        handler_memory=given.get("handler_memory"),
+        overrides=overrides(**{name: given.get(name) for name in names if name != "set"}, set=given.get("set") or ()),
     )
-    build = experiments.compiled(prepared, cc=cc, defines=defines)
-    tenants = experiments.compiled_tenants(prepared, first=build, cc=cc, defines=defines)
-    return collect(prepared, build=build, tenants=tenants)
 
 
 def overrides(
@@ -142,7 +353,7 @@ def overrides(
     count: int | None,
     limit: str | None,
 ) -> dict[str, Any]:
-    """Arguments of the caller as keys of the experiment."""
+    """Values that replace those of an experiment, by their dotted keys."""
     card, sets = _nics.chosen(nic, set)
     given = {
         "nic.preset": card,
@@ -156,10 +367,10 @@ def overrides(
     return {name: value for name, value in given.items() if value is not None}
 
 
-def prepare(
+def handlers(
     *,
     program: Sequence[str | Path] | None,
-    traffic: str | Path | None,
+    traffic: str | Path | Mapping[str, Any] | None,
     experiment: str | Path | Mapping[str, Any] | None,
     match: str | None,
     message: str | None,
@@ -167,7 +378,7 @@ def prepare(
     handler_memory: str | Path | None = None,
     overrides: Mapping[str, Any],
 ) -> Experiment:
-    """Check what a caller asks for."""
+    """The checked experiment for a card that runs handlers."""
     if experiment is not None:
         if program is not None:
             raise UsageError("an experiment names its program itself", hint="leave the program or the experiment away")
@@ -175,7 +386,9 @@ def prepare(
         said = "the experiment" if isinstance(experiment, Mapping) else experiment
         experiments.refuse_context_keywords(said, of_a_context)
         more = dict(overrides)
-        if traffic is not None:
+        if isinstance(traffic, Mapping):
+            more["traffic"] = dict(traffic)
+        elif traffic is not None:
             more["traffic.source"] = str(traffic)
         if isinstance(experiment, Mapping):
             return experiments.from_mapping(experiment, overrides=more)
@@ -190,7 +403,7 @@ def prepare(
         )
     return experiments.from_keywords(
         program=[str(source) for source in program],
-        traffic=str(traffic),
+        traffic=dict(traffic) if isinstance(traffic, Mapping) else str(traffic),
         match=match,
         message=message,
         handler=handler,
@@ -200,7 +413,7 @@ def prepare(
 
 
 def kept(content: bytes) -> Path:
-    """A file with this content, which later runs of the same experiment find again."""
+    """Path of a file with this content, which later runs of the same experiment find again."""
     cache = toolchain.cache_dir()
     path = cache / "memory" / f"{hashlib.sha256(content).hexdigest()[:24]}.bin"
     if not path.is_file() or path.read_bytes() != content:  # as after a power cut
@@ -210,113 +423,196 @@ def kept(content: bytes) -> Path:
     return path
 
 
-def collect(prepared: Experiment, *, build: Build | None, tenants: Sequence[Path] = ()) -> Result:
-    """Run, and keep everything in memory."""
-    rows = packet_table.Collected()
+def built(
+    experiment: Experiment,
+    given: Mapping[str, Any],
+    *,
+    cc: str | None,
+    defines: Mapping[str, str | int] | None,
+) -> Ready:
+    """Compile the programs of an experiment, or the firmware that `given` names.
+
+    Raises
+    ------
+    BuildError
+        If a program does not compile.
+    """
+    if experiment.kind == _kinds.CHAINS:
+        builds = chains.compiled(experiment, cc=cc, defines=defines)
+        return Ready(experiment=experiment, elfs={name: build.elf for name, build in builds.items()})
+    if experiment.kind == _kinds.MODULES:
+        return _with_firmware(experiment, given, cc=cc, defines=defines)
+    build = experiments.compiled(experiment, cc=cc, defines=defines)
+    tenants = experiments.compiled_tenants(experiment, first=build, cc=cc, defines=defines)
+    names = (tenant["name"] for tenant in experiment.values.get("tenant", ()))
+    elfs = dict(zip(names, tenants, strict=False))
+    if build is None:
+        return Ready(experiment=experiment, elfs=elfs)
+    # The user knows the sources, not the path in the build cache.
+    shown = {str(build.elf): experiment.program_name()}
+    return Ready(experiment=experiment, elfs={**elfs, "": build.elf}, shown=shown, messages=build.messages)
+
+
+def _with_firmware(
+    experiment: Experiment, given: Mapping[str, Any], *, cc: str | None, defines: Mapping[str, str | int] | None
+) -> Ready:
+    nic, base_dir = experiment.values["nic"], experiment.base_dir
+    names, load, entry = given.get("firmware") or None, given.get("load"), given.get("entry")
+    stated = experiment.values.get("firmware")
+    if names is None and stated is not None:
+        stated = dict(stated) if isinstance(stated, Mapping) else {"program": stated}
+        stated_names = _several(stated.get("program"))
+        names = [Path(base_dir, name) if Path(base_dir, name).is_file() else name for name in stated_names] or None
+        addresses = {
+            key: _core.address(stated[key], what=key) for key in ("load", "entry") if stated.get(key) is not None
+        }
+        load = addresses.get("load") if load is None else load
+        entry = addresses.get("entry") if entry is None else entry
+    chosen = card_firmware.choose_firmware(
+        nic["preset"],
+        names,
+        defines=defines,
+        cc=cc,
+        load=load,
+        entry=entry,
+        set=nic["set"],
+        base_dir=base_dir if given.get("firmware") is None or not given["firmware"] else ".",
+    )
+    if chosen.image is not None:
+        image = chosen.image if experiment.file == _NO_FILE else chosen.image.absolute()
+        given_addresses = {"load": chosen.load, "entry": chosen.entry}
+        stated = {key: value for key, value in given_addresses.items() if value is not None}
+        values = {**experiment.values, "firmware": {"program": str(image), **stated}}
+        experiment = dataclasses.replace(experiment, values=values)
+    elfs = {} if chosen.elf is None else {"": chosen.elf}
+    return Ready(experiment=experiment, elfs=elfs, messages=chosen.messages)
+
+
+def collect(
+    ready: Ready,
+    *,
+    keep_packets: bool = True,
+    policies: Mapping[str, Policy] | None = None,
+    on_progress: OnProgress | None = None,
+) -> Result:
+    """Run and keep the results in memory."""
+    kind = ready.experiment.kind
+    tables = _tables(kind, lambda _name, columns: packet_table.Collected(columns)) if keep_packets else {}
     console: list[tuple[int, int, int, str]] = []
     with _files.scratch() as scratch:
-        sent = scratch / output.SENT
-        native = start(prepared, build=build, tenants=tenants, out_pcapng=sent, packets=True)
-        summary = drive(native, rows=rows, on_console=lambda *line: console.append(line))
+        captures = scratch if keep_packets else None
+        native = start(ready, captures=captures, tables=keep_packets, policies=policies)
+        keeps_host = keep_packets and kind == _kinds.HANDLERS
+        try:
+            summary = drive(
+                native, tables=tables, on_progress=on_progress, on_console=lambda *line: console.append(line)
+            )
+        finally:
+            if not keeps_host:
+                native.close()
         return Result(
             summary=summary,
+            kind=kind,
             console=tuple(console),
-            _rows=rows.all(),
-            _pcapng=sent.read_bytes(),
-            _host=HostMemory(native),
+            _tables={name: rows.all() for name, rows in tables.items()},
+            _captures={name: (scratch / name).read_bytes() for name in CAPTURES[kind] if keep_packets},
+            _host=HostMemory(native) if keeps_host else None,
         )
 
 
+def _tables(kind: str, make: Callable[[str, packet_table.Columns], Any]) -> dict[str, Any]:
+    return {name: make(name, columns) for name, columns in _core.table_columns()[kind].items()}
+
+
 def stream(
-    prepared: Experiment,
+    ready: Ready,
     *,
-    build: Build | None,
-    tenants: Sequence[Path] = (),
     folder: Path | None,
     trace: InstructionTrace | None = None,
     on_progress: OnProgress | None = None,
     on_console: OnConsole | None = None,
 ) -> dict[str, Any]:
-    """Run; keep only the summary, and write the rest into `folder` during the run.
+    """Run and return the summary; packets go into files of `folder` during the run.
 
-    Ctrl-C ends the run: the summary then says that it was interrupted.
+    Ctrl-C ends the run: `ended.reason` of the summary is then ``interrupted``.
     """
     with contextlib.ExitStack() as stack:
-        out_pcapng, rows = None, None
+        tables: Tables = {}
         if folder is not None:
-            out_pcapng, rows = folder / output.SENT, packet_table.ParquetFile(folder / output.PACKETS)
-            stack.callback(rows.close)
-        native = start(
-            prepared,
-            build=build,
-            tenants=tenants,
-            out_pcapng=out_pcapng,
-            packets=folder is not None,
-            folder=folder,
-            trace=trace,
-        )
+            files = {name: folder / f"{name}.parquet" for name in _core.table_columns()[ready.experiment.kind]}
+            tables = _tables(
+                ready.experiment.kind, lambda name, columns: packet_table.ParquetFile(files[name], columns)
+            )
+            for table in tables.values():
+                stack.callback(table.close)
+        native = start(ready, captures=folder, tables=folder is not None, trace=trace)
         stack.callback(native.close)
         try:
-            summary = drive(native, rows=rows, on_progress=on_progress, on_console=on_console)
+            summary = drive(native, tables=tables, on_progress=on_progress, on_console=on_console)
         except Interrupted as stopped:
             summary = stopped.summary
         if folder is not None:
-            write_rest(folder, summary=summary, host=HostMemory(native))
+            host = HostMemory(native) if ready.experiment.kind == _kinds.HANDLERS else None
+            write_rest(folder, summary=summary, host=host)
     return summary
 
 
 def start(
-    prepared: Experiment,
+    ready: Ready,
     *,
-    build: Build | None,
-    tenants: Sequence[Path] = (),
-    out_pcapng: Path | None,
-    packets: bool,
-    folder: Path | None = None,
+    captures: Path | None = None,
+    tables: bool = False,
     trace: InstructionTrace | None = None,
+    policies: Mapping[str, Policy] | None = None,
 ) -> _core.Run:
-    """Build the simulated card, ready for its first packet."""
+    """Build the simulated card, ready for its first packet.
+
+    Parameters
+    ----------
+    captures
+        A folder for files of the packets that leave the card, and for traces.
+    tables
+        Record the rows of tables.
+    """
+    experiment = ready.experiment
     instructions = None
-    if folder is not None and trace is not None:
-        instructions = folder / output.INSTRUCTIONS
+    if captures is not None and trace is not None:
+        instructions = captures / output.INSTRUCTIONS
         instructions.mkdir()
-    names = (tenant["name"] for tenant in prepared.values.get("tenant", ()))
-    programs = {name: str(elf) for name, elf in zip(names, tenants, strict=False)}
-    if build:
-        programs[""] = str(build.elf)
     try:
         return _core.Run(
-            prepared.text(),
-            file=prepared.file,
-            base_dir=prepared.base_dir,
-            format=prepared.format(),
-            programs=programs,
-            captures=str(out_pcapng.parent) if out_pcapng else None,
-            tables=packets,
+            experiment.text(),
+            file=experiment.file,
+            base_dir=experiment.base_dir,
+            format=experiment.format(),
+            programs={name: str(elf) for name, elf in ready.elfs.items()},
+            captures=str(captures) if captures else None,
+            tables=tables,
             instructions=str(instructions) if instructions else None,
             trace_cores=trace.cores if trace else None,
             trace_time=trace.time if trace else None,
+            policies=dict(policies or {}),
         )
     except InputError as error:
-        if build is None:
-            raise
-        # The user knows the sources, but not the path of the compiled program.
-        raise InputError(str(error).replace(str(build.elf), prepared.program_name())) from None
+        text = str(error).removeprefix(f"{_NO_FILE}: ")
+        for elf, name in ready.shown.items():
+            text = text.replace(elf, name)
+        raise InputError(text) from None
 
 
 def drive(
     native: _core.Run,
     *,
-    rows: packet_table.Collected | packet_table.ParquetFile | None = None,
+    tables: Tables | None = None,
     on_progress: OnProgress | None = None,
     on_console: OnConsole | None = None,
 ) -> dict[str, Any]:
     """Advance a run to its end and return its summary; Ctrl-C raises `Interrupted`."""
 
     def look() -> None:
-        if rows is not None:
-            for table in native.take_tables().values():
-                rows.append(table)
+        if tables:
+            for name, rows in native.take_tables().items():
+                tables[name].append(rows)
         if on_console is not None:
             for line in native.take_console():
                 on_console(*line)

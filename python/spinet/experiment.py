@@ -27,7 +27,8 @@ class Experiment:
     values: dict[str, Any]
     file: str  # for messages
     base_dir: str
-    toml: str | None = None  # the file that says all of it, in whose lines errors have their place
+    kind: str = "handlers"
+    toml: str | None = None  # the text of the file if it says everything: errors then name its lines
 
     def text(self) -> str:
         """The experiment as the simulator reads it: TOML or JSON."""
@@ -56,7 +57,7 @@ class Experiment:
 def from_keywords(
     *,
     program: Sequence[str],
-    traffic: str,
+    traffic: str | dict[str, Any],
     match: str | None = None,
     message: str | None = None,
     handler: str | None = None,
@@ -68,7 +69,7 @@ def from_keywords(
     context = {"match": match, "message": message, "handler": handler, "handler_memory": memory}
     values: dict[str, Any] = {
         "program": list(program),
-        "traffic": {"source": traffic},
+        "traffic": {"source": traffic} if isinstance(traffic, str) else traffic,
         "context": [{key: value for key, value in context.items() if value is not None}],
     }
     _override(values, overrides)

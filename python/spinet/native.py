@@ -151,7 +151,7 @@ def run(
     """
     if not 1 <= threads <= MAX_THREADS:
         raise UsageError(f"threads is {threads}, must be 1 to {MAX_THREADS}")
-    prepared = api.prepare(
+    prepared = api.handlers(
         program=[program] if isinstance(program, str | Path) else program,
         traffic=traffic,
         experiment=experiment,

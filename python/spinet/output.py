@@ -18,7 +18,9 @@ from spinet._core import InputError, UsageError
 SUMMARY = "summary.json"
 PACKETS = "packets.parquet"
 SENT = "out.pcapng"
-FRAMES = "frames.parquet"  # of cards that are wired from modules; beside it sent.pcapng and received.pcapng
+FRAMES = "frames.parquet"  # of wired cards, with the two captures below
+SENT_FRAMES = "sent.pcapng"
+RECEIVED_FRAMES = "received.pcapng"
 HOPS = "hops.parquet"  # of cards that run chains of offloads; beside it these two
 TO_NETWORK = "network.pcapng"
 TO_HOST = "host.pcapng"

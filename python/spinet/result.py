@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The result of a run."""
+"""The result of a run, for every kind of card."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,77 +19,251 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _INDEX = "index.json"  # of host memory's ranges
+_HAS = {"handlers": "runs handlers", "chains": "runs chains of offloads", "modules": "is wired from modules"}
+
+# Files of the packets that left a card: to the network, and to the host.
+_TO_NETWORK = {"handlers": output.SENT, "chains": output.TO_NETWORK, "modules": output.SENT_FRAMES}
+_TO_HOST = {"chains": output.TO_HOST, "modules": output.RECEIVED_FRAMES}
+CAPTURES = {kind: [files[kind] for files in (_TO_NETWORK, _TO_HOST) if kind in files] for kind in _HAS}
 
 
 @dataclass(frozen=True, kw_only=True)
 class SentPacket:
-    """A packet that the card sent."""
+    """A packet that left the card."""
 
     time_ns: int  # simulated time at which it left
     data: bytes  # from the first byte of its Ethernet header
 
 
+@dataclass(frozen=True, kw_only=True)
+class Latency:
+    """From first bytes in to first bytes out, in ns."""
+
+    count: int
+    min: float
+    mean: float
+    p5: float
+    median: float
+    p99: float
+    max: float
+    split: Mapping[str, Mapping[str, float]]  # by part, in the order of time: mean, p99, max
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tenant:
+    """Results of a tenant's packets."""
+
+    name: str
+    weight: int
+    packets_in: int
+    packets_out: int
+    bytes_out: int
+    dropped: int
+    dropped_by_reason: Mapping[str, int]
+    in_gbps: float | None
+    out_gbps: float | None
+    share: float  # of the bytes that left while all tenants sent; of all, if they never did
+    latency: Latency | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Service:
+    """Results of the packets at a service."""
+
+    name: str
+    packets: int
+    pushed: int  # those that came from another unit, without the scheduler
+    detours: int
+    mean_ns: Mapping[str, float]  # by part: interconnect, queueing, detours, unit_wait, service
+    units: Sequence[Mapping[str, Any]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rate:
+    """Frames of a direction while both directions were active, without the first 100."""
+
+    frames: int
+    bytes: int  # without frame check sequence
+    ns: float
+    frames_per_s: float
+    gbps: float  # of frames, without check sequence, preamble and gap
+
+
 @dataclass(frozen=True, kw_only=True, repr=False)
 class Result:
-    """Result of a run. Results can be copied and pickled, for processes that run in parallel for example.
+    """The result of a run. Results can be copied and pickled, for example to return them from other processes.
+
+    An attribute that cards of this kind do not have raises `AttributeError`; the message names the kind.
 
     Attributes
     ----------
     summary
-        Counts, throughput, latencies and costs, as `spinet run --json` prints them; docs/reference/summary.md.
+        Counts, throughput, latencies and costs, as `spinet run --json` prints them: docs/reference/summary.md,
+        chains-summary.md or card-summary.md.
+    kind
+        ``"handlers"`` (PsPIN), ``"chains"`` (PANIC and its baselines) or ``"modules"`` (wired cards).
     console
-        What handlers printed: simulated time in ps, cluster, core, text.
+        Lines that handlers printed: simulated time in ps, cluster, core, text.
     """
 
     summary: Mapping[str, Any]
-    console: tuple[tuple[int, int, int, str], ...]
-    _rows: packet_table.Chunk
-    _pcapng: bytes
-    _host: HostMemory
+    kind: str
+    console: tuple[tuple[int, int, int, str], ...] = ()
+    _tables: Mapping[str, packet_table.Chunk] = field(default_factory=dict)
+    _captures: Mapping[str, bytes] = field(default_factory=dict)
+    _host: HostMemory | None = None
 
     def __repr__(self) -> str:
-        """One line: what a person wants to know of a run first."""
-        packets, ended = self.summary["packets"], self.summary["ended"]
+        """The end of the run, the counts of packets and the digest, in one line."""
+        return f"<Result {self.ended}: {self._counts()}, digest {self.digest[:16]}>"
+
+    def _counts(self) -> str:
+        if self.kind == "modules":
+            ways = (f"{self.summary[way]['frames']} of {self.summary[way]['offered']} {way}" for way in _WAYS)
+            return f"frames {', '.join(ways)}"
+        packets = self.summary["packets"]
+        if self.kind == "chains":
+            return f"{packets['in']} packets in, {packets['left']} left, {packets['dropped']} dropped"
         trapped = f", {packets['trapped']} trapped" if packets["trapped"] else ""
-        done = f"{packets['in']} packets in, {packets['done']} done{trapped}"
-        return f"<Result {ended['reason']}: {done}, digest {self.digest[:16]}>"
+        return f"{packets['in']} packets in, {packets['done']} done{trapped}"
 
     @property
     def digest(self) -> str:
-        """Stands for everything the card did: packets out, host writes, times. Equal inputs give equal digests."""
+        """Hash of everything that left the card, with times. Equal inputs give equal digests."""
         return str(self.summary["digest"])
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Problems in the simulated world and likely mistakes, one sentence each."""
+        """Problems in the simulated world and likely mistakes of the input, one sentence each."""
         return tuple(str(remark["text"]) for remark in self.summary["remarks"])
 
     @property
+    def ended(self) -> str:
+        """Why the run ended: ``complete``, ``limit``, ``stalled``, ...; docs/reference/summary.md lists all."""
+        return str(self.summary["ended"]["reason"])
+
+    @property
     def complete(self) -> bool:
-        """True if every packet was finished, false if the run ended early."""
-        return bool(self.summary["ended"]["reason"] == "complete")
+        """True if every packet was finished; false if for example a limit ended the run."""
+        return self.ended == "complete"
+
+    def counter(self, path: str) -> int:
+        """A counter of a part, such as ``scheduler.detours``.
+
+        Raises
+        ------
+        KeyError
+            If there is no such counter.
+        """
+        return int(self.summary["counters"][path])
+
+    def table(self, name: str) -> pa.Table:
+        """A table of the run: ``packets`` (one row per packet), ``hops`` or ``frames``. Null marks absent events.
+
+        Raises
+        ------
+        AttributeError
+            If cards of this kind have no such table, or the run did not keep it.
+        """
+        return packet_table.to_arrow(self._rows(name), _core.table_columns()[self.kind][name])
+
+    def _rows(self, name: str) -> packet_table.Chunk:
+        kinds = [kind for kind, tables in _core.table_columns().items() if name in tables]
+        self._check(name, *kinds)
+        if name not in self._tables:
+            raise AttributeError(f"the run did not keep `{name}`: it had keep_packets=False")
+        return self._tables[name]
+
+    def _check(self, name: str, *kinds: str) -> None:
+        if self.kind not in kinds:
+            others = " or ".join(_HAS[kind] for kind in kinds)
+            raise AttributeError(
+                f"this card {_HAS[self.kind]}, so its result has no `{name}`; a card that {others} has"
+            )
 
     @cached_property
     def packets(self) -> pa.Table:
-        """One row a packet, in the order in which they were finished; null for what never happened."""
-        return packet_table.to_arrow(self._rows)
+        """One row per packet, in the order in which they were finished. For wired cards see `frames`."""
+        return self.table("packets")
+
+    @cached_property
+    def hops(self) -> pa.Table:
+        """Chains: one row per visit of a service; its packet is that of the same number in `packets`."""
+        return self.table("hops")
+
+    @cached_property
+    def frames(self) -> pa.Table:
+        """Wired cards: one row per frame, with times at which it was given to the card and came out."""
+        return self.table("frames")
 
     @cached_property
     def columns(self) -> dict[str, np.ndarray[Any, Any]]:
-        """The same as NumPy arrays of shape ``(n_packets,)``; times in ps since reset, -1 for what never happened."""
-        return packet_table.to_numpy(self._rows)
+        """`packets`, or `frames`, as NumPy arrays of shape ``(n,)``; times in ps since reset, -1 for absent events."""
+        name = "frames" if self.kind == "modules" else "packets"
+        return packet_table.to_numpy(self._rows(name), _core.table_columns()[self.kind][name])
 
     @cached_property
     def sent(self) -> tuple[SentPacket, ...]:
-        """Packets that the card sent, in order."""
-        return tuple(SentPacket(time_ns=time_ns, data=data) for time_ns, data in _pcapng.packets(self._pcapng))
+        """Packets that left to the network, in order."""
+        return self._left("sent", _TO_NETWORK)
+
+    @property
+    def to_network(self) -> tuple[SentPacket, ...]:
+        """The same as `sent`."""
+        return self.sent
+
+    @cached_property
+    def to_host(self) -> tuple[SentPacket, ...]:
+        """Chains and wired cards: packets that left to the host, in order. Handlers write to `host_memory`."""
+        return self._left("to_host", _TO_HOST)
+
+    def _left(self, name: str, files: Mapping[str, str]) -> tuple[SentPacket, ...]:
+        self._check(name, *files)
+        if files[self.kind] not in self._captures:
+            raise AttributeError(f"the run did not keep `{name}`: it had keep_packets=False")
+        found = _pcapng.packets(self._captures[files[self.kind]])
+        return tuple(SentPacket(time_ns=time_ns, data=data) for time_ns, data in found)
 
     def host_memory(self, addr: int | str, size: int) -> bytes:
-        """`size` bytes of host memory from `addr` on, as they are after the run; zeros where nothing was written.
+        """Handlers: `size` bytes of host memory at `addr` after the run; zeros where nothing was written.
 
         `addr` is a number, or a text as in the summary: ``"0x1000000000000000"``.
         """
+        self._check("host_memory", "handlers")
+        if self._host is None:
+            raise AttributeError("the run did not keep `host_memory`: it had keep_packets=False")
         return self._host.read(_core.address(addr), _core.whole("size", size))
+
+    @property
+    def latency(self) -> Latency | None:
+        """Chains: latency of all packets that left; None if there are none."""
+        self._check("latency", "chains")
+        return _latency(self.summary["latency_ns"])
+
+    @cached_property
+    def tenants(self) -> dict[str, Tenant]:
+        """Chains: tenants by name, in order."""
+        self._check("tenants", "chains")
+        return {row["name"]: _tenant(row) for row in self.summary["tenants"]}
+
+    @cached_property
+    def services(self) -> dict[str, Service]:
+        """Chains: services by name, in order."""
+        self._check("services", "chains")
+        return {row["service"]: _service(row) for row in self.summary["services"]}
+
+    @cached_property
+    def rates(self) -> dict[str, Rate]:
+        """Wired cards: ``sent`` (host to network), ``received`` (network to host) and ``total``."""
+        self._check("rates", "modules")
+        ways = {way: self.summary[way]["rate"] for way in _WAYS}
+        return {way: Rate(**row) for way, row in {**ways, "total": self.summary["total"]}.items()}
+
+    @property
+    def is_intact(self) -> bool:
+        """Wired cards: true if every frame that came out was given to the card, came out once and in order."""
+        self._check("is_intact", "modules")
+        return all(not self.summary[way][what] for way in _WAYS for what in ("late", "unknown"))
 
     def save(self, directory: str | Path, *, force: bool = False) -> None:
         """Write everything into a new folder, which appears only when it is complete.
@@ -97,7 +271,8 @@ class Result:
         Parameters
         ----------
         directory
-            The folder to make: ``summary.json``, ``packets.parquet``, ``out.pcapng``, ``host/``, ``experiment.json``.
+            The folder to make: ``summary.json``, ``experiment.json``, a ``.parquet`` file per table, a ``.pcapng``
+            file per exit and, for handlers, ``host/``.
         force
             Replace the folder of an earlier run.
 
@@ -107,12 +282,21 @@ class Result:
             If the folder exists or cannot be written.
         """
         with OutputFolder(Path(directory), force=force) as folder:
-            table = packet_table.ParquetFile(folder.path / output.PACKETS)
-            table.append(self._rows)
-            table.close()
-            (folder.path / output.SENT).write_bytes(self._pcapng)
-            write_rest(folder.path, summary=self.summary, host=self._host)
+            self.write(folder.path)
             folder.commit()
+
+    def write(self, folder: Path) -> None:
+        """Write all files into a folder that exists and is empty."""
+        for name, rows in self._tables.items():
+            table = packet_table.ParquetFile(folder / f"{name}.parquet", _core.table_columns()[self.kind][name])
+            table.append(rows)
+            table.close()
+        for name, content in self._captures.items():
+            (folder / name).write_bytes(content)
+        write_rest(folder, summary=self.summary, host=self._host)
+
+
+_WAYS = ("sent", "received")
 
 
 class HostMemory:
@@ -160,8 +344,40 @@ class HostMemory:
         self._run, self._files = None, files
 
 
-def write_rest(folder: Path, *, summary: Mapping[str, Any], host: HostMemory) -> None:
-    """Write what is known only when a run is over: summary, experiment, host memory."""
-    host.write(folder / output.HOST)
+def write_rest(folder: Path, *, summary: Mapping[str, Any], host: HostMemory | None) -> None:
+    """Write the files that are complete only when a run is over: summary, experiment, host memory."""
+    if host is not None:
+        host.write(folder / output.HOST)
     (folder / output.EXPERIMENT).write_text(json.dumps(summary["experiment"], indent=2) + "\n")
     (folder / output.SUMMARY).write_text(json.dumps(summary, indent=2) + "\n")
+
+
+def _latency(row: Mapping[str, Any] | None) -> Latency | None:
+    return None if row is None else Latency(**row)
+
+
+def _tenant(row: Mapping[str, Any]) -> Tenant:
+    return Tenant(
+        name=row["name"],
+        weight=row["weight"],
+        packets_in=row["in"],
+        packets_out=row["left"],
+        bytes_out=row["left_bytes"],
+        dropped=row["dropped"],
+        dropped_by_reason=row["dropped_by_reason"],
+        in_gbps=row["in_gbps"],
+        out_gbps=row["out_gbps"],
+        share=row["share"],
+        latency=_latency(row["latency_ns"]),
+    )
+
+
+def _service(row: Mapping[str, Any]) -> Service:
+    return Service(
+        name=row["service"],
+        packets=row["packets"],
+        pushed=row["pushed"],
+        detours=row["detours"],
+        mean_ns={name: part["mean"] for name, part in (row["split_ns"] or {}).items()},
+        units=row["units"],
+    )

@@ -64,9 +64,9 @@ def test_the_python_of_the_guide_runs() -> None:
 def test_what_leaves_is_what_the_chain_made_of_it() -> None:
     """In counter mode twice is not at all; crates/panic has the vectors of RFC 3686."""
     traffic = "udp:size=400,count=60,rate=10G"
-    plain = spinet.run_chains(chains=["all: => host"], traffic=traffic)
-    sealed = spinet.run_chains(chains=["ipsec: sha -> aes => host:1"], traffic=traffic)
-    opened = spinet.run_chains(chains=["both repeat: aes -> aes"], traffic=traffic)
+    plain = spinet.run(chains=["all: => host"], traffic=traffic)
+    sealed = spinet.run(chains=["ipsec: sha -> aes => host:1"], traffic=traffic)
+    opened = spinet.run(chains=["both repeat: aes -> aes"], traffic=traffic)
     given = sorted(packet.data for packet in plain.to_host)
     assert sealed.complete and len(given) == len(sealed.to_host) == 60
     assert sorted(packet.data for packet in opened.to_host) == given
@@ -78,7 +78,7 @@ def test_what_leaves_is_what_the_chain_made_of_it() -> None:
 
 
 def test_parts_of_a_latency_add_up() -> None:
-    result = spinet.run_chains(chains=["ipsec: sha -> aes"], traffic="udp:size=1024,count=300,rate=50G")
+    result = spinet.run(chains=["ipsec: sha -> aes"], traffic="udp:size=1024,count=300,rate=50G")
     rows = result.packets.to_pylist()
     parts = ("ingress", "interconnect", "queueing", "detours", "unit_wait", "service")
     for row in rows:
@@ -92,7 +92,7 @@ def test_parts_of_a_latency_add_up() -> None:
 
 
 def test_everything_is_accounted_for_and_credits_are_told_over_time() -> None:
-    result = spinet.run_chains(
+    result = spinet.run(
         services=[DELAY], chains=["all: work"], traffic="udp:size=256,count=4000,rate=60G", set=["n_classes=3"]
     )
     packets = result.summary["packets"]
@@ -105,7 +105,7 @@ def test_everything_is_accounted_for_and_credits_are_told_over_time() -> None:
 
 
 def test_packets_of_the_host_take_the_chains_of_their_queues() -> None:
-    result = spinet.run_chains(
+    result = spinet.run(
         services=[DELAY],
         chains=["seal queues=1: work => network:0"],
         send=["1=udp:size=200,count=40,rate=5G", "0=udp:size=100,count=20,rate=5G"],
@@ -120,7 +120,7 @@ def test_a_core_runs_a_program(tmp_path: Path) -> None:
         "#include <handler.h>\n"
         "__handler__ void mark_ph(handler_args_t *args) { *(uint8_t *)args->task->pkt_mem = 0xAA; }\n"
     )
-    result = spinet.run_chains(
+    result = spinet.run(
         services=[{"name": "mark", "engine": "riscv", "program": [str(tmp_path / "mark.c")]}],
         chains=["all: mark"],
         traffic="udp:size=128,count=10,rate=1G",
@@ -130,7 +130,7 @@ def test_a_core_runs_a_program(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("nic", ["pipeline", "manycore"])
 def test_cards_to_compare_with_take_the_same_chains(nic: str) -> None:
-    result = spinet.run_chains(
+    result = spinet.run(
         nic=nic, services=["a: delay, cycles=10"], chains=["all: a"], traffic="udp:size=512,count=200,rate=1G"
     )
     assert result.complete and result.tenants["all"].packets_out == 200
@@ -253,7 +253,7 @@ def test_what_nothing_uses_is_told(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_shares_are_of_the_time_when_all_send() -> None:
     """One tenant sends for 60 us and another from 20 to 41 us: in these the two get the same, whatever came alone."""
-    result = spinet.run_chains(
+    result = spinet.run(
         services=["work: delay, cycles=20, units=1, credits=4"],
         policy="weighted-fair",
         chains=["long [udp.dst_port == 1]: work", "short: work"],
@@ -267,7 +267,7 @@ def test_shares_are_of_the_time_when_all_send() -> None:
     assert abs(short.share - 0.5) < 0.03 and result.summary["jain_index"] > 0.99
     begin, end = result.summary["share_window_ns"]
     assert 20_000 <= begin < 20_200 and 40_700 < end < 41_000
-    apart = spinet.run_chains(
+    apart = spinet.run(
         chains=["a [udp.dst_port == 1]: => host", "b: => host"],
         traffic=[
             {"source": "udp:size=100,count=30,rate=1G,dst_port=1"},
@@ -289,7 +289,7 @@ def test_queues_in_engines_are_no_service() -> None:
         "block_cycles": 0,
         "in_flight": 1,
     }
-    result = spinet.run_chains(
+    result = spinet.run(
         services=[{"name": "slow", "engine": engine, "units": 1, "credits": 8}],
         chains=["all: slow"],
         traffic="udp:size=128,count=4,rate=100G",
@@ -323,9 +323,9 @@ def test_a_seed_over_a_file_holds_for_its_traffic(tmp_path: Path) -> None:
     file = tmp_path / "run.toml"
     text = 'chain = ["all: aes"]\ntraffic = "udp:size=200,count=20,rate=10G,payload=random"\n'
     file.write_text(text)
-    over = spinet.run_chains(file, seed=2)
+    over = spinet.run(file, seed=2)
     file.write_text(text + "seed = 2\n")
-    assert over.digest == spinet.run_chains(file).digest != spinet.run_chains(file, seed=1).digest
+    assert over.digest == spinet.run(file).digest != spinet.run(file, seed=1).digest
 
 
 def test_a_report_tells_what_went_wrong_in_a_unit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -346,7 +346,7 @@ def test_a_report_tells_what_went_wrong_in_a_unit(tmp_path: Path, capsys: pytest
 
 
 def test_one_chain_may_be_said_without_a_list() -> None:
-    assert spinet.run_chains(chains="all: aes", traffic="udp:count=3").complete
+    assert spinet.run(chains="all: aes", traffic="udp:count=3").complete
 
 
 def test_tables_change_and_tell_what_they_took(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -379,7 +379,7 @@ def test_tables_change_and_tell_what_they_took(tmp_path: Path, capsys: pytest.Ca
 
 def test_a_port_sends_no_faster_than_its_line() -> None:
     """Two ports of 100 Gbit/s in, one out: 1500 bytes are 1524 on the line."""
-    result = spinet.run_chains(
+    result = spinet.run(
         nic="panic-asic",
         chains=["all: => network:0"],
         traffic=[{"source": "udp:size=1500,count=600,rate=100G", "port": port} for port in (0, 1)],

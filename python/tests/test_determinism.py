@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import spinet
-from spinet import api, cli, toolchain
+from spinet import api, cli
 
 RANDOM = "udp:size=imix,count=400,flows=20,payload=random,arrivals=poisson,rate=100G"
 CASES = [
@@ -56,19 +56,11 @@ def test_watching_changes_nothing(
 
 
 def test_slices_of_any_length_give_the_same_run() -> None:
-    build = toolchain.build([Path("sdk/examples/ping_pong.c")])
     digests = set()
     for slice_ms in (1, 1000):
-        prepared = api.prepare(
-            program=["sdk/examples/ping_pong.c"],
-            traffic=RANDOM,
-            experiment=None,
-            match=None,
-            message=None,
-            handler=None,
-            overrides={},
-        )
-        native = api.start(prepared, build=build, out_pcapng=None, packets=slice_ms == 1)
+        given = {"program": ["sdk/examples/ping_pong.c"], "traffic": [RANDOM]}
+        ready = api.built(api.prepare(None, given), given, cc=None, defines=None)
+        native = api.start(ready, tables=slice_ms == 1)
         while not native.advance(slice_ms)["done"]:
             native.take_tables()
         digests.add(json.loads(native.summary())["digest"])

@@ -12,9 +12,9 @@ import spinet
 GUIDE = Path(__file__).parents[2] / "docs/guides/write-a-policy.md"
 
 
-def run(policy: Any, **more: Any) -> spinet.ChainResult:
+def run(policy: Any, **more: Any) -> spinet.Result:
     """Two packets at a time for a slow unit."""
-    return spinet.run_chains(
+    return spinet.run(
         services=["work: delay, cycles=100"],
         chains=["all: work"],
         traffic="udp:size=64,count=50,rate=10G",
@@ -40,7 +40,7 @@ def test_the_guides_hierarchy_is_strict_above_and_fair_below(tmp_path: Path) -> 
     assert text is not None
     file = tmp_path / "hierarchy.toml"
     file.write_text(text.group(1))
-    vip, gold, rest = spinet.run_chains(file).tenants.values()
+    vip, gold, rest = spinet.run(file).tenants.values()
     assert vip.dropped == 0
     assert gold.out_gbps is not None and rest.out_gbps is not None
     assert 2.9 < gold.out_gbps / rest.out_gbps < 3.1
@@ -107,7 +107,7 @@ def test_policies_that_share_state_are_asked_when_either_changes_it() -> None:
             return self.free_at
 
     limit = Limit()
-    result = spinet.run_chains(
+    result = spinet.run(
         services=["one: delay, cycles=1", "two: delay, cycles=1"],
         chains=["left [udp.dst_port == 1]: one", "right: two"],
         traffic=[f"udp:size=64,count=20,rate=10G,dst_port={port}" for port in (1, 2)],
@@ -168,7 +168,7 @@ def test_services_and_cards_that_have_none_are_told() -> None:
             return 0
 
     with pytest.raises(spinet.InputError, match="there is no service `walk`, must be one of"):
-        spinet.run_chains(chains=["all: aes"], traffic="udp:count=1", policies={"walk": Any0()})
+        spinet.run(chains=["all: aes"], traffic="udp:count=1", policies={"walk": Any0()})
     with pytest.raises(spinet.InputError, match="this NIC has none"):
         run(Any0(), nic="pipeline")
 
@@ -194,7 +194,7 @@ def test_a_policy_is_told_what_the_chain_tells_the_service() -> None:
             return int(packet.metadata)
 
     policy = ByPort()
-    result = spinet.run_chains(
+    result = spinet.run(
         services=["work: delay, cycles=100, credits=1"],
         chains=["all: work(metadata=udp.dst_port)"],
         traffic=[f"udp:size=64,count=30,rate=2G,dst_port={port}" for port in (9, 7, 8)],

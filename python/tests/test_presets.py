@@ -184,9 +184,7 @@ def test_a_card_with_chains_that_nobody_tried(seed: int) -> None:
     services = () if nic == "panic" else ("sha: delay, cycles=20", "aes: delay, cycles=9")
     print(f"draw {seed}: {nic}, {settings}, {chain}, {traffic}")
     try:
-        result = spinet.run_chains(
-            nic=nic, services=services, chains=chain, traffic=traffic, set=settings, limit="10 ms"
-        )
+        result = spinet.run(nic=nic, services=services, chains=chain, traffic=traffic, set=settings, limit="10 ms")
     except spinet.InputError as error:
         assert any(word in str(error) for word in ALLOWED), error
         return
@@ -205,7 +203,7 @@ def test_a_card_of_modules_that_nobody_tried(seed: int) -> None:
     traffic = f"datagrams:bytes={draw.choice([18, 300, 1472])},count=40,rate=50000pps"
     print(f"draw {seed}: {nic}, {settings}, {traffic}")
     try:
-        result = spinet.run_card(nic=nic, traffic=traffic, set=settings, limit="5 ms")
+        result = spinet.run(nic=nic, traffic=traffic, set=settings, limit="5 ms")
     except spinet.InputError as error:
         assert any(word in str(error) for word in ALLOWED), error
         return

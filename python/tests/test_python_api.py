@@ -26,11 +26,11 @@ COPY = "sdk/examples/copy_to_host.c"
 def test_dir_and_help_show_every_name() -> None:
     code = "import spinet; assert set(spinet.__all__) <= set(dir(spinet)); help(spinet)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    for words in ("class Result(", "run(*, program", "class BuildError(", "run_chains(", "nics()"):
+    for words in ("class Result(", "run(experiment: ", "class BuildError(", "nics()"):
         assert words in done.stdout
     page = io.StringIO()
     pydoc.Helper(output=page).help(spinet)
-    assert "Run handlers on a simulated card." in page.getvalue()
+    assert "Run an experiment on a simulated card of any kind." in page.getvalue()
 
 
 @pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, lambda result: pickle.loads(pickle.dumps(result))])
@@ -55,12 +55,35 @@ def test_results_can_be_copied(way: Any, tmp_path: Path) -> None:
 
 
 def test_results_of_all_kinds_come_from_other_processes() -> None:
-    chains = spinet.run_chains(chains="all: aes", traffic="udp:count=3")
-    card = spinet.run_card("tigon2", send="datagrams:bytes=1472,count=4", limit="60 ms")
+    chains = spinet.run(chains="all: aes", traffic="udp:count=3")
+    card = spinet.run(nic="tigon2", send="datagrams:bytes=1472,count=4", limit="60 ms")
     for result in (chains, card):
         same = pickle.loads(pickle.dumps(result))
         assert same.summary == result.summary
-    assert pickle.loads(pickle.dumps(chains)).packets.equals(chains.packets)
+    same = pickle.loads(pickle.dumps(chains))
+    assert same.packets.equals(chains.packets) and same.hops.equals(chains.hops)
+    same = pickle.loads(pickle.dumps(card))
+    assert same.frames.equals(card.frames) and same.sent == card.sent and len(card.sent) == 4
+
+
+def test_a_result_names_the_kind_of_card_that_has_an_attribute() -> None:
+    result = spinet.run(program=PING_PONG, traffic="udp:count=1")
+    kinds = {"hops": "runs chains", "rates": "is wired", "frames": "is wired", "to_host": "runs chains"}
+    for name, kind in kinds.items():
+        assert not hasattr(result, name)
+        with pytest.raises(AttributeError, match=f"so its result has no `{name}`; a card that {kind}"):
+            getattr(result, name)
+    few = spinet.run(program=PING_PONG, traffic="udp:count=1", keep_packets=False)
+    assert few.digest == result.digest and not hasattr(few, "packets") and not hasattr(few, "sent")
+
+
+def test_a_keyword_of_another_kind_is_refused() -> None:
+    with pytest.raises(spinet.InputError, match=r"^match is for cards that run handlers .*; tigon2 is wired"):
+        spinet.run(nic="tigon2", match="udp", send="datagrams:count=1")
+    with pytest.raises(spinet.InputError, match="services is for cards that run chains"):
+        spinet.run(program=PING_PONG, traffic="udp:count=1", services="aes: units=2")
+    with pytest.raises(AttributeError, match=r"spinet\.run_chains is now spinet\.run"):
+        getattr(spinet, "run_chains")  # noqa: B009, as a name that mypy does not know
 
 
 def digest(**more: Any) -> str:
@@ -86,12 +109,12 @@ def test_changes_of_a_card_can_be_said_in_every_form() -> None:
 
 
 def test_other_entries_take_the_same_forms() -> None:
-    chains = spinet.run_chains(chains="all: aes", traffic="udp:count=3", set="scheduler.chain_push=false")
-    same = spinet.run_chains(chains="all: aes", traffic="udp:count=3", set={"scheduler.chain_push": False})
+    chains = spinet.run(chains="all: aes", traffic="udp:count=3", set="scheduler.chain_push=false")
+    same = spinet.run(chains="all: aes", traffic="udp:count=3", set={"scheduler.chain_push": False})
     assert chains.digest == same.digest
     assert "n_cores = 4" in spinet.nic("pspin", set={"cluster.n_cores": 4})
-    card = spinet.run_card(
-        "tigon2", send="datagrams:bytes=1472,count=4", limit="60 ms", set={"clocks.memory": "133 MHz"}
+    card = spinet.run(
+        nic="tigon2", send="datagrams:bytes=1472,count=4", limit="60 ms", set={"clocks.memory": "133 MHz"}
     )
     assert card.ended == "complete"
 

@@ -296,10 +296,10 @@ def test_python_hears_ctrl_c_with_the_summary(monkeypatch: pytest.MonkeyPatch) -
         raise KeyboardInterrupt
 
     with pytest.raises(_driving.Interrupted) as stopped:
-        spinet.run_chains(chains="all: aes", traffic="udp:size=64,count=100000000,rate=10G", on_progress=stop)
+        spinet.run(chains="all: aes", traffic="udp:size=64,count=100000000,rate=10G", on_progress=stop)
     assert stopped.value.summary["ended"]["reason"] == "interrupted"
     with pytest.raises(_driving.Interrupted) as stopped:
-        spinet.run_card("tigon2", traffic="datagrams:", on_progress=stop)
+        spinet.run(nic="tigon2", traffic="datagrams:", on_progress=stop)
     assert stopped.value.summary["ended"]["reason"] == "interrupted"
 
 

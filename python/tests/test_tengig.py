@@ -8,8 +8,8 @@ import shutil
 from typing import Any
 
 import pytest
-from spinet import InputError
-from spinet.card_run import CardResult, run_card
+import spinet
+from spinet import InputError, Result
 from spinet.firmware import build
 from spinet.toolchain import CompileError
 
@@ -25,16 +25,16 @@ JUMBO = ["host.longest_frame=9014", "buffer_bytes=20480"]
 LINE_RATE = 812_744  # frames a second of 1518 bytes; Willmann 2004, 4.1.1
 
 
-def run(cores: int, **more: Any) -> CardResult:
+def run(cores: int, **more: Any) -> Result:
     """Runs it, with an event queue in hardware for the firmware that needs one."""
     changes = [f"cores={cores}", *more.pop("set", [])]
     nic = "tengig-events" if "HARDWARE_QUEUE" in more.get("defines", {}) else "tengig"
-    result = run_card(nic, set=changes, profile=False, **more)
+    result = spinet.run(nic=nic, set=changes, profile=False, **more)
     assert result.summary["counters"].get("event_queue.lost", 0) == 0
     return result
 
 
-def check_intact(result: CardResult) -> None:
+def check_intact(result: Result) -> None:
     assert result.is_intact, result.summary
     assert result.summary["faults"] == []
     assert result.counter("registers.dma_failures") == 0
@@ -77,7 +77,7 @@ def test_line_rate_both_ways(cores: int, clock: str) -> None:
     full = "datagrams:bytes=1472"
     result = run(cores, set=[f"clocks.cpu='{clock}'"], traffic=full, send=full, limit="2 ms")
     check_intact(result)
-    assert result.total.frames_per_s > 0.99 * 2 * LINE_RATE
+    assert result.rates["total"].frames_per_s > 0.99 * 2 * LINE_RATE
 
 
 def test_the_receive_area_and_the_rings_go_round() -> None:
@@ -101,14 +101,15 @@ def test_the_firmware_fits_its_memories(cc: str, defines: dict[str, str]) -> Non
 
 
 def test_firmware_of_another_card_is_refused() -> None:
-    text = r"firmware starts at 0x4000, but .* starts at 0x400000; the firmware is for another card"
-    with pytest.raises(InputError, match=text):
-        run_card("tengig", firmware="tigon2", limit="1 us")
+    with pytest.raises(
+        InputError, match=r"firmware starts at 0x4000, but .* starts at 0x400000; the firmware is for another card"
+    ):
+        spinet.run(nic="tengig", firmware="tigon2", limit="1 us")
 
 
 def test_a_card_that_serves_no_ring_is_found_out() -> None:
     """Firmware that waits for an event queue which the card does not have."""
-    result = run_card("tengig", defines={"HARDWARE_QUEUE": ""}, send="datagrams:", limit="60 ms")
+    result = spinet.run(nic="tengig", defines={"HARDWARE_QUEUE": ""}, send="datagrams:", limit="60 ms")
     assert result.ended == "stalled"
     assert "the card has not moved its consumer on from 0" in result.summary["ended"]["text"]
 
@@ -179,7 +180,7 @@ def test_the_card_inserts_checksums(cores: int, defines: dict[str, str]) -> None
 
 
 def test_jumbo_frames_need_firmware_that_has_jumbo_buffers() -> None:
-    result = run_card("tengig", set=JUMBO, send="datagrams:bytes=8972,count=10", limit="2 ms")
+    result = spinet.run(nic="tengig", set=JUMBO, send="datagrams:bytes=8972,count=10", limit="2 ms")
     assert any("the firmware has one ring of buffers" in fault for fault in result.summary["faults"])
 
 

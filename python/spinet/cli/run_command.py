@@ -3,13 +3,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from spinet.cli import kinds, parameters
-from spinet.cli.asked import Asked
+from spinet.cli import ends, errors, parameters
+
+if TYPE_CHECKING:
+    from spinet import api
+    from spinet.experiment import Experiment
 
 
 @click.command(short_help="Run handlers on a card.")
@@ -17,7 +23,7 @@ from spinet.cli.asked import Asked
 @click.option(
     "-t",
     "--traffic",
-    "traffics",
+    "traffic",
     multiple=True,
     metavar="CAPTURE|SPEC",
     help="Packets for the card: a pcap or pcapng file, or a generator such as 'udp:size=64,count=1000,rate=400G'.",
@@ -76,14 +82,14 @@ from spinet.cli.asked import Asked
 )
 @click.option(
     "--send",
-    "sends",
+    "send",
     metavar="CAPTURE|SPEC",
     multiple=True,
     help="Packets that the host sends, like --traffic; for a transmit queue of panic 'QUEUE=SPEC'.",
 )
 @click.option(
     "--set",
-    "sets",
+    "set",
     metavar="PATH=VALUE",
     multiple=True,
     help="Change a parameter of the card; may be repeated.",
@@ -91,6 +97,7 @@ from spinet.cli.asked import Asked
 )
 @click.option(
     "--pace",
+    "pacing",
     metavar="HOW",
     help="Arrival times of packets: times (of the capture), times:0.5 (twice as fast), line:400G, asap.",
 )
@@ -185,27 +192,133 @@ def command(**options: Any) -> int:
     Errors in the simulated world, such as a trap in a handler, are counted. They do not change the exit code without
     --strict. The summary begins with them, marked "!" ("remarks" in JSON; with --json, traps are on stderr too).
     """
-    from spinet.cli import card_run, chain_run, handler_run
+    from spinet import api
+    from spinet.output import OutputFolder
 
-    asked = Asked(**options)
-    if asked.force and asked.output is None:
+    given, experiment = _given(options)
+    trace = _check(options)
+    prepared = api.prepare(experiment, given, options=True)
+    with contextlib.ExitStack() as stack:
+        # Check the output folder first, so that its error appears before the run.
+        folder = None
+        if options["output"] is not None:
+            folder = stack.enter_context(OutputFolder(options["output"], force=options["force"]))
+        ready = api.built(prepared, given, cc=options["cc"], defines=parameters.macros(options["defines"]))
+        if ready.messages:
+            click.echo(ready.messages.rstrip("\n"), err=True)
+        with parameters.progress_bar() as on_progress:
+            summary = api.stream(
+                ready,
+                folder=folder.path if folder else None,
+                trace=trace,
+                on_progress=on_progress,
+                on_console=_print_console,
+            )
+        if folder is not None:
+            folder.commit()
+    if options["as_json"]:
+        click.echo(json.dumps(summary, indent=2))
+        errors.warn(summary["remarks"])
+    else:
+        _print(prepared, summary, experiment)
+        if folder is not None:
+            click.echo(f"\nResults are in {options['output']}")
+    return _strict(options["strict"], ends.exit_code(prepared.kind, summary), summary)
+
+
+def _check(options: Mapping[str, Any]) -> api.InstructionTrace | None:
+    """Check options that depend on each other; the instructions to trace."""
+    from spinet import api
+
+    if options["force"] and options["output"] is None:
         raise click.UsageError("--force goes with -o")
-    kind = kinds.of(asked.program, asked.nic, asked.chains)
-    if asked.nic is None and kind == kinds.HANDLERS:
-        for option in ("--service", "--tenant", "--policy"):
-            if asked.of_some_kinds()[option]:
+    is_limited = options["trace_cores"] or options["trace_time"]
+    if is_limited and not options["trace_instructions"]:
+        raise click.UsageError("--trace-cores and --trace-time go with --trace-instructions")
+    if not options["trace_instructions"]:
+        return None
+    if options["output"] is None:
+        raise click.UsageError("--trace-instructions goes with -o")
+    return api.InstructionTrace(cores=options["trace_cores"], time=options["trace_time"])
+
+
+def _given(options: dict[str, Any]) -> tuple[dict[str, Any], str | None]:
+    """Keywords of `spinet.run` for a command line, and its experiment file."""
+    from spinet import _kinds
+    from spinet._core import UsageError
+
+    program, nic = list(options["program"]), options["nic"]
+    is_experiment = len(program) == 1 and program[0].endswith((".toml", ".json"))
+    experiment = program[0] if is_experiment else None
+    given = {**options, "faults": ",".join(options["faults"]) or None, "program": program}
+    kind = _kinds.of(experiment, nic, has_chains=bool(options["chains"]))
+    usual = {_kinds.HANDLERS: "pspin", _kinds.CHAINS: "panic"}.get(kind, "the card")
+    subject = nic or experiment or usual
+    if nic is None and experiment is None and kind == _kinds.HANDLERS:
+        for name in ("services", "tenants", "policy"):
+            if options[name]:
                 raise click.UsageError(
-                    f"{option} goes with --chain, for cards that run chains of offloads such as panic"
+                    f"{_kinds.option(name)} goes with --chain, for cards that run chains of offloads such as panic"
                 )
-    usual = "panic" if kind == kinds.CHAINS else "pspin"
-    subject = asked.nic or (asked.program[0] if kinds.is_experiment(asked.program) else usual)
-    kinds.check(kind, subject, asked.of_some_kinds())
-    if kind == kinds.CHAINS:
-        return chain_run.command(asked)
-    for option, values in {"--traffic": asked.traffics, "--send": asked.sends}.items():
-        if len(values) > 1:
-            raise click.UsageError(f"{option} may be repeated only for cards that run chains of offloads such as panic")
-    for name in asked.program:
+    if experiment is not None or kind == _kinds.MODULES:
+        del given["program"]
+    if experiment is None and kind == _kinds.MODULES and program:
+        if options["firmware"]:
+            raise UsageError(f"firmware is named twice: {program[0]} and {options['firmware'][0]}")
+        given["firmware"] = program
+    _kinds.check(kind, subject, {**given, "program": None}, options=True)
+    if kind == _kinds.CHAINS:
+        _check_chains(options, experiment, nic or "panic", program)
+    elif kind == _kinds.HANDLERS and not program:
+        raise click.UsageError("there is no program: name a C file with handlers, or an experiment file")
+    for name in program if kind == _kinds.HANDLERS else ():
         if name.endswith((".pcap", ".pcapng", ".cap")):
             raise click.UsageError(f"{name} is a capture, which --traffic names: spinet run HANDLER.c --traffic {name}")
-    return card_run.command(asked) if kind == kinds.MODULES else handler_run.command(asked)
+    return given, experiment
+
+
+def _check_chains(options: Mapping[str, Any], experiment: str | None, nic: str, program: list[str]) -> None:
+    from spinet import _kinds
+    from spinet._core import UsageError
+
+    if experiment is None and program:
+        raise UsageError(
+            f"{program[0]}: {nic} runs chains of offloads, not handlers",
+            hint=f"a core of it can: --service 'core: riscv, program={program[0]}' --chain 'all: core'",
+        )
+    for name in ("chains", "services", "tenants") if experiment is not None else ():
+        if options[name]:
+            option = _kinds.option(name)
+            raise UsageError(f"{option} belongs into {experiment}", hint=f"write it there: [[{option[2:]}]]")
+
+
+def _print(prepared: Experiment, summary: dict[str, Any], title: str | None) -> None:
+    from spinet import _kinds
+
+    if prepared.kind == _kinds.CHAINS:
+        from spinet.cli import chain_report
+
+        chains = (row["name"] for row in summary["chains"] if row["tenant"] is not None)
+        chain_report.print_summary(summary, title=title or ", ".join(chains))
+    elif prepared.kind == _kinds.MODULES:
+        from spinet.cli import card_report
+
+        card_report.print_summary(summary)
+    else:
+        from spinet.cli import run_report
+
+        run_report.print_summary(summary, title=title or prepared.program_name())
+
+
+def _print_console(time_ps: int, cluster: int, core: int, text: str) -> None:
+    for line in parameters.visible(text).removesuffix("\n").split("\n"):
+        click.echo(f"[{time_ps / 1000:.0f} ns, cluster {cluster} core {core}] {line}", err=True)
+
+
+def _strict(is_strict: bool, code: int, summary: Mapping[str, Any]) -> int:
+    """Exit code of a run that would end with `code`: with --strict, remarks are a failure too."""
+    if code or not (is_strict and summary["remarks"]):
+        return code
+    first, more = summary["remarks"][0], len(summary["remarks"]) - 1
+    errors.complain(f"--strict: {first['text']}" + (f"; and {more} more remarks" if more else ""))
+    return errors.REMARKS

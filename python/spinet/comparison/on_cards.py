@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from collections.abc import Mapping
 
 import numpy as np
 
-from spinet import _files, _pcapng, card_run, wiring
+from spinet import _core, api, wiring
 from spinet.comparison.observed import CannotRun, Job, Observed, Part, Times
 
 
@@ -23,19 +23,15 @@ def on_a_wired_card(job: Job, nic: str) -> Observed:
     lines = [part.parameters["line_bps"] for part in parts if part.module == "packet-feeder"]
     if not lines:
         raise CannotRun("it has no `packet-feeder`, so nothing comes from the network")
-    with _files.scratch() as scratch:
-        folder = scratch / "card"
-        result = card_run.run_card(
-            nic,
-            traffic=job.file,
-            set=sets,
-            seed=1 if job.seed is None else job.seed,
-            limit=job.limit or f"{job.offered.span_ps // 1_000_000_000 + 300} ms",  # assumed: no start-up takes longer
-            profile=False,
-            folder=folder,
-        )
-        columns = _frames(folder / "frames.parquet")
-        output = [data for _time, data in _pcapng.packets((folder / "received.pcapng").read_bytes())]
+    result = api.run(
+        nic=nic,
+        traffic=job.file,
+        set=sets,
+        seed=job.seed,
+        limit=job.limit or f"{job.offered.span_ps // 1_000_000_000 + 300} ms",  # assumed: no start-up takes longer
+        profile=False,
+    )
+    columns = _received(result.columns)
     came = (columns["given_ps"] >= 0) & (columns["out_ps"] >= 0)
     given = columns["given_ps"][columns["frame"] == 0]
     start = int(given[0]) if len(given) else 0
@@ -58,7 +54,7 @@ def on_a_wired_card(job: Job, nic: str) -> Observed:
         ],
         consumed=0,
         lost=dropped | ({"not delivered": missing} if missing > 0 else {}),
-        output=output,
+        output=[packet.data for packet in result.to_host],
         sizes=np.array([len(job.offered.packets[frame].data) for frame in frames], dtype=np.int64),
         ended=ended["reason"],
         ended_text=ended["text"],
@@ -70,12 +66,7 @@ def on_a_wired_card(job: Job, nic: str) -> Observed:
     )
 
 
-def _frames(path: Path) -> dict[str, Times]:
-    import pyarrow.compute as pc
-    import pyarrow.parquet as pq
-
-    table = pq.read_table(path)
-    table = table.filter(pc.equal(pc.cast(table["way"], "string"), "received"))
-    return {
-        name: pc.fill_null(pc.cast(table[name], "int64"), -1).to_numpy() for name in ("frame", "given_ps", "out_ps")
-    }
+def _received(columns: Mapping[str, Times]) -> dict[str, Times]:
+    ways = next(values for name, _type, _about, values in _core.table_columns()["modules"]["frames"] if name == "way")
+    is_received = columns["way"] == ways.index("received")
+    return {name: columns[name][is_received].astype(np.int64) for name in ("frame", "given_ps", "out_ps")}

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from spinet import _core, chains, toolchain
+from spinet import _core, api, toolchain
 from spinet._core import InputError
 from spinet.comparison.observed import CannotRun, Job, Observed, Part, is_host_ideal
 
@@ -39,11 +39,12 @@ def on_chains(job: Job, nic: str) -> Observed:
         services.append(core | ({"handler": job.handler} if job.handler else {}))
     matched = f" [{job.match}]" if job.match else ""
     try:
-        result = chains.run_chains(
+        result = api.run(
             nic=nic,
             services=services,
             chains=[f"{_CHAIN}{matched}: {_CORE if services else ''} => {exit}"],
-            traffic={"source": job.file, "pacing": "times"},
+            traffic=job.file,
+            pacing="times",
             set=job.sets.get(nic, ()),
             seed=job.seed,
             limit=job.limit,
@@ -54,7 +55,7 @@ def on_chains(job: Job, nic: str) -> Observed:
             raise
         raise CannotRun(str(error)) from error  # what is wrong with our service is that the card has no such units
     summary = result.summary
-    names = {name: values for name, _kind, _about, values in _core.chain_columns()[0]}
+    names = {name: values for name, _kind, _about, values in _core.table_columns()["chains"]["packets"]}
     columns = result.columns
     came = (columns["chain"] == 0) & (columns["fate"] == names["fate"].index(exit))
     rows = {name: column[came] for name, column in columns.items()}
