@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import argparse
 import runpy
 import shutil
 import sys
@@ -29,4 +30,5 @@ def renew() -> int:
 
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=__doc__).parse_args()
     sys.exit(renew())

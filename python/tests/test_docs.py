@@ -8,6 +8,7 @@ import re
 import runpy
 import shlex
 import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -131,3 +132,10 @@ def test_files_that_pages_name_exist() -> None:
         if not (ROOT / path).exists() and not path.endswith("/sampler.rs")  # the module that a guide adds
     ]
     assert missing == []
+
+
+@pytest.mark.parametrize("script", ["generate.py", "reproduce.py"])
+def test_scripts_answer_help_without_work(script: str) -> None:
+    command = [sys.executable, str(ROOT / "docs" / script), "--help"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("usage:")
