@@ -64,7 +64,7 @@ typedef struct __attribute__((__packed__, __aligned__(4))) task {
     uint32_t flow_id;         /* the message: number of its queue, 0..255 on the published card */
 } task_t;
 
-/* Lives on the core's stack, in its own L1. */
+/* Stored on the core's stack, in its own L1. */
 typedef struct handler_args {
     task_t *task;
     uint32_t hpu_gid; /* 0..31 on 4 clusters of 8: cluster_id * NB_CORES + hpu_id */

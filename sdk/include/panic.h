@@ -27,19 +27,19 @@
 #define PANIC_IN_LENGTH 0x00       /* read: bytes of the current packet; waits for one */
 #define PANIC_IN_ADDRESS 0x04      /* read: its address */
 #define PANIC_IN_HASH 0x08         /* read: hash that the RMT pipeline made */
-#define PANIC_IN_HEADERS 0x0C      /* read: offsets of network (low half) and transport header; 0 is none */
+#define PANIC_IN_HEADERS 0x0C      /* read: offsets of network (low half) and transport header; 0 means not present */
 #define PANIC_IN_PAYLOAD 0x10      /* read: offset of the payload, behind all headers */
 #define PANIC_IN_FLOW 0x14         /* read: flow */
 #define PANIC_IN_METADATA_LOW 0x18 /* read: metadata of this service in the packet's chain */
 #define PANIC_IN_METADATA_HIGH 0x1C
 #define PANIC_IN_SERVICE 0x20 /* read: number of this service (bits 0 to 7), class of the packet (8 to 15) */
 #define PANIC_OUT_ADDRESS 0x40 /* write: address of the answer */
-#define PANIC_OUT_LENGTH 0x44  /* write: its bytes; it is sent */
+#define PANIC_OUT_LENGTH 0x44  /* write: its length in bytes; sends it */
 #define PANIC_OUT_CHAIN 0x48   /* write: other services to visit afterwards, a byte each, number and 1; 0 ends them */
 #define PANIC_OUT_DROP 0x4C    /* write: the current packet is dropped */
 #define PANIC_OUT_COUNT 0x50   /* read: answers that have not left the memory */
 
-/* Registers stand at a multiple of 4096, so that each access is one instruction behind one lui. */
+/* Registers are at a multiple of 4096, so that each access is one instruction after one lui. */
 #define PANIC_REGISTER(offset) (*(volatile uint32_t *)(PANIC_REGISTERS + (offset)))
 
 typedef struct {
@@ -81,7 +81,7 @@ static inline uint32_t panic_unsent(void) { return PANIC_REGISTER(PANIC_OUT_COUN
 /* Waits for stores and empties the data cache: a cycle for each of its lines, valid or not. */
 static inline void panic_flush(void) { __asm__ volatile(".4byte 0x0000500F" ::: "memory"); }
 
-/* The same for the line of 64 bytes that holds this byte. 1 cycle. */
+/* Likewise for the line of 64 bytes that holds this byte. 1 cycle. */
 static inline void panic_flush_line(const void *byte)
 {
     register const void *a0 __asm__("a0") = byte;

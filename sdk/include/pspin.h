@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Names that PsPIN's handlers know beside the atomics of spin_amo.h: compare and swap, spinning locks. */
+/* Names that PsPIN's handlers use in addition to the atomics of spin_amo.h: compare and swap, spin locks. */
 #ifndef SPIN_PSPIN_H
 #define SPIN_PSPIN_H
 
@@ -34,7 +34,7 @@ static inline int compare_and_swap(volatile uint32_t *addr, uint32_t expected, u
 
 static inline void futex_init(futex_t *futex) { amo_store(futex, 0); }
 
-/* True if the lock is now ours. One atomic. */
+/* True if this core now holds the lock. One atomic. */
 static inline int futex_try_lock(futex_t *futex) { return amo_or(futex, 1) == 0; }
 
 /* Waits without a pause between attempts: for locks that are held for a few cycles. */

@@ -18,7 +18,7 @@
         return before;                                                                                        \
     }
 
-/* Each returns what was in memory before. */
+/* Each returns the previous value in memory. */
 SPIN_DEFINE_AMO(amo_swap, "amoswap.w", uint32_t)
 SPIN_DEFINE_AMO(amo_add, "amoadd.w", int32_t)
 SPIN_DEFINE_AMO(amo_and, "amoand.w", uint32_t)
@@ -43,7 +43,7 @@ static inline uint32_t load_reserved(volatile const uint32_t *addr)
     return value;
 }
 
-/* 0 if the store happened. */
+/* Returns 0 if the store happened. */
 static inline uint32_t store_conditional(volatile uint32_t *addr, uint32_t value)
 {
     uint32_t failed;

@@ -2,8 +2,7 @@
 /*
  * Commands: packets to the network, data to and from host memory, copies within the NIC. Included by handler.h.
  *
- * The functions make exactly the accesses, in exactly the order, that PsPIN's own make, so that a handler costs
- * the same here and there.
+ * The functions make the same accesses in the same order as PsPIN's own, so that a handler has the same cost.
  */
 #ifndef SPIN_CMD_H
 #define SPIN_CMD_H

@@ -2,12 +2,12 @@
 /*
  * Direct access to the data of a UDP packet, for handlers whose context already matched the packet.
  *
- * `spin_parse` (spin_net.h) checks every header against the ends of those around it, for about 85 cycles. A context
- * that matches `ipv4.header_words == 5 && udp` has its data at a known place, and finding it takes about 15. For any
- * other packet the data is something else, but never beyond the packet.
+ * `spin_parse` (spin_net.h) checks every header against the end of the enclosing one, for about 85 cycles. If the context
+ * matches `ipv4.header_words == 5 && udp`, the data is at a fixed offset, and access takes about 15 cycles. For any other
+ * packet the result is not its data, but never beyond the packet.
  *
- * 32-bit numbers should stand at a multiple of 4, or each costs an access more. Ethernet's 14 bytes are 2 too many, so
- * these messages begin with 2 bytes that mean nothing (docs/reference/traffic.md, payloads).
+ * 32-bit numbers should be at a multiple of 4; otherwise each costs an additional access. Ethernet's 14 bytes break this,
+ * so these messages begin with 2 unused bytes (docs/reference/traffic.md, payloads).
  *
  * Compile with -DSPIN_PSPIN_PACKETS for the packets of PsPIN's own drivers (packets.h), which begin with IP, in the
  * byte order of the cores, and need no such bytes.
@@ -35,7 +35,7 @@ static inline spin_ipv4_t *spin_data_ip(const task_t *task)
 
 static inline spin_udp_t *spin_data_udp(const task_t *task) { return (spin_udp_t *)(spin_data_ip(task) + 1); }
 
-/* The data, without what pads a short Ethernet frame; of size 0 if the packet is too short to have any. */
+/* The data, without the padding of a short Ethernet frame; size 0 if the packet is too short. */
 static inline spin_pkt_t spin_data(const task_t *task)
 {
     uint8_t *packet = (uint8_t *)task->pkt_mem;
@@ -51,7 +51,7 @@ static inline spin_pkt_t spin_data(const task_t *task)
     return spin_pkt(packet + SPIN_DATA_OFFSET, end > SPIN_DATA_OFFSET ? end - SPIN_DATA_OFFSET : 0);
 }
 
-/* Exchange addresses and ports, which changes no checksum, so that the packet goes back. About 30 cycles. */
+/* Swap addresses and ports to return the packet; changes no checksum. About 30 cycles. */
 static inline void spin_data_turn_round(const task_t *task)
 {
 #ifndef SPIN_PSPIN_PACKETS

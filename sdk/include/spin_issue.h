@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a command reaches the HPU driver, and how its end is known. Included by spin_cmd.h. */
+/* Passing a command to the HPU driver, and waiting for its end. Included by spin_cmd.h. */
 #ifndef SPIN_ISSUE_H
 #define SPIN_ISSUE_H
 
@@ -41,7 +41,7 @@ static inline spin_cmd_t spin_cmd_issue_nic(uint32_t dest, uint32_t fid, const v
     return handle;
 }
 
-/* The same for a host command, whose two address words come in the other order. */
+/* Likewise for a host command, whose two address words are in the other order. */
 static inline spin_cmd_t spin_cmd_issue_host(uint64_t host, uintptr_t word2, uint32_t word3, uint32_t word4,
                                              uint32_t info)
 {

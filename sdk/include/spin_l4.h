@@ -69,7 +69,7 @@ static inline spin_icmp_t *spin_icmp_in(spin_pkt_t message)
     return (spin_icmp_t *)spin_pkt_at(message, 0, sizeof(spin_icmp_t));
 }
 
-/* The headers of a packet; NULL for each that it does not have, or not in full. */
+/* The headers of a packet; NULL for each that is missing or incomplete. */
 typedef struct {
     spin_eth_t *eth;
     spin_ipv4_t *ipv4;
@@ -77,7 +77,7 @@ typedef struct {
     spin_udp_t *udp;
     spin_tcp_t *tcp;
     spin_icmp_t *icmp;     /* ICMP on IPv4, ICMPv6 on IPv6: the types differ */
-    spin_pkt_t ip_payload; /* what IP carries; data is NULL without IP */
+    spin_pkt_t ip_payload; /* payload of IP; data is NULL without IP */
 } spin_headers_t;
 
 /*
@@ -112,7 +112,7 @@ static inline spin_headers_t spin_parse(spin_pkt_t pkt)
     };
 }
 
-/* When only one of them matters. */
+/* For handlers that need one header only. */
 static inline spin_udp_t *spin_udp(spin_pkt_t pkt) { return spin_parse(pkt).udp; }
 static inline spin_tcp_t *spin_tcp(spin_pkt_t pkt) { return spin_parse(pkt).tcp; }
 static inline spin_icmp_t *spin_icmp(spin_pkt_t pkt) { return spin_parse(pkt).icmp; }
@@ -129,7 +129,7 @@ static inline spin_pkt_t spin_tcp_payload(const spin_headers_t *headers)
     return spin_pkt((uint8_t *)headers->tcp + header, headers->ip_payload.size - header);
 }
 
-/* The checksum stays what it is. */
+/* These do not change the checksum. */
 static inline void spin_udp_swap(spin_udp_t *udp) { spin_swap16(&udp->src_port, &udp->dst_port); }
 static inline void spin_tcp_swap(spin_tcp_t *tcp) { spin_swap16(&tcp->src_port, &tcp->dst_port); }
 

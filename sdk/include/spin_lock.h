@@ -9,7 +9,7 @@ static inline int spin_lock_init(spin_lock_t *lock)
     return SPIN_OK;
 }
 
-/* True if the lock is now ours. */
+/* True if this core now holds the lock. */
 static inline int spin_lock_try_lock(spin_lock_t *lock) { return futex_try_lock(lock); }
 
 /* Waits, with a pause of about 32 cycles between attempts. */

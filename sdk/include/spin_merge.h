@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From partial results, one in each cluster's L1, to one in host memory: for completion handlers.
+ * Adds up partial results of all clusters and writes the sums to host memory; for completion handlers.
  *
- * Handlers that add up keep their sums in the L1 of their own cluster, where an atomic addition takes one cycle. In the
- * end one core has to add all clusters' sums up. A word of another cluster costs it 22 cycles, but a DMA engine moves
- * 64 bytes in one: so the others' sums go out to the host and come back into this cluster's L1.
+ * Handlers that add up keep their sums in the L1 of their own cluster, where an atomic addition takes one cycle. At the
+ * end one core adds the sums of all clusters. A word of another cluster would cost it 22 cycles, but a DMA engine moves
+ * 64 bytes in one cycle. So the other clusters' sums go to host memory and from there into this cluster's L1.
  */
 #ifndef SPIN_MERGE_H
 #define SPIN_MERGE_H
 
 #include <handler.h>
 
-/* Bytes of scratchpad in each cluster, and of host memory, that spin_merge needs for `n` words. */
+/* Size of scratchpad in each cluster, and of host memory, that spin_merge needs for `n` words. */
 #define SPIN_MERGE_BYTES(n) ((NB_CLUSTERS > 2 ? NB_CLUSTERS : 2) * (n) * 4)
 
 /*
@@ -34,7 +34,7 @@ static inline void spin_merge(const handler_args_t *args, uint32_t n)
     uint32_t *own_sums = (uint32_t *)task->scratchpad[own], *sums = own_sums + n;
     spin_cmd_t moved[NB_CLUSTERS];
 
-    /* Cluster `own + i`, modulo their number, has place i, here and in host memory. */
+    /* Cluster `own + i`, modulo their number, has slot i, here and in host memory. */
     for (uint32_t i = 1; i < NB_CLUSTERS; i++) {
         const void *theirs = task->scratchpad[(own + i) % NB_CLUSTERS];
         spin_dma_to_host(host + i * bytes, (uintptr_t)theirs, bytes, false, &moved[i]);
@@ -55,7 +55,7 @@ static inline void spin_merge(const handler_args_t *args, uint32_t n)
         own_sums[word] = 0;
         sums[word] = sum;
     }
-    /* The sums to the host; zeros by way of the host to where the others' sums were. */
+    /* Writes the sums to the host, and zeros through the host to the slots of the other clusters' sums. */
     spin_cmd_t delivered;
     spin_dma_to_host(host, (uintptr_t)sums, bytes, false, &delivered);
     if (NB_CLUSTERS == 1) {

@@ -5,8 +5,8 @@
  *     spin_headers_t headers = spin_parse(spin_pkt(task->pkt_mem, task->pkt_mem_size));
  *     if (headers.udp != NULL && headers.udp->dst_port == spin_htons(53)) { ... }
  *
- * A header that is not there, or not there in full, is NULL: no helper reads or returns a byte beyond the packet. None
- * waits; all touch the packet only, so on its copy in L1 each access is 1 cycle, 2 if misaligned.
+ * A header that is missing or incomplete is NULL: no helper reads or returns a byte beyond the packet. No helper waits;
+ * all access only the packet, so on its copy in L1 each access is 1 cycle, 2 if misaligned.
  */
 #ifndef SPIN_NET_H
 #define SPIN_NET_H

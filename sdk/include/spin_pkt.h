@@ -7,16 +7,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Every helper that takes one of these stays within it. */
+/* All helpers stay within these bytes. */
 typedef struct {
     uint8_t *data;
     uint32_t size; /* bytes */
 } spin_pkt_t;
 
-/* For a handler: spin_pkt(task->pkt_mem, task->pkt_mem_size). No memory access of its own. */
+/* For a handler: spin_pkt(task->pkt_mem, task->pkt_mem_size). No memory access. */
 static inline spin_pkt_t spin_pkt(void *data, uint32_t size) { return (spin_pkt_t){data, size}; }
 
-/* Where `size` bytes at `offset` lie in the packet; NULL if they are not all there. Safe for any offset and size. */
+/* Address of `size` bytes at `offset` in the packet; NULL if they are not all inside. Safe for any offset and size. */
 static inline void *spin_pkt_at(spin_pkt_t pkt, uint32_t offset, uint32_t size)
 {
     return size <= pkt.size && offset <= pkt.size - size ? pkt.data + offset : NULL;
@@ -37,9 +37,9 @@ typedef struct __attribute__((__packed__)) {
 #define SPIN_ETH_VLAN 0x8100     /* VLAN tag of a customer (IEEE 802.1Q) */
 #define SPIN_ETH_IPV6 0x86DD
 #define SPIN_ETH_QINQ 0x88A8     /* tag of a provider around it (formerly IEEE 802.1ad) */
-#define SPIN_ETH_QINQ_OLD 0x9100 /* the same before it had a standard */
+#define SPIN_ETH_QINQ_OLD 0x9100 /* likewise, before it was standardized */
 
-/* Tags that helpers look through: a provider's and a customer's, which is what IEEE 802.1Q stacks. */
+/* Number of tags that helpers skip: a provider's and a customer's, as stacked by IEEE 802.1Q. */
 #define SPIN_VLAN_TAGS 2
 
 /* NULL if the packet is shorter than the header. */
@@ -72,7 +72,7 @@ static inline _Bool spin_eth_carries(spin_pkt_t pkt, uint16_t type)
     return eth != NULL && eth->type == spin_htons(type);
 }
 
-/* Send it back to where it came from: 8 loads and stores. */
+/* Return it to its sender: 8 loads and stores. */
 static inline void spin_eth_swap(spin_eth_t *eth)
 {
     spin_swap16(eth->dst, eth->src);
