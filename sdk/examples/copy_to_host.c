@@ -2,9 +2,9 @@
 /*
  * Copy every packet into host memory.
  *
- * Where to? The NIC keeps arriving packets one behind the other in a ring of 4 MiB, its L2 packet memory. The host's
- * memory mirrors that ring: a packet goes to the offset it has in L2. So no two packets in flight share an address, and
- * no core has to ask another one for the next free place. After 4 MiB of packets the oldest are overwritten.
+ * The NIC stores arriving packets one after the other in its L2 packet memory, a ring of 4 MiB. Host memory mirrors
+ * that ring: a packet goes to its offset in L2. So no two packets in flight share an address, and cores need no common
+ * counter for the next free place. After 4 MiB of packets the oldest are overwritten.
  *
  * Both copies of the packet are the same. The one in L1 shares its memory with the cores; with -DFROM_L2 the DMA engine
  * reads the one in L2, which is made for rows of 64 bytes.

@@ -9,7 +9,7 @@
  */
 #include <handler.h>
 
-/* One for every message that can be open at a time, in every cluster's scratchpad. */
+/* One for each message that can be open at a time, in every cluster's scratchpad. */
 typedef struct {
     int32_t packets;
     int32_t bytes;

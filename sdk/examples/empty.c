@@ -16,7 +16,7 @@
 #define INSTRUCTIONS 0
 #endif
 
-#define TEXT(macro) STRINGIFY(macro) /* of what it stands for */
+#define TEXT(macro) STRINGIFY(macro) /* macro-expanded */
 #define ADDITIONS(n) __asm__ volatile(".rept " TEXT(n) "\n\t addi a5, a5, 1\n\t .endr" ::: "a5")
 
 __handler__ void empty_ph(handler_args_t *args)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * UDP ping-pong with no question asked: addresses and ports are exchanged where a UDP packet over IPv4 has them.
+ * UDP ping-pong without checks: swaps addresses and ports at their fixed offsets in a UDP packet over IPv4.
  *
  * ping_pong.c looks at every header first. Here the context's match did (`udp && ipv4.header_words == 5`), so this is
  * the least that an answer costs: what it takes to send a packet, and whether L1 or L2 gives it away faster.
  *
- * Memory: the packet in L1. With -DFROM_L2 the NIC reads the packet from L2 packet memory, where it stands as it came:
- * a word written there costs 20 cycles, so the exchange stays in L1, and what is sent is the packet unchanged.
+ * Memory: the packet in L1. With -DFROM_L2 the NIC reads the unchanged packet from L2 packet memory: a word written
+ * there costs 20 cycles, so the swap stays in L1, and the sent packet is not swapped.
  * Cost: 40 instructions, 7 of them the command. Packets of PsPIN's drivers (-DSPIN_PSPIN_PACKETS) have no Ethernet: 31.
  */
 #include <handler.h>

@@ -109,7 +109,7 @@ set_registers:
     .size set_registers, . - set_registers
 
 /*
- * In user mode, for ever: take a task, run its handler, ring the doorbell.
+ * In user mode, in an endless loop: take a task, run its handler, ring the doorbell.
  *
  * The load of the handler's address waits until a task is there. The two nops are what instruction traces of PsPIN
  * take as the handler's first and last moment. What stands between the load and the jump hides the wait for a5.

@@ -35,7 +35,7 @@ trap:
 enter:
     la      sp, stack
     call    panic_main
-    ebreak                      /* a program takes packets for ever */
+    ebreak                      /* panic_main must not return */
     j       enter
     .size trap, . - trap
 
