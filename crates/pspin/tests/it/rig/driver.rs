@@ -214,10 +214,20 @@ impl Driven {
         bits as f64 / (sent.last().expect("a packet").cycle - sent[0].cycle) as f64
     }
 
-    /// Gbit/s of all beats written to the host or read from it.
-    pub fn host(&self, event: &str) -> f64 {
+    /// Gbit/s of all beats written to the host.
+    pub fn written(&self) -> f64 {
+        self.host("host_written", |bytes| bytes)
+    }
+
+    /// Gbit/s of all beats read from the host, as the RTL's model of the host counts them (`AXISlave.hpp`, get_next_r_beat): each as 64
+    /// bytes, however few are asked for.
+    pub fn read(&self) -> f64 {
+        self.host("host_read", |_| 64)
+    }
+
+    fn host(&self, event: &str, counted: impl Fn(u64) -> u64) -> f64 {
         let beats: Vec<_> = self.seen.named(event).collect();
-        let bits: u64 = beats.iter().map(|(.., values)| values[1] * 8).sum();
+        let bits: u64 = beats.iter().map(|(.., values)| counted(values[1]) * 8).sum();
         bits as f64 / (beats[beats.len() - 1].0 - beats[0].0) as f64
     }
 

@@ -140,8 +140,8 @@ fn rows_of(section: &str, run: &Run) -> Vec<Row> {
         ("interval of feedbacks", run.interval, Driven::interval),
         ("Gbit/s", run.gbps, |driven| (driven.bytes() * 8) as f64 / driven.interval()),
         ("Gbit/s sent", run.out, Driven::out),
-        ("Gbit/s to the host", run.written, |driven| driven.host("host_written")),
-        ("Gbit/s from the host", run.read, |driven| driven.host("host_read")),
+        ("Gbit/s to the host", run.written, Driven::written),
+        ("Gbit/s from the host", run.read, Driven::read),
         ("Gbit/s, whole run", run.whole, |driven| {
             driven.packets.len() as f64 * (driven.bytes() * 8) as f64
                 / (driven.interval() * (driven.packets.len() - 1) as f64)
