@@ -7,7 +7,8 @@ use crate::map::L2_PACKET_BASE;
 use crate::nhi::{NhiMaster, PAGE_BYTES, Ready, burst_bytes};
 use crate::params::{PspinParams, Regions};
 use crate::protocol::{
-    BEAT_BYTES, BurstReply, ClusterActive, Her, Kill, PacketId, Release, Request, TenantsServed, whole_words,
+    BEAT_BYTES, BurstReply, ClusterActive, Her, Kill, PacketId, Release, Request, TenantsServed, WriteAddress,
+    whole_words,
 };
 use crate::world::{Arrival, Completions, PacketSource};
 use blocks::activity::{busy_if, earliest};
@@ -68,6 +69,8 @@ pub struct InboundPorts {
     pub tenants: Rx<TenantsServed>,
     /// To L2.
     pub nhi: NhiMaster,
+    /// Addresses of the bursts there, ahead of their data.
+    pub addresses: Tx<WriteAddress>,
 }
 
 /// The source may have packets again.
@@ -112,6 +115,9 @@ pub struct Inbound {
     kills: Rx<Kill>,
     tenants: Rx<TenantsServed>,
     nhi: NhiMaster,
+    addresses: Tx<WriteAddress>,
+    /// Bursts whose address is not sent.
+    unsent_addresses: usize,
     source: Box<dyn PacketSource>,
     completions: Box<dyn Completions>,
     trace: Tracer,
@@ -161,6 +167,8 @@ impl Inbound {
             kills: ports.kills,
             tenants: ports.tenants,
             nhi: ports.nhi,
+            addresses: ports.addresses,
+            unsent_addresses: 0,
             source,
             completions,
             trace,
@@ -267,6 +275,7 @@ impl Inbound {
         let before = self.bursts.len();
         self.queue_bursts(addr, if self.params.fills_words { whole_words(bytes) } else { bytes });
         let bursts_left = (self.bursts.len() - before) as u32;
+        self.unsent_addresses += bursts_left as usize;
         let her = Some(Her { packet, msgid, som, eom, addr, size, xfer_size, context });
         let stored = Stored { packet, tenant, room, user, arrival: now, bursts_left, her, her_at: 0, killed: None };
         let moves_by = if self.params.frees_copied { xfer_size.next_multiple_of(BEAT_BYTES) } else { room };
@@ -284,6 +293,15 @@ impl Inbound {
         self.bursts.push_back((addr, head.into()));
         let pages = rest.chunks(PAGE_BYTES as usize).zip((addr + first as u32..).step_by(PAGE_BYTES as usize));
         self.bursts.extend(pages.map(|(page, addr)| (addr, page.into())));
+    }
+
+    fn send_address(&mut self) -> bool {
+        let sends = self.unsent_addresses > 0 && self.addresses.has_room();
+        if sends {
+            self.addresses.send(WriteAddress);
+            self.unsent_addresses -= 1;
+        }
+        sends
     }
 
     fn send_burst(&mut self, now: Cycle) -> Activity {
@@ -348,6 +366,7 @@ impl Component for Inbound {
             self.is_shared = n > 1 && self.params.share_bytes < self.params.ring_bytes;
         }
         let taking = self.take_packet(now);
+        changed |= self.send_address();
         let sending = self.send_burst(now);
         changed |= self.send_request(now);
         earliest(busy_if(changed), earliest(taking, sending))
@@ -361,6 +380,7 @@ impl Component for Inbound {
         ports.input("kills", &self.kills);
         ports.input("tenants", &self.tenants);
         self.nhi.ports(ports);
+        ports.output("addresses", &self.addresses);
     }
 
     fn counters(&self, counters: &mut CounterList) {

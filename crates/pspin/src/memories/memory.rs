@@ -1,6 +1,7 @@
 //! The bytes of one L2 memory, and who uses its ports.
 
 use super::banks::{Banks, SIDES};
+use super::far::Addresses;
 use super::reads::Reads;
 use crate::protocol::Burst;
 use blocks::memory::Store;
@@ -66,6 +67,7 @@ pub(super) struct Memory {
     pub(super) sides: [Side; SIDES],
     /// Of each port.
     pub(super) reads: [Reads; 2],
+    pub(super) far: Addresses,
     /// Somebody was refused a bank, and may meet another in the next cycle.
     pub(super) goes_on: bool,
 }
@@ -79,6 +81,7 @@ impl Memory {
             banks: Banks::new(n_banks),
             sides: Default::default(),
             reads: Default::default(),
+            far: Addresses::default(),
             goes_on: false,
         }
     }
@@ -99,7 +102,7 @@ impl Memory {
     /// The next cycle in which there is something to do, even if nobody comes.
     pub(super) fn next_event(&self, now: Cycle) -> Option<Cycle> {
         let in_parts = self.sides.iter().any(|side| side.reading.is_some_and(|reading| reading.parts.is_some()));
-        if self.goes_on || in_parts || self.reads.iter().any(Reads::is_waiting) {
+        if self.goes_on || in_parts || self.far.is_waiting() || self.reads.iter().any(Reads::is_waiting) {
             return Some(now + 1);
         }
         let writing = (0..).zip(&self.sides).filter(|(_, side)| side.writing.is_some());

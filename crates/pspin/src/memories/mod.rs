@@ -1,6 +1,7 @@
 //! L2 memories and program memory, with the interconnects that lead to them.
 
 mod banks;
+mod far;
 mod filter;
 mod memory;
 mod near;
@@ -10,12 +11,11 @@ mod singles;
 
 use self::memory::{FAR, Memory, NEAR, Reading, position};
 use self::program::ProgramMemory;
-use self::reads::Read;
 use self::singles::Singles;
 use crate::map;
 use crate::params::{MAX_CORES, PspinParams};
 use crate::pe::{CodeWrite, LineReply, LineRequest, PeReply, PeRequest, RemoteReply, RemoteRequest};
-use crate::protocol::{BEAT_BYTES, Burst, BurstReply, beats};
+use crate::protocol::{BEAT_BYTES, Burst, BurstReply, WriteAddress, beats};
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 use std::collections::VecDeque;
@@ -32,6 +32,8 @@ pub struct MemoryPorts {
     pub dma: Vec<BurstPort>,
     /// Bursts of the NIC-host interconnect.
     pub bursts: Vec<BurstPort>,
+    /// Addresses of the bursts of one initiator among them, which writes packet memory and sends them ahead of the data.
+    pub addresses: Option<(usize, Rx<WriteAddress>)>,
     /// Position among them of the host's own, which alone reach program memory.
     pub host: usize,
     /// Lines of the instruction caches.
@@ -163,6 +165,9 @@ impl Memories {
         let bit = |addr| self.memory_at(addr).map_or(ELSEWHERE, |memory| 1 << memory);
         let single = |side| self.singles.next(side).map_or(0, |request| bit(request.addr));
         let mut asked = single(READ) | single(WRITE);
+        if self.ports.addresses.as_ref().is_some_and(|(_, addresses)| addresses.is_due(now)) {
+            asked |= 1 << PACKET;
+        }
         for (requests, _) in [&self.ports.dma, &self.ports.bursts].into_iter().flatten() {
             if requests.is_due(now)
                 && let Some(burst) = requests.peek()
@@ -177,8 +182,7 @@ impl Memories {
     fn serve(&mut self, memory: usize, now: Cycle) {
         self.memories[memory].end_reads(now);
         let singles = self.take_near(memory, now);
-        self.take_far_read(memory, now);
-        self.take_far_write(memory, now);
+        self.take_far(memory, now);
         let held = self.hold_parts(memory, now);
         let (refused, refused_singles) = self.memories[memory].banks.decide(now);
         self.memories[memory].goes_on = refused != 0;
@@ -201,7 +205,7 @@ impl Memories {
                 continue;
             }
             if let Some((initiator, burst)) = sides[at].coming.take() {
-                self.begin_burst(memory, at, initiator, burst);
+                self.begin_burst(memory, at, initiator, burst, now);
             }
             if at == position(FAR, READ) && !held && self.memories[memory].banks.end(at) > now {
                 self.read_part(memory, at, now);
@@ -212,21 +216,6 @@ impl Memories {
                 self.ports.replies(at, initiator).send(BurstReply::Written { tag, decoded: true });
             }
         }
-    }
-
-    /// Reads of the port towards NIC and host go on their way, and the next burst comes to its side.
-    fn take_far_read(&mut self, memory: usize, now: Cycle) {
-        let at = position(FAR, READ);
-        let asking = burst_candidates(&self.ports.bursts, &self.memories[memory], READ);
-        let Memory { sides, reads, .. } = &mut self.memories[memory];
-        if asking != 0
-            && reads[FAR].has_room(now)
-            && let Some(initiator) = sides[at].turn.take(asking)
-        {
-            let burst = self.ports.bursts[initiator as usize].0.take().expect("just seen");
-            reads[FAR].push(initiator as usize, Read::Burst(initiator as usize, burst));
-        }
-        self.come_read(memory, FAR, now);
     }
 
     /// A read of a port passes the demultiplexer, and the next burst comes to its side when the one before is over.
@@ -242,24 +231,6 @@ impl Memories {
             banks.begin(at, burst.addr(), n_beats, now);
             sides[at].identity = identity;
             sides[at].coming = Some((initiator, burst));
-        }
-    }
-
-    /// The next burst comes to the side of writes of the port towards NIC and host, if its address may.
-    fn take_far_write(&mut self, memory: usize, now: Cycle) {
-        let at = position(FAR, WRITE);
-        let mut asking = burst_candidates(&self.ports.bursts, &self.memories[memory], WRITE);
-        let Memory { banks, sides, reads, .. } = &mut self.memories[memory];
-        let side = &mut sides[at];
-        if let Some(initiator) = side.in_parts {
-            asking &= 1 << initiator;
-        } else if !side.address_passes(asking != 0, &mut reads[FAR], now) {
-            return;
-        }
-        if banks.end(at) <= now
-            && let Some(initiator) = side.turn.take(asking)
-        {
-            self.take_burst(memory, at, initiator as usize, now);
         }
     }
 
@@ -301,7 +272,7 @@ impl Memories {
     }
 
     /// The first beat of a burst passes: its bytes are read or written as a whole.
-    fn begin_burst(&mut self, memory: usize, at: usize, initiator: usize, burst: Burst) {
+    fn begin_burst(&mut self, memory: usize, at: usize, initiator: usize, burst: Burst, now: Cycle) {
         match burst {
             Burst::Read { tag, addr, size, in_parts } => {
                 let Memory { banks, sides, .. } = &mut self.memories[memory];
@@ -334,8 +305,14 @@ impl Memories {
                 self.forget_reservations(addr & !3..addr + data.len() as u32);
                 let side = &mut self.memories[memory].sides[at];
                 side.writing = Some((initiator, tag));
+                let begins = side.in_parts.is_none();
                 side.has_address = false;
                 side.in_parts = (!last).then_some(initiator);
+                if begins && at == position(FAR, WRITE) {
+                    let ahead = self.ports.addresses.as_ref().filter(|_| memory == PACKET);
+                    let was_announced = ahead.is_none_or(|&(other, _)| other != initiator);
+                    self.memories[memory].far.leave(was_announced, now);
+                }
             }
         }
     }
@@ -362,6 +339,7 @@ impl Memories {
             || self.ports.pe.iter().any(|(requests, _)| requests.has_item())
             || self.ports.lines.iter().any(|(requests, _)| requests.has_item())
             || self.program.is_busy()
+            || self.ports.addresses.as_ref().is_some_and(|(_, addresses)| addresses.has_item())
             || self.ports.remote.iter().any(|(_, replies)| replies.has_item());
         let beats = self.memories.iter().filter_map(|memory| memory.next_event(now));
         match self.singles.next_event(now).into_iter().chain(beats).min() {
@@ -418,6 +396,9 @@ impl Component for Memories {
         for (i, (requests, replies)) in p.bursts.iter().enumerate() {
             ports.input(&format!("bursts[{i}]"), requests);
             ports.output(&format!("burst_replies[{i}]"), replies);
+        }
+        if let Some((_, addresses)) = &p.addresses {
+            ports.input("addresses", addresses);
         }
         for (i, (requests, replies)) in p.lines.iter().enumerate() {
             ports.input(&format!("lines[{i}]"), requests);

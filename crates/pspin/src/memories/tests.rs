@@ -105,7 +105,7 @@ fn a_load_passes_between_the_beats_of_a_copy_and_delays_the_rest() {
         &[],
         &[],
         expect![[r#"
-            11   copied to 0 last beat in 20
+            11   copied to 0 last beat in 21
             13   copied to 0 a cycle later
             15   copied to 0 a cycle later
             15   loaded 0
@@ -123,17 +123,17 @@ fn a_load_waits_until_fewer_than_three_copies_with_one_half_of_the_identities_ar
         &[],
         &[],
         expect![[r#"
-        11   copied to 0 last beat in 28
-        27   copied to 1 last beat in 44
-        43   copied to 2 last beat in 60
-        59   copied to 3 last beat in 76
-        75   copied to 0 last beat in 92
-        76   copied to 0 a cycle later
-        78   loaded 0
-        92   copied to 1 last beat in 109
-        108  copied to 2 last beat in 125
-        124  copied to 3 last beat in 141
-    "#]],
+            11   copied to 0 last beat in 29
+            27   copied to 1 last beat in 45
+            43   copied to 2 last beat in 61
+            59   copied to 3 last beat in 77
+            75   copied to 0 last beat in 93
+            76   copied to 0 a cycle later
+            78   loaded 0
+            92   copied to 1 last beat in 110
+            108  copied to 2 last beat in 126
+            124  copied to 3 last beat in 142
+        "#]],
     );
     check(
         &copies[..4],
@@ -141,13 +141,13 @@ fn a_load_waits_until_fewer_than_three_copies_with_one_half_of_the_identities_ar
         &[],
         &[],
         expect![[r#"
-        11   copied to 0 last beat in 28
-        21   copied to 0 a cycle later
-        23   loaded 0
-        28   copied to 1 last beat in 45
-        44   copied to 2 last beat in 61
-        60   copied to 3 last beat in 77
-    "#]],
+            11   copied to 0 last beat in 29
+            21   copied to 0 a cycle later
+            23   loaded 0
+            28   copied to 1 last beat in 46
+            44   copied to 2 last beat in 62
+            60   copied to 3 last beat in 78
+        "#]],
     );
 }
 

@@ -7,7 +7,7 @@ use crate::host_link::{HOST_CHANNEL_ITEMS, HostPort, HostTarget};
 use crate::memories::{BurstPort, LINE_REQUEST_CYCLES, LINE_REQUESTS, MemoryPorts};
 use crate::nhi::{NhiMap, NhiMaster, NhiPort};
 use crate::params::{InterconnectParams, PspinParams};
-use crate::protocol::{Command, CommandResponse};
+use crate::protocol::{Command, CommandResponse, WriteAddress};
 use crate::remap::{REMAP_MESSAGES, Remap};
 use kernel::{Rx, SystemBuilder, Tx};
 
@@ -99,6 +99,21 @@ fn l1_ports(
 ) -> Vec<NhiPort> {
     let latencies = (interconnect.nhi_request_cycles, interconnect.nhi_l1_reply_cycles);
     l1s.iter_mut().enumerate().map(|(i, ends)| link(b, format!("{name}_l1[{i}]"), room, latencies, ends)).collect()
+}
+
+/// The inbound engine's end of it, which writes packets to L2. The multiplexer passes data behind their address; the request for a packet
+/// leaves with the response.
+pub fn writer(
+    b: &mut SystemBuilder,
+    map: NhiMap,
+    interconnect: &InterconnectParams,
+    memories: &mut MemoryPorts,
+) -> (NhiMaster, Tx<WriteAddress>) {
+    let latencies = (interconnect.nhi_request_cycles + 1, (interconnect.nhi_reply_cycles - 1).max(1));
+    let (addresses, of_memory) = b.channel("inbound_addresses", 2, interconnect.nhi_request_cycles.into());
+    memories.addresses = Some((memories.bursts.len(), of_memory));
+    let l2 = link(b, "inbound_l2".to_owned(), BURSTS, latencies, &mut memories.bursts);
+    (NhiMaster::new(map, l2, Vec::new()), addresses)
 }
 
 /// Creates a request channel and a reply channel with `room` replies.

@@ -1,6 +1,6 @@
 //! Every channel of the NIC. The numbers are capacity in items and latency in cycles.
 
-use super::channels::{REGISTER, channels, host_channels, master, readers, unit};
+use super::channels::{REGISTER, channels, host_channels, master, readers, unit, writer};
 use crate::cluster::{ClusterPorts, Links};
 use crate::cmd_unit::CommandUnitPorts;
 use crate::host_direct::HostDirectPorts;
@@ -82,7 +82,7 @@ impl Wiring {
         // The NIC-host interconnect: every initiator reaches L2, all but the inbound engine every L1.
         let mut memories = MemoryPorts::default();
         let mut l1s: Vec<Vec<BurstPort>> = (0..n).map(|_| Vec::new()).collect();
-        let inbound_nhi = master(b, "inbound", NhiMap::l2(params), ways, &mut memories, &mut []);
+        let (inbound_nhi, inbound_addresses) = writer(b, NhiMap::l2(params), ways, &mut memories);
         let ([outbound_nhi, sources], remap) = readers(b, params, &mut memories, &mut l1s);
         let targets = master(b, "host_dma_writes", NhiMap::all(params), ways, &mut memories, &mut l1s);
         memories.host = memories.bursts.len();
@@ -117,6 +117,7 @@ impl Wiring {
                 kills: inbound_kills,
                 tenants: inbound_tenants,
                 nhi: inbound_nhi,
+                addresses: inbound_addresses,
             },
             scheduler: SchedulerPorts {
                 requests: from_inbound,

@@ -71,6 +71,10 @@ impl Burst {
     }
 }
 
+/// The address of a [`Burst::Write`], where it is ahead of the data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct WriteAddress;
+
 /// The reply to a [`Burst`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum BurstReply {

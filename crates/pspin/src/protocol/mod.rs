@@ -9,7 +9,7 @@ mod context;
 mod errors;
 mod tasks;
 
-pub use bursts::{BEAT_BYTES, Burst, BurstReply, PAGE_BYTES, beats, whole_words};
+pub use bursts::{BEAT_BYTES, Burst, BurstReply, PAGE_BYTES, WriteAddress, beats, whole_words};
 pub use commands::{COMMAND_WORDS, Command, CommandFault, CommandId, CommandResponse, CommandTarget};
 pub use context::{Context, DATA_REGIONS, NO_CONTEXT, Protection, Region, THE_CARD};
 pub use errors::{

@@ -17,12 +17,16 @@ fn it_waits() {
         "40:0",
         expect![[r#"
             5    event packet_in packet=0x0 msgid=0x3 bytes=0x40 addr=0x1c400000
+            6    address
             6    event packet_in packet=0x1 msgid=0x3 bytes=0x40 addr=0x1c400040
             6    l2: write 64 at 0x1c400000
+            7    address
             7    event packet_in packet=0x2 msgid=0x3 bytes=0x40 addr=0x1c400080
             7    l2: write 64 at 0x1c400040
+            8    address
             8    event packet_in packet=0x3 msgid=0x3 bytes=0x40 addr=0x1c4000c0
             8    l2: write 64 at 0x1c400080
+            9    address
             9    event packet_stalled packet=0x4
             9    l2: write 64 at 0x1c4000c0
             10   event her_sent packet=0x0 eom=0x0
@@ -36,6 +40,7 @@ fn it_waits() {
             39   event packet_done packet=0x0
             39   packet 0 done, stored from 5, her 10
             40   event packet_in packet=0x4 msgid=0x3 bytes=0x40 addr=0x1c400000
+            41   address
             41   l2: write 64 at 0x1c400000
             45   event her_sent packet=0x4 eom=0x1
             45   her 4 at 0x1c400000 of 64!
@@ -61,12 +66,16 @@ fn it_is_dropped_until_there_is_room() {
         "40:0",
         expect![[r#"
             5    event packet_in packet=0x0 msgid=0x3 bytes=0x40 addr=0x1c400000
+            6    address
             6    event packet_in packet=0x1 msgid=0x3 bytes=0x40 addr=0x1c400040
             6    l2: write 64 at 0x1c400000
+            7    address
             7    event packet_in packet=0x2 msgid=0x3 bytes=0x40 addr=0x1c400080
             7    l2: write 64 at 0x1c400040
+            8    address
             8    event packet_in packet=0x3 msgid=0x3 bytes=0x40 addr=0x1c4000c0
             8    l2: write 64 at 0x1c400080
+            9    address
             9    l2: write 64 at 0x1c4000c0
             10   event her_sent packet=0x0 eom=0x0
             10   her 0 at 0x1c400000 of 64
@@ -80,6 +89,7 @@ fn it_is_dropped_until_there_is_room() {
             39   event packet_dropped packet=0x4 reason=0x3
             39   packet 0 done, stored from 5, her 10
             40   event packet_in packet=0x5 msgid=0x3 bytes=0x40 addr=0x1c400000
+            41   address
             41   l2: write 64 at 0x1c400000
             45   event her_sent packet=0x5 eom=0x1
             45   her 5 at 0x1c400000 of 64!
@@ -105,13 +115,17 @@ fn it_is_marked_beyond_the_threshold_and_waits_or_is_dropped() {
         "40:0",
         expect![[r#"
             5    event packet_in packet=0x0 msgid=0x3 bytes=0x40 addr=0x1c400000
+            6    address
             6    event packet_in packet=0x1 msgid=0x3 bytes=0x40 addr=0x1c400040
             6    l2: write 64 at 0x1c400000
+            7    address
             7    event packet_in packet=0x2 msgid=0x3 bytes=0x40 addr=0x1c400080
             7    l2: write 64 at 0x1c400040
+            8    address
             8    event packet_in packet=0x3 msgid=0x3 bytes=0x40 addr=0x1c4000c0
             8    event packet_marked packet=0x3 occupied=0xc0
             8    l2: write 64 at 0x1c400080
+            9    address
             9    event packet_dropped packet=0x4 reason=0x3
             9    l2: write 64 at 0x1c4000c0
             10   event her_sent packet=0x0 eom=0x0
@@ -127,6 +141,7 @@ fn it_is_marked_beyond_the_threshold_and_waits_or_is_dropped() {
             39   packet 0 done, stored from 5, her 10
             40   event packet_in packet=0x5 msgid=0x3 bytes=0x40 addr=0x1c400000
             40   event packet_marked packet=0x5 occupied=0xc0
+            41   address
             41   l2: write 64 at 0x1c400000
             45   event her_sent packet=0x5 eom=0x1
             45   her 5 at 0x1c400000 of 64!
@@ -154,12 +169,16 @@ fn its_message_is_killed_and_another_is_not() {
         "40:0",
         expect![[r#"
             5    event packet_in packet=0x0 msgid=0x4 bytes=0x40 addr=0x1c400000
+            6    address
             6    event packet_in packet=0x1 msgid=0x3 bytes=0x40 addr=0x1c400040
             6    l2: write 64 at 0x1c400000
+            7    address
             7    event packet_in packet=0x2 msgid=0x3 bytes=0x40 addr=0x1c400080
             7    l2: write 64 at 0x1c400040
+            8    address
             8    event packet_in packet=0x3 msgid=0x3 bytes=0x40 addr=0x1c4000c0
             8    l2: write 64 at 0x1c400080
+            9    address
             9    event packet_dropped packet=0x4 reason=0x4
             9    l2: write 64 at 0x1c4000c0
             10   event packet_dropped packet=0x5 reason=0x4
@@ -173,6 +192,7 @@ fn its_message_is_killed_and_another_is_not() {
             39   event packet_done packet=0x0
             39   packet 0 done, stored from 5, her 11
             60   event packet_in packet=0x7 msgid=0x3 bytes=0x40 addr=0x1c400000
+            61   address
             61   l2: write 64 at 0x1c400000
             65   event her_sent packet=0x7 eom=0x1
             65   her 7 at 0x1c400000 of 64!
@@ -198,8 +218,10 @@ fn a_killed_message_whose_last_packet_is_lost_ends_with_the_next_header() {
         "40:0",
         expect![[r#"
             5    event packet_in packet=0x0 msgid=0x4 bytes=0x40 addr=0x1c400000
+            6    address
             6    event packet_in packet=0x1 msgid=0x3 bytes=0x40 addr=0x1c400040
             6    l2: write 64 at 0x1c400000
+            7    address
             7    event packet_dropped packet=0x2 reason=0x4
             7    l2: write 64 at 0x1c400040
             8    her kills 3
@@ -210,8 +232,10 @@ fn a_killed_message_whose_last_packet_is_lost_ends_with_the_next_header() {
             39   packet 0 done, stored from 5, her 10
             50   event packet_dropped packet=0x3 reason=0x4
             51   event packet_in packet=0x4 msgid=0x3 bytes=0x40 addr=0x1c400000
+            52   address
             52   l2: write 64 at 0x1c400000
             55   event packet_in packet=0x5 msgid=0x3 bytes=0x40 addr=0x1c400040
+            56   address
             56   event her_sent packet=0x4 eom=0x0
             56   her 4 at 0x1c400000 of 64
             56   l2: write 64 at 0x1c400040
@@ -239,8 +263,10 @@ fn a_killed_message_is_over_with_its_last_packet_even_if_that_would_never_fit() 
         "40:0",
         expect![[r#"
             5    event packet_in packet=0x0 msgid=0x4 bytes=0x40 addr=0x1c400000
+            6    address
             6    event packet_in packet=0x1 msgid=0x3 bytes=0x40 addr=0x1c400040
             6    l2: write 64 at 0x1c400000
+            7    address
             7    event packet_dropped packet=0x2 reason=0x4
             7    l2: write 64 at 0x1c400040
             8    event packet_dropped packet=0x3 reason=0x4
@@ -251,6 +277,7 @@ fn a_killed_message_is_over_with_its_last_packet_even_if_that_would_never_fit() 
             39   event packet_done packet=0x0
             39   packet 0 done, stored from 5, her 10
             50   event packet_in packet=0x4 msgid=0x3 bytes=0x40 addr=0x1c400000
+            51   address
             51   l2: write 64 at 0x1c400000
             55   event her_sent packet=0x4 eom=0x1
             55   her 4 at 0x1c400000 of 64!
@@ -273,8 +300,10 @@ fn a_killed_message_is_over_with_its_last_packet_even_if_that_would_never_fit() 
         "40:0",
         expect![[r#"
             5    event packet_in packet=0x0 msgid=0x4 bytes=0x40 addr=0x1c400000
+            6    address
             6    event packet_in packet=0x1 msgid=0x3 bytes=0x40 addr=0x1c400040
             6    l2: write 64 at 0x1c400000
+            7    address
             7    event packet_dropped packet=0x2 reason=0x4
             7    l2: write 64 at 0x1c400040
             8    her kills 3
@@ -285,6 +314,7 @@ fn a_killed_message_is_over_with_its_last_packet_even_if_that_would_never_fit() 
             39   packet 0 done, stored from 5, her 10
             50   event packet_dropped packet=0x3 reason=0x1
             55   event packet_in packet=0x4 msgid=0x3 bytes=0x40 addr=0x1c400000
+            56   address
             56   l2: write 64 at 0x1c400000
             60   event her_sent packet=0x4 eom=0x1
             60   her 4 at 0x1c400000 of 64!
@@ -311,40 +341,45 @@ fn a_tenant_beside_another_has_no_more_than_its_share_whatever_it_asks_for() {
         "1:64 1:64 1:64! 101:64 101:64! 1:64@50!",
         "40:0 41:64",
         expect![[r#"
-        5    event packet_in packet=0x0 msgid=0x1 bytes=0x40 addr=0x1c400000
-        6    event packet_in packet=0x1 msgid=0x1 bytes=0x40 addr=0x1c400040
-        6    l2: write 64 at 0x1c400000
-        7    event packet_dropped packet=0x2 reason=0x8
-        7    l2: write 64 at 0x1c400040
-        8    event packet_in packet=0x3 msgid=0x65 bytes=0x40 addr=0x1c400080
-        9    event packet_in packet=0x4 msgid=0x65 bytes=0x40 addr=0x1c4000c0
-        9    l2: write 64 at 0x1c400080
-        10   event her_sent packet=0x0 eom=0x0
-        10   her 0 at 0x1c400000 of 64
-        10   l2: write 64 at 0x1c4000c0
-        11   event her_sent packet=0x1 eom=0x1
-        11   her 1 at 0x1c400040 of 64!
-        13   event her_sent packet=0x3 eom=0x0
-        13   her 3 at 0x1c400080 of 64
-        14   event her_sent packet=0x4 eom=0x1
-        14   her 4 at 0x1c4000c0 of 64!
-        39   event packet_done packet=0x0
-        39   packet 0 done, stored from 5, her 10
-        40   event packet_done packet=0x1
-        40   packet 1 done, stored from 6, her 11
-        50   event packet_in packet=0x5 msgid=0x1 bytes=0x40 addr=0x1c400000
-        51   l2: write 64 at 0x1c400000
-        55   event her_sent packet=0x5 eom=0x1
-        55   her 5 at 0x1c400000 of 64!
-        inbound.packets 5
-        inbound.bytes 320
-        inbound.dropped_packet_memory_share 1
-        inbound.done 2
-        inbound.latency_cycles 68
-        inbound.latency_min 34
-        inbound.latency_max 34
-        inbound.first_done_cycle 39
-        inbound.last_done_cycle 40
-    "#]],
+            5    event packet_in packet=0x0 msgid=0x1 bytes=0x40 addr=0x1c400000
+            6    address
+            6    event packet_in packet=0x1 msgid=0x1 bytes=0x40 addr=0x1c400040
+            6    l2: write 64 at 0x1c400000
+            7    address
+            7    event packet_dropped packet=0x2 reason=0x8
+            7    l2: write 64 at 0x1c400040
+            8    event packet_in packet=0x3 msgid=0x65 bytes=0x40 addr=0x1c400080
+            9    address
+            9    event packet_in packet=0x4 msgid=0x65 bytes=0x40 addr=0x1c4000c0
+            9    l2: write 64 at 0x1c400080
+            10   address
+            10   event her_sent packet=0x0 eom=0x0
+            10   her 0 at 0x1c400000 of 64
+            10   l2: write 64 at 0x1c4000c0
+            11   event her_sent packet=0x1 eom=0x1
+            11   her 1 at 0x1c400040 of 64!
+            13   event her_sent packet=0x3 eom=0x0
+            13   her 3 at 0x1c400080 of 64
+            14   event her_sent packet=0x4 eom=0x1
+            14   her 4 at 0x1c4000c0 of 64!
+            39   event packet_done packet=0x0
+            39   packet 0 done, stored from 5, her 10
+            40   event packet_done packet=0x1
+            40   packet 1 done, stored from 6, her 11
+            50   event packet_in packet=0x5 msgid=0x1 bytes=0x40 addr=0x1c400000
+            51   address
+            51   l2: write 64 at 0x1c400000
+            55   event her_sent packet=0x5 eom=0x1
+            55   her 5 at 0x1c400000 of 64!
+            inbound.packets 5
+            inbound.bytes 320
+            inbound.dropped_packet_memory_share 1
+            inbound.done 2
+            inbound.latency_cycles 68
+            inbound.latency_min 34
+            inbound.latency_max 34
+            inbound.first_done_cycle 39
+            inbound.last_done_cycle 40
+        "#]],
     );
 }

@@ -61,6 +61,7 @@ fn check_with(delivery: Delivery, ring_bytes: u32, script: &str, feedback: &str,
             kills: bench.input("kills", 1, Vec::new()),
             tenants: bench.input("tenants", 1, vec![(1, TenantsServed(1 + u32::from(script.contains("101:"))))]),
             nhi: NhiMaster::new(NhiMap::l2(&params()), TestMemory::add(bench, "l2", 3), Vec::new()),
+            addresses: bench.output("address", 4, |_| true, |_| String::new()),
         };
         let log = bench.log.clone();
         let done = move |done: PacketDone| {
@@ -96,6 +97,7 @@ fn a_request_follows_the_last_beat_by_four_cycles() {
         "64!",
         "40:0",
         expect![[r#"
+            6    address
             6    l2: write 64 at 0x1c400000
             10   her 0 at 0x1c400000 of 64!
             39   packet 0 done, stored from 5, her 10
@@ -114,6 +116,7 @@ fn a_request_follows_the_last_beat_by_four_cycles() {
         "1024!",
         "40:0",
         expect![[r#"
+            6    address
             6    l2: write 1024 at 0x1c400000
             25   her 0 at 0x1c400000 of 1024!
             39   packet 0 done, stored from 5, her 25
@@ -136,9 +139,14 @@ fn packets_are_written_one_beat_a_cycle() {
         "64 64 512 512 64+20 64@90!",
         "",
         expect![[r#"
+            6    address
             6    l2: write 64 at 0x1c400000
+            7    address
             7    l2: write 64 at 0x1c400040
+            8    address
             8    l2: write 512 at 0x1c400080
+            9    address
+            10   address
             10   her 0 at 0x1c400000 of 64
             11   her 1 at 0x1c400040 of 64
             16   l2: write 512 at 0x1c400280
@@ -146,6 +154,7 @@ fn packets_are_written_one_beat_a_cycle() {
             24   l2: write 64 at 0x1c400480
             27   her 3 at 0x1c400280 of 512
             28   her 4 at 0x1c400480 of 64
+            91   address
             91   l2: write 64 at 0x1c4004c0
             95   her 5 at 0x1c4004c0 of 64!
             inbound.packets 6
@@ -161,8 +170,12 @@ fn a_packet_above_a_page_is_written_in_bursts() {
         "64 9000!",
         "",
         expect![[r#"
+            6    address
             6    l2: write 64 at 0x1c400000
+            7    address
             7    l2: write 4032 at 0x1c400040
+            8    address
+            9    address
             10   her 0 at 0x1c400000 of 64
             70   l2: write 4096 at 0x1c401000
             134  l2: write 872 at 0x1c402000
@@ -180,7 +193,10 @@ fn a_full_ring_waits_for_its_oldest_packet() {
         "100 64 64 10!",
         "40:128 50:0",
         expect![[r#"
+            6    address
             6    l2: write 100 at 0x1c400000
+            7    address
+            8    address
             8    l2: write 64 at 0x1c400080
             9    l2: write 64 at 0x1c4000c0
             11   her 0 at 0x1c400000 of 100
@@ -188,6 +204,7 @@ fn a_full_ring_waits_for_its_oldest_packet() {
             13   her 2 at 0x1c4000c0 of 64
             39   packet 1 done, stored from 6, her 12
             49   packet 0 done, stored from 5, her 11
+            51   address
             51   l2: write 10 at 0x1c400000
             55   her 3 at 0x1c400000 of 10!
             inbound.packets 4
@@ -210,6 +227,7 @@ fn what_never_fits_is_dropped() {
         "0 40000 20000 64!",
         "",
         expect![[r#"
+            9    address
             9    l2: write 64 at 0x1c400000
             13   her 3 at 0x1c400000 of 64!
             inbound.packets 1
@@ -229,15 +247,17 @@ fn the_end_of_a_message_is_told_although_its_last_packet_is_dropped() {
         "64 40000! 64@30 40000@60!",
         "",
         expect![[r#"
-        6    l2: write 64 at 0x1c400000
-        10   her 0 at 0x1c400000 of 64!
-        31   l2: write 64 at 0x1c400040
-        35   her 2 at 0x1c400040 of 64
-        61   her ends 3
-        inbound.packets 2
-        inbound.bytes 128
-        inbound.dropped_too_large 2
-    "#]],
+            6    address
+            6    l2: write 64 at 0x1c400000
+            10   her 0 at 0x1c400000 of 64!
+            31   address
+            31   l2: write 64 at 0x1c400040
+            35   her 2 at 0x1c400040 of 64
+            61   her ends 3
+            inbound.packets 2
+            inbound.bytes 128
+            inbound.dropped_too_large 2
+        "#]],
     );
 }
 
@@ -257,6 +277,7 @@ fn a_source_that_had_nothing_is_asked_again_when_there_may_be_more() {
             kills: bench.input("kills", 1, Vec::new()),
             tenants: bench.input("tenants", 1, Vec::new()),
             nhi: NhiMaster::new(NhiMap::l2(&params()), TestMemory::add(bench, "l2", 3), Vec::new()),
+            addresses: bench.output("address", 4, |_| true, |_| String::new()),
         };
         // Nothing before cycle 60, though it is asked before.
         struct Late(std::vec::IntoIter<Arrival>);
@@ -277,6 +298,7 @@ fn a_source_that_had_nothing_is_asked_again_when_there_may_be_more() {
         bench.add("inbound", Inbound::new(params, ports, source, Box::new(|_: PacketDone| {}), trace));
     });
     expect![[r#"
+        61   address
         61   l2: write 64 at 0x1c400000
         65   her 0 from 0x1c400000
     "#]]

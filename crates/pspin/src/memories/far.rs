@@ -1,0 +1,124 @@
+//! The port of an L2 memory towards NIC and host: its multiplexer and remapper, and the addresses of writes behind them.
+
+use super::memory::{FAR, Memory, position};
+use super::reads::Read;
+use super::{Memories, READ, WRITE, burst_candidates};
+use kernel::Cycle;
+
+/// Addresses that the register in front of the demultiplexer holds. Source: PsPIN RTL a49fec8, `spill_register.sv`.
+const REGISTER: usize = 2;
+
+/// Addresses at the port.
+///
+/// While an address of one direction waits behind the remapper for room in the register, no new one of the other direction passes.
+///
+/// Source: PsPIN RTL a49fec8, `nhi_xbar.sv`, i_pkt_iw_converter and i_hnd_iw_converter; `axi_id_remap.sv`, HoldAR and HoldAW.
+#[derive(Default)]
+pub(super) struct Addresses {
+    /// An address waits, by direction.
+    held: [bool; 2],
+    /// Those of writes in the register, of which the first may have passed the demultiplexer; it stays until its first beat passes.
+    n_writes: usize,
+    /// The last cycle in which one left it, whose place can be used in the cycle behind the next.
+    left_at: Option<Cycle>,
+    /// The address of an initiator that sends it with its data is counted.
+    is_announced: bool,
+}
+
+impl Addresses {
+    /// Which of the addresses that ask pass in this cycle, by direction.
+    fn pass(&mut self, asks: [bool; 2], reads_have_room: bool, now: Cycle) -> [bool; 2] {
+        let leaving = self.left_at.is_some_and(|at| at + 1 == now);
+        let has_room = [reads_have_room, self.n_writes + usize::from(leaving) < REGISTER];
+        let was_held = self.held;
+        let passes = [READ, WRITE].map(|way| {
+            let may = asks[way] && (was_held[way] || !was_held[1 - way]);
+            self.held[way] = may && !has_room[way];
+            may && has_room[way]
+        });
+        self.n_writes += usize::from(passes[WRITE]);
+        passes
+    }
+
+    /// The first beat of a write passes.
+    pub(super) fn leave(&mut self, was_announced: bool, now: Cycle) {
+        self.n_writes -= 1;
+        self.left_at = Some(now);
+        self.is_announced &= !was_announced;
+    }
+
+    /// Whether an address of a write waits for the demultiplexer or the register.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.n_writes > 0 || self.held != [false; 2]
+    }
+}
+
+impl Memories {
+    /// Addresses of reads and writes pass multiplexer and remapper, and the next burst of each direction comes to its side.
+    pub(super) fn take_far(&mut self, memory: usize, now: Cycle) {
+        let reads = burst_candidates(&self.ports.bursts, &self.memories[memory], READ);
+        let mut writes = burst_candidates(&self.ports.bursts, &self.memories[memory], WRITE);
+        let ahead = self.ports.addresses.as_ref().filter(|_| memory == super::PACKET);
+        let ahead_of = ahead.map_or(0, |&(initiator, _)| 1 << initiator);
+        let is_ahead = ahead.is_some_and(|(_, addresses)| addresses.is_due(now));
+        let Memory { sides, reads: ways, far, .. } = &mut self.memories[memory];
+        let side = &mut sides[position(FAR, WRITE)];
+        let announces = side.in_parts.is_none() && writes & !ahead_of != 0 && !far.is_announced;
+        let [read_passes, write_passes] = far.pass([reads != 0, is_ahead || announces], ways[FAR].has_room(now), now);
+        if write_passes {
+            match ahead.filter(|_| is_ahead) {
+                Some((_, addresses)) => drop(addresses.take()),
+                None => far.is_announced = true,
+            }
+        }
+        let next = if side.in_parts.is_none() && far.n_writes > 0 {
+            side.address_passes(true, &mut ways[FAR], now)
+        } else {
+            false
+        };
+        if read_passes && let Some(initiator) = sides[position(FAR, READ)].turn.take(reads) {
+            let burst = self.ports.bursts[initiator as usize].0.take().expect("just seen");
+            self.memories[memory].reads[FAR].push(initiator as usize, Read::Burst(initiator as usize, burst));
+        }
+        self.come_read(memory, FAR, now);
+        let at = position(FAR, WRITE);
+        let Memory { banks, sides, far, .. } = &mut self.memories[memory];
+        match sides[at].in_parts {
+            Some(initiator) => writes &= 1 << initiator,
+            None if !next => return,
+            None if !far.is_announced => writes &= ahead_of,
+            None => {}
+        }
+        if banks.end(at) <= now
+            && let Some(initiator) = sides[at].turn.take(writes)
+        {
+            self.take_burst(memory, at, initiator as usize, now);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn while_an_address_waits_for_room_no_new_one_of_the_other_direction_passes() {
+        let mut addresses = Addresses::default();
+        // Reads have no room from cycle 1 to 3: the one that asks then waits, and a write that comes behind it does, too.
+        let mut passed = Vec::new();
+        for (now, asks) in
+            [[true, true], [true, false], [true, true], [true, true], [true, true], [false, true]].iter().enumerate()
+        {
+            passed.push(addresses.pass(*asks, !(1..4).contains(&now), now as Cycle));
+        }
+        let [none, read, write, both] = [[false, false], [true, false], [false, true], [true, true]];
+        assert_eq!(passed, [both, none, none, none, read, write]);
+        // Two writes are in the register. The third waits, and holds back reads, until a place is seen to be free.
+        assert_eq!(addresses.pass([false, true], true, 6), none);
+        assert_eq!(addresses.pass([true, true], true, 7), none);
+        addresses.leave(true, 7);
+        assert_eq!(addresses.pass([true, true], true, 8), none);
+        assert_eq!(addresses.pass([true, true], true, 9), write);
+        assert_eq!(addresses.pass([true, false], true, 10), read);
+    }
+}
