@@ -124,8 +124,8 @@ mod tests {
         let mut of = |key| serde_json::to_string(property(&mut schema, key)).expect("JSON");
         expect![[r#"{"type":"integer","format":"uint32","minimum":1,"description":"Cores (HPUs) per cluster. The RTL's command identity has room for 8.","x-allowed":"1 to 16","maximum":16}"#]].assert_eq(&of("cluster.n_cores"));
         // What it may be depends on another parameter: no bounds that an editor would insist on.
-        expect![[r#"{"type":"integer","format":"uint32","minimum":0,"description":"Tasks that may be in one cluster.","x-allowed":"1 to 20, as many as cluster.task_fifo holds"}"#]].assert_eq(&of("scheduler.max_tasks_per_cluster"));
-        expect![[r#"{"type":"integer","format":"uint32","minimum":0,"description":"Cycles that a handler may run where its context says nothing, and a tenant's at most; 0 means for ever."}"#]].assert_eq(&of("isolation.watchdog_cycles"));
+        expect![[r#"{"type":"integer","format":"uint32","minimum":0,"description":"Maximum tasks in one cluster.","x-allowed":"1 to 20, as many as cluster.task_fifo holds"}"#]].assert_eq(&of("scheduler.max_tasks_per_cluster"));
+        expect![[r#"{"type":"integer","format":"uint32","minimum":0,"description":"Default watchdog limit of a handler in cycles, and the maximum for tenants; 0 disables the watchdog."}"#]].assert_eq(&of("isolation.watchdog_cycles"));
     }
 
     #[test]
