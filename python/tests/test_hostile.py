@@ -75,7 +75,7 @@ environment_call               trap: environment call, 0x00000000, in environmen
 breakpoint                     trap: breakpoint, its address, in breakpoint_deed, own line
 sleep_for_ever                 trap: ran longer than its watchdog allows, 0x00000000, in sleep_for_ever_deed, own line
 endless_loop                   trap: ran longer than its watchdog allows, 0x00000000, in endless_loop_deed, own line
-take_a_lock_twice trap: ran longer than its watchdog allows, 0x00000000, in take_a_lock_twice_deed, own > spin_amo.h
+take_a_lock_twice trap: ran longer than its watchdog allows, 0x00000000, in take_a_lock_twice_deed, own > pspin.h
 stack_overflow                 trap: store access fault, 0x1040001c (stack overflow: 4 bytes below), in deeper, own line
 no_stack                       trap: store access fault, 0xfffffffc, in no_stack_deed, own line
 dma_from_nowhere               trap: load access fault, 0x1b204418, in dma_from_nowhere_deed, own > libaxidma.h

@@ -23,8 +23,8 @@ QUOTED: list[tuple[str, str, list[tuple[str, str, str, float]]]] = [
         )
         for line, point in (
             ("No-Touch", "No-Touch"),
-            (r"NAT, headers alone .*?", "NAT"),
-            ("NAT, checksums kept right", "NAT with checksums"),
+            (r"NAT, headers only .*?", "NAT"),
+            ("NAT, with correct checksums", "NAT with checksums"),
             ("Swap", "Swap OvS"),
             ("Memcpy", "Memcpy"),
         )
@@ -77,7 +77,7 @@ QUOTED: list[tuple[str, str, list[tuple[str, str, str, float]]]] = [
     ),
     (
         "machines/tengig.md",
-        r"spends (\d+) instructions a sent frame and (\d+) a received one, descriptors\nwith it, and (\d+) on both",
+        r"spends (\d+) instructions per sent frame and (\d+) per received one, including descriptors, and (\d+) on both",
         [
             ("spinach/table4_1", "10 Gigabit NIC", name, 1)
             for name in (
@@ -89,7 +89,7 @@ QUOTED: list[tuple[str, str, list[tuple[str, str, str, float]]]] = [
     ),
     (
         "machines/panic.md",
-        r"no unit had a credit, (\d+) to (\d+) % because one refused them",
+        r"no unit had a credit; (\d+) to (\d+) % were refused",
         [("panic/fig8e", f"{size} B", "refused", 1) for size in (1024, 512)],
     ),
 ]

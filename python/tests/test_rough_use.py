@@ -313,7 +313,7 @@ def test_a_disk_that_is_full_in_the_middle_of_a_table_is_told(tmp_path: Path) ->
 def test_no_error_ends_with_an_accidental_code(
     raised: BaseException, code: int, said: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    def fail(**_options: object) -> None:
+    def fail(*_arguments: object, **_options: object) -> None:
         raise raised
 
     monkeypatch.setattr(api, "prepare", fail)

@@ -224,7 +224,8 @@ mod tests {
     /// The help of `spinet exec` lists each optional extension by name, one a line.
     #[test]
     fn the_help_of_exec_lists_every_extension() {
-        let command = include_str!("../../../../python/spinet/cli/exec_command.py");
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../python/spinet/cli/exec_command.py");
+        let command = std::fs::read_to_string(path).expect("the command's source");
         let (_, help) = command.split_once("Extensions of --isa").expect("the help has a list of extensions");
         let lines = help.lines().skip(1).take_while(|line| line.starts_with("      "));
         let listed: Vec<_> = lines.filter_map(|line| line.split_whitespace().next()).collect();
