@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import saturated
-from spinet import api
+from spinet import _programs, api
 
 ROOT = Path(__file__).resolve().parent.parent
 BUSY = ROOT / "benches" / "handlers" / "busy.c"
@@ -67,7 +67,7 @@ class Timed:
 def simulate(program: Path, traffic: str) -> Timed:
     """Build a card, start the clock, and run it to its end."""
     given = {"program": [program], "traffic": [traffic]}
-    ready = api.built(api.prepare(None, given), given, cc=None, defines=None)
+    ready = _programs.built(api.prepare(None, given), given, cc=None, defines=None)
     native = api.start(ready)
     before = time.process_time()
     summary = api.drive(native)

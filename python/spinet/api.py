@@ -4,18 +4,17 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spinet import _core, _driving, _files, _kinds, _nics, card_firmware, chains, output, packet_table, toolchain
+from spinet import _core, _driving, _files, _kinds, _nics, _programs, card_firmware, chains, output, packet_table
 from spinet import experiment as experiments
 from spinet._core import InputError, UsageError
 from spinet._driving import Interrupted as Interrupted
 from spinet._nics import Settings
+from spinet._programs import Ready as Ready
 from spinet.experiment import Experiment
 from spinet.output import OutputFolder
 from spinet.result import CAPTURES, HostMemory, Result, write_rest
@@ -30,8 +29,6 @@ OnConsole = Callable[[int, int, int, str], None]
 Paths = str | Path | Sequence[str | Path]
 Tables = Mapping[str, packet_table.Collected | packet_table.ParquetFile]
 
-_NO_FILE = "keywords"
-
 
 @dataclass(frozen=True, kw_only=True)
 class InstructionTrace:
@@ -39,26 +36,6 @@ class InstructionTrace:
 
     cores: str | None = None  # cluster:core, such as "0:3,1:*"
     time: str | None = None  # simulated time, such as "1 us..2 us"
-
-
-@dataclass(frozen=True, kw_only=True)
-class Ready:
-    """An experiment with its programs built.
-
-    Attributes
-    ----------
-    elfs
-        Linked programs by the name of the tenant or service that runs them; ``""`` is the card's own.
-    shown
-        Names by which the user knows programs, by the paths of linked ones.
-    messages
-        Output of the compiler.
-    """
-
-    experiment: Experiment
-    elfs: Mapping[str, Path]
-    shown: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    messages: str = ""
 
 
 def run(
@@ -198,22 +175,22 @@ def run(
         raise UsageError("folder needs the packets, which keep_packets=False does not keep")
     card, sets = _nics.chosen(nic, set)
     given = {
-        "program": _several(program),
+        "program": _programs.several(program),
         "match": match,
         "message": message,
         "handler": handler,
-        "handler_memory": kept(handler_memory) if isinstance(handler_memory, bytes) else handler_memory,
-        "chains": _several(chains),
-        "services": _several(services),
-        "tenants": _several(tenants),
+        "handler_memory": _programs.kept(handler_memory) if isinstance(handler_memory, bytes) else handler_memory,
+        "chains": _programs.several(chains),
+        "services": _programs.several(services),
+        "tenants": _programs.several(tenants),
         "policy": policy,
         "policies": policies,
-        "firmware": _several(firmware),
+        "firmware": _programs.several(firmware),
         "load": load,
         "entry": entry,
         "profile": profile,
-        "traffic": _several(traffic),
-        "send": _several(send),
+        "traffic": _programs.several(traffic),
+        "send": _programs.several(send),
         "nic": card,
         "set": sets,
         "seed": seed,
@@ -225,19 +202,12 @@ def run(
     with contextlib.ExitStack() as stack:
         # Check the folder first, so that its error appears before the run.
         made = None if folder is None else stack.enter_context(OutputFolder(Path(folder)))
-        ready = built(prepare(experiment, given), given, cc=cc, defines=defines)
+        ready = _programs.built(prepare(experiment, given), given, cc=cc, defines=defines)
         result = collect(ready, keep_packets=keep_packets, policies=policies, on_progress=on_progress)
         if made is not None:
             result.write(made.path)
             made.commit()
     return result
-
-
-def _several(given: Any) -> list[Any]:
-    """One thing or several, as a list."""
-    if given is None:
-        return []
-    return [given] if isinstance(given, str | Path | Mapping) else list(given)
 
 
 def prepare(
@@ -306,7 +276,7 @@ def _queued(source: Any, terms: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _of_modules(experiment: str | Path | Mapping[str, Any] | None, given: Mapping[str, Any]) -> Experiment:
-    file, base_dir, values = _NO_FILE, ".", dict[str, Any]()
+    file, base_dir, values = experiments.NO_FILE, ".", dict[str, Any]()
     if isinstance(experiment, Mapping):
         values = dict(experiment)
     elif experiment is not None:
@@ -410,82 +380,6 @@ def handlers(
         handler_memory=None if handler_memory is None else str(handler_memory),
         overrides=overrides,
     )
-
-
-def kept(content: bytes) -> Path:
-    """Path of a file with this content, which later runs of the same experiment find again."""
-    cache = toolchain.cache_dir()
-    path = cache / "memory" / f"{hashlib.sha256(content).hexdigest()[:24]}.bin"
-    if not path.is_file() or path.read_bytes() != content:  # as after a power cut
-        with _files.keeping(cache):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            _files.write(path, content)
-    return path
-
-
-def built(
-    experiment: Experiment,
-    given: Mapping[str, Any],
-    *,
-    cc: str | None,
-    defines: Mapping[str, str | int] | None,
-) -> Ready:
-    """Compile the programs of an experiment, or the firmware that `given` names.
-
-    Raises
-    ------
-    BuildError
-        If a program does not compile.
-    """
-    if experiment.kind == _kinds.CHAINS:
-        builds = chains.compiled(experiment, cc=cc, defines=defines)
-        return Ready(experiment=experiment, elfs={name: build.elf for name, build in builds.items()})
-    if experiment.kind == _kinds.MODULES:
-        return _with_firmware(experiment, given, cc=cc, defines=defines)
-    build = experiments.compiled(experiment, cc=cc, defines=defines)
-    tenants = experiments.compiled_tenants(experiment, first=build, cc=cc, defines=defines)
-    names = (tenant["name"] for tenant in experiment.values.get("tenant", ()))
-    elfs = dict(zip(names, tenants, strict=False))
-    if build is None:
-        return Ready(experiment=experiment, elfs=elfs)
-    # The user knows the sources, not the path in the build cache.
-    shown = {str(build.elf): experiment.program_name()}
-    return Ready(experiment=experiment, elfs={**elfs, "": build.elf}, shown=shown, messages=build.messages)
-
-
-def _with_firmware(
-    experiment: Experiment, given: Mapping[str, Any], *, cc: str | None, defines: Mapping[str, str | int] | None
-) -> Ready:
-    nic, base_dir = experiment.values["nic"], experiment.base_dir
-    names, load, entry = given.get("firmware") or None, given.get("load"), given.get("entry")
-    stated = experiment.values.get("firmware")
-    if names is None and stated is not None:
-        stated = dict(stated) if isinstance(stated, Mapping) else {"program": stated}
-        stated_names = _several(stated.get("program"))
-        names = [Path(base_dir, name) if Path(base_dir, name).is_file() else name for name in stated_names] or None
-        addresses = {
-            key: _core.address(stated[key], what=key) for key in ("load", "entry") if stated.get(key) is not None
-        }
-        load = addresses.get("load") if load is None else load
-        entry = addresses.get("entry") if entry is None else entry
-    chosen = card_firmware.choose_firmware(
-        nic["preset"],
-        names,
-        defines=defines,
-        cc=cc,
-        load=load,
-        entry=entry,
-        set=nic["set"],
-        base_dir=base_dir if given.get("firmware") is None or not given["firmware"] else ".",
-    )
-    if chosen.image is not None:
-        image = chosen.image if experiment.file == _NO_FILE else chosen.image.absolute()
-        given_addresses = {"load": chosen.load, "entry": chosen.entry}
-        stated = {key: value for key, value in given_addresses.items() if value is not None}
-        values = {**experiment.values, "firmware": {"program": str(image), **stated}}
-        experiment = dataclasses.replace(experiment, values=values)
-    elfs = {} if chosen.elf is None else {"": chosen.elf}
-    return Ready(experiment=experiment, elfs=elfs, messages=chosen.messages)
 
 
 def collect(
@@ -594,7 +488,7 @@ def start(
             policies=dict(policies or {}),
         )
     except InputError as error:
-        text = str(error).removeprefix(f"{_NO_FILE}: ")
+        text = str(error).removeprefix(f"{experiments.NO_FILE}: ")
         for elf, name in ready.shown.items():
             text = text.replace(elf, name)
         raise InputError(text) from None

@@ -12,11 +12,9 @@ from typing import Any, Protocol
 
 from spinet import _core, _files, _nics, toolchain
 from spinet._core import InputError, UsageError
-from spinet.experiment import Experiment
+from spinet.experiment import NO_FILE, Experiment
 
 __all__ = ["Policy"]
-
-_NO_FILE = "keywords"
 
 Entry = str | Mapping[str, Any]  # a table of an experiment file, or its text form
 
@@ -37,7 +35,7 @@ class Policy(Protocol):
 def prepare(experiment: str | Path | Mapping[str, Any] | None, over: Mapping[str, Any]) -> Experiment:
     """The checked experiment: a file or mapping, with the values of `over` in place of its own; None is ignored."""
     values: dict[str, Any] = {}
-    file, base_dir = _NO_FILE, str(Path.cwd())
+    file, base_dir = NO_FILE, str(Path.cwd())
     if isinstance(experiment, Mapping):
         values = dict(experiment)
     elif experiment is not None:
@@ -81,9 +79,9 @@ def _named_by_key(file: str) -> Any:
     try:
         yield
     except InputError as error:
-        if file != _NO_FILE:
+        if file != NO_FILE:
             raise
-        raise InputError(str(error).removeprefix(f"{_NO_FILE}: ")) from None
+        raise InputError(str(error).removeprefix(f"{NO_FILE}: ")) from None
 
 
 def compiled(

@@ -13,7 +13,7 @@ from typing import Any
 from spinet import _core, _files, _nics, toolchain
 from spinet._core import InputError, UsageError
 
-_NO_FILE = "keywords"
+NO_FILE = "keywords"  # in place of a path, for an experiment given as keyword arguments
 _PUBLISHED_SHAPE = {"NB_CLUSTERS": 4, "NB_CORES": 8}  # sdk/include/spin_conf.h
 
 # Keywords that a context of an experiment file says for itself.
@@ -74,10 +74,10 @@ def from_keywords(
     }
     _override(values, overrides)
     try:
-        return _checked(json.dumps(values), file=_NO_FILE, base_dir=str(Path.cwd()), format="json")
+        return _checked(json.dumps(values), file=NO_FILE, base_dir=str(Path.cwd()), format="json")
     except InputError as error:
         # There is no file that the caller could look into, and only one context: `match` is name enough.
-        raise InputError(str(error).removeprefix(f"{_NO_FILE}: ").removeprefix("context[0].")) from None
+        raise InputError(str(error).removeprefix(f"{NO_FILE}: ").removeprefix("context[0].")) from None
 
 
 def from_file(path: Path, *, overrides: Mapping[str, Any]) -> Experiment:
@@ -115,9 +115,9 @@ def from_mapping(said: Mapping[str, Any], *, overrides: Mapping[str, Any]) -> Ex
         values["nic"] = {"preset": preset, "set": sets}
     _override(values, overrides)
     try:
-        return _checked(json.dumps(values), file=_NO_FILE, base_dir=str(Path.cwd()), format="json")
+        return _checked(json.dumps(values), file=NO_FILE, base_dir=str(Path.cwd()), format="json")
     except InputError as error:
-        raise InputError(str(error).removeprefix(f"{_NO_FILE}: ")) from None
+        raise InputError(str(error).removeprefix(f"{NO_FILE}: ")) from None
 
 
 def _plain(value: object) -> object:

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from spinet import _core, _files, _offered, api, toolchain
+from spinet import _core, _files, _offered, _programs, api, toolchain
 from spinet import experiment as experiments
 from spinet._build_errors import CompileError, CompilerNotFound
 from spinet._core import UsageError
@@ -158,7 +158,7 @@ def run(
         match=match,
         message=message,
         handler=handler,
-        handler_memory=api.kept(handler_memory) if isinstance(handler_memory, bytes) else handler_memory,
+        handler_memory=_programs.kept(handler_memory) if isinstance(handler_memory, bytes) else handler_memory,
         overrides=api.overrides(nic=None, set=(), seed=seed, pacing=None, count=count, limit=None),
     )
     with _files.scratch() as workshop:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import spinet
-from spinet import api, cli
+from spinet import _programs, api, cli
 
 RANDOM = "udp:size=imix,count=400,flows=20,payload=random,arrivals=poisson,rate=100G"
 CASES = [
@@ -59,7 +59,7 @@ def test_slices_of_any_length_give_the_same_run() -> None:
     digests = set()
     for slice_ms in (1, 1000):
         given = {"program": ["sdk/examples/ping_pong.c"], "traffic": [RANDOM]}
-        ready = api.built(api.prepare(None, given), given, cc=None, defines=None)
+        ready = _programs.built(api.prepare(None, given), given, cc=None, defines=None)
         native = api.start(ready, tables=slice_ms == 1)
         while not native.advance(slice_ms)["done"]:
             native.take_tables()

@@ -78,7 +78,9 @@ def test_names_of_functions_come_from_the_program(
     assert cli.main(["build", "sdk/examples/ping_pong.c", "-o", str(program)]) == 0
     _, out, _ = command(capfd, "diff-trace", runs / "one", runs / "slow", "--elf", program)
     # The runtime's loop, which every core runs, is not in the cache when the first comes to it.
-    assert re.search(r"^[0-9a-f]{8} (?:next_task|run_loop)(\+0x[0-9a-f]+)? +instruction cache miss +\d+ +\+\d+", out, re.M)
+    assert re.search(
+        r"^[0-9a-f]{8} (?:next_task|run_loop)(\+0x[0-9a-f]+)? +instruction cache miss +\d+ +\+\d+", out, re.M
+    )
 
 
 def test_what_cannot_be_compared_is_told(runs: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -77,7 +77,8 @@ QUOTED: list[tuple[str, str, list[tuple[str, str, str, float]]]] = [
     ),
     (
         "machines/tengig.md",
-        r"spends (\d+) instructions per sent frame and (\d+) per received one, including descriptors, and (\d+) on both",
+        r"spends (\d+) instructions per sent frame and (\d+) per received one, including descriptors, "
+        r"and (\d+) on both",
         [
             ("spinach/table4_1", "10 Gigabit NIC", name, 1)
             for name in (

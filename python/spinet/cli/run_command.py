@@ -192,7 +192,7 @@ def command(**options: Any) -> int:
     Errors in the simulated world, such as a trap in a handler, are counted. They do not change the exit code without
     --strict. The summary begins with them, marked "!" ("remarks" in JSON; with --json, traps are on stderr too).
     """
-    from spinet import api
+    from spinet import _programs, api
     from spinet.output import OutputFolder
 
     given, experiment = _given(options)
@@ -203,7 +203,7 @@ def command(**options: Any) -> int:
         folder = None
         if options["output"] is not None:
             folder = stack.enter_context(OutputFolder(options["output"], force=options["force"]))
-        ready = api.built(prepared, given, cc=options["cc"], defines=parameters.macros(options["defines"]))
+        ready = _programs.built(prepared, given, cc=options["cc"], defines=parameters.macros(options["defines"]))
         if ready.messages:
             click.echo(ready.messages.rstrip("\n"), err=True)
         with parameters.progress_bar() as on_progress:

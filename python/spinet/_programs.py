@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The programs of an experiment: handlers, firmware and offload units, compiled and linked."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from spinet import _core, _files, _kinds, card_firmware, chains, toolchain
+from spinet import experiment as experiments
+from spinet.experiment import Experiment
+
+
+def several(given: Any) -> list[Any]:
+    """One thing or several, as a list."""
+    if given is None:
+        return []
+    return [given] if isinstance(given, str | Path | Mapping) else list(given)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ready:
+    """An experiment with its programs built.
+
+    Attributes
+    ----------
+    elfs
+        Linked programs by the name of the tenant or service that runs them; ``""`` is the card's own.
+    shown
+        Names by which the user knows programs, by the paths of linked ones.
+    messages
+        Output of the compiler.
+    """
+
+    experiment: Experiment
+    elfs: Mapping[str, Path]
+    shown: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    messages: str = ""
+
+
+def kept(content: bytes) -> Path:
+    """Path of a file with this content, which later runs of the same experiment find again."""
+    cache = toolchain.cache_dir()
+    path = cache / "memory" / f"{hashlib.sha256(content).hexdigest()[:24]}.bin"
+    if not path.is_file() or path.read_bytes() != content:  # as after a power cut
+        with _files.keeping(cache):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _files.write(path, content)
+    return path
+
+
+def built(
+    experiment: Experiment,
+    given: Mapping[str, Any],
+    *,
+    cc: str | None,
+    defines: Mapping[str, str | int] | None,
+) -> Ready:
+    """Compile the programs of an experiment, or the firmware that `given` names.
+
+    Raises
+    ------
+    BuildError
+        If a program does not compile.
+    """
+    if experiment.kind == _kinds.CHAINS:
+        builds = chains.compiled(experiment, cc=cc, defines=defines)
+        return Ready(experiment=experiment, elfs={name: build.elf for name, build in builds.items()})
+    if experiment.kind == _kinds.MODULES:
+        return _with_firmware(experiment, given, cc=cc, defines=defines)
+    build = experiments.compiled(experiment, cc=cc, defines=defines)
+    tenants = experiments.compiled_tenants(experiment, first=build, cc=cc, defines=defines)
+    names = (tenant["name"] for tenant in experiment.values.get("tenant", ()))
+    elfs = dict(zip(names, tenants, strict=False))
+    if build is None:
+        return Ready(experiment=experiment, elfs=elfs)
+    # The user knows the sources, not the path in the build cache.
+    shown = {str(build.elf): experiment.program_name()}
+    return Ready(experiment=experiment, elfs={**elfs, "": build.elf}, shown=shown, messages=build.messages)
+
+
+def _with_firmware(
+    experiment: Experiment, given: Mapping[str, Any], *, cc: str | None, defines: Mapping[str, str | int] | None
+) -> Ready:
+    nic, base_dir = experiment.values["nic"], experiment.base_dir
+    names, load, entry = given.get("firmware") or None, given.get("load"), given.get("entry")
+    stated = experiment.values.get("firmware")
+    if names is None and stated is not None:
+        stated = dict(stated) if isinstance(stated, Mapping) else {"program": stated}
+        stated_names = several(stated.get("program"))
+        names = [Path(base_dir, name) if Path(base_dir, name).is_file() else name for name in stated_names] or None
+        addresses = {
+            key: _core.address(stated[key], what=key) for key in ("load", "entry") if stated.get(key) is not None
+        }
+        load = addresses.get("load") if load is None else load
+        entry = addresses.get("entry") if entry is None else entry
+    chosen = card_firmware.choose_firmware(
+        nic["preset"],
+        names,
+        defines=defines,
+        cc=cc,
+        load=load,
+        entry=entry,
+        set=nic["set"],
+        base_dir=base_dir if given.get("firmware") is None or not given["firmware"] else ".",
+    )
+    if chosen.image is not None:
+        image = chosen.image if experiment.file == experiments.NO_FILE else chosen.image.absolute()
+        given_addresses = {"load": chosen.load, "entry": chosen.entry}
+        stated = {key: value for key, value in given_addresses.items() if value is not None}
+        values = {**experiment.values, "firmware": {"program": str(image), **stated}}
+        experiment = dataclasses.replace(experiment, values=values)
+    elfs = {} if chosen.elf is None else {"": chosen.elf}
+    return Ready(experiment=experiment, elfs=elfs, messages=chosen.messages)
