@@ -79,6 +79,53 @@ fn what_the_alu_writes_waits_for_a_load_of_the_same_register_even_of_register_0(
     );
 }
 
+/// The loop of `sdk/examples/reduce.c`, unrolled: 20 cycles a turn, as on PsPIN's RTL with the same bytes in its cache.
+#[test]
+fn an_address_computed_into_the_register_of_an_amo_waits_for_it() {
+    check(
+        "addi a2, zero, 8
+         addi a6, zero, 3
+         again:
+         lw a4, 0(a1)
+         lw a5, 4(a1)
+         lw a3, 8(a1)
+         lw a7, 12(a1)
+         amoadd.w a4, a4, (a0)
+         addi a4, a0, 4
+         amoadd.w a4, a5, (a4)
+         addi a4, a0, 8
+         amoadd.w a3, a3, (a4)
+         addi a3, a0, 12
+         amoadd.w a3, a7, (a3)
+         addi a2, a2, -4
+         addi a1, a1, 16
+         addi a0, a0, 16
+         bltu a6, a2, again
+         ebreak",
+        expect![[r#"
+            100 addi a2, zero, 8                 0
+            104 addi a6, zero, 3                 1
+            108 lw a4, 0(a1)                     2 22
+            10c lw a5, 4(a1)                     3 23
+            110 lw a3, 8(a1)                     4 24
+            114 lw a7, 12(a1)                    5 25
+            118 amoadd.w a4, a4, (a0)            6 26
+            11c addi a4, a0, 4                   8 28
+            120 amoadd.w a4, a5, (a4)            9 29
+            124 addi a4, a0, 8                   11 31
+            128 amoadd.w a3, a3, (a4)            12 32
+            12c addi a3, a0, 12                  14 34
+            130 amoadd.w a3, a7, (a3)            15 35
+            134 addi a2, a2, -4                  16 36
+            138 addi a1, a1, 16                  17 37
+            13c addi a0, a0, 16                  18 38
+            140 bltu a6, a2, 0x108               19 39
+            144 ebreak                           40
+            a0=420 a1=520 a3=8 a4=418 a6=3
+        "#]],
+    );
+}
+
 #[test]
 fn third_operands_are_waited_for() {
     check(
