@@ -412,8 +412,8 @@ def test_handlers_take_packets_of_pspin_drivers(tmp_path: Path) -> None:
     ("handler", "payload", "defines", "most"),
     [
         ("reduce", "ints", {}, 8.2),
-        # The compiler puts the next address into the register that receives an AMO's old value: one cycle of stall for three of the
-        # four words, on PsPIN's RTL too (20 cycles a turn).
+        # The next address goes into the register of an AMO's result: three stalls for four words. PsPIN's RTL takes the
+        # same 20 cycles a turn.
         ("reduce", "ints", {"UNROLLED": ""}, 5.3),
         ("reduce", "ints", {"SPIN_XPULP": ""}, 3.4),
         ("aggregate", "ints", {}, 6.3),
