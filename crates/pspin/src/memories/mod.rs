@@ -350,13 +350,15 @@ impl Memories {
     }
 }
 
-/// Initiators whose next burst goes to this side of this memory and may be answered.
+/// Initiators whose next burst goes to this side of this memory and may be answered. A read that is answered beat by beat may come before
+/// there is room: its beats then wait.
 fn burst_candidates(ports: &[BurstPort], memory: &Memory, side: usize) -> u64 {
     let wants = |(requests, replies): &BurstPort| {
         let fits = requests.peek().is_some_and(|burst| {
             memory.contains(burst.addr()) && usize::from(matches!(*burst, Burst::Write { .. })) == side
         });
-        fits && replies.has_room()
+        let waits_by_beat = || requests.peek().is_some_and(|burst| matches!(*burst, Burst::Read { in_parts: true, .. }));
+        fits && (replies.has_room() || waits_by_beat())
     };
     (0..).zip(ports).filter(|(_, port)| wants(port)).fold(0, |set, (i, _)| set | 1 << i)
 }
