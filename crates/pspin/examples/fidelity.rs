@@ -142,15 +142,13 @@ fn one(args: Vec<String>) -> Result<(), String> {
     if driven.packets.len() > 7 {
         println!("Gbit/s, middle half: {:.1}", driven.rate(0.25, 0.75));
     }
-    let ways: [(&str, &str, fn(&Driven) -> f64); 2] = [
-        ("written to the host", "host_written", Driven::written),
-        ("read from the host, 64 bytes a beat", "host_read", Driven::read),
-    ];
-    for (what, event, rate) in ways {
+    let show_host = |what: &str, event: &str, rate: fn(&Driven) -> f64| {
         if driven.beats(event) > 1.0 {
             println!("{what}: {} beats, {:.3} Gbit/s", driven.beats(event), rate(&driven));
         }
-    }
+    };
+    show_host("written to the host", "host_written", Driven::written);
+    show_host("read from the host, 64 bytes a beat", "host_read", Driven::read);
     if driven.seen.sent.len() > 1 {
         println!("sent: {} packets, {:.3} Gbit/s", driven.seen.sent.len(), driven.out());
     }

@@ -357,7 +357,8 @@ fn burst_candidates(ports: &[BurstPort], memory: &Memory, side: usize) -> u64 {
         let fits = requests.peek().is_some_and(|burst| {
             memory.contains(burst.addr()) && usize::from(matches!(*burst, Burst::Write { .. })) == side
         });
-        let waits_by_beat = || requests.peek().is_some_and(|burst| matches!(*burst, Burst::Read { in_parts: true, .. }));
+        let waits_by_beat =
+            || requests.peek().is_some_and(|burst| matches!(*burst, Burst::Read { in_parts: true, .. }));
         fits && (replies.has_room() || waits_by_beat())
     };
     (0..).zip(ports).filter(|(_, port)| wants(port)).fold(0, |set, (i, _)| set | 1 << i)
