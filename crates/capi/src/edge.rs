@@ -6,9 +6,9 @@ use crate::callbacks::{Call, Callbacks, UserPtr, deliver, read_host};
 use crate::ffi::print;
 use crate::library;
 use crate::watch::cluster_of;
-use kernel::trace::{Event, Sink};
+use kernel::trace::{self, Sink};
 use kernel::{Clock, Cycle};
-use pspin::events::{HANDLER_TRAP, PACKET_DROPPED};
+use pspin::events::Event;
 use pspin::iommu::{SharedPageTables, whole_pages};
 use pspin::protocol::{Context, Protection, Region};
 use pspin::world::{Arrival, Completions, Console, Departure, Egress, HostMemory, PacketDone, PacketSource};
@@ -300,14 +300,15 @@ impl HostMemory for Port {
 
 impl Sink for Port {
     /// Prints a line for a handler that ends with an exception, as PsPIN's hardware simulation does.
-    fn event(&mut self, event: &Event<'_>) {
-        if std::ptr::eq(event.kind, &PACKET_DROPPED) {
+    fn event(&mut self, event: &trace::Event<'_>) {
+        match Event::of(event) {
             // Happens only on cards that `SPINET_NIC` selects. Only the end of the run depends on it.
-            library::edge(|edge| edge.in_nic -= 1);
-        } else if std::ptr::eq(event.kind, &HANDLER_TRAP) {
-            let [core, cause] = ["hpu", "cause"].map(|field| event.get(field).expect("a field of the event"));
-            let (time, cluster) = (event.at.ps(), cluster_of(event.source));
-            print(&format!("[{time}][synt]: HPU ({cluster} {core}) HANDLER ERROR: {cause}\n"));
+            Some(Event::PacketDropped { .. }) => library::edge(|edge| edge.in_nic -= 1),
+            Some(Event::HandlerTrap { hpu, cause, .. }) => {
+                let (time, cluster) = (event.at.ps(), cluster_of(event.source));
+                print(&format!("[{time}][synt]: HPU ({cluster} {hpu}) HANDLER ERROR: {cause}\n"));
+            }
+            _ => {}
         }
     }
 }

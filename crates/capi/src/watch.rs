@@ -10,8 +10,9 @@ use crate::Error;
 use crate::ffi::print;
 use crate::waves::Waves;
 use kernel::Clock;
-use kernel::trace::{Event, EventKind, Sink};
-use pspin::{Pspin, PspinParams, events as ev, map};
+use kernel::trace::{self, Sink};
+use pspin::events::Event;
+use pspin::{Pspin, PspinParams, map};
 use spinet::instructions::{Choice, CoreTraces};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -54,14 +55,7 @@ fn wanted(name: &str) -> Option<std::ffi::OsString> {
 struct PendingEvent {
     /// Index of its cluster; 0 if it belongs to none.
     cluster: u64,
-    kind: &'static EventKind,
-    values: Vec<u64>,
-}
-
-impl PendingEvent {
-    fn is(&self, kind: &'static EventKind) -> bool {
-        std::ptr::eq(self.kind, kind)
-    }
+    what: Event,
 }
 
 /// A packet in packet memory.
@@ -184,72 +178,68 @@ impl Watch {
 
     /// The lines of PsPIN's models for an event.
     fn lines(&mut self, at: u64, event: &PendingEvent) -> Vec<String> {
-        let value = |index: usize| event.values[index];
         let cluster = event.cluster;
-        let packet = event.values.first().and_then(|packet| self.packets.get(packet));
-        let (place, texts) = match () {
-            () if event.is(&ev::PACKET_IN) => ("NICInbound.hpp", vec![self.ring.allocate(value(3), value(2))]),
-            () if event.is(&ev::HER_SENT) => {
+        let (place, texts) = match event.what {
+            Event::PacketIn { bytes, addr, .. } => ("NICInbound.hpp", vec![self.ring.allocate(addr, bytes)]),
+            Event::HerSent { packet, .. } => {
+                let packet = self.packets.get(&packet);
                 ("NICInbound.hpp", packet.map(|packet| format!("HER sent ({:#x})", packet.addr)).into_iter().collect())
             }
-            () if event.is(&ev::PACKET_DONE) => {
-                let Some(&Stored { at: since, bytes, addr, .. }) = packet else { return Vec::new() };
+            Event::PacketDone { packet } => {
+                let Some(&Stored { at: since, bytes, addr, .. }) = self.packets.get(&packet) else { return Vec::new() };
                 let feedback = format!("INFO FEEDBACK {addr:#x} {} {bytes}", at.saturating_sub(since));
                 ("NICInbound.hpp", [vec![feedback], self.ring.free(addr, bytes)].concat())
             }
-            () if event.is(&ev::SEND_TAKEN) => {
-                let (addr, bytes, flow) = (value(1), value(2), value(3));
+            Event::SendTaken { addr, bytes, flow, .. } => {
                 let text = format!(
                     "NIC outbound got new command: source_addr: {addr:#x}; length: {bytes}; FID: {flow} (>0 is RDMA)"
                 );
                 ("NICOutbound.hpp", vec![text])
             }
-            () if event.is(&ev::PACKET_SENT) => ("NICOutbound.hpp", vec![format!("packet sent; size: {}", value(1))]),
-            () if event.is(&ev::HOST_READ) => {
-                let text = format!("PCIe: got read request: address {:#x}, {} bytes", value(0), value(1));
-                ("PCIeSlave.hpp", vec![text])
+            Event::PacketSent { bytes, .. } => ("NICOutbound.hpp", vec![format!("packet sent; size: {bytes}")]),
+            Event::HostRead { addr, bytes } => {
+                ("PCIeSlave.hpp", vec![format!("PCIe: got read request: address {addr:#x}, {bytes} bytes")])
             }
-            () if event.is(&ev::TASK_ASSIGNED) => ("synt", vec![format!("INFO HANDLER_START {cluster} {}", value(2))]),
-            () if event.is(&ev::HPU_IDLE) => ("synt", vec![format!("INFO HPU_TIME {cluster} {}", value(0))]),
-            () if event.is(&ev::HANDLER_END) => {
-                let (core, handler) = (value(2), self.handlers.get(&(cluster, value(2))));
-                let Some((Stored { msgid, bytes, addr, .. }, handler)) = packet.zip(handler) else { return Vec::new() };
-                let text = format!("INFO HANDLER_TIME {cluster} {core} {msgid} {handler:08x} {addr:08x} {bytes}");
+            Event::TaskAssigned { hpu, .. } => ("synt", vec![format!("INFO HANDLER_START {cluster} {hpu}")]),
+            Event::HpuIdle { hpu } => ("synt", vec![format!("INFO HPU_TIME {cluster} {hpu}")]),
+            Event::HandlerEnd { packet, hpu, .. } => {
+                let running = self.packets.get(&packet).zip(self.handlers.get(&(cluster, hpu)));
+                let Some((Stored { msgid, bytes, addr, .. }, handler)) = running else { return Vec::new() };
+                let text = format!("INFO HANDLER_TIME {cluster} {hpu} {msgid} {handler:08x} {addr:08x} {bytes}");
                 ("synt", vec![text])
             }
-            () => return Vec::new(),
+            _ => return Vec::new(),
         };
         texts.iter().map(|text| format!("[{at}][{place}]: {text}\n")).collect()
     }
 
     /// Updates the state for later lines, and the waveforms.
     fn update(&mut self, at: u64, event: &PendingEvent) -> Result<(), Error> {
-        let value = |index: usize| event.values[index];
-        if event.is(&ev::PACKET_IN) {
-            let [packet, msgid, bytes, addr] = [0, 1, 2, 3].map(value);
-            self.packets.insert(packet, Stored { at, msgid, bytes, addr });
-        } else if event.is(&ev::PACKET_DONE) || event.is(&ev::PACKET_DROPPED) {
-            self.packets.remove(&value(0));
-        } else if event.is(&ev::HANDLER_START) {
-            self.handlers.insert((event.cluster, value(2)), value(3));
-        } else if event.is(&ev::HANDLER_END) {
-            self.handlers.remove(&(event.cluster, value(2)));
+        let cluster = event.cluster;
+        match event.what {
+            Event::PacketIn { packet, msgid, bytes, addr } => {
+                self.packets.insert(packet, Stored { at, msgid, bytes, addr });
+            }
+            Event::PacketDone { packet } | Event::PacketDropped { packet, .. } => drop(self.packets.remove(&packet)),
+            Event::HandlerStart { hpu, handler, .. } => drop(self.handlers.insert((cluster, hpu), handler)),
+            Event::HandlerEnd { hpu, .. } => drop(self.handlers.remove(&(cluster, hpu))),
+            _ => {}
         }
         let n_packets = self.packets.len() as u64;
         let Some(waves) = &mut self.waves else { return Ok(()) };
-        match () {
-            () if event.is(&ev::PACKET_IN) || event.is(&ev::PACKET_DONE) || event.is(&ev::PACKET_DROPPED) => {
+        match event.what {
+            Event::PacketIn { .. } | Event::PacketDone { .. } | Event::PacketDropped { .. } => {
                 waves.packets(at, n_packets)
             }
-            () if event.is(&ev::HER_SENT) => waves.her(at),
-            () if event.is(&ev::TASK_DISPATCHED) => waves.task(at, value(2), 1),
-            () if event.is(&ev::TASK_DONE) => waves.task(at, event.cluster, -1),
-            () if event.is(&ev::HANDLER_START) => waves.handler(at, event.cluster, value(2), Some(value(1))),
-            () if event.is(&ev::HANDLER_END) => waves.handler(at, event.cluster, value(2), None),
-            () if event.is(&ev::PACKET_SENT) => waves.sent(at, value(1)),
-            () if event.is(&ev::HOST_WRITTEN) => waves.host(at, value(1), 0),
-            () if event.is(&ev::HOST_READ) => waves.host(at, 0, value(1)),
-            () => Ok(()),
+            Event::HerSent { .. } => waves.her(at),
+            Event::TaskDispatched { cluster, .. } => waves.task(at, cluster, 1),
+            Event::TaskDone { .. } => waves.task(at, cluster, -1),
+            Event::HandlerStart { hpu, stage, .. } => waves.handler(at, cluster, hpu, Some(stage)),
+            Event::HandlerEnd { hpu, .. } => waves.handler(at, cluster, hpu, None),
+            Event::PacketSent { bytes, .. } => waves.sent(at, bytes),
+            Event::HostWritten { bytes, .. } => waves.host(at, bytes, 0),
+            Event::HostRead { bytes, .. } => waves.host(at, 0, bytes),
+            _ => Ok(()),
         }
     }
 }
@@ -264,9 +254,10 @@ pub fn cluster_of(source: &str) -> u64 {
 pub struct Watcher(pub SharedWatch);
 
 impl Sink for Watcher {
-    fn event(&mut self, event: &Event<'_>) {
+    fn event(&mut self, event: &trace::Event<'_>) {
+        let Some(what) = Event::of(event) else { return };
         let watch = &mut *self.0.borrow_mut();
-        let pending = PendingEvent { cluster: cluster_of(event.source), kind: event.kind, values: event.values.into() };
+        let pending = PendingEvent { cluster: cluster_of(event.source), what };
         watch.waiting.insert((event.at.ps(), watch.n_events), pending);
         watch.n_events += 1;
     }

@@ -28,6 +28,8 @@ pub struct EventKind {
     pub name: &'static str,
     /// Names of the values, in order.
     pub fields: &'static [&'static str],
+    /// Position in a list of kinds, for a fast match on the kind.
+    pub number: usize,
 }
 
 /// One event of a component.

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-static TICK: EventKind = EventKind { name: "tick", fields: &["cycle"] };
+static TICK: EventKind = EventKind { name: "tick", fields: &["cycle"], number: 0 };
 
 /// Records the edges at which it is ticked; it asks for the edges in `wakes`.
 struct Sleeper {

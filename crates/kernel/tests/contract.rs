@@ -66,7 +66,7 @@ impl Component for Relay {
     }
 }
 
-static ARRIVED: EventKind = EventKind { name: "arrived", fields: &["item"] };
+static ARRIVED: EventKind = EventKind { name: "arrived", fields: &["item"], number: 0 };
 
 /// Takes all items and logs each with its cycle.
 struct Drain {

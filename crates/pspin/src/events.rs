@@ -3,69 +3,98 @@
 //! `packet` is a [`crate::protocol::PacketId`]; `stage` is 0 header, 1 payload, 2 completion; `target` is 0 host DMA,
 //! 1 NIC outbound, 2 HostDirect; `why` is a [`crate::protocol::CommandFault`].
 
-use kernel::trace::EventKind;
+use kernel::trace::{self, EventKind};
 
 macro_rules! events {
-    ($($(#[$doc:meta])* $name:ident = $text:literal [$($field:literal),*];)*) => {
-        $($(#[$doc])* pub static $name: EventKind = EventKind { name: $text, fields: &[$($field),*] };)*
+    ($($(#[$doc:meta])* $name:ident $variant:ident = $text:literal [$($field:ident),*];)*) => {
+        enum Number { $($variant),* }
+
+        /// Numbers of the kinds, as constants that a pattern can name.
+        mod number {
+            use super::Number;
+            $(pub const $name: usize = Number::$variant as usize;)*
+        }
+
+        $($(#[$doc])* pub static $name: EventKind =
+            EventKind { name: $text, fields: &[$(stringify!($field)),*], number: number::$name };)*
+
         /// All kinds.
         pub static ALL: &[&EventKind] = &[$(&$name),*];
+
+        /// An event with its values. The module describes the fields.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        #[expect(missing_docs, reason = "the module describes the fields")]
+        pub enum Event { $($(#[$doc])* $variant { $($field: u64),* },)* }
+
+        impl Event {
+            /// The event with names for its values; `None` if it is not of this crate.
+            pub fn of(event: &trace::Event) -> Option<Event> {
+                let number = event.kind.number;
+                if !ALL.get(number).is_some_and(|known| std::ptr::eq(*known, event.kind)) {
+                    return None;
+                }
+                match (number, event.values) {
+                    $((number::$name, &[$($field),*]) => Some(Event::$variant { $($field),* }),)*
+                    _ => None,
+                }
+            }
+        }
     };
 }
 
 events! {
     /// A packet got room in L2 packet memory (the NIC's arrival time).
-    PACKET_IN = "packet_in" ["packet", "msgid", "bytes", "addr"];
+    PACKET_IN PacketIn = "packet_in" [packet, msgid, bytes, addr];
     /// A packet found no room in L2 packet memory for the first time; the engine retries each cycle.
-    PACKET_STALLED = "packet_stalled" ["packet"];
+    PACKET_STALLED PacketStalled = "packet_stalled" [packet];
     /// A packet is dropped, on arrival or out of packet memory; `reason` is a [`crate::delivery::DropReason`].
-    PACKET_DROPPED = "packet_dropped" ["packet", "reason"];
+    PACKET_DROPPED PacketDropped = "packet_dropped" [packet, reason];
     /// A packet was marked (ECN); `percent` is the occupancy of packet memory.
-    PACKET_MARKED = "packet_marked" ["packet", "occupied"];
+    PACKET_MARKED PacketMarked = "packet_marked" [packet, occupied];
     /// Its handler execution request was sent to the message queues.
-    HER_SENT = "her_sent" ["packet", "eom"];
+    HER_SENT HerSent = "her_sent" [packet, eom];
     /// The message queue engine sent a task to the dispatcher.
-    TASK_SENT = "task_sent" ["packet", "stage"];
+    TASK_SENT TaskSent = "task_sent" [packet, stage];
     /// The dispatcher chose a cluster.
-    TASK_DISPATCHED = "task_dispatched" ["packet", "stage", "cluster"];
+    TASK_DISPATCHED TaskDispatched = "task_dispatched" [packet, stage, cluster];
     /// The cluster scheduler accepted a task and requested the copy to L1.
-    TASK_ACCEPTED = "task_accepted" ["packet", "stage"];
+    TASK_ACCEPTED TaskAccepted = "task_accepted" [packet, stage];
     /// The copy to L1 for a task is complete; tasks that copy nothing have no such event.
-    TASK_COPIED = "task_copied" ["packet", "stage"];
+    TASK_COPIED TaskCopied = "task_copied" [packet, stage];
     /// An HPU driver accepted a task, whose packet is in L1.
-    TASK_ASSIGNED = "task_assigned" ["packet", "stage", "hpu"];
+    TASK_ASSIGNED TaskAssigned = "task_assigned" [packet, stage, hpu];
     /// The core read the handler's address: the handler starts.
-    HANDLER_START = "handler_start" ["packet", "stage", "hpu", "handler"];
+    HANDLER_START HandlerStart = "handler_start" [packet, stage, hpu, handler];
     /// The core rang the doorbell: the handler ends.
-    HANDLER_END = "handler_end" ["packet", "stage", "hpu", "instructions"];
+    HANDLER_END HandlerEnd = "handler_end" [packet, stage, hpu, instructions];
     /// A handler ended with an exception of this cause; `pc` is the instruction's address, `value` the accessed
     /// address or the instruction word.
-    HANDLER_TRAP = "handler_trap" ["packet", "stage", "hpu", "cause", "pc", "value"];
+    HANDLER_TRAP HandlerTrap = "handler_trap" [packet, stage, hpu, cause, pc, value];
     /// An HPU driver is ready for its next task (`HPU_TIME` of the RTL).
-    HPU_IDLE = "hpu_idle" ["hpu"];
+    HPU_IDLE HpuIdle = "hpu_idle" [hpu];
     /// A task's feedback left its HPU driver, after all its transfers and commands.
-    TASK_DONE = "task_done" ["packet", "stage", "hpu"];
+    TASK_DONE TaskDone = "task_done" [packet, stage, hpu];
     /// The NIC freed the packet.
-    PACKET_DONE = "packet_done" ["packet"];
+    PACKET_DONE PacketDone = "packet_done" [packet];
     /// A core issued a command; `writes_host` is 1 if it moves bytes to host memory.
-    COMMAND_ISSUED = "command_issued" ["packet", "hpu", "target", "writes_host"];
+    COMMAND_ISSUED CommandIssued = "command_issued" [packet, hpu, target, writes_host];
     /// A command's response reached its core.
-    COMMAND_DONE = "command_done" ["packet", "hpu", "target"];
+    COMMAND_DONE CommandDone = "command_done" [packet, hpu, target];
     /// A unit refused a command of this many bytes.
-    COMMAND_FAULT = "command_fault" ["packet", "target", "addr", "bytes", "why"];
+    COMMAND_FAULT CommandFault = "command_fault" [packet, target, addr, bytes, why];
     /// The outbound engine accepted a command of a handler; `flow` above 0 is RDMA.
-    SEND_TAKEN = "send_taken" ["packet", "addr", "bytes", "flow"];
+    SEND_TAKEN SendTaken = "send_taken" [packet, addr, bytes, flow];
     /// A packet left the NIC.
-    PACKET_SENT = "packet_sent" ["packet", "bytes"];
+    PACKET_SENT PacketSent = "packet_sent" [packet, bytes];
     /// An access to host memory that is not registered for its context, or not for writing; follow-up accesses are
     /// not reported again.
-    ACCESS_REFUSED = "access_refused" ["packet", "context", "addr", "write"];
+    ACCESS_REFUSED AccessRefused = "access_refused" [packet, context, addr, write];
     /// Bytes reached host memory.
-    HOST_WRITTEN = "host_written" ["addr", "bytes"];
+    HOST_WRITTEN HostWritten = "host_written" [addr, bytes];
     /// Bytes were read from host memory.
-    HOST_READ = "host_read" ["addr", "bytes"];
+    HOST_READ HostRead = "host_read" [addr, bytes];
     /// An access of the host to the NIC's memories has finished; `bytes` is 0 if the address is unmapped.
-    HOST_ACCESS_DONE = "host_access_done" ["addr", "bytes"];
+    HOST_ACCESS_DONE HostAccessDone = "host_access_done" [addr, bytes];
     /// All cores of a cluster have reached their driver.
-    CLUSTER_ACTIVE = "cluster_active" [];
+    CLUSTER_ACTIVE ClusterActive = "cluster_active" [];
 }

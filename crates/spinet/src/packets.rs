@@ -1,9 +1,8 @@
 //! What became of each packet, put together from the NIC's events.
 
 use crate::message_ids::N_IDS;
-use kernel::trace::{Event, EventKind};
-use kernel::{Clock, Cycle};
-use pspin::events as ev;
+use kernel::Cycle;
+use pspin::events::Event;
 use pspin::protocol::CommandFault;
 use std::collections::VecDeque;
 
@@ -150,6 +149,10 @@ impl Row {
         }
     }
 
+    fn task(&mut self, stage: u64) -> &mut TaskRow {
+        &mut self.tasks[stage as usize]
+    }
+
     /// The stage that issues commands: handlers of one packet run one after the other, and each waits for its commands.
     fn running(&self) -> usize {
         self.tasks.iter().rposition(|task| task.start.is_some()).unwrap_or(0)
@@ -205,8 +208,8 @@ pub const SPLIT: [&str; 10] = [
 ];
 
 /// Packets under way, by the number that the NIC gives them.
+#[derive(Default)]
 pub struct Window {
-    clock: Clock,
     /// Number of the first.
     base: u64,
     /// In boxes: a row is large and moves several times.
@@ -231,15 +234,8 @@ pub enum Change {
 
 impl Window {
     /// Nothing under way.
-    pub fn new(clock: Clock) -> Self {
-        Window {
-            clock,
-            base: 0,
-            rows: VecDeque::new(),
-            n_open: 0,
-            requests: vec![0; N_IDS as usize],
-            finished: Vec::new(),
-        }
+    pub fn new() -> Self {
+        Window { requests: vec![0; N_IDS as usize], ..Window::default() }
     }
 
     /// The next packet that the NIC is given; returns the number it will have.
@@ -296,76 +292,90 @@ impl Window {
         self.rows.drain(..).flatten().collect()
     }
 
-    /// Notes what an event says. Events that are not about packets mean nothing here.
-    pub fn event(&mut self, event: &Event) -> Change {
-        let at = self.clock.cycle_at_or_after(event.at);
-        let is = |kind: &'static EventKind| std::ptr::eq(event.kind, kind);
-        let Some(&packet) = event.values.first() else { return Change::Nothing };
-        let value = |index: usize| event.values[index];
-        // Writes to host memory come often and are not about packets.
-        if is(&ev::HOST_WRITTEN) || is(&ev::HOST_READ) {
-            return Change::Nothing;
-        }
-        if is(&ev::PACKET_DONE) {
-            if let Some(row) = self.get_mut(packet) {
-                row.done = Some(at);
+    /// Notes a milestone of a packet. Events that are not about packets mean nothing here.
+    pub fn note(&mut self, at: Cycle, event: Event) -> Change {
+        match event {
+            Event::PacketDone { packet } => {
+                if let Some(row) = self.get_mut(packet) {
+                    row.done = Some(at);
+                }
+                return self.remove(packet);
             }
-            return self.remove(packet);
-        }
-        if is(&ev::PACKET_DROPPED) {
-            if let Some(row) = self.get_mut(packet) {
-                row.dropped = Some(value(1) as u32);
+            Event::PacketDropped { packet, reason } => {
+                if let Some(row) = self.get_mut(packet) {
+                    row.dropped = Some(reason as u32);
+                }
+                return self.remove(packet);
             }
-            return self.remove(packet);
-        }
-        let Some(row) = self.get_mut(packet) else { return Change::Nothing };
-        if is(&ev::PACKET_IN) {
-            row.stored = Some(at);
-            return Change::Progress;
-        } else if is(&ev::HER_SENT) {
-            row.her = Some(at);
-            let id = usize::from(row.msgid);
-            self.requests[id] += 1;
-        } else if is(&ev::COMMAND_ISSUED) {
-            row.commands[value(2) as usize] += 1;
-            row.host_writes += value(3) as u32;
-        } else if is(&ev::COMMAND_FAULT) {
-            row.faults += 1;
-            let is_length = value(4) == CommandFault::Length as u64;
-            let (target, addr, bytes) = (value(1) as usize, value(2), value(3));
-            let refusal = Refusal { stage: row.running(), target, addr, bytes, is_length, at };
-            row.refused.get_or_insert(refusal);
-        } else if is(&ev::PACKET_SENT) {
-            row.sent_packets += 1;
-            row.sent_bytes += value(1);
-            row.sent_at = Some(at);
-        } else if is(&ev::TASK_SENT) {
-            row.tasks[value(1) as usize].sent = Some(at);
-        } else if is(&ev::TASK_DISPATCHED) {
-            let task = &mut row.tasks[value(1) as usize];
-            task.dispatched = Some(at);
-            task.cluster = value(2) as u32;
-        } else if is(&ev::TASK_ACCEPTED) {
-            row.tasks[value(1) as usize].accepted = Some(at);
-        } else if is(&ev::TASK_COPIED) {
-            row.tasks[value(1) as usize].copied = Some(at);
-        } else if is(&ev::TASK_ASSIGNED) {
-            let task = &mut row.tasks[value(1) as usize];
-            task.assigned = Some(at);
-            task.hpu = value(2) as u32;
-        } else if is(&ev::HANDLER_START) {
-            row.tasks[value(1) as usize].start = Some(at);
-        } else if is(&ev::HANDLER_END) {
-            let task = &mut row.tasks[value(1) as usize];
-            task.end = Some(at);
-            task.instructions = value(3);
-        } else if is(&ev::HANDLER_TRAP) {
-            let (cause, pc, value) = (value(3) as u32, value(4) as u32, value(5) as u32);
-            row.tasks[event.values[1] as usize].trap = Some(Trap { cause, pc, value, at });
-        } else if is(&ev::TASK_DONE) {
-            row.tasks[value(1) as usize].done = Some(at);
-            return Change::Progress;
+            Event::HerSent { packet, .. } => {
+                let Some(row) = self.get_mut(packet) else { return Change::Nothing };
+                row.her = Some(at);
+                let id = usize::from(row.msgid);
+                self.requests[id] += 1;
+            }
+            Event::PacketIn { packet, .. } => {
+                return self.update(packet, Change::Progress, |row| row.stored = Some(at));
+            }
+            Event::TaskDone { packet, stage, .. } => {
+                return self.update(packet, Change::Progress, |row| row.task(stage).done = Some(at));
+            }
+            Event::CommandIssued { packet, target, writes_host, .. } => {
+                return self.update(packet, Change::Nothing, |row| {
+                    row.commands[target as usize] += 1;
+                    row.host_writes += writes_host as u32;
+                });
+            }
+            Event::CommandFault { packet, target, addr, bytes, why } => {
+                return self.update(packet, Change::Nothing, |row| {
+                    row.faults += 1;
+                    let is_length = why == CommandFault::Length as u64;
+                    let (stage, target) = (row.running(), target as usize);
+                    row.refused.get_or_insert(Refusal { stage, target, addr, bytes, is_length, at });
+                });
+            }
+            Event::PacketSent { packet, bytes } => {
+                return self.update(packet, Change::Nothing, |row| {
+                    row.sent_packets += 1;
+                    row.sent_bytes += bytes;
+                    row.sent_at = Some(at);
+                });
+            }
+            Event::TaskSent { packet, stage } => self.task(packet, stage, |task| task.sent = Some(at)),
+            Event::TaskDispatched { packet, stage, cluster } => self.task(packet, stage, |task| {
+                task.dispatched = Some(at);
+                task.cluster = cluster as u32;
+            }),
+            Event::TaskAccepted { packet, stage } => self.task(packet, stage, |task| task.accepted = Some(at)),
+            Event::TaskCopied { packet, stage } => self.task(packet, stage, |task| task.copied = Some(at)),
+            Event::TaskAssigned { packet, stage, hpu } => self.task(packet, stage, |task| {
+                task.assigned = Some(at);
+                task.hpu = hpu as u32;
+            }),
+            Event::HandlerStart { packet, stage, .. } => self.task(packet, stage, |task| task.start = Some(at)),
+            Event::HandlerEnd { packet, stage, instructions, .. } => self.task(packet, stage, |task| {
+                task.end = Some(at);
+                task.instructions = instructions;
+            }),
+            Event::HandlerTrap { packet, stage, cause, pc, value, .. } => self.task(packet, stage, |task| {
+                task.trap = Some(Trap { cause: cause as u32, pc: pc as u32, value: value as u32, at });
+            }),
+            _ => {}
         }
         Change::Nothing
+    }
+
+    /// Changes the row of a packet that is under way; `change` is what that means.
+    fn update(&mut self, packet: u64, change: Change, set: impl FnOnce(&mut Row)) -> Change {
+        match self.get_mut(packet) {
+            Some(row) => {
+                set(row);
+                change
+            }
+            None => Change::Nothing,
+        }
+    }
+
+    fn task(&mut self, packet: u64, stage: u64, set: impl FnOnce(&mut TaskRow)) {
+        self.update(packet, Change::Nothing, |row| set(row.task(stage)));
     }
 }

@@ -6,9 +6,9 @@ use crate::host::Pages;
 use crate::packets::{Change, Fate, Row, Window};
 use crate::stats::Stats;
 use crate::table::Table;
-use kernel::trace::{Event, Sink};
+use kernel::trace::{self, Sink};
 use kernel::{Clock, Cycle};
-use pspin::events as ev;
+use pspin::events::Event;
 use pspin::host_events::HostEvent;
 use pspin::world::{Completions, Console, Departure, Egress, HostEvents, HostMemory, PacketDone};
 use std::cell::RefCell;
@@ -122,7 +122,7 @@ impl Record {
     pub fn new(clock: Clock, stats: Stats, table: Option<Table>, out: Option<OutCapture>) -> Self {
         Record {
             clock,
-            window: Window::new(clock),
+            window: Window::new(),
             stats,
             table,
             digest: Digest::default(),
@@ -202,27 +202,31 @@ impl Record {
         }
     }
 
-    fn event(&mut self, event: &Event) {
+    fn event(&mut self, event: &trace::Event) {
+        let Some(what) = Event::of(event) else { return };
         let at = || self.clock.cycle_at_or_after(event.at);
-        if std::ptr::eq(event.kind, &ev::HOST_WRITTEN) {
-            self.stats.host_writes.add(event.values[1]);
-            // The bytes came with the write, in the same call of the same component.
-            self.digest.add(Stream::Host, &[at()], b"");
-        } else if std::ptr::eq(event.kind, &ev::PACKET_MARKED) {
-            self.stats.marked += 1;
-        } else if std::ptr::eq(event.kind, &ev::HOST_READ) {
-            self.stats.host_reads.add(event.values[1]);
-        } else if std::ptr::eq(event.kind, &ev::CLUSTER_ACTIVE) {
-            let (n, last) = self.ready;
-            self.ready = (n + 1, last.max(at()));
-            self.progress_at = self.progress_at.max(at());
-        } else {
-            match self.window.event(event) {
-                Change::Nothing => {}
-                Change::Progress => self.progress_at = self.progress_at.max(at()),
-                Change::Finished(row) => {
-                    self.progress_at = self.progress_at.max(at());
-                    self.finish(&row);
+        match what {
+            Event::HostWritten { bytes, .. } => {
+                self.stats.host_writes.add(bytes);
+                // The bytes came with the write, in the same call of the same component.
+                self.digest.add(Stream::Host, &[at()], b"");
+            }
+            Event::HostRead { bytes, .. } => self.stats.host_reads.add(bytes),
+            Event::PacketMarked { .. } => self.stats.marked += 1,
+            Event::ClusterActive {} => {
+                let (n, last) = self.ready;
+                self.ready = (n + 1, last.max(at()));
+                self.progress_at = self.progress_at.max(at());
+            }
+            _ => {
+                let at = at();
+                match self.window.note(at, what) {
+                    Change::Nothing => {}
+                    Change::Progress => self.progress_at = self.progress_at.max(at),
+                    Change::Finished(row) => {
+                        self.progress_at = self.progress_at.max(at);
+                        self.finish(&row);
+                    }
                 }
             }
         }
@@ -249,7 +253,7 @@ impl Record {
 pub struct Scribe(pub SharedRecord);
 
 impl Sink for Scribe {
-    fn event(&mut self, event: &Event) {
+    fn event(&mut self, event: &trace::Event) {
         self.0.borrow_mut().event(event);
     }
 }

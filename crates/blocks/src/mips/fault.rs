@@ -4,7 +4,7 @@ use kernel::Cycle;
 use kernel::trace::EventKind;
 
 /// Trace event: a core stopped because of its program.
-pub(super) static STOPPED: EventKind = EventKind { name: "cpu_stopped", fields: &["cause", "pc", "value"] };
+pub(super) static STOPPED: EventKind = EventKind { name: "cpu_stopped", fields: &["cause", "pc", "value"], number: 0 };
 
 /// Why a core stopped by itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -7,7 +7,8 @@ use kernel::trace::{EventKind, Tracer};
 use kernel::{CounterList, Cycle};
 
 /// Packet `id` of `class` is dropped; `reason` is its index in [`DropReason`].
-pub static PACKET_DROPPED: EventKind = EventKind { name: "packet_dropped", fields: &["id", "class", "reason"] };
+pub static PACKET_DROPPED: EventKind =
+    EventKind { name: "packet_dropped", fields: &["id", "class", "reason"], number: 0 };
 
 /// Counts and traces drops.
 pub(super) struct Drops(ClassDropCounts);

@@ -29,11 +29,13 @@ use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 use std::collections::VecDeque;
 
 /// Packet `id` is queued for `service`; `rank` is its rank at the outermost level.
-pub static PACKET_QUEUED: EventKind = EventKind { name: "packet_queued", fields: &["id", "service", "rank"] };
+pub static PACKET_QUEUED: EventKind =
+    EventKind { name: "packet_queued", fields: &["id", "service", "rank"], number: 0 };
 /// Packet `id` leaves for a unit after `waited` cycles.
-pub static PACKET_SCHEDULED: EventKind = EventKind { name: "packet_scheduled", fields: &["id", "node", "waited"] };
+pub static PACKET_SCHEDULED: EventKind =
+    EventKind { name: "packet_scheduled", fields: &["id", "node", "waited"], number: 0 };
 /// The number of credits of a unit changed.
-pub static CREDITS: EventKind = EventKind { name: "credits", fields: &["node", "held"] };
+pub static CREDITS: EventKind = EventKind { name: "credits", fields: &["node", "held"], number: 0 };
 
 /// A port of the scheduler on the interconnect.
 pub struct SchedulerPort {
