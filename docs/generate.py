@@ -27,6 +27,7 @@ import architecture  # noqa: E402  beside this file, which tests run from elsewh
 import chains  # noqa: E402
 import modules  # noqa: E402
 import nic_parameters  # noqa: E402
+import summary  # noqa: E402
 
 _NOTE = "<!-- Made by docs/generate.py; change the code instead and run `make docs`. -->\n"
 
@@ -36,6 +37,7 @@ def pages() -> dict[Path, str]:
     return {
         Path("docs/reference/cli.md"): _command_line(),
         Path("docs/reference/packets.md"): _packet_table(),
+        Path("docs/reference/summary.md"): summary.page(_NOTE),
         Path("docs/reference/modules.md"): modules.page(_NOTE),
         Path("docs/reference/nic-parameters.md"): nic_parameters.page(_NOTE),
         Path("docs/reference/chains.md"): chains.page(_NOTE),

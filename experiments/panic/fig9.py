@@ -48,7 +48,7 @@ def measure(*, length: int, rate: int, push: bool) -> dict[str, float]:
     settings = [WIDE_LINE, f"scheduler.chain_push={'true' if push else 'false'}"]
     result = run(services=chain, traffic=packets(size=SIZE, count=3000, gbps=rate), set=settings)
     entered = result.counter("scheduler.entered")
-    per_packet = entered / result.summary["packets"]["left"]
+    per_packet = entered / result.summary["packets"]["out"]
     return {"throughput": gbps(result), "through the scheduler": per_packet * gbps(result)}
 
 

@@ -74,7 +74,7 @@ def measure(*, offload: str) -> dict[str, float]:
         return {"throughput": gbps(busy)}
     unit = {"name": "it", "units": 1, "credits": CREDITS, **ENGINES[offload]}
     busy = run(services=[unit], traffic=packets(size=LONG, count=1000, gbps=150), set=FAST)
-    taken = busy.summary["packets"]["left"] * LONG / busy.summary["packets"]["left_bytes"]  # compressed ones are short
+    taken = busy.summary["packets"]["out"] * LONG / busy.summary["packets"]["out_bytes"]  # compressed ones are short
     found = {"throughput": gbps(busy) * taken}
     for quantity, size in (("delay, least", SHORT), ("delay, most", LONG)):
         alone = run(services=[unit], traffic=packets(size=size, count=20, gbps=0.1), set=FAST)

@@ -4,7 +4,7 @@
 Six cores at 200 MHz, 1472-byte datagrams in both directions at line rate, from 1 to 3 ms. Cycles are counted by
 function. Dispatch is the loop with its events, the queue, and posting of finished slots in the DMA rings. Slots of
 the rings count for the direction that requests them. Locks are separate, as in the thesis: from a core's first
-attempt to its success, and the release, from accesses to the lock registers (docs/reference/card-summary.md).
+attempt to its success, and the release, from accesses to the lock registers (docs/reference/summary.md).
 Computing a lock's address counts as work.
 """
 

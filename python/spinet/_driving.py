@@ -67,5 +67,4 @@ def _interrupted(summary: dict[str, Any]) -> dict[str, Any]:
     text = ended["text"]
     for running in ("the run goes on", "it runs"):
         text = text.replace(running, "interrupted", 1)
-    unfinished = {"is_unfinished": True} if "is_unfinished" in ended else {}
-    return {**summary, "ended": {**ended, "reason": INTERRUPTED, "text": text, **unfinished}}
+    return {**summary, "ended": {**ended, "reason": INTERRUPTED, "text": text, "is_unfinished": True}}

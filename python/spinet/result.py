@@ -98,8 +98,7 @@ class Result:
     Attributes
     ----------
     summary
-        Counts, throughput, latencies and costs, as `spinet run --json` prints them: docs/reference/summary.md,
-        chains-summary.md or card-summary.md.
+        Counts, throughput, latencies and costs, as `spinet run --json` prints them: docs/reference/summary.md.
     kind
         ``"handlers"`` (PsPIN), ``"chains"`` (PANIC and its baselines) or ``"modules"`` (wired cards).
     console
@@ -123,7 +122,7 @@ class Result:
             return f"frames {', '.join(ways)}"
         packets = self.summary["packets"]
         if self.kind == "chains":
-            return f"{packets['in']} packets in, {packets['left']} left, {packets['dropped']} dropped"
+            return f"{packets['in']} packets in, {packets['out']} out, {packets['dropped']} dropped"
         trapped = f", {packets['trapped']} trapped" if packets["trapped"] else ""
         return f"{packets['in']} packets in, {packets['done']} done{trapped}"
 
@@ -361,8 +360,8 @@ def _tenant(row: Mapping[str, Any]) -> Tenant:
         name=row["name"],
         weight=row["weight"],
         packets_in=row["in"],
-        packets_out=row["left"],
-        bytes_out=row["left_bytes"],
+        packets_out=row["out"],
+        bytes_out=row["out_bytes"],
         dropped=row["dropped"],
         dropped_by_reason=row["dropped_by_reason"],
         in_gbps=row["in_gbps"],

@@ -96,7 +96,7 @@ def test_everything_is_accounted_for_and_credits_are_told_over_time() -> None:
         services=[DELAY], chains=["all: work"], traffic="udp:size=256,count=4000,rate=60G", set=["n_classes=3"]
     )
     packets = result.summary["packets"]
-    assert packets["in"] == 4000 == packets["left"] + packets["dropped"] and packets["dropped"] > 0
+    assert packets["in"] == 4000 == packets["out"] + packets["dropped"] and packets["dropped"] > 0
     assert packets["dropped"] == sum(packets["dropped_by_reason"].values())
     (unit,) = (unit for unit in result.services["work"].units if unit["path"] == "work[0]")
     assert unit["busy_percent"] > 95 and unit["credits_held"] < 1
@@ -372,7 +372,7 @@ def test_tables_change_and_tell_what_they_took(tmp_path: Path, capsys: pytest.Ca
     assert re.search(r"police +udp.dst_port == 9999 +100\n", printed), printed
     assert "Register seen: [5] 100\n" in printed
     summary = json.loads((tmp_path / "result" / "summary.json").read_text())
-    assert summary["packets"]["left"] == 100 and summary["packets"]["dropped_by_reason"] == {"rmt": 100}
+    assert summary["packets"]["out"] == 100 and summary["packets"]["dropped_by_reason"] == {"rmt": 100}
     assert main(["run", str(tmp_path / "result" / "experiment.json"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["digest"] == summary["digest"]
 

@@ -189,8 +189,8 @@ def test_a_card_with_chains_that_nobody_tried(seed: int) -> None:
         assert any(word in str(error) for word in ALLOWED), error
         return
     counts = result.summary["packets"]
-    assert counts["in"] == counts["left"] + counts["dropped"] + counts["inside"] == 200
-    assert counts["inside"] == 0, result.summary["ended"]
+    assert counts["in"] == counts["out"] + counts["dropped"] + counts["unfinished"] == 200
+    assert counts["unfinished"] == 0, result.summary["ended"]
     assert counts["dropped"] == sum(counts["dropped_by_reason"].values())
 
 

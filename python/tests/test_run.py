@@ -284,7 +284,7 @@ def test_an_interrupted_run_keeps_what_it_simulated(kind: str, request_to_end: s
         assert pq.read_table(folder / output.FRAMES).num_rows >= summary["received"]["frames"] > 0
         return
     packets = summary["packets"]
-    finished = packets["done"] if kind == "handlers" else packets["left"] + packets["dropped"]
+    finished = packets["done"] if kind == "handlers" else packets["out"] + packets["dropped"]
     # Packets that were inside have rows too.
     assert pq.read_table(folder / output.PACKETS).num_rows == packets["in"] >= finished > 0
     left = output.SENT if kind == "handlers" else output.TO_HOST

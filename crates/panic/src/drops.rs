@@ -94,10 +94,10 @@ mod tests {
 
     #[test]
     fn the_reference_has_every_reason() {
-        let page = include_str!("../../../docs/reference/chains-summary.md");
+        let page = include_str!("../../../docs/reference/summary.md");
         let (_, table) = page.split_once("## Why packets are dropped").expect("the page needs this section");
         let missing: Vec<&str> =
             DropReason::NAMES.into_iter().filter(|word| !table.contains(&format!("`{word}`"))).collect();
-        assert_eq!(missing, [""; 0], "docs/reference/chains-summary.md");
+        assert_eq!(missing, [""; 0], "docs/reference/summary.md");
     }
 }

@@ -11,7 +11,7 @@ use spinet::instructions::CoreTraces;
 use spinet::kinds::{self, Text};
 use spinet::offered::Offered;
 use spinet::toml_text::{self, Format};
-use spinet::{cards, chains, matching, nics, program};
+use spinet::{chains, matching, nics, program, wired};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use wire::expr::Matcher;
@@ -89,7 +89,7 @@ pub fn chain_services(nic: Option<&str>, base_dir: PathBuf) -> PyResult<String> 
 #[pyfunction]
 #[pyo3(signature = (nic, base_dir = PathBuf::from(".")))]
 pub fn card_text(nic: &str, base_dir: PathBuf) -> PyResult<String> {
-    Ok(cards::text_of(nic, &base_dir).map_err(input)?.1)
+    Ok(wired::text_of(nic, &base_dir).map_err(input)?.1)
 }
 
 /// A card that is wired from modules, checked, as JSON.
@@ -97,7 +97,7 @@ pub fn card_text(nic: &str, base_dir: PathBuf) -> PyResult<String> {
 #[pyo3(signature = (nic, sets = Vec::new(), base_dir = PathBuf::from(".")))]
 pub fn card_design(py: Python<'_>, nic: &str, sets: Vec<String>, base_dir: PathBuf) -> PyResult<String> {
     let settings = settings(&sets)?;
-    py.detach(|| json(&cards::design(nic, &settings, &base_dir).map_err(input)?))
+    py.detach(|| json(&wired::design(nic, &settings, &base_dir).map_err(input)?))
 }
 
 /// The same for a text; `file` is what errors call it.
@@ -111,7 +111,7 @@ pub fn card_design_of(
     base_dir: PathBuf,
 ) -> PyResult<String> {
     let settings = settings(&sets)?;
-    py.detach(|| json(&cards::design_of(file, text, &settings, &base_dir).map_err(input)?))
+    py.detach(|| json(&wired::design_of(file, text, &settings, &base_dir).map_err(input)?))
 }
 
 /// The name of the firmware that comes with spinet for the host of a card, if it has such a host.
@@ -124,17 +124,17 @@ pub fn card_firmware(
     base_dir: PathBuf,
 ) -> PyResult<Option<&'static str>> {
     let settings = settings(&sets)?;
-    py.detach(|| Ok(cards::firmware_of(&cards::design(nic, &settings, &base_dir).map_err(input)?)))
+    py.detach(|| Ok(wired::firmware_of(&wired::design(nic, &settings, &base_dir).map_err(input)?)))
 }
 
 /// The modules that a card may name, or one of them, as JSON.
 #[pyfunction]
 #[pyo3(signature = (name = None))]
 pub fn card_modules(name: Option<&str>) -> PyResult<String> {
-    json(&cards::modules(name).map_err(input)?)
+    json(&wired::modules(name).map_err(input)?)
 }
 
-/// JSON schema of the files of cards (`nic`, `panic`) or of experiments (`experiment`, `chains`).
+/// JSON schema of the files of cards (`nic`, `panic`) or of experiments (`experiment`, `chains`, `modules`); those of summaries by kind of card (`summary`).
 #[pyfunction]
 pub fn schema(of: &str) -> PyResult<String> {
     match of {
@@ -143,7 +143,8 @@ pub fn schema(of: &str) -> PyResult<String> {
         "panic" => json(&spinet::schema::panic()),
         "chains" => json(&spinet::schema::chains()),
         "modules" => json(&spinet::schema::modules()),
-        _ => Err(input(format!("schema: {of} is none, must be nic, experiment, panic, chains or modules"))),
+        "summary" => json(&spinet::summary::schema()),
+        _ => Err(input(format!("schema: {of} is none, must be nic, experiment, panic, chains, modules or summary"))),
     }
 }
 

@@ -36,7 +36,7 @@ pub enum FeedError {
 }
 
 /// What a feed leaves for the report.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 pub struct FeedReport {
     /// What was in the capture, and why reading it stopped early.
     pub capture: Option<(CaptureCounts, Option<String>)>,

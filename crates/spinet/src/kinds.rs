@@ -2,13 +2,13 @@
 //!
 //! A new kind of card adds its line to [`ALL`].
 
-use crate::cards::{FirmwareExperiment, Setup, WiredCard};
 use crate::chains::{ChainCard, ChainExperiment, CheckedChains, OwnPolicies};
 use crate::experiment::{Checked, Experiment, Span, schema};
 use crate::handlers::HandlerCard;
 use crate::run::{Run, RunError, Wanted};
 use crate::toml_text::{self, Format};
-use crate::{cards, chains};
+use crate::wired::{FirmwareExperiment, Setup, WiredCard};
+use crate::{chains, wired};
 use serde_json::Value;
 use std::path::Path;
 use std::sync::LazyLock;
@@ -69,7 +69,7 @@ pub static HANDLERS: Kind = Kind {
     stall_limit: Span::from_fs(10_000_000_000_000),
     schema: LazyLock::new(schema::of::<Experiment>),
     keys: &["program", "context"],
-    has: |nic, base_dir| !chains::is_nic(nic, base_dir) && !cards::is_wired(nic, base_dir),
+    has: |nic, base_dir| !chains::is_nic(nic, base_dir) && !wired::is_wired(nic, base_dir),
     check: |text| Ok(json(&text.handlers()?.experiment)),
     start: |text, wanted, own| {
         refuse_policies(&own, &HANDLERS)?;
@@ -99,7 +99,7 @@ pub static MODULES: Kind = Kind {
     stall_limit: Span::from_fs(50_000_000_000_000),
     schema: LazyLock::new(schema::of::<FirmwareExperiment>),
     keys: &["firmware", "profile"],
-    has: cards::is_wired,
+    has: wired::is_wired,
     check: |text| Ok(json(&text.modules()?.experiment)),
     start: |text, wanted, own| {
         refuse_policies(&own, &MODULES)?;

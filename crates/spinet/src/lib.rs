@@ -2,7 +2,6 @@
 //!
 //! [`experiment::Checked::read`] understands an experiment, [`run::Run`] runs it, [`summary::Summary`] says what it was.
 
-pub mod cards;
 pub mod chains;
 pub mod columns;
 pub mod diff_trace;
@@ -37,4 +36,5 @@ mod timeline;
 pub mod toml_text;
 mod tried;
 pub mod unit;
+pub mod wired;
 pub mod worker;

@@ -4,22 +4,24 @@ use crate::elf::{Elf, Part};
 use addr2line::{Context, gimli};
 use object::read::elf::ElfFile32;
 use object::{Endianness, Object, ObjectSection};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The source line of an address, in the function whose code it is.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
 pub struct SourceLine {
-    /// `file.c:12`; `None` if the program does not say.
+    /// Source line of the address, such as `file.c:12`; `null` without debug information.
     pub line: Option<String>,
-    /// Calls that the compiler inlined there, outermost first: the instruction belongs to the last.
+    /// Functions that the compiler inlined there, outermost first. The instruction belongs to the last one.
     pub inlined: Vec<InlinedLine>,
 }
 
 /// A line of a function that the compiler inlined.
-#[derive(Clone, Debug, Serialize)]
-#[expect(missing_docs, reason = "docs/reference/summary.md describes each key")]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct InlinedLine {
+    /// Its name.
     pub function: Option<String>,
+    /// Source line in it.
     pub line: String,
 }
 

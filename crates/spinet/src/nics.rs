@@ -78,7 +78,7 @@ pub enum NicError {
 
 /// Presets of all kinds of cards.
 pub fn all() -> impl Iterator<Item = &'static Preset> {
-    PRESETS.iter().chain(crate::chains::PRESETS).chain(crate::cards::PRESETS)
+    PRESETS.iter().chain(crate::chains::PRESETS).chain(crate::wired::PRESETS)
 }
 
 fn names() -> String {
@@ -148,7 +148,7 @@ fn text_of(nic: &str, base_dir: &Path) -> Result<(String, String), NicError> {
     if let Some(preset) = PRESETS.iter().find(|preset| preset.name == nic) {
         return Ok((format!("presets/{nic}.toml"), preset.text.into()));
     }
-    if crate::cards::PRESETS.iter().any(|preset| preset.name == nic) {
+    if crate::wired::PRESETS.iter().any(|preset| preset.name == nic) {
         return Err(NicError::Wired { found: nic.into() });
     }
     if crate::chains::PRESETS.iter().any(|preset| preset.name == nic) {

@@ -149,20 +149,20 @@ pub struct RefusalPlace {
     pub hpu: u32,
 }
 
-/// What the host was told, by kind.
-#[derive(Clone, Copy, Debug, Default, serde::Serialize)]
+/// Events sent to the host, by kind.
+#[derive(Clone, Copy, Debug, Default, serde::Serialize, schemars::JsonSchema)]
 pub struct EventStats {
-    /// Messages all of whose handlers have ended.
+    /// Messages whose handlers have all ended.
     pub message_done: u64,
-    /// Handlers that were ended.
+    /// Handlers that failed.
     pub handler_error: u64,
-    /// Messages that stopped arriving.
+    /// Messages given up because no packet arrived for too long.
     pub message_timeout: u64,
-    /// Messages that were ended because packet memory was full.
+    /// Messages ended because packet memory was full.
     pub message_killed: u64,
-    /// Messages that had to leave their queue to another tenant.
+    /// Messages whose queue another tenant reclaimed.
     pub message_evicted: u64,
-    /// Accesses to host memory that is not registered.
+    /// Accesses to unregistered host memory.
     pub translation_fault: u64,
 }
 

@@ -3,8 +3,7 @@
 use crate::driver::{ContextId, Driver, DriverError, MemoryId, Remaining, RuleId, RuleSpec, TenantId};
 use crate::experiment::{ActionSpec, Checked, PlacedContext};
 use crate::files::read_at_most;
-use crate::handlers::HandlerError;
-use crate::summary::ActionSummary;
+use crate::handlers::{ActionSummary, HandlerError};
 use kernel::{Clock, Cycle};
 use std::collections::VecDeque;
 use std::path::Path;

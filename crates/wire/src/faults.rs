@@ -157,8 +157,8 @@ impl From<Faults> for String {
     }
 }
 
-/// Number of faults that a [`FaultySource`] has injected.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+/// Number of faults of the network.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct FaultCounts {
     /// Lost packets.
     pub lost: u64,

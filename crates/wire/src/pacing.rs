@@ -90,14 +90,14 @@ impl From<Pacing> for String {
     }
 }
 
-/// Corrections that a [`Pacer`] has made to times.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+/// Corrections of the times of packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct PacingCounts {
     /// Packets with a time before that of the previous packet. They arrive together with it.
     pub out_of_order: u64,
     /// Packets without a time. They arrive together with the previous packet.
     pub without_time: u64,
-    /// Gaps shortened to [`CUT_GAP_FS`] because they exceeded [`HORIZON_FS`].
+    /// Gaps that were cut to a millisecond, because the run would take more than five hours of simulated time.
     pub cut_gaps: u64,
 }
 

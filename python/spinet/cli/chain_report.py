@@ -68,15 +68,15 @@ def _packets(summary: Mapping[str, Any]) -> Blocks:
     packets, rates = summary["packets"], summary["throughput"]
     rows = [
         ("in", f"{packets['in']:,}", f"{packets['in_bytes']:,}", _gbps(rates["in_gbps"])),
-        ("out", f"{packets['left']:,}", f"{packets['left_bytes']:,}", _gbps(rates["out_gbps"])),
+        ("out", f"{packets['out']:,}", f"{packets['out_bytes']:,}", _gbps(rates["out_gbps"])),
     ]
     if packets["to_network"] and packets["to_host"]:
         rows.append(("  to the network", f"{packets['to_network']:,}", "", _gbps(rates["network_gbps"])))
         rows.append(("  to the host", f"{packets['to_host']:,}", "", _gbps(rates["host_gbps"])))
     if packets["dropped"]:
         rows.append(("dropped", f"{packets['dropped']:,}", f"{packets['dropped_bytes']:,}", ""))
-    if packets["inside"]:
-        rows.append(("inside at the end", f"{packets['inside']:,}", "", ""))
+    if packets["unfinished"]:
+        rows.append(("inside at the end", f"{packets['unfinished']:,}", "", ""))
     yield run_report.table("Packets", "count", "bytes", "Gbit/s", rows=rows)
     for source in summary["sources"]:
         network = source["network"]

@@ -29,9 +29,7 @@ def exit_code(kind: str, summary: Mapping[str, Any]) -> int:
     where = _where(kind, summary)
     if ended["reason"] == "interrupted":
         return errors.interrupted(f"{ended['text']}{where if kind == 'handlers' else ''}")
-    # A limit at which no packet was in the card is a normal end.
-    is_finished = ended["reason"] == "limit" and ended.get("unfinished_packets") == 0
-    if ended["reason"] == "complete" or is_finished or ended.get("is_unfinished") is False:
+    if not ended["is_unfinished"]:
         return 0
     if kind == "handlers" and len(ended["cores"]) <= 1:
         where = ""  # the text names one core

@@ -125,7 +125,7 @@ def _packets(summary: Mapping[str, Any]) -> Blocks:
             _count(packets["in"] - packets["matched"]),
             _count(packets["in_bytes"] - packets["matched_bytes"]),
         ),
-        ("sent by handlers", _count(output["packets"]), _count(output["bytes"])),
+        ("sent by handlers", _count(packets["out"]), _count(packets["out_bytes"])),
         (
             "to the host by handlers, in beats of 64 B",
             _count(output["host_writes"]),
@@ -135,9 +135,10 @@ def _packets(summary: Mapping[str, Any]) -> Blocks:
     if output["host_reads"]:
         rows.append(("read from the host by handlers", _count(output["host_reads"]), _count(output["host_read_bytes"])))
     yield table("Packets", "count", "bytes", rows=rows)
-    network = summary["network"]
-    done = [f"{_count(network[what])} {what}" for what in ("lost", "duplicated", "reordered") if network[what]]
-    if done:
+    for network in (source["network"] for source in summary["sources"]):
+        done = [f"{_count(network[what])} {what}" for what in ("lost", "duplicated", "reordered") if network[what]]
+        if not done:
+            continue
         yield f"The network, on the way: {', '.join(done)}"
     dropped = [
         (f"dropped by the card: {_words(why)}", _count(n)) for why, n in packets["dropped_by_reason"].items() if n
@@ -312,13 +313,14 @@ def capture_notes(capture: Mapping[str, Any], stop: str | None) -> list[str]:
 
 
 def _capture(summary: Mapping[str, Any]) -> Blocks:
-    capture = summary["capture"] or {}
-    notes = capture_notes(capture, capture.get("stop"))
-    pacing = summary["pacing"]
-    if pacing["out_of_order"]:
-        notes.append(f"  {_count(pacing['out_of_order'])} packets with a time before the packet ahead of them")
-    if pacing["cut_gaps"]:
-        notes.append(f"  {_count(pacing['cut_gaps'])} gaps without packets that were cut short")
+    notes = []
+    for source in summary["sources"]:
+        capture, pacing = source["capture"] or {}, source["pacing"]
+        notes += capture_notes(capture, capture.get("stop"))
+        if pacing["out_of_order"]:
+            notes.append(f"  {_count(pacing['out_of_order'])} packets with a time before the packet ahead of them")
+        if pacing["cut_gaps"]:
+            notes.append(f"  {_count(pacing['cut_gaps'])} gaps without packets that were cut short")
     if notes:
         yield "\n".join(["About the capture", *notes])
 

@@ -69,8 +69,8 @@ def on_chains(job: Job, nic: str) -> Observed:
     (row,) = (row for row in summary["chains"] if row["name"] == _CHAIN)
     lost = dict(row["dropped_by_reason"])
     consumed = lost.pop("program", 0)
-    if row["inside"]:
-        lost["unfinished"] = row["inside"]
+    if row["unfinished"]:
+        lost["unfinished"] = row["unfinished"]
     left = result.to_host if exit == "host" else result.to_network
     output: list[bytes] = [packet.data for packet in left]
     if exit == "host":  # what no chain took went there, too

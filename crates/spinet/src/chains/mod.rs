@@ -1,6 +1,6 @@
 //! NICs of offload chains: services and chains of them, tenants and traffic in; packets, and where their time went, out.
 //!
-//! [`CheckedChains::read`] understands an experiment, [`ChainCard`] runs it, [`ChainSummary`] says what it was.
+//! [`CheckedChains::read`] understands an experiment, [`ChainCard`] runs it, [`ChainSummary`] reports it.
 
 mod captures;
 mod card;
@@ -32,5 +32,7 @@ pub use experiment::ChainExperiment;
 pub use nic::{PRESETS, is_meant_by as is_nic, load, services, services_of, show};
 pub use panic::policy::{Arrival, Policy};
 pub use record::Fate;
-pub use summary::ChainSummary;
+pub use summary::{ChainPackets, ChainSection, ChainSummary};
 pub use table::{HOP_COLUMNS, PACKET_COLUMNS, reasons};
+#[cfg(test)]
+pub(crate) use trail::PARTS;

@@ -6,7 +6,7 @@ use super::summary::ServiceSummary;
 use serde::Serialize;
 
 /// Names of what no packet came to.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, schemars::JsonSchema)]
 pub struct Unused {
     /// Chains that took no packet.
     pub chains: Vec<String>,

@@ -10,8 +10,8 @@ mod htif;
 mod memory;
 
 use crate::elf::{Elf, ElfError};
+use crate::handlers::cause_name;
 use crate::instructions::{CoreTraces, TraceFile, TraceWriteError};
-use crate::summary::cause_name;
 use blocks::cpu::{AccessKind, Core, Privilege, Profile, Program, Stop, TrapInfo};
 use calls::{Called, MAX_OUTPUT, Output};
 use htif::{Heard, Htif, Moment, PATIENCE};

@@ -142,7 +142,7 @@ fn run(mut checked: CheckedChains) {
         }
     }
     let packets = run.card.summarize(run.wall()).packets;
-    assert_eq!(packets.packets_in, packets.left + packets.dropped + packets.inside, "every packet is accounted for");
+    assert_eq!(packets.packets_in, packets.out + packets.dropped + packets.unfinished, "every packet is accounted for");
 }
 
 #[test]

@@ -22,7 +22,7 @@ fn start(text: &str, wanted: &Wanted) -> Run<ChainCard> {
 fn finish(mut run: Run<ChainCard>, slice: Duration) -> Run<ChainCard> {
     while !run.advance(slice).unwrap_or_else(|error| panic!("{error}")).is_done {}
     let packets = run.card.summarize(run.wall()).packets;
-    assert_eq!(packets.packets_in, packets.left + packets.dropped + packets.inside, "every packet is accounted for");
+    assert_eq!(packets.packets_in, packets.out + packets.dropped + packets.unfinished, "every packet is accounted for");
     run
 }
 
@@ -79,7 +79,7 @@ fn entries_of_tables_change_while_packets_flow() {
     "#;
     let summary = run(text);
     // 524 bytes of line a packet are 160 ns each.
-    assert_eq!((summary.packets.left, summary.packets.dropped_by_reason["rmt"]), (1000, 1000));
+    assert_eq!((summary.packets.out, summary.packets.dropped_by_reason["rmt"]), (1000, 1000));
     let table = &summary.tables[0];
     assert_eq!((table.table.as_str(), table.entries[0].packets, table.entries[0].bytes), ("police", 1000, 500_000));
     assert_eq!(summary.registers[0].words, [(1, 1000), (2, 1000)]);
@@ -156,7 +156,7 @@ fn silence_is_skipped() {
         let begin = std::time::Instant::now();
         let (silent, other) = (run(&experiment(&quiet)), run(&experiment(&busy)));
         assert!(begin.elapsed() < Duration::from_secs(20), "{nic}: {:?}", begin.elapsed());
-        assert_eq!((silent.ended.reason, silent.packets.left), ("complete", 6), "{nic}");
+        assert_eq!((silent.ended.reason, silent.packets.out), ("complete", 6), "{nic}");
         assert_eq!(silent.latency_ns.as_ref().unwrap().max, other.latency_ns.as_ref().unwrap().max, "{nic}");
     }
 }
@@ -166,7 +166,7 @@ fn a_limit_ends_a_run_and_tells_what_was_inside() {
     let text = format!("limit = '30 us'\n{TWO_TENANTS}");
     let summary = run(&text);
     assert_eq!(summary.ended.reason, "limit");
-    assert!(summary.packets.inside > 0 && summary.packets.packets_in < 6000, "{:?}", summary.packets);
+    assert!(summary.packets.unfinished > 0 && summary.packets.packets_in < 6000, "{:?}", summary.packets);
 }
 
 /// A random experiment: services of any shape, chains through any of them, more traffic than they can take.
@@ -212,8 +212,8 @@ proptest! {
         prop_assert_eq!(first.digest(), second.digest());
         prop_assert_eq!(first.card.cycles(), second.card.cycles());
         let summary = first.card.summarize(Duration::ZERO);
-        prop_assert_eq!(summary.packets.inside, 0);
-        let tenants: u64 = summary.chains.iter().map(|chain| chain.group.left + chain.group.dropped).sum();
+        prop_assert_eq!(summary.packets.unfinished, 0);
+        let tenants: u64 = summary.chains.iter().map(|chain| chain.group.out + chain.group.dropped).sum();
         prop_assert_eq!(tenants, 300);
     }
 }

@@ -4,7 +4,6 @@
 
 mod bad_input;
 mod card_contract;
-mod cards;
 mod chain_mutations;
 mod chains;
 mod derived;
@@ -14,3 +13,4 @@ mod instructions;
 mod mutations;
 mod runs;
 mod support;
+mod wired;

@@ -104,25 +104,36 @@ pub enum CaptureStop {
     },
 }
 
-/// Counts of a capture's contents. The table in [`crate::capture`] defines each.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[allow(missing_docs)] // The table defines the names.
+/// Counts of a capture's contents.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 pub struct CaptureCounts {
     /// Packets returned.
     pub packets: u64,
     /// Captured bytes of the returned packets.
     pub bytes: u64,
+    /// Packets of other link types, skipped.
     pub other_link_types: u64,
+    /// Packets captured only in part.
     pub snapped: u64,
+    /// Packets above the length limit, skipped.
     pub too_long: u64,
+    /// Packets shorter than an Ethernet header, skipped.
     pub too_short: u64,
+    /// Packets with a payload above 1500 bytes.
     pub jumbo: u64,
+    /// Packets with a captured length above the original length.
     pub contradictory_lengths: u64,
+    /// Packets without a time.
     pub without_time: u64,
+    /// Packets whose frame check sequence was removed.
     pub fcs_removed: u64,
+    /// Unreadable blocks or options, skipped.
     pub malformed_blocks: u64,
+    /// Blocks without packets, skipped.
     pub other_blocks: u64,
+    /// 1 if the file ends within a record.
     pub truncated: u64,
+    /// 1 if the length of a record is invalid; reading stops there.
     pub corrupt: u64,
 }
 

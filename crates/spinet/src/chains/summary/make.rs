@@ -7,11 +7,13 @@ use crate::chains::classify::Chain;
 use crate::chains::stats::{Group, Stats, UnitStats, Visits};
 use crate::chains::tenants::Tenant;
 use crate::chains::trail::PARTS;
-use crate::feed::FeedReport;
 use crate::histogram::Histogram;
+use crate::kinds;
 use crate::lines::line_of;
 use crate::run::Ended;
-use crate::summary::{gbps, ns};
+use crate::summary::{
+    EndedSummary, PacketSummary, Report, SourceSummary, ThroughputSummary, TimeSummary, gbps, ns, packets_per_s,
+};
 use kernel::{Clock, Cycle};
 use panic::fairness::{jain, shares};
 use panic::protocol::NodeId;
@@ -29,32 +31,8 @@ impl Maker {
         ns(self.clock, cycles)
     }
 
-    fn part(&self, histogram: &Histogram) -> Option<PartSummary> {
-        (histogram.count() > 0).then(|| PartSummary {
-            mean: self.ns(histogram.sum() as f64 / histogram.count() as f64),
-            p99: self.ns(histogram.percentile(99) as f64),
-            max: self.ns(histogram.max() as f64),
-        })
-    }
-
     fn split(&self, parts: &[Histogram; PARTS.len()]) -> Split {
-        let part = |(&name, histogram): (&&'static str, _)| Some((name, self.part(histogram)?));
-        Split(PARTS.iter().zip(parts).filter_map(part).collect())
-    }
-
-    fn latency(&self, group: &Group) -> Option<LatencySummary> {
-        let found = &group.latency;
-        let at = |percent| self.ns(found.percentile(percent) as f64);
-        (found.count() > 0).then(|| LatencySummary {
-            count: found.count(),
-            min: self.ns(found.min() as f64),
-            mean: self.ns(found.sum() as f64 / found.count() as f64),
-            p5: at(5),
-            median: at(50),
-            p99: at(99),
-            max: self.ns(found.max() as f64),
-            split: self.split(&group.parts),
-        })
+        Split::of(self.clock, PARTS.into_iter().zip(parts))
     }
 
     fn group(&self, group: &Group) -> GroupSummary {
@@ -64,15 +42,15 @@ impl Maker {
             packets_in: group.came.packets,
             in_bytes: group.came.bytes,
             in_gbps: gbps(self.clock, group.came),
-            left: group.left.packets,
-            left_bytes: group.left.bytes,
+            out: group.left.packets,
+            out_bytes: group.left.bytes,
             out_gbps: gbps(self.clock, group.left),
             dropped,
             dropped_percent: if dropped == 0 { 0.0 } else { dropped as f64 / group.came.packets as f64 * 100.0 },
             dropped_by_reason: group.reasons.clone(),
-            inside: group.came.packets - done,
+            unfinished: group.came.packets - done,
             detoured: group.detoured,
-            latency_ns: self.latency(group),
+            latency_ns: LatencySummary::of(self.clock, &group.latency, self.split(&group.parts)),
         }
     }
 
@@ -84,7 +62,7 @@ impl Maker {
             packets: visits.packets,
             pushed: visits.pushed,
             detours: visits.detours,
-            total_ns: self.part(&visits.total),
+            total_ns: Spread::of(self.clock, &visits.total),
             split_ns: (visits.packets > 0).then_some(split),
         }
     }
@@ -99,36 +77,44 @@ impl ChainCard {
         let all = maker.group(&stats.all);
         let services = self.services(&stats.services, &stats.units, &maker);
         let (window, got) = self.got(stats);
-        let seconds = wall.as_secs_f64();
-        let per_second = |n: u64| if seconds > 0.0 { n as f64 / seconds } else { 0.0 };
-        ChainSummary {
-            spinet: env!("CARGO_PKG_VERSION"),
-            digest: record.digest.to_hex(),
-            nic: experiment.common.nic.preset.clone(),
-            seed: experiment.common.seed,
+        let report = Report {
+            kind: &kinds::CHAINS,
             ended: self.ended_summary(record.n_open()),
             remarks: self.remarks(&maker),
             packets: PacketSummary {
                 packets_in: all.packets_in,
                 in_bytes: all.in_bytes,
-                left: all.left,
-                left_bytes: all.left_bytes,
-                to_network: stats.to_network.packets,
-                to_host: stats.to_host.packets,
+                out: all.out,
+                out_bytes: all.out_bytes,
                 dropped: all.dropped,
-                dropped_bytes: stats.all.dropped.bytes,
                 dropped_by_reason: all.dropped_by_reason,
-                inside: record.n_open(),
-                detoured: all.detoured,
+                unfinished: record.n_open(),
+                more: ChainPackets {
+                    to_network: stats.to_network.packets,
+                    to_host: stats.to_host.packets,
+                    dropped_bytes: stats.all.dropped.bytes,
+                    detoured: all.detoured,
+                },
             },
             throughput: ThroughputSummary {
                 in_gbps: all.in_gbps,
                 out_gbps: all.out_gbps,
                 network_gbps: gbps(self.clock, stats.to_network),
                 host_gbps: gbps(self.clock, stats.to_host),
+                done_packets_per_s: packets_per_s(self.clock, stats.all.left),
             },
             latency_ns: all.latency_ns,
-            line_wait_ns: maker.part(&stats.line_wait),
+            ingress_wait_ns: Spread::of(self.clock, &stats.line_wait),
+            sources: self.source_summaries(),
+            time: TimeSummary {
+                simulated_ns: maker.ns(self.cycles() as f64),
+                skipped_ns: 0.0,
+                started_ns: None,
+                cycles: Some(self.cycles()),
+                clock_mhz: Some(self.checked.nic.clock_mhz()),
+            },
+        };
+        let section = ChainSection {
             jain_index: self.jain_index(stats, window, &got),
             share_window_ns: window.map(|(from, to)| (maker.ns(from as f64), maker.ns(to as f64))),
             tenants: self.tenants(&stats.tenants, &got, &maker),
@@ -136,23 +122,11 @@ impl ChainCard {
             unused: Unused::of(&self.checked, stats, &services),
             services,
             credits: self.credit_summary(&maker),
-            sources: self.source_summaries(),
-            time: TimeSummary {
-                simulated_ns: maker.ns(self.cycles() as f64),
-                cycles: self.cycles(),
-                clock_mhz: self.checked.nic.clock_mhz(),
-            },
             troubles: self.troubles(&maker),
             tables: pipeline::tables(self.chains.borrow().rmt()),
             registers: pipeline::registers(self.chains.borrow().rmt()),
-            counters: self.all_counters(),
-            experiment: experiment.clone(),
-            wall: WallSummary {
-                seconds,
-                cycles_per_second: per_second(self.cycles()),
-                packets_per_second: per_second(stats.all.came.packets),
-            },
-        }
+        };
+        Summary::of(self, (&experiment.common, experiment), wall, report, section)
     }
 
     fn ended_summary(&self, unfinished_packets: u64) -> EndedSummary {
@@ -171,7 +145,7 @@ impl ChainCard {
             }
             Some(_) => format!("{inside} and none has left for {}, or ever will", experiment.common.stall_limit),
         };
-        EndedSummary { reason: Ended::reason(self.ended.as_ref()), text, unfinished_packets }
+        EndedSummary::new(self.ended.as_ref(), text, unfinished_packets)
     }
 
     /// Bytes of each tenant that left while all sent that sent anything, and when that was; of the whole run, if never.
@@ -293,13 +267,11 @@ impl ChainCard {
             self.ports.iter().map(|port| (port.side(), port.reports().into_iter())).collect();
         let summary = |source: &SideSource| {
             let report = reports.get_mut(&source.side).and_then(Iterator::next);
-            let FeedReport { capture, pacing, faults } = report.unwrap_or_default();
             let side = match source.side {
                 Side::Network(port) => format!("network:{port}"),
                 Side::Host(queue) => format!("host:{queue}"),
             };
-            let capture = capture.map(|(counts, stop)| CaptureSummary { counts, stop });
-            SourceSummary { source: source.name.clone(), side, capture, pacing, network: faults }
+            SourceSummary::of(source.name.clone(), side, report)
         };
         self.checked.sources.iter().map(summary).collect()
     }

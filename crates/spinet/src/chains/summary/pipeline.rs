@@ -1,29 +1,38 @@
 //! What the tables and the registers of the RMT pipeline came to.
 
 use panic::rmt::{EntryState, Rmt, Source, TableState};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A table of the pipeline.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct TableSummary {
+    /// Its name.
     pub table: String,
+    /// Its entries.
     pub entries: Vec<TableEntrySummary>,
+    /// Packets that no entry matched.
     pub misses: u64,
 }
 
 /// An entry of a table.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct TableEntrySummary {
+    /// The match expression.
     #[serde(rename = "match")]
     pub matches: String,
+    /// Packets that it matched.
     pub packets: u64,
+    /// Their bytes.
     pub bytes: u64,
 }
 
 /// A register of words.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct RegisterSummary {
+    /// Its name.
     pub register: String,
+    /// Index and value of the words that are not 0.
     pub words: Vec<(usize, u64)>,
 }
 

@@ -24,10 +24,10 @@ impl WiredCard {
         let is = |count: u64| if count == 1 { "is" } else { "are" };
         let was = |count: u64| if count == 1 { "was" } else { "were" };
         let mut remarks = Vec::new();
-        if let Some(stop) = side.capture.as_ref().and_then(|capture| capture.stop.as_ref()) {
+        if let Some(stop) = side.report.capture.as_ref().and_then(|(_, stop)| stop.as_ref()) {
             remarks.push(Remark::new("capture_damaged", format!("{whose}: the capture ends early: {stop}")));
         }
-        let counts = side.capture.as_ref().map(|capture| capture.counts).unwrap_or_default();
+        let counts = side.report.capture.as_ref().map(|(counts, _)| *counts).unwrap_or_default();
         if counts.snapped > 0 {
             let frames = part_of(counts.snapped, counts.packets, "frame");
             let text = format!("{whose}: only the front of {frames} was captured; the rest is zeros");
@@ -39,8 +39,9 @@ impl WiredCard {
             let text = format!("{whose}: {records} of the capture cannot be given to a card");
             remarks.push(Remark::new("capture_left_out", text));
         }
-        if side.pacing.cut_gaps > 0 {
-            let text = format!("{whose}: gaps were cut so that the run ends within 5 hours: {}", side.pacing.cut_gaps);
+        if side.report.pacing.cut_gaps > 0 {
+            let text =
+                format!("{whose}: gaps were cut so that the run ends within 5 hours: {}", side.report.pacing.cut_gaps);
             remarks.push(Remark::new("cut_gaps", text));
         }
         if fates.too_long > 0 {

@@ -1,16 +1,15 @@
 //! Traffic for a card with firmware: datagrams that can be checked by their number, generated traffic, captures.
 
 use crate::experiment::{self, Problem, SourceSpec, Span, gives};
-use crate::feed::FeedError;
+use crate::feed::{FeedError, FeedReport};
 use crate::streams::Stream;
-use crate::summary::CaptureSummary;
 use blocks::feeders::{Acknowledgements, Datagrams, Frames, ListedFrame, Pace, Station, Traffic};
 use kernel::Time;
 use std::net::Ipv4Addr;
 use std::path::Path;
 use wire::eth::{MIN_PACKET_LEN, Mac};
 use wire::faults::Faults;
-use wire::pacing::{NotAPacing, Pacing, PacingCounts};
+use wire::pacing::{NotAPacing, Pacing};
 use wire::source::Snapped;
 use wire::traffic::{TrafficSpec, TrafficTextError};
 
@@ -85,10 +84,8 @@ pub struct Side {
     pub longest: usize,
     /// Number of each frame in the capture, if some were left out.
     pub numbers: Option<Vec<u64>>,
-    /// What was in the capture.
-    pub capture: Option<CaptureSummary>,
-    /// What was done to times.
-    pub pacing: PacingCounts,
+    /// What was read from the source.
+    pub report: FeedReport,
 }
 
 impl Side {
@@ -208,11 +205,9 @@ fn list(
         frames.push(ListedFrame { bytes: bytes.into(), is_intact: true });
         times.push(terms.start + Time::from_fs(frame.arrival_fs));
     }
-    let report = stream.report();
+    side.report = stream.report();
     side.traffic = Traffic { frames: Frames::List(frames.into()), pace: Pace::At(times.into()) };
     side.numbers = (side.too_long > 0).then_some(numbers);
-    side.capture = report.capture.map(|(counts, stop)| CaptureSummary { counts, stop });
-    side.pacing = report.pacing;
     Ok(side)
 }
 

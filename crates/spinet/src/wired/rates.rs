@@ -39,10 +39,7 @@ pub(super) fn throughput(passages: &[Passages; 2]) -> Result<Throughput, Measure
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cards::summary::latency;
-    use blocks::feeders::Passage;
     use expect_test::{Expect, expect};
-    use kernel::Time;
 
     /// Frames sent and received in 500 us.
     fn check(sent: u64, received: u64, want: Expect) {
@@ -58,24 +55,5 @@ mod tests {
         check(1, 0, expect!["the rates are of 500 us, in which a direction had 1 frames; let 100 or more pass"]);
         check(0, 100, expect!["-"]);
         check(0, 0, expect!["-"]);
-    }
-
-    /// Median and 99 % of frames that took 1 ns, 2 ns, ..., `n` ns.
-    fn check_latency(n: u64, want: (f64, f64)) {
-        let at = |step: u64| (0..n).map(move |id| Passage { id: Some(id), at: Time::from_ns(id * step), bytes: 60 });
-        let (given, out): (Vec<_>, Vec<_>) = (at(10).collect(), at(11).collect());
-        let later = |passage: &Passage| Passage { at: passage.at + Time::from_ns(1), ..*passage };
-        let found = latency(&given, &out.iter().map(later).collect::<Vec<_>>()).expect("frames came out");
-        assert_eq!(found.count, n);
-        assert!((found.median - want.0).abs() < 1e-9 && (found.p99 - want.1).abs() < 1e-9, "{found:?}");
-    }
-
-    #[test]
-    fn of_100_frames_99_took_at_most_what_is_told() {
-        check_latency(1, (1.0, 1.0));
-        check_latency(10, (5.0, 10.0));
-        check_latency(100, (50.0, 99.0));
-        check_latency(101, (51.0, 100.0));
-        check_latency(200, (100.0, 198.0));
     }
 }

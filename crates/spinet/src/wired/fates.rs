@@ -4,27 +4,27 @@ use super::card::WiredCard;
 use serde::Serialize;
 
 /// What happened to the frames of a direction. The counts add up to the frames of its traffic, unless the card sent some twice.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct Fates {
-    /// They came out of the card.
+    /// Came out of the card.
     pub through: u64,
-    /// They are longer than the card takes and were not given to it.
+    /// Longer than the card accepts, not given to it. Only for captures; a generator with such frames is refused.
     pub too_long: u64,
-    /// The receiver dropped them: they are for another address.
+    /// Dropped by the receiver: for another address.
     pub filtered: u64,
-    /// The receiver dropped them: firmware had not enabled it.
+    /// Dropped by the receiver: firmware had not enabled it.
     pub receiver_off: u64,
-    /// The receiver dropped them: there was no room between line and memory.
+    /// Dropped by the receiver: its FIFO was full.
     pub overrun: u64,
-    /// The receiver dropped them: no buffer was free.
+    /// Dropped by the receiver: no buffer was free.
     pub no_buffer: u64,
-    /// The receiver dropped them: no descriptor was free.
+    /// Dropped by the receiver: no descriptor was free.
     pub no_descriptor: u64,
-    /// The host got them with an error flag, and dropped them.
+    /// Reached the host with an error flag; the host dropped them.
     pub damaged: u64,
-    /// They did not come out, and no drop is counted: they are in the card, or its firmware dropped them.
+    /// Did not come out, without a counted drop: still in the card, or dropped by its firmware.
     pub not_out: u64,
-    /// The run ended before they were due; none of traffic without end.
+    /// Not yet due when the run ended; 0 for endless traffic.
     pub not_given: u64,
 }
 
@@ -36,7 +36,19 @@ impl Fates {
 
     /// Frames that the card or its host dropped for a reason that is counted.
     pub fn dropped(&self) -> u64 {
-        self.filtered + self.receiver_off + self.overrun + self.no_buffer + self.no_descriptor + self.damaged
+        self.reasons().iter().map(|(_, count)| count).sum()
+    }
+
+    /// The same by reason.
+    pub fn reasons(&self) -> [(&'static str, u64); 6] {
+        [
+            ("filtered", self.filtered),
+            ("receiver_off", self.receiver_off),
+            ("overrun", self.overrun),
+            ("no_buffer", self.no_buffer),
+            ("no_descriptor", self.no_descriptor),
+            ("damaged", self.damaged),
+        ]
     }
 }
 

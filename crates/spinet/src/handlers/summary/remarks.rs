@@ -3,51 +3,7 @@
 use super::{CommandFaultSummary, TrapPlaceSummary};
 use crate::handlers::HandlerCard;
 use crate::packets::Fate;
-use serde::Serialize;
-
-/// One such thing.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Remark {
-    /// What it is about, for programs.
-    pub kind: &'static str,
-    /// The same for people: a sentence without its end.
-    pub text: String,
-}
-
-impl Remark {
-    /// A remark of a kind.
-    pub fn new(kind: &'static str, text: String) -> Remark {
-        Remark { kind, text }
-    }
-}
-
-/// `all 28 packets`, `2 of 28 packets`.
-pub(crate) fn part_of(part: u64, whole: u64, what: &str) -> String {
-    let plural = if whole == 1 { "" } else { "s" };
-    match whole {
-        1 if part == 1 => format!("the only {what}"),
-        _ if part == whole => format!("all {} {what}s", grouped(whole)),
-        _ => format!("{} of {} {what}{plural}", grouped(part), grouped(whole)),
-    }
-}
-
-/// `bad.c:7` of `/home/me/bad.c:7`.
-pub(crate) fn file_name(line: &str) -> &str {
-    line.rsplit(['/', '\\']).next().unwrap_or(line)
-}
-
-/// A number with its thousands apart.
-pub(crate) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
+use crate::summary::{Remark, file_name, grouped, part_of};
 
 impl HandlerCard {
     /// What to know first.

@@ -15,7 +15,7 @@ pub use experiment::{FirmwareExperiment, FirmwareSpec};
 pub use fates::Fates;
 pub use frames::{FRAME_COLUMNS, WAYS};
 pub use setup::{Firmware, Setup};
-pub use summary::{CardSummary, Rate};
+pub use summary::{Rate, WiredSection, WiredSummary};
 pub use traffic::{CardTrafficError, MOST_FRAMES};
 
 use crate::nics::{self, Preset, Setting};

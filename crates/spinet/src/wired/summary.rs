@@ -1,174 +1,123 @@
-//! What came of a run of a wired card, as `spinet run --json` prints it.
+//! The section of the summary for wired cards.
 
 use super::card::WiredCard;
-use super::experiment::FirmwareExperiment;
 use super::fates::Fates;
 use super::rates::{short_window, throughput};
-use crate::run::{Card, Ended};
-use crate::summary::{CaptureSummary, Remark, grouped};
+use super::traffic::Side;
+use crate::experiment::SourceSpec;
+use crate::kinds;
+use crate::run::Ended;
+use crate::summary::{
+    EndedSummary, LatencySummary, NoMore, PacketSummary, Report, SourceSummary, Summary, ThroughputSummary,
+    TimeSummary, grouped,
+};
 use blocks::feeders::{Checker, FrameLog, Passage};
 use blocks::mips::{InstructionCounts, cycle_names};
 use kernel::Time;
+use schemars::JsonSchema;
 use serde::Serialize;
 use spinach::measure::Flow;
 use std::collections::BTreeMap;
 use std::time::Duration;
-use wire::pacing::PacingCounts;
 
-/// The summary of a run of a card that is wired from modules. Times are nanoseconds of simulated time.
-#[derive(Clone, Debug, Serialize)]
-pub struct CardSummary {
-    /// Version.
-    pub spinet: &'static str,
-    /// The digest of the frames that came out.
-    pub digest: String,
-    /// The card.
-    pub nic: String,
-    /// The seed.
-    pub seed: u64,
-    /// Why it ended.
-    pub ended: EndedSummary,
-    /// What to know first: most likely a slip.
-    pub remarks: Vec<Remark>,
-    /// How long it took.
-    pub time: TimeSummary,
-    /// From the host to the network, at the network.
-    pub sent: WaySummary,
-    /// From the network to the host, at the host.
-    pub received: WaySummary,
-    /// Both ways together, while both are active.
+/// The summary of a run of a wired card.
+pub type WiredSummary = Summary<NoMore, WiredSection>;
+
+/// What wired cards report besides the common part. Rates count only while both directions are active: from the hundredth frame of the
+/// direction that starts later (in short runs, from a quarter of the frames) to the last frame of the direction that ends first. A run
+/// in one direction counts from its hundredth frame to its last. While frames arrive on the line, no more frames count as received than
+/// the line brings; the others had waited in the card. Source: Willmann 2004, 3.4.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct WiredSection {
+    /// Frames from the host to the network, observed at the network.
+    pub sent: DirectionSummary,
+    /// Frames from the network to the host, observed at the host.
+    pub received: DirectionSummary,
+    /// Rate of both directions together.
     pub total: Rate,
     /// Why the rates are zero, if they could not be measured.
     pub unmeasured: Option<String>,
-    /// Why the rates say little, if they are of few frames.
+    /// Set if a direction had fewer than 100 frames while both were active, so the rates are not reliable.
     pub short_window: Option<String>,
-    /// Each core.
+    /// Cores.
     pub cores: Vec<CoreSummary>,
-    /// Where time went, by function, all cores together; only with a profile.
+    /// Functions of the firmware by the cycles spent in them, summed over all cores, largest first. Empty without a profile, and for an
+    /// image, which has no function names.
     pub functions: Vec<FunctionSummary>,
-    /// Rings as the host sees them at the end.
+    /// For each ring that the host shares with the card: producer, consumer, and the time of the last change.
     pub rings: Vec<String>,
-    /// The first things the card did that no card should do.
+    /// The first illegal actions of the card, such as a reference to unmapped host memory.
     pub faults: Vec<String>,
-    /// Every counter of every part.
-    pub counters: BTreeMap<String, u64>,
-    /// The experiment, with defaults filled in.
-    pub experiment: FirmwareExperiment,
 }
 
-/// Why a run ended.
-#[derive(Clone, Debug, Serialize)]
-pub struct EndedSummary {
-    /// `complete`, `limit`, `trouble`, `stalled`, `quiet` or `running`.
-    pub reason: &'static str,
-    /// The same for people.
-    pub text: String,
-    /// Whether it did not do what was asked: everything but `complete`, and a limit at which endless traffic was flowing.
-    pub is_unfinished: bool,
-}
-
-/// How long it took.
-#[derive(Clone, Debug, Serialize)]
-pub struct TimeSummary {
-    /// Simulated time.
-    pub simulated_ns: f64,
-    /// The part of it that was skipped: no frame was in the card, and its clocks stood still.
-    pub skipped_ns: f64,
-    /// When the host's start-up was over and frames could come.
-    pub started_ns: Option<f64>,
-    /// Time of the computer that simulated it, in seconds.
-    pub wall_s: f64,
-}
-
-/// Frames a second and bits a second of a direction, over the part of the run in which all directions with frames were
-/// active. Source: Willmann 2004, 3.4.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
+/// Rates while all directions with frames were active.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, JsonSchema)]
 pub struct Rate {
     /// Frames counted.
     pub frames: u64,
-    /// Their bytes, without check sequence.
+    /// Their bytes without FCS.
     pub bytes: u64,
-    /// Simulated time in which they were, in nanoseconds.
+    /// The time in which they were counted.
     pub ns: f64,
-    /// Frames a second.
+    /// Frames per second.
     pub frames_per_s: f64,
-    /// Gbit/s of frames, without check sequence, preamble and gap.
+    /// Gbit/s of frames without FCS, preamble and gap.
     pub gbps: f64,
 }
 
 /// Frames of one direction.
-#[derive(Clone, Debug, Serialize)]
-pub struct WaySummary {
+#[derive(Clone, Debug, Default, Serialize, JsonSchema)]
+pub struct DirectionSummary {
     /// Frames that came out.
     pub frames: u64,
-    /// Their bytes, without check sequence.
+    /// Their bytes without FCS.
     pub bytes: u64,
-    /// Frames that were given to the card.
+    /// Frames given to the card.
     pub offered: u64,
-    /// Frames that came out as they were given, in order.
+    /// Frames that came out unchanged and in order.
     pub good: u64,
-    /// Frames that did not come out though a later one did.
+    /// Frames that did not come out although a later one did.
     pub lost: u64,
     /// Frames that came out after a later one, or twice.
     pub late: u64,
-    /// Frames that came out and were never given to the card.
+    /// Frames that came out and were never given.
     pub unknown: u64,
-    /// What happened to each frame of its traffic.
+    /// Frames of the traffic by what happened to them. The counts add up to the frames of the traffic, unless the card sent some twice.
     pub fates: Fates,
-    /// What was in the capture, if the traffic is one.
-    pub capture: Option<CaptureSummary>,
-    /// What was done to the times of its frames.
-    pub pacing: PacingCounts,
-    /// The first few that were late or unknown, in words.
+    /// The first late or unknown frames, as texts.
     pub mismatches: Vec<String>,
     /// The steady rate.
     pub rate: Rate,
-    /// From being given to the card until coming out.
+    /// Time from when a frame is given to the card until it comes out; `null` if no frame is known at both ends.
     pub latency_ns: Option<LatencySummary>,
 }
 
-/// How long frames were in the card.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct LatencySummary {
-    /// Frames whose way is known.
-    pub count: u64,
-    /// The shortest.
-    pub min: f64,
-    /// The mean.
-    pub mean: f64,
-    /// Half took at most that.
-    pub median: f64,
-    /// 99 of 100 took at most that.
-    pub p99: f64,
-    /// The longest.
-    pub max: f64,
-}
-
 /// A core.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct CoreSummary {
-    /// Its path.
+    /// Path of the core.
     pub path: String,
-    /// Whether it stands still.
+    /// True if the core is halted.
     pub is_halted: bool,
-    /// Where it is: function and offset, or the address.
+    /// Function and offset, or the address.
     pub place: String,
-    /// Instructions it executed.
+    /// Executed instructions.
     pub instructions: u64,
-    /// Cycles it was not halted.
+    /// Cycles in which the core was not halted.
     pub cycles: u64,
-    /// Where they went.
+    /// The same by cause; they add up to `cycles`.
     pub cycles_by_cause: BTreeMap<&'static str, u64>,
     /// Instructions by class.
     pub instructions_by_class: BTreeMap<String, u64>,
-    /// What went on locks; only with a profile.
+    /// Cost of locks; `null` without a profile.
     pub locks: Option<LockSummary>,
-    /// Why it stopped by itself.
+    /// Why the core stopped by itself.
     pub trouble: Option<String>,
 }
 
-/// What a core spent on locks.
-#[derive(Clone, Copy, Debug, Serialize)]
+/// Cost of locks. A lock is a register that `locks` of `mips-core` names (those of the 10 Gigabit NIC, the Tigon-2's semaphores), or a word
+/// that `ll` and `sc` access.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct LockSummary {
     /// Cycles from the first attempt at a lock to its success, and those of freeing it.
     pub cycles: u64,
@@ -179,15 +128,15 @@ pub struct LockSummary {
 }
 
 /// A function of the firmware.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct FunctionSummary {
-    /// Its name; `elsewhere` is what runs outside the program's segments.
+    /// Its name; `elsewhere` is code outside the program.
     pub name: String,
-    /// Cycles, of all cores.
+    /// Cycles.
     pub cycles: u64,
-    /// Instructions, of all cores.
+    /// Instructions.
     pub instructions: u64,
-    /// Those of the cycles that went on locks.
+    /// Cycles spent on locks.
     pub lock_cycles: u64,
 }
 
@@ -197,8 +146,9 @@ fn ns(time: Time) -> f64 {
 
 impl WiredCard {
     /// The summary so far.
-    pub fn summarize(&self, wall: Duration) -> CardSummary {
-        let (mut sent, mut received) = (WaySummary::empty(), WaySummary::empty());
+    pub fn summarize(&self, wall: Duration) -> WiredSummary {
+        let (mut sent, mut received) = (DirectionSummary::default(), DirectionSummary::default());
+        let mut in_bytes = 0;
         for sink in &self.sinks {
             let sink = sink.borrow();
             sent.count(sink.log());
@@ -210,14 +160,17 @@ impl WiredCard {
             received.count(host.received());
             received.add(host.checker(), self);
             sent.offered += host.posted().frames();
+            in_bytes += host.posted().bytes();
         }
-        received.offered = self.feeders.iter().map(|feeder| feeder.borrow().log().frames()).sum();
+        for feeder in &self.feeders {
+            received.offered += feeder.borrow().log().frames();
+            in_bytes += feeder.borrow().log().bytes();
+        }
         [sent.fates, received.fates] = self.fates();
-        for (way, side) in [(&mut sent, &self.sides.host), (&mut received, &self.sides.network)] {
-            (way.capture, way.pacing) = (side.capture.clone(), side.pacing);
-        }
         let passages = self.passages();
-        [sent.latency_ns, received.latency_ns] = [&passages[0], &passages[1]].map(|way| latency(&way.given, &way.out));
+        let [sent_fs, received_fs] = [&passages[0], &passages[1]].map(|way| latencies(&way.given, &way.out));
+        let latency_ns = LatencySummary::exact([&sent_fs[..], &received_fs].concat());
+        [sent.latency_ns, received.latency_ns] = [sent_fs, received_fs].map(LatencySummary::exact);
         let (total, unmeasured, short_window) = match throughput(&passages) {
             Ok(found) => {
                 let span = (found.to - found.from).fs();
@@ -230,19 +183,41 @@ impl WiredCard {
             }
             Err(error) => (Rate::default(), Some(error.to_string()), None),
         };
-        CardSummary {
-            spinet: env!("CARGO_PKG_VERSION"),
-            digest: self.digest(),
-            nic: self.design.name.clone(),
-            seed: self.setup.experiment.common.seed,
+        let measured = |rate: Rate| (rate.ns > 0.0).then_some(rate);
+        let fates = [&sent.fates, &received.fates];
+        let report = Report {
+            kind: &kinds::MODULES,
             ended: self.ended_summary(),
             remarks: self.remarks(),
+            packets: PacketSummary {
+                packets_in: sent.offered + received.offered,
+                in_bytes,
+                out: sent.frames + received.frames,
+                out_bytes: sent.bytes + received.bytes,
+                dropped: fates.iter().map(|fates| fates.dropped()).sum(),
+                dropped_by_reason: received.fates.reasons().into(),
+                unfinished: fates.iter().map(|fates| fates.not_out).sum(),
+                more: NoMore {},
+            },
+            throughput: ThroughputSummary {
+                in_gbps: None,
+                out_gbps: measured(total).map(|rate| rate.gbps),
+                network_gbps: measured(sent.rate).map(|rate| rate.gbps),
+                host_gbps: measured(received.rate).map(|rate| rate.gbps),
+                done_packets_per_s: measured(total).map(|rate| rate.frames_per_s),
+            },
+            latency_ns,
+            ingress_wait_ns: None,
+            sources: self.source_summaries(),
             time: TimeSummary {
                 simulated_ns: ns(self.simulated(self.now)),
                 skipped_ns: ns(self.skipped()),
                 started_ns: self.hosts.iter().find_map(|host| host.borrow().started()).map(ns),
-                wall_s: wall.as_secs_f64(),
+                cycles: None,
+                clock_mhz: None,
             },
+        };
+        let section = WiredSection {
             sent,
             received,
             total,
@@ -252,9 +227,18 @@ impl WiredCard {
             functions: self.functions(),
             rings: self.hosts.iter().flat_map(|host| host.borrow().rings()).collect(),
             faults: self.hosts.iter().flat_map(|host| host.borrow().faults()).collect(),
-            counters: self.counters(),
-            experiment: self.setup.experiment.clone(),
-        }
+        };
+        let experiment = &self.setup.experiment;
+        Summary::of(self, (&experiment.common, experiment), wall, report, section)
+    }
+
+    fn source_summaries(&self) -> Vec<SourceSummary> {
+        let sides =
+            [(self.setup.traffic(), "network:0", &self.sides.network), (self.setup.send(), "host:0", &self.sides.host)];
+        let summary = |(spec, name, side): (Option<&SourceSpec>, &str, &Side)| {
+            Some(SourceSummary::of(spec?.source.clone(), name.into(), Some(side.report.clone())))
+        };
+        sides.into_iter().filter_map(summary).collect()
     }
 
     /// What became of the frames of a run that is complete.
@@ -280,12 +264,12 @@ impl WiredCard {
             Some(Ended::Trouble(text) | Ended::Stalled(Some(text))) => text.clone(),
             Some(_) => "everything sleeps, though frames are still to come".to_owned(),
         };
-        let is_unfinished = match &self.ended {
-            None | Some(Ended::Complete) => false,
-            Some(Ended::Limit) => self.unfinished().is_some(),
-            Some(_) => true,
-        };
-        EndedSummary { reason: Ended::reason(self.ended.as_ref()), text, is_unfinished }
+        let not_out = self.fates().iter().map(|fates| fates.not_out).sum();
+        let ended = EndedSummary::new(self.ended.as_ref(), text, not_out);
+        match &self.ended {
+            Some(Ended::Limit) => EndedSummary { is_unfinished: self.unfinished().is_some(), ..ended },
+            _ => ended,
+        }
     }
 
     /// What a run that ends now has not come to.
@@ -361,25 +345,7 @@ impl WiredCard {
     }
 }
 
-impl WaySummary {
-    fn empty() -> WaySummary {
-        WaySummary {
-            frames: 0,
-            bytes: 0,
-            offered: 0,
-            good: 0,
-            lost: 0,
-            late: 0,
-            unknown: 0,
-            fates: Fates::default(),
-            capture: None,
-            pacing: PacingCounts::default(),
-            mismatches: Vec::new(),
-            rate: Rate::default(),
-            latency_ns: None,
-        }
-    }
-
+impl DirectionSummary {
     fn count(&mut self, log: &FrameLog) {
         self.frames += log.frames();
         self.bytes += log.bytes();
@@ -407,16 +373,9 @@ impl Rate {
     }
 }
 
-/// How long frames took from one place to another, by their numbers.
-pub(super) fn latency(from: &[Passage], to: &[Passage]) -> Option<LatencySummary> {
+/// Femtoseconds that frames took from one place to another, by their numbers.
+fn latencies(from: &[Passage], to: &[Passage]) -> Vec<u64> {
     let begun: BTreeMap<u64, Time> = from.iter().filter_map(|passage| Some((passage.id?, passage.at))).collect();
     let took = |passage: &Passage| passage.at.fs().checked_sub(begun.get(&passage.id?)?.fs());
-    let mut took: Vec<u64> = to.iter().filter_map(took).collect();
-    took.sort_unstable();
-    let (first, last) = (*took.first()?, *took.last()?);
-    // The smallest that so many of 100 do not exceed, as [`crate::histogram::Histogram::percentile`] has it.
-    let at = |percent: usize| took[(took.len() * percent).div_ceil(100) - 1] as f64 / 1e6;
-    let mean = took.iter().map(|&fs| fs as f64).sum::<f64>() / took.len() as f64 / 1e6;
-    let (count, median, p99) = (took.len() as u64, at(50), at(99));
-    Some(LatencySummary { count, min: first as f64 / 1e6, mean, median, p99, max: last as f64 / 1e6 })
+    to.iter().filter_map(took).collect()
 }

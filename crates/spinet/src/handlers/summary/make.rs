@@ -1,27 +1,23 @@
 //! From the record of a run to its summary.
 
 use super::*;
-use crate::experiment::{CheckedContext, PlacedContext};
+use crate::experiment::{CheckedContext, PlacedContext, SourceSpec};
 use crate::handlers::HandlerCard;
-use crate::histogram::Histogram;
+use crate::kinds;
 use crate::packets::{Fate, SPLIT, Trap};
 use crate::program::STAGES;
 use crate::record::Record;
 use crate::run::Ended;
-use crate::stats::{ContextStats, Flow, Range, RefusalPlace, TrapPlace, TrapStats};
+use crate::stats::{ContextStats, Range, RefusalPlace, TrapPlace, TrapStats};
+use crate::summary::{
+    BusyCore, EndedSummary, LatencySummary, PacketSummary, Report, SourceSummary, Split, Spread, ThroughputSummary,
+    TimeSummary, gbps, grouped, ns, packets_per_s,
+};
 use isa::riscv::cause;
-use kernel::Clock;
 use pspin::delivery::DropReason;
 use pspin::map;
 use pspin::protocol::{BEAT_BYTES, CommandTarget, WATCHDOG_CAUSE};
 use std::time::Duration;
-
-/// Cycles as nanoseconds.
-pub(crate) fn ns(clock: Clock, cycles: f64) -> f64 {
-    // Edges are exact; a mean of cycles needs the period.
-    let many = 1u64 << 30;
-    cycles * (clock.edge(many).fs() as f64 / many as f64) / 1e6
-}
 
 fn percent(part: u64, whole: u64) -> f64 {
     if whole == 0 { 0.0 } else { part as f64 / whole as f64 * 100.0 }
@@ -30,17 +26,6 @@ fn percent(part: u64, whole: u64) -> f64 {
 fn range(range: &Range) -> RangeSummary {
     let Range { count, total, min, max } = *range;
     RangeSummary { mean: if count == 0 { 0.0 } else { total as f64 / count as f64 }, min, max, total }
-}
-
-/// Bits by the time they took: from the first packet to the last, without the last one's own, which takes time after
-/// that. Nothing where there is no time between.
-pub(crate) fn gbps(clock: Clock, flow: Flow) -> Option<f64> {
-    let (first, last) = flow.span.filter(|(first, last)| last > first)?;
-    Some((flow.bytes - flow.last_bytes) as f64 * 8.0 / ns(clock, (last - first) as f64))
-}
-
-fn mean(histogram: &Histogram) -> f64 {
-    histogram.sum() as f64 / histogram.count().max(1) as f64
 }
 
 /// What a trap's cause is called.
@@ -103,70 +88,73 @@ fn not_its_own(trap: &Trap) -> Option<String> {
     is_load.then(|| format!("a {what} for memory, of card or host, that is not its task's"))
 }
 
-fn packets_per_s(clock: Clock, flow: Flow) -> Option<f64> {
-    let (first, last) = flow.span.filter(|(first, last)| last > first)?;
-    Some((flow.packets - 1) as f64 / ns(clock, (last - first) as f64) * 1e9)
-}
-
-fn packets(record: &Record) -> PacketSummary {
+fn packets(record: &Record) -> PacketSummary<HandlerPackets> {
     let stats = &record.stats;
     let fate = |fate: Fate| stats.fates[fate as usize];
     PacketSummary {
         packets_in: stats.frames.packets,
         in_bytes: stats.frames.bytes,
-        matched: stats.contexts.iter().map(|context| context.frames.packets).sum(),
-        matched_bytes: stats.contexts.iter().map(|context| context.frames.bytes).sum(),
-        ordinary: stats.ordinary.packets,
-        ordinary_bytes: stats.ordinary.bytes,
-        done: stats.ended.packets,
-        sent: fate(Fate::Sent),
-        to_host: fate(Fate::ToHost),
-        sent_and_to_host: fate(Fate::SentAndToHost),
-        consumed: fate(Fate::Consumed),
-        trapped: fate(Fate::Trapped),
-        unfinished: fate(Fate::Unfinished) + record.window.n_open,
+        out: stats.left.packets,
+        out_bytes: stats.left.bytes,
         dropped: fate(Fate::Dropped),
         dropped_by_reason: DropReason::NAMES.into_iter().zip(stats.dropped).collect(),
-        without_queue: stats.without_queue,
-        marked: stats.marked,
+        unfinished: fate(Fate::Unfinished) + record.window.n_open,
+        more: HandlerPackets {
+            matched: stats.contexts.iter().map(|context| context.frames.packets).sum(),
+            matched_bytes: stats.contexts.iter().map(|context| context.frames.bytes).sum(),
+            ordinary: stats.ordinary.packets,
+            ordinary_bytes: stats.ordinary.bytes,
+            done: stats.ended.packets,
+            sent: fate(Fate::Sent),
+            to_host: fate(Fate::ToHost),
+            sent_and_to_host: fate(Fate::SentAndToHost),
+            consumed: fate(Fate::Consumed),
+            trapped: fate(Fate::Trapped),
+            without_queue: stats.without_queue,
+            marked: stats.marked,
+        },
     }
-}
-
-fn latency(record: &Record) -> Option<LatencySummary> {
-    let (clock, latency) = (record.clock, &record.stats.latency);
-    let part = |(name, part): (&'static str, &Histogram)| {
-        let (mean, p99) = (ns(clock, mean(part)), ns(clock, part.percentile(99) as f64));
-        (name, PartSummary { mean, p99 })
-    };
-    (latency.count() > 0).then(|| LatencySummary {
-        count: latency.count(),
-        min: ns(clock, latency.min() as f64),
-        mean: ns(clock, mean(latency)),
-        median: ns(clock, latency.percentile(50) as f64),
-        p99: ns(clock, latency.percentile(99) as f64),
-        max: ns(clock, latency.max() as f64),
-        split: Split(SPLIT.into_iter().zip(&record.stats.split).map(part).collect()),
-    })
 }
 
 impl HandlerCard {
     /// The summary so far.
-    pub fn summarize(&self, wall: Duration) -> Summary {
+    pub fn summarize(&self, wall: Duration) -> HandlerSummary {
         let record = self.record().borrow();
-        let stats = &record.stats;
-        let feed = self.driver.feed.borrow().report();
-        let faults = feed.as_ref().map(|feed| feed.faults).unwrap_or_default();
-        let counters: BTreeMap<String, u64> = self.driver.nic.counters().into_iter().collect();
-        Summary {
-            spinet: env!("CARGO_PKG_VERSION"),
-            digest: record.digest.to_hex(),
-            seed: self.checked.experiment.common.seed,
+        let (stats, clock, common) = (&record.stats, record.clock, &self.checked.experiment.common);
+        let network = self.driver.nic.network();
+        let counters = self.driver.nic.counters();
+        let out_gbps = gbps(clock, stats.left);
+        let mut feed = self.driver.feed.borrow().report();
+        let source = |spec: &SourceSpec| SourceSummary::of(spec.source.clone(), "network:0".into(), feed.take());
+        let report = Report {
+            kind: &kinds::HANDLERS,
             ended: self.ended_summary(),
             remarks: self.remarks(),
             packets: packets(&record),
+            throughput: ThroughputSummary {
+                in_gbps: gbps(clock, stats.stored),
+                out_gbps,
+                network_gbps: out_gbps,
+                host_gbps: None,
+                done_packets_per_s: packets_per_s(clock, stats.ended),
+            },
+            latency_ns: LatencySummary::of(
+                clock,
+                &stats.latency,
+                Split::of(clock, SPLIT.into_iter().zip(&stats.split)),
+            ),
+            ingress_wait_ns: Spread::of(clock, &stats.ingress),
+            sources: common.traffic.iter().map(source).collect(),
+            time: TimeSummary {
+                simulated_ns: ns(clock, self.cycles() as f64),
+                skipped_ns: 0.0,
+                started_ns: stats.traffic_start.map(|start| ns(clock, start as f64)),
+                cycles: Some(self.cycles()),
+                clock_mhz: Some(self.checked.nic.clock_mhz),
+            },
+        };
+        let section = HandlerSection {
             output: OutputSummary {
-                packets: stats.left.packets,
-                bytes: stats.left.bytes,
                 host_writes: stats.host_writes.packets,
                 host_write_bytes: stats.host_writes.bytes,
                 host_reads: stats.host_reads.packets,
@@ -177,39 +165,14 @@ impl HandlerCard {
             },
             contexts: self.context_summaries(),
             timeline: self.timeline.summary(),
-            throughput: ThroughputSummary {
-                in_gbps: gbps(record.clock, stats.stored),
-                out_gbps: gbps(record.clock, stats.left),
-                done_packets_per_s: packets_per_s(record.clock, stats.ended),
-            },
-            latency_ns: latency(&record),
-            ingress_wait_ns: (stats.ingress.count() > 0).then(|| WaitSummary {
-                mean: ns(record.clock, mean(&stats.ingress)),
-                p99: ns(record.clock, stats.ingress.percentile(99) as f64),
-                max: ns(record.clock, stats.ingress.max() as f64),
-            }),
             hpus: self.hpu_summary(),
-            handlers: self.handler_summaries(),
+            handlers: self.handler_costs(),
             traps: stats.traps.values().map(|traps| self.trap_summary(traps)).collect(),
             console_lines_lost: record.lines_lost,
-            pacing: feed.as_ref().map(|feed| feed.pacing).unwrap_or_default(),
-            capture: feed.and_then(|feed| feed.capture).map(|(counts, stop)| CaptureSummary { counts, stop }),
-            network: NetworkSummary {
-                reliable: self.driver.nic.network().reliable,
-                in_order: self.driver.nic.network().in_order,
-                faults,
-            },
+            network: NetworkSummary { reliable: network.reliable, in_order: network.in_order },
             events: stats.events,
-            time: TimeSummary {
-                simulated_ns: ns(record.clock, self.cycles() as f64),
-                cycles: self.cycles(),
-                traffic_start_ns: stats.traffic_start.map(|start| ns(record.clock, start as f64)),
-                clock_mhz: self.checked.nic.clock_mhz,
-            },
-            counters,
-            experiment: self.checked.experiment.clone(),
-            wall: self.wall_summary(wall),
-        }
+        };
+        Summary::of(self, (common, &self.checked.experiment), wall, report, section)
     }
 
     fn hpu_summary(&self) -> HpuSummary {
@@ -285,16 +248,6 @@ impl HandlerCard {
         }
     }
 
-    fn wall_summary(&self, wall: Duration) -> WallSummary {
-        let seconds = wall.as_secs_f64();
-        let per_second = |n: u64| if seconds > 0.0 { n as f64 / seconds } else { 0.0 };
-        WallSummary {
-            seconds,
-            cycles_per_second: per_second(self.cycles()),
-            packets_per_second: per_second(self.record().borrow().stats.frames.packets),
-        }
-    }
-
     fn context_summaries(&self) -> Vec<ContextSummary> {
         let record = self.record().borrow();
         let contexts = self.checked.contexts.iter().zip(&self.placed).zip(&record.stats.contexts);
@@ -322,14 +275,14 @@ impl HandlerCard {
         contexts.map(summary).collect()
     }
 
-    fn handler_summaries(&self) -> Vec<HandlerSummary> {
+    fn handler_costs(&self) -> Vec<HandlerCost> {
         let record = self.record().borrow();
         let mut summaries = Vec::new();
         for (placed, stats) in self.placed.iter().zip(&record.stats.contexts) {
             for (((stage, _), symbol), handler) in STAGES.into_iter().zip(&placed.handlers.stages).zip(&stats.handlers)
             {
                 let Some(symbol) = symbol else { continue };
-                summaries.push(HandlerSummary {
+                summaries.push(HandlerCost {
                     context: placed.name.clone(),
                     stage,
                     symbol: symbol.name.clone(),
@@ -351,16 +304,11 @@ impl HandlerCard {
             Some(Ended::Complete) => Vec::new(),
             Some(_) => self.restless.clone(),
         };
-        EndedSummary {
-            reason: Ended::reason(self.ended.as_ref()),
-            text: self.ended_text(unfinished, open, &cores),
-            unfinished_packets: unfinished,
-            open_messages: open,
-            cores,
-        }
+        let text = self.ended_text(unfinished, open, &cores);
+        EndedSummary { open_messages: open, cores, ..EndedSummary::new(self.ended.as_ref(), text, unfinished) }
     }
 
-    fn ended_text(&self, unfinished: u64, open: u64, cores: &[CoreSummary]) -> String {
+    fn ended_text(&self, unfinished: u64, open: u64, cores: &[BusyCore]) -> String {
         let experiment = &self.checked.experiment;
         let place = cores.first().map_or_else(String::new, |core| {
             let line = core.source.text(|path| path).map_or_else(String::new, |line| format!(" ({line})"));

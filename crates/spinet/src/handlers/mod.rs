@@ -1,5 +1,9 @@
 //! A card that runs handlers, as a run sees it: PsPIN between its traffic and its record.
 
+mod summary;
+
+pub use summary::{ActionSummary, HandlerPackets, HandlerSection, HandlerSummary, cause_name};
+
 use crate::driver::{ContextSpec, Driver, DriverError, RuleSpec};
 use crate::elf::{Elf, ElfError};
 use crate::experiment::{Checked, ExperimentError, LayoutError, OneOrMany, PlacedContext, PlacedProgram, Span, place};
@@ -9,7 +13,7 @@ use crate::program::{self, ProgramError, is_source};
 use crate::record::{Line, OutCapture, Record, RecordError, SharedRecord};
 use crate::run::{Card, Ended, HORIZON, Progress, Rows, RunError, Wanted};
 use crate::stats::Stats;
-use crate::summary::CoreSummary;
+use crate::summary::BusyCore;
 use crate::table::Table;
 use crate::timeline::{Known, Timeline};
 use crate::toml_text::Place;
@@ -77,7 +81,7 @@ pub struct HandlerCard {
     /// Nothing was left that could happen when the run ended.
     pub(crate) is_quiet: bool,
     /// Cores that were not at rest when the run ended early.
-    pub(crate) restless: Vec<CoreSummary>,
+    pub(crate) restless: Vec<BusyCore>,
     limit: Cycle,
     stall_limit: Cycle,
 }
@@ -187,11 +191,11 @@ impl HandlerCard {
     }
 
     /// Cores that do not just wait for a packet.
-    pub(crate) fn cores(&self) -> Vec<CoreSummary> {
+    pub(crate) fn cores(&self) -> Vec<BusyCore> {
         let record = self.record().borrow();
         let is_ready = record.ready.0 == self.checked.nic.n_clusters;
         let restless = self.driver.nic.cores().into_iter().filter(|core| core.task.is_some() || !is_ready);
-        let summary = |core: pspin::CoreState| CoreSummary {
+        let summary = |core: pspin::CoreState| BusyCore {
             cluster: core.cluster,
             core: core.core,
             pc: format!("{:#010x}", core.pc),
@@ -287,7 +291,7 @@ impl Card for HandlerCard {
     }
 
     fn summary(&self, wall: Duration) -> Value {
-        serde_json::to_value(self.summarize(wall)).expect("summaries are numbers and texts")
+        self.summarize(wall).to_json()
     }
 
     fn take_tables(&mut self) -> Vec<Rows> {
