@@ -48,7 +48,7 @@ _INLINE = {
     "InlinedLine": "`function`, `line`",
 }
 
-# What the types do not say, by the key whose table it follows.
+# Text beside the types, by the key whose table it follows.
 _NOTES = {
     "ended": """
 | `reason` | meaning |

@@ -3,7 +3,7 @@
 use super::card::WiredCard;
 use serde::Serialize;
 
-/// What happened to the frames of a direction. The counts add up to the frames of its traffic, unless the card sent some twice.
+/// Frames of a direction by what happened to them. The counts add up to the frames of its traffic, unless the card sent some twice.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, schemars::JsonSchema)]
 pub struct Fates {
     /// Came out of the card.

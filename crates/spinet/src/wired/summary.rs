@@ -23,7 +23,7 @@ use std::time::Duration;
 /// The summary of a run of a wired card.
 pub type WiredSummary = Summary<NoMore, WiredSection>;
 
-/// What wired cards report besides the common part. Rates count only while both directions are active: from the hundredth frame of the
+/// Keys of wired cards. Rates count only while both directions are active: from the hundredth frame of the
 /// direction that starts later (in short runs, from a quarter of the frames) to the last frame of the direction that ends first. A run
 /// in one direction counts from its hundredth frame to its last. While frames arrive on the line, no more frames count as received than
 /// the line brings; the others had waited in the card. Source: Willmann 2004, 3.4.

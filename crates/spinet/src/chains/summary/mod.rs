@@ -29,7 +29,7 @@ pub struct ChainPackets {
     pub detoured: u64,
 }
 
-/// What cards that run chains report besides the common part.
+/// Keys of cards that run chains.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ChainSection {
     /// Jain's fairness index over the tenants that sent packets: the bytes of each tenant that left, divided by its fair share, during

@@ -44,7 +44,7 @@ pub struct HandlerPackets {
     pub marked: u64,
 }
 
-/// What cards that run handlers report besides the common part.
+/// Keys of cards that run handlers.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct HandlerSection {
     /// Accesses to the host, and refused commands.
@@ -143,7 +143,7 @@ pub struct ContextSummary {
     /// Its match expression; `null` if it takes every packet.
     #[serde(rename = "match")]
     pub matches: Option<String>,
-    /// What identifies and ends its messages.
+    /// The fields that identify its messages, and the rule that ends them.
     pub message: String,
     /// Common name of its functions.
     pub handler: String,
@@ -222,7 +222,7 @@ pub struct RangeSummary {
 /// Traps with the same cause.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct TrapSummary {
-    /// The cause in words.
+    /// Name of the cause.
     pub cause: String,
     /// The cause as a number.
     pub mcause: u32,
