@@ -150,7 +150,7 @@ def _packet_table() -> str:
         "| column | type | meaning |",
         "|---|---|---|",
     ]
-    for name, dtype, meaning, categories in _core.packet_columns():
+    for name, dtype, meaning, categories in _core.table_columns()["handlers"]["packets"]:
         kind = "text" if categories else {"u": "unsigned ", "i": "signed "}[dtype[1]] + f"{8 * int(dtype[2:])} bits"
         choices = f": {', '.join(f'`{choice}`' for choice in categories if choice)}" if categories else ""
         lines.append(f"| `{name}` | {kind} | {meaning}{choices} |")

@@ -44,7 +44,7 @@ def choices(schema: Schema) -> list[str]:
 def page(note: str) -> str:
     """`docs/reference/nic-parameters.md`."""
     known = (name for name, _about in _core.nic_list())
-    names = [name for name in known if not _core.card_is_wired(name) and not _core.nic_has_chains(name)]
+    names = [name for name in known if _core.kind_of_nic(name) == "handlers"]
     texts = [_core.nic_show(name, [], ".") for name in names]
     values, sources = [_flat(tomllib.loads(text)) for text in texts], _sources(texts[names.index("pspin")])
     rows = [

@@ -59,7 +59,6 @@ __all__ = [
     "card_design",
     "card_design_of",
     "card_firmware",
-    "card_is_wired",
     "card_modules",
     "card_text",
     "chain_services",
@@ -74,11 +73,9 @@ __all__ = [
     "match_capture",
     "match_expression",
     "nic_cost",
-    "nic_has_chains",
     "nic_list",
     "nic_show",
     "offered",
-    "packet_columns",
     "run_unit",
     "schema",
     "span_ps",
@@ -86,24 +83,6 @@ __all__ = [
     "version",
     "whole",
 ]
-
-
-Columns = list[tuple[str, str, str, list[str]]]  # name, NumPy type, meaning, names of values
-
-
-def card_is_wired(nic: str, base_dir: str = ".") -> bool:
-    """Returns true if a card is wired from modules."""
-    return kind_of_nic(nic, base_dir) == "modules"
-
-
-def nic_has_chains(nic: str, base_dir: str = ".") -> bool:
-    """Returns true if a card runs chains of offloads."""
-    return kind_of_nic(nic, base_dir) == "chains"
-
-
-def packet_columns() -> Columns:
-    """Columns of the table of packets of cards that run handlers."""
-    return table_columns()["handlers"]["packets"]
 
 
 class UsageError(InputError):

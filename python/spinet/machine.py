@@ -243,9 +243,10 @@ class Machine:
 
     def take_packets(self) -> pa.Table:
         """Packets that were finished since the last call, one row each, as `Result.packets`."""
-        rows = packet_table.Collected()
+        columns = _core.table_columns()["handlers"]["packets"]
+        rows = packet_table.Collected(columns)
         rows.append(self._native.take_packets())
-        return packet_table.to_arrow(rows.all())
+        return packet_table.to_arrow(rows.all(), columns)
 
     def take_console(self) -> tuple[tuple[int, int, int, str], ...]:
         """Lines that handlers printed since the last call: simulated time in ps, cluster, core, text."""

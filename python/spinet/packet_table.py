@@ -19,24 +19,24 @@ Chunk = Mapping[str, bytes]
 Columns = Sequence[tuple[str, str, str, list[str]]]  # name, NumPy type, meaning, names of values
 
 
-def schema(columns: Columns | None = None) -> pa.Schema:
-    """Columns of the table of packets, or of another; a field's metadata says what it means."""
+def schema(columns: Columns) -> pa.Schema:
+    """Columns of a table; a field's metadata says what it means."""
     import pyarrow as pa
 
     fields = []
-    for name, dtype, meaning, categories in columns or _core.packet_columns():
+    for name, dtype, meaning, categories in columns:
         kind = pa.dictionary(pa.int8(), pa.string()) if categories else pa.from_numpy_dtype(dtype)
         fields.append(pa.field(name, kind, metadata={"meaning": meaning}))
     return pa.schema(fields, metadata={"spinet": _core.version()})
 
 
-def to_arrow(chunk: Chunk, columns: Columns | None = None) -> pa.Table:
+def to_arrow(chunk: Chunk, columns: Columns) -> pa.Table:
     """Rows as Arrow. Events that did not happen are null; choices are text."""
     import numpy as np
     import pyarrow as pa
 
     arrays = []
-    for name, dtype, _meaning, categories in columns or _core.packet_columns():
+    for name, dtype, _meaning, categories in columns:
         values = np.frombuffer(chunk.get(name, b""), dtype=dtype)
         if categories:
             arrays.append(pa.DictionaryArray.from_arrays(values.astype(np.int8), categories))
@@ -47,21 +47,18 @@ def to_arrow(chunk: Chunk, columns: Columns | None = None) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=schema(columns))
 
 
-def to_numpy(chunk: Chunk, columns: Columns | None = None) -> dict[str, np.ndarray[Any, Any]]:
+def to_numpy(chunk: Chunk, columns: Columns) -> dict[str, np.ndarray[Any, Any]]:
     """Rows as NumPy columns of one length, -1 for what never happened, choices as numbers."""
     import numpy as np
 
-    return {
-        name: np.frombuffer(chunk.get(name, b""), dtype=dtype)
-        for name, dtype, _meaning, _names in columns or _core.packet_columns()
-    }
+    return {name: np.frombuffer(chunk.get(name, b""), dtype=dtype) for name, dtype, _meaning, _names in columns}
 
 
 class Collected:
     """Rows in memory."""
 
-    def __init__(self, columns: Columns | None = None) -> None:
-        self._columns = columns or _core.packet_columns()
+    def __init__(self, columns: Columns) -> None:
+        self._columns = columns
         self._chunks: list[Chunk] = []
 
     def append(self, chunk: Chunk) -> None:
@@ -80,10 +77,10 @@ class Collected:
 class ParquetFile:
     """Rows on their way into a file; holds one row group at a time."""
 
-    def __init__(self, path: Path, columns: Columns | None = None) -> None:
+    def __init__(self, path: Path, columns: Columns) -> None:
         import pyarrow.parquet as pq
 
-        self._columns = columns or _core.packet_columns()
+        self._columns = columns
         self._writer = pq.ParquetWriter(path, schema(self._columns), compression="zstd")
         self._waiting = Collected(self._columns)
         self._bytes = 0

@@ -56,7 +56,7 @@ def nic(name: Card = "pspin", *, set: Settings = ()) -> str:
         If there is no such card, or the changes contradict each other.
     """
     name, sets = _nics.name_of(name, set)
-    if _core.card_is_wired(name):
+    if _core.kind_of_nic(name) == "modules":
         return wiring.variation(name, sets).to_toml() if sets else _core.card_text(name)
     return _core.nic_show(name, sets, ".")
 
@@ -86,7 +86,7 @@ def parameters_of(name: Card = "pspin", *, set: Settings = ()) -> PspinParams:
     from spinet.nic_parameters import PspinParams
 
     name, sets = _nics.name_of(name, set)
-    if _core.card_is_wired(name) or _core.nic_has_chains(name):
+    if _core.kind_of_nic(name) != "handlers":
         raise UsageError(
             f"{name} is no PsPIN, whose parameters alone have types here", hint="spinet.nic gives its file"
         )

@@ -190,7 +190,7 @@ def test_cards_with_chains_are_listed_and_shown(capsys: pytest.CaptureFixture[st
     assert main(["nic", "check", "panic-rtl"]) == 0
     assert main(["nic", "services"]) == 0
     assert "aes-256-ctr" in capsys.readouterr().out
-    assert _core.nic_has_chains("pipeline") and not _core.nic_has_chains("pspin")
+    assert _core.kind_of_nic("pipeline") == "chains" and _core.kind_of_nic("pspin") == "handlers"
 
 
 @pytest.mark.parametrize(

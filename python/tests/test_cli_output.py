@@ -244,7 +244,9 @@ def test_every_setting_that_is_offered_is_one(nic: str) -> None:
         # A number in place of the use of a card's parameter leaves that one without any.
         refused = pytest.raises(_core.InputError, match="nothing uses the parameter")
         with refused if (nic, path) == ("tengig", "control_memory.banks") else contextlib.nullcontext():
-            wiring.design(nic, set=[setting]) if _core.card_is_wired(nic) else _core.nic_show(nic, [setting], ".")
+            wiring.design(nic, set=[setting]) if _core.kind_of_nic(nic) == "modules" else _core.nic_show(
+                nic, [setting], "."
+            )
 
 
 @pytest.mark.parametrize(

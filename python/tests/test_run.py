@@ -96,14 +96,18 @@ def test_the_table_says_why_packets_were_dropped() -> None:
 
 
 def test_the_table_has_a_row_for_every_packet(result: spinet.Result) -> None:
-    names = [name for name, *_ in _core.packet_columns()]
+    names = [name for name, *_ in _core.table_columns()["handlers"]["packets"]]
     assert result.packets.column_names == names
     assert result.packets.num_rows == result.summary["packets"]["in"] == 18
     assert {column.shape for column in result.columns.values()} == {(18,)}
 
 
 def test_what_never_happened_is_null_in_arrow_and_minus_one_in_numpy(result: spinet.Result) -> None:
-    signed = [name for name, dtype, _meaning, names in _core.packet_columns() if dtype[1] == "i" and not names]
+    signed = [
+        name
+        for name, dtype, _meaning, names in _core.table_columns()["handlers"]["packets"]
+        if dtype[1] == "i" and not names
+    ]
     assert signed
     for name in signed:
         nulls = result.packets[name].is_null().to_numpy()

@@ -2,10 +2,10 @@
 //!
 //! Texts are experiments, expressions and JSON; whatever takes long releases the interpreter's lock.
 
+mod convert;
 mod machine;
 mod policy;
 mod run;
-mod told;
 mod tools;
 mod unit;
 

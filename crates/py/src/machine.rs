@@ -1,7 +1,7 @@
 //! A card with a driver, for Python: [`spinet::driver::Driver`] one to one, handles as numbers, times in ps.
 
+use crate::convert;
 use crate::run::start_error;
-use crate::told;
 use crate::{gone, input, json, settings};
 use kernel::{Cycle, Time};
 use pyo3::prelude::*;
@@ -13,8 +13,8 @@ use spinet::driver::{
 use spinet::elf::Elf;
 use spinet::experiment::Traffic;
 use spinet::handlers::HandlerError;
+use spinet::handlers::record::Line;
 use spinet::nics;
-use spinet::record::Line;
 use spinet::toml_text::{self, Format};
 use spinet::worker::Worker;
 use std::fmt::Display;
@@ -29,7 +29,7 @@ use wire::source::Snapped;
 const SLICE: Cycle = 20_000;
 
 /// An event: time in ps, context, what, and its numbers by name.
-type Told<'py> = (u64, u64, &'static str, Bound<'py, PyDict>);
+type EventTuple<'py> = (u64, u64, &'static str, Bound<'py, PyDict>);
 
 /// A card, ready for tenants; it lives on a thread of its own.
 #[pyclass(frozen, module = "spinet._native")]
@@ -304,12 +304,12 @@ impl Machine {
                 driver.run_until(end.min(driver.now() + SLICE));
                 driver.check()?;
             }
-            Ok::<_, spinet::record::RecordError>(driver.now() >= end)
+            Ok::<_, spinet::handlers::record::RecordError>(driver.now() >= end)
         })
     }
 
     /// What happened to a tenant's contexts: time in ps, context, what, and its numbers by name.
-    fn take_events<'py>(&self, py: Python<'py>, tenant: u64) -> PyResult<Vec<Told<'py>>> {
+    fn take_events<'py>(&self, py: Python<'py>, tenant: u64) -> PyResult<Vec<EventTuple<'py>>> {
         let (events, clock) =
             self.with(py, move |driver| driver.take_events(TenantId(tenant)).map(|events| (events, driver.clock())))?;
         let event = |event: Event| {
@@ -333,7 +333,7 @@ impl Machine {
 
     /// Rows of the packets that are finished since the last call, by column.
     fn take_packets<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        told::by_name(py, self.look(py, |driver| driver.take_table())?)
+        convert::by_name(py, self.look(py, |driver| driver.take_table())?)
     }
 
     /// Lines printed since the last call: time in ps, cluster, core, text.

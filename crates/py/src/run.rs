@@ -1,19 +1,16 @@
 //! A run of an experiment, on a card of any kind.
 
+use crate::convert::{self, Described};
 use crate::policy::{Failure, OwnPolicy, Shared};
-use crate::told::{self, Described};
 use crate::tools::format;
 use crate::{gone, input};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use spinet::chains::{self, HOP_COLUMNS, PACKET_COLUMNS, Policy};
+use spinet::chains::Policy;
+use spinet::handlers::record::Line;
 use spinet::instructions::Choice;
 use spinet::kinds::{self, Text};
-use spinet::packets::Fate;
-use spinet::record::Line;
 use spinet::run::Wanted;
-use spinet::table::{self, COLUMNS};
-use spinet::wired::{FRAME_COLUMNS, WAYS};
 use spinet::worker::{StartError, Worker};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -87,7 +84,7 @@ impl Run {
         if let Some(error) = self.failure.take() {
             return Err(error);
         }
-        told::progress(py, progress.map_err(gone)?.map_err(input)?)
+        convert::progress(py, progress.map_err(gone)?.map_err(input)?)
     }
 
     /// Ends the run here: packets inside get their rows, and files are complete. Nothing to do at a run's own end.
@@ -98,7 +95,7 @@ impl Run {
     /// Rows that are complete since the last call, by table and column.
     fn take_tables<'py>(&self, py: Python<'py>) -> PyResult<BTreeMap<&'static str, Bound<'py, PyDict>>> {
         let tables = py.detach(|| self.worker.call(|run| run.card.take_tables())).map_err(gone)?;
-        tables.into_iter().map(|rows| Ok((rows.table, told::by_name(py, rows.columns)?))).collect()
+        tables.into_iter().map(|rows| Ok((rows.table, convert::by_name(py, rows.columns)?))).collect()
     }
 
     /// Lines printed since the last call: time in ps, cluster, core, text.
@@ -146,25 +143,6 @@ impl Run {
 /// The tables of each kind of card, and their columns: name, NumPy type, meaning, names of values.
 #[pyfunction]
 pub fn table_columns() -> BTreeMap<&'static str, BTreeMap<&'static str, Described>> {
-    let packets = told::described(COLUMNS, |name| match name {
-        "fate" => Fate::NAMES.to_vec(),
-        "reason" => table::reasons(),
-        _ => Vec::new(),
-    });
-    let of_chains = |columns| {
-        told::described(columns, |name| match name {
-            "fate" => chains::Fate::NAMES.to_vec(),
-            "reason" => chains::reasons(),
-            _ => Vec::new(),
-        })
-    };
-    let frames = told::described(FRAME_COLUMNS, |name| if name == "way" { WAYS.to_vec() } else { Vec::new() });
-    BTreeMap::from([
-        (kinds::HANDLERS.name, BTreeMap::from([("packets", packets)])),
-        (
-            kinds::CHAINS.name,
-            BTreeMap::from([("packets", of_chains(PACKET_COLUMNS)), ("hops", of_chains(HOP_COLUMNS))]),
-        ),
-        (kinds::MODULES.name, BTreeMap::from([("frames", frames)])),
-    ])
+    let tables = |kind: &kinds::Kind| kind.tables.iter().map(|table| (table.name, convert::described(table))).collect();
+    kinds::ALL.iter().map(|kind| (kind.name, tables(kind))).collect()
 }

@@ -35,6 +35,16 @@ pub struct Column {
     pub about: &'static str,
 }
 
+/// A table of a kind of card.
+pub struct TableSpec {
+    /// Its name.
+    pub name: &'static str,
+    /// Its columns.
+    pub columns: &'static [Column],
+    /// Words that the numbers of a column stand for; empty if its numbers are numbers.
+    pub words: fn(&str) -> Vec<&'static str>,
+}
+
 /// A table: a line for each column with its name, type, meaning, and its value, computed from what a row is made of.
 macro_rules! columns {
     ($(#[$about:meta])* $list:ident, $values:ident($row:ident: &$of:ident):

@@ -3,12 +3,13 @@
 //! A new kind of card adds its line to [`ALL`].
 
 use crate::chains::{ChainCard, ChainExperiment, CheckedChains, OwnPolicies};
+use crate::columns::TableSpec;
 use crate::experiment::{Checked, Experiment, Span, schema};
 use crate::handlers::HandlerCard;
 use crate::run::{Run, RunError, Wanted};
 use crate::toml_text::{self, Format};
 use crate::wired::{FirmwareExperiment, Setup, WiredCard};
-use crate::{chains, wired};
+use crate::{chains, handlers, wired};
 use serde_json::Value;
 use std::path::Path;
 use std::sync::LazyLock;
@@ -25,6 +26,8 @@ pub struct Kind {
     pub stall_limit: Span,
     /// Schema of its experiments.
     pub schema: LazyLock<Value>,
+    /// Tables of its runs.
+    pub tables: &'static [TableSpec],
     /// Keys that only experiments of this kind have.
     keys: &'static [&'static str],
     /// Whether a card is of this kind: its name, and where the path of its file begins.
@@ -68,6 +71,7 @@ pub static HANDLERS: Kind = Kind {
     example: "pspin",
     stall_limit: Span::from_fs(10_000_000_000_000),
     schema: LazyLock::new(schema::of::<Experiment>),
+    tables: &[TableSpec { name: "packets", columns: handlers::table::COLUMNS, words: handlers::table::words }],
     keys: &["program", "context"],
     has: |nic, base_dir| !chains::is_nic(nic, base_dir) && !wired::is_wired(nic, base_dir),
     check: |text| Ok(json(&text.handlers()?.experiment)),
@@ -83,6 +87,10 @@ pub static CHAINS: Kind = Kind {
     example: "panic",
     stall_limit: Span::from_fs(10_000_000_000_000),
     schema: LazyLock::new(schema::of::<ChainExperiment>),
+    tables: &[
+        TableSpec { name: "packets", columns: chains::PACKET_COLUMNS, words: chains::words },
+        TableSpec { name: "hops", columns: chains::HOP_COLUMNS, words: chains::words },
+    ],
     keys: &["chain", "service", "preset_services", "rmt"],
     has: chains::is_nic,
     check: |text| Ok(json(&text.chains()?.experiment)),
@@ -98,6 +106,7 @@ pub static MODULES: Kind = Kind {
     example: "tigon2",
     stall_limit: Span::from_fs(50_000_000_000_000),
     schema: LazyLock::new(schema::of::<FirmwareExperiment>),
+    tables: &[TableSpec { name: "frames", columns: wired::FRAME_COLUMNS, words: wired::words }],
     keys: &["firmware", "profile"],
     has: wired::is_wired,
     check: |text| Ok(json(&text.modules()?.experiment)),

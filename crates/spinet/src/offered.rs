@@ -1,9 +1,10 @@
 //! The packets that an experiment offers its handlers, without a NIC: for references and for handlers run elsewhere.
 
 use crate::experiment::Checked;
-use crate::feed::{FeedError, classifiers, first_context, traffic};
-use crate::message_ids::{Message, MessageIds};
+use crate::handlers::feed::{classifiers, first_context, traffic};
+use crate::handlers::message_ids::{Message, MessageIds};
 use crate::streams::Coming;
+use crate::streams::FeedError;
 use wire::layers::Layers;
 
 /// A packet of the traffic, and where it belongs.

@@ -1,18 +1,39 @@
 //! Streams of packets: captures, generators, packets that somebody made.
 
 use crate::experiment::Traffic;
-use crate::feed::{FeedError, FeedReport};
 use kernel::{Clock, Cycle, Time};
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read};
 use std::rc::Rc;
-use wire::capture::{CaptureLimits, CaptureReader};
-use wire::faults::{Faults, FaultySource};
-use wire::pacing::Pacing;
+use wire::capture::{CaptureCounts, CaptureLimits, CaptureReader};
+use wire::faults::{FaultCounts, Faults, FaultySource};
+use wire::pacing::{Pacing, PacingCounts};
 use wire::source::{CaptureSource, Frame, Source, SourceError};
-use wire::traffic::Generator;
+use wire::traffic::{Generator, TrafficError};
+
+/// Traffic that cannot be read or generated.
+#[derive(Debug, thiserror::Error)]
+pub enum FeedError {
+    /// The capture or the pace.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// The generator.
+    #[error(transparent)]
+    Generator(#[from] TrafficError),
+}
+
+/// Counts of what was read from a source.
+#[derive(Clone, Debug, Default)]
+pub struct FeedReport {
+    /// Contents of the capture, and why reading it stopped early.
+    pub capture: Option<(CaptureCounts, Option<String>)>,
+    /// Corrections of times.
+    pub pacing: PacingCounts,
+    /// Faults of the network.
+    pub faults: FaultCounts,
+}
 
 /// A file that tells how far it was read.
 pub struct Counted {

@@ -5,13 +5,13 @@
 
 use crate::chains::{ChainPackets, ChainSection};
 use crate::experiment::Common;
-use crate::feed::FeedReport;
+use crate::flows::Flow;
 use crate::handlers::{HandlerPackets, HandlerSection};
 use crate::histogram::Histogram;
 use crate::kinds::Kind;
 use crate::lines::SourceLine;
 use crate::run::{Card, Ended};
-use crate::stats::Flow;
+use crate::streams::FeedReport;
 use crate::wired::WiredSection;
 use blocks::mhz::Mhz;
 use kernel::Clock;
@@ -473,7 +473,7 @@ pub(crate) fn grouped(number: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::packets::SPLIT;
+    use crate::handlers::packets::SPLIT;
     use pspin::delivery::DropReason;
 
     const PAGE: &str = include_str!("../../../docs/reference/summary.md");

@@ -13,7 +13,7 @@ mod traffic;
 pub use card::{WiredCard, WiredError};
 pub use experiment::{FirmwareExperiment, FirmwareSpec};
 pub use fates::Fates;
-pub use frames::{FRAME_COLUMNS, WAYS};
+pub use frames::{FRAME_COLUMNS, words};
 pub use setup::{Firmware, Setup};
 pub use summary::{Rate, WiredSection, WiredSummary};
 pub use traffic::{CardTrafficError, MOST_FRAMES};

@@ -81,13 +81,13 @@ def show_command(nic: str, sets: tuple[str, ...], area: bool, tree: bool, svg: P
     from spinet import _core, presets
     from spinet.drawing import sketch
 
-    if not _core.card_is_wired(nic):
+    if _core.kind_of_nic(nic) != "modules":
         if tree:
             raise click.UsageError("--tree is for cards that are wired from modules; --svg draws any")
         if svg is not None:
             _write(svg, sketch.design(nic, set=sets).svg())
         if area:
-            if _core.nic_has_chains(nic):
+            if _core.kind_of_nic(nic) == "chains":
                 raise click.UsageError("--area is known of PsPIN only")
             _print_area(presets.nic_cost(nic, set=sets))
         elif as_json:
@@ -159,7 +159,7 @@ def check_command(nic: str, sets: tuple[str, ...], as_json: bool) -> None:
     """
     from spinet import _core
 
-    if not _core.card_is_wired(nic):
+    if _core.kind_of_nic(nic) != "modules":
         _core.nic_show(nic, list(sets), ".")
         click.echo(json.dumps({"ok": True}) if as_json else f"{nic}: its parameters are valid")
         return

@@ -71,7 +71,7 @@ def settings(nic: str) -> list[tuple[str, Any]]:
     """Paths that `--set` takes for a card, and the values that it has there."""
     from spinet import _core, wiring
 
-    if not _core.card_is_wired(nic):
+    if _core.kind_of_nic(nic) != "modules":
         return list(_leaves(tomllib.loads(_core.nic_show(nic, [], ".")), ""))
     design = wiring.design(nic).json
     parts = {part["path"].partition("[")[0]: part["parameters"] for part in design["parts"] if "." not in part["path"]}

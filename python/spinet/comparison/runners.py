@@ -28,9 +28,9 @@ def runner(nic: str) -> Callable[[Job, str], Observed]:
     """
     if nic == NATIVE:
         return on_this_machine
-    if _core.nic_has_chains(nic):
+    if _core.kind_of_nic(nic) == "chains":
         return on_chains
-    return on_a_wired_card if _core.card_is_wired(nic) else on_pspin
+    return on_a_wired_card if _core.kind_of_nic(nic) == "modules" else on_pspin
 
 
 def check(nic: str) -> None:

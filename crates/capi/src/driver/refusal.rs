@@ -3,10 +3,10 @@
 use crate::Error;
 use spinet::driver::DriverError;
 use spinet::elf::ElfError;
-use spinet::feed::FeedError;
 use spinet::handlers::HandlerError;
+use spinet::handlers::record::RecordError;
 use spinet::nics::NicError;
-use spinet::record::RecordError;
+use spinet::streams::FeedError;
 use std::cell::RefCell;
 use std::ffi::{CString, c_char, c_int};
 use std::fmt::Display;

@@ -6,7 +6,7 @@ use pspin::delivery::{EarlyPayload, WhenFull};
 use pspin::host_events::HostEvent;
 use spinet::driver::{Capabilities, ContextSpec, HostId, MemoryId, MemoryLeft, ProgramId};
 use spinet::experiment::DeliverySpec;
-use spinet::packets::{Row, TaskRow};
+use spinet::handlers::packets::{Row, TaskRow};
 use std::ffi::{c_char, c_void};
 use std::ptr;
 

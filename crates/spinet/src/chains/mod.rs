@@ -9,8 +9,9 @@ mod check;
 mod classify;
 mod credits;
 mod experiment;
-mod level;
+
 mod nic;
+mod policies;
 mod programs;
 mod record;
 mod shares;
@@ -33,6 +34,6 @@ pub use nic::{PRESETS, is_meant_by as is_nic, load, services, services_of, show}
 pub use panic::policy::{Arrival, Policy};
 pub use record::Fate;
 pub use summary::{ChainPackets, ChainSection, ChainSummary};
-pub use table::{HOP_COLUMNS, PACKET_COLUMNS, reasons};
+pub use table::{HOP_COLUMNS, PACKET_COLUMNS, words};
 #[cfg(test)]
 pub(crate) use trail::PARTS;

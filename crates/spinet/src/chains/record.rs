@@ -8,7 +8,7 @@ use super::stats::Stats;
 use super::table::Tables;
 use super::trail::Way;
 use crate::digest::{Digest, Stream};
-use crate::feed::FeedError;
+use crate::streams::FeedError;
 use kernel::{Clock, Cycle};
 use panic::drops::DropReason;
 use panic::protocol::{Descriptor, Message, NodeId};

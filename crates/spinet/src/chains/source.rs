@@ -3,8 +3,8 @@
 use super::check::SideSource;
 use super::record::SharedRecord;
 use crate::experiment::CheckedSource;
-use crate::feed::{FeedError, FeedReport};
 use crate::streams::Stream;
+use crate::streams::{FeedError, FeedReport};
 use kernel::{Clock, Cycle, Time};
 use panic::world::{Arrival, PacketSource, Side};
 use std::cell::RefCell;

@@ -2,8 +2,8 @@
 
 use super::shares::Shares;
 use super::trail::{PARTS, Visit, Way};
+use crate::flows::{Flow, Traffic};
 use crate::histogram::Histogram;
-use crate::stats::{Flow, Traffic};
 use kernel::Cycle;
 use panic::drops::DropReason;
 use std::collections::BTreeMap;

@@ -9,9 +9,13 @@ use panic::protocol::{Hop, Message, NodeId};
 use panic::world::Side;
 use std::collections::BTreeMap;
 
-/// Why packets are dropped, by their numbers in the table: 0 is that they are not.
-pub fn reasons() -> Vec<&'static str> {
-    [""].into_iter().chain(DropReason::NAMES).collect()
+/// Words that the numbers of a column stand for. Reason 0 is of packets that are not dropped.
+pub fn words(column: &str) -> Vec<&'static str> {
+    match column {
+        "fate" => Fate::NAMES.to_vec(),
+        "reason" => [""].into_iter().chain(DropReason::NAMES).collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// Both tables, filled a batch at a time.

@@ -1,7 +1,7 @@
 //! Tenants, and the policies that are made of their weights, priorities and rates.
 
 use super::experiment::{ChainEntry, ChainExperiment, PolicySpec};
-use super::level;
+use super::policies;
 use crate::experiment::Span;
 use diagnostics::near::{did_you_mean, nearest};
 use panic::model::NicModel;
@@ -47,7 +47,7 @@ pub enum TenantError {
     #[error("there is no tenant `{found}`, must be the `name` of a [[tenant]]{}",
             did_you_mean(near.as_ref()))]
     None { found: String, near: Option<String> },
-    #[error("there is no policy `{found}`, must be one of {}{}", level::names().collect::<Vec<_>>().join(", "),
+    #[error("there is no policy `{found}`, must be one of {}{}", policies::names().collect::<Vec<_>>().join(", "),
             did_you_mean(near.as_ref()))]
     NoPolicy { found: String, near: Option<&'static str> },
     #[error("{}", .0.problem)]
@@ -152,8 +152,8 @@ impl Tenants {
         let name = match policy {
             PolicySpec::Given(table) => {
                 let n_classes = nic.n_classes();
-                let level = level::complete(
-                    level::read(table, n_classes)?,
+                let level = policies::complete(
+                    policies::read(table, n_classes)?,
                     &self.used(experiment, n_classes),
                     n_classes,
                     self,
@@ -164,7 +164,7 @@ impl Tenants {
             PolicySpec::Named(name) => name.as_str(),
         };
         let Some((_, policy)) = PolicyParams::ALL.iter().find(|(known, _)| *known == name) else {
-            return Err(TenantError::NoPolicy { found: name.into(), near: nearest(name, level::names()) });
+            return Err(TenantError::NoPolicy { found: name.into(), near: nearest(name, policies::names()) });
         };
         let mut policy = policy.clone();
         if let Some((_, numbers)) = policy.numbers_mut() {

@@ -30,13 +30,13 @@ pub use rule::{Remaining, RuleSpec};
 
 use crate::elf::Elf;
 use crate::experiment::{DESCRIPTOR_BYTES, DESCRIPTORS, HOST_BASE};
-use crate::feed::{Feed, SharedFeed};
 use crate::handlers::HandlerError;
-use crate::packets::Row;
+use crate::handlers::feed::{Feed, SharedFeed};
+use crate::handlers::packets::Row;
+use crate::handlers::record::{Line, Record, RecordError, Scribe, SharedRecord};
+use crate::handlers::stats::Stats;
+use crate::handlers::table::Table;
 use crate::program;
-use crate::record::{Line, Record, RecordError, Scribe, SharedRecord};
-use crate::stats::Stats;
-use crate::table::Table;
 use handles::Registry;
 use heap::Heap;
 use kernel::{Clock, Cycle, Mode, Outcome, Time};
@@ -111,7 +111,7 @@ impl Driver {
         let (told, page_tables) = (Told::default(), SharedPageTables::default());
         let (tell, mut scribe, heard) = (told.clone(), Scribe(record.clone()), feed.clone());
         let boundary = Boundary {
-            source: Box::new(crate::feed::Source(feed.clone())),
+            source: Box::new(crate::handlers::feed::Source(feed.clone())),
             completions: Box::new(Scribe(record.clone())),
             egress: Box::new(Scribe(record.clone())),
             host: Box::new(Scribe(record.clone())),

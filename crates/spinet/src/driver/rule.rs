@@ -1,7 +1,7 @@
 //! Matching rules, installed and removed while packets flow.
 
 use super::{ContextId, Driver, DriverError, OPERATOR, RuleId, TenantId};
-use crate::rules::Rule;
+use crate::handlers::rules::Rule;
 use pspin::delivery::DropReason;
 use pspin::protocol::Kill;
 use wire::expr::Matcher;

@@ -2,7 +2,7 @@
 
 use super::{Driver, DriverError};
 use crate::experiment::Traffic;
-use crate::feed::FeedError;
+use crate::streams::FeedError;
 use crate::streams::Stream;
 use kernel::Time;
 use wire::faults::Faults;

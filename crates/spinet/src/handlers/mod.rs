@@ -1,22 +1,33 @@
 //! A card that runs handlers, as a run sees it: PsPIN between its traffic and its record.
 
+pub mod feed;
+pub mod host;
+pub mod message_ids;
+pub mod packets;
+pub mod record;
+pub mod rules;
+pub mod stats;
 mod summary;
+pub mod table;
+mod timeline;
+mod unmatched;
 
 pub use summary::{ActionSummary, HandlerPackets, HandlerSection, HandlerSummary, cause_name};
 
 use crate::driver::{ContextSpec, Driver, DriverError, RuleSpec};
 use crate::elf::{Elf, ElfError};
 use crate::experiment::{Checked, ExperimentError, LayoutError, OneOrMany, PlacedContext, PlacedProgram, Span, place};
-use crate::feed::{self, Feed, FeedError};
+use crate::handlers::record::{Line, OutCapture, Record, RecordError, SharedRecord};
+use crate::handlers::stats::Stats;
+use crate::handlers::table::Table;
+use crate::handlers::timeline::{Known, Timeline};
 use crate::instructions::{Choice, CoreTraces, TraceWriteError};
 use crate::program::{self, ProgramError, is_source};
-use crate::record::{Line, OutCapture, Record, RecordError, SharedRecord};
 use crate::run::{Card, Ended, HORIZON, Progress, Rows, RunError, Wanted};
-use crate::stats::Stats;
+use crate::streams::FeedError;
 use crate::summary::BusyCore;
-use crate::table::Table;
-use crate::timeline::{Known, Timeline};
 use crate::toml_text::Place;
+use feed::Feed;
 use kernel::{Clock, Cycle, FreqError, Mode, Outcome, Time};
 use pspin::PspinError;
 use pspin::protocol::Context;

@@ -26,8 +26,13 @@ pub const FRAME_COLUMNS: &[Column] = &[
     Column { name: "latency_ps", kind: Kind::I64, about: "between the two" },
 ];
 
-/// Values of the column `way`.
-pub const WAYS: [&str; 2] = ["sent", "received"];
+/// The directions.
+pub(super) const WAYS: [&str; 2] = ["sent", "received"];
+
+/// Words that the numbers of a column stand for.
+pub fn words(column: &str) -> Vec<&'static str> {
+    if column == "way" { WAYS.to_vec() } else { Vec::new() }
+}
 
 /// When frames of a direction passed: into the card and out of it.
 #[derive(Default)]

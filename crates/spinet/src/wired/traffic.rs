@@ -1,8 +1,8 @@
 //! Traffic for a card with firmware: datagrams that can be checked by their number, generated traffic, captures.
 
 use crate::experiment::{self, Problem, SourceSpec, Span, gives};
-use crate::feed::{FeedError, FeedReport};
 use crate::streams::Stream;
+use crate::streams::{FeedError, FeedReport};
 use blocks::feeders::{Acknowledgements, Datagrams, Frames, ListedFrame, Pace, Station, Traffic};
 use kernel::Time;
 use std::net::Ipv4Addr;

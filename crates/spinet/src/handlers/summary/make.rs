@@ -3,12 +3,12 @@
 use super::*;
 use crate::experiment::{CheckedContext, PlacedContext, SourceSpec};
 use crate::handlers::HandlerCard;
+use crate::handlers::packets::{Fate, SPLIT, Trap};
+use crate::handlers::record::Record;
+use crate::handlers::stats::{ContextStats, Range, RefusalPlace, TrapPlace, TrapStats};
 use crate::kinds;
-use crate::packets::{Fate, SPLIT, Trap};
 use crate::program::STAGES;
-use crate::record::Record;
 use crate::run::Ended;
-use crate::stats::{ContextStats, Range, RefusalPlace, TrapPlace, TrapStats};
 use crate::summary::{
     BusyCore, EndedSummary, LatencySummary, PacketSummary, Report, SourceSummary, Split, Spread, ThroughputSummary,
     TimeSummary, gbps, grouped, ns, packets_per_s,

@@ -5,8 +5,8 @@ mod remarks;
 
 pub use make::cause_name;
 
+use crate::handlers::stats::EventStats;
 use crate::lines::SourceLine;
-use crate::stats::EventStats;
 use crate::summary::Summary;
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -2,7 +2,7 @@
 
 use super::{CommandFaultSummary, TrapPlaceSummary};
 use crate::handlers::HandlerCard;
-use crate::packets::Fate;
+use crate::handlers::packets::Fate;
 use crate::summary::{Remark, file_name, grouped, part_of};
 
 impl HandlerCard {
@@ -22,9 +22,9 @@ impl HandlerCard {
         }
         let feed = self.driver.feed.borrow();
         let has_several = self.placed.len() > 1;
-        for (context, tried) in feed.rules.tried() {
+        for (context, rule) in feed.rules.unmatched() {
             let packets = record.stats.contexts.get(context).map_or(0, |stats| stats.frames.packets);
-            if let Some(text) = tried.why_nothing().filter(|_| packets == 0) {
+            if let Some(text) = rule.why_nothing().filter(|_| packets == 0) {
                 let whose = match self.placed.get(context) {
                     Some(placed) if has_several => format!("context {}: ", placed.name),
                     _ => String::new(),

@@ -7,7 +7,7 @@ use expect_test::{Expect, expect};
 use kernel::{Mode, Time};
 use pspin::host_events::HostEvent;
 use spinet::driver::{Driver, Remaining, RuleSpec};
-use spinet::packets::Fate;
+use spinet::handlers::packets::Fate;
 use std::collections::VecDeque;
 use std::fmt::Write;
 

@@ -1,34 +1,34 @@
-//! Why a matching rule takes no packet: which part of what it asks for never held.
+//! Explains why a rule matched no packet: the parts of its expression that never held.
 
 use crate::summary::grouped;
 use wire::expr::Matcher;
 use wire::layers::Layers;
 
-/// What a rule that has taken nothing was asked about.
+/// A rule that has matched no packet so far, and the packets compared with it.
 #[derive(Clone, Debug)]
-pub struct Tried {
-    /// What it asks for, as it was written.
+pub struct UnmatchedRule {
+    /// Its expression.
     text: String,
-    /// All that must hold: for how many packets each did, and what the first that had its field had there.
+    /// Parts that must all hold: the number of packets for which each did, and the first value found in its field.
     parts: Vec<(Matcher, u64, Option<String>)>,
-    /// Packets that it was asked about.
-    asked: u64,
-    /// Packets that a rule before it took.
-    passed: u64,
+    /// Packets compared with it.
+    compared: u64,
+    /// Packets that an earlier rule took.
+    taken_before: u64,
 }
 
-impl Tried {
-    /// Nothing was asked yet of a rule that wants all of these.
-    pub fn new<'a>(wants: impl IntoIterator<Item = &'a Matcher>) -> Tried {
+impl UnmatchedRule {
+    /// A rule that requires all of these expressions.
+    pub fn new<'a>(wants: impl IntoIterator<Item = &'a Matcher>) -> UnmatchedRule {
         let wants: Vec<&Matcher> = wants.into_iter().collect();
         let text = wants.iter().map(ToString::to_string).collect::<Vec<_>>().join(" && ");
         let parts = wants.iter().flat_map(|matcher| matcher.parts()).map(|part| (part, 0, None)).collect();
-        Tried { text, parts, asked: 0, passed: 0 }
+        UnmatchedRule { text, parts, compared: 0, taken_before: 0 }
     }
 
-    /// A packet was not taken.
+    /// Counts a packet that does not match.
     pub fn refused(&mut self, packet: &[u8], layers: &Layers) {
-        self.asked += 1;
+        self.compared += 1;
         for (part, held, first) in &mut self.parts {
             *held += u64::from(part.matches_layers(packet, layers));
             if first.is_none() {
@@ -37,17 +37,17 @@ impl Tried {
         }
     }
 
-    /// A packet did not come so far.
+    /// Counts a packet that an earlier rule took.
     pub fn passed_over(&mut self) {
-        self.passed += 1;
+        self.taken_before += 1;
     }
 
-    /// Why nothing was taken, if anything came.
+    /// Why no packet matched; `None` if there was no packet.
     pub fn why_nothing(&self) -> Option<String> {
-        let n = match self.asked {
-            0 if self.passed == 0 => return None,
-            0 if self.passed == 1 => return Some("a context before it took the only packet".into()),
-            0 => return Some(format!("contexts before it took all {} packets", grouped(self.passed))),
+        let n = match self.compared {
+            0 if self.taken_before == 0 => return None,
+            0 if self.taken_before == 1 => return Some("a context before it took the only packet".into()),
+            0 => return Some(format!("contexts before it took all {} packets", grouped(self.taken_before))),
             1 => "the only packet does not match".to_owned(),
             n => format!("none of {} packets matches", grouped(n)),
         };
@@ -77,15 +77,15 @@ mod tests {
     /// What a rule that took none of these packets says.
     fn check(wants: &str, traffic: &str, want: Expect) {
         let matcher = Matcher::parse(wants).expect("an expression");
-        let mut tried = Tried::new([&matcher]);
+        let mut rule = UnmatchedRule::new([&matcher]);
         let spec = TrafficSpec::parse(traffic).expect("traffic");
         let mut packets = Generator::new(spec, Pacing::TIMES).expect("a generator");
         while let Some(frame) = packets.next().expect("a packet") {
             let layers = Layers::parse(frame.bytes);
             assert!(!matcher.matches_layers(frame.bytes, &layers), "a packet is taken");
-            tried.refused(frame.bytes, &layers);
+            rule.refused(frame.bytes, &layers);
         }
-        want.assert_eq(&tried.why_nothing().unwrap_or_default());
+        want.assert_eq(&rule.why_nothing().unwrap_or_default());
     }
 
     #[test]
@@ -126,11 +126,11 @@ mod tests {
 
     #[test]
     fn who_was_never_asked_says_who_was() {
-        let mut tried = Tried::new([&Matcher::parse("udp").expect("an expression")]);
-        assert_eq!(tried.why_nothing(), None);
-        tried.passed_over();
-        assert_eq!(tried.why_nothing().as_deref(), Some("a context before it took the only packet"));
-        tried.passed_over();
-        assert_eq!(tried.why_nothing().as_deref(), Some("contexts before it took all 2 packets"));
+        let mut rule = UnmatchedRule::new([&Matcher::parse("udp").expect("an expression")]);
+        assert_eq!(rule.why_nothing(), None);
+        rule.passed_over();
+        assert_eq!(rule.why_nothing().as_deref(), Some("a context before it took the only packet"));
+        rule.passed_over();
+        assert_eq!(rule.why_nothing().as_deref(), Some("contexts before it took all 2 packets"));
     }
 }

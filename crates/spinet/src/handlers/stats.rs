@@ -1,54 +1,12 @@
 //! Sums over packets; they do not grow with their number.
 
+use crate::flows::{Flow, Traffic};
+use crate::handlers::packets::{Fate, N_STAGES, Refusal, Row, SPLIT, TaskRow, Trap};
 use crate::histogram::Histogram;
-use crate::packets::{Fate, N_STAGES, Refusal, Row, SPLIT, TaskRow, Trap};
 use kernel::Cycle;
 use pspin::delivery::DropReason;
 use pspin::host_events::HostEvent;
 use std::collections::BTreeMap;
-
-/// Packets and their bytes.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Traffic {
-    /// Packets.
-    pub packets: u64,
-    /// Their bytes.
-    pub bytes: u64,
-}
-
-impl Traffic {
-    /// Adds a packet.
-    pub fn add(&mut self, bytes: u64) {
-        self.packets += 1;
-        self.bytes += bytes;
-    }
-}
-
-/// Packets that pass a place, one after the other.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Flow {
-    /// Packets.
-    pub packets: u64,
-    /// Their bytes.
-    pub bytes: u64,
-    /// Bytes of the last.
-    pub last_bytes: u64,
-    /// When the first and the last passed.
-    pub span: Option<(Cycle, Cycle)>,
-}
-
-impl Flow {
-    /// Adds a packet.
-    pub fn add(&mut self, at: Cycle, bytes: u64) {
-        let (first, last) = self.span.unwrap_or((at, at));
-        if at >= last {
-            self.last_bytes = bytes;
-        }
-        self.span = Some((first.min(at), last.max(at)));
-        self.packets += 1;
-        self.bytes += bytes;
-    }
-}
 
 /// Sum, smallest and largest of some integers.
 #[derive(Clone, Copy, Debug, Default)]

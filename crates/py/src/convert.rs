@@ -1,16 +1,17 @@
-//! What all kinds of runs tell Python, as Python's own types.
+//! Converts tables and progress of runs to Python's types.
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use spinet::columns::Column;
+use spinet::columns::{Column, TableSpec};
 use spinet::run::Progress;
 
 /// Columns of a table: name, NumPy type, meaning, names of values.
 pub type Described = Vec<(&'static str, &'static str, &'static str, Vec<&'static str>)>;
 
-/// What columns are; `names` says what the values of one are called, if they are called anything.
-pub fn described(columns: &'static [Column], names: impl Fn(&str) -> Vec<&'static str>) -> Described {
-    columns.iter().map(|column| (column.name, column.kind.dtype(), column.about, names(column.name))).collect()
+/// The columns of a table.
+pub fn described(table: &TableSpec) -> Described {
+    let described = |column: &Column| (column.name, column.kind.dtype(), column.about, (table.words)(column.name));
+    table.columns.iter().map(described).collect()
 }
 
 /// Columns of little-endian numbers, by name.

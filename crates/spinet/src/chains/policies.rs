@@ -1,4 +1,4 @@
-//! Policies and hierarchies of them, as files say them.
+//! Reads scheduling policies and hierarchies of them from files.
 
 use super::tenants::Tenants;
 use diagnostics::near::{explain_serde_error, suggestion};

@@ -3,11 +3,11 @@
 //! A packet is looked at when it arrives, so that a rule holds from the cycle in which it is installed.
 
 use crate::experiment::{Checked, CheckedContext, Common};
-use crate::message_ids::{Message, MessageIds};
-use crate::packets::Row;
-use crate::record::SharedRecord;
-use crate::rules::Rules;
-use crate::streams::{Coming, Stream};
+use crate::handlers::message_ids::{Message, MessageIds};
+use crate::handlers::packets::Row;
+use crate::handlers::record::SharedRecord;
+use crate::handlers::rules::Rules;
+use crate::streams::{Coming, FeedError, FeedReport, Stream};
 use kernel::{Clock, Cycle};
 use pspin::PspinParams;
 use pspin::delivery::DropReason;
@@ -16,35 +16,9 @@ use pspin::world::{Arrival, PacketSource};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
-use wire::capture::CaptureCounts;
-use wire::faults::FaultCounts;
 use wire::layers::Layers;
 use wire::message::{Classifier, FlowIndex};
-use wire::pacing::PacingCounts;
 use wire::source::SourceError;
-use wire::traffic::TrafficError;
-
-/// Traffic that cannot be had.
-#[derive(Debug, thiserror::Error)]
-pub enum FeedError {
-    /// The capture or the pace.
-    #[error(transparent)]
-    Source(#[from] SourceError),
-    /// The generator.
-    #[error(transparent)]
-    Generator(#[from] TrafficError),
-}
-
-/// What a feed leaves for the report.
-#[derive(Clone, Debug, Default)]
-pub struct FeedReport {
-    /// What was in the capture, and why reading it stopped early.
-    pub capture: Option<(CaptureCounts, Option<String>)>,
-    /// What was done to times.
-    pub pacing: PacingCounts,
-    /// What the network did to packets.
-    pub faults: FaultCounts,
-}
 
 /// How far a feed is.
 #[derive(Clone, Copy, Debug, Default)]
@@ -281,8 +255,8 @@ pub fn traffic(checked: &Checked) -> Result<Stream, FeedError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Record;
-    use crate::stats::Stats;
+    use crate::handlers::record::Record;
+    use crate::handlers::stats::Stats;
     use kernel::{Freq, Time};
     use wire::faults::Faults;
 

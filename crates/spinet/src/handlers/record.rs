@@ -1,11 +1,11 @@
 //! What a run leaves behind: the other side of the NIC's boundary.
 
 use crate::digest::{Digest, Stream};
-use crate::feed::FeedError;
-use crate::host::Pages;
-use crate::packets::{Change, Fate, Row, Window};
-use crate::stats::Stats;
-use crate::table::Table;
+use crate::handlers::host::Pages;
+use crate::handlers::packets::{Change, Fate, Row, Window};
+use crate::handlers::stats::Stats;
+use crate::handlers::table::Table;
+use crate::streams::FeedError;
 use kernel::trace::{self, Sink};
 use kernel::{Clock, Cycle};
 use pspin::events::Event;

@@ -1,6 +1,6 @@
 //! Matching rules: which packets go to which context, and which of them are one message.
 
-use crate::tried::Tried;
+use super::unmatched::UnmatchedRule;
 use pspin::protocol::Context;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -51,7 +51,7 @@ pub struct Rules {
     /// Whose they are, each tenant once.
     tenants: Vec<u64>,
     /// What rules were asked about, by context, until a rule of that takes a packet.
-    tried: BTreeMap<usize, Option<Tried>>,
+    unmatched: BTreeMap<usize, Option<UnmatchedRule>>,
 }
 
 impl Rules {
@@ -59,7 +59,7 @@ impl Rules {
     pub fn install(&mut self, rule: Rule) {
         let order = |rule: &Rule| (std::cmp::Reverse(rule.priority), rule.id);
         let at = self.installed.partition_point(|other| order(other) < order(&rule));
-        self.tried.entry(rule.context_idx).or_insert_with(|| Some(Tried::new(rule.wants())));
+        self.unmatched.entry(rule.context_idx).or_insert_with(|| Some(UnmatchedRule::new(rule.wants())));
         self.installed.insert(at, rule);
         self.count_tenants();
     }
@@ -116,10 +116,10 @@ impl Rules {
 
     /// The rule that takes a packet.
     pub fn find(&mut self, packet: &[u8], layers: &Layers) -> Option<&mut Rule> {
-        let Rules { installed, ending, tried, .. } = self;
+        let Rules { installed, ending, unmatched, .. } = self;
         let taker = installed.iter_mut().position(|rule| {
             let is_meant = rule.matches(packet, layers);
-            if let Some(slot) = tried.get_mut(&rule.context_idx)
+            if let Some(slot) = unmatched.get_mut(&rule.context_idx)
                 && let Some(asked) = slot
             {
                 match is_meant {
@@ -130,16 +130,16 @@ impl Rules {
             is_meant && (!ending.contains(&rule.id) || rule.classifier.continues(packet, layers))
         })?;
         for rule in &installed[taker + 1..] {
-            if let Some(Some(asked)) = tried.get_mut(&rule.context_idx) {
+            if let Some(Some(asked)) = unmatched.get_mut(&rule.context_idx) {
                 asked.passed_over();
             }
         }
         installed.get_mut(taker)
     }
 
-    /// Contexts whose rules have taken nothing, by position, with what was asked of them.
-    pub fn tried(&self) -> impl Iterator<Item = (usize, &Tried)> {
-        self.tried.iter().filter_map(|(&context, tried)| Some((context, tried.as_ref()?)))
+    /// Contexts whose rules have matched no packet, by position.
+    pub fn unmatched(&self) -> impl Iterator<Item = (usize, &UnmatchedRule)> {
+        self.unmatched.iter().filter_map(|(&context, unmatched)| Some((context, unmatched.as_ref()?)))
     }
 
     /// Drops rules that were only there for messages that have ended now.

@@ -1,6 +1,6 @@
 //! What became of each packet, put together from the NIC's events.
 
-use crate::message_ids::N_IDS;
+use crate::handlers::message_ids::N_IDS;
 use kernel::Cycle;
 use pspin::events::Event;
 use pspin::protocol::CommandFault;

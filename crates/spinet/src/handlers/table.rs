@@ -1,13 +1,17 @@
 //! The per-packet table: one row a packet, one column for each time and number.
 
 use crate::columns::{Columns, columns};
-use crate::packets::{Fate, Row, TaskRow, Trap};
+use crate::handlers::packets::{Fate, Row, TaskRow, Trap};
 use kernel::{Clock, Cycle};
 use pspin::delivery::DropReason;
 
-/// Why packets are dropped, by their numbers in the table: 0 is that they are not.
-pub fn reasons() -> Vec<&'static str> {
-    [""].into_iter().chain(DropReason::NAMES).collect()
+/// Words that the numbers of a column stand for. Reason 0 is of packets that are not dropped.
+pub fn words(column: &str) -> Vec<&'static str> {
+    match column {
+        "fate" => Fate::NAMES.to_vec(),
+        "reason" => [""].into_iter().chain(DropReason::NAMES).collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// The table for people and programs, filled a batch at a time.
