@@ -1,7 +1,7 @@
 //! A run: a card with its traffic and its record, simulated in slices of host time until it ends.
 
+use crate::handlers::record::Line;
 use crate::instructions::Choice;
-use crate::record::Line;
 use kernel::{Cycle, Mode, Time};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -94,7 +94,7 @@ pub struct Wanted {
     pub tables: bool,
     /// Write captures of what leaves the card into this folder, which exists.
     pub captures: Option<PathBuf>,
-    /// Write instruction traces of some cores into this folder, which exists. For cards that run handlers.
+    /// Write instruction traces of some cores into this folder, which exists. For cards that run handlers or firmware.
     pub instructions: Option<(PathBuf, Choice)>,
     /// Compiled programs by the name of the tenant or service; the card's own has the empty name. Without one, the experiment's
     /// program must be linked.

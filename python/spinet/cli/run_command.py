@@ -128,7 +128,11 @@ if TYPE_CHECKING:
 @click.option(
     "--trace-instructions", is_flag=True, help="With -o: write a trace of every instruction, one file per core."
 )
-@click.option("--trace-cores", metavar="LIST", help="Trace only these cores, CLUSTER:CORE, such as 0:3,1:*.")
+@click.option(
+    "--trace-cores",
+    metavar="LIST",
+    help="Trace only these cores, CLUSTER:CORE, such as 0:3,1:*. Wired cards: cluster 0.",
+)
 @click.option("--trace-time", metavar="FROM..TO", help="Trace only this simulated time, such as '1 us..2 us'.")
 @click.option("--cc", metavar="COMMAND", help="RISC-V gcc or clang to use instead of spinet's compiler.")
 @click.option("-D", "defines", metavar="NAME[=VALUE]", multiple=True, help="Define a macro for the handlers.")
@@ -184,7 +188,7 @@ def command(**options: Any) -> int:
     With chains of offloads: summary.json, packets.parquet, hops.parquet (one row per visit to a service),
     network.pcapng and host.pcapng (packets that left), experiment.json.
     With a wired card: summary.json, frames.parquet (one row per frame: when it was given to the card, when it came
-    out), sent.pcapng and received.pcapng (frames that came out at the network and at the host).
+    out), sent.pcapng and received.pcapng (frames that came out at the network and at the host), instructions/.
 
     \b
     Exit codes: 0 the run ended; 1 with --strict: there are remarks; 2 bad input, or the run did not finish (with the

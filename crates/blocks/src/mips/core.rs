@@ -22,6 +22,7 @@ use super::control::{CpuControl, CpuStatus};
 use super::fault::{Cause, Fault};
 use super::fetch::Fetch;
 use super::locking::Touch;
+use super::log::InstructionLog;
 use super::params::{MipsCoreParams, PipelineKind};
 use super::pipeline::{Cycles, Pipeline, Rule, cycle_names};
 use super::profile::Profile;
@@ -70,6 +71,9 @@ pub struct MipsCore {
     pub(super) memory_free: Cycle,
     pub(super) fault: Option<Fault>,
     pub(super) profile: Option<Profile>,
+    pub(super) log: Option<InstructionLog>,
+    /// There is a profile or a log.
+    pub(super) is_observed: bool,
     pub(super) by_class: [u64; Class::ALL.len()],
     pub(super) annulled: u64,
     pub(super) references: References,
@@ -119,6 +123,8 @@ impl MipsCore {
             memory_free: 0,
             fault: None,
             profile: None,
+            log: None,
+            is_observed: false,
             by_class: [0; Class::ALL.len()],
             annulled: 0,
             references: References::default(),
@@ -160,6 +166,7 @@ impl MipsCore {
     pub fn set_profile(&mut self, mut profile: Profile) {
         profile.set_locks(self.params.locks);
         self.profile = Some(profile);
+        self.is_observed = true;
     }
 
     /// The counts by program counter.
@@ -218,10 +225,10 @@ impl MipsCore {
             let before = self.pipeline.executed();
             let watched = self.profile.as_ref().and_then(|profile| profile.tested_register(&slot));
             let tested = watched.map(|r| self.state.r[usize::from(r & 31)]);
-            let mut touch = Touch::Nothing;
+            let (mut touch, mut request) = (Touch::Nothing, Request::Nothing);
             execute(&mut self.state, &slot.inst);
             if matches!(slot.what, What::Memory | What::Special) && self.state.request != Request::Nothing {
-                let request = std::mem::replace(&mut self.state.request, Request::Nothing);
+                request = std::mem::replace(&mut self.state.request, Request::Nothing);
                 match self.serve(now, request, start) {
                     Outcome::Done(later) => start = later,
                     Outcome::Waits(activity) => return activity,
@@ -238,8 +245,11 @@ impl MipsCore {
                 self.pipeline.retire(&slot, &start);
             }
             self.by_class[slot.inst.class() as usize] += 1;
-            if let Some(profile) = &mut self.profile {
-                profile.retired(pc, start.executes - before, 1, touch, tested);
+            if self.is_observed {
+                if let Some(profile) = &mut self.profile {
+                    profile.retired(pc, start.executes - before, 1, touch, tested);
+                }
+                self.log_retired(start.executes, pc, &slot, request);
             }
             self.state.advance();
             if self.mode == Mode::Stepping {

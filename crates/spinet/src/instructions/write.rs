@@ -3,6 +3,9 @@
 use super::choose::{Choice, ChoiceError};
 use super::spelling::{base_word, spelled};
 use blocks::cpu::{InstructionLog, Retired, SINK};
+use blocks::mips;
+use isa::mips::disassemble;
+use isa::mips::format::Operands;
 use isa::riscv::Class;
 use isa::riscv::format::{NONE, Register};
 use kernel::{Clock, Cycle};
@@ -69,6 +72,22 @@ pub fn push_line(text: &mut String, ps: u64, retired: &Retired) {
     text.push('\n');
 }
 
+/// Appends the line of a MIPS instruction that executed at `ps` picoseconds.
+fn push_mips_line(text: &mut String, ps: u64, retired: &mips::Retired) {
+    let mips::Retired { cycle, pc, inst, wrote, addr } = *retired;
+    let operands = Operands { rs: inst.rs, rt: inst.rt, rd: inst.rd, imm: inst.imm };
+    let word = inst.row().and_then(|row| row.encode(operands)).unwrap_or(inst.imm as u32);
+    // Writing to a string cannot fail.
+    let _ = write!(text, "{ps:>21} {cycle:>15} {pc:08x} {word:08x} {:<36}", disassemble(inst, pc));
+    if let Some((r, value)) = wrote {
+        let _ = write!(text, " {}x{r}={value:08x}", if r < 10 { " " } else { "" });
+    }
+    if let Some(addr) = addr {
+        let _ = write!(text, "  PA:{addr:08x}");
+    }
+    text.push('\n');
+}
+
 /// A file under way. What goes wrong is kept; nothing is written after it.
 pub struct TraceFile {
     file: String,
@@ -94,14 +113,18 @@ impl TraceFile {
         }
     }
 
-    /// An instruction is done.
+    /// Writes the line of an instruction.
     pub fn retired(&mut self, retired: &Retired) {
+        self.write(retired.cycle, |line, ps| push_line(line, ps, retired));
+    }
+
+    fn write(&mut self, cycle: Cycle, push: impl FnOnce(&mut String, u64)) {
         let (from, to) = self.window;
-        if retired.cycle < from || retired.cycle >= to || self.error.is_some() {
+        if cycle < from || cycle >= to || self.error.is_some() {
             return;
         }
         self.line.clear();
-        push_line(&mut self.line, self.clock.edge(retired.cycle).ps(), retired);
+        push(&mut self.line, self.clock.edge(cycle).ps());
         self.error = self.out.write_all(self.line.as_bytes()).err();
     }
 
@@ -139,6 +162,27 @@ impl CoreTraces {
             let path = directory.join(file_name(cluster, core));
             let log = traces.add(TraceFile::create(&path, clock, choice.window(&clock))?);
             nic.log_instructions(cluster, core, log);
+        }
+        Ok(traces)
+    }
+
+    /// Creates a file in `directory`, which exists, for each chosen core of a wired card, and listens to the cores. For `choice`, they
+    /// are the cores of cluster 0.
+    pub fn start_wired(
+        cores: &[(Clock, Rc<RefCell<mips::MipsCore>>)],
+        directory: &Path,
+        choice: &Choice,
+    ) -> Result<Self, TraceWriteError> {
+        let mut traces = CoreTraces::default();
+        for (cluster, number) in choice.cores(1, cores.len() as u32)? {
+            let (clock, core) = &cores[number as usize];
+            let path = directory.join(file_name(cluster, number));
+            let file = Rc::new(RefCell::new(TraceFile::create(&path, *clock, choice.window(clock))?));
+            traces.0.push(file.clone());
+            let write = move |retired: &mips::Retired| {
+                file.borrow_mut().write(retired.cycle, |line, ps| push_mips_line(line, ps, retired));
+            };
+            core.borrow_mut().log_instructions(Box::new(write));
         }
         Ok(traces)
     }

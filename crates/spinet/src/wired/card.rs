@@ -5,12 +5,13 @@ use super::traffic::CardTrafficError;
 use super::{CardError, design};
 use crate::elf::{Elf, ElfError};
 use crate::experiment::Problem;
+use crate::instructions::{CoreTraces, TraceWriteError};
 use crate::run::{Card, Ended, Progress, Rows, RunError, Wanted};
 use blocks::assist::MacReceive;
 use blocks::feeders::{FrameSink, Offered, PacketFeeder};
 use blocks::mips::{MipsCore, Profile};
 use blocks::netlist::{self, Design, Environment};
-use kernel::{Mode, Outcome, Time};
+use kernel::{Clock, Mode, Outcome, Time};
 use serde_json::Value;
 use spinach::LoadError;
 use spinach::hosts::{self, SharedHost};
@@ -56,6 +57,8 @@ pub enum WiredError {
     Image { file: String, source: ImageError },
     #[error("{file}: {source}")]
     Load { file: String, source: LoadError },
+    #[error(transparent)]
+    Trace(#[from] TraceWriteError),
     #[error("{file}: firmware of {nic} must be an ELF file: an image says nothing of its two memories")]
     NoElf { file: String, nic: String },
     #[error("{file}: it has more than {MOST_IMAGE_BYTES} bytes, which no card holds")]
@@ -89,6 +92,7 @@ pub struct WiredCard {
     moved: (Time, u64),
     /// Idle time that was skipped: when, on the card's clock, and the sum so far.
     skips: Vec<(Time, Time)>,
+    traces: CoreTraces,
     pub(super) ended: Option<Ended>,
     wanted: Wanted,
     is_closed: bool,
@@ -129,6 +133,11 @@ impl WiredCard {
                 .check(&offered)
                 .map_err(|problem| WiredError::Offered { nic: setup.nic().into(), problem })?;
         }
+        // Last, so that no file is created if another step fails.
+        let traces = match &wanted.instructions {
+            Some((folder, choice)) => CoreTraces::start_wired(&clocked(&design, &cores), folder, choice)?,
+            None => CoreTraces::default(),
+        };
         Ok(WiredCard {
             setup,
             design,
@@ -144,6 +153,7 @@ impl WiredCard {
             now: Time::ZERO,
             moved: (Time::ZERO, 0),
             skips: Vec::new(),
+            traces,
             ended: None,
             wanted: wanted.clone(),
             is_closed: false,
@@ -298,6 +308,15 @@ impl WiredCard {
     }
 }
 
+/// Cores with their clocks.
+fn clocked(design: &Design, cores: &[(String, Rc<RefCell<MipsCore>>)]) -> Vec<(Clock, Rc<RefCell<MipsCore>>)> {
+    let clock = |path: &str| {
+        let part = design.parts.iter().find(|part| part.path == path).expect("a core is a part of its card");
+        Clock::new(design.clocks[&part.clock].freq())
+    };
+    cores.iter().map(|(path, core)| (clock(path), core.clone())).collect()
+}
+
 impl Card for WiredCard {
     fn run_until(&mut self, until: Time) -> Result<(), RunError> {
         let mut outcome = Outcome::Limit;
@@ -307,6 +326,7 @@ impl Card for WiredCard {
             let next = self.setup.limit().map_or(next, |limit| next.min(self.on_card(limit)));
             outcome = self.card.system.run_until(next);
             self.now = next;
+            self.traces.check().map_err(RunError::new)?;
             self.ended = self.judge(outcome);
         }
         debug_assert!(self.ended.is_some() || outcome == Outcome::Limit, "a quiet card has ended");
@@ -351,6 +371,7 @@ impl Card for WiredCard {
         if std::mem::replace(&mut self.is_closed, true) {
             return Ok(());
         }
+        self.traces.flush().map_err(RunError::new)?;
         self.rows = self.wanted.tables.then(|| Rows { table: "frames", columns: self.frame_table() });
         match &self.wanted.captures {
             Some(folder) => self.write_captures(folder).map_err(RunError::new),

@@ -6,6 +6,7 @@ use expect_test::{Expect, expect};
 use kernel::Mode;
 use proptest::prelude::*;
 use spinet::experiment::{Common, FromText, NicSpec, OneOrMany, Settings, SourceSpec, Span};
+use spinet::instructions::Choice;
 use spinet::nics;
 use spinet::run::{Run, Wanted};
 use spinet::wired::{Firmware, FirmwareExperiment, Setup, WiredCard, WiredError};
@@ -85,6 +86,52 @@ fn captures_hold_what_came_out() {
     };
     assert_eq!(frames("received.pcapng"), [60, 60, 60]);
     assert_eq!(frames("sent.pcapng"), [60, 60, 60]);
+}
+
+/// Lines of a core's instruction trace.
+fn trace(test: &str, cores: &str, time: Option<&str>) -> (Run<WiredCard>, Vec<String>) {
+    let folder = support::folder(test);
+    let choice = Choice::parse(Some(cores), time).unwrap();
+    let wanted = Wanted { instructions: Some((folder.clone(), choice)), ..Wanted::default() };
+    let traffic = setup("datagrams:bytes=18,count=2", "", "60 ms");
+    let mut run = Run::of(WiredCard::new(traffic, &wanted).unwrap());
+    while !run.advance(Duration::from_secs(60)).unwrap().is_done {}
+    let text = std::fs::read_to_string(folder.join("trace_core_00_0.log")).unwrap();
+    (run, text.lines().skip(1).map(str::to_owned).collect())
+}
+
+#[test]
+fn a_trace_has_a_line_for_each_instruction_and_changes_nothing() {
+    let (run, lines) = trace("wired_trace", "0:0", None);
+    let summary = run.card.summarize(Duration::ZERO);
+    assert_eq!(lines.len() as u64, summary.cores[0].instructions);
+    let silent = finish(setup("datagrams:bytes=18,count=2", "", "60 ms"), Mode::Normal, 60_000);
+    assert_eq!(told(&run), told(&silent));
+    let fields = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let cycles: Vec<u64> = lines.iter().map(|line| fields(line)[1].parse().unwrap()).collect();
+    assert!(cycles.is_sorted());
+    // The words are those of the program, so each line disassembles to its own text.
+    for line in &lines {
+        let fields = fields(line);
+        let [pc, word] = [&fields[2], &fields[3]].map(|text| u32::from_str_radix(text, 16).unwrap());
+        assert!(line.contains(&isa::mips::disassemble(isa::mips::decode(word), pc)), "{line}");
+    }
+    assert!(lines.iter().any(|line| line.contains("x29=")) && lines.iter().any(|line| line.contains("PA:")));
+}
+
+#[test]
+fn a_trace_has_only_the_chosen_time_and_cores() {
+    let (_, all) = trace("wired_trace_all", "0:*", None);
+    let ps = |line: &str| line.split_whitespace().next().unwrap().parse::<u64>().unwrap();
+    let from_ns = ps(&all[100]) / 1000;
+    let (_, some) = trace("wired_trace_some", "0:0", Some(&format!("{from_ns} ns..{} ns", from_ns + 10_000)));
+    let window = from_ns * 1000..(from_ns + 10_000) * 1000;
+    let want: Vec<_> = all.iter().filter(|line| window.contains(&ps(line))).collect();
+    assert!(!want.is_empty() && want.len() < all.len() && some.iter().eq(want));
+    let absent = Some((support::folder("wired_trace_absent"), Choice::parse(Some("1:0"), None).unwrap()));
+    let wanted = Wanted { instructions: absent, ..Wanted::default() };
+    let error = WiredCard::new(setup("", "", "1 ms"), &wanted).map(drop).unwrap_err().to_string();
+    expect!["traced cores: 1:0 is not there, must be within 1 clusters of 2 cores"].assert_eq(&error);
 }
 
 /// Runs with further settings, and shows frames sent and received, and these counters.
