@@ -4,7 +4,7 @@ use super::csr::{Csrs, Privilege, Profile};
 use super::lines::FetchLines;
 use super::log::Log;
 use super::loops::{Attention, FetchAfterLoop, LOOPS, PLAIN, WATCH};
-use super::program::{Kind, Place, Program, SINK, Slot};
+use super::program::{Kind, LINE_HALVES, Place, Program, SINK, Slot};
 use super::timing;
 use super::watch::{EVENT_CYCLE, EVENT_FETCH_MISS, EVENT_LOAD_USE};
 use super::window::{CodeWindow, Stretch};
@@ -323,6 +323,15 @@ impl Core {
         None
     }
 
+    /// Returns true if neither [`Core::wait_for_access`] nor [`Core::fetch_behind_access`] can find a missing line: the line of the next
+    /// instruction and the one after it are present, and the next instruction does not jump. `there` is [`FetchLines::there`].
+    #[inline]
+    pub fn needs_no_fetch(&self, program: &Program, there: &[u8]) -> bool {
+        debug_assert_eq!(self.behind, Behind::InDecode, "an access begins to wait once");
+        let lines = there.get(program.position(self.next) / LINE_HALVES + 1).is_some_and(|&lines| lines > 1);
+        lines && program.slot(self.next).is_some_and(|slot| !matches!(slot.kind(), Kind::Jump | Kind::JumpReg))
+    }
+
     /// The access of this cycle waits: records whether the next instruction is present.
     pub fn wait_for_access<L: FetchLines>(&mut self, program: &Program, lines: &L) {
         let straddles = program.slot(self.next).is_some_and(|slot| slot.place() == Place::Straddles);
@@ -381,8 +390,8 @@ impl Core {
         }
         if self.access.feeds_next {
             self.time += timing::LOAD_USE;
-            // A jump redirects fetch meanwhile, unless to the address that the load has stepped, which is there only now.
-            self.held = if self.access.stepped == SINK { self.held + timing::LOAD_USE } else { 0 };
+            // A jump redirects fetch meanwhile, unless to the address that the load has stepped, which is known only now.
+            self.held = if self.access.stepped == SINK { waited } else { 0 };
             self.last_rd = SINK;
             self.count(EVENT_LOAD_USE, 1);
         }
@@ -394,15 +403,20 @@ impl Core {
         let waited = granted - self.time;
         self.time = granted;
         self.held = waited - 1;
-        if self.behind == Behind::AtFetch {
-            self.time += timing::PLAIN;
-            self.held = 0;
-        }
-        self.behind = Behind::InDecode;
         self.pc = self.next;
         self.instructions += 1;
         self.last_rd = self.access.stepped;
         waited
+    }
+
+    /// The access is over. If the line of the next instruction arrived while it waited, that instruction enters decode a cycle later.
+    /// [`Core::run_ahead`] need not look: it does not continue while the line was missing, or counts as requested.
+    pub(super) fn enter_decode(&mut self) {
+        if self.behind == Behind::AtFetch {
+            self.time += timing::PLAIN;
+            self.held = u64::from(self.access.feeds_next && self.access.stepped == SINK) * timing::LOAD_USE;
+        }
+        self.behind = Behind::InDecode;
     }
 
     /// The access was refused in cycle `at`: takes a trap.
@@ -543,7 +557,7 @@ mod tests {
         core.wait_for_access(&program, &lines);
         core.line_came();
         core.complete(20, 0);
-        assert_eq!(core.time(), 21);
+        assert_eq!((core.run(&program, &AllLines, 21), core.time()), (Stop::Yield, 21));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The instruction loop with all checks.
 
-use super::core::{Core, LAST_WORD, NO_LINE, Pending, SECOND_HALF, Stop};
+use super::core::{Behind, Core, LAST_WORD, NO_LINE, Pending, SECOND_HALF, Stop};
 use super::csr::Privilege;
 use super::lines::FetchLines;
 use super::loops::{LOOPS, PLAIN, WATCH};
@@ -20,6 +20,9 @@ impl Core {
         lines: &L,
         horizon: Cycle,
     ) -> Stop {
+        if self.behind != Behind::InDecode {
+            self.enter_decode();
+        }
         while self.time < horizon {
             if MODE != PLAIN
                 && let Some(stop) = self.settle_loops(lines, horizon)

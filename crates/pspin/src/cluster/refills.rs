@@ -177,11 +177,20 @@ impl Cluster {
 
     /// The access of core `i` asks for the first time in this cycle, and may have to wait: fetch does not wait with it.
     pub(super) fn fetch_behind_access(&mut self, i: usize, now: Cycle) {
-        let held = self.held_line(i);
-        let Hpu { core, miss, .. } = &mut self.hpus[i];
+        let Hpu { core, miss, .. } = &self.hpus[i];
         if core.time() + 1 != now {
             return;
         }
+        // Almost always, all lines that fetch may need are there.
+        if !(miss.is_none() && self.caching.is_on() && core.needs_no_fetch(&self.program, self.icache.there())) {
+            self.fetch_missing_behind_access(i, now);
+        }
+    }
+
+    #[inline(never)]
+    fn fetch_missing_behind_access(&mut self, i: usize, now: Cycle) {
+        let held = self.held_line(i);
+        let Hpu { core, miss, .. } = &mut self.hpus[i];
         let lines = CoreLines { cache: &self.icache, miss };
         match self.caching.is_on() {
             true => core.wait_for_access(&self.program, &lines),
