@@ -137,3 +137,18 @@ def test_an_experiment_file_says_what_options_say(tmp_path: Path, capfd: pytest.
     assert cli.main(["run", str(file)]) == 2
     told_all = capfd.readouterr().err
     assert "`sed`" in told_all and "did you mean `load`?" in told_all and "`chain` is for a card that runs" in told_all
+
+
+def test_traces_of_its_cores_have_every_instruction_and_compare_equal(tmp_path: Path) -> None:
+    command = ["run", "--nic", "tigon2", "--traffic", "datagrams:bytes=18,count=2", "--limit", "60 ms"]
+    command += ["--set", "host.clear_end=0x8000", "--trace-instructions", "--json"]
+    for name, cores in (("all", "0:*"), ("first", "0:0")):
+        assert cli.main([*command, "--trace-cores", cores, "-o", str(tmp_path / name)]) == 0
+    traces = tmp_path / "all" / "instructions"
+    summary = json.loads((tmp_path / "all" / "summary.json").read_text())
+    lines = [len(file.read_text().splitlines()) - 1 for file in sorted(traces.iterdir())]
+    assert lines == [core["instructions"] for core in summary["cores"]]
+    first = "trace_core_00_0.log"
+    assert [file.name for file in (tmp_path / "first" / "instructions").iterdir()] == [first]
+    assert (tmp_path / "first" / "instructions" / first).read_bytes() == (traces / first).read_bytes()
+    assert cli.main(["diff-trace", str(traces / first), str(tmp_path / "first" / "instructions" / first)]) == 0
