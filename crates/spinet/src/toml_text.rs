@@ -18,18 +18,18 @@ pub struct TextFileError {
     pub text: String,
 }
 
-/// A line of a file, in front of what is wrong there; nothing where the line is not known.
+/// File and line of a key, for the front of an error; empty if the line is not known.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place(Option<(String, usize)>);
+pub struct KeyPosition(Option<(String, usize)>);
 
-impl Place {
+impl KeyPosition {
     /// This line of a file, from 1.
     pub fn new(file: &str, line: Option<usize>) -> Self {
-        Place(line.map(|line| (file.to_owned(), line)))
+        KeyPosition(line.map(|line| (file.to_owned(), line)))
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for KeyPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Some((file, line)) => write!(f, "{file}: line {line}: "),

@@ -265,24 +265,24 @@ fn chains(experiment: &ChainExperiment, nic: &NicModel, tenants: &Tenants) -> Re
     })
 }
 
-/// Where a policy is said.
-pub(super) enum Place {
+/// The key of a policy in the experiment.
+pub(super) enum PolicyKey {
     /// Of all services.
     All,
     /// Of the service at this position of the experiment.
     Service(String),
 }
 
-impl Place {
+impl PolicyKey {
     fn path(&self) -> Vec<&str> {
         match self {
-            Place::All => vec!["policy"],
-            Place::Service(i) => vec!["service", i, "policy"],
+            PolicyKey::All => vec!["policy"],
+            PolicyKey::Service(i) => vec!["service", i, "policy"],
         }
     }
 }
 
-type ServicePolicy = (usize, (super::experiment::PolicySpec, Place));
+type ServicePolicy = (usize, (super::experiment::PolicySpec, PolicyKey));
 
 /// The services of a NIC and an experiment, and of which of them the experiment says a policy.
 fn services(experiment: &ChainExperiment, nic: &NicModel) -> Result<(Vec<ServiceSpec>, Vec<ServicePolicy>), Fault> {
@@ -304,12 +304,12 @@ fn services(experiment: &ChainExperiment, nic: &NicModel) -> Result<(Vec<Service
             Some(at) => found[at] = service,
             None => found.push(service),
         }
-        policies.extend(entry.policy.clone().map(|policy| (at, (policy, Place::Service(number)))));
+        policies.extend(entry.policy.clone().map(|policy| (at, (policy, PolicyKey::Service(number)))));
     }
     if let Some(policy) = &experiment.policy {
         let unsaid = |at: &usize| !policies.iter().any(|(said, _)| said == at);
         let rest: Vec<usize> = (0..found.len()).filter(unsaid).collect();
-        policies.extend(rest.into_iter().map(|at| (at, (policy.clone(), Place::All))));
+        policies.extend(rest.into_iter().map(|at| (at, (policy.clone(), PolicyKey::All))));
     }
     Ok((found, policies))
 }

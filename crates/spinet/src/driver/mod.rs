@@ -61,7 +61,7 @@ struct Tenant {
 }
 
 /// Events on their way from the card to the tenants; `None` where nobody will ask for them, since they would pile up.
-type Told = Rc<RefCell<Option<Vec<(Cycle, u32, HostEvent)>>>>;
+type PendingEvents = Rc<RefCell<Option<Vec<(Cycle, u32, HostEvent)>>>>;
 
 /// A card and its driver. It lives on one thread.
 pub struct Driver {
@@ -90,11 +90,11 @@ pub struct Driver {
     /// Rules that were removed and may still have messages that have begun, with whose they are.
     ending: BTreeMap<RuleId, (TenantId, ContextId)>,
     tickets: Registry<TicketId, memory::Access>,
-    told: Told,
+    pending: PendingEvents,
     events: VecDeque<(TenantId, Event)>,
     /// What the network does to packets, and the seed that decides it for those that are added next.
     faults: (Faults, u64),
-    /// Tenants with rules, as the card was told.
+    /// Tenants with rules, as the card knows them.
     n_served: u32,
 }
 
@@ -108,8 +108,8 @@ impl Driver {
         record: SharedRecord,
         seed: u64,
     ) -> Result<Self, PspinError> {
-        let (told, page_tables) = (Told::default(), SharedPageTables::default());
-        let (tell, mut scribe, heard) = (told.clone(), Scribe(record.clone()), feed.clone());
+        let (pending, page_tables) = (PendingEvents::default(), SharedPageTables::default());
+        let (events, mut scribe, timeouts) = (pending.clone(), Scribe(record.clone()), feed.clone());
         let boundary = Boundary {
             source: Box::new(crate::handlers::feed::Source(feed.clone())),
             completions: Box::new(Scribe(record.clone())),
@@ -120,10 +120,10 @@ impl Driver {
             events: Box::new(move |at, context, event: &HostEvent| {
                 scribe.event(at, context, event);
                 if let HostEvent::MessageTimeout { msgid, received, .. } = *event {
-                    heard.borrow_mut().gave_up(at, msgid, received);
+                    timeouts.borrow_mut().gave_up(at, msgid, received);
                 }
-                if let Some(told) = tell.borrow_mut().as_mut() {
-                    told.push((at, context, *event));
+                if let Some(pending) = events.borrow_mut().as_mut() {
+                    pending.push((at, context, *event));
                 }
             }),
         };
@@ -152,7 +152,7 @@ impl Driver {
             rules: Registry::default(),
             ending: BTreeMap::new(),
             tickets: Registry::default(),
-            told,
+            pending,
             events: VecDeque::new(),
             faults: (Faults::NONE, 0),
             n_served: 0,
@@ -168,7 +168,7 @@ impl Driver {
         let record: SharedRecord = Rc::new(RefCell::new(Record::new(clock, stats, None, None)));
         let feed = Feed::new(params, 0, Cycle::MAX, record.clone());
         let mut driver = Driver::new(params, &image, Rc::new(RefCell::new(feed)), record, seed)?;
-        driver.told.replace(Some(Vec::new()));
+        driver.pending.replace(Some(Vec::new()));
         driver.adopt(OPERATOR, runtime)?;
         Ok(driver)
     }
@@ -240,7 +240,7 @@ impl Driver {
         let outcome = self.nic.run_until(cycle.max(self.at));
         self.at = self.at.max(cycle);
         self.end_accesses();
-        for (at, context, what) in self.told.borrow_mut().iter_mut().flat_map(|told| told.drain(..)) {
+        for (at, context, what) in self.pending.borrow_mut().iter_mut().flat_map(|pending| pending.drain(..)) {
             let context = ContextId(context.into());
             if let Some(owner) = self.contexts.owner(context) {
                 self.events.push_back((owner, Event { at, context, what }));

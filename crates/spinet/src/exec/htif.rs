@@ -22,7 +22,7 @@ pub(super) struct Moment {
 
 /// A number that the program is storing.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Told {
+pub(super) struct PendingNumber {
     /// When its first half came.
     pub at: Moment,
     /// Address of that half.
@@ -32,7 +32,7 @@ pub(super) struct Told {
 }
 
 /// What comes of a number.
-pub(super) enum Heard {
+pub(super) enum HostReply {
     /// The program goes on.
     Served,
     /// It ended itself with this number.
@@ -46,7 +46,7 @@ pub(super) enum Heard {
 pub(super) struct Htif {
     pub tohost: Option<u32>,
     pub fromhost: Option<u32>,
-    pub told: Option<Told>,
+    pub pending: Option<PendingNumber>,
 }
 
 impl Htif {
@@ -58,26 +58,26 @@ impl Htif {
             return;
         }
         let half = within & 4;
-        match &mut self.told {
-            Some(told) => told.is_whole |= told.half != half,
-            None => self.told = Some(Told { at, half, is_whole: false }),
+        match &mut self.pending {
+            Some(pending) => pending.is_whole |= pending.half != half,
+            None => self.pending = Some(PendingNumber { at, half, is_whole: false }),
         }
     }
 
     /// Reads `tohost` and does what it says.
-    pub fn serve(&mut self, memory: &mut Memory, output: &mut Output) -> Heard {
-        self.told = None;
-        let Some(tohost) = self.tohost else { return Heard::Served };
+    pub fn serve(&mut self, memory: &mut Memory, output: &mut Output) -> HostReply {
+        self.pending = None;
+        let Some(tohost) = self.tohost else { return HostReply::Served };
         let half = |memory: &Memory, addr| memory.load(addr, 4).unwrap_or(0);
         let (low, high) = (half(memory, tohost), half(memory, tohost.wrapping_add(4)));
         let command = (high >> 24, high >> 16 & 0xff);
         let heard = match command {
-            (0, 0) if low == 0 && high == 0 => return Heard::Served,
-            (0, 0) if low & 1 == 1 => return Heard::Exit(low >> 1),
+            (0, 0) if low == 0 && high == 0 => return HostReply::Served,
+            (0, 0) if low & 1 == 1 => return HostReply::Exit(low >> 1),
             (0, 0) if high == 0 && memory.around(low, 64).is_some() => {
                 let word = |i: u32| half(memory, low + 8 * i);
                 match output.call(memory, word(0), [word(1), word(2), word(3)]) {
-                    Called::Exit(code) => return Heard::Exit(code),
+                    Called::Exit(code) => return HostReply::Exit(code),
                     Called::Answer(answer) => {
                         let sign = if (answer as i32) < 0 { u32::MAX } else { 0 };
                         memory.store(low, answer, 4);
@@ -86,18 +86,18 @@ impl Htif {
                             memory.store(fromhost, 1, 4);
                             memory.store(fromhost.wrapping_add(4), 0, 4);
                         }
-                        Heard::Served
+                        HostReply::Served
                     }
                 }
             }
             (0, 0) => {
-                Heard::Strange(format!("asks for the system call at {low:#010x}, where no 64 bytes of memory are"))
+                HostReply::Strange(format!("asks for the system call at {low:#010x}, where no 64 bytes of memory are"))
             }
             (1, 1) => {
                 output.print(&[low as u8]);
-                Heard::Served
+                HostReply::Served
             }
-            (device, command) => Heard::Strange(format!(
+            (device, command) => HostReply::Strange(format!(
                 "asks for device {device}, command {command}; served are 0, 0 (exit, system calls) and 1, 1 (a character)"
             )),
         };

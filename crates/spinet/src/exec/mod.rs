@@ -14,7 +14,7 @@ use crate::handlers::cause_name;
 use crate::instructions::{CoreTraces, TraceFile, TraceWriteError};
 use blocks::cpu::{AccessKind, Core, Privilege, Profile, Program, Stop, TrapInfo};
 use calls::{Called, MAX_OUTPUT, Output};
-use htif::{Heard, Htif, Moment, PATIENCE};
+use htif::{HostReply, Htif, Moment, PATIENCE};
 pub use isa::riscv::Isa;
 use isa::riscv::{Amo, cause, decode};
 use kernel::{Clock, Cycle, Freq};
@@ -125,7 +125,7 @@ impl Machine {
             core.set_x(2, (memory.end() - 16) as u32 & !15);
         }
         let find = |name| elf.symbol(name).map(|symbol| symbol.addr);
-        let htif = Htif { tohost: find("tohost"), fromhost: find("fromhost"), told: None };
+        let htif = Htif { tohost: find("tohost"), fromhost: find("fromhost"), pending: None };
         let nothing = Program::new(isa, 0, &[]);
         let output = Output::default();
         Ok(Machine { isa, core, memory, nothing, host, htif, output, reserved: None, symbols: elf, reason: None })
@@ -138,23 +138,23 @@ impl Machine {
         loop {
             let (done, now) = (self.core.instructions(), self.core.time());
             let is_over = done >= limits.instructions || now >= limits.cycles;
-            if let Some(told) = self.htif.told
-                && (is_over || told.is_whole || done - told.at.instructions >= PATIENCE)
+            if let Some(pending) = self.htif.pending
+                && (is_over || pending.is_whole || done - pending.at.instructions >= PATIENCE)
             {
                 match self.htif.serve(&mut self.memory, &mut self.output) {
-                    Heard::Served => {}
-                    Heard::Exit(0) => return self.outcome(Verdict::Pass, told.at, None),
-                    Heard::Exit(code) => return self.outcome(Verdict::Fail, told.at, Some(code)),
-                    Heard::Strange(what) => {
+                    HostReply::Served => {}
+                    HostReply::Exit(0) => return self.outcome(Verdict::Pass, pending.at, None),
+                    HostReply::Exit(code) => return self.outcome(Verdict::Fail, pending.at, Some(code)),
+                    HostReply::Strange(what) => {
                         self.reason = Some(format!("a store to `tohost` {what}"));
-                        return self.outcome(Verdict::Stopped, told.at, None);
+                        return self.outcome(Verdict::Stopped, pending.at, None);
                     }
                 }
             }
             if is_over {
                 return self.outcome(Verdict::Limit, self.moment(), None);
             }
-            let left = if self.htif.told.is_some() { PATIENCE } else { limits.instructions - done };
+            let left = if self.htif.pending.is_some() { PATIENCE } else { limits.instructions - done };
             let stop = match self.step(left, limits.cycles) {
                 Stop::Access => self.answer(),
                 stop => stop,
@@ -168,8 +168,8 @@ impl Machine {
                 Stop::Trap => {
                     let trap = self.core.last_trap();
                     // Who traps has said all that it had to say.
-                    if let Some(told) = &mut self.htif.told {
-                        told.is_whole = true;
+                    if let Some(pending) = &mut self.htif.pending {
+                        pending.is_whole = true;
                     }
                     // A handler that is not there traps where it would begin, for ever.
                     let is_stuck = trap.cause == cause::INSTRUCTION_FAULT && trap.pc == self.core.pc();
@@ -186,7 +186,7 @@ impl Machine {
                 // No interrupt ever comes, and the standard lets `wfi` end without one; a loop around it is the end.
                 Stop::Wait => {
                     let wait = (self.core.pc(), self.core.instructions());
-                    if waited.is_some_and(|(pc, n)| pc == wait.0 && wait.1 - n <= 2) && self.htif.told.is_none() {
+                    if waited.is_some_and(|(pc, n)| pc == wait.0 && wait.1 - n <= 2) && self.htif.pending.is_none() {
                         return self.outcome(Verdict::Stopped, self.moment(), None);
                     }
                     waited = Some(wait);

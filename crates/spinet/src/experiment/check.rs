@@ -4,7 +4,7 @@ use super::common::{CheckedSource, read};
 use super::{Common, ContextSpec, Experiment, NicSpec, OneOrMany};
 use crate::files;
 use crate::nics::{self, NicError};
-use crate::toml_text::{self, Format, Place, TextFileError};
+use crate::toml_text::{self, Format, KeyPosition, TextFileError};
 use diagnostics::param::ParamError;
 use pspin::PspinParams;
 use pspin::delivery::Delivery;
@@ -300,10 +300,10 @@ impl Checked {
     }
 
     /// Where a key stands in the experiment's file; of one that it does not have, the nearest around it.
-    pub(crate) fn place(&self, path: &[&str]) -> Place {
+    pub(crate) fn place(&self, path: &[&str]) -> KeyPosition {
         let SourceText { text, file, format } = &self.text;
         let path: Vec<String> = path.iter().map(|&part| part.into()).collect();
-        Place::new(file, toml_text::place_of(text, *format, &path).0)
+        KeyPosition::new(file, toml_text::place_of(text, *format, &path).0)
     }
 
     /// Which packet is the last of a flow can be known only where it is known which packets a context gets.

@@ -9,7 +9,7 @@ use super::{Checked, CheckedContext};
 use crate::elf::Elf;
 use crate::files::read_at_most;
 use crate::program::{self, Handlers, Loaded, ProgramError};
-use crate::toml_text::Place;
+use crate::toml_text::KeyPosition;
 use pspin::map;
 use pspin::protocol::{Context, Protection, Region};
 use std::io;
@@ -36,7 +36,7 @@ const ALIGN: u32 = 64;
 #[error("{place}{problem}")]
 pub struct LayoutError {
     /// Where in the experiment's file.
-    pub place: Place,
+    pub place: KeyPosition,
     /// What is wrong.
     pub problem: LayoutProblem,
 }

@@ -26,7 +26,7 @@ use crate::program::{self, ProgramError, is_source};
 use crate::run::{Card, Ended, HORIZON, Progress, Rows, RunError, Wanted};
 use crate::streams::FeedError;
 use crate::summary::BusyCore;
-use crate::toml_text::Place;
+use crate::toml_text::KeyPosition;
 use feed::Feed;
 use kernel::{Clock, Cycle, FreqError, Mode, Outcome, Time};
 use pspin::PspinError;
@@ -69,7 +69,7 @@ pub enum HandlerError {
     #[error("{file}: {source}")]
     Create { file: String, source: io::Error },
     #[error("{place}at {time}: {end} bytes of the handler memory of `{context}` are named, it has {allowed}")]
-    BeyondMemory { place: Place, time: Span, context: String, end: u64, allowed: u64 },
+    BeyondMemory { place: KeyPosition, time: Span, context: String, end: u64, allowed: u64 },
     #[error("{file}: {source}")]
     Data { file: String, source: io::Error },
     #[error("program is a list of C sources: they must be compiled before they can run")]

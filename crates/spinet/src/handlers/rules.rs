@@ -120,18 +120,18 @@ impl Rules {
         let taker = installed.iter_mut().position(|rule| {
             let is_meant = rule.matches(packet, layers);
             if let Some(slot) = unmatched.get_mut(&rule.context_idx)
-                && let Some(asked) = slot
+                && let Some(unmatched_rule) = slot
             {
                 match is_meant {
                     true => *slot = None,
-                    false => asked.refused(packet, layers),
+                    false => unmatched_rule.refused(packet, layers),
                 }
             }
             is_meant && (!ending.contains(&rule.id) || rule.classifier.continues(packet, layers))
         })?;
         for rule in &installed[taker + 1..] {
-            if let Some(Some(asked)) = unmatched.get_mut(&rule.context_idx) {
-                asked.passed_over();
+            if let Some(Some(unmatched_rule)) = unmatched.get_mut(&rule.context_idx) {
+                unmatched_rule.passed_over();
             }
         }
         installed.get_mut(taker)
