@@ -84,7 +84,7 @@ impl Cluster {
         let is_beside = window == map::ALIAS_PERIPHERALS >> 20 || window == own >> 20;
         let is_drivers = is_beside && addr & 0x4000 != 0 && addr >> 10 & 0x3ff == DRIVER;
         if !is_drivers {
-            self.calm_until = 0; // Of its driver a core asks most, and little comes of it: see there.
+            self.plan.do_all(); // Of its driver a core asks most, and little comes of it: see there.
         }
         if !self.is_permitted(i, addr, is_beside) {
             self.refuse(i, now);

@@ -174,8 +174,8 @@ impl Cluster {
     /// DMA engine and wide ports live through all they have left out before `now`. That nothing of it had to be told to anybody,
     /// [`Cluster::plan_wide`] has seen to.
     pub(super) fn catch_up(&mut self, now: Cycle) {
-        while self.wide_next < now {
-            let at = self.wide_next;
+        while self.plan.next_beat < now {
+            let at = self.plan.next_beat;
             let n = self.lone_beats(at, now);
             if n > 0 {
                 self.outside.granted_alone(at, n, &mut self.l1, &mut self.wide);
@@ -183,7 +183,7 @@ impl Cluster {
                 let has_ended = self.run_wide(at);
                 assert!(!has_ended, "a cluster ticks in the cycle in which a transfer ends");
             }
-            self.wide_next = self.next_wide(at + Cycle::from(n.max(1)) - 1);
+            self.plan.next_beat = self.next_wide(at + Cycle::from(n.max(1)) - 1);
         }
     }
 
@@ -204,12 +204,12 @@ impl Cluster {
     /// something may come of them outside of L1 the cluster ticks: an answer, a request, the end of a transfer.
     pub(super) fn plan_wide(&mut self, now: Cycle) {
         if self.wide_is_quiet() {
-            (self.wide_next, self.wide_shows) = (Cycle::MAX, Cycle::MAX);
+            (self.plan.next_beat, self.plan.next_wide_effect) = (Cycle::MAX, Cycle::MAX);
             return;
         }
-        self.wide_next = self.next_wide(now);
+        self.plan.next_beat = self.next_wide(now);
         let of_dma = if self.dma.is_busy() { self.dma.shows_at(now) } else { Cycle::MAX };
-        self.wide_shows = self.outside.answers_at(now).min(self.wide.clears_at(now)).min(of_dma);
+        self.plan.next_wide_effect = self.outside.answers_at(now).min(self.wide.clears_at(now)).min(of_dma);
     }
 
     /// The next cycle in which DMA engine and wide ports have something to do.

@@ -160,7 +160,7 @@ impl Cluster {
 
     /// A register of the cache's control unit; `None` while it does not answer.
     pub(super) fn cache_register(&mut self, offset: u32, write: Option<u32>, now: Cycle) -> Option<u32> {
-        self.calm_until = 0;
+        self.plan.do_all();
         match (offset, write) {
             (0, Some(value)) => self.caching.turn(value & 1 != 0, now).then_some(0),
             (4, Some(value)) if value & 1 != 0 => self.caching.flush(now).then_some(0),

@@ -29,8 +29,9 @@ impl Cluster {
     /// The program or the bound has changed.
     pub(super) fn plan_run_ahead(&mut self) {
         // While the cache is off, a core runs an instruction at a time, and only where it is looked after.
-        let bound = if self.caching.is_on() { self.run_ahead_bound } else { 0 };
-        (self.lines_fit, self.most_run_ahead) = run_ahead(&self.program, self.icache.params(), bound);
+        let bound = if self.caching.is_on() { self.plan.run_ahead_bound() } else { 0 };
+        let (lines_fit, cycles) = run_ahead(&self.program, self.icache.params(), bound);
+        self.plan.set_run_ahead(lines_fit, cycles);
         self.choose_run_ahead();
     }
 }

@@ -25,7 +25,7 @@ impl Cluster {
     pub(super) fn advance_carefully(&mut self, i: usize, now: Cycle) {
         let Hpu { core, deadline, miss, .. } = &mut self.hpus[i];
         let lines = CoreLines { cache: &self.icache, miss };
-        let stop = core.run_carefully(&self.program, &lines, (now + self.run_ahead).min(*deadline));
+        let stop = core.run_carefully(&self.program, &lines, self.plan.horizon(now).min(*deadline));
         self.stopped(i, stop, now);
     }
 
@@ -35,7 +35,7 @@ impl Cluster {
             return self.run_uncached(i, now);
         }
         let Hpu { core, deadline, miss, .. } = &mut self.hpus[i];
-        core.run(&self.program, &CoreLines { cache: &self.icache, miss }, (now + self.run_ahead).min(*deadline))
+        core.run(&self.program, &CoreLines { cache: &self.icache, miss }, self.plan.horizon(now).min(*deadline))
     }
 
     /// Core `i` came back from running: what it waits for, and when it is looked at again.

@@ -14,7 +14,7 @@ impl Cluster {
     pub(super) fn access_driver(&mut self, i: usize, offset: u32, write: Option<u32>, now: Cycle) {
         let instructions = self.hpus[i].core.instructions();
         if !self.hpus[i].driver.is_active() {
-            self.calm_until = 0;
+            self.plan.do_all();
             self.hpus[i].driver.first_request(now);
             self.watch_driver(i);
         }
@@ -51,7 +51,7 @@ impl Cluster {
         let is_running = driver.running().is_some();
         self.watch_driver(i);
         if is_running != was_running || issued.is_some() || watched != (self.leaving, self.idle) {
-            self.calm_until = 0; // Not after a look at the task or a word of a command, which are the most.
+            self.plan.do_all(); // Not after a look at the task or a word of a command, which are the most.
         }
         if let Some((packet, stage, handler)) = before
             && was_running != is_running
@@ -84,7 +84,7 @@ impl Cluster {
             self.end_line(i, now);
         }
         let (stack, bytes) = self.hpus[i].guard.stack();
-        self.calm_until = 0;
+        self.plan.do_all();
         self.wide.clear(&mut self.l1, stack, bytes);
         self.hpus[i].first_part = None;
         self.hpus[i].core.refuse(now, CONTEXT_CAUSE);
@@ -122,8 +122,8 @@ impl Cluster {
         core.set_user_code(guard.code());
         let limit = running.map_or(0, |held| held.task.context.protection.watchdog_cycles);
         let before = std::mem::replace(deadline, if limit == 0 { Cycle::MAX } else { at + Cycle::from(limit) });
-        self.alarm = self.alarm.min(self.hpus[i].deadline);
-        if before == self.alarm {
+        self.plan.next_deadline = self.plan.next_deadline.min(self.hpus[i].deadline);
+        if before == self.plan.next_deadline {
             self.set_alarm();
         }
     }

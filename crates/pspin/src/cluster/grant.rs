@@ -19,7 +19,7 @@ impl Cluster {
         if others != 0 {
             self.go_on(others, now);
         }
-        if now >= self.calm_until {
+        if !self.plan.is_cores_only(now) {
             self.admit_remote(now);
         }
         let Asking { ports, banks, contested } = self.ready.take_asking(now);
@@ -160,7 +160,7 @@ impl Cluster {
             _ => return self.grant_part(i, now),
         }
         debug_assert!(hpu.first_part.is_none(), "an access within a word has one part");
-        let horizon = (now + self.run_ahead).min(hpu.deadline);
+        let horizon = self.plan.horizon(now).min(hpu.deadline);
         if !core.run_ahead(&self.program, self.icache.there(), horizon) {
             return self.advance_carefully(i, now);
         }

@@ -1,13 +1,12 @@
 //! A cluster: cores with their drivers, L1 memory, instruction cache, DMA engine and scheduler.
 //!
 //! What answers within a cycle is one component, made of plain structs. `tick` below is the order of things within a
-//! cycle, `calm.rs` when to tick and what to leave out; `grant.rs` is the cores' turn, `cores.rs` runs one, `access.rs`
+//! cycle, `tick_plan.rs` when to tick and what to leave out; `grant.rs` is the cores' turn, `cores.rs` runs one, `access.rs`
 //! answers what it asks, `bursts.rs` moves beats, `scheduler.rs` feeds them tasks.
 
 mod access;
 mod bursts;
 mod caching;
-mod calm;
 mod code;
 mod cores;
 mod dma;
@@ -25,6 +24,7 @@ mod ready;
 mod refills;
 mod rings;
 mod scheduler;
+mod tick_plan;
 mod timer;
 mod traps;
 mod wide;
@@ -57,6 +57,7 @@ use scheduler::Scheduler;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
+use tick_plan::TickPlan;
 use timer::Timer;
 use wide::WidePorts;
 
@@ -98,12 +99,7 @@ struct Totals {
 pub struct Cluster {
     id: u32,
     program: Rc<Program>,
-    /// Cycles that a core may run ahead of the others now, and when no line is coming; whether all lines fit.
-    run_ahead: u64,
-    most_run_ahead: u64,
-    lines_fit: bool,
-    /// What [`Cluster::bound_run_ahead`] said.
-    run_ahead_bound: u64,
+    plan: TickPlan,
     ports: ClusterPorts,
     pe: (Tx<PeRequest>, Rx<PeReply>),
     lines: (Tx<LineRequest>, Rx<LineReply>),
@@ -116,9 +112,6 @@ pub struct Cluster {
     l1: L1,
     wide: WidePorts,
     outside: Outside,
-    /// The next cycle in which they and the DMA engine have something to do, and the first in which it may show outside of L1.
-    wide_next: Cycle,
-    wide_shows: Cycle,
     icache: Icache,
     caching: Caching,
     refills: Refills,
@@ -150,13 +143,8 @@ pub struct Cluster {
     public_launch: Option<Launcher>,
     console: Rc<RefCell<dyn Console>>,
     is_active: bool,
-    /// Before this cycle nothing goes on but what cores do with their own L1 and drivers, and beats that are moved later, if
-    /// nothing new comes to a port; 0 if that is not known. Nothing that lies at the ports can be taken.
-    calm_until: Cycle,
     misaligned_amo_traps: bool,
     mistakes: RtlMistakes,
-    /// The next cycle in which a watchdog may run out.
-    alarm: Cycle,
     totals: Totals,
     trace: Tracer,
 }
@@ -177,10 +165,7 @@ impl Cluster {
         Cluster {
             id,
             program,
-            run_ahead: 0,
-            most_run_ahead: 0,
-            lines_fit: true,
-            run_ahead_bound: code::MOST_RUN_AHEAD,
+            plan: TickPlan::new(),
             ports,
             pe: links.pe,
             lines: links.lines,
@@ -192,8 +177,6 @@ impl Cluster {
             l1: L1::new(cluster.l1_bytes, cluster.l1_banks),
             wide: WidePorts::default(),
             outside: Outside::default(),
-            wide_next: Cycle::MAX,
-            wide_shows: Cycle::MAX,
             icache: Icache::new(&cluster.icache, n_cores, map::PROGRAM_BASE, params.l2.program_bytes),
             caching: Caching::new(&cluster.icache, n_cores),
             refills: Refills::new(n_cores),
@@ -218,10 +201,8 @@ impl Cluster {
             public_launch: None,
             console,
             is_active: false,
-            calm_until: 0,
             misaligned_amo_traps: params.isolation.misaligned_amo_traps,
             mistakes: params.rtl_mistakes,
-            alarm: Cycle::MAX,
             totals: Totals::default(),
             trace,
         }
@@ -239,7 +220,7 @@ impl Cluster {
 
     /// Lets no core run ahead of the others by more than so many cycles from now on, 1 at least.
     pub fn bound_run_ahead(&mut self, cycles: u64) {
-        self.run_ahead_bound = cycles.clamp(1, code::MOST_RUN_AHEAD);
+        self.plan.bound_run_ahead(cycles);
         self.plan_run_ahead();
     }
 
@@ -293,7 +274,7 @@ impl Cluster {
         self.assign_task(now);
         self.run_wide(now);
         self.accept_task(now);
-        if self.alarm <= now {
+        if self.plan.next_deadline <= now {
             self.watch_deadlines(now);
         }
     }
@@ -315,11 +296,11 @@ impl Component for Cluster {
     #[inline(always)]
     fn tick(&mut self, now: Cycle) -> Activity {
         let has_mail = self.ports.tasks.take_mail();
-        if has_mail || now >= self.calm_until {
+        if has_mail || !self.plan.is_cores_only(now) {
             self.begin_cycle(now, has_mail);
         }
         self.run_cores(now);
-        if now < self.calm_until {
+        if self.plan.is_cores_only(now) {
             // All other steps would find nothing to do.
             // To tick once for nothing costs less than to sleep.
             return match self.ready.is_due(now + 1) || self.ready.is_due(now + 2) {

@@ -221,7 +221,7 @@ impl Cluster {
     }
 
     fn set_miss(&mut self, i: usize, miss: Option<Miss>) {
-        self.calm_until = 0;
+        self.plan.do_all();
         self.hpus[i].miss = miss;
         self.missing = self.missing & !(1 << i) | u32::from(miss.is_some()) << i;
         self.choose_run_ahead();
@@ -229,8 +229,7 @@ impl Cluster {
 
     /// While a line is coming that could push out another, a core may not run ahead.
     pub(super) fn choose_run_ahead(&mut self) {
-        let may_lose_a_line = !self.lines_fit && self.missing != 0;
-        self.run_ahead = if may_lose_a_line { self.most_run_ahead.min(1) } else { self.most_run_ahead };
+        self.plan.choose_run_ahead(self.missing != 0);
     }
 
     fn look_at(&mut self, i: usize, at: Cycle) {

@@ -44,7 +44,7 @@ impl Cluster {
 
     /// Finds the first cycle in which a watchdog runs out, or has run out.
     pub(super) fn set_alarm(&mut self) {
-        self.alarm = self.hpus.iter().map(|core| core.deadline).min().unwrap_or(Cycle::MAX);
+        self.plan.next_deadline = self.hpus.iter().map(|core| core.deadline).min().unwrap_or(Cycle::MAX);
     }
 
     /// Ends the handler of core `i`, which has run too long, by an exception.
@@ -69,7 +69,7 @@ impl Cluster {
     }
 
     pub(super) fn tell_trap(&mut self, i: usize, now: Cycle) {
-        self.calm_until = 0;
+        self.plan.do_all();
         self.totals.traps.add(1);
         let trap = self.hpus[i].core.last_trap();
         let at = self.hpus[i].core.time();
