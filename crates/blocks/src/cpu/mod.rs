@@ -1,6 +1,7 @@
 //! In-order cores: timing for the instructions of `isa`.
 
 mod ahead;
+mod behind;
 mod block;
 mod core;
 mod csr;

@@ -1,6 +1,7 @@
 //! The instruction loop with all checks.
 
-use super::core::{Behind, Core, LAST_WORD, NO_LINE, Pending, SECOND_HALF, Stop};
+use super::behind::Behind;
+use super::core::{Core, LAST_WORD, NO_LINE, Pending, SECOND_HALF, Stop};
 use super::csr::Privilege;
 use super::lines::FetchLines;
 use super::loops::{LOOPS, PLAIN, WATCH};

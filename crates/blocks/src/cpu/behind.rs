@@ -1,0 +1,101 @@
+//! Fetch behind a memory access that waits.
+
+use super::core::{AccessKind, Core, LAST_WORD};
+use super::lines::FetchLines;
+use super::program::{Kind, LINE_HALVES, Place, Program, SINK, Slot};
+use super::timing;
+use kernel::Cycle;
+
+/// Place of the instruction after an access that waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Behind {
+    /// It entered decode in the cycle in which the access left it.
+    InDecode,
+    /// Its line was missing in that cycle.
+    NotThere,
+    /// Its line arrived while the access waited; nothing enters decode then.
+    AtFetch,
+}
+
+impl Core {
+    /// The access of this cycle may have to wait, while fetch is up to two instructions ahead of it. Returns the line
+    /// that fetch requests first, if it is missing, and the cycles from now until the cache looks it up. The line then
+    /// counts as requested.
+    ///
+    /// The first instruction after the access enters decode if it is there. It requests the next line wherever it is in
+    /// its own line, and a jump that need not wait for its register redirects fetch. The second one waits in the prefetch
+    /// buffer, which requests the next line only if the instruction is in the last word.
+    ///
+    /// Source: PsPIN RTL a49fec8, `riscv_prefetch_L0_buffer.sv`, lines 163, 320 and 322 to 327; `riscv_controller.sv`,
+    /// lines 481 to 490.
+    pub fn fetch_behind_access<L: FetchLines>(&mut self, program: &Program, lines: &L) -> Option<(u32, Cycle)> {
+        let mut pc = self.next;
+        for cycles in 1..=2 {
+            let slot = program.slot(pc)?;
+            if slot.place() == Place::End {
+                let line = (pc >> 4) + 1;
+                let waits_before_last_word = cycles == 2 && pc % timing::LINE_BYTES < LAST_WORD;
+                if waits_before_last_word || self.line != pc >> 4 || self.ahead == line || lines.present(line << 4) {
+                    return None;
+                }
+                self.ahead = line;
+                return Some((line << 4, cycles));
+            }
+            if cycles == 1 && matches!(slot.kind(), Kind::Jump | Kind::JumpReg) {
+                let target = self.jump_target(slot, pc)? & !15;
+                if self.behind != Behind::InDecode || lines.present(target) {
+                    return None;
+                }
+                self.ahead = target >> 4;
+                return Some((target, 2));
+            }
+            pc = pc.wrapping_add(slot.inst.bytes().into());
+        }
+        None
+    }
+
+    /// Returns true if neither [`Core::wait_for_access`] nor [`Core::fetch_behind_access`] can find a missing line: the line of the next
+    /// instruction and the one after it are present, and the next instruction does not jump. `there` is [`FetchLines::there`].
+    #[inline]
+    pub fn needs_no_fetch(&self, program: &Program, there: &[u8]) -> bool {
+        debug_assert_eq!(self.behind, Behind::InDecode, "an access begins to wait once");
+        let lines = there.get(program.position(self.next) / LINE_HALVES + 1).is_some_and(|&lines| lines > 1);
+        lines && program.slot(self.next).is_some_and(|slot| !matches!(slot.kind(), Kind::Jump | Kind::JumpReg))
+    }
+
+    /// The access of this cycle waits: records whether the next instruction is present.
+    pub fn wait_for_access<L: FetchLines>(&mut self, program: &Program, lines: &L) {
+        let straddles = program.slot(self.next).is_some_and(|slot| slot.place() == Place::Straddles);
+        let last_half = self.next.wrapping_add(if straddles { 2 } else { 0 });
+        let is_there = lines.present(self.next) && lines.present(last_half);
+        self.behind = if is_there { Behind::InDecode } else { Behind::NotThere };
+    }
+
+    /// A line that this core requested has arrived, and the core does not wait for it.
+    pub fn line_came(&mut self) {
+        if self.behind == Behind::NotThere {
+            self.behind = Behind::AtFetch;
+        }
+    }
+
+    /// Target of the jump at `pc`, which is after the access that waits; `None` if the jump must wait for its register.
+    fn jump_target(&self, slot: &Slot, pc: u32) -> Option<u32> {
+        let (inst, access) = (&slot.inst, &self.access);
+        if slot.kind() == Kind::Jump {
+            return Some(pc.wrapping_add(inst.imm as u32));
+        }
+        let loads = !matches!(access.kind, AccessKind::Store(_));
+        let waits = loads && inst.rs1 == access.rd || inst.rs1 == access.stepped || inst.rs1 == self.last_rd;
+        (!waits).then(|| self.x(inst.rs1).wrapping_add(inst.imm as u32) & !1)
+    }
+
+    /// The access is over. If the line of the next instruction arrived while it waited, that instruction enters decode a cycle later.
+    /// [`Core::run_ahead`] need not look: it does not continue while the line was missing, or counts as requested.
+    pub(super) fn enter_decode(&mut self) {
+        if self.behind == Behind::AtFetch {
+            self.time += timing::PLAIN;
+            self.held = u64::from(self.access.feeds_next && self.access.stepped == SINK) * timing::LOAD_USE;
+        }
+        self.behind = Behind::InDecode;
+    }
+}
