@@ -22,8 +22,8 @@ def run(nic: str, limit: str, *, clears: bool = True) -> list[dict[str, Any]]:
     result = spinet.run(
         nic=nic,
         defines=_DEFINES.get(nic, {}),
-        traffic="datagrams:",
-        send="datagrams:",
+        traffic="udp:payload=numbered",
+        send="udp:payload=numbered",
         set=() if clears or nic != "tigon2" else ("host.clear_end=0",),
         limit=limit,
         profile=False,

@@ -77,13 +77,13 @@ def tigon2(
     cpus
         1: CPU A does everything; 2: one sends, one receives.
     size
-        Bytes of a datagram.
+        Bytes of a datagram's content.
     receive_share
         Share of the line that arrives.
     sends
         Whether the host sends, too.
     """
-    traffic = f"datagrams:bytes={size}"
+    traffic = f"udp:size={size + _HEADERS},payload=numbered"
     pace = f",rate={round(receive_share * line_rate(size, GIGABIT))}pps" if receive_share < 1 else ""
     result = run(
         nic=str(nic),
@@ -105,8 +105,8 @@ def tengig(
     result = run(
         nic="tengig",
         defines={"THESIS": "", **({"BASE": ""} if base else {})},
-        traffic=f"datagrams:bytes={size}",
-        send=f"datagrams:bytes={size}",
+        traffic=f"udp:size={size + _HEADERS},payload=numbered",
+        send=f"udp:size={size + _HEADERS},payload=numbered",
         set=[f"cores={cores}", f"clocks.cpu='{mhz} MHz'"],
         limit=f"{limit_ms} ms",
         profile=profile,

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from spinet._offered import OfferedPacket, offered
     from spinet.api import run
     from spinet.comparison import Comparison, compare
+    from spinet.experiment import Experiment
     from spinet.machine import Machine
     from spinet.output import OutputError
     from spinet.presets import FpgaPart, Nic, Part, fpga_cost, nic, nic_cost, nics, parameters_of
@@ -28,6 +29,7 @@ __all__ = [
     "Build",
     "BuildError",
     "Comparison",
+    "Experiment",
     "FpgaPart",
     "InputError",
     "InternalError",
@@ -60,6 +62,7 @@ _HOMES = {
     "_offered": ("OfferedPacket", "offered"),
     "api": ("run",),
     "comparison": ("Comparison", "compare"),
+    "experiment": ("Experiment",),
     "machine": ("Machine",),
     "output": ("OutputError",),
     "presets": ("FpgaPart", "Nic", "Part", "fpga_cost", "nic", "nic_cost", "nics", "parameters_of"),

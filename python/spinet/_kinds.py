@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kinds of cards, and the keywords and options that only some kinds have."""
+"""The kinds of cards, and the check that an option is for the kind of the card."""
 
 from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from spinet import _core, _files
 from spinet._core import UsageError
+from spinet._options import CHAINS, HANDLERS, MODULES, OPTIONS
 
-HANDLERS, CHAINS, MODULES = "handlers", "chains", "modules"
+__all__ = ["CHAINS", "EXAMPLE", "HANDLERS", "MODULES", "check", "of", "of_nic", "option", "who"]
 
 # For each kind: what its cards do, and a card of it.
 _DOES = {
@@ -22,41 +23,19 @@ _DOES = {
 }
 EXAMPLE = {HANDLERS: "pspin", CHAINS: "panic", MODULES: "tigon2"}
 
-# Keywords of `spinet.run` that only some kinds have, those of chains first. Options of the command have the same names.
-KINDS_OF = {
-    "chains": (CHAINS,),
-    "services": (CHAINS,),
-    "tenants": (CHAINS,),
-    "policy": (CHAINS,),
-    "policies": (CHAINS,),
-    "program": (HANDLERS,),
-    "match": (HANDLERS,),
-    "message": (HANDLERS,),
-    "handler": (HANDLERS,),
-    "handler_memory": (HANDLERS,),
-    "trace_instructions": (HANDLERS, MODULES),
-    "trace_cores": (HANDLERS, MODULES),
-    "trace_time": (HANDLERS, MODULES),
-    "firmware": (MODULES,),
-    "load": (MODULES,),
-    "entry": (MODULES,),
-    "profile": (MODULES,),
-    "send": (CHAINS, MODULES),
-}
-_OPTIONS = {"chains": "--chain", "services": "--service", "tenants": "--tenant"}
-_HINTS = {
-    ("match", CHAINS): "a chain has its match expression in brackets: --chain 'NAME [EXPR]: SERVICE'",
-    ("handler", CHAINS): "name the handler in the service: --service 'core: riscv, program=FILE, handler=NAME'",
-    ("firmware", CHAINS): "cores run programs: --service 'core: riscv, program=FILE' --chain 'all: core'",
-    ("firmware", HANDLERS): "handlers are named without an option: spinet run HANDLER.c",
-    ("send", HANDLERS): "cards with a host that sends are panic and tigon2, for example",
-}
-_TAKES_CHAINS = "chains need a card such as panic, pipeline, manycore or rmt: --nic panic, or no --nic at all"
-
 
 def option(keyword: str) -> str:
     """The option of the command that has this keyword's value."""
-    return _OPTIONS.get(keyword, f"--{keyword.replace('_', '-')}")
+    return OPTIONS[keyword].name
+
+
+def who(kinds: Sequence[str]) -> str:
+    """Cards of these kinds, for messages.
+
+    >>> who(["chains"])
+    'cards that run chains of offloads (such as panic)'
+    """
+    return "cards that " + " or ".join(f"{_plural(_DOES[kind])} (such as {EXAMPLE[kind]})" for kind in kinds)
 
 
 def of_nic(nic: str) -> str | None:
@@ -114,14 +93,13 @@ def check(kind: str, subject: object, given: Mapping[str, object], *, options: b
     UsageError
         With the keyword and the kinds that have it.
     """
-    for keyword, kinds in KINDS_OF.items():
+    for keyword, known in OPTIONS.items():
         value = given.get(keyword)
-        if value is None or value is False or value == () or value == [] or kind in kinds:
+        if value is None or value is False or value == () or value == [] or kind in known.kinds:
             continue
-        others = " or ".join(f"{_plural(_DOES[other])} (such as {EXAMPLE[other]})" for other in kinds)
-        hint = _TAKES_CHAINS if kinds == (CHAINS,) else _HINTS.get((keyword, kind), "")
-        name = option(keyword) if options else keyword
-        raise UsageError(f"{name} is for cards that {others}; {subject} {_DOES[kind]}", hint=hint if options else "")
+        name = known.name if options else keyword
+        hint = known.hints.get(kind, "") if options else ""
+        raise UsageError(f"{name} is for {who(known.kinds)}; {subject} {_DOES[kind]}", hint=hint)
 
 
 def _plural(does: str) -> str:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from spinet import _core, toolchain
-from spinet import experiment as experiments
-from spinet.experiment import Experiment
+from spinet import _experiments as experiments
+from spinet._experiments import Prepared
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -83,12 +83,12 @@ def offered(
     )
 
 
-def of(experiment: Experiment) -> list[OfferedPacket]:
+def of(experiment: Prepared) -> list[OfferedPacket]:
     """All packets of an experiment."""
     return list(each(experiment))
 
 
-def each(experiment: Experiment) -> Iterator[OfferedPacket]:
+def each(experiment: Prepared) -> Iterator[OfferedPacket]:
     """The same one after the other; what was taken is not kept."""
     left = _core.offered(experiment.text(), experiment.file, experiment.base_dir, experiment.format())
     left.reverse()

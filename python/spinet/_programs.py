@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from spinet import _core, _files, _kinds, card_firmware, chains, toolchain
-from spinet import experiment as experiments
-from spinet.experiment import Experiment
+from spinet import _experiments as experiments
+from spinet._experiments import Prepared
 
 
 def several(given: Any) -> list[Any]:
@@ -36,7 +36,7 @@ class Ready:
         Output of the compiler.
     """
 
-    experiment: Experiment
+    experiment: Prepared
     elfs: Mapping[str, Path]
     shown: Mapping[str, str] = dataclasses.field(default_factory=dict)
     messages: str = ""
@@ -54,7 +54,7 @@ def kept(content: bytes) -> Path:
 
 
 def built(
-    experiment: Experiment,
+    experiment: Prepared,
     given: Mapping[str, Any],
     *,
     cc: str | None,
@@ -84,7 +84,7 @@ def built(
 
 
 def _with_firmware(
-    experiment: Experiment, given: Mapping[str, Any], *, cc: str | None, defines: Mapping[str, str | int] | None
+    experiment: Prepared, given: Mapping[str, Any], *, cc: str | None, defines: Mapping[str, str | int] | None
 ) -> Ready:
     nic, base_dir = experiment.values["nic"], experiment.base_dir
     names, load, entry = given.get("firmware") or None, given.get("load"), given.get("entry")

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spinet import _core, _driving, _files, _kinds, _nics, _programs, card_firmware, chains, output, packet_table
-from spinet import experiment as experiments
+from spinet import _experiments as experiments
 from spinet._core import InputError, UsageError
 from spinet._driving import Interrupted as Interrupted
+from spinet._experiments import Prepared
 from spinet._nics import Settings
 from spinet._programs import Ready as Ready
-from spinet.experiment import Experiment
 from spinet.output import OutputFolder
 from spinet.result import CAPTURES, HostMemory, Result, write_rest
 
@@ -78,8 +78,8 @@ def run(
     Parameters
     ----------
     experiment
-        A TOML or JSON file (docs/reference/experiment.md, chains.md), or a mapping with the same keys, such as
-        ``{"program": "ping_pong.c", "traffic": "udp:count=4", "context": [{"match": "udp"}]}``.
+        An `Experiment`, a TOML or JSON file (docs/reference/experiment.md, chains.md), or a mapping with the same keys,
+        such as ``{"program": "ping_pong.c", "traffic": "udp:count=4", "context": [{"match": "udp"}]}``.
     nic
         Name of a card, path of its TOML file, or parameters from `spinet.parameters_of`. Default: ``pspin``, or
         ``panic`` with `chains`.
@@ -90,7 +90,7 @@ def run(
         Handlers: C sources that are linked into one program, or one ELF file.
     traffic
         Packets from the network: a capture (pcap or pcapng) or a generator such as ``"udp:size=64,count=1000"``; for
-        wired cards also ``"datagrams:bytes=1472"`` (endless, checked by number). Chains take several.
+        wired cards also ``"udp:size=1514,payload=numbered"`` (endless, checked by number). Chains take several.
     send
         Chains and wired cards: packets that the host sends, as `traffic`. ``"1=udp:count=100"`` is for transmit queue 1
         of chains; ``"tcp-ack:every=2"`` makes the host of a wired card acknowledge every second frame.
@@ -167,7 +167,7 @@ def run(
     ... )
     >>> result.complete, result.tenants["all"].packets_out, result.hops.num_rows
     (True, 100, 100)
-    >>> result = spinet.run(nic="tigon2", send="datagrams:bytes=1472,count=20", limit="60 ms")
+    >>> result = spinet.run(nic="tigon2", send="udp:size=1514,payload=numbered,count=20", limit="60 ms")
     >>> result.complete, result.summary["sent"]["good"], len(result.sent)
     (True, 20, 20)
     """
@@ -212,7 +212,7 @@ def run(
 
 def prepare(
     experiment: str | Path | Mapping[str, Any] | None, given: Mapping[str, Any], *, options: bool = False
-) -> Experiment:
+) -> Prepared:
     """The checked experiment of a file or mapping and the keywords of `run`.
 
     Parameters
@@ -237,7 +237,7 @@ def prepare(
 
 def _of_chains(
     experiment: str | Path | Mapping[str, Any] | None, given: Mapping[str, Any], *, options: bool
-) -> Experiment:
+) -> Prepared:
     terms = _terms(given)
     if terms and not (given.get("traffic") or given.get("send")):
         pacing, traffic, send = ("--pace", "--traffic", "--send") if options else ("pacing", "traffic", "send")
@@ -275,10 +275,10 @@ def _queued(source: Any, terms: Mapping[str, Any]) -> dict[str, Any]:
     return _source(source, terms)
 
 
-def _of_modules(experiment: str | Path | Mapping[str, Any] | None, given: Mapping[str, Any]) -> Experiment:
+def _of_modules(experiment: str | Path | Mapping[str, Any] | None, given: Mapping[str, Any]) -> Prepared:
     file, base_dir, values = experiments.NO_FILE, ".", dict[str, Any]()
     if isinstance(experiment, Mapping):
-        values = dict(experiment)
+        values, base_dir = experiments.plain(experiment), experiments.base_dir_of(experiment)
     elif experiment is not None:
         file, base_dir = str(experiment), str(Path(experiment).absolute().parent)
         values = card_firmware.read(Path(experiment))
@@ -296,10 +296,10 @@ def _of_modules(experiment: str | Path | Mapping[str, Any] | None, given: Mappin
         **{key: given.get(key) for key in ("faults", "limit", "seed", "profile")},
     }
     values = {**values, **{key: value for key, value in over.items() if value is not None}}
-    return Experiment(values=values, file=file, base_dir=base_dir, kind=_kinds.MODULES)
+    return Prepared(values=values, file=file, base_dir=base_dir, kind=_kinds.MODULES)
 
 
-def _of_handlers(experiment: str | Path | Mapping[str, Any] | None, given: Mapping[str, Any]) -> Experiment:
+def _of_handlers(experiment: str | Path | Mapping[str, Any] | None, given: Mapping[str, Any]) -> Prepared:
     names = ("nic", "set", "seed", "faults", "pacing", "count", "limit")
     return handlers(
         program=given.get("program") or None,
@@ -347,7 +347,7 @@ def handlers(
     handler: str | None,
     handler_memory: str | Path | None = None,
     overrides: Mapping[str, Any],
-) -> Experiment:
+) -> Prepared:
     """The checked experiment for a card that runs handlers."""
     if experiment is not None:
         if program is not None:

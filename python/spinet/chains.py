@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from spinet import _core, _files, _nics, toolchain
 from spinet._core import InputError, UsageError
-from spinet.experiment import NO_FILE, Experiment
+from spinet._experiments import NO_FILE, Prepared, base_dir_of, plain
 
 __all__ = ["Policy"]
 
@@ -32,12 +32,12 @@ class Policy(Protocol):
         ...
 
 
-def prepare(experiment: str | Path | Mapping[str, Any] | None, over: Mapping[str, Any]) -> Experiment:
+def prepare(experiment: str | Path | Mapping[str, Any] | None, over: Mapping[str, Any]) -> Prepared:
     """The checked experiment: a file or mapping, with the values of `over` in place of its own; None is ignored."""
     values: dict[str, Any] = {}
     file, base_dir = NO_FILE, str(Path.cwd())
     if isinstance(experiment, Mapping):
-        values = dict(experiment)
+        values, base_dir = plain(experiment), base_dir_of(experiment)
     elif experiment is not None:
         file, base_dir = str(experiment), str(Path(experiment).absolute().parent)
         values = _read(Path(experiment), base_dir)
@@ -58,7 +58,7 @@ def prepare(experiment: str | Path | Mapping[str, Any] | None, over: Mapping[str
         raise UsageError("there is no chain", hint="name one, such as 'all: aes', or an experiment file that has some")
     with _named_by_key(file):
         checked = _core.check_experiment(json.dumps(values, default=str), file, base_dir, "json", "chains")
-    return Experiment(values=json.loads(checked), file=file, base_dir=base_dir, kind="chains")
+    return Prepared(values=json.loads(checked), file=file, base_dir=base_dir, kind="chains")
 
 
 def _read(path: Path, base_dir: str) -> dict[str, Any]:
@@ -85,7 +85,7 @@ def _named_by_key(file: str) -> Any:
 
 
 def compiled(
-    experiment: Experiment, *, cc: str | None = None, defines: Mapping[str, str | int] | None = None
+    experiment: Prepared, *, cc: str | None = None, defines: Mapping[str, str | int] | None = None
 ) -> dict[str, toolchain.Build]:
     """Build the programs of services that are sources, by the names of the services."""
     found = {}

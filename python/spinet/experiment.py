@@ -1,224 +1,145 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From keywords or a file to one experiment that says everything, and the program that it names."""
+"""`Experiment`: an experiment as a value, written in Python or read from a file."""
 
 from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from spinet import _core, _files, _nics, toolchain
+from spinet import _core, _experiments, _files, _kinds, _toml
 from spinet._core import InputError, UsageError
 
-NO_FILE = "keywords"  # in place of a path, for an experiment given as keyword arguments
-_PUBLISHED_SHAPE = {"NB_CLUSTERS": 4, "NB_CORES": 8}  # sdk/include/spin_conf.h
-
-# Keywords that a context of an experiment file says for itself.
-_OF_A_CONTEXT = ("match", "message", "handler", "handler_memory")
+__all__ = ["Experiment"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Experiment:
-    """A checked experiment, as plain values, and where relative paths in it start."""
+class Experiment(Mapping[str, Any]):
+    """A card, its traffic, and what runs on it: the keys of an experiment file (docs/reference/experiment.md).
 
-    values: dict[str, Any]
-    file: str  # for messages
-    base_dir: str
-    kind: str = "handlers"
-    toml: str | None = None  # the text of the file if it says everything: errors then name its lines
+    It is checked when it is made, and does not change. Two experiments are equal if they describe the same run.
 
-    def text(self) -> str:
-        """The experiment as the simulator reads it: TOML or JSON."""
-        return self.toml or json.dumps(self.values)
-
-    def format(self) -> str:
-        """How `text` is written."""
-        return "toml" if self.toml else "json"
-
-    def programs(self) -> list[Path]:
-        """Files that the experiment runs: sources, or one ELF file."""
-        return self._files(self.values["program"])
-
-    def tenants_programs(self) -> list[list[Path]]:
-        """The same for each of its tenants."""
-        return [self._files(tenant["program"]) for tenant in self.values.get("tenant", ())]
-
-    def _files(self, named: str | list[str]) -> list[Path]:
-        return [Path(self.base_dir) / name for name in ([named] if isinstance(named, str) else named)]
-
-    def program_name(self) -> str:
-        """Name of the program in messages."""
-        return ", ".join(path.name for path in self.programs())
-
-
-def from_keywords(
-    *,
-    program: Sequence[str],
-    traffic: str | dict[str, Any],
-    match: str | None = None,
-    message: str | None = None,
-    handler: str | None = None,
-    handler_memory: str | None = None,
-    overrides: Mapping[str, Any],
-) -> Experiment:
-    """An experiment with one context."""
-    memory = None if handler_memory is None else {"data": handler_memory}
-    context = {"match": match, "message": message, "handler": handler, "handler_memory": memory}
-    values: dict[str, Any] = {
-        "program": list(program),
-        "traffic": {"source": traffic} if isinstance(traffic, str) else traffic,
-        "context": [{key: value for key, value in context.items() if value is not None}],
-    }
-    _override(values, overrides)
-    try:
-        return _checked(json.dumps(values), file=NO_FILE, base_dir=str(Path.cwd()), format="json")
-    except InputError as error:
-        # There is no file that the caller could look into, and only one context: `match` is name enough.
-        raise InputError(str(error).removeprefix(f"{NO_FILE}: ").removeprefix("context[0].")) from None
-
-
-def from_file(path: Path, *, overrides: Mapping[str, Any]) -> Experiment:
-    """The experiment in a TOML file, or in the JSON file that an earlier run wrote.
+    Parameters
+    ----------
+    values
+        The keys of an experiment as a mapping.
+    base_dir
+        Folder at which relative paths start. Default: the current folder.
+    keys
+        The same as keywords. `nic` can also be what `spinet.nics` lists, or parameters from `spinet.parameters_of`.
 
     Raises
     ------
     InputError
-        If the file cannot be read, or says what no experiment says.
+        If a key or a value is wrong.
+
+    Examples
+    --------
+    >>> import spinet
+    >>> ping = spinet.Experiment(
+    ...     program="sdk/examples/ping_pong.c", traffic="udp:count=4", context=[{"match": "udp"}], seed=7
+    ... )
+    >>> ping.kind, ping["seed"], ping.complete["nic"]
+    ('handlers', 7, {'preset': 'pspin'})
+    >>> spinet.Experiment.from_toml(ping.to_toml()) == ping
+    True
+    >>> len(spinet.run(ping).sent), len(spinet.run(ping, count=2).sent)
+    (4, 2)
     """
-    try:
-        text = _files.read(path).decode()
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path} is not text: byte {error.start} is not UTF-8") from error
-    file, base_dir = str(path), str(path.absolute().parent)
-    experiment = _checked(text, file=file, base_dir=base_dir, format="json" if path.suffix == ".json" else "toml")
-    if not overrides:
-        return experiment
-    _override(experiment.values, overrides)
-    return _checked(json.dumps(experiment.values), file=file, base_dir=base_dir, format="json")
 
+    def __init__(
+        self, values: Mapping[str, Any] | None = None, /, *, base_dir: str | Path | None = None, **keys: Any
+    ) -> None:
+        # Read once as JSON: a later change of the caller's lists and tables does not change the experiment.
+        self._values: dict[str, Any] = _experiments.plain({**(values or {}), **keys})
+        if base_dir is None:
+            base_dir = values.base_dir if isinstance(values, Experiment) else Path.cwd()
+        self._base_dir = Path(base_dir).absolute()
+        self._complete: dict[str, Any] = self._check(json.dumps(self._values), _experiments.NO_FILE, "json")
 
-def from_mapping(said: Mapping[str, Any], *, overrides: Mapping[str, Any]) -> Experiment:
-    """An experiment that is said in Python as a file says it; relative paths start in the current folder.
+    def _check(self, text: str, file: str, format: str) -> dict[str, Any]:
+        try:
+            self._kind = _core.kind_of_experiment(text, str(self._base_dir), format) or _kinds.HANDLERS
+            checked: dict[str, Any] = json.loads(
+                _core.check_experiment(text, file, str(self._base_dir), format, self._kind)
+            )
+        except InputError as error:
+            raise InputError(str(error).removeprefix(f"{_experiments.NO_FILE}: ")) from None
+        return checked
 
-    Raises
-    ------
-    InputError
-        If it says what no experiment says.
-    """
-    values = json.loads(json.dumps(said, default=_plain))
-    nic = said.get("nic")
-    if nic is not None and not isinstance(nic, Mapping):
-        preset, sets = _nics.name_of(nic)
-        values["nic"] = {"preset": preset, "set": sets}
-    _override(values, overrides)
-    try:
-        return _checked(json.dumps(values), file=NO_FILE, base_dir=str(Path.cwd()), format="json")
-    except InputError as error:
-        raise InputError(str(error).removeprefix(f"{NO_FILE}: ")) from None
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a TOML file, or the JSON file that an earlier run wrote. Errors name the file and the line."""
+        path = Path(path)
+        try:
+            text = _files.read(path).decode()
+        except UnicodeDecodeError as error:
+            raise UsageError(f"{path} is not text: byte {error.start} is not UTF-8") from error
+        format = "json" if path.suffix == ".json" else "toml"
+        return cls._from_text(text, str(path), format, path.absolute().parent)
 
+    @classmethod
+    def from_toml(cls, text: str, *, base_dir: str | Path | None = None) -> Self:
+        """Read TOML text."""
+        return cls._from_text(text, _experiments.NO_FILE, "toml", base_dir)
 
-def _plain(value: object) -> object:
-    """Paths and NumPy's numbers, which JSON does not know."""
-    return value.item() if hasattr(value, "item") else str(value)
+    @classmethod
+    def _from_text(cls, text: str, file: str, format: str, base_dir: str | Path | None) -> Self:
+        made = cls.__new__(cls)
+        made._base_dir = Path.cwd() if base_dir is None else Path(base_dir).absolute()
+        made._complete = made._check(text, file, format)
+        made._values = json.loads(text) if format == "json" else _experiments.plain(tomllib.loads(text))
+        return made
 
+    def to_toml(self) -> str:
+        """TOML text with all defaults and absolute paths, which describes the same run from any folder."""
+        return _toml.dumps(self._complete)
 
-def _checked(text: str, *, file: str, base_dir: str, format: str) -> Experiment:
-    values = json.loads(_core.check_experiment(text, file, base_dir, format, "handlers"))
-    return Experiment(values=values, file=file, base_dir=base_dir, toml=text if format == "toml" else None)
+    def save(self, path: str | Path) -> None:
+        """Write `to_toml` into a file, whose name ends in ``.toml``."""
+        if Path(path).suffix != ".toml":
+            raise UsageError(f"{path}: the name of an experiment file must end in .toml")
+        _files.write(Path(path), self.to_toml())
 
+    @property
+    def kind(self) -> str:
+        """The kind of its card: ``"handlers"``, ``"chains"`` or ``"modules"``."""
+        return self._kind
 
-def _override(values: dict[str, Any], overrides: Mapping[str, Any]) -> None:
-    """Lay `overrides` over an experiment; a dotted name reaches into a table, and `nic.set` adds to what is there."""
-    for name, value in overrides.items():
-        *tables, key = name.split(".")
-        table = values
-        for step in tables:
-            if isinstance(table.get(step), list) and len(table[step]) == 1:  # a single source may stand in a list
-                table[step] = table[step][0]
-            if isinstance(table.get(step), str):  # a text stands for a table
-                table[step] = {"preset" if step == "nic" else "source": table[step]}
-            table = table.setdefault(step, {})
-        if name == "nic.set":
-            table[key] = [*_nics.settings(table.get(key, [])), *value]
-        else:
-            table[key] = value
+    @property
+    def base_dir(self) -> Path:
+        """Folder at which relative paths start."""
+        return self._base_dir
 
+    @property
+    def complete(self) -> dict[str, Any]:
+        """All keys, with defaults and absolute paths; a copy."""
+        copy: dict[str, Any] = json.loads(json.dumps(self._complete))
+        return copy
 
-def compiled(
-    experiment: Experiment, *, cc: str | None, defines: Mapping[str, str | int] | None
-) -> toolchain.Build | None:
-    """Build the program that an experiment names, unless it is an ELF file already.
+    def __getitem__(self, key: str) -> Any:
+        """The value of a key that was given."""
+        return json.loads(json.dumps(self._values[key]))
 
-    Raises
-    ------
-    UsageError
-        If there is something to compile with, and nothing to compile.
-    """
-    sources = experiment.programs()
-    if (cc or defines) and all(map(_is_linked, [sources, *experiment.tenants_programs()])):
-        raise UsageError(
-            f"{experiment.program_name()} is run as it is, so there is nothing to compile",
-            hint="leave the compiler and its macros away, or name the sources",
-        )
-    if _is_linked(sources):
-        return None  # the simulator reports an error if it is not an ELF file
-    return toolchain.build(sources, cc=cc, defines={**_shape_of(experiment), **(defines or {})})
+    def __iter__(self) -> Iterator[str]:
+        """The keys that were given."""
+        return iter(self._values)
 
+    def __len__(self) -> int:
+        """Number of keys that were given."""
+        return len(self._values)
 
-def _is_linked(program: Sequence[Path]) -> bool:
-    """Returns true if it is not a source."""
-    return len(program) == 1 and program[0].suffix not in toolchain.SOURCES
+    def __eq__(self, other: object) -> bool:
+        """Returns true if both describe the same run."""
+        if not isinstance(other, Experiment):
+            return NotImplemented
+        return self._kind == other._kind and self._complete == other._complete
 
+    def __hash__(self) -> int:
+        """Equal experiments have equal hashes."""
+        return hash(json.dumps(self._complete, sort_keys=True))
 
-def card(experiment: Experiment) -> dict[str, Any]:
-    """All parameters of an experiment's card."""
-    nic = experiment.values.get("nic", {})
-    nic = {"preset": nic} if isinstance(nic, str) else nic
-    sets = _nics.settings(nic.get("set", []))
-    return tomllib.loads(_core.nic_show(nic.get("preset", "pspin"), sets, experiment.base_dir))
-
-
-def _shape_of(experiment: Experiment) -> dict[str, int]:
-    return shape_of_card(card(experiment))
-
-
-def shape(nic: str, sets: Sequence[str], *, base_dir: str = ".") -> dict[str, int]:
-    """Macros that tell a program how many clusters and cores a PsPIN has; none for the published shape."""
-    return shape_of_card(tomllib.loads(_core.nic_show(nic, list(sets), base_dir)))
-
-
-def shape_of_card(card: Mapping[str, Any]) -> dict[str, int]:
-    """The same for a card's parameters."""
-    if "cluster" not in card:
-        return {}  # building the card reports that it is not a PsPIN
-    found = {"NB_CLUSTERS": card["n_clusters"], "NB_CORES": card["cluster"]["n_cores"]}
-    return {name: count for name, count in found.items() if count != _PUBLISHED_SHAPE[name]}
-
-
-def compiled_tenants(
-    experiment: Experiment, *, first: toolchain.Build | None, cc: str | None, defines: Mapping[str, str | int] | None
-) -> list[Path]:
-    """Build the programs of tenants, each for the room behind those before it; `first` is the experiment's own."""
-    elfs = [first.elf if first else experiment.programs()[0]]
-    given = [] if first else elfs.copy()
-    defines = {**_shape_of(experiment), **(defines or {})}
-    for sources in experiment.tenants_programs():
-        if _is_linked(sources):
-            elfs.append(sources[0])  # linked by its owner for memory that is free, or the simulator says so
-            given.append(sources[0])
-        else:
-            for elf in given:
-                _core.elf_info(str(elf))  # says what is wrong with it
-            place = toolchain.place_after(elfs)
-            elfs.append(toolchain.build(sources, cc=cc, defines=defines, place=place).elf)
-    return elfs[1:]
-
-
-def refuse_context_keywords(path: str | Path, given: Mapping[str, object]) -> None:
-    """Complain about keywords that an experiment file says for each of its contexts."""
-    for name in _OF_A_CONTEXT:
-        if given.get(name) is not None:
-            raise UsageError(f"{name} belongs into {path}", hint=f"say it in a [[context]] table: {name} = ...")
+    def __repr__(self) -> str:
+        """A call that makes the experiment."""
+        return f"Experiment({self._values!r}, base_dir={str(self._base_dir)!r})"

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
-from spinet import _core, _nics, experiment, packet_table, toolchain
+from spinet import _core, _experiments, _nics, packet_table, toolchain
 from spinet._core import UsageError
 from spinet._driving import SLICE_MS
 from spinet._nics import Settings
@@ -119,7 +119,7 @@ class Machine:
     def __init__(self, *, nic: Card = "pspin", set: Settings = (), seed: int = 1, cc: str | None = None) -> None:
         self._cc = cc
         nic, sets = _nics.name_of(nic, set)
-        self._shape = experiment.shape(nic, sets)
+        self._shape = _experiments.shape(nic, sets)
         runtime = toolchain.build_runtime(defines=self._shape, cc=cc)
         self._native = _core.Machine(nic, runtime=str(runtime.elf), sets=sets, seed=_core.whole("seed", seed, bits=64))
 

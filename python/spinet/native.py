@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 
 from spinet import _core, _files, _offered, _programs, api, toolchain
-from spinet import experiment as experiments
+from spinet import _experiments as experiments
 from spinet._build_errors import CompileError, CompilerNotFound
 from spinet._core import UsageError
-from spinet.experiment import Experiment
+from spinet._experiments import Prepared
 
 MAX_THREADS = 32  # as many as the card has cores: handlers use their number
 _SOURCES = ("native.c", "card.c", "events.c")
@@ -183,7 +183,7 @@ class _Setting:
     n_clusters: int
 
     @staticmethod
-    def of(prepared: Experiment, defines: Mapping[str, str | int] | None) -> _Setting:
+    def of(prepared: Prepared, defines: Mapping[str, str | int] | None) -> _Setting:
         contexts = prepared.values["context"]
         if len(contexts) != 1:
             raise UsageError(f"the experiment has {len(contexts)} contexts, native runs take one")
@@ -220,9 +220,7 @@ class _Setting:
         )
 
 
-def _symbols(
-    prepared: Experiment, context: Mapping[str, Any], defines: Mapping[str, str | int] | None
-) -> dict[str, str]:
+def _symbols(prepared: Prepared, context: Mapping[str, Any], defines: Mapping[str, str | int] | None) -> dict[str, str]:
     """Names of the functions of each stage, found as for the card: in the program that its compiler makes."""
     built = toolchain.build(prepared.programs(), defines=defines)
     name = built.entry(name=context.get("handler")).name
@@ -231,7 +229,7 @@ def _symbols(
 
 
 def _compile(
-    prepared: Experiment,
+    prepared: Prepared,
     setting: _Setting,
     target: Path,
     *,
@@ -345,7 +343,7 @@ class _Messages:
         return b"".join(struct.pack("<IIIII", m % queues, m % clusters, n, end, b) for m, n, end, b in rows)
 
 
-def _execute(prepared: Experiment, workshop: Path, threads: int) -> str:
+def _execute(prepared: Prepared, workshop: Path, threads: int) -> str:
     command = [str(workshop / "program"), str(workshop / "input"), str(workshop), str(threads)]
     done = subprocess.run(command, capture_output=True, text=True, errors="replace")
     if done.returncode < 0:

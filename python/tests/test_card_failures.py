@@ -93,7 +93,7 @@ def test_firmware_that_hangs_in_a_command(tmp_path: Path, capfd: pytest.CaptureF
 @pytest.mark.parametrize("function", ["send_data", "receive"])
 def test_firmware_that_leaves_its_rings_alone(function: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     file = deaf(tmp_path / "deaf.bin", function)
-    traffic = ("--send", "datagrams:count=50", "--traffic", "datagrams:count=50")
+    traffic = ("--send", "udp:payload=numbered,count=50", "--traffic", "udp:payload=numbered,count=50")
     found = told(capfd, "--firmware", file, *traffic, "--set", "host.watchdog_us=2000")
     assert (
         without_times(found)

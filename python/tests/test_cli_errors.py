@@ -77,7 +77,7 @@ spinet run good.c --traffic dns.pcap --pace fast
 spinet run good.c --traffic dns.pcap --limit soon
 spinet run good.c --traffic dns.pcap --limit '99999 s'
 spinet run good.c --traffic dns.pcap --nic tigon3
-spinet run good.c --traffic dns.pcap --send datagrams:
+spinet run good.c --traffic dns.pcap --send udp:payload=numbered
 spinet run --nic tigon2 --match udp
 spinet run --nic tigon2 --firmware missing.c
 spinet run --nic tigon2 --firmware tigon3
@@ -92,8 +92,9 @@ spinet run --nic tigon2 --limit '12 ms'
 spinet run --nic tigon2 --traffic missing.pcap
 spinet run --nic tigon2 --traffic datagram:bytes=18
 spinet run --nic tigon2 --send icmp:count=4
-spinet run --nic tigon2 --traffic datagrams:bytes=9000
-spinet run --nic tigon2 --send datagrams:size=18
+spinet run --nic tigon2 --traffic udp:size=9042,payload=numbered
+spinet run --nic tigon2 --send udp:size=18,payload=numbered
+spinet run --nic tigon2 --send datagrams:bytes=18:1472,count=4
 spinet run --nic tigon2 --send tcp-ack:every=0
 spinet run --nic tigon2 --limit soon
 spinet run --nic tigon2 --set host.mtu=1

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 import spinet
+from spinet import _experiments as experiments
 from spinet import _offered, native, workloads
-from spinet import experiment as experiments
 
 HOST = 0x1000_0000_0000_0000
 UDP = "udp && ipv4.header_words == 5"

@@ -200,7 +200,7 @@ def test_a_card_of_modules_that_nobody_tried(seed: int) -> None:
     draw = random.Random(seed)
     nic = draw.choice(["tigon2", "tengig"])
     settings = drawn(draw, nic)
-    traffic = f"datagrams:bytes={draw.choice([18, 300, 1472])},count=40,rate=50000pps"
+    traffic = f"udp:size={draw.choice([60, 342, 1514])},payload=numbered,count=40,rate=50000pps"
     print(f"draw {seed}: {nic}, {settings}, {traffic}")
     try:
         result = spinet.run(nic=nic, traffic=traffic, set=settings, limit="5 ms")

@@ -56,7 +56,7 @@ def test_results_can_be_copied(way: Any, tmp_path: Path) -> None:
 
 def test_results_of_all_kinds_come_from_other_processes() -> None:
     chains = spinet.run(chains="all: aes", traffic="udp:count=3")
-    card = spinet.run(nic="tigon2", send="datagrams:bytes=1472,count=4", limit="60 ms")
+    card = spinet.run(nic="tigon2", send="udp:size=1514,payload=numbered,count=4", limit="60 ms")
     for result in (chains, card):
         same = pickle.loads(pickle.dumps(result))
         assert same.summary == result.summary
@@ -79,7 +79,7 @@ def test_a_result_names_the_kind_of_card_that_has_an_attribute() -> None:
 
 def test_a_keyword_of_another_kind_is_refused() -> None:
     with pytest.raises(spinet.InputError, match=r"^match is for cards that run handlers .*; tigon2 is wired"):
-        spinet.run(nic="tigon2", match="udp", send="datagrams:count=1")
+        spinet.run(nic="tigon2", match="udp", send="udp:payload=numbered,count=1")
     with pytest.raises(spinet.InputError, match="services is for cards that run chains"):
         spinet.run(program=PING_PONG, traffic="udp:count=1", services="aes: units=2")
     with pytest.raises(AttributeError, match=r"spinet\.run_chains is now spinet\.run"):
@@ -114,7 +114,7 @@ def test_other_entries_take_the_same_forms() -> None:
     assert chains.digest == same.digest
     assert "n_cores = 4" in spinet.nic("pspin", set={"cluster.n_cores": 4})
     card = spinet.run(
-        nic="tigon2", send="datagrams:bytes=1472,count=4", limit="60 ms", set={"clocks.memory": "133 MHz"}
+        nic="tigon2", send="udp:size=1514,payload=numbered,count=4", limit="60 ms", set={"clocks.memory": "133 MHz"}
     )
     assert card.ended == "complete"
 

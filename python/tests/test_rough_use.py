@@ -132,7 +132,7 @@ FULL = [
         24,
         "out/host.pcapng: writing the capture: File too large (os error 27)",
     ),
-    ("run --nic tigon2 -t datagrams:count=1 -o out", 2, "cannot write out: File too large"),
+    ("run --nic tigon2 -t udp:payload=numbered,count=1 -o out", 2, "cannot write out: File too large"),
     ("compare HANDLER -t udp:count=10 --nic pspin --no-plot -o out", 2, "cannot write out: File too large"),
     ("reproduce pspin/table3 --no-plot -o out", 1, "out/pspin/table3.csv: File too large"),
     ("nic show panic --svg out", 2, "out: File too large"),

@@ -268,7 +268,7 @@ sys.exit(cli.main(sys.argv[2:]))
 LONG_RUNS = {
     "handlers": ["run", PING_PONG, "--traffic", "udp:size=64,count=100000000", "--pace", "asap"],
     "chains": ["run", "--chain", "all: aes", "--traffic", "udp:size=64,count=100000000,rate=10G"],
-    "card": ["run", "--nic", "tigon2", "--traffic", "datagrams:", "--limit", "1000 s"],
+    "card": ["run", "--nic", "tigon2", "--traffic", "udp:payload=numbered", "--limit", "1000 s"],
 }
 
 
@@ -303,7 +303,7 @@ def test_python_hears_ctrl_c_with_the_summary(monkeypatch: pytest.MonkeyPatch) -
         spinet.run(chains="all: aes", traffic="udp:size=64,count=100000000,rate=10G", on_progress=stop)
     assert stopped.value.summary["ended"]["reason"] == "interrupted"
     with pytest.raises(_driving.Interrupted) as stopped:
-        spinet.run(nic="tigon2", traffic="datagrams:", on_progress=stop)
+        spinet.run(nic="tigon2", traffic="udp:payload=numbered", on_progress=stop)
     assert stopped.value.summary["ended"]["reason"] == "interrupted"
 
 
@@ -320,7 +320,7 @@ def test_remarks_fail_a_strict_run(tmp_path: Path, capfd: pytest.CaptureFixture[
     assert spinet.cli.main(["run", PING_PONG, "--traffic", "udp:count=2", "--strict"]) == 0
     chain = ["run", "--chain", "all: aes", "--tenant", "al: weight=2", "--traffic", "udp:count=2", "--strict"]
     assert spinet.cli.main(chain) == 1
-    card = ["run", "--nic", "tigon2", "--traffic", "datagrams:count=4", "--limit", "60 ms", "--strict"]
+    card = ["run", "--nic", "tigon2", "--traffic", "udp:payload=numbered,count=4", "--limit", "60 ms", "--strict"]
     assert spinet.cli.main(card) == 0
 
 

@@ -43,16 +43,16 @@ def check_intact(result: Result) -> None:
 
 
 def sizes(seed: int) -> str:
-    """Sizes of datagrams at random, many of them the smallest and the largest."""
+    """Sizes of packets at random, many of them the smallest and the largest."""
     draw = random.Random(seed)
     print(f"seed {seed}")
-    return ":".join(str(draw.choice([18, 1472, draw.randrange(18, 1473)])) for _ in range(97))
+    return ":".join(str(draw.choice([60, 1514, draw.randrange(60, 1515)])) for _ in range(97))
 
 
 @pytest.mark.parametrize("defines", BUILDS)
 @pytest.mark.parametrize("cores", [1, 2, 6, 8])
 def test_frames_are_whole_and_in_order_at_saturation(cores: int, defines: dict[str, str]) -> None:
-    mix = f"datagrams:bytes={sizes(cores)}"
+    mix = f"udp:size=list:{sizes(cores)},payload=numbered"
     result = run(cores, defines=defines, traffic=mix, send=mix, limit="2 ms")
     check_intact(result)
     assert result.summary["sent"]["frames"] > 30
@@ -64,7 +64,7 @@ def test_frames_are_whole_and_in_order_at_saturation(cores: int, defines: dict[s
 @pytest.mark.parametrize("defines", BUILDS)
 @pytest.mark.parametrize("cores", [1, 2, 6, 8])
 def test_nothing_is_lost_below_saturation(cores: int, defines: dict[str, str]) -> None:
-    mix = f"datagrams:bytes={sizes(10 + cores)},count=300,rate=40000pps"
+    mix = f"udp:size=list:{sizes(10 + cores)},payload=numbered,count=300,rate=40000pps"
     result = run(cores, defines=defines, traffic=mix, send=mix, limit="20 ms")
     check_intact(result)
     assert result.ended == "complete"
@@ -74,14 +74,14 @@ def test_nothing_is_lost_below_saturation(cores: int, defines: dict[str, str]) -
 
 @pytest.mark.parametrize(("cores", "clock"), [(6, "200 MHz"), (8, "200 MHz"), (1, "800 MHz")])
 def test_line_rate_both_ways(cores: int, clock: str) -> None:
-    full = "datagrams:bytes=1472"
+    full = "udp:size=1514,payload=numbered"
     result = run(cores, set=[f"clocks.cpu='{clock}'"], traffic=full, send=full, limit="2 ms")
     check_intact(result)
     assert result.rates["total"].frames_per_s > 0.99 * 2 * LINE_RATE
 
 
 def test_the_receive_area_and_the_rings_go_round() -> None:
-    mix = f"datagrams:bytes={sizes(99)}"
+    mix = f"udp:size=list:{sizes(99)},payload=numbered"
     result = run(6, traffic=mix, send=mix, limit="3 ms")
     check_intact(result)
     assert result.summary["received"]["bytes"] > 2 << 20
@@ -109,7 +109,7 @@ def test_firmware_of_another_card_is_refused() -> None:
 
 def test_a_card_that_serves_no_ring_is_found_out() -> None:
     """Firmware that waits for an event queue which the card does not have."""
-    result = spinet.run(nic="tengig", defines={"HARDWARE_QUEUE": ""}, send="datagrams:", limit="60 ms")
+    result = spinet.run(nic="tengig", defines={"HARDWARE_QUEUE": ""}, send="udp:payload=numbered", limit="60 ms")
     assert result.ended == "stalled"
     assert "the card has not moved its consumer on from 0" in result.summary["ended"]["text"]
 
@@ -118,8 +118,8 @@ def test_a_card_that_serves_no_ring_is_found_out() -> None:
 @pytest.mark.parametrize("cores", [1, 6])
 def test_all_three_rings_serve_frames_of_their_sizes(cores: int, defines: dict[str, str]) -> None:
     draw = random.Random(cores)
-    mix = ":".join(str(draw.choice([18, 86, 87, 1472, 1473, 4000, 8972])) for _ in range(97))
-    mix = f"datagrams:bytes={mix},count=300,rate=30000pps"
+    mix = ":".join(str(draw.choice([60, 128, 129, 1514, 1515, 4042, 9014])) for _ in range(97))
+    mix = f"udp:size=list:{mix},payload=numbered,count=300,rate=30000pps"
     result = run(cores, defines=defines, set=JUMBO, traffic=mix, send=mix, limit="30 ms")
     check_intact(result)
     assert result.ended == "complete"
@@ -129,7 +129,7 @@ def test_all_three_rings_serve_frames_of_their_sizes(cores: int, defines: dict[s
 @pytest.mark.parametrize("defines", THESIS)
 def test_jumbo_frames_at_saturation(defines: dict[str, str]) -> None:
     """The receive area of 1 MiB goes round twice: frames that need two transfers have two sums."""
-    jumbo = "datagrams:bytes=8972:18:8971"
+    jumbo = "udp:size=list:9014:60:9013,payload=numbered"
     result = run(6, defines=defines, set=JUMBO, traffic=jumbo, send=jumbo, limit="3 ms")
     check_intact(result)
     assert result.summary["received"]["bytes"] > 2 << 20
@@ -138,7 +138,7 @@ def test_jumbo_frames_at_saturation(defines: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("defines", THESIS)
 def test_mini_frames_take_standard_buffers_where_there_are_no_mini_ones(defines: dict[str, str]) -> None:
-    mix = "datagrams:bytes=18,count=2000,rate=200000pps"
+    mix = "udp:size=60,payload=numbered,count=2000,rate=200000pps"
     for mini in (0, 128):
         result = run(4, defines=defines, set=[f"host.mini_bytes={mini}"], traffic=mix, limit="20 ms")
         check_intact(result)
@@ -148,7 +148,7 @@ def test_mini_frames_take_standard_buffers_where_there_are_no_mini_ones(defines:
 @pytest.mark.parametrize("defines", THESIS)
 def test_statistics_are_what_went_through(defines: dict[str, str]) -> None:
     """Frames are a millisecond apart and statistics are refreshed in between: all but the last are in them."""
-    frames = "datagrams:bytes=100,count=20,rate=1000pps"
+    frames = "udp:size=142,payload=numbered,count=20,rate=1000pps"
     result = run(6, defines=defines, set=["host.statistics_us=100"], traffic=frames, send=frames, limit="40 ms")
     check_intact(result)
     assert result.ended == "complete"
@@ -161,7 +161,7 @@ def test_statistics_are_what_went_through(defines: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("defines", THESIS)
 def test_the_card_counts_what_it_drops(defines: dict[str, str]) -> None:
-    small = "datagrams:bytes=18"
+    small = "udp:size=60,payload=numbered"
     result = run(1, defines=defines, set=["host.statistics_us=50"], traffic=small, send=small, limit="3 ms")
     check_intact(result)
     dropped = result.counter("registers.dropped_frames")
@@ -173,14 +173,14 @@ def test_the_card_counts_what_it_drops(defines: dict[str, str]) -> None:
 @pytest.mark.parametrize("defines", THESIS)
 @pytest.mark.parametrize("cores", [1, 6])
 def test_the_card_inserts_checksums(cores: int, defines: dict[str, str]) -> None:
-    mix = f"datagrams:bytes={sizes(cores)}"
+    mix = f"udp:size=list:{sizes(cores)},payload=numbered"
     result = run(cores, defines=defines, set=["host.send_sums=true"], traffic=mix, send=mix, limit="2 ms")
     check_intact(result)
     assert result.summary["sent"]["frames"] > 30
 
 
 def test_jumbo_frames_need_firmware_that_has_jumbo_buffers() -> None:
-    result = spinet.run(nic="tengig", set=JUMBO, send="datagrams:bytes=8972,count=10", limit="2 ms")
+    result = spinet.run(nic="tengig", set=JUMBO, send="udp:size=9014,payload=numbered,count=10", limit="2 ms")
     assert any("the firmware has one ring of buffers" in fault for fault in result.summary["faults"])
 
 

@@ -22,9 +22,9 @@ def told(result: Result) -> str:
 
 @pytest.mark.parametrize("build", BUILDS)
 def test_each_build_moves_frames_both_ways(build: str) -> None:
-    # 61 bytes make frames whose pieces end on odd addresses.
-    for size, count in ((18, 30), (61, 30), (1472, 60)):
-        spec = f"datagrams:bytes={size},count={count}"
+    # 103 bytes make frames whose pieces end on odd addresses.
+    for size, count in ((60, 30), (103, 30), (1514, 60)):
+        spec = f"udp:size={size},payload=numbered,count={count}"
         result = run(nic="tigon2", firmware="tigon2", defines=BUILDS[build], send=spec, traffic=spec, limit="60 ms")
         assert told(result) == f"complete: sent {count}/{count}, received {count}/{count}"
 
@@ -32,14 +32,14 @@ def test_each_build_moves_frames_both_ways(build: str) -> None:
 def test_gccs_code_does_the_same() -> None:
     if shutil.which("mips-linux-gnu-gcc") is None:
         pytest.skip("mips-linux-gnu-gcc is not installed")
-    spec = "datagrams:bytes=700,count=30"
+    spec = "udp:size=742,payload=numbered,count=30"
     result = run(nic="tigon2", firmware="tigon2", cc="mips-linux-gnu-gcc", send=spec, traffic=spec, limit="60 ms")
     assert told(result) == "complete: sent 30/30, received 30/30"
 
 
 def test_buffers_go_round() -> None:
     """More bytes than transmit and receive buffers hold, on the smallest board."""
-    spec = "datagrams:bytes=1400,count=400"
+    spec = "udp:size=1442,payload=numbered,count=400"
     board = ["sram.bytes=0x80000", "host.clear_end=0x80000"]
     result = run(nic="tigon2", firmware="tigon2", send=spec, traffic=spec + ",rate=20000pps", set=board, limit="60 ms")
     assert told(result) == "complete: sent 400/400, received 400/400"
@@ -47,7 +47,7 @@ def test_buffers_go_round() -> None:
 
 def test_each_receive_ring_has_its_frames() -> None:
     """Mini, standard and jumbo; and a send ring in the card's memory."""
-    spec = "datagrams:bytes=8000:18:1472,count=60"
+    spec = "udp:size=list:8042:60:1514,payload=numbered,count=60"
     card = ["host.receive.mini_buffers=64", "host.receive.jumbo_buffers=32", "host.mtu=9018", "host.send.ring=card"]
     result = run(nic="tigon2", send=spec, traffic=spec, set=card, limit="60 ms")
     assert told(result) == "complete: sent 60/60, received 60/60"
@@ -56,13 +56,16 @@ def test_each_receive_ring_has_its_frames() -> None:
 def test_small_frames_at_full_rate_keep_sending_alive() -> None:
     """A network that brings more than one CPU can receive does not stop it from sending."""
     result = run(
-        nic="tigon2", send="datagrams:bytes=18,count=400", traffic="datagrams:bytes=18,count=20000", limit="45 ms"
+        nic="tigon2",
+        send="udp:size=60,payload=numbered,count=400",
+        traffic="udp:size=60,payload=numbered,count=20000",
+        limit="45 ms",
     )
     assert (result.summary["sent"]["good"], result.is_intact) == (400, True)
 
 
 def test_the_folder_has_every_frame(tmp_path: Path) -> None:
-    spec, folder = "datagrams:bytes=18:1472,count=6", tmp_path / "out"
+    spec, folder = "udp:size=list:60:1514,payload=numbered,count=6", tmp_path / "out"
     result = run(nic="tigon2", send=spec, traffic=spec, limit="60 ms", folder=folder)
     assert sorted(path.name for path in folder.iterdir()) == [
         "experiment.json",
@@ -86,13 +89,13 @@ def test_the_folder_has_every_frame(tmp_path: Path) -> None:
 
 def test_a_run_that_cannot_be_leaves_nothing_behind(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="must be 18 to 1472"):
-        run(nic="tigon2", send="datagrams:bytes=9000", folder=tmp_path / "out")
+        run(nic="tigon2", send="udp:size=9042,payload=numbered", folder=tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_the_report_fits_a_terminal(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    spec = "datagrams:bytes=1472,count=40"
+    spec = "udp:size=1514,payload=numbered,count=40"
     command = ["run", "--nic", "tigon2", "-D", "SPLIT", "--traffic", spec, "--send", spec]
     assert cli.main(command) == 0
     lines = capfd.readouterr().out.splitlines()
@@ -106,7 +109,7 @@ def test_the_report_fits_a_terminal(capfd: pytest.CaptureFixture[str], monkeypat
 
 
 def test_a_limit_before_the_end_is_told(capfd: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["run", "--nic", "tigon2", "--traffic", "datagrams:", "--limit", "1 ms"]) == 2
+    assert cli.main(["run", "--nic", "tigon2", "--traffic", "udp:payload=numbered", "--limit", "1 ms"]) == 2
     error = capfd.readouterr().err
     assert error.startswith(
         "error: the run did not finish: the limit in simulated time is reached, before the card had started\n"
@@ -118,7 +121,7 @@ def test_an_experiment_file_says_what_options_say(tmp_path: Path, capfd: pytest.
     file = tmp_path / "tigon2.toml"
     file.write_text(
         "firmware = 'tigon2'\nnic = { set = { 'host.clear_end' = 0x8000 } }\nseed = 3\n"
-        "traffic = { source = 'datagrams:size=200', count = 5 }\nsend = 'datagrams:count=4'\n"
+        "traffic = { source = 'udp:size=200,payload=numbered', count = 5 }\nsend = 'udp:payload=numbered,count=4'\n"
     )
     runs = {
         "file": [str(file)],

@@ -34,12 +34,12 @@ from spinet.cli import parameters
     show_default=True,
     help="The card: PsPIN, or a core-based unit of a PANIC NIC.",
 )
-@click.option("--handler", metavar="NAME", help="For a PANIC unit: name of the handlers if the program has several.")
-@click.option("--cc", metavar="COMMAND", help="RISC-V gcc or clang to use instead of spinet's compiler.")
+@parameters.option("handler", help="For a PANIC unit: name of the handlers if the program has several.")
+@parameters.option("cc", help="RISC-V gcc or clang to use instead of spinet's compiler.")
 @click.option(
     "-O", "level", metavar="LEVEL", default="3", show_default=True, help="Optimisation level: 0, 1, 2, 3, s, z."
 )
-@click.option("-D", "defines", metavar="NAME[=VALUE]", multiple=True, help="Define a macro.")
+@parameters.option("defines")
 @click.option("--flag", "flags", metavar="FLAG", multiple=True, help="A further compiler flag: --flag=-funroll-loops.")
 @parameters.json_option
 def command(

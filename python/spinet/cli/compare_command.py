@@ -16,18 +16,13 @@ from spinet.cli import errors, parameters
 
 @click.command(short_help="Run the same packets and handlers on several NICs.")
 @click.argument("program", nargs=-1, type=click.Path(), metavar="[HANDLER.c...]")
-@click.option(
-    "-t",
-    "--traffic",
-    metavar="CAPTURE|SPEC",
-    help="Packets: a pcap or pcapng file, or a generator such as 'udp:size=64,count=1000,rate=10G'.",
-    shell_complete=parameters.complete_files,
+@parameters.option(
+    "traffic", multiple=False, help="Packets: a capture, or a generator such as 'udp:size=64,count=1000,rate=10G'."
 )
 @click.option("--forward", is_flag=True, help="Plain forwarding from network to host. Default without a handler.")
-@click.option(
-    "--nic",
-    "nics",
-    metavar="NAME|FILE",
+@parameters.option(
+    "nic",
+    dest="nics",
     multiple=True,
     help="A card, or native (this machine); may be repeated. Default: pspin, panic, native, tigon2, tengig.",
 )
@@ -35,10 +30,10 @@ from spinet.cli import errors, parameters
     "--rate", metavar="RATE", help="Send packets back to back at this line rate, such as 10G. Default: their own times."
 )
 @click.option("--longest-gap", metavar="TIME", help="Cut longer gaps between packets to this. Default: 200 us.")
-@click.option("--count", metavar="N", type=parameters.Whole(min=1), help="Take only the first N packets.")
-@click.option("-m", "--match", metavar="EXPR", help="Packets for the handlers. Default: all.")
-@click.option("--message", metavar="SPEC", help="How packets form messages. Default: each.")
-@click.option("--handler", metavar="NAME", help="Name of the handlers if the program has several.")
+@parameters.option("count", help="Take only the first N packets.")
+@parameters.option("match")
+@parameters.option("message")
+@parameters.option("handler")
 @click.option(
     "--exit",
     "leaving",
@@ -57,14 +52,12 @@ from spinet.cli import errors, parameters
 )
 @click.option("--units", metavar="N", type=int, default=1, show_default=True, help="Cores of a card with units.")
 @click.option("--threads", metavar="N", type=int, default=1, show_default=True, help="Threads of this machine.")
-@click.option("--seed", metavar="N", type=parameters.Whole(min=0), help="Seed of all random choices. Default: 1.")
-@click.option("--limit", metavar="TIME", help="End each NIC's run at this simulated time, such as '10 ms'.")
-@click.option("-D", "defines", metavar="NAME[=VALUE]", multiple=True, help="Define a macro for the handlers.")
-@click.option(
-    "-o", "--output", type=click.Path(path_type=Path), metavar="DIR", help="Output folder for table and plot."
-)
+@parameters.option("seed")
+@parameters.option("limit", help="End each NIC's run at this simulated time, such as '10 ms'.")
+@parameters.option("defines")
+@parameters.option("output", help="Output folder for table and plot.")
 @click.option("--no-plot", is_flag=True, help="Write no plot; does not need matplotlib.")
-@click.option("--force", is_flag=True, help="Replace the output folder of an earlier comparison.")
+@parameters.option("force", help="Replace the output folder of an earlier comparison.")
 @parameters.json_option
 def command(
     program: tuple[str, ...],

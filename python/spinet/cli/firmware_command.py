@@ -40,11 +40,11 @@ def _version(_context: click.Context, _parameter: click.Parameter, text: str) ->
     "--image-version", metavar="A.B.C", default="0.0.0", show_default=True, callback=_version, help="For --image."
 )
 @click.option("--script", metavar="FILE.ld", type=click.Path(path_type=Path), help="Linker script to use instead.")
-@click.option("--cc", metavar="COMMAND", help="Big-endian MIPS gcc to use instead.")
+@parameters.option("cc", help="Big-endian MIPS gcc to use instead.")
 @click.option(
     "-O", "level", metavar="LEVEL", default="2", show_default=True, help="Optimisation level: 0, 1, 2, 3, s, z."
 )
-@click.option("-D", "defines", metavar="NAME[=VALUE]", multiple=True, help="Define a macro.")
+@parameters.option("defines")
 @click.option("--flag", "flags", metavar="FLAG", multiple=True, help="A further compiler flag.")
 @parameters.json_option
 def command(

@@ -17,19 +17,15 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Run handlers on this machine.")
 @click.argument("program", nargs=-1, required=True, type=click.Path(), metavar="HANDLER.c... | EXPERIMENT.toml")
-@click.option(
-    "-t",
-    "--traffic",
-    metavar="CAPTURE|SPEC",
-    help="Packets: a pcap or pcapng file, or a generator such as 'udp:size=64,count=1000'.",
-    shell_complete=parameters.complete_files,
+@parameters.option(
+    "traffic", multiple=False, help="Packets: a capture, or a generator such as 'udp:size=64,count=1000'."
 )
-@click.option("-m", "--match", metavar="EXPR", help="Packets for the handlers. Default: all.")
-@click.option("--message", metavar="SPEC", help="How packets form messages. Default: each.")
-@click.option("--handler", metavar="NAME", help="Name of the handlers if the program has several.")
-@click.option("--handler-memory", metavar="FILE", help="Initial contents of the handlers' L2 memory. Default: zeros.")
-@click.option("--count", metavar="N", type=parameters.Whole(min=1), help="Take only the first N packets.")
-@click.option("--seed", metavar="N", type=parameters.Whole(min=0), help="Seed of all random choices. Default: 1.")
+@parameters.option("match")
+@parameters.option("message")
+@parameters.option("handler")
+@parameters.option("handler_memory")
+@parameters.option("count", help="Take only the first N packets.")
+@parameters.option("seed")
 @click.option(
     "--threads",
     metavar="N",
@@ -38,7 +34,7 @@ if TYPE_CHECKING:
     default=(1, 4),
     help="Worker threads, 1 to 32; may be repeated. Default: 1, then 4.",
 )
-@click.option("--cc", metavar="COMMAND", default="cc", show_default=True, help="A C compiler for this machine.")
+@parameters.option("cc", default="cc", show_default=True, help="A C compiler for this machine.")
 @click.option(
     "--flag",
     "flags",
@@ -46,7 +42,7 @@ if TYPE_CHECKING:
     multiple=True,
     help="A flag of this compiler; may be repeated. Default: -O3, -march=native.",
 )
-@click.option("-D", "defines", metavar="NAME[=VALUE]", multiple=True, help="Define a macro for the handlers.")
+@parameters.option("defines")
 @parameters.json_option
 def command(
     program: tuple[str, ...],

@@ -34,14 +34,7 @@ def command() -> None:
     """
 
 
-_SETS = click.option(
-    "--set",
-    "sets",
-    metavar="PATH=VALUE",
-    multiple=True,
-    help="Change a parameter; may be repeated.",
-    shell_complete=parameters.complete_sets,
-)
+_SETS = parameters.option("set", dest="sets")
 
 
 @command.command("list", short_help="Names of the cards.")

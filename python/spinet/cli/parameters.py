@@ -7,11 +7,14 @@ import contextlib
 import re
 import sys
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
+
+from spinet._options import ALL, OPTIONS
 
 if TYPE_CHECKING:
     from spinet._core import Progress
@@ -35,6 +38,27 @@ class Whole(click.IntRange):
         if number >= 1 << 64:
             self.fail(f"{number} is too large, must be below 2^64", param, ctx)
         return number
+
+
+class _Address(click.ParamType[int]):
+    """A number, decimal or hexadecimal."""
+
+    name = "address"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The number."""
+        if isinstance(value, int):
+            return value
+        try:
+            number = int(str(value), 0)
+        except ValueError:
+            number = -1
+        if not 0 <= number < 1 << 32:
+            self.fail(f"{value} is no address, which is a number below 2^32 such as 0x4000", param, ctx)
+        return number
+
+
+ADDRESS = _Address()
 
 
 def complete_files(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -92,6 +116,46 @@ def _leaves(table: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
 
 def _shown(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+_COMPLETE = {"files": complete_files, "nics": complete_nics, "sets": complete_sets}
+
+
+def option(name: str, *, dest: str | None = None, **other: Any) -> Callable[[Any], Any]:
+    """The option of this name as `spinet.run` has it; `other` replaces what differs in a command."""
+    known = OPTIONS[name]
+    types: dict[str, Any] = {
+        "address": ADDRESS,
+        "folder": click.Path(path_type=Path),
+        "positive": Whole(min=1),
+        "unsigned": Whole(min=0),
+    }
+    more: dict[str, Any] = {"help": known.help, "metavar": known.metavar, "multiple": known.multiple}
+    if known.value == "flag":
+        more = {"help": known.help, "is_flag": True}
+    elif known.value in types:
+        more["type"] = types[known.value]
+    if known.completes is not None:
+        more["shell_complete"] = _COMPLETE[known.completes]
+    return click.option(*known.flags, dest or name, **{**more, **other})
+
+
+class CommandOfKinds(click.Command):
+    """A command whose help page lists options by the kinds of card that have them."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """One list for all cards, then one for each kind."""
+        from spinet import _kinds
+
+        lists: dict[tuple[str, ...], list[tuple[str, str]]] = {ALL: []}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None and isinstance(parameter, click.Option):
+                known = OPTIONS.get(parameter.name or "")
+                lists.setdefault(known.kinds if known else ALL, []).append(record)
+        for kinds, records in lists.items():
+            with formatter.section("Options" if kinds == ALL else f"Options for {_kinds.who(kinds)}"):
+                formatter.write_dl(records)
 
 
 def macros(definitions: Sequence[str]) -> dict[str, str | int]:
@@ -159,24 +223,3 @@ def progress_bar() -> Iterator[OnProgress | None]:
         yield show
     finally:
         bar.stop()
-
-
-class _Address(click.ParamType[int]):
-    """A number, decimal or hexadecimal."""
-
-    name = "address"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """The number."""
-        if isinstance(value, int):
-            return value
-        try:
-            number = int(str(value), 0)
-        except ValueError:
-            number = -1
-        if not 0 <= number < 1 << 32:
-            self.fail(f"{value} is no address, which is a number below 2^32 such as 0x4000", param, ctx)
-        return number
-
-
-ADDRESS = _Address()

@@ -5,138 +5,29 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Mapping
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from spinet._options import OPTIONS, in_terms_of_options
 from spinet.cli import ends, errors, parameters
 
 if TYPE_CHECKING:
     from spinet import api
-    from spinet.experiment import Experiment
+    from spinet._experiments import Prepared
 
 
-@click.command(short_help="Run handlers on a card.")
+def _all_options(command: Any) -> Any:
+    for name, known in reversed(list(OPTIONS.items())):
+        if known.flags:
+            command = parameters.option(name)(command)
+    return command
+
+
+@click.command(cls=parameters.CommandOfKinds, short_help="Run handlers on a card.")
 @click.argument("program", nargs=-1, type=click.Path(), metavar="[HANDLER.c... | EXPERIMENT.toml]")
-@click.option(
-    "-t",
-    "--traffic",
-    "traffic",
-    multiple=True,
-    metavar="CAPTURE|SPEC",
-    help="Packets for the card: a pcap or pcapng file, or a generator such as 'udp:size=64,count=1000,rate=400G'.",
-    shell_complete=parameters.complete_files,
-)
-@click.option("-m", "--match", metavar="EXPR", help="Packets for the handlers. Default: all.")
-@click.option(
-    "--message",
-    metavar="SPEC",
-    help="How packets form messages. Default: each packet is one.",
-)
-@click.option(
-    "--handler", metavar="NAME", help="Name of the handlers if the program has several: NAME_hh, NAME_ph, NAME_th."
-)
-@click.option(
-    "--handler-memory",
-    metavar="FILE",
-    help="Initial contents of the handlers' L2 memory. Default: zeros.",
-    shell_complete=parameters.complete_files,
-)
-@click.option("--nic", metavar="NAME|FILE", help="The card. Default: pspin.", shell_complete=parameters.complete_nics)
-@click.option(
-    "--firmware",
-    metavar="NAME|FILE",
-    multiple=True,
-    help="For a wired card: name of firmware that comes with spinet, sources, an ELF file or an image.",
-    shell_complete=parameters.complete_files,
-)
-@click.option("--load", metavar="ADDRESS", type=parameters.ADDRESS, help="Load address of an image without a header.")
-@click.option("--entry", metavar="ADDRESS", type=parameters.ADDRESS, help="Its entry. Default: the load address.")
-@click.option(
-    "--chain",
-    "chains",
-    metavar="SPEC",
-    multiple=True,
-    help="For a card with chains of offloads: 'NAME [EXPR]: SERVICE -> SERVICE => EXIT'; may be repeated.",
-)
-@click.option(
-    "--service",
-    "services",
-    metavar="SPEC",
-    multiple=True,
-    help="A service of the chains: 'NAME: ENGINE, units=2, credits=2', or changes to one of the card: 'NAME: units=4'.",
-)
-@click.option(
-    "--tenant",
-    "tenants",
-    metavar="SPEC",
-    multiple=True,
-    help="A tenant of the chains: 'NAME: weight=2, priority=0'. Default: one for each chain.",
-)
-@click.option(
-    "--policy",
-    metavar="NAME",
-    help="Scheduling policy of services: fifo, strict-priority, weighted-fair, round-robin, least-slack, leaky-bucket.",
-)
-@click.option(
-    "--send",
-    "send",
-    metavar="CAPTURE|SPEC",
-    multiple=True,
-    help="Packets that the host sends, like --traffic; for a transmit queue of panic 'QUEUE=SPEC'.",
-)
-@click.option(
-    "--set",
-    "set",
-    metavar="PATH=VALUE",
-    multiple=True,
-    help="Change a parameter of the card; may be repeated.",
-    shell_complete=parameters.complete_sets,
-)
-@click.option(
-    "--pace",
-    "pacing",
-    metavar="HOW",
-    help="Arrival times of packets: times (of the capture), times:0.5 (twice as fast), line:400G, asap.",
-)
-@click.option(
-    "--count",
-    metavar="N",
-    type=parameters.Whole(min=1),
-    help="Take only the first N packets of each --traffic and --send.",
-)
-@click.option(
-    "--limit",
-    metavar="TIME",
-    help="End the run at this simulated time, such as '10 ms'. Default: when all packets are done; with endless "
-    "traffic, for cards that are wired from modules, 40 ms after the start.",
-)
-@click.option(
-    "--fault",
-    "faults",
-    metavar="KIND=CHANCE",
-    multiple=True,
-    help="Faults of the network: loss=0.01, duplicate=0.001, reorder=0.02:8 (late by up to 8 packets).",
-)
-@click.option("--seed", metavar="N", type=parameters.Whole(min=0), help="Seed of all random choices. Default: 1.")
-@click.option(
-    "-o", "--output", metavar="DIR", type=click.Path(path_type=Path), help="Write all results into a new folder."
-)
-@click.option("--force", is_flag=True, help="With -o: replace the folder of an earlier run.")
-@click.option(
-    "--trace-instructions", is_flag=True, help="With -o: write a trace of every instruction, one file per core."
-)
-@click.option(
-    "--trace-cores",
-    metavar="LIST",
-    help="Trace only these cores, CLUSTER:CORE, such as 0:3,1:*. Wired cards: cluster 0.",
-)
-@click.option("--trace-time", metavar="FROM..TO", help="Trace only this simulated time, such as '1 us..2 us'.")
-@click.option("--cc", metavar="COMMAND", help="RISC-V gcc or clang to use instead of spinet's compiler.")
-@click.option("-D", "defines", metavar="NAME[=VALUE]", multiple=True, help="Define a macro for the handlers.")
-@click.option("--strict", is_flag=True, help="Exit code 1 if there is a remark, such as a trap or a drop.")
+@_all_options
 @parameters.json_option
 def command(**options: Any) -> int:
     """Run handlers written in C on a simulated card, and report what happened to each packet.
@@ -154,14 +45,14 @@ def command(**options: Any) -> int:
       spinet run result/experiment.json        (the experiment of an earlier run)
 
     A wired card runs firmware and has a host instead of handlers. --traffic comes from the network, and --send from its
-    host: captures, generators, or 'datagrams:bytes=1472' (endless, every frame checked).
+    host: captures, generators, or 'udp:size=1514,payload=numbered' (endless, every frame checked).
 
     \b
-      spinet run --nic tigon2 --traffic datagrams: --send datagrams: --limit '60 ms'
+      spinet run --nic tigon2 --traffic udp:payload=numbered --send udp:payload=numbered --limit '60 ms'
       spinet run --nic tigon2 --firmware tg2.bin --traffic dns.pcap --set host.promiscuous=true
-      spinet run --nic tigon2 --firmware tigon2 -D SPLIT --send datagrams:bytes=18
-      spinet run --nic tigon2 --traffic datagrams: --send tcp-ack --limit '60 ms' -o result
-      spinet run --nic my_nic.toml --firmware my_firmware.c --traffic datagrams:count=100
+      spinet run --nic tigon2 --firmware tigon2 -D SPLIT --send udp:size=60,payload=numbered
+      spinet run --nic tigon2 --traffic udp:payload=numbered --send tcp-ack --limit '60 ms' -o result
+      spinet run --nic my_nic.toml --firmware my_firmware.c --traffic udp:payload=numbered,count=100
 
     A card with chains of offloads, such as panic, has services with units. Chains send packets through services, and
     tenants share them by a policy. An experiment file can contain all of this: [[service]], [[chain]], [[tenant]].
@@ -199,10 +90,11 @@ def command(**options: Any) -> int:
     from spinet import _programs, api
     from spinet.output import OutputFolder
 
-    given, experiment = _given(options)
-    trace = _check(options)
-    prepared = api.prepare(experiment, given, options=True)
     with contextlib.ExitStack() as stack:
+        stack.enter_context(_errors_name_options(options))
+        given, experiment = _given(options)
+        trace = _check(options)
+        prepared = api.prepare(experiment, given, options=True)
         # Check the output folder first, so that its error appears before the run.
         folder = None
         if options["output"] is not None:
@@ -230,6 +122,28 @@ def command(**options: Any) -> int:
     return _strict(options["strict"], ends.exit_code(prepared.kind, summary), summary)
 
 
+@contextlib.contextmanager
+def _errors_name_options(options: Mapping[str, Any]) -> Iterator[None]:
+    """The simulator knows keys of experiments; users of the command know options."""
+    from spinet._core import InputError, UsageError
+
+    try:
+        yield
+    except InputError as error:
+        if type(error) not in (InputError, UsageError):  # others, such as those of a compiler, name no keys
+            raise
+        program = options["program"]
+        file = program[0] if len(program) == 1 and _is_experiment(program[0]) else None
+        text = in_terms_of_options(str(error), options, file=file)
+        if text == str(error):
+            raise
+        raise UsageError(text, hint=getattr(error, "hint", "")) from error
+
+
+def _is_experiment(name: str) -> bool:
+    return name.endswith((".toml", ".json"))
+
+
 def _check(options: Mapping[str, Any]) -> api.InstructionTrace | None:
     """Check options that depend on each other; the instructions to trace."""
     from spinet import api
@@ -252,8 +166,7 @@ def _given(options: dict[str, Any]) -> tuple[dict[str, Any], str | None]:
     from spinet._core import UsageError
 
     program, nic = list(options["program"]), options["nic"]
-    is_experiment = len(program) == 1 and program[0].endswith((".toml", ".json"))
-    experiment = program[0] if is_experiment else None
+    experiment = program[0] if len(program) == 1 and _is_experiment(program[0]) else None
     given = {**options, "faults": ",".join(options["faults"]) or None, "program": program}
     kind = _kinds.of(experiment, nic, has_chains=bool(options["chains"]))
     usual = {_kinds.HANDLERS: "pspin", _kinds.CHAINS: "panic"}.get(kind, "the card")
@@ -296,7 +209,7 @@ def _check_chains(options: Mapping[str, Any], experiment: str | None, nic: str, 
             raise UsageError(f"{option} belongs into {experiment}", hint=f"write it there: [[{option[2:]}]]")
 
 
-def _print(prepared: Experiment, summary: dict[str, Any], title: str | None) -> None:
+def _print(prepared: Prepared, summary: dict[str, Any], title: str | None) -> None:
     from spinet import _kinds
 
     if prepared.kind == _kinds.CHAINS:

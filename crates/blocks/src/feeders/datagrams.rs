@@ -10,8 +10,6 @@ use wire::udp::{self, UdpHeader};
 const HEADERS: usize = eth::HEADER_LEN + ipv4::MIN_HEADER_LEN + udp::HEADER_LEN;
 /// Bytes of the content that hold the frame number.
 const ID_BYTES: usize = 8;
-/// Minimum content, which makes the shortest Ethernet frame.
-const LEAST_BYTES: u32 = (eth::MIN_PACKET_LEN - HEADERS) as u32;
 
 /// A sender or receiver of datagrams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,14 +38,11 @@ pub struct Datagrams {
 impl Datagrams {
     /// Checks the sizes; a frame may have `most` bytes without check sequence.
     pub(super) fn check(&self, most: usize) -> Result<(), TrafficError> {
-        let most = (most.min(usize::from(u16::MAX)) - HEADERS.min(most)) as u32;
-        let wrong = |bytes: &u32| !(LEAST_BYTES..=most).contains(bytes);
-        match self.datagram_bytes.iter().position(wrong) {
+        let (least, most) = (eth::MIN_PACKET_LEN, most.min(usize::from(u16::MAX)));
+        let sizes = || self.datagram_bytes.iter().map(|&bytes| HEADERS + bytes as usize);
+        match sizes().find(|bytes| !(least..=most).contains(bytes)) {
             _ if self.datagram_bytes.is_empty() => Err(TrafficError::NoSizes),
-            Some(index) => {
-                let bytes = self.datagram_bytes[index];
-                Err(TrafficError::Datagram { index, bytes, least: LEAST_BYTES, most })
-            }
+            Some(bytes) => Err(TrafficError::Datagram { bytes, least, most }),
             None => Ok(()),
         }
     }
@@ -130,8 +125,10 @@ mod tests {
     #[test]
     fn invalid_sizes_are_refused() {
         let error = |sizes: &[u32]| datagrams(sizes).check(1514).expect_err("it is wrong").to_string();
-        expect!["datagram_bytes[1] is 17, must be 18 to 1472"].assert_eq(&error(&[18, 17]));
-        expect!["datagram_bytes[0] is 1473, must be 18 to 1472"].assert_eq(&error(&[1473]));
-        expect!["datagram_bytes is empty, must have at least one size"].assert_eq(&error(&[]));
+        expect!["the size of datagrams is 59, must be 60 to 1514 bytes, without check sequence"]
+            .assert_eq(&error(&[18, 17]));
+        expect!["the size of datagrams is 1515, must be 60 to 1514 bytes, without check sequence"]
+            .assert_eq(&error(&[1473]));
+        expect!["datagrams have no size, must have at least one"].assert_eq(&error(&[]));
     }
 }

@@ -69,9 +69,9 @@ pub enum Pace {
 pub enum TrafficError {
     #[error("frame {id} has {bytes} bytes without check sequence, must be {least} to {most}")]
     Length { id: u64, bytes: usize, least: usize, most: usize },
-    #[error("datagram_bytes[{index}] is {bytes}, must be {least} to {most}")]
-    Datagram { index: usize, bytes: u32, least: u32, most: u32 },
-    #[error("datagram_bytes is empty, must have at least one size")]
+    #[error("the size of datagrams is {bytes}, must be {least} to {most} bytes, without check sequence")]
+    Datagram { bytes: usize, least: usize, most: usize },
+    #[error("datagrams have no size, must have at least one")]
     NoSizes,
     #[error("acknowledgements are for every 0 frames, must be 1 or more")]
     NoFrames,

@@ -1,4 +1,4 @@
-//! Traffic for a card with firmware: datagrams that can be checked by their number, generated traffic, captures.
+//! Traffic for a card with firmware: numbered datagrams, which can be checked, other generated traffic, and captures.
 
 use crate::experiment::{self, Problem, SourceSpec, Span, gives};
 use crate::streams::Stream;
@@ -11,12 +11,18 @@ use wire::eth::{MIN_PACKET_LEN, Mac};
 use wire::faults::Faults;
 use wire::pacing::{NotAPacing, Pacing};
 use wire::source::Snapped;
-use wire::traffic::{TrafficSpec, TrafficTextError};
+use wire::traffic::{Rate, TrafficSpec, TrafficTextError};
+use wire::units::show_bps;
 
 /// Frames that one direction of a run may hold in memory; [`Frames::Datagrams`] have no bound.
 pub const MOST_FRAMES: u64 = 1_000_000;
 /// Bytes of Ethernet, IPv4 and UDP headers before a datagram's content.
 const HEADER_BYTES: u32 = 14 + 20 + 8;
+/// Bytes that a frame takes on the line besides its packet: check sequence, preamble, gap.
+const LINE_BYTES: u32 = 4 + 8 + 12;
+const FS_PER_S: u64 = 1_000_000_000_000_000;
+/// Highest rate of numbered datagrams, in packets a second.
+const MOST_PPS: u64 = 1_000_000_000;
 
 /// Traffic that cannot be.
 #[derive(Debug, thiserror::Error)]
@@ -28,9 +34,11 @@ pub enum CardTrafficError {
     Key { place: &'static str, text: String, key: String, known: &'static str },
     #[error("{place}: `{text}`: `{key}` is given twice")]
     Twice { place: &'static str, text: String, key: String },
-    #[error("{place}: `{text}`: `size` (of the packet) and `bytes` (of its content) are both given; leave one out")]
-    TwoSizes { place: &'static str, text: String },
-    #[error("{place}: more than {MOST_FRAMES} frames; take fewer with count, or endless `datagrams:`")]
+    #[error("{place}: `{text}`: this is now written `{now}`")]
+    OldSpelling { place: &'static str, text: String, now: String },
+    #[error(
+        "{place}: more than {MOST_FRAMES} frames; take fewer with count, or `udp:payload=numbered`, which can be endless"
+    )]
     TooMany { place: &'static str },
     #[error("{place}: {source}")]
     Text { place: &'static str, source: TrafficTextError },
@@ -38,10 +46,8 @@ pub enum CardTrafficError {
     Given { place: &'static str, source: Box<Problem> },
     #[error("{place}: {source}")]
     Feed { place: &'static str, source: FeedError },
-    #[error(
-        "{what} is for captures and generated traffic; `datagrams:` and `tcp-ack` have times and numbers of their own"
-    )]
-    NotForDatagrams { what: &'static str },
+    #[error("{what} does not apply to `payload=numbered` and `tcp-ack`, which have times and numbers of their own")]
+    NotForNumbered { what: &'static str },
 }
 
 /// Which way frames go.
@@ -95,7 +101,7 @@ impl Side {
     }
 }
 
-/// What the source means: `datagrams:bytes=1472,count=1000`, `udp:size=64,count=10,rate=1G`, or the path of a capture.
+/// What the source means: `udp:size=1514,payload=numbered`, `udp:size=64,count=10,rate=1G`, or the path of a capture.
 ///
 /// `card` is the card's own MAC address: what it receives is for that, unless the source gives another. `longest` is the
 /// longest frame of a capture, in bytes without check sequence, that the card gets.
@@ -112,11 +118,17 @@ pub fn parse(
     let pacing = spec.pacing.parse().map_err(wrong)?;
     let start = spec.start.map_or(Time::ZERO, Span::time);
     let terms = &Terms { pacing, count: spec.count, start, snapped: spec.snapped, faults, seed };
-    if let Some(("datagrams", pairs)) = text.split_once(':') {
-        return datagrams(text, pairs, way, card, terms);
+    match text.split_once(':') {
+        Some(("datagrams", pairs)) => {
+            let now = now_written(&pairs_of(place, text, pairs)?);
+            return Err(CardTrafficError::OldSpelling { place, text: text.to_owned(), now });
+        }
+        Some(("udp", pairs)) if is_numbered(pairs) => {
+            return numbered(text, &pairs_of(place, text, pairs)?, way, card, terms);
+        }
+        _ => {}
     }
-    let known: &[&str] =
-        if way == Way::Send { &["datagrams", "udp", "tcp", "tcp-ack"] } else { &["datagrams", "udp", "tcp"] };
+    let known: &[&str] = if way == Way::Send { &["udp", "tcp", "tcp-ack"] } else { &["udp", "tcp"] };
     if let Some(source) = TrafficSpec::unknown(text, known)
         && !base_dir.join(text).exists()
     {
@@ -211,23 +223,44 @@ fn list(
     Ok(side)
 }
 
-fn datagrams(text: &str, pairs: &str, way: Way, card: Mac, terms: &Terms) -> Result<Side, CardTrafficError> {
+/// Returns true if the pairs of a definition ask for numbered datagrams.
+fn is_numbered(pairs: &str) -> bool {
+    pairs.split(',').any(|pair| {
+        pair.split_once('=').is_some_and(|(key, value)| key.trim() == "payload" && value.trim() == "numbered")
+    })
+}
+
+/// The present form of `datagrams:` with these pairs. Its `bytes` were those of the content.
+fn now_written(pairs: &[[&str; 2]]) -> String {
+    let size =
+        |content: &str| content.parse::<u32>().map_or(content.to_owned(), |bytes| (bytes + HEADER_BYTES).to_string());
+    let mut now = "udp:payload=numbered".to_owned();
+    for [key, value] in pairs {
+        now += &match *key {
+            "bytes" => {
+                let sizes: Vec<String> = value.split(':').map(size).collect();
+                format!(",size={}{}", if sizes.len() > 1 { "list:" } else { "" }, sizes.join(":"))
+            }
+            _ => format!(",{key}={value}"),
+        };
+    }
+    now
+}
+
+/// `udp:` with `payload=numbered`: datagrams that are checked by their number. They can be endless.
+fn numbered(text: &str, pairs: &[[&str; 2]], way: Way, card: Mac, terms: &Terms) -> Result<Side, CardTrafficError> {
     let place = way.place();
     if terms.pacing != Pacing::TIMES {
-        return Err(CardTrafficError::NotForDatagrams { what: "a pace" });
+        return Err(CardTrafficError::NotForNumbered { what: "a pace" });
     }
     if terms.start > Time::ZERO {
-        return Err(CardTrafficError::NotForDatagrams { what: "a start" });
+        return Err(CardTrafficError::NotForNumbered { what: "a start" });
     }
     if way == Way::Receive && terms.faults != Faults::default() {
-        return Err(CardTrafficError::NotForDatagrams { what: "a fault of the network" });
+        return Err(CardTrafficError::NotForNumbered { what: "a fault of the network" });
     }
-    let (mut sizes, mut count, mut pace) = (vec![1472], None, Pace::Saturating);
-    let pairs = pairs_of(place, text, pairs)?;
-    if ["bytes", "size"].iter().all(|key| pairs.iter().any(|[given, _]| given == key)) {
-        return Err(CardTrafficError::TwoSizes { place, text: text.to_owned() });
-    }
-    for [key, value] in pairs {
+    let (mut datagram_bytes, mut count, mut rate) = (vec![1472], None, None);
+    for &[key, value] in pairs {
         let wrong = |allowed| CardTrafficError::Value {
             place,
             text: text.to_owned(),
@@ -236,38 +269,50 @@ fn datagrams(text: &str, pairs: &str, way: Way, card: Mac, terms: &Terms) -> Res
             allowed,
         };
         match key {
-            "bytes" => {
-                let read: Result<Vec<u32>, _> = value.split(':').map(str::parse).collect();
-                sizes =
-                    read.map_err(|_| wrong("bytes of a datagram's content such as 1472, or several in turn, 18:1472"))?;
-            }
+            "payload" => {}
             "size" => {
                 let each = value.strip_prefix("list:").unwrap_or(value);
-                let content = |size: &str| size.parse::<u32>().ok()?.checked_sub(HEADER_BYTES);
+                let content = |size: &str| size.trim().parse::<u32>().ok()?.checked_sub(HEADER_BYTES);
                 let read: Option<Vec<u32>> = each.split(':').map(content).collect();
-                sizes = read.ok_or_else(|| {
-                    wrong("bytes of a packet without check sequence such as 1514, or several in turn, list:60:1514")
-                })?;
+                datagram_bytes = read
+                    .filter(|sizes| sizes.len() == 1 || each != value)
+                    .ok_or_else(|| wrong("bytes of a packet such as `1514`, or of several in turn, `list:60:1514`"))?;
             }
-            "count" => count = Some(value.parse().map_err(|_| wrong("a number of datagrams"))?),
+            "count" if value == "endless" => {}
+            "count" => {
+                let number = wire::units::scaled(value);
+                count = Some(number.ok_or_else(|| wrong("a number such as 1000 or 10M, or `endless`"))?);
+            }
+            "rate" if value == "max" => {}
             "rate" => {
-                let pps = value.strip_suffix("pps").and_then(wire::units::scaled);
-                let pps = pps.filter(|pps| (1..=1_000_000_000).contains(pps));
-                let pps = pps.ok_or_else(|| {
-                    wrong("datagrams a second, such as 100kpps, up to 1Gpps; without it, as fast as they are taken")
-                })?;
-                pace = Pace::Every(Time::from_fs(1_000_000_000_000_000 / pps));
+                let read = value.parse().ok().filter(|rate| *rate != Rate::Pps(0) && *rate != Rate::Bps(0));
+                rate = Some(read.ok_or_else(|| wrong("a rate such as `400M` or `100kpps`, or `max`"))?);
             }
             _ => {
+                let known = "size, count, rate, payload with `payload=numbered`";
                 let (text, key) = (text.to_owned(), key.to_owned());
-                return Err(CardTrafficError::Key { place, text, key, known: "size, bytes, count, rate" });
+                return Err(CardTrafficError::Key { place, text, key, known });
             }
         }
     }
+    let pace = match rate {
+        None => Pace::Saturating,
+        Some(Rate::Pps(pps)) => Pace::Every(Time::from_fs(FS_PER_S / pps.min(MOST_PPS))),
+        Some(Rate::Bps(bps)) => {
+            let &[bytes] = datagram_bytes.as_slice() else {
+                let (text, key, found) = (text.to_owned(), "rate".to_owned(), show_bps(bps));
+                let allowed = "packets a second, such as `100kpps`, if there are several sizes";
+                return Err(CardTrafficError::Value { place, text, key, found, allowed });
+            };
+            let bits = u128::from(bytes + HEADER_BYTES + LINE_BYTES) * 8;
+            let period = bits * u128::from(FS_PER_S) / u128::from(bps);
+            Pace::Every(Time::from_fs(u64::try_from(period).unwrap_or(u64::MAX).max(FS_PER_S / MOST_PPS)))
+        }
+    };
     let [own, other] = stations(card);
     let (from, to) = if way == Way::Receive { (other, own) } else { (own, other) };
     let count = [count, terms.count].into_iter().flatten().min();
-    let traffic = Traffic { frames: Frames::Datagrams(Datagrams { count, datagram_bytes: sizes, from, to }), pace };
+    let traffic = Traffic { frames: Frames::Datagrams(Datagrams { count, datagram_bytes, from, to }), pace };
     Ok(Side { traffic, ..Side::default() })
 }
 
@@ -299,5 +344,26 @@ mod tests {
         let found = (frames(&named, 1), frames(&named, 2));
         std::fs::remove_file(&file).expect("it was written");
         assert_ne!(found.0, found.1);
+    }
+
+    #[test]
+    fn numbered_datagrams_are_endless_and_unpaced_unless_the_definition_says_otherwise() {
+        let read = |text: &str| {
+            let spec = SourceSpec::from_text(text).expect("any text is a source");
+            let (card, here) = (Mac([2, 0, 0, 0, 0, 9]), Path::new("."));
+            let side = parse(&spec, Way::Send, card, None, (Faults::default(), 1), here).expect("a definition");
+            let Frames::Datagrams(datagrams) = side.traffic.frames else { panic!("numbered datagrams are no list") };
+            let period = match side.traffic.pace {
+                Pace::Every(period) => Some(period.fs()),
+                _ => None,
+            };
+            (datagrams.datagram_bytes, datagrams.count, period)
+        };
+        assert_eq!(read("udp:payload=numbered"), (vec![1472], None, None));
+        assert_eq!(read("udp:size=1514,payload=numbered,count=endless,rate=max"), (vec![1472], None, None));
+        // 60 bytes take 84 on the line, with check sequence, preamble and gap.
+        let microsecond = Some(1_000_000_000);
+        assert_eq!(read("udp:size=60,payload=numbered,count=2k,rate=672M"), (vec![18], Some(2000), microsecond));
+        assert_eq!(read("udp:size=list:60:64,payload=numbered,rate=1Mpps"), (vec![18, 22], None, microsecond));
     }
 }

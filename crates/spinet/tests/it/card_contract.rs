@@ -13,7 +13,7 @@ const HANDLERS: &str = "program = 'nic.elf'\ntraffic = 'udp:size=64..1500,count=
 const CHAINS: &str = "service = ['work: delay, cycles=20, units=2']\nchain = ['all: work']\npreset_services = false\n\
     traffic = 'udp:size=512,count=40,rate=40G'\n";
 const MODULES: &str = "firmware = 'tigon2.bin'\nnic = { set = { 'host.clear_end' = 0x8000 } }\n\
-    traffic = 'datagrams:bytes=18:700,count=4'\nsend = 'datagrams:bytes=61,count=4'\nlimit = '60 ms'\n";
+    traffic = 'udp:size=list:60:742,payload=numbered,count=4'\nsend = 'udp:size=103,payload=numbered,count=4'\nlimit = '60 ms'\n";
 
 /// An experiment for each kind of card, in a folder with the programs that they name.
 fn each(test: &str, check: impl Fn(&str, &dyn Fn() -> Run)) {

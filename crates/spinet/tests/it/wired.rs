@@ -58,7 +58,13 @@ fn told(run: &Run<WiredCard>) -> String {
 
 #[test]
 fn no_way_to_run_changes_what_comes_of_it() {
-    let both = || setup("datagrams:bytes=18:700,count=8", "datagrams:bytes=61:1472,count=8", "60 ms");
+    let both = || {
+        setup(
+            "udp:size=list:60:742,payload=numbered,count=8",
+            "udp:size=list:103:1514,payload=numbered,count=8",
+            "60 ms",
+        )
+    };
     let normal = finish(both(), Mode::Normal, 60_000);
     let summary = normal.card.summarize(Duration::ZERO);
     assert_eq!((summary.ended.reason, summary.sent.good, summary.received.good), ("complete", 8, 8));
@@ -70,7 +76,7 @@ fn no_way_to_run_changes_what_comes_of_it() {
 
 #[test]
 fn captures_hold_what_came_out() {
-    let run = finish(setup("datagrams:bytes=18,count=3", "tcp-ack:every=1", "60 ms"), Mode::Normal, 60_000);
+    let run = finish(setup("udp:size=60,payload=numbered,count=3", "tcp-ack:every=1", "60 ms"), Mode::Normal, 60_000);
     let summary = run.card.summarize(Duration::ZERO);
     assert_eq!((summary.ended.reason, summary.received.good, summary.sent.good), ("complete", 3, 3));
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("card_captures");
@@ -136,7 +142,7 @@ fn a_trace_has_only_the_chosen_time_and_cores() {
 
 /// Runs with further settings, and shows frames sent and received, and these counters.
 fn check_host(settings: &[&str], traffic: &str, counters: &[&str], want: Expect) {
-    let mut with = setup(traffic, "datagrams:bytes=18,count=3", "60 ms");
+    let mut with = setup(traffic, "udp:size=60,payload=numbered,count=3", "60 ms");
     with.experiment.common.nic.set.0.extend(settings.iter().map(|text| nics::parse_setting(text).unwrap()));
     let summary = finish(with, Mode::Normal, 60_000).card.summarize(Duration::ZERO);
     let mut text = format!("{}: {} sent, {} received", summary.ended.reason, summary.sent.good, summary.received.good);
@@ -151,7 +157,7 @@ fn the_host_may_take_its_address_from_the_cards_eeprom() {
     let settings = ["host.mac='eeprom'", address];
     check_host(
         &settings,
-        "datagrams:bytes=18,count=3",
+        "udp:size=60,payload=numbered,count=3",
         &dropped,
         expect!["complete: 3 sent, 3 received, mac_receive.dropped.filtered 0"],
     );
@@ -184,7 +190,7 @@ fn the_card_takes_frames_for_groups_that_the_host_is_in() {
 
 #[test]
 fn firmware_refreshes_the_statistics_that_the_host_reads() {
-    let (slow, counters) = ("datagrams:bytes=18,count=5,rate=500pps", ["host.statistics_events"]);
+    let (slow, counters) = ("udp:size=60,payload=numbered,count=5,rate=500pps", ["host.statistics_events"]);
     check_host(&[], slow, &counters, expect!["complete: 3 sent, 5 received, host.statistics_events 0"]);
     let often = ["host.coalescing.statistics_us=500"];
     check_host(&often, slow, &counters, expect!["complete: 3 sent, 5 received, host.statistics_events 13"]);
@@ -340,29 +346,31 @@ fn pace_count_and_faults_are_for_all_captures_and_generators() {
         finish(with("udp:size=64,count=40,rate=100M", lossy), Mode::Normal, 60_000).card.summarize(Duration::ZERO);
     assert!((10..30).contains(&summary.received.offered), "{}", summary.received.offered);
     check(
-        with("datagrams:count=3", asap),
-        expect![
-            "a pace is for captures and generated traffic; `datagrams:` and `tcp-ack` have times and numbers of their own"
-        ],
+        with("udp:payload=numbered,count=3", asap),
+        expect!["a pace does not apply to `payload=numbered` and `tcp-ack`, which have times and numbers of their own"],
     );
     check(
-        with("datagrams:count=3", lossy),
+        with("udp:payload=numbered,count=3", lossy),
         expect![
-            "a fault of the network is for captures and generated traffic; `datagrams:` and `tcp-ack` have times and numbers of their own"
+            "a fault of the network does not apply to `payload=numbered` and `tcp-ack`, which have times and numbers of their own"
         ],
     );
     // A size means the same for all descriptions: bytes of the packet without check sequence.
-    for text in ["udp:size=64,count=2", "datagrams:size=64,count=2", "datagrams:bytes=22,count=2"] {
+    for text in ["udp:size=64,count=2", "udp:size=64,payload=numbered,count=2"] {
         let summary = finish(setup(text, "", ""), Mode::Normal, 60_000).card.summarize(Duration::ZERO);
         assert_eq!((summary.received.good, summary.received.bytes), (2, 128), "{text}");
     }
     let few = |common: &mut Common| common.traffic.iter_mut().for_each(|spec| spec.count = Some(3));
-    assert_eq!(finish(with("datagrams:", few), Mode::Normal, 60_000).card.summarize(Duration::ZERO).received.good, 3);
+    assert_eq!(
+        finish(with("udp:payload=numbered", few), Mode::Normal, 60_000).card.summarize(Duration::ZERO).received.good,
+        3
+    );
 }
 
 #[test]
 fn endless_traffic_ends_some_time_after_the_start() {
-    let summary = finish(setup("datagrams:rate=1000pps", "", ""), Mode::Normal, 60_000).card.summarize(Duration::ZERO);
+    let summary =
+        finish(setup("udp:payload=numbered,rate=1000pps", "", ""), Mode::Normal, 60_000).card.summarize(Duration::ZERO);
     assert_eq!((summary.ended.reason, summary.ended.is_unfinished), ("limit", false));
     let served = summary.time.simulated_ns - summary.time.started_ns.unwrap();
     assert!((40e6..40.002e6).contains(&served), "{served}");
@@ -440,19 +448,21 @@ fn firmware_that_is_none_says_why() {
 #[test]
 fn traffic_that_cannot_be_says_why() {
     let texts = [
-        "datagrams:byts=18",
-        "datagrams:bytes=many",
-        "datagrams:bytes=",
-        "datagrams:bytes=9000",
-        "datagrams:bytes=3",
-        "datagrams:size=41",
-        "datagrams:size=59",
-        "datagrams:size=64,bytes=18",
+        "datagrams:",
+        "datagrams:bytes=18:1472,count=3",
+        "udp:payload=numbered,byts=18",
+        "udp:size=many,payload=numbered",
+        "udp:size=60:64,payload=numbered",
+        "udp:size=,payload=numbered",
+        "udp:size=9042,payload=numbered",
+        "udp:size=45,payload=numbered",
+        "udp:size=41,payload=numbered",
+        "udp:size=59,payload=numbered",
         "udp:bytes=18",
-        "datagrams:bytes=18,count=-1",
-        "datagrams:rate=0pps",
-        "datagrams:rate=1G",
-        "datagrams:count=3,count=4",
+        "udp:size=60,payload=numbered,count=-1",
+        "udp:payload=numbered,rate=0pps",
+        "udp:size=list:60:64,payload=numbered,rate=1G",
+        "udp:payload=numbered,count=3,count=4",
         "udp:size=64,count=2000000",
         "udp:size=7,count=1",
         "missing.pcap",
@@ -464,22 +474,24 @@ fn traffic_that_cannot_be_says_why() {
         error + "\n"
     });
     expect![[r#"
-        traffic: `datagrams:byts=18`: there is no `byts`, it may have size, bytes, count, rate
-        traffic: `datagrams:bytes=many`: bytes is `many`, must be bytes of a datagram's content such as 1472, or several in turn, 18:1472
-        traffic: `datagrams:bytes=`: bytes is ``, must be bytes of a datagram's content such as 1472, or several in turn, 18:1472
-        tigon2: datagram_bytes[0] is 9000, must be 18 to 1472
-        tigon2: datagram_bytes[0] is 3, must be 18 to 1472
-        traffic: `datagrams:size=41`: size is `41`, must be bytes of a packet without check sequence such as 1514, or several in turn, list:60:1514
-        tigon2: datagram_bytes[0] is 17, must be 18 to 1472
-        traffic: `datagrams:size=64,bytes=18`: `size` (of the packet) and `bytes` (of its content) are both given; leave one out
+        traffic: `datagrams:`: this is now written `udp:payload=numbered`
+        traffic: `datagrams:bytes=18:1472,count=3`: this is now written `udp:payload=numbered,size=list:60:1514,count=3`
+        traffic: `udp:payload=numbered,byts=18`: there is no `byts`, it may have size, count, rate, payload with `payload=numbered`
+        traffic: `udp:size=many,payload=numbered`: size is `many`, must be bytes of a packet such as `1514`, or of several in turn, `list:60:1514`
+        traffic: `udp:size=60:64,payload=numbered`: size is `60:64`, must be bytes of a packet such as `1514`, or of several in turn, `list:60:1514`
+        traffic: `udp:size=,payload=numbered`: size is ``, must be bytes of a packet such as `1514`, or of several in turn, `list:60:1514`
+        tigon2: the size of datagrams is 9042, must be 60 to 1514 bytes, without check sequence
+        tigon2: the size of datagrams is 45, must be 60 to 1514 bytes, without check sequence
+        traffic: `udp:size=41,payload=numbered`: size is `41`, must be bytes of a packet such as `1514`, or of several in turn, `list:60:1514`
+        tigon2: the size of datagrams is 59, must be 60 to 1514 bytes, without check sequence
         traffic: unknown key `bytes`, must be one of size, count, rate, arrivals, flows, senders, messages, payload, seed, src, dst, src_port, dst_port, src_mac, dst_mac
           udp:bytes=18
               ^^^^^
-        traffic: `datagrams:bytes=18,count=-1`: count is `-1`, must be a number of datagrams
-        traffic: `datagrams:rate=0pps`: rate is `0pps`, must be datagrams a second, such as 100kpps, up to 1Gpps; without it, as fast as they are taken
-        traffic: `datagrams:rate=1G`: rate is `1G`, must be datagrams a second, such as 100kpps, up to 1Gpps; without it, as fast as they are taken
-        traffic: `datagrams:count=3,count=4`: `count` is given twice
-        traffic: more than 1000000 frames; take fewer with count, or endless `datagrams:`
+        traffic: `udp:size=60,payload=numbered,count=-1`: count is `-1`, must be a number such as 1000 or 10M, or `endless`
+        traffic: `udp:payload=numbered,rate=0pps`: rate is `0pps`, must be a rate such as `400M` or `100kpps`, or `max`
+        traffic: `udp:size=list:60:64,payload=numbered,rate=1G`: rate is `1G`, must be packets a second, such as `100kpps`, if there are several sizes
+        traffic: `udp:payload=numbered,count=3,count=4`: `count` is given twice
+        traffic: more than 1000000 frames; take fewer with count, or `udp:payload=numbered`, which can be endless
         traffic: size is 7, must be 60 to 65535 bytes
           udp:size=7,count=1
                    ^
@@ -495,7 +507,10 @@ fn traffic_that_cannot_be_says_why() {
         setup("", "tcp-ack:each=1", "1 ms"),
         expect!["send: `tcp-ack:each=1`: there is no `each`, it may have every"],
     );
-    check(setup("", "datagrams:bytes=9000", "1 ms"), expect!["tigon2: datagram_bytes[0] is 9000, must be 18 to 1472"]);
+    check(
+        setup("", "udp:size=9042,payload=numbered", "1 ms"),
+        expect!["tigon2: the size of datagrams is 9042, must be 60 to 1514 bytes, without check sequence"],
+    );
 }
 
 #[test]
@@ -519,11 +534,11 @@ fn a_card_without_that_side_says_so() {
     let nic = file("sideless.toml", card.as_bytes()).display().to_string();
     let sideless = |traffic, send| Setup { firmware: None, ..on(&nic, setup(traffic, send, "1 ms")) };
     check(
-        sideless("datagrams:", "datagrams:"),
-        expect!["T/sideless.toml: there is no host on this card, so nothing can come of `datagrams:`"],
+        sideless("udp:payload=numbered", "udp:payload=numbered"),
+        expect!["T/sideless.toml: there is no host on this card, so nothing can come of `udp:payload=numbered`"],
     );
     // A card without a host runs all the same.
-    let run = finish(sideless("datagrams:count=5", ""), Mode::Normal, 60_000);
+    let run = finish(sideless("udp:payload=numbered,count=5", ""), Mode::Normal, 60_000);
     assert_eq!(run.card.summarize(Duration::ZERO).sent.frames, 5);
 }
 
@@ -536,7 +551,7 @@ proptest! {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
         let entry = 0x4000 + 4 * (entry % words.len() as u32);
         let firmware = Some(Firmware::Raw(file("any.bin", &bytes), 0x4000, entry));
-        let run = finish(Setup { firmware, ..setup("datagrams:", "datagrams:", "300 us") }, Mode::Normal, 60_000);
+        let run = finish(Setup { firmware, ..setup("udp:payload=numbered", "udp:payload=numbered", "300 us") }, Mode::Normal, 60_000);
         prop_assert!(["trouble", "limit", "stalled"].contains(&run.card.summarize(Duration::ZERO).ended.reason));
     }
 
@@ -546,14 +561,14 @@ proptest! {
         let mut bytes = std::fs::read(FIRMWARE).unwrap();
         bytes[at] = byte;
         let firmware = Some(Firmware::Image(file("damaged.bin", &bytes)));
-        let run = finish(Setup { firmware, ..setup("datagrams:", "datagrams:", "5 ms") }, Mode::Normal, 60_000);
+        let run = finish(Setup { firmware, ..setup("udp:payload=numbered", "udp:payload=numbered", "5 ms") }, Mode::Normal, 60_000);
         prop_assert!(["trouble", "limit", "stalled"].contains(&run.card.summarize(Duration::ZERO).ended.reason));
     }
 }
 
 #[test]
 fn a_host_that_acknowledges_nothing_says_so() {
-    let tengig = on("tengig", setup("datagrams:", "tcp-ack", "1 ms"));
+    let tengig = on("tengig", setup("udp:payload=numbered", "tcp-ack", "1 ms"));
     check(tengig, expect!["tengig: there is no host that acknowledges on this card, so nothing can come of `tcp-ack`"]);
 }
 

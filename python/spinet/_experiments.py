@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From keywords or a file to one experiment that says everything, and the program that it names."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from spinet import _core, _files, _nics, toolchain
+from spinet._core import InputError, UsageError
+
+NO_FILE = "keywords"  # in place of a path, for an experiment given as keyword arguments
+_PUBLISHED_SHAPE = {"NB_CLUSTERS": 4, "NB_CORES": 8}  # sdk/include/spin_conf.h
+
+# Keywords that a context of an experiment file says for itself.
+_OF_A_CONTEXT = ("match", "message", "handler", "handler_memory")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """A checked experiment, as plain values, and where relative paths in it start."""
+
+    values: dict[str, Any]
+    file: str  # for messages
+    base_dir: str
+    kind: str = "handlers"
+    toml: str | None = None  # the text of the file if it says everything: errors then name its lines
+
+    def text(self) -> str:
+        """The experiment as the simulator reads it: TOML or JSON."""
+        return self.toml or json.dumps(self.values)
+
+    def format(self) -> str:
+        """How `text` is written."""
+        return "toml" if self.toml else "json"
+
+    def programs(self) -> list[Path]:
+        """Files that the experiment runs: sources, or one ELF file."""
+        return self._files(self.values["program"])
+
+    def tenants_programs(self) -> list[list[Path]]:
+        """The same for each of its tenants."""
+        return [self._files(tenant["program"]) for tenant in self.values.get("tenant", ())]
+
+    def _files(self, named: str | list[str]) -> list[Path]:
+        return [Path(self.base_dir) / name for name in ([named] if isinstance(named, str) else named)]
+
+    def program_name(self) -> str:
+        """Name of the program in messages."""
+        return ", ".join(path.name for path in self.programs())
+
+
+def from_keywords(
+    *,
+    program: Sequence[str],
+    traffic: str | dict[str, Any],
+    match: str | None = None,
+    message: str | None = None,
+    handler: str | None = None,
+    handler_memory: str | None = None,
+    overrides: Mapping[str, Any],
+) -> Prepared:
+    """An experiment with one context."""
+    memory = None if handler_memory is None else {"data": handler_memory}
+    context = {"match": match, "message": message, "handler": handler, "handler_memory": memory}
+    values: dict[str, Any] = {
+        "program": list(program),
+        "traffic": {"source": traffic} if isinstance(traffic, str) else traffic,
+        "context": [{key: value for key, value in context.items() if value is not None}],
+    }
+    _override(values, overrides)
+    try:
+        return _checked(json.dumps(values), file=NO_FILE, base_dir=str(Path.cwd()), format="json")
+    except InputError as error:
+        # There is no file that the caller could look into, and only one context: `match` is name enough.
+        raise InputError(str(error).removeprefix(f"{NO_FILE}: ").removeprefix("context[0].")) from None
+
+
+def from_file(path: Path, *, overrides: Mapping[str, Any]) -> Prepared:
+    """The experiment in a TOML file, or in the JSON file that an earlier run wrote.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or says what no experiment says.
+    """
+    try:
+        text = _files.read(path).decode()
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path} is not text: byte {error.start} is not UTF-8") from error
+    file, base_dir = str(path), str(path.absolute().parent)
+    experiment = _checked(text, file=file, base_dir=base_dir, format="json" if path.suffix == ".json" else "toml")
+    if not overrides:
+        return experiment
+    _override(experiment.values, overrides)
+    return _checked(json.dumps(experiment.values), file=file, base_dir=base_dir, format="json")
+
+
+def plain(stated: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of an experiment that is written in Python, as JSON has them."""
+    values: dict[str, Any] = json.loads(json.dumps(dict(stated), default=_plain_value))
+    nic = stated.get("nic")
+    if nic is not None and not isinstance(nic, str | Mapping):
+        preset, sets = _nics.name_of(nic)
+        values["nic"] = {"preset": preset, "set": sets}
+    return values
+
+
+def base_dir_of(stated: Mapping[str, Any]) -> str:
+    """The folder at which relative paths of an experiment start."""
+    return str(getattr(stated, "base_dir", Path.cwd()))
+
+
+def from_mapping(stated: Mapping[str, Any], *, overrides: Mapping[str, Any]) -> Prepared:
+    """An experiment that is written in Python.
+
+    Raises
+    ------
+    InputError
+        If a key or a value is wrong.
+    """
+    values = plain(stated)
+    _override(values, overrides)
+    try:
+        return _checked(json.dumps(values), file=NO_FILE, base_dir=base_dir_of(stated), format="json")
+    except InputError as error:
+        raise InputError(str(error).removeprefix(f"{NO_FILE}: ")) from None
+
+
+def _plain_value(value: object) -> object:
+    """Paths and NumPy's numbers, which JSON does not know."""
+    return value.item() if hasattr(value, "item") else str(value)
+
+
+def _checked(text: str, *, file: str, base_dir: str, format: str) -> Prepared:
+    values = json.loads(_core.check_experiment(text, file, base_dir, format, "handlers"))
+    return Prepared(values=values, file=file, base_dir=base_dir, toml=text if format == "toml" else None)
+
+
+def _override(values: dict[str, Any], overrides: Mapping[str, Any]) -> None:
+    """Lay `overrides` over an experiment; a dotted name reaches into a table, and `nic.set` adds to what is there."""
+    for name, value in overrides.items():
+        *tables, key = name.split(".")
+        table = values
+        for step in tables:
+            if isinstance(table.get(step), list) and len(table[step]) == 1:  # a single source may stand in a list
+                table[step] = table[step][0]
+            if isinstance(table.get(step), str):  # a text stands for a table
+                table[step] = {"preset" if step == "nic" else "source": table[step]}
+            table = table.setdefault(step, {})
+        if name == "nic.set":
+            table[key] = [*_nics.settings(table.get(key, [])), *value]
+        else:
+            table[key] = value
+
+
+def compiled(
+    experiment: Prepared, *, cc: str | None, defines: Mapping[str, str | int] | None
+) -> toolchain.Build | None:
+    """Build the program that an experiment names, unless it is an ELF file already.
+
+    Raises
+    ------
+    UsageError
+        If there is something to compile with, and nothing to compile.
+    """
+    sources = experiment.programs()
+    if (cc or defines) and all(map(_is_linked, [sources, *experiment.tenants_programs()])):
+        raise UsageError(
+            f"{experiment.program_name()} is run as it is, so there is nothing to compile",
+            hint="leave the compiler and its macros away, or name the sources",
+        )
+    if _is_linked(sources):
+        return None  # the simulator reports an error if it is not an ELF file
+    return toolchain.build(sources, cc=cc, defines={**_shape_of(experiment), **(defines or {})})
+
+
+def _is_linked(program: Sequence[Path]) -> bool:
+    """Returns true if it is not a source."""
+    return len(program) == 1 and program[0].suffix not in toolchain.SOURCES
+
+
+def card(experiment: Prepared) -> dict[str, Any]:
+    """All parameters of an experiment's card."""
+    nic = experiment.values.get("nic", {})
+    nic = {"preset": nic} if isinstance(nic, str) else nic
+    sets = _nics.settings(nic.get("set", []))
+    return tomllib.loads(_core.nic_show(nic.get("preset", "pspin"), sets, experiment.base_dir))
+
+
+def _shape_of(experiment: Prepared) -> dict[str, int]:
+    return shape_of_card(card(experiment))
+
+
+def shape(nic: str, sets: Sequence[str], *, base_dir: str = ".") -> dict[str, int]:
+    """Macros that tell a program how many clusters and cores a PsPIN has; none for the published shape."""
+    return shape_of_card(tomllib.loads(_core.nic_show(nic, list(sets), base_dir)))
+
+
+def shape_of_card(card: Mapping[str, Any]) -> dict[str, int]:
+    """The same for a card's parameters."""
+    if "cluster" not in card:
+        return {}  # building the card reports that it is not a PsPIN
+    found = {"NB_CLUSTERS": card["n_clusters"], "NB_CORES": card["cluster"]["n_cores"]}
+    return {name: count for name, count in found.items() if count != _PUBLISHED_SHAPE[name]}
+
+
+def compiled_tenants(
+    experiment: Prepared, *, first: toolchain.Build | None, cc: str | None, defines: Mapping[str, str | int] | None
+) -> list[Path]:
+    """Build the programs of tenants, each for the room behind those before it; `first` is the experiment's own."""
+    elfs = [first.elf if first else experiment.programs()[0]]
+    given = [] if first else elfs.copy()
+    defines = {**_shape_of(experiment), **(defines or {})}
+    for sources in experiment.tenants_programs():
+        if _is_linked(sources):
+            elfs.append(sources[0])  # linked by its owner for memory that is free, or the simulator says so
+            given.append(sources[0])
+        else:
+            for elf in given:
+                _core.elf_info(str(elf))  # says what is wrong with it
+            place = toolchain.place_after(elfs)
+            elfs.append(toolchain.build(sources, cc=cc, defines=defines, place=place).elf)
+    return elfs[1:]
+
+
+def refuse_context_keywords(path: str | Path, given: Mapping[str, object]) -> None:
+    """Complain about keywords that an experiment file says for each of its contexts."""
+    for name in _OF_A_CONTEXT:
+        if given.get(name) is not None:
+            raise UsageError(f"{name} belongs into {path}", hint=f"say it in a [[context]] table: {name} = ...")

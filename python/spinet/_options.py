@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: Apache-2.0
+"""All options of `spinet run`, which are the keywords of `spinet.run` too: one declaration each.
+
+The help page, the check against the kind of card, and the names in error messages follow from this table. Other
+commands take their options with the same meaning from it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+HANDLERS, CHAINS, MODULES = "handlers", "chains", "modules"
+ALL = (HANDLERS, CHAINS, MODULES)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Option:
+    """An option.
+
+    Attributes
+    ----------
+    flags
+        Its names on the command line, the one for messages last; empty for keywords of Python alone.
+    kinds
+        Kinds of card that have it.
+    keys
+        Keys of an experiment file for the same value; errors name them.
+    value
+        What its value is.
+    hints
+        Hints for kinds of card that do not have it.
+    """
+
+    flags: tuple[str, ...] = ()
+    metavar: str | None = None
+    help: str = ""
+    kinds: tuple[str, ...] = ALL
+    keys: tuple[str, ...] = ()
+    value: Literal["text", "flag", "address", "folder", "positive", "unsigned"] = "text"
+    multiple: bool = False
+    completes: Literal["files", "nics", "sets"] | None = None
+    hints: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """Its name in messages."""
+        return self.flags[-1]
+
+
+_TAKES_CHAINS = "chains need a card such as panic, pipeline, manycore or rmt: --nic panic, or no --nic at all"
+_OF_CHAINS = {HANDLERS: _TAKES_CHAINS, MODULES: _TAKES_CHAINS}
+
+OPTIONS: Mapping[str, Option] = {
+    "nic": Option(
+        flags=("--nic",),
+        metavar="NAME|FILE",
+        help="The card. Default: pspin, or panic with --chain.",
+        keys=("nic", "nic.preset"),
+        completes="nics",
+    ),
+    "set": Option(
+        flags=("--set",),
+        metavar="PATH=VALUE",
+        help="Change a parameter of the card; may be repeated.",
+        keys=("nic.set", "set"),
+        multiple=True,
+        completes="sets",
+    ),
+    "traffic": Option(
+        flags=("-t", "--traffic"),
+        metavar="CAPTURE|SPEC",
+        help="Packets for the card: a pcap or pcapng file, or a generator such as 'udp:size=64,count=1000,rate=400G'.",
+        keys=("traffic", "traffic.source"),
+        multiple=True,
+        completes="files",
+    ),
+    "pacing": Option(
+        flags=("--pace",),
+        metavar="HOW",
+        help="Arrival times of packets: times (of the capture), times:0.5 (twice as fast), line:400G, asap.",
+        keys=("traffic.pacing", "send.pacing", "pacing"),
+    ),
+    "count": Option(
+        flags=("--count",),
+        metavar="N",
+        help="Take only the first N packets of each --traffic and --send.",
+        keys=("traffic.count", "send.count"),
+        value="positive",
+    ),
+    "faults": Option(
+        flags=("--fault",),
+        metavar="KIND=CHANCE",
+        help="Faults of the network: loss=0.01, duplicate=0.001, reorder=0.02:8 (late by up to 8 packets).",
+        keys=("faults",),
+        multiple=True,
+    ),
+    "limit": Option(
+        flags=("--limit",),
+        metavar="TIME",
+        help="End the run at this simulated time, such as '10 ms'. Default: when all packets are done; with endless "
+        "traffic, for cards that are wired from modules, 40 ms after the start.",
+        keys=("limit",),
+    ),
+    "seed": Option(
+        flags=("--seed",),
+        metavar="N",
+        help="Seed of all random choices. Default: 1.",
+        keys=("seed",),
+        value="unsigned",
+    ),
+    "cc": Option(flags=("--cc",), metavar="COMMAND", help="A gcc or clang to use instead of spinet's compiler."),
+    "defines": Option(
+        flags=("-D",), metavar="NAME[=VALUE]", help="Define a macro for programs that are compiled.", multiple=True
+    ),
+    "output": Option(
+        flags=("-o", "--output"), metavar="DIR", help="Write all results into a new folder.", value="folder"
+    ),
+    "force": Option(flags=("--force",), help="With -o: replace the folder of an earlier run.", value="flag"),
+    "strict": Option(
+        flags=("--strict",), help="Exit code 1 if there is a remark, such as a trap or a drop.", value="flag"
+    ),
+    "program": Option(kinds=(HANDLERS,), keys=("program",)),
+    "match": Option(
+        flags=("-m", "--match"),
+        metavar="EXPR",
+        help="Packets for the handlers. Default: all.",
+        kinds=(HANDLERS,),
+        keys=("match",),
+        hints={CHAINS: "a chain has its match expression in brackets: --chain 'NAME [EXPR]: SERVICE'"},
+    ),
+    "message": Option(
+        flags=("--message",),
+        metavar="SPEC",
+        help="How packets form messages. Default: each packet is one.",
+        kinds=(HANDLERS,),
+        keys=("message",),
+    ),
+    "handler": Option(
+        flags=("--handler",),
+        metavar="NAME",
+        help="Name of the handlers if the program has several: NAME_hh, NAME_ph, NAME_th.",
+        kinds=(HANDLERS,),
+        keys=("handler",),
+        hints={CHAINS: "name the handler in the service: --service 'core: riscv, program=FILE, handler=NAME'"},
+    ),
+    "handler_memory": Option(
+        flags=("--handler-memory",),
+        metavar="FILE",
+        help="Initial contents of the handlers' L2 memory. Default: zeros.",
+        kinds=(HANDLERS,),
+        keys=("handler_memory", "handler_memory.data"),
+        completes="files",
+    ),
+    "trace_instructions": Option(
+        flags=("--trace-instructions",),
+        help="With -o: write a trace of every instruction, one file per core.",
+        kinds=(HANDLERS, MODULES),
+        value="flag",
+    ),
+    "trace_cores": Option(
+        flags=("--trace-cores",),
+        metavar="LIST",
+        help="Trace only these cores, CLUSTER:CORE, such as 0:3,1:*. Wired cards: cluster 0.",
+        kinds=(HANDLERS, MODULES),
+        keys=("traced cores",),
+    ),
+    "trace_time": Option(
+        flags=("--trace-time",),
+        metavar="FROM..TO",
+        help="Trace only this simulated time, such as '1 us..2 us'.",
+        kinds=(HANDLERS, MODULES),
+        keys=("traced time",),
+    ),
+    "chains": Option(
+        flags=("--chain",),
+        metavar="SPEC",
+        help="'NAME [EXPR]: SERVICE -> SERVICE => EXIT'; may be repeated.",
+        kinds=(CHAINS,),
+        keys=("chain",),
+        multiple=True,
+        hints=_OF_CHAINS,
+    ),
+    "services": Option(
+        flags=("--service",),
+        metavar="SPEC",
+        help="A service: 'NAME: ENGINE, units=2, credits=2', or changes to one of the card: 'NAME: units=4'.",
+        kinds=(CHAINS,),
+        keys=("service",),
+        multiple=True,
+        hints=_OF_CHAINS,
+    ),
+    "tenants": Option(
+        flags=("--tenant",),
+        metavar="SPEC",
+        help="A tenant: 'NAME: weight=2, priority=0'. Default: one for each chain.",
+        kinds=(CHAINS,),
+        keys=("tenant",),
+        multiple=True,
+        hints=_OF_CHAINS,
+    ),
+    "policy": Option(
+        flags=("--policy",),
+        metavar="NAME",
+        help="Scheduling policy of services: fifo, strict-priority, weighted-fair, round-robin, least-slack, "
+        "leaky-bucket.",
+        kinds=(CHAINS,),
+        keys=("policy",),
+        hints=_OF_CHAINS,
+    ),
+    "policies": Option(kinds=(CHAINS,)),
+    "firmware": Option(
+        flags=("--firmware",),
+        metavar="NAME|FILE",
+        help="Name of firmware that comes with spinet, sources, an ELF file or an image.",
+        kinds=(MODULES,),
+        keys=("firmware", "firmware.program"),
+        multiple=True,
+        completes="files",
+        hints={
+            CHAINS: "cores run programs: --service 'core: riscv, program=FILE' --chain 'all: core'",
+            HANDLERS: "handlers are named without an option: spinet run HANDLER.c",
+        },
+    ),
+    "load": Option(
+        flags=("--load",),
+        metavar="ADDRESS",
+        help="Load address of an image without a header.",
+        kinds=(MODULES,),
+        keys=("load", "firmware.load"),
+        value="address",
+    ),
+    "entry": Option(
+        flags=("--entry",),
+        metavar="ADDRESS",
+        help="Its entry. Default: the load address.",
+        kinds=(MODULES,),
+        keys=("entry", "firmware.entry"),
+        value="address",
+    ),
+    "profile": Option(kinds=(MODULES,)),
+    "send": Option(
+        flags=("--send",),
+        metavar="CAPTURE|SPEC",
+        help="Packets that the host sends, like --traffic; for a transmit queue of panic 'QUEUE=SPEC'.",
+        kinds=(CHAINS, MODULES),
+        keys=("send", "send.source"),
+        multiple=True,
+        completes="files",
+        hints={HANDLERS: "cards with a host that sends are panic and tigon2, for example"},
+    ),
+}
+
+_BY_KEY = {key: name for name, option in OPTIONS.items() for key in option.keys}
+_KEY = re.compile(
+    r"(?P<table>\w[\w ]*?)(?:\[(?P<index>\d+)\])?(?P<path>(?:\.\w+)*)(?:\[\d+\])?: (?P<rest>.*)", re.DOTALL
+)
+_ONLY_CONTEXT = re.compile(r"context(?:\[0\]| `[^`]*`)(?:\.|: )")
+
+
+def in_terms_of_options(text: str, given: Mapping[str, Any], *, file: str | None = None) -> str:
+    """An error of the simulator, with the options of the command in place of keys of experiment files.
+
+    Parameters
+    ----------
+    given
+        The options of the command by keyword, with their values. Only these can be at fault.
+    file
+        The experiment file; errors with a line in it keep their text.
+
+    >>> in_terms_of_options("traffic.pacing: pacing is `fast`, must be `asap`", {"pacing": "fast"})
+    '--pace is `fast`, must be `asap`'
+    >>> in_terms_of_options("chain[0].services[0]: unknown service `aess`", {"chains": ("all: aess",)})
+    "--chain 'all: aess': unknown service `aess`"
+    >>> in_terms_of_options("`soon` is not a time", {"limit": "soon"})
+    '--limit: `soon` is not a time'
+    """
+    bare = text if file is None else text.removeprefix(f"{file}: ")
+    if bare.startswith("line "):
+        return text
+    if file is None:
+        bare = _ONLY_CONTEXT.sub("", bare, count=1)
+        if given.get("handler") or "`handler` must" in bare:
+            bare = bare.replace(": handler is `", ": --handler is `").replace("`handler` must", "--handler must")
+    option = None
+    found = _KEY.match(bare)
+    if found is not None:
+        whole = found["table"] + found["path"]
+        name = _BY_KEY.get(whole, _BY_KEY.get(found["table"]))
+        if name == "program" and file is None:
+            return found["rest"]
+        if name is not None and name in OPTIONS and _is_given(given.get(name)):
+            option, key = OPTIONS[name], whole.rpartition(".")[2]
+            rest = found["rest"].removeprefix("set: ")
+            if whole in option.keys and rest.startswith(f"{key} is "):
+                return f"{option.name}{rest.removeprefix(key)}"
+            value = _value(given[name], int(found["index"] or 0)) if option.multiple and found["index"] else ""
+            return f"{option.name}{value}: {rest}"
+    word = bare.partition(" ")[0]
+    if word in OPTIONS and OPTIONS[word].flags and _is_given(given.get(word)):
+        return OPTIONS[word].name + bare.removeprefix(word)
+    for name, value in _values(given):
+        if bare.removeprefix("fault ").startswith(f"`{value}`"):
+            return f"{OPTIONS[name].name}: {bare}"
+    return bare if file is None else text
+
+
+def _is_given(value: object) -> bool:
+    return value is not None and value is not False and value != () and value != []
+
+
+def _value(values: Any, index: int) -> str:
+    return f" '{values[index]}'" if index < len(values) else ""
+
+
+def _values(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, option in OPTIONS.items():
+        value = given.get(name)
+        if option.flags and _is_given(value):
+            for each in value if isinstance(value, list | tuple) else (value,):
+                yield name, str(each)

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`spinet.Experiment`: written in Python, read from TOML, and back."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+import spinet
+from spinet import Experiment
+from spinet._kinds import EXAMPLE
+
+ROOT = Path(__file__).parents[2]
+KINDS = {
+    "handlers": {"program": "h.c", "context": [{}], "traffic": "udp:count=2"},
+    "chains": {"chain": ["all: aes"], "traffic": "udp:count=2"},
+    "modules": {"traffic": "udp:payload=numbered,count=2"},
+}
+
+
+def blocks() -> list[tuple[str, str]]:
+    """Experiments on the pages, by page and number."""
+    found = []
+    for page in sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]):
+        for number, text in enumerate(re.findall(r"```toml\n(.*?)```", page.read_text(), flags=re.DOTALL)):
+            values = tomllib.loads(text)
+            if "traffic" in values and {"context", "chain", "nic"} & set(values):
+                found.append((f"{page.relative_to(ROOT)}[{number}]", text))
+    return found
+
+
+def same_both_ways(experiment: Experiment) -> None:
+    again = Experiment.from_toml(experiment.to_toml(), base_dir="/")
+    assert again == experiment and again.complete == experiment.complete and hash(again) == hash(experiment)
+    assert again.to_toml() == experiment.to_toml()
+
+
+@pytest.mark.parametrize("nic", [nic.name for nic in spinet.nics()])
+def test_an_experiment_on_every_preset_is_the_same_in_toml(nic: str) -> None:
+    from spinet._kinds import of_nic
+
+    kind = of_nic(nic)
+    assert kind is not None
+    experiment = Experiment(nic=nic, **KINDS[kind], seed=5, limit="3 ms", faults="loss=0.5")
+    assert (experiment.kind, experiment["seed"], experiment.complete["nic"]["preset"]) == (kind, 5, nic)
+    same_both_ways(experiment)
+
+
+@pytest.mark.parametrize(("page", "text"), blocks(), ids=[page for page, _ in blocks()])
+def test_experiments_on_pages_are_the_same_in_toml(page: str, text: str, tmp_path: Path) -> None:
+    for name in set(re.findall(r'"([\w/.]+\.(?:pcap|pcapng))"', text)):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_bytes((ROOT / "captures/dns.pcap").read_bytes())
+    (tmp_path / "experiment.toml").write_text(text)
+    experiment = Experiment.load(tmp_path / "experiment.toml")
+    same_both_ways(experiment)
+    (tmp_path / "far").mkdir()
+    experiment.save(tmp_path / "far/copy.toml")
+    assert Experiment.load(tmp_path / "far/copy.toml") == experiment
+    assert Experiment(dict(experiment), base_dir=tmp_path) == experiment
+
+
+def test_there_are_experiments_on_the_pages() -> None:
+    assert len(blocks()) > 5
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_experiment_runs_as_its_file_and_its_keywords_do(kind: str, tmp_path: Path) -> None:
+    values = KINDS[kind]
+    (tmp_path / "h.c").write_text((ROOT / "sdk/examples/ping_pong.c").read_text())
+    experiment = Experiment(values, base_dir=tmp_path, nic=EXAMPLE[kind], limit="60 ms")
+    experiment.save(tmp_path / "e.toml")
+    result = spinet.run(experiment)
+    assert result.complete and result.digest == spinet.run(tmp_path / "e.toml").digest
+    assert result.digest == spinet.run(Experiment.load(tmp_path / "e.toml")).digest
+    assert spinet.run(experiment, limit="1 ns").ended == "limit"
+
+
+def test_parameters_of_a_card_are_part_of_an_experiment() -> None:
+    import dataclasses
+
+    two = dataclasses.replace(spinet.parameters_of("pspin"), n_clusters=2)
+    experiment = Experiment(KINDS["handlers"], nic=two)
+    assert experiment.complete["nic"]["set"] == ["n_clusters=2"]
+    same_both_ways(experiment)
+
+
+def test_an_experiment_does_not_change() -> None:
+    context = [{"match": "udp"}]
+    experiment = Experiment(program="h.c", traffic="udp:", context=context)
+    context[0]["match"] = "tcp"
+    experiment["context"][0]["match"] = "arp"
+    experiment.complete["context"][0]["match"] = "arp"
+    assert experiment["context"] == [{"match": "udp"}]
+    assert experiment.complete["context"][0]["match"] == "udp"
+
+
+def test_wrong_experiments_say_what_is_wrong(tmp_path: Path) -> None:
+    with pytest.raises(spinet.InputError, match="unknown key `sead`.*did you mean `seed`"):
+        Experiment(program="h.c", traffic="udp:", context=[{}], sead=1)
+    (tmp_path / "bad.toml").write_text("program = 'h.c'\ntraffic = 'udp:'\n[[context]]\nmach = 'udp'\n")
+    with pytest.raises(spinet.InputError, match=r"bad.toml: line 4: unknown key `mach`"):
+        Experiment.load(tmp_path / "bad.toml")
+    with pytest.raises(spinet.InputError, match="must end in .toml"):
+        Experiment(KINDS["modules"], nic="tigon2").save(tmp_path / "x.json")
