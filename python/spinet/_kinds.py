@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from spinet import _core, _files
+from spinet import _core, _experiments, _files
 from spinet._core import UsageError
 from spinet._options import CHAINS, HANDLERS, MODULES, OPTIONS
 
@@ -66,7 +66,8 @@ def of(experiment: str | Path | Mapping[str, Any] | None, nic: str | None, *, ha
 
 def _of_experiment(experiment: str | Path | Mapping[str, Any]) -> str | None:
     if isinstance(experiment, Mapping):
-        return _core.kind_of_experiment(json.dumps(experiment, default=str), str(Path.cwd()), "json")
+        text = json.dumps(_experiments.plain(experiment))
+        return _core.kind_of_experiment(text, _experiments.base_dir_of(experiment), "json")
     path = Path(experiment)
     format = "json" if path.suffix == ".json" else "toml"
     try:

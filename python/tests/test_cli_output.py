@@ -7,6 +7,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -235,6 +236,38 @@ def test_shells_complete(words: str, completed: list[str]) -> None:
         [sys.executable, "-c", program], env={**os.environ, **asked}, capture_output=True, text=True, check=False
     )
     assert [line.partition(",")[2] for line in done.stdout.splitlines()] == completed
+
+
+# In bash, the answer replaces what follows the last `=`; in other shells, the whole word.
+AFTER_EQUALS = [
+    ("spinet run --nic=tigo", ["tigon2"], ["--nic=tigon2"]),
+    ("spinet run --set=cluster.n_co", ["cluster.n_cores=8"], ["--set=cluster.n_cores=8"]),
+    ("spinet run --set cluster.n_cores=", ["8"], ["cluster.n_cores=8"]),
+    ("spinet run --set=cluster.n_cores=", ["8"], ["--set=cluster.n_cores=8"]),
+    ("spinet run --nic=panic --set service.aes.un", ["service.aes.units=2"], ["service.aes.units=2"]),
+]
+
+
+@pytest.mark.parametrize(("line", "in_bash", "in_zsh"), AFTER_EQUALS)
+def test_words_with_an_equals_sign_complete(line: str, in_bash: list[str], in_zsh: list[str], tmp_path: Path) -> None:
+    words = [part for word in line.split(" ") for part in re.split("(=)", word) if part]
+    script = f"""
+        eval "$(spinet completion bash)"
+        COMP_LINE='{line}' COMP_POINT={len(line)} COMP_WORDS=({" ".join(words)}) COMP_CWORD={len(words) - 1}
+        _spinet_completion spinet
+        printf '%s\\n' "${{COMPREPLY[@]}}"
+    """
+    path = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", "-c", script], env={**os.environ, **path}, capture_output=True, text=True, check=True, cwd=tmp_path
+    )
+    assert done.stdout.splitlines() == in_bash
+    asked = {"COMP_WORDS": line, "COMP_CWORD": str(line.count(" ")), "_SPINET_COMPLETE": "zsh_complete"}
+    program = "from spinet.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", program], env={**os.environ, **asked}, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[1::3] == in_zsh
 
 
 @pytest.mark.parametrize("nic", [name for name, _ in _core.nic_list()])

@@ -197,6 +197,8 @@ def _run(arguments: Sequence[str] | None) -> int:
     try:
         _print_what_can_be()
         _check_texts(sys.argv[1:] if arguments is None else arguments)
+        if "_SPINET_COMPLETE" in os.environ:
+            importlib.import_module("spinet.cli.completion").register()
         code = cli.main(args=arguments, prog_name="spinet", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0

@@ -18,8 +18,9 @@ def command(shell: str) -> None:
       echo 'eval "$(spinet completion zsh)"'  >> ~/.zshrc
       spinet completion fish > ~/.config/fish/completions/spinet.fish
     """
-    from spinet.cli import cli
+    from spinet.cli import cli, completion
 
+    completion.register()
     kind = get_completion_class(shell)
     assert kind is not None, f"click knows no {shell}"
     click.echo(kind(cli, {}, "spinet", "_SPINET_COMPLETE").source())
