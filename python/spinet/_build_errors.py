@@ -27,7 +27,7 @@ class CompilerNotFound(BuildError):
 
 
 class CompileError(BuildError):
-    """The compiler or the linker refused. `stderr` is what it said, word for word; `message` is ours alone."""
+    """The compiler or the linker failed. `stderr` is its output, `message` is ours."""
 
     def __init__(self, message: str, *, stderr: str = "") -> None:
         super().__init__(message)
@@ -43,7 +43,7 @@ class UnsupportedByTarget(BuildError):
 
 
 class MissingHandlers(BuildError):
-    """The program has no handlers, or not the ones asked for. `functions` are those it does have."""
+    """The program has no handlers, or not the requested ones. `functions` are those that it has."""
 
     def __init__(self, message: str, *, functions: Sequence[str] = (), hint: str = "") -> None:
         super().__init__(message, hint=hint)

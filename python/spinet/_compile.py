@@ -234,8 +234,8 @@ def _run(
     request: Request, compiler: Compiler, arguments: Sequence[str], workshop: Path
 ) -> subprocess.CompletedProcess[str]:
     done = run(compiler, arguments, cache=request.cache, workshop=workshop)
-    said = [stream.decode(errors="replace") for stream in (done.stdout, done.stderr)]
-    return subprocess.CompletedProcess(done.args, done.returncode, *said)
+    texts = [stream.decode(errors="replace") for stream in (done.stdout, done.stderr)]
+    return subprocess.CompletedProcess(done.args, done.returncode, *texts)
 
 
 def _silent(done: subprocess.CompletedProcess[str]) -> str:

@@ -86,7 +86,7 @@ __all__ = [
 
 
 class UsageError(InputError):
-    """A mistake of the caller that is found before the simulator is asked. `hint`, if not empty, says what to try."""
+    """A mistake of the caller that is found before the simulator runs. `hint`, if not empty, says what to try."""
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)

@@ -44,7 +44,7 @@ def _of_any_file(reader: Callable[[Path], _Found]) -> Callable[[Path], _Found]:
     """Reports damage, because other linkers may have written the file."""
 
     @functools.wraps(reader)
-    def told(path: Path) -> _Found:
+    def cached(path: Path) -> _Found:
         try:
             return reader(path)
         except OSError as error:
@@ -52,7 +52,7 @@ def _of_any_file(reader: Callable[[Path], _Found]) -> Callable[[Path], _Found]:
         except (struct.error, IndexError, ValueError) as error:
             raise BuildError(f"{path}: a damaged ELF file: {error}") from error
 
-    return told
+    return cached
 
 
 @_of_any_file

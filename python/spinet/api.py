@@ -353,8 +353,8 @@ def handlers(
         if program is not None:
             raise UsageError("an experiment names its program itself", hint="leave the program or the experiment away")
         of_a_context = {"match": match, "message": message, "handler": handler, "handler_memory": handler_memory}
-        said = "the experiment" if isinstance(experiment, Mapping) else experiment
-        experiments.refuse_context_keywords(said, of_a_context)
+        subject = "the experiment" if isinstance(experiment, Mapping) else experiment
+        experiments.refuse_context_keywords(subject, of_a_context)
         more = dict(overrides)
         if isinstance(traffic, Mapping):
             more["traffic"] = dict(traffic)

@@ -35,9 +35,9 @@ def examples() -> list[Example]:
         for path in sorted(handlers.rglob("*.c"), key=lambda path: (path.parent != handlers, path.name))
     ]
     captures = _captures_dir()
-    said = dict(re.findall(r"^\| `(\S+)` \| \d+ \| (.*) \|$", (captures / "README.md").read_text(), re.MULTILINE))
+    abouts = dict(re.findall(r"^\| `(\S+)` \| \d+ \| (.*) \|$", (captures / "README.md").read_text(), re.MULTILINE))
     found += [
-        Example(name=f"captures/{path.name}", about=said[path.name], path=path)
+        Example(name=f"captures/{path.name}", about=abouts[path.name], path=path)
         for path in sorted(captures.glob("*.pcap"))
     ]
     return found

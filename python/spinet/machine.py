@@ -454,7 +454,7 @@ class Context:
         message
             Which packets are one message, and what ends it.
         priority
-            Rules of higher priority are asked first, of equal ones the older.
+            Rules of higher priority come first; of equal ones, the older.
         """
         native, tenant = self._tenant._native, self._tenant._number
         priority = _core.whole("priority", priority, least=-(1 << 31))

@@ -69,7 +69,7 @@ class OutputFolder:
             self.target.parent.mkdir(parents=True, exist_ok=True)
             _files.sweep(self.target.parent, f".{self.target.name}.", ".part")  # what killed runs left
             self.path = self.target.parent / f".{self.target.name}.{os.urandom(4).hex()}.part"
-            # Also for who is asked to end when the folder is there and the `with` block is not yet.
+            # Also for an interrupt between the creation of the folder and the `with` block.
             self._remove = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
             self.path.mkdir()
             self._lease = _files.Lease(self.path)
@@ -124,5 +124,5 @@ class OutputFolder:
         if isinstance(error, OSError) and error.errno in _DISK:
             raise OutputError(f"cannot write {self._name}: {os.strerror(error.errno)}") from error
         if isinstance(error, InputError) and str(self.path) in str(error):
-            # The user knows the folder that was asked for, not this one.
+            # The user knows the requested folder, not this one.
             raise OutputError(str(error).replace(str(self.path), self._name)) from error

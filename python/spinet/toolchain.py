@@ -246,8 +246,10 @@ def readable(source: Path) -> Path:
     """The absolute path of a source file that can be read."""
     path = source.absolute()
     if not path.is_file():
-        what = "is a folder" if path.is_dir() else "does not exist"
-        raise SourceNotFound(f"{source} {what}")
+        what = "is a folder" if path.is_dir() else "is a pipe or a device, must be a file"
+        raise SourceNotFound(f"{source} {what if path.exists() else 'does not exist'}")
+    if path.stat().st_size > _files.MOST_BYTES:
+        raise SourceNotFound(f"{source} has more than {_files.MOST_BYTES} bytes, the most that is compiled")
     if not os.access(path, os.R_OK):
         raise SourceNotFound(f"{source} cannot be read")
     return path

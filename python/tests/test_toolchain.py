@@ -356,7 +356,14 @@ def test_a_program_too_large_says_why(tmp_path: Path, cache: Path) -> None:
 
 
 def test_sources_must_be_there(tmp_path: Path, cache: Path) -> None:
+    (tmp_path / "endless.c").symlink_to("/dev/zero")
+    os.mkfifo(tmp_path / "pipe.c")
+    with (tmp_path / "huge.c").open("wb") as huge:
+        huge.truncate((64 << 20) + 1)
     for path, message in (
+        (tmp_path / "endless.c", f"{tmp_path}/endless.c is a pipe or a device, must be a file"),
+        (tmp_path / "pipe.c", f"{tmp_path}/pipe.c is a pipe or a device, must be a file"),
+        (tmp_path / "huge.c", f"{tmp_path}/huge.c has more than 67108864 bytes, the most that is compiled"),
         (Path("absent.c"), "absent.c does not exist"),
         (tmp_path, f"{tmp_path} is a folder"),
     ):

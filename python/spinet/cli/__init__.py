@@ -78,7 +78,7 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command that is asked for; a near miss is named."""
+        """Find the named command; the error for an unknown name suggests a similar one."""
         if args[0] not in _COMMANDS and not args[0].startswith("-"):
             raise errors.NoSuchCommand(args[0], list(_COMMANDS))
         return super().resolve_command(ctx, args)
@@ -138,7 +138,7 @@ def _check_texts(arguments: Sequence[str]) -> None:
 
 
 @contextlib.contextmanager
-def _asked_to_end_once() -> Iterator[None]:
+def _end_only_once() -> Iterator[None]:
     """Clean up after the first Ctrl-C or signal; further ones do not interrupt the clean-up.
 
     A signal that the parent ignores or handles keeps its handler.
@@ -148,12 +148,12 @@ def _asked_to_end_once() -> Iterator[None]:
     is_main = threading.current_thread() is threading.main_thread()
     ours = {one: how for one, how in known.items() if is_main and signal.getsignal(one) is how}
 
-    asked = False
+    is_ending = False
 
     def end(_number: int, _frame: FrameType | None) -> None:
-        nonlocal asked
-        if not asked:
-            asked = True
+        nonlocal is_ending
+        if not is_ending:
+            is_ending = True
             raise KeyboardInterrupt
 
     for one in ours:
@@ -183,7 +183,7 @@ def _open_what_is_closed() -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     _open_what_is_closed()
-    with _asked_to_end_once():
+    with _end_only_once():
         try:
             return _run(arguments)
         except (BrokenPipeError, _ReaderGone):

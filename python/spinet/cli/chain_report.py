@@ -166,8 +166,8 @@ def _times(summary: Mapping[str, Any]) -> Blocks:
     latency = summary["latency_ns"]
     if latency is None:
         return
-    told = ", ".join(f"{name} {_time(latency[name])}" for name in ("min", "mean", "median", "p99", "max"))
-    yield f"Latency, first bytes in to first bytes out: {told}"
+    figures = ", ".join(f"{name} {_time(latency[name])}" for name in ("min", "mean", "median", "p99", "max"))
+    yield f"Latency, first bytes in to first bytes out: {figures}"
     longest = max(part["mean"] for part in latency["split"].values()) or 1.0
     parts = [(name, part) for name, part in latency["split"].items() if part["mean"] or part["p99"]]
     rows = [(_PARTS[name], _time(part["mean"]), _time(part["p99"])) for name, part in parts]

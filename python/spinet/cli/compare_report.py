@@ -38,24 +38,24 @@ def _offered(comparison: Comparison) -> Blocks:
     matched = f", {len(offered.matched):,} for the handlers" if len(offered.matched) < len(offered.packets) else ""
     fast = f", {_rate(rate.packets_per_s)} packets/s, {_gbps(rate.gbps)} Gbit/s" if rate.gbps is not None else ""
     line = f" ({_gbps(offered.line_gbps)} Gbit/s on a line)" if offered.line_gbps is not None else ""
-    said = [f"{comparison.title}", f"offered to each: {rate.packets:,} packets{matched}{fast}{line}"]
+    parts = [f"{comparison.title}", f"offered to each: {rate.packets:,} packets{matched}{fast}{line}"]
     if offered.cut_gaps:
-        said.append(f"{offered.cut_gaps:,} gaps cut to {run_report.duration(offered.longest_gap_ps / 1000)}")
+        parts.append(f"{offered.cut_gaps:,} gaps cut to {run_report.duration(offered.longest_gap_ps / 1000)}")
     if offered.padded:
-        said.append(f"{offered.padded:,} short packets padded")
-    yield "; ".join(said)
+        parts.append(f"{offered.padded:,} short packets padded")
+    yield "; ".join(parts)
 
 
 def _table(comparison: Comparison) -> Blocks:
     rows = []
     for row in comparison.rows:
-        latency, told = row.latency_ns, row.time_ns
+        latency, by_part = row.latency_ns, row.time_ns
         times, shares = ["-"] * 3, ["-"] * 3
         if latency is not None:
             times = [run_report.duration(ns) for ns in (latency.mean, latency.median, latency.p99)]
-        if latency is not None and told is not None and latency.mean:
-            known = [(told[kind], 100 * told[kind] / latency.mean) for kind in _KINDS]
-            shares = [f"{share:.0f}%" if ns or not told["not_told"] else "-" for ns, share in known]
+        if latency is not None and by_part is not None and latency.mean:
+            known = [(by_part[kind], 100 * by_part[kind] / latency.mean) for kind in _KINDS]
+            shares = [f"{share:.0f}%" if ns or not by_part["not_told"] else "-" for ns, share in known]
         rows.append(
             (
                 row.nic if row.is_simulated else f"{row.nic} *",
@@ -84,42 +84,44 @@ def _output(row: Row, reference: str | None, *, alone: bool) -> str:
         return "reference"
     if output.is_equal:
         return "equal"
-    told = ((output.missing, "missing"), (output.unexpected, "other"))
-    return ", ".join(f"{n:,} {what}" for n, what in told if n)
+    counts = ((output.missing, "missing"), (output.unexpected, "other"))
+    return ", ".join(f"{n:,} {what}" for n, what in counts if n)
 
 
 def _notes(comparison: Comparison) -> Blocks:
-    said = [
-        "packets/s, Gbit/s: of the whole run, with warm-up and drain; steady state is told below.",
+    notes = [
+        "packets/s, Gbit/s: of the whole run, with warm-up and drain; steady state is below.",
         "Latency: from when the first bit is due on the line until the last byte has left. wait, transfer, compute:",
         "shares of its mean: in queues; on links, in and out of memories, in fixed pipelines; in handlers.",
     ]
     if _reference(comparison) is not None:
-        said[-1] += " output: packets sent, compared byte by byte"
-        said.append(f"with those of {_reference(comparison)}, in any order.")
+        notes[-1] += " output: packets sent, compared byte by byte"
+        notes.append(f"with those of {_reference(comparison)}, in any order.")
     elif not comparison.handler:
-        said[-1] += " output: packets, compared byte by byte with"
-        said.append("those offered, in any order.")
-    yield "\n".join(said)
+        notes[-1] += " output: packets, compared byte by byte with"
+        notes.append("those offered, in any order.")
+    yield "\n".join(notes)
     lines = []
     for row in comparison.rows:
-        said = [row.how, *row.notes]
+        notes = [row.how, *row.notes]
         if row.is_line_the_limit:
-            said.insert(1, f"its line carries {row.line_gbps:g} Gbit/s, less than the traffic asks for")
+            notes.insert(1, f"its line carries {row.line_gbps:g} Gbit/s, less than the traffic asks for")
         if row.steady is not None:
             steady = row.steady
-            said.append(f"steady state {_rate(steady.packets_per_s)} packets/s, {_gbps(steady.gbps)} Gbit/s")
+            notes.append(f"steady state {_rate(steady.packets_per_s)} packets/s, {_gbps(steady.gbps)} Gbit/s")
         elif row.not_steady_because is not None:
-            said.append(f"no steady state: {row.not_steady_because}")
+            notes.append(f"no steady state: {row.not_steady_because}")
         if row.is_host_ideal:
-            said.append("its host is ideal: no PCIe latency")
+            notes.append("its host is ideal: no PCIe latency")
         if row.lost:
-            said.append("lost: " + ", ".join(f"{why.replace('_', ' ')} {n:,}" for why, n in row.lost_by_reason.items()))
+            notes.append(
+                "lost: " + ", ".join(f"{why.replace('_', ' ')} {n:,}" for why, n in row.lost_by_reason.items())
+            )
         if row.consumed:
-            said.append(f"{row.consumed:,} consumed by handlers")
+            notes.append(f"{row.consumed:,} consumed by handlers")
         if row.ended != "complete":
-            said.append(f"not finished: {row.ended_text}")
-        lines.append(f"{row.nic}{'' if row.is_simulated else ' *'}: {'; '.join(said)}")
+            notes.append(f"not finished: {row.ended_text}")
+        lines.append(f"{row.nic}{'' if row.is_simulated else ' *'}: {'; '.join(notes)}")
     lines += [f"{nic} did not run: {why}" for nic, why in comparison.not_run.items()]
     yield "\n".join(lines)
 

@@ -126,13 +126,13 @@ def _tree(design: Design) -> str:
         )
         peers.setdefault(wire.source, []).append(f"-> {wire.target}{more}")
         peers.setdefault(wire.target, []).append(f"<- {wire.source}{more}")
-    told: set[str] = set()
+    printed: set[str] = set()
     for part in design.parts:
         names = part.path.split(".")
         for depth in range(1, len(names) + 1):
             path = ".".join(names[:depth])
-            if path not in told:
-                told.add(path)
+            if path not in printed:
+                printed.add(path)
                 lines.append(f"{'  ' * depth}{names[depth - 1]}  {modules[path]}")
         width = max((len(port.name) for port in part.ports), default=0)
         for port in part.ports:
@@ -163,8 +163,8 @@ def check_command(nic: str, sets: tuple[str, ...], as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"ok": True, "name": design.name, **counts}))
         return
-    told = ", ".join(f"{count} {name if count != 1 else name[:-1]}" for name, count in counts.items())
-    click.echo(f"{design.name}: {told}; all is well")
+    parts = ", ".join(f"{count} {name if count != 1 else name[:-1]}" for name, count in counts.items())
+    click.echo(f"{design.name}: {parts}; all is well")
 
 
 @command.command("services", short_help="Services for chains of offloads.")
@@ -187,8 +187,8 @@ def services_command(nic: str | None, as_json: bool) -> None:
     width = max((len(service["name"]) for service in services), default=0)
     for service in services:
         units = f"{service['units']} unit{'s' if service['units'] != 1 else ''}"
-        told = ", ".join(f"{path}={value}" for path, value in _engine(service["engine"]))
-        click.echo(f"{service['name']:{width}}  {units}, {service['credits']} credits; {told}")
+        engine = ", ".join(f"{path}={value}" for path, value in _engine(service["engine"]))
+        click.echo(f"{service['name']:{width}}  {units}, {service['credits']} credits; {engine}")
 
 
 def _engine(table: dict[str, Any], prefix: str = "") -> list[tuple[str, str]]:

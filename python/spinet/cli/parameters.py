@@ -82,7 +82,7 @@ def complete_sets(context: click.Context, _parameter: click.Parameter, incomplet
     if nic is None and any(
         isinstance(known, click.Argument) and known.name == "nic" for known in context.command.params
     ):
-        # A line that is not whole yet has arguments, but it is not said which is which.
+        # In an incomplete line, click has not assigned arguments to their names.
         nic = next(iter(context.args), None)
     try:
         offered = [f"{path}={_shown(value)}" for path, value in settings(nic or "pspin")]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same packets and the same handlers on several NICs, told in the same words: `compare`."""
+"""The same packets and the same handlers on several NICs, reported in the same terms: `compare`."""
 
 from __future__ import annotations
 
@@ -143,8 +143,8 @@ def compare(
             except InputError as error:
                 raise UsageError(f"{nic}: {error}", hint=getattr(error, "hint", "")) from error
     if not observed:
-        told = "; ".join(f"{nic}: {why}" for nic, why in not_run.items())
-        raise UsageError(f"no NIC can run it: {told}")
+        reasons = "; ".join(f"{nic}: {why}" for nic, why in not_run.items())
+        raise UsageError(f"no NIC can run it: {reasons}")
     return Comparison(
         handler=sources,
         match=match,
@@ -207,5 +207,5 @@ def _check(
 def _first_error(error: toolchain.BuildError) -> str:
     """The message, and of a compiler's the first line that says what is wrong."""
     lines = getattr(error, "stderr", "").splitlines()
-    told = next((line for line in lines if "error" in line or "undefined" in line), "")
-    return f"{error.args[0]}: {told.strip()}" if told else str(error)
+    first = next((line for line in lines if "error" in line or "undefined" in line), "")
+    return f"{error.args[0]}: {first.strip()}" if first else str(error)

@@ -20,7 +20,7 @@ _WORDS = {
     "waiting": "waiting",
     "transfers": "transfers",
     "computation": "computation",
-    "not_told": "not told by the model",
+    "not_told": "not known from the model",
 }
 
 
@@ -47,16 +47,18 @@ def _name(row: Row) -> str:
 
 def _caption(comparison: Comparison) -> str:
     offered = comparison.offered
-    said = [
+    sentences = [
         f"Offered: {len(offered.packets):,} packets of {offered.traffic}, the same bytes at the same times.",
         "Latency: first bit due on the line to last byte out; packets that came out.",
     ]
     if offered.cut_gaps:
-        said.append(f"{offered.cut_gaps} gaps between packets cut to {offered.longest_gap_ps / 1e6:g} us.")
+        sentences.append(f"{offered.cut_gaps} gaps between packets cut to {offered.longest_gap_ps / 1e6:g} us.")
     if any(not row.is_simulated for row in comparison.rows):
-        said.append("* Measured on the computer that ran this: packets that handlers take from memory, at full speed.")
+        sentences.append(
+            "* Measured on the computer that ran this: packets that handlers take from memory, at full speed."
+        )
     absent = "; ".join(f"{nic}: {why}" for nic, why in comparison.not_run.items())
-    return " ".join([*said, f"Not run: {absent}." if absent else ""]).strip()
+    return " ".join([*sentences, f"Not run: {absent}." if absent else ""]).strip()
 
 
 def _throughput(comparison: Comparison, axes: Axes) -> None:

@@ -97,7 +97,7 @@ class Row:
         Packets that came out in steady state; None if there is none, for the reason in ``not_steady_because``. Both are
         None of this machine, where packets wait in memory.
     time_ns
-        What of the mean latency is waiting, transfers, computation, or not told; they add up to it.
+        Shares of the mean latency: waiting, transfers, computation, and the unknown rest; they add up to it.
     parts_ns
         The same as the model names it: part, which of the four it is, mean.
     """
@@ -157,11 +157,11 @@ def reference(observed: Mapping[str, Observed], *, is_forwarding: bool) -> str |
 
 def _row(offered: Offered, nic: str, one: Observed, expected: Counter[bytes]) -> Row:
     latency = np.sum([part.ps for part in one.parts], axis=0) / 1000 if one.parts else np.zeros(0)
-    told: dict[str, float] | None = None
+    times: dict[str, float] | None = None
     parts: list[tuple[str, str, float]] = []
     if len(latency):
         parts = [(part.name, part.kind, float(part.ps.mean()) / 1000) for part in one.parts]
-        told = {kind: sum(mean for _, of, mean in parts if of == kind) for kind in PART_KINDS}
+        times = {kind: sum(mean for _, of, mean in parts if of == kind) for kind in PART_KINDS}
     steady, why_not = _steady(one, offered)
     return Row(
         nic=nic,
@@ -176,7 +176,7 @@ def _row(offered: Offered, nic: str, one: Observed, expected: Counter[bytes]) ->
         not_steady_because=why_not,
         is_host_ideal=one.is_host_ideal,
         latency_ns=_latency(latency),
-        time_ns=told,
+        time_ns=times,
         parts_ns=parts,
         consumed=one.consumed,
         lost=sum(one.lost.values()),

@@ -167,8 +167,8 @@ def _plain(values: Mapping[str, float]) -> dict[str, float]:
 
 def _place(experiment: Experiment, point: Point) -> Path:
     """Where the result of a point is kept: a name made of all that it can depend on."""
-    said = json.dumps([experiment.name, sorted(point.settings.items())], sort_keys=True)
-    key = hashlib.sha256(f"{_content(experiment.file.parent)} {said}".encode()).hexdigest()[:32]
+    point_text = json.dumps([experiment.name, sorted(point.settings.items())], sort_keys=True)
+    key = hashlib.sha256(f"{_content(experiment.file.parent)} {point_text}".encode()).hexdigest()[:32]
     return toolchain.cache_dir() / "reproduce" / f"{key}.json"
 
 
