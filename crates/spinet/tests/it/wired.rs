@@ -99,7 +99,7 @@ fn trace(test: &str, cores: &str, time: Option<&str>) -> (Run<WiredCard>, Vec<St
     let folder = support::folder(test);
     let choice = Choice::parse(Some(cores), time).unwrap();
     let wanted = Wanted { instructions: Some((folder.clone(), choice)), ..Wanted::default() };
-    let traffic = setup("datagrams:bytes=18,count=2", "", "60 ms");
+    let traffic = setup("udp:size=60,payload=numbered,count=2", "", "60 ms");
     let mut run = Run::of(WiredCard::new(traffic, &wanted).unwrap());
     while !run.advance(Duration::from_secs(60)).unwrap().is_done {}
     let text = std::fs::read_to_string(folder.join("trace_core_00_0.log")).unwrap();
@@ -111,7 +111,7 @@ fn a_trace_has_a_line_for_each_instruction_and_changes_nothing() {
     let (run, lines) = trace("wired_trace", "0:0", None);
     let summary = run.card.summarize(Duration::ZERO);
     assert_eq!(lines.len() as u64, summary.cores[0].instructions);
-    let silent = finish(setup("datagrams:bytes=18,count=2", "", "60 ms"), Mode::Normal, 60_000);
+    let silent = finish(setup("udp:size=60,payload=numbered,count=2", "", "60 ms"), Mode::Normal, 60_000);
     assert_eq!(told(&run), told(&silent));
     let fields = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let cycles: Vec<u64> = lines.iter().map(|line| fields(line)[1].parse().unwrap()).collect();
