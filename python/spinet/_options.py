@@ -277,6 +277,14 @@ def in_terms_of_options(text: str, given: Mapping[str, Any], *, file: str | None
     >>> in_terms_of_options("`soon` is not a time", {"limit": "soon"})
     '--limit: `soon` is not a time'
     """
+    named = _named(text, given, file)
+    nic, colon, rest = text.partition(": ")
+    if named != text or not colon or not re.fullmatch(r"[a-z][a-z0-9-]*", nic):
+        return named
+    return f"{nic}: {_named(rest, given, file)}"  # of several cards, the one with the error
+
+
+def _named(text: str, given: Mapping[str, Any], file: str | None) -> str:
     bare = text if file is None else text.removeprefix(f"{file}: ")
     if bare.startswith("line "):
         return text

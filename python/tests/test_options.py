@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import inspect
+import shlex
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ import spinet
 import spinet.cli
 from spinet._kinds import EXAMPLE, who
 from spinet._options import ALL, HANDLERS, MODULES, OPTIONS
+
+from world import make
 
 VALUES = {"address": ["0x4000"], "positive": ["1"], "unsigned": ["1"], "flag": [], "text": ["x"], "folder": ["x"]}
 FOREIGN = [(name, kind) for name, option in OPTIONS.items() if option.flags for kind in ALL if kind not in option.kinds]
@@ -80,11 +83,26 @@ def test_python_errors_name_keywords() -> None:
 def test_errors_of_values_name_the_option(
     line: str, error: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import shlex
-
-    from world import make
-
     make(tmp_path)
     monkeypatch.chdir(tmp_path)
     assert spinet.cli.main(["run", *shlex.split(line)]) == 2
+    assert error in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("line", "error"),
+    [
+        ("compare good.c -t udp:count=4 --no-plot --nic pspin --limit soon", "pspin: --limit: `soon` is not a time"),
+        ("compare good.c -t udp:count=4 --no-plot --nic pspin --set pspin:n_clutsers=3", "pspin: --set: there is no"),
+        ("native good.c -t upd:count=4", "--traffic: unknown generator `upd`"),
+        ("nic show pspin --set foo=1", "--set: there is no `foo`"),
+        ("nic check tigon2 --set foo.x=1", "--set: line 1: the card has no instance"),
+    ],
+)
+def test_errors_of_other_commands_name_the_option(
+    line: str, error: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert spinet.cli.main(shlex.split(line)) == 2
     assert error in capsys.readouterr().err

@@ -14,7 +14,7 @@ import click
 from spinet.cli import errors, parameters
 
 
-@click.command(short_help="Run the same packets and handlers on several NICs.")
+@click.command(cls=parameters.NamingCommand, short_help="Run the same packets and handlers on several NICs.")
 @click.argument("program", nargs=-1, type=click.Path(), metavar="[HANDLER.c...]")
 @parameters.option(
     "traffic", multiple=False, help="Packets: a capture, or a generator such as 'udp:size=64,count=1000,rate=10G'."

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from spinet.native import NativeResult
 
 
-@click.command(short_help="Run handlers on this machine.")
+@click.command(cls=parameters.NamingCommand, short_help="Run handlers on this machine.")
 @click.argument("program", nargs=-1, required=True, type=click.Path(), metavar="HANDLER.c... | EXPERIMENT.toml")
 @parameters.option(
     "traffic", multiple=False, help="Packets: a capture, or a generator such as 'udp:size=64,count=1000'."

@@ -52,7 +52,7 @@ def list_command(as_json: bool) -> None:
         click.echo(f"{name:{width}}  {about}")
 
 
-@command.command("show", short_help="Print or draw a card.")
+@command.command("show", cls=parameters.NamingCommand, short_help="Print or draw a card.")
 @click.argument("nic", metavar="NAME|FILE", shell_complete=parameters.complete_nics)
 @_SETS
 @click.option("--area", is_flag=True, help="Print area and power of its parts, scaled from the published ones.")
@@ -141,7 +141,7 @@ def _tree(design: Design) -> str:
     return "\n".join(lines) + "\n"
 
 
-@command.command("check", short_help="Check a card and list all errors.")
+@command.command("check", cls=parameters.NamingCommand, short_help="Check a card and list all errors.")
 @click.argument("nic", metavar="NAME|FILE", shell_complete=parameters.complete_nics)
 @_SETS
 @parameters.json_option

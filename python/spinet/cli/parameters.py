@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.shell_completion import CompletionItem
 
-from spinet._options import ALL, OPTIONS
+from spinet._options import ALL, OPTIONS, in_terms_of_options
 
 if TYPE_CHECKING:
     from spinet._core import Progress
@@ -140,7 +140,39 @@ def option(name: str, *, dest: str | None = None, **other: Any) -> Callable[[Any
     return click.option(*known.flags, dest or name, **{**more, **other})
 
 
-class CommandOfKinds(click.Command):
+def is_experiment(name: str) -> bool:
+    """Returns true if a program's name is that of an experiment file."""
+    return name.endswith((".toml", ".json"))
+
+
+class NamingCommand(click.Command):
+    """A command whose errors name its options. The simulator knows keys of experiments only."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        from spinet._core import InputError, UsageError
+
+        try:
+            return super().invoke(ctx)
+        except InputError as error:
+            if type(error) not in (InputError, UsageError):  # others, such as those of a compiler, name no keys
+                raise
+            text = in_terms_of_options(str(error), self._given(ctx), file=self._file(ctx))
+            if text == str(error):
+                raise
+            raise UsageError(text, hint=getattr(error, "hint", "")) from error
+
+    def _given(self, ctx: click.Context) -> dict[str, Any]:
+        names = {known.flags[-1]: name for name, known in OPTIONS.items() if known.flags}
+        found = ((flag, each.name) for each in self.params for flag in each.opts if flag in names)
+        return {names[flag]: ctx.params.get(dest or "") for flag, dest in found}
+
+    def _file(self, ctx: click.Context) -> str | None:
+        program: Sequence[str] = ctx.params.get("program") or ()
+        return program[0] if len(program) == 1 and is_experiment(str(program[0])) else None
+
+
+class CommandOfKinds(NamingCommand):
     """A command whose help page lists options by the kinds of card that have them."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

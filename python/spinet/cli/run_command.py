@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from spinet._options import OPTIONS, in_terms_of_options
+from spinet._options import OPTIONS
 from spinet.cli import ends, errors, parameters
 
 if TYPE_CHECKING:
@@ -91,7 +91,6 @@ def command(**options: Any) -> int:
     from spinet.output import OutputFolder
 
     with contextlib.ExitStack() as stack:
-        stack.enter_context(_errors_name_options(options))
         given, experiment = _given(options)
         trace = _check(options)
         prepared = api.prepare(experiment, given, options=True)
@@ -122,28 +121,6 @@ def command(**options: Any) -> int:
     return _strict(options["strict"], ends.exit_code(prepared.kind, summary), summary)
 
 
-@contextlib.contextmanager
-def _errors_name_options(options: Mapping[str, Any]) -> Iterator[None]:
-    """The simulator knows keys of experiments; users of the command know options."""
-    from spinet._core import InputError, UsageError
-
-    try:
-        yield
-    except InputError as error:
-        if type(error) not in (InputError, UsageError):  # others, such as those of a compiler, name no keys
-            raise
-        program = options["program"]
-        file = program[0] if len(program) == 1 and _is_experiment(program[0]) else None
-        text = in_terms_of_options(str(error), options, file=file)
-        if text == str(error):
-            raise
-        raise UsageError(text, hint=getattr(error, "hint", "")) from error
-
-
-def _is_experiment(name: str) -> bool:
-    return name.endswith((".toml", ".json"))
-
-
 def _check(options: Mapping[str, Any]) -> api.InstructionTrace | None:
     """Check options that depend on each other; the instructions to trace."""
     from spinet import api
@@ -166,7 +143,7 @@ def _given(options: dict[str, Any]) -> tuple[dict[str, Any], str | None]:
     from spinet._core import UsageError
 
     program, nic = list(options["program"]), options["nic"]
-    experiment = program[0] if len(program) == 1 and _is_experiment(program[0]) else None
+    experiment = program[0] if len(program) == 1 and parameters.is_experiment(program[0]) else None
     given = {**options, "faults": ",".join(options["faults"]) or None, "program": program}
     kind = _kinds.of(experiment, nic, has_chains=bool(options["chains"]))
     usual = {_kinds.HANDLERS: "pspin", _kinds.CHAINS: "panic"}.get(kind, "the card")
