@@ -143,7 +143,7 @@ def test_an_experiment_file_says_what_options_say(tmp_path: Path, capfd: pytest.
 
 
 def test_traces_of_its_cores_have_every_instruction_and_compare_equal(tmp_path: Path) -> None:
-    command = ["run", "--nic", "tigon2", "--traffic", "datagrams:bytes=18,count=2", "--limit", "60 ms"]
+    command = ["run", "--nic", "tigon2", "--traffic", "udp:size=60,payload=numbered,count=2", "--limit", "60 ms"]
     command += ["--set", "host.clear_end=0x8000", "--trace-instructions", "--json"]
     for name, cores in (("all", "0:*"), ("first", "0:0")):
         assert cli.main([*command, "--trace-cores", cores, "-o", str(tmp_path / name)]) == 0
