@@ -88,7 +88,7 @@ def test_the_folder_has_every_frame(tmp_path: Path) -> None:
 
 
 def test_a_run_that_cannot_be_leaves_nothing_behind(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="must be 18 to 1472"):
+    with pytest.raises(InputError, match="must be 60 to 1514"):
         run(nic="tigon2", send="udp:size=9042,payload=numbered", folder=tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
 
