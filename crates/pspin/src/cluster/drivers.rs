@@ -4,10 +4,38 @@ use super::Cluster;
 use super::dma_registers::DmaRegisters;
 use super::hpu::{Hpu, Wait};
 use super::hpu_driver::{Answer, ERROR, ISSUE, Trapped};
+use crate::arbiter::LockingTree;
 use crate::events::{COMMAND_DONE, COMMAND_ISSUED, HANDLER_END, HANDLER_START, HPU_IDLE, TASK_DONE};
-use crate::protocol::{CONTEXT_CAUSE, CommandResponse, CommandTarget};
+use crate::protocol::{CONTEXT_CAUSE, Command, CommandResponse, CommandTarget};
 use blocks::cpu::Privilege;
+use blocks::policy::RoundRobinTree;
 use kernel::{Cycle, members};
+use std::collections::VecDeque;
+
+/// What the HPU drivers of a cluster hold for the rest of the card.
+pub(super) struct Drivers {
+    /// Commands that wait in the FIFO of each driver.
+    command_fifos: Vec<VecDeque<Command>>,
+    /// Drivers with commands in their FIFO, with feedback, and without a task, by bit.
+    pub with_commands: u32,
+    with_feedback: u32,
+    pub without_task: u32,
+    command_arbiter: RoundRobinTree,
+    feedback_arbiter: LockingTree,
+}
+
+impl Drivers {
+    pub fn new(n_cores: u32) -> Self {
+        Drivers {
+            command_fifos: vec![VecDeque::new(); n_cores as usize],
+            with_commands: 0,
+            with_feedback: 0,
+            without_task: 0,
+            command_arbiter: RoundRobinTree::default(),
+            feedback_arbiter: LockingTree::default(),
+        }
+    }
+}
 
 impl Cluster {
     /// Core `i` reads or writes a register of its driver.
@@ -22,7 +50,7 @@ impl Cluster {
             return self.refuse(i, now);
         }
         let Hpu { core, driver, .. } = &mut self.hpus[i];
-        let watched = (self.leaving, self.idle);
+        let watched = (self.drivers.with_feedback, self.drivers.without_task);
         let before = driver.task().map(|held| (held.task.packet.0, held.task.stage as u64, held.task.handler.addr));
         let was_running = driver.running().is_some();
         let mut issued = None;
@@ -50,7 +78,10 @@ impl Cluster {
         };
         let is_running = driver.running().is_some();
         self.watch_driver(i);
-        if is_running != was_running || issued.is_some() || watched != (self.leaving, self.idle) {
+        if is_running != was_running
+            || issued.is_some()
+            || watched != (self.drivers.with_feedback, self.drivers.without_task)
+        {
             self.plan.do_all(); // Not after a look at the task or a word of a command, which are the most.
         }
         if let Some((packet, stage, handler)) = before
@@ -71,8 +102,8 @@ impl Cluster {
         if let Some(command) = issued {
             let values = [command.packet.0, i as u64, command.target as u64, command.writes_host().into()];
             self.trace.emit(&COMMAND_ISSUED, granted, &values);
-            self.commands[i].push_back(command);
-            self.commanding |= 1 << i;
+            self.drivers.command_fifos[i].push_back(command);
+            self.drivers.with_commands |= 1 << i;
         }
         self.word_done(i, now, granted, word);
     }
@@ -144,18 +175,19 @@ impl Cluster {
     /// One command a cycle goes to the command unit; where transfers are checked, a page of one, so that no core has to wait
     /// for all that another moves.
     pub(super) fn send_command(&mut self) {
-        if self.commanding != 0 && self.ports.commands.has_room() {
-            let core = self.command_turn.take(self.commanding.into()).expect("somebody asks") as usize;
-            let first = self.commands[core].front_mut().expect("a command that waits");
+        if self.drivers.with_commands != 0 && self.ports.commands.has_room() {
+            let core =
+                self.drivers.command_arbiter.take(self.drivers.with_commands.into()).expect("somebody asks") as usize;
+            let first = self.drivers.command_fifos[core].front_mut().expect("a command that waits");
             if self.hpus[core].guard.checks_transfers()
                 && let Some(part) = first.split_page()
             {
                 self.hpus[core].driver.command_split(part.id.local);
                 return self.ports.commands.send(part);
             }
-            self.ports.commands.send(self.commands[core].pop_front().expect("a command that waits"));
-            if self.commands[core].is_empty() {
-                self.commanding &= !(1 << core);
+            self.ports.commands.send(self.drivers.command_fifos[core].pop_front().expect("a command that waits"));
+            if self.drivers.command_fifos[core].is_empty() {
+                self.drivers.with_commands &= !(1 << core);
             }
         }
     }
@@ -164,7 +196,7 @@ impl Cluster {
     pub(super) fn send_feedback(&mut self, now: Cycle) {
         let ready = self.may_leave(now);
         if ready != 0
-            && let Some(core) = self.feedback_turn.take(ready, self.ports.feedbacks.has_room())
+            && let Some(core) = self.drivers.feedback_arbiter.take(ready, self.ports.feedbacks.has_room())
         {
             let core = core as usize;
             let was_idle = self.hpus[core].driver.is_idle();
@@ -185,19 +217,20 @@ impl Cluster {
     /// Drivers whose feedback may leave in this cycle, by bit.
     fn may_leave(&self, now: Cycle) -> u64 {
         let ready = |core: &u32| self.hpus[*core as usize].driver.leaves_at().is_some_and(|at| at <= now);
-        members(self.leaving.into()).filter(ready).fold(0, |set, core| set | 1 << core)
+        members(self.drivers.with_feedback.into()).filter(ready).fold(0, |set, core| set | 1 << core)
     }
 
     /// The next cycle in which a feedback may leave that waits for its time alone, not for a command or a transfer.
     pub(super) fn next_leave(&self) -> Cycle {
-        let leaves = members(self.leaving.into()).filter_map(|core| self.hpus[core as usize].driver.leaves_at());
+        let leaves =
+            members(self.drivers.with_feedback.into()).filter_map(|core| self.hpus[core as usize].driver.leaves_at());
         leaves.min().unwrap_or(Cycle::MAX)
     }
 
     /// A driver may have changed: it got or lost a feedback, or a task.
     pub(super) fn watch_driver(&mut self, core: usize) {
         let driver = &self.hpus[core].driver;
-        self.leaving = self.leaving & !(1 << core) | u32::from(driver.has_done()) << core;
-        self.idle = self.idle & !(1 << core) | u32::from(driver.is_idle()) << core;
+        self.drivers.with_feedback = self.drivers.with_feedback & !(1 << core) | u32::from(driver.has_done()) << core;
+        self.drivers.without_task = self.drivers.without_task & !(1 << core) | u32::from(driver.is_idle()) << core;
     }
 }

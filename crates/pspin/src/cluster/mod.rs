@@ -37,14 +37,15 @@ use crate::events::CLUSTER_ACTIVE;
 use crate::map;
 use crate::params::{PspinParams, RtlMistakes};
 use crate::pe::{CodeWrite, LineReply, LineRequest, PeReply, PeRequest, RemoteReply, RemoteRequest};
-use crate::protocol::{ClusterActive, Command, PacketId, Region, Stage};
+use crate::protocol::{ClusterActive, PacketId, Region, Stage};
 use crate::world::Console;
 use blocks::cpu::{InstructionLog, Program};
-use blocks::policy::{RotatingTree, RoundRobinTree};
+use blocks::policy::RotatingTree;
 use bursts::Outside;
 use caching::Caching;
 use dma::{Dma, Owner};
 use dma_registers::{DmaRegisters, Launcher};
+use drivers::Drivers;
 use events::EventUnit;
 use hpu::Hpu;
 use icache::Icache;
@@ -55,7 +56,6 @@ use ready::Ready;
 use refills::Refills;
 use scheduler::Scheduler;
 use std::cell::RefCell;
-use std::collections::VecDeque;
 use std::rc::Rc;
 use tick_plan::TickPlan;
 use timer::Timer;
@@ -125,15 +125,7 @@ pub struct Cluster {
     /// Who asks the PE interconnect, by bit, and whose turn it is.
     pe_asking: u32,
     pe_turn: RotatingTree,
-    /// Commands that wait in their core's FIFO.
-    commands: Vec<VecDeque<Command>>,
-    /// Cores with commands in their FIFO, and drivers with feedback, by bit: most cycles have none.
-    commanding: u32,
-    leaving: u32,
-    /// Drivers that have no task, by bit.
-    idle: u32,
-    command_turn: RoundRobinTree,
-    feedback_turn: LockingTree,
+    drivers: Drivers,
     /// Cores that wait for the DMA engine to take their transfer, by bit, and whose turn it is.
     launching: u32,
     launch_turn: LockingTree,
@@ -188,12 +180,7 @@ impl Cluster {
             inter_core_fifo: cluster.inter_core_fifo as usize,
             pe_asking: 0,
             pe_turn: RotatingTree::new(n_cores),
-            commands: vec![VecDeque::new(); n_cores as usize],
-            commanding: 0,
-            leaving: 0,
-            idle: 0,
-            command_turn: RoundRobinTree::default(),
-            feedback_turn: LockingTree::default(),
+            drivers: Drivers::new(n_cores),
             launching: 0,
             launch_turn: LockingTree::default(),
             remote: None,

@@ -76,10 +76,10 @@ impl Cluster {
 
     /// The oldest task goes to the lowest idle HPU, if its packet is there.
     pub(super) fn assign_task(&mut self, now: Cycle) {
-        if self.idle == 0 || !self.scheduler.head_is_ready() {
+        if self.drivers.without_task == 0 || !self.scheduler.head_is_ready() {
             return;
         }
-        let idle = (0..self.hpus.len()).filter(|&core| self.idle >> core & 1 != 0);
+        let idle = (0..self.hpus.len()).filter(|&core| self.drivers.without_task >> core & 1 != 0);
         let Some(core) = { idle }.find(|&core| self.hpus[core].driver.is_ready(now)) else { return };
         let head = self.scheduler.fifo.pop_front().expect("a head that is ready");
         if head.task.pkt_size > 0 {

@@ -108,10 +108,10 @@ impl Cluster {
         let soon = self.pe_asking != 0
             || self.remote.is_some()
             || self.remotes.0.is_due(now)
-            || self.commanding != 0 && self.ports.commands.has_room() // Else room will be mail.
+            || self.drivers.with_commands != 0 && self.ports.commands.has_room() // Else room will be mail.
             || self.launching != 0
             || self.public_launch.is_some()
-            || self.scheduler.is_pressing(self.idle != 0)
+            || self.scheduler.is_pressing(self.drivers.without_task != 0)
             || self.pe.1.is_due(now)
             || self.may_accept(now)
             || leaves <= now + 1;
