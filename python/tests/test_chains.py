@@ -140,7 +140,7 @@ def test_cards_to_compare_with_take_the_same_chains(nic: str) -> None:
     ("arguments", "text"),
     [
         (["--chain", "all: ase"], "did you mean `aes`?"),
-        (["--chain", "all: aes -> sha -> aes"], "is service 1 of the chain already"),
+        (["--chain", "all: aes -> sha -> aes"], "is service 1 of the chain too"),
         (["--chain", "all aes"], "unknown setting `aes`"),
         (["--chain", "all [udp.dstport == 3]: aes"], "did you mean"),
         (["--chain", "all: aes", "--service", "x: delai"], "did you mean `delay`?"),

@@ -21,7 +21,7 @@ pub fn memory(base: u64, bytes: u32) -> Result<(), String> {
     within("bytes", bytes, 1, MOST_BYTES)?;
     match base.checked_add(u64::from(bytes)) {
         Some(_) => Ok(()),
-        None => Err(format!("base is 0x{base:x}, and {bytes} bytes from there exceed the address space")),
+        None => Err(format!("base is 0x{base:x}, must be low enough that {bytes} bytes fit below 2^64")),
     }
 }
 

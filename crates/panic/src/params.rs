@@ -145,7 +145,10 @@ impl PanicParams {
                 return Err(format!("service[{i}].name is empty; must be the name that chains use"));
             }
             if self.services[..i].iter().any(|other| other.name == service.name) {
-                return Err(format!("service[{i}].name is `{}`, which names another service already", service.name));
+                return Err(format!(
+                    "service[{i}].name is `{}`, which names another service too; must be a name of its own",
+                    service.name
+                ));
             }
             checks::within(&format!("{at}: units"), service.units, 1, 250)?;
             checks::within(&format!("{at}: credits"), service.credits, 1, 1024)?;

@@ -24,9 +24,11 @@ pub struct FirmwareMemory {
 pub enum LoadError {
     #[error("no part of the card loads firmware; add a `boot-loader` if the card has no host with a driver")]
     NoLoader,
-    #[error("`firmware` of the card names `{path}`, which is neither a memory-controller nor a scratchpad-banks")]
+    #[error(
+        "`firmware` of the card names `{path}`, must be a part of module `memory-controller` or `scratchpad-banks`"
+    )]
     NoMemory { path: String },
-    #[error("firmware starts at 0x{entry:x}, but {core} starts at 0x{pc:x}; the firmware is for another card")]
+    #[error("firmware starts at 0x{entry:x}, must be 0x{pc:x}, where {core} starts; the firmware is for another card")]
     Entry { entry: u32, core: String, pc: u32 },
     #[error("firmware has 0x{bytes:x} bytes at 0x{addr:x}, must be in {allowed}")]
     Outside { addr: u32, bytes: usize, allowed: String },

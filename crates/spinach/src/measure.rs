@@ -35,7 +35,7 @@ pub struct Throughput {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the texts explain the fields")]
 pub enum MeasureError {
-    #[error("the times of {kept} of {frames} {direction} frames were kept; raise kept_times")]
+    #[error("the times of {kept} {direction} frames were kept, must be those of all {frames}; raise kept_times")]
     Forgotten { direction: &'static str, kept: usize, frames: u64 },
     #[error("no two frames passed while all directions were active")]
     Nothing,

@@ -13,7 +13,7 @@ pub enum SourceError {
     #[error(transparent)]
     Capture(#[from] CaptureError),
     /// A packet's arrival time does not fit 64 bits in femtoseconds.
-    #[error("packet {index} would arrive after more than 5.1 hours, the maximum; choose a higher rate")]
+    #[error("packet {index} would arrive after more than 5.1 hours, must be at most that; choose a higher rate")]
     TooLate {
         /// Number of the packet, from 0.
         index: u64,

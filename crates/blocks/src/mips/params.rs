@@ -152,7 +152,7 @@ divide_cycles = 35"#;
             checks::within(name, cycles, least, MOST_CYCLES)?;
         }
         if self.scratchpad.is_none() && self.instruction_cache.is_none() {
-            return Err("neither scratchpad nor instruction_cache is there, so there is nowhere to run from".into());
+            return Err("scratchpad and instruction_cache are both missing, must be at least one of them: the core fetches from it".into());
         }
         if let Some(scratchpad) = self.scratchpad {
             checks::within("scratchpad.bytes", scratchpad.bytes, 4, 1 << 24)?;

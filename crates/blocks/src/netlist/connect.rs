@@ -123,7 +123,10 @@ impl Elaboration<'_> {
         }
         self.wiring.n_named += ports.len();
         if self.wiring.n_named > MOST_NAMED {
-            self.problems.add(place, format!("the connections name more than {MOST_NAMED} ports"));
+            self.problems.add(
+                place,
+                format!("the connections name {} ports, must be at most {MOST_NAMED}", self.wiring.n_named),
+            );
             return None;
         }
         if !is_sound {
@@ -142,9 +145,12 @@ fn items<'a>(instance: &'a Instance, selector: &Selector, range: Range) -> Resul
     match (instance.is_array, range) {
         (false, _) if items.is_empty() => return Ok(items),
         (false, Range::Plain) => return Ok(items),
-        (false, _) => return Err(format!("`{name}` is one part and takes no brackets")),
+        (false, _) => return Err(format!("`{name}` is one part, must be without brackets")),
         (true, Range::Plain) => {
-            return Err(format!("`{name}` is {} parts; write `{name}[*]`, `{name}[0]` or such", items.len()));
+            return Err(format!(
+                "`{name}` is {} parts, must be with brackets such as `{name}[*]` or `{name}[0]`",
+                items.len()
+            ));
         }
         _ => {}
     }
@@ -155,7 +161,7 @@ fn items<'a>(instance: &'a Instance, selector: &Selector, range: Range) -> Resul
         Range::All | Range::Plain => (0, items.len()),
     };
     items.get(first..last).ok_or_else(|| match items.len() {
-        0 => format!("`{name}` has no parts, its count is 0"),
+        0 => format!("`{name}` has 0 parts (its `count`), must have at least 1"),
         n => format!("there is no `{name}[{}]`; the range is {name}[0] to {name}[{}]", (last - 1).max(first), n - 1),
     })
 }
@@ -182,8 +188,10 @@ fn ports_of(
     let missing = |i: usize| format!("there is no `{path}[{i}]`; the range is [0] to [{}]", n - 1);
     match (range, one) {
         (Range::Plain, Some(port)) => Ok(vec![port]),
-        (Range::Plain, None) => Err(format!("`{path}` is {n} ports; write `{name}[*]`, `{name}[0]` or such")),
-        (_, Some(_)) => Err(format!("`{path}` is one port and takes no brackets")),
+        (Range::Plain, None) => {
+            Err(format!("`{path}` is {n} ports, must be with brackets such as `{name}[*]` or `{name}[0]`"))
+        }
+        (_, Some(_)) => Err(format!("`{path}` is one port, must be without brackets")),
         (Range::All, None) => Ok(from(0)),
         (Range::From(first), None) => Ok(from(first)),
         (Range::One(i), None) => numbered(i).map(|port| vec![port]).ok_or_else(|| missing(i)),

@@ -24,13 +24,13 @@ impl Netlist {
     pub fn design(&self, catalog: &Catalog) -> Result<Design, NetlistErrors> {
         let mut problems = Problems::default();
         if self.name.is_empty() {
-            problems.add(&self.place, "the card has no `name`");
+            problems.add(&self.place, "the card has no `name`, must be a text such as name = \"my card\"");
         }
         for module in self.modules.values().filter(|module| catalog.get(&module.key.name).is_some()) {
             let name = &module.key.name;
             problems.add(
                 &module.key.place,
-                format!("modules.{name}: `{name}` is a module of the library, take another name"),
+                format!("modules.{name}: `{name}` is a module of the library, must be another name"),
             );
         }
         let parameters = scope_of(&self.parameters, &Scope::new(), &mut problems);
@@ -144,7 +144,7 @@ impl<'a> Elaboration<'a> {
         let name = &text.key.name;
         let Some(module) = text.module.as_ref().and_then(|node| self.text(node, "module", enclosing.scope)) else {
             if text.module.is_none() {
-                self.problems.add(&text.key.place, format!("instance `{name}` has no `module`"));
+                self.problems.add(&text.key.place, format!("instance `{name}` has no `module`, must be the name of a module; `spinet nic modules` lists them"));
             }
             return None;
         };
@@ -194,7 +194,10 @@ impl<'a> Elaboration<'a> {
         }
         if self.parts.len() + self.groups.len() >= MOST_PARTS {
             self.is_full = true;
-            self.problems.add(&text.key.place, format!("the card has more than {MOST_PARTS} parts"));
+            self.problems.add(
+                &text.key.place,
+                format!("the card has more than {MOST_PARTS} parts, must be at most {MOST_PARTS}"),
+            );
             return item(None);
         }
         let ports = match self.netlist.modules.get(module) {
@@ -255,7 +258,10 @@ impl<'a> Elaboration<'a> {
         self.n_ports += ports.len();
         if self.n_ports > MOST_PORTS {
             self.is_full = true;
-            self.problems.add(&text.key.place, format!("the parts of the card have more than {MOST_PORTS} ports"));
+            self.problems.add(
+                &text.key.place,
+                format!("the parts of the card have {} ports, must be at most {MOST_PORTS}", self.n_ports),
+            );
             return None;
         }
         let part = self.parts.len();
@@ -281,7 +287,7 @@ impl<'a> Elaboration<'a> {
                 Some(at) => {
                     format!("a module cannot contain itself: {}", [&self.open[at..], &[name]].concat().join(" -> "))
                 }
-                None => format!("modules are nested more than {DEEPEST} deep"),
+                None => format!("modules are nested {} deep, must be at most {DEEPEST}", self.open.len() + 1),
             };
             self.problems.add(&text.key.place, problem);
             return None;

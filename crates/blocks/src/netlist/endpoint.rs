@@ -53,7 +53,7 @@ impl Endpoint {
             c == '.' && depth == 0
         });
         let Some((at, _)) = dot else {
-            return Err(format!("`{text}` does not name a port; write `instance.port`"));
+            return Err(format!("found `{text}`, must be `instance.port`"));
         };
         let (instance, port) = (Selector::parse(&text[..at])?, Selector::parse(&text[at + 1..])?);
         Ok(Endpoint { text: text.to_owned(), instance, port })
@@ -67,12 +67,12 @@ impl Selector {
             None => (text, Index::Plain),
             Some((name, rest)) => {
                 let Some(inside) = rest.strip_suffix(']') else {
-                    return Err(format!("`{text}`: a `]` is missing at its end"));
+                    return Err(format!("found `{text}`, must end with `]`"));
                 };
                 let index = match (inside.trim(), inside.split_once("..")) {
                     ("*", _) => Index::All,
                     ("", _) => {
-                        return Err(format!("`{text}`: the brackets are empty; write [3], [*], [2..6] or [2..]"));
+                        return Err(format!("found `{text}`, must have an index: [3], [*], [2..6] or [2..]"));
                     }
                     (_, Some((first, last))) if last.trim().is_empty() => Index::From(first.to_owned()),
                     (_, Some((first, last))) => Index::Range(first.to_owned(), last.to_owned()),
@@ -83,7 +83,7 @@ impl Selector {
         };
         let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
         if !is_name {
-            return Err(format!("`{name}` is not a name; names consist of letters, digits, `_` and `-`"));
+            return Err(format!("found `{name}`, must be a name of letters, digits, `_` and `-`"));
         }
         Ok(Selector { name: name.to_owned(), index })
     }
@@ -103,7 +103,10 @@ impl Selector {
             Index::Range(first, last) => {
                 let (first, last) = (number(first)?, number(last)?);
                 if last < first {
-                    return Err(format!("`{}`: the range {first}..{last} runs backwards", self.name));
+                    return Err(format!(
+                        "`{}`: the range is {first}..{last}, must end at or after its start",
+                        self.name
+                    ));
                 }
                 Range::Between(first, last)
             }
@@ -116,6 +119,6 @@ pub(super) fn parse_wire(text: &str) -> Result<(Endpoint, Endpoint), String> {
     let mut sides = text.split("->");
     match (sides.next(), sides.next(), sides.next()) {
         (Some(from), Some(to), None) => Ok((Endpoint::parse(from)?, Endpoint::parse(to)?)),
-        _ => Err(format!("`{text}` is not a connection; write `instance.port -> instance.port`")),
+        _ => Err(format!("found `{text}`, must be `instance.port -> instance.port`")),
     }
 }

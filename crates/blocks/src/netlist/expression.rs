@@ -47,7 +47,7 @@ fn range(first: &str, last: &str, scope: &Scope) -> Result<impl Iterator<Item = 
     let (first, last) = (whole_number(first, scope)?, whole_number(last, scope)?);
     match last.checked_sub(first) {
         Some(0..=MOST) => Ok((first..last).map(toml::Value::Integer)),
-        _ => Err(format!("the range {first}..{last} is negative or has more than {MOST} numbers")),
+        _ => Err(format!("the range is {first}..{last}, must have 0 to {MOST} numbers")),
     }
 }
 
@@ -122,7 +122,8 @@ impl Reader<'_> {
                 return Ok(value);
             };
             let result = if divides { value.checked_div(divisor) } else { value.checked_rem(divisor) };
-            value = result.ok_or_else(|| format!("`{}` divides by zero", self.text))?;
+            value =
+                result.ok_or_else(|| format!("`{}` divides by 0, must divide by a number other than 0", self.text))?;
         }
     }
 
@@ -130,11 +131,15 @@ impl Reader<'_> {
         if self.take('(') {
             self.depth += 1;
             if self.depth > 32 {
-                return Err(format!("`{}` has brackets nested more than 32 deep", self.text));
+                return Err(format!("`{}` has parentheses nested 33 deep, must be at most 32", self.text));
             }
             let value = self.sum()?;
             self.depth -= 1;
-            return if self.take(')') { Ok(value) } else { Err(format!("`{}`: a `)` is missing", self.text)) };
+            return if self.take(')') {
+                Ok(value)
+            } else {
+                Err(format!("`{}` has a `(` without its `)`, must have both", self.text))
+            };
         }
         let is_parameter = self.take('$');
         let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -145,20 +150,20 @@ impl Reader<'_> {
         match (is_parameter, word) {
             (_, "") => match self.peek() {
                 Some(found) => Err(self.unexpected(found)),
-                None => Err(format!("`{}` ends too early", self.text)),
+                None => Err(format!("`{}` ends early, must go on with a number, `$name` or `(`", self.text)),
             },
             (true, name) => match parameter(name, self.scope)? {
                 toml::Value::Integer(value) => Ok(*value),
                 other => Err(format!("parameter `{name}` is {}, must be a whole number", kind(other))),
             },
             (false, digits) => {
-                digits.parse().map_err(|_| format!("`{digits}` is not a whole number; write a parameter as `$name`"))
+                digits.parse().map_err(|_| format!("found `{digits}`, must be a whole number or a parameter `$name`"))
             }
         }
     }
 
     fn too_large(&self) -> String {
-        format!("`{}` is beyond 2^63", self.text)
+        format!("`{}` is too large, must be -2^63 to 2^63 - 1", self.text)
     }
 
     fn unexpected(&self, found: char) -> String {

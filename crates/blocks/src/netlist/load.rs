@@ -57,7 +57,10 @@ impl Loader<'_> {
                 let earlier = included.get(&name).filter(|earlier| earlier.key.place != module.key.place);
                 if let Some(earlier) = earlier {
                     let (a, b) = (earlier.key.place.file(), module.key.place.file());
-                    self.problems.add(&node.place, format!("both {a} and {b} have a module `{name}`"));
+                    self.problems.add(
+                        &node.place,
+                        format!("both {a} and {b} have a module `{name}`, must be in one of them only"),
+                    );
                 }
                 included.insert(name, module);
             }
@@ -72,7 +75,8 @@ impl Loader<'_> {
             None => {
                 self.open.pop();
                 for node in &remove {
-                    self.problems.add(&node.place, "`remove` needs a `base`: it removes parts of the base card");
+                    self.problems
+                        .add(&node.place, "found `remove` without `base`, must have a `base` to remove parts from");
                 }
                 included.append(&mut netlist.modules);
                 Some(Netlist { modules: included, ..netlist })
@@ -89,7 +93,8 @@ impl Loader<'_> {
         };
         self.n_files += 1;
         if self.n_files > MOST_FILES {
-            self.problems.add(&node.place, format!("the card consists of more than {MOST_FILES} files"));
+            self.problems
+                .add(&node.place, format!("the card has {} files, must be at most {MOST_FILES}", self.n_files));
             return None;
         }
         match (self.find)(wanted, node.place.file()) {
@@ -183,8 +188,10 @@ fn set(netlist: &mut Netlist, key: &str, value: &toml::Value, problems: &mut Pro
     let source = Arc::new(Source { name: "set".to_owned(), text: text.clone() });
     let place = FilePlace::new(&source, 0..text.len());
     let node = node_of(value, &place);
-    if key.split('.').count() > DEEPEST_SETTING {
-        problems.add(&place, format!("a setting has at most {DEEPEST_SETTING} keys separated by dots"));
+    let n_keys = key.split('.').count();
+    if n_keys > DEEPEST_SETTING {
+        problems
+            .add(&place, format!("the setting has {n_keys} keys separated by dots, must be at most {DEEPEST_SETTING}"));
         return;
     }
     match key.split_once('.') {

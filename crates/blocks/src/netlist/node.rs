@@ -70,7 +70,7 @@ impl Node {
             DeValue::Datetime(time) => Value::Plain(toml::Value::Datetime(time)),
             DeValue::Integer(digits) => Value::Plain(toml::Value::Integer(
                 i64::from_str_radix(digits.as_str(), digits.radix()).unwrap_or_else(|_| {
-                    problems.add(&place, format!("{digits} is beyond what TOML's integers hold, -2^63 to 2^63 - 1"));
+                    problems.add(&place, format!("the number is {digits}, must be -2^63 to 2^63 - 1"));
                     0
                 }),
             )),

@@ -144,7 +144,7 @@ impl Reader<'_> {
             !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
         };
         for (key, _) in table.iter().filter(|(key, _)| !is_name(&key.name)) {
-            let text = format!("{path}.{} is not a name; names consist of letters, digits, `_` and `-`", key.name);
+            let text = format!("{path} has `{}`, must be a name of letters, digits, `_` and `-`", key.name);
             self.problems.add(&key.place, text);
         }
         table
@@ -153,7 +153,7 @@ impl Reader<'_> {
     fn parameters(&mut self, node: Option<Node>, path: &str) -> Table {
         let table = self.named(node, path);
         for (key, _) in table.iter().filter(|(key, _)| key.name.contains('-')) {
-            let text = format!("{path}.{}: a parameter name cannot contain `-`, which means minus", key.name);
+            let text = format!("{path} has `{}`, must be a name of letters, digits and `_`; `-` means minus", key.name);
             self.problems.add(&key.place, text);
         }
         table

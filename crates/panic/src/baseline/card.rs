@@ -64,7 +64,9 @@ pub(super) fn check_names<'a>(key: &str, names: impl Iterator<Item = &'a str>) -
             return Err(format!("{key}[{i}].name is empty; must be the name that chains use"));
         }
         if names[..i].contains(name) {
-            return Err(format!("{key}[{i}].name is `{name}`, which names another {key} already"));
+            return Err(format!(
+                "{key}[{i}].name is `{name}`, which names another {key} too; must be a name of its own"
+            ));
         }
     }
     Ok(())

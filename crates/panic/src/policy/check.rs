@@ -45,7 +45,7 @@ impl Level {
         if depth == MOST_LEVELS {
             return Err(LevelError::new(
                 at.trim_end_matches('.'),
-                format!("is nested deeper than {MOST_LEVELS} levels"),
+                format!("is nested {} deep, must be at most {MOST_LEVELS} deep", depth + 1),
             ));
         }
         if self.branches.is_empty() {
@@ -72,17 +72,18 @@ impl Level {
             if branch.classes.is_empty() {
                 return Err(LevelError::new(
                     format!("{at}branches[{i}].classes"),
-                    "is empty; needs at least one class",
+                    "is empty, must have at least one class",
                 ));
             }
             for (j, class) in branch.classes.iter().enumerate() {
                 let place = format!("{at}branches[{i}].classes[{j}]");
                 if !sorted.contains(class) {
-                    let problem = format!("is {class}; this level serves only classes {sorted:?}");
+                    let problem =
+                        format!("is {class}, must be one of {sorted:?}, the classes that reach this scheduling level");
                     return Err(LevelError::new(place, problem));
                 }
                 if let Some((_, other)) = found.iter().find(|(known, _)| known == class) {
-                    let problem = format!("is {class}, which is in branches[{other}] already");
+                    let problem = format!("is {class}, which is also in branches[{other}]; must be in one branch only");
                     return Err(LevelError::new(place, problem));
                 }
                 found.push((*class, i));
@@ -90,7 +91,7 @@ impl Level {
         }
         match sorted.iter().find(|class| found.iter().all(|(known, _)| known != *class)) {
             Some(class) => {
-                let problem = format!("no branch has class {class}; each of {sorted:?} must be in one");
+                let problem = format!("have no branch with class {class}; each of {sorted:?} must be in one");
                 Err(LevelError::new(format!("{at}branches"), problem))
             }
             None => Ok(()),
@@ -103,11 +104,14 @@ impl PolicyParams {
     fn check(&self, at: &str, n: usize, whom: &str, is_outermost: bool) -> Result<(), LevelError> {
         let Some((key, numbers)) = self.numbers() else { return Ok(()) };
         if numbers.is_outermost() && !is_outermost {
-            let problem = format!("is `{}`, which is allowed at the outermost level only", self.name());
+            let problem = format!(
+                "is `{}`, must be another policy: only the outermost scheduling level may have this one",
+                self.name()
+            );
             return Err(LevelError::new(format!("{at}policy.kind"), problem));
         }
         if numbers.n() != n {
-            let problem = format!("has {} entries; needs {n}, {whom}", numbers.n());
+            let problem = format!("has {} entries, must have {n}, {whom}", numbers.n());
             return Err(LevelError::new(format!("{at}policy.{key}"), problem));
         }
         numbers.check().map_err(|(place, problem)| LevelError::new(format!("{at}policy.{key}{place}"), problem))

@@ -33,21 +33,21 @@ pub enum Problem {
     Found { found: String, allowed: String },
     #[error("unknown {what} `{found}`; {}{}", listed(what, known), did_you_mean(near.as_ref()))]
     Unknown { what: &'static str, found: String, near: Option<String>, known: Vec<String> },
-    #[error("the {what} `{name}` exists already")]
+    #[error("there is a {what} `{name}` already, must be a new name")]
     Taken { what: &'static str, name: String },
-    #[error("{found} services; a descriptor holds at most {most}")]
+    #[error("found {found} services, must be at most {most}, which a descriptor holds")]
     TooManyHops { found: usize, most: u32 },
-    #[error("`{service}` is service {first} of the chain already; set `repeat` to allow that")]
+    #[error("`{service}` is service {first} of the chain too, must occur once unless `repeat` is set")]
     Loop { service: String, first: usize },
-    #[error("queue {queue} is bound to chain `{chain}` already")]
+    #[error("queue {queue} is bound to chain `{chain}`, must be bound to one chain only")]
     Bound { queue: u16, chain: String },
-    #[error("{tables}, but the pipeline has {stages} stages")]
+    #[error("found {tables}, must be at most {stages}, the pipeline's stages")]
     Stages { tables: String, stages: u32 },
     #[error("a chain of transmit queues cannot have a match: the queue alone selects its packets (paper, section 3)")]
     MatchAndQueues,
     #[error("`{field}` cannot be changed{hint}")]
     Fixed { field: String, hint: &'static str },
-    #[error("the table `{table}` is full: its size is {size}")]
+    #[error("table `{table}` would have more entries than its size, must be at most {size}")]
     Full { table: String, size: u32 },
     #[error("there is no entry {0}; it was removed or never existed")]
     NoEntry(EntryHandle),

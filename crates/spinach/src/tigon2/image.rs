@@ -20,14 +20,15 @@ pub struct FirmwareImage {
 #[expect(missing_docs, reason = "the texts explain the fields")]
 pub enum ImageError {
     #[error(
-        "{bytes} bytes, too few for a header of 12 (version, entry, load address: big-endian words) and an instruction"
+        "the file has {bytes} bytes, must be at least 16: a header (version, entry, load address: big-endian words) and an \
+         instruction"
     )]
     Short { bytes: usize },
-    #[error("no code: the image is empty")]
+    #[error("the image has 0 bytes, must have at least one instruction")]
     Empty,
     #[error("the load address is 0x{address:x}, must be a multiple of 4 from 0x4000 on")]
     Load { address: u32 },
-    #[error("{bytes} bytes from 0x{address:x} on do not fit below 0x800000")]
+    #[error("the image has {bytes} bytes at 0x{address:x}, must end at or below 0x800000")]
     Room { address: u32, bytes: usize },
     #[error("the entry is 0x{entry:x}, must be a multiple of 4 within the image, 0x{first:x} to 0x{last:x}")]
     Entry { entry: u32, first: u32, last: u32 },

@@ -16,7 +16,7 @@ pub enum ExprProblem {
     Empty,
     #[error("the expression has {found} bytes, must be at most {}", MAX_LEN)]
     TooLong { found: usize },
-    #[error("parentheses are nested more than {} deep", MAX_DEPTH)]
+    #[error("parentheses are nested {} deep, must be at most {MAX_DEPTH}", MAX_DEPTH + 1)]
     TooDeep,
     #[error("found {found}, must be {allowed}")]
     Unexpected { found: String, allowed: &'static str },
@@ -34,17 +34,17 @@ pub enum ExprProblem {
     TooLarge { field: String, found: String, max: String },
     #[error("`{field}` has no order, must be compared with ==, != or in")]
     NoOrder { field: String },
-    #[error("the comparison can never be true: `{field}` is 0 to {max}")]
+    #[error("the comparison can never be true, `{field}` must be compared with 0 to {max}")]
     NeverTrue { field: String, max: String },
     #[error("the set is empty, must hold at least one value")]
     EmptySet,
-    #[error("the end of the range is below its start")]
+    #[error("the end of the range is below its start, must be at or above it")]
     ReversedRange,
     #[error("the prefix is {found}, must be 0 to {max}")]
     Prefix { found: String, max: u32 },
-    #[error("only IPv4 and IPv6 addresses have prefixes, `{field}` is neither")]
+    #[error("`{field}` has no prefixes, must be an IPv4 or IPv6 address")]
     NoPrefix { field: String },
-    #[error("a prefix means many addresses: use `{field} in {net}`")]
+    #[error("found a prefix, which means many addresses; must be `{field} in {net}`")]
     PrefixInComparison { field: String, net: String },
 }
 

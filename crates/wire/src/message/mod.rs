@@ -87,11 +87,11 @@ pub enum MessageProblem {
     UnknownKey { found: String, near: Option<String> },
     #[error("the number of packets is `{found}`, must be 1 or more")]
     Count { found: String },
-    #[error("`each` ends with every packet, must be the whole definition")]
-    EachHasEnd,
+    #[error("found `{found}` after `each`, must be `each` alone: each packet is a message")]
+    EachHasEnd { found: String },
     #[error("found `{found}`, must be {allowed}")]
     Unexpected { found: String, allowed: &'static str },
-    #[error("more than {MAX_FIELDS} fields")]
+    #[error("found more than {MAX_FIELDS} fields, must be at most {MAX_FIELDS}")]
     TooManyFields,
     #[error(transparent)]
     Expr(#[from] ExprProblem),
@@ -118,7 +118,9 @@ impl MessageSpec {
         let key_text = text[start.min(key_end)..key_end].trim_end();
         match (key_text, end) {
             ("each", None) => return Ok(Self::Each),
-            ("each", Some((at, word))) => return fail(at, word.len(), MessageProblem::EachHasEnd),
+            ("each", Some((at, word))) => {
+                return fail(at, word.len(), MessageProblem::EachHasEnd { found: word.into() });
+            }
             ("", _) => {
                 let (found, allowed) = (first.into(), "`each`, `all`, `5-tuple` or fields such as `ipv4.src`");
                 return fail(first_at, first.len(), MessageProblem::Unexpected { found, allowed });

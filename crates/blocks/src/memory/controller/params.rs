@@ -50,7 +50,10 @@ policy = { kind = "fixed-priority", groups = [[0], [1, 2]], keeps_bursts = true,
     fn check(&self) -> Result<(), String> {
         within("bytes", self.bytes, 8, 1 << 30)?;
         if !self.bytes.is_power_of_two() || !self.word_bytes.is_power_of_two() {
-            return Err(format!("bytes {} and word_bytes {} must be powers of two", self.bytes, self.word_bytes));
+            return Err(format!(
+                "bytes is {} and word_bytes is {}, must be powers of two",
+                self.bytes, self.word_bytes
+            ));
         }
         within("word_bytes", self.word_bytes, 1, 64)?;
         within("first_word_cycles", self.first_word_cycles, 1, 1000)?;

@@ -139,14 +139,14 @@ pub(super) fn take_long(
     let (errors, said, opaque) = (word(5) >> 16, word(6), word(7));
     let wrong = |what: String| Err(format!("return descriptor {number} {what}"));
     let Some(found) = rings.iter().position(|ring| ring.flag == flags & RING_FLAGS) else {
-        return wrong(format!("has flags 0x{flags:x}, which are of no ring"));
+        return wrong(format!("has flags 0x{flags:x}, must be those of one ring"));
     };
     // Only a frame longer than a standard buffer may use a jumbo buffer; a mini frame may use a standard one when no mini
     // buffer is free.
     let is_wasted = rings[found].flag == map::FLAG_JUMBO && bytes <= rings[0].longest;
     let ring = &mut rings[found];
     if ring.returned == ring.posted {
-        return wrong(format!("is of a {} buffer, of which the card has none", ring.name));
+        return wrong(format!("is for a {} buffer, must be for a ring that the card has", ring.name));
     }
     let (n, name) = (ring.returned, ring.name);
     let at = ring.buffer(base, n);
@@ -167,7 +167,7 @@ pub(super) fn take_long(
     let right = !Sum::default().with(frame).finish();
     let is_said = flags & map::FLAG_SUM != 0;
     if is_said != has_sum || (is_said && folded(sum as u16) != folded(right)) {
-        return wrong(format!("has flags 0x{flags:x} and sum 0x{sum:04x}, the frame's is 0x{right:04x}"));
+        return wrong(format!("has flags 0x{flags:x} and sum 0x{sum:04x}, must be the frame's, 0x{right:04x}"));
     }
     Ok(Returned { at, bytes, is_damaged: false })
 }
