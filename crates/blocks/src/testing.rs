@@ -61,9 +61,9 @@ pub fn scripted_requester(bench: &mut Bench, name: &str, text: &str, ready: Cycl
 /// A responder of the scene. It logs each reference when it sees it and replies `cycles` later. A read returns the
 /// low bytes of its addresses; an address from 0x1_0000_0000 gives an error.
 pub fn scripted_responder(bench: &mut Bench, name: &str, cycles: u64) -> Requester {
-    let (references, asked) = bench.channel(&format!("{name}?"), 2, 1);
+    let (references, requests) = bench.channel(&format!("{name}?"), 2, 1);
     let (answers, replies) = bench.channel(&format!("{name}!"), 2, 1);
-    let port = Responder { references: asked, replies: answers };
+    let port = Responder { references: requests, replies: answers };
     bench.add(name, ScriptedResponder { port, name: name.to_owned(), cycles, seen: None, log: bench.log.clone() });
     Requester { references, replies }
 }

@@ -124,7 +124,7 @@ fn a_card_names_it_as_any_other_module() {
              [instances.sum]\nmodule = \"function\"\ninputs = 1\ncompute = \"sum\"\n\
              [instances.every_third]\nmodule = \"sampler\"\nperiod = {period}\n"
         );
-        let alone = |asked: &str, _: &str| Err(format!("{asked}: this card has one file"));
+        let alone = |wanted: &str, _: &str| Err(format!("{wanted}: this card has one file"));
         let design = Netlist::read("own.toml", &wiring, &[], &alone).and_then(|netlist| netlist.design(&catalog));
         design.map(|design| Card::build(&design, 0, &Environment::default())).err().map(|errors| errors.to_string())
     };

@@ -193,11 +193,11 @@ pub(crate) struct Edge {
     at: Time,
     /// The exact edge is this many parts of a femtosecond later.
     rest: u64,
-    step: Step,
+    step: Period,
 }
 
 /// A period: whole femtoseconds, and a fraction with the denominator `of`.
-struct Step {
+struct Period {
     fs: u64,
     parts: u64,
     of: u64,
@@ -210,9 +210,9 @@ impl Edge {
         let narrow = |wide: u128| u64::try_from(wide).unwrap_or(0);
         let step = match u64::try_from(clock.cycles) {
             Ok(of) if of < u64::MAX / 2 => {
-                Step { fs: narrow(clock.fs / clock.cycles), parts: narrow(clock.fs % clock.cycles), of }
+                Period { fs: narrow(clock.fs / clock.cycles), parts: narrow(clock.fs % clock.cycles), of }
             }
-            _ => Step { fs: 0, parts: 0, of: 0 },
+            _ => Period { fs: 0, parts: 0, of: 0 },
         };
         Edge { clock, cycle: 0, at: Time::ZERO, rest: 0, step }
     }

@@ -6,7 +6,7 @@ use panic::drops::DropReason;
 use panic::nic::{Outside, Panic};
 use panic::params::PanicParams;
 use panic::protocol::{Hop, Message};
-use panic::world::{Arrival, Classifier, Outlet, PacketSource, Side, Verdict};
+use panic::world::{Arrival, Classifier, ExternalPort, Outlet, PortSource, Verdict};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -16,7 +16,7 @@ struct Packets {
     bytes: usize,
 }
 
-impl PacketSource for Packets {
+impl PortSource for Packets {
     fn next(&mut self, _now: Cycle) -> Option<Arrival> {
         self.next += 1;
         Some(Arrival { id: self.next - 1, bytes: vec![0; self.bytes] })
@@ -31,10 +31,17 @@ impl PacketSource for Packets {
 struct Chain;
 
 impl Classifier for Chain {
-    fn classify(&mut self, _now: Cycle, _from: Side, _packet: &mut Vec<u8>) -> Verdict {
+    fn classify(&mut self, _now: Cycle, _from: ExternalPort, _packet: &mut Vec<u8>) -> Verdict {
         let hop = |service| Hop { service, class: 0, priority: 0, metadata: 0, push_to: None };
         let chain = (0..3).map(hop).collect();
-        Verdict { chain, exit: Some(Side::Host(0)), flow: 0, class: 0, slack_cycles: 0, fields: Default::default() }
+        Verdict {
+            chain,
+            exit: Some(ExternalPort::Host(0)),
+            flow: 0,
+            class: 0,
+            slack_cycles: 0,
+            fields: Default::default(),
+        }
     }
 }
 
@@ -45,7 +52,7 @@ struct Count {
 }
 
 impl Outlet for Count {
-    fn leave(&mut self, _now: Cycle, _side: Side, _message: Message) {
+    fn leave(&mut self, _now: Cycle, _side: ExternalPort, _message: Message) {
         self.left += 1;
     }
 

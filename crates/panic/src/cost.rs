@@ -18,7 +18,7 @@ pub struct Shape {
 
 /// A part of the NIC with its cost. The cost of a part with sub-parts is their sum.
 #[derive(Clone, PartialEq, Debug, serde::Serialize)]
-pub struct Part {
+pub struct PartCost {
     /// Depth in the tree of parts; the NIC has depth 0.
     pub depth: u32,
     /// Name in Table 4.
@@ -46,14 +46,19 @@ const BUFFER: Cost = (0.16, 8.94);
 const RMT: Cost = (0.27, 0.0);
 
 /// Lists the parts of a NIC; each part comes before its sub-parts.
-pub fn parts(shape: &Shape) -> Vec<Part> {
+pub fn parts(shape: &Shape) -> Vec<PartCost> {
     let (ports, entries) = (f64::from(shape.ports), f64::from(shape.pifo_entries));
     let width = f64::from(shape.flit_bytes) / CROSSBAR_BYTES;
     let buffer = shape.buffer_bytes as f64 / BUFFER_BYTES;
     let pifo = line(PIFO, entries);
     let around = line(SCHEDULER, entries) - pifo;
-    let part =
-        |depth, name, (luts_percent, bram_percent): Cost, rule| Part { depth, name, luts_percent, bram_percent, rule };
+    let part = |depth, name, (luts_percent, bram_percent): Cost, rule| PartCost {
+        depth,
+        name,
+        luts_percent,
+        bram_percent,
+        rule,
+    };
     let inside = [
         part(2, "PIFO", (pifo, PIFO_BRAM), "entries, linear through both points; uses no block memory"),
         part(2, "credits, cells, ports", (around, SCHEDULER_BRAM - PIFO_BRAM), "entries, linear through both points"),
@@ -74,10 +79,10 @@ pub fn parts(shape: &Shape) -> Vec<Part> {
     vec![sum(0, "PANIC", &outside), crossbar, scheduler, pifo, around, buffer, rmt]
 }
 
-fn sum(depth: u32, name: &'static str, parts: &[Part]) -> Part {
+fn sum(depth: u32, name: &'static str, parts: &[PartCost]) -> PartCost {
     let luts_percent = parts.iter().map(|part| part.luts_percent).sum();
     let bram_percent = parts.iter().map(|part| part.bram_percent).sum();
-    Part { depth, name, luts_percent, bram_percent, rule: "sum" }
+    PartCost { depth, name, luts_percent, bram_percent, rule: "sum" }
 }
 
 /// The line a + b x through both points.
@@ -100,8 +105,8 @@ mod tests {
     const PUBLISHED: Shape = Shape { ports: 8, flit_bytes: 64, pifo_entries: 256, buffer_bytes: 256 << 10 };
 
     fn check(shape: Shape, want: Expect) {
-        let line = |part: &Part| {
-            let Part { depth, name, luts_percent, bram_percent, .. } = part;
+        let line = |part: &PartCost| {
+            let PartCost { depth, name, luts_percent, bram_percent, .. } = part;
             format!("{:indent$}{name} {luts_percent:.2} {bram_percent:.2}\n", "", indent = *depth as usize * 2)
         };
         want.assert_eq(&parts(&shape).iter().map(line).collect::<String>());

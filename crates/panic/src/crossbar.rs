@@ -171,9 +171,9 @@ impl Crossbar {
 
 impl Component for Crossbar {
     fn tick(&mut self, now: Cycle) -> Activity {
-        let mut goes_on = false;
+        let mut is_active = false;
         for which in 0..self.inputs.len() {
-            goes_on |= self.look(now, which);
+            is_active |= self.look(now, which);
         }
         let (n_links, mut link, mut passed) = (self.links.len(), self.first, 0);
         for _ in 0..n_links {
@@ -188,7 +188,7 @@ impl Component for Crossbar {
             link = next;
         }
         // Inputs that lost or are blocked wait for a passing flit or for room.
-        if goes_on || passed > 0 { Activity::Busy } else { Activity::Idle }
+        if is_active || passed > 0 { Activity::Busy } else { Activity::Idle }
     }
 
     fn ports(&self, ports: &mut Ports) {

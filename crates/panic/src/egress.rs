@@ -1,14 +1,14 @@
 //! An exit of the NIC: takes packets off the interconnect.
 
 use crate::cells::Cells;
-use crate::protocol::{Flit, Leg, Message, NodeId, Step};
+use crate::protocol::{Flit, Leg, Message, NodeId, PacketStep};
 use crate::world::SharedOutlet;
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx};
 
 /// The outgoing line of a network port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Line {
+pub struct EgressLine {
     /// Bits per second.
     pub bps: u64,
     /// Bytes of line time that each packet takes in addition to its own.
@@ -30,7 +30,7 @@ pub struct Egress {
     input: Rx<Flit>,
     outlet: SharedOutlet,
     cells: Option<Cells>,
-    line: Option<Line>,
+    line: Option<EgressLine>,
     message: Option<Box<Message>>,
     /// When the line has finished the current packet, and when the next may begin. In cycles times `bps`, so that no rounding
     /// error accumulates.
@@ -53,7 +53,7 @@ impl Egress {
     }
 
     /// Sends on a line.
-    pub fn on(self, line: Line) -> Egress {
+    pub fn on(self, line: EgressLine) -> Egress {
         Egress { line: Some(line), ..self }
     }
 
@@ -70,7 +70,7 @@ impl Egress {
 
     /// Starts a packet of `bytes` on the line.
     fn begin(&mut self, now: Cycle, bytes: usize) {
-        let Some(Line { bps, overhead_bytes, clock_hz }) = self.line else { return };
+        let Some(EgressLine { bps, overhead_bytes, clock_hz }) = self.line else { return };
         let (now, bps, clock_hz) = (u128::from(now), u128::from(bps), u128::from(clock_hz));
         // A packet that waited for the line follows without a gap, if need be in the middle of a cycle.
         let begun = if self.line_free.div_ceil(bps) == now { self.line_free } else { now * bps };
@@ -87,7 +87,7 @@ impl Component for Egress {
         match self.input.take() {
             None => return Activity::Idle,
             Some(Flit::Head(mut message)) => {
-                message.descriptor.trail.mark(now, Step::Leaving, self.node);
+                message.descriptor.trail.mark(now, PacketStep::Leaving, self.node);
                 if let Some(cells) = &self.cells {
                     cells.leaves(now, &message);
                 }
@@ -104,7 +104,7 @@ impl Component for Egress {
                     self.outlet.borrow_mut().drop(now, *message, reason);
                     return Activity::Busy;
                 }
-                message.descriptor.trail.mark(now, Step::Left, self.node);
+                message.descriptor.trail.mark(now, PacketStep::Left, self.node);
                 self.packets.add(1);
                 self.bytes.add(message.data.len() as u64);
                 let side = message.descriptor.side;
@@ -128,7 +128,7 @@ impl Component for Egress {
 mod tests {
     use super::*;
     use crate::testing::flits;
-    use crate::world::{Outlet, Side};
+    use crate::world::{ExternalPort, Outlet};
     use expect_test::{Expect, expect};
     use std::cell::RefCell;
     use std::rc::Rc;
@@ -138,10 +138,13 @@ mod tests {
     struct Left(Log);
 
     impl Outlet for Left {
-        fn leave(&mut self, now: Cycle, _side: Side, message: Message) {
+        fn leave(&mut self, now: Cycle, _side: ExternalPort, message: Message) {
             let marks = message.descriptor.trail.marks();
-            let begun =
-                marks.iter().find(|mark| mark.step == Step::Leaving).expect("a packet that left must have begun").at;
+            let begun = marks
+                .iter()
+                .find(|mark| mark.step == PacketStep::Leaving)
+                .expect("a packet that left must have begun")
+                .at;
             self.0.note(now, format!("#{} since {begun}", message.descriptor.id));
         }
 
@@ -154,7 +157,8 @@ mod tests {
             let outlet = Rc::new(RefCell::new(Left(bench.log.clone())));
             let exit = Egress::new(NodeId(2), bench.input("in", 8, flits(input)), outlet);
             let clock_hz = 1_000_000_000;
-            let line = line.map(|(bytes, overhead_bytes)| Line { bps: 8 * bytes * clock_hz, overhead_bytes, clock_hz });
+            let line =
+                line.map(|(bytes, overhead_bytes)| EgressLine { bps: 8 * bytes * clock_hz, overhead_bytes, clock_hz });
             bench.add("it", line.into_iter().fold(exit, Egress::on));
         }));
     }

@@ -1,8 +1,8 @@
 //! Where packets enter the interconnect: builds their messages and sends them flit by flit.
 
 use crate::cells::Cells;
-use crate::protocol::{Descriptor, Flit, Leg, Message, NodeId, Step, n_flits};
-use crate::world::{Arrival, Side, Verdict};
+use crate::protocol::{Descriptor, Flit, Leg, Message, NodeId, PacketStep, n_flits};
+use crate::world::{Arrival, ExternalPort, Verdict};
 use kernel::trace::Counter;
 use kernel::{CounterList, Cycle, Ports, Rx, Tx};
 use std::collections::VecDeque;
@@ -53,10 +53,10 @@ impl Nodes {
     }
 
     /// The node at which packets to `side` leave.
-    pub fn exit(&self, side: Side) -> Option<NodeId> {
+    pub fn exit(&self, side: ExternalPort) -> Option<NodeId> {
         match side {
-            Side::Host(_) => Some(self.dma),
-            Side::Network(port) => self.network.get(usize::from(port)).copied(),
+            ExternalPort::Host(_) => Some(self.dma),
+            ExternalPort::Network(port) => self.network.get(usize::from(port)).copied(),
         }
     }
 }
@@ -138,7 +138,7 @@ impl Entry {
     ) -> Result<Box<Message>, Box<Message>> {
         let is_unserved = self.nodes.scheduler.is_empty() && !verdict.chain.is_empty();
         let side = match verdict.exit {
-            Some(Side::Network(_)) if is_unserved => Some(Side::Host(0)),
+            Some(ExternalPort::Network(_)) if is_unserved => Some(ExternalPort::Host(0)),
             side => side,
         };
         let exit = side.and_then(|side| self.nodes.exit(side));
@@ -154,7 +154,7 @@ impl Entry {
             chain: verdict.chain,
             next: 0,
             exit: exit.unwrap_or(self.nodes.dma),
-            side: side.unwrap_or(Side::Host(0)),
+            side: side.unwrap_or(ExternalPort::Host(0)),
             home,
             ranks: Default::default(),
             detours: 0,
@@ -163,9 +163,9 @@ impl Entry {
             fields: verdict.fields,
             trail: Default::default(),
         };
-        descriptor.trail.mark(now, Step::Arrived, from);
+        descriptor.trail.mark(now, PacketStep::Arrived, from);
         if is_unserved && exit.is_some() {
-            descriptor.trail.mark(now, Step::Unserved, from);
+            descriptor.trail.mark(now, PacketStep::Unserved, from);
             self.unserved.add(1);
         }
         let (to, leg) = if is_scheduled { (home, Leg::Entry) } else { (descriptor.exit, Leg::Exit) };
@@ -249,7 +249,7 @@ impl Sender {
             self.output.send(if self.rest == 0 { Flit::Tail } else { Flit::Body });
         } else {
             let (_, mut message, n) = self.queue.pop_front().expect("a message must be waiting");
-            message.descriptor.trail.mark(now, Step::Entered, self.node);
+            message.descriptor.trail.mark(now, PacketStep::Entered, self.node);
             self.rest = n - 1;
             self.output.send(Flit::Head(message));
         }

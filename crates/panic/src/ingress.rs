@@ -1,10 +1,10 @@
 //! A network port's input: the line and the RMT pipeline, which makes descriptors.
 
 use crate::drops::{DropCounts, DropReason};
-use crate::egress::Line;
+use crate::egress::EgressLine;
 use crate::entry::{Entry, Sender};
 use crate::protocol::{Message, NodeId, n_flits};
-use crate::world::{Arrival, PacketSource, SharedClassifier, SharedOutlet, Side, Verdict};
+use crate::world::{Arrival, ExternalPort, PortSource, SharedClassifier, SharedOutlet, Verdict};
 use blocks::checks;
 use blocks::mhz::Mhz;
 use kernel::trace::Counter;
@@ -25,11 +25,11 @@ pub struct IngressParams {
     pub rmt_cycles: u32,
     /// Capacity of the buffer behind the RMT pipeline, in flits.
     pub buffer_flits: u32,
-    /// What happens when that buffer is full.
+    /// Action when that buffer is full.
     pub when_full: WhenFull,
 }
 
-/// What happens to a packet when the buffer is full.
+/// Action for a packet that finds the buffer full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum WhenFull {
@@ -54,8 +54,8 @@ impl IngressParams {
     }
 
     /// The line's outgoing direction, for an exit with this clock.
-    pub fn line_out(&self, clock: Mhz) -> Line {
-        Line { bps: self.line_bps, overhead_bytes: self.overhead_bytes, clock_hz: clock.hz() }
+    pub fn line_out(&self, clock: Mhz) -> EgressLine {
+        EgressLine { bps: self.line_bps, overhead_bytes: self.overhead_bytes, clock_hz: clock.hz() }
     }
 }
 
@@ -68,7 +68,7 @@ pub struct IngressWiring {
     /// Clock frequency in whole Hz.
     pub clock_hz: u64,
     /// Packets from the network.
-    pub source: Box<dyn PacketSource>,
+    pub source: Box<dyn PortSource>,
     /// The match-action program.
     pub classifier: SharedClassifier,
     /// Receives drops.
@@ -133,7 +133,7 @@ impl Ingress {
                 };
                 self.packets.add(1);
                 self.bytes.add(arrival.bytes.len() as u64);
-                let from = Side::Network(self.wires.node.1);
+                let from = ExternalPort::Network(self.wires.node.1);
                 let verdict = self.wires.classifier.borrow_mut().classify(now, from, &mut arrival.bytes);
                 (arrival, verdict)
             }

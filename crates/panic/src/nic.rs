@@ -11,16 +11,16 @@ use crate::protocol::{CreditNote, Flit, NodeId, n_flits};
 use crate::scheduler::{Scheduler, SchedulerPort};
 use crate::unit::riscv::{Image, Program, SharedTroubles};
 use crate::unit::{EngineSite, TrafficManager, TrafficManagerParams, TrafficManagerWiring};
-use crate::world::{PacketSource, SharedClassifier, SharedOutlet};
+use crate::world::{PortSource, SharedClassifier, SharedOutlet};
 use kernel::{Clock, ClockId, Rx, System, SystemBuilder, Tx};
 use std::rc::Rc;
 
 /// Everything outside a NIC.
 pub struct Outside {
     /// One packet source for each network port.
-    pub networks: Vec<Box<dyn PacketSource>>,
+    pub networks: Vec<Box<dyn PortSource>>,
     /// One packet source for each transmit queue of the host, from queue 0 on; queues without a source stay idle.
-    pub transmits: Vec<Box<dyn PacketSource>>,
+    pub transmits: Vec<Box<dyn PortSource>>,
     /// The match-action program.
     pub classifier: SharedClassifier,
     /// Receives packets that leave or are dropped.
@@ -33,7 +33,7 @@ pub struct Outside {
 
 impl Outside {
     /// The outside of a NIC with no transmit queues, own policies or programs.
-    pub fn new(networks: Vec<Box<dyn PacketSource>>, classifier: SharedClassifier, outlet: SharedOutlet) -> Outside {
+    pub fn new(networks: Vec<Box<dyn PortSource>>, classifier: SharedClassifier, outlet: SharedOutlet) -> Outside {
         let (transmits, policies, programs) = Default::default();
         Outside { networks, transmits, classifier, outlet, policies, programs }
     }
@@ -143,7 +143,7 @@ impl Wiring<'_> {
     fn add_network(
         &mut self,
         number: usize,
-        source: Box<dyn PacketSource>,
+        source: Box<dyn PortSource>,
         classifier: &SharedClassifier,
         outlet: &SharedOutlet,
     ) -> Tx<crate::entry::BankNote> {
@@ -173,7 +173,7 @@ impl Wiring<'_> {
     /// Adds the DMA engine and the host. Returns the channel on which the scheduler sends bank notes.
     fn add_host(
         &mut self,
-        sources: Vec<Box<dyn PacketSource>>,
+        sources: Vec<Box<dyn PortSource>>,
         classifier: &SharedClassifier,
         outlet: &SharedOutlet,
     ) -> Tx<crate::entry::BankNote> {

@@ -5,7 +5,7 @@ use crate::dma::DmaParams;
 use crate::entry::Nodes;
 use crate::ingress::{IngressParams, WhenFull};
 use crate::interconnect::Topology;
-use crate::policy::{Level, PolicyParams};
+use crate::policy::{PolicyParams, PolicyTree};
 use crate::scheduler::{BufferParams, DropParams, PifoParams, SchedulerParams, ServiceParams, UnitParams};
 use crate::unit::EngineParams;
 use blocks::checks;
@@ -90,11 +90,11 @@ pub struct ServiceSpec {
     pub flow_affinity: bool,
     /// Scheduling policy; FIFO by default.
     #[serde(default = "fifo")]
-    pub policy: Level,
+    pub policy: PolicyTree,
 }
 
-fn fifo() -> Level {
-    Level::of(PolicyParams::Fifo)
+fn fifo() -> PolicyTree {
+    PolicyTree::of(PolicyParams::Fifo)
 }
 
 impl PanicParams {

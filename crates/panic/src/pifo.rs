@@ -1,6 +1,6 @@
 //! PIFOs: push-in-first-out queues. Packets are pushed by rank, and the least rank is popped first (4.3.2).
 
-use crate::policy::{Arrival, Level, Policy};
+use crate::policy::{Arrival, Policy, PolicyTree};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
@@ -102,20 +102,20 @@ impl<T> LogicalPifo<T> {
         LogicalPifo { nodes: vec![node], places: (0..n_classes).map(|class| (0, class)).collect(), len: 0 }
     }
 
-    /// A queue with published policies, which must have passed [`Level::check`].
-    pub fn of(level: &Level, n_classes: usize) -> Self {
+    /// A queue with published policies, which must have passed [`PolicyTree::check`].
+    pub fn of(tree: &PolicyTree, n_classes: usize) -> Self {
         let classes: Vec<usize> = (0..n_classes).collect();
         let mut queue = LogicalPifo { nodes: Vec::new(), places: vec![(0, 0); n_classes], len: 0 };
-        queue.grow(level, &classes, None);
+        queue.grow(tree, &classes, None);
         queue
     }
 
-    fn grow(&mut self, level: &Level, classes: &[usize], above: Option<(usize, usize)>) {
+    fn grow(&mut self, tree: &PolicyTree, classes: &[usize], above: Option<(usize, usize)>) {
         let node = self.nodes.len();
-        let n_served = if level.branches.is_empty() { classes.len() } else { level.branches.len() };
-        self.nodes.push(Node { policy: level.policy.start(n_served), pifo: Pifo::default(), above });
+        let n_served = if tree.branches.is_empty() { classes.len() } else { tree.branches.len() };
+        self.nodes.push(Node { policy: tree.policy.start(n_served), pifo: Pifo::default(), above });
         classes.iter().enumerate().for_each(|(position, &class)| self.places[class] = (node, position));
-        for (i, branch) in level.branches.iter().enumerate() {
+        for (i, branch) in tree.branches.iter().enumerate() {
             self.grow(&branch.level, &branch.classes, Some((node, i)));
         }
     }
@@ -136,13 +136,13 @@ impl<T> LogicalPifo<T> {
         let (leaf, class) = self.places[arrival.class];
         let came = Arrival { class, ..*arrival };
         let (mut at, mut arrival) = (leaf, came);
-        for level in 0.. {
+        for depth in 0.. {
             let node = &mut self.nodes[at];
-            if level == ranks.len() {
+            if depth == ranks.len() {
                 let rank = node.policy.rank(&arrival);
                 ranks.push(Rank { rank, charged: node.policy.charged() });
             }
-            ranks[level].rank = ranks[level].rank.saturating_sub(raise);
+            ranks[depth].rank = ranks[depth].rank.saturating_sub(raise);
             let Some((above, branch)) = node.above else { break };
             (at, arrival) = (above, seen_above(arrival, branch));
         }
@@ -272,18 +272,18 @@ mod tests {
 
     /// Runs `script`, one character a cycle, and lists the packets that leave. A lower-case letter pushes a packet of 100 bytes
     /// of class a, b or c, a capital one of 200 bytes; `!` pops the first (`.` if none may leave), `x` drops the last.
-    fn check(level: &str, script: &str, want: Expect) {
-        let level: Level = toml::from_str(level).unwrap();
-        level.check(3).unwrap();
-        let mut queue = LogicalPifo::of(&level, 3);
-        let (mut told, mut counts) = (String::new(), [0; 3]);
+    fn check(tree: &str, script: &str, want: Expect) {
+        let tree: PolicyTree = toml::from_str(tree).unwrap();
+        tree.check(3).unwrap();
+        let mut queue = LogicalPifo::of(&tree, 3);
+        let (mut output, mut counts) = (String::new(), [0; 3]);
         for (now, c) in (0u64..).zip(script.chars()) {
             match c {
-                'x' => told.push_str(&format!("({})", queue.drop_last().unwrap())),
+                'x' => output.push_str(&format!("({})", queue.drop_last().unwrap())),
                 '!' if queue.first().is_some_and(|(eligible, _)| eligible <= now) => {
-                    told.push_str(&format!("{} ", queue.pop().unwrap()));
+                    output.push_str(&format!("{} ", queue.pop().unwrap()));
                 }
-                '!' => told.push_str(". "),
+                '!' => output.push_str(". "),
                 _ => {
                     let class = c.to_ascii_lowercase() as usize - 'a' as usize;
                     counts[class] += 1;
@@ -292,7 +292,7 @@ mod tests {
                 }
             }
         }
-        want.assert_eq(told.trim_end());
+        want.assert_eq(output.trim_end());
     }
 
     #[test]
@@ -331,20 +331,20 @@ mod tests {
     fn a_leaky_bucket_holds_each_class_to_its_rate() {
         let fast = "{ bytes_per_1000_cycles = 100000, burst_bytes = 0 }";
         let slow = "{ bytes_per_1000_cycles = 25000, burst_bytes = 0 }";
-        let level = format!("policy = {{ kind = 'leaky-bucket', buckets = [{fast}, {slow}, {slow}] }}");
-        check(&level, "bbaa!!!!!!", expect!["b1 a1 a2 b2 . ."]);
+        let tree = format!("policy = {{ kind = 'leaky-bucket', buckets = [{fast}, {slow}, {slow}] }}");
+        check(&tree, "bbaa!!!!!!", expect!["b1 a1 a2 b2 . ."]);
     }
 
     #[test]
     fn a_hierarchy_decides_between_branches_and_within_them() {
-        let level = "
+        let tree = "
             policy = { kind = 'weighted-fair', weights = [1, 1] }
             branches = [
                 { classes = [0, 2], level = { policy = { kind = 'strict-priority' } } },
                 { classes = [1], level = { policy = { kind = 'fifo' } } },
             ]";
-        check(level, "cccbbba!!!!!!!", expect!["a1 b1 c1 b2 c2 b3 c3"]);
-        check(level, "cccbbbaxx!!!!!", expect!["(c3)(b3)a1 b1 c1 b2 c2"]);
+        check(tree, "cccbbba!!!!!!!", expect!["a1 b1 c1 b2 c2 b3 c3"]);
+        check(tree, "cccbbbaxx!!!!!", expect!["(c3)(b3)a1 b1 c1 b2 c2"]);
     }
 
     #[test]
@@ -413,8 +413,8 @@ mod tests {
                 { classes = [0, 2], level = { policy = { kind = 'strict-priority' } } },
                 { classes = [1], level = { policy = { kind = 'fifo' } } },
             ]";
-        for (level, rest) in [(tree, "a1 b1 c2 b2 b3"), ("policy = { kind = 'strict-priority' }", "a1 b1 b2 b3 c2")] {
-            let mut queue = LogicalPifo::of(&toml::from_str(level).unwrap(), 3);
+        for (tree, rest) in [(tree, "a1 b1 c2 b2 b3"), ("policy = { kind = 'strict-priority' }", "a1 b1 b2 b3 c2")] {
+            let mut queue = LogicalPifo::of(&toml::from_str(tree).unwrap(), 3);
             for (now, name) in (0u64..).zip(["c1", "c2", "b1", "b2", "b3", "a1"]) {
                 let class = usize::from(name.as_bytes()[0] - b'a');
                 queue.push(&arrival(now, class, 100), &mut Ranks::new(), 0, name);
@@ -453,8 +453,8 @@ mod tests {
             weights in proptest::array::uniform3(1u32..9),
             offers in proptest::collection::vec((0usize..3, 64u32..1500), 400),
         ) {
-            let level = Level::of(crate::policy::PolicyParams::WeightedFair { weights: weights.to_vec() });
-            let mut queue = LogicalPifo::of(&level, 3);
+            let tree = PolicyTree::of(crate::policy::PolicyParams::WeightedFair { weights: weights.to_vec() });
+            let mut queue = LogicalPifo::of(&tree, 3);
             let mut waiting = [0; 3];
             let mut served = [0u64; 3];
             for (n, (class, bytes)) in offers.into_iter().enumerate() {

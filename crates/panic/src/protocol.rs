@@ -2,7 +2,7 @@
 
 use crate::drops::DropReason;
 use crate::pifo::Ranks;
-use crate::world::Side;
+use crate::world::ExternalPort;
 use kernel::Cycle;
 use smallvec::SmallVec;
 
@@ -42,8 +42,8 @@ pub struct Descriptor {
     pub next: usize,
     /// Node where the packet leaves after all services.
     pub exit: NodeId,
-    /// What is behind the exit: a network port or a queue of the host.
-    pub side: Side,
+    /// The port behind the exit: of the network or of the host.
+    pub side: ExternalPort,
     /// The scheduler port, and so the bank, that the packet always uses (RTL).
     pub home: NodeId,
     /// Ranks at the next service, from the innermost level of the policy to the outermost; empty before they are computed.
@@ -76,7 +76,7 @@ pub struct Fields {
 
 /// A step of a packet at a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Step {
+pub enum PacketStep {
     /// Its first bytes arrived from the network or from the host.
     Arrived,
     /// This NIC lacks its services; the packet goes to the host unchanged.
@@ -109,7 +109,7 @@ pub struct Mark {
     /// Cycle of the NIC's clock.
     pub at: Cycle,
     /// The step.
-    pub step: Step,
+    pub step: PacketStep,
     /// The node; for the scheduler's steps, the node of its port.
     pub node: NodeId,
 }
@@ -120,7 +120,7 @@ pub struct Trail(Vec<Mark>);
 
 impl Trail {
     /// Records a step.
-    pub fn mark(&mut self, at: Cycle, step: Step, node: NodeId) {
+    pub fn mark(&mut self, at: Cycle, step: PacketStep, node: NodeId) {
         self.0.push(Mark { at, step, node });
     }
 
@@ -183,7 +183,7 @@ pub struct Message {
 /// are in one place; the flits say when they become usable.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Flit {
-    /// The descriptor, alone in its cycle (RTL).
+    /// The head flit: the descriptor, alone in its cycle (RTL).
     Head(Box<Message>),
     /// Bytes of the packet, except the last flit.
     Body,

@@ -24,7 +24,7 @@ fn message(words: &[&str]) -> Message {
         chain: words[1].split('>').map(hop).collect(),
         next: 0,
         exit: NodeId(1),
-        side: crate::world::Side::Host(0),
+        side: crate::world::ExternalPort::Host(0),
         home: NodeId(number('h', 0) as u8),
         ranks: Default::default(),
         detours: 0,

@@ -1,7 +1,7 @@
 //! Scheduler, interconnect and units together: no packet is lost, duplicated or stuck, whatever the traffic.
 
 use crate::crossbar::Crossbar;
-use crate::policy::{Level, PolicyParams};
+use crate::policy::{PolicyParams, PolicyTree};
 use crate::protocol::{CreditNote, Flit, NodeId};
 use crate::scheduler::*;
 use crate::testing::flits;
@@ -57,7 +57,7 @@ impl Scene {
                 .map(|(node, _)| UnitParams { node: NodeId(node), credits: self.credits })
                 .collect(),
             flow_affinity: self.flow_affinity,
-            policy: Level::of(self.policy.clone()),
+            policy: PolicyTree::of(self.policy.clone()),
         };
         SchedulerParams {
             services: (0..n_services).map(service).collect(),
@@ -150,29 +150,29 @@ fn leaves(flit: &Flit) -> String {
 
 /// The outcome of a run, read from its log.
 #[derive(Default)]
-struct Told {
+struct Outcome {
     /// Number and flow of each packet that left, in order.
     out: Vec<(u64, u64)>,
     dropped: BTreeSet<u64>,
     counters: BTreeMap<String, u64>,
 }
 
-fn told(log: &str) -> Told {
-    let mut told = Told::default();
+fn outcome(log: &str) -> Outcome {
+    let mut outcome = Outcome::default();
     for line in log.lines() {
         match line.split_whitespace().collect::<Vec<_>>()[..] {
-            [_, "out", id, flow, _] => told.out.push((id.parse().unwrap(), flow.parse().unwrap())),
+            [_, "out", id, flow, _] => outcome.out.push((id.parse().unwrap(), flow.parse().unwrap())),
             [_, "event", "packet_dropped", id, ..] => {
                 let id = u64::from_str_radix(id.trim_start_matches("id=0x"), 16).unwrap();
-                assert!(told.dropped.insert(id), "packet {id} was dropped twice");
+                assert!(outcome.dropped.insert(id), "packet {id} was dropped twice");
             }
             [name, total] if total.parse::<u64>().is_ok() => {
-                told.counters.insert(name.to_owned(), total.parse().unwrap());
+                outcome.counters.insert(name.to_owned(), total.parse().unwrap());
             }
             _ => {}
         }
     }
-    told
+    outcome
 }
 
 fn packets(n: usize) -> impl Strategy<Value = String> {
@@ -223,17 +223,17 @@ proptest! {
     /// Each packet leaves or is dropped exactly once; all credits return; below the thresholds nothing is dropped.
     #[test]
     fn every_packet_and_every_credit_is_accounted_for(scene in scenes()) {
-        let told = told(&scene.run());
-        let out: BTreeSet<u64> = told.out.iter().map(|&(id, _)| id).collect();
-        prop_assert_eq!(out.len(), told.out.len(), "a packet left twice");
+        let outcome = outcome(&scene.run());
+        let out: BTreeSet<u64> = outcome.out.iter().map(|&(id, _)| id).collect();
+        prop_assert_eq!(out.len(), outcome.out.len(), "a packet left twice");
         let n = scene.packets.split(';').count() as u64;
-        let all: BTreeSet<u64> = out.union(&told.dropped).copied().collect();
+        let all: BTreeSet<u64> = out.union(&outcome.dropped).copied().collect();
         prop_assert_eq!(all, (0..n).collect::<BTreeSet<_>>());
-        prop_assert!(out.is_disjoint(&told.dropped));
-        prop_assert!(scene.cells < 4096 || told.dropped.is_empty(), "a packet was dropped below the thresholds");
+        prop_assert!(out.is_disjoint(&outcome.dropped));
+        prop_assert!(scene.cells < 4096 || outcome.dropped.is_empty(), "a packet was dropped below the thresholds");
         for unit in 0..4 {
             let name = format!("scheduler.credits[{unit}]");
-            prop_assert_eq!(told.counters.get(&name).copied(), Some(u64::from(scene.credits)), "{}", name);
+            prop_assert_eq!(outcome.counters.get(&name).copied(), Some(u64::from(scene.credits)), "{}", name);
         }
     }
 
@@ -286,9 +286,9 @@ proptest! {
             words.join(" ")
         });
         let packets = packets.collect::<Vec<_>>().join("; ");
-        let told = told(&Scene { policy, chain_push: false, flow_affinity: true, packets, ..scene }.run());
+        let outcome = outcome(&Scene { policy, chain_push: false, flow_affinity: true, packets, ..scene }.run());
         for flow in 0..4 {
-            let ids: Vec<u64> = told.out.iter().filter(|&&(_, of)| of == flow).map(|&(id, _)| id).collect();
+            let ids: Vec<u64> = outcome.out.iter().filter(|&&(_, of)| of == flow).map(|&(id, _)| id).collect();
             prop_assert!(ids.is_sorted(), "flow {flow}: {ids:?}");
         }
     }
@@ -392,9 +392,9 @@ fn units_that_push_to_each_other_refuse_packets_but_lose_none() {
     let packets: Vec<String> = (0..400).map(packet).collect();
     let delay = ServiceTime::Uniform { least_cycles: 0, most_cycles: 30 };
     let scene = Scene { services: [0, 1, 1, 1], credits: 1, delay, flow_affinity: true, ..Scene::default() };
-    let told = told(&Scene { packets: packets.join(";"), ..scene }.run());
-    let detours = told.counters.get("scheduler.detours").copied().unwrap_or(0);
-    assert_eq!((told.out.len(), detours), (400, 19));
+    let outcome = outcome(&Scene { packets: packets.join(";"), ..scene }.run());
+    let detours = outcome.counters.get("scheduler.detours").copied().unwrap_or(0);
+    assert_eq!((outcome.out.len(), detours), (400, 19));
 }
 
 /// Figure 8a and b at MTU: 1500 bytes every 30 cycles at 250 MHz are 100 Gbit/s. The paper's 0.5 us are 125 cycles, here from

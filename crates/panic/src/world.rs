@@ -20,7 +20,7 @@ pub struct Arrival {
 }
 
 /// Packets of a network port or of a transmit queue.
-pub trait PacketSource {
+pub trait PortSource {
     /// The next packet, if it has arrived by cycle `now`.
     fn next(&mut self, now: Cycle) -> Option<Arrival>;
 
@@ -30,7 +30,7 @@ pub trait PacketSource {
 
 /// Where a packet enters or leaves.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Side {
+pub enum ExternalPort {
     /// The network port of this number.
     Network(u8),
     /// The host. On entry, the number is the transmit queue.
@@ -43,7 +43,7 @@ pub struct Verdict {
     /// Services to visit, in order; the scheduler sets `push_to`.
     pub chain: SmallVec<[Hop; 4]>,
     /// Exit after the last service; `None` drops the packet at once.
-    pub exit: Option<Side>,
+    pub exit: Option<ExternalPort>,
     /// Flow, for flow affinity.
     pub flow: u32,
     /// Traffic class of the packet as a whole, under which drops before the scheduler are counted.
@@ -57,13 +57,13 @@ pub struct Verdict {
 /// The match-action program: decides what happens to each packet that enters, and may modify it.
 pub trait Classifier {
     /// Classifies a packet. Called once for each packet, in order of arrival, in the cycle of its first bytes.
-    fn classify(&mut self, now: Cycle, from: Side, packet: &mut Vec<u8>) -> Verdict;
+    fn classify(&mut self, now: Cycle, from: ExternalPort, packet: &mut Vec<u8>) -> Verdict;
 }
 
 /// The sink of packets that leave the NIC.
 pub trait Outlet {
     /// The packet's last bytes left at `side` in cycle `now`; its trail is complete.
-    fn leave(&mut self, now: Cycle, side: Side, message: Message);
+    fn leave(&mut self, now: Cycle, side: ExternalPort, message: Message);
 
     /// The packet was dropped, anywhere in the NIC.
     fn drop(&mut self, now: Cycle, message: Message, reason: DropReason);

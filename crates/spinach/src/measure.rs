@@ -152,6 +152,12 @@ mod tests {
         check(&[100, 200], &[250, 300], 0, 9, expect!["no two frames passed while all directions were active"]);
         check(&[100, 200], &[150, 300], 2, 9, expect!["no two frames passed while all directions were active"]);
         check(&[], &[], 0, 9, expect!["no two frames passed while all directions were active"]);
-        check(&[100, 200, 300], &[100], 0, 2, expect!["the times of 2 of 3 sent frames were kept; raise kept_times"]);
+        check(
+            &[100, 200, 300],
+            &[100],
+            0,
+            2,
+            expect!["the times of 2 sent frames were kept, must be those of all 3; raise kept_times"],
+        );
     }
 }

@@ -4,10 +4,10 @@
 
 use crate::elf::{Elf, ElfError};
 use kernel::{Activity, Component, Cycle, Freq, Outcome, Ports, Rx, SystemBuilder, Tx};
-use panic::protocol::{CreditNote, Descriptor, Fields, Flit, Hop, Leg, Message, NodeId, Step, n_flits};
+use panic::protocol::{CreditNote, Descriptor, Fields, Flit, Hop, Leg, Message, NodeId, PacketStep, n_flits};
 use panic::unit::riscv::{Image, Program, RiscvParams, RiscvUnit, Segment, SharedTroubles, Sizes, Symbol};
 use panic::unit::{EngineParams, TrafficManager, TrafficManagerParams, TrafficManagerWiring};
-use panic::world::Side;
+use panic::world::ExternalPort;
 use serde::Serialize;
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -222,7 +222,7 @@ impl Around {
             chain: [hop].into_iter().collect(),
             next: 0,
             exit,
-            side: Side::Host(0),
+            side: ExternalPort::Host(0),
             home: NodeId(0),
             ranks: Default::default(),
             detours: 0,
@@ -247,7 +247,7 @@ impl Component for Around {
             Some(Flit::Tail) => {
                 let message = self.leaving.take().expect("a message begins with its descriptor");
                 let dropped = if let Leg::Dropped(reason) = message.leg { Some(reason.word()) } else { None };
-                let begun = message.descriptor.trail.marks().iter().find(|mark| mark.step == Step::Begun);
+                let begun = message.descriptor.trail.marks().iter().find(|mark| mark.step == PacketStep::Begun);
                 let begun = begun.map(|mark| mark.at);
                 let packet = message.descriptor.id;
                 self.answers.borrow_mut().push(Answer { packet, bytes: message.data, dropped, begun, left: now });

@@ -106,7 +106,7 @@ fn may_leave_decode(slot: Slot, execute: Option<Slot>, memory: Option<Slot>, cyc
 fn core_cycles(batch: &Batch) -> u64 {
     let mut builder = SystemBuilder::new(1);
     let clock = builder.clock(Freq::mhz(1000).expect("1 GHz is a frequency"));
-    let (references, asked) = builder.channel("references", 1, 1);
+    let (references, requests) = builder.channel("references", 1, 1);
     let (answers, replies) = builder.channel("replies", 1, 1);
     let ports = MipsCorePorts {
         memory: Requester { references, replies },
@@ -137,7 +137,7 @@ fn core_cycles(batch: &Batch) -> u64 {
     }
     let core = Rc::new(RefCell::new(core));
     builder.add("cpu", clock, core.clone());
-    builder.add("unused", clock, UnusedMemory(Responder { references: asked, replies: answers }));
+    builder.add("unused", clock, UnusedMemory(Responder { references: requests, replies: answers }));
     let mut system = builder.build().expect("the wiring is complete");
     assert_eq!(system.run_until(Time::from_ns(10_000_000)), Outcome::Quiet);
     let core = core.borrow();

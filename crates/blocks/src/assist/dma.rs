@@ -51,7 +51,7 @@ pub struct DmaAssist {
     /// Bytes read from the source and not yet written to the sink.
     buffer: VecDeque<u8>,
     failed: Option<BusError>,
-    is_failure_told: bool,
+    is_failure_reported: bool,
     transfers: Counter,
     bytes: Counter,
     failures: Counter,
@@ -87,7 +87,7 @@ impl DmaAssist {
             jobs: VecDeque::new(),
             buffer: VecDeque::new(),
             failed: None,
-            is_failure_told: false,
+            is_failure_reported: false,
             transfers: Counter::default(),
             bytes: Counter::default(),
             failures: Counter::default(),
@@ -102,7 +102,7 @@ impl DmaAssist {
             DmaOrder::Reset => {
                 self.card.reset();
                 self.host.reset();
-                (self.reading, self.failed, self.is_failure_told) = (None, None, false);
+                (self.reading, self.failed, self.is_failure_reported) = (None, None, false);
                 (self.jobs, self.singles, self.buffer) = Default::default();
                 for ring in &mut self.rings {
                     (ring.producer, ring.next) = (0, 0);
@@ -174,9 +174,9 @@ impl DmaAssist {
     fn report(&mut self) -> bool {
         let progress = &self.card.progress;
         if let Some(error) = self.failed {
-            if !self.is_failure_told && progress.has_room() {
+            if !self.is_failure_reported && progress.has_room() {
                 progress.send(DmaProgress::Failed(error));
-                self.is_failure_told = true;
+                self.is_failure_reported = true;
             }
             return false;
         }

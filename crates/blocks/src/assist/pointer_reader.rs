@@ -276,8 +276,9 @@ mod tests {
 
     #[test]
     fn a_pointer_passes_when_a_read_started_after_it_is_answered() {
-        let orders =
-            |told| [(1, DmaOrder::Enable(true)), (told, DmaOrder::Producer(0, 1)), (15, DmaOrder::Enable(false))];
+        let orders = |producer_at| {
+            [(1, DmaOrder::Enable(true)), (producer_at, DmaOrder::Producer(0, 1)), (15, DmaOrder::Enable(false))]
+        };
         check(
             0,
             &orders(7),

@@ -10,7 +10,7 @@
 use super::Go;
 use super::log::{FrameLog, Passage};
 use super::schedule::Schedule;
-use super::traffic::{Offered, Traffic};
+use super::traffic::{FrameTraffic, Offered};
 use crate::checks;
 use crate::ethernet::Frame;
 use crate::netlist::{Built, Module, OneWay, PortSpec, Site};
@@ -79,7 +79,12 @@ impl LineTime {
 
 impl PacketFeeder {
     /// A feeder before its first frame.
-    pub fn new(params: PacketFeederParams, ports: PacketFeederPorts, clock: Clock, traffic: Traffic) -> PacketFeeder {
+    pub fn new(
+        params: PacketFeederParams,
+        ports: PacketFeederPorts,
+        clock: Clock,
+        traffic: FrameTraffic,
+    ) -> PacketFeeder {
         let PacketFeederPorts { wire, go } = ports;
         let (log, start) = (FrameLog::new(params.kept_times), go.is_none().then_some(Time::ZERO));
         let line_free = LineTime { from: Time::ZERO, bits: 0 };
@@ -233,7 +238,7 @@ mod tests {
             let wire = bench.output("wire", 1, ready, show);
             let go = go.map(|cycle| bench.input("go", 1, vec![(cycle, Go)]));
             let params = PacketFeederParams { line_bps: 8_000_000_000, kept_times: 0 };
-            let traffic = Traffic { frames: frames.clone(), pace: pace.clone() };
+            let traffic = FrameTraffic { frames: frames.clone(), pace: pace.clone() };
             let clock = Clock::new(Freq::mhz(1000).expect("1 GHz is a frequency"));
             bench.add("feeder", PacketFeeder::new(params, PacketFeederPorts { wire, go }, clock, traffic));
             bench.log_counters();

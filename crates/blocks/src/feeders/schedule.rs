@@ -1,11 +1,11 @@
 //! The traffic of one direction, with idle time that the run may skip.
 
-use super::traffic::{ListedFrame, Pace, Traffic};
+use super::traffic::{FrameTraffic, ListedFrame, Pace};
 use kernel::{Clock, Inlet, Ports, Rx, Time};
 
 /// Frames and their due times. When the run skips idle time, later frames become due earlier by the same amount.
 pub struct Schedule {
-    traffic: Traffic,
+    traffic: FrameTraffic,
     /// Idle time skipped so far.
     skipped: Time,
     /// Channel by which the run announces skipped time. Without it, times are fixed.
@@ -14,7 +14,7 @@ pub struct Schedule {
 
 impl Schedule {
     /// A schedule with the times of `traffic`.
-    pub fn new(traffic: Traffic) -> Schedule {
+    pub fn new(traffic: FrameTraffic) -> Schedule {
         Schedule { traffic, skipped: Time::ZERO, skips: None }
     }
 

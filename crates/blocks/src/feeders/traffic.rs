@@ -9,16 +9,16 @@ use std::rc::Rc;
 #[derive(Clone, Default)]
 pub struct Offered {
     /// Frames from the network.
-    pub network: Traffic,
+    pub network: FrameTraffic,
     /// Frames that the host sends.
-    pub host: Traffic,
+    pub host: FrameTraffic,
     /// Acknowledgements of the host for received frames, if any; they have priority over `host`.
     pub replies: Option<Acknowledgements>,
 }
 
 /// Frames and their times.
 #[derive(Clone, Default)]
-pub struct Traffic {
+pub struct FrameTraffic {
     /// The frames.
     pub frames: Frames,
     /// Their times.
@@ -122,7 +122,7 @@ impl Frames {
     }
 }
 
-impl Traffic {
+impl FrameTraffic {
     /// Checks that each frame has `least` to `most` bytes without check sequence, and that the times ascend.
     pub fn check(&self, least: usize, most: usize) -> Result<(), TrafficError> {
         if let Pace::At(times) = &self.pace
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
     use expect_test::{Expect, expect};
 
-    fn check(traffic: Traffic, want: Expect) {
+    fn check(traffic: FrameTraffic, want: Expect) {
         let due: Vec<_> = (0..4).map(|id| traffic.due(id).map_or("-".to_owned(), |time| time.to_string())).collect();
         want.assert_eq(&format!("{:?} of {:?}", due.join(", "), traffic.count()));
     }
@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn frames_are_due_by_their_pace() {
         let frames = Frames::list([vec![0; 60], vec![1; 60], vec![2; 60]]);
-        let paced = |pace| Traffic { frames: frames.clone(), pace };
+        let paced = |pace| FrameTraffic { frames: frames.clone(), pace };
         check(paced(Pace::Saturating), expect![[r#""0 ns, 0 ns, 0 ns, -" of Some(3)"#]]);
         check(paced(Pace::Every(Time::from_ns(7))), expect![[r#""0 ns, 7 ns, 14 ns, -" of Some(3)"#]]);
         let times = [Time::from_ns(1), Time::from_ns(5)];
@@ -179,10 +179,10 @@ mod tests {
     fn invalid_traffic_is_refused() {
         let frames = Frames::list([vec![0; 60], vec![1; 59]]);
         let late_first = Pace::At(Rc::from([Time::from_ns(2), Time::from_ns(1)]));
-        let error = |traffic: Traffic| traffic.check(60, 1514).expect_err("it is wrong").to_string();
+        let error = |traffic: FrameTraffic| traffic.check(60, 1514).expect_err("it is wrong").to_string();
         expect!["frame 1 has 59 bytes without check sequence, must be 60 to 1514"]
-            .assert_eq(&error(Traffic { frames: frames.clone(), pace: Pace::Saturating }));
+            .assert_eq(&error(FrameTraffic { frames: frames.clone(), pace: Pace::Saturating }));
         expect!["frame 1 is to be sent before frame 0, must be at the same time or later"]
-            .assert_eq(&error(Traffic { frames, pace: late_first }));
+            .assert_eq(&error(FrameTraffic { frames, pace: late_first }));
     }
 }

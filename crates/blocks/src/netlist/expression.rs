@@ -208,28 +208,36 @@ mod tests {
         let with = |n| evaluate(&table[0].1, &Scope::from([("n".to_owned(), toml::Value::Integer(n))]));
         let message = |n| with(n).map_or_else(|(_, problem)| problem, |value| value.to_string());
         expect!["[0, [2]]"].assert_eq(&message(1));
-        expect!["the range 3..1 is negative or has more than 4096 numbers"].assert_eq(&message(3));
-        expect!["the range 2..9000000002 is negative or has more than 4096 numbers"].assert_eq(&message(9_000_000_000));
+        expect!["the range is 3..1, must have 0 to 4096 numbers"].assert_eq(&message(3));
+        expect!["the range is 2..9000000002, must have 0 to 4096 numbers"].assert_eq(&message(9_000_000_000));
     }
 
     #[test]
     fn mistakes_are_named() {
         check("$cpu", expect!["error: there is no parameter `cpu` here; did you mean `cpus`?"]);
         check("2 * $clock", expect!["error: parameter `clock` is a text, must be a whole number"]);
-        check("$cpus +", expect!["error: `$cpus +` ends too early"]);
+        check("$cpus +", expect!["error: `$cpus +` ends early, must go on with a number, `$name` or `(`"]);
         check(
             "$cpus cpus",
             expect![
                 "error: `$cpus cpus`: `c` does not belong here; allowed are whole numbers, `$name`, + - * / % and brackets"
             ],
         );
-        check("$cpus / ($cpus - 3)", expect!["error: `$cpus / ($cpus - 3)` divides by zero"]);
-        check("$cpus * 9223372036854775807", expect!["error: `$cpus * 9223372036854775807` is beyond 2^63"]);
+        check(
+            "$cpus / ($cpus - 3)",
+            expect!["error: `$cpus / ($cpus - 3)` divides by 0, must divide by a number other than 0"],
+        );
+        check(
+            "$cpus * 9223372036854775807",
+            expect!["error: `$cpus * 9223372036854775807` is too large, must be -2^63 to 2^63 - 1"],
+        );
         check(
             &format!("{}$cpus", "(".repeat(40)),
-            expect!["error: `(((((((((((((((((((((((((((((((((((((((($cpus` has brackets nested more than 32 deep"],
+            expect![
+                "error: `(((((((((((((((((((((((((((((((((((((((($cpus` has parentheses nested 33 deep, must be at most 32"
+            ],
         );
-        check("cpus + $cpus", expect!["error: `cpus` is not a whole number; write a parameter as `$name`"]);
+        check("cpus + $cpus", expect!["error: found `cpus`, must be a whole number or a parameter `$name`"]);
         check(
             "é$",
             expect![

@@ -29,9 +29,9 @@ impl Protocol for Memory {
     type To = Responder;
 
     fn join(system: &mut SystemBuilder, name: &str, room: usize, latency: u64) -> (Requester, Responder) {
-        let (references, asked) = system.channel(&format!("{name}.references"), room, latency);
+        let (references, requests) = system.channel(&format!("{name}.references"), room, latency);
         let (answers, replies) = system.channel(&format!("{name}.replies"), room, latency);
-        (Requester { references, replies }, Responder { references: asked, replies: answers })
+        (Requester { references, replies }, Responder { references: requests, replies: answers })
     }
 }
 

@@ -1,6 +1,6 @@
 //! A PCIe link: transaction layer packets in both directions.
 
-use super::traffic::Traffic;
+use super::traffic::DirectionCounters;
 use super::wire::Wire;
 use super::{Bytes, Ends, LinkParams, PcieParams, Read, Write, to_line_end};
 use crate::activity::earliest;
@@ -17,7 +17,7 @@ struct Request {
 }
 
 /// A line of read data in transit to the card.
-struct Line {
+struct ReadLine {
     due: Cycle,
     from: usize,
     bytes: Bytes,
@@ -57,12 +57,12 @@ pub struct Link {
     /// Accepted read bursts, without the parts already requested.
     reads: VecDeque<Read>,
     requests: VecDeque<Request>,
-    lines: VecDeque<Line>,
+    lines: VecDeque<ReadLine>,
     tags_used: u32,
     /// True if a write packet left last, so that a read request has priority.
     read_turn: bool,
-    written: Traffic,
-    read_back: Traffic,
+    written: DirectionCounters,
+    read_back: DirectionCounters,
     n_writes: Counter,
     n_requests: Counter,
     n_completions: Counter,
@@ -83,8 +83,8 @@ impl Link {
             lines: VecDeque::new(),
             tags_used: 0,
             read_turn: false,
-            written: Traffic::default(),
-            read_back: Traffic::default(),
+            written: DirectionCounters::default(),
+            read_back: DirectionCounters::default(),
             n_writes: Counter::default(),
             n_requests: Counter::default(),
             n_completions: Counter::default(),
@@ -222,7 +222,7 @@ impl Link {
                 ends.load(now, line.addr, &mut bytes);
             }
             let Read { from, last, refused, .. } = line;
-            self.lines.push_back(Line { due, from, bytes, last, refused, frees_tag: !is_rest });
+            self.lines.push_back(ReadLine { due, from, bytes, last, refused, frees_tag: !is_rest });
         }
         if left.size == 0 {
             self.requests.pop_front();

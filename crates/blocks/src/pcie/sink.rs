@@ -1,6 +1,6 @@
 //! Host memory without a packet model: ideal, with gaps, or at a fixed rate.
 
-use super::traffic::Traffic;
+use super::traffic::DirectionCounters;
 use super::wire::Wire;
 use super::{Bytes, Ends, PcieModel, PcieParams, Read, Write, to_line_end};
 use crate::activity::earliest;
@@ -14,7 +14,7 @@ struct Pending<T> {
 }
 
 /// When the next beat of a direction may start.
-enum Lane {
+enum BeatPace {
     /// From cycle `free`; each beat takes one cycle plus the gap.
     Beats { free: Cycle, gap: u64 },
     /// At the rate of a line.
@@ -34,35 +34,35 @@ pub struct Sink {
     latency: u64,
     /// Accepted write beats that have not started.
     writes: VecDeque<Write>,
-    write_lane: Lane,
+    write_pace: BeatPace,
     writing: VecDeque<Pending<Write>>,
     /// Accepted read bursts, without the beats already started.
     reads: VecDeque<Read>,
-    read_lane: Lane,
+    read_pace: BeatPace,
     reading: VecDeque<Pending<Read>>,
-    written: Traffic,
-    read_back: Traffic,
+    written: DirectionCounters,
+    read_back: DirectionCounters,
 }
 
-impl Lane {
+impl BeatPace {
     fn new(clock_hz: u64, params: &PcieParams, gap: u32) -> Self {
         match params.model {
-            PcieModel::FixedRate => Lane::Rate(params.link.wire(clock_hz)),
-            PcieModel::Ideal | PcieModel::Tlp => Lane::Beats { free: 0, gap: u64::from(gap) },
+            PcieModel::FixedRate => BeatPace::Rate(params.link.wire(clock_hz)),
+            PcieModel::Ideal | PcieModel::Tlp => BeatPace::Beats { free: 0, gap: u64::from(gap) },
         }
     }
 
     fn free_at(&self) -> Cycle {
         match self {
-            Lane::Beats { free, .. } => *free,
-            Lane::Rate(wire) => wire.free_at(),
+            BeatPace::Beats { free, .. } => *free,
+            BeatPace::Rate(wire) => wire.free_at(),
         }
     }
 
     fn start(&mut self, now: Cycle, bytes: u32) {
         match self {
-            Lane::Beats { free, gap } => *free = now + 1 + *gap,
-            Lane::Rate(wire) => {
+            BeatPace::Beats { free, gap } => *free = now + 1 + *gap,
+            BeatPace::Rate(wire) => {
                 wire.put(now, bytes);
             }
         }
@@ -75,13 +75,13 @@ impl Sink {
         Sink {
             latency: u64::from(params.latency_cycles),
             writes: VecDeque::new(),
-            write_lane: Lane::new(clock_hz, params, params.write_gap_cycles),
+            write_pace: BeatPace::new(clock_hz, params, params.write_gap_cycles),
             writing: VecDeque::new(),
             reads: VecDeque::new(),
-            read_lane: Lane::new(clock_hz, params, params.read_gap_cycles),
+            read_pace: BeatPace::new(clock_hz, params, params.read_gap_cycles),
             reading: VecDeque::new(),
-            written: Traffic::default(),
-            read_back: Traffic::default(),
+            written: DirectionCounters::default(),
+            read_back: DirectionCounters::default(),
         }
     }
 
@@ -115,12 +115,12 @@ impl Sink {
         if self.writes.is_empty() {
             return Activity::Idle;
         }
-        if now < self.write_lane.free_at() {
-            return Activity::Until(self.write_lane.free_at());
+        if now < self.write_pace.free_at() {
+            return Activity::Until(self.write_pace.free_at());
         }
         let what = self.writes.pop_front().expect("a beat waits");
         let due = now + self.latency;
-        self.write_lane.start(now, what.bytes.len() as u32);
+        self.write_pace.start(now, what.bytes.len() as u32);
         if !what.refused {
             self.written.count(due, what.bytes.len());
         }
@@ -147,8 +147,8 @@ impl Sink {
     /// Starts the next beat of the oldest read burst.
     fn start_read(&mut self, now: Cycle) -> Activity {
         let Some(read) = self.reads.front_mut() else { return Activity::Idle };
-        if now < self.read_lane.free_at() {
-            return Activity::Until(self.read_lane.free_at());
+        if now < self.read_pace.free_at() {
+            return Activity::Until(self.read_pace.free_at());
         }
         let size = to_line_end(read.addr, read.size);
         let due = now + self.latency;
@@ -156,7 +156,7 @@ impl Sink {
         if !is_rest {
             self.reads.pop_front();
         }
-        self.read_lane.start(now, size);
+        self.read_pace.start(now, size);
         if !what.refused {
             self.read_back.count(due, size as usize);
         }

@@ -5,14 +5,14 @@ use kernel::{CounterList, Cycle};
 
 /// Beats and bytes of one direction, and the arrival cycles of the first and the last beat.
 #[derive(Default)]
-pub struct Traffic {
+pub struct DirectionCounters {
     beats: Counter,
     bytes: Counter,
     first: Option<Cycle>,
     last: Cycle,
 }
 
-impl Traffic {
+impl DirectionCounters {
     /// Counts a beat that arrives in cycle `due`.
     pub fn count(&mut self, due: Cycle, bytes: usize) {
         self.beats.add(1);

@@ -73,9 +73,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_persistent_requester_is_served(asked in prop::collection::vec(any::<u64>(), 200), me in 0u32..64) {
+        fn a_persistent_requester_is_served(requests in prop::collection::vec(any::<u64>(), 200), me in 0u32..64) {
             let mut arbiter = RotatingTree::new(64);
-            let waits = asked.iter().position(|others| arbiter.take(others | 1 << me) == Some(me));
+            let waits = requests.iter().position(|others| arbiter.take(others | 1 << me) == Some(me));
             prop_assert!(waits.is_some_and(|grants| grants < 64), "waited {waits:?}");
         }
     }

@@ -50,9 +50,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nobody_waits_longer_than_a_round(asked in prop::collection::vec(any::<u64>(), 200), me in 0u32..64) {
+        fn nobody_waits_longer_than_a_round(requests in prop::collection::vec(any::<u64>(), 200), me in 0u32..64) {
             let mut policy = RoundRobin::default();
-            let waits = asked.iter().position(|others| policy.take(others | 1 << me) == me);
+            let waits = requests.iter().position(|others| policy.take(others | 1 << me) == me);
             prop_assert!(waits.is_some_and(|grants| grants < 64), "waited {waits:?}");
         }
     }

@@ -91,9 +91,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_persistent_requester_is_served(asked in prop::collection::vec(any::<u64>(), 200), me in 0u32..64) {
+        fn a_persistent_requester_is_served(requests in prop::collection::vec(any::<u64>(), 200), me in 0u32..64) {
             let mut arbiter = RoundRobinTree::default();
-            let waits = asked.iter().position(|others| arbiter.take(others | 1 << me) == Some(me));
+            let waits = requests.iter().position(|others| arbiter.take(others | 1 << me) == Some(me));
             prop_assert!(waits.is_some_and(|cycles| cycles < 128), "waited {waits:?}");
         }
     }

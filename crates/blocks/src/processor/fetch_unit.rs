@@ -104,8 +104,8 @@ impl Component for FetchUnit {
         while self.squash.as_ref().and_then(Rx::take).is_some() {
             self.discarded = self.n_under_way;
         }
-        let (delivered, asked) = (self.deliver(), self.request());
-        if delivered || asked { Activity::Busy } else { Activity::Idle }
+        let (delivered, requested) = (self.deliver(), self.request());
+        if delivered || requested { Activity::Busy } else { Activity::Idle }
     }
 
     fn ports(&self, ports: &mut Ports) {

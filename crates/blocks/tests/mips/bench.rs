@@ -104,10 +104,10 @@ impl Scene {
         let mut words: Vec<(u32, u32)> =
             (self.params.reset_pc..).step_by(4).zip(assemble(self.params.reset_pc, &self.program)).collect();
         let port = |b: &mut Bench, name: &str, cycles, gap, bytes: &Rc<RefCell<BTreeMap<u32, u8>>>| {
-            let (references, asked) = b.channel(&format!("{name}.references"), 2, 1);
+            let (references, requests) = b.channel(&format!("{name}.references"), 2, 1);
             let (answers, replies) = b.channel(&format!("{name}.replies"), 4, 1);
             let log = self.shows_references.then(|| b.log.clone());
-            let responder = Responder { references: asked, replies: answers };
+            let responder = Responder { references: requests, replies: answers };
             let bytes = bytes.clone();
             b.add(
                 name,

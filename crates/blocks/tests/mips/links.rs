@@ -28,9 +28,9 @@ fn check(programs: [&str; 2], dma: &[(Cycle, char, u64)], want: Expect) {
     want.assert_eq(&bench(100_000, |b| {
         let mut ports = Vec::new();
         for (name, program) in ["a", "b"].into_iter().zip(programs) {
-            let (references, asked) = b.channel(&format!("{name}?"), 4, 1);
+            let (references, requests) = b.channel(&format!("{name}?"), 4, 1);
             let (answers, replies) = b.channel(&format!("{name}!"), 4, 1);
-            ports.push(Some(Responder { references: asked, replies: answers }));
+            ports.push(Some(Responder { references: requests, replies: answers }));
             let memory = Requester { references, replies };
             let mut params = scene("").params;
             params.registers = None;

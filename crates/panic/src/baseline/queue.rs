@@ -1,7 +1,7 @@
 //! A drop-tail buffer, as in all baseline NICs (2.2.2, 7.3).
 
 use crate::drops::{ClassDropCounts, DropReason};
-use crate::protocol::{Flit, Message, NodeId, Step};
+use crate::protocol::{Flit, Message, NodeId, PacketStep};
 use crate::scheduler::buffer::Bank;
 use crate::world::SharedOutlet;
 use kernel::trace::Counter;
@@ -104,7 +104,7 @@ impl Intake {
         } else if self.used + n > self.n_flits {
             DropReason::Full
         } else {
-            message.descriptor.trail.mark(now, Step::Queued, node);
+            message.descriptor.trail.mark(now, PacketStep::Queued, node);
             self.entered.add(1);
             self.used += n;
             return Some(self.bank.begin(message, now));
@@ -123,7 +123,7 @@ impl Intake {
     pub fn read(&mut self, now: Cycle, place: usize) -> Flit {
         let mut flit = self.bank.read(place);
         match &mut flit {
-            Flit::Head(message) => message.descriptor.trail.mark(now, Step::Scheduled, self.limits.node),
+            Flit::Head(message) => message.descriptor.trail.mark(now, PacketStep::Scheduled, self.limits.node),
             _ => self.used -= 1,
         }
         flit

@@ -1,16 +1,16 @@
 //! Prefetch of a queue's descriptors.
 
-use super::rings::{Buffer, ENTRIES_PER_READ, ENTRY_BYTES, Place};
+use super::rings::{Buffer, ENTRIES_PER_READ, ENTRY_BYTES, QueueLayout};
 use std::collections::VecDeque;
 
 /// The card's view of a ring.
 pub struct Ring {
     /// Addresses of the ring.
-    pub place: Place,
+    pub place: QueueLayout,
     /// Number of descriptors that the host has posted, as far as the card knows.
     n_posted: u32,
     /// Number of descriptors requested.
-    n_asked: u32,
+    n_requested: u32,
     /// Prefetched descriptors, not yet used.
     here: VecDeque<Buffer>,
     /// Number of descriptors used.
@@ -24,15 +24,15 @@ pub struct Ring {
 
 impl Ring {
     /// An empty ring with up to `most` prefetched descriptors.
-    pub fn new(place: Place, most: u32) -> Ring {
-        let (n_posted, n_asked, here, n_used, n_completed, is_in_line) = Default::default();
-        Ring { place, n_posted, n_asked, here, n_used, n_completed, most, is_in_line }
+    pub fn new(place: QueueLayout, most: u32) -> Ring {
+        let (n_posted, n_requested, here, n_used, n_completed, is_in_line) = Default::default();
+        Ring { place, n_posted, n_requested, here, n_used, n_completed, most, is_in_line }
     }
 
     /// A ring that the host has filled with buffers; `most` descriptors were prefetched before time 0.
-    pub fn filled(place: Place, most: u32, slots: u32) -> Ring {
+    pub fn filled(place: QueueLayout, most: u32, slots: u32) -> Ring {
         let here = (0..most).map(|slot| place.buffer(slot)).collect();
-        Ring { n_posted: slots, n_asked: most, here, ..Ring::new(place, most) }
+        Ring { n_posted: slots, n_requested: most, here, ..Ring::new(place, most) }
     }
 
     /// Processes a doorbell: `total` descriptors have been posted so far.
@@ -47,16 +47,16 @@ impl Ring {
 
     /// Number of descriptors to read next: all new ones of a 64-byte line, if there is room for all; otherwise 0.
     pub fn wants(&self) -> u32 {
-        let ahead = self.n_asked.wrapping_sub(self.n_used);
-        let line = ENTRIES_PER_READ - self.n_asked % ENTRIES_PER_READ;
-        let new = line.min(self.n_posted.wrapping_sub(self.n_asked));
+        let ahead = self.n_requested.wrapping_sub(self.n_used);
+        let line = ENTRIES_PER_READ - self.n_requested % ENTRIES_PER_READ;
+        let new = line.min(self.n_posted.wrapping_sub(self.n_requested));
         if ahead + new <= self.most { new } else { 0 }
     }
 
     /// Requests the next `n` descriptors; returns their address and size.
     pub fn ask(&mut self, n: u32) -> (u64, u32) {
-        let addr = self.place.descriptor(self.n_asked);
-        self.n_asked = self.n_asked.wrapping_add(n);
+        let addr = self.place.descriptor(self.n_requested);
+        self.n_requested = self.n_requested.wrapping_add(n);
         (addr, n * ENTRY_BYTES)
     }
 
@@ -88,9 +88,9 @@ impl Ring {
 
 /// Queues that wait for a descriptor read, each at most once.
 #[derive(Default)]
-pub struct Line(VecDeque<usize>);
+pub struct FetchQueue(VecDeque<usize>);
 
-impl Line {
+impl FetchQueue {
     /// Appends a queue if it wants descriptors and does not wait yet.
     pub fn join(&mut self, queue: usize, ring: &mut Ring) {
         if !ring.is_in_line && ring.wants() > 0 {

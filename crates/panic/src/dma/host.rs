@@ -2,17 +2,17 @@
 
 use super::DmaParams;
 use super::due::Due;
-use super::rings::{HostMemory, Place};
-use crate::world::{Arrival, PacketSource};
+use super::rings::{HostMemory, QueueLayout};
+use crate::world::{Arrival, PortSource};
 use kernel::Cycle;
 use std::collections::VecDeque;
 
 /// A doorbell: total number of descriptors that the host has put into a queue's ring.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Doorbell {
-    /// Of a receive queue.
+    /// For a receive queue.
     Buffers { queue: usize, total: u32 },
-    /// Of a transmit queue.
+    /// For a transmit queue.
     Packets { queue: usize, total: u32 },
 }
 
@@ -23,7 +23,7 @@ pub enum Doorbell {
 ///         free.
 pub struct Host {
     transmits: Vec<Transmits>,
-    receives: Vec<(Place, u32)>,
+    receives: Vec<(QueueLayout, u32)>,
     /// Receive buffers that the host is reading: queue and slot.
     read: Due<(usize, u32)>,
     /// Doorbells on their way to the card.
@@ -36,8 +36,8 @@ pub struct Host {
 }
 
 struct Transmits {
-    place: Place,
-    source: Box<dyn PacketSource>,
+    place: QueueLayout,
+    source: Box<dyn PortSource>,
     n_posted: u32,
     n_sent: u32,
     slots: u32,
@@ -48,8 +48,8 @@ struct Transmits {
 
 impl Host {
     /// A host with full receive rings and a source for each transmit queue from 0 on.
-    pub fn new(params: &DmaParams, sources: Vec<Box<dyn PacketSource>>, memory: &mut HostMemory) -> Host {
-        let places = Place::all(params);
+    pub fn new(params: &DmaParams, sources: Vec<Box<dyn PortSource>>, memory: &mut HostMemory) -> Host {
+        let places = QueueLayout::all(params);
         let (receives, transmits) = places.split_at(params.rx_queues as usize);
         for place in receives {
             (0..params.ring_slots)

@@ -7,7 +7,7 @@ use blocks::pcie::{Bytes, Ends, PcieParams, Read, Transport, Write};
 use kernel::{Activity, CounterList, Cycle};
 use std::collections::VecDeque;
 
-/// What the arrival of a write beat in host memory completes.
+/// The operation that is complete when a write beat arrives in host memory.
 pub enum Landed {
     /// The whole packet, at this address.
     Packet(Box<Message>, u64),
@@ -18,7 +18,7 @@ pub enum Landed {
 }
 
 /// Purpose of a read of host memory.
-pub enum Asked {
+pub enum ReadPurpose {
     /// Descriptors of a receive queue.
     Buffers { queue: usize },
     /// Descriptors of a transmit queue.
@@ -30,7 +30,7 @@ pub enum Asked {
 /// The answer to a read.
 pub struct Answer {
     /// Purpose of the read.
-    pub asked: Asked,
+    pub purpose: ReadPurpose,
     /// When the first bytes arrived.
     pub first: Cycle,
     /// All bytes.
@@ -131,8 +131,8 @@ impl HostLink {
     }
 
     /// Reads at least one byte.
-    pub fn read(&mut self, addr: u64, size: u32, asked: Asked) {
-        self.edge.reads.push_back(Answer { asked, first: 0, bytes: Vec::with_capacity(size as usize) });
+    pub fn read(&mut self, addr: u64, size: u32, purpose: ReadPurpose) {
+        self.edge.reads.push_back(Answer { purpose, first: 0, bytes: Vec::with_capacity(size as usize) });
         self.transport.read(Read { from: 0, addr, size, last: true, refused: false });
     }
 

@@ -14,12 +14,12 @@ pub use params::DmaParams;
 use crate::cells::Cells;
 use crate::entry::{Entry, Sender};
 use crate::protocol::{Flit, NodeId};
-use crate::world::{Arrival, PacketSource, SharedClassifier, SharedOutlet};
+use crate::world::{Arrival, PortSource, SharedClassifier, SharedOutlet};
 use host::{Doorbell, Host};
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx};
-use link::{Asked, HostLink, Landed};
+use link::{HostLink, Landed, ReadPurpose};
 use receive::Receive;
-use rings::{HostMemory, Place};
+use rings::{HostMemory, QueueLayout};
 use transmit::{Transmit, TransmitWiring};
 
 /// Connections of a [`Dma`].
@@ -33,7 +33,7 @@ pub struct DmaWiring {
     /// Packets from the interconnect.
     pub input: Rx<Flit>,
     /// Packets from applications: one source for each transmit queue from 0 on; queues without a source stay idle.
-    pub sources: Vec<Box<dyn PacketSource>>,
+    pub sources: Vec<Box<dyn PortSource>>,
     /// The match-action program for packets of the host.
     pub classifier: SharedClassifier,
     /// Receives packets that are in host memory, and drops.
@@ -75,7 +75,7 @@ impl Dma {
     pub fn new(params: &DmaParams, wires: DmaWiring) -> Dma {
         let DmaWiring { node, flit_bytes, clock_hz, input, sources, classifier, outlet, entry, sender, cells } = wires;
         assert!(sources.len() <= params.tx_queues as usize, "each source needs a transmit queue");
-        let places = Place::all(params);
+        let places = QueueLayout::all(params);
         let (receives, transmits) = places.split_at(params.rx_queues as usize);
         let mut memory = HostMemory::default();
         let host = Host::new(params, sources, &mut memory);
@@ -107,10 +107,10 @@ impl Dma {
         let mut changed = false;
         while let Some(answer) = self.link.answer(now) {
             let (first, bytes) = (answer.first, answer.bytes);
-            match answer.asked {
-                Asked::Buffers { queue } => self.receive.buffers(queue, &bytes),
-                Asked::Packets { queue } => self.transmit.packets(queue, &bytes),
-                Asked::Packet { queue, buffer, id } => {
+            match answer.purpose {
+                ReadPurpose::Buffers { queue } => self.receive.buffers(queue, &bytes),
+                ReadPurpose::Packets { queue } => self.transmit.packets(queue, &bytes),
+                ReadPurpose::Packet { queue, buffer, id } => {
                     self.transmit.packet(now, queue, buffer, first, Arrival { id, bytes });
                 }
             }

@@ -1,13 +1,13 @@
 //! The path from the interconnect to host memory.
 
 use super::DmaParams;
-use super::fetch::{Line, Ring};
-use super::link::{Asked, HostLink, Landed};
-use super::rings::{Buffer, HostMemory, Place, completion};
+use super::fetch::{FetchQueue, Ring};
+use super::link::{HostLink, Landed, ReadPurpose};
+use super::rings::{Buffer, HostMemory, QueueLayout, completion};
 use crate::cells::Cells;
 use crate::drops::{DropCounts, DropReason};
-use crate::protocol::{Flit, Leg, Message, NodeId, Step};
-use crate::world::{SharedOutlet, Side};
+use crate::protocol::{Flit, Leg, Message, NodeId, PacketStep};
+use crate::world::{ExternalPort, SharedOutlet};
 use blocks::pcie::Bytes;
 use kernel::trace::Counter;
 use kernel::{CounterList, Cycle, Ports, Rx};
@@ -24,7 +24,7 @@ pub struct Receive {
     outlet: SharedOutlet,
     cells: Option<Cells>,
     rings: Vec<Ring>,
-    line: Line,
+    line: FetchQueue,
     /// Packets that are arriving or waiting, in order.
     packets: VecDeque<Incoming>,
     /// The packet being dropped, until its tail arrives.
@@ -64,9 +64,9 @@ impl Receive {
         input: Rx<Flit>,
         outlet: SharedOutlet,
         cells: Option<Cells>,
-        places: &[Place],
+        places: &[QueueLayout],
     ) -> Receive {
-        let ring = |&place: &Place| Ring::filled(place, params.prefetched, params.ring_slots);
+        let ring = |&place: &QueueLayout| Ring::filled(place, params.prefetched, params.ring_slots);
         let rings = places.iter().map(ring).collect();
         let (line, packets, dropped, held, n_packets, n_bytes, unit_drops) = Default::default();
         let drops = DropCounts::new(&[DropReason::NoHostBuffer, DropReason::LongForHostBuffer]);
@@ -107,19 +107,19 @@ impl Receive {
         let ring = &mut self.rings[queue];
         ring.is_in_line = false;
         let (addr, bytes) = ring.ask(ring.wants());
-        link.read(addr, bytes, Asked::Buffers { queue });
+        link.read(addr, bytes, ReadPurpose::Buffers { queue });
         self.line.join(queue, ring);
         true
     }
 
     /// Takes a flit from the interconnect if possible. Returns true if it did.
     pub fn take(&mut self, now: Cycle) -> bool {
-        let is_head = match self.input.peek().as_deref() {
+        let is_descriptor = match self.input.peek().as_deref() {
             None => return false,
             Some(Flit::Head(_)) => true,
             Some(Flit::Body | Flit::Tail) => false,
         };
-        if is_head {
+        if is_descriptor {
             return self.begin(now);
         }
         if self.dropped.is_some() {
@@ -148,8 +148,8 @@ impl Receive {
         };
         let buffer = match (leg, side) {
             (Leg::Dropped(reason), _) => Err(reason),
-            (_, Side::Network(_)) => panic!("packets to the network must use another exit"),
-            (_, Side::Host(queue)) => match self.buffer(queue.into(), len) {
+            (_, ExternalPort::Network(_)) => panic!("packets to the network must use another exit"),
+            (_, ExternalPort::Host(queue)) => match self.buffer(queue.into(), len) {
                 Some(buffer) => buffer.map(|buffer| (usize::from(queue), buffer)),
                 None => return false, // The descriptor is on its way.
             },
@@ -161,7 +161,7 @@ impl Receive {
         match buffer {
             Err(reason) => self.dropped = Some((message, reason)),
             Ok((queue, buffer)) => {
-                message.descriptor.trail.mark(now, Step::Leaving, self.node);
+                message.descriptor.trail.mark(now, PacketStep::Leaving, self.node);
                 let hash = message.descriptor.fields.hash;
                 let (come, is_whole, written, held) = Default::default();
                 let message = Some(message);
@@ -244,7 +244,7 @@ impl Receive {
     /// All bytes of a packet are in host memory; passes them to the outlet.
     pub fn left(&mut self, now: Cycle, mut message: Box<Message>, addr: u64, memory: &HostMemory) {
         memory.read(addr, &mut message.data);
-        message.descriptor.trail.mark(now, Step::Left, self.node);
+        message.descriptor.trail.mark(now, PacketStep::Left, self.node);
         self.n_packets.add(1);
         self.n_bytes.add(message.data.len() as u64);
         let side = message.descriptor.side;

@@ -43,7 +43,7 @@ pub fn completion(slot: u32, len: u32, hash: u32, number: u32) -> [u8; ENTRY_BYT
 
 /// Addresses of a queue's rings and buffers.
 #[derive(Clone, Copy, Debug)]
-pub struct Place {
+pub struct QueueLayout {
     descriptors: u64,
     completions: u64,
     buffers: u64,
@@ -51,16 +51,22 @@ pub struct Place {
     buffer_bytes: u32,
 }
 
-impl Place {
+impl QueueLayout {
     /// The addresses of all queues: first the receive queues, then the transmit queues.
-    pub fn all(params: &DmaParams) -> Vec<Place> {
+    pub fn all(params: &DmaParams) -> Vec<QueueLayout> {
         let ring = u64::from(params.ring_slots * ENTRY_BYTES);
         let queue = 2 * ring + u64::from(params.ring_slots) * u64::from(params.buffer_bytes);
         let place = |i: u32| {
             // The first page is unused, so that address 0 is never a buffer; each queue begins on a new page.
             let descriptors = 4096 + u64::from(i) * queue.next_multiple_of(4096);
             let (completions, buffers) = (descriptors + ring, descriptors + 2 * ring);
-            Place { descriptors, completions, buffers, slots: params.ring_slots, buffer_bytes: params.buffer_bytes }
+            QueueLayout {
+                descriptors,
+                completions,
+                buffers,
+                slots: params.ring_slots,
+                buffer_bytes: params.buffer_bytes,
+            }
         };
         (0..params.rx_queues + params.tx_queues).map(place).collect()
     }

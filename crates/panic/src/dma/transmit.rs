@@ -1,14 +1,14 @@
 //! The path from host memory to the interconnect.
 
 use super::DmaParams;
-use super::fetch::{Line, Ring};
+use super::fetch::{FetchQueue, Ring};
 use super::host::Host;
-use super::link::{Asked, HostLink, Landed};
-use super::rings::{Buffer, Place, completion};
+use super::link::{HostLink, Landed, ReadPurpose};
+use super::rings::{Buffer, QueueLayout, completion};
 use crate::drops::{DropCounts, DropReason};
 use crate::entry::{Entry, Sender};
 use crate::protocol::{Message, NodeId, n_flits};
-use crate::world::{Arrival, SharedClassifier, SharedOutlet, Side, Verdict};
+use crate::world::{Arrival, ExternalPort, SharedClassifier, SharedOutlet, Verdict};
 use kernel::trace::Counter;
 use kernel::{CounterList, Cycle, Ports};
 use std::collections::VecDeque;
@@ -33,11 +33,11 @@ pub struct TransmitWiring {
 pub struct Transmit {
     wires: TransmitWiring,
     rings: Vec<Ring>,
-    line: Line,
+    line: FetchQueue,
     /// Queues with a prefetched descriptor, each at most once.
     ready: VecDeque<usize>,
     /// Flits of requested packets.
-    asked: usize,
+    requested_flits: usize,
     room: usize,
     /// Packets that have been read and whose completions are not written: queue, slot, bytes.
     done: VecDeque<(usize, u32, u32)>,
@@ -60,12 +60,12 @@ struct Held {
 
 impl Transmit {
     /// Reads the rings at `places`.
-    pub fn new(params: &DmaParams, wires: TransmitWiring, places: &[Place]) -> Transmit {
+    pub fn new(params: &DmaParams, wires: TransmitWiring, places: &[QueueLayout]) -> Transmit {
         let rings = places.iter().map(|&place| Ring::new(place, params.prefetched)).collect();
-        let (line, ready, asked, done, held, n_packets, n_bytes) = Default::default();
+        let (line, ready, requested_flits, done, held, n_packets, n_bytes) = Default::default();
         let drops = DropCounts::new(&[DropReason::NoExit, DropReason::LongForHostBuffer]);
         let room = params.tx_flits as usize;
-        Transmit { wires, rings, line, ready, asked, room, done, held, n_packets, n_bytes, drops }
+        Transmit { wires, rings, line, ready, requested_flits, room, done, held, n_packets, n_bytes, drops }
     }
 
     /// Reads the scheduler's bank notes. Called at each tick.
@@ -93,7 +93,7 @@ impl Transmit {
         let ring = &mut self.rings[queue];
         ring.is_in_line = false;
         let (addr, bytes) = ring.ask(ring.wants());
-        link.read(addr, bytes, Asked::Packets { queue });
+        link.read(addr, bytes, ReadPurpose::Packets { queue });
         self.line.join(queue, ring);
         true
     }
@@ -104,7 +104,7 @@ impl Transmit {
         let ring = &mut self.rings[queue];
         let buffer = ring.peek().expect("a ready queue must have a descriptor");
         let n = n_flits(buffer.len as usize, self.wires.flit_bytes);
-        if self.asked + self.wires.sender.waiting() + n > self.room {
+        if self.requested_flits + self.wires.sender.waiting() + n > self.room {
             return false;
         }
         self.ready.pop_front();
@@ -113,10 +113,10 @@ impl Transmit {
             self.ready.push_back(queue);
         }
         self.line.join(queue, ring);
-        self.asked += n;
+        self.requested_flits += n;
         let id = host.id(queue);
         // An empty packet reads one byte, so that packets stay in order.
-        link.read(buffer.addr, buffer.len.max(1), Asked::Packet { queue, buffer, id });
+        link.read(buffer.addr, buffer.len.max(1), ReadPurpose::Packet { queue, buffer, id });
         true
     }
 
@@ -134,7 +134,7 @@ impl Transmit {
         self.done.push_back((queue, slot, len));
         self.n_packets.add(1);
         self.n_bytes.add(len.into());
-        let side = Side::Host(queue as u16);
+        let side = ExternalPort::Host(queue as u16);
         let verdict = self.wires.classifier.borrow_mut().classify(now, side, &mut arrival.bytes);
         let flits = n_flits(n_bytes, self.wires.flit_bytes);
         self.held.push_back(Held { first, flits, arrival, verdict });
@@ -145,7 +145,7 @@ impl Transmit {
     fn admit(&mut self, now: Cycle) {
         while self.held.front().is_some_and(|held| self.wires.entry.admits(now, &held.verdict)) {
             let Held { first, flits, arrival, verdict } = self.held.pop_front().expect("one waits");
-            self.asked -= flits;
+            self.requested_flits -= flits;
             match self.wires.entry.message(first, self.wires.node, arrival, verdict) {
                 Ok(message) => self.wires.sender.push(now, message),
                 Err(message) => self.drop(now, *message, DropReason::NoExit),

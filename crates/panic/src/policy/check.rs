@@ -1,6 +1,6 @@
 //! Checks of policy hierarchies.
 
-use super::{Level, PolicyParams};
+use super::{PolicyParams, PolicyTree};
 
 /// Most levels of a hierarchy.
 /// assumed: no source gives a bound; this one limits recursion on deeply nested files.
@@ -9,41 +9,41 @@ const MOST_LEVELS: usize = 8;
 /// An invalid level.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{at}{}{problem}", if at.is_empty() { "" } else { ": " })]
-pub struct LevelError {
+pub struct PolicyTreeError {
     /// Path to the key: `branches[0].level.policy.weights[1]`; empty for the level itself.
     pub at: String,
     /// Found and allowed values.
     pub problem: String,
 }
 
-impl LevelError {
+impl PolicyTreeError {
     /// An error with `problem` at the key `at`.
-    pub fn new(at: impl Into<String>, problem: impl Into<String>) -> LevelError {
-        LevelError { at: at.into(), problem: problem.into() }
+    pub fn new(at: impl Into<String>, problem: impl Into<String>) -> PolicyTreeError {
+        PolicyTreeError { at: at.into(), problem: problem.into() }
     }
 }
 
-/// What a level decides between.
+/// The classes among which a tree decides.
 struct Served<'a> {
     classes: &'a [usize],
     /// True for the outermost level.
     is_all: bool,
 }
 
-impl Level {
+impl PolicyTree {
     /// Checks the hierarchy for `n_classes` classes.
-    pub fn check(&self, n_classes: usize) -> Result<(), LevelError> {
+    pub fn check(&self, n_classes: usize) -> Result<(), PolicyTreeError> {
         self.check_for(&(0..n_classes).collect::<Vec<_>>())
     }
 
     /// Checks the hierarchy for these classes.
-    pub fn check_for(&self, classes: &[usize]) -> Result<(), LevelError> {
+    pub fn check_for(&self, classes: &[usize]) -> Result<(), PolicyTreeError> {
         self.check_below("", &Served { classes, is_all: true }, 0)
     }
 
-    fn check_below(&self, at: &str, served: &Served<'_>, depth: usize) -> Result<(), LevelError> {
+    fn check_below(&self, at: &str, served: &Served<'_>, depth: usize) -> Result<(), PolicyTreeError> {
         if depth == MOST_LEVELS {
-            return Err(LevelError::new(
+            return Err(PolicyTreeError::new(
                 at.trim_end_matches('.'),
                 format!("is nested {} deep, must be at most {MOST_LEVELS} deep", depth + 1),
             ));
@@ -64,13 +64,13 @@ impl Level {
     }
 
     /// Each class that reaches this level must be in exactly one branch.
-    fn check_classes(&self, at: &str, classes: &[usize]) -> Result<(), LevelError> {
+    fn check_classes(&self, at: &str, classes: &[usize]) -> Result<(), PolicyTreeError> {
         let mut sorted = classes.to_vec();
         sorted.sort_unstable();
         let mut found: Vec<(usize, usize)> = Vec::new();
         for (i, branch) in self.branches.iter().enumerate() {
             if branch.classes.is_empty() {
-                return Err(LevelError::new(
+                return Err(PolicyTreeError::new(
                     format!("{at}branches[{i}].classes"),
                     "is empty, must have at least one class",
                 ));
@@ -80,11 +80,11 @@ impl Level {
                 if !sorted.contains(class) {
                     let problem =
                         format!("is {class}, must be one of {sorted:?}, the classes that reach this scheduling level");
-                    return Err(LevelError::new(place, problem));
+                    return Err(PolicyTreeError::new(place, problem));
                 }
                 if let Some((_, other)) = found.iter().find(|(known, _)| known == class) {
                     let problem = format!("is {class}, which is also in branches[{other}]; must be in one branch only");
-                    return Err(LevelError::new(place, problem));
+                    return Err(PolicyTreeError::new(place, problem));
                 }
                 found.push((*class, i));
             }
@@ -92,7 +92,7 @@ impl Level {
         match sorted.iter().find(|class| found.iter().all(|(known, _)| known != *class)) {
             Some(class) => {
                 let problem = format!("have no branch with class {class}; each of {sorted:?} must be in one");
-                Err(LevelError::new(format!("{at}branches"), problem))
+                Err(PolicyTreeError::new(format!("{at}branches"), problem))
             }
             None => Ok(()),
         }
@@ -101,32 +101,32 @@ impl Level {
 
 impl PolicyParams {
     /// Checks the policy where it decides between `n`; `whom` says what its numbers are for.
-    fn check(&self, at: &str, n: usize, whom: &str, is_outermost: bool) -> Result<(), LevelError> {
+    fn check(&self, at: &str, n: usize, whom: &str, is_outermost: bool) -> Result<(), PolicyTreeError> {
         let Some((key, numbers)) = self.numbers() else { return Ok(()) };
         if numbers.is_outermost() && !is_outermost {
             let problem = format!(
                 "is `{}`, must be another policy: only the outermost scheduling level may have this one",
                 self.name()
             );
-            return Err(LevelError::new(format!("{at}policy.kind"), problem));
+            return Err(PolicyTreeError::new(format!("{at}policy.kind"), problem));
         }
         if numbers.n() != n {
             let problem = format!("has {} entries, must have {n}, {whom}", numbers.n());
-            return Err(LevelError::new(format!("{at}policy.{key}"), problem));
+            return Err(PolicyTreeError::new(format!("{at}policy.{key}"), problem));
         }
-        numbers.check().map_err(|(place, problem)| LevelError::new(format!("{at}policy.{key}{place}"), problem))
+        numbers.check().map_err(|(place, problem)| PolicyTreeError::new(format!("{at}policy.{key}{place}"), problem))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::policy::Level;
+    use crate::policy::PolicyTree;
     use expect_test::{Expect, expect};
 
-    /// `level` is TOML, for three classes.
-    fn check(level: &str, want: Expect) {
-        let level: Level = toml::from_str(level).unwrap();
-        want.assert_eq(&level.check(3).map_or_else(|error| error.to_string(), |()| "fine".to_owned()));
+    /// `tree` is TOML, for three classes.
+    fn check(tree: &str, want: Expect) {
+        let tree: PolicyTree = toml::from_str(tree).unwrap();
+        want.assert_eq(&tree.check(3).map_or_else(|error| error.to_string(), |()| "fine".to_owned()));
     }
 
     #[test]
@@ -147,7 +147,7 @@ mod tests {
     fn a_policy_has_one_number_for_each_branch_or_class() {
         check(
             r#"policy = { kind = "weighted-fair", weights = [2, 1] }"#,
-            expect!["policy.weights: has 2 entries; needs 3, one for each of the NIC's 3 classes (n_classes)"],
+            expect!["policy.weights: has 2 entries, must have 3, one for each of the NIC's 3 classes (n_classes)"],
         );
         check(
             r#"policy = { kind = "weighted-fair", weights = [2, 0, 1] }"#,
@@ -160,7 +160,7 @@ mod tests {
                 { classes = [1], level = { policy = { kind = "fifo" } } },
                 { classes = [2, 0], level = { policy = { kind = "fifo" } } },
             ]"#,
-            expect!["policy.weights: has 3 entries; needs 2, one for each of `branches`"],
+            expect!["policy.weights: has 3 entries, must have 2, one for each of `branches`"],
         );
         check(
             r#"
@@ -170,7 +170,7 @@ mod tests {
                 { classes = [2, 0], level = { policy = { kind = "weighted-fair", weights = [1, 3, 1] } } },
             ]"#,
             expect![
-                "branches[1].level.policy.weights: has 3 entries; needs 2, one for each of the branch's `classes` [2, 0], in that order"
+                "branches[1].level.policy.weights: has 3 entries, must have 2, one for each of the branch's `classes` [2, 0], in that order"
             ],
         );
         check(
@@ -191,22 +191,32 @@ mod tests {
                 ]"#
             )
         };
-        check(&branches("[0, 1]", "[1, 2]"), expect!["branches[1].classes[0]: is 1, which is in branches[0] already"]);
-        check(&branches("[0]", "[1]"), expect!["branches: no branch has class 2; each of [0, 1, 2] must be in one"]);
+        check(
+            &branches("[0, 1]", "[1, 2]"),
+            expect!["branches[1].classes[0]: is 1, which is also in branches[0]; must be in one branch only"],
+        );
+        check(
+            &branches("[0]", "[1]"),
+            expect!["branches: have no branch with class 2; each of [0, 1, 2] must be in one"],
+        );
         check(
             &branches("[0, 3]", "[1, 2]"),
-            expect!["branches[0].classes[1]: is 3; this level serves only classes [0, 1, 2]"],
+            expect![
+                "branches[0].classes[1]: is 3, must be one of [0, 1, 2], the classes that reach this scheduling level"
+            ],
         );
-        check(&branches("[]", "[0, 1, 2]"), expect!["branches[0].classes: is empty; needs at least one class"]);
+        check(&branches("[]", "[0, 1, 2]"), expect!["branches[0].classes: is empty, must have at least one class"]);
     }
 
     #[test]
-    fn only_the_outermost_level_can_hold_packets_back() {
+    fn only_the_outermost_policy_can_delay_packets() {
         check(
             r#"
             policy = { kind = "fifo" }
             branches = [{ classes = [0, 1, 2], level = { policy = { kind = "leaky-bucket", buckets = [] } } }]"#,
-            expect!["branches[0].level.policy.kind: is `leaky-bucket`, which is allowed at the outermost level only"],
+            expect![
+                "branches[0].level.policy.kind: is `leaky-bucket`, must be another policy: only the outermost scheduling level may have this one"
+            ],
         );
     }
 
@@ -217,9 +227,9 @@ mod tests {
             text = format!("{{ {fifo}, branches = [{{ classes = [0, 1, 2], level = {text} }}] }}");
         }
         let table: toml::Table = toml::from_str(&format!("level = {text}")).unwrap();
-        let level: Level = table["level"].clone().try_into().unwrap();
-        let told = level.check(3).unwrap_err();
-        assert_eq!(told.problem, "is nested deeper than 8 levels");
-        assert_eq!(told.at.matches("branches[0].level").count(), 8);
+        let tree: PolicyTree = table["level"].clone().try_into().unwrap();
+        let error = tree.check(3).unwrap_err();
+        assert_eq!(error.problem, "is nested 9 deep, must be at most 8 deep");
+        assert_eq!(error.at.matches("branches[0].level").count(), 8);
     }
 }

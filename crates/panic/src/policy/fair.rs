@@ -1,6 +1,6 @@
 //! Fair shares: weighted fair queueing by bytes, and round robin by packets with equal weights.
 
-use super::{Arrival, Asked, Number, Policy};
+use super::{Arrival, ClassService, Number, Policy};
 
 /// Start-time fair queueing: a packet's rank is the virtual time at which its class has used its earlier packets' service.
 ///
@@ -52,8 +52,8 @@ impl Number for u32 {
     const LIKE: Option<&'static str> = Some("a whole number up to 65536");
     const IS_OUTERMOST: bool = false;
 
-    fn of(asked: &Asked) -> u32 {
-        asked.weight
+    fn of(service: &ClassService) -> u32 {
+        service.weight
     }
 
     fn check(&self) -> Result<(), (&'static str, String)> {

@@ -1,6 +1,6 @@
 //! Rate limits per class.
 
-use super::{Arrival, Asked, Number, Policy};
+use super::{Arrival, ClassService, Number, Policy};
 use kernel::Cycle;
 
 /// The rate limit of a class.
@@ -20,8 +20,8 @@ impl Number for Bucket {
     const LIKE: Option<&'static str> = None;
     const IS_OUTERMOST: bool = true;
 
-    fn of(asked: &Asked) -> Bucket {
-        asked.rate.unwrap_or(OPEN)
+    fn of(service: &ClassService) -> Bucket {
+        service.rate.unwrap_or(OPEN)
     }
 
     fn check(&self) -> Result<(), (&'static str, String)> {

@@ -1,6 +1,6 @@
 //! Scheduling policies: a policy computes a rank when a packet arrives, and the least rank is served first (4.3.2).
 //!
-//! The published policies are data ([`Level`]): each has a file here and a row in `published.rs`. A user's own policy is a type
+//! The published policies are data ([`PolicyTree`]): each has a file here and a row in `published.rs`. A user's own policy is a type
 //! that implements [`Policy`], passed to the scheduler by [`crate::pifo::LogicalPifo::new`]; see `tests/it/own_policy.rs`.
 
 mod check;
@@ -10,10 +10,10 @@ mod numbers;
 mod of_packets;
 mod published;
 
-pub use check::LevelError;
+pub use check::PolicyTreeError;
 pub use fair::FairShare;
 pub use leaky_bucket::{Bucket, LeakyBucket};
-pub use numbers::{Asked, Number, Numbers};
+pub use numbers::{ClassService, Number, Numbers};
 pub use of_packets::{Fifo, LeastSlack, StrictPriority};
 pub use published::PolicyParams;
 
@@ -64,12 +64,12 @@ pub trait Policy {
     }
 }
 
-/// A policy between classes, or between branches that each have a level of their own. Source: 4.3.2 (hierarchies of PIFO
+/// A policy between classes, or between branches that each have a tree of their own. Source: 4.3.2 (hierarchies of PIFO
 /// blocks).
 #[derive(Clone, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Level {
-    /// The policy of this level.
+pub struct PolicyTree {
+    /// The policy at the root.
     pub policy: PolicyParams,
     /// The branches it decides between; if empty, it decides between classes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -82,13 +82,13 @@ pub struct Level {
 pub struct Branch {
     /// Classes of this branch; weights inside it are in this order.
     pub classes: Vec<usize>,
-    /// The level that decides between those classes.
-    pub level: Level,
+    /// The tree that decides between those classes.
+    pub level: PolicyTree,
 }
 
-impl Level {
-    /// A level without branches.
-    pub fn of(policy: PolicyParams) -> Level {
-        Level { policy, branches: Vec::new() }
+impl PolicyTree {
+    /// A tree without branches.
+    pub fn of(policy: PolicyParams) -> PolicyTree {
+        PolicyTree { policy, branches: Vec::new() }
     }
 }

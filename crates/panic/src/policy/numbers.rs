@@ -4,16 +4,16 @@ use super::Bucket;
 
 /// Service that a traffic class asks for; each policy takes the part it uses.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct ClassService {
     /// Weight, 1 to 65536.
     pub weight: u32,
     /// Rate limit, if any.
     pub rate: Option<Bucket>,
 }
 
-impl Default for Asked {
+impl Default for ClassService {
     fn default() -> Self {
-        Asked { weight: 1, rate: None }
+        ClassService { weight: 1, rate: None }
     }
 }
 
@@ -25,7 +25,7 @@ pub trait Number {
     const IS_OUTERMOST: bool;
 
     /// The parameter of a class.
-    fn of(asked: &Asked) -> Self;
+    fn of(service: &ClassService) -> Self;
 
     /// Checks it. The error is the key inside it, with a dot in front, if it has keys; and the problem.
     fn check(&self) -> Result<(), (&'static str, String)>;
@@ -42,7 +42,7 @@ pub trait Numbers {
     /// Finds the first invalid entry: its index and key, and the problem.
     fn check(&self) -> Result<(), (String, String)>;
     /// Appends one.
-    fn push(&mut self, asked: &Asked);
+    fn push(&mut self, service: &ClassService);
 }
 
 impl<N: Number> Numbers for Vec<N> {
@@ -63,7 +63,7 @@ impl<N: Number> Numbers for Vec<N> {
         self.iter().enumerate().try_for_each(placed)
     }
 
-    fn push(&mut self, asked: &Asked) {
-        self.push(N::of(asked));
+    fn push(&mut self, service: &ClassService) {
+        self.push(N::of(service));
     }
 }

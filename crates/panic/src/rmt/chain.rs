@@ -73,7 +73,7 @@ pub(super) fn is_name(name: &str) -> bool {
 
 /// The part of a chain to which an error belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum ChainKey {
     Name,
     Match,
     Queue(usize),
@@ -85,19 +85,19 @@ pub(super) enum Part {
     Exit,
 }
 
-impl Part {
+impl ChainKey {
     /// Its key in a file.
     pub(super) fn key(self) -> String {
         match self {
-            Part::Name => "name".to_owned(),
-            Part::Match => "match".to_owned(),
-            Part::Queue(i) => format!("queues[{i}]"),
-            Part::Services => "services".to_owned(),
-            Part::Service(i) => format!("services[{i}]"),
-            Part::HopClass(i) => format!("services[{i}].class"),
-            Part::HopMetadata(i) => format!("services[{i}].metadata"),
-            Part::Class => "class".to_owned(),
-            Part::Exit => "exit".to_owned(),
+            ChainKey::Name => "name".to_owned(),
+            ChainKey::Match => "match".to_owned(),
+            ChainKey::Queue(i) => format!("queues[{i}]"),
+            ChainKey::Services => "services".to_owned(),
+            ChainKey::Service(i) => format!("services[{i}]"),
+            ChainKey::HopClass(i) => format!("services[{i}].class"),
+            ChainKey::HopMetadata(i) => format!("services[{i}].metadata"),
+            ChainKey::Class => "class".to_owned(),
+            ChainKey::Exit => "exit".to_owned(),
         }
     }
 }
@@ -109,43 +109,43 @@ pub(super) struct Chain {
     pub actions: Vec<Action>,
 }
 
-type Result<T> = std::result::Result<T, (Part, Problem)>;
+type Result<T> = std::result::Result<T, (ChainKey, Problem)>;
 
 impl Names {
     /// Resolves a chain's names.
     pub(super) fn chain(&self, params: &ChainParams) -> Result<Chain> {
         if !is_name(&params.name) {
             let allowed = "letters, digits, `_`, `-` and `.`, up to 64, the first a letter or digit";
-            return Err((Part::Name, Problem::found(format!("`{}`", params.name), allowed)));
+            return Err((ChainKey::Name, Problem::found(format!("`{}`", params.name), allowed)));
         }
         let has_queues = !params.queues.is_empty();
         if has_queues && params.matches.is_some() {
-            return Err((Part::Match, Problem::MatchAndQueues));
+            return Err((ChainKey::Match, Problem::MatchAndQueues));
         }
         for (i, &queue) in params.queues.iter().enumerate() {
             if queue >= self.card.host_queues {
                 let allowed = format!("0 to {}", self.card.host_queues - 1);
-                return Err((Part::Queue(i), Problem::found(queue, allowed)));
+                return Err((ChainKey::Queue(i), Problem::found(queue, allowed)));
             }
             if params.queues[..i].contains(&queue) {
-                return Err((Part::Queue(i), Problem::Taken { what: "queue", name: queue.to_string() }));
+                return Err((ChainKey::Queue(i), Problem::Taken { what: "queue", name: queue.to_string() }));
             }
         }
         let expr = params.matches.as_deref().unwrap_or("true");
-        let matcher = self.matcher(expr).map_err(|problem| (Part::Match, problem))?;
+        let matcher = self.matcher(expr).map_err(|problem| (ChainKey::Match, problem))?;
         let mut actions = vec![Action::Chain(self.hops(&params.services, params.repeat)?)];
         if let Some(class) = params.class {
-            let class = self.class(&ValueParams::Number(class.into())).map_err(|problem| (Part::Class, problem))?;
+            let class = self.class(&ValueParams::Number(class.into())).map_err(|problem| (ChainKey::Class, problem))?;
             actions.push(Action::Class(class));
         }
         let number = |number: u64| super::names::Value::Number(number.into());
         actions.extend(params.priority.map(|priority| Action::Priority(number(priority.into()))));
         actions.extend(params.slack_cycles.map(|cycles| Action::SlackCycles(number(cycles))));
         let text = params.exit.as_deref().unwrap_or(if has_queues { "network" } else { "host" });
-        let exit = self.exit(text).map_err(|problem| (Part::Exit, problem))?;
+        let exit = self.exit(text).map_err(|problem| (ChainKey::Exit, problem))?;
         if has_queues && !matches!(exit, Exit::Network(_)) {
             let allowed = "`network:PORT`, because the chain is for transmit queues";
-            return Err((Part::Exit, Problem::found(format!("`{text}`"), allowed)));
+            return Err((ChainKey::Exit, Problem::found(format!("`{text}`"), allowed)));
         }
         actions.push(Action::Exit(exit));
         Ok(Chain { matcher, actions })
@@ -155,19 +155,22 @@ impl Names {
     pub(super) fn hops(&self, services: &[HopParams], repeat: bool) -> Result<Vec<Hop>> {
         let mut hops: Vec<Hop> = Vec::new();
         for (i, params) in services.iter().enumerate() {
-            let service = self.service(&params.service).map_err(|problem| (Part::Service(i), problem))?;
+            let service = self.service(&params.service).map_err(|problem| (ChainKey::Service(i), problem))?;
             if let Some(first) = hops.iter().position(|hop| hop.service == service).filter(|_| !repeat) {
-                return Err((Part::Service(i), Problem::Loop { service: params.service.clone(), first: first + 1 }));
+                return Err((
+                    ChainKey::Service(i),
+                    Problem::Loop { service: params.service.clone(), first: first + 1 },
+                ));
             }
             if let Some(class) = params.class {
-                self.class(&ValueParams::Number(class.into())).map_err(|problem| (Part::HopClass(i), problem))?;
+                self.class(&ValueParams::Number(class.into())).map_err(|problem| (ChainKey::HopClass(i), problem))?;
             }
             let metadata = self.number(&params.metadata, "metadata", 64, u128::MAX);
-            let metadata = metadata.map_err(|problem| (Part::HopMetadata(i), problem))?;
+            let metadata = metadata.map_err(|problem| (ChainKey::HopMetadata(i), problem))?;
             hops.push(Hop { service, class: params.class, priority: params.priority, metadata });
         }
         if hops.len() > self.max_hops as usize {
-            return Err((Part::Services, Problem::TooManyHops { found: hops.len(), most: self.max_hops }));
+            return Err((ChainKey::Services, Problem::TooManyHops { found: hops.len(), most: self.max_hops }));
         }
         Ok(hops)
     }

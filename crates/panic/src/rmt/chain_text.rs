@@ -3,7 +3,7 @@
 use super::EntryHandle;
 use super::Rmt;
 use super::action_params::{HopParams, ValueParams};
-use super::chain::{ChainParams, Part, is_name};
+use super::chain::{ChainKey, ChainParams, is_name};
 use super::error::{ChainTextError, Problem};
 use std::fmt;
 use std::ops::Range;
@@ -45,7 +45,7 @@ impl FromStr for ChainParams {
 }
 
 /// Parts of the chain and their positions in the text.
-type Places = Vec<(Part, Range<usize>)>;
+type Places = Vec<(ChainKey, Range<usize>)>;
 
 fn read(text: &str) -> Result<(ChainParams, Places)> {
     let mut reader = Reader { text, at: 0, places: Vec::new() };
@@ -65,7 +65,7 @@ struct Reader<'t> {
 impl<'t> Reader<'t> {
     fn chain(&mut self) -> Result<ChainParams> {
         let (name, span) = self.name("a name, then `:` and services, for example `ipsec: sha -> aes`")?;
-        self.places.push((Part::Name, span));
+        self.places.push((ChainKey::Name, span));
         let mut chain = ChainParams::new(name, &[]);
         if self.eat("[") {
             chain.matches = Some(self.expression()?);
@@ -83,14 +83,14 @@ impl<'t> Reader<'t> {
                 }
             }
         }
-        self.places.push((Part::Services, start..self.at));
+        self.places.push((ChainKey::Services, start..self.at));
         if self.eat("=>") {
             let start = self.skip_space();
             let exit = self.take_while(|c| !c.is_whitespace());
             if exit.is_empty() {
                 return self.unexpected("`host`, `host:QUEUE`, `network:PORT` or `drop`");
             }
-            self.places.push((Part::Exit, start..self.at));
+            self.places.push((ChainKey::Exit, start..self.at));
             chain.exit = Some(exit.to_owned());
         }
         let allowed = if chain.exit.is_some() { "the end" } else { "`->`, `=>` or the end" };
@@ -111,7 +111,7 @@ impl<'t> Reader<'t> {
                 ']' if depth > 0 => depth -= 1,
                 ']' => {
                     self.at = start + i + 1;
-                    self.places.push((Part::Match, start..start + i));
+                    self.places.push((ChainKey::Match, start..start + i));
                     return Ok(self.text[start..start + i].to_owned());
                 }
                 _ => {}
@@ -125,7 +125,7 @@ impl<'t> Reader<'t> {
         let allowed = "`:`, or before it `[MATCH]` and settings, for example `class=1`";
         let (key, span) = self.name(allowed)?;
         let is_twice = match key {
-            "class" => chain.class.replace(self.number(Some(Part::Class), u8::MAX.into())? as u8).is_some(),
+            "class" => chain.class.replace(self.number(Some(ChainKey::Class), u8::MAX.into())? as u8).is_some(),
             "priority" => chain.priority.replace(self.number(None, u32::MAX.into())? as u32).is_some(),
             "slack_cycles" => chain.slack_cycles.replace(self.number(None, u64::MAX)?).is_some(),
             "order" => {
@@ -135,10 +135,10 @@ impl<'t> Reader<'t> {
             }
             "queues" => {
                 let is_twice = !chain.queues.is_empty();
-                chain.queues.push(self.number(Some(Part::Queue(0)), u16::MAX.into())? as u16);
+                chain.queues.push(self.number(Some(ChainKey::Queue(0)), u16::MAX.into())? as u16);
                 while self.eat(",") {
                     let n = chain.queues.len();
-                    chain.queues.push(self.digits(Some(Part::Queue(n)), u16::MAX.into())? as u16);
+                    chain.queues.push(self.digits(Some(ChainKey::Queue(n)), u16::MAX.into())? as u16);
                 }
                 is_twice
             }
@@ -152,7 +152,7 @@ impl<'t> Reader<'t> {
     /// Parses `aes` or `aes(class=1, priority=2, metadata=hash)`.
     fn hop(&mut self, i: usize) -> Result<HopParams> {
         let (service, span) = self.name("a service")?;
-        self.places.push((Part::Service(i), span));
+        self.places.push((ChainKey::Service(i), span));
         let mut hop = HopParams::new(service);
         if !self.eat("(") {
             return Ok(hop);
@@ -168,7 +168,7 @@ impl<'t> Reader<'t> {
             }
             seen.push(key);
             match key {
-                "class" => hop.class = Some(self.number(Some(Part::HopClass(i)), u8::MAX.into())? as u8),
+                "class" => hop.class = Some(self.number(Some(ChainKey::HopClass(i)), u8::MAX.into())? as u8),
                 "priority" => hop.priority = Some(self.number(None, u32::MAX.into())? as u32),
                 "metadata" => hop.metadata = self.value(i)?,
                 _ => return self.fail(span, Problem::unknown("setting", key, HOP_SETTINGS.into_iter())),
@@ -185,19 +185,19 @@ impl<'t> Reader<'t> {
         if word.is_empty() {
             return self.unexpected("a number or the name of a field");
         }
-        self.places.push((Part::HopMetadata(i), start..start + word.len()));
+        self.places.push((ChainKey::HopMetadata(i), start..start + word.len()));
         let is_decimal = word.bytes().all(|byte| byte.is_ascii_digit());
         let number = word.parse().ok().filter(|_| is_decimal);
         Ok(number.map_or_else(|| ValueParams::Text(word.to_owned()), ValueParams::Number))
     }
 
     /// Parses `=` and a number.
-    fn number(&mut self, part: Option<Part>, most: u64) -> Result<u64> {
+    fn number(&mut self, part: Option<ChainKey>, most: u64) -> Result<u64> {
         self.expect("=")?;
         self.digits(part, most)
     }
 
-    fn digits(&mut self, part: Option<Part>, most: u64) -> Result<u64> {
+    fn digits(&mut self, part: Option<ChainKey>, most: u64) -> Result<u64> {
         let start = self.skip_space();
         let digits = self.take_while(|c| c.is_alphanumeric() || c == '_');
         let span = start..self.at;

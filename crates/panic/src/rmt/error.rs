@@ -33,7 +33,7 @@ pub enum Problem {
     Found { found: String, allowed: String },
     #[error("unknown {what} `{found}`; {}{}", listed(what, known), did_you_mean(near.as_ref()))]
     Unknown { what: &'static str, found: String, near: Option<String>, known: Vec<String> },
-    #[error("there is a {what} `{name}` already, must be a new name")]
+    #[error("found a second {what} `{name}`, must be one only")]
     Taken { what: &'static str, name: String },
     #[error("found {found} services, must be at most {most}, which a descriptor holds")]
     TooManyHops { found: usize, most: u32 },

@@ -35,7 +35,7 @@ pub use params::{EntryParams, RmtParams, TableParams};
 
 use crate::params::PanicParams;
 use crate::protocol::Hop;
-use crate::world::{Classifier, Side, Verdict};
+use crate::world::{Classifier, ExternalPort, Verdict};
 use error::within;
 use kernel::Cycle;
 use names::{Exit, Names, known};
@@ -172,13 +172,13 @@ fn check_register(params: &RegisterParams) -> Result<(), RmtError> {
 }
 
 impl Classifier for Rmt {
-    fn classify(&mut self, now: Cycle, from: Side, packet: &mut Vec<u8>) -> Verdict {
+    fn classify(&mut self, now: Cycle, from: ExternalPort, packet: &mut Vec<u8>) -> Verdict {
         let Rmt { names, parser, tables, bound, registers, seen, counters, taken, .. } = self;
         counters.packets += 1;
         let bytes = packet.len();
         let (port, exit) = match from {
-            Side::Network(port) => (Some(port), Exit::Host(0)),
-            Side::Host(_) => (None, Exit::Network(0)),
+            ExternalPort::Network(port) => (Some(port), Exit::Host(0)),
+            ExternalPort::Host(_) => (None, Exit::Network(0)),
         };
         let card = &names.card;
         let (is_changed, hops) = (false, Default::default());
@@ -186,7 +186,7 @@ impl Classifier for Rmt {
         work.begin(names.known.len(), self.n_metadata, port);
         *taken = None;
         match from {
-            Side::Host(queue) => {
+            ExternalPort::Host(queue) => {
                 work.counters.from_host += 1;
                 let takes = |entry: &&mut Entry| entry.state.source.is_bound_to(queue);
                 if let Some(entry) = bound.iter_mut().find(takes) {
@@ -195,7 +195,7 @@ impl Classifier for Rmt {
                     work.run(&entry.actions);
                 }
             }
-            Side::Network(_) => {
+            ExternalPort::Network(_) => {
                 for table in tables {
                     if work.is_changed {
                         work.look();
@@ -234,8 +234,8 @@ impl Work<'_> {
             chain: hops.collect(),
             exit: match self.exit {
                 Exit::Drop => None,
-                Exit::Host(queue) => Some(Side::Host(queue)),
-                Exit::Network(port) => Some(Side::Network(port)),
+                Exit::Host(queue) => Some(ExternalPort::Host(queue)),
+                Exit::Network(port) => Some(ExternalPort::Network(port)),
             },
             flow: known(known::FLOW) as u32,
             class,

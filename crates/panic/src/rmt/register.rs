@@ -82,8 +82,8 @@ mod tests {
             RegisterParams::Meter { name: "m".into(), size: 2, bytes_per_1000_cycles: 64_000, burst_bytes: 128 };
         let mut meter = Register::new(&params);
         // 64 bytes a cycle; two packets at once after a pause.
-        let asked = [0, 0, 0, 1, 1, 2, 10, 10, 10].map(|now| meter.take(4, now, 64));
-        assert_eq!(asked, [true, true, false, true, false, true, true, true, false]);
+        let passed = [0, 0, 0, 1, 1, 2, 10, 10, 10].map(|now| meter.take(4, now, 64));
+        assert_eq!(passed, [true, true, false, true, false, true, true, true, false]);
         assert!(meter.take(1, 10, 128) && !meter.take(3, 10, 1));
     }
 }

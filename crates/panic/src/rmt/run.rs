@@ -70,14 +70,14 @@ impl Work<'_> {
 
     /// Executes all actions; returns true if later tables see the packet.
     pub(super) fn run(&mut self, actions: &[Action]) -> bool {
-        let mut goes_on = true;
+        let mut is_visible = true;
         for action in actions {
-            goes_on &= !matches!(action, Action::Stop);
+            is_visible &= !matches!(action, Action::Stop);
             if self.act(action).is_err() {
                 self.counters.absent += 1;
             }
         }
-        goes_on
+        is_visible
     }
 
     fn act(&mut self, action: &Action) -> Result<(), Absent> {

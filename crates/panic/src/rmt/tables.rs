@@ -1,7 +1,7 @@
 //! Changes of tables, including the initial entries.
 
 use super::action_params::ActionParams;
-use super::chain::{ChainParams, Part};
+use super::chain::{ChainKey, ChainParams};
 use super::counters::{EntryState, Source, TableState};
 use super::error::{Problem, RmtError, within};
 use super::names::check_word;
@@ -13,7 +13,7 @@ use super::{EntryHandle, Rmt};
 const CHAINS: &str = "chains";
 
 /// Location of an entry.
-enum Place {
+enum EntryLocation {
     Table { table: usize, at: usize },
     Bound(usize),
 }
@@ -83,7 +83,7 @@ impl Rmt {
     /// Replaces an entry; keeps its handle and counters.
     pub fn modify(&mut self, handle: EntryHandle, entry: &EntryParams) -> Result<(), RmtError> {
         let place = self.place(handle)?;
-        let Place::Table { table, at } = place else {
+        let EntryLocation::Table { table, at } = place else {
             return Err(Problem::found("a chain of transmit queues", "an entry of a table").at(""));
         };
         let mut entry = self.entry(handle, entry)?;
@@ -119,13 +119,13 @@ impl Rmt {
     /// Replaces a chain; keeps its handle and counters.
     pub fn modify_chain(&mut self, handle: EntryHandle, chain: &ChainParams) -> Result<(), RmtError> {
         let place = self.place(handle)?;
-        if let Place::Table { table, .. } = place
+        if let EntryLocation::Table { table, .. } = place
             && !(self.has_chains && table + 1 == self.tables.len())
         {
             return Err(Problem::found(format!("an entry of table `{}`", self.tables[table].name), "a chain").at(""));
         }
         let mut entry = self.chain(handle, chain)?;
-        let was_bound = matches!(place, Place::Bound(_));
+        let was_bound = matches!(place, EntryLocation::Bound(_));
         if was_bound && chain.queues.is_empty() {
             self.check_chain_room(chain)?;
         }
@@ -191,20 +191,20 @@ impl Rmt {
         place.ok_or_else(|| Problem::unknown("table", name, known).at(""))
     }
 
-    fn place(&self, handle: EntryHandle) -> Result<Place, RmtError> {
+    fn place(&self, handle: EntryHandle) -> Result<EntryLocation, RmtError> {
         for (table, entries) in self.tables.iter().enumerate() {
             if let Some(at) = entries.position(handle) {
-                return Ok(Place::Table { table, at });
+                return Ok(EntryLocation::Table { table, at });
             }
         }
         let bound = self.bound.iter().position(|entry| entry.state.handle == handle);
-        bound.map(Place::Bound).ok_or_else(|| Problem::NoEntry(handle).at(""))
+        bound.map(EntryLocation::Bound).ok_or_else(|| Problem::NoEntry(handle).at(""))
     }
 
-    fn take(&mut self, place: Place) -> EntryState {
+    fn take(&mut self, place: EntryLocation) -> EntryState {
         match place {
-            Place::Table { table, at } => self.tables[table].entries.remove(at).state,
-            Place::Bound(at) => self.bound.remove(at).state,
+            EntryLocation::Table { table, at } => self.tables[table].entries.remove(at).state,
+            EntryLocation::Bound(at) => self.bound.remove(at).state,
         }
     }
 
@@ -224,14 +224,17 @@ impl Rmt {
         &self,
         handle: EntryHandle,
         params: &ChainParams,
-    ) -> Result<super::chain::Chain, (Part, Problem)> {
+    ) -> Result<super::chain::Chain, (ChainKey, Problem)> {
         for state in self.chain_states().filter(|state| state.handle != handle) {
             let Source::Chain(other) = &state.source else { continue };
             if other.name == params.name {
-                return Err((Part::Name, Problem::Taken { what: "chain", name: other.name.clone() }));
+                return Err((ChainKey::Name, Problem::Taken { what: "chain", name: other.name.clone() }));
             }
             if let Some(i) = params.queues.iter().position(|queue| other.queues.contains(queue)) {
-                return Err((Part::Queue(i), Problem::Bound { queue: params.queues[i], chain: other.name.clone() }));
+                return Err((
+                    ChainKey::Queue(i),
+                    Problem::Bound { queue: params.queues[i], chain: other.name.clone() },
+                ));
             }
         }
         self.names.chain(params)

@@ -114,7 +114,7 @@ impl Credits {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::{Level, PolicyParams};
+    use crate::policy::{PolicyParams, PolicyTree};
     use crate::scheduler::params::UnitParams;
     use expect_test::{Expect, expect};
 
@@ -125,7 +125,7 @@ mod tests {
         let service = |units: [u8; 2]| ServiceParams {
             units: units.map(unit).into(),
             flow_affinity,
-            policy: Level::of(PolicyParams::Fifo),
+            policy: PolicyTree::of(PolicyParams::Fifo),
         };
         let mut credits = Credits::new(&[service([4, 5]), service([6, 7])]);
         let number = |word: &str| word[1..].parse::<usize>().unwrap_or(0);

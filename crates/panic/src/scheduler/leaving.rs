@@ -1,7 +1,7 @@
 //! How packets leave their PIFOs: as soon as a unit has a credit (4.3.1), or through a FIFO at whose output credits are
 //! requested (RTL).
 
-use super::{PACKET_SCHEDULED, Place, Scheduler};
+use super::{BufferCell, PACKET_SCHEDULED, Scheduler};
 use crate::drops::DropReason;
 use crate::protocol::Leg;
 use kernel::Cycle;
@@ -24,7 +24,7 @@ impl Scheduler {
     }
 
     /// The unit that can accept the packet, if one has a credit and the port has room.
-    fn unit_for(&self, service: usize, Place { port, cell }: Place) -> Option<usize> {
+    fn unit_for(&self, service: usize, BufferCell { port, cell }: BufferCell) -> Option<usize> {
         let has_room = self.ports[port].leaving.len() < self.params.pifo.leaving_slots();
         has_room.then(|| self.credits.unit_for(service, self.ports[port].bank.flow(cell))).flatten()
     }
@@ -50,7 +50,7 @@ impl Scheduler {
         }
         for service in 0..self.crossings.len() {
             let (lost, pops) = self.crossings[service].edge(now);
-            if let Some(Place { port, cell }) = lost {
+            if let Some(BufferCell { port, cell }) = lost {
                 let message = self.ports[port].bank.lose(cell);
                 self.note_drop(now, message, DropReason::Crossing);
             }
@@ -81,7 +81,7 @@ impl Scheduler {
     }
 
     /// Spends a unit's credit on a packet, which leaves for the unit.
-    fn release(&mut self, now: Cycle, Place { port, cell }: Place, unit: usize) {
+    fn release(&mut self, now: Cycle, BufferCell { port, cell }: BufferCell, unit: usize) {
         self.credits.spend(unit);
         self.credits.tell(unit, now, &self.tracer);
         let (message, since) = self.ports[port].bank.message(cell);

@@ -18,7 +18,7 @@ use crate::drops::DropReason;
 use crate::entry::BankNote;
 use crate::pifo::LogicalPifo;
 use crate::policy::{Arrival, Policy};
-use crate::protocol::{CreditNote, Flit, Leg, Message, NodeId, Step};
+use crate::protocol::{CreditNote, Flit, Leg, Message, NodeId, PacketStep};
 use crate::world::SharedOutlet;
 use buffer::Bank;
 use credits::Credits;
@@ -49,7 +49,7 @@ pub struct SchedulerPort {
 
 /// Location of a packet in the buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Place {
+struct BufferCell {
     port: usize,
     cell: usize,
 }
@@ -74,7 +74,7 @@ struct Port {
 #[derive(Default)]
 struct Block {
     /// Packets waiting for their push: first cycle, service and location.
-    entering: VecDeque<(Cycle, usize, Place)>,
+    entering: VecDeque<(Cycle, usize, BufferCell)>,
 }
 
 /// The central scheduler.
@@ -97,10 +97,10 @@ pub struct Scheduler {
     params: SchedulerParams,
     ports: Vec<Port>,
     notes: Vec<Rx<CreditNote>>,
-    queues: Vec<LogicalPifo<Place>>,
+    queues: Vec<LogicalPifo<BufferCell>>,
     blocks: Vec<Block>,
     /// FIFOs behind the services' PIFOs, if the NIC has them.
-    crossings: Vec<Crossing<Place>>,
+    crossings: Vec<Crossing<BufferCell>>,
     credits: Credits,
     tracer: Tracer,
     entered: Counter,
@@ -244,13 +244,13 @@ impl Scheduler {
             return self.make_room(now, which, service);
         }
         let mut message = take(port);
-        message.descriptor.trail.mark(now, Step::Queued, port.wires.node);
+        message.descriptor.trail.mark(now, PacketStep::Queued, port.wires.node);
         self.entered.add(1);
         self.detours.add(u64::from(message.leg == Leg::Detour));
         let cell = port.bank.begin(message, now);
         port.receiving = Receiving::Into(cell);
         let ready = now + Cycle::from(self.params.pifo.enqueue_cycles);
-        block.entering.push_back((ready, service, Place { port: which, cell }));
+        block.entering.push_back((ready, service, BufferCell { port: which, cell }));
         true
     }
 
@@ -272,7 +272,7 @@ impl Scheduler {
         self.drop(now, place, reason);
     }
 
-    fn drop(&mut self, now: Cycle, Place { port, cell }: Place, reason: DropReason) {
+    fn drop(&mut self, now: Cycle, BufferCell { port, cell }: BufferCell, reason: DropReason) {
         let message = self.ports[port].bank.drop(cell);
         if let Some(cells) = &self.cells {
             cells.dropped(now, &message);
@@ -354,7 +354,7 @@ impl Scheduler {
         }
         let mut flit = port.bank.read(cell);
         match &mut flit {
-            Flit::Head(message) => message.descriptor.trail.mark(now, Step::Scheduled, port.wires.node),
+            Flit::Head(message) => message.descriptor.trail.mark(now, PacketStep::Scheduled, port.wires.node),
             Flit::Body => {}
             Flit::Tail => _ = port.leaving.pop_front(),
         }
@@ -366,9 +366,9 @@ impl Scheduler {
 impl Component for Scheduler {
     fn tick(&mut self, now: Cycle) -> Activity {
         self.hear(now);
-        let mut goes_on = false;
+        let mut is_active = false;
         for which in 0..self.ports.len() {
-            goes_on |= self.receive(now, which);
+            is_active |= self.receive(now, which);
         }
         let mut next: Option<Cycle> = None;
         self.pop_into_crossings(now);
@@ -379,14 +379,14 @@ impl Component for Scheduler {
                 false => self.take_from_crossings(now, block),
             };
             next = [next, later].into_iter().flatten().min();
-            goes_on |= !self.blocks[block].entering.is_empty();
+            is_active |= !self.blocks[block].entering.is_empty();
         }
         for which in 0..self.ports.len() {
-            goes_on |= self.send(now, which);
+            is_active |= self.send(now, which);
         }
         self.tell_banks();
         match next {
-            _ if goes_on => Activity::Busy,
+            _ if is_active => Activity::Busy,
             Some(later) => Activity::Until(later),
             None => Activity::Idle,
         }

@@ -2,7 +2,7 @@
 
 use super::crossing::CrossingParams;
 use crate::cells::AllocatorParams;
-use crate::policy::Level;
+use crate::policy::PolicyTree;
 use crate::protocol::NodeId;
 use blocks::checks;
 
@@ -36,7 +36,7 @@ pub struct ServiceParams {
     /// True if all packets of a flow go to the same unit.
     pub flow_affinity: bool,
     /// Scheduling policy.
-    pub policy: Level,
+    pub policy: PolicyTree,
 }
 
 /// A unit, as the scheduler sees it.

@@ -1,5 +1,5 @@
 use super::*;
-use crate::policy::{Bucket, Level, PolicyParams};
+use crate::policy::{Bucket, PolicyParams, PolicyTree};
 use crate::testing::{flits, show};
 use expect_test::{Expect, expect};
 use testkit::Bench;
@@ -10,7 +10,7 @@ fn params() -> SchedulerParams {
     let service = |nodes: &[u8]| ServiceParams {
         units: nodes.iter().copied().map(unit).collect(),
         flow_affinity: false,
-        policy: Level::of(PolicyParams::StrictPriority),
+        policy: PolicyTree::of(PolicyParams::StrictPriority),
     };
     SchedulerParams {
         services: vec![service(&[4, 5]), service(&[6])],
@@ -41,8 +41,9 @@ fn scene(bench: &mut Bench, params: SchedulerParams, inputs: [&str; 2], notes: &
     let ports = vec![port(bench, 0), port(bench, 1)];
     let note = |word: &str| if word.starts_with('+') { CreditNote::Return } else { CreditNote::Cancel };
     let notes_of = |node: u8| {
-        let said = notes.split(';').filter_map(|line| line.trim().split_once(' '));
-        said.filter(|(_, word)| word[1..] == node.to_string())
+        let notes = notes.split(';').filter_map(|line| line.trim().split_once(' '));
+        notes
+            .filter(|(_, word)| word[1..] == node.to_string())
             .map(|(at, word)| (at.parse().unwrap(), note(word)))
             .collect()
     };
@@ -416,7 +417,7 @@ fn a_flow_with_affinity_stays_on_its_unit() {
 fn a_leaky_bucket_delays_packets_even_if_units_have_credit() {
     let mut params = params();
     let bucket = Bucket { bytes_per_1000_cycles: 1000, burst_bytes: 0 };
-    params.services[0].policy = Level::of(PolicyParams::LeakyBucket { buckets: vec![bucket; 4] });
+    params.services[0].policy = PolicyTree::of(PolicyParams::LeakyBucket { buckets: vec![bucket; 4] });
     check_events(
         params,
         ["1 1 0 100; 1 2 0 100; 1 3 0 c1", ""],

@@ -1,6 +1,6 @@
 //! The delay unit: an engine that forwards packets after a service time (7.1).
 
-use crate::protocol::{Flit, Step};
+use crate::protocol::{Flit, PacketStep};
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, RandomStream, Rx, Tx};
 
@@ -114,8 +114,8 @@ impl Component for DelayUnit {
             let service = self.service(&flit);
             if let Flit::Head(message) = &mut flit {
                 let trail = &mut message.descriptor.trail;
-                trail.mark(now, Step::Begun, message.to);
-                trail.mark(now.saturating_add(service), Step::Finished, message.to);
+                trail.mark(now, PacketStep::Begun, message.to);
+                trail.mark(now.saturating_add(service), PacketStep::Finished, message.to);
             }
             self.packets.add(1);
             self.service_cycles.add(service);

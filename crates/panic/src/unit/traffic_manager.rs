@@ -1,6 +1,6 @@
 //! The traffic manager of a unit, with its local credits (4.4).
 
-use crate::protocol::{CreditNote, Flit, Leg, Step, n_flits};
+use crate::protocol::{CreditNote, Flit, Leg, PacketStep, n_flits};
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 use std::collections::VecDeque;
@@ -100,7 +100,7 @@ impl TrafficManager {
             return false;
         }
         let mut flit = self.wires.input.take().expect("a flit must be there");
-        let step = if self.receiving == Receiving::Packet { Step::Taken } else { Step::Refused };
+        let step = if self.receiving == Receiving::Packet { PacketStep::Taken } else { PacketStep::Refused };
         if let Flit::Head(message) = &mut flit {
             message.descriptor.trail.mark(now, step, message.to);
         }
@@ -180,7 +180,7 @@ impl TrafficManager {
         match &mut flit {
             Flit::Head(message) => {
                 self.is_sending = true;
-                message.descriptor.trail.mark(now, Step::Done, message.to);
+                message.descriptor.trail.mark(now, PacketStep::Done, message.to);
                 (message.to, message.leg) = match message.leg {
                     dropped @ Leg::Dropped(_) => (message.descriptor.exit, dropped),
                     _ => message.descriptor.advance(),

@@ -4,8 +4,8 @@ use kernel::{Cycle, RandomStream, Time};
 use panic::drops::DropReason;
 use panic::model::NicModel;
 use panic::nic::Outside;
-use panic::protocol::{Hop, Message, Step};
-use panic::world::{Arrival, Classifier, Outlet, PacketSource, Side, Verdict};
+use panic::protocol::{Hop, Message, PacketStep};
+use panic::world::{Arrival, Classifier, ExternalPort, Outlet, PortSource, Verdict};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -50,7 +50,7 @@ impl Paced {
     }
 }
 
-impl PacketSource for Paced {
+impl PortSource for Paced {
     fn next(&mut self, now: Cycle) -> Option<Arrival> {
         let is_there = self.next < self.count && self.due(self.next) <= now;
         is_there.then(|| {
@@ -74,7 +74,7 @@ struct TwoFlows {
 }
 
 impl Classifier for TwoFlows {
-    fn classify(&mut self, _now: Cycle, _from: Side, _packet: &mut Vec<u8>) -> Verdict {
+    fn classify(&mut self, _now: Cycle, _from: ExternalPort, _packet: &mut Vec<u8>) -> Verdict {
         let (all, urgent) = if self.left.0 == 0 { (10, 3) } else { self.left };
         let class = u8::from(self.stream.below(all) >= urgent);
         self.left = (all - 1, urgent - u64::from(class == 0));
@@ -87,7 +87,7 @@ impl Classifier for TwoFlows {
         };
         Verdict {
             chain: self.service.iter().enumerate().map(hop).collect(),
-            exit: Some(Side::Host(0)),
+            exit: Some(ExternalPort::Host(0)),
             flow: class.into(),
             class,
             slack_cycles: 0,
@@ -108,15 +108,15 @@ struct Log {
 }
 
 impl Outlet for Log {
-    fn leave(&mut self, now: Cycle, _side: Side, message: Message) {
+    fn leave(&mut self, now: Cycle, _side: ExternalPort, message: Message) {
         let trail = message.descriptor.trail.marks();
         let at = |step| trail.iter().find(|mark| mark.step == step).expect("every step must be recorded").at;
-        self.unserved += u64::from(trail.iter().any(|mark| mark.step == Step::Unserved));
+        self.unserved += u64::from(trail.iter().any(|mark| mark.step == PacketStep::Unserved));
         if now < self.window.0 || now >= self.window.1 {
             return;
         }
         let class = usize::from(message.descriptor.class);
-        self.latencies[class].push(at(Step::Leaving) - at(Step::Arrived));
+        self.latencies[class].push(at(PacketStep::Leaving) - at(PacketStep::Arrived));
         self.bits[class] += 8 * message.data.len() as u64;
     }
 
@@ -125,7 +125,7 @@ impl Outlet for Log {
     }
 }
 
-struct Told {
+struct Results {
     /// Throughput of each flow.
     gbps: [f64; 2],
     /// Mean latency of each flow, in microseconds.
@@ -136,7 +136,7 @@ struct Told {
 
 const N_PACKETS: u64 = 4000;
 
-fn run(model: &NicModel, bytes: usize, gbps: f64, service: &[u64]) -> Told {
+fn run(model: &NicModel, bytes: usize, gbps: f64, service: &[u64]) -> Results {
     let source = Paced { next: 0, count: N_PACKETS, bytes, rate: (gbps * 1000.0) as u64 };
     let (first, last) = (source.due(N_PACKETS / 10), source.due(N_PACKETS));
     let log = Rc::new(RefCell::new(Log { window: (first, last), ..Log::default() }));
@@ -145,7 +145,7 @@ fn run(model: &NicModel, bytes: usize, gbps: f64, service: &[u64]) -> Told {
     model.build(1, outside).system.run_until(Time::from_ns(1_000_000_000));
     let log = log.borrow();
     let mean = |values: &Vec<Cycle>| values.iter().sum::<u64>() as f64 * 0.004 / values.len() as f64;
-    Told {
+    Results {
         gbps: [0, 1].map(|class| log.bits[class] as f64 / (4 * (last - first)) as f64),
         latency: [0, 1].map(|class| mean(&log.latencies[class])),
         drops: log.drops.clone(),
@@ -153,8 +153,8 @@ fn run(model: &NicModel, bytes: usize, gbps: f64, service: &[u64]) -> Told {
     }
 }
 
-/// Model 4 (Figure 7c): unit A is a delay unit of 60 Gbit/s, unit B keeps line rate. 1500 bytes take 50 cycles at 60 Gbit/s. Of
-/// these, 24 forward the packet after its descriptor, and 2 are the gap to the next packet.
+/// Model 4 (Figure 7c): unit A is a delay unit of 60 Gbit/s, unit B keeps line rate. 1500 bytes take 50 cycles at 60 Gbit/s: 24
+/// of them forward the packet after its descriptor, and 2 are the gap to the next packet.
 const MODEL_4: [u64; 2] = [50 - 24 - 2, 0];
 const DELAY: &str = r#"engine = { kind = "delay", service = { kind = "listed" }, gap_cycles = 2 }"#;
 
@@ -179,7 +179,7 @@ fn priorities_work_in_panic_but_not_in_a_pipeline() {
     let paper = [("pipeline", pipeline_4(), [18.7, 41.9, 60.6]), ("PANIC", panic_4(), [30.7, 29.1, 59.8])];
     let mut table = "flow 1 paper, flow 2 paper, total paper: Gbit/s\n".to_owned();
     for (name, model, paper) in paper {
-        let Told { gbps: [one, two], .. } = run(&model, 1500, 100.0, &MODEL_4);
+        let Results { gbps: [one, two], .. } = run(&model, 1500, 100.0, &MODEL_4);
         let cells = [one, two, one + two].into_iter().zip(paper).map(|(ours, paper)| {
             assert!((ours / paper - 1.0).abs() < 0.05, "{name}: {ours:.2}, paper {paper}");
             format!("{ours:.1} {paper}")
@@ -221,7 +221,7 @@ fn cores_add_latency_and_chains_overload_them() {
     let manycore = model(MANYCORE, &format!("balance = \"fewest\"\n{}{}", service("a"), service("b")));
     let mut table = "services Gbit/s offered | Gbit/s | mean latency us | lost\n".to_owned();
     for (n, load) in [(0, 10.0), (0, 100.0), (1, 10.0), (1, 100.0), (2, 100.0)] {
-        let Told { gbps, latency, drops, .. } = run(&manycore, 1500, load, &MODEL_4[..n]);
+        let Results { gbps, latency, drops, .. } = run(&manycore, 1500, load, &MODEL_4[..n]);
         table += &format!("{n} {load} | {:.1} | {:.1} | {drops:?}\n", gbps[0] + gbps[1], latency[0]);
     }
     expect_test::expect![[r#"
@@ -241,7 +241,7 @@ fn stages_alone_leave_other_services_to_the_host() {
     let rmt = model(RMT, "host_services = [\"a\", \"b\"]");
     let mut table = String::new();
     for n in [0, 2] {
-        let Told { gbps, latency, unserved, drops } = run(&rmt, 1500, 100.0, &MODEL_4[..n]);
+        let Results { gbps, latency, unserved, drops } = run(&rmt, 1500, 100.0, &MODEL_4[..n]);
         table += &format!(
             "{n} services: {:.1} Gbit/s, {:.3} us, {unserved} not offloaded, lost {drops:?}\n",
             gbps[0] + gbps[1],

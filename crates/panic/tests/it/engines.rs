@@ -7,7 +7,7 @@ use panic::drops::DropReason;
 use panic::nic::{Outside, Panic};
 use panic::params::{PanicParams, ServiceSpec};
 use panic::protocol::{Hop, Message};
-use panic::world::{Arrival, Classifier, Outlet, PacketSource, Side, Verdict};
+use panic::world::{Arrival, Classifier, ExternalPort, Outlet, PortSource, Verdict};
 use sha3::{Digest, Sha3_512};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -87,7 +87,7 @@ impl Paced {
     }
 }
 
-impl PacketSource for Paced {
+impl PortSource for Paced {
     fn next(&mut self, now: Cycle) -> Option<Arrival> {
         let id = self.next;
         self.due().filter(|&due| due <= now).map(|_| {
@@ -104,10 +104,17 @@ impl PacketSource for Paced {
 struct Chain(Vec<u8>);
 
 impl Classifier for Chain {
-    fn classify(&mut self, _now: Cycle, _from: Side, _packet: &mut Vec<u8>) -> Verdict {
+    fn classify(&mut self, _now: Cycle, _from: ExternalPort, _packet: &mut Vec<u8>) -> Verdict {
         let hop = |&service: &u8| Hop { service, class: 0, priority: 0, metadata: 0, push_to: None };
         let chain = self.0.iter().map(hop).collect();
-        Verdict { chain, exit: Some(Side::Host(0)), flow: 0, class: 0, slack_cycles: 0, fields: Default::default() }
+        Verdict {
+            chain,
+            exit: Some(ExternalPort::Host(0)),
+            flow: 0,
+            class: 0,
+            slack_cycles: 0,
+            fields: Default::default(),
+        }
     }
 }
 
@@ -121,7 +128,7 @@ struct Log {
 }
 
 impl Outlet for Log {
-    fn leave(&mut self, now: Cycle, _side: Side, message: Message) {
+    fn leave(&mut self, now: Cycle, _side: ExternalPort, message: Message) {
         self.left.push((now, message));
     }
 
@@ -141,7 +148,7 @@ fn run(services: &str, chain: &[u8], gbps: u64, bad: u64) -> Log {
     let mut params: PanicParams = toml::from_str(preset).expect("the preset must be valid");
     params.services = toml::from_str::<Services>(services).expect("the services must be valid").service;
     let log = Rc::new(RefCell::new(Log::default()));
-    let networks: Vec<Box<dyn PacketSource>> = vec![Box::new(Paced { next: 0, gbps, bad })];
+    let networks: Vec<Box<dyn PortSource>> = vec![Box::new(Paced { next: 0, gbps, bad })];
     let outside = Outside::new(networks, Rc::new(RefCell::new(Chain(chain.to_vec()))), log.clone());
     Panic::new(&params, 1, outside).system.run_until(Time::from_ns(100_000_000));
     let log = std::mem::take(&mut *log.borrow_mut());

@@ -1,7 +1,7 @@
 //! The user-written policies of `docs/guides/write-a-policy.md`, each against a simple computation of its result.
 
 use panic::pifo::{LogicalPifo, Ranks};
-use panic::policy::{Arrival, Level, Policy};
+use panic::policy::{Arrival, Policy, PolicyTree};
 use proptest::prelude::*;
 use std::collections::VecDeque;
 
@@ -43,8 +43,8 @@ fn orders(
         got.extend(queue.pop().map(|packet| packet.0));
     };
     for packet in packets {
-        let told = metadata(packet);
-        push(&mut queue, *packet, told);
+        let metadata_value = metadata(packet);
+        push(&mut queue, *packet, metadata_value);
         list.push((key(packet), packet.0));
         if packet.0 % 3 == 2 {
             take(&mut queue, &mut list);
@@ -229,7 +229,7 @@ proptest! {
         weights in proptest::array::uniform2(1u64..6),
         bytes in proptest::array::uniform4(64u32..1500),
     ) {
-        let level: Level = toml::from_str(&format!(
+        let tree: PolicyTree = toml::from_str(&format!(
             "policy = {{ kind = 'strict-priority' }}
             branches = [
                 {{ classes = [0], level = {{ policy = {{ kind = 'fifo' }} }} }},
@@ -242,8 +242,8 @@ proptest! {
                 }} }},
             ]"
         )).expect("a level");
-        level.check(4).expect("the level must be valid for four classes");
-        let (mut queue, mut served) = (LogicalPifo::of(&level, 4), [0u64; 4]);
+        tree.check(4).expect("the level must be valid for four classes");
+        let (mut queue, mut served) = (LogicalPifo::of(&tree, 4), [0u64; 4]);
         for now in 0..2000 {
             let urgent = usize::from(now % 4 != 0);
             for (class, &bytes) in bytes.iter().enumerate().skip(urgent) {

@@ -5,8 +5,8 @@ use kernel::{Cycle, Mode, Time};
 use panic::drops::DropReason;
 use panic::model::{Nic, NicModel};
 use panic::nic::Outside;
-use panic::protocol::{Hop, Message, Step};
-use panic::world::{Arrival, Classifier, Outlet, PacketSource, Side, Verdict};
+use panic::protocol::{Hop, Message, PacketStep};
+use panic::world::{Arrival, Classifier, ExternalPort, Outlet, PortSource, Verdict};
 use proptest::prelude::*;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -109,7 +109,7 @@ struct Source {
     log: Rc<RefCell<Log>>,
 }
 
-impl PacketSource for Source {
+impl PortSource for Source {
     fn next(&mut self, now: Cycle) -> Option<Arrival> {
         let &(at, bytes, ..) = self.packets.get(self.next)?;
         (at <= now).then(|| {
@@ -130,14 +130,14 @@ struct Chains {
 }
 
 impl Classifier for Chains {
-    fn classify(&mut self, _now: Cycle, _from: Side, _packet: &mut Vec<u8>) -> Verdict {
+    fn classify(&mut self, _now: Cycle, _from: ExternalPort, _packet: &mut Vec<u8>) -> Verdict {
         let (_, _, chain, class, priority) = &self.packets[self.next];
         self.next += 1;
         let (class, priority) = (*class, *priority);
         let hop = |&service| Hop { service, class, priority, metadata: 0, push_to: None };
         Verdict {
             chain: chain.iter().map(hop).collect(),
-            exit: Some(if priority == 0 { Side::Network(0) } else { Side::Host(0) }),
+            exit: Some(if priority == 0 { ExternalPort::Network(0) } else { ExternalPort::Host(0) }),
             flow: priority,
             class,
             slack_cycles: 0,
@@ -173,9 +173,9 @@ impl Log {
         }
         for mark in message.descriptor.trail.marks() {
             match mark.step {
-                Step::Taken => self.stays.entry(mark.node.0).or_default().push((mark.at, 1)),
-                Step::Done => self.stays.entry(mark.node.0).or_default().push((mark.at, -1)),
-                Step::Queued => _ = self.banks.insert(id, mark.node.0),
+                PacketStep::Taken => self.stays.entry(mark.node.0).or_default().push((mark.at, 1)),
+                PacketStep::Done => self.stays.entry(mark.node.0).or_default().push((mark.at, -1)),
+                PacketStep::Queued => _ = self.banks.insert(id, mark.node.0),
                 _ => {}
             }
         }
@@ -188,7 +188,7 @@ impl Log {
 }
 
 impl Outlet for Log {
-    fn leave(&mut self, now: Cycle, _side: Side, message: Message) {
+    fn leave(&mut self, now: Cycle, _side: ExternalPort, message: Message) {
         let descriptor = &message.descriptor;
         if descriptor.next != descriptor.chain.len() {
             self.faults.push(format!("packet {} left before its chain was done", descriptor.id));
@@ -350,28 +350,28 @@ proptest! {
     /// Packets, times and counters are the same in any tick order and with or without sleeping components.
     #[test]
     fn results_are_the_same_in_all_modes(scene in scenes()) {
-        let told = |mode| {
+        let results = |mode| {
             let (nic, log) = scene.run(mode);
             (lines(&log.borrow()), nic.system.counters())
         };
-        let normal = told(Mode::Normal);
-        prop_assert_eq!(&normal, &told(Mode::Shuffled(7)));
-        prop_assert_eq!(&normal, &told(Mode::TickAll));
+        let normal = results(Mode::Normal);
+        prop_assert_eq!(&normal, &results(Mode::Shuffled(7)));
+        prop_assert_eq!(&normal, &results(Mode::TickAll));
     }
 
     /// The same holds where packets wait for cells and are lost behind PIFOs; lost cells cause no deadlock.
     #[test]
     fn the_published_verilogs_results_are_the_same_in_all_modes(scene in scenes()) {
         let scene = Scene { model: 3, ..scene };
-        let told = |mode| {
+        let results = |mode| {
             let (nic, log) = scene.run(mode);
             assert_eq!(log.borrow().ends.len(), scene.packets.len(), "every packet must end");
-            let told = lines(&log.borrow());
-            (told, nic.system.counters())
+            let results = lines(&log.borrow());
+            (results, nic.system.counters())
         };
-        let normal = told(Mode::Normal);
-        prop_assert_eq!(&normal, &told(Mode::Shuffled(7)));
-        prop_assert_eq!(&normal, &told(Mode::TickAll));
+        let normal = results(Mode::Normal);
+        prop_assert_eq!(&normal, &results(Mode::Shuffled(7)));
+        prop_assert_eq!(&normal, &results(Mode::TickAll));
     }
 
     /// At half of the load that the slowest service can take, no NIC loses a packet.
@@ -431,8 +431,8 @@ proptest! {
         }
         let (nic, log) = scene.run(Mode::Normal);
         check_end(&scene, &nic, &log.borrow())?;
-        let told = log.borrow().ends.iter().filter(|(_, end)| end.1 == "bad_descriptor").map(|(id, _)| *id).collect();
-        prop_assert_eq!(want, told);
+        let results = log.borrow().ends.iter().filter(|(_, end)| end.1 == "bad_descriptor").map(|(id, _)| *id).collect();
+        prop_assert_eq!(want, results);
         let counters = nic.system.counters();
         let counted = counters.iter().filter(|(name, _)| name.contains("drops.bad_descriptor")).map(|(_, n)| n);
         prop_assert_eq!(counted.sum::<u64>(), log.borrow().ends.values().filter(|end| end.1 == "bad_descriptor").count() as u64);

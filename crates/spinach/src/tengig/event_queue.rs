@@ -52,7 +52,7 @@ pub struct EventQueuePorts {
 /// Hands out events and forwards accesses to other registers.
 pub struct EventQueue {
     clock: Clock,
-    cpus: Vec<Lane>,
+    cpus: Vec<CpuPath>,
     sources: Rx<EventSource>,
     posted: Tx<PostedSlots>,
     queue: Queue,
@@ -64,7 +64,7 @@ pub struct EventQueue {
 }
 
 /// A processor and its forward path.
-struct Lane {
+struct CpuPath {
     port: Responder,
     onward: Requester,
     /// Forwarded accesses without an answer.
@@ -78,7 +78,7 @@ impl EventQueue {
         let lanes = cpus.into_iter().zip(onward);
         EventQueue {
             clock,
-            cpus: lanes.map(|(port, onward)| Lane { port, onward, under_way: 0 }).collect(),
+            cpus: lanes.map(|(port, onward)| CpuPath { port, onward, under_way: 0 }).collect(),
             sources,
             posted,
             queue: Queue::new(params.events as usize, params.cpus),
@@ -100,28 +100,28 @@ impl EventQueue {
     /// Passes an answer back, or processes a processor's next access. Returns true if it did anything.
     fn serve(&mut self, now: Cycle, cpu: usize) -> bool {
         let lane = &mut self.cpus[cpu];
-        let mut goes_on = false;
+        let mut is_active = false;
         let is_answered = lane.onward.replies.has_item() && lane.port.replies.has_room();
         if is_answered {
             lane.port.replies.send(lane.onward.replies.take().expect("an answer must be there"));
             lane.under_way -= 1;
-            goes_on = true;
+            is_active = true;
         }
-        let Some(addr) = lane.port.references.peek().map(|reference| reference.addr) else { return goes_on };
+        let Some(addr) = lane.port.references.peek().map(|reference| reference.addr) else { return is_active };
         let offset = addr as u32 % map::WINDOW_BYTES;
         if !(map::EVENT..map::BUFFERS_THERE).contains(&offset) {
             if lane.onward.references.has_room() {
                 lane.onward.references.send(lane.port.references.take().expect("an access must be there"));
                 lane.under_way += 1;
-                goes_on = true;
+                is_active = true;
             }
         } else if lane.under_way == 0 && !is_answered && lane.port.replies.has_room() {
             let reference = lane.port.references.take().expect("an access must be there");
             let reply = self.answer(now, cpu, offset, reference);
             self.cpus[cpu].port.replies.send(reply);
-            goes_on = true;
+            is_active = true;
         }
-        goes_on
+        is_active
     }
 
     /// Executes an access to a register of the queue.
@@ -165,12 +165,12 @@ impl Component for EventQueue {
     fn tick(&mut self, now: Cycle) -> Activity {
         self.hear();
         let n_cpus = self.cpus.len();
-        let mut goes_on = false;
+        let mut is_active = false;
         for i in 0..n_cpus {
-            goes_on |= self.serve(now, (now as usize + i) % n_cpus);
+            is_active |= self.serve(now, (now as usize + i) % n_cpus);
         }
         self.post();
-        busy_if(goes_on)
+        busy_if(is_active)
     }
 
     fn ports(&self, ports: &mut Ports) {

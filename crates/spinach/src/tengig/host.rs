@@ -87,7 +87,7 @@ pub struct TengigHost {
     /// The line is up and the driver has not acknowledged it.
     is_raised: bool,
     /// Register of the access in flight.
-    asked: Option<u32>,
+    in_flight: Option<u32>,
 }
 
 impl TengigHost {
@@ -101,7 +101,7 @@ impl TengigHost {
             dma_bytes: Default::default(),
             interrupts: Counter::default(),
             is_raised: false,
-            asked: None,
+            in_flight: None,
         }
     }
 
@@ -131,7 +131,7 @@ impl TengigHost {
     fn take_answer(&mut self, now: Time) {
         let Some(reply) = self.ports.bus.replies.take() else { return };
         let word = reply.result.ok().map(|data| blocks::bus::word(&data));
-        match self.asked.take() {
+        match self.in_flight.take() {
             Some(map::INTERRUPT) => self.driver.look(&self.memory, now),
             _ => self.driver.answered(now, word),
         }
@@ -139,7 +139,7 @@ impl TengigHost {
 
     /// Starts the next register access; one at a time.
     fn use_bus(&mut self) {
-        if self.asked.is_some() || !self.ports.bus.references.has_room() {
+        if self.in_flight.is_some() || !self.ports.bus.references.has_room() {
             return;
         }
         // The driver lowers the line before it checks: a report after the check raises the line again.
@@ -148,7 +148,7 @@ impl TengigHost {
         self.is_raised = false;
         let access = value.map_or(Access::Read(4), |value| Access::Write(Data::from_slice(&value.to_be_bytes())));
         self.ports.bus.references.send(Reference { id: 0, addr: u64::from(addr), access });
-        self.asked = Some(addr);
+        self.in_flight = Some(addr);
     }
 }
 
@@ -166,10 +166,10 @@ impl Component for TengigHost {
         self.use_bus();
         if let Some(go) = &self.ports.go
             && self.driver.is_ready()
-            && !self.driver.has_said_go
+            && !self.driver.has_sent_go
         {
             go.send(Go);
-            self.driver.has_said_go = true;
+            self.driver.has_sent_go = true;
         }
         match due {
             Some(due) => Activity::Until(self.clock.cycle_at_or_after(due).max(now + 1)),

@@ -54,7 +54,7 @@ pub struct TengigRegistersPorts {
 }
 
 /// Number of pointers reported to an event queue, plus the timer's period.
-const TOLD: usize = 6;
+const SENT_VALUES: usize = 6;
 
 /// Pointers, mailboxes, timer, locks, and settings from the host for the firmware.
 pub struct TengigRegisters {
@@ -67,7 +67,7 @@ pub struct TengigRegisters {
     sources: Option<Tx<EventSource>>,
     posted: Option<Rx<PostedSlots>>,
     /// Latest values sent to the event queue: pointers, then the timer's period.
-    told: [u32; TOLD],
+    sent: [u32; SENT_VALUES],
     /// Written words; pointers and locks are stored elsewhere.
     words: Vec<u32>,
     locks: u32,
@@ -99,7 +99,7 @@ impl TengigRegisters {
             assists,
             sources: ports.sources,
             posted: ports.posted,
-            told: [0; TOLD],
+            sent: [0; SENT_VALUES],
             words: vec![0; (map::WINDOW_BYTES / 4) as usize],
             locks: 0,
             interrupts: Counter::default(),
@@ -135,7 +135,7 @@ impl TengigRegisters {
     }
 
     /// Pointer values from which events are made, in the order of the firmware's types, and the timer's period.
-    fn newest(&self) -> [u32; TOLD] {
+    fn newest(&self) -> [u32; SENT_VALUES] {
         let Assists { dma_read, dma_write, transmit, receive } = &self.assists;
         let word = |offset: u32| self.words[(offset / 4) as usize];
         // Descriptors are fetched only for frames with a place in the transmitter's ring; two per frame.
@@ -154,15 +154,15 @@ impl TengigRegisters {
     fn tell_sources(&mut self) {
         let Some(sources) = &self.sources else { return };
         let newest = self.newest();
-        for (source, (told, newest)) in (0..).zip(self.told.iter_mut().zip(newest)) {
-            if *told != newest && sources.has_room() {
-                let is_pointer = usize::from(source) < TOLD - 1;
+        for (source, (sent, newest)) in (0..).zip(self.sent.iter_mut().zip(newest)) {
+            if *sent != newest && sources.has_room() {
+                let is_pointer = usize::from(source) < SENT_VALUES - 1;
                 sources.send(if is_pointer {
                     EventSource::Pointer(source, newest)
                 } else {
                     EventSource::TickEvery(newest)
                 });
-                *told = newest;
+                *sent = newest;
             }
         }
     }
@@ -233,7 +233,7 @@ impl TengigRegisters {
         if is_raised != self.is_raised {
             self.is_raised = is_raised;
             self.interrupts.add(u64::from(is_raised));
-            // Two unseen changes cancel out.
+            // The second of two unseen changes restores the line, so both are dropped.
             if self.changes.len() < 2 {
                 self.changes.push_back(is_raised);
             } else {
@@ -275,19 +275,19 @@ impl Component for TengigRegisters {
         receive.tick();
         self.take_posted();
         let n_cpus = self.params.cpus;
-        let mut goes_on = false;
+        let mut is_active = false;
         for i in 0..n_cpus {
             let cpu = (now as usize + i) % n_cpus;
             if let Some(reference) = next_at(&self.cpus[cpu]) {
                 let reply = self.answer(now, Some(cpu), reference);
                 self.cpus[cpu].replies.send(reply);
-                goes_on = true;
+                is_active = true;
             }
         }
         if let Some(reference) = next_at(&self.host) {
             let reply = self.answer(now, None, reference);
             self.host.replies.send(reply);
-            goes_on = true;
+            is_active = true;
         }
         while !self.changes.is_empty() && self.interrupt.has_room() {
             let change = self.changes.pop_front().map(|is_raised| InterruptLine { is_raised });
@@ -295,7 +295,7 @@ impl Component for TengigRegisters {
         }
         self.tell_sources();
         // Writes at this edge are forwarded at the next, and a second access is answered there.
-        if goes_on { Activity::Busy } else { Activity::Idle }
+        if is_active { Activity::Busy } else { Activity::Idle }
     }
 
     fn ports(&self, ports: &mut Ports) {

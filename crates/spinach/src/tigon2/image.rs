@@ -117,13 +117,13 @@ mod tests {
         check(
             "",
             expect![
-                "0 bytes, too few for a header of 12 (version, entry, load address: big-endian words) and an instruction"
+                "the file has 0 bytes, must be at least 16: a header (version, entry, load address: big-endian words) and an instruction"
             ],
         );
         check(
             "0c040b00 00004000 00004000 112233",
             expect![
-                "15 bytes, too few for a header of 12 (version, entry, load address: big-endian words) and an instruction"
+                "the file has 15 bytes, must be at least 16: a header (version, entry, load address: big-endian words) and an instruction"
             ],
         );
         check(
@@ -138,7 +138,13 @@ mod tests {
             "0c040b00 00004004 00004000 11223344",
             expect!["the entry is 0x4004, must be a multiple of 4 within the image, 0x4000 to 0x4000"],
         );
-        check("0c040b00 fffffffc fffffffc 11223344", expect!["4 bytes from 0xfffffffc on do not fit below 0x800000"]);
-        check("0c040b00 007ffffc 007ffffc 11223344 55", expect!["5 bytes from 0x7ffffc on do not fit below 0x800000"]);
+        check(
+            "0c040b00 fffffffc fffffffc 11223344",
+            expect!["the image has 4 bytes at 0xfffffffc, must end at or below 0x800000"],
+        );
+        check(
+            "0c040b00 007ffffc 007ffffc 11223344 55",
+            expect!["the image has 5 bytes at 0x7ffffc, must end at or below 0x800000"],
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! Captures of what leaves the NIC: real bytes, with the number and the chain of each packet.
 
-use panic::world::Side;
+use panic::world::ExternalPort;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter};
@@ -67,11 +67,18 @@ impl Captures {
     }
 
     /// Writes a packet that leaves.
-    pub fn write(&mut self, side: Side, ns: u64, data: &[u8], id: u64, chain: &str) -> Result<(), CaptureFailed> {
+    pub fn write(
+        &mut self,
+        side: ExternalPort,
+        ns: u64,
+        data: &[u8],
+        id: u64,
+        chain: &str,
+    ) -> Result<(), CaptureFailed> {
         let comment = format!("packet {id}, {chain}");
         let (capture, name, number) = match side {
-            Side::Network(port) => (&mut self.network, "network", port.into()),
-            Side::Host(queue) => (&mut self.host, "host", queue),
+            ExternalPort::Network(port) => (&mut self.network, "network", port.into()),
+            ExternalPort::Host(queue) => (&mut self.host, "host", queue),
         };
         let written = capture.write(name, number, ns, data, &comment);
         written.map_err(|source| CaptureFailed::Write { file: capture.file.clone(), source })

@@ -17,7 +17,7 @@ use kernel::{Clock, Cycle, Mode, Outcome, Time};
 use panic::model::{Nic, NicModel};
 use panic::nic::Outside;
 use panic::policy::{FairShare, Policy};
-use panic::world::{PacketSource, Side};
+use panic::world::{ExternalPort, PortSource};
 use serde_json::Value;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -87,20 +87,21 @@ impl ChainCard {
         let record: SharedRecord = Rc::new(RefCell::new(Record::new(&checked, clock)));
         let (seed, faults) = (experiment.common.seed, experiment.common.faults.0);
         let open = |side| SharedPort::open(side, &checked.sources, (faults, seed), clock, limit, &record);
-        let networks: Vec<SharedPort> =
-            (0..checked.nic.network_ports() as u8).map(|port| open(Side::Network(port))).collect::<Result<_, _>>()?;
+        let networks: Vec<SharedPort> = (0..checked.nic.network_ports() as u8)
+            .map(|port| open(ExternalPort::Network(port)))
+            .collect::<Result<_, _>>()?;
         let queue = |source: &SideSource| match source.side {
-            Side::Host(queue) => Some(queue),
-            Side::Network(_) => None,
+            ExternalPort::Host(queue) => Some(queue),
+            ExternalPort::Network(_) => None,
         };
         let n_queues = checked.sources.iter().filter_map(queue).max().map_or(0, |queue| queue + 1);
         let transmits: Vec<SharedPort> =
-            (0..n_queues).map(|queue| open(Side::Host(queue))).collect::<Result<_, FeedError>>()?;
+            (0..n_queues).map(|queue| open(ExternalPort::Host(queue))).collect::<Result<_, FeedError>>()?;
         let chains = Rc::new(RefCell::new(checked.chains.clone()));
         let (shares, mut policies) = weights::shares(&checked);
         replace_policies(&mut policies, own, &checked)?;
-        let boxed = |ports: &[SharedPort]| -> Vec<Box<dyn PacketSource>> {
-            ports.iter().map(|port| Box::new(port.clone()) as Box<dyn PacketSource>).collect()
+        let boxed = |ports: &[SharedPort]| -> Vec<Box<dyn PortSource>> {
+            ports.iter().map(|port| Box::new(port.clone()) as Box<dyn PortSource>).collect()
         };
         let classifier = Rc::new(RefCell::new(Watched { chains: chains.clone(), record: record.clone() }));
         let (mut images, mut programs) = (Vec::new(), Vec::new());

@@ -13,7 +13,7 @@ use diagnostics::near::did_you_mean;
 use panic::model::NicModel;
 use panic::params::ServiceSpec;
 use panic::rmt::RmtError;
-use panic::world::Side;
+use panic::world::ExternalPort;
 use std::path::Path;
 
 /// An experiment that cannot be run.
@@ -120,7 +120,7 @@ pub struct SideSource {
     /// The packets.
     pub source: CheckedSource,
     /// Where they come in.
-    pub side: Side,
+    pub side: ExternalPort,
     /// How reports call it.
     pub name: String,
 }
@@ -335,17 +335,17 @@ fn sources(experiment: &mut ChainExperiment, nic: &NicModel, base_dir: &Path) ->
             }
             let side = match kind {
                 "traffic" if spec.queue.is_some() => return Err(fail("queue", SourceProblem::QueueOfTraffic.into())),
-                "traffic" => Side::Network(*spec.port.get_or_insert(0)),
+                "traffic" => ExternalPort::Network(*spec.port.get_or_insert(0)),
                 _ if spec.port.is_some() => return Err(fail("port", SourceProblem::PortOfSend.into())),
-                _ => Side::Host(*spec.queue.get_or_insert(0)),
+                _ => ExternalPort::Host(*spec.queue.get_or_insert(0)),
             };
             let seed = common.seed.wrapping_add(sources.len() as u64);
             let source = spec.check(seed, base_dir).map_err(|(key, problem)| fail(key, problem.into()))?;
             match side {
-                Side::Network(found) if u32::from(found) >= n_ports => {
+                ExternalPort::Network(found) if u32::from(found) >= n_ports => {
                     return Err(fail("port", SourceProblem::Port { found, allowed: ports(n_ports) }.into()));
                 }
-                Side::Host(found) if u32::from(found) >= n_queues => {
+                ExternalPort::Host(found) if u32::from(found) >= n_queues => {
                     return Err(fail("queue", Problem::Queue { found, n: n_queues }));
                 }
                 _ => sources.push(SideSource { source, side, name: spec.source.clone() }),

@@ -6,7 +6,7 @@ use kernel::Cycle;
 use panic::model::NicModel;
 use panic::rmt::action_params::ActionParams;
 use panic::rmt::{Card, ChainParams, EntryHandle, EntryParams, Rmt, RmtError, RmtParams};
-use panic::world::{Classifier, Side, Verdict};
+use panic::world::{Classifier, ExternalPort, Verdict};
 
 /// The table in which chains are, as errors and tables call it.
 const TABLE: &str = "chains";
@@ -138,7 +138,7 @@ impl Chains {
 }
 
 impl Classifier for Chains {
-    fn classify(&mut self, now: Cycle, from: Side, packet: &mut Vec<u8>) -> Verdict {
+    fn classify(&mut self, now: Cycle, from: ExternalPort, packet: &mut Vec<u8>) -> Verdict {
         self.rmt.classify(now, from, packet)
     }
 }

@@ -4,7 +4,7 @@
 
 use crate::experiment::{Common, Entry, OneOrMany, Section, Settings, Span};
 use crate::kinds::{self, Kind};
-use panic::policy::Level;
+use panic::policy::PolicyTree;
 use panic::rmt::action_params::HopParams;
 use panic::rmt::{EntryParams, RmtParams};
 use panic::unit::EngineParams;
@@ -102,7 +102,7 @@ pub enum PolicySpec {
     Named(String),
     // A table: `super::level` reads it, which can say where in it a mistake is.
     /// A policy with its numbers, or a hierarchy.
-    Given(#[schemars(with = "Level")] toml::Table),
+    Given(#[schemars(with = "PolicyTree")] toml::Table),
 }
 
 /// Somebody whose packets are told apart: `gold: weight=2, priority=0`.

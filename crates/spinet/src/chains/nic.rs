@@ -6,7 +6,7 @@ use diagnostics::near::{did_you_mean, nearest};
 use panic::baseline::{PoolParams, StageParams};
 use panic::model::NicModel;
 use panic::params::ServiceSpec;
-use panic::policy::{Level, PolicyParams};
+use panic::policy::{PolicyParams, PolicyTree};
 use panic::unit::EngineParams;
 use std::path::Path;
 use toml::Table;
@@ -184,7 +184,7 @@ pub fn host_queues(nic: &NicModel) -> (u32, u32) {
 }
 
 fn blank(name: &str, units: u32, credits: u32, engine: EngineParams) -> ServiceSpec {
-    let policy = Level::of(PolicyParams::Fifo);
+    let policy = PolicyTree::of(PolicyParams::Fifo);
     ServiceSpec { name: name.to_owned(), units, credits, engine, flow_affinity: false, policy }
 }
 

@@ -2,7 +2,7 @@
 
 use super::tenants::Tenants;
 use diagnostics::near::{explain_serde_error, suggestion};
-use panic::policy::{Asked, Branch, Level, LevelError, PolicyParams};
+use panic::policy::{Branch, ClassService, PolicyParams, PolicyTree, PolicyTreeError};
 use std::collections::BTreeSet;
 use toml::{Table, Value};
 
@@ -15,11 +15,11 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Reads a level for packets of `n_classes`; errors name the key.
-pub fn read(table: &Table, n_classes: usize) -> Result<Level, LevelError> {
+pub fn read(table: &Table, n_classes: usize) -> Result<PolicyTree, PolicyTreeError> {
     level(table, "", n_classes.saturating_sub(1) as u32)
 }
 
-fn level(table: &Table, at: &str, last_class: u32) -> Result<Level, LevelError> {
+fn level(table: &Table, at: &str, last_class: u32) -> Result<PolicyTree, PolicyTreeError> {
     known(table, at, &["policy", "branches"])?;
     let here = format!("{at}policy");
     let policy =
@@ -33,10 +33,10 @@ fn level(table: &Table, at: &str, last_class: u32) -> Result<Level, LevelError> 
             branches.push(branch(table, &format!("{here}."), last_class)?);
         }
     }
-    Ok(Level { policy, branches })
+    Ok(PolicyTree { policy, branches })
 }
 
-fn branch(table: &Table, at: &str, last_class: u32) -> Result<Branch, LevelError> {
+fn branch(table: &Table, at: &str, last_class: u32) -> Result<Branch, PolicyTreeError> {
     known(table, at, &["classes", "level"])?;
     let here = format!("{at}classes");
     let classes = as_list(needed(table, at, "classes", "[0, 1]")?, &here)?.iter().enumerate();
@@ -44,18 +44,18 @@ fn branch(table: &Table, at: &str, last_class: u32) -> Result<Branch, LevelError
     let here = format!("{at}level");
     let below = as_table(needed(table, at, "level", LIKE)?, &here, LIKE)?;
     let level = level(below, &format!("{here}."), last_class)?;
-    Ok(Branch { classes: classes.collect::<Result<_, LevelError>>()?, level })
+    Ok(Branch { classes: classes.collect::<Result<_, PolicyTreeError>>()?, level })
 }
 
-fn policy(table: &Table, at: &str) -> Result<PolicyParams, LevelError> {
+fn policy(table: &Table, at: &str) -> Result<PolicyParams, PolicyTreeError> {
     let place = format!("{at}.kind");
     let kind = match needed(table, &format!("{at}."), "kind", "\"fifo\"")? {
         Value::String(kind) => kind.as_str(),
-        other => return Err(LevelError::new(place, format!("is {}, must be one of {}", said(other), listed()))),
+        other => return Err(PolicyTreeError::new(place, format!("is {}, must be one of {}", said(other), listed()))),
     };
     let Some((_, policy)) = PolicyParams::ALL.iter().find(|(name, _)| *name == kind) else {
         let near = suggestion(kind, names());
-        return Err(LevelError::new(place, format!("is `{kind}`, must be one of {}{near}", listed())));
+        return Err(PolicyTreeError::new(place, format!("is `{kind}`, must be one of {}{near}", listed())));
     };
     let numbers = policy.numbers();
     let keys: Vec<&str> = std::iter::once("kind").chain(numbers.map(|(key, _)| key)).collect();
@@ -69,11 +69,17 @@ fn policy(table: &Table, at: &str) -> Result<PolicyParams, LevelError> {
                 Table::from_iter([("kind".to_owned(), kind.into()), (key.to_owned(), vec![value.clone()].into())]);
             alone.try_into::<PolicyParams>().map_err(|error| {
                 let like = numbers.like().map(|like| format!("is {}, must be {like}", said(value)));
-                LevelError::new(format!("{place}[{i}]"), like.unwrap_or_else(|| explain_serde_error(error.message())))
+                PolicyTreeError::new(
+                    format!("{place}[{i}]"),
+                    like.unwrap_or_else(|| explain_serde_error(error.message())),
+                )
             })?;
         }
     }
-    table.clone().try_into().map_err(|error: toml::de::Error| LevelError::new(at, explain_serde_error(error.message())))
+    table
+        .clone()
+        .try_into()
+        .map_err(|error: toml::de::Error| PolicyTreeError::new(at, explain_serde_error(error.message())))
 }
 
 fn listed() -> String {
@@ -90,48 +96,51 @@ fn said(value: &Value) -> String {
     }
 }
 
-fn as_table<'a>(value: &'a Value, at: &str, like: &str) -> Result<&'a Table, LevelError> {
-    value.as_table().ok_or_else(|| LevelError::new(at, format!("is {}, must be a table such as {like}", said(value))))
+fn as_table<'a>(value: &'a Value, at: &str, like: &str) -> Result<&'a Table, PolicyTreeError> {
+    value
+        .as_table()
+        .ok_or_else(|| PolicyTreeError::new(at, format!("is {}, must be a table such as {like}", said(value))))
 }
 
-fn as_list<'a>(value: &'a Value, at: &str) -> Result<&'a [Value], LevelError> {
+fn as_list<'a>(value: &'a Value, at: &str) -> Result<&'a [Value], PolicyTreeError> {
     let list = value.as_array().map(Vec::as_slice);
-    list.ok_or_else(|| LevelError::new(at, format!("is {}, must be a list", said(value))))
+    list.ok_or_else(|| PolicyTreeError::new(at, format!("is {}, must be a list", said(value))))
 }
 
-fn number(value: &Value, at: &str, most: u32) -> Result<u32, LevelError> {
+fn number(value: &Value, at: &str, most: u32) -> Result<u32, PolicyTreeError> {
     let found = value.as_integer().and_then(|number| u32::try_from(number).ok()).filter(|&number| number <= most);
-    found.ok_or_else(|| LevelError::new(at, format!("is {}, must be a whole number up to {most}", said(value))))
+    found.ok_or_else(|| PolicyTreeError::new(at, format!("is {}, must be a whole number up to {most}", said(value))))
 }
 
-fn needed<'a>(table: &'a Table, at: &str, key: &str, like: &str) -> Result<&'a Value, LevelError> {
+fn needed<'a>(table: &'a Table, at: &str, key: &str, like: &str) -> Result<&'a Value, PolicyTreeError> {
     let missing = || {
         let at = at.trim_end_matches('.');
-        LevelError::new(at, format!("has no `{key}`, which it must have, such as {key} = {like}"))
+        PolicyTreeError::new(at, format!("has no `{key}`, which it must have, such as {key} = {like}"))
     };
     table.get(key).ok_or_else(missing)
 }
 
-fn known(table: &Table, at: &str, keys: &[&str]) -> Result<(), LevelError> {
+fn known(table: &Table, at: &str, keys: &[&str]) -> Result<(), PolicyTreeError> {
     let Some(found) = table.keys().find(|key| !keys.contains(&key.as_str())) else { return Ok(()) };
     let near = suggestion(found, keys.iter().copied());
     let listed: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
     let problem = format!("there is no such key here, must be {}{near}", listed.join(" or "));
-    Err(LevelError::new(format!("{at}{found}"), problem))
+    Err(PolicyTreeError::new(format!("{at}{found}"), problem))
 }
 
 /// A level that says all that it must about the classes that packets can have: of those beyond, which none has, the rest.
 pub fn complete(
-    mut level: Level,
+    mut level: PolicyTree,
     used: &BTreeSet<usize>,
     n_classes: usize,
     tenants: &Tenants,
-) -> Result<Level, LevelError> {
+) -> Result<PolicyTree, PolicyTreeError> {
     if !level.branches.is_empty() {
-        let is_said = |class: &usize, level: &Level| level.branches.iter().any(|branch| branch.classes.contains(class));
+        let is_said =
+            |class: &usize, level: &PolicyTree| level.branches.iter().any(|branch| branch.classes.contains(class));
         if let Some(class) = used.iter().find(|class| !is_said(class, &level)) {
             let problem = format!("no branch has class {class}{}; each class must be in one", tenants.of_class(*class));
-            return Err(LevelError::new("branches", problem));
+            return Err(PolicyTreeError::new("branches", problem));
         }
         // First as it was written, so that what is wrong is told in its numbers.
         let own: Vec<usize> = (0..n_classes).filter(|class| used.contains(class) || is_said(class, &level)).collect();
@@ -147,9 +156,9 @@ pub fn complete(
         if found < least {
             let (last, whose) = (least - 1, tenants.of_class(least - 1));
             let problem = format!("has {found} entries, must have {least} at least: class {last}{whose} is the last");
-            return Err(LevelError::new(format!("policy.{key}"), problem));
+            return Err(PolicyTreeError::new(format!("policy.{key}"), problem));
         }
-        (found..n_classes).for_each(|_| numbers.push(&Asked::default()));
+        (found..n_classes).for_each(|_| numbers.push(&ClassService::default()));
     }
     Ok(level)
 }
@@ -160,7 +169,7 @@ fn add(branch: &mut Branch, classes: &[usize]) {
     if let Some(below) = branch.level.branches.last_mut() {
         add(below, classes);
     } else if let Some((_, numbers)) = branch.level.policy.numbers_mut() {
-        classes.iter().for_each(|_| numbers.push(&Asked::default()));
+        classes.iter().for_each(|_| numbers.push(&ClassService::default()));
     }
 }
 
@@ -286,7 +295,7 @@ engine = "delay"
         check(
             &two("classes = [1, 2]\nlevel = { policy = { kind = 'weighted-fair', weights = [1, 3, 1] } }"),
             expect![
-                "test.toml: line 14: service[0].policy.branches[1].level.policy.weights: has 3 entries; needs 2, one for each of the branch's `classes` [1, 2], in that order"
+                "test.toml: line 14: service[0].policy.branches[1].level.policy.weights: has 3 entries, must have 2, one for each of the branch's `classes` [1, 2], in that order"
             ],
         );
         check(
@@ -317,7 +326,7 @@ engine = "delay"
         check(
             &two("classes = [0, 1, 2]\nlevel = { policy = { kind = 'fifo' } }"),
             expect![
-                "test.toml: line 13: service[0].policy.branches[1].classes[0]: is 0, which is in branches[0] already"
+                "test.toml: line 13: service[0].policy.branches[1].classes[0]: is 0, which is also in branches[0]; must be in one branch only"
             ],
         );
         check(
@@ -342,7 +351,7 @@ engine = "delay"
     fn classes_that_nobody_has_need_no_numbers() {
         check(
             "policy = { kind = 'weighted-fair', weights = [3, 2, 1] }",
-            expect!["Level { policy: WeightedFair { weights: [3, 2, 1, 1, 1, 1, 1, 1] }, branches: [] }"],
+            expect!["PolicyTree { policy: WeightedFair { weights: [3, 2, 1, 1, 1, 1, 1, 1] }, branches: [] }"],
         );
         check(
             "policy = { kind = 'weighted-fair', weights = [3, 2] }",
@@ -353,7 +362,7 @@ engine = "delay"
         check(
             "policy = { kind = 'fifo' }\nbranches = [{ classes = [2, 0, 1], level = { policy = { kind = 'weighted-fair', weights = [3, 2, 1] } } }]",
             expect![
-                "Level { policy: Fifo, branches: [Branch { classes: [2, 0, 1, 3, 4, 5, 6, 7], level: Level { policy: WeightedFair { weights: [3, 2, 1, 1, 1, 1, 1, 1] }, branches: [] } }] }"
+                "PolicyTree { policy: Fifo, branches: [Branch { classes: [2, 0, 1, 3, 4, 5, 6, 7], level: PolicyTree { policy: WeightedFair { weights: [3, 2, 1, 1, 1, 1, 1, 1] }, branches: [] } }] }"
             ],
         );
     }

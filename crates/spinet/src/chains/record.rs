@@ -12,7 +12,7 @@ use crate::streams::FeedError;
 use kernel::{Clock, Cycle};
 use panic::drops::DropReason;
 use panic::protocol::{Descriptor, Message, NodeId};
-use panic::world::{Classifier, Outlet, Side, Verdict};
+use panic::world::{Classifier, ExternalPort, Outlet, Verdict};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
@@ -36,7 +36,7 @@ pub struct Open {
     /// When the NIC took it.
     pub came: Cycle,
     /// Where.
-    pub from: Side,
+    pub from: ExternalPort,
     /// Its length then.
     pub bytes: u32,
     /// Position of its chain; none if no chain took it.
@@ -82,7 +82,7 @@ pub struct Record {
     first_open: u64,
     n_open: u64,
     /// Those that the pipeline has not looked at, by where they came, in order.
-    unseen: BTreeMap<Side, VecDeque<u64>>,
+    unseen: BTreeMap<ExternalPort, VecDeque<u64>>,
     /// Names and tenants of chains.
     names: Vec<(String, usize)>,
     /// Traffic classes of tenants.
@@ -132,7 +132,7 @@ impl Record {
     }
 
     /// A packet has come; its number.
-    pub fn came(&mut self, now: Cycle, due: Cycle, from: Side, bytes: usize) -> u64 {
+    pub fn came(&mut self, now: Cycle, due: Cycle, from: ExternalPort, bytes: usize) -> u64 {
         let (chain, tenant, is_looked_at) = (None, None, false);
         self.open.push_back(Some(Open { due, came: now, from, bytes: bytes as u32, chain, tenant, is_looked_at }));
         self.n_open += 1;
@@ -150,7 +150,7 @@ impl Record {
 
     /// The packet that came first of those from there that the pipeline has not looked at: it takes this chain, or it is one of a
     /// tenant's class.
-    fn looked_at(&mut self, from: Side, chain: Option<usize>, class: Option<u8>) {
+    fn looked_at(&mut self, from: ExternalPort, chain: Option<usize>, class: Option<u8>) {
         let Some(id) = self.unseen.get_mut(&from).and_then(VecDeque::pop_front) else { return };
         let of_class = || self.classes.iter().position(|&known| Some(known) == class);
         let tenant = chain.map(|chain| self.names[chain].1).or_else(of_class);
@@ -242,7 +242,7 @@ impl Record {
 }
 
 impl Outlet for Record {
-    fn leave(&mut self, now: Cycle, side: Side, message: Message) {
+    fn leave(&mut self, now: Cycle, side: ExternalPort, message: Message) {
         let id = message.descriptor.id;
         let (open, way) = (self.close(id), self.way(&message));
         self.progress_at = now;
@@ -254,8 +254,8 @@ impl Outlet for Record {
         }
         stats.shares.add(now, tenant, bytes);
         let (flow, fate, stream, place) = match side {
-            Side::Network(port) => (&mut stats.to_network, Fate::Network, Stream::Out, u64::from(port)),
-            Side::Host(queue) => (&mut stats.to_host, Fate::Host, Stream::Host, u64::from(queue)),
+            ExternalPort::Network(port) => (&mut stats.to_network, Fate::Network, Stream::Out, u64::from(port)),
+            ExternalPort::Host(queue) => (&mut stats.to_host, Fate::Host, Stream::Host, u64::from(queue)),
         };
         flow.add(now, bytes);
         self.digest.add(stream, &[now, id, place], &message.data);
@@ -294,7 +294,7 @@ pub struct Watched {
 }
 
 impl Classifier for Watched {
-    fn classify(&mut self, now: Cycle, from: Side, packet: &mut Vec<u8>) -> Verdict {
+    fn classify(&mut self, now: Cycle, from: ExternalPort, packet: &mut Vec<u8>) -> Verdict {
         let mut chains = self.chains.borrow_mut();
         let verdict = chains.classify(now, from, packet);
         let class = (!verdict.chain.is_empty()).then_some(verdict.class);

@@ -6,14 +6,14 @@ use crate::experiment::CheckedSource;
 use crate::streams::Stream;
 use crate::streams::{FeedError, FeedReport};
 use kernel::{Clock, Cycle, Time};
-use panic::world::{Arrival, PacketSource, Side};
+use panic::world::{Arrival, ExternalPort, PortSource};
 use std::cell::RefCell;
 use std::rc::Rc;
 use wire::faults::Faults;
 
 /// The streams of a network port or a transmit queue; packets of one cycle come in the order of the streams.
 pub struct Port {
-    side: Side,
+    side: ExternalPort,
     streams: Vec<Stream>,
     clock: Clock,
     /// Nothing comes after this cycle.
@@ -31,7 +31,7 @@ pub struct SharedPort(Rc<RefCell<Port>>);
 impl SharedPort {
     /// A port with the sources that are for it; `limit` is the last cycle in which a packet may come.
     pub fn open(
-        side: Side,
+        side: ExternalPort,
         sources: &[SideSource],
         (faults, seed): (Faults, u64),
         clock: Clock,
@@ -43,7 +43,7 @@ impl SharedPort {
             let CheckedSource { traffic, pacing, count, start } = source;
             let start = Some(clock.cycle_at_or_after(start.unwrap_or(Time::ZERO)));
             // The network is between the NIC and what comes from there; the host is beside it.
-            let faults = if matches!(side, Side::Host(_)) { Faults::NONE } else { faults };
+            let faults = if matches!(side, ExternalPort::Host(_)) { Faults::NONE } else { faults };
             let faults = (faults, seed.wrapping_add(i as u64));
             streams.push(Stream::open(traffic, *pacing, *count, faults, start)?);
         }
@@ -53,7 +53,7 @@ impl SharedPort {
     }
 
     /// Where its packets come in.
-    pub fn side(&self) -> Side {
+    pub fn side(&self) -> ExternalPort {
         self.0.borrow().side
     }
 
@@ -113,7 +113,7 @@ impl Port {
     }
 }
 
-impl PacketSource for SharedPort {
+impl PortSource for SharedPort {
     fn next(&mut self, now: Cycle) -> Option<Arrival> {
         let mut port = self.0.borrow_mut();
         port.take(now).unwrap_or_else(|error| {

@@ -6,7 +6,7 @@ use crate::columns::{Columns, columns};
 use kernel::{Clock, Cycle};
 use panic::drops::DropReason;
 use panic::protocol::{Hop, Message, NodeId};
-use panic::world::Side;
+use panic::world::ExternalPort;
 use std::collections::BTreeMap;
 
 /// Words that the numbers of a column stand for. Reason 0 is of packets that are not dropped.
@@ -83,11 +83,11 @@ struct Packet<'a> {
 
 impl Packet<'_> {
     fn port(&self) -> i64 {
-        if let Side::Network(port) = self.open.from { port.into() } else { -1 }
+        if let ExternalPort::Network(port) = self.open.from { port.into() } else { -1 }
     }
 
     fn queue(&self) -> i64 {
-        if let Side::Host(queue) = self.open.from { queue.into() } else { -1 }
+        if let ExternalPort::Host(queue) = self.open.from { queue.into() } else { -1 }
     }
 
     fn reason(&self) -> i64 {

@@ -6,7 +6,7 @@ use crate::experiment::Span;
 use diagnostics::near::{did_you_mean, nearest};
 use panic::model::NicModel;
 use panic::params::ServiceSpec;
-use panic::policy::{Asked, Bucket, Level, LevelError, PolicyParams};
+use panic::policy::{Bucket, ClassService, PolicyParams, PolicyTree, PolicyTreeError};
 use std::collections::BTreeSet;
 use wire::units::parse_bps;
 
@@ -51,7 +51,7 @@ pub enum TenantError {
             did_you_mean(near.as_ref()))]
     NoPolicy { found: String, near: Option<&'static str> },
     #[error("{}", .0.problem)]
-    Level(#[from] LevelError),
+    Level(#[from] PolicyTreeError),
 }
 
 /// All tenants of an experiment.
@@ -148,7 +148,7 @@ impl Tenants {
         policy: &PolicySpec,
         experiment: &ChainExperiment,
         nic: &NicModel,
-    ) -> Result<(Level, bool), TenantError> {
+    ) -> Result<(PolicyTree, bool), TenantError> {
         let name = match policy {
             PolicySpec::Given(table) => {
                 let n_classes = nic.n_classes();
@@ -170,21 +170,21 @@ impl Tenants {
         if let Some((_, numbers)) = policy.numbers_mut() {
             self.asked(nic).iter().for_each(|asked| numbers.push(asked));
         }
-        Ok((Level::of(policy), name == "weighted-fair"))
+        Ok((PolicyTree::of(policy), name == "weighted-fair"))
     }
 
     /// What each class asks of services.
-    fn asked(&self, nic: &NicModel) -> Vec<Asked> {
+    fn asked(&self, nic: &NicModel) -> Vec<ClassService> {
         let thousand_cycles_fs = u128::from(nic.edges().edge(1000).fs());
         let bucket = |(bps, burst_bytes): (u64, u32)| {
             let bytes = u128::from(bps) * thousand_cycles_fs / 8 / 1_000_000_000_000_000;
             let bytes_per_1000_cycles = u32::try_from(bytes).unwrap_or(u32::MAX).clamp(1, 1 << 30);
             Bucket { bytes_per_1000_cycles, burst_bytes }
         };
-        let mut found = vec![Asked::default(); nic.n_classes()];
+        let mut found = vec![ClassService::default(); nic.n_classes()];
         for tenant in &self.all {
             if let Some(asked) = found.get_mut(usize::from(tenant.class)) {
-                *asked = Asked { weight: tenant.weight, rate: tenant.rate.map(bucket) };
+                *asked = ClassService { weight: tenant.weight, rate: tenant.rate.map(bucket) };
             }
         }
         found
@@ -192,7 +192,7 @@ impl Tenants {
 
     /// A rate that nothing holds anybody to is a mistake.
     pub fn check_rates(&self, services: &[ServiceSpec]) -> Result<(), (Vec<String>, TenantError)> {
-        let is_bucket = |level: &Level| matches!(level.policy, PolicyParams::LeakyBucket { .. });
+        let is_bucket = |level: &PolicyTree| matches!(level.policy, PolicyParams::LeakyBucket { .. });
         let has_bucket = services.iter().any(|service| is_bucket(&service.policy));
         match self.all.iter().position(|tenant| tenant.rate.is_some() && !has_bucket) {
             Some(i) => Err((vec!["tenant".into(), i.to_string(), "rate".into()], TenantError::NoBucket)),

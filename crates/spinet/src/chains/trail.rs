@@ -1,7 +1,7 @@
 //! Where a packet's time went, told from its trail.
 
 use kernel::Cycle;
-use panic::protocol::{Mark, NodeId, Step, Trail};
+use panic::protocol::{Mark, NodeId, PacketStep, Trail};
 
 /// What became of a packet's cycles from its first bytes in to its first bytes out. They add up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -99,26 +99,28 @@ impl Way {
             let from = last.map(|last| last.step);
             let mut here = Parts::default();
             match (from, mark.step) {
-                _ if is_detoured && mark.step != Step::Left => here.detours = span,
-                (_, Step::Arrived | Step::Unserved | Step::Left) => {}
-                (_, Step::Entered) => here.ingress = span,
-                (_, Step::Scheduled) => here.queueing = span,
-                (Some(Step::Taken), Step::Begun | Step::Finished) | (Some(Step::Finished), Step::Done) => {
+                _ if is_detoured && mark.step != PacketStep::Left => here.detours = span,
+                (_, PacketStep::Arrived | PacketStep::Unserved | PacketStep::Left) => {}
+                (_, PacketStep::Entered) => here.ingress = span,
+                (_, PacketStep::Scheduled) => here.queueing = span,
+                (Some(PacketStep::Taken), PacketStep::Begun | PacketStep::Finished)
+                | (Some(PacketStep::Finished), PacketStep::Done) => {
                     here.unit_wait = span;
                 }
-                (Some(Step::Begun), Step::Finished) | (Some(Step::Begun | Step::Taken), Step::Done) => {
-                    here.service = span
+                (Some(PacketStep::Begun), PacketStep::Finished)
+                | (Some(PacketStep::Begun | PacketStep::Taken), PacketStep::Done) => here.service = span,
+                (_, PacketStep::Queued | PacketStep::Taken | PacketStep::Refused | PacketStep::Leaving) => {
+                    here.interconnect = span
                 }
-                (_, Step::Queued | Step::Taken | Step::Refused | Step::Leaving) => here.interconnect = span,
-                (_, Step::Begun | Step::Finished | Step::Done) => here.service = span,
+                (_, PacketStep::Begun | PacketStep::Finished | PacketStep::Done) => here.service = span,
             }
             way.parts.add(&here);
             match mark.step {
-                Step::Arrived => way.arrived = mark.at,
-                Step::Entered => way.entered = Some(mark.at),
-                Step::Leaving => way.leaving = Some(mark.at),
-                Step::Left => way.left = Some(mark.at),
-                Step::Unserved => {}
+                PacketStep::Arrived => way.arrived = mark.at,
+                PacketStep::Entered => way.entered = Some(mark.at),
+                PacketStep::Leaving => way.leaving = Some(mark.at),
+                PacketStep::Left => way.left = Some(mark.at),
+                PacketStep::Unserved => {}
                 _ => {
                     let visit = visit.get_or_insert_default();
                     visit.parts.add(&here);
@@ -126,9 +128,9 @@ impl Way {
                 }
             }
             match mark.step {
-                Step::Refused => is_detoured = true,
-                Step::Taken => is_detoured = false,
-                Step::Done => way.visits.extend(visit.take()),
+                PacketStep::Refused => is_detoured = true,
+                PacketStep::Taken => is_detoured = false,
+                PacketStep::Done => way.visits.extend(visit.take()),
                 _ => {}
             }
             last = Some(mark);
@@ -147,14 +149,18 @@ impl Visit {
     fn mark(&mut self, mark: Mark) {
         let at = Some(mark.at);
         match mark.step {
-            Step::Queued => _ = self.queued.get_or_insert(mark.at),
-            Step::Scheduled => self.scheduled = at,
-            Step::Refused => self.detours += 1,
-            Step::Taken => (self.taken, self.unit) = (at, Some(mark.node)),
-            Step::Begun => self.begun = at,
-            Step::Finished => self.finished = at,
-            Step::Done => self.done = at,
-            Step::Arrived | Step::Unserved | Step::Entered | Step::Leaving | Step::Left => {}
+            PacketStep::Queued => _ = self.queued.get_or_insert(mark.at),
+            PacketStep::Scheduled => self.scheduled = at,
+            PacketStep::Refused => self.detours += 1,
+            PacketStep::Taken => (self.taken, self.unit) = (at, Some(mark.node)),
+            PacketStep::Begun => self.begun = at,
+            PacketStep::Finished => self.finished = at,
+            PacketStep::Done => self.done = at,
+            PacketStep::Arrived
+            | PacketStep::Unserved
+            | PacketStep::Entered
+            | PacketStep::Leaving
+            | PacketStep::Left => {}
         }
     }
 }
@@ -171,17 +177,17 @@ mod tests {
             let (step, rest) = word.split_once('@').expect("a mark has a cycle");
             let (at, node) = rest.split_once(':').unwrap_or((rest, "2"));
             let step = match step {
-                "arrived" => Step::Arrived,
-                "entered" => Step::Entered,
-                "queued" => Step::Queued,
-                "scheduled" => Step::Scheduled,
-                "taken" => Step::Taken,
-                "refused" => Step::Refused,
-                "begun" => Step::Begun,
-                "finished" => Step::Finished,
-                "done" => Step::Done,
-                "leaving" => Step::Leaving,
-                "left" => Step::Left,
+                "arrived" => PacketStep::Arrived,
+                "entered" => PacketStep::Entered,
+                "queued" => PacketStep::Queued,
+                "scheduled" => PacketStep::Scheduled,
+                "taken" => PacketStep::Taken,
+                "refused" => PacketStep::Refused,
+                "begun" => PacketStep::Begun,
+                "finished" => PacketStep::Finished,
+                "done" => PacketStep::Done,
+                "leaving" => PacketStep::Leaving,
+                "left" => PacketStep::Left,
                 _ => panic!("no step is called {step}"),
             };
             trail.mark(at.parse().expect("a cycle"), step, NodeId(node.parse().expect("a node")));

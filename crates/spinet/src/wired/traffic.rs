@@ -1,9 +1,8 @@
 //! Traffic for a card with firmware: numbered datagrams, which can be checked, other generated traffic, and captures.
 
 use crate::experiment::{self, Problem, SourceSpec, Span, gives};
-use crate::streams::Stream;
-use crate::streams::{FeedError, FeedReport};
-use blocks::feeders::{Acknowledgements, Datagrams, Frames, ListedFrame, Pace, Station, Traffic};
+use crate::streams::{FeedError, FeedReport, Stream};
+use blocks::feeders::{Acknowledgements, Datagrams, FrameTraffic, Frames, ListedFrame, Pace, Station};
 use kernel::Time;
 use std::net::Ipv4Addr;
 use std::path::Path;
@@ -83,7 +82,7 @@ struct Terms {
 #[derive(Clone, Default)]
 pub struct Side {
     /// What the card gets.
-    pub traffic: Traffic,
+    pub traffic: FrameTraffic,
     /// Frames of a capture that are longer than the card takes; they are not given to it.
     pub too_long: u64,
     /// Bytes of the longest of them, without check sequence.
@@ -218,7 +217,7 @@ fn list(
         times.push(terms.start + Time::from_fs(frame.arrival_fs));
     }
     side.report = stream.report();
-    side.traffic = Traffic { frames: Frames::List(frames.into()), pace: Pace::At(times.into()) };
+    side.traffic = FrameTraffic { frames: Frames::List(frames.into()), pace: Pace::At(times.into()) };
     side.numbers = (side.too_long > 0).then_some(numbers);
     Ok(side)
 }
@@ -312,7 +311,8 @@ fn numbered(text: &str, pairs: &[[&str; 2]], way: Way, card: Mac, terms: &Terms)
     let [own, other] = stations(card);
     let (from, to) = if way == Way::Receive { (other, own) } else { (own, other) };
     let count = [count, terms.count].into_iter().flatten().min();
-    let traffic = Traffic { frames: Frames::Datagrams(Datagrams { count, datagram_bytes, from, to }), pace };
+    let traffic =
+        FrameTraffic { frames: Frames::Datagrams(Datagrams { count, datagram_bytes: sizes, from, to }), pace };
     Ok(Side { traffic, ..Side::default() })
 }
 

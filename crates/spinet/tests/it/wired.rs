@@ -405,7 +405,7 @@ fn firmware_that_is_none_says_why() {
     check(
         image("short.bin", &[1, 0, 0, 0]),
         expect![
-            "T/short.bin: 4 bytes, too few for a header of 12 (version, entry, load address: big-endian words) and an instruction"
+            "T/short.bin: the file has 4 bytes, must be at least 16: a header (version, entry, load address: big-endian words) and an instruction"
         ],
     );
     check(
@@ -418,7 +418,7 @@ fn firmware_that_is_none_says_why() {
     );
     check(
         image("high.bin", &[1, 0, 0, 0, 0, 0x7f, 0xff, 0xfc, 0, 0x7f, 0xff, 0xfc, 0, 0, 0, 0, 0, 0, 0, 0]),
-        expect!["T/high.bin: 8 bytes from 0x7ffffc on do not fit below 0x800000"],
+        expect!["T/high.bin: the image has 8 bytes at 0x7ffffc, must end at or below 0x800000"],
     );
     let long = file("long.bin", &[]);
     std::fs::File::options().write(true).open(&long).unwrap().set_len(100 << 20).unwrap();

@@ -30,9 +30,9 @@ pub fn run_core(
     let mut builder = SystemBuilder::new(1);
     let clock = builder.clock(Freq::mhz(1000).expect("1 GHz is a frequency"));
     let mut port = |name: &str| {
-        let (references, asked) = builder.channel(&format!("{name}.references"), 2, 1);
+        let (references, requests) = builder.channel(&format!("{name}.references"), 2, 1);
         let (answers, replies) = builder.channel(&format!("{name}.replies"), 2, 1);
-        (Requester { references, replies }, Responder { references: asked, replies: answers })
+        (Requester { references, replies }, Responder { references: requests, replies: answers })
     };
     let ((memory, data), (fetch, code)) = (port("data"), port("code"));
     let (orders, control) = builder.inlet("orders", clock);

@@ -75,16 +75,16 @@ enum Block {
 impl Pcapng {
     /// Reads the rest of the first section header.
     pub(super) fn open<R: Read>(input: &mut Input<R>, name: &str) -> Result<Self, CaptureError> {
-        let mut head = [0; 8];
-        if input.fill(&mut head).map_err(|e| CaptureError::read(name, 4, e))? != Fill::Whole {
+        let mut start = [0; 8];
+        if input.fill(&mut start).map_err(|e| CaptureError::read(name, 4, e))? != Fill::Whole {
             return Err(CaptureError::ShortHeader { file: name.into(), found: input.offset, needed: 28 });
         }
-        let Some(order) = section_order(&head) else {
-            let found = format!("byte-order magic {:02x?}", &head[4..]);
+        let Some(order) = section_order(&start) else {
+            let found = format!("byte-order magic {:02x?}", &start[4..]);
             let allowed = "1a 2b 3c 4d or 4d 3c 2b 1a";
             return Err(CaptureError::Header { file: name.into(), offset: 8, found, allowed });
         };
-        let len = order.u32(&head, 0);
+        let len = order.u32(&start, 0);
         if !(28..=MAX_RECORD_LEN).contains(&len) || !len.is_multiple_of(4) {
             let found = format!("section header of {len} bytes");
             let allowed = "a multiple of 4 from 28 to 1048576";
@@ -112,15 +112,15 @@ impl Pcapng {
     /// Reads one block.
     pub(super) fn step<R: Read>(&mut self, input: &mut Input<R>, body: &mut Vec<u8>) -> io::Result<ReadStep> {
         let offset = input.offset;
-        let mut head = [0; 8];
-        match input.fill(&mut head)? {
+        let mut start = [0; 8];
+        match input.fill(&mut start)? {
             Fill::Whole => {}
             Fill::End => return Ok(ReadStep::End),
             Fill::Part(found) => {
                 return Ok(ReadStep::Stop(CaptureStop::Truncated { offset, found: found as u64, needed: 8 }));
             }
         }
-        let is_section = head[..4] == MAGIC;
+        let is_section = start[..4] == MAGIC;
         body.clear();
         if is_section {
             // The next word determines the byte order of the length. The version follows.
@@ -138,7 +138,7 @@ impl Pcapng {
             self.order = order;
             self.interfaces.clear();
         }
-        let (kind, len) = (self.order.u32(&head, 0), self.order.u32(&head, 4));
+        let (kind, len) = (self.order.u32(&start, 0), self.order.u32(&start, 4));
         let least = if is_section { 28 } else { FRAME_LEN };
         let corrupt = |what, found: u32, allowed| {
             let found = u64::from(found);

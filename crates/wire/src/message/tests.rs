@@ -208,9 +208,9 @@ fn errors_point_into_the_text() {
     check(
         "each count 3",
         expect![[r#"
-        `each` ends with every packet, must be the whole definition
-          each count 3
-               ^^^^^"#]],
+            found `count` after `each`, must be `each` alone: each packet is a message
+              each count 3
+                   ^^^^^"#]],
     );
     check(
         "by flow until tcp.flags.fim",

@@ -32,9 +32,9 @@ fn scene(params: &MacTransmitParams, ring: &[[u32; 2]], orders: &[(Cycle, Transm
         }
         let base = [(1, TransmitOrder::Ring(RING as u64)), (1, TransmitOrder::Enable(true))];
         let show = |frame: &Frame| {
-            let (head, tail) = (&frame.bytes[..18], &frame.bytes[frame.bytes.len() - 4..]);
+            let (start, end) = (&frame.bytes[..18], &frame.bytes[frame.bytes.len() - 4..]);
             let mark = if frame.is_intact { "" } else { " broken" };
-            format!("#{} {} bytes {}..{}{mark}", frame.id, frame.bytes.len(), hex(head), hex(tail))
+            format!("#{} {} bytes {}..{}{mark}", frame.id, frame.bytes.len(), hex(start), hex(end))
         };
         let card_ports = CardPorts {
             orders: bench.input("orders", 16, base.iter().chain(orders).copied().collect()),

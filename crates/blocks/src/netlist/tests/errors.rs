@@ -111,21 +111,21 @@ fn a_port_takes_one_connection_and_needs_one() {
     check(
         &pair("requesters[1]", "requesters"),
         expect![[r#"
-            card.toml: line 4: `store.requesters` is 2 ports; write `requesters[*]`, `requesters[0]` or such
+            card.toml: line 4: `store.requesters` is 2 ports, must be with brackets such as `requesters[*]` or `requesters[0]`
               connections = ["left.memory -> store.requesters[0]", "right.memory -> store.requesters"]
                                                                                     ^^^^^^^^^^^^^^^^"#]],
     );
     check(
         &pair("right.memory", "right.memory[0]"),
         expect![[r#"
-            card.toml: line 4: `right.memory` is one port and takes no brackets
+            card.toml: line 4: `right.memory` is one port, must be without brackets
               connections = ["left.memory -> store.requesters[0]", "right.memory[0] -> store.requesters[1]"]
                                                                     ^^^^^^^^^^^^^^^"#]],
     );
     check(
         &pair("right.memory", "right[0].memory"),
         expect![[r#"
-            card.toml: line 4: `right` is one part and takes no brackets
+            card.toml: line 4: `right` is one part, must be without brackets
               connections = ["left.memory -> store.requesters[0]", "right[0].memory -> store.requesters[1]"]
                                                                     ^^^^^^^^^^^^^^^"#]],
     );
@@ -160,23 +160,23 @@ fn an_arrow_has_two_sides_of_one_protocol() {
     check(
         &pair("right.memory -> store.requesters[1]", "right.memory => store.requesters[1]"),
         expect![[r#"
-            card.toml: line 4: `right.memory => store.requesters[1]` is not a connection; write `instance.port -> instance.port`
+            card.toml: line 4: found `right.memory => store.requesters[1]`, must be `instance.port -> instance.port`
               connections = ["left.memory -> store.requesters[0]", "right.memory => store.requesters[1]"]
                                                                    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^"#]],
     );
     check(
         &pair("right.memory -> store.requesters[1]", "right -> store.requesters[1]"),
         expect![[r#"
-            card.toml: line 4: `right` does not name a port; write `instance.port`
+            card.toml: line 4: found `right`, must be `instance.port`
               connections = ["left.memory -> store.requesters[0]", "right -> store.requesters[1]"]
                                                                    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^"#]],
     );
     check(
         &pair("right.memory -> store.requesters[1]", "right.memory -> store.requesters[1"),
         expect![[r#"
-        card.toml: line 4: `requesters[1`: a `]` is missing at its end
-          connections = ["left.memory -> store.requesters[0]", "right.memory -> store.requesters[1"]
-                                                               ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^"#]],
+            card.toml: line 4: found `requesters[1`, must end with `]`
+              connections = ["left.memory -> store.requesters[0]", "right.memory -> store.requesters[1"]
+                                                                   ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^"#]],
     );
 }
 
@@ -212,9 +212,9 @@ fn latency_and_room_have_bounds() {
     check(
         &group("latency = 99999999999999999999"),
         expect![[r#"
-        card.toml: line 4: 99999999999999999999 is beyond what TOML's integers hold, -2^63 to 2^63 - 1
-          ..."right.memory -> store.requesters[1]"], latency = 99999999999999999999 }]
-                                                               ^^^^^^^^^^^^^^^^^^^^"#]],
+            card.toml: line 4: the number is 99999999999999999999, must be -2^63 to 2^63 - 1
+              ..."right.memory -> store.requesters[1]"], latency = 99999999999999999999 }]
+                                                                   ^^^^^^^^^^^^^^^^^^^^"#]],
     );
     check(
         &group("delay = 1"),
@@ -313,12 +313,12 @@ fn modules_files_and_bases_are_found_or_refused() {
     check(
         &pair("about =", "include = [\"behind.toml\", \"other.toml\", \"number.toml\"]\nabout ="),
         expect![[r#"
-        card.toml: line 3: both behind.toml and other.toml have a module `behind`
-          include = ["behind.toml", "other.toml", "number.toml"]
-                                    ^^^^^^^^^^^^
-        number.toml: line 1: name is a whole number, must be a text
-          name = 4
-                 ^"#]],
+            card.toml: line 3: both behind.toml and other.toml have a module `behind`, must be in one of them only
+              include = ["behind.toml", "other.toml", "number.toml"]
+                                        ^^^^^^^^^^^^
+            number.toml: line 1: name is a whole number, must be a text
+              name = 4
+                     ^"#]],
     );
     check(
         "name = \"x\"\nbase = \"pair\"\nremove = [\"lefd\", \"left.memry\", 4]\n",
@@ -346,7 +346,7 @@ fn modules_files_and_bases_are_found_or_refused() {
             "{PAIR}[modules.relay]\nparameters = {{ a-b = 1 }}\n[modules.unused.instances]\na = {{ module = \"askr\" }}\n"
         ),
         expect![[r#"
-            card.toml: line 12: modules.relay.parameters.a-b: a parameter name cannot contain `-`, which means minus
+            card.toml: line 12: modules.relay.parameters has `a-b`, must be a name of letters, digits and `_`; `-` means minus
               parameters = { a-b = 1 }
                              ^^^"#]],
     );
@@ -354,7 +354,7 @@ fn modules_files_and_bases_are_found_or_refused() {
 
 #[test]
 fn malformed_cards_are_described_plainly() {
-    check("", expect!["card.toml: line 1: the card has no `name`"]);
+    check("", expect![[r#"card.toml: line 1: the card has no `name`, must be a text such as name = "my card""#]]);
     check(
         "name = \"x\n",
         expect![[r#"
@@ -368,7 +368,7 @@ fn malformed_cards_are_described_plainly() {
             card.toml: line 3: instances.connections is a list, must be a table such as { module = "..." }; keys of the card itself must come before its first [table]
               connections = []
                             ^^
-            card.toml: line 4: instances.a b is not a name; names consist of letters, digits, `_` and `-`
+            card.toml: line 4: instances has `a b`, must be a name of letters, digits, `_` and `-`
               "a b" = {}
               ^^^^^"#]],
     );
@@ -390,7 +390,7 @@ fn malformed_cards_are_described_plainly() {
             card.toml: line 5: modules.a is a whole number, must be a table
               modules = { a = 1 }
                               ^
-            card.toml: line 6: `remove` needs a `base`: it removes parts of the base card
+            card.toml: line 6: found `remove` without `base`, must have a `base` to remove parts from
               remove = ["x"]
                         ^^^"#]],
     );

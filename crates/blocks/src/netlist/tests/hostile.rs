@@ -40,7 +40,7 @@ fn absurd_sizes_are_refused() {
     check(
         &format!("{PAIR}x = {{ module = \"m0\" }}\n{doubling}[modules.m30]\n"),
         expect![[r#"
-            card.toml: line 69: the card has more than 10000 parts
+            card.toml: line 69: the card has more than 10000 parts, must be at most 10000
               x = { module = "m29", count = 2 }
               ^"#]],
     );
@@ -49,7 +49,7 @@ fn absurd_sizes_are_refused() {
     check(
         &format!("{PAIR}x = {{ module = \"m0\" }}\n{chain}[modules.m40]\n"),
         expect![[r#"
-            card.toml: line 75: modules are nested more than 32 deep
+            card.toml: line 75: modules are nested 33 deep, must be at most 32
               x = { module = "m32" }
               ^"#]],
     );

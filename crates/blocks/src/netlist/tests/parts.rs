@@ -23,7 +23,7 @@ pub struct Asker {
 pub struct AskerPart {
     params: Asker,
     memory: Requester,
-    n_asked: u32,
+    n_requested: u32,
     /// Bytes read.
     pub read: Vec<u8>,
     /// Cycle of the last answer.
@@ -39,7 +39,13 @@ impl Module for Asker {
     }
 
     fn build(self, site: &mut Site) -> Built {
-        Built::new(AskerPart { params: self, memory: site.from::<Memory>("memory"), n_asked: 0, read: vec![], done: 0 })
+        Built::new(AskerPart {
+            params: self,
+            memory: site.from::<Memory>("memory"),
+            n_requested: 0,
+            read: vec![],
+            done: 0,
+        })
     }
 }
 
@@ -49,10 +55,10 @@ impl Component for AskerPart {
             self.read.extend(reply.result.expect("the store answers everywhere"));
             self.done = now;
         }
-        if self.n_asked < self.params.reads && self.memory.references.has_room() {
-            let addr = self.params.first + u64::from(self.n_asked);
-            self.memory.references.send(Reference { id: self.n_asked, addr, access: Access::Read(1) });
-            self.n_asked += 1;
+        if self.n_requested < self.params.reads && self.memory.references.has_room() {
+            let addr = self.params.first + u64::from(self.n_requested);
+            self.memory.references.send(Reference { id: self.n_requested, addr, access: Access::Read(1) });
+            self.n_requested += 1;
             return Activity::Busy;
         }
         if self.memory.replies.has_item() { Activity::Busy } else { Activity::Idle }

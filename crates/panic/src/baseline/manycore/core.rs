@@ -2,7 +2,7 @@
 
 use super::CoreParams;
 use crate::drops::DropReason;
-use crate::protocol::{Flit, Leg, Message, NodeId, Step, n_flits};
+use crate::protocol::{Flit, Leg, Message, NodeId, PacketStep, n_flits};
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 use std::collections::VecDeque;
@@ -75,7 +75,7 @@ impl Core {
         match self.wires.input.take() {
             None => return false,
             Some(Flit::Head(mut message)) => {
-                message.descriptor.trail.mark(now, Step::Taken, self.node);
+                message.descriptor.trail.mark(now, PacketStep::Taken, self.node);
                 self.incoming = Some(message);
             }
             Some(Flit::Body) => {}
@@ -92,7 +92,7 @@ impl Core {
             return;
         }
         let Some(mut message) = self.waiting.pop_front() else { return };
-        message.descriptor.trail.mark(now, Step::Begun, self.node);
+        message.descriptor.trail.mark(now, PacketStep::Begun, self.node);
         (message.to, message.leg) = self.onward(&message);
         self.visits.add(1);
         self.busy_cycles.add(self.params.work_cycles.into());
@@ -125,7 +125,7 @@ impl Core {
         }
         let Some((rest, is_out)) = self.sending.take() else {
             let (_, mut message) = self.finished.pop_front().expect("a packet must be ready");
-            message.descriptor.trail.mark(now, Step::Done, self.node);
+            message.descriptor.trail.mark(now, PacketStep::Done, self.node);
             self.sending = Some((n_flits(message.data.len(), self.flit_bytes) - 1, message.leg != Leg::Paid));
             self.wires.output.send(Flit::Head(message));
             return true;

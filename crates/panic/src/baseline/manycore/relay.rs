@@ -1,6 +1,6 @@
 //! A unit of the manycore NIC: an engine that returns packets to the core that sent them.
 
-use crate::protocol::{Flit, Leg, NodeId, Step};
+use crate::protocol::{Flit, Leg, NodeId, PacketStep};
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 
@@ -37,7 +37,7 @@ impl Relay {
         }
         let mut flit = self.wires.input.take().expect("a flit must be there");
         if let Flit::Head(message) = &mut flit {
-            message.descriptor.trail.mark(now, Step::Taken, self.node);
+            message.descriptor.trail.mark(now, PacketStep::Taken, self.node);
         }
         self.wires.to_engine.send(flit);
         true
@@ -49,7 +49,7 @@ impl Relay {
         }
         let mut flit = self.wires.from_engine.take().expect("a flit must be there");
         if let Flit::Head(message) = &mut flit {
-            message.descriptor.trail.mark(now, Step::Done, self.node);
+            message.descriptor.trail.mark(now, PacketStep::Done, self.node);
             message.to = message.descriptor.home;
             if !matches!(message.leg, Leg::Dropped(_)) {
                 message.descriptor.advance();

@@ -2,7 +2,7 @@
 
 use super::Unneeded;
 use super::fifo::onward;
-use crate::protocol::{Flit, Hop, Leg, Message, NodeId, Step, n_flits};
+use crate::protocol::{Flit, Hop, Leg, Message, NodeId, PacketStep, n_flits};
 use crate::world::SharedOutlet;
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
@@ -125,7 +125,7 @@ impl Stage {
     /// A packet enters the engine.
     fn enter(&mut self, now: Cycle, message: &mut Message) {
         message.to = self.node;
-        message.descriptor.trail.mark(now, Step::Taken, self.node);
+        message.descriptor.trail.mark(now, PacketStep::Taken, self.node);
         if self.is_needed(message) {
             self.within.push_back(None);
             return;
@@ -138,7 +138,7 @@ impl Stage {
 
     /// A packet leaves the engine. Returns how to send its flits.
     fn leave(&mut self, now: Cycle, message: &mut Box<Message>) -> Sending {
-        message.descriptor.trail.mark(now, Step::Done, self.node);
+        message.descriptor.trail.mark(now, PacketStep::Done, self.node);
         let was = self.within.pop_front().expect("an engine must output each packet that it takes");
         let sending = match was {
             None => {

@@ -10,11 +10,11 @@ use crate::drops::DropReason;
 use crate::entry::Nodes;
 use crate::nic::{Outside, Panic};
 use crate::params::{PanicParams, ServiceSpec};
-use crate::policy::{Level, PolicyParams};
+use crate::policy::{PolicyParams, PolicyTree};
 use crate::protocol::{Hop, Leg, Message};
 use crate::testing::{flits, show};
 use crate::unit::{DelayUnitParams, EngineParams, ServiceTime};
-use crate::world::{Classifier, Outlet, Side, Verdict};
+use crate::world::{Classifier, ExternalPort, Outlet, Verdict};
 use blocks::pcie::PcieModel;
 use expect_test::{Expect, expect};
 use kernel::{Outcome, Time};
@@ -50,10 +50,10 @@ fn slow() -> DmaParams {
 struct Bound;
 
 impl Classifier for Bound {
-    fn classify(&mut self, _now: Cycle, from: Side, _packet: &mut Vec<u8>) -> Verdict {
+    fn classify(&mut self, _now: Cycle, from: ExternalPort, _packet: &mut Vec<u8>) -> Verdict {
         let hop = Hop { service: 3, class: 0, priority: 0, metadata: 0, push_to: None };
-        let chain = if from == Side::Host(1) { [hop].into_iter().collect() } else { Default::default() };
-        let exit = (from != Side::Host(2)).then_some(Side::Network(0));
+        let chain = if from == ExternalPort::Host(1) { [hop].into_iter().collect() } else { Default::default() };
+        let exit = (from != ExternalPort::Host(2)).then_some(ExternalPort::Network(0));
         Verdict { chain, exit, flow: 0, class: 0, slack_cycles: 0, fields: Default::default() }
     }
 }
@@ -74,7 +74,7 @@ fn show_out(flit: &Flit) -> String {
 struct Tell(Log);
 
 impl Outlet for Tell {
-    fn leave(&mut self, now: Cycle, side: Side, message: Message) {
+    fn leave(&mut self, now: Cycle, side: ExternalPort, message: Message) {
         self.0.note(now, format!("left #{} {side:?}:{}", message.descriptor.id, marks(&message)));
     }
 
@@ -88,7 +88,7 @@ impl Outlet for Tell {
 struct Lines(String);
 
 impl Outlet for Lines {
-    fn leave(&mut self, _now: Cycle, side: Side, message: Message) {
+    fn leave(&mut self, _now: Cycle, side: ExternalPort, message: Message) {
         self.0 += &format!("#{} {side:?}:{}\n", message.descriptor.id, marks(&message));
     }
 
@@ -100,7 +100,7 @@ impl Outlet for Lines {
 /// Packets of a queue: cycle, number, bytes.
 struct Listed(std::collections::VecDeque<(Cycle, u64, usize)>);
 
-impl PacketSource for Listed {
+impl PortSource for Listed {
     fn next(&mut self, now: Cycle) -> Option<Arrival> {
         let &(at, id, len) = self.0.front()?;
         (at <= now).then(|| {
@@ -119,7 +119,7 @@ type Sends<'a> = &'a [(usize, &'a [(Cycle, u64, usize)])];
 fn add(bench: &mut Bench, params: &DmaParams, input: Vec<(Cycle, Flit)>, sends: Sends, outlet: SharedOutlet) {
     params.check(1536, 64).expect("parameters must be valid");
     let bank_notes = bench.input("bank notes", 2, Vec::new());
-    let mut sources: Vec<Box<dyn PacketSource>> = Vec::new();
+    let mut sources: Vec<Box<dyn PortSource>> = Vec::new();
     for queue in 0..params.tx_queues as usize {
         let sent = sends.iter().find(|(which, _)| *which == queue).map_or(&[][..], |(_, sent)| sent);
         sources.push(Box::new(Listed(sent.iter().copied().collect())));
@@ -157,7 +157,7 @@ fn to_host(input: &str, queues: &[u16]) -> Vec<(Cycle, Flit)> {
     let mut flits = flits(input);
     for (_, flit) in &mut flits {
         if let Flit::Head(message) = flit {
-            message.descriptor.side = Side::Host(*queues.next().expect("each packet needs a queue"));
+            message.descriptor.side = ExternalPort::Host(*queues.next().expect("each packet needs a queue"));
         }
     }
     flits

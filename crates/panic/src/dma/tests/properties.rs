@@ -10,7 +10,7 @@ struct Kept {
 }
 
 impl Outlet for Rc<RefCell<Kept>> {
-    fn leave(&mut self, _now: Cycle, _side: Side, message: Message) {
+    fn leave(&mut self, _now: Cycle, _side: ExternalPort, message: Message) {
         self.borrow_mut().left.push((message.descriptor.id, message.data));
     }
 

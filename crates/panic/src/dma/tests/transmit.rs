@@ -67,7 +67,7 @@ fn in_the_whole_nic_host_packets_go_through_their_chain_to_the_wire() {
         credits: 2,
         engine: EngineParams::Delay(delay),
         flow_affinity: false,
-        policy: Level::of(PolicyParams::Fifo),
+        policy: PolicyTree::of(PolicyParams::Fifo),
     };
     params.services = (0..4).map(|i| ServiceSpec { name: format!("delay {i}"), ..of_no_name() }).collect();
     let kept = Rc::new(RefCell::new(Lines::default()));

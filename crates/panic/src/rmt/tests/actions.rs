@@ -3,7 +3,7 @@
 use super::*;
 use expect_test::{Expect, expect};
 
-const PORT0: Side = Side::Network(0);
+const PORT0: ExternalPort = ExternalPort::Network(0);
 
 /// Classifies each packet in its cycle from port 0, and lists one line for each.
 fn check(toml: &str, packets: &[(Cycle, &str)], want: Expect) {
@@ -286,7 +286,7 @@ fn transmit_queues_have_their_chains() {
         [[chains]]
         name = "in"
         services = ["sha"]"#);
-    let lines: Vec<String> = (0..3).map(|queue| ask(&mut rmt, 0, Side::Host(queue), UDP)).collect();
+    let lines: Vec<String> = (0..3).map(|queue| ask(&mut rmt, 0, ExternalPort::Host(queue), UDP)).collect();
     expect![[r#"
         => network:0
         aes(c2) => network:1, class 2
@@ -322,7 +322,7 @@ fn actions_and_drops_are_counted() {
     for packet in [UDP, UDP, TCP6, cut, ""] {
         ask(&mut rmt, 0, PORT0, packet);
     }
-    ask(&mut rmt, 0, Side::Host(3), UDP);
+    ask(&mut rmt, 0, ExternalPort::Host(3), UDP);
     expect![[r#"
         RmtCounters {
             packets: 6,

@@ -19,20 +19,20 @@ fn all_entries_of_a_table_are_replaced_or_none() {
     let mut lines = Vec::new();
     let old = rmt.insert("t", &to("sha", 0)).unwrap();
     rmt.replace("t", &[to("aes", 5), to("kv", 2)]).unwrap();
-    lines.push(ask(&mut rmt, 0, Side::Network(0), UDP));
+    lines.push(ask(&mut rmt, 0, ExternalPort::Network(0), UDP));
     lines.push(rmt.remove(old).unwrap_err().to_string());
     lines.push(rmt.replace("t", &[to("sha", 0), to("shb", 0)]).unwrap_err().to_string());
     lines.push(rmt.replace("t", &[to("sha", 0), to("sha", 0), to("sha", 0)]).unwrap_err().to_string());
     lines.push(rmt.replace("chains", &[]).unwrap_err().to_string());
-    lines.push(ask(&mut rmt, 1, Side::Network(0), UDP));
+    lines.push(ask(&mut rmt, 1, ExternalPort::Network(0), UDP));
     rmt.replace("t", &[]).unwrap();
-    lines.push(ask(&mut rmt, 2, Side::Network(0), UDP));
+    lines.push(ask(&mut rmt, 2, ExternalPort::Network(0), UDP));
     lines.push(format!("{:?}", rmt.registers()));
     expect![[r#"
         kv => host:0
         there is no entry 0; it was removed or never existed
         [1].actions[1].chain.services[0]: unknown service `shb`; known: sha, aes, dpi, kv, nat; did you mean `sha`?
-        [2]: the table `t` is full: its size is 2
+        [2]: table `t` would have more entries than its size, must be at most 2
         found the table of the chains, must be another table; chains are inserted and removed one by one
         kv => host:0
         => host:0
@@ -44,28 +44,28 @@ fn all_entries_of_a_table_are_replaced_or_none() {
 #[test]
 fn an_entry_takes_effect_with_the_next_packet() {
     let mut rmt = rmt("[[tables]]\nname = 't'\nsize = 2");
-    let mut lines = vec![ask(&mut rmt, 0, Side::Network(0), UDP)];
+    let mut lines = vec![ask(&mut rmt, 0, ExternalPort::Network(0), UDP)];
     let sha = entry("match = 'udp'\norder = 5\nactions = [{ chain = { services = ['sha'] } }]");
     let aes = entry("order = 3\nactions = [{ chain = { services = ['aes'] } }]");
     let first = rmt.insert("t", &sha).unwrap();
-    lines.push(ask(&mut rmt, 1, Side::Network(0), UDP));
+    lines.push(ask(&mut rmt, 1, ExternalPort::Network(0), UDP));
     let second = rmt.insert("t", &aes).unwrap();
-    lines.push(ask(&mut rmt, 2, Side::Network(0), UDP));
+    lines.push(ask(&mut rmt, 2, ExternalPort::Network(0), UDP));
     lines.push(rmt.insert("t", &aes).unwrap_err().to_string());
     rmt.modify(second, &EntryParams { order: 7, ..aes.clone() }).unwrap();
-    lines.push(ask(&mut rmt, 3, Side::Network(0), UDP));
+    lines.push(ask(&mut rmt, 3, ExternalPort::Network(0), UDP));
     assert_eq!(rmt.remove(first).unwrap().packets, 2);
-    lines.push(ask(&mut rmt, 4, Side::Network(0), UDP));
+    lines.push(ask(&mut rmt, 4, ExternalPort::Network(0), UDP));
     lines.push(rmt.remove(first).unwrap_err().to_string());
     lines.push(rmt.insert("tt", &sha).unwrap_err().to_string());
     let bad = entry("actions = [{ class = 1 }, { chain = { services = ['shaa'] } }]");
     lines.push(rmt.modify(second, &bad).unwrap_err().to_string());
-    lines.push(ask(&mut rmt, 5, Side::Network(0), UDP));
+    lines.push(ask(&mut rmt, 5, ExternalPort::Network(0), UDP));
     expect![[r#"
         => host:0
         sha => host:0
         aes => host:0
-        the table `t` is full: its size is 2
+        table `t` would have more entries than its size, must be at most 2
         sha => host:0
         aes => host:0
         there is no entry 0; it was removed or never existed
@@ -80,8 +80,8 @@ fn chains_are_inserted_and_removed() {
     let mut rmt = rmt("");
     let mut lines = Vec::new();
     let mut note = |rmt: &mut Rmt| {
-        let asked = [Side::Network(0), Side::Host(1)].map(|from| ask(rmt, 0, from, UDP));
-        lines.push(asked.join(", "));
+        let verdicts = [ExternalPort::Network(0), ExternalPort::Host(1)].map(|from| ask(rmt, 0, from, UDP));
+        lines.push(verdicts.join(", "));
     };
     let both = rmt.insert_chain(&ChainParams::new("a", &["sha", "aes"])).unwrap();
     note(&mut rmt);
@@ -110,7 +110,7 @@ fn a_pipeline_can_be_changed_between_two_slices() {
     use std::{cell::RefCell, rc::Rc};
     let rmt = Rc::new(RefCell::new(rmt("")));
     let of_the_port: SharedClassifier = rmt.clone();
-    let classify = || show(&of_the_port.borrow_mut().classify(0, Side::Network(0), &mut unhex(UDP)));
+    let classify = || show(&of_the_port.borrow_mut().classify(0, ExternalPort::Network(0), &mut unhex(UDP)));
     assert_eq!(classify(), "=> host:0");
     let handle = rmt.borrow_mut().insert_chain(&ChainParams::new("a", &["sha"])).unwrap();
     assert_eq!(classify(), "sha => host:0");
@@ -176,7 +176,7 @@ proptest! {
         }
         for port in 0..6 {
             let packet = UDP.replace("270f", &format!("{port:04x}"));
-            let from = Side::Network(0);
+            let from = ExternalPort::Network(0);
             prop_assert_eq!(ask(&mut changed, 0, from, &packet), ask(&mut built, 0, from, &packet));
         }
     }

@@ -33,15 +33,15 @@ fn chains() {
     );
     check(
         &chain("services = ['sha', 'aes', 'dpi', 'kv', 'nat']"),
-        expect!["chains[0].services: 5 services; a descriptor holds at most 4"],
+        expect!["chains[0].services: found 5 services, must be at most 4, which a descriptor holds"],
     );
     check(
         &chain("services = ['sha', 'aes', 'sha']"),
-        expect!["chains[0].services[2]: `sha` is service 1 of the chain already; set `repeat` to allow that"],
+        expect!["chains[0].services[2]: `sha` is service 1 of the chain too, must occur once unless `repeat` is set"],
     );
     check(
         &chain("services = ['sha', 'sha']"),
-        expect!["chains[0].services[1]: `sha` is service 1 of the chain already; set `repeat` to allow that"],
+        expect!["chains[0].services[1]: `sha` is service 1 of the chain too, must occur once unless `repeat` is set"],
     );
     check(
         &chain("services = [{ service = 'sha', class = 3 }]"),
@@ -83,11 +83,11 @@ fn chains() {
     );
     check(
         &chain(&format!("services = []\n{}", chain("services = []"))),
-        expect!["chains[1].name: the chain `a` exists already"],
+        expect!["chains[1].name: found a second chain `a`, must be one only"],
     );
     check(
         "[[chains]]\nname = 'a'\nqueues = [1]\nservices = []\n[[chains]]\nname = 'b'\nqueues = [0, 1]\nservices = []",
-        expect!["chains[1].queues[1]: queue 1 is bound to chain `a` already"],
+        expect!["chains[1].queues[1]: queue 1 is bound to chain `a`, must be bound to one chain only"],
     );
     assert!(Rmt::new(&params(&chain("services = ['sha', 'aes', 'sha']\nrepeat = true")), &card()).is_ok());
 }
@@ -95,12 +95,15 @@ fn chains() {
 #[test]
 fn tables_and_stages() {
     let table = |name: &str| format!("[[tables]]\nname = '{name}'\n");
-    check(&["a", "b", "c", "d", "e"].map(table).concat(), expect!["tables: 5 tables, but the pipeline has 4 stages"]);
+    check(
+        &["a", "b", "c", "d", "e"].map(table).concat(),
+        expect!["tables: found 5 tables, must be at most 4, the pipeline's stages"],
+    );
     check(
         &format!("chains = [{{ name = 'x', services = [] }}]\n{}", ["a", "b", "c", "d"].map(table).concat()),
-        expect!["chains[0]: 4 tables and the chains, but the pipeline has 4 stages"],
+        expect!["chains[0]: found 4 tables and the chains, must be at most 4, the pipeline's stages"],
     );
-    check(&["a", "a"].map(table).concat(), expect!["tables[1].name: the table `a` exists already"]);
+    check(&["a", "a"].map(table).concat(), expect!["tables[1].name: found a second table `a`, must be one only"]);
     check(
         &table("Routes"),
         expect![
@@ -109,7 +112,7 @@ fn tables_and_stages() {
     );
     check(
         &format!("{}size = 1\nentries = [{{ actions = [] }}, {{ actions = [] }}]", table("a")),
-        expect!["tables[0].entries[1]: the table `a` is full: its size is 1"],
+        expect!["tables[0].entries[1]: table `a` would have more entries than its size, must be at most 1"],
     );
     check(
         &format!("{}entries = [{{ match = 'udp &&', actions = [] }}]", table("a")),
@@ -118,7 +121,7 @@ fn tables_and_stages() {
           udp &&
                 ^"#]],
     );
-    check("metadata = ['x', 'x']", expect!["metadata[1]: the metadata word `x` exists already"]);
+    check("metadata = ['x', 'x']", expect!["metadata[1]: found a second metadata word `x`, must be one only"]);
     check(
         "registers = [{ kind = 'words', name = 'r', size = 0 }]",
         expect!["registers[0].size: found 0, must be 1 to 65536"],
@@ -148,11 +151,11 @@ fn headers() {
     );
     check(
         &header("after = 'udp'\nbytes = 4\nfields = [{ name = 'offset', at_bit = 0, bits = 4 }]"),
-        expect!["parser.headers[0].fields[0].name: the field `kv.offset` exists already"],
+        expect!["parser.headers[0].fields[0].name: found a second field `kv.offset`, must be one only"],
     );
     check(
         "[[parser.headers]]\nname = 'udp'\nafter = 'eth'\nbytes = 4",
-        expect!["parser.headers[0].name: the name `udp` exists already"],
+        expect!["parser.headers[0].name: found a second name `udp`, must be one only"],
     );
     check(
         "parser.layers = ['eth', 'ipv5']",

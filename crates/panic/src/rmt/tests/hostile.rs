@@ -104,7 +104,7 @@ proptest! {
     ) {
         let mut rmt = all;
         for (now, mut packet) in packets {
-            let verdict = rmt.classify(now, Side::Network(1), &mut packet);
+            let verdict = rmt.classify(now, ExternalPort::Network(1), &mut packet);
             prop_assert!(checksums_are_right(&packet), "{packet:02x?}");
             prop_assert!(verdict.class < 3);
             prop_assert!(usize::from(verdict.fields.payload) <= packet.len());
@@ -115,7 +115,7 @@ proptest! {
     #[test]
     fn classification_alone_changes_no_byte(packet in packet()) {
         let mut after = packet.clone();
-        rmt("chains = [{ name = 'a', services = ['sha'] }]").classify(3, Side::Network(0), &mut after);
+        rmt("chains = [{ name = 'a', services = ['sha'] }]").classify(3, ExternalPort::Network(0), &mut after);
         prop_assert_eq!(after, packet);
     }
 
@@ -129,7 +129,7 @@ proptest! {
             && let Ok(mut rmt) = Rmt::new(&params, &card())
         {
             for packet in [UDP, TCP6, "00"] {
-                rmt.classify(0, Side::Network(0), &mut unhex(packet));
+                rmt.classify(0, ExternalPort::Network(0), &mut unhex(packet));
             }
         }
     }

@@ -8,7 +8,7 @@ mod page;
 mod texts;
 
 use super::{Card, Rmt, RmtParams};
-use crate::world::{Classifier, Side, Verdict};
+use crate::world::{Classifier, ExternalPort, Verdict};
 use kernel::Cycle;
 
 /// Two ports, four queues, three classes.
@@ -44,15 +44,15 @@ pub(super) fn show(verdict: &Verdict) -> String {
     let names = card().services;
     let hop = |hop: &crate::protocol::Hop| {
         let says = [('c', u64::from(hop.class)), ('p', hop.priority.into()), ('m', hop.metadata)];
-        let says: Vec<String> = says.iter().filter(|said| said.1 != 0).map(|(c, n)| format!("{c}{n}")).collect();
+        let says: Vec<String> = says.iter().filter(|counter| counter.1 != 0).map(|(c, n)| format!("{c}{n}")).collect();
         let name = &names[usize::from(hop.service)];
         if says.is_empty() { name.clone() } else { format!("{name}({})", says.join(" ")) }
     };
     let hops: Vec<String> = verdict.chain.iter().map(hop).collect();
     let exit = match verdict.exit {
         None => "drop".to_owned(),
-        Some(Side::Host(queue)) => format!("host:{queue}"),
-        Some(Side::Network(port)) => format!("network:{port}"),
+        Some(ExternalPort::Host(queue)) => format!("host:{queue}"),
+        Some(ExternalPort::Network(port)) => format!("network:{port}"),
     };
     let mut text = format!("{} => {exit}", hops.join(" -> "));
     for (name, number) in [("class", u64::from(verdict.class)), ("slack", verdict.slack_cycles)] {
@@ -64,7 +64,7 @@ pub(super) fn show(verdict: &Verdict) -> String {
 }
 
 /// Prints the verdict, then the changed bytes as `offset:new`, or the whole packet if its length changed.
-pub(super) fn ask(rmt: &mut Rmt, now: Cycle, from: Side, packet: &str) -> String {
+pub(super) fn ask(rmt: &mut Rmt, now: Cycle, from: ExternalPort, packet: &str) -> String {
     let before = unhex(packet);
     let mut after = before.clone();
     let verdict = rmt.classify(now, from, &mut after);

@@ -32,8 +32,8 @@ fn its_files_can_be_built() {
     // 76 bytes each with 3000 in the bucket: the 40th packet exceeds it.
     let request = UDP.replace("270f", "2bcb").replace("000d", "002a").replace("45000021", "4500003e");
     let request = request.replace("68656c6c6f", &format!("01{}", "00".repeat(33)));
-    let asked: Vec<String> = (0..40).map(|_| ask(&mut rmt, 0, Side::Network(0), &request)).collect();
-    assert_eq!((asked[38].as_str(), asked[39].as_str()), ("=> host:0", "=> drop"));
+    let verdicts: Vec<String> = (0..40).map(|_| ask(&mut rmt, 0, ExternalPort::Network(0), &request)).collect();
+    assert_eq!((verdicts[38].as_str(), verdicts[39].as_str()), ("=> host:0", "=> drop"));
 }
 
 #[test]

@@ -7,15 +7,15 @@ use expect_test::{Expect, expect};
 /// Checks the canonical text and the verdict for a UDP packet, or the error.
 fn check(text: &str, want: Expect) {
     let mut rmt = rmt("metadata = ['x']");
-    let said = match rmt.parse_chain(text) {
+    let outcome = match rmt.parse_chain(text) {
         Ok(chain) => {
             rmt.insert_chain(&chain).unwrap_or_else(|error| panic!("{error}"));
-            let from = chain.queues.first().map_or(Side::Network(1), |&queue| Side::Host(queue));
+            let from = chain.queues.first().map_or(ExternalPort::Network(1), |&queue| ExternalPort::Host(queue));
             format!("{chain}\n{}", ask(&mut rmt, 0, from, UDP))
         }
         Err(error) => error.to_string(),
     };
-    want.assert_eq(&said);
+    want.assert_eq(&outcome);
 }
 
 #[test]
@@ -103,21 +103,21 @@ fn errors_point_into_the_text() {
     check(
         "ipsec: sha -> aes -> sha",
         expect![[r#"
-            `sha` is service 1 of the chain already; set `repeat` to allow that
+            `sha` is service 1 of the chain too, must occur once unless `repeat` is set
               ipsec: sha -> aes -> sha
                                    ^^^"#]],
     );
     check(
         "ipsec: sha -> aes -> dpi -> kv -> nat",
         expect![[r#"
-            5 services; a descriptor holds at most 4
+            found 5 services, must be at most 4, which a descriptor holds
               ipsec: sha -> aes -> dpi -> kv -> nat
                      ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^"#]],
     );
     check(
         "ipsec priority=1: sha -> aes(priority=2) -> dpi -> kv -> nat",
         expect![[r#"
-            5 services; a descriptor holds at most 4
+            found 5 services, must be at most 4, which a descriptor holds
               ipsec priority=1: sha -> aes(priority=2) -> dpi -> kv -> nat
                                 ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^"#]],
     );
@@ -166,7 +166,7 @@ fn errors_point_into_the_text() {
     check(
         "ipsec class=1 class=2: sha",
         expect![[r#"
-            the setting `class` exists already
+            found a second setting `class`, must be one only
               ipsec class=1 class=2: sha
                             ^^^^^"#]],
     );

@@ -201,9 +201,9 @@ mod tests {
 
     /// An engine with these `keys` that works on the bytes from `offset` on.
     fn engine(offset: u16, keys: &[&str]) -> String {
-        let (head, _) = AES.split_once("[[keys]]").unwrap();
-        let head = head.replace(r#"{ kind = "all" }"#, &format!(r#"{{ kind = "from", offset = {offset} }}"#));
-        keys.iter().fold(head, |toml, key| format!("{toml}\n[[keys]]\n{key}"))
+        let (params, _) = AES.split_once("[[keys]]").unwrap();
+        let params = params.replace(r#"{ kind = "all" }"#, &format!(r#"{{ kind = "from", offset = {offset} }}"#));
+        keys.iter().fold(params, |toml, key| format!("{toml}\n[[keys]]\n{key}"))
     }
 
     fn rfc3686(key: &str, nonce: &str) -> String {

@@ -175,13 +175,13 @@ mod tests {
             let (outs, counters) = run(&engine(direction, 42), &packets, &Scene { longest: 1534, ..SCENE });
             let changed: Vec<_> = outs.iter().zip(&packets).map(|(out, packet)| out.data != packet.data).collect();
             let names = ["changed", "too_long", "too_short", "malformed"];
-            let told = counters.iter().filter(|line| names.iter().any(|name| line.contains(name)));
-            let told: Vec<_> = told.map(|line| line.trim_start_matches("it.lane[0].")).collect();
+            let shown = counters.iter().filter(|line| names.iter().any(|name| line.contains(name)));
+            let shown: Vec<_> = shown.map(|line| line.trim_start_matches("it.lane[0].")).collect();
             match direction {
                 "compress" => expect!["[true, false, false] changed 1, too_long 1, too_short 1"]
-                    .assert_eq(&format!("{changed:?} {}", told.join(", "))),
+                    .assert_eq(&format!("{changed:?} {}", shown.join(", "))),
                 _ => expect!["[false, false, false] too_short 1, malformed 2"]
-                    .assert_eq(&format!("{changed:?} {}", told.join(", "))),
+                    .assert_eq(&format!("{changed:?} {}", shown.join(", "))),
             }
         }
     }
@@ -195,7 +195,7 @@ mod tests {
         let pace = |toml: &str, packets: &[Packet]| {
             let outs = outputs(toml, packets);
             let steps: Vec<_> = outs.windows(2).map(|pair| pair[1].tail - pair[0].tail).collect();
-            format!("first {}, then {steps:?}", outs[0].head - TAKEN)
+            format!("first {}, then {steps:?}", outs[0].first - TAKEN)
         };
         expect!["first 828, then [822, 821, 822, 822, 821]"].assert_eq(&pace(&engine("compress", 0), &vec![data; n]));
         expect!["first 828, then [822, 821, 822, 822, 821]"].assert_eq(&pace(&engine("decompress", 0), &back));

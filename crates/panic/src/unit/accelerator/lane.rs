@@ -1,7 +1,7 @@
 //! A lane of an engine: processes packets.
 
 use super::{Headers, Work, headers};
-use crate::protocol::{Flit, Message, Step};
+use crate::protocol::{Flit, Message, PacketStep};
 use kernel::trace::Counter;
 use kernel::{Activity, Clock, Component, CounterList, Cycle, Ports, Rx, Tx};
 use std::collections::VecDeque;
@@ -22,7 +22,7 @@ pub(super) struct Site {
 ///          their flits arrive later. The packet leaves [`Work::finish_cycles`] after its last byte, at most one packet a
 ///          cycle.
 /// Differs: hardware with a blocked output may stop completely; here packets inside proceed to the output and wait there.
-pub(super) struct Lane<W> {
+pub(super) struct EngineLane<W> {
     work: W,
     site: Site,
     input: Rx<Flit>,
@@ -39,9 +39,9 @@ pub(super) struct Lane<W> {
     headers_updated: Counter,
 }
 
-impl<W: Work> Lane<W> {
-    pub(super) fn new(work: W, site: Site, input: Rx<Flit>, output: Tx<Box<Message>>) -> Lane<W> {
-        Lane {
+impl<W: Work> EngineLane<W> {
+    pub(super) fn new(work: W, site: Site, input: Rx<Flit>, output: Tx<Box<Message>>) -> EngineLane<W> {
+        EngineLane {
             work,
             site,
             input,
@@ -72,7 +72,7 @@ impl<W: Work> Lane<W> {
         let Some(flit) = self.input.take() else { return false };
         match (flit, self.taking.take()) {
             (Flit::Head(mut message), None) => {
-                self.mark(&mut message, now, Step::Begun);
+                self.mark(&mut message, now, PacketStep::Begun);
                 self.taking = Some((message, 0));
             }
             (Flit::Body, Some((message, before))) => {
@@ -89,7 +89,7 @@ impl<W: Work> Lane<W> {
     }
 
     /// Records a step in a cycle of this lane, as the first cycle of the NIC from then on.
-    fn mark(&self, message: &mut Message, at: Cycle, step: Step) {
+    fn mark(&self, message: &mut Message, at: Cycle, step: PacketStep) {
         let (own, nic) = self.site.clocks;
         message.descriptor.trail.mark(nic.cycle_at_or_after(own.edge(at)), step, message.to);
     }
@@ -114,13 +114,13 @@ impl<W: Work> Lane<W> {
         }
         let len_after = message.data.len();
         let done = self.free_at + self.work.finish_cycles(len, len_after);
-        self.mark(&mut message, done, Step::Finished);
+        self.mark(&mut message, done, PacketStep::Finished);
         self.working.push_back((done, message));
         self.free_at += self.work.pause_cycles(len, len_after);
     }
 }
 
-impl<W: Work> Component for Lane<W> {
+impl<W: Work> Component for EngineLane<W> {
     fn tick(&mut self, now: Cycle) -> Activity {
         self.give(now);
         while self.take(now) {}

@@ -148,7 +148,7 @@ impl Lanes {
             let (lane_out, from_lane) = system.channel(&format!("from {lane}"), latency as usize + 1, latency);
             let clocks = (system.edges(clock), system.edges(nic));
             let site = lane::Site { headers: self.headers, flit_bytes, clocks };
-            system.add(&lane, clock, lane::Lane::new(work(), site, lane_in, lane_out));
+            system.add(&lane, clock, lane::EngineLane::new(work(), site, lane_in, lane_out));
             to_lanes.push(to_lane);
             from_lanes.push(from_lane);
         }

@@ -83,7 +83,7 @@ mod tests {
             .replace("in_flight = 128", &format!("in_flight = {in_flight}"))
             .replace("bits_per_cycle = 512", &format!("bits_per_cycle = {bits_per_cycle}"));
         let outs = outputs(&toml, &[64, 64, 128, 64].map(|len| Packet::of(&vec![0; len])));
-        outs.iter().map(|out| out.head.to_string()).collect::<Vec<_>>().join(" ")
+        outs.iter().map(|out| out.first.to_string()).collect::<Vec<_>>().join(" ")
     }
 
     #[test]

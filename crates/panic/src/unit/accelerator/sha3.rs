@@ -38,13 +38,13 @@ pub struct Sha3Params {
     pub gap_cycles: u32,
     /// The bytes to hash; `check` excludes the digest at their end.
     pub region: Region,
-    /// What to do with the digest.
+    /// Use of the digest.
     pub digest: DigestUse,
     /// How to update the headers of a packet to which a digest was appended.
     pub headers: Headers,
 }
 
-/// What to do with a digest.
+/// Use of a digest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum DigestUse {
@@ -56,12 +56,12 @@ pub enum DigestUse {
     /// Compares it with the last 64 bytes of the packet and counts `matches` and `mismatches`. A region shorter than 64 bytes
     /// is a mismatch.
     Check {
-        /// What to do with a packet whose digest differs.
+        /// Action for a packet whose digest differs.
         mismatch: Mismatch,
     },
 }
 
-/// What to do with a packet whose digest differs.
+/// Action for a packet whose digest differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mismatch {
@@ -252,11 +252,11 @@ mod tests {
         assert_eq!(outs[0].data, [&data[..14], &signed(&data[14..1472])].concat());
         assert_eq!(outs[1].data, data);
         assert_eq!(outs[2].data, data[..13]);
-        let told: Vec<_> = counters.iter().filter(|line| line.contains("too_")).map(String::as_str).collect();
+        let shown: Vec<_> = counters.iter().filter(|line| line.contains("too_")).map(String::as_str).collect();
         expect![[r#"
             it.lane[1].too_long 1
             it.lane[2].too_short 1"#]]
-        .assert_eq(&told.join("\n"));
+        .assert_eq(&shown.join("\n"));
     }
 
     /// Packet lengths, and cycles from input to output of the descriptor in an idle engine. The descriptor and the result each
@@ -267,7 +267,7 @@ mod tests {
         let lengths = [0, 1, 71, 72, 73, 143, 144, 1472];
         let found = lengths.map(|len| {
             let out = &outputs(&toml, &[Packet::of(&vec![0; len])])[0];
-            format!("{len}: {}", out.head - TAKEN)
+            format!("{len}: {}", out.first - TAKEN)
         });
         expect!["0: 25, 1: 25, 71: 25, 72: 37, 73: 37, 143: 37, 144: 49, 1472: 265"].assert_eq(&found.join(", "));
     }
@@ -280,7 +280,7 @@ mod tests {
             let outs = outputs(&toml, &[400, 64, 64, 64, 64].map(|len| Packet::of(&vec![0; len])));
             let mut line = vec!['.'; outs.last().unwrap().tail as usize + 1];
             for out in outs {
-                line[out.head as usize..=out.tail as usize].fill((b'a' + out.id as u8) as char);
+                line[out.first as usize..=out.tail as usize].fill((b'a' + out.id as u8) as char);
             }
             line.into_iter().skip_while(|&letter| letter == '.').step_by(2).collect::<String>()
         };

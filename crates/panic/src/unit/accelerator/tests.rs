@@ -103,7 +103,7 @@ pub(super) const TAKEN: Cycle = 1;
 pub(super) struct Out {
     pub id: usize,
     /// Cycles of the NIC in which the engine sent its descriptor and its last flit.
-    pub head: Cycle,
+    pub first: Cycle,
     pub tail: Cycle,
     /// Number of flits after the descriptor.
     pub n_flits: usize,
@@ -188,7 +188,7 @@ fn read(log: &str) -> (Vec<Out>, Vec<String>) {
             [at, "out", id, leg, ref metadata @ .., hex] if id.starts_with('#') => outs.push(Out {
                 id: id[1..].parse().unwrap(),
                 leg: leg.to_owned(),
-                head: at.parse().unwrap(),
+                first: at.parse().unwrap(),
                 tail: 0,
                 n_flits: 0,
                 metadata: metadata.iter().map(|word| word.parse().unwrap()).collect(),
@@ -223,7 +223,7 @@ pub(super) fn speed(toml: &str, len: usize, scene: &Scene) -> (f64, f64) {
     let (skipped, n) = (8, 40);
     let outs = run(toml, &vec![packet; skipped + n + 1], scene).0;
     let gbps = (8 * len * n) as f64 / ns(outs[skipped + n].tail - outs[skipped].tail);
-    (gbps, ns(lone.head - TAKEN))
+    (gbps, ns(lone.first - TAKEN))
 }
 
 /// Lengths at which behavior may change.
@@ -249,7 +249,7 @@ fn any_engine() -> impl Strategy<Value = &'static str> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Whatever the sink does, every packet comes out once, in order, with the right number of flits.
+    /// Every packet comes out once, in order, with the right number of flits, for any behaviour of the sink.
     #[test]
     fn no_packet_is_lost_and_order_is_kept(
         toml in any_engine(), packets in packets(9000), n in 1u64..4, of in 1u64..40,

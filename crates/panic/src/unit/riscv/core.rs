@@ -61,7 +61,7 @@ pub(super) struct Trap {
 
 /// Effect of an instruction outside the registers.
 #[derive(Clone, Copy)]
-enum Asked {
+enum Effect {
     Nothing,
     Load { rd: u8, addr: u32, load: Load },
     Store { addr: u32, value: u32, bytes: u32 },
@@ -79,7 +79,7 @@ pub(super) struct Core {
     ready: [Cycle; 32],
     pub pc: u32,
     next: u32,
-    asked: Asked,
+    effect: Effect,
     csrs: Csrs,
     pub instructions_cache: InstructionCache,
     pub data_cache: DataCache,
@@ -109,7 +109,7 @@ impl Core {
             ready: [0; 32],
             pc: entry,
             next: entry,
-            asked: Asked::Nothing,
+            effect: Effect::Nothing,
             csrs: Csrs::default(),
             instructions_cache: InstructionCache::new(params.instruction_cache_bytes, params.line_bytes),
             data_cache: DataCache::new(params.data_cache_bytes, params.line_bytes),
@@ -212,25 +212,25 @@ impl Core {
     /// Executes an instruction whose operands are ready.
     fn step(&mut self, bus: &mut Bus, inst: &Inst) {
         self.next = self.pc.wrapping_add(4);
-        self.asked = Asked::Nothing;
+        self.effect = Effect::Nothing;
         let before = self.x[usize::from(inst.rd)];
         execute(self, inst);
-        match self.asked {
+        match self.effect {
             // The jump itself traps and does not link. RISC-V Unprivileged ISA 20191213, 2.5.
-            Asked::Nothing if !self.next.is_multiple_of(4) => {
+            Effect::Nothing if !self.next.is_multiple_of(4) => {
                 self.set(inst.rd, before);
                 self.refuse(cause::INSTRUCTION_MISALIGNED, self.next);
             }
-            Asked::Nothing => {
+            Effect::Nothing => {
                 self.ready[usize::from(inst.rd)] = 0;
                 self.time += 1 + self.jump_cycles(inst);
                 self.pc = self.next;
                 self.retire(self.phase);
             }
-            Asked::Load { rd, addr, load } => self.load_from(bus, rd, addr, load),
-            Asked::Store { addr, value, bytes } => self.store_to(bus, addr, value, bytes),
-            Asked::System(system) => self.attend(bus, system),
-            Asked::Illegal => {
+            Effect::Load { rd, addr, load } => self.load_from(bus, rd, addr, load),
+            Effect::Store { addr, value, bytes } => self.store_to(bus, addr, value, bytes),
+            Effect::System(system) => self.attend(bus, system),
+            Effect::Illegal => {
                 let word = inst.row().and_then(|row| row.encode(inst.operands()));
                 self.refuse(cause::ILLEGAL_INSTRUCTION, word.unwrap_or(0));
             }
@@ -381,26 +381,26 @@ impl Hart for Core {
     }
 
     fn load(&mut self, rd: u8, addr: u32, load: Load) {
-        self.asked = Asked::Load { rd, addr, load };
+        self.effect = Effect::Load { rd, addr, load };
     }
 
     fn store(&mut self, addr: u32, value: u32, width: Width) {
-        self.asked = Asked::Store { addr, value, bytes: width.bytes() };
+        self.effect = Effect::Store { addr, value, bytes: width.bytes() };
     }
 
     fn csr(&mut self, rd: u8, number: u16, write: CsrWrite, reads: bool) {
         match self.csrs.access(number, write, self.time, self.instructions) {
             Some(old) => self.set(rd, if reads { old } else { 0 }),
-            None => self.asked = Asked::Illegal,
+            None => self.effect = Effect::Illegal,
         }
     }
 
     fn system(&mut self, what: System) {
-        self.asked = Asked::System(what);
+        self.effect = Effect::System(what);
     }
 
     fn illegal(&mut self, _word: u32) {
-        self.asked = Asked::Illegal;
+        self.effect = Effect::Illegal;
     }
 
     fn amo(&mut self, _rd: u8, _addr: u32, _value: u32, _amo: Amo) {

@@ -4,7 +4,7 @@ use super::bus::Register;
 use super::params::{MEMORY_BASE, RiscvParams};
 use super::trouble::Cause;
 use crate::drops::DropReason;
-use crate::protocol::{Descriptor, Hop, Leg, Message, Step};
+use crate::protocol::{Descriptor, Hop, Leg, Message, PacketStep};
 use kernel::Cycle;
 use std::collections::VecDeque;
 
@@ -91,7 +91,7 @@ impl Doorbells {
     pub fn take_packet(&mut self, now: Cycle) {
         let packet = self.packets.front_mut().expect("a packet must be there");
         if !std::mem::replace(&mut self.is_at_hand, true) {
-            packet.message.descriptor.trail.mark(now, Step::Begun, packet.message.to);
+            packet.message.descriptor.trail.mark(now, PacketStep::Begun, packet.message.to);
         }
     }
 
@@ -156,7 +156,7 @@ impl Doorbells {
         if let Some(chain) = self.out_chain.take() {
             rechain(&mut packet.message.descriptor, chain);
         }
-        packet.message.descriptor.trail.mark(now, Step::Finished, packet.message.to);
+        packet.message.descriptor.trail.mark(now, PacketStep::Finished, packet.message.to);
         self.answers.push_back(Answer { packet, at: at as usize, len: len as usize });
         Written::Answered
     }
@@ -166,7 +166,7 @@ impl Doorbells {
         (self.out_chain, self.is_at_hand) = (None, false);
         let mut packet = self.packets.pop_front()?;
         packet.message.leg = Leg::Dropped(reason);
-        packet.message.descriptor.trail.mark(now, Step::Finished, packet.message.to);
+        packet.message.descriptor.trail.mark(now, PacketStep::Finished, packet.message.to);
         let id = packet.message.descriptor.id;
         self.answers.push_back(Answer { packet, at: 0, len: 0 });
         Some(id)

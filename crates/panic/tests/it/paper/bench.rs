@@ -5,10 +5,10 @@ use kernel::{Cycle, RandomStream, Time};
 use panic::drops::DropReason;
 use panic::nic::{Outside, Panic};
 use panic::params::{PanicParams, ServiceSpec};
-use panic::policy::{Level, PolicyParams};
-use panic::protocol::{Hop, Message, Step};
+use panic::policy::{PolicyParams, PolicyTree};
+use panic::protocol::{Hop, Message, PacketStep};
 use panic::unit::{DelayUnitParams, EngineParams, ServiceTime};
-use panic::world::{Arrival, Classifier, Outlet, PacketSource, Side, Verdict};
+use panic::world::{Arrival, Classifier, ExternalPort, Outlet, PortSource, Verdict};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -44,7 +44,7 @@ pub struct Scene {
 }
 
 /// Results of a run. Times are in cycles of 4 ns.
-pub struct Told {
+pub struct Results {
     pub gbps: f64,
     /// From the first bytes in to the first bytes out, in ascending order.
     pub latencies: Vec<Cycle>,
@@ -88,7 +88,7 @@ pub const PANIC_RTL: Nic = Nic {
 pub const N_PACKETS: u64 = 3000;
 
 impl Scene {
-    pub fn run(&self) -> Told {
+    pub fn run(&self) -> Results {
         let mut params: PanicParams = testkit::preset(include_str!("../../../../../presets/panic.toml"), self.nic.own);
         params.scheduler.chain_push = self.chain_push;
         if let Some(crossing) = &mut params.scheduler.pifo.crossing {
@@ -101,11 +101,11 @@ impl Scene {
             credits: self.credits,
             engine: EngineParams::Delay(self.nic.unit),
             flow_affinity: false,
-            policy: Level::of(PolicyParams::Fifo),
+            policy: PolicyTree::of(PolicyParams::Fifo),
         };
         params.services = self.chain.iter().enumerate().map(service).collect();
         let log = Rc::new(RefCell::new(Log::default()));
-        let networks: Vec<Box<dyn PacketSource>> =
+        let networks: Vec<Box<dyn PortSource>> =
             vec![Box::new(Paced { next: 0, n: self.n_packets, bytes: self.bytes, rate: self.rate })];
         let outside = Outside::new(
             networks,
@@ -122,7 +122,7 @@ impl Scene {
         assert_eq!(latencies.len() as u64 + log.drops, self.n_packets, "every packet must leave or be dropped");
         latencies.sort_unstable();
         scheduling.sort_unstable();
-        Told {
+        Results {
             gbps: log.bits as f64 / (4 * (log.last - log.first)) as f64,
             detoured: log.detoured as f64 / latencies.len() as f64,
             lost: log.drops as f64 / self.n_packets as f64,
@@ -146,7 +146,7 @@ impl Paced {
     }
 }
 
-impl PacketSource for Paced {
+impl PortSource for Paced {
     fn next(&mut self, now: Cycle) -> Option<Arrival> {
         let is_there = self.next < self.n && self.due(self.next) <= now;
         is_there.then(|| {
@@ -167,14 +167,21 @@ struct Chain {
 }
 
 impl Classifier for Chain {
-    fn classify(&mut self, _now: Cycle, _from: Side, packet: &mut Vec<u8>) -> Verdict {
+    fn classify(&mut self, _now: Cycle, _from: ExternalPort, packet: &mut Vec<u8>) -> Verdict {
         let hop = |(i, units): (usize, &Units)| {
             let (least, most) = (units.service)(packet.len() as u64);
             let metadata = self.first.take().unwrap_or(least + self.stream.below(most - least + 1));
             Hop { service: i as u8, class: 0, priority: 0, metadata, push_to: None }
         };
         let chain = self.units.iter().enumerate().map(hop).collect();
-        Verdict { chain, exit: Some(Side::Host(0)), flow: 0, class: 0, slack_cycles: 0, fields: Default::default() }
+        Verdict {
+            chain,
+            exit: Some(ExternalPort::Host(0)),
+            flow: 0,
+            class: 0,
+            slack_cycles: 0,
+            fields: Default::default(),
+        }
     }
 }
 
@@ -190,7 +197,7 @@ struct Log {
 }
 
 impl Outlet for Log {
-    fn leave(&mut self, now: Cycle, _side: Side, message: Message) {
+    fn leave(&mut self, now: Cycle, _side: ExternalPort, message: Message) {
         let descriptor = &message.descriptor;
         let at = |step| {
             descriptor.trail.marks().iter().find(|mark| mark.step == step).expect("every step must be recorded").at
@@ -198,7 +205,7 @@ impl Outlet for Log {
         // Input: the first bytes follow the descriptor's cycle. Output is a whole packet: the last bytes are in memory one
         // cycle later.
         let n_flits = message.data.len().div_ceil(64) as u64;
-        let latency = at(Step::Left) - n_flits - (at(Step::Arrived) + 1);
+        let latency = at(PacketStep::Left) - n_flits - (at(PacketStep::Arrived) + 1);
         self.latencies.push(latency);
         self.scheduling.push(latency - descriptor.chain.iter().map(|hop| hop.metadata).sum::<u64>());
         self.detoured += u64::from(descriptor.detours > 0);

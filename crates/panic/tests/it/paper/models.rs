@@ -22,8 +22,8 @@ where
 {
     let mut table = String::new();
     for &line in lines {
-        let told = entries.iter().map(|&entry| format!("{entry}: {}", tell(&scene(line, entry))));
-        table += &format!("{line} | {}\n", told.collect::<Vec<_>>().join(", "));
+        let results = entries.iter().map(|&entry| format!("{entry}: {}", tell(&scene(line, entry))));
+        table += &format!("{line} | {}\n", results.collect::<Vec<_>>().join(", "));
     }
     want.assert_eq(&table);
 }
@@ -176,8 +176,8 @@ fn scheduling_takes_less_than_the_papers_bounds() {
         first: None,
     };
     let tell: Tell = |scene| {
-        let told = scene.run().scheduling;
-        format!("{:.0} ({} to {})", 4.0 * mean(&told), 4 * percentile(&told, 5), 4 * percentile(&told, 99))
+        let results = scene.run().scheduling;
+        format!("{:.0} ({} to {})", 4.0 * mean(&results), 4 * percentile(&results, 5), 4 * percentile(&results, 99))
     };
     check(
         &[1500],
@@ -207,8 +207,8 @@ fn detours_cost_no_throughput() {
         first: None,
     };
     let tell: Tell = |scene| {
-        let told = scene.run();
-        format!("{:.1} ({:.2})", told.gbps, told.detoured)
+        let results = scene.run();
+        format!("{:.1} ({:.2})", results.gbps, results.detoured)
     };
     check(
         &[2, 4],

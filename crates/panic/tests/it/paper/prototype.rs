@@ -44,16 +44,16 @@ fn table(nic: Nic, n_packets: u64) -> String {
     for (bytes, rate, credits, first, gbps, latency, lost) in RTL {
         let chain = if credits == 0 { Vec::new() } else { vec![Units { n: 3, service }] };
         let first = first.map(|offset| mean_service(bytes as u64).saturating_add_signed(offset));
-        let told =
+        let results =
             Scene { chain, nic, n_packets, credits, chain_push: true, bytes, rate, line: Some(100), first }.run();
         let pair = |ours: f64, rtl: f64| {
             let mark = if (ours - rtl).abs() > 0.1 * rtl { "!" } else { "" };
             format!("{ours:.1} {rtl:.1}{mark}")
         };
-        let ours = [told.latencies[0] as f64, mean(&told.latencies), percentile(&told.latencies, 99) as f64];
+        let ours = [results.latencies[0] as f64, mean(&results.latencies), percentile(&results.latencies, 99) as f64];
         let [min, mean, p99] = [0, 1, 2].map(|i| pair(ours[i], latency[i]));
-        let (gbps, lost) = (pair(told.gbps, gbps), pair(100.0 * told.lost, lost));
-        let max = percentile(&told.latencies, 100);
+        let (gbps, lost) = (pair(results.gbps, gbps), pair(100.0 * results.lost, lost));
+        let max = percentile(&results.latencies, 100);
         table += &format!("{bytes} {rate} {credits} | {gbps} | {min} | {mean} | {p99} | {max} | {lost}\n");
     }
     table

@@ -22,9 +22,9 @@ fn check(cpus: [&str; 2], sources: &[(Cycle, EventSource)], want: Expect) {
 
 /// Registers that answer with the address, in the cycle in which they see an access.
 fn registers(bench: &mut Bench, name: &str) -> Requester {
-    let (references, asked) = bench.channel(&format!("{name}?"), 2, 1);
+    let (references, requests) = bench.channel(&format!("{name}?"), 2, 1);
     let (answers, replies) = bench.channel(&format!("{name}!"), 2, 1);
-    let port = Responder { references: asked, replies: answers };
+    let port = Responder { references: requests, replies: answers };
     bench.add(name, Registers { port });
     Requester { references, replies }
 }

@@ -25,7 +25,7 @@ pub(super) struct BufferRing {
     pub posted: u64,
     pub returned: u64,
     /// Latest value written to the mailbox.
-    pub told: u32,
+    pub mailbox_value: u32,
 }
 
 /// A returned frame in host memory.
@@ -42,8 +42,21 @@ const RING_FLAGS: u32 = map::FLAG_MINI | map::FLAG_JUMBO;
 impl BufferRing {
     fn new(name: &'static str, mailbox: u32, flag: u32, places: [u64; 3], entries: u32, longest: u32) -> BufferRing {
         let [ring, buffers, buffer_bytes] = places;
-        let (posted, returned, told, most) = (0, 0, 0, u64::from(entries));
-        BufferRing { name, mailbox, flag, ring, buffers, buffer_bytes, entries, longest, most, posted, returned, told }
+        let (posted, returned, mailbox_value, most) = (0, 0, 0, u64::from(entries));
+        BufferRing {
+            name,
+            mailbox,
+            flag,
+            ring,
+            buffers,
+            buffer_bytes,
+            entries,
+            longest,
+            most,
+            posted,
+            returned,
+            mailbox_value,
+        }
     }
 
     /// Standard buffers: at most `most` on the card, for frames of up to `longest` bytes.
@@ -114,12 +127,12 @@ pub(super) fn take_short(
     let place = number % map::RETURN_ENTRIES * map::DESCRIPTOR_BYTES;
     let at = base + rings::RETURN_RING + u64::from(place);
     let word = |i: u64| memory.word(at + 4 * i);
-    let (buffer, bytes, errors, said) = (word(0), word(1), word(2), word(3));
+    let (buffer, bytes, errors, frame_number) = (word(0), word(1), word(2), word(3));
     let ring = &mut rings[0];
     let at = ring.buffer(base, ring.returned);
     ring.returned += 1;
-    if buffer != number % map::RECEIVE_ENTRIES || said != number || u64::from(bytes) > rings::BUFFER_BYTES {
-        return Err(format!("return descriptor {number} says frame {said}, {bytes} bytes, buffer {buffer}"));
+    if buffer != number % map::RECEIVE_ENTRIES || frame_number != number || u64::from(bytes) > rings::BUFFER_BYTES {
+        return Err(format!("return descriptor {number} says frame {frame_number}, {bytes} bytes, buffer {buffer}"));
     }
     Ok(Returned { at, bytes, is_damaged: errors != 0 })
 }
@@ -136,7 +149,7 @@ pub(super) fn take_long(
     let at = base + rings::RETURN_RING + u64::from(place);
     let word = |i: u64| memory.word(at + 4 * i);
     let (index, bytes, flags, sum) = (word(2) >> 16, word(2) & 0xffff, word(3) & 0xffff, word(4) & 0xffff);
-    let (errors, said, opaque) = (word(5) >> 16, word(6), word(7));
+    let (errors, frame_number, opaque) = (word(5) >> 16, word(6), word(7));
     let wrong = |what: String| Err(format!("return descriptor {number} {what}"));
     let Some(found) = rings.iter().position(|ring| ring.flag == flags & RING_FLAGS) else {
         return wrong(format!("has flags 0x{flags:x}, must be those of one ring"));
@@ -152,8 +165,8 @@ pub(super) fn take_long(
     let at = ring.buffer(base, n);
     ring.returned += 1;
     let expected = n as u32 % ring.entries;
-    if said != number || index != expected || opaque != ring.opaque(n) {
-        return wrong(format!("says frame {said}, {name} buffer {index}, must be {number} and {expected}"));
+    if frame_number != number || index != expected || opaque != ring.opaque(n) {
+        return wrong(format!("says frame {frame_number}, {name} buffer {index}, must be {number} and {expected}"));
     }
     if u64::from(word(0)) << 32 | u64::from(word(1)) != at {
         return wrong(format!("names another address than that of {name} buffer {index}"));
@@ -165,8 +178,8 @@ pub(super) fn take_long(
     // Both 0 and 0xffff represent zero.
     let folded = |sum: u16| if sum == 0xffff { 0 } else { sum };
     let right = !Sum::default().with(frame).finish();
-    let is_said = flags & map::FLAG_SUM != 0;
-    if is_said != has_sum || (is_said && folded(sum as u16) != folded(right)) {
+    let is_summed = flags & map::FLAG_SUM != 0;
+    if is_summed != has_sum || (is_summed && folded(sum as u16) != folded(right)) {
         return wrong(format!("has flags 0x{flags:x} and sum 0x{sum:04x}, must be the frame's, 0x{right:04x}"));
     }
     Ok(Returned { at, bytes, is_damaged: false })
@@ -196,8 +209,10 @@ mod tests {
         put(&mut memory, BASE + rings::RETURN_RING, &[(at >> 32) as u32, at as u32]);
         put(&mut memory, BASE + rings::RETURN_RING + 8, &words);
         put(&mut memory, BASE + rings::RETURN_RING + 28, &[buffers[1].opaque(0)]);
-        let said = take_long(&memory, BASE, &mut buffers, 0, true);
-        want.assert_eq(&said.map_or_else(|text| text, |found| format!("{} bytes, {:x}", found.bytes, found.at - BASE)));
+        let frame_number = take_long(&memory, BASE, &mut buffers, 0, true);
+        want.assert_eq(
+            &frame_number.map_or_else(|text| text, |found| format!("{} bytes, {:x}", found.bytes, found.at - BASE)),
+        );
     }
 
     #[test]
@@ -205,11 +220,11 @@ mod tests {
         check(|_| {}, expect!["60 bytes, 5a1000"]);
         check(
             |words| words[2] ^= 1,
-            expect!["return descriptor 0 has flags 0x1005 and sum 0x1e1f, the frame's is 0x1e1e"],
+            expect!["return descriptor 0 has flags 0x1005 and sum 0x1e1f, must be the frame's, 0x1e1e"],
         );
         check(
             |words| words[1] &= !map::FLAG_SUM,
-            expect!["return descriptor 0 has flags 0x1004 and sum 0x1e1e, the frame's is 0x1e1e"],
+            expect!["return descriptor 0 has flags 0x1004 and sum 0x1e1e, must be the frame's, 0x1e1e"],
         );
         check(|words| words[0] |= 1 << 16, expect!["return descriptor 0 says frame 0, mini buffer 1, must be 0 and 0"]);
         check(|words| words[4] = 7, expect!["return descriptor 0 says frame 7, mini buffer 0, must be 0 and 0"]);
@@ -219,7 +234,7 @@ mod tests {
         );
         check(
             |words| words[1] |= map::FLAG_JUMBO,
-            expect!["return descriptor 0 has flags 0x1015, which are of no ring"],
+            expect!["return descriptor 0 has flags 0x1015, must be those of one ring"],
         );
         check(
             |words| words[1] = map::FLAG_END | map::FLAG_SUM,

@@ -35,12 +35,12 @@ pub(super) struct Driver {
     has_three: bool,
     returned: u64,
     /// Latest value written to the send mailbox.
-    told_send: u32,
+    send_mailbox: u32,
     /// Bytes of the posted frames.
     posted_octets: u64,
     /// The card's statistics at the last check.
     counted: Statistics,
-    pub has_said_go: bool,
+    pub has_sent_go: bool,
     pub checker: Checker,
     pub log: FrameLog,
     /// Frames that the card reported as damaged.
@@ -89,10 +89,10 @@ impl Driver {
             rings: Vec::new(),
             has_three: false,
             returned: 0,
-            told_send: 0,
+            send_mailbox: 0,
             posted_octets: 0,
             counted: Statistics::default(),
-            has_said_go: false,
+            has_sent_go: false,
             checker: Checker::new(offered.network.frames),
             damaged: Counter::default(),
             faults: Counter::default(),
@@ -186,9 +186,9 @@ impl Driver {
     }
 
     /// Learns the firmware's rings.
-    fn meet(&mut self, now: Time, said: Option<u32>) {
+    fn meet(&mut self, now: Time, rings: Option<u32>) {
         let TengigHostParams { receive_buffers, mini_bytes, longest_frame, .. } = self.params;
-        self.has_three = said == Some(map::RINGS_THREE);
+        self.has_three = rings == Some(map::RINGS_THREE);
         self.rings.push(BufferRing::standard(STANDARD_BYTES, receive_buffers));
         if self.has_three {
             self.rings.push(BufferRing::mini(mini_bytes));
@@ -213,12 +213,12 @@ impl Driver {
             Stage::Asking => Some((map::RINGS, None)),
             Stage::Running => {
                 let send = 2 * self.posted as u32;
-                if let Some(ring) = self.rings.iter_mut().find(|ring| ring.told != ring.posted as u32) {
-                    ring.told = ring.posted as u32;
-                    return Some((ring.mailbox, Some(ring.told)));
+                if let Some(ring) = self.rings.iter_mut().find(|ring| ring.mailbox_value != ring.posted as u32) {
+                    ring.mailbox_value = ring.posted as u32;
+                    return Some((ring.mailbox, Some(ring.mailbox_value)));
                 }
-                if send != self.told_send {
-                    self.told_send = send;
+                if send != self.send_mailbox {
+                    self.send_mailbox = send;
                     return Some((map::MAILBOX_SEND, Some(send)));
                 }
                 None

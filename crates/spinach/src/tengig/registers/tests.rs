@@ -121,12 +121,12 @@ fn pointers_keep_counting_when_ring_positions_wrap() {
 
 #[test]
 fn the_receiver_is_enabled_with_its_area_and_drops_are_counted() {
-    let told = |cycle, what| (cycle, ReceiveProgress::Attention(what));
+    let attention = |cycle, what| (cycle, ReceiveProgress::Attention(what));
     check(
         ["1 b0=8000; 2 c0=10100000; 3 c4=100000; 9 c8=10100040; 9 b8=201", ""],
         "",
         &[],
-        &[told(5, blocks::assist::Attention::RingFull), told(6, blocks::assist::Attention::Descriptor)],
+        &[attention(5, blocks::assist::Attention::RingFull), attention(6, blocks::assist::Attention::Descriptor)],
         expect![[r#"
             2    a 0 done
             3    a 1 done

@@ -8,7 +8,7 @@ use wire::eth::Mac;
 
 /// A step of the start-up sequence.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Step {
+pub enum BootStep {
     /// Writes a word.
     Write(u32, u32),
     /// Reads a word and writes it back with `set` bits set and `clear` bits cleared.
@@ -43,8 +43,8 @@ pub enum Step {
 const RESET_NS: u64 = 5_000;
 
 /// All steps.
-pub fn steps(params: &Tigon2HostParams, image: &FirmwareImage, information: u64) -> Vec<Step> {
-    use Step::*;
+pub fn steps(params: &Tigon2HostParams, image: &FirmwareImage, information: u64) -> Vec<BootStep> {
+    use BootStep::*;
     let swap = host_control::BYTE_SWAP | host_control::WORD_SWAP | host_control::CLEAR_INTERRUPT;
     let mut steps = vec![
         Write(HOST_CONTROL, at_both_ends(host_control::RESET)),

@@ -1,6 +1,6 @@
 //! The driver's main loop.
 
-use super::boot::Step;
+use super::boot::BootStep;
 use super::eeprom;
 use super::layout::{COMMAND_ENTRIES, EVENT_BYTES, EVENT_ENTRIES};
 use super::window::{self, events, host_control, mailbox, mailboxes, words};
@@ -19,7 +19,7 @@ pub enum Handler {
     /// Read whether the interrupt is the card's.
     Ask,
     /// The read is in flight.
-    Asked,
+    AwaitAnswer,
     /// The interrupt is acknowledged or masked, and a read of the mailbox ensures that the write has arrived.
     Acknowledged,
     /// Process what the card has written.
@@ -70,13 +70,13 @@ impl Tigon2Host {
         self.handler = match handler {
             Handler::Ask => {
                 self.bus.read(window::HOST_CONTROL);
-                Some(Handler::Asked)
+                Some(Handler::AwaitAnswer)
             }
-            Handler::Asked if self.bus.take_answer().is_some_and(|word| word & host_control::INTERRUPT == 0) => {
+            Handler::AwaitAnswer if self.bus.take_answer().is_some_and(|word| word & host_control::INTERRUPT == 0) => {
                 self.spurious_interrupts += 1;
                 None
             }
-            Handler::Asked => {
+            Handler::AwaitAnswer => {
                 self.interrupts += 1;
                 self.bus.write(mailbox(mailboxes::INTERRUPT), masks.into());
                 self.bus.read(mailbox(mailboxes::INTERRUPT));
@@ -198,58 +198,60 @@ impl Tigon2Host {
         };
         let since = *self.waits_since.get_or_insert(now);
         let done = match step {
-            Step::Write(offset, value) => {
+            BootStep::Write(offset, value) => {
                 self.bus.write(offset, value);
                 true
             }
-            Step::Change { offset, set, clear } => self.ask(offset).is_some_and(|value| {
+            BootStep::Change { offset, set, clear } => self.ask(offset).is_some_and(|value| {
                 self.bus.write(offset, value & !clear | set);
                 true
             }),
-            Step::Expect { offset, mask, value, what } => self.ask(offset).is_some_and(|found| {
+            BootStep::Expect { offset, mask, value, what } => self.ask(offset).is_some_and(|found| {
                 if found & mask != value {
                     self.give_up(now, format!("expected {what}; the word at 0x{offset:03x} is 0x{found:08x}"), None);
                 }
                 true
             }),
-            Step::Sample => self.ask(window::LOCAL_CONTROL).is_some_and(|value| {
+            BootStep::Sample => self.ask(window::LOCAL_CONTROL).is_some_and(|value| {
                 self.mac = self.mac << 1 | u64::from(value & eeprom::DATA_IN != 0);
                 true
             }),
-            Step::WriteMac => {
+            BootStep::WriteMac => {
                 self.bus.write(words::MAC_HIGH, (self.mac >> 32) as u32);
                 self.bus.write(words::MAC_LOW, self.mac as u32);
                 true
             }
-            Step::Pause(ns) => {
+            BootStep::Pause(ns) => {
                 self.free_at = now + self.cycles(ns);
                 true
             }
-            Step::Clear { from, to } => {
+            BootStep::Clear { from, to } => {
                 let words = (to.saturating_sub(from)).div_ceil(4) as usize;
                 let written = if words == 0 { 0 } else { self.bus.write_card(from, std::iter::repeat_n(0, words)) };
-                self.replace_step(Step::Clear { from: from + 4 * written, to });
+                self.replace_step(BootStep::Clear { from: from + 4 * written, to });
                 from + 4 * written >= to
             }
-            Step::Load { from } => {
+            BootStep::Load { from } => {
                 let words = self.image.bytes()[from as usize..].chunks(4).map(word);
                 let next = from + 4 * self.bus.write_card(self.image.load_address() + from, words);
-                self.replace_step(Step::Load { from: next });
+                self.replace_step(BootStep::Load { from: next });
                 next as usize == self.image.bytes().len()
             }
-            Step::AwaitRunning => self.hears(self.is_running, now, since, "that it runs", "its start"),
-            Step::AwaitLink => self.hears(self.is_link_up, now, since, "that the link is up", "it took the commands"),
-            Step::PostBuffers => {
+            BootStep::AwaitRunning => self.hears(self.is_running, now, since, "that it runs", "its start"),
+            BootStep::AwaitLink => {
+                self.hears(self.is_link_up, now, since, "that the link is up", "it took the commands")
+            }
+            BootStep::PostBuffers => {
                 self.receiver.post(1, &mut self.memory, &mut self.bus);
                 true
             }
-            Step::Command { code, subcode } => {
+            BootStep::Command { code, subcode } => {
                 self.bus.write(window::COMMAND_RING + 4 * self.command_producer, code << 24 | subcode << 12);
                 self.command_producer = (self.command_producer + 1) % COMMAND_ENTRIES;
                 self.bus.write(mailbox(mailboxes::COMMAND), self.command_producer);
                 true
             }
-            Step::AwaitCommands => self.ask(words::COMMAND_CONSUMER).is_some_and(|consumer| {
+            BootStep::AwaitCommands => self.ask(words::COMMAND_CONSUMER).is_some_and(|consumer| {
                 if consumer != self.command_producer {
                     self.free_at = now + self.cycles(COMMAND_POLL_NS);
                     if now >= since + self.cycles(self.params.watchdog_us * 1000) {
@@ -260,7 +262,7 @@ impl Tigon2Host {
                 }
                 consumer == self.command_producer
             }),
-            Step::Go => {
+            BootStep::Go => {
                 self.started = Some(now);
                 if let Some(go) = &self.go {
                     go.send(Go);
@@ -280,25 +282,25 @@ impl Tigon2Host {
     }
 
     /// Returns true if firmware has reported the event; gives up after the timeout.
-    fn hears(&mut self, is_said: bool, now: Cycle, since: Cycle, what: &str, from: &str) -> bool {
+    fn hears(&mut self, is_reported: bool, now: Cycle, since: Cycle, what: &str, from: &str) -> bool {
         let timeout = self.params.boot_timeout_us;
-        if !is_said && now >= since + self.cycles(timeout * 1000) {
+        if !is_reported && now >= since + self.cycles(timeout * 1000) {
             self.give_up(now, format!("firmware did not report {what} within {timeout} us after {from}"), None);
         }
-        is_said
+        is_reported
     }
 
     /// The word at `offset`, once the card has answered.
     fn ask(&mut self, offset: u32) -> Option<u32> {
-        if !std::mem::replace(&mut self.asked, true) {
+        if !std::mem::replace(&mut self.is_reading, true) {
             self.bus.read(offset);
             return None;
         }
-        self.asked = false;
+        self.is_reading = false;
         self.bus.take_answer()
     }
 
-    fn replace_step(&mut self, step: Step) {
+    fn replace_step(&mut self, step: BootStep) {
         if let Stage::Boot(steps) = &mut self.stage
             && let Some(front) = steps.front_mut()
         {

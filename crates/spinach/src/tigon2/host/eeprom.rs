@@ -1,6 +1,6 @@
 //! Reads the MAC address from the card's EEPROM over two bits of the local control register.
 
-use super::boot::Step;
+use super::boot::BootStep;
 use super::window::LOCAL_CONTROL;
 
 /// EEPROM pins in the local control register.
@@ -22,7 +22,7 @@ const SELECT_WRITE: u8 = 0xa0;
 const SELECT_READ: u8 = 0xa1;
 
 /// The steps that sample six bytes. `banks` are the other bits of the register.
-pub fn steps(banks: u32) -> Vec<Step> {
+pub fn steps(banks: u32) -> Vec<BootStep> {
     let mut wires = Wires { banks, steps: Vec::new() };
     for address in MAC_AT..MAC_AT + 6 {
         wires.start();
@@ -34,7 +34,7 @@ pub fn steps(banks: u32) -> Vec<Step> {
         wires.take();
         wires.stop();
     }
-    wires.steps.push(Step::Write(LOCAL_CONTROL, banks));
+    wires.steps.push(BootStep::Write(LOCAL_CONTROL, banks));
     wires.steps
 }
 
@@ -42,7 +42,7 @@ pub fn steps(banks: u32) -> Vec<Step> {
 /// stop.
 struct Wires {
     banks: u32,
-    steps: Vec<Step>,
+    steps: Vec<BootStep>,
 }
 
 impl Wires {
@@ -54,7 +54,7 @@ impl Wires {
             None => 0,
         };
         let clock = if clock { pins::CLOCK } else { 0 };
-        self.steps.extend([Step::Write(LOCAL_CONTROL, self.banks | clock | data), Step::Pause(EDGE_NS)]);
+        self.steps.extend([BootStep::Write(LOCAL_CONTROL, self.banks | clock | data), BootStep::Pause(EDGE_NS)]);
     }
 
     fn start(&mut self) {
@@ -70,7 +70,7 @@ impl Wires {
         self.set(true, Some(true));
     }
 
-    fn bit(&mut self, data: Option<bool>, sample: Option<Step>) {
+    fn bit(&mut self, data: Option<bool>, sample: Option<BootStep>) {
         self.set(false, data);
         self.set(true, data);
         self.steps.extend(sample);
@@ -83,13 +83,13 @@ impl Wires {
             self.bit(Some(byte >> position & 1 != 0), None);
         }
         let what = "the EEPROM to acknowledge (bit 23 of 0x044 at 0)";
-        self.bit(None, Some(Step::Expect { offset: LOCAL_CONTROL, mask: DATA_IN, value: 0, what }));
+        self.bit(None, Some(BootStep::Expect { offset: LOCAL_CONTROL, mask: DATA_IN, value: 0, what }));
     }
 
     /// Receives a byte from the EEPROM without acknowledging it, so that it is the last.
     fn take(&mut self) {
         for _ in 0..8 {
-            self.bit(None, Some(Step::Sample));
+            self.bit(None, Some(BootStep::Sample));
         }
         self.bit(Some(true), None);
     }
@@ -101,10 +101,10 @@ mod tests {
     use expect_test::expect;
 
     /// Decodes the wires: `S` start, `P` stop, bytes of nine bits with `A` if the ninth is released to the EEPROM.
-    fn heard(steps: &[Step]) -> String {
+    fn heard(steps: &[BootStep]) -> String {
         let (mut clock, mut data, mut bits, mut text) = (true, true, Vec::new(), String::new());
         for step in steps {
-            let &Step::Write(_, value) = step else { continue };
+            let &BootStep::Write(_, value) = step else { continue };
             let is_driven = value & pins::TRANSMIT_ENABLE != 0;
             let (next_clock, next_data) = (value & pins::CLOCK != 0, !is_driven || value & pins::DATA_OUT != 0);
             match (clock, next_clock) {

@@ -32,7 +32,7 @@ use blocks::bus::{Requester, Responder};
 use blocks::feeders::{Acknowledgements, Checker, FrameLog, Go, HostMemory, Offered, Schedule};
 use blocks::interrupt::InterruptLine;
 use blocks::netlist::{Built, Memory, Module, OneWay, PortSpec, Site};
-use boot::Step;
+use boot::BootStep;
 use drive::Handler;
 use kernel::{Activity, Clock, Component, CounterList, Cycle, Inlet, Ports, Rx, Time, Tx};
 use layout::Layout;
@@ -67,7 +67,7 @@ pub struct Tigon2Host {
     go: Option<Tx<Go>>,
     stage: Stage,
     /// True while a start-up step or the handler waits for a read of the card.
-    asked: bool,
+    is_reading: bool,
     /// When the present step started to wait.
     waits_since: Option<Cycle>,
     /// The driver is busy until this cycle.
@@ -109,7 +109,7 @@ pub struct Tigon2Host {
 /// Activity of the driver.
 enum Stage {
     /// Remaining start-up steps.
-    Boot(VecDeque<Step>),
+    Boot(VecDeque<BootStep>),
     Serve,
     /// The driver has given up.
     Stopped,
@@ -136,7 +136,7 @@ impl Tigon2Host {
             interrupt: ports.interrupt,
             go: ports.go,
             stage: Stage::Boot(steps.into()),
-            asked: false,
+            is_reading: false,
             waits_since: None,
             free_at: 0,
             is_raised: false,

@@ -36,7 +36,7 @@ pub enum CardFault {
     Errors,
 }
 
-/// What the firmware waits for.
+/// Condition for which the firmware waits.
 #[derive(Clone, Debug)]
 enum Then {
     Information,

@@ -5,8 +5,8 @@ use super::*;
 use crate::hosts::Host;
 use blocks::bus::{Requester, Responder};
 use blocks::feeders::{
-    Acknowledgements, Checker, Datagrams, FrameSink, FrameSinkParams, Frames, Pace, PacketFeeder, PacketFeederParams,
-    PacketFeederPorts, Station, Traffic,
+    Acknowledgements, Checker, Datagrams, FrameSink, FrameSinkParams, FrameTraffic, Frames, Pace, PacketFeeder,
+    PacketFeederParams, PacketFeederPorts, Station,
 };
 use expect_test::{Expect, expect};
 use kernel::Freq;
@@ -64,8 +64,8 @@ fn datagrams(count: u64, sizes: &[u32], from: u8, to: u8) -> Frames {
 
 struct Scene {
     params: Tigon2HostParams,
-    send: Traffic,
-    receive: Traffic,
+    send: FrameTraffic,
+    receive: FrameTraffic,
     replies: Option<Acknowledgements>,
     fault: CardFault,
     /// True if every access of the host is logged.
@@ -74,7 +74,7 @@ struct Scene {
 
 impl Default for Scene {
     fn default() -> Scene {
-        let nothing = Traffic::default();
+        let nothing = FrameTraffic::default();
         Scene {
             params: params(),
             send: nothing.clone(),
@@ -90,9 +90,9 @@ impl Scene {
     fn wire(&self, bench: &mut Bench) -> (Rc<RefCell<Tigon2Host>>, Rc<RefCell<FrameSink>>) {
         let clock = Clock::new(Freq::mhz(1000).expect("1 GHz must be valid"));
         let memory = |bench: &mut Bench, name: &str| {
-            let (references, asked) = bench.channel(&format!("{name} references"), 2, 1);
+            let (references, requests) = bench.channel(&format!("{name} references"), 2, 1);
             let (answers, replies) = bench.channel(&format!("{name} replies"), 2, 1);
-            (Requester { references, replies }, Responder { references: asked, replies: answers })
+            (Requester { references, replies }, Responder { references: requests, replies: answers })
         };
         let ((dma, host_memory), (bus, card_window)) = (memory(bench, "dma"), memory(bench, "bus"));
         let (raise, interrupt) = bench.channel("interrupt", 8, 1);
@@ -159,8 +159,8 @@ impl Scene {
 
     /// Twenty frames in each direction, short and long alternating.
     fn both_ways() -> Scene {
-        let send = Traffic { frames: datagrams(20, &[1472, 18], 1, 2), pace: Pace::Saturating };
-        let receive = Traffic { frames: datagrams(20, &[18, 1472], 2, 1), pace: Pace::Saturating };
+        let send = FrameTraffic { frames: datagrams(20, &[1472, 18], 1, 2), pace: Pace::Saturating };
+        let receive = FrameTraffic { frames: datagrams(20, &[18, 1472], 2, 1), pace: Pace::Saturating };
         Scene { send, receive, ..Scene::default() }
     }
 
@@ -275,7 +275,7 @@ fn a_ring_in_card_memory_takes_five_writes_a_descriptor() {
 fn rings_of_every_size_wrap() {
     for (entries, ring) in [(128, SendRing::Card), (256, SendRing::Card), (512, SendRing::Card), (256, SendRing::Host)]
     {
-        let send = Traffic { frames: datagrams(300, &[18], 1, 2), pace: Pace::Saturating };
+        let send = FrameTraffic { frames: datagrams(300, &[18], 1, 2), pace: Pace::Saturating };
         let scene = Scene { send, ..Scene::default() };
         let scene = scene.with(|params| (params.send.entries, params.send.ring) = (entries, ring));
         let text = scene.run();
@@ -285,7 +285,7 @@ fn rings_of_every_size_wrap() {
 
 #[test]
 fn short_and_long_frames_use_separate_rings() {
-    let receive = Traffic { frames: datagrams(20, &[18, 1472, 8000], 2, 1), pace: Pace::Saturating };
+    let receive = FrameTraffic { frames: datagrams(20, &[18, 1472, 8000], 2, 1), pace: Pace::Saturating };
     let scene = Scene { receive, ..Scene::default() }.with(|params| {
         (params.mtu, params.receive.mini_buffers, params.receive.jumbo_buffers) = (9018, 8, 8);
     });
@@ -317,7 +317,7 @@ fn the_hosts_processor_limits_the_rate() {
 
 #[test]
 fn paced_frames_are_sent_at_their_times() {
-    let send = Traffic { frames: datagrams(4, &[18], 1, 2), pace: Pace::Every(Time::from_ns(5000)) };
+    let send = FrameTraffic { frames: datagrams(4, &[18], 1, 2), pace: Pace::Every(Time::from_ns(5000)) };
     let scene = Scene { send, accesses: true, ..Scene::default() };
     let text = scene.run();
     let announced: Vec<&str> = text.lines().filter(|line| line.contains("write 514")).collect();

@@ -185,10 +185,10 @@ impl Block {
 
     /// Drives the interrupt line from the state and the mask.
     fn drive_interrupt(&mut self) {
-        let level = self.state.is_interrupt && self.state.host_control & HOST_MASK == 0;
-        if level != self.line {
-            self.line = level;
-            self.interrupt.push(InterruptLine { is_raised: level });
+        let is_raised = self.state.is_interrupt && self.state.host_control & HOST_MASK == 0;
+        if is_raised != self.line {
+            self.line = is_raised;
+            self.interrupt.push(InterruptLine { is_raised: is_raised });
         }
     }
 

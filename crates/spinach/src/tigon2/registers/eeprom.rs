@@ -40,7 +40,7 @@ pub struct Eeprom {
     /// Level driven by the device; high is released.
     out: bool,
     /// The host acknowledged the last byte, so another follows.
-    goes_on: bool,
+    is_continued: bool,
 }
 
 impl Eeprom {
@@ -49,8 +49,8 @@ impl Eeprom {
         let (words, address) = (MAC_WORDS_AT, MAC_WORDS_AT + 2);
         bytes[words..address].fill(0);
         bytes[address..address + 6].copy_from_slice(&mac);
-        let (clock, data, out, goes_on) = (true, true, true, false);
-        Eeprom { bytes, phase: Phase::Idle, clock, data, shift: 0, bits: 0, addr: 0, out, goes_on }
+        let (clock, data, out, is_continued) = (true, true, true, false);
+        Eeprom { bytes, phase: Phase::Idle, clock, data, shift: 0, bits: 0, addr: 0, out, is_continued }
     }
 
     /// Updates the wires after a write of local control.
@@ -80,7 +80,7 @@ impl Eeprom {
     fn rise(&mut self, data: bool) {
         match self.phase {
             Phase::Take(_) if self.bits < 8 => self.shift = self.shift << 1 | u8::from(data),
-            Phase::Give if self.bits == 8 => self.goes_on = !data,
+            Phase::Give if self.bits == 8 => self.is_continued = !data,
             _ => {}
         }
         self.bits += 1;
@@ -97,7 +97,7 @@ impl Eeprom {
             }
             (Phase::Give, bits @ 1..=7) => self.out = self.shift >> (7 - bits) & 1 == 1,
             (Phase::Give, 8) => self.out = true,
-            (Phase::Give, 9) if self.goes_on => {
+            (Phase::Give, 9) if self.is_continued => {
                 self.advance();
                 self.give();
             }
@@ -172,7 +172,7 @@ mod tests {
             is_acknowledged
         }
 
-        fn receive(&mut self, goes_on: bool) -> u8 {
+        fn receive(&mut self, is_continued: bool) -> u8 {
             self.set(TRANSMIT_ENABLE, false);
             let mut byte = 0;
             for _ in 0..8 {
@@ -181,7 +181,7 @@ mod tests {
                 self.set(CLOCK, false);
             }
             self.set(TRANSMIT_ENABLE, true);
-            self.set(DATA_OUT, !goes_on);
+            self.set(DATA_OUT, !is_continued);
             self.set(CLOCK, true);
             self.set(CLOCK, false);
             byte

@@ -28,7 +28,7 @@ use blocks::mips::{CpuControl, CpuStatus};
 use blocks::netlist::{Built, Memory, Module, OneWay, PortSpec, Site};
 use kernel::{Activity, Clock, Component, CounterList, Cycle, Ports, Rx, Tx};
 use outbox::Outbox;
-use window::Window;
+use window::HostWindow;
 
 /// The registers of a Tigon-2.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -69,7 +69,7 @@ pub struct Tigon2RegistersPorts {
 /// Registers that cores access within a cycle.
 pub struct Tigon2Registers {
     block: Block,
-    window: Window,
+    window: HostWindow,
     cpus: Vec<Responder>,
     statuses: Vec<Option<Rx<CpuStatus>>>,
     /// Read, write.
@@ -106,7 +106,7 @@ impl Tigon2Registers {
         let mac = mac_address(&params.mac_address).expect("the address must have been checked");
         Tigon2Registers {
             block: Block::new(clock, mac, params.buffers_end, boxes),
-            window: Window::new(ports.host, ports.sram),
+            window: HostWindow::new(ports.host, ports.sram),
             cpus: ports.cpus,
             statuses: ports.statuses,
             dma: [ports.dma_read.1, ports.dma_write.1],

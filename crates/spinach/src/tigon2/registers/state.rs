@@ -241,18 +241,18 @@ impl State {
     /// The main event register of a CPU at timer value `timer`.
     pub fn events(&self, cpu: usize, timer: u32) -> u32 {
         let own = &self.cpus[cpu];
-        let level = |bit: u32, is_on: bool| if is_on { bit } else { 0 };
+        let bit_if = |bit: u32, is_on: bool| if is_on { bit } else { 0 };
         let has_passed = timer.wrapping_sub(own.timer_reference) as i32 >= 0;
         own.soft_events
-            | level(RECEIVE_COMPLETE, self.receive.producer != self.receive.reference)
-            | level(DMA_WRITE_DONE, self.write.ring.has_passed())
-            | level(DMA_READ_DONE, self.read.ring.has_passed())
-            | level(DMA_WRITE_ATTENTION, self.write.state & DMA_ERRORS != 0)
-            | level(DMA_READ_ATTENTION, self.read.state & DMA_ERRORS != 0)
-            | level(MAILBOX, own.mailbox_events != 0)
-            | level(RECEIVE_ATTENTION, self.receive_state & RECEIVE_ATTENTIONS != 0)
-            | level(TRANSMIT_ATTENTION, self.transmit_state & TRANSMIT_ATTENTIONS != 0)
-            | level(TIMER, has_passed)
+            | bit_if(RECEIVE_COMPLETE, self.receive.producer != self.receive.reference)
+            | bit_if(DMA_WRITE_DONE, self.write.ring.has_passed())
+            | bit_if(DMA_READ_DONE, self.read.ring.has_passed())
+            | bit_if(DMA_WRITE_ATTENTION, self.write.state & DMA_ERRORS != 0)
+            | bit_if(DMA_READ_ATTENTION, self.read.state & DMA_ERRORS != 0)
+            | bit_if(MAILBOX, own.mailbox_events != 0)
+            | bit_if(RECEIVE_ATTENTION, self.receive_state & RECEIVE_ATTENTIONS != 0)
+            | bit_if(TRANSMIT_ATTENTION, self.transmit_state & TRANSMIT_ATTENTIONS != 0)
+            | bit_if(TIMER, has_passed)
     }
 
     /// Reads the register at `offset` at timer value `timer`.

@@ -89,9 +89,9 @@ impl Scene<'_> {
     fn run(&self) -> String {
         bench(20_000, |bench| {
             let bytes = Rc::new(RefCell::new((0..0x2000).map(|a| a as u8).collect()));
-            let (references, asked) = bench.channel("sram?", 2, 1);
+            let (references, requests) = bench.channel("sram?", 2, 1);
             let (answers, replies) = bench.channel("sram!", 2, 1);
-            bench.add("sram", Memory(Responder { references: asked, replies: answers }, bytes));
+            bench.add("sram", Memory(Responder { references: requests, replies: answers }, bytes));
             let cpus: Vec<_> = ["A", "B"]
                 .into_iter()
                 .zip(self.cpus)
@@ -328,9 +328,9 @@ fn register_bytes_are_big_endian() {
         ];
         let replies = bench.output("A", 2, |_| true, |reply: &Reply| format!("{:x?}", reply.result));
         let cpus = vec![Responder { references: bench.input("A?", 4, references), replies }];
-        let (references, asked) = bench.channel("sram?", 2, 1);
+        let (references, requests) = bench.channel("sram?", 2, 1);
         let (answers, replies) = bench.channel("sram!", 2, 1);
-        bench.add("sram", Memory(Responder { references: asked, replies: answers }, Rc::default()));
+        bench.add("sram", Memory(Responder { references: requests, replies: answers }, Rc::default()));
         let ports = Tigon2RegistersPorts {
             cpus,
             controls: vec![None],

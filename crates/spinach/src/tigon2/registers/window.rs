@@ -19,7 +19,7 @@ const LOCAL: u64 = 0x800;
 const MAILBOXES: std::ops::Range<u64> = 0x100..0x200;
 
 /// The host's accesses, executed one at a time.
-pub struct Window {
+pub struct HostWindow {
     host: Responder,
     sram: Requester,
     active: Option<Active>,
@@ -30,7 +30,7 @@ struct Active {
     reference: Reference,
     /// Address in memory.
     addr: u64,
-    asked: u32,
+    requested: u32,
     settled: u32,
     read: Data,
     failed: Option<BusError>,
@@ -38,9 +38,9 @@ struct Active {
     waited: Time,
 }
 
-impl Window {
-    pub fn new(host: Responder, sram: Requester) -> Window {
-        Window { host, sram, active: None }
+impl HostWindow {
+    pub fn new(host: Responder, sram: Requester) -> HostWindow {
+        HostWindow { host, sram, active: None }
     }
 
     pub fn ports(&self, ports: &mut Ports) {
@@ -129,8 +129,8 @@ impl Window {
                 self.host.replies.send(Reply::new(reference.id, result));
             }
             Some(addr) => {
-                let (asked, settled, read, failed, waited) = (0, 0, Data::new(), None, Time::ZERO);
-                self.active = Some(Active { reference, addr, asked, settled, read, failed, waited });
+                let (requested, settled, read, failed, waited) = (0, 0, Data::new(), None, Time::ZERO);
+                self.active = Some(Active { reference, addr, requested, settled, read, failed, waited });
             }
         }
         true
@@ -139,21 +139,21 @@ impl Window {
     /// Sends the next part of up to 8 bytes to memory.
     fn ask(&mut self) -> bool {
         let Some(active) = &mut self.active else { return false };
-        let left = active.reference.access.len() - active.asked;
+        let left = active.reference.access.len() - active.requested;
         if left == 0 || !self.sram.references.has_room() {
             return false;
         }
-        let addr = active.addr + u64::from(active.asked);
+        let addr = active.addr + u64::from(active.requested);
         let bytes = left.min(8 - (addr % 8) as u32);
         let access = match &active.reference.access {
             Access::Read(_) => Access::Read(bytes),
             Access::Write(data) => {
-                let from = active.asked as usize;
+                let from = active.requested as usize;
                 Access::Write(Data::from_slice(&data[from..from + bytes as usize]))
             }
             Access::Linked(link) => Access::Linked(*link),
         };
-        active.asked += bytes;
+        active.requested += bytes;
         self.sram.references.send(Reference { id: bytes, addr, access });
         true
     }

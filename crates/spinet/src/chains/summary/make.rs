@@ -18,7 +18,7 @@ use kernel::{Clock, Cycle};
 use panic::fairness::{jain, shares};
 use panic::protocol::NodeId;
 use panic::unit::riscv::{SharedTroubles, Trouble};
-use panic::world::Side;
+use panic::world::ExternalPort;
 use std::time::Duration;
 
 /// Sums become what people read, by one clock.
@@ -263,13 +263,13 @@ impl ChainCard {
     }
 
     fn source_summaries(&self) -> Vec<SourceSummary> {
-        let mut reports: BTreeMap<Side, _> =
+        let mut reports: BTreeMap<ExternalPort, _> =
             self.ports.iter().map(|port| (port.side(), port.reports().into_iter())).collect();
         let summary = |source: &SideSource| {
             let report = reports.get_mut(&source.side).and_then(Iterator::next);
             let side = match source.side {
-                Side::Network(port) => format!("network:{port}"),
-                Side::Host(queue) => format!("host:{queue}"),
+                ExternalPort::Network(port) => format!("network:{port}"),
+                ExternalPort::Host(queue) => format!("host:{queue}"),
             };
             SourceSummary::of(source.name.clone(), side, report)
         };

@@ -137,7 +137,7 @@ fn nics() {
     check(
         "program = 'nic.elf'\nnic = 'psin'\ntraffic = 'udp'\n[[context]]",
         expect![
-            "t.toml: line 2: nic: nic is `psin`, must be `pspin`, `pspin-paper`, `pspin-rtl`, `panic`, `panic-rtl`, `panic-asic`, `pipeline`, `manycore`, `rmt`, `tengig`, `tengig-events`, `tigon2` or the path of a preset (*.toml); did you mean `pspin`?"
+            "t.toml: line 2: nic: nic is `psin`, must be `pspin`, `pspin-paper`, `pspin-rtl`, `panic`, `panic-rtl`, `panic-asic`, `pipeline`, `manycore`, `rmt`, `tengig`, `tengig-events`, `tigon2`, `tigon2-cached` or the path of a preset (*.toml); did you mean `pspin`?"
         ],
     );
     check(

@@ -50,9 +50,9 @@ fn errors_point_into_the_text() {
     fails(
         "udp.dst_port < 0",
         expect![[r#"
-        the comparison can never be true: `udp.dst_port` is 0 to 65535
-          udp.dst_port < 0
-                       ^^^"#]],
+            the comparison can never be true, `udp.dst_port` must be compared with 0 to 65535
+              udp.dst_port < 0
+                           ^^^"#]],
     );
     fails(
         "udp.dst_port ==",
@@ -99,9 +99,9 @@ fn errors_point_into_the_text() {
     fails(
         "ipv4.src == 10.0.0.0/8",
         expect![[r#"
-        a prefix means many addresses: use `ipv4.src in 10.0.0.0/8`
-          ipv4.src == 10.0.0.0/8
-                      ^^^^^^^^^^"#]],
+            found a prefix, which means many addresses; must be `ipv4.src in 10.0.0.0/8`
+              ipv4.src == 10.0.0.0/8
+                          ^^^^^^^^^^"#]],
     );
     fails(
         "ipv4.src in 10.0.0.0/33",
@@ -141,16 +141,16 @@ fn errors_point_into_the_text() {
     fails(
         "udp.dst_port in 9..1",
         expect![[r#"
-            the end of the range is below its start
+            the end of the range is below its start, must be at or above it
               udp.dst_port in 9..1
                               ^^^^"#]],
     );
     fails(
         "udp.dst_port in 9/1",
         expect![[r#"
-        only IPv4 and IPv6 addresses have prefixes, `udp.dst_port` is neither
-          udp.dst_port in 9/1
-                          ^^"#]],
+            `udp.dst_port` has no prefixes, must be an IPv4 or IPv6 address
+              udp.dst_port in 9/1
+                              ^^"#]],
     );
     fails(
         "bytes == 1",

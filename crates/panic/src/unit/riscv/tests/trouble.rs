@@ -148,7 +148,7 @@ fn a_program_can_drop_and_redirect_packets() {
 fn programs_and_packets_that_do_not_fit_are_refused() {
     let segment = |addr, size| Segment { place: "segment 0".into(), addr, bytes: Vec::new(), size };
     let image = |addr, size, entry| Image { segments: vec![segment(addr, size)], entry, symbols: Vec::new() };
-    let told = [
+    let texts = [
         image(0x8000_0000, 3073, 0x8000_0000).check(&params()),
         image(0x1d00_0000, 4, 0x1d00_0000).check(&params()),
         image(0x8000_0000, 4, 0x8000_0002).check(&params()),
@@ -157,7 +157,7 @@ fn programs_and_packets_that_do_not_fit_are_refused() {
         RiscvParams { line_bytes: 48, ..params() }.check(),
         params().check_longest(1025),
     ];
-    let told: String = told.iter().map(|found| format!("{found:?}\n")).collect();
+    let texts: String = texts.iter().map(|found| format!("{found:?}\n")).collect();
     expect![[r#"
         Err("segment 0 is at 0x80000000 to 0x80000c00, must be within 0x80000000 to 0x80000bff, the memory outside the packet region")
         Err("segment 0 is at 0x1d000000 to 0x1d000003, must be within 0x80000000 to 0x80000bff, the memory outside the packet region")
@@ -166,5 +166,5 @@ fn programs_and_packets_that_do_not_fit_are_refused() {
         Err("pinned_bytes is 100, must be a multiple of 64")
         Err("line_bytes is 48, must be a power of two from 16 to 256")
         Err("pinned_bytes is 1024, must hold a packet of 1025 bytes")
-    "#]].assert_eq(&told);
+    "#]].assert_eq(&texts);
 }
