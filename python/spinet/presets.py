@@ -35,7 +35,7 @@ def nics() -> list[Nic]:
     --------
     >>> import spinet
     >>> [nic.name for nic in spinet.nics()][-3:]
-    ['tengig', 'tengig-events', 'tigon2']
+    ['tengig-events', 'tigon2', 'tigon2-cached']
     """
     return [Nic(name=name, about=about) for name, about in _core.nic_list()]
 

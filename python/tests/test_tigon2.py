@@ -29,6 +29,31 @@ def test_each_build_moves_frames_both_ways(build: str) -> None:
         assert told(result) == f"complete: sent {count}/{count}, received {count}/{count}"
 
 
+def test_the_cached_card_moves_every_frame_because_its_cache_snoops(tmp_path: Path) -> None:
+    """Without the tap, firmware reads old descriptors from the cache."""
+    not_snooped = tmp_path / "not-snooped.toml"
+    not_snooped.write_text(
+        'name = "not-snooped"\nbase = "tigon2-cached"\nremove = ["tap"]\n'
+        'connections = ["assists.memory -> sram.requesters[0]"]\n'
+    )
+    spec = "udp:size=742,payload=numbered,count=400"
+    cached, stale = (
+        run(nic=nic, firmware="tigon2", send=spec, traffic=spec, set=["host.clear_end=0"], limit="60 ms")
+        for nic in ("tigon2-cached", str(not_snooped))
+    )
+    assert told(cached) == "complete: sent 400/400, received 400/400"
+    assert cached.counter("cache.read_hits") > cached.counter("cache.read_misses") > 0
+    assert cached.counter("cache.lines_invalidated") > 0
+    assert (stale.ended, stale.counter("cache.lines_invalidated")) == ("stalled", 0)
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_each_build_runs_on_the_cached_card(build: str) -> None:
+    spec = "udp:size=list:103:1514,payload=numbered,count=40"
+    result = run(nic="tigon2-cached", defines=BUILDS[build], send=spec, traffic=spec, limit="60 ms")
+    assert told(result) == "complete: sent 40/40, received 40/40"
+
+
 def test_gccs_code_does_the_same() -> None:
     if shutil.which("mips-linux-gnu-gcc") is None:
         pytest.skip("mips-linux-gnu-gcc is not installed")

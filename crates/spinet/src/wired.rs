@@ -31,6 +31,7 @@ pub const PRESETS: &[Preset] = &[
     Preset { name: "tengig", text: include_str!("../../../presets/tengig.toml") },
     Preset { name: "tengig-events", text: include_str!("../../../presets/tengig-events.toml") },
     Preset { name: "tigon2", text: include_str!("../../../presets/tigon2.toml") },
+    Preset { name: "tigon2-cached", text: include_str!("../../../presets/tigon2-cached.toml") },
 ];
 
 /// Keys that files of cards wired from modules have, and others do not.

@@ -17,7 +17,7 @@ fn two_tenants_share_a_card_and_wrong_calls_are_refused() {
     let sections: [Expect; 5] = [
         expect![[r#"
             spinet_boot("pspn", argv[1], 1, &card)
-              -12: nic is `pspn`, must be `pspin`, `pspin-paper`, `pspin-rtl`, `panic`, `panic-rtl`, `panic-asic`, `pipeline`, `manycore`, `rmt`, `tengig`, `tengig-events`, `tigon2` or the path of a preset (*.toml); did you mean `pspin`?
+              -12: nic is `pspn`, must be `pspin`, `pspin-paper`, `pspin-rtl`, `panic`, `panic-rtl`, `panic-asic`, `pipeline`, `manycore`, `rmt`, `tengig`, `tengig-events`, `tigon2`, `tigon2-cached` or the path of a preset (*.toml); did you mean `pspin`?
             spinet_boot("pspin", "nowhere.elf", 1, &card)
               -11: nowhere.elf: No such file or directory (os error 2)
             spinet_boot("pspin", argv[1], 1, NULL)

@@ -311,8 +311,7 @@ fn numbered(text: &str, pairs: &[[&str; 2]], way: Way, card: Mac, terms: &Terms)
     let [own, other] = stations(card);
     let (from, to) = if way == Way::Receive { (other, own) } else { (own, other) };
     let count = [count, terms.count].into_iter().flatten().min();
-    let traffic =
-        FrameTraffic { frames: Frames::Datagrams(Datagrams { count, datagram_bytes: sizes, from, to }), pace };
+    let traffic = FrameTraffic { frames: Frames::Datagrams(Datagrams { count, datagram_bytes, from, to }), pace };
     Ok(Side { traffic, ..Side::default() })
 }
 
