@@ -1,6 +1,6 @@
 //! A set of small numbers.
 
-/// A set of small numbers, held in words.
+/// A set of small numbers: a bit for each.
 #[derive(Debug)]
 pub struct BitSet {
     words: Vec<u64>,

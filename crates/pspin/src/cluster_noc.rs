@@ -16,7 +16,7 @@ const OWN: usize = 1;
 /// Reads of an initiator under way. Source: PsPIN RTL a49fec8, `cluster_noc.sv`, AxiMaxTxnsPerId.
 const READS: usize = 2;
 
-/// What an initiator has under way: in one cluster.
+/// Transfers of an initiator that are in flight: in one cluster.
 #[derive(Default)]
 struct UnderWay {
     cluster: usize,
@@ -69,7 +69,7 @@ impl ClusterNoc {
         }
     }
 
-    /// Whether the outbound engine may send an address.
+    /// Returns true if the outbound engine may send an address.
     pub fn has_room(&self) -> bool {
         self.address.is_none()
     }
@@ -80,7 +80,7 @@ impl ClusterNoc {
         self.address = Some(read);
     }
 
-    /// What has come for the outbound engine.
+    /// Answers that arrived for the outbound engine.
     pub fn take(&mut self) -> Option<BurstReply> {
         self.arrived.take()
     }
@@ -116,7 +116,7 @@ impl ClusterNoc {
         }
     }
 
-    /// One address goes on to its cluster. Whether any address or beat waits.
+    /// Forwards one address to its cluster. Returns true if any address or beat waits.
     pub fn forward(&mut self, now: Cycle) -> bool {
         self.forward_one(now) || self.clusters.iter().any(|cluster| cluster.replies.has_item())
     }
@@ -179,7 +179,7 @@ mod tests {
     use expect_test::{Expect, expect};
     use testkit::bench;
 
-    /// Packets of so many bytes that the outbound engine sends from a cluster, and reads of the other initiator there: cycle,
+    /// Packets of this size that the outbound engine sends from a cluster, and reads of the other initiator there: cycle,
     /// cluster and bytes. The beats that come are for the other initiator.
     fn check(sends: &[(Cycle, u32, u32)], others: &[(Cycle, u32, u32)], want: Expect) {
         check_with(sends, others, &[], want);

@@ -1,19 +1,19 @@
-//! What a NIC costs in silicon: area and power of its parts, scaled from the published synthesis.
+//! Cost of a NIC in silicon: area and power of its parts, scaled from the published synthesis.
 //!
 //! Source of every number: Di Girolamo et al., ISCA 2021, IV-A and Table III: GlobalFoundries 22 nm FDSOI, 1 GHz, worst
 //! case activity (every cell toggles each cycle, memories half reads and half writes). Numbers of other shapes follow by
-//! the rule that stands with each part; only the memories' and the cores' are plain counting, the others are assumed.
+//! the rule of each part. The rules of memories and cores only count; the others are assumed.
 
 use crate::PspinParams;
 
-/// A part of the NIC. A part with parts is the sum of them.
+/// A part of the NIC. The cost of a part with sub-parts is their sum.
 #[derive(Clone, PartialEq, Debug, serde::Serialize)]
 pub struct Part {
-    /// How deep it lies: 0 is the NIC.
+    /// Depth in the tree of parts; the NIC has depth 0.
     pub depth: u32,
-    /// What Table III calls it, where it names it.
+    /// Name in Table III, if it has one.
     pub name: &'static str,
-    /// How many there are in the part above it.
+    /// Number of these parts in the parent part.
     pub count: u32,
     /// Area of all of these, in mm², in 22 nm.
     pub area_mm2: f64,
@@ -58,7 +58,7 @@ pub fn parts(params: &PspinParams) -> Vec<Part> {
     let (ports, banks) = L1_PORTS_AND_BANKS;
     let crossbar = (cores + ports) * f64::from(cluster.l1_banks) / ((CORES + ports) * banks);
     let descriptors = f64::from(params.scheduler.n_mpqs) + f64::from(params.scheduler.shared_cells);
-    // What the table leaves: its totals without the parts it names.
+    // The rest: the table's totals without the parts that it names.
     let scheduler = minus(NIC, &[L2, INTERCONNECT, ALL_CLUSTERS]);
     let rest = minus(times(ALL_CLUSTERS, 1.0 / CLUSTERS), &[L1, ALL_CORES, ICACHE, CLUSTER_INTERCONNECT]);
 

@@ -180,8 +180,8 @@ impl HostDma {
 
 impl Component for HostDma {
     fn tick(&mut self, now: Cycle) -> Activity {
-        // What a stage has room for is what it had before the cycle. But the way to NIC memory waits for answers behind the unit's
-        // register, so what they free there is usable at once.
+        // A stage has the room that it had before the cycle. But the path to NIC memory waits for answers behind the unit's
+        // register, so the room that they free there is usable at once.
         self.to_host.begin();
         self.from_host.begin();
         let mut changed = self.to_host.send(&self.host);

@@ -25,7 +25,7 @@ pub enum HostEvent {
         /// Packets in its queue.
         dropped: u32,
         /// Requests to its queue until then, of all messages. A host that knows how many were sent can tell whether a
-        /// packet was in flight; such a packet starts the message anew.
+        /// packet was in flight; such a packet starts the message again.
         received: u64,
     },
     /// A message was killed, and its queue reset: packet memory was full and its context requests this, or its last

@@ -104,7 +104,7 @@ struct Stored {
 /// Source:   PsPIN RTL a49fec8, `hw/verilator_model/src/NICInbound.hpp`; Di Girolamo et al., ISCA 2021, III-A, for what
 ///           may be done when packet memory is full besides waiting.
 /// Differs:  room is freed by what was allocated, not by the bytes copied to L1, which may round to another size and then
-///           blocks the ring for ever; a packet that can never find room, or whose copy none in L1, is dropped;
+///           blocks the ring forever; a packet that can never find room, or whose copy none in L1, is dropped;
 ///           a ring that is empty gives all its room.
 pub struct Inbound {
     params: InboundParams,

@@ -33,7 +33,7 @@ enum State {
     },
 }
 
-/// What can be done with a request.
+/// Result of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Admission {
     /// It can be queued.

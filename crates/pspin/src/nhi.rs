@@ -59,7 +59,7 @@ impl NhiMap {
         NhiMap { windows: vec![handler, window(L2_PACKET_BASE, params.l2.packet_bytes, Target::Packet)] }
     }
 
-    /// What the host reaches by itself: handler memory and program memory; the L1 of each cluster where it clears scratchpads.
+    /// The memories that the host accesses itself: handler and program memory; also each L1 if the host clears scratchpads.
     pub fn host(params: &PspinParams) -> Self {
         let window = |base, size, target| Window { base, size, target, seen_as: base };
         let handler = window(L2_HANDLER_BASE, params.l2.handler_bytes, Target::Handler);
@@ -89,7 +89,7 @@ impl NhiMap {
         found.copied().ok_or(Undecoded { addr })
     }
 
-    /// Whether all of `size` bytes from `addr` on are somewhere; the range may span adjacent memories.
+    /// Returns true if the whole range is mapped; it may span adjacent memories.
     pub fn check(&self, addr: u32, size: u32) -> Result<(), Undecoded> {
         let end = u64::from(addr) + u64::from(size);
         let mut next = u64::from(addr);
@@ -176,12 +176,12 @@ pub struct NhiMaster {
     clusters: Clusters,
     reads: Lane,
     writes: Lane,
-    /// From when the write data bus is free.
+    /// First cycle in which the write data bus is free.
     bus_free: Cycle,
-    /// Whether each write without a reply was the last part of its burst, and whether a burst is being sent in parts.
+    /// For each write without a reply, true if it was the last part of its burst; and true while a burst is sent in parts.
     parts: VecDeque<bool>,
     in_burst: bool,
-    /// Whether what is read from L1 comes beat by beat, and the bytes that are to come of each read.
+    /// True if read data of L1 arrives beat by beat; and the bytes that each read still waits for.
     in_parts: bool,
     unread: VecDeque<u32>,
 }
@@ -190,9 +190,9 @@ pub struct NhiMaster {
 enum Clusters {
     /// A port for each.
     Each(Vec<NhiPort>),
-    /// One port, to what tells them apart.
+    /// One port to the module that distinguishes the L1s.
     One(NhiPort),
-    /// What tells them apart.
+    /// The value that distinguishes the L1s on one port.
     Noc(Box<ClusterNoc>),
 }
 
@@ -242,12 +242,12 @@ impl NhiMaster {
         self.map.check(addr, size)
     }
 
-    /// Whether `addr` is in a cluster that is reached through something else, which takes a cycle there and one back.
+    /// Returns true if `addr` is in a cluster behind another module, which takes a cycle in each direction.
     pub fn is_through(&self, addr: u32) -> bool {
         matches!(self.clusters, Clusters::One(_)) && self.is_l1(addr)
     }
 
-    /// Whether `addr` is in a cluster.
+    /// Returns true if `addr` is in a cluster.
     pub fn is_l1(&self, addr: u32) -> bool {
         self.map.window(addr).is_ok_and(|window| matches!(window.target, Target::L1(_)))
     }

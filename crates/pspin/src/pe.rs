@@ -1,9 +1,9 @@
-//! Single accesses of cores to what lies outside their cluster: the 64-bit PE interconnect.
+//! Single accesses of cores outside their cluster: the 64-bit PE interconnect.
 
 use isa::riscv::Amo;
 use std::rc::Rc;
 
-/// What to do with a word.
+/// Operation on a word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PeOp {
     /// Read it.
@@ -31,16 +31,16 @@ pub struct PeRequest {
     pub core: u32,
     /// Word-aligned address.
     pub addr: u32,
-    /// What to do.
+    /// The operation.
     pub op: PeOp,
 }
 
-/// Its answer, seen when it is back at the core's demultiplexer; the core goes on a cycle later.
+/// Its answer, seen when it is back at the core's demultiplexer; the core continues a cycle later.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PeReply {
     /// Issuing core of the cluster.
     pub core: u32,
-    /// The word read; of a store nothing that counts.
+    /// The word read; without meaning for a store.
     pub value: u32,
 }
 
@@ -49,7 +49,7 @@ pub struct PeReply {
 pub struct RemoteRequest {
     /// Issuing cluster.
     pub from: u32,
-    /// What it asks.
+    /// The access.
     pub request: PeRequest,
 }
 
@@ -60,7 +60,7 @@ pub struct RemoteReply {
     pub to: u32,
     /// The answer.
     pub reply: PeReply,
-    /// What was done, which decides how long the way back takes.
+    /// The operation, which determines the latency of the way back.
     pub op: PeOp,
 }
 

@@ -2,15 +2,15 @@
 
 use kernel::{Ports, Rx, Tx};
 
-/// One of its two channels of addresses, as seen by who sends on it.
+/// One of its two address channels, as its sender sees it.
 ///
 /// While an address that the remapper has shown to the clusters waits to be taken, no new address of the other channel passes. Both may
 /// pass in the same cycle.
 ///
-/// Timing:  what happens in a cycle is seen on the other channel in the next.
+/// Timing:  an event is visible to the other channel in the next cycle.
 /// Source:  PsPIN RTL a49fec8, `axi_id_remap.sv`, states HoldAR and HoldAW; `nhi_xbar.sv`, i_cluster_iw_converter.
 pub struct Remap {
-    /// Tells whether an address waits here, and hears the same of the other channel.
+    /// Sends whether an address waits here, and receives the same from the other channel.
     tells: Tx<bool>,
     hears: Rx<bool>,
     is_held: bool,
@@ -26,7 +26,7 @@ impl Remap {
         Remap { tells, hears, is_held: false, waits: false }
     }
 
-    /// Whether a new address passes in this cycle. Called in each cycle in which the other channel has changed.
+    /// Returns true if a new address passes in this cycle. Called in each cycle in which the other channel has changed.
     pub fn passes(&mut self) -> bool {
         while let Some(waits) = self.hears.take() {
             self.is_held = waits;

@@ -1,4 +1,4 @@
-//! What tests of several components share.
+//! Code that tests of several components share.
 
 use crate::host_events::Notice;
 use crate::host_link::{HOST_CHANNEL_ITEMS, HostPort, HostTarget};

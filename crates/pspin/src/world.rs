@@ -103,9 +103,9 @@ pub struct PacketDone {
     pub feedback: Cycle,
 }
 
-/// Who hears that packets are done.
+/// Receives notices of finished packets.
 pub trait Completions {
-    /// Told once for each packet that was not dropped.
+    /// Called once for each packet that was not dropped.
     fn done(&mut self, packet: PacketDone);
 }
 
@@ -115,9 +115,9 @@ impl<F: FnMut(PacketDone)> Completions for F {
     }
 }
 
-/// The host, as far as it hears what becomes of its contexts.
+/// The host's view of the events of its contexts.
 pub trait HostEvents {
-    /// Told of each event in the order of time; `at` is the cycle in which the host has it. Events of one cycle come in
+    /// Called for each event in the order of time; `at` is the cycle in which the host has it. Events of one cycle come in
     /// an order that is the same in every run. `context` is the [`Context::id`].
     fn event(&mut self, at: Cycle, context: u32, event: &HostEvent);
 }

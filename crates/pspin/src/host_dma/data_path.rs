@@ -129,7 +129,7 @@ impl DataPath {
         }
     }
 
-    /// Whether a beat of the source may come in this cycle; `at` is the register that it comes to.
+    /// Returns true if the source may send a beat in this cycle; `at` is the register that takes it.
     pub fn has_room(&self, at: Register) -> bool {
         match at {
             Register::First => self.has_room[0],

@@ -158,7 +158,7 @@ impl Addresses {
         Activity::Busy
     }
 
-    /// Whether the first beat of the next burst may be sent.
+    /// Returns true if the first beat of the next burst may be sent.
     fn may_begin(&self, now: Cycle) -> bool {
         self.has_passed && self.came.is_some_and(|came| came < now)
     }

@@ -19,7 +19,7 @@ pub(super) struct ToHost {
     reads: VecDeque<Part<u32>>,
     /// Next address and bytes to come of each read burst that is not answered.
     reading: VecDeque<(u32, u32)>,
-    /// Transfers whose write bursts the host has not been told of.
+    /// Transfers whose write bursts are not yet sent to the host.
     addresses: VecDeque<Part<u64>>,
     path: DataPath,
     /// Commands that are not done, and how many of their write bursts are not.

@@ -17,7 +17,7 @@ struct Beats {
     end: Cycle,
 }
 
-/// Who asks for a bank in a cycle: a beat of a burst, or a single access.
+/// A requester of a bank in a cycle: a beat of a burst, or a single access.
 #[derive(Clone, Copy)]
 struct Asking {
     side: usize,
@@ -25,7 +25,7 @@ struct Asking {
     is_single: bool,
 }
 
-/// Who uses the banks of a memory.
+/// Requesters of the banks of a memory.
 ///
 /// Timing:  a beat takes its bank for a cycle; beats that follow each other take the banks in turn. So of two bursts that
 ///          meet one waits for a cycle, and then they meet no more.
@@ -41,7 +41,7 @@ pub(super) struct Banks {
 }
 
 impl Banks {
-    /// So many banks of a beat's width.
+    /// `n` banks of a beat's width.
     pub(super) fn new(n: u32) -> Self {
         Banks { turns: vec![Default::default(); n as usize], bursts: [None; SIDES], singles: [None; SIDES] }
     }
@@ -114,7 +114,7 @@ impl Banks {
         Some((beats.bank + (now - beats.from) as usize) % self.turns.len())
     }
 
-    /// Who of several sides gets a bank. All beats before this cycle count, and none that will pass.
+    /// Arbitrates a bank between the sides. Beats before this cycle count; later ones do not.
     fn winner(&mut self, bank: usize, by: u64, now: Cycle) -> usize {
         (0..SIDES).for_each(|side| self.settle(side, now));
         let (at, turn) = &mut self.turns[bank];
@@ -122,18 +122,18 @@ impl Banks {
         turn.take(by).expect("somebody asks") as usize
     }
 
-    /// The beats of a side before this cycle have passed, and nobody else asked for their banks.
+    /// The beats of a side before this cycle have passed, and only this side requested their banks.
     fn settle(&mut self, side: usize, now: Cycle) {
         let Some(Beats { bank, from, end }) = self.bursts[side] else { return };
         let n = self.turns.len();
         let until = now.min(end).max(from);
         let bank_at = |at: Cycle| (bank + (at - from) as usize) % n;
-        // Of those that took the same bank the last counts.
+        // If several took the same bank, the last one counts.
         (from.max(until.saturating_sub(n as u64))..until).for_each(|at| self.note(bank_at(at), side, at));
         self.bursts[side] = Some(Beats { bank: bank_at(until), from: until, end });
     }
 
-    /// A side took a bank, and nobody else asked.
+    /// A side took a bank that only it requested.
     fn note(&mut self, bank: usize, side: usize, now: Cycle) {
         let (at, turn) = &mut self.turns[bank];
         if *at <= now {

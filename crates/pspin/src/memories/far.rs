@@ -47,7 +47,7 @@ impl Addresses {
         self.is_announced &= !was_announced;
     }
 
-    /// Whether an address of a write waits for the demultiplexer or the register.
+    /// Returns true if an address of a write waits for the demultiplexer or the register.
     pub(super) fn is_waiting(&self) -> bool {
         self.n_writes > 0 || self.held != [false; 2]
     }

@@ -5,7 +5,7 @@ use crate::pe::PeReply;
 use kernel::Cycle;
 use std::collections::VecDeque;
 
-/// What has passed the filter on its way to the SRAM, besides bursts.
+/// Accesses between the filter and the SRAM, except bursts.
 struct Passed {
     /// First cycle in which the data may pass on the way back.
     back: Cycle,
@@ -14,7 +14,7 @@ struct Passed {
     is_amo: bool,
 }
 
-/// Who may pass.
+/// Decides which accesses may pass.
 ///
 /// Timing: a queue of `depth` remembers the reads that are on their way. It is written or read in a cycle, not both, and
 ///         writing goes first: while reads come in, none goes back. So a long run of single reads passes at one in two
@@ -56,23 +56,23 @@ impl Filter {
         }
     }
 
-    /// Whether a read may pass in this cycle.
+    /// Returns true if a read may pass in this cycle.
     pub(super) fn has_place(&mut self, now: Cycle) -> bool {
         self.bursts.retain(|&until| until > now);
         self.passed_at != Some(now) && self.bursts.len() + self.reads.len() < self.depth
     }
 
-    /// Whether an atomic operation may pass in this cycle.
+    /// Returns true if an atomic operation may pass in this cycle.
     pub(super) fn takes_amo(&mut self, now: Cycle) -> bool {
         self.amo_over <= now && self.has_place(now)
     }
 
-    /// Whether a write of this word may pass in this cycle.
+    /// Returns true if a write of this word may pass in this cycle.
     pub(super) fn takes_write(&self, word: u32, now: Cycle) -> bool {
         self.amo_over <= now || word != self.amo_word
     }
 
-    /// A burst of so many beats passes to be read.
+    /// A read burst of this number of beats passes.
     pub(super) fn pass_burst(&mut self, now: Cycle, n_beats: u64) {
         self.bursts.push(now + self.read_cycles + n_beats);
         self.passed_at = Some(now);

@@ -29,7 +29,7 @@ pub(super) struct Side {
 }
 
 impl Side {
-    /// Whether the address of the next write has passed the demultiplexer, where all reads of the port are counted, too. The
+    /// True if the address of the next write has passed the demultiplexer, where all reads of the port are counted, too. The
     /// one behind it is looked at when its first beat has passed.
     pub(super) fn address_passes(&mut self, is_asking: bool, reads: &mut Reads, now: Cycle) -> bool {
         self.has_address |= is_asking && self.coming.is_none() && reads.is_open(now);
@@ -45,7 +45,7 @@ pub(super) struct Reading {
     pub(super) identity: usize,
     /// The demultiplexer counts it.
     pub(super) is_counted: bool,
-    /// Each beat is told by itself: the tag, address and bytes of what is to come.
+    /// Each beat is reported separately: tag, address and bytes of the rest.
     pub(super) parts: Option<(u32, u32, u32)>,
 }
 
@@ -65,15 +65,15 @@ pub(super) struct Memory {
     pub(super) banks: Banks,
     /// By [`position`].
     pub(super) sides: [Side; SIDES],
-    /// Of each port.
+    /// State of each port.
     pub(super) reads: [Reads; 2],
     pub(super) far: Addresses,
-    /// Somebody was refused a bank, and may meet another in the next cycle.
+    /// An access was refused a bank, and may meet another in the next cycle.
     pub(super) goes_on: bool,
 }
 
 impl Memory {
-    /// A memory of so many banks of 64 bytes.
+    /// A memory of `n_banks` banks of 64 bytes.
     pub(super) fn new(base: u32, bytes: u32, n_banks: u32) -> Self {
         let store = Store::new(base.into(), bytes);
         Memory {

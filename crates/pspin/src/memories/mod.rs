@@ -38,7 +38,7 @@ pub struct MemoryPorts {
     pub host: usize,
     /// Lines of the instruction caches.
     pub lines: Vec<(Rx<LineRequest>, Tx<LineReply>)>,
-    /// What the host writes to program memory, told to the instruction caches.
+    /// Writes of the host to program memory, reported to the instruction caches.
     pub code: Vec<Tx<CodeWrite>>,
     /// Single accesses on their way to another cluster.
     pub remote: Vec<(Tx<RemoteRequest>, Rx<RemoteReply>)>,
@@ -121,7 +121,7 @@ pub struct Memories {
     singles: Singles,
     /// Words reserved by `lr.w`, for each core of each cluster.
     reservations: Vec<Option<u32>>,
-    /// Whether there may be any: hardly a program has one.
+    /// True if there may be any; few programs have one.
     has_reservations: bool,
     control: [u32; 4],
     info: u32,
@@ -160,7 +160,7 @@ impl Memories {
         self.memories.iter().position(|memory| memory.contains(addr))
     }
 
-    /// Memories that somebody's next access or burst goes to, by bit: most cycles have one.
+    /// Memories with a waiting access or burst, by bit; most cycles have one.
     fn asked(&self, now: Cycle) -> u32 {
         let bit = |addr| self.memory_at(addr).map_or(ELSEWHERE, |memory| 1 << memory);
         let single = |side| self.singles.next(side).map_or(0, |request| bit(request.addr));
@@ -234,7 +234,7 @@ impl Memories {
         }
     }
 
-    /// The beat that is told by itself does not ask for its bank where its initiator cannot take it. Whether that is so.
+    /// Returns true if a separately reported beat does not request its bank, because its initiator cannot take it.
     fn hold_parts(&mut self, memory: usize, now: Cycle) -> bool {
         let at = position(FAR, READ);
         let Memory { banks, sides, .. } = &mut self.memories[memory];
@@ -250,7 +250,7 @@ impl Memories {
         is_held
     }
 
-    /// A beat that is told by itself passes.
+    /// A separately reported beat passes.
     fn read_part(&mut self, memory: usize, at: usize, now: Cycle) {
         let Memory { sides, .. } = &mut self.memories[memory];
         let Some(Reading { initiator, parts: Some((tag, addr, size)), .. }) = &mut sides[at].reading else { return };
@@ -373,7 +373,7 @@ impl Component for Memories {
             let is_due = self.memories[memory].next_event(now).is_some_and(|at| at <= now + 1);
             if is_due || asked & 1 << memory != 0 {
                 self.serve(memory, now);
-                // Who was served by the one may ask for the other.
+                // A requester that the one served may request the other.
                 asked = self.asked(now);
             }
         }

@@ -164,7 +164,7 @@ impl Memories {
         position(NEAR, if reads { READ } else { side })
     }
 
-    /// Whether the single access that is next goes to this side of this memory and may be served now.
+    /// Returns true if the next single access goes to this side of this memory and may be served now.
     fn passes(&mut self, memory: usize, side: usize, now: Cycle) -> bool {
         let Some(&PeRequest { addr, op, .. }) = self.singles.next(side) else { return false };
         self.memories[memory].contains(addr)
@@ -249,7 +249,7 @@ impl Memories {
         }
     }
 
-    /// Somebody has written these bytes, of which a word is known by its first.
+    /// These bytes were written; a word is identified by its first byte.
     pub(super) fn forget_reservations(&mut self, written: Range<u32>) {
         if self.has_reservations {
             self.reservations.iter_mut().for_each(|held| *held = held.filter(|word| !written.contains(word)));

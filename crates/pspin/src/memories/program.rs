@@ -46,7 +46,7 @@ impl ProgramMemory {
         (addr.wrapping_sub(PROGRAM_BASE) as usize) < self.bytes.len()
     }
 
-    /// Whether requests for lines wait.
+    /// Returns true if requests for lines wait.
     pub(super) fn is_busy(&self) -> bool {
         !self.lines.is_empty()
     }

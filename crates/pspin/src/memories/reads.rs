@@ -18,7 +18,7 @@ const LAST_TO_COUNT: Cycle = 2;
 /// demultiplexer.
 const LAST_TO_IDENTITY: Cycle = 4;
 
-/// What is read.
+/// Target of a read.
 pub(super) enum Read {
     /// A burst of an initiator.
     Burst(usize, Burst),
@@ -44,7 +44,7 @@ pub(super) struct Reads {
     left_at: Option<Cycle>,
     bursts: VecDeque<Named>,
     singles: VecDeque<Named>,
-    /// Who has an identity, and how many reads.
+    /// Owner of each identity, and its number of reads.
     identities: [Option<(usize, u32)>; IDENTITIES],
     /// Reads that the demultiplexer counts, of even and of odd identities.
     counts: [u32; 2],
@@ -56,7 +56,7 @@ pub(super) struct Reads {
 }
 
 impl Reads {
-    /// What has ended counts no more.
+    /// Removes ended reads from the counts.
     fn settle(&mut self, now: Cycle) {
         while let Some(&(last, identity)) = self.counted.front()
             && last + LAST_TO_COUNT <= now
@@ -73,14 +73,14 @@ impl Reads {
         }
     }
 
-    /// Whether the multiplexer may hand on a read in this cycle.
+    /// Returns true if the multiplexer may forward a read in this cycle.
     pub(super) fn has_room(&mut self, now: Cycle) -> bool {
         self.settle(now);
         let leaving = self.left_at.is_some_and(|at| at + 1 == now);
         self.register.len() + usize::from(leaving) < REGISTER && self.identities.iter().any(Option::is_none)
     }
 
-    /// A read of somebody passes the multiplexer.
+    /// A read passes the multiplexer.
     pub(super) fn push(&mut self, who: usize, read: Read) {
         let of_who = self.identities.iter().position(|slot| slot.is_some_and(|(other, _)| other == who));
         let identity = of_who.or_else(|| self.identities.iter().position(Option::is_none)).expect("there is room");
@@ -89,7 +89,7 @@ impl Reads {
         self.register.push_back(Named { read, identity });
     }
 
-    /// Whether the demultiplexer lets addresses pass in this cycle, one of a read and one of a write: its counts of the cycle
+    /// Returns true if the demultiplexer lets addresses pass in this cycle, one of a read and one of a write: its counts of the cycle
     /// before decide.
     pub(super) fn is_open(&mut self, now: Cycle) -> bool {
         if self.open.0 != now {
@@ -142,7 +142,7 @@ impl Reads {
         self.named.push_back((last, identity));
     }
 
-    /// Whether anything waits here.
+    /// Returns true if anything waits here.
     pub(super) fn is_waiting(&self) -> bool {
         !self.register.is_empty() || !self.bursts.is_empty() || !self.singles.is_empty()
     }

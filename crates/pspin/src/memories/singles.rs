@@ -33,11 +33,11 @@ struct LateReply {
 ///         takes one answer a cycle, those to reads first.
 /// Source: PsPIN RTL a49fec8, `pe_noc.sv`, `axi_dw_upsizer.sv`, `per2axi_res_channel.sv`.
 pub(super) struct Singles {
-    /// What waits, by side and cluster.
+    /// Waiting accesses, by side and cluster.
     waiting: [Vec<VecDeque<PeRequest>>; 2],
     n_waiting: usize,
     turn: [RoundRobinTree; 2],
-    /// What is at the converter, with its cluster and when it came.
+    /// The access at the converter, its cluster and its arrival cycle.
     next: [Option<(Cycle, usize, PeRequest)>; 2],
     next_write: Cycle,
     /// In front of handler memory.
@@ -75,7 +75,7 @@ impl Singles {
         self.n_waiting += 1;
     }
 
-    /// The next read and the next write, of whoever's turn it is, come to the converter if it takes them.
+    /// The next read and the next write, in round-robin order, go to the converter if it takes them.
     pub(super) fn choose(&mut self, now: Cycle) {
         if self.n_waiting == 0 {
             return;
@@ -93,12 +93,12 @@ impl Singles {
         }
     }
 
-    /// What is at the converter on this side.
+    /// The access at the converter on this side.
     pub(super) fn next(&self, side: usize) -> Option<&PeRequest> {
         self.next[side].as_ref().map(|(.., request)| request)
     }
 
-    /// What is at the converter on this side passes on, with its cluster.
+    /// Removes the access at the converter on this side; returns it with its cluster.
     pub(super) fn take(&mut self, side: usize, now: Cycle) -> (usize, PeRequest) {
         let (came, cluster, request) = self.next[side].take().expect("an access that was seen");
         if side == WRITE {
@@ -131,7 +131,7 @@ impl Singles {
         }
     }
 
-    /// The next cycle in which something here goes on.
+    /// The next cycle in which anything here can change.
     pub(super) fn next_event(&self, now: Cycle) -> Option<Cycle> {
         if self.n_waiting != 0 || self.next.iter().any(Option::is_some) {
             return Some(now + 1);

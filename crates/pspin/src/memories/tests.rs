@@ -29,7 +29,7 @@ fn answered(dma: &[(Cycle, u32, u32)], far: &[(Cycle, u32, u32)]) -> Vec<u32> {
     answers.map(|line| bytes_of(line).expect("a number is last")).collect()
 }
 
-/// What core 0's `sc.w` to the first word of handler memory answers, 50 cycles after its `lr.w`, if between them this is done
+/// Result of core 0's `sc.w` to the first word of handler memory, 50 cycles after its `lr.w`, if between them this is done
 /// there by core 1, or written by the host.
 fn conditional(core_1: &[(u32, PeOp)], host: &[(u32, usize)]) -> u32 {
     let word = |offset| map::L2_HANDLER_BASE + offset;
@@ -56,7 +56,7 @@ fn conditional(core_1: &[(u32, PeOp)], host: &[(u32, usize)]) -> u32 {
     log.lines().rfind(|line| line.contains("core 0")).and_then(bytes_of).expect("core 0 is answered")
 }
 
-/// What packet memory answers to reads of the clusters' DMA engines in turn, to loads of a cluster's cores, and to an initiator each of reads and of
+/// Answers of packet memory to reads of the clusters' DMA engines in turn, to loads of a cluster's cores, and to an initiator each of reads and of
 /// writes at the other port: all of them by when they come, address and size.
 fn check(
     dma: &[(Cycle, u32, u32)],
@@ -232,7 +232,7 @@ fn bursts(bytes: u32) -> impl Strategy<Value = Vec<(Cycle, u32, u32)>> {
 }
 
 proptest! {
-    /// Whichever memories a DMA engine reads, and whoever holds a bank, its answers come in the order of its reads.
+    /// A DMA engine's answers come in the order of its reads, whichever memories it reads and whichever requester holds a bank.
     #[test]
     fn a_dma_engine_is_answered_in_its_order(dma in bursts(300), far in bursts(300)) {
         let sizes: Vec<u32> = dma.iter().map(|&(.., size)| size).collect();

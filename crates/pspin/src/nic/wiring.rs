@@ -40,7 +40,7 @@ pub struct Wiring {
     pub inlets: Inlets,
 }
 
-/// What reaches the NIC from outside the simulation.
+/// Inputs of the NIC from outside the simulation.
 pub struct Inlets {
     /// The host's accesses to the NIC's memory.
     pub accesses: Inlet<HostAccess>,
@@ -64,7 +64,7 @@ impl Wiring {
         let (to_inbound, released) = b.channel("released", 2, 1);
         let (cluster_active, active) = channels(b, "active", n, 1, 1);
 
-        // Commands: clusters to the command unit to whoever executes them; their ends the same way back.
+        // Commands: from clusters to the command unit and on to the unit that executes them; their ends the same way back.
         let (cluster_commands, commands) = channels(b, "commands", n, 2, 1);
         let (responses, cluster_responses) = channels(b, "responses", n, 2, 1);
         let (host_dma_unit, host_dma_end) = unit(b, "host_dma");

@@ -83,7 +83,7 @@ fn check(cycles_per_beat: u32, script: &[Send], want: Expect) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// What leaves is what was to be sent, in order within each command.
+    /// The sent bytes are those of the commands, in order within each command.
     #[test]
     fn every_byte_leaves(
         script in prop::collection::vec((0u64..100, 0u32..2, 0x1c40_0000u32..0x1c40_2000, 1u32..2049), 1..8),

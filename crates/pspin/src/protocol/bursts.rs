@@ -12,8 +12,8 @@ pub fn beats(addr: u32, size: u32) -> u32 {
 /// assumed: as much as a burst can move; a turn that is shorter would cost bandwidth.
 pub const PAGE_BYTES: u32 = 4096;
 
-/// A packet's bytes with zeros up to the end of their last word, in which a handler may look: nothing of an earlier packet
-/// may stand there.
+/// A packet's bytes with zeros up to the end of their last word: a handler may read that word, and must not see bytes of an
+/// earlier packet.
 pub fn whole_words(bytes: Box<[u8]>) -> Box<[u8]> {
     if bytes.len().is_multiple_of(4) {
         return bytes;

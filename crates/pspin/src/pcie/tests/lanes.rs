@@ -165,7 +165,7 @@ fn reads_under_way_are_as_many_as_tags() {
     );
 }
 
-/// What a direction carries: payload in bits, by the cycles between the first and the last beat.
+/// Throughput of a direction: payload in bits, divided by the cycles between the first and the last beat.
 fn gbps(log: &str, event: &str) -> f64 {
     let beat = |line: &str| {
         let bytes = line.split("bytes=0x").nth(1).expect("bytes");

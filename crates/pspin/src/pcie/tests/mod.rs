@@ -38,7 +38,7 @@ impl Way {
         want.assert_eq(&self.run(writes, reads));
     }
 
-    /// What becomes of the writes of both initiators and the reads of the first. A write burst's address is a cycle ahead of
+    /// Checks the writes of both initiators and the reads of the first. A write burst's address is a cycle ahead of
     /// its first beat.
     fn run(&self, writes: [&[Beat]; 2], reads: &[Read]) -> String {
         let firsts = writes.map(|beats| {

@@ -161,7 +161,7 @@ fn check(scene: Scene, handlers: &str, hers: &str, want: Expect) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever meets in whatever queue: each packet runs once and leaves once, in the order of its queue, between
+    /// For any traffic in any queues, each packet runs once and leaves once, in the order of its queue, between
     /// header and completion of its message.
     #[test]
     fn every_packet_runs_once_and_in_order(
@@ -204,7 +204,7 @@ proptest! {
         }
     }
 
-    /// Whatever stops, comes late or is killed: each packet leaves once, done or dropped, and everything drains.
+    /// Packets may stop, come late or be killed: each leaves once, done or dropped, and all queues drain.
     #[test]
     fn every_packet_leaves_once(
         steps in prop::collection::vec((0u64..30, 0u16..5, prop::sample::select(vec!["", "^", "v", "v", "!", "v!", "kill", "end"])), 1..60),

@@ -1,4 +1,4 @@
-//! What tenants leave to each other.
+//! Isolation of tenants from each other.
 
 use super::*;
 
