@@ -188,7 +188,7 @@ impl Block {
         let is_raised = self.state.is_interrupt && self.state.host_control & HOST_MASK == 0;
         if is_raised != self.line {
             self.line = is_raised;
-            self.interrupt.push(InterruptLine { is_raised: is_raised });
+            self.interrupt.push(InterruptLine { is_raised });
         }
     }
 
