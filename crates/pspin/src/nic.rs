@@ -274,6 +274,12 @@ impl Pspin {
         self.clusters.iter().for_each(|cluster| cluster.borrow_mut().bound_run_ahead(cycles));
     }
 
+    /// Lets the arbiter of a cluster's instruction cache continue as after `grants` grants since reset. The count decides which
+    /// of several cores gets a line first, and boot code leaves it behind. Panics if there is no such cluster.
+    pub fn set_fetch_grants(&mut self, cluster: u32, grants: u32) {
+        self.clusters[cluster as usize].borrow_mut().set_fetch_grants(grants);
+    }
+
     /// Reports every instruction of a core to `log` from now on; panics if there is no such core.
     pub fn log_instructions(&mut self, cluster: u32, core: u32, log: InstructionLog) {
         self.clusters[cluster as usize].borrow_mut().log_instructions(core, log);

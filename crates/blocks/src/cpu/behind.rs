@@ -4,6 +4,7 @@ use super::core::{AccessKind, Core, LAST_WORD};
 use super::lines::FetchLines;
 use super::program::{Kind, LINE_HALVES, Place, Program, SINK, Slot};
 use super::timing;
+use isa::riscv::Load;
 use kernel::Cycle;
 
 /// Place of the instruction after an access that waits.
@@ -42,6 +43,10 @@ impl Core {
                 return Some((line << 4, cycles));
             }
             if cycles == 1 && matches!(slot.kind(), Kind::Jump | Kind::JumpReg) {
+                // An event load stops decode until the event (state ELW_EXE).
+                if matches!(self.access.kind, AccessKind::Load(Load::Elw)) {
+                    return None;
+                }
                 let target = self.jump_target(slot, pc)? & !15;
                 if self.behind != Behind::InDecode || lines.present(target) {
                     return None;
@@ -67,7 +72,9 @@ impl Core {
     pub fn wait_for_access<L: FetchLines>(&mut self, program: &Program, lines: &L) {
         let straddles = program.slot(self.next).is_some_and(|slot| slot.place() == Place::Straddles);
         let last_half = self.next.wrapping_add(if straddles { 2 } else { 0 });
-        let is_there = lines.present(self.next) && lines.present(last_half);
+        // The prefetch buffer has the current line, whatever the cache has.
+        let has = |addr: u32| self.line == addr >> 4 || lines.present(addr);
+        let is_there = has(self.next) && has(last_half);
         self.behind = if is_there { Behind::InDecode } else { Behind::NotThere };
     }
 

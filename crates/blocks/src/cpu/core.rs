@@ -282,6 +282,10 @@ impl Core {
     pub fn complete(&mut self, granted: Cycle, raw: u32) {
         match self.access.kind {
             AccessKind::Store(_) => self.stored(granted),
+            AccessKind::Load(Load::Elw) => {
+                self.loaded(granted, raw);
+                self.held = 0;
+            }
             AccessKind::Load(load) => self.loaded(granted, load.extend(raw)),
             AccessKind::Amo(_) => self.loaded(granted, raw),
         }
@@ -514,5 +518,63 @@ mod tests {
         assert_eq!(behind(&[2, 4, 4, 4, 4, 4], 6), Some((16, 1)));
         // The second one does, but it waits in the prefetch buffer.
         assert_eq!(behind(&[2, 4, 4, 4, 4, 4], 2), None);
+    }
+
+    #[test]
+    fn behind_an_event_load_a_jump_does_not_ask_for_its_target() {
+        let text = format!("p.elw a0, 0(zero)\n jal zero, there\n {}there:\n {NOP}", NOP.repeat(6));
+        let code = testkit::text::assemble(0, &text);
+        let mut lines = First(PresentLines::new(code.len().div_ceil(16)));
+        lines.0.set(0, true);
+        let program = Program::new(Isa::RV32IMAC_XPULPV2, 0, &code);
+        let mut core = Core::new(Profile::Ri5cy, 0, 0);
+        assert_eq!(core.run(&program, &lines, 100), Stop::Access);
+        core.wait_for_access(&program, &lines);
+        assert_eq!(core.fetch_behind_access(&program, &lines), None);
+        // The jump then takes two cycles, as if nothing had waited in front of it.
+        core.complete(40, 0);
+        assert_eq!((core.run(&program, &lines, 100), core.time()), (Stop::Fetch(32), 42));
+    }
+
+    #[test]
+    fn a_core_asks_for_the_first_line_of_a_straddling_target_as_early_in_small_steps() {
+        let mut code = 0x01e0_006fu32.to_le_bytes().to_vec(); // jal zero, 30
+        code.extend([0x01, 0x00].repeat(13)); // c.nop
+        code.extend(0x0000_0013u32.to_le_bytes()); // nop, in lines 1 and 2
+        let mut lines = First(PresentLines::new(code.len().div_ceil(16)));
+        lines.0.set(0, true);
+        let program = Program::new(Isa::RV32IMAC, 0, &code);
+        for step in [1, 100] {
+            let mut core = Core::new(Profile::Ri5cy, 0, 0);
+            let mut horizon = step;
+            let stop = loop {
+                match core.run(&program, &lines, horizon) {
+                    Stop::Yield => horizon = core.time() + step,
+                    stop => break stop,
+                }
+            };
+            assert_eq!((stop, core.time()), (Stop::Fetch(16), 2));
+        }
+    }
+
+    #[test]
+    fn the_line_of_the_current_instruction_counts_as_there_behind_an_access() {
+        struct NoLines;
+        impl FetchLines for NoLines {
+            fn present(&self, _addr: u32) -> bool {
+                false
+            }
+
+            fn there(&self) -> &[u8] {
+                &[]
+            }
+        }
+        let (mut core, program, lines) = cold(&format!("sw zero, 0(zero)\n {NOP}{NOP}"));
+        assert_eq!(core.run(&program, &lines, 100), Stop::Access);
+        core.wait_for_access(&program, &NoLines);
+        core.line_came();
+        core.complete(20, 0);
+        // The next instruction leaves decode in the cycle of the grant.
+        assert_eq!((core.run(&program, &lines, 21), core.time()), (Stop::Prefetch(16, 3), 20));
     }
 }

@@ -212,8 +212,14 @@ impl Core {
             self.fetch.landed = self.instructions + 1;
         }
         self.line = NO_LINE;
-        let cycles = slot.taken_after(self.held, program.slot(self.next));
+        let target = program.slot(self.next);
+        let mut cycles = slot.taken_after(self.held, target);
         let ahead = std::mem::replace(&mut self.ahead, NO_LINE);
+        if target.is_some_and(|target| target.place() == Place::Straddles) && !lines.present(self.next & !15) {
+            // The cycle for the second half comes after the first line has arrived.
+            cycles = slot.taken_after(self.held, None);
+            self.ahead = SECOND_HALF;
+        }
         if ahead < SECOND_HALF && !lines.present(ahead << 4) {
             if ahead == self.next >> 4 && self.held > 0 && slot.place() == Place::Within {
                 // The line was requested for this jump, which was held.

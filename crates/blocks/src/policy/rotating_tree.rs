@@ -41,6 +41,12 @@ impl RotatingTree {
         self.tree.grant_alone(self.grants);
     }
 
+    /// Continues as after `grants` grants.
+    pub fn set_grants(&mut self, grants: u32) {
+        self.grants = grants % self.leaves;
+        self.tree.grant_alone(self.grants);
+    }
+
     /// Chooses and grants a winner among `requests`.
     #[inline]
     pub fn take(&mut self, requests: u64) -> Option<u32> {

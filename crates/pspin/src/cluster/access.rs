@@ -13,6 +13,13 @@ use kernel::Cycle;
 /// Cycles that an access to a slow peripheral of the cluster, or a character, stalls EX.
 /// Source: PsPIN RTL a49fec8, `periph_FIFO.sv`, `XBAR_PE`: request, arbitration, response, grant.
 pub(super) const SLOW_PERIPHERAL: u64 = 3;
+/// From an event until the cores that sleep for it go on: the event unit, and the core's clock.
+/// Source: measured on the RTL: PsPIN's boot, from the grant of the store to the dispatch FIFO to the next instruction.
+const WAKE: u64 = 6;
+/// Cycles more of an access that reaches the peripherals over the cluster's own AXI bus. The peripheral interconnect knows only
+/// the addresses of cluster 0 and the alias, so in other clusters an absolute address of the own cluster goes over the bus.
+/// Source: PsPIN RTL a49fec8, `cluster_interconnect_wrap.sv` (`CLUSTER_ID` of `XBAR_PE`), `axi2per_req_channel.sv`.
+const CLUSTER_BUS: u64 = 10;
 
 /// Which peripheral the public registers of the DMA engine are, in bits 10 to 13 of an address.
 const PUBLIC_DMA: u32 = 6;
@@ -148,7 +155,7 @@ impl Cluster {
         for i in (0..self.hpus.len()).filter(|i| woken >> i & 1 != 0) {
             if self.hpus[i].wait == Wait::Event {
                 self.hpus[i].wait = Wait::Access;
-                self.ready.add(i, now, now + 1);
+                self.ready.add(i, now, now + WAKE);
             }
         }
     }
@@ -201,6 +208,7 @@ impl Cluster {
                 return;
             }
         }
+        let is_settled = addr >> 10 & 0xf == CACHE_CONTROL && self.cache_is_settled(addr & 0xfc, written(op));
         let word = match addr >> 10 & 0xf {
             CACHE_CONTROL => match self.cache_register(addr & 0xfc, written(op), now) {
                 Some(word) => word,
@@ -208,7 +216,9 @@ impl Cluster {
             },
             _ => self.slow_register(i as u32, addr, op, now),
         };
-        self.word_done(i, now, now + SLOW_PERIPHERAL, word);
+        let over_the_bus = self.id != 0 && addr >> 20 != map::ALIAS_PERIPHERALS >> 20;
+        let more = Cycle::from(is_settled) + if over_the_bus { CLUSTER_BUS } else { 0 };
+        self.word_done(i, now, now + SLOW_PERIPHERAL + more, word);
     }
 
     /// A register of the cluster's slow peripherals.

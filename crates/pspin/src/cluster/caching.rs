@@ -10,7 +10,7 @@ use blocks::cpu::{FetchLines, Stop};
 use kernel::Cycle;
 
 /// From a write to the cache's registers until its central controller takes no more requests: the register, and a state in
-/// which it still does.
+/// which it still does. With the cache off there is one state more.
 const TO_DRAIN: Cycle = 2;
 
 /// What was written to the cache's registers and is not done.
@@ -25,27 +25,26 @@ enum Change {
 ///
 /// Timing: while it is off, every fetch asks program memory, also for a line that the cluster has just had, and has it in 5
 ///         cycles if nobody else asks. To turn it on, or to flush it, takes as long as the lines under way and then a cycle for
-///         each set, in which no line is asked for; as after reset. A core that turns it on goes on when nothing is under way,
-///         one that flushes it when all is forgotten.
+///         each set, in which no line is asked for; as after reset. The core that turns it on continues when no line is under
+///         way; the one that flushes it continues when all lines are forgotten. A fetch that was requested before is served
+///         first, and its line stays in the prefetch buffer. PsPIN's boot of four clusters agrees with the RTL to the cycle.
 /// Source: PsPIN RTL a49fec8, `icache_bank_mp_128.sv`, `central_controller_128.sv`, `mp_pf_icache_ctrl_unit.sv`.
-/// Differs: all lines are forgotten in the first of those cycles, and a core that turns the cache on goes on in that one, not behind
-///         it. A fetch that was asked for in the cycle in which the cache is turned on, and the one behind it, is served later;
-///         in the RTL nobody is told when it is, if the core has not jumped.
+/// Differs: all lines are forgotten in the first of those cycles.
 pub(super) struct Caching {
     is_on: bool,
     n_sets: Cycle,
     /// What is to come when nothing is under way any more, from a cycle on.
     change: Option<(Cycle, Change)>,
+    /// It has been turned on or off, and the core that did has not been answered.
+    was_changed: bool,
     /// No line is asked for before this cycle.
     serves_from: Cycle,
-    /// While it is off, the line that each core has fetched and not entered.
-    held: Vec<Option<u32>>,
 }
 
 impl Caching {
-    pub fn new(params: &IcacheParams, n_cores: u32) -> Self {
+    pub fn new(params: &IcacheParams) -> Self {
         let n_sets = Cycle::from(params.bytes / LINE_BYTES / params.ways);
-        Caching { is_on: false, n_sets, change: None, serves_from: n_sets, held: vec![None; n_cores as usize] }
+        Caching { is_on: false, n_sets, change: None, was_changed: false, serves_from: n_sets }
     }
 
     pub fn is_on(&self) -> bool {
@@ -60,8 +59,10 @@ impl Caching {
     /// The register that turns it on and off is written: whether that is done.
     pub fn turn(&mut self, on: bool, now: Cycle) -> bool {
         let is_done = self.change.is_none() && self.is_on == on;
+        self.was_changed &= !is_done;
         if self.change.is_none() && !is_done {
-            self.change = Some((now + TO_DRAIN, if on { Change::On } else { Change::Off }));
+            let drain = if self.is_on { TO_DRAIN } else { TO_DRAIN + 1 };
+            self.change = Some((now + drain, if on { Change::On } else { Change::Off }));
         }
         is_done
     }
@@ -74,26 +75,26 @@ impl Caching {
         if now >= self.serves_from {
             self.change = Some((now + TO_DRAIN, Change::Flush));
         }
-        now + 1 == self.serves_from
+        now + 2 == self.serves_from
     }
 
     /// Whether it changes in this cycle, in which all lines are forgotten.
     fn changes(&mut self, now: Cycle, is_coming: bool) -> bool {
         let Some((_, change)) = self.change.take_if(|&mut (from, _)| from <= now && !is_coming) else { return false };
         self.is_on = change != Change::Off;
-        self.held.fill(None);
-        self.serves_from = now + 1 + if self.is_on { self.n_sets } else { 0 };
+        self.was_changed = change != Change::Flush;
+        self.serves_from = now
+            + match change {
+                Change::On => 1 + self.n_sets,
+                Change::Flush => 2 + self.n_sets,
+                Change::Off => 1,
+            };
         true
     }
 
     /// The next cycle in which it may change, if no line is under way.
     pub fn next_event(&self) -> Option<Cycle> {
         self.change.map(|(from, _)| from)
-    }
-
-    /// Whether core `i` has a line.
-    pub fn holds(&self, i: usize, addr: u32) -> bool {
-        self.held[i] == Some(addr)
     }
 }
 
@@ -116,7 +117,7 @@ impl FetchLines for HeldLine {
 
 impl Cluster {
     pub(super) fn held_line(&self, i: usize) -> HeldLine {
-        HeldLine { addr: self.caching.held[i], program_bytes: self.icache.program_bytes() }
+        HeldLine { addr: self.hpus[i].held_line, program_bytes: self.icache.program_bytes() }
     }
 
     /// Runs an instruction of core `i`. A line that it jumps to it fetches again, even if it is in it.
@@ -127,14 +128,14 @@ impl Cluster {
         let (pc, retired) = (core.pc(), core.instructions());
         let stop = core.run(&self.program, &held, (now + 1).min(*deadline));
         if core.instructions() != retired && held.addr == Some(pc & !(LINE_BYTES - 1)) {
-            self.caching.held[i] = None;
+            self.hpus[i].held_line = None;
         }
         stop
     }
 
     /// While the cache is off, a line comes to the core that asked for it.
     pub(super) fn deliver_line(&mut self, i: usize, addr: u32, now: Cycle) {
-        self.caching.held[i] = Some(addr);
+        self.hpus[i].held_line = Some(addr);
         self.line_is_there(i, now);
     }
 
@@ -156,6 +157,15 @@ impl Cluster {
             self.refills.forget();
             self.plan_run_ahead();
         }
+    }
+
+    /// Whether a write turns the cache on or off that is so already; the control unit takes a cycle to see that.
+    pub(super) fn cache_is_settled(&self, offset: u32, write: Option<u32>) -> bool {
+        let Some(value) = write else { return false };
+        offset == 0
+            && self.caching.change.is_none()
+            && self.caching.is_on == (value & 1 != 0)
+            && !self.caching.was_changed
     }
 
     /// A register of the cache's control unit; `None` while it does not answer.

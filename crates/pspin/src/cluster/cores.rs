@@ -23,8 +23,11 @@ impl Cluster {
     /// The same for a core that has just run ahead as far as it could.
     #[inline(never)]
     pub(super) fn advance_carefully(&mut self, i: usize, now: Cycle) {
-        let Hpu { core, deadline, miss, .. } = &mut self.hpus[i];
-        let lines = CoreLines { cache: &self.icache, miss };
+        if !self.caching.is_on() {
+            return self.advance(i, now);
+        }
+        let Hpu { core, deadline, miss, held_line: held, .. } = &mut self.hpus[i];
+        let lines = CoreLines { cache: &self.icache, miss, held };
         let stop = core.run_carefully(&self.program, &lines, self.plan.horizon(now).min(*deadline));
         self.stopped(i, stop, now);
     }
@@ -34,8 +37,8 @@ impl Cluster {
         if !self.caching.is_on() {
             return self.run_uncached(i, now);
         }
-        let Hpu { core, deadline, miss, .. } = &mut self.hpus[i];
-        core.run(&self.program, &CoreLines { cache: &self.icache, miss }, self.plan.horizon(now).min(*deadline))
+        let Hpu { core, deadline, miss, held_line: held, .. } = &mut self.hpus[i];
+        core.run(&self.program, &CoreLines { cache: &self.icache, miss, held }, self.plan.horizon(now).min(*deadline))
     }
 
     /// Core `i` came back from running: what it waits for, and when it is looked at again.

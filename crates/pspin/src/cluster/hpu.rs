@@ -73,6 +73,9 @@ pub(super) struct Hpu {
     pub first_part: Option<u32>,
     /// The line that its cache controller misses.
     pub miss: Option<Miss>,
+    /// The line that it fetched while the cache was off and has not entered; its prefetch buffer keeps it when the cache is
+    /// turned on.
+    pub held_line: Option<u32>,
     /// What it asks the PE interconnect, and since when.
     pub pe_request: Option<(Cycle, PeRequest)>,
     pub dma: DmaRegisters,
@@ -96,6 +99,7 @@ impl Hpu {
             wait: Wait::Run,
             first_part: None,
             miss: None,
+            held_line: None,
             pe_request: None,
             dma: DmaRegisters::default(),
             fifo: VecDeque::new(),

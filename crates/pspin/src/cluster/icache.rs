@@ -109,13 +109,16 @@ impl FetchLines for Icache {
 pub struct CoreLines<'a> {
     pub cache: &'a Icache,
     pub miss: &'a Option<Miss>,
+    /// The line that its prefetch buffer has from before the cache was turned on.
+    pub held: &'a Option<u32>,
 }
 
 impl FetchLines for CoreLines<'_> {
     #[inline]
     fn present(&self, addr: u32) -> bool {
-        let misses = self.miss.is_some_and(|miss| miss.addr == addr & !(LINE_BYTES - 1));
-        !misses && self.cache.present(addr)
+        let line = addr & !(LINE_BYTES - 1);
+        let misses = self.miss.is_some_and(|miss| miss.addr == line);
+        !misses && (self.cache.present(addr) || *self.held == Some(line))
     }
 
     #[inline]

@@ -170,7 +170,7 @@ impl Cluster {
             wide: WidePorts::default(),
             outside: Outside::default(),
             icache: Icache::new(&cluster.icache, n_cores, map::PROGRAM_BASE, params.l2.program_bytes),
-            caching: Caching::new(&cluster.icache, n_cores),
+            caching: Caching::new(&cluster.icache),
             refills: Refills::new(n_cores),
             missing: 0,
             event_unit: EventUnit::new(n_cores),
@@ -209,6 +209,11 @@ impl Cluster {
     pub fn bound_run_ahead(&mut self, cycles: u64) {
         self.plan.bound_run_ahead(cycles);
         self.plan_run_ahead();
+    }
+
+    /// The arbiter of the instruction cache continues as after `grants` grants.
+    pub fn set_fetch_grants(&mut self, grants: u32) {
+        self.refills.set_grants(grants);
     }
 
     /// Tells `log` of every instruction of a core from now on.

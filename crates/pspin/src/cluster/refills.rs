@@ -73,6 +73,11 @@ impl Refills {
         }
     }
 
+    /// The arbiter continues as after `grants` grants.
+    pub(super) fn set_grants(&mut self, grants: u32) {
+        self.turn.set_grants(grants);
+    }
+
     /// A core's request stands from the next cycle on.
     fn ask(&mut self, core: usize, addr: u32, way: usize) {
         self.requests[core] = (addr, way);
@@ -152,6 +157,9 @@ impl Refills {
 impl Cluster {
     /// Core `i` needs a line in this cycle.
     pub(super) fn fetch(&mut self, i: usize, addr: u32, now: Cycle) {
+        if self.caching.is_on() && self.hpus[i].held_line != Some(addr) {
+            self.hpus[i].held_line = None;
+        }
         match self.hpus[i].miss {
             Some(Miss { addr: other, .. }) if other != addr => self.hpus[i].wait = Wait::Abandoned(other),
             Some(_) => self.hpus[i].wait = Wait::Line(addr),
@@ -190,8 +198,8 @@ impl Cluster {
     #[inline(never)]
     fn fetch_missing_behind_access(&mut self, i: usize, now: Cycle) {
         let held = self.held_line(i);
-        let Hpu { core, miss, .. } = &mut self.hpus[i];
-        let lines = CoreLines { cache: &self.icache, miss };
+        let Hpu { core, miss, held_line, .. } = &mut self.hpus[i];
+        let lines = CoreLines { cache: &self.icache, miss, held: held_line };
         match self.caching.is_on() {
             true => core.wait_for_access(&self.program, &lines),
             false => core.wait_for_access(&self.program, &held),
@@ -210,7 +218,7 @@ impl Cluster {
 
     /// Whether a line is there for core `i`, which has asked for none.
     fn is_there(&self, i: usize, addr: u32) -> bool {
-        self.icache.present(addr) || self.caching.holds(i, addr)
+        self.icache.present(addr) || self.hpus[i].held_line == Some(addr)
     }
 
     /// The controller of core `i` does not find the line.

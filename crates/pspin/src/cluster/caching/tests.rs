@@ -5,7 +5,7 @@ use std::fmt::Write;
 /// A cache of 64 sets. Numbers are when a line is asked for; `on`, `off` or `flush` at a cycle is what is written to the registers,
 /// and again in each cycle until it answers. Lines come 6 cycles after they were asked for; the result is what happens when.
 fn check(asks: &[Cycle], writes: &[(Cycle, &str)], want: Expect) {
-    let mut caching = Caching::new(&IcacheParams { bytes: 4096, ways: 4, miss_cycles: 8 }, 8);
+    let mut caching = Caching::new(&IcacheParams { bytes: 4096, ways: 4, miss_cycles: 8 });
     let (mut text, mut asking, mut coming) = (String::new(), 0, Vec::new());
     let mut waiting: Vec<&str> = Vec::new();
     for now in 0..300 {
@@ -35,8 +35,8 @@ fn check(asks: &[Cycle], writes: &[(Cycle, &str)], want: Expect) {
     want.assert_eq(&text);
 }
 
-/// By the text: the central controller invalidates its 64 sets behind reset, is bypassed, and stops two cycles after the register
-/// was written; when nothing is under way any more it invalidates them again.
+/// By the text: the central controller invalidates its 64 sets after reset, is bypassed, and stops three cycles after the register
+/// was written (two, while it is on); when no line is under way any more, it invalidates them again.
 #[test]
 fn it_is_turned_on_when_nothing_is_under_way_and_serves_when_all_is_forgotten() {
     check(
@@ -59,13 +59,13 @@ fn a_flush_is_answered_when_all_is_forgotten_and_at_once_while_it_is_off() {
         &[],
         &[(90, "flush"), (100, "on"), (110, "flush"), (200, "flush")],
         expect![[r#"
-         90 flush is answered
-        102 all lines are forgotten, on
-        102 on is answered
-        166 flush is answered
-        202 all lines are forgotten, on
-        266 flush is answered
-    "#]],
+             90 flush is answered
+            103 all lines are forgotten, on
+            103 on is answered
+            166 flush is answered
+            202 all lines are forgotten, on
+            266 flush is answered
+        "#]],
     );
 }
 
@@ -75,13 +75,13 @@ fn it_is_turned_off_and_what_is_on_or_off_is_answered_at_once() {
         &[103],
         &[(70, "off"), (80, "on"), (150, "on"), (160, "off")],
         expect![[r#"
-         70 off is answered
-         82 all lines are forgotten, on
-         82 on is answered
-        147 a line is asked for
-        150 on is answered
-        162 all lines are forgotten, off
-        162 off is answered
-    "#]],
+             70 off is answered
+             83 all lines are forgotten, on
+             83 on is answered
+            148 a line is asked for
+            150 on is answered
+            162 all lines are forgotten, off
+            162 off is answered
+        "#]],
     );
 }
