@@ -40,6 +40,10 @@ pub struct Conditions {
     /// Host memory begins at a page.
     #[serde(default)]
     pub host_aligned: bool,
+    /// Requests that each cluster's arbiter of the instruction cache had granted before the first packet; else those of the
+    /// boot code of `tests/rtl`.
+    #[serde(skip)]
+    pub fetch_grants: Option<[u32; 4]>,
     /// Another program than one of `tests/rtl`.
     #[serde(skip)]
     pub elf: Option<PathBuf>,
@@ -122,6 +126,9 @@ fn program(conditions: &Conditions) -> PathBuf {
     programs.remove(0)
 }
 
+/// A cycle in which all cores have booted and wait.
+const BOOTED: u64 = 2_000;
+
 /// Runs the conditions.
 pub fn drive(conditions: &Conditions) -> Driven {
     let path = conditions.elf.clone().unwrap_or_else(|| program(conditions));
@@ -130,12 +137,13 @@ pub fn drive(conditions: &Conditions) -> Driven {
     let suffixes = ["hh", "ph", "th"].map(|kind| format!("{name}_{kind}"));
     let (image, handlers) = image(&elf, [&suffixes[0], &suffixes[1], &suffixes[2]]);
     let context = context(handlers, if conditions.host_aligned { HOST_PAGE } else { HOST });
-    let Conditions { messages, packets, bytes, delay, last_delay, interleaved, consecutive_ids, .. } = *conditions;
+    let Conditions { messages, packets, bytes, delay, last_delay, interleaved, consecutive_ids, fetch_grants, .. } =
+        *conditions;
     let source = (0..messages * packets).map(move |i| {
         let (message, number) = if interleaved { (i % messages, i / messages) } else { (i / packets, i % packets) };
         let eom = number == packets - 1;
         Arrival {
-            earliest: 0,
+            earliest: if fetch_grants.is_some() { 2 * BOOTED } else { 0 },
             gap: if eom && !interleaved { last_delay } else { delay },
             bytes: packet(i, bytes),
             msgid: (message * if interleaved || consecutive_ids { 1 } else { 2 }) as u16,
@@ -148,7 +156,12 @@ pub fn drive(conditions: &Conditions) -> Driven {
         }
     });
     let card = Card { params: published(), tables: PageTables::default(), mode: Mode::Normal };
-    let seen = simulate(card, image, source, |_| {});
+    let seen = simulate(card, image, source, |nic| {
+        if let Some(grants) = fetch_grants {
+            nic.run_until(BOOTED);
+            grants.iter().zip(0..).for_each(|(&grants, cluster)| nic.set_fetch_grants(cluster, grants));
+        }
+    });
     let mut feedbacks: Vec<u64> = seen.done.iter().map(|done| done.feedback).collect();
     feedbacks.sort_unstable();
     let mut packets: Vec<Packet> = seen.done.iter().map(|done| events_of(&seen, done)).collect();

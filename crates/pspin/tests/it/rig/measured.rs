@@ -7,6 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Measured {
+    /// By handler: requests that each cluster's arbiter of the instruction cache had granted when the first packet came.
+    pub fetch_grants: BTreeMap<String, [u32; 4]>,
     pub core: Vec<CoreSection>,
     pub dma: Vec<Transfer>,
     pub section: Vec<Section>,
@@ -116,7 +118,12 @@ impl Misses {
 }
 
 pub fn measured() -> Measured {
-    toml::from_str(include_str!("../../rtl/measured.toml")).expect("the measurements are well formed")
+    let text = include_str!("../../rtl/measured.toml");
+    let mut measured: Measured = toml::from_str(text).expect("the measurements are well formed");
+    for run in measured.section.iter_mut().flat_map(|section| &mut section.runs) {
+        run.conditions.fetch_grants = measured.fetch_grants.get(&run.conditions.handler).copied();
+    }
+    measured
 }
 
 pub fn misses() -> Misses {

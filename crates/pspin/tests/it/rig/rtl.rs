@@ -95,7 +95,7 @@ impl Table<'_> {
 
 /// Measures everything, on all cores of this machine.
 pub fn rows() -> Vec<Row> {
-    let Measured { core, dma, section } = measured();
+    let Measured { core, dma, section, .. } = measured();
     type Job<'a> = Box<dyn Fn() -> Vec<Row> + Send + Sync + 'a>;
     let mut jobs: Vec<Job> = vec![Box::new(|| one_core(&core)), Box::new(|| transfers(&dma))];
     for section in &section {
