@@ -99,8 +99,19 @@ impl FetchQueue {
         }
     }
 
-    /// Takes the first queue.
-    pub fn pop(&mut self) -> Option<usize> {
-        self.0.pop_front()
+    /// Requests the descriptors that the first queue wants. Returns the queue, and address and size of the read.
+    pub fn ask(&mut self, rings: &mut [Ring]) -> Option<(usize, u64, u32)> {
+        while let Some(queue) = self.0.pop_front() {
+            let ring = &mut rings[queue];
+            ring.is_in_line = false;
+            // A doorbell since the queue joined may have completed a line for which there is no room yet.
+            let wanted = ring.wants();
+            if wanted > 0 {
+                let (addr, bytes) = ring.ask(wanted);
+                self.join(queue, ring);
+                return Some((queue, addr, bytes));
+            }
+        }
+        None
     }
 }

@@ -103,12 +103,8 @@ impl Receive {
 
     /// Requests descriptors if a queue wants some. Returns true if it did.
     pub fn ask(&mut self, link: &mut HostLink) -> bool {
-        let Some(queue) = self.line.pop() else { return false };
-        let ring = &mut self.rings[queue];
-        ring.is_in_line = false;
-        let (addr, bytes) = ring.ask(ring.wants());
+        let Some((queue, addr, bytes)) = self.line.ask(&mut self.rings) else { return false };
         link.read(addr, bytes, ReadPurpose::Buffers { queue });
-        self.line.join(queue, ring);
         true
     }
 

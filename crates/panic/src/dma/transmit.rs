@@ -89,25 +89,21 @@ impl Transmit {
 
     /// Requests descriptors if a queue wants some. Returns true if it did.
     pub fn ask(&mut self, link: &mut HostLink) -> bool {
-        let Some(queue) = self.line.pop() else { return false };
-        let ring = &mut self.rings[queue];
-        ring.is_in_line = false;
-        let (addr, bytes) = ring.ask(ring.wants());
+        let Some((queue, addr, bytes)) = self.line.ask(&mut self.rings) else { return false };
         link.read(addr, bytes, ReadPurpose::Packets { queue });
-        self.line.join(queue, ring);
         true
     }
 
     /// Reads the next packet if there is room for it. Returns true if it did.
     pub fn ask_packet(&mut self, link: &mut HostLink, host: &mut Host) -> bool {
         let Some(&queue) = self.ready.front() else { return false };
-        let ring = &mut self.rings[queue];
-        let buffer = ring.peek().expect("a ready queue must have a descriptor");
+        let buffer = self.rings[queue].peek().expect("a ready queue must have a descriptor");
         let n = n_flits(buffer.len as usize, self.wires.flit_bytes);
-        if self.requested_flits + self.wires.sender.waiting() + n > self.room {
+        if self.buffered_flits() + n > self.room {
             return false;
         }
         self.ready.pop_front();
+        let ring = &mut self.rings[queue];
         ring.pop();
         if ring.peek().is_some() {
             self.ready.push_back(queue);
@@ -185,13 +181,19 @@ impl Transmit {
 
     /// Sends a flit if possible. Returns when there is more to do: at once if the freed room may be wanted.
     pub fn send(&mut self, now: Cycle) -> Option<Cycle> {
+        // A packet that `admit` drops frees room too, without a flit to send.
+        let before = self.buffered_flits();
         self.admit(now);
-        let before = self.wires.sender.waiting();
         let next = self.wires.sender.send(now);
         if !self.held.is_empty() {
             return Some(now + 1);
         }
-        if self.wires.sender.waiting() < before { Some(now + 1) } else { next }
+        if self.buffered_flits() < before { Some(now + 1) } else { next }
+    }
+
+    /// Number of flits requested or waiting to be sent.
+    fn buffered_flits(&self) -> usize {
+        self.requested_flits + self.wires.sender.waiting()
     }
 
     /// Names the ports.
