@@ -158,7 +158,9 @@ def test_what_nic_show_prints_is_a_card(capfd: pytest.CaptureFixture[str], tmp_p
     known = [nic["name"] for nic in json.loads(capfd.readouterr().out)]
     assert known[:3] == ["pspin", "pspin-paper", "pspin-rtl"]
     assert known[3:5] == ["panic", "panic-rtl"]
-    assert {"panic-asic", "pipeline", "manycore", "rmt", "tengig", "tengig-events", "tigon2", "tigon2-cached"} == set(known[5:])
+    assert {"panic-asic", "pipeline", "manycore", "rmt", "tengig", "tengig-events", "tigon2", "tigon2-cached"} == set(
+        known[5:]
+    )
 
 
 def test_a_schema_knows_every_key_of_every_card(capfd: pytest.CaptureFixture[str]) -> None:

@@ -102,7 +102,8 @@ def test_the_firmware_fits_its_memories(cc: str, defines: dict[str, str]) -> Non
 
 def test_firmware_of_another_card_is_refused() -> None:
     with pytest.raises(
-        InputError, match=r"firmware starts at 0x4000, must be 0x400000, where .* starts; the firmware is for another card"
+        InputError,
+        match=r"firmware starts at 0x4000, must be 0x400000, where .* starts; the firmware is for another card",
     ):
         spinet.run(nic="tengig", firmware="tigon2", limit="1 us")
 
