@@ -26,7 +26,7 @@ impl RmtOnlyParams {
 }
 
 /// A NIC with match-action stages only. The classifier does all their work; a packet whose chain is not empty is marked
-/// [`crate::protocol::Step::Unserved`] and counted as `not_offloaded`.
+/// [`crate::protocol::PacketStep::Unserved`] and counted as `not_offloaded`.
 pub struct RmtOnly;
 
 impl RmtOnly {
