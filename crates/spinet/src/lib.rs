@@ -18,6 +18,7 @@ pub mod instructions;
 pub mod kinds;
 pub mod lines;
 pub mod matching;
+pub mod milestones;
 pub mod nics;
 pub mod offered;
 pub mod program;

@@ -473,7 +473,7 @@ pub(crate) fn grouped(number: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::handlers::packets::SPLIT;
+    use crate::{chains, handlers};
     use pspin::delivery::DropReason;
 
     const PAGE: &str = include_str!("../../../docs/reference/summary.md");
@@ -500,7 +500,7 @@ mod tests {
         let (mut silent, mut all) = (Vec::new(), Vec::new());
         keys(&schema(), "", &mut silent, &mut all);
         assert_eq!(silent, [""; 0], "keys without a description");
-        let words = SPLIT.into_iter().chain(crate::chains::PARTS).chain(DropReason::NAMES);
+        let words = handlers::packets::Part::NAMES.into_iter().chain(chains::Part::NAMES).chain(DropReason::NAMES);
         all.extend(words.map(str::to_owned));
         all.retain(|key| !PAGE.contains(&format!("`{key}`")));
         assert_eq!(all, [""; 0], "not in docs/reference/summary.md; `make docs` writes it");

@@ -36,4 +36,4 @@ pub use record::Fate;
 pub use summary::{ChainPackets, ChainSection, ChainSummary};
 pub use table::{HOP_COLUMNS, PACKET_COLUMNS, words};
 #[cfg(test)]
-pub(crate) use trail::PARTS;
+pub(crate) use trail::Part;

@@ -6,8 +6,9 @@ use super::classify::Chains;
 use super::shares::Shares;
 use super::stats::Stats;
 use super::table::Tables;
-use super::trail::Way;
+use super::trail::{Part, Way};
 use crate::digest::{Digest, Stream};
+use crate::milestones::Inside;
 use crate::streams::FeedError;
 use kernel::{Clock, Cycle};
 use panic::drops::DropReason;
@@ -77,10 +78,8 @@ pub struct Record {
     pub error: Option<RecordError>,
     /// Last cycle in which a packet came, left or was dropped.
     pub progress_at: Cycle,
-    /// Packets inside, by number; the number of the first.
-    open: VecDeque<Option<Open>>,
-    first_open: u64,
-    n_open: u64,
+    /// Packets inside.
+    open: Inside<Open>,
     /// Those that the pipeline has not looked at, by where they came, in order.
     unseen: BTreeMap<ExternalPort, VecDeque<u64>>,
     /// Names and tenants of chains.
@@ -113,9 +112,7 @@ impl Record {
             captures: None,
             error: None,
             progress_at: 0,
-            open: VecDeque::new(),
-            first_open: 0,
-            n_open: 0,
+            open: Inside::default(),
             unseen: BTreeMap::new(),
             names,
             classes: checked.tenants.iter().map(|tenant| tenant.class).collect(),
@@ -134,18 +131,12 @@ impl Record {
     /// A packet has come; its number.
     pub fn came(&mut self, now: Cycle, due: Cycle, from: ExternalPort, bytes: usize) -> u64 {
         let (chain, tenant, is_looked_at) = (None, None, false);
-        self.open.push_back(Some(Open { due, came: now, from, bytes: bytes as u32, chain, tenant, is_looked_at }));
-        self.n_open += 1;
+        let id = self.open.enter(Open { due, came: now, from, bytes: bytes as u32, chain, tenant, is_looked_at });
         self.progress_at = now;
         self.stats.all.came.add(now, bytes as u64);
         self.stats.line_wait.add(now - due);
-        let id = self.first_open + self.open.len() as u64 - 1;
         self.unseen.entry(from).or_default().push_back(id);
         id
-    }
-
-    fn open_mut(&mut self, id: u64) -> Option<&mut Open> {
-        self.open.get_mut(id.checked_sub(self.first_open)? as usize)?.as_mut()
     }
 
     /// The packet that came first of those from there that the pipeline has not looked at: it takes this chain, or it is one of a
@@ -159,7 +150,7 @@ impl Record {
 
     /// Counts a packet that came with its chain and tenant.
     fn count(&mut self, id: u64, chain: Option<usize>, tenant: Option<usize>) {
-        let Some(open) = self.open_mut(id) else { return };
+        let Some(open) = self.open.get_mut(id) else { return };
         (open.chain, open.tenant, open.is_looked_at) = (chain, tenant, true);
         let (came, bytes) = (open.came, open.bytes.into());
         let (chain, tenant) = self.groups(chain, tenant);
@@ -174,33 +165,24 @@ impl Record {
 
     /// Packets that are inside.
     pub fn n_open(&self) -> u64 {
-        self.n_open
+        self.open.count()
     }
 
     /// What was kept of a packet until now.
     fn close(&mut self, id: u64) -> Open {
-        if let Some(&mut Open { is_looked_at: false, from, .. }) = self.open_mut(id) {
+        if let Some(&Open { is_looked_at: false, from, .. }) = self.open.get(id) {
             // It ends before anybody has looked at it, such as a packet of the host that is too long.
             self.unseen.entry(from).or_default().retain(|&other| other != id);
             self.count(id, None, None);
         }
-        let slot = id.checked_sub(self.first_open).and_then(|at| self.open.get_mut(at as usize));
-        let open = slot.and_then(Option::take).expect("a packet ends once, and has come before");
-        self.n_open -= 1;
-        while let Some(None) = self.open.front() {
-            self.open.pop_front();
-            self.first_open += 1;
-        }
-        open
+        self.open.leave(id).expect("a packet ends once, and has come before")
     }
 
     /// Rows for what is still inside, once the run has ended.
     pub fn close_rest(&mut self) {
-        let inside: Vec<(u64, Open)> =
-            (self.first_open..).zip(&self.open).filter_map(|(id, open)| Some((id, (*open)?))).collect();
-        for (id, open) in inside {
+        for (id, open) in self.open.iter() {
             if let Some(tables) = &mut self.tables {
-                tables.add(id, &open, (Fate::Inside, None), None);
+                tables.add(id, open, (Fate::Inside, None), None);
             }
         }
     }
@@ -229,7 +211,7 @@ impl Record {
             }
             if let Some(unit) = visit.unit.and_then(|node| self.stats.units.get_mut(&node.0)) {
                 unit.packets += 1;
-                unit.service_cycles += visit.parts.service;
+                unit.service_cycles += visit.parts[Part::Service as usize];
             }
         }
     }

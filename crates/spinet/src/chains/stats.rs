@@ -1,9 +1,10 @@
 //! Sums over packets; they do not grow with their number.
 
 use super::shares::Shares;
-use super::trail::{PARTS, Visit, Way};
+use super::trail::{N_PARTS, Visit, Way};
 use crate::flows::{Flow, Traffic};
 use crate::histogram::Histogram;
+use crate::milestones::Latency;
 use kernel::Cycle;
 use panic::drops::DropReason;
 use std::collections::BTreeMap;
@@ -19,10 +20,8 @@ pub struct Group {
     pub dropped: Traffic,
     /// The same by reason, in its word.
     pub reasons: BTreeMap<&'static str, u64>,
-    /// Cycles from first bytes in to first bytes out.
-    pub latency: Histogram,
-    /// Of these, those in each of [`PARTS`].
-    pub parts: [Histogram; PARTS.len()],
+    /// From first bytes in to first bytes out.
+    pub latency: Latency<N_PARTS>,
     /// Packets that a unit refused at least once.
     pub detoured: u64,
 }
@@ -31,10 +30,7 @@ impl Group {
     /// A packet has left.
     pub fn leave(&mut self, at: Cycle, bytes: u64, way: &Way) {
         self.left.add(at, bytes);
-        self.latency.add(way.latency().unwrap_or(0));
-        for (histogram, cycles) in self.parts.iter_mut().zip(way.parts.cycles()) {
-            histogram.add(cycles);
-        }
+        self.latency.add(way.latency().unwrap_or(0), &way.parts);
         self.detoured += u64::from(way.visits.iter().any(|visit| visit.detours > 0));
     }
 
@@ -54,10 +50,8 @@ pub struct Visits {
     pub pushed: u64,
     /// Refusals by units that had no room.
     pub detours: u64,
-    /// Cycles in each of [`PARTS`]; there is no ingress.
-    pub parts: [Histogram; PARTS.len()],
-    /// All of these together.
-    pub total: Histogram,
+    /// Their times; there is no ingress.
+    pub latency: Latency<N_PARTS>,
 }
 
 impl Visits {
@@ -66,11 +60,7 @@ impl Visits {
         self.packets += 1;
         self.pushed += u64::from(visit.is_pushed());
         self.detours += u64::from(visit.detours);
-        let cycles = visit.parts.cycles();
-        for (histogram, cycles) in self.parts.iter_mut().zip(cycles) {
-            histogram.add(cycles);
-        }
-        self.total.add(cycles.iter().sum());
+        self.latency.add(visit.parts.iter().sum(), &visit.parts);
     }
 }
 

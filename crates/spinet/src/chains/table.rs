@@ -1,7 +1,7 @@
 //! The tables of a run with chains: one row a packet, and one row a visit of a service.
 
 use super::record::{Fate, Open};
-use super::trail::{Visit, Way};
+use super::trail::{Part, Visit, Way};
 use crate::columns::{Columns, columns};
 use kernel::{Clock, Cycle};
 use panic::drops::DropReason;
@@ -95,8 +95,8 @@ impl Packet<'_> {
     }
 
     /// A part of its latency.
-    fn part(&self, cycles: Cycle) -> i64 {
-        if self.message.is_some() { span(self.clock, cycles) } else { -1 }
+    fn part(&self, part: Part) -> i64 {
+        if self.message.is_some() { span(self.clock, self.way.parts[part as usize]) } else { -1 }
     }
 }
 
@@ -140,12 +140,12 @@ columns! {
     "leaving_ps" I64 "its first bytes left the interconnect" => ps(p.clock, p.way.leaving);
     "left_ps" I64 "its last bytes left the NIC" => ps(p.clock, p.way.left);
     "latency_ps" I64 "from arrival to leaving; the next six add up to it" => ps(p.clock, p.way.latency());
-    "ingress_ps" I64 "on the line and in the RMT pipeline" => p.part(p.way.parts.ingress);
-    "interconnect_ps" I64 "in the interconnect" => p.part(p.way.parts.interconnect);
-    "queueing_ps" I64 "in the scheduler" => p.part(p.way.parts.queueing);
-    "detours_ps" I64 "from where a unit refused it until another took it" => p.part(p.way.parts.detours);
-    "unit_wait_ps" I64 "in units before their engines began with it and after they were done" => p.part(p.way.parts.unit_wait);
-    "service_ps" I64 "in engines" => p.part(p.way.parts.service);
+    "ingress_ps" I64 "on the line and in the RMT pipeline" => p.part(Part::Ingress);
+    "interconnect_ps" I64 "in the interconnect" => p.part(Part::Interconnect);
+    "queueing_ps" I64 "in the scheduler" => p.part(Part::Queueing);
+    "detours_ps" I64 "from where a unit refused it until another took it" => p.part(Part::Detours);
+    "unit_wait_ps" I64 "in units before their engines began with it and after they were done" => p.part(Part::UnitWait);
+    "service_ps" I64 "in engines" => p.part(Part::Service);
     "hops" U32 "services that it came to" => p.way.visits.len() as i64;
     "detours" U32 "how often a unit refused it" => p.way.visits.iter().map(|visit| i64::from(visit.detours)).sum();
 }
@@ -165,9 +165,9 @@ columns! {
     "begun_ps" I64 "the engine began with it" => ps(v.clock, v.visit.begun);
     "finished_ps" I64 "the engine was done with it" => ps(v.clock, v.visit.finished);
     "done_ps" I64 "it left the unit" => ps(v.clock, v.visit.done);
-    "interconnect_ps" I64 "in the interconnect, the way to here" => span(v.clock, v.visit.parts.interconnect);
-    "queueing_ps" I64 "in the scheduler" => span(v.clock, v.visit.parts.queueing);
-    "detours_ps" I64 "from where a unit refused it until another took it" => span(v.clock, v.visit.parts.detours);
-    "unit_wait_ps" I64 "in the unit before the engine began with it and after it was done" => span(v.clock, v.visit.parts.unit_wait);
-    "service_ps" I64 "in the engine" => span(v.clock, v.visit.parts.service);
+    "interconnect_ps" I64 "in the interconnect, the way to here" => span(v.clock, v.visit.parts[Part::Interconnect as usize]);
+    "queueing_ps" I64 "in the scheduler" => span(v.clock, v.visit.parts[Part::Queueing as usize]);
+    "detours_ps" I64 "from where a unit refused it until another took it" => span(v.clock, v.visit.parts[Part::Detours as usize]);
+    "unit_wait_ps" I64 "in the unit before the engine began with it and after it was done" => span(v.clock, v.visit.parts[Part::UnitWait as usize]);
+    "service_ps" I64 "in the engine" => span(v.clock, v.visit.parts[Part::Service as usize]);
 }

@@ -1,49 +1,35 @@
 //! Where a packet's time went, told from its trail.
 
+use crate::milestones::Parts;
 use kernel::Cycle;
 use panic::protocol::{Mark, NodeId, PacketStep, Trail};
 
-/// What became of a packet's cycles from its first bytes in to its first bytes out. They add up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Parts {
-    /// From its first bytes until its descriptor went into the interconnect: line and RMT pipeline.
-    pub ingress: Cycle,
-    /// In the interconnect.
-    pub interconnect: Cycle,
-    /// In the scheduler.
-    pub queueing: Cycle,
-    /// From where a unit refused it until another took it.
-    pub detours: Cycle,
-    /// In a unit, before its engine began and after it was done.
-    pub unit_wait: Cycle,
-    /// In engines, from when they began to when they were done.
-    pub service: Cycle,
-}
-
-/// Names of the parts, in the order of time.
-pub const PARTS: [&str; 6] = ["ingress", "interconnect", "queueing", "detours", "unit_wait", "service"];
-
-impl Parts {
-    /// In the order of [`PARTS`].
-    pub fn cycles(&self) -> [Cycle; PARTS.len()] {
-        [self.ingress, self.interconnect, self.queueing, self.detours, self.unit_wait, self.service]
-    }
-
-    fn add(&mut self, more: &Parts) {
-        self.ingress += more.ingress;
-        self.interconnect += more.interconnect;
-        self.queueing += more.queueing;
-        self.detours += more.detours;
-        self.unit_wait += more.unit_wait;
-        self.service += more.service;
+kernel::words! {
+    /// Parts of a packet's time from its first bytes in to its first bytes out, in the order of time.
+    pub enum Part {
+        /// From its first bytes until its descriptor went into the interconnect: line and RMT pipeline.
+        Ingress = "ingress",
+        /// In the interconnect.
+        Interconnect = "interconnect",
+        /// In the scheduler.
+        Queueing = "queueing",
+        /// From where a unit refused it until another took it.
+        Detours = "detours",
+        /// In a unit, before its engine began and after it was done.
+        UnitWait = "unit_wait",
+        /// In engines, from when they began to when they were done.
+        Service = "service",
     }
 }
+
+/// Number of parts.
+pub const N_PARTS: usize = Part::ALL.len();
 
 /// A visit of a service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Visit {
     /// Where it was, up to the end of the service; the way there belongs to it.
-    pub parts: Parts,
+    pub parts: [Cycle; N_PARTS],
     /// The unit that took it; none if none did.
     pub unit: Option<NodeId>,
     /// When it came into the scheduler for this service, if it did.
@@ -83,38 +69,36 @@ pub struct Way {
     /// Services, in order; the last may have been broken off.
     pub visits: Vec<Visit>,
     /// All its cycles.
-    pub parts: Parts,
+    pub parts: [Cycle; N_PARTS],
 }
 
 impl Way {
     /// Reads a trail.
     pub fn of(trail: &Trail) -> Way {
         let mut way = Way::default();
+        let mut parts = Parts::from(trail.marks().first().map_or(0, |mark| mark.at));
         // The visit that is under way, and what came since the last mark before it began.
         let mut visit: Option<Visit> = None;
         let mut is_detoured = false;
-        let mut last: Option<Mark> = None;
+        let mut last: Option<PacketStep> = None;
         for &mark in trail.marks() {
-            let span = last.map_or(0, |last| mark.at - last.at);
-            let from = last.map(|last| last.step);
-            let mut here = Parts::default();
-            match (from, mark.step) {
-                _ if is_detoured && mark.step != PacketStep::Left => here.detours = span,
-                (_, PacketStep::Arrived | PacketStep::Unserved | PacketStep::Left) => {}
-                (_, PacketStep::Entered) => here.ingress = span,
-                (_, PacketStep::Scheduled) => here.queueing = span,
+            let part = match (last, mark.step) {
+                (_, PacketStep::Left) => None,
+                _ if is_detoured => Some(Part::Detours),
+                (_, PacketStep::Arrived | PacketStep::Unserved) => None,
+                (_, PacketStep::Entered) => Some(Part::Ingress),
+                (_, PacketStep::Scheduled) => Some(Part::Queueing),
                 (Some(PacketStep::Taken), PacketStep::Begun | PacketStep::Finished)
-                | (Some(PacketStep::Finished), PacketStep::Done) => {
-                    here.unit_wait = span;
-                }
-                (Some(PacketStep::Begun), PacketStep::Finished)
-                | (Some(PacketStep::Begun | PacketStep::Taken), PacketStep::Done) => here.service = span,
+                | (Some(PacketStep::Finished), PacketStep::Done) => Some(Part::UnitWait),
+                (_, PacketStep::Begun | PacketStep::Finished | PacketStep::Done) => Some(Part::Service),
                 (_, PacketStep::Queued | PacketStep::Taken | PacketStep::Refused | PacketStep::Leaving) => {
-                    here.interconnect = span
+                    Some(Part::Interconnect)
                 }
-                (_, PacketStep::Begun | PacketStep::Finished | PacketStep::Done) => here.service = span,
-            }
-            way.parts.add(&here);
+            };
+            let cycles = match part {
+                Some(part) => parts.end(part as usize, Some(mark.at)),
+                None => parts.pass(Some(mark.at)),
+            };
             match mark.step {
                 PacketStep::Arrived => way.arrived = mark.at,
                 PacketStep::Entered => way.entered = Some(mark.at),
@@ -123,7 +107,7 @@ impl Way {
                 PacketStep::Unserved => {}
                 _ => {
                     let visit = visit.get_or_insert_default();
-                    visit.parts.add(&here);
+                    visit.parts[part.expect("a step of a visit ends a part") as usize] += cycles;
                     visit.mark(mark);
                 }
             }
@@ -133,9 +117,10 @@ impl Way {
                 PacketStep::Done => way.visits.extend(visit.take()),
                 _ => {}
             }
-            last = Some(mark);
+            last = Some(mark.step);
         }
         way.visits.extend(visit);
+        way.parts = parts.cycles;
         way
     }
 
@@ -193,15 +178,14 @@ mod tests {
             trail.mark(at.parse().expect("a cycle"), step, NodeId(node.parse().expect("a node")));
         }
         let way = Way::of(&trail);
-        let mut told = format!("{:?} {:?}\n", way.latency(), way.parts.cycles());
+        let mut told = format!("{:?} {:?}\n", way.latency(), way.parts);
         for visit in &way.visits {
             let Visit { parts, unit, detours, .. } = visit;
             let unit = unit.map_or(-1, |node| i32::from(node.0));
-            let cycles = parts.cycles();
-            told += &format!("unit {unit}, pushed {}, detours {detours}: {cycles:?}\n", visit.is_pushed());
+            told += &format!("unit {unit}, pushed {}, detours {detours}: {parts:?}\n", visit.is_pushed());
         }
         if let Some(latency) = way.latency() {
-            assert_eq!(latency, way.parts.cycles().iter().sum::<Cycle>(), "parts add up");
+            assert_eq!(latency, way.parts.iter().sum::<Cycle>(), "parts add up");
         }
         want.assert_eq(&told);
     }

@@ -66,6 +66,6 @@ impl Driver {
 
     /// Whether all packets that were added have arrived, and the card is done with them.
     pub fn is_idle(&self) -> bool {
-        self.feed.borrow().is_over() && self.record.borrow().window.n_open == 0
+        self.feed.borrow().is_over() && self.record.borrow().window.inside.count() == 0
     }
 }

@@ -178,7 +178,7 @@ impl Feed {
             return None;
         };
         let size = bytes.len() as u32;
-        let user = record.window.push(Box::new(Row {
+        let user = record.window.inside.enter(Box::new(Row {
             frame: index,
             bytes: size,
             context: context_idx,

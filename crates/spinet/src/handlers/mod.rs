@@ -188,7 +188,7 @@ impl HandlerCard {
         let record = self.record().borrow();
         let is_ready = record.ready.0 == self.checked.nic.n_clusters;
         let status = self.driver.feed.borrow().status();
-        let is_finished = is_ready && status.is_over && record.window.n_open == 0;
+        let is_finished = is_ready && status.is_over && record.window.inside.count() == 0;
         let is_stalled = outcome == Outcome::Quiet || self.driver.now() >= self.deadline();
         let early = if is_ready { Ended::Stalled(None) } else { Ended::NotReady };
         match () {
@@ -214,7 +214,7 @@ impl HandlerCard {
             source: crate::lines::line_of(self.elf_at(core.pc), core.pc),
             waiting_for: core.waits,
             stage: core.task.map(|(_, stage)| program::STAGES[stage as usize].0),
-            frame: core.task.and_then(|(packet, _)| record.window.get(packet.0)).map(|row| row.frame),
+            frame: core.task.and_then(|(packet, _)| record.window.inside.get(packet.0)).map(|row| row.frame),
         };
         restless.map(summary).collect()
     }
@@ -265,7 +265,7 @@ impl Card for HandlerCard {
         Progress {
             is_done: self.ended.is_some(),
             packets_in,
-            packets_done: packets_in - record.window.n_open,
+            packets_done: packets_in - record.window.inside.count(),
             packets_total: total,
             fraction,
             simulated: record.clock.edge(self.cycles()),
@@ -283,7 +283,7 @@ impl Card for HandlerCard {
         }
         self.traces.flush().map_err(RunError::new)?;
         let (at, record) = (self.driver.now(), &mut *self.driver.record.borrow_mut());
-        for row in record.window.drain() {
+        for row in record.window.inside.drain() {
             record.stats.still_busy(&row, at);
             record.finish(&row);
         }

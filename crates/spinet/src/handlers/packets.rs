@@ -1,10 +1,10 @@
 //! What became of each packet, put together from the NIC's events.
 
 use crate::handlers::message_ids::N_IDS;
+use crate::milestones::{Inside, Parts};
 use kernel::Cycle;
 use pspin::events::Event;
 use pspin::protocol::CommandFault;
-use std::collections::VecDeque;
 
 /// Stages of a packet: header, payload, completion.
 pub const N_STAGES: usize = 3;
@@ -158,64 +158,67 @@ impl Row {
         self.tasks.iter().rposition(|task| task.start.is_some()).unwrap_or(0)
     }
 
-    /// Where the cycles from room in packet memory to the end went, in the order of [`SPLIT`]; `None` if it is not done.
-    ///
-    /// The parts add up to the whole.
-    pub fn split(&self) -> Option<[u64; SPLIT.len()]> {
+    /// Cycles from room in packet memory to the end, by [`Part`]; `None` if the packet is not done.
+    pub fn parts(&self) -> Option<[Cycle; N_PARTS]> {
         let [header, payload, completion] = &self.tasks;
-        let (stored, her, done) = (self.stored?, self.her?, self.done?);
-        let sent = payload.sent?;
-        let in_header = match (header.sent, header.done) {
-            (Some(sent), Some(done)) => done - sent,
-            _ => 0,
-        };
-        let (dispatched, accepted, assigned) = (payload.dispatched?, payload.accepted?, payload.assigned?);
-        let copied = payload.copied.unwrap_or(accepted);
-        // Without a handler nothing runs between assignment and feedback.
-        let start = payload.start.unwrap_or(assigned);
-        let end = payload.end.unwrap_or(start);
-        let task_done = payload.done?;
-        let after = completion.done.unwrap_or(task_done);
-        debug_assert!(dispatched >= sent);
-        let span = |from: Cycle, to: Cycle| to.saturating_sub(from);
-        Some([
-            span(stored, her),
-            span(her, sent).saturating_sub(in_header),
-            in_header,
-            span(sent, accepted),
-            span(accepted, copied),
-            span(copied, start),
-            span(start, end),
-            span(end, task_done),
-            span(task_done, after),
-            span(after, done),
-        ])
+        let mut parts = Parts::from(self.stored?);
+        let ends = [
+            (Part::PacketMemory, Some(self.her?)),
+            (Part::MessageQueue, Some(payload.sent?)),
+            (Part::Cluster, Some(payload.accepted?)),
+            (Part::Copy, payload.copied),
+            // Without a handler nothing runs between assignment and feedback.
+            (Part::Hpu, payload.start.or(Some(payload.assigned?))),
+            (Part::Handler, payload.end),
+            (Part::Commands, Some(payload.done?)),
+            (Part::Completion, completion.done),
+            (Part::Feedback, Some(self.done?)),
+        ];
+        for (part, at) in ends {
+            parts.end(part as usize, at);
+        }
+        // The header handler runs while the packet waits in its queue.
+        if let (Some(sent), Some(done)) = (header.sent, header.done) {
+            parts.shift(Part::MessageQueue as usize, Part::Header as usize, done - sent);
+        }
+        Some(parts.cycles)
     }
 }
 
-/// Names of the parts of [`Row::split`].
-pub const SPLIT: [&str; 10] = [
-    "packet_memory",
-    "message_queue",
-    "header",
-    "cluster",
-    "copy",
-    "hpu",
-    "handler",
-    "commands",
-    "completion",
-    "feedback",
-];
+kernel::words! {
+    /// Parts of a packet's time in the NIC, in the order of time.
+    pub enum Part {
+        /// From room in packet memory until the message queues had its request.
+        PacketMemory = "packet_memory",
+        /// In the queue of its message.
+        MessageQueue = "message_queue",
+        /// From when its header handler was sent until it was done.
+        Header = "header",
+        /// Until a cluster accepted its payload handler.
+        Cluster = "cluster",
+        /// Until it was in L1.
+        Copy = "copy",
+        /// Until an HPU started the handler.
+        Hpu = "hpu",
+        /// While the handler ran.
+        Handler = "handler",
+        /// Until the handler's commands and transfers were done.
+        Commands = "commands",
+        /// Until the completion handler was done.
+        Completion = "completion",
+        /// Until the NIC was done with it.
+        Feedback = "feedback",
+    }
+}
+
+/// Number of parts.
+pub const N_PARTS: usize = Part::ALL.len();
 
 /// Packets under way, by the number that the NIC gives them.
 #[derive(Default)]
 pub struct Window {
-    /// Number of the first.
-    base: u64,
-    /// In boxes: a row is large and moves several times.
-    rows: VecDeque<Option<Box<Row>>>,
-    /// Taken from the traffic and not finished.
-    pub n_open: u64,
+    /// Taken from the traffic and not finished. In boxes: a row is large and moves several times.
+    pub inside: Inside<Box<Row>>,
     /// Requests that the message queues were sent for each identity.
     requests: Vec<u64>,
     /// Identities of packets that were finished, until somebody asks.
@@ -238,21 +241,9 @@ impl Window {
         Window { requests: vec![0; N_IDS as usize], ..Window::default() }
     }
 
-    /// The next packet that the NIC is given; returns the number it will have.
-    pub fn push(&mut self, row: Box<Row>) -> u64 {
-        self.rows.push_back(Some(row));
-        self.n_open += 1;
-        self.base + self.rows.len() as u64 - 1
-    }
-
-    /// The packet of this number, if it is under way.
-    pub fn get(&self, packet: u64) -> Option<&Row> {
-        self.rows.get(packet.checked_sub(self.base)? as usize)?.as_deref()
-    }
-
     /// How many packets of the context at this position are under way.
     pub fn n_open_of(&self, context: usize) -> u64 {
-        self.rows.iter().flatten().filter(|row| row.context == context).count() as u64
+        self.inside.iter().filter(|(_, row)| row.context == context).count() as u64
     }
 
     /// Packets for a queue that were taken from the traffic, and of whose requests the queue had not heard when it had had
@@ -260,7 +251,7 @@ impl Window {
     pub fn n_unheard(&self, queue: u32, n_queues: u32, received: u64) -> u64 {
         let is_its = |id: u32| id % n_queues == queue;
         let sent: u64 = (0..N_IDS).filter(|&id| is_its(id)).map(|id| self.requests[id as usize]).sum();
-        let waiting = self.rows.iter().flatten().filter(|row| row.her.is_none() && is_its(row.msgid.into()));
+        let waiting = self.inside.iter().filter(|(_, row)| row.her.is_none() && is_its(row.msgid.into()));
         waiting.count() as u64 + sent.saturating_sub(received)
     }
 
@@ -269,46 +260,29 @@ impl Window {
         self.finished.drain(..)
     }
 
-    fn get_mut(&mut self, packet: u64) -> Option<&mut Row> {
-        self.rows.get_mut(packet.checked_sub(self.base)? as usize)?.as_deref_mut()
-    }
-
     fn remove(&mut self, packet: u64) -> Change {
-        let slot = packet.checked_sub(self.base).and_then(|at| self.rows.get_mut(at as usize));
-        let Some(row) = slot.and_then(Option::take) else { return Change::Nothing };
-        self.n_open -= 1;
+        let Some(row) = self.inside.leave(packet) else { return Change::Nothing };
         self.finished.push(row.msgid);
-        while let Some(None) = self.rows.front() {
-            self.rows.pop_front();
-            self.base += 1;
-        }
         Change::Finished(row)
-    }
-
-    /// All that are still under way, in order of arrival.
-    pub fn drain(&mut self) -> Vec<Box<Row>> {
-        self.base += self.rows.len() as u64;
-        self.n_open = 0;
-        self.rows.drain(..).flatten().collect()
     }
 
     /// Notes a milestone of a packet. Events that are not about packets mean nothing here.
     pub fn note(&mut self, at: Cycle, event: Event) -> Change {
         match event {
             Event::PacketDone { packet } => {
-                if let Some(row) = self.get_mut(packet) {
+                if let Some(row) = self.inside.get_mut(packet) {
                     row.done = Some(at);
                 }
                 return self.remove(packet);
             }
             Event::PacketDropped { packet, reason } => {
-                if let Some(row) = self.get_mut(packet) {
+                if let Some(row) = self.inside.get_mut(packet) {
                     row.dropped = Some(reason as u32);
                 }
                 return self.remove(packet);
             }
             Event::HerSent { packet, .. } => {
-                let Some(row) = self.get_mut(packet) else { return Change::Nothing };
+                let Some(row) = self.inside.get_mut(packet) else { return Change::Nothing };
                 row.her = Some(at);
                 let id = usize::from(row.msgid);
                 self.requests[id] += 1;
@@ -366,7 +340,7 @@ impl Window {
 
     /// Changes the row of a packet that is under way; `change` is what that means.
     fn update(&mut self, packet: u64, change: Change, set: impl FnOnce(&mut Row)) -> Change {
-        match self.get_mut(packet) {
+        match self.inside.get_mut(packet) {
             Some(row) => {
                 set(row);
                 change

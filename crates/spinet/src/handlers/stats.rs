@@ -1,8 +1,9 @@
 //! Sums over packets; they do not grow with their number.
 
 use crate::flows::{Flow, Traffic};
-use crate::handlers::packets::{Fate, N_STAGES, Refusal, Row, SPLIT, TaskRow, Trap};
+use crate::handlers::packets::{Fate, N_PARTS, N_STAGES, Refusal, Row, TaskRow, Trap};
 use crate::histogram::Histogram;
+use crate::milestones::Latency;
 use kernel::Cycle;
 use pspin::delivery::DropReason;
 use pspin::host_events::HostEvent;
@@ -168,10 +169,8 @@ pub struct Stats {
     pub contexts: Vec<ContextStats>,
     /// By cause.
     pub traps: BTreeMap<u32, TrapStats>,
-    /// From room in packet memory to the end, in cycles.
-    pub latency: Histogram,
-    /// Its parts.
-    pub split: [Histogram; SPLIT.len()],
+    /// From room in packet memory to the end.
+    pub latency: Latency<N_PARTS>,
     /// From the wire to room in packet memory, in cycles.
     pub ingress: Histogram,
     /// Cycles in which the HPUs of each cluster ran handlers.
@@ -245,10 +244,9 @@ impl Stats {
             self.ingress.add(stored - row.arrival);
             self.stored.add(stored, row.bytes.into());
         }
-        if let (Some(stored), Some(done), Some(split)) = (row.stored, row.done, row.split()) {
+        if let (Some(stored), Some(done), Some(parts)) = (row.stored, row.done, row.parts()) {
             self.ended.add(done, row.bytes.into());
-            self.latency.add(done - stored);
-            self.split.iter_mut().zip(split).for_each(|(part, cycles)| part.add(cycles));
+            self.latency.add(done - stored, &parts);
         }
     }
 }

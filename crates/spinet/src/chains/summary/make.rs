@@ -6,8 +6,7 @@ use crate::chains::check::SideSource;
 use crate::chains::classify::Chain;
 use crate::chains::stats::{Group, Stats, UnitStats, Visits};
 use crate::chains::tenants::Tenant;
-use crate::chains::trail::PARTS;
-use crate::histogram::Histogram;
+use crate::chains::trail::Part;
 use crate::kinds;
 use crate::lines::line_of;
 use crate::run::Ended;
@@ -31,10 +30,6 @@ impl Maker {
         ns(self.clock, cycles)
     }
 
-    fn split(&self, parts: &[Histogram; PARTS.len()]) -> Split {
-        Split::of(self.clock, PARTS.into_iter().zip(parts))
-    }
-
     fn group(&self, group: &Group) -> GroupSummary {
         let dropped = group.dropped.packets;
         let done = group.left.packets + dropped;
@@ -50,20 +45,21 @@ impl Maker {
             dropped_by_reason: group.reasons.clone(),
             unfinished: group.came.packets - done,
             detoured: group.detoured,
-            latency_ns: LatencySummary::of(self.clock, &group.latency, self.split(&group.parts)),
+            latency_ns: group.latency.summary(self.clock, Part::NAMES),
         }
     }
 
     fn visits(&self, service: &str, visits: &Visits) -> VisitSummary {
-        let mut split = self.split(&visits.parts);
-        split.0.retain(|&(name, _)| name != "ingress");
+        let times = visits.latency.summary(self.clock, Part::NAMES);
         VisitSummary {
             service: service.to_owned(),
             packets: visits.packets,
             pushed: visits.pushed,
             detours: visits.detours,
-            total_ns: Spread::of(self.clock, &visits.total),
-            split_ns: (visits.packets > 0).then_some(split),
+            total_ns: times.as_ref().map(|times| Spread { mean: times.mean, p99: times.p99, max: times.max }),
+            split_ns: times.map(|times| {
+                Split(times.split.0.into_iter().filter(|&(name, _)| name != Part::Ingress.word()).collect())
+            }),
         }
     }
 }

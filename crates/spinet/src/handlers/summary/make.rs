@@ -3,15 +3,15 @@
 use super::*;
 use crate::experiment::{CheckedContext, PlacedContext, SourceSpec};
 use crate::handlers::HandlerCard;
-use crate::handlers::packets::{Fate, SPLIT, Trap};
+use crate::handlers::packets::{Fate, Part, Trap};
 use crate::handlers::record::Record;
 use crate::handlers::stats::{ContextStats, Range, RefusalPlace, TrapPlace, TrapStats};
 use crate::kinds;
 use crate::program::STAGES;
 use crate::run::Ended;
 use crate::summary::{
-    BusyCore, EndedSummary, LatencySummary, PacketSummary, Report, SourceSummary, Split, Spread, ThroughputSummary,
-    TimeSummary, gbps, grouped, ns, packets_per_s,
+    BusyCore, EndedSummary, PacketSummary, Report, SourceSummary, Spread, ThroughputSummary, TimeSummary, gbps,
+    grouped, ns, packets_per_s,
 };
 use isa::riscv::cause;
 use pspin::delivery::DropReason;
@@ -98,7 +98,7 @@ fn packets(record: &Record) -> PacketSummary<HandlerPackets> {
         out_bytes: stats.left.bytes,
         dropped: fate(Fate::Dropped),
         dropped_by_reason: DropReason::NAMES.into_iter().zip(stats.dropped).collect(),
-        unfinished: fate(Fate::Unfinished) + record.window.n_open,
+        unfinished: fate(Fate::Unfinished) + record.window.inside.count(),
         more: HandlerPackets {
             matched: stats.contexts.iter().map(|context| context.frames.packets).sum(),
             matched_bytes: stats.contexts.iter().map(|context| context.frames.bytes).sum(),
@@ -138,11 +138,7 @@ impl HandlerCard {
                 host_gbps: None,
                 done_packets_per_s: packets_per_s(clock, stats.ended),
             },
-            latency_ns: LatencySummary::of(
-                clock,
-                &stats.latency,
-                Split::of(clock, SPLIT.into_iter().zip(&stats.split)),
-            ),
+            latency_ns: stats.latency.summary(clock, Part::NAMES),
             ingress_wait_ns: Spread::of(clock, &stats.ingress),
             sources: common.traffic.iter().map(source).collect(),
             time: TimeSummary {
@@ -297,7 +293,7 @@ impl HandlerCard {
 
     fn ended_summary(&self) -> EndedSummary {
         let record = self.record().borrow();
-        let unfinished = record.window.n_open + record.stats.fates[Fate::Unfinished as usize];
+        let unfinished = record.window.inside.count() + record.stats.fates[Fate::Unfinished as usize];
         let open = self.driver.feed.borrow().status().open_messages as u64;
         let cores = match &self.ended {
             None => self.cores(),
