@@ -65,7 +65,7 @@ impl Run {
         let worker = py.detach(|| {
             let choice = Choice::parse(trace_cores.as_deref(), trace_time.as_deref()).map_err(input)?;
             let instructions = instructions.map(|directory| (directory, choice));
-            let wanted = Wanted { tables, captures, instructions, programs };
+            let wanted = Wanted { tables, captures, instructions, programs, lines: false };
             let boxed = |(service, policy)| (service, Box::new(policy) as Box<dyn Policy>);
             let build = move || {
                 let text = Text { text: &experiment, file: &file, base_dir: &base_dir, format };

@@ -99,6 +99,69 @@ pub struct Wanted {
     /// Compiled programs by the name of the tenant or service; the card's own has the empty name. Without one, the experiment's
     /// program must be linked.
     pub programs: BTreeMap<String, PathBuf>,
+    /// The caller is the network around the card: it may call [`Card::inject`], and must call [`Card::take_departures`]. Such a run ends
+    /// at its limit only.
+    pub lines: bool,
+}
+
+/// An end of a line or a queue of the host.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Port {
+    /// The network port of this number.
+    Network(u8),
+    /// The host. Into the card, the number is the transmit queue.
+    Host(u16),
+}
+
+impl fmt::Display for Port {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Port::Network(port) => write!(f, "network:{port}"),
+            Port::Host(queue) => write!(f, "host:{queue}"),
+        }
+    }
+}
+
+/// A frame that left the card.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Departure {
+    /// When its last byte left.
+    pub at: Time,
+    /// Where.
+    pub port: Port,
+    /// The frame without FCS.
+    pub frame: Box<[u8]>,
+}
+
+/// A frame that a card cannot take from its caller.
+#[derive(Clone, Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the texts say what each field is")]
+pub enum InjectError {
+    #[error("{port}: frames come from the experiment only, because the card's hosts check them by number")]
+    ByNumber { port: Port },
+    #[error("{port}: the run was started without lines, so frames come from the experiment only")]
+    NoLines { port: Port },
+    #[error("{port}: no such port (allowed: {allowed})")]
+    NoPort { port: Port, allowed: String },
+    #[error("{port}: a frame arrives at {at}, must arrive after {now}, which is simulated")]
+    Past { port: Port, at: Time, now: Time },
+    #[error("{port}: a frame has no bytes, must have 1 or more")]
+    Empty { port: Port },
+}
+
+impl InjectError {
+    /// Checks a frame for a card with these ports that was simulated up to `now`.
+    pub(crate) fn check(ports: &[Port], now: Time, port: Port, at: Time, frame: &[u8]) -> Result<(), InjectError> {
+        match () {
+            _ if !ports.contains(&port) => {
+                let allowed: Vec<String> = ports.iter().map(Port::to_string).collect();
+                Err(InjectError::NoPort { port, allowed: allowed.join(", ") })
+            }
+            _ if at <= now => Err(InjectError::Past { port, at, now }),
+            _ if frame.is_empty() => Err(InjectError::Empty { port }),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// Rows of a table, by column: little-endian numbers.
@@ -144,6 +207,15 @@ pub trait Card {
 
     /// Rows that are complete since the last call. Only [`Card::close`] completes the rows of packets that are inside.
     fn take_tables(&mut self) -> Vec<Rows>;
+
+    /// Lets a frame arrive at a port, at the first clock edge from `at` on. The card keeps the order of calls among frames that arrive at
+    /// the same edge.
+    fn inject(&mut self, port: Port, at: Time, frame: Box<[u8]>) -> Result<(), InjectError>;
+
+    /// Frames that left since the last call, in order of time; none without [`Wanted::lines`].
+    fn take_departures(&mut self) -> Vec<Departure> {
+        Vec::new()
+    }
 
     /// Lines that programs printed since the last call, with their times.
     fn take_console(&mut self) -> Vec<(Time, Line)> {
@@ -288,6 +360,10 @@ mod tests {
 
         fn summary(&self, wall: Duration) -> Value {
             serde_json::json!({ "wall": wall.as_secs_f64() })
+        }
+
+        fn inject(&mut self, port: Port, _: Time, _: Box<[u8]>) -> Result<(), InjectError> {
+            Err(InjectError::NoLines { port })
         }
 
         fn take_tables(&mut self) -> Vec<Rows> {

@@ -59,7 +59,7 @@ enum Sent {
 /// Packets that somebody made, with their times.
 struct Made {
     packets: VecDeque<(Time, Box<[u8]>)>,
-    /// The one that was taken last, and how many were.
+    /// The one that was taken last, and the number of the next.
     current: Box<[u8]>,
     n_taken: u64,
 }
@@ -136,8 +136,17 @@ impl Stream {
 
     /// Packets that somebody made, each with its time from `start` on, after the network has had them as in [`Stream::open`];
     /// times do not descend.
-    pub fn made(packets: Vec<(Time, Box<[u8]>)>, (faults, seed): (Faults, u64), start: Cycle) -> Self {
-        let made = Made { packets: packets.into(), current: Box::default(), n_taken: 0 };
+    pub fn made(packets: Vec<(Time, Box<[u8]>)>, faults: (Faults, u64), start: Cycle) -> Self {
+        Stream::numbered(0, packets.into(), faults, start)
+    }
+
+    /// One packet with its number, as it is.
+    pub fn single(number: u64, bytes: Box<[u8]>, arrival: Cycle) -> Self {
+        Stream::numbered(number, [(Time::ZERO, bytes)].into(), (Faults::NONE, 0), arrival)
+    }
+
+    fn numbered(first: u64, packets: VecDeque<(Time, Box<[u8]>)>, (faults, seed): (Faults, u64), start: Cycle) -> Self {
+        let made = Made { packets, current: Box::default(), n_taken: first };
         let packets = Box::new(FaultySource::new(Sent::Made(made), faults, seed));
         let (start, file_read) = (Some(start), Rc::default());
         Stream { packets, start, left: u64::MAX, coming: None, file_read, file_len: 0 }
@@ -178,6 +187,11 @@ impl Stream {
     /// Whether no packet comes any more, as far as is known.
     pub fn is_over(&self) -> bool {
         self.left == 0 && self.coming.is_none()
+    }
+
+    /// Whether somebody made its packets.
+    pub fn is_injected(&self) -> bool {
+        matches!(self.packets.source(), Sent::Made(_))
     }
 
     /// Bytes of the file that were read, and its length, if it is a file.

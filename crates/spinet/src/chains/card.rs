@@ -11,7 +11,7 @@ use super::source::SharedPort;
 use super::table::Tables;
 use super::weights::{self, Policies};
 use crate::elf::Elf;
-use crate::run::{Card, Ended, HORIZON, Progress, Rows, RunError, Wanted};
+use crate::run::{Card, Departure, Ended, HORIZON, InjectError, Port, Progress, Rows, RunError, Wanted};
 use crate::streams::FeedError;
 use kernel::{Clock, Cycle, Mode, Outcome, Time};
 use panic::model::{Nic, NicModel};
@@ -67,6 +67,8 @@ pub struct ChainCard {
     /// How many of the changes have been made.
     changed: usize,
     now: Cycle,
+    /// The caller is the network.
+    has_lines: bool,
     limit: Cycle,
     stall_limit: Cycle,
 }
@@ -123,6 +125,7 @@ impl ChainCard {
         let credits = Rc::new(RefCell::new(CreditLog::new(clock, with_credits)));
         nic.system.listen(Box::new(CreditSink(credits.clone())));
         let ports = networks.into_iter().chain(transmits).collect();
+        record.borrow_mut().departures = wanted.lines.then(Vec::new);
         record.borrow_mut().tables = wanted.tables.then(|| Tables::new(clock, &units));
         // Last, so that nothing is written if anything else is wrong.
         record.borrow_mut().captures = wanted.captures.as_deref().map(Captures::create).transpose()?;
@@ -140,16 +143,17 @@ impl ChainCard {
             programs,
             changed: 0,
             now: 0,
+            has_lines: wanted.lines,
             limit,
             stall_limit,
         })
     }
 
-    /// Up to the next look, change or limit, whichever is first.
-    fn step(&mut self) -> Result<(), ChainFault> {
+    /// Up to the next look, change or limit, whichever is first, and not past `until`.
+    fn step(&mut self, until: Cycle) -> Result<(), ChainFault> {
         let look = (self.idle_until().max(self.now) / LOOK + 1).saturating_mul(LOOK);
         let change = self.next_change().unwrap_or(Cycle::MAX);
-        let target = look.min(change).min(self.limit);
+        let target = look.min(change).min(self.limit).min(until);
         let outcome = self.nic.system.run_until(self.clock.edge(target));
         self.now = target;
         if let Some(error) = self.record.borrow_mut().error.take() {
@@ -215,6 +219,7 @@ impl ChainCard {
         let is_quiet = outcome == Outcome::Quiet && !has_changes;
         let is_still = is_quiet || self.now >= since.saturating_add(self.stall_limit);
         match () {
+            _ if self.has_lines => (self.now >= self.limit).then_some(Ended::Limit),
             // What is still going on, such as a core that waits for packets, changes nothing about any packet.
             _ if is_over && record.n_open() == 0 => {
                 Some(if self.ports.iter().any(SharedPort::is_cut) { Ended::Limit } else { Ended::Complete })
@@ -236,8 +241,13 @@ impl ChainCard {
 
 impl Card for ChainCard {
     fn run_until(&mut self, until: Time) -> Result<(), RunError> {
+        // A card between lines stops exactly: packets may be injected for the next cycle.
+        let most = if self.has_lines { self.clock.cycle_at_or_after(until) } else { Cycle::MAX };
+        if self.has_lines {
+            self.ports.iter().for_each(|port| port.set_quiet_until(most));
+        }
         while self.ended.is_none() && self.now() < until {
-            self.step().map_err(RunError::new)?;
+            self.step(most).map_err(RunError::new)?;
         }
         Ok(())
     }
@@ -295,6 +305,21 @@ impl Card for ChainCard {
 
     fn summary(&self, wall: Duration) -> Value {
         self.summarize(wall).to_json()
+    }
+
+    fn inject(&mut self, port: Port, at: Time, frame: Box<[u8]>) -> Result<(), InjectError> {
+        if !self.has_lines {
+            return Err(InjectError::NoLines { port });
+        }
+        let ports: Vec<Port> = self.ports.iter().map(|port| port.side().into()).collect();
+        InjectError::check(&ports, Card::now(self), port, at, &frame)?;
+        let position = ports.iter().position(|&other| other == port).expect("the port was checked");
+        self.ports[position].inject(self.clock.cycle_at_or_after(at), frame);
+        Ok(())
+    }
+
+    fn take_departures(&mut self) -> Vec<Departure> {
+        self.record.borrow_mut().departures.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     fn take_tables(&mut self) -> Vec<Rows> {

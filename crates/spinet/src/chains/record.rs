@@ -9,6 +9,7 @@ use super::table::Tables;
 use super::trail::{Part, Way};
 use crate::digest::{Digest, Stream};
 use crate::milestones::Inside;
+use crate::run::{Departure, Port};
 use crate::streams::FeedError;
 use kernel::{Clock, Cycle};
 use panic::drops::DropReason;
@@ -62,6 +63,15 @@ kernel::words! {
     }
 }
 
+impl From<ExternalPort> for Port {
+    fn from(port: ExternalPort) -> Port {
+        match port {
+            ExternalPort::Network(port) => Port::Network(port),
+            ExternalPort::Host(queue) => Port::Host(queue),
+        }
+    }
+}
+
 /// Everything that a run leaves behind.
 pub struct Record {
     /// The NIC's clock.
@@ -74,6 +84,8 @@ pub struct Record {
     pub tables: Option<Tables>,
     /// Packets out, if wanted.
     pub captures: Option<Captures>,
+    /// Packets that left and nobody has taken, if wanted.
+    pub departures: Option<Vec<Departure>>,
     /// What ends the run.
     pub error: Option<RecordError>,
     /// Last cycle in which a packet came, left or was dropped.
@@ -110,6 +122,7 @@ impl Record {
             digest: Digest::default(),
             tables: None,
             captures: None,
+            departures: None,
             error: None,
             progress_at: 0,
             open: Inside::default(),
@@ -250,6 +263,9 @@ impl Outlet for Record {
             }
         }
         self.row(&open, (fate, None), &message, &way);
+        if let Some(departures) = &mut self.departures {
+            departures.push(Departure { at: self.clock.edge(now), port: side.into(), frame: message.data.into() });
+        }
     }
 
     fn drop(&mut self, now: Cycle, message: Message, reason: DropReason) {

@@ -21,6 +21,8 @@ pub struct Port {
     waiting: Option<Cycle>,
     is_over: bool,
     is_cut: bool,
+    /// If the caller is the network: up to this cycle, it injects nothing more.
+    quiet_until: Option<Cycle>,
     record: SharedRecord,
 }
 
@@ -48,8 +50,22 @@ impl SharedPort {
             streams.push(Stream::open(traffic, *pacing, *count, faults, start)?);
         }
         let (record, is_over) = (record.clone(), streams.is_empty());
-        let port = Port { side, streams, clock, limit, waiting: None, is_over, is_cut: false, record };
+        let port =
+            Port { side, streams, clock, limit, waiting: None, is_over, is_cut: false, quiet_until: None, record };
         Ok(SharedPort(Rc::new(RefCell::new(port))))
+    }
+
+    /// The caller injects no packet up to this cycle, but may do so for later ones.
+    pub fn set_quiet_until(&self, cycle: Cycle) {
+        let mut port = self.0.borrow_mut();
+        (port.quiet_until, port.is_over) = (Some(cycle), false);
+    }
+
+    /// Lets a packet arrive in a cycle that is not simulated yet.
+    pub fn inject(&self, at: Cycle, bytes: Box<[u8]>) {
+        let mut port = self.0.borrow_mut();
+        port.streams.retain(|stream| !stream.is_injected() || !stream.is_over());
+        port.streams.push(Stream::single(0, bytes, at));
     }
 
     /// Where its packets come in.
@@ -81,7 +97,7 @@ impl SharedPort {
 
     /// What its streams leave for the report, in their order.
     pub fn reports(&self) -> Vec<FeedReport> {
-        self.0.borrow().streams.iter().map(Stream::report).collect()
+        self.0.borrow().streams.iter().filter(|stream| !stream.is_injected()).map(Stream::report).collect()
     }
 }
 
@@ -99,7 +115,7 @@ impl Port {
             }
         }
         self.waiting = next.map(|(_, arrival)| arrival);
-        self.is_over = next.is_none();
+        self.is_over = next.is_none() && self.quiet_until.is_none();
         Ok(next)
     }
 
@@ -124,6 +140,7 @@ impl PortSource for SharedPort {
     }
 
     fn next_at(&mut self) -> Option<Cycle> {
-        self.0.borrow().waiting
+        let port = self.0.borrow();
+        port.waiting.into_iter().chain(port.quiet_until.map(|cycle| cycle + 1)).min()
     }
 }

@@ -259,18 +259,20 @@ impl Driver {
 
     /// Keeps what the card does from now on, for [`Driver::take_sent`] and [`Driver::take_packets`].
     pub fn keep_packets(&mut self) {
-        self.record.borrow_mut().kept.get_or_insert_default();
+        let record = &mut *self.record.borrow_mut();
+        record.sent.get_or_insert_default();
+        record.finished.get_or_insert_default();
     }
 
     /// Packets that the card sent since the last call: the cycle in which each was handed over, and its bytes.
     pub fn take_sent(&mut self) -> Vec<(Cycle, Box<[u8]>)> {
-        self.record.borrow_mut().kept.as_mut().map(|kept| std::mem::take(&mut kept.sent)).unwrap_or_default()
+        self.record.borrow_mut().sent.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// Packets of contexts that are finished since the last call, with their context and what happened to them when.
     pub fn take_packets(&mut self) -> Vec<(ContextId, Row)> {
-        let kept = self.record.borrow_mut().kept.as_mut().map(|kept| std::mem::take(&mut kept.packets));
-        kept.unwrap_or_default().into_iter().map(|row| (ContextId(row.context as u64 + 1), row)).collect()
+        let finished = self.record.borrow_mut().finished.as_mut().map(std::mem::take);
+        finished.unwrap_or_default().into_iter().map(|row| (ContextId(row.context as u64 + 1), row)).collect()
     }
 
     /// Keeps a table of packets from now on, for [`Driver::take_table`].

@@ -4,7 +4,7 @@ use super::{Driver, DriverError};
 use crate::experiment::Traffic;
 use crate::streams::FeedError;
 use crate::streams::Stream;
-use kernel::Time;
+use kernel::{Cycle, Time};
 use wire::faults::Faults;
 use wire::pacing::Pacing;
 
@@ -52,6 +52,11 @@ impl Driver {
         let network = self.faults;
         self.faults.1 = network.1.wrapping_add(1);
         network
+    }
+
+    /// Lets a packet with a number arrive in a cycle that is not simulated yet, past the network.
+    pub(crate) fn inject(&mut self, number: u64, at: Cycle, bytes: Box<[u8]>) {
+        self.add(Stream::single(number, bytes, at));
     }
 
     fn add(&mut self, stream: Stream) {

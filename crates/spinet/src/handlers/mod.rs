@@ -23,7 +23,7 @@ use crate::handlers::table::Table;
 use crate::handlers::timeline::{Known, Timeline};
 use crate::instructions::{Choice, CoreTraces, TraceWriteError};
 use crate::program::{self, ProgramError, is_source};
-use crate::run::{Card, Ended, HORIZON, Progress, Rows, RunError, Wanted};
+use crate::run::{Card, Departure, Ended, HORIZON, InjectError, Port, Progress, Rows, RunError, Wanted};
 use crate::streams::FeedError;
 use crate::summary::BusyCore;
 use crate::toml_text::KeyPosition;
@@ -95,6 +95,8 @@ pub struct HandlerCard {
     pub(crate) restless: Vec<BusyCore>,
     limit: Cycle,
     stall_limit: Cycle,
+    /// Packets that the caller injected, if it is the network.
+    injected: Option<u64>,
 }
 
 impl HandlerCard {
@@ -121,6 +123,7 @@ impl HandlerCard {
         let table = wanted.tables.then(|| Table::new(clock));
         let record = Record::new(clock, Stats::new(checked.nic.n_clusters), table, None);
         let record: SharedRecord = Rc::new(RefCell::new(record));
+        record.borrow_mut().sent = wanted.lines.then(Vec::new);
         for context in &placed {
             record.borrow_mut().host.write(context.context.host_mem_addr, &context.host_data);
         }
@@ -150,6 +153,7 @@ impl HandlerCard {
             restless: Vec::new(),
             limit,
             stall_limit,
+            injected: wanted.lines.then_some(0),
         })
     }
 
@@ -166,6 +170,9 @@ impl HandlerCard {
     /// When the run ends if nothing happens until then.
     fn deadline(&self) -> Cycle {
         let record = self.record().borrow();
+        if self.injected.is_some() && record.ready.0 == self.checked.nic.n_clusters {
+            return Cycle::MAX; // More packets may come.
+        }
         let arrives = self.driver.feed.borrow().status().waiting.unwrap_or(0);
         let acts = self.timeline.next().unwrap_or(0);
         record.progress_at.max(arrives).max(acts).saturating_add(self.stall_limit)
@@ -189,7 +196,8 @@ impl HandlerCard {
         let is_ready = record.ready.0 == self.checked.nic.n_clusters;
         let status = self.driver.feed.borrow().status();
         let is_finished = is_ready && status.is_over && record.window.inside.count() == 0;
-        let is_stalled = outcome == Outcome::Quiet || self.driver.now() >= self.deadline();
+        let is_waiting = is_ready && self.injected.is_some();
+        let is_stalled = !is_waiting && (outcome == Outcome::Quiet || self.driver.now() >= self.deadline());
         let early = if is_ready { Ended::Stalled(None) } else { Ended::NotReady };
         match () {
             _ if self.timeline.next().is_some() && self.driver.now() < self.limit => None,
@@ -312,6 +320,21 @@ impl Card for HandlerCard {
 
     fn take_console(&mut self) -> Vec<(Time, Line)> {
         self.driver.take_console()
+    }
+
+    fn inject(&mut self, port: Port, at: Time, frame: Box<[u8]>) -> Result<(), InjectError> {
+        let number = self.injected.ok_or(InjectError::NoLines { port })?;
+        InjectError::check(&[Port::Network(0)], Card::now(self), port, at, &frame)?;
+        let at = self.record().borrow().clock.cycle_at_or_after(at);
+        self.driver.inject(number, at, frame);
+        self.injected = Some(number + 1);
+        Ok(())
+    }
+
+    fn take_departures(&mut self) -> Vec<Departure> {
+        let clock = self.record().borrow().clock;
+        let departure = |(at, frame)| Departure { at: clock.edge(at), port: Port::Network(0), frame };
+        self.driver.take_sent().into_iter().map(departure).collect()
     }
 
     fn read_host(&self, addr: u64, data: &mut [u8]) -> bool {

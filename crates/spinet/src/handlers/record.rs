@@ -74,15 +74,6 @@ pub struct OutCapture {
     pub interface: InterfaceId,
 }
 
-/// What the card did.
-#[derive(Default)]
-pub struct Kept {
-    /// Packets that it sent: when, and the bytes.
-    pub sent: Vec<(Cycle, Box<[u8]>)>,
-    /// Packets for contexts that are finished.
-    pub packets: Vec<Row>,
-}
-
 /// Everything that a run leaves behind.
 pub struct Record {
     /// The NIC's clock.
@@ -99,8 +90,10 @@ pub struct Record {
     pub host: Pages,
     /// Packets out, if wanted.
     pub out: Option<OutCapture>,
-    /// What the card did that nobody has taken, if wanted.
-    pub kept: Option<Kept>,
+    /// Packets that the card sent and nobody has taken, if wanted: when, and the bytes.
+    pub sent: Option<Vec<(Cycle, Box<[u8]>)>>,
+    /// Packets for contexts that are finished and that nobody has taken, if wanted.
+    pub finished: Option<Vec<Row>>,
     /// Console lines that nobody has taken.
     pub lines: VecDeque<Line>,
     /// Lines that were too many.
@@ -128,7 +121,8 @@ impl Record {
             digest: Digest::default(),
             host: Pages::default(),
             out,
-            kept: None,
+            sent: None,
+            finished: None,
             lines: VecDeque::new(),
             lines_lost: 0,
             error: None,
@@ -194,8 +188,8 @@ impl Record {
         if row.fate() == Fate::Dropped {
             self.digest.add(Stream::Done, &[row.frame, u64::from(row.dropped.unwrap_or(0))], b"dropped");
         }
-        if let Some(kept) = &mut self.kept {
-            kept.packets.push(row.clone());
+        if let Some(finished) = &mut self.finished {
+            finished.push(row.clone());
         }
         if let Some(table) = &mut self.table {
             table.add(row);
@@ -237,8 +231,8 @@ impl Record {
         self.stats.left.add(*cycle, bytes.len() as u64);
         self.digest.add(Stream::Out, &[*cycle, u64::from(*nid), u64::from(*fid)], bytes);
         let time_ns = self.clock.edge(*cycle).ns();
-        if let Some(kept) = &mut self.kept {
-            kept.sent.push((*cycle, bytes.clone()));
+        if let Some(sent) = &mut self.sent {
+            sent.push((*cycle, bytes.clone()));
         }
         if let Some(out) = &mut self.out
             && let Err(source) = out.writer.write(out.interface, time_ns, bytes, None)

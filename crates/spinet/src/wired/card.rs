@@ -6,7 +6,7 @@ use super::{CardError, design};
 use crate::elf::{Elf, ElfError};
 use crate::experiment::Problem;
 use crate::instructions::{CoreTraces, TraceWriteError};
-use crate::run::{Card, Ended, Progress, Rows, RunError, Wanted};
+use crate::run::{Card, Ended, InjectError, Port, Progress, Rows, RunError, Wanted};
 use blocks::assist::MacReceive;
 use blocks::feeders::{FrameSink, Offered, PacketFeeder};
 use blocks::mips::{MipsCore, Profile};
@@ -71,6 +71,8 @@ pub enum WiredError {
     Offered { nic: String, problem: String },
     #[error("{nic}: there is no {what} on this card, so nothing can come of `{text}`")]
     NoSuchSide { nic: String, what: &'static str, text: String },
+    #[error("{nic}: its hosts check frames by number, so no line can bring it frames of another card")]
+    NoLines { nic: String },
 }
 
 /// A card that is wired from modules, with its hosts and its traffic.
@@ -104,6 +106,9 @@ impl WiredCard {
     /// Builds the card.
     pub fn new(setup: Setup, wanted: &Wanted) -> Result<WiredCard, WiredError> {
         let nic = &setup.experiment.common.nic;
+        if wanted.lines {
+            return Err(WiredError::NoLines { nic: nic.preset.clone() });
+        }
         let design = design(&nic.preset, &nic.set.0, &setup.base_dir)?;
         let sides = setup.sides(&design)?;
         let offered = sides.offered();
@@ -389,6 +394,10 @@ impl Card for WiredCard {
 
     fn summary(&self, wall: Duration) -> Value {
         self.summarize(wall).to_json()
+    }
+
+    fn inject(&mut self, port: Port, _at: Time, _frame: Box<[u8]>) -> Result<(), InjectError> {
+        Err(InjectError::ByNumber { port })
     }
 
     fn take_tables(&mut self) -> Vec<Rows> {

@@ -3,7 +3,7 @@
 use crate::support;
 use kernel::{Mode, Time};
 use spinet::kinds::{self, Text};
-use spinet::run::{Run, Wanted};
+use spinet::run::{Departure, InjectError, Port, Run, RunError, Wanted};
 use spinet::toml_text::Format;
 use std::path::Path;
 use std::time::Duration;
@@ -27,11 +27,18 @@ fn each(test: &str, check: impl Fn(&str, &dyn Fn() -> Run)) {
 }
 
 fn start(text: &str, base_dir: &Path, name: &str) -> Run {
+    start_with(text, base_dir, name, &Wanted { tables: true, ..Wanted::default() })
+}
+
+fn start_with(text: &str, base_dir: &Path, name: &str, wanted: &Wanted) -> Run {
+    try_start(text, base_dir, name, wanted).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+fn try_start(text: &str, base_dir: &Path, name: &str, wanted: &Wanted) -> Result<Run, RunError> {
     let kind = kinds::of_experiment(text, base_dir, Format::Toml);
     assert_eq!(kind.name, name);
-    let wanted = Wanted { tables: true, ..Wanted::default() };
     let text = Text { text, file: "t.toml", base_dir, format: Format::Toml };
-    (kind.start)(&text, &wanted, Vec::new()).unwrap_or_else(|error| panic!("{name}: {error}"))
+    (kind.start)(&text, wanted, Vec::new())
 }
 
 /// Everything that a run leaves behind but the host time that it took, and its rows.
@@ -80,5 +87,70 @@ fn a_run_that_is_closed_early_has_a_row_for_every_packet_and_closes_once() {
             run.card.take_tables().iter().all(|rows| rows.columns.iter().all(|(_, data)| data.is_empty())),
             "{name}"
         );
+    });
+}
+
+/// A line that takes 1 us from the first card to the second, simulated in windows that it allows. Returns what left each card.
+fn two_cards(first: &mut Run, second: &mut Run, window_ns: u64) -> [Vec<Departure>; 2] {
+    let line = Time::from_ns(1_000);
+    let mut left = [Vec::new(), Vec::new()];
+    let mut until = Time::ZERO;
+    while until < Time::from_ns(60_000) {
+        until = until + Time::from_ns(window_ns);
+        first.card.run_until(until).unwrap();
+        second.card.run_until(until).unwrap();
+        for frame in first.card.take_departures() {
+            second.card.inject(Port::Network(0), frame.at + line, frame.frame.clone()).unwrap();
+            left[0].push(frame);
+        }
+        left[1].extend(second.card.take_departures());
+    }
+    left
+}
+
+#[test]
+fn cards_joined_by_a_line_give_the_same_frames_in_windows_of_any_size() {
+    let folder = support::folder_with_program("contract_lines");
+    let wanted = Wanted { lines: true, ..Wanted::default() };
+    let quiet = |text: &str| text.replace("count=40", "count=1");
+    for (source, sink, text) in [("chains", "handlers", HANDLERS), ("handlers", "chains", CHAINS)] {
+        let from = if source == "chains" { CHAINS } else { HANDLERS };
+        let run = |window_ns, seed| {
+            let mut first = start_with(from, &folder, source, &wanted);
+            let mut second = start_with(&quiet(text), &folder, sink, &wanted);
+            second.set_mode(Mode::Shuffled(seed));
+            let left = two_cards(&mut first, &mut second, window_ns);
+            assert!(second.card.ended().is_none(), "{sink}: more frames may come");
+            second.card.close().unwrap();
+            (left, second.digest(), second.card.progress().packets_in)
+        };
+        let (left, digest, packets_in) = run(1_000, 1);
+        // The second card has one packet of its own.
+        assert_eq!((left[0].len(), left[1].len(), packets_in), (40, 41, 41), "{source} to {sink}");
+        assert!(left.iter().all(|frames| frames.is_sorted_by_key(|frame| frame.at)));
+        assert!(run(170, 2) == (left, digest, packets_in), "{source} to {sink}: the windows changed a result");
+    }
+}
+
+#[test]
+fn frames_that_a_card_cannot_take_are_errors() {
+    let folder = support::folder_with_program("contract_refused");
+    let wanted = Wanted { lines: true, ..Wanted::default() };
+    for (name, text) in [("handlers", HANDLERS), ("chains", CHAINS)] {
+        let mut run = start_with(text, &folder, name, &wanted);
+        run.card.run_until(Time::from_ns(100)).unwrap();
+        let mut inject = |port, ns, n| run.card.inject(port, Time::from_ns(ns), vec![0; n].into());
+        assert!(matches!(inject(Port::Network(9), 200, 60), Err(InjectError::NoPort { .. })), "{name}");
+        assert!(matches!(inject(Port::Network(0), 100, 60), Err(InjectError::Past { .. })), "{name}");
+        assert!(matches!(inject(Port::Network(0), 200, 0), Err(InjectError::Empty { .. })), "{name}");
+        assert!(inject(Port::Network(0), 200, 60).is_ok(), "{name}");
+    }
+    let error = try_start(MODULES, &folder, "modules", &wanted).err().expect("its frames have numbers");
+    assert!(error.to_string().starts_with("tigon2: its hosts check frames by number"), "{error}");
+    each("contract_no_lines", |name, start| {
+        let error = start().card.inject(Port::Network(0), Time::from_ns(200), vec![0; 60].into()).unwrap_err();
+        let by_number = matches!(error, InjectError::ByNumber { .. });
+        assert!(by_number || matches!(error, InjectError::NoLines { .. }), "{name}: {error}");
+        assert_eq!(by_number, name == "modules");
     });
 }
