@@ -107,7 +107,8 @@ pub struct Edge {
     calling: Option<Cycle>,
     /// Number of host memory bytes that were requested.
     pub bytes_requested: u64,
-    /// Packets in the NIC that are not done.
+    /// Packets that the NIC took, and those of them that are not done.
+    taken: u64,
     in_nic: u64,
     /// Cycle of a feedback that was reported before the NIC's own notice.
     reported_early: Option<Cycle>,
@@ -197,6 +198,11 @@ impl Edge {
         !self.has_new && self.accesses.is_empty() && self.calls.is_empty()
     }
 
+    /// Packets that the NIC took, and those of them that are done.
+    pub fn packets_in_and_done(&self) -> (u64, u64) {
+        (self.taken, self.taken - self.in_nic)
+    }
+
     /// Returns true if all packets are done and the stream has ended.
     pub fn is_done(&self) -> bool {
         self.eos && self.is_quiet() && self.open.is_empty() && self.packets.is_empty() && self.in_nic == 0
@@ -254,6 +260,7 @@ impl PacketSource for Port {
         deliver(now.saturating_sub(1));
         let (earliest, packet) = library::edge(|edge| {
             let packet = edge.packets.pop_front();
+            edge.taken += u64::from(packet.is_some());
             edge.in_nic += u64::from(packet.is_some());
             packet
         })?;

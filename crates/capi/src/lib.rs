@@ -33,6 +33,7 @@ use spinet::elf::ElfError;
 use spinet::instructions::TraceWriteError;
 use spinet::nics::NicError;
 use spinet::program::ProgramError;
+use spinet::run::RunError;
 use std::io;
 
 /// Reason why a function returns `SPIN_ERR`.
@@ -90,6 +91,8 @@ enum Error {
     Access { addr: u32, size: u64, handler: String, program: String },
     #[error("{0}")]
     Stuck(String),
+    #[error(transparent)]
+    Run(#[from] RunError),
 }
 
 impl Error {

@@ -4,11 +4,13 @@ use crate::Error;
 use crate::conf::PspinConf;
 use crate::edge::{Access, Edge, Packet};
 use crate::image;
-use crate::simulation::{Simulation, State};
+use crate::simulation::Simulation;
 use kernel::Clock;
 use pspin::{PspinError, PspinParams, map};
+use spinet::run::{Run, Simulated};
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// Environment variable that selects the machine: a preset, or a preset's path.
 const NIC_VARIABLE: &str = "SPINET_NIC";
@@ -16,7 +18,7 @@ const NIC_VARIABLE: &str = "SPINET_NIC";
 const NIC: &str = "pspin-rtl";
 
 /// A simulation that one thread at a time may use.
-struct Owned(Simulation);
+struct Owned(Run<Simulation>);
 
 // SAFETY: the reference counts of a simulation are shared only within it, and a thread that takes it out of the library
 // has all of it. The library's lock ensures that one thread uses it at a time.
@@ -89,19 +91,27 @@ fn without_end(mut program: Vec<u8>) -> Vec<u8> {
 
 /// Runs until all packets are done.
 pub fn run() -> Result<(), Error> {
-    lend(Simulation::run)
+    lend(|run| {
+        run.card.resume();
+        run.advance(Duration::MAX)?;
+        run.card.check()
+    })
 }
 
 /// Runs one cycle. Returns true if all packets are done.
 pub fn tick() -> Result<bool, Error> {
-    lend(|simulation| Ok(simulation.tick()? == State::Done))
+    lend(|run| {
+        run.card.resume();
+        run.card.run_until(run.card.next_cycle())?;
+        Ok(run.card.is_done())
+    })
 }
 
 /// Ends the simulation. Returns its statistics.
 pub fn fini() -> Result<String, Error> {
-    let statistics = lend(|simulation| {
-        simulation.finish_watch()?;
-        Ok(simulation.statistics())
+    let statistics = lend(|run| {
+        run.card.close()?;
+        Ok(run.card.statistics())
     });
     if !matches!(statistics, Err(Error::Running)) {
         *lock() = None;
@@ -128,7 +138,7 @@ pub fn now_ps() -> Result<u64, Error> {
 }
 
 /// Lends the simulation to `job`. The library stays usable from callbacks.
-fn lend<T>(job: impl FnOnce(&mut Simulation) -> Result<T, Error>) -> Result<T, Error> {
+fn lend<T>(job: impl FnOnce(&mut Run<Simulation>) -> Result<T, Error>) -> Result<T, Error> {
     let mut owned = with(|library| match std::mem::replace(&mut library.phase, Phase::Running) {
         Phase::Ready(owned) => Ok(owned),
         Phase::Running => Err(Error::Running),
@@ -184,7 +194,7 @@ pub fn access(addr: u32, size: usize, access: impl FnOnce() -> Result<Access, Er
 impl Library {
     fn load(&mut self, program: &Path) -> Result<(), Error> {
         let image = image::read(program, &self.params)?;
-        self.phase = Phase::Ready(Box::new(Owned(Simulation::new(&self.params, &image)?)));
+        self.phase = Phase::Ready(Box::new(Owned(Run::of(Simulation::new(&self.params, &image)?))));
         self.program = without_end(image.program);
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! The NIC, cycle by cycle.
+//! The card of a C program: it simulates cycle by cycle, because the program may act in each.
 
 use crate::Error;
 use crate::callbacks::{Call, UserPtr, deliver};
@@ -6,11 +6,12 @@ use crate::edge::{Access, Port};
 use crate::library;
 use crate::stats;
 use crate::watch::{SharedWatch, Watch, Watcher, trace_instructions};
-use kernel::{Clock, Cycle, Outcome};
+use kernel::{Clock, Cycle, Mode, Outcome, Time};
 use pspin::iommu::SharedPageTables;
 use pspin::world::IgnoreEvents;
 use pspin::{Boundary, Image, Pspin, PspinError, PspinParams};
 use spinet::instructions::CoreTraces;
+use spinet::run::{Ended, Progress, RunError, Simulated};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -22,17 +23,6 @@ const SEED: u64 = 0;
 enum Originator {
     Write(UserPtr),
     Read(UserPtr, UserPtr),
-}
-
-/// Result of a cycle.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum State {
-    /// Work is in progress.
-    Busy,
-    /// All packets are done and the stream has ended.
-    Done,
-    /// No event is pending; only the C program can cause one.
-    Stuck,
 }
 
 /// A NIC under the control of a C program.
@@ -47,8 +37,11 @@ pub struct Simulation {
     /// Bytes that the host wrote to and read from the NIC, counted at the request, as in the functional model.
     bytes_written: u64,
     bytes_read: u64,
-    /// True if the last cycle changed nothing and no event is pending.
-    is_quiet: bool,
+    /// All packets were done and the stream had ended after the last cycle; after a cycle since [`Simulation::resume`].
+    is_done: bool,
+    was_done: bool,
+    /// All is done and nothing is pending, or nothing is pending without the C program.
+    ended: Option<Ended>,
     watch: Option<SharedWatch>,
     traces: CoreTraces,
 }
@@ -85,14 +78,37 @@ impl Simulation {
             n_accesses: 0,
             bytes_written: 0,
             bytes_read: 0,
-            is_quiet: false,
+            is_done: false,
+            was_done: false,
+            ended: None,
             watch,
             traces,
         })
     }
 
-    /// Simulates the next cycle.
-    pub fn tick(&mut self) -> Result<State, Error> {
+    /// Continues after an end: the C program may have caused more.
+    pub fn resume(&mut self) {
+        (self.was_done, self.ended) = (false, None);
+    }
+
+    /// Returns true if all packets were done and the stream had ended after the last cycle.
+    pub fn is_done(&self) -> bool {
+        self.is_done
+    }
+
+    /// Why the run could not end, if it could not.
+    pub fn check(&self) -> Result<(), Error> {
+        if self.ended == Some(Ended::Quiet) { Err(self.stuck()) } else { Ok(()) }
+    }
+
+    /// Time of the next cycle.
+    pub fn next_cycle(&self) -> Time {
+        self.clock.edge(self.at + 1)
+    }
+
+    /// Simulates the next cycle. A run goes on after all packets are done until their host writes are complete: over PCIe, writes
+    /// complete later.
+    fn cycle(&mut self) -> Result<(), Error> {
         self.begin();
         let outcome = self.nic.run_until(self.at);
         if let Some(watch) = &self.watch {
@@ -100,29 +116,15 @@ impl Simulation {
         }
         self.traces.check()?;
         self.end();
-        let (is_done, is_quiet) = library::edge(|edge| (edge.is_done(), edge.is_quiet()));
-        self.is_quiet = outcome == Outcome::Quiet;
-        Ok(match (is_done, self.is_quiet && is_quiet) {
-            _ if !self.originators.is_empty() => State::Busy,
-            (true, _) => State::Done,
-            (false, true) => State::Stuck,
-            (false, false) => State::Busy,
-        })
-    }
-
-    /// Runs until all packets are done and their host writes are complete. Over PCIe, writes complete later.
-    pub fn run(&mut self) -> Result<(), Error> {
-        let state = loop {
-            match self.tick()? {
-                State::Busy => {}
-                ended => break ended,
-            }
+        let (is_done, waits) = library::edge(|edge| (edge.is_done(), edge.is_quiet()));
+        let (is_quiet, has_accesses) = (outcome == Outcome::Quiet, !self.originators.is_empty());
+        self.is_done = is_done && !has_accesses;
+        self.was_done |= self.is_done;
+        self.ended = match self.was_done {
+            true => is_quiet.then_some(Ended::Complete),
+            false => (is_quiet && waits && !has_accesses).then_some(Ended::Quiet),
         };
-        while state == State::Done && !self.is_quiet {
-            self.tick()?;
-        }
-        self.finish_watch()?;
-        if state == State::Done { Ok(()) } else { Err(self.stuck()) }
+        Ok(())
     }
 
     /// Starts the next cycle with the requests of the program.
@@ -179,12 +181,6 @@ impl Simulation {
         Error::Stuck(text)
     }
 
-    /// Writes the remaining output of the transcript and the waveforms.
-    pub fn finish_watch(&mut self) -> Result<(), Error> {
-        self.traces.flush()?;
-        self.watch.as_ref().map_or(Ok(()), |watch| watch.borrow_mut().finish())
-    }
-
     /// The text that `pspinsim_fini` prints.
     pub fn statistics(&mut self) -> String {
         // The counters include the last cycle's early feedback only after one more cycle.
@@ -197,5 +193,54 @@ impl Simulation {
             read: self.bytes_read,
         };
         stats::text(&self.nic.counters(), &self.clock, moved)
+    }
+}
+
+impl Simulated for Simulation {
+    fn run_until(&mut self, until: Time) -> Result<(), RunError> {
+        while self.ended.is_none() && self.now() < until {
+            self.cycle().map_err(RunError::new)?;
+        }
+        Ok(())
+    }
+
+    fn now(&self) -> Time {
+        self.clock.edge(self.at)
+    }
+
+    fn next_event(&self) -> Option<Time> {
+        self.nic.next_edge()
+    }
+
+    fn ended(&self) -> Option<&Ended> {
+        self.ended.as_ref()
+    }
+
+    fn progress(&self) -> Progress {
+        let (packets_in, packets_done) = library::edge(|edge| edge.packets_in_and_done());
+        Progress {
+            is_done: self.ended.is_some(),
+            packets_in,
+            packets_done,
+            packets_total: None,
+            fraction: None,
+            simulated: self.now(),
+            cycles: Some(self.at),
+        }
+    }
+
+    fn set_mode(&mut self, mode: Mode) {
+        self.nic.set_mode(mode);
+    }
+
+    /// Writes the remaining output of the transcript and the waveforms.
+    fn close(&mut self) -> Result<(), RunError> {
+        self.traces.flush().map_err(|error| RunError::new(Error::from(error)))?;
+        let finish = |watch: &SharedWatch| watch.borrow_mut().finish();
+        self.watch.as_ref().map_or(Ok(()), finish).map_err(RunError::new)
+    }
+
+    fn counters(&self) -> BTreeMap<String, u64> {
+        self.nic.counters().into_iter().collect()
     }
 }

@@ -172,8 +172,8 @@ pub struct Rows {
     pub columns: Vec<(&'static str, Vec<u8>)>,
 }
 
-/// A card with its traffic, its hosts and its record, as a run sees it. It lives on one thread.
-pub trait Card {
+/// A simulation that a run takes forward in time. It lives on one thread.
+pub trait Simulated {
     /// Simulates up to `until`, or to an earlier time at which the run ends. A card that looks for its end at fixed times may stop
     /// at the first of these after `until`. The times of the calls change no result.
     fn run_until(&mut self, until: Time) -> Result<(), RunError>;
@@ -193,19 +193,23 @@ pub trait Card {
     /// Sets the order in which components tick; no result depends on it.
     fn set_mode(&mut self, mode: Mode);
 
-    /// Writes what is still to be written. Packets inside get their rows. Nothing is simulated after it; a second call does nothing.
+    /// Writes what is still to be written. A second call does nothing.
     fn close(&mut self) -> Result<(), RunError>;
-
-    /// The digest of everything that left the card so far.
-    fn digest(&self) -> String;
 
     /// Every counter of every part.
     fn counters(&self) -> BTreeMap<String, u64>;
+}
+
+/// A card with its traffic, its hosts and its record. After [`Simulated::close`], packets that are inside have their rows, and nothing
+/// more is simulated.
+pub trait Card: Simulated {
+    /// The digest of everything that left the card so far.
+    fn digest(&self) -> String;
 
     /// The summary so far; `wall` is the host time that the run took.
     fn summary(&self, wall: Duration) -> Value;
 
-    /// Rows that are complete since the last call. Only [`Card::close`] completes the rows of packets that are inside.
+    /// Rows that are complete since the last call. Only [`Simulated::close`] completes the rows of packets that are inside.
     fn take_tables(&mut self) -> Vec<Rows>;
 
     /// Lets a frame arrive at a port, at the first clock edge from `at` on. The card keeps the order of calls among frames that arrive at
@@ -234,7 +238,7 @@ pub trait Card {
 }
 
 /// A run of a card. It lives on one thread.
-pub struct Run<C: Card + ?Sized = dyn Card> {
+pub struct Run<C: Simulated + ?Sized = dyn Card> {
     /// How long the next slice is.
     slice: Time,
     wall: Duration,
@@ -242,7 +246,7 @@ pub struct Run<C: Card + ?Sized = dyn Card> {
     pub card: Box<C>,
 }
 
-impl<C: Card> Run<C> {
+impl<C: Simulated> Run<C> {
     /// A run that starts now.
     pub fn of(card: C) -> Self {
         Run { slice: FIRST_SLICE, wall: Duration::ZERO, card: Box::new(card) }
@@ -251,13 +255,13 @@ impl<C: Card> Run<C> {
     /// The same run, of a card of any kind.
     pub fn erased(self) -> Run
     where
-        C: 'static,
+        C: Card + 'static,
     {
         Run { slice: self.slice, wall: self.wall, card: self.card }
     }
 }
 
-impl<C: Card + ?Sized> Run<C> {
+impl<C: Simulated + ?Sized> Run<C> {
     /// Simulates for about `budget` of host time, or to the end. How time is sliced changes no result.
     pub fn advance(&mut self, budget: Duration) -> Result<Progress, RunError> {
         let begun = Instant::now();
@@ -284,14 +288,16 @@ impl<C: Card + ?Sized> Run<C> {
         self.card.set_mode(mode);
     }
 
-    /// The digest of everything that left the card so far.
-    pub fn digest(&self) -> String {
-        self.card.digest()
-    }
-
     /// Host time that slices have taken.
     pub fn wall(&self) -> Duration {
         self.wall
+    }
+}
+
+impl<C: Card + ?Sized> Run<C> {
+    /// The digest of everything that left the card so far.
+    pub fn digest(&self) -> String {
+        self.card.digest()
     }
 
     /// The summary so far.
@@ -311,7 +317,7 @@ mod tests {
         n_closed: u32,
     }
 
-    impl Card for Counted {
+    impl Simulated for Counted {
         fn run_until(&mut self, until: Time) -> Result<(), RunError> {
             self.calls.push((until - self.now).fs());
             self.now = until;
@@ -350,24 +356,8 @@ mod tests {
             Ok(())
         }
 
-        fn digest(&self) -> String {
-            String::new()
-        }
-
         fn counters(&self) -> BTreeMap<String, u64> {
             BTreeMap::new()
-        }
-
-        fn summary(&self, wall: Duration) -> Value {
-            serde_json::json!({ "wall": wall.as_secs_f64() })
-        }
-
-        fn inject(&mut self, port: Port, _: Time, _: Box<[u8]>) -> Result<(), InjectError> {
-            Err(InjectError::NoLines { port })
-        }
-
-        fn take_tables(&mut self) -> Vec<Rows> {
-            Vec::new()
         }
     }
 

@@ -11,7 +11,7 @@ use super::source::SharedPort;
 use super::table::Tables;
 use super::weights::{self, Policies};
 use crate::elf::Elf;
-use crate::run::{Card, Departure, Ended, HORIZON, InjectError, Port, Progress, Rows, RunError, Wanted};
+use crate::run::{Card, Departure, Ended, HORIZON, InjectError, Port, Progress, Rows, RunError, Simulated, Wanted};
 use crate::streams::FeedError;
 use kernel::{Clock, Cycle, Mode, Outcome, Time};
 use panic::model::{Nic, NicModel};
@@ -239,7 +239,7 @@ impl ChainCard {
     }
 }
 
-impl Card for ChainCard {
+impl Simulated for ChainCard {
     fn run_until(&mut self, until: Time) -> Result<(), RunError> {
         // A card between lines stops exactly: packets may be injected for the next cycle.
         let most = if self.has_lines { self.clock.cycle_at_or_after(until) } else { Cycle::MAX };
@@ -295,12 +295,14 @@ impl Card for ChainCard {
         record.captures.take().map_or(Ok(()), Captures::finish).map_err(RunError::new)
     }
 
-    fn digest(&self) -> String {
-        self.record.borrow().digest.to_hex()
-    }
-
     fn counters(&self) -> BTreeMap<String, u64> {
         self.all_counters()
+    }
+}
+
+impl Card for ChainCard {
+    fn digest(&self) -> String {
+        self.record.borrow().digest.to_hex()
     }
 
     fn summary(&self, wall: Duration) -> Value {
@@ -312,7 +314,7 @@ impl Card for ChainCard {
             return Err(InjectError::NoLines { port });
         }
         let ports: Vec<Port> = self.ports.iter().map(|port| port.side().into()).collect();
-        InjectError::check(&ports, Card::now(self), port, at, &frame)?;
+        InjectError::check(&ports, Simulated::now(self), port, at, &frame)?;
         let position = ports.iter().position(|&other| other == port).expect("the port was checked");
         self.ports[position].inject(self.clock.cycle_at_or_after(at), frame);
         Ok(())

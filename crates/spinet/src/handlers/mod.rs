@@ -23,7 +23,7 @@ use crate::handlers::table::Table;
 use crate::handlers::timeline::{Known, Timeline};
 use crate::instructions::{Choice, CoreTraces, TraceWriteError};
 use crate::program::{self, ProgramError, is_source};
-use crate::run::{Card, Departure, Ended, HORIZON, InjectError, Port, Progress, Rows, RunError, Wanted};
+use crate::run::{Card, Departure, Ended, HORIZON, InjectError, Port, Progress, Rows, RunError, Simulated, Wanted};
 use crate::streams::FeedError;
 use crate::summary::BusyCore;
 use crate::toml_text::KeyPosition;
@@ -236,7 +236,7 @@ impl HandlerCard {
     }
 }
 
-impl Card for HandlerCard {
+impl Simulated for HandlerCard {
     fn run_until(&mut self, until: Time) -> Result<(), RunError> {
         let clock = self.record().borrow().clock;
         let until = clock.cycle_at_or_after(until);
@@ -301,12 +301,14 @@ impl Card for HandlerCard {
         Ok(())
     }
 
-    fn digest(&self) -> String {
-        self.record().borrow().digest.to_hex()
-    }
-
     fn counters(&self) -> BTreeMap<String, u64> {
         self.driver.nic.counters().into_iter().collect()
+    }
+}
+
+impl Card for HandlerCard {
+    fn digest(&self) -> String {
+        self.record().borrow().digest.to_hex()
     }
 
     fn summary(&self, wall: Duration) -> Value {
@@ -324,7 +326,7 @@ impl Card for HandlerCard {
 
     fn inject(&mut self, port: Port, at: Time, frame: Box<[u8]>) -> Result<(), InjectError> {
         let number = self.injected.ok_or(InjectError::NoLines { port })?;
-        InjectError::check(&[Port::Network(0)], Card::now(self), port, at, &frame)?;
+        InjectError::check(&[Port::Network(0)], Simulated::now(self), port, at, &frame)?;
         let at = self.record().borrow().clock.cycle_at_or_after(at);
         self.driver.inject(number, at, frame);
         self.injected = Some(number + 1);

@@ -6,7 +6,7 @@ use super::{CardError, design};
 use crate::elf::{Elf, ElfError};
 use crate::experiment::Problem;
 use crate::instructions::{CoreTraces, TraceWriteError};
-use crate::run::{Card, Ended, InjectError, Port, Progress, Rows, RunError, Wanted};
+use crate::run::{Card, Ended, InjectError, Port, Progress, Rows, RunError, Simulated, Wanted};
 use blocks::assist::MacReceive;
 use blocks::feeders::{FrameSink, Offered, PacketFeeder};
 use blocks::mips::{MipsCore, Profile};
@@ -322,7 +322,7 @@ fn clocked(design: &Design, cores: &[(String, Rc<RefCell<MipsCore>>)]) -> Vec<(C
     cores.iter().map(|(path, core)| (clock(path), core.clone())).collect()
 }
 
-impl Card for WiredCard {
+impl Simulated for WiredCard {
     fn run_until(&mut self, until: Time) -> Result<(), RunError> {
         let mut outcome = Outcome::Limit;
         // Ends are looked for at the same times whatever `until` is.
@@ -384,12 +384,14 @@ impl Card for WiredCard {
         }
     }
 
-    fn digest(&self) -> String {
-        self.frames_digest()
-    }
-
     fn counters(&self) -> BTreeMap<String, u64> {
         self.card.system.counters().into_iter().collect()
+    }
+}
+
+impl Card for WiredCard {
+    fn digest(&self) -> String {
+        self.frames_digest()
     }
 
     fn summary(&self, wall: Duration) -> Value {

@@ -5,7 +5,7 @@ use expect_test::expect;
 use kernel::Mode;
 use proptest::prelude::*;
 use spinet::chains::{ChainCard, ChainSummary, CheckedChains};
-use spinet::run::{Card, Ended, Run, Wanted};
+use spinet::run::{Card, Ended, Run, Simulated, Wanted};
 use spinet::toml_text::Format;
 use std::path::Path;
 use std::time::Duration;
