@@ -100,7 +100,7 @@ pub struct Wanted {
     /// program must be linked.
     pub programs: BTreeMap<String, PathBuf>,
     /// The caller is the network around the card: it may call [`Card::inject`], and must call [`Card::take_departures`]. Such a run ends
-    /// at its limit only.
+    /// at its limit, or if a core of the card stops by itself.
     pub lines: bool,
 }
 
@@ -137,8 +137,6 @@ pub struct Departure {
 #[derive(Clone, Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the texts say what each field is")]
 pub enum InjectError {
-    #[error("{port}: frames come from the experiment only, because the card's hosts check them by number")]
-    ByNumber { port: Port },
     #[error("{port}: the run was started without lines, so frames come from the experiment only")]
     NoLines { port: Port },
     #[error("{port}: no such port (allowed: {allowed})")]
@@ -147,6 +145,8 @@ pub enum InjectError {
     Past { port: Port, at: Time, now: Time },
     #[error("{port}: a frame has no bytes, must have 1 or more")]
     Empty { port: Port },
+    #[error("{port}: a frame has {bytes} bytes, must have at most {most}")]
+    TooLong { port: Port, bytes: usize, most: usize },
 }
 
 impl InjectError {
@@ -212,8 +212,8 @@ pub trait Card: Simulated {
     /// Rows that are complete since the last call. Only [`Simulated::close`] completes the rows of packets that are inside.
     fn take_tables(&mut self) -> Vec<Rows>;
 
-    /// Lets a frame arrive at a port, at the first clock edge from `at` on. The card keeps the order of calls among frames that arrive at
-    /// the same edge.
+    /// Lets a frame arrive at a port, at the first clock edge from `at` on; at a line with a rate, when the line has carried it. The card
+    /// keeps the order of calls among frames of the same time.
     fn inject(&mut self, port: Port, at: Time, frame: Box<[u8]>) -> Result<(), InjectError>;
 
     /// Frames that left since the last call, in order of time; none without [`Wanted::lines`].

@@ -126,7 +126,7 @@ impl Checker {
                 row.read_id(bytes, self.next).filter(|&id| is(id)).map_or(Verdict::Unknown, verdict)
             }
             Frames::Datagrams(row) => row.read_id(bytes).filter(|&id| is(id)).map_or(Verdict::Unknown, verdict),
-            Frames::List(_) => {
+            Frames::List(_) | Frames::Line(_) => {
                 let ahead = self.next..self.next.saturating_add(REACH);
                 let behind = (self.next.saturating_sub(REACH)..self.next).rev();
                 ahead.chain(behind).find(|&id| is(id)).map_or(Verdict::Unknown, verdict)
@@ -137,7 +137,7 @@ impl Checker {
     /// Number of frames from `first` to before `end` that should arrive.
     fn intact_between(&self, first: u64, end: u64) -> u64 {
         match &self.frames {
-            Frames::Datagrams(_) | Frames::Acknowledgements(_) => end - first,
+            Frames::Datagrams(_) | Frames::Acknowledgements(_) | Frames::Line(_) => end - first,
             Frames::List(_) => {
                 (first..end).filter(|&id| self.frames.frame(id).is_some_and(|frame| frame.is_intact)).count() as u64
             }

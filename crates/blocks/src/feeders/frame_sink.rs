@@ -12,6 +12,7 @@ use crate::ethernet::Frame;
 use crate::netlist::{Built, Module, OneWay, PortSpec, Site};
 use kernel::trace::Counter;
 use kernel::{Activity, Clock, Component, CounterList, Cycle, Ports, Rx, Time};
+use std::rc::Rc;
 
 /// The network end of a card's outgoing line.
 #[derive(Clone, Debug, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
@@ -33,18 +34,31 @@ pub struct FrameSink {
     damaged: Counter,
     log: FrameLog,
     kept: Vec<Frame>,
+    /// Intact frames for the caller at the other end of the line, if there is one.
+    departures: Option<Vec<(Time, Rc<[u8]>)>>,
 }
 
 impl FrameSink {
     /// A sink that compares frames with what `checker` expects.
     pub fn new(params: FrameSinkParams, wire: Rx<Frame>, clock: Clock, checker: Checker) -> FrameSink {
         let log = FrameLog::new(params.kept_times);
-        FrameSink { params, clock, wire, checker, replies: None, damaged: Counter::default(), log, kept: Vec::new() }
+        let (replies, departures, kept, damaged) = Default::default();
+        FrameSink { params, clock, wire, checker, replies, damaged, log, kept, departures }
     }
 
     /// Also expects these replies.
     pub fn with_replies(self, replies: Option<Checker>) -> FrameSink {
         FrameSink { replies, ..self }
+    }
+
+    /// Keeps intact frames from now on, for [`FrameSink::take_departures`].
+    pub fn keep_departures(&mut self) {
+        self.departures.get_or_insert_default();
+    }
+
+    /// Intact frames since the last call, with the times at which their last bits passed.
+    pub fn take_departures(&mut self) -> Vec<(Time, Rc<[u8]>)> {
+        self.departures.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// The arrival times of frames; replies have no numbers.
@@ -86,6 +100,9 @@ impl Component for FrameSink {
             let at = self.clock.edge(now);
             let id = self.judge(at, &frame);
             self.log.note(Passage { id, at, bytes: frame.bytes.len() as u32 });
+            if let Some(departures) = self.departures.as_mut().filter(|_| frame.is_intact) {
+                departures.push((at, frame.bytes.clone()));
+            }
             if self.kept.len() < self.params.kept_frames {
                 self.kept.push(frame);
             }

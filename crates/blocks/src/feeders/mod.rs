@@ -25,4 +25,4 @@ pub use log::{FrameLog, Passage};
 pub use nic_feeder::{After, Contents, Mailbox, NicFeeder, NicFeederParams, NicFeederPorts, Write};
 pub use packet_feeder::{PacketFeeder, PacketFeederParams, PacketFeederPorts};
 pub use schedule::Schedule;
-pub use traffic::{FrameTraffic, Frames, ListedFrame, Offered, Pace, TrafficError};
+pub use traffic::{FrameTraffic, Frames, LineFrames, ListedFrame, Offered, Pace, TrafficError};

@@ -3,19 +3,22 @@
 //! Ports:   `wire` (frames, sends): each frame when its last bit has passed; `go` (go, receives, optional): starts
 //!           the traffic; without it, traffic starts at 0.
 //! Timing:  a frame begins when it is due and the line is free. It takes the line for its bytes, check sequence,
-//!           preamble and gap, and is sent at the first edge at or after the end of its check sequence.
+//!           preamble and gap, and is sent at the first edge at or after the end of its check sequence. A frame of another
+//!           card ([`PacketFeeder::inject`]) ends at its given time, or later if the line is taken; `go` does not delay it.
 //! Source:  thesis, 3.2.3 (packet feeder); IEEE 802.3 for the line.
 //! Differs: a real line does not wait. Here a card that does not take its frames delays later ones; this is counted.
 
 use super::Go;
 use super::log::{FrameLog, Passage};
 use super::schedule::Schedule;
-use super::traffic::{FrameTraffic, Offered};
+use super::traffic::{FrameTraffic, Frames, LineFrames, Offered};
 use crate::checks;
 use crate::ethernet::Frame;
 use crate::netlist::{Built, Module, OneWay, PortSpec, Site};
 use kernel::trace::Counter;
 use kernel::{Activity, Clock, Component, CounterList, Cycle, Inlet, Ports, Rx, Time, Tx};
+use std::collections::BTreeMap;
+use std::rc::Rc;
 
 /// The network end of a card's incoming line.
 #[derive(Clone, Debug, serde::Deserialize, serde::Serialize, schemars::JsonSchema)]
@@ -50,6 +53,17 @@ pub struct PacketFeeder {
     under_way: Option<UnderWay>,
     waits: Counter,
     log: FrameLog,
+    /// The line to another card, if frames come from there.
+    line: Option<Line>,
+}
+
+/// A line to another card.
+struct Line {
+    /// Frames that have passed.
+    passed: LineFrames,
+    /// Frames to come, by the time at which they end and the order of calls.
+    coming: BTreeMap<(Time, u64), Rc<[u8]>>,
+    calls: u64,
 }
 
 /// The next frame: on the line, or not yet due.
@@ -62,6 +76,9 @@ struct UnderWay {
     /// `line_free` before this frame.
     line_before: LineTime,
 }
+
+/// Line time after a frame: the gap. Preamble and start delimiter (8 of the overhead bytes) precede it.
+const AFTER_BITS: u64 = 8 * (Frame::OVERHEAD_BYTES as u64 - 8);
 
 /// A time on a line: a base plus a number of bits, so that rounding does not accumulate.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -88,6 +105,10 @@ impl PacketFeeder {
         let PacketFeederPorts { wire, go } = ports;
         let (log, start) = (FrameLog::new(params.kept_times), go.is_none().then_some(Time::ZERO));
         let line_free = LineTime { from: Time::ZERO, bits: 0 };
+        let line = match &traffic.frames {
+            Frames::Line(passed) => Some(Line { passed: passed.clone(), coming: BTreeMap::new(), calls: 0 }),
+            _ => None,
+        };
         PacketFeeder {
             params,
             clock,
@@ -100,7 +121,20 @@ impl PacketFeeder {
             under_way: None,
             waits: Counter::default(),
             log,
+            line,
         }
+    }
+
+    /// Lets a frame of another card end at `at`; everything up to `now` is simulated.
+    ///
+    /// # Panics
+    ///
+    /// If the traffic is not [`Frames::Line`], or the feeder cannot be woken because it has no skips.
+    pub fn inject(&mut self, now: Time, at: Time, bytes: Rc<[u8]>) {
+        let line = self.line.as_mut().expect("the traffic comes from a line");
+        line.coming.insert((at, line.calls), bytes);
+        line.calls += 1;
+        self.traffic.skip(self.clock, now, Time::ZERO);
     }
 
     /// Lets the run skip idle time.
@@ -126,25 +160,64 @@ impl PacketFeeder {
 
     /// Returns true if every frame has been sent.
     pub fn is_done(&self) -> bool {
-        self.under_way.is_none() && self.traffic.due(self.next_id).is_none()
+        match &self.line {
+            Some(line) => line.coming.is_empty(),
+            None => self.under_way.is_none() && self.traffic.due(self.next_id).is_none(),
+        }
+    }
+
+    /// The line time of a frame that may begin at `due`: its begin, its end, and when the line is free again, from the start.
+    fn on_line(&self, due: Time, frame: &Frame) -> (Time, Time, LineTime) {
+        let (bps, mut free) = (self.params.line_bps, self.line_free);
+        if due > free.at(bps) {
+            free = LineTime { from: due, bits: 0 };
+        }
+        let begins = free.at(bps);
+        free.bits += 8 * frame.line_bytes();
+        let end = LineTime { bits: free.bits - AFTER_BITS, ..free };
+        (begins, end.at(bps), free)
+    }
+
+    /// Sends the frames of another card that have ended.
+    fn pass(&mut self, now: Cycle) -> Activity {
+        loop {
+            let Some(line) = &self.line else { return Activity::Idle };
+            let Some((&(at, call), bytes)) = line.coming.first_key_value() else { return Activity::Idle };
+            let mut frame = Frame { id: 0, bytes: bytes.clone(), is_intact: true };
+            let length = LineTime { from: Time::ZERO, bits: 8 * frame.line_bytes() - AFTER_BITS };
+            let (_, end, free) = self.on_line(at - length.at(self.params.line_bps).min(at), &frame);
+            let cycle = self.clock.cycle_at_or_after(end);
+            if cycle > now {
+                return Activity::Until(cycle);
+            }
+            if !self.wire.has_room() {
+                return Activity::Idle; // `wire` wakes us when room appears.
+            }
+            let line = self.line.as_mut().expect("it is there");
+            line.coming.remove(&(at, call));
+            frame.id = line.passed.push(frame.bytes.clone());
+            self.line_free = free;
+            self.send(now, cycle, frame);
+        }
+    }
+
+    /// Sends a frame that could be sent from `cycle` on.
+    fn send(&mut self, now: Cycle, cycle: Cycle, frame: Frame) {
+        self.waits.add(u64::from(cycle < now));
+        let bytes = frame.bytes.len() as u32;
+        self.log.note(Passage { id: Some(frame.id), at: self.clock.edge(now), bytes });
+        self.wire.send(frame);
     }
 
     /// Puts the next frame on the line, if there is one.
     fn begin(&mut self, start: Time) {
         let Some(due) = self.traffic.due(self.next_id) else { return };
         let frame = self.traffic.frame(self.next_id).expect("a frame that is due exists");
-        let (bps, line_before) = (self.params.line_bps, self.line_free);
-        if due > self.line_free.at(bps) {
-            self.line_free = LineTime { from: due, bits: 0 };
-        }
         let frame = Frame { id: self.next_id, bytes: frame.bytes, is_intact: frame.is_intact };
-        let begins = start + self.line_free.at(bps);
-        // Preamble and start delimiter (8 of the overhead bytes) precede the frame; the gap follows it.
-        let after = 8 * u64::from(Frame::OVERHEAD_BYTES - 8);
-        self.line_free.bits += 8 * frame.line_bytes();
-        let end = LineTime { bits: self.line_free.bits - after, ..self.line_free };
-        let cycle = self.clock.cycle_at_or_after(start + end.at(bps));
-        self.under_way = Some(UnderWay { frame, begins, cycle, line_before });
+        let (begins, end, free) = self.on_line(due, &frame);
+        let cycle = self.clock.cycle_at_or_after(start + end);
+        let line_before = std::mem::replace(&mut self.line_free, free);
+        self.under_way = Some(UnderWay { frame, begins: start + begins, cycle, line_before });
         self.next_id += 1;
     }
 }
@@ -158,6 +231,9 @@ impl Component for PacketFeeder {
             let next = self.under_way.take().expect("a frame is pending");
             (self.line_free, self.next_id) = (next.line_before, next.frame.id);
         }
+        if self.line.is_some() {
+            return self.pass(now);
+        }
         let Some(start) = self.start else { return Activity::Idle };
         loop {
             if self.under_way.is_none() {
@@ -169,14 +245,10 @@ impl Component for PacketFeeder {
                 Some(_) if !self.wire.has_room() => {
                     return Activity::Idle; // `wire` wakes us when room appears.
                 }
-                Some(UnderWay { cycle, frame, .. }) => {
-                    let bytes = frame.bytes.len() as u32;
-                    self.waits.add(u64::from(*cycle < now));
-                    self.log.note(Passage { id: Some(frame.id), at: self.clock.edge(now), bytes });
-                }
+                Some(_) => {}
             }
             let next = self.under_way.take().expect("a frame is on the line");
-            self.wire.send(next.frame);
+            self.send(now, next.cycle, next.frame);
         }
     }
 
@@ -291,6 +363,33 @@ mod tests {
             feeder.bytes 120
         "#]],
         );
+    }
+
+    #[test]
+    fn frames_of_another_card_end_at_their_times_in_order_and_not_faster_than_the_line() {
+        let log = testkit::bench(2000, |bench| {
+            let show = |frame: &Frame| format!("frame {} of {}", frame.id, frame.bytes.len());
+            let wire = bench.output("wire", 1, |_| true, show);
+            let params = PacketFeederParams { line_bps: 8_000_000_000, kept_times: 0 };
+            let traffic = FrameTraffic { frames: Frames::Line(LineFrames::default()), pace: Pace::Saturating };
+            let clock = Clock::new(Freq::mhz(1000).expect("1 GHz is a frequency"));
+            let mut feeder = PacketFeeder::new(params, PacketFeederPorts { wire, go: None }, clock, traffic);
+            // The third ends too soon after the second, which takes the line for 8 + 60 + 4 + 12 bytes.
+            for (ns, bytes) in [(500, 60), (200, 61), (550, 62), (1000, 63)] {
+                feeder.inject(Time::ZERO, Time::from_ns(ns), vec![0; bytes].into());
+            }
+            bench.add("feeder", feeder);
+            bench.log_counters();
+        });
+        expect![[r#"
+            201  wire frame 0 of 61
+            501  wire frame 1 of 60
+            587  wire frame 2 of 62
+            1001 wire frame 3 of 63
+            feeder.frames 4
+            feeder.bytes 246
+        "#]]
+        .assert_eq(&log);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use super::acknowledgements::Acknowledgements;
 use super::datagrams::Datagrams;
 use kernel::Time;
+use std::cell::RefCell;
 use std::rc::Rc;
 
 /// Traffic of both directions, which the run provides in its environment. Empty by default.
@@ -43,6 +44,25 @@ pub enum Frames {
     Datagrams(Datagrams),
     /// Endless TCP acknowledgements.
     Acknowledgements(Acknowledgements),
+    /// Frames that another card sends while the run goes on, numbered in the order in which they pass the line.
+    Line(LineFrames),
+}
+
+/// The frames that have passed a line so far.
+#[derive(Clone, Default)]
+pub struct LineFrames(Rc<RefCell<Vec<Rc<[u8]>>>>);
+
+impl LineFrames {
+    /// Adds a frame. Returns its number.
+    pub fn push(&self, bytes: Rc<[u8]>) -> u64 {
+        let mut frames = self.0.borrow_mut();
+        frames.push(bytes);
+        frames.len() as u64 - 1
+    }
+
+    fn frame(&self, id: u64) -> Option<Rc<[u8]>> {
+        self.0.borrow().get(usize::try_from(id).ok()?).cloned()
+    }
 }
 
 impl Default for Frames {
@@ -95,6 +115,7 @@ impl Frames {
             Frames::Acknowledgements(acknowledgements) => {
                 Some(ListedFrame { bytes: acknowledgements.frame(id).into(), is_intact: true })
             }
+            Frames::Line(frames) => frames.frame(id).map(|bytes| ListedFrame { bytes, is_intact: true }),
         }
     }
 
@@ -103,7 +124,7 @@ impl Frames {
         match self {
             Frames::List(frames) => Some(frames.len() as u64),
             Frames::Datagrams(datagrams) => datagrams.count,
-            Frames::Acknowledgements(_) => None,
+            Frames::Acknowledgements(_) | Frames::Line(_) => None,
         }
     }
 
@@ -118,6 +139,7 @@ impl Frames {
             }
             Frames::Datagrams(datagrams) => datagrams.check(most),
             Frames::Acknowledgements(acknowledgements) => acknowledgements.check(),
+            Frames::Line(_) => Ok(()), // Each frame is checked when it comes.
         }
     }
 }

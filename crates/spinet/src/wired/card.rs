@@ -6,9 +6,10 @@ use super::{CardError, design};
 use crate::elf::{Elf, ElfError};
 use crate::experiment::Problem;
 use crate::instructions::{CoreTraces, TraceWriteError};
-use crate::run::{Card, Ended, InjectError, Port, Progress, Rows, RunError, Simulated, Wanted};
+use crate::run::{Card, Departure, Ended, HORIZON, InjectError, Port, Progress, Rows, RunError, Simulated, Wanted};
 use blocks::assist::MacReceive;
-use blocks::feeders::{FrameSink, Offered, PacketFeeder};
+use blocks::ethernet::Frame;
+use blocks::feeders::{FrameSink, FrameTraffic, Frames, Offered, PacketFeeder};
 use blocks::mips::{MipsCore, Profile};
 use blocks::netlist::{self, Design, Environment};
 use kernel::{Clock, Mode, Outcome, Time};
@@ -71,8 +72,8 @@ pub enum WiredError {
     Offered { nic: String, problem: String },
     #[error("{nic}: there is no {what} on this card, so nothing can come of `{text}`")]
     NoSuchSide { nic: String, what: &'static str, text: String },
-    #[error("{nic}: its hosts check frames by number, so no line can bring it frames of another card")]
-    NoLines { nic: String },
+    #[error("traffic: `{text}`: frames come from other cards here, so {nic} must have no traffic of its own")]
+    TrafficAndLines { nic: String, text: String },
 }
 
 /// A card that is wired from modules, with its hosts and its traffic.
@@ -106,11 +107,14 @@ impl WiredCard {
     /// Builds the card.
     pub fn new(setup: Setup, wanted: &Wanted) -> Result<WiredCard, WiredError> {
         let nic = &setup.experiment.common.nic;
-        if wanted.lines {
-            return Err(WiredError::NoLines { nic: nic.preset.clone() });
+        if let (true, Some(spec)) = (wanted.lines, setup.traffic()) {
+            return Err(WiredError::TrafficAndLines { nic: nic.preset.clone(), text: spec.source.clone() });
         }
         let design = design(&nic.preset, &nic.set.0, &setup.base_dir)?;
-        let sides = setup.sides(&design)?;
+        let mut sides = setup.sides(&design)?;
+        if wanted.lines {
+            sides.network.traffic = FrameTraffic { frames: Frames::Line(Default::default()), ..Default::default() };
+        }
         let offered = sides.offered();
         let CardProgram { elf, image } = setup.program(&design, wanted.programs.get("").map(PathBuf::as_path))?;
         let mut environment = Environment::default();
@@ -130,7 +134,8 @@ impl WiredCard {
             cores.iter().for_each(|(_, core)| core.borrow_mut().set_profile(Profile::new(ranges.clone())));
         }
         let feeders = card.parts::<PacketFeeder>().into_iter().map(|(_, feeder)| feeder).collect();
-        let sinks = card.parts::<FrameSink>().into_iter().map(|(_, sink)| sink).collect();
+        let sinks: Vec<_> = card.parts::<FrameSink>().into_iter().map(|(_, sink)| sink).collect();
+        sinks.iter().filter(|_| wanted.lines).for_each(|sink| sink.borrow_mut().keep_departures());
         let receivers = card.parts::<MacReceive>().into_iter().map(|(_, receiver)| receiver).collect();
         let hosts = hosts::of(&card);
         for host in &hosts {
@@ -188,6 +193,9 @@ impl WiredCard {
         }
         if let Some(text) = self.hosts.iter().find_map(|host| host.borrow().diagnosis()) {
             return Some(Ended::Stalled(Some(text)));
+        }
+        if self.wanted.lines {
+            return (self.now >= self.setup.limit().unwrap_or(HORIZON)).then_some(Ended::Limit); // More frames may come.
         }
         // Nothing moves before the hosts have started.
         let begun = self.hosts.iter().filter_map(|host| host.borrow().started()).max().unwrap_or(Time::ZERO);
@@ -327,14 +335,19 @@ impl Simulated for WiredCard {
         let mut outcome = Outcome::Limit;
         // Ends are looked for at the same times whatever `until` is.
         while self.ended.is_none() && self.now < until {
-            let next = Time::from_fs((self.now.fs() / LOOK.fs() + 1) * LOOK.fs());
-            let next = self.setup.limit().map_or(next, |limit| next.min(self.on_card(limit)));
+            let look = Time::from_fs((self.now.fs() / LOOK.fs() + 1) * LOOK.fs());
+            let look = self.setup.limit().map_or(look, |limit| look.min(self.on_card(limit)));
+            // A card between lines stops exactly: frames may be injected for the next cycle.
+            let next = if self.wanted.lines { look.min(until) } else { look };
             outcome = self.card.system.run_until(next);
             self.now = next;
             self.traces.check().map_err(RunError::new)?;
-            self.ended = self.judge(outcome);
+            if next == look {
+                self.ended = self.judge(outcome);
+            }
         }
-        debug_assert!(self.ended.is_some() || outcome == Outcome::Limit, "a quiet card has ended");
+        let may_wait = self.wanted.lines || outcome == Outcome::Limit;
+        debug_assert!(self.ended.is_some() || may_wait, "a quiet card has ended");
         Ok(())
     }
 
@@ -398,8 +411,35 @@ impl Card for WiredCard {
         self.summarize(wall).to_json()
     }
 
-    fn inject(&mut self, port: Port, _at: Time, _frame: Box<[u8]>) -> Result<(), InjectError> {
-        Err(InjectError::ByNumber { port })
+    fn inject(&mut self, port: Port, at: Time, frame: Box<[u8]>) -> Result<(), InjectError> {
+        if !self.wanted.lines {
+            return Err(InjectError::NoLines { port });
+        }
+        let ports: Vec<Port> = (0..self.feeders.len() as u8).map(Port::Network).collect();
+        InjectError::check(&ports, self.now, port, at, &frame)?;
+        let (mut frame, most) = (frame.into_vec(), hosts::longest(&self.design).unwrap_or(usize::MAX));
+        if frame.len() > most {
+            return Err(InjectError::TooLong { port, bytes: frame.len(), most });
+        }
+        frame.resize(frame.len().max(Frame::LEAST_BYTES), 0);
+        let position = ports.iter().position(|&other| other == port).expect("the port was checked");
+        self.feeders[position].borrow_mut().inject(self.now, at, frame.into());
+        Ok(())
+    }
+
+    fn take_departures(&mut self) -> Vec<Departure> {
+        let mut departures = Vec::new();
+        for (port, sink) in (0..).zip(&self.sinks) {
+            let taken = sink.borrow_mut().take_departures();
+            let departure = |(at, bytes): (Time, Rc<[u8]>)| Departure {
+                at,
+                port: Port::Network(port),
+                frame: bytes.as_ref().into(),
+            };
+            departures.extend(taken.into_iter().map(departure));
+        }
+        departures.sort_by_key(|departure| departure.at);
+        departures
     }
 
     fn take_tables(&mut self) -> Vec<Rows> {

@@ -2,6 +2,7 @@
 
 use crate::support;
 use kernel::{Mode, Time};
+use serde_json::json;
 use spinet::kinds::{self, Text};
 use spinet::run::{Departure, InjectError, Port, Run, RunError, Wanted};
 use spinet::toml_text::Format;
@@ -15,11 +16,17 @@ const CHAINS: &str = "service = ['work: delay, cycles=20, units=2']\nchain = ['a
 const MODULES: &str = "firmware = 'tigon2.bin'\nnic = { set = { 'host.clear_end' = 0x8000 } }\n\
     traffic = 'udp:size=list:60:742,payload=numbered,count=4'\nsend = 'udp:size=103,payload=numbered,count=4'\nlimit = '60 ms'\n";
 
+const FIRMWARE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/elf/tigon2.bin");
+
+/// The same experiment without frames from the network.
+fn without_traffic(text: &str) -> String {
+    text.lines().filter(|line| !line.trim_start().starts_with("traffic")).map(|line| format!("{line}\n")).collect()
+}
+
 /// An experiment for each kind of card, in a folder with the programs that they name.
 fn each(test: &str, check: impl Fn(&str, &dyn Fn() -> Run)) {
     let folder = support::folder_with_program(test);
-    let firmware = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/elf/tigon2.bin");
-    std::fs::copy(firmware, folder.join("tigon2.bin")).unwrap();
+    std::fs::copy(FIRMWARE, folder.join("tigon2.bin")).unwrap();
     for (name, text) in [("handlers", HANDLERS), ("chains", CHAINS), ("modules", MODULES)] {
         check(name, &|| start(text, &folder, name));
     }
@@ -90,13 +97,12 @@ fn a_run_that_is_closed_early_has_a_row_for_every_packet_and_closes_once() {
     });
 }
 
-/// A line that takes 1 us from the first card to the second, simulated in windows that it allows. Returns what left each card.
-fn two_cards(first: &mut Run, second: &mut Run, window_ns: u64) -> [Vec<Departure>; 2] {
-    let line = Time::from_ns(1_000);
+/// A line from the first card to the second, simulated in windows that its delay allows, up to a time. Returns what left each card.
+fn two_cards(first: &mut Run, second: &mut Run, line: Time, window: Time, end: Time) -> [Vec<Departure>; 2] {
     let mut left = [Vec::new(), Vec::new()];
     let mut until = Time::ZERO;
-    while until < Time::from_ns(60_000) {
-        until = until + Time::from_ns(window_ns);
+    while until < end {
+        until = (until + window).min(end);
         first.card.run_until(until).unwrap();
         second.card.run_until(until).unwrap();
         for frame in first.card.take_departures() {
@@ -119,7 +125,8 @@ fn cards_joined_by_a_line_give_the_same_frames_in_windows_of_any_size() {
             let mut first = start_with(from, &folder, source, &wanted);
             let mut second = start_with(&quiet(text), &folder, sink, &wanted);
             second.set_mode(Mode::Shuffled(seed));
-            let left = two_cards(&mut first, &mut second, window_ns);
+            let [line, window, end] = [1_000, window_ns, 60_000].map(Time::from_ns);
+            let left = two_cards(&mut first, &mut second, line, window, end);
             assert!(second.card.ended().is_none(), "{sink}: more frames may come");
             second.card.close().unwrap();
             (left, second.digest(), second.card.progress().packets_in)
@@ -132,11 +139,44 @@ fn cards_joined_by_a_line_give_the_same_frames_in_windows_of_any_size() {
     }
 }
 
+/// A wired card gets ready first, which takes milliseconds.
+#[test]
+fn wired_cards_take_frames_from_a_line_and_their_hosts_check_them() {
+    let folder = support::folder_with_program("contract_wired_lines");
+    std::fs::copy(FIRMWARE, folder.join("tigon2.bin")).unwrap();
+    let wanted = Wanted { lines: true, ..Wanted::default() };
+    let wired = without_traffic(MODULES);
+    let late = without_traffic(CHAINS)
+        + "traffic = { source = 'udp:size=512,count=40,rate=900M,dst_mac=00:60:cf:00:00:01', start = '2 ms' }\n";
+    let pairs = [("chains", "modules", &*late, &*wired, [40, 4, 44]), ("modules", "chains", &wired, CHAINS, [4, 5, 5])];
+    for (source, sink, from, to, want) in pairs {
+        let run = |window_ns, seed| {
+            let mut first = start_with(from, &folder, source, &wanted);
+            let mut second = start_with(&to.replace("count=40", "count=1"), &folder, sink, &wanted);
+            second.set_mode(Mode::Shuffled(seed));
+            let [line, window, end] = [50_000, window_ns, 4_000_000].map(Time::from_ns);
+            let left = two_cards(&mut first, &mut second, line, window, end);
+            second.card.close().unwrap();
+            let summary = second.summary();
+            (left, second.digest(), summary["packets"]["in"].clone(), summary["received"]["good"].clone())
+        };
+        let (left, digest, packets_in, good) = run(50_000, 1);
+        assert_eq!(
+            [json!(left[0].len()), json!(left[1].len()), packets_in.clone()],
+            want.map(|n| json!(n)),
+            "{source}"
+        );
+        assert!(sink != "modules" || good == 40, "each frame came as it was sent, and in order: {good}");
+        assert!(run(7_000, 2) == (left, digest, packets_in, good), "{source} to {sink}: the windows changed a result");
+    }
+}
+
 #[test]
 fn frames_that_a_card_cannot_take_are_errors() {
     let folder = support::folder_with_program("contract_refused");
     let wanted = Wanted { lines: true, ..Wanted::default() };
-    for (name, text) in [("handlers", HANDLERS), ("chains", CHAINS)] {
+    std::fs::copy(FIRMWARE, folder.join("tigon2.bin")).unwrap();
+    for (name, text) in [("handlers", HANDLERS), ("chains", CHAINS), ("modules", &without_traffic(MODULES))] {
         let mut run = start_with(text, &folder, name, &wanted);
         run.card.run_until(Time::from_ns(100)).unwrap();
         let mut inject = |port, ns, n| run.card.inject(port, Time::from_ns(ns), vec![0; n].into());
@@ -144,13 +184,15 @@ fn frames_that_a_card_cannot_take_are_errors() {
         assert!(matches!(inject(Port::Network(0), 100, 60), Err(InjectError::Past { .. })), "{name}");
         assert!(matches!(inject(Port::Network(0), 200, 0), Err(InjectError::Empty { .. })), "{name}");
         assert!(inject(Port::Network(0), 200, 60).is_ok(), "{name}");
+        let is_too_long = matches!(inject(Port::Network(0), 200, 1515), Err(InjectError::TooLong { most: 1514, .. }));
+        assert_eq!(is_too_long, name == "modules");
     }
-    let error = try_start(MODULES, &folder, "modules", &wanted).err().expect("its frames have numbers");
-    assert!(error.to_string().starts_with("tigon2: its hosts check frames by number"), "{error}");
+    let error = try_start(MODULES, &folder, "modules", &wanted).err().expect("frames come from the line only");
+    let want =
+        "traffic: `udp:size=list:60:742,payload=numbered,count=4`: frames come from other cards here, so tigon2 must";
+    assert!(error.to_string().starts_with(want), "{error}");
     each("contract_no_lines", |name, start| {
         let error = start().card.inject(Port::Network(0), Time::from_ns(200), vec![0; 60].into()).unwrap_err();
-        let by_number = matches!(error, InjectError::ByNumber { .. });
-        assert!(by_number || matches!(error, InjectError::NoLines { .. }), "{name}: {error}");
-        assert_eq!(by_number, name == "modules");
+        assert!(matches!(error, InjectError::NoLines { .. }), "{name}: {error}");
     });
 }
