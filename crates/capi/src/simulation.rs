@@ -106,7 +106,7 @@ impl Simulation {
         self.clock.edge(self.at + 1)
     }
 
-    /// Simulates the next cycle. A run goes on after all packets are done until their host writes are complete: over PCIe, writes
+    /// Simulates the next cycle. A run continues after all packets are done until their host writes are complete: over PCIe, writes
     /// complete later.
     fn cycle(&mut self) -> Result<(), Error> {
         self.begin();

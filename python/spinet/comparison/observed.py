@@ -122,12 +122,6 @@ class Observed:
         return self.ended == "complete"
 
 
-def is_host_ideal(card: Mapping[str, Any]) -> bool:
-    """True if a card's parameters select a host without PCIe latency."""
-    interface = card.get("pcie") or card.get("dma", {}).get("pcie", {})
-    return bool(interface.get("model") == "ideal")
-
-
 def spans(names: Sequence[tuple[str, PartKind]], edges: Sequence[Times]) -> list[Part]:
     """Parts between one moment and the next; of a moment that never was (-1) or is past the end, nothing."""
     table = np.maximum.accumulate(np.stack(edges), axis=0)

@@ -10,27 +10,15 @@ from pathlib import Path
 from spinet import _core
 from spinet._core import UsageError
 from spinet.comparison.observed import Job, Observed
-from spinet.comparison.on_cards import on_a_wired_card
-from spinet.comparison.on_chains import on_chains
-from spinet.comparison.on_pspin import on_pspin
+from spinet.comparison.on_card import on_card
 from spinet.comparison.on_this_machine import on_this_machine
 
 NATIVE = "native"
 
 
 def runner(nic: str) -> Callable[[Job, str], Observed]:
-    """The runner of a NIC, by its name or the path of its file.
-
-    Raises
-    ------
-    InputError
-        If there is no such card.
-    """
-    if nic == NATIVE:
-        return on_this_machine
-    if _core.kind_of_nic(nic) == "chains":
-        return on_chains
-    return on_a_wired_card if _core.kind_of_nic(nic) == "modules" else on_pspin
+    """The runner of a NIC, by its name or the path of its file."""
+    return on_this_machine if nic == NATIVE else on_card
 
 
 def check(nic: str) -> None:
