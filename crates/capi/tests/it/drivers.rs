@@ -17,94 +17,98 @@ fn check(driver: &str, program: &str, arguments: &[&str], want: Expect) {
     want.assert_eq(&ran(driver, program, arguments).without_times());
 }
 
-fn check_all(driver: &str, program: &str, arguments: &[&str], want: Expect) {
-    want.assert_eq(&ran(driver, program, arguments).text());
+/// A packet's line: `1055000 ps: packet 100 done, in L2 for 115000, scheduled after 8000`. Times are in ps.
+struct Done {
+    at: u64,
+    in_l2: u64,
+    scheduled_after: u64,
 }
 
+fn done(text: &str) -> Vec<Done> {
+    let number = |text: &str| text.parse().expect("a number of ps");
+    let done = |line: &str| {
+        let (at, rest) = line.split_once(" ps: packet ")?;
+        let (in_l2, scheduled_after) = rest.split_once(", in L2 for ")?.1.split_once(", scheduled after ")?;
+        Some(Done { at: number(at), in_l2: number(in_l2), scheduled_after: number(scheduled_after) })
+    };
+    text.lines().filter_map(done).collect()
+}
+
+/// The lines that PsPIN's statistics must have for these packets of `bytes` each.
+fn inbound_statistics(done: &[Done], bytes: u64) -> String {
+    let n = done.len() as u64;
+    let ns = |ps: u64| ps as f64 / 1000.0;
+    let between = ns(done[done.len() - 1].at - done[0].at) / (n - 1) as f64;
+    let in_l2 = || done.iter().map(|done| done.in_l2);
+    format!(
+        "\tPackets: {n}; Bytes: {}\n\tAvg packet length: {bytes}.000 B\n\
+         \tFeedback throughput: {:.3} Gbit/s (feedback arrival time: {between:.3} ns)\n\
+         \tPacket latency: avg: {:.3} ns; min: {} ns; max: {} ns\n\tHER stalls: 0\n",
+        n * bytes,
+        (8 * bytes) as f64 / between,
+        ns(in_l2().sum()) / n as f64,
+        in_l2().min().expect("packets") / 1000,
+        in_l2().max().expect("packets") / 1000,
+    )
+}
+
+/// Checks times and statistics. Messages have two packets, and each message starts on a cluster with cold instruction caches.
+fn check_times(ran: &Ran, bytes: u64) {
+    let done = done(&ran.stdout);
+    for message in done.chunks(2) {
+        assert!(message[1].in_l2 < message[0].in_l2, "the second packet finds warm caches");
+        assert!(message[0].in_l2.abs_diff(done[0].in_l2) < 20_000, "all first packets find cold caches");
+        // One cycle of arrival per beat of 64 bytes, then four until the request leaves.
+        assert!(message.iter().all(|done| done.scheduled_after == 1000 * (bytes.div_ceil(64) + 4)));
+    }
+    let statistics = inbound_statistics(&done, bytes);
+    assert!(ran.stdout.contains(&statistics), "{statistics}\n{}", ran.stdout);
+}
+
+/// The handler swaps source and destination of IPv4 (4 bytes each, at 12 and 16) and of UDP (2 bytes each, at 20 and 22).
 #[test]
 fn ping_pong_sends_packets_back() {
-    check_all(
-        "direct",
-        "ping_pong",
-        &["ping_pong", "-", "ping_pong_ph", "-", "4", "256"],
-        expect![[r#"
-            trace off!
-            out: 256 bytes: 50 01 00 01 04+8 10+4 0c+4 16 17 14 15 18+232
-            1055000 ps: packet 100 done, in L2 for 115000, scheduled after 8000
-            out: 256 bytes: 51 02 00 01 05+8 11+4 0d+4 17 18 15 16 19+232
-            1110000 ps: packet 101 done, in L2 for 70000, scheduled after 8000
-            out: 256 bytes: 52 03 00 01 06+8 12+4 0e+4 18 19 16 17 1a+232
-            1255000 ps: packet 102 done, in L2 for 115000, scheduled after 8000
-            out: 256 bytes: 53 04 00 01 07+8 13+4 0f+4 19 1a 17 18 1b+232
-            1310000 ps: packet 103 done, in L2 for 70000, scheduled after 8000
-
-            ###### Statistics ######
-            NIC inbound engine:
-            	Packets: 4; Bytes: 1024
-            	Avg packet length: 256.000 B
-            	Feedback throughput: 24.094 Gbit/s (feedback arrival time: 85.000 ns)
-            	Packet latency: avg: 92.500 ns; min: 70 ns; max: 115 ns
-            	HER stalls: 0
-            ----------------------------------
-            NIC outbound engine:
-            	Commands: 4; Packets: 4; Bytes: 1024
-            	Avg packet length: 256.000 B
-            	Packet throughput: 24.094 Gbit/s (pkt departure time: 85.000 ns)
-            ----------------------------------
-            PCIe Slave:
-            	Writes: beats: 0; bytes: 0; avg throughput: -nan Gbit/s
-            	Reads: beats: 0; bytes: 0; avg throughput: -nan Gbit/s
-            ----------------------------------
-            PCIe Master:
-            	Bytes written: 0; Bytes read: 0
-            ----------------------------------
-            exit code 0
-        "#]],
-    );
+    let ran = ran("direct", "ping_pong", &["ping_pong", "-", "ping_pong_ph", "-", "4", "256"]);
+    expect![[r#"
+        trace off!
+        out: 256 bytes: 50 01 00 01 04+8 10+4 0c+4 16 17 14 15 18+232
+        packet 100 done
+        out: 256 bytes: 51 02 00 01 05+8 11+4 0d+4 17 18 15 16 19+232
+        packet 101 done
+        out: 256 bytes: 52 03 00 01 06+8 12+4 0e+4 18 19 16 17 1a+232
+        packet 102 done
+        out: 256 bytes: 53 04 00 01 07+8 13+4 0f+4 19 1a 17 18 1b+232
+        packet 103 done
+        exit code 0
+    "#]]
+    .assert_eq(&ran.without_times());
+    check_times(&ran, 256);
+    assert!(ran.stdout.contains("\tCommands: 4; Packets: 4; Bytes: 1024\n"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("\tWrites: beats: 0; bytes: 0;"), "{}", ran.stdout);
 }
 
+/// 200 bytes are three beats of 64 bytes and one of 8.
 #[test]
 fn copy_to_host_writes_beats_in_order() {
-    check_all(
-        "direct",
-        "copy_to_host",
-        &["copy_to_host", "-", "copy_to_host_ph", "-", "2", "200"],
-        expect![[r#"
-            trace off!
-            host 1000000000000000 written: 64 bytes: 50 01 c8 00 04+60
-            host 1000000000000040 written: 64 bytes: 40+64
-            host 1000000000000080 written: 64 bytes: 80+64
-            host 10000000000000c0 written: 8 bytes: c0+8
-            1041000 ps: packet 100 done, in L2 for 101000, scheduled after 8000
-            host 1000000000000000 written: 64 bytes: 51 02 c8 00 05+60
-            host 1000000000000040 written: 64 bytes: 41+64
-            host 1000000000000080 written: 64 bytes: 81+64
-            host 10000000000000c0 written: 8 bytes: c1+8
-            1110000 ps: packet 101 done, in L2 for 70000, scheduled after 8000
-
-            ###### Statistics ######
-            NIC inbound engine:
-            	Packets: 2; Bytes: 400
-            	Avg packet length: 200.000 B
-            	Feedback throughput: 23.188 Gbit/s (feedback arrival time: 69.000 ns)
-            	Packet latency: avg: 85.500 ns; min: 70 ns; max: 101 ns
-            	HER stalls: 0
-            ----------------------------------
-            NIC outbound engine:
-            	Commands: 0; Packets: 0; Bytes: 0
-            	Avg packet length: -nan B
-            	Packet throughput: -nan Gbit/s (pkt departure time: 0.000 ns)
-            ----------------------------------
-            PCIe Slave:
-            	Writes: beats: 8; bytes: 400; avg throughput: 44.444 Gbit/s
-            	Reads: beats: 0; bytes: 0; avg throughput: -nan Gbit/s
-            ----------------------------------
-            PCIe Master:
-            	Bytes written: 0; Bytes read: 0
-            ----------------------------------
-            exit code 0
-        "#]],
-    );
+    let ran = ran("direct", "copy_to_host", &["copy_to_host", "-", "copy_to_host_ph", "-", "2", "200"]);
+    expect![[r#"
+        trace off!
+        host 1000000000000000 written: 64 bytes: 50 01 c8 00 04+60
+        host 1000000000000040 written: 64 bytes: 40+64
+        host 1000000000000080 written: 64 bytes: 80+64
+        host 10000000000000c0 written: 8 bytes: c0+8
+        packet 100 done
+        host 1000000000000000 written: 64 bytes: 51 02 c8 00 05+60
+        host 1000000000000040 written: 64 bytes: 41+64
+        host 1000000000000080 written: 64 bytes: 81+64
+        host 10000000000000c0 written: 8 bytes: c1+8
+        packet 101 done
+        exit code 0
+    "#]]
+    .assert_eq(&ran.without_times());
+    check_times(&ran, 200);
+    assert!(ran.stdout.contains("\tCommands: 0; Packets: 0; Bytes: 0\n"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("\tWrites: beats: 8; bytes: 400;"), "{}", ran.stdout);
 }
 
 #[test]

@@ -11,6 +11,36 @@ fn generic() -> Bench {
     bench
 }
 
+/// The lines of the driver about its two contexts: half of 1 MiB of handler memory each, and 512 MiB of host memory each.
+const CONTEXTS: &str = "\
+trace off!
+[GDRIVER] hh_addr=1d000130; hh_size=4096;
+[GDRIVER] ph_addr=1d000180; ph_size=4096;
+[GDRIVER] th_addr=1d0001d0; th_size=4096;
+[GDRIVER] handler_mem_addr=1c300000; handler_mem_size=524288
+[GDRIVER] host_mem_addr=deadbeefdeadbeef; host_mem_size=536870912
+[GDRIVER] matching context=10.0.0.1
+[GDRIVER] hh_addr=0; hh_size=0;
+[GDRIVER] ph_addr=1d000290; ph_size=4096;
+[GDRIVER] th_addr=0; th_size=0;
+[GDRIVER] handler_mem_addr=1c380000; handler_mem_size=524288
+[GDRIVER] host_mem_addr=deadbeeffeadbeef; host_mem_size=536870912
+[GDRIVER] matching context=10.0.0.2
+";
+
+/// Runs the driver. Lines of contexts are compared and left out; lines of handlers, whose order depends on times, are sorted at the end.
+///
+/// The handlers of context 1 write 8 bytes at 8 times the first byte of a packet, `0x50 | packet`: this byte, the message, and the
+/// stage (1 for header, 2 for payload, 3 for completion). Context 2 replaces a packet by the host's text and sends it.
+fn run(bench: &Bench, arguments: &[&str]) -> String {
+    let text = bench.run("generic", arguments, &[]).without_statistics();
+    let rest = text.strip_prefix(CONTEXTS).unwrap_or_else(|| panic!("{text}"));
+    let by_handler = |line: &&str| ["host ", "out: ", "[0,", "[1,", "[2,"].iter().any(|start| line.starts_with(start));
+    let (mut handlers, others): (Vec<&str>, Vec<&str>) = rest.lines().partition(by_handler);
+    handlers.sort();
+    others.into_iter().chain(handlers).map(|line| format!("{line}\n")).collect()
+}
+
 /// PsPIN's interface has no call to register memory, so the library registers it.
 #[test]
 fn a_card_that_translates_addresses_gets_the_contexts_memory_registered() {
@@ -33,44 +63,30 @@ fn a_card_that_translates_addresses_gets_the_contexts_memory_registered() {
 
 #[test]
 fn the_generic_driver_generates_packets() {
-    let ran = generic().run("generic", &["-p", "2", "--packet-size=64", "-m2"], &[]);
     expect![[r#"
-        trace off!
-        [GDRIVER] hh_addr=1d000130; hh_size=4096;
-        [GDRIVER] ph_addr=1d000180; ph_size=4096;
-        [GDRIVER] th_addr=1d0001d0; th_size=4096;
-        [GDRIVER] handler_mem_addr=1c300000; handler_mem_size=524288
-        [GDRIVER] host_mem_addr=deadbeefdeadbeef; host_mem_size=536870912
-        [GDRIVER] matching context=10.0.0.1
-        [GDRIVER] hh_addr=0; hh_size=0;
-        [GDRIVER] ph_addr=1d000290; ph_size=4096;
-        [GDRIVER] th_addr=0; th_size=0;
-        [GDRIVER] handler_mem_addr=1c380000; handler_mem_size=524288
-        [GDRIVER] host_mem_addr=deadbeeffeadbeef; host_mem_size=536870912
-        [GDRIVER] matching context=10.0.0.2
         [GDRIVER]: Using default packet generator
         fill message 0, packet 0, 64 bytes
         fill message 0, packet 2, 64 bytes
         fill message 2, packet 2, 64 bytes
         fill message 2, packet 4, 64 bytes
         Write to NIC memory completed (user_ptr: (nil))
-        host deadbeefdeadc16f written: 8 bytes: 50 00*3 01 00*3
-        host deadbeefdeadc17f written: 8 bytes: 52 02 00 00 01 00*3
-        host deadbeefdeadc16f written: 8 bytes: 50 00*3 02 00*3
-        host deadbeefdeadc17f written: 8 bytes: 52 00*3 02 00*3
-        out: 64 bytes: "what the host puts there, as much as a packet of this test has" 00 00
-        out: 64 bytes: "what the host puts there, as much as a packet of this test has" 00 00
-        host deadbeefdeadc17f written: 8 bytes: 52 02 00 00 02 00*3
-        host deadbeefdeadc18f written: 8 bytes: 54 02 00 00 02 00*3
-        host deadbeefdeadc17f written: 8 bytes: 52 00*3 03 00*3
-        host deadbeefdeadc18f written: 8 bytes: 54 02 00 00 03 00*3
+        exit code 0
         [0,1] message 0 of 64 bytes is done
         [2,0] message 2 of 64 bytes is done
+        host deadbeefdeadc16f written: 8 bytes: 50 00*3 01 00*3
+        host deadbeefdeadc16f written: 8 bytes: 50 00*3 02 00*3
+        host deadbeefdeadc17f written: 8 bytes: 52 00*3 02 00*3
+        host deadbeefdeadc17f written: 8 bytes: 52 00*3 03 00*3
+        host deadbeefdeadc17f written: 8 bytes: 52 02 00 00 01 00*3
+        host deadbeefdeadc17f written: 8 bytes: 52 02 00 00 02 00*3
+        host deadbeefdeadc18f written: 8 bytes: 54 02 00 00 02 00*3
+        host deadbeefdeadc18f written: 8 bytes: 54 02 00 00 03 00*3
         out: 64 bytes: "what the host puts there, as much as a packet of this test has" 00 00
         out: 64 bytes: "what the host puts there, as much as a packet of this test has" 00 00
-        exit code 0
+        out: 64 bytes: "what the host puts there, as much as a packet of this test has" 00 00
+        out: 64 bytes: "what the host puts there, as much as a packet of this test has" 00 00
     "#]]
-    .assert_eq(&ran.without_statistics());
+    .assert_eq(&run(&generic(), &["-p", "2", "--packet-size=64", "-m2"]));
 }
 
 #[test]
@@ -81,19 +97,6 @@ fn the_generic_driver_replays_traces() {
         "2 5 96\n10.0.0.1 x 64 0 1 0\n10.0.0.1 x 0 900 1 0\n10.0.0.1 x 96 0 1 1\n10.0.0.2 x 64 0 2 0\n10.0.0.2 x 64 0 2 1\n",
     );
     expect![[r#"
-        trace off!
-        [GDRIVER] hh_addr=1d000130; hh_size=4096;
-        [GDRIVER] ph_addr=1d000180; ph_size=4096;
-        [GDRIVER] th_addr=1d0001d0; th_size=4096;
-        [GDRIVER] handler_mem_addr=1c300000; handler_mem_size=524288
-        [GDRIVER] host_mem_addr=deadbeefdeadbeef; host_mem_size=536870912
-        [GDRIVER] matching context=10.0.0.1
-        [GDRIVER] hh_addr=0; hh_size=0;
-        [GDRIVER] ph_addr=1d000290; ph_size=4096;
-        [GDRIVER] th_addr=0; th_size=0;
-        [GDRIVER] handler_mem_addr=1c380000; handler_mem_size=524288
-        [GDRIVER] host_mem_addr=deadbeeffeadbeef; host_mem_size=536870912
-        [GDRIVER] matching context=10.0.0.2
         [GDRIVER]: Packet trace path: a.trace
         10.0.0.1 x 64 0 1 0
         fill message 1, packet 0, 64 bytes
@@ -103,38 +106,25 @@ fn the_generic_driver_replays_traces() {
         10.0.0.2 x 64 0 2 0
         10.0.0.2 x 64 0 2 1
         Write to NIC memory completed (user_ptr: (nil))
+        exit code 0
+        [1,0] message 1 of 96 bytes is done
         host deadbeefdeadc16f written: 8 bytes: 50 01 00 00 01 00*3
         host deadbeefdeadc16f written: 8 bytes: 50 01 00 00 02 00*3
         host deadbeefdeadc16f written: 8 bytes: 50 01 00 00 02 00*3
         host deadbeefdeadc16f written: 8 bytes: 50 01 00 00 03 00*3
         out: 64 bytes: "what the host puts there, as much as a packet of this test has" 00 00
         out: 64 bytes: "what the host puts there, as much as a packet of this test has" 00 00
-        [1,0] message 1 of 96 bytes is done
-        exit code 0
     "#]]
-    .assert_eq(&bench.run("generic", &["-t", "a.trace"], &[]).without_statistics());
+    .assert_eq(&run(&bench, &["-t", "a.trace"]));
     bench.write("b.trace", "2 1 96\n10.0.0.3 x 64 0 1 0\n");
     expect![[r#"
-        trace off!
-        [GDRIVER] hh_addr=1d000130; hh_size=4096;
-        [GDRIVER] ph_addr=1d000180; ph_size=4096;
-        [GDRIVER] th_addr=1d0001d0; th_size=4096;
-        [GDRIVER] handler_mem_addr=1c300000; handler_mem_size=524288
-        [GDRIVER] host_mem_addr=deadbeefdeadbeef; host_mem_size=536870912
-        [GDRIVER] matching context=10.0.0.1
-        [GDRIVER] hh_addr=0; hh_size=0;
-        [GDRIVER] ph_addr=1d000290; ph_size=4096;
-        [GDRIVER] th_addr=0; th_size=0;
-        [GDRIVER] handler_mem_addr=1c380000; handler_mem_size=524288
-        [GDRIVER] host_mem_addr=deadbeeffeadbeef; host_mem_size=536870912
-        [GDRIVER] matching context=10.0.0.2
         [GDRIVER]: Packet trace path: b.trace
         10.0.0.3 x 64 0 1 0
         gdriver_run failed
         stderr: error: gdriver_run: b.trace: no context takes packets from 10.0.0.3
         exit code 1
     "#]]
-    .assert_eq(&bench.run("generic", &["-t", "b.trace"], &[]).without_statistics());
+    .assert_eq(&run(&bench, &["-t", "b.trace"]));
 }
 
 #[test]

@@ -192,60 +192,41 @@ fn a_destination_earlier_in_its_beat_than_the_source_needs_two_beats_for_its_fir
     );
 }
 
-/// By the text: three beats in the lanes, two in each register around them, four in the converter before L1. The third write
-/// to L2 waits for the response to the first, and writes to L1 for that to the third.
+/// Eleven beats wait between L1's reads and writes: three in the lanes, two in each register around them, four in the converter before L1.
+/// The third write to L2 waits for the response to the first, and writes to L1 wait for the response to the third.
 #[test]
 fn reads_stop_when_eleven_beats_wait() {
     let to_l2 = |i: u32| (L1_BASE + 64 * i, L2_HANDLER_BASE + 64 * i, 64);
     let within = (L1_BASE + 0x1000, L1_BASE + 0x2000, 1024);
-    check(
-        &[to_l2(0), to_l2(1), to_l2(2), within],
-        Shows::Beats,
-        expect![[r#"
-            14   Read 0x0
-            15   Read 0x40
-            16   Read 0x80
-            17   Read 0x1000
-            18   Read 0x1040
-            18   l2: write 64 at 0x1c000000
-            19   Read 0x1080
-            19   l2: write 64 at 0x1c000040
-            20   Read 0x10c0
-            21   Read 0x1100
-            22   Read 0x1140
-            22   done
-            23   Read 0x1180
-            23   done
-            23   l2: write 64 at 0x1c000080
-            24   Read 0x11c0
-            25   Read 0x1200
-            26   Read 0x1240
-            27   Read 0x1280
-            27   done
-            28   Write 0x2000
-            29   Write 0x2040
-            30   Write 0x2080
-            31   Write 0x20c0
-            32   Read 0x12c0
-            33   Write 0x2100
-            34   Read 0x1300
-            35   Write 0x2140
-            36   Read 0x1340
-            37   Write 0x2180
-            38   Read 0x1380
-            39   Write 0x21c0
-            40   Read 0x13c0
-            41   Write 0x2200
-            42   Write 0x2240
-            43   Write 0x2280
-            44   Write 0x22c0
-            45   Write 0x2300
-            46   Write 0x2340
-            47   Write 0x2380
-            48   Write 0x23c0
-            50   done
-        "#]],
-    );
+    let log = bench(10_000, |bench| {
+        Set::add(bench, &[to_l2(0), to_l2(1), to_l2(2), within], L2_LATENCY, nobody, Shows::Beats);
+    });
+    // Cycles of lines, and the hexadecimal numbers at their ends.
+    let lines = |what: &str| -> Vec<(Cycle, u32)> {
+        let lines = log.lines().filter_map(|line| line.split_once(' ')).filter(|(_, text)| text.contains(what));
+        let number =
+            |text: &str| text.rsplit_once("0x").map_or(0, |(_, n)| u32::from_str_radix(n, 16).expect("a number"));
+        lines.map(|(cycle, text)| (cycle.parse().expect("a cycle"), number(text))).collect()
+    };
+    let (reads, writes, done) = (lines("Read"), lines("Write"), lines("done"));
+    let offsets = |beats: &[(Cycle, u32)]| beats.iter().map(|(_, offset)| *offset).collect::<Vec<_>>();
+    assert_eq!(offsets(&reads), [0, 0x40, 0x80].into_iter().chain((0x1000..0x1400).step_by(64)).collect::<Vec<_>>());
+    assert_eq!(offsets(&writes), (0x2000..0x2400).step_by(64).collect::<Vec<_>>());
+    // Three beats for L2 and eleven that wait are read without a gap; the next read follows the first writes.
+    let before = reads.iter().take_while(|(cycle, _)| *cycle < writes[0].0).count();
+    assert_eq!(before, 3 + 11, "{log}");
+    assert!(reads[..before].windows(2).all(|pair| pair[1].0 == pair[0].0 + 1), "{log}");
+    // L1 has one port for this engine, so a cycle reads or writes, and never more than eleven beats wait.
+    for (n, (cycle, _)) in reads[3..].iter().enumerate() {
+        let written = writes.iter().filter(|(at, _)| at <= cycle).count();
+        assert!(n + 1 - written <= 11 && writes.iter().all(|(at, _)| at != cycle), "{log}");
+    }
+    // Responses return `L2_LATENCY` cycles after a write, and a transfer is done then, or two cycles after its last write to L1.
+    let to_l2 = lines("l2: write");
+    assert_eq!(to_l2[2].0, to_l2[0].0 + L2_LATENCY + 1);
+    let ends = [to_l2[0], to_l2[1], to_l2[2]].map(|(cycle, _)| cycle + L2_LATENCY);
+    assert_eq!(done.iter().map(|(cycle, _)| *cycle).collect::<Vec<_>>(), [&ends[..], &[writes[15].0 + 2]].concat());
+    assert!(writes[0].0 > ends[2]);
 }
 
 #[test]

@@ -39,9 +39,14 @@ fn check(ring_bytes: u32, script: &str, feedback: &str, want: Expect) {
     check_with(Delivery::default(), ring_bytes, script, feedback, want);
 }
 
-/// The same for a context that asks for this, with drops and marks.
+/// The same for a context with these delivery options.
 fn check_with(delivery: Delivery, ring_bytes: u32, script: &str, feedback: &str, want: Expect) {
-    let log = bench(60_000, |bench| {
+    want.assert_eq(&run(delivery, ring_bytes, script, feedback));
+}
+
+/// The log of a script. It contains the events of packets unless the delivery options are those of the RTL.
+fn run(delivery: Delivery, ring_bytes: u32, script: &str, feedback: &str) -> String {
+    bench(60_000, |bench| {
         let active = [3, 5].map(|cycle| bench.input(&format!("active {cycle}"), 1, vec![(cycle, ClusterActive)]));
         let released = feedback.split_whitespace().map(|word| {
             let (cycle, offset) = word.split_once(':').expect("a colon");
@@ -82,8 +87,7 @@ fn check_with(delivery: Delivery, ring_bytes: u32, script: &str, feedback: &str,
             bench.log_events();
         }
         bench.log_counters();
-    });
-    want.assert_eq(&log);
+    })
 }
 
 fn mark(eom: bool) -> &'static str {

@@ -2,200 +2,120 @@
 
 use super::*;
 
-/// A header handler of tenant 0 runs for long while its packets come; those of tenant 1 come behind them.
+/// The log of a scene.
+fn run(scene: Scene, handlers: &str, hers: &str) -> String {
+    bench(2_000, |bench| set(bench, scene, handlers, hers))
+}
+
+/// Cycles of the lines with this text.
+fn cycles(log: &str, text: &str) -> Vec<Cycle> {
+    let lines = log.lines().filter(|line| line.contains(text));
+    lines.map(|line| line.split(' ').next().expect("a cycle").parse().expect("a number")).collect()
+}
+
+/// The cycle of the only line with this text.
+fn cycle(log: &str, text: &str) -> Cycle {
+    let cycles = cycles(log, text);
+    assert_eq!(cycles.len(), 1, "`{text}` in\n{log}");
+    cycles[0]
+}
+
+fn counter(log: &str, name: &str) -> u64 {
+    let value = log.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    value.map_or(0, |value| value.parse().expect("a number"))
+}
+
+/// Packets in the order in which their payload tasks start.
+fn payloads(log: &str) -> Vec<u64> {
+    let packet = |line: &str| Some(line.split_once("Payload ")?.1.split(' ').next()?.parse().expect("a packet"));
+    log.lines().filter_map(packet).collect()
+}
+
+/// Cycles from the end of a channel at which a request arrives to the end at which a cluster sees its task, without waiting.
+const REQUEST_TO_TASK: Cycle = 3;
+
+/// The header handler of message 5 of tenant 0 runs for 40 cycles while four more packets arrive; the packets of tenant 1 follow.
 const FLOOD: &str = "10:5 11:5 12:5 13:5 14:5! 20:105! 21:106!";
 
 #[test]
-fn a_tenant_without_descriptors_holds_up_others_unless_tenants_take_turns() {
-    let scene = Scene { shared_cells: 1, delay: 40, ..USUAL };
-    check(
-        scene,
-        "h",
-        FLOOD,
-        expect![[r#"
-        13   cluster 1: Header 0 of 5
-        57   cluster 1: Payload 0 of 5, frees it
-        58   cluster 1: Payload 1 of 5, frees it
-        59   cluster 1: Payload 2 of 5, frees it
-        60   cluster 1: Payload 3 of 5, frees it
-        61   cluster 1: Payload 4 of 5, frees it
-        62   cluster 1: Header 5 of 105
-        63   cluster 2: Header 6 of 106
-        99   released 0
-        100  released 1
-        101  released 2
-        102  released 3
-        103  released 4
-        103  tells MessageDone { msgid: 5 }
-        106  cluster 1: Payload 5 of 105, frees it
-        107  cluster 2: Payload 6 of 106, frees it
-        148  released 5
-        148  tells MessageDone { msgid: 105 }
-        149  released 6
-        149  tells MessageDone { msgid: 106 }
-        scheduler.her_stall_cycles 44
-        scheduler.hers 7
-        scheduler.header_tasks 3
-        scheduler.payload_tasks 7
-    "#]],
-    );
-    check(
-        Scene { turns: true, ..scene },
-        "h",
-        FLOOD,
-        expect![[r#"
-        13   cluster 1: Header 0 of 5
-        23   cluster 1: Header 5 of 105
-        24   cluster 2: Header 6 of 106
-        57   cluster 1: Payload 0 of 5, frees it
-        58   cluster 1: Payload 1 of 5, frees it
-        59   cluster 1: Payload 2 of 5, frees it
-        60   cluster 1: Payload 3 of 5, frees it
-        61   cluster 1: Payload 4 of 5, frees it
-        67   cluster 1: Payload 5 of 105, frees it
-        68   cluster 2: Payload 6 of 106, frees it
-        99   released 0
-        100  released 1
-        101  released 2
-        102  released 3
-        103  released 4
-        103  tells MessageDone { msgid: 5 }
-        109  released 5
-        109  tells MessageDone { msgid: 105 }
-        110  released 6
-        110  tells MessageDone { msgid: 106 }
-        scheduler.her_stall_cycles 132
-        scheduler.hers_set_aside 3
-        scheduler.hers 7
-        scheduler.header_tasks 3
-        scheduler.payload_tasks 7
-    "#]],
-    );
+fn a_tenant_without_descriptors_delays_others_unless_tenants_take_turns() {
+    let alone = Scene { shared_cells: 1, delay: 40, ..USUAL };
+    let [queued, turns] = [false, true].map(|turns| run(Scene { turns, ..alone }, "h", FLOOD));
+    for log in [&queued, &turns] {
+        // Each packet runs and leaves once, and the packets of message 5 stay in order.
+        let order: Vec<u64> = payloads(log).into_iter().filter(|packet| *packet < 5).collect();
+        assert_eq!(order, [0, 1, 2, 3, 4]);
+        assert_eq!((counter(log, "scheduler.hers"), cycles(log, " released ").len()), (7, 7));
+        for message in [5, 105, 106] {
+            cycle(log, &format!("MessageDone {{ msgid: {message} }}"));
+        }
+        assert!(cycles(log, "Payload 0 of 5")[0] > cycle(log, "Header 0 of 5") + 40);
+    }
+    // Message 5 has two descriptors: that of its queue and the shared one. Its third packet blocks the port until a packet leaves the queue.
+    let [header_of_5, payload_of_5] = ["Header 0 of 5", "Payload 0 of 5"].map(|text| cycle(&queued, text));
+    for text in ["Header 5 of 105", "Header 6 of 106"] {
+        assert!(cycle(&queued, text) > payload_of_5, "{text}");
+    }
+    assert_eq!(counter(&queued, "scheduler.hers_set_aside"), 0);
+    // With turns, three packets of message 5 are set aside, and tenant 1 does not wait.
+    assert_eq!(cycle(&turns, "Header 0 of 5"), header_of_5);
+    assert_eq!(cycle(&turns, "Header 5 of 105"), 20 + REQUEST_TO_TASK);
+    assert_eq!(cycle(&turns, "Header 6 of 106"), 21 + REQUEST_TO_TASK);
+    assert_eq!(counter(&turns, "scheduler.hers_set_aside"), 3);
 }
 
 #[test]
-fn requests_set_aside_end_and_die_with_their_message() {
+fn a_kill_drops_deferred_requests_and_leaves_other_tenants_alone() {
     let scene = Scene { shared_cells: 1, delay: 40, turns: true, ..USUAL };
-    check(
-        scene,
-        "hp",
-        "10:5 11:5 12:5 13:5 20:105! 22:kill5 23:5!",
-        expect![[r#"
-        13   cluster 1: Header 0 of 5
-        23   cluster 1: Header 4 of 105
-        23   tells MessageKilled { msgid: 5, dropped: 4 }
-        24   released 1 dropped: message_killed
-        25   released 2 dropped: message_killed
-        26   released 3 dropped: message_killed
-        56   released 0 dropped: message_killed
-        57   cluster 1: Header 6 of 5
-        67   cluster 1: Payload 4 of 105, frees it
-        101  cluster 1: Payload 6 of 5, frees it
-        109  released 4
-        109  tells MessageDone { msgid: 105 }
-        143  released 6
-        143  tells MessageDone { msgid: 5 }
-        scheduler.her_stall_cycles 1
-        scheduler.hers_set_aside 3
-        scheduler.hers 4
-        scheduler.header_tasks 3
-        scheduler.payload_tasks 2
-        scheduler.kills 1
-    "#]],
-    );
-    check(
-        scene,
-        "hpc",
-        "10:5 11:5 12:5 13:5 20:end5 30:105!",
-        expect![[r#"
-        13   cluster 1: Header 0 of 5
-        33   cluster 1: Header 5 of 105
-        57   cluster 1: Payload 0 of 5, frees it
-        58   cluster 1: Payload 1 of 5, frees it
-        59   cluster 1: Payload 2 of 5, frees it
-        60   cluster 1: Payload 3 of 5
-        77   cluster 1: Payload 5 of 105
-        99   released 0
-        100  released 1
-        101  released 2
-        104  cluster 1: Completion 3 of 5, frees it
-        121  cluster 1: Completion 5 of 105, frees it
-        146  released 3
-        146  tells MessageDone { msgid: 5 }
-        163  released 5
-        163  tells MessageDone { msgid: 105 }
-        scheduler.her_stall_cycles 88
-        scheduler.hers_set_aside 2
-        scheduler.hers 5
-        scheduler.header_tasks 2
-        scheduler.payload_tasks 5
-        scheduler.completion_tasks 2
-    "#]],
-    );
+    let log = run(scene, "hp", "10:5 11:5 12:5 13:5 20:105! 22:kill5 23:5!");
+    // All four packets of the message leave as dropped: two from the queue, two that were deferred. Packet 0 leaves last, after its header.
+    for packet in 0..4 {
+        cycle(&log, &format!("released {packet} dropped: message_killed"));
+    }
+    cycle(&log, "MessageKilled { msgid: 5, dropped: 4 }");
+    assert!(cycle(&log, "released 0") > cycle(&log, "Header 0 of 5") + 40);
+    assert!(["released 1", "released 2", "released 3"].iter().all(|text| cycle(&log, text) < 22 + 5));
+    // The next packet begins a new message in the same queue, after the header of the killed one.
+    assert!(cycle(&log, "Header 6 of 5") > cycle(&log, "released 0"));
+    assert!(cycle(&log, "released 6") > cycle(&log, "Payload 6 of 5") + 40);
+    assert_eq!(payloads(&log), [4, 6]);
+    // Tenant 1 has the times that it has alone.
+    let alone = run(scene, "hp", "20:105!");
+    for (text, alone_text) in
+        [("Header 4 of 105", "Header 0 of 105"), ("Payload 4 of 105", "Payload 0 of 105"), ("released 4", "released 0")]
+    {
+        assert_eq!(cycle(&log, text), cycle(&alone, alone_text), "{text}");
+    }
+    assert_eq!(["scheduler.kills", "scheduler.hers"].map(|name| counter(&log, name)), [1, 4]);
+}
+
+#[test]
+fn the_end_of_a_message_reaches_its_last_deferred_request() {
+    let scene = Scene { shared_cells: 1, delay: 40, turns: true, ..USUAL };
+    let log = run(scene, "hpc", "10:5 11:5 12:5 13:5 20:end5 30:105!");
+    // Packets 2 and 3 are deferred, and the end makes packet 3 the last.
+    assert_eq!(counter(&log, "scheduler.hers_set_aside"), 2);
+    assert_eq!(payloads(&log).into_iter().filter(|packet| *packet < 4).collect::<Vec<_>>(), [0, 1, 2, 3]);
+    let completion = cycle(&log, "Completion 3 of 5, frees it");
+    assert!(completion > cycle(&log, "Payload 3 of 5") + 40);
+    assert!(cycle(&log, "released 3") > completion + 40);
+    assert!((0..3).all(|packet| cycle(&log, &format!("released {packet}")) < completion));
+    assert_eq!(cycle(&log, "MessageDone { msgid: 5 }"), cycle(&log, "released 3"));
+    assert_eq!(cycle(&log, "Header 5 of 105"), 30 + REQUEST_TO_TASK);
 }
 
 #[test]
 fn many_messages_of_a_tenant_get_no_more_tasks_than_one_of_another() {
     let scene = Scene { n_clusters: 1, max_tasks: 1, delay: 20, ..USUAL };
-    let flood = "10:1! 11:2! 12:3! 13:4! 14:5! 15:6! 20:100!";
-    check(
-        scene,
-        "p",
-        flood,
-        expect![[r#"
-        13   cluster 0: Payload 0 of 1, frees it
-        35   released 0
-        35   tells MessageDone { msgid: 1 }
-        36   cluster 0: Payload 1 of 2, frees it
-        58   released 1
-        58   tells MessageDone { msgid: 2 }
-        59   cluster 0: Payload 2 of 3, frees it
-        81   released 2
-        81   tells MessageDone { msgid: 3 }
-        82   cluster 0: Payload 5 of 6, frees it
-        104  released 5
-        104  tells MessageDone { msgid: 6 }
-        105  cluster 0: Payload 3 of 4, frees it
-        127  released 3
-        127  tells MessageDone { msgid: 4 }
-        128  cluster 0: Payload 4 of 5, frees it
-        150  released 4
-        150  tells MessageDone { msgid: 5 }
-        151  cluster 0: Payload 6 of 100, frees it
-        173  released 6
-        173  tells MessageDone { msgid: 100 }
-        scheduler.hers 7
-        scheduler.payload_tasks 7
-    "#]],
-    );
-    check(
-        Scene { turns: true, ..scene },
-        "p",
-        flood,
-        expect![[r#"
-        13   cluster 0: Payload 0 of 1, frees it
-        35   released 0
-        35   tells MessageDone { msgid: 1 }
-        36   cluster 0: Payload 1 of 2, frees it
-        58   released 1
-        58   tells MessageDone { msgid: 2 }
-        59   cluster 0: Payload 2 of 3, frees it
-        81   released 2
-        81   tells MessageDone { msgid: 3 }
-        82   cluster 0: Payload 6 of 100, frees it
-        104  released 6
-        104  tells MessageDone { msgid: 100 }
-        105  cluster 0: Payload 5 of 6, frees it
-        127  released 5
-        127  tells MessageDone { msgid: 6 }
-        128  cluster 0: Payload 3 of 4, frees it
-        150  released 3
-        150  tells MessageDone { msgid: 4 }
-        151  cluster 0: Payload 4 of 5, frees it
-        173  released 4
-        173  tells MessageDone { msgid: 5 }
-        scheduler.hers 7
-        scheduler.payload_tasks 7
-    "#]],
-    );
+    let order = |turns| payloads(&run(Scene { turns, ..scene }, "p", "10:1! 11:2! 12:3! 13:4! 14:5! 15:6! 20:100!"));
+    // Without turns the queues are served in a circle, and queue 100 follows the six queues of tenant 0.
+    let queued = order(false);
+    assert_eq!(queued.last(), Some(&6), "{queued:?}");
+    // With turns, only tasks that were chosen before cycle 20 precede it: one runs, and two wait behind it.
+    let turns = order(true);
+    assert_eq!(turns[..4], [0, 1, 2, 6], "{turns:?}");
+    for mut packets in [queued, turns] {
+        packets.sort();
+        assert_eq!(packets, [0, 1, 2, 3, 4, 5, 6]);
+    }
 }
