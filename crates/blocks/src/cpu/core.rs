@@ -435,6 +435,18 @@ mod tests {
         (Core::new(Profile::Ri5cy, 0, 0), Program::new(Isa::RV32IMAC, 0, &code), lines)
     }
 
+    /// Runs a core by `step` cycles at a time, its accesses granted at once, until it needs a line: that stop, and when.
+    fn run_in_steps(program: &Program, lines: &First, step: Cycle) -> (Stop, Cycle) {
+        let (mut core, mut horizon) = (Core::new(Profile::Ri5cy, 0, 0), step);
+        loop {
+            match core.run(program, lines, horizon) {
+                Stop::Yield => horizon = core.time() + step,
+                Stop::Access => core.complete(core.time() + 1, 0),
+                stop => return (stop, core.time()),
+            }
+        }
+    }
+
     const NOP: &str = "addi zero, zero, 0\n";
 
     #[test]
@@ -471,6 +483,20 @@ mod tests {
         core.line_came();
         core.complete(20, 0);
         assert_eq!((core.run(&program, &AllLines, 21), core.time()), (Stop::Yield, 21));
+    }
+
+    #[test]
+    fn the_second_half_of_an_instruction_is_requested_when_the_one_before_enters_decode() {
+        let mut code = testkit::text::assemble(0, &format!("{NOP}{NOP} lw a2, 0(zero)\n addi a3, a2, 1\n {NOP}{NOP}"));
+        code.splice(0..4, [1, 0]); // c.nop: the addition is at 10, and the instruction after it straddles lines.
+        let program = Program::new(Isa::RV32IMAC, 0, &code);
+        let mut lines = First(PresentLines::new(code.len().div_ceil(16)));
+        lines.0.set(0, true);
+        // The load leaves decode in cycle 2, and the addition enters it in cycle 3, where it waits for the load until cycle 4.
+        // The cache looks for the next line in cycle 4: two cycles after the load, or none after the addition.
+        for (step, want) in [(1, (Stop::Prefetch(16, 2), 2)), (100, (Stop::Prefetch(16, 0), 4))] {
+            assert_eq!(run_in_steps(&program, &lines, step), want);
+        }
     }
 
     #[test]
@@ -545,15 +571,7 @@ mod tests {
         lines.0.set(0, true);
         let program = Program::new(Isa::RV32IMAC, 0, &code);
         for step in [1, 100] {
-            let mut core = Core::new(Profile::Ri5cy, 0, 0);
-            let mut horizon = step;
-            let stop = loop {
-                match core.run(&program, &lines, horizon) {
-                    Stop::Yield => horizon = core.time() + step,
-                    stop => break stop,
-                }
-            };
-            assert_eq!((stop, core.time()), (Stop::Fetch(16), 2));
+            assert_eq!(run_in_steps(&program, &lines, step), (Stop::Fetch(16), 2));
         }
     }
 

@@ -140,10 +140,9 @@ impl Core {
     /// Source: PsPIN RTL a49fec8, `riscv_prefetch_L0_buffer.sv`, state VALID.
     #[cold]
     fn asks_ahead(&self, program: &Program, slot: &Slot) -> Option<Cycle> {
-        // Fetch does not wait while an instruction waits in decode.
-        let ahead_of_decode = |pc: u32| if pc & 15 >= LAST_WORD { self.held } else { 0 };
+        // It has entered decode, and fetch does not wait while it waits there.
         if slot.place() == Place::End {
-            return Some(1u64.saturating_sub(ahead_of_decode(self.pc)));
+            return Some(1u64.saturating_sub(self.held));
         }
         let line = self.pc & !15;
         let behind = |pc: u32, slot: &Slot| pc.wrapping_add(slot.inst.bytes().into());
@@ -151,7 +150,8 @@ impl Core {
         let first_pc = behind(self.pc, slot);
         let first = program.slot(first_pc).filter(|_| first_pc & !15 == line && !is_jump(slot))?;
         if first.place() == Place::End {
-            return Some(2u64.saturating_sub(ahead_of_decode(first_pc)));
+            let ahead = if first_pc & 15 >= LAST_WORD { self.held } else { 0 };
+            return Some(2u64.saturating_sub(ahead));
         }
         let waits = first.kind() == Kind::JumpReg && first.inst.rs1 == slot.inst.rd;
         let second_pc = behind(first_pc, first);
