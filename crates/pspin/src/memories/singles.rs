@@ -2,9 +2,9 @@
 
 use super::filter::Filter;
 use super::{READ, WRITE};
+use crate::arbiter::{LockingTree, requests};
 use crate::params::PspinParams;
 use crate::pe::{PeOp, PeReply, PeRequest};
-use blocks::policy::RoundRobinTree;
 use isa::riscv::Amo;
 use kernel::Cycle;
 use std::cmp::Reverse;
@@ -15,6 +15,10 @@ use std::collections::{BinaryHeap, VecDeque};
 const WRITE_INTERVAL: u64 = 3;
 /// From a write's data having passed until the next write comes through: two registers of the address.
 const WRITE_BEHIND: u64 = 2;
+
+/// Accesses that the register between the crossbar's arbiter and the converter holds. Source: PsPIN RTL a49fec8,
+/// `axi_mux.sv`, `spill_register.sv`.
+const GRANTED: usize = 2;
 
 /// An answer, ordered by when it passes, reads before writes, and then by when it was made.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -29,14 +33,20 @@ struct LateReply {
 
 /// The accesses and who of them is next.
 ///
-/// Timing: one read a cycle and a write in [`WRITE_INTERVAL`], of all clusters in turn, each cluster's in order. A cluster
-///         takes one answer a cycle, those to reads first.
-/// Source: PsPIN RTL a49fec8, `pe_noc.sv`, `axi_dw_upsizer.sv`, `per2axi_res_channel.sv`.
+/// Timing: one read a cycle and a write in [`WRITE_INTERVAL`], of all clusters in turn, each cluster's in order. The arbiter
+///         grants up to [`GRANTED`] accesses before the converter takes them. A cluster takes one answer a cycle, those
+///         to reads first.
+/// Source: PsPIN RTL a49fec8, `pe_noc.sv`, `axi_mux.sv`, `axi_dw_upsizer.sv`, `per2axi_res_channel.sv`.
 pub(super) struct Singles {
     /// Waiting accesses, by side and cluster.
     waiting: [Vec<VecDeque<PeRequest>>; 2],
+    /// Accesses that wait for the arbiter or, granted, for the converter.
     n_waiting: usize,
-    turn: [RoundRobinTree; 2],
+    turn: [LockingTree; 2],
+    /// Accesses that the arbiter has granted and the converter has not taken, with their clusters.
+    granted: [VecDeque<(usize, PeRequest)>; 2],
+    /// When the converter last took one.
+    taken_at: [Option<Cycle>; 2],
     /// The access at the converter, its cluster and its arrival cycle.
     next: [Option<(Cycle, usize, PeRequest)>; 2],
     next_write: Cycle,
@@ -61,6 +71,8 @@ impl Singles {
             waiting: [queues(), queues()],
             n_waiting: 0,
             turn: Default::default(),
+            granted: Default::default(),
+            taken_at: Default::default(),
             next: Default::default(),
             next_write: 0,
             filter: Filter::new(&params.l2),
@@ -75,20 +87,30 @@ impl Singles {
         self.n_waiting += 1;
     }
 
-    /// The next read and the next write, in round-robin order, go to the converter if it takes them.
+    /// The arbiter grants a read and a write, and the converter takes the oldest granted ones if it is free.
     pub(super) fn choose(&mut self, now: Cycle) {
         if self.n_waiting == 0 {
             return;
         }
         for side in [READ, WRITE] {
-            if self.next[side].is_none() && (side == READ || now >= self.next_write) {
-                let asking = (0..).zip(&self.waiting[side]).filter(|(_, queue)| !queue.is_empty());
-                let asking = asking.fold(0, |set, (cluster, _)| set | 1u64 << cluster);
-                if let Some(cluster) = self.turn[side].take(asking) {
-                    let request = self.waiting[side][cluster as usize].pop_front().expect("just seen");
-                    self.next[side] = Some((now, cluster as usize, request));
-                    self.n_waiting -= 1;
-                }
+            let waiting = &mut self.waiting[side];
+            let asking = requests(waiting.len(), |cluster| !waiting[cluster].is_empty());
+            // The register does not accept an access in the cycle in which a full one gives one away.
+            let was_there = usize::from(now > 0 && self.taken_at[side] == Some(now - 1));
+            let granted = &mut self.granted[side];
+            if asking != 0
+                && let Some(cluster) = self.turn[side].take(asking, granted.len() + was_there < GRANTED)
+            {
+                let request = waiting[cluster as usize].pop_front().expect("the arbiter chooses a requester");
+                granted.push_back((cluster as usize, request));
+            }
+            if self.next[side].is_none()
+                && (side == READ || now >= self.next_write)
+                && let Some((cluster, request)) = granted.pop_front()
+            {
+                self.next[side] = Some((now, cluster, request));
+                self.taken_at[side] = Some(now);
+                self.n_waiting -= 1;
             }
         }
     }
@@ -138,5 +160,35 @@ impl Singles {
         }
         let reply = self.replies.peek().map(|Reverse(reply)| reply.at.max(now + 1));
         reply.into_iter().chain(self.filter.next(now)).min()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::params;
+
+    /// Clusters that store, in the order in which the memory gets their stores. Each line is the cycle in which a cluster asks.
+    fn order(asks: &[(Cycle, usize)]) -> String {
+        let mut singles = Singles::new(&params());
+        let mut order = Vec::new();
+        for now in 0..100 {
+            for &(_, cluster) in asks.iter().filter(|&&(at, _)| at == now) {
+                singles.push(cluster, PeRequest { core: 0, addr: 0, op: PeOp::Store { value: 0, mask: u32::MAX } });
+            }
+            singles.choose(now);
+            if singles.next(WRITE).is_some() {
+                order.push(singles.take(WRITE, now).0.to_string());
+            }
+        }
+        assert_eq!(order.len(), asks.len(), "every store comes through");
+        order.join(" ")
+    }
+
+    #[test]
+    fn the_arbiter_grants_two_stores_before_the_converter_takes_them() {
+        // The converter takes a store in cycles 0, 3, 6 and 9. By cycle 2 the register behind the arbiter has the second and the
+        // third store of cluster 2; cluster 3, which asks in cycle 3, comes after both.
+        assert_eq!(order(&[(0, 2), (0, 2), (0, 2), (3, 3)]), "2 2 2 3");
     }
 }
