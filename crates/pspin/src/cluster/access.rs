@@ -85,11 +85,14 @@ impl Cluster {
 
     /// An access of core `i` that is not to the own L1.
     pub(super) fn access_elsewhere(&mut self, i: usize, addr: u32, now: Cycle) {
-        self.fetch_behind_access(i, now);
         let own = map::L1_BASE + self.id * map::L1_STRIDE + map::CLUSTER_PERIPHERALS;
         let window = addr >> 20;
         let is_beside = window == map::ALIAS_PERIPHERALS >> 20 || window == own >> 20;
-        let is_drivers = is_beside && addr & 0x4000 != 0 && addr >> 10 & 0x3ff == DRIVER;
+        let is_link = is_beside && addr & 0x4000 != 0;
+        if !is_link {
+            self.fetch_behind_access(i, now);
+        }
+        let is_drivers = is_link && addr >> 10 & 0x3ff == DRIVER;
         if !is_drivers {
             self.plan.do_all(); // Of its driver a core asks most, and little comes of it: see there.
         }
@@ -98,7 +101,7 @@ impl Cluster {
         } else if self.misaligned_amo_traps && self.hpus[i].is_misaligned_amo() {
             self.refuse_misaligned(i, now);
         } else if is_beside {
-            if addr & 0x4000 != 0 { self.access_link(i, addr, now) } else { self.access_slow(i, addr, now) }
+            if is_link { self.access_link(i, addr, now) } else { self.access_slow(i, addr, now) }
         } else if addr >> 12 == map::STDOUT >> 12 && matches!(self.word_op(i), PeOp::Store { .. }) {
             self.put_character(i, now);
             self.word_done(i, now, now + SLOW_PERIPHERAL, 0);
@@ -147,6 +150,9 @@ impl Cluster {
             (1, 3) => self.access_fifo(i, (i + 1) % self.hpus.len(), addr, write, now),
             (1, 4) => self.access_driver(i, addr & 0x3fc, write, now),
             _ => self.hpus[i].wait = Wait::Forever,
+        }
+        if matches!(self.hpus[i].wait, Wait::Event | Wait::Fifo | Wait::Driver | Wait::Launch) {
+            self.fetch_behind_access(i, now);
         }
     }
 

@@ -9,6 +9,9 @@ use crate::pe::LineRequest;
 use blocks::cpu::{FetchLines, Stop};
 use kernel::Cycle;
 
+/// From the NIC's reset to that of the cluster: a synchronizer of four registers, and the first state of the cache's
+/// controller. Source: PsPIN RTL a49fec8, `pulp_cluster.sv` (`rstgen_i`); measured on it.
+const RESET: Cycle = 5;
 /// From a write to the cache's registers until its central controller takes no more requests: the register, and a state in
 /// which it still does. With the cache off there is one state more.
 const TO_DRAIN: Cycle = 2;
@@ -44,7 +47,7 @@ pub(super) struct Caching {
 impl Caching {
     pub fn new(params: &IcacheParams) -> Self {
         let n_sets = Cycle::from(params.bytes / LINE_BYTES / params.ways);
-        Caching { is_on: false, n_sets, change: None, was_changed: false, serves_from: n_sets }
+        Caching { is_on: false, n_sets, change: None, was_changed: false, serves_from: RESET + n_sets }
     }
 
     pub fn is_on(&self) -> bool {

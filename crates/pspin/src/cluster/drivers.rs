@@ -105,6 +105,9 @@ impl Cluster {
             self.drivers.command_fifos[i].push_back(command);
             self.drivers.with_commands |= 1 << i;
         }
+        if granted > now {
+            self.fetch_behind_access(i, now);
+        }
         self.word_done(i, now, granted, word);
     }
 

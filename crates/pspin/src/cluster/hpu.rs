@@ -73,6 +73,8 @@ pub(super) struct Hpu {
     pub first_part: Option<u32>,
     /// The line that its cache controller misses.
     pub miss: Option<Miss>,
+    /// Cycle in which a line came that it had requested ahead.
+    pub line_came: Cycle,
     /// The line that it fetched while the cache was off and has not entered; its prefetch buffer keeps it when the cache is
     /// turned on.
     pub held_line: Option<u32>,
@@ -99,6 +101,7 @@ impl Hpu {
             wait: Wait::Run,
             first_part: None,
             miss: None,
+            line_came: 0,
             held_line: None,
             pe_request: None,
             dma: DmaRegisters::default(),

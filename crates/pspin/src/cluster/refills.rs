@@ -164,6 +164,11 @@ impl Cluster {
             Some(Miss { addr: other, .. }) if other != addr => self.hpus[i].wait = Wait::Abandoned(other),
             Some(_) => self.hpus[i].wait = Wait::Line(addr),
             None if self.is_there(i, addr) => self.advance(i, now),
+            // The prefetch buffer waited for another line when the core jumped, and asks for this one a cycle later.
+            None if self.hpus[i].line_came == now => {
+                self.hpus[i].wait = Wait::Fetch(addr);
+                self.ready.add(i, now, now + 1);
+            }
             None => {
                 self.hpus[i].wait = Wait::Line(addr);
                 self.ask_for_line(i, addr);
@@ -293,7 +298,10 @@ impl Cluster {
         let at = match self.hpus[i].wait {
             Wait::Line(_) => now,
             Wait::Abandoned(_) => now + 1,
-            _ => return self.hpus[i].core.line_came(),
+            _ => {
+                self.hpus[i].line_came = now;
+                return self.hpus[i].core.line_came();
+            }
         };
         self.hpus[i].core.fetched(at);
         self.hpus[i].wait = Wait::Run;

@@ -14,7 +14,7 @@ use crate::nhi::{NhiMap, NhiMaster};
 use crate::outbound::OutboundPorts;
 use crate::params::PspinParams;
 use crate::pcie::PciePorts;
-use crate::protocol::{HostRecord, Kill, TenantsServed};
+use crate::protocol::{CLUSTER_ACTIVE_CYCLES, HostRecord, Kill, TenantsServed};
 use crate::scheduler::SchedulerPorts;
 use kernel::{ClockId, Inlet, Rx, SystemBuilder, Tx};
 
@@ -62,7 +62,7 @@ impl Wiring {
         let (tasks, cluster_tasks) = channels(b, "tasks", n, 2 * to_cluster as usize, to_cluster.into());
         let (cluster_feedbacks, feedbacks) = channels(b, "feedbacks", n, 2 * back as usize, back.into());
         let (to_inbound, released) = b.channel("released", 2, 1);
-        let (cluster_active, active) = channels(b, "active", n, 1, 1);
+        let (cluster_active, active) = channels(b, "active", n, 1, CLUSTER_ACTIVE_CYCLES);
 
         // Commands: from clusters to the command unit and on to the unit that executes them; their ends the same way back.
         let (cluster_commands, commands) = channels(b, "commands", n, 2, 1);

@@ -15,7 +15,9 @@ pub use context::{Context, DATA_REGIONS, NO_CONTEXT, Protection, Region, THE_CAR
 pub use errors::{
     CONTEXT_CAUSE, EVICTED_CAUSE, ErrorRecord, HostRecord, KILLED_CAUSE, NO_HPU, TIMEOUT_CAUSE, WATCHDOG_CAUSE,
 };
-pub use tasks::{ClusterActive, Feedback, Her, Kill, Release, Request, Stage, Task, TenantsServed};
+pub use tasks::{
+    CLUSTER_ACTIVE_CYCLES, ClusterActive, Feedback, Her, Kill, Release, Request, Stage, Task, TenantsServed,
+};
 
 /// Number of a packet in the order in which the NIC accepts packets; for observers only.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

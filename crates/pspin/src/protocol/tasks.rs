@@ -118,3 +118,7 @@ pub struct Release {
 /// All cores of a cluster have reached their driver for the first time. Each cluster sends this once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ClusterActive;
+
+/// Cycles from a cluster's last core at its driver to the inbound engine: a register in the cluster, and the engine, which
+/// looks at it at the clock edge. Source: PsPIN RTL a49fec8, `pspin.sv` (`cluster_active_q`); measured on it.
+pub const CLUSTER_ACTIVE_CYCLES: u64 = 2;

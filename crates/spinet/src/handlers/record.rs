@@ -10,6 +10,7 @@ use kernel::trace::{self, Sink};
 use kernel::{Clock, Cycle};
 use pspin::events::Event;
 use pspin::host_events::HostEvent;
+use pspin::protocol::CLUSTER_ACTIVE_CYCLES;
 use pspin::world::{Completions, Console, Departure, Egress, HostEvents, HostMemory, PacketDone};
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -132,9 +133,9 @@ impl Record {
         }
     }
 
-    /// The first cycle in which a packet may be taken: the engine hears of the last cluster one cycle after.
+    /// The first cycle in which the inbound engine takes a packet.
     pub fn traffic_starts(&mut self) -> Cycle {
-        let start = self.ready.1 + 1;
+        let start = self.ready.1 + CLUSTER_ACTIVE_CYCLES;
         self.stats.traffic_start = Some(start);
         start
     }

@@ -43,13 +43,13 @@ fn it_is_turned_on_when_nothing_is_under_way_and_serves_when_all_is_forgotten() 
         &[0, 10, 101, 110],
         &[(100, "on")],
         expect![[r#"
-         64 a line is asked for
-         65 a line is asked for
-        101 a line is asked for
-        107 all lines are forgotten, on
-        107 on is answered
-        172 a line is asked for
-    "#]],
+             69 a line is asked for
+             70 a line is asked for
+            101 a line is asked for
+            107 all lines are forgotten, on
+            107 on is answered
+            172 a line is asked for
+        "#]],
     );
 }
 
