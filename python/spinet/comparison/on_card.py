@@ -55,7 +55,7 @@ class _OnKind(ABC):
 
     @abstractmethod
     def came_out(self, rows: Mapping[str, Times]) -> tuple[Truths, Times, Times]:
-        """Of each row: whether the packet came out where it counts, when its last byte had left, and its bytes then."""
+        """For each row: whether the packet left where it counts, when its last byte had left, and its bytes then."""
 
     @abstractmethod
     def parts(self, rows: Mapping[str, Times], due: Times, out: Times) -> list[Part]:

@@ -44,7 +44,7 @@ pub enum Frames {
     Datagrams(Datagrams),
     /// Endless TCP acknowledgements.
     Acknowledgements(Acknowledgements),
-    /// Frames that another card sends while the run goes on, numbered in the order in which they pass the line.
+    /// Frames that another card sends while the run continues, numbered in the order in which they pass the line.
     Line(LineFrames),
 }
 
