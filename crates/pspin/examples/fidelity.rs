@@ -25,7 +25,7 @@ One run of any conditions, as PsPIN's generic driver makes it; prints latencies 
   --log                   the instructions of core 0 of cluster 0, with the cycle in which each leaves decode
 ";
 
-/// What stands around each text that is made: in `docs/machines/pspin.md` the summary, in `pspin-fidelity.md` every row.
+/// Markers around each generated text: the summary in `docs/machines/pspin.md`, and all rows in `pspin-fidelity.md`.
 const HEADLINE: [&str; 2] = ["<!-- made by `make fidelity`: headline -->\n", "<!-- end of headline -->\n"];
 const SUMMARY: [&str; 2] = ["<!-- made by `make fidelity`: summary -->\n", "<!-- end of summary -->\n"];
 const ROWS: [&str; 2] = ["<!-- made by `make fidelity`: all rows -->\n", "<!-- end of all rows -->\n"];

@@ -71,7 +71,7 @@ pub struct ClusterParams {
     pub dma_bursts: u32,
     /// Commands of one core in flight, 1 to 4: the command identity has 2 bits for them.
     pub core_commands: u32,
-    /// FIFO depth of an inter-core FIFO, in words.
+    /// Words that a FIFO between two cores holds.
     pub inter_core_fifo: u32,
     /// If true, a core without a task is clock gated. It wakes in the cycle in which its driver presents a task.
     pub clock_gating: bool,

@@ -1,4 +1,4 @@
-//! Columns of numbers as little-endian arrays, for whoever writes files of them.
+//! Columns of numbers as little-endian arrays, for writers of files.
 
 /// Type of a column's numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +31,7 @@ pub struct Column {
     pub name: &'static str,
     /// Its type.
     pub kind: Kind,
-    /// What it says.
+    /// Its description.
     pub about: &'static str,
 }
 

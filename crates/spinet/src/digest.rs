@@ -2,7 +2,7 @@
 
 use blake3::Hasher;
 
-/// What a digest is about, hashed in this order.
+/// The parts of a digest, hashed in this order.
 #[derive(Clone, Copy, Debug)]
 pub enum Stream {
     /// Packets that left, with times.
@@ -17,8 +17,8 @@ pub enum Stream {
     Event,
 }
 
-/// Hashes several streams, each in its own order, so that what happens in two parts of the NIC at once may be told in
-/// either order.
+/// Hashes several streams, each in its own order. So concurrent events of two parts of the NIC may arrive in either
+/// order.
 #[derive(Default)]
 pub struct Digest {
     streams: [Buffered; 5],

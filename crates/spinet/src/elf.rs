@@ -11,15 +11,15 @@ use std::path::Path;
 /// Largest file that is looked at, in bytes: room for much debug information around the largest program memory, 1 MiB.
 pub const MAX_FILE_BYTES: u64 = 256 << 20;
 
-/// What a program may have of each, far more than linkers make of any: many headers may name the same bytes of the file, so
-/// its length bounds neither the time nor the memory that reading takes.
+/// Bounds for a program, far above what linkers produce. Many headers may name the same bytes of the file, so the
+/// file's length bounds neither the time nor the memory of reading it.
 const MAX_SEGMENTS: usize = 1024;
 const MAX_SECTIONS: usize = 0xff00;
 const MAX_SYMBOLS: usize = 1 << 20;
 /// Most bytes that are loaded, and most that all names take.
 const MAX_BYTES: usize = 64 << 20;
 
-/// A file that is no program for the machine. Each text names the file, the place, what is there and what may be.
+/// An invalid ELF file. Each text names the file, the place, the value found and the values allowed.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the texts say what each field is")]
 pub enum ElfError {
@@ -41,7 +41,7 @@ pub enum ElfError {
     Empty { file: String },
 }
 
-/// What a program runs on.
+/// The machine that a program runs on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Machine {
     /// Handlers: 32-bit RISC-V, little-endian.
@@ -70,7 +70,7 @@ impl Machine {
 /// Bytes that a program puts into memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// What it is in the file, for errors: `section .text`, `segment 0`.
+    /// Its place in the file, for errors: `section .text`, `segment 0`.
     pub place: String,
     /// First byte.
     pub addr: u32,
@@ -100,7 +100,7 @@ pub struct Symbol {
     pub is_code: bool,
 }
 
-/// What an ELF file says, checked.
+/// The contents of an ELF file, checked.
 #[derive(Clone, Debug)]
 pub struct Elf {
     /// The file, as errors call it.
@@ -164,7 +164,7 @@ impl Elf {
         self.symbols.iter().find(|symbol| symbol.name == name)
     }
 
-    /// An address in words: `ping_pong_ph+0x10`, or its number where no code symbol is before it.
+    /// An address as text: `ping_pong_ph+0x10`, or its number if no code symbol precedes it.
     pub fn place(&self, addr: u32) -> String {
         let code = self.symbols.iter().filter(|symbol| symbol.is_code && symbol.addr <= addr);
         // Of several names of one address, one with a size says more.

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Opens a file. Pipes are refused: to open one may wait for ever.
+/// Opens a file. Pipes are refused, because opening one can wait forever.
 pub fn open(path: &Path) -> io::Result<File> {
     use std::os::unix::fs::FileTypeExt;
     if std::fs::metadata(path)?.file_type().is_fifo() {
@@ -13,7 +13,7 @@ pub fn open(path: &Path) -> io::Result<File> {
     File::open(path)
 }
 
-/// What is in a file, and one byte more than `most` if that is more.
+/// Reads a file; at most one byte more than `most`.
 pub fn read_at_most(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path)?.take(most + 1).read_to_end(&mut bytes)?;

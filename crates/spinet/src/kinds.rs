@@ -18,7 +18,7 @@ use std::sync::LazyLock;
 pub struct Kind {
     /// Its name, as the command and Python know it.
     pub name: &'static str,
-    /// What its cards do, after "a card that".
+    /// The function of its cards, as text that follows "a card that".
     pub does: &'static str,
     /// A preset of this kind, which is the default of its experiments.
     pub example: &'static str,
@@ -30,7 +30,7 @@ pub struct Kind {
     pub tables: &'static [TableSpec],
     /// Keys that only experiments of this kind have.
     keys: &'static [&'static str],
-    /// Whether a card is of this kind: its name, and where the path of its file begins.
+    /// Returns true if a card is of this kind: its name, and the folder of relative paths.
     pub has: fn(&str, &Path) -> bool,
     /// An experiment with its defaults filled in.
     pub check: fn(&Text<'_>) -> Result<Value, RunError>,
@@ -134,7 +134,7 @@ pub fn of_experiment(text: &str, base_dir: &Path, format: Format) -> &'static Ki
     };
     let others = || ALL.into_iter().filter(|kind| kind.name != HANDLERS.name);
     let Some(table) = table else {
-        // Its reader reports the error, best in words of the kind that it seems to be for.
+        // The kind's reader reports the error. Choose the kind that the text seems to be for.
         let has = |key: &str| text.lines().any(|line| line.trim() == format!("[[{key}]]"));
         return others().find(|kind| kind.keys.iter().any(|key| has(key))).unwrap_or(&HANDLERS);
     };

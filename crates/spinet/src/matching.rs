@@ -6,7 +6,7 @@ use wire::capture::{CaptureCounts, CaptureError, CaptureReader};
 use wire::expr::Matcher;
 use wire::layers::{Layer, Layers};
 
-/// What was found.
+/// The result of a search.
 #[derive(Clone, Debug, Serialize)]
 pub struct Matches {
     /// Packets in the capture.
@@ -19,7 +19,7 @@ pub struct Matches {
     pub matched_bytes: u64,
     /// The first that match.
     pub first: Vec<Found>,
-    /// What was found in the capture besides.
+    /// Counts of the capture.
     pub capture: CaptureCounts,
     /// Why reading stopped before its end.
     pub stop: Option<String>,
@@ -40,7 +40,7 @@ pub struct Found {
     pub summary: String,
 }
 
-/// Asks every packet of the capture at `path`; tells of the first `limit` that match.
+/// Tests every packet of the capture at `path`, and lists the first `limit` that match.
 pub fn match_capture(matcher: &Matcher, path: &Path, limit: usize) -> Result<Matches, CaptureError> {
     let mut reader = CaptureReader::open(path)?;
     let (mut packets, mut matched, mut bytes, mut matched_bytes) = (0, 0, 0, 0);

@@ -106,7 +106,7 @@ impl<const N: usize> Parts<N> {
         at - std::mem::replace(&mut self.last, at)
     }
 
-    /// Of the cycles in `from`, at most so many were in `to`.
+    /// Moves at most `cycles` cycles from part `from` to part `to`.
     pub fn shift(&mut self, from: usize, to: usize, cycles: Cycle) {
         let cycles = cycles.min(self.cycles[from]);
         self.cycles[from] -= cycles;

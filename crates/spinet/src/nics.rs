@@ -19,7 +19,7 @@ pub(crate) use file::{MOST_BASES, NicFile};
 /// A preset that is compiled in.
 #[derive(Clone, Copy, Debug)]
 pub struct Preset {
-    /// What people call it.
+    /// Its name for users.
     pub name: &'static str,
     /// The file.
     pub text: &'static str,
@@ -33,7 +33,7 @@ pub const PRESETS: &[Preset] = &[
 ];
 
 impl Preset {
-    /// What it is: what its file says itself, or the comment at its head.
+    /// Its description: the one in its file, or the comment at the head of the file.
     pub fn about(&self) -> String {
         let said = self.text.lines().find_map(|line| line.strip_prefix("about = \"")?.strip_suffix('"'));
         if let Some(said) = said {
@@ -89,7 +89,7 @@ fn names() -> String {
 /// A setting: path of a parameter, and its value as a TOML value.
 pub type Setting = (String, Value);
 
-/// Reads `path=value`; a value that is no TOML value is taken as text.
+/// Reads `path=value`; a value that is not valid TOML is taken as text.
 pub fn parse_setting(text: &str) -> Result<Setting, NicError> {
     let Some((key, value)) = text.split_once('=').filter(|(key, _)| !key.trim().is_empty()) else {
         return Err(NicError::NotASetting { found: text.into() });
@@ -119,7 +119,7 @@ pub fn load(nic: &str, settings: &[Setting], base_dir: &Path) -> Result<PspinPar
 
 /// The error of a value that its type does not take.
 pub(crate) fn not_a_value(key: &str, value: &Value, error: &toml::de::Error) -> NicError {
-    // serde says `invalid value: integer `-1`, expected u32`, and of a word that is none of its own all that there are.
+    // serde says `invalid value: integer `-1`, expected u32`. For an unknown word it lists all allowed words.
     let told = explain_serde_error(error.message());
     let allowed = told.rsplit("must be ").next().and_then(|told| told.rsplit("expected ").next());
     let allowed = allowed.unwrap_or_default().to_owned();
@@ -189,11 +189,11 @@ pub(crate) fn set(table: &mut Table, key: &str, value: &Value) -> Result<(), Nic
         return Err(choices::no_parameter(table, key));
     }
     let slot = value_at(table, key).expect("it was looked whether it is there");
-    // Whether a decimal may stand where a whole number stood, its type knows.
+    // The type decides whether a decimal may replace a whole number.
     let is_number = |value: &Value| value.is_integer() || value.is_float();
     let may_fit = slot.same_type(value) || is_number(slot) && is_number(value);
     if !may_fit {
-        // What TOML has no number for is read as a text.
+        // Values that TOML cannot write as a number are read as text.
         if let (true, Some(text)) = (slot.is_integer(), value.as_str())
             && text.bytes().any(|byte| byte.is_ascii_digit())
             && text.trim_start_matches(['-', '+']).bytes().all(|byte| byte.is_ascii_digit() || byte == b'_')

@@ -39,7 +39,7 @@ const SLICE: usize = 1 << 16;
 /// They are held in memory all at once.
 pub fn offered(checked: &Checked, mut goes_on: impl FnMut() -> bool) -> Result<Option<Vec<Offered>>, FeedError> {
     let mut classifiers = classifiers(checked)?;
-    // What tenants are sure of depends on when the card is done with packets; it is left out.
+    // Reservations of tenants depend on when the card finishes packets, so they are left out.
     let mut ids = MessageIds::new(checked.nic.scheduler.n_mpqs, 0);
     let mut stream = traffic(checked)?;
     let mut all = Vec::new();

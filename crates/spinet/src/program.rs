@@ -20,7 +20,7 @@ pub const HANDLER_BYTES: u32 = 4096;
 /// The three kinds of handlers and how their symbols end.
 pub const STAGES: [(&str, &str); 3] = [("header", "_hh"), ("payload", "_ph"), ("completion", "_th")];
 
-/// What the loop is called that waits for tasks and calls handlers: by the SDK's runtime, by PsPIN's.
+/// Names of the loop that waits for tasks and calls handlers: the SDK's runtime, PsPIN's runtime.
 const RUNTIME_LOOPS: [&str; 2] = ["run_loop", "hpu_run"];
 
 /// A program that is not one for this NIC.
@@ -74,7 +74,7 @@ fn some(names: impl IntoIterator<Item = impl AsRef<str>>) -> String {
 
 /// A program, ready for a NIC.
 pub struct Loaded {
-    /// What goes into its memories.
+    /// The contents of its memories.
     pub image: Image,
     /// Where it stands in handler memory, for placing other things beside it: first byte and the one behind the last.
     pub in_handler_memory: Vec<(u32, u64)>,
@@ -91,7 +91,7 @@ impl Loaded {
     }
 }
 
-/// Ranges of addresses in order, those that meet or nearly do being one, and at most so many.
+/// Joins ranges of addresses that touch or are close, in order, until at most `most` are left.
 pub(crate) fn join(mut parts: Vec<(u64, u64)>, most: usize) -> Vec<(u64, u64)> {
     parts.sort_unstable();
     parts.retain(|&(from, to)| from < to);
@@ -190,7 +190,7 @@ impl Loaded {
                 return Err(outside(elf, part, params));
             }
         }
-        // What is not in the file takes room all the same: .bss.
+        // .bss takes memory, but is not in the file.
         for part in &elf.segments {
             let (first, last) = (u64::from(part.addr), part.end());
             if within(part, map::L2_HANDLER_BASE, params.l2.handler_bytes.into()).is_some() {
@@ -302,7 +302,7 @@ fn find_function(elf: &Elf, params: &PspinParams, key: &str, name: &str) -> Resu
     }
 }
 
-/// What a program has, for people who ask.
+/// Facts about a program, for reports.
 #[derive(Clone, Debug, serde::Serialize)]
 pub struct Info {
     /// Where it starts.

@@ -87,7 +87,7 @@ pub struct Progress {
     pub cycles: Option<Cycle>,
 }
 
-/// What a run keeps and writes besides its summary.
+/// The records and files of a run besides its summary.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
     /// Keep the rows of the card's tables until they are taken.
@@ -181,7 +181,7 @@ pub trait Simulated {
     /// Simulated time.
     fn now(&self) -> Time;
 
-    /// The next time at which the card does something by itself; `None` if it waits for ever.
+    /// The next time at which the card acts by itself; `None` if it waits forever.
     fn next_event(&self) -> Option<Time>;
 
     /// Why the run ended, if it did.

@@ -9,8 +9,8 @@ use schemars::schema_for;
 use serde_json::{Map, Value, json};
 use std::path::Path;
 
-/// Schema of a card's file. Beside what JSON Schema knows, a parameter whose validity the types alone do not say has
-/// `x-allowed`, a text; `minimum` and `maximum` stand where no other parameter has a say in them.
+/// Schema of a card's file. If the types alone do not define the allowed values of a parameter, it has the text
+/// `x-allowed`; `minimum` and `maximum` are given only if they do not depend on other parameters.
 pub fn nic() -> Value {
     let mut schema = without_links(&schema_for!(PspinParams).to_value());
     let params = nics::load("pspin", &[], Path::new(".")).expect("a preset is valid");
@@ -73,7 +73,7 @@ fn with(base: &Value, key: &str, value: u64) -> Option<(Value, PspinParams)> {
     Some((table, params))
 }
 
-/// What the refusal of an absurd value says that the parameter may be.
+/// The allowed values of a parameter, from the error for an absurd value.
 fn allowed(base: &Value, key: &str) -> Option<String> {
     [u64::MAX, u64::from(u32::MAX), 0].into_iter().find_map(|absurd| {
         let refused = with(base, key, absurd)?.1.validate().err()?;
@@ -81,7 +81,7 @@ fn allowed(base: &Value, key: &str) -> Option<String> {
     })
 }
 
-/// Whether it is allowed something else when another parameter is half or twice as large.
+/// Returns true if the allowed values change when another parameter is halved or doubled.
 fn depends(base: &Value, key: &str, here: &str, keys: &[String]) -> bool {
     keys.iter().filter(|other| *other != key).any(|other| {
         let value = base.pointer(&format!("/{}", other.replace('.', "/"))).and_then(Value::as_u64).unwrap_or(0);
@@ -123,7 +123,7 @@ mod tests {
         let mut schema = nic();
         let mut of = |key| serde_json::to_string(property(&mut schema, key)).expect("JSON");
         expect![[r#"{"type":"integer","format":"uint32","minimum":1,"description":"Cores (HPUs) per cluster. The RTL's command identity has room for 8.","x-allowed":"1 to 16","maximum":16}"#]].assert_eq(&of("cluster.n_cores"));
-        // What it may be depends on another parameter: no bounds that an editor would insist on.
+        // The allowed values depend on another parameter, so there are no bounds that an editor would enforce.
         expect![[r#"{"type":"integer","format":"uint32","minimum":0,"description":"Maximum tasks in one cluster.","x-allowed":"1 to 20, as many as cluster.task_fifo holds"}"#]].assert_eq(&of("scheduler.max_tasks_per_cluster"));
         expect![[r#"{"type":"integer","format":"uint32","minimum":0,"description":"Default watchdog limit of a handler in cycles, and the maximum for tenants; 0 disables the watchdog."}"#]].assert_eq(&of("isolation.watchdog_cycles"));
     }

@@ -1,4 +1,4 @@
-//! Streams of packets: captures, generators, packets that somebody made.
+//! Streams of packets: captures, generators, injected packets.
 
 use crate::experiment::Traffic;
 use kernel::{Clock, Cycle, Time};
@@ -49,14 +49,14 @@ impl Read for Counted {
     }
 }
 
-/// What was sent, before the network does anything to it.
+/// The source of the packets, before faults of the network.
 enum Sent {
     Capture(CaptureSource<Counted>),
     Generator(Generator),
     Made(Made),
 }
 
-/// Packets that somebody made, with their times.
+/// Injected packets with their times.
 struct Made {
     packets: VecDeque<(Time, Box<[u8]>)>,
     /// The one that was taken last, and the number of the next.
@@ -102,7 +102,7 @@ pub struct Stream {
     /// Packets that may still come.
     left: u64,
     coming: Option<Coming>,
-    /// Bytes of its file that were read, and its length; 0 if it is no file.
+    /// Bytes read of its file, and the file's length; 0 if there is no file.
     file_read: Rc<Cell<u64>>,
     file_len: u64,
 }
@@ -134,8 +134,8 @@ impl Stream {
         Ok(Stream { packets, start, left: count, coming: None, file_read, file_len })
     }
 
-    /// Packets that somebody made, each with its time from `start` on, after the network has had them as in [`Stream::open`];
-    /// times do not descend.
+    /// Injected packets, each with its time since `start`, after the network's faults as in [`Stream::open`]. Times
+    /// must not decrease.
     pub fn made(packets: Vec<(Time, Box<[u8]>)>, faults: (Faults, u64), start: Cycle) -> Self {
         Stream::numbered(0, packets.into(), faults, start)
     }
@@ -162,7 +162,7 @@ impl Stream {
         Ok(self.coming.as_ref().map(at))
     }
 
-    /// The packet whose arrival was told last.
+    /// Takes the packet whose arrival was reported last.
     pub fn take(&mut self) -> Option<Coming> {
         self.coming.take()
     }
@@ -184,12 +184,12 @@ impl Stream {
         (self.left, self.coming) = (0, None);
     }
 
-    /// Whether no packet comes any more, as far as is known.
+    /// Returns true if no packet is left, as far as is known.
     pub fn is_over(&self) -> bool {
         self.left == 0 && self.coming.is_none()
     }
 
-    /// Whether somebody made its packets.
+    /// Returns true if its packets are injected.
     pub fn is_injected(&self) -> bool {
         matches!(self.packets.source(), Sent::Made(_))
     }
@@ -199,7 +199,7 @@ impl Stream {
         (self.file_len > 0).then(|| (self.file_read.get(), self.file_len))
     }
 
-    /// What it leaves for the report.
+    /// Its report.
     pub fn report(&self) -> FeedReport {
         let faults = *self.packets.counts();
         match self.packets.source() {

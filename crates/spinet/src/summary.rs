@@ -378,7 +378,7 @@ pub struct SourceSummary {
 }
 
 impl SourceSummary {
-    /// What was read from a source.
+    /// The report of a source.
     pub(crate) fn of(source: String, side: String, report: Option<FeedReport>) -> Self {
         let FeedReport { capture, pacing, faults } = report.unwrap_or_default();
         let capture = capture.map(|(counts, stop)| CaptureSummary { counts, stop });

@@ -14,7 +14,7 @@ pub struct TextFileError {
     pub file: String,
     /// Line of it, from 1, where it is known.
     pub line: Option<usize>,
-    /// What is wrong, and the place.
+    /// The fault, and the place.
     pub text: String,
 }
 
@@ -47,7 +47,7 @@ pub enum Format {
     Json,
 }
 
-/// Bytes that a file of a card or an experiment may have. What programs write as JSON may hold long tables.
+/// Largest size of a card's file or an experiment, in bytes. JSON from programs may contain long tables.
 pub const MOST_BYTES: u64 = 1 << 20;
 /// The same for JSON.
 const MOST_JSON_BYTES: u64 = 64 << 20;
@@ -162,8 +162,8 @@ pub fn span_of(text: &str, path: &[&str]) -> Option<Range<usize>> {
     Some(value.span())
 }
 
-/// Where a key stands in a text: its line, where that is known, and its path as people write it, `chain[1].match`. Of a key that
-/// the text does not have, the nearest around it counts.
+/// The place of a key in a text: its line, if that is known, and its path in the form `chain[1].match`. If the text
+/// does not contain the key, the place is that of the nearest table around it.
 pub fn place_of(text: &str, format: Format, path: &[String]) -> (Option<usize>, String) {
     let parts: Vec<&str> = path.iter().map(String::as_str).collect();
     let found = || (1..=parts.len()).rev().find_map(|n| span_of(text, &parts[..n]));

@@ -1,6 +1,6 @@
-//! A core-based unit of a PANIC NIC by itself: a program, packets, and what comes of them.
+//! A core-based unit of a PANIC NIC alone: a program, packets, and the results.
 //!
-//! Packets are offered as fast as the unit's credits allow, so the rate that comes out is the unit's own.
+//! Packets are offered as fast as the unit's credits allow, so the output rate is the unit's own.
 
 use crate::elf::{Elf, ElfError};
 use kernel::{Activity, Component, Cycle, Freq, Outcome, Ports, Rx, SystemBuilder, Tx};
@@ -16,7 +16,7 @@ use std::rc::Rc;
 /// The unit of the paper's prototype, as `presets/units/riscv.toml` says it.
 pub const PRESET: &str = include_str!("../../../presets/units/riscv.toml");
 
-/// What is wrong with what was asked for.
+/// An invalid request.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the texts say what each field is")]
 pub enum UnitError {
@@ -32,7 +32,7 @@ pub enum UnitError {
     Packet { packet: usize, bytes: usize, longest: usize },
 }
 
-/// A packet for a unit, with what the RMT pipeline says of it.
+/// A packet for a unit, with the fields that the RMT pipeline sets.
 #[derive(Clone, Debug, Default)]
 pub struct Offer {
     /// The packet.
@@ -50,7 +50,7 @@ pub struct Offer {
 /// How a unit stands.
 #[derive(Clone, Debug)]
 pub struct Setting {
-    /// What it is.
+    /// Its parameters.
     pub params: RiscvParams,
     /// Its clock.
     pub clock_mhz: u32,
@@ -60,12 +60,12 @@ pub struct Setting {
     pub most_cycles: u64,
 }
 
-/// What became of a packet.
+/// The result for a packet.
 #[derive(Clone, Debug, Serialize)]
 pub struct Answer {
     /// Its position among the offers.
     pub packet: u64,
-    /// What came out; nothing if it was dropped.
+    /// The bytes of its output; `None` if it was dropped.
     #[serde(skip)]
     pub bytes: Vec<u8>,
     /// Why it was dropped.
@@ -76,21 +76,21 @@ pub struct Answer {
     pub left: Cycle,
 }
 
-/// What came of a run.
+/// The result of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
-    /// What came out in Gbit/s of packets, over the middle half of the packets, where beginning and end do not show; none of fewer
-    /// than 8.
+    /// Output rate in Gbit/s of packets, over the middle half of the packets, without start and end; `None` for fewer
+    /// than 8 packets.
     pub gbps: Option<f64>,
     /// Cycles of the whole run.
     pub cycles: u64,
-    /// Whether all packets came out.
+    /// True if all packets came out.
     pub is_done: bool,
-    /// What became of each, in order.
+    /// The result for each packet, in order.
     pub answers: Vec<Answer>,
     /// The unit's counters, by name.
     pub counters: Vec<(String, u64)>,
-    /// What the program did wrong, as text; the first of many.
+    /// Faults of the program, as text; the first ones only.
     pub troubles: Vec<String>,
 }
 
@@ -198,7 +198,7 @@ fn rate(answers: &[Answer], clock_mhz: u32) -> Option<f64> {
     Some(bits as f64 * f64::from(clock_mhz) / 1000.0 / cycles as f64)
 }
 
-/// What stands around a traffic manager: a scheduler with credits, and the interconnect.
+/// The neighbours of a traffic manager: a scheduler with credits, and the interconnect.
 struct Around {
     offers: VecDeque<(usize, Offer)>,
     flits: VecDeque<Flit>,

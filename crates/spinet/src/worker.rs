@@ -10,13 +10,13 @@ type Job<T> = Box<dyn FnOnce(&mut T) + Send>;
 /// Why nobody answers.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WorkerGone {
-    /// It was closed, by who asks now.
+    /// The caller closed it.
     #[error("it was closed before, and cannot be used any more")]
     Closed,
     /// The thread panicked, which is a bug of ours.
     #[error("internal error: {what}; please report it")]
     Panicked {
-        /// What it said.
+        /// The message of the panic.
         what: String,
     },
 }
@@ -24,7 +24,7 @@ pub enum WorkerGone {
 /// Why it cannot begin.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError<E> {
-    /// What was asked for.
+    /// The error of the run.
     #[error("{0}")]
     Run(Box<E>),
     /// A bug of ours.
@@ -66,7 +66,7 @@ impl<T: 'static> Worker<T> {
         }
     }
 
-    /// Does something with it and waits for what comes of that.
+    /// Runs a function on it and waits for the result.
     pub fn call<R: Send + 'static>(&self, what: impl FnOnce(&mut T) -> R + Send + 'static) -> Result<R, WorkerGone> {
         let (tell, hear) = channel();
         let job: Job<T> = Box::new(move |thing| drop(tell.send(what(thing))));
@@ -98,7 +98,7 @@ impl<T> Worker<T> {
     pub fn stop(&self) {
         lock(&self.jobs).take();
         if let Some(thread) = lock(&self.thread).take() {
-            // Whoever called into a panic has heard of it.
+            // Callers that met the panic have reported it.
             let _ = thread.join();
         }
     }

@@ -66,7 +66,7 @@ fn code_that_is_written_is_what_the_next_packets_run() {
     assert_eq!(first.counter(".traps"), 0);
     let at = first.done[20].feedback;
     let seen = run_after(load, |nic| {
-        // A word that is no instruction.
+        // An illegal instruction.
         nic.host_write(at, handler, &[0; 4], 0);
     });
     let last_good = seen.named("handler_trap").map(|trap| trap.3[0]).min();

@@ -2,7 +2,7 @@
 
 use crate::rig::{Load, Seen, run};
 
-/// What one packet of 64 bytes comes to, with the mistakes and without.
+/// Runs one packet of 64 bytes, with and without the RTL's mistakes.
 fn both(program: &'static str) -> [Seen; 2] {
     [true, false].map(|makes_mistakes| run(Load { makes_mistakes, ..Load::new(program, 1, 64, 0) }))
 }

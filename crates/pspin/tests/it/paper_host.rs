@@ -1,4 +1,4 @@
-//! What the paper's host costs against the RTL's: PCIe in packets, and translated addresses.
+//! The cost of the paper's host against that of the RTL: PCIe in packets, and translated addresses.
 
 use crate::rig::rtl::instructions;
 use crate::rig::{self, Load, packet, run};

@@ -7,9 +7,9 @@ use std::io::{self, BufWriter};
 use std::path::Path;
 use wire::capture::{Interface, InterfaceId, PcapngWriter, WriteError};
 
-/// What leaves to the networks.
+/// Packets that leave to the networks.
 pub const NETWORK: &str = "network.pcapng";
-/// What leaves to the host.
+/// Packets that leave to the host.
 pub const HOST: &str = "host.pcapng";
 
 /// A capture that cannot be written.

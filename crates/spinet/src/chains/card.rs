@@ -62,7 +62,7 @@ pub struct ChainCard {
     is_closed: bool,
     pub(super) chains: Rc<RefCell<Chains>>,
     shares: Vec<Rc<RefCell<FairShare>>>,
-    /// What cores of services execute, by the names of services.
+    /// Programs for the cores of services, by the names of services.
     programs: Vec<(String, Elf)>,
     /// How many of the changes have been made.
     changed: usize,
@@ -204,7 +204,7 @@ impl ChainCard {
         &self.checked.changes[..self.changed]
     }
 
-    /// What a unit such as `core[0]` executes.
+    /// The program of a unit such as `core[0]`.
     pub(super) fn program_of(&self, unit: &str) -> Option<&Elf> {
         let service = unit.rsplit_once('[').map_or(unit, |(service, _)| service);
         self.programs.iter().find(|(name, _)| name == service).map(|(_, elf)| elf)
@@ -220,7 +220,7 @@ impl ChainCard {
         let is_still = is_quiet || self.now >= since.saturating_add(self.stall_limit);
         match () {
             _ if self.has_lines => (self.now >= self.limit).then_some(Ended::Limit),
-            // What is still going on, such as a core that waits for packets, changes nothing about any packet.
+            // All packets are finished. Other activity, such as a core that waits for packets, cannot change them.
             _ if is_over && record.n_open() == 0 => {
                 Some(if self.ports.iter().any(SharedPort::is_cut) { Ended::Limit } else { Ended::Complete })
             }

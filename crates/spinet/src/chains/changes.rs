@@ -1,4 +1,4 @@
-//! What changes while packets flow, understood.
+//! Changes while packets flow, after the checks.
 
 use super::check::{Fault, Problem, fault, path_of};
 use super::classify::Chains;

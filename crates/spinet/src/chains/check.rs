@@ -1,4 +1,4 @@
-//! What an experiment with chains says, understood: every name looked up, every text parsed, every file there.
+//! Checks an experiment with chains: looks up every name, parses every text, and opens every file.
 
 use super::changes::{Change, changes};
 use super::classify::{Chain, Chains, Wrong};
@@ -31,12 +31,12 @@ pub enum ChainError {
         line: Option<usize>,
         /// Path of the key: `chain[1].match`.
         key: String,
-        /// What is wrong.
+        /// The fault.
         problem: Box<Problem>,
     },
 }
 
-/// What can be wrong with a value.
+/// The faults of a value.
 #[derive(Debug, thiserror::Error)]
 pub enum Problem {
     #[error(transparent)]
@@ -110,7 +110,7 @@ pub struct CheckedChains {
     pub sources: Vec<SideSource>,
     /// Positions of services whose policy is `weighted-fair` by name.
     pub weighted: Vec<usize>,
-    /// What changes, in order of time.
+    /// The changes, in order of time.
     pub changes: Vec<Change>,
 }
 
@@ -267,9 +267,9 @@ fn chains(experiment: &ChainExperiment, nic: &NicModel, tenants: &Tenants) -> Re
 
 /// The key of a policy in the experiment.
 pub(super) enum PolicyKey {
-    /// Of all services.
+    /// All services.
     All,
-    /// Of the service at this position of the experiment.
+    /// The service at this position of the experiment.
     Service(String),
 }
 

@@ -14,11 +14,11 @@ const TABLE: &str = "chains";
 /// A chain, looked up.
 #[derive(Clone, Debug)]
 pub struct Chain {
-    /// What it is, with what its tenant says.
+    /// The chain, with the defaults of its tenant.
     pub params: ChainParams,
     /// Position of the tenant.
     pub tenant: usize,
-    /// Whether it is there from the start.
+    /// True if it is installed at the start.
     pub is_installed: bool,
 }
 
@@ -27,7 +27,7 @@ pub struct Chain {
 pub struct Chains {
     rmt: Rmt,
     chains: Vec<Chain>,
-    /// Of each chain that is there.
+    /// The handle of each installed chain.
     handles: Vec<Option<EntryHandle>>,
 }
 

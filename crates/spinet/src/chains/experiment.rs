@@ -18,7 +18,7 @@ pub struct ChainExperiment {
     /// The keys of all experiments.
     #[serde(flatten, skip_deserializing)]
     pub common: Common,
-    /// Whether the services of the NIC's file are there beside those below.
+    /// Keeps the services of the NIC's file beside those below.
     #[serde(default = "yes")]
     pub preset_services: bool,
     /// Services; one with the name of a service of the NIC's file changes that.
@@ -39,7 +39,7 @@ pub struct ChainExperiment {
     /// Where packets from the network go that no chain takes: `host`, `host:2`, `network:0`, `drop`.
     #[serde(default = "host")]
     pub otherwise: String,
-    /// What changes while packets flow.
+    /// Changes while packets flow.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub at: Vec<ChangeEntry>,
 }
@@ -58,10 +58,11 @@ impl Section for ChainExperiment {
 pub struct ServiceEntry {
     /// Name in chains.
     pub name: String,
-    /// What its units are: a name of `spinet nic services`, or all about it. If not given, that of the service that it changes.
+    /// The kind of its units: a name of `spinet nic services`, or a table. The default is that of the service that it
+    /// changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine: Option<EngineSpec>,
-    /// What cores execute: C sources, or one ELF file for such a unit.
+    /// Programs for its cores: C sources, or one ELF file for such a unit.
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     pub program: OneOrMany<String>,
     /// Which handlers a program runs that has several sets of them.
@@ -105,11 +106,11 @@ pub enum PolicySpec {
     Given(#[schemars(with = "PolicyTree")] toml::Table),
 }
 
-/// Somebody whose packets are told apart: `gold: weight=2, priority=0`.
+/// A tenant, whose packets are counted separately: `gold: weight=2, priority=0`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TenantEntry {
-    /// What chains and reports call it.
+    /// Its name in chains and reports.
     pub name: String,
     /// Its share where services are shared by `weighted-fair`; 1 if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -120,7 +121,7 @@ pub struct TenantEntry {
     /// Its traffic class; the first that is free if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<u8>,
-    /// What it gets of a service at most where `leaky-bucket` decides, such as `10G`.
+    /// The largest rate that it gets of a service with `leaky-bucket`, such as `10G`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<String>,
     /// Bytes that it may send ahead of that rate after a pause; 0 if not given.
@@ -135,7 +136,7 @@ pub struct TenantEntry {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChainEntry {
-    /// What reports call it.
+    /// Its name in reports.
     pub name: String,
     /// Packets from the network that take it, as a match expression; all if not given, unless it has queues.
     #[serde(default, rename = "match", skip_serializing_if = "Option::is_none")]
@@ -173,7 +174,7 @@ pub struct ChainEntry {
     pub installed: bool,
 }
 
-/// What changes at a time.
+/// A change at a given time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChangeEntry {

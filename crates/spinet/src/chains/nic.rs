@@ -45,7 +45,7 @@ pub enum ServiceError {
     Set { problem: String },
 }
 
-/// Whether `nic` is one of offload chains: a preset, or a file that has what only such files have.
+/// Returns true if `nic` runs offload chains: a preset, or a file with keys that only such files have.
 pub fn is_meant_by(nic: &str, base_dir: &Path) -> bool {
     match NicFile::open(nic, base_dir, &text_of) {
         Ok(NicFile { text, .. }) => match toml::from_str::<Table>(&text) {
@@ -75,8 +75,8 @@ pub fn load(nic: &str, settings: &[Setting], base_dir: &Path) -> Result<NicModel
     set(model, settings, file)
 }
 
-/// What the key `model` says, and the text with blanks in its place: read whole, by its tag, a file would lose the places
-/// that errors tell.
+/// Returns the value of the key `model`, and the text with blanks in its place. Serde reads a tagged table as a whole,
+/// and would lose the positions that errors name.
 fn model_of(text: &str) -> Option<(String, String)> {
     #[derive(serde::Deserialize)]
     struct Head {
@@ -131,7 +131,7 @@ pub fn services() -> Vec<ServiceSpec> {
     file.service
 }
 
-/// The services of a NIC. What NICs other than PANIC have no word for is as if there were one unit with a credit.
+/// The services of a NIC. For NICs other than PANIC, missing properties are those of one unit with one credit.
 pub fn services_of(nic: &NicModel) -> Vec<ServiceSpec> {
     let spec = |name: &str, units: u32, engine: &EngineParams| blank(name, units, 1, engine.clone());
     match nic {
@@ -163,7 +163,7 @@ pub fn set_services(nic: &mut NicModel, found: Vec<ServiceSpec>) {
     }
 }
 
-/// Gives a NIC so many traffic classes, if it has fewer.
+/// Adds traffic classes to a NIC until it has `least`.
 pub fn set_classes(nic: &mut NicModel, least: usize) {
     let n_classes = match nic {
         NicModel::Panic(params) => &mut params.n_classes,

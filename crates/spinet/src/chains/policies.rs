@@ -86,7 +86,7 @@ fn listed() -> String {
     names().collect::<Vec<_>>().join(", ")
 }
 
-/// What a value is, for errors.
+/// Formats a value for errors.
 fn said(value: &Value) -> String {
     match value {
         Value::String(text) => format!("the text `{text}`"),
@@ -142,7 +142,7 @@ pub fn complete(
             let problem = format!("no branch has class {class}{}; each class must be in one", tenants.of_class(*class));
             return Err(PolicyTreeError::new("branches", problem));
         }
-        // First as it was written, so that what is wrong is told in its numbers.
+        // Parse the original text first, so that errors name its numbers.
         let own: Vec<usize> = (0..n_classes).filter(|class| used.contains(class) || is_said(class, &level)).collect();
         level.check_for(&own)?;
         let rest: Vec<usize> = (0..n_classes).filter(|class| !is_said(class, &level)).collect();

@@ -13,7 +13,7 @@ use std::rc::Rc;
 /// A program that cannot run.
 #[derive(Debug, thiserror::Error)]
 pub enum ProgramFault {
-    /// It is no ELF file for RISC-V.
+    /// It is not an ELF file for RISC-V.
     #[error(transparent)]
     Elf(#[from] ElfError),
     /// It does not fit its unit.
@@ -21,7 +21,7 @@ pub enum ProgramFault {
     Unit {
         /// The file.
         file: String,
-        /// What is wrong.
+        /// The fault.
         problem: String,
     },
     /// It is a list of sources.
@@ -32,7 +32,7 @@ pub enum ProgramFault {
     },
 }
 
-/// What the units of a service run.
+/// The program of a service's units.
 pub struct Program {
     /// Position of the service.
     pub service: usize,
@@ -42,7 +42,8 @@ pub struct Program {
     pub elf: Elf,
 }
 
-/// What the units of services run: `compiled` programs by the names of services, or what the experiment names.
+/// Loads the programs for the units of services: `compiled` programs by the names of services, or the files of the
+/// experiment.
 pub fn load(checked: &CheckedChains, compiled: &BTreeMap<String, PathBuf>) -> Result<Vec<Program>, ProgramFault> {
     let mut found = Vec::new();
     for (i, service) in checked.services.iter().enumerate() {

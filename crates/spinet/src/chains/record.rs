@@ -1,4 +1,4 @@
-//! What a run leaves behind: the other side of the NIC's edge.
+//! The results of a run: the outside of the NIC's ports.
 
 use super::captures::{CaptureFailed, Captures};
 use super::check::CheckedChains;
@@ -50,7 +50,7 @@ pub struct Open {
 }
 
 kernel::words! {
-    /// What became of a packet; in the order of their numbers in the table.
+    /// The fate of a packet, in the order of the table's numbers.
     pub enum Fate {
         /// It left to a network.
         Network = "network",
@@ -86,7 +86,7 @@ pub struct Record {
     pub captures: Option<Captures>,
     /// Packets that left and nobody has taken, if wanted.
     pub departures: Option<Vec<Departure>>,
-    /// What ends the run.
+    /// The error that ends the run.
     pub error: Option<RecordError>,
     /// Last cycle in which a packet came, left or was dropped.
     pub progress_at: Cycle,
@@ -181,7 +181,7 @@ impl Record {
         self.open.count()
     }
 
-    /// What was kept of a packet until now.
+    /// Returns the data collected about a packet.
     fn close(&mut self, id: u64) -> Open {
         if let Some(&Open { is_looked_at: false, from, .. }) = self.open.get(id) {
             // It ends before anybody has looked at it, such as a packet of the host that is too long.
@@ -205,7 +205,8 @@ impl Record {
         self.error.get_or_insert(error);
     }
 
-    /// The way of a packet. Cores that only pass it on are no service: their time is in the whole, and no visit.
+    /// The packet's way. Cores that only forward it are not a service: their time counts in the total, and they are not
+    /// a visit.
     fn way(&self, message: &Message) -> Way {
         let mut way = Way::of(&message.descriptor.trail);
         way.visits.retain(|visit| visit.unit.is_none_or(|node| self.services.contains_key(&node.0)));

@@ -1,4 +1,5 @@
-//! What tenants got, over the time when all of them sent: before and after it a share says who was there, and not what is fair.
+//! The shares of tenants while all of them send. Outside that time a share depends on the set of active tenants, not on
+//! fairness.
 
 use kernel::Cycle;
 

@@ -94,7 +94,7 @@ impl FromText for ChainEntry {
     }
 }
 
-/// `NAME: a, b`: the name, and what stands between commas outside of brackets.
+/// `NAME: a, b`: the name, and the parts between commas outside of brackets.
 fn named<'a>(text: &'a str, like: &str) -> Result<(String, Vec<&'a str>), String> {
     let (name, rest) = text.split_once(':').unwrap_or((text, ""));
     let name = name.trim();

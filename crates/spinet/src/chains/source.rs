@@ -1,4 +1,4 @@
-//! What comes from the networks: streams of packets, each at its port.
+//! Packets from the networks: streams of packets, each at its port.
 
 use super::check::SideSource;
 use super::record::SharedRecord;
@@ -83,7 +83,7 @@ impl SharedPort {
         self.0.borrow().is_cut
     }
 
-    /// When the next packet comes, as far as somebody has asked.
+    /// The arrival of the next packet, if it has been looked up.
     pub fn waiting(&self) -> Option<Cycle> {
         self.0.borrow().waiting
     }
@@ -95,7 +95,7 @@ impl SharedPort {
         files.fold((0, 0), |(read, len), file| (read + file.0, len + file.1))
     }
 
-    /// What its streams leave for the report, in their order.
+    /// The reports of its streams, in their order.
     pub fn reports(&self) -> Vec<FeedReport> {
         self.0.borrow().streams.iter().filter(|stream| !stream.is_injected()).map(Stream::report).collect()
     }
@@ -123,7 +123,7 @@ impl Port {
         let Some((stream, due)) = self.first()?.filter(|&(_, due)| due <= now) else { return Ok(None) };
         let bytes = self.streams[stream].take().expect("its arrival was told").bytes.into_vec();
         let id = self.record.borrow_mut().came(now, due, self.side, bytes.len());
-        // What follows is looked up now, so that the end is known as soon as there is one.
+        // Look up the next packet now, so that the end is known as early as possible.
         self.first()?;
         Ok(Some(Arrival { id, bytes }))
     }

@@ -69,14 +69,14 @@ impl Tables {
     }
 }
 
-/// What a row of the table of packets is made of.
+/// The values of a row of the table of packets.
 struct Packet<'a> {
     clock: Clock,
     id: u64,
     open: &'a Open,
     fate: Fate,
     reason: Option<DropReason>,
-    /// What came out of it, unless it is inside.
+    /// The packet as it left the NIC, or `None` if it is inside.
     message: Option<&'a Message>,
     way: &'a Way,
 }
@@ -100,7 +100,7 @@ impl Packet<'_> {
     }
 }
 
-/// What a row of the table of visits is made of.
+/// The values of a row of the table of visits.
 struct Stay<'a> {
     clock: Clock,
     id: u64,

@@ -10,7 +10,7 @@ use panic::policy::{Bucket, ClassService, PolicyParams, PolicyTree, PolicyTreeEr
 use std::collections::BTreeSet;
 use wire::units::parse_bps;
 
-/// Somebody whose packets are told apart.
+/// A tenant, whose packets are counted separately.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tenant {
     /// Its name.
@@ -142,7 +142,7 @@ impl Tenants {
         all.filter(|&class| class < n_classes).collect()
     }
 
-    /// What a policy is on this NIC, and whether it is `weighted-fair` by name.
+    /// The policy for this NIC, and true if it is `weighted-fair` by name.
     pub fn level(
         &self,
         policy: &PolicySpec,
@@ -173,7 +173,7 @@ impl Tenants {
         Ok((PolicyTree::of(policy), name == "weighted-fair"))
     }
 
-    /// What each class asks of services.
+    /// The weight and the rate of each class.
     fn asked(&self, nic: &NicModel) -> Vec<ClassService> {
         let thousand_cycles_fs = u128::from(nic.edges().edge(1000).fs());
         let bucket = |(bps, burst_bytes): (u64, u32)| {
@@ -202,7 +202,7 @@ impl Tenants {
 }
 
 impl Tenant {
-    /// Cycles that its packets may wait, on this NIC; without a word about it, longer than any other's.
+    /// Cycles that its packets may wait on this NIC. The default exceeds that of every other tenant.
     pub fn slack_cycles(&self, nic: &NicModel) -> u64 {
         self.slack.map_or(u64::from(u32::MAX), |slack| nic.edges().cycle_at_or_after(slack.time()))
     }

@@ -49,7 +49,7 @@ pub struct Visit {
 }
 
 impl Visit {
-    /// Whether the unit before sent it there, without the scheduler.
+    /// Returns true if the previous unit pushed it there, without the scheduler.
     pub fn is_pushed(&self) -> bool {
         self.taken.is_some() && self.queued.is_none()
     }

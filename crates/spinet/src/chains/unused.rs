@@ -1,4 +1,4 @@
-//! What an experiment says and no packet used: a slip of the pen, most often.
+//! Parts of an experiment that no packet used: most often a slip.
 
 use super::check::CheckedChains;
 use super::stats::Stats;
@@ -19,7 +19,7 @@ pub struct Unused {
 }
 
 impl Unused {
-    /// What was not used so far; nothing, as long as nothing came.
+    /// The unused parts so far; none until a packet has arrived.
     pub(super) fn of(checked: &CheckedChains, stats: &Stats, services: &[ServiceSummary]) -> Unused {
         if stats.all.came.packets == 0 {
             return Unused::default();

@@ -13,14 +13,14 @@ const COMMON: usize = 8;
 /// How far both are read ahead at first; doubled until they meet.
 const NEAR: usize = 64;
 
-/// What comes next.
+/// The next step of both traces.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Step {
     /// The same instruction in both.
     Pair(Entry, Entry),
     /// Instructions that only one has, or both in different ways; behind them both are together again.
     Apart(Vec<Entry>, Vec<Entry>),
-    /// They do not meet again: so many instructions are left of each, from these on.
+    /// The traces do not meet again. These are the next entries of both.
     Lost(Option<Entry>, Option<Entry>),
 }
 
@@ -118,7 +118,7 @@ impl<A: BufRead, B: BufRead> Aligner<A, B> {
         (n > 0 || is_end).then(|| (a.len() - n, b.len() - n))
     }
 
-    /// What comes next in each, as far as that is known.
+    /// The next entries of both, as far as they are known.
     pub fn next(&self) -> (Option<&Entry>, Option<&Entry>) {
         (self.a.ahead.front(), self.b.ahead.front())
     }

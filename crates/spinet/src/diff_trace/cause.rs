@@ -42,7 +42,7 @@ pub enum Cause {
 }
 
 impl Cause {
-    /// In words.
+    /// Its name in reports.
     pub fn text(self) -> &'static str {
         match self {
             Cause::Event => "event wait (p.elw)",
@@ -67,7 +67,7 @@ const MAX_LINES: usize = 1 << 16;
 /// A refill takes more cycles than what else a change of line may cost.
 const REFILL: u64 = 4;
 
-/// What a cause depends on besides the instructions themselves.
+/// Data besides the instructions that a cause depends on.
 #[derive(Debug, Default)]
 pub struct Causes {
     /// Cluster of the core; without it, every cluster's L1 is taken for its own.
@@ -76,7 +76,7 @@ pub struct Causes {
     seen: BTreeSet<u32>,
 }
 
-/// What is at an address.
+/// The kind of memory at an address.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Region {
     OwnL1,
@@ -91,7 +91,7 @@ impl Causes {
         Causes { cluster, seen: BTreeSet::new() }
     }
 
-    /// Of the cycles from `before` to `next`, which are these in the two runs.
+    /// The cause of a difference in the cycles between `before` and `next`; `(a, b)` are the cycles of the two runs.
     pub fn between(&self, before: &Entry, next: &Entry, (a, b): (u64, u64)) -> Cause {
         let (shorter, difference) = (a.min(b), a.abs_diff(b));
         let class = decode(before.word).class();
@@ -121,7 +121,7 @@ impl Causes {
         }
     }
 
-    /// Of the cycles that these took, which one of two runs alone went through.
+    /// The cause of the cycles of instructions that only one of the two runs executed.
     pub fn apart<'a>(&self, mut entries: impl Iterator<Item = &'a Entry>) -> Cause {
         let waits = |entry: &Entry| match entry.addr.map(|addr| self.region(addr)) {
             _ if decode(entry.word).class() == Class::Elw => Some(Cause::Event),

@@ -90,7 +90,7 @@ impl FolderDiff {
         Ok(self.now.is_none() && self.left.is_empty())
     }
 
-    /// What came out.
+    /// Returns the report.
     pub fn finish(self) -> Report {
         self.report
     }

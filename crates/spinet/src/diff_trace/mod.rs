@@ -145,7 +145,7 @@ impl<A: BufRead, B: BufRead> TraceDiff<A, B> {
 
     /// Each did these on its own.
     fn part(&mut self, a: &[Entry], b: &[Entry]) {
-        // One that just goes on stands where both meet again.
+        // A trace that continues alone stands where both meet again.
         let (next_a, next_b) = self.aligner.next();
         let (first_a, first_b) = (a.first().or(next_a).cloned(), b.first().or(next_b).cloned());
         self.differs(Differs::PATH, first_a.as_ref(), first_b.as_ref());
@@ -185,7 +185,7 @@ impl<A: BufRead, B: BufRead> TraceDiff<A, B> {
         }
     }
 
-    /// What came out.
+    /// Returns the difference.
     pub fn finish(mut self) -> Difference {
         self.found.a.instructions = self.found.compared + self.found.apart.instructions[0];
         self.found.b.instructions = self.found.compared + self.found.apart.instructions[1];

@@ -1,4 +1,4 @@
-//! What came out of a comparison: the JSON of `docs/reference/diff-trace.md`. Its keys are a promise.
+//! The report of a comparison: the JSON of `docs/reference/diff-trace.md`. Its keys are stable.
 
 use super::cause::Cause;
 use super::values::{Differs, Kind};

@@ -1,9 +1,9 @@
-//! What two runs of an instruction did differently, time apart.
+//! Differences between two runs of an instruction, apart from time.
 
 use crate::instructions::Entry;
 use serde::Serialize;
 
-/// What differs.
+/// The kind of difference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -20,7 +20,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// In words.
+    /// Its name in reports.
     pub fn text(self) -> &'static str {
         match self {
             Kind::Path => "path",
@@ -47,9 +47,9 @@ impl Differs {
     pub const PATH: Differs = Differs { kind: Kind::Path, register: None, a: None, b: None };
 }
 
-/// The first difference between two runs of the instruction at an address.
+/// Returns the first difference between two runs of the instruction at an address.
 ///
-/// What only one trace tells of reads is no difference: tracers tell more or less of those.
+/// A read that only one trace records is not a difference, because tracers record different sets of reads.
 pub fn compare(a: &Entry, b: &Entry) -> Option<Differs> {
     let whole = |kind, a, b| Some(Differs { kind, register: None, a, b });
     if a.word != b.word {

@@ -1,10 +1,10 @@
-//! What tenants may ask a card for.
+//! The resources of a card that tenants can use.
 
 use super::Driver;
 use super::heap::Heap;
 use pspin::params::Regions;
 
-/// What a tenant may ask the card for, and what is left of it.
+/// The resources that a tenant can request, and how much of each is free.
 #[derive(Clone, PartialEq, Eq, Debug, serde::Serialize)]
 pub struct Capabilities {
     /// Clusters.
@@ -13,7 +13,7 @@ pub struct Capabilities {
     pub n_cores: u32,
     /// Messages that can be under way.
     pub n_message_queues: u32,
-    /// So many of them each tenant with a rule is sure of, or of an equal part if that is less; 0 is none.
+    /// Queues reserved for each tenant with a rule, or an equal part of all if that is less; 0 reserves none.
     pub reserved_message_queues: u32,
     /// Most bytes of a packet that can be copied to L1.
     pub max_copy_bytes: u32,
@@ -25,7 +25,7 @@ pub struct Capabilities {
     pub isolated: bool,
     /// Errors of handlers are written to the descriptors of their contexts.
     pub reports_errors: bool,
-    /// Cycles that a handler may run where its context says nothing, and at most; 0 is for ever.
+    /// Cycles that a handler may run: the default of contexts and their limit; 0 disables it.
     pub watchdog_cycles: u32,
     /// Program memory.
     pub program_memory: MemoryLeft,
@@ -49,7 +49,7 @@ pub struct MemoryLeft {
 }
 
 impl Driver {
-    /// What the card can do, and what is left of its memories.
+    /// Returns the resources of the card, and how much of its memories is free.
     pub fn capabilities(&self) -> Capabilities {
         let left = |heap: &Heap| {
             let (at, largest) = heap.largest();

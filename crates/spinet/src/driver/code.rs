@@ -13,7 +13,7 @@ use std::rc::Rc;
 /// A program that is in the card.
 pub(super) struct Program {
     pub elf: Rc<Elf>,
-    /// What it takes of the card's memories, in order.
+    /// Its parts in the card's memories, in order.
     pub parts: Vec<Part>,
 }
 
@@ -79,8 +79,9 @@ impl Driver {
     }
 }
 
-/// What a program takes of each memory, in order of address: its sections, and what is not in the file but takes room all the
-/// same. Code is one part, so that what lies within is nobody else's; static data is in as many as a context may name.
+/// The parts that a program needs in each memory, in order of address: its sections, and those that take room but are
+/// not in the file. Code is one part, so that no other tenant's code can be between its sections. Static data has at
+/// most as many parts as a context may name.
 fn wanted(elf: &Elf, program: &Heap, handler: &Heap) -> Result<Vec<Part>, DriverError> {
     let (mut code, mut data) = (Vec::new(), Vec::new());
     for part in elf.sections.iter().chain(&elf.segments).filter(|part| part.size > 0) {

@@ -24,12 +24,13 @@ pub struct ContextSpec {
     pub scratchpad: Option<MemoryId>,
     /// Host memory; none if not given.
     pub host: Option<HostId>,
-    /// Copies at most so many bytes of each packet to L1; all if not given.
+    /// Copies at most this many bytes of each packet to L1; the default is all.
     pub copy_bytes: Option<u32>,
-    /// What becomes of packets when something is in their way; what the card says where nothing is given.
+    /// Treatment of packets when a buffer is full, a packet is early, or a message is late. Unset fields use the card's
+    /// default.
     pub delivery: DeliverySpec,
-    /// Cycles that a handler may run; what the card's parameters say if not given, and no more than that. Only where they say
-    /// 0, which is for ever, a tenant may choose freely.
+    /// Cycles that a handler may run; at most, and by default, the card's parameter. If that is 0, a tenant may choose any
+    /// number.
     pub watchdog_cycles: Option<u32>,
 }
 
@@ -93,7 +94,7 @@ impl Driver {
             });
         };
         let protection = Protection { code, data, watchdog_cycles, error_addr: Some(descriptor) };
-        // Of the context that had it before there may be something in it.
+        // The descriptor may contain data of the context that had it before.
         self.record.borrow_mut().host.write(descriptor, &[0; DESCRIPTOR_BYTES as usize]);
         let [header, payload, completion] = handlers.regions();
         let context = Context {
@@ -138,7 +139,7 @@ impl Driver {
         self.contexts.add(tenant, built)
     }
 
-    /// What the card is told of a context.
+    /// The context as the card sees it.
     pub fn context(&self, tenant: TenantId, context: ContextId) -> Result<&Context, DriverError> {
         Ok(&self.contexts.get(tenant, context)?.context)
     }
@@ -192,7 +193,7 @@ impl Driver {
         Ok(())
     }
 
-    /// A tenant that chose its handlers' watchdog freely could keep all HPUs for ever.
+    /// A tenant that chooses its handlers' watchdog freely could keep all HPUs forever.
     fn watchdog_of(&self, spec: &ContextSpec) -> Result<u32, DriverError> {
         let most = self.params.isolation.watchdog_cycles;
         let cycles = spec.watchdog_cycles.unwrap_or(most);

@@ -1,4 +1,4 @@
-//! What the driver refuses.
+//! Errors of the driver.
 
 use crate::elf::ElfError;
 use crate::program::ProgramError;

@@ -1,4 +1,4 @@
-//! What tenants hear of their contexts.
+//! Events of contexts, for their tenants.
 
 use super::ContextId;
 use kernel::Cycle;
@@ -9,14 +9,14 @@ use pspin::host_events::HostEvent;
 pub struct Event {
     /// The cycle in which the host has it.
     pub at: Cycle,
-    /// What it is about.
+    /// The context of the event.
     pub context: ContextId,
-    /// What happened.
+    /// The event.
     pub what: HostEvent,
 }
 
 impl Event {
-    /// What it is called, and its numbers by name.
+    /// Its name, and its numbers by name.
     pub fn describe(&self) -> (&'static str, Vec<(&'static str, u64)>) {
         match self.what {
             HostEvent::MessageDone { msgid } => ("message_done", vec![("msgid", msgid.into())]),

@@ -1,4 +1,4 @@
-//! What the driver hands out: numbers that stand for things, and the table behind each kind.
+//! The driver's handles: numbers that stand for objects, and the table of each kind.
 
 use super::DriverError;
 use std::collections::BTreeMap;
@@ -6,7 +6,7 @@ use std::fmt;
 
 /// Says what a handle stands for, in errors.
 pub trait Handle: Copy {
-    /// In words: `memory`.
+    /// Its name in errors, such as `memory`.
     const WHAT: &'static str;
     /// Its number, from 1 in the order in which they were handed out.
     fn number(self) -> u64;
@@ -46,7 +46,7 @@ macro_rules! handles {
 }
 
 handles! {
-    /// Somebody who uses the card: a process of the host. What one has, no other can use.
+    /// A user of the card: a process of the host. No other tenant can use its objects.
     TenantId = "tenant";
     /// A part of handler memory, or of every cluster's scratchpad memory.
     MemoryId = "memory";
@@ -54,7 +54,7 @@ handles! {
     ProgramId = "program";
     /// Host memory that the card may reach.
     HostId = "host memory";
-    /// What handlers run with.
+    /// The environment in which handlers run.
     ContextId = "context";
     /// Which packets go to a context.
     RuleId = "rule";
@@ -111,7 +111,7 @@ impl<H: Handle, T> Registry<H, T> {
         Ok(&mut self.things.get_mut(&handle.number()).expect("just checked").1)
     }
 
-    /// Who has it.
+    /// The tenant that owns the handle.
     pub fn owner(&self, handle: H) -> Option<TenantId> {
         self.things.get(&handle.number()).map(|(owner, _)| *owner)
     }

@@ -1,4 +1,4 @@
-//! Who has which part of a memory.
+//! The allocated parts of a memory.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub struct Heap {
 pub enum Refused {
     /// Some byte of it is outside of the memory.
     Outside,
-    /// Somebody has the byte at this address.
+    /// The byte at this address is allocated.
     Taken(u64),
 }
 
@@ -30,7 +30,7 @@ impl Heap {
         Heap { first, end: first.saturating_add(bytes), align, taken: BTreeMap::new() }
     }
 
-    /// Takes so many bytes wherever there is room; their address.
+    /// Allocates bytes anywhere, and returns their address.
     pub fn take(&mut self, bytes: u64) -> Option<u64> {
         let bytes = bytes.max(1).checked_next_multiple_of(self.align)?;
         let (addr, _) = self.gaps().find(|&(_, room)| room >= bytes)?;
@@ -55,10 +55,10 @@ impl Heap {
         Ok(())
     }
 
-    /// Gives back the part that holds `addr`.
+    /// Frees the part that contains `addr`.
     ///
     /// # Panics
-    /// If nobody has it: the books are wrong.
+    /// If no part contains it: that is a bug in the driver.
     pub fn give_back(&mut self, addr: u64) {
         let part = addr / self.align * self.align;
         assert!(self.taken.remove(&part).is_some(), "{addr:#x} is given back and was never taken");
@@ -69,7 +69,7 @@ impl Heap {
         self.first
     }
 
-    /// Whether the bytes from `first` to before `end` lie within.
+    /// Returns true if the memory contains the bytes from `first` up to `end`.
     pub fn spans(&self, first: u64, end: u64) -> bool {
         first >= self.first && end <= self.end
     }

@@ -16,8 +16,8 @@ pub struct Region {
 const PAGE_BYTES: u64 = 4096;
 
 impl Driver {
-    /// Registers so many bytes of the tenant's memory in the host, which are zero. No address is registered twice, so what
-    /// the card still writes to memory that was unregistered reaches nobody.
+    /// Registers zeroed bytes of the tenant's memory in the host. Each address is registered only once, so later writes
+    /// of the card to unregistered memory cannot reach another tenant.
     pub fn register(&mut self, tenant: TenantId, bytes: u32) -> Result<HostId, DriverError> {
         self.tenants.get(OPERATOR, tenant)?;
         if bytes == 0 {

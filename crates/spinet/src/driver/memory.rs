@@ -19,7 +19,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// What errors call it.
+    /// Its name in errors.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Handler => "handler memory",
@@ -59,8 +59,8 @@ impl Driver {
         }
     }
 
-    /// So many bytes of a memory of the card, which are zero once a rule is installed that lets handlers use them (where the
-    /// host cannot clear scratchpads, what is in one is what was left there).
+    /// Allocates bytes in a memory of the card. They are zero once a rule lets handlers use them. Where the host cannot
+    /// clear scratchpads, a scratchpad keeps its old contents.
     pub fn allocate(&mut self, tenant: TenantId, kind: Kind, bytes: u32) -> Result<MemoryId, DriverError> {
         self.tenants.get(OPERATOR, tenant)?;
         if bytes == 0 {
@@ -75,14 +75,15 @@ impl Driver {
         Ok(self.memories.add(tenant, Part { kind, addr, size: bytes }))
     }
 
-    /// Handler memory of a context whose place somebody else chose; none where it has no bytes. It is never freed.
+    /// Registers handler memory of a context at a place that the caller chose; `None` if it has no bytes. It is never
+    /// freed.
     pub(crate) fn adopt_memory(&mut self, tenant: TenantId, region: Region) -> Option<MemoryId> {
         let Region { addr, size } = region;
         (size > 0).then(|| self.memories.add(tenant, Part { kind: Kind::Handler, addr, size }))
     }
 
-    /// Gives memory back; no context may use it. What the host can reach of it is set to zero, which takes the host's port a cycle
-    /// for 64 bytes, in each cluster if it is a scratchpad.
+    /// Frees memory that no context uses. The driver writes zeros to the parts that the host can reach. That takes the
+    /// host's port a cycle for 64 bytes, in each cluster if it is a scratchpad.
     pub fn free(&mut self, tenant: TenantId, memory: MemoryId) -> Result<(), DriverError> {
         let part = *self.memories.get(tenant, memory)?;
         if let Some(user) = self.contexts.all().find(|(.., built)| built.uses_memory(memory)) {
@@ -150,7 +151,7 @@ impl Driver {
         }
     }
 
-    /// Whether an access is over.
+    /// Returns true if an access has ended.
     pub fn is_done(&self, tenant: TenantId, ticket: TicketId) -> Result<bool, DriverError> {
         match self.tickets.get(tenant, ticket) {
             Ok(access) => Ok(matches!(access, Access::Read(Some(_)))),
@@ -188,7 +189,7 @@ impl Driver {
         ticket
     }
 
-    /// Accesses that have ended get what came of them.
+    /// Records the results of accesses that have ended.
     pub(super) fn end_accesses(&mut self) {
         for HostAccessDone { tag, result, .. } in self.nic.take_host_accesses() {
             let bytes = result.expect("the driver asks for what the host port reaches");

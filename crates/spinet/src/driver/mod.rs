@@ -1,12 +1,13 @@
-//! The driver of a card: what stands between the card and those who use it.
+//! The driver of a card: the software between a card and its users.
 //!
-//! The sPIN interface as the PsPIN paper describes it (Di Girolamo et al., ISCA 2021, III-A, III-E; after Hoefler et al.,
-//! SC 2017): tenants allocate memory of the card, load code, build execution contexts, install matching rules, register host
-//! memory, and hear what becomes of their messages. All of it while packets flow; what one tenant does disturbs no other.
+//! This is the sPIN interface as the PsPIN paper describes it (Di Girolamo et al., ISCA 2021, III-A, III-E; after
+//! Hoefler et al., SC 2017). Tenants allocate memory of the card, load code, build execution contexts, install matching
+//! rules, register host memory, and receive events about their messages. All of this is possible while packets flow,
+//! and one tenant cannot disturb another.
 //!
-//! A [`Driver`] is used between two stretches of simulated time: [`Driver::run_until`] lets time go on. Calls that move
-//! bytes to the card begin in the next cycle and take as long as the card's host port needs; [`Driver::wait`] waits for one.
-//! The driver's own software takes no time.
+//! A caller uses a [`Driver`] between two periods of simulated time; [`Driver::run_until`] simulates. Calls that move
+//! bytes to the card begin in the next cycle and take as long as the card's host port needs; [`Driver::wait`] waits for
+//! one. The driver's own software takes no time.
 
 mod capabilities;
 mod code;
@@ -50,7 +51,7 @@ use std::rc::Rc;
 use wire::expr::Matcher;
 use wire::faults::Faults;
 
-/// Who owns the tenants.
+/// The owner of the tenants.
 const OPERATOR: TenantId = TenantId(0);
 /// Parts of the card's memories are multiples of this: a beat of its wide interconnects.
 const ALIGN: u64 = 64;
@@ -70,7 +71,7 @@ pub struct Driver {
     pub(crate) record: SharedRecord,
     params: PspinParams,
     clock: Clock,
-    /// Everything up to this cycle has been lived through.
+    /// Everything up to this cycle is simulated.
     at: Cycle,
     program_memory: Heap,
     handler_memory: Heap,
@@ -92,7 +93,7 @@ pub struct Driver {
     tickets: Registry<TicketId, memory::Access>,
     pending: PendingEvents,
     events: VecDeque<(TenantId, Event)>,
-    /// What the network does to packets, and the seed that decides it for those that are added next.
+    /// Faults of the network, and their seed, for the packets that are added next.
     faults: (Faults, u64),
     /// Tenants with rules, as the card knows them.
     n_served: u32,
@@ -215,7 +216,7 @@ impl Driver {
         self.tenants.remove(OPERATOR, tenant).map(drop)
     }
 
-    /// What a tenant is called.
+    /// The name of a tenant.
     pub fn name(&self, tenant: TenantId) -> Result<&str, DriverError> {
         Ok(&self.tenants.get(OPERATOR, tenant)?.name)
     }
@@ -230,7 +231,7 @@ impl Driver {
         self.clock
     }
 
-    /// Everything up to this cycle has been lived through.
+    /// The current cycle; everything up to it is simulated.
     pub fn now(&self) -> Cycle {
         self.at
     }
@@ -249,7 +250,7 @@ impl Driver {
         outcome
     }
 
-    /// What happened to a tenant's contexts since the last call, in the order of time.
+    /// The events of a tenant's contexts since the last call, in order of time.
     pub fn take_events(&mut self, tenant: TenantId) -> Result<Vec<Event>, DriverError> {
         self.tenants.get(OPERATOR, tenant)?;
         let (mine, others) = self.events.drain(..).partition::<Vec<_>, _>(|(owner, _)| *owner == tenant);
@@ -292,7 +293,7 @@ impl Driver {
         record.lines.drain(..).map(|line| (clock.edge(line.at), line)).collect()
     }
 
-    /// Whether the traffic can go on; if not, why. Asked after time went on.
+    /// Reports an error of the traffic. Call it after simulating.
     pub fn check(&mut self) -> Result<(), RecordError> {
         self.record.borrow_mut().error.take().map_or(Ok(()), Err)
     }

@@ -12,7 +12,7 @@ use wire::message::{Classifier, MessageSpec};
 pub struct RuleSpec {
     /// Packets that it takes, as a match expression; all that its tenant may have if not given.
     pub matches: Option<String>,
-    /// What packets are one message, as in [`wire::message`], and what ends it.
+    /// The definition of a message, as in [`wire::message`].
     pub message: String,
     /// Rules of higher priority are asked first, of equal ones the older.
     pub priority: i32,
@@ -25,7 +25,7 @@ impl Default for RuleSpec {
     }
 }
 
-/// What becomes of messages that have begun when their rule is removed.
+/// Treatment of open messages when their rule is removed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Remaining {
@@ -43,8 +43,8 @@ pub(super) struct Installed {
 }
 
 impl Driver {
-    /// Sends packets to a context from the next cycle on. First time goes on until everything that was written before is in
-    /// the card.
+    /// Sends packets to a context from the next cycle on. It first simulates until all earlier writes have reached the
+    /// card.
     pub fn install(&mut self, tenant: TenantId, context: ContextId, spec: &RuleSpec) -> Result<RuleId, DriverError> {
         let message = MessageSpec::parse(&spec.message)?;
         if message.needs_index() {

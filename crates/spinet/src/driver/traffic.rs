@@ -39,15 +39,15 @@ impl Driver {
         Ok(())
     }
 
-    /// Lets the first `count` packets of some traffic arrive, in the same way. What is too long for the card to copy is
-    /// dropped there, and counted.
+    /// Adds the first `count` packets of a source in the same way. The card drops and counts packets that are too long
+    /// to copy.
     pub fn add_traffic(&mut self, traffic: &Traffic, pacing: Pacing, count: u64) -> Result<(), FeedError> {
         let network = self.next_network();
         self.add(Stream::open(traffic, pacing, count, network, Some(self.at + 1))?);
         Ok(())
     }
 
-    /// What the network does to the packets of the next call.
+    /// Faults of the network for the packets of the next call.
     fn next_network(&mut self) -> (Faults, u64) {
         let network = self.faults;
         self.faults.1 = network.1.wrapping_add(1);
@@ -69,7 +69,7 @@ impl Driver {
         self.params.cluster.packet_buffer_bytes / self.params.cluster.packet_buffer_rings
     }
 
-    /// Whether all packets that were added have arrived, and the card is done with them.
+    /// Returns true if all added packets have arrived and the card has finished them.
     pub fn is_idle(&self) -> bool {
         self.feed.borrow().is_over() && self.record.borrow().window.inside.count() == 0
     }

@@ -15,15 +15,15 @@ mod linux {
     pub const EFAULT: u32 = 14;
 }
 
-/// What comes of a call.
+/// The result of a call.
 pub(super) enum Called {
-    /// The program goes on with this answer.
+    /// The program continues with this result.
     Answer(u32),
     /// It is over.
     Exit(u32),
 }
 
-/// What a program has printed.
+/// The output of a program.
 #[derive(Default)]
 pub(super) struct Output {
     pub bytes: Vec<u8>,

@@ -31,9 +31,9 @@ pub(super) struct PendingNumber {
     pub is_whole: bool,
 }
 
-/// What comes of a number.
+/// The result of a request.
 pub(super) enum HostReply {
-    /// The program goes on.
+    /// The program continues.
     Served,
     /// It ended itself with this number.
     Exit(u32),

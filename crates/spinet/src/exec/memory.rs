@@ -82,7 +82,7 @@ impl Memory {
         self.ranges.last().map_or(0, |range| u64::from(range.base) + range.size)
     }
 
-    /// The range in which so many bytes at `addr` are.
+    /// The range that contains `bytes` bytes at `addr`.
     pub fn around(&self, addr: u32, bytes: u32) -> Option<&Range> {
         self.ranges.iter().find(|range| range.holds(addr, bytes))
     }

@@ -22,7 +22,7 @@ use memory::{MAX_BYTES, Memory};
 use serde::Serialize;
 use std::path::Path;
 
-/// What stands in for the operating system.
+/// The replacement for an operating system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Host {
     /// Nothing: `ecall` is a trap like any other.
@@ -63,14 +63,14 @@ pub enum Verdict {
     Stopped,
 }
 
-/// What a run was.
+/// The result of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
     /// How it ended.
     pub verdict: Verdict,
     /// The test that failed.
     pub test: Option<u32>,
-    /// What the program exited with.
+    /// The exit code of the program.
     pub exit_code: Option<u32>,
     /// Instructions retired.
     pub instructions: u64,
@@ -78,7 +78,7 @@ pub struct Outcome {
     pub cycles: u64,
     /// Where the core is.
     pub pc: u32,
-    /// What the program printed.
+    /// The output of the program.
     pub output: String,
     /// All that in a line.
     pub text: String,
@@ -167,11 +167,11 @@ impl Machine {
                 }
                 Stop::Trap => {
                     let trap = self.core.last_trap();
-                    // Who traps has said all that it had to say.
+                    // The program has trapped, so a pending request is complete.
                     if let Some(pending) = &mut self.htif.pending {
                         pending.is_whole = true;
                     }
-                    // A handler that is not there traps where it would begin, for ever.
+                    // A missing handler traps at its first instruction, forever.
                     let is_stuck = trap.cause == cause::INSTRUCTION_FAULT && trap.pc == self.core.pc();
                     if is_stuck {
                         traps_in_place += 1;
@@ -197,7 +197,7 @@ impl Machine {
         }
     }
 
-    /// Runs at most so many instructions, to the first thing that needs somebody else.
+    /// Runs at most `most` instructions, up to the first event that the core cannot handle alone.
     fn step(&mut self, most: u64, last_cycle: Cycle) -> Stop {
         let pc = self.core.pc();
         let range = self.memory.around(pc, 2);
@@ -320,7 +320,7 @@ impl Machine {
         Ok(bytes.chunks(4).map(word).collect())
     }
 
-    /// A trap that nothing handles, in words.
+    /// A trap without a handler, as text.
     fn trap_text(&self, trap: TrapInfo) -> String {
         let TrapInfo { cause, pc, value, .. } = trap;
         let at = self.symbols.place(pc);
@@ -338,7 +338,7 @@ impl Machine {
         format!(" ({} needs the extension {}, but the core is {})", row.name, row.extension.name(), self.isa)
     }
 
-    /// What the run was if it ended then; `number` is the test that failed or what the program exited with.
+    /// The result of a run that ends now; `number` is the number of the failed test, or the exit code of the program.
     fn outcome(&self, verdict: Verdict, at: Moment, number: Option<u32>) -> Outcome {
         let Moment { instructions, cycles, pc } = at;
         let place = self.symbols.place(pc);

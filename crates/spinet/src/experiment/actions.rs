@@ -1,15 +1,15 @@
-//! What the driver does at given times.
+//! The driver's actions at given times.
 
 use super::{Span, yes};
 use crate::driver::Remaining;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What the driver does at one time, in the order of the fields.
+/// The driver's actions at one time, in the order of the fields.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ActionSpec {
-    /// When, since reset. What takes time delays what comes after it.
+    /// The time since reset. An action that takes time delays those after it.
     pub time: Span,
     /// Writes handler memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -39,7 +39,7 @@ pub struct InstallSpec {
 pub struct RemoveSpec {
     /// Its name.
     pub context: String,
-    /// What becomes of messages that have begun.
+    /// Treatment of open messages.
     pub messages: Remaining,
 }
 
@@ -54,7 +54,7 @@ pub struct WriteSpec {
     pub offset: u32,
     /// File with the bytes.
     pub data: String,
-    /// What comes after waits until it is done.
+    /// Wait until it is done before the next action.
     #[serde(default = "yes")]
     pub wait: bool,
 }

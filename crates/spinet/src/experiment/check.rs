@@ -1,4 +1,4 @@
-//! What an experiment says, understood: each text in it parsed, each file there.
+//! Checks an experiment: parses each text, and opens each file.
 
 use super::common::{CheckedSource, read};
 use super::{Common, ContextSpec, Experiment, NicSpec, OneOrMany};
@@ -32,12 +32,12 @@ pub enum ExperimentError {
         line: Option<usize>,
         /// Path of the key: `context[1].match`.
         key: String,
-        /// What is wrong.
+        /// The fault.
         problem: Box<Problem>,
     },
 }
 
-/// What can be wrong with a value.
+/// The faults of a value.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the texts say what each field is")]
 pub enum Problem {
@@ -165,7 +165,7 @@ impl Traffic {
             absolute(source);
             let metadata = std::fs::metadata(&*source);
             if metadata.is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
-                return Err(Problem::NotAFile { file: source.clone() }); // Opening a pipe might wait for ever.
+                return Err(Problem::NotAFile { file: source.clone() }); // Opening a pipe could wait forever.
             }
             CaptureReader::open(&*source)?;
             return Ok(Traffic::Capture(PathBuf::from(&*source), snapped));
@@ -183,7 +183,7 @@ impl Traffic {
     }
 }
 
-/// Whether a definition for the generator gives this key itself: `udp:size=64,seed=7` gives `seed`.
+/// Returns true if a definition for the generator contains this key: `udp:size=64,seed=7` contains `seed`.
 pub(crate) fn gives(definition: &str, key: &str) -> bool {
     let pairs = definition.split_once(':').map_or("", |(_, pairs)| pairs);
     pairs.split(',').any(|pair| pair.split('=').next().map(str::trim) == Some(key))
@@ -196,11 +196,11 @@ pub struct CheckedContext {
     pub index: usize,
     /// As it was written.
     pub spec: ContextSpec,
-    /// What it takes; `None` is everything.
+    /// Its matching packets; `None` is all.
     pub matcher: Option<Matcher>,
-    /// What its messages are.
+    /// The definition of its messages.
     pub message: MessageSpec,
-    /// What becomes of packets that something is in the way of.
+    /// Treatment of packets when a buffer is full, a packet is early, or a message is late.
     pub delivery: Delivery,
     /// Position of its tenant among the experiment's; the first program's if there is none.
     pub tenant: Option<usize>,

@@ -27,7 +27,7 @@ pub struct Common {
     /// Packets that the host sends: one source or several. For cards with a host that sends.
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     pub send: OneOrMany<SourceSpec>,
-    /// What the network does to packets on their way to the card.
+    /// Faults of the network on the way to the card.
     #[serde(default, skip_serializing_if = "FaultSpec::is_none")]
     pub faults: FaultSpec,
     /// Seed of all random choices.
@@ -96,7 +96,7 @@ pub struct SourceSpec {
     /// Takes only the first packets, this many.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
-    /// What to do with packets of which only the front was captured.
+    /// Treatment of packets whose capture is truncated.
     #[serde(default)]
     pub snapped: Snapped,
     /// Least number of cycles from one packet to the next that the card takes; 0 if not given. For cards that run handlers.

@@ -51,7 +51,7 @@ struct Unknown<'a> {
     allowed: Vec<&'a str>,
 }
 
-/// What a schema allows at one place: itself, what it refers to, or each of its alternatives.
+/// The schemas of one place: the schema itself, the one that it refers to, or each of its alternatives.
 fn alternatives<'a>(schema: &'a Value, root: &'a Value) -> Vec<&'a Value> {
     if let Some(target) = schema["$ref"].as_str() {
         return root.pointer(target.trim_start_matches('#')).map_or_else(Vec::new, |found| alternatives(found, root));
@@ -94,7 +94,7 @@ fn walk<'a>(node: &'a Node, schema: &'a Value, root: &'a Value, path: &[&'a str]
     }
 }
 
-/// Whether a kind's experiments have a key at this place, in a table or in the tables of a list.
+/// Returns true if a kind's experiments have this key at this place, in a table or in the tables of a list.
 fn has(kind: &Kind, path: &[&str], key: &str) -> bool {
     let root: &Value = &kind.schema;
     let mut at = root;

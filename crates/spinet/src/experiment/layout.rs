@@ -1,9 +1,9 @@
-//! Where the contexts of an experiment lie in the NIC's memories.
+//! The memory areas of an experiment's contexts.
 //!
-//! What an experiment does not say is chosen so: handler memory is the last quarter of L2 handler memory without what
-//! the program puts there, in equal parts; scratchpads are equal parts of what the given ones leave; host memory is
-//! 1 GiB for each context, from 0x1000_0000_0000_0000 on. Below lie the contexts' descriptors, 64 bytes each from
-//! 0x0fff_ffff_ffff_0000 on, which errors of handlers are written to.
+//! The defaults are these. Handler memory: equal parts of the last quarter of L2 handler memory, without the program's
+//! data. Scratchpads: equal parts of what the given scratchpads leave. Host memory: 1 GiB for each context, from
+//! 0x1000_0000_0000_0000 on. Below that are the contexts' descriptors, 64 bytes each from 0x0fff_ffff_ffff_0000 on, to
+//! which the card writes errors of handlers.
 
 use super::{Checked, CheckedContext};
 use crate::elf::Elf;
@@ -26,9 +26,9 @@ const HOST_BYTES: u32 = 1 << 30;
 pub const DESCRIPTORS: u64 = HOST_BASE - 0x1_0000;
 /// From one descriptor to the next.
 pub const DESCRIPTOR_BYTES: u64 = 64;
-/// What memory is protected by, in bytes. Source: RISC-V privileged specification 20211203, 3.7.
+/// Granularity of memory protection, in bytes. Source: RISC-V privileged specification 20211203, 3.7.
 const WORD: u64 = 4;
-/// What chosen places are a multiple of: a beat of the wide interconnects.
+/// Alignment of default areas: a beat of the wide interconnects.
 const ALIGN: u32 = 64;
 
 /// Contexts that do not fit the NIC or each other.
@@ -37,7 +37,7 @@ const ALIGN: u32 = 64;
 pub struct LayoutError {
     /// Where in the experiment's file.
     pub place: KeyPosition,
-    /// What is wrong.
+    /// The fault.
     pub problem: LayoutProblem,
 }
 
@@ -74,11 +74,11 @@ pub enum LayoutProblem {
 /// A context in its place.
 #[derive(Clone, Debug)]
 pub struct PlacedContext {
-    /// What reports call it.
+    /// Its name in reports.
     pub name: String,
     /// Its handlers.
     pub handlers: Handlers,
-    /// What the NIC is told.
+    /// The context as the NIC sees it.
     pub context: Rc<Context>,
     /// Content of its host memory.
     pub host_data: Vec<u8>,
@@ -147,7 +147,7 @@ pub fn place(
     Ok(placed)
 }
 
-/// What reports call a context: as its user does, or by its handlers where that is clear, or by number.
+/// The name of a context in reports: the user's, that of its handlers if it is unique, or its number.
 fn reported_name(
     checked: &Checked,
     index: usize,
@@ -171,7 +171,7 @@ fn at(checked: &Checked, index: usize, key: &str, problem: LayoutProblem) -> Lay
     LayoutError { place: checked.place(&["context", &index.to_string(), key]), problem }
 }
 
-/// What errors call a context.
+/// The name of a context in errors.
 fn name(context: &CheckedContext) -> String {
     let given = context.spec.name.as_ref().or(context.spec.handler.as_ref());
     given.map_or_else(|| format!("context[{}]", context.index), |name| format!("context `{name}`"))

@@ -41,7 +41,7 @@ pub struct Experiment {
     pub tenant: Vec<TenantSpec>,
     /// Execution contexts; a packet goes to the first that it matches.
     pub context: Vec<ContextSpec>,
-    /// What the driver does while packets flow.
+    /// The driver's actions while packets flow.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub at: Vec<ActionSpec>,
 }
@@ -54,13 +54,13 @@ impl Section for Experiment {
     }
 }
 
-/// Somebody who uses the NIC beside the first program.
+/// A user of the NIC, besides the owner of the first program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TenantSpec {
-    /// What contexts call it.
+    /// Its name in contexts.
     pub name: String,
-    /// C sources, which become one program without a runtime, or one ELF file that is linked for free memory.
+    /// C sources, which become one program without a runtime, or one ELF file that is linked to unused memory.
     pub program: OneOrMany<String>,
     /// Packets that its contexts may have at all, as a match expression; all if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -71,7 +71,7 @@ pub struct TenantSpec {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ContextSpec {
-    /// What reports call it; its handlers' name, or its number, if not given.
+    /// Its name in reports; the default is the name of its handlers, or its number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Whose it is: a name of [`Experiment::tenant`]; the first program's if not given.
@@ -80,7 +80,7 @@ pub struct ContextSpec {
     /// Packets that it takes, as a match expression; all if not given.
     #[serde(default, rename = "match", skip_serializing_if = "Option::is_none")]
     pub matches: Option<String>,
-    /// What packets are one message, as in [`wire::message`].
+    /// The definition of a message, as in [`wire::message`].
     #[serde(default = "each")]
     pub message: String,
     /// Contexts of higher priority are asked first, of equal ones in order.
@@ -112,18 +112,20 @@ pub struct ContextSpec {
     /// Bytes of scratchpad in every cluster; an equal part of what there is if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scratchpad_bytes: Option<u32>,
-    /// Copies at most so many bytes of each packet to L1; all if not given.
+    /// Copies at most this many bytes of each packet to L1; the default is all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copy_bytes: Option<u32>,
-    /// Cycles that one of its handlers may run; 0 for ever; the NIC's `isolation.watchdog_cycles` if not given.
+    /// Cycles that one of its handlers may run; 0 disables the limit. The default is the NIC's
+    /// `isolation.watchdog_cycles`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watchdog_cycles: Option<u32>,
-    /// What becomes of packets that something is in the way of.
+    /// Treatment of packets when a buffer is full, a packet is early, or a message is late.
     #[serde(default, skip_serializing_if = "DeliverySpec::is_default")]
     pub delivery: DeliverySpec,
 }
 
-/// What becomes of packets that something is in the way of, as in [`Delivery`]; the NIC's parameters say what is not given.
+/// Treatment of packets when a buffer is full, a packet is early, or a message is late, as in [`Delivery`]. Unset
+/// fields use the NIC's parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeliverySpec {
@@ -136,10 +138,10 @@ pub struct DeliverySpec {
     /// A packet comes before the first of its message.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub early_payload: Option<EarlyPayload>,
-    /// So many of them wait.
+    /// Number of early packets that may wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub early_packets: Option<u32>,
-    /// A message is given up when it has not come for longer; 0 waits for ever.
+    /// A message times out when no packet has arrived for longer; 0 never times out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_cycles: Option<u64>,
 }
@@ -149,7 +151,7 @@ impl DeliverySpec {
         *self == Self::default()
     }
 
-    /// What it comes to over what the NIC's parameters say.
+    /// Returns the preset's options with the values of this one in their place.
     pub(crate) fn over(&self, preset: Delivery) -> Delivery {
         Delivery {
             when_full: self.when_full.unwrap_or(preset.when_full),

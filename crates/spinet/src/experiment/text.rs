@@ -201,7 +201,7 @@ impl Span {
     }
 }
 
-/// A text that is no span of time.
+/// A text that is not a span of time.
 #[derive(Debug, thiserror::Error)]
 pub enum NoSpan {
     #[error("`{text}` is not a time; write for example `10 ms` (units: ps, ns, us, ms, s)")]

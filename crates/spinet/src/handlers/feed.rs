@@ -33,7 +33,7 @@ pub struct FeedStatus {
     pub open_messages: usize,
 }
 
-/// The NIC's source of packets. What no rule takes goes the ordinary way, which is the record's business.
+/// The NIC's source of packets. Packets that no rule takes bypass the handlers, and the record counts them.
 pub struct Feed {
     streams: Vec<Stream>,
     /// Which packets go where.
@@ -77,8 +77,9 @@ impl Feed {
         self.given_up.push_back((at, msgid, received));
     }
 
-    /// Messages that were given up before this cycle are over: their identities are free, and what comes of their flows begins
-    /// new ones. A message of which a packet was on the way lives: that packet begins it anew in the NIC.
+    /// Ends messages that timed out before this cycle: their identities are free, and further packets of their flows
+    /// begin new messages. If a packet was on its way when its message timed out, it begins the message again in the
+    /// NIC.
     pub fn end_given_up(&mut self, now: Cycle) {
         while let Some(&(_, msgid, received)) = self.given_up.front().filter(|&&(at, ..)| at < now) {
             self.given_up.pop_front();
@@ -97,7 +98,7 @@ impl Feed {
         FeedStatus { open_messages: self.ids.n_open(), ..self.status }
     }
 
-    /// Whether all packets that were added have been taken.
+    /// Returns true if all added packets have been taken.
     pub fn is_over(&self) -> bool {
         self.streams.iter().all(Stream::is_over)
     }
@@ -128,7 +129,7 @@ impl Feed {
         Ok(next)
     }
 
-    /// Streams that are over go, but for the first, whose report somebody may want.
+    /// Removes finished streams, except the first one, whose report may still be needed.
     fn forget_what_is_over(&mut self) {
         let mut is_first = true;
         self.streams.retain(|stream| std::mem::take(&mut is_first) || !stream.is_over());
@@ -148,7 +149,7 @@ impl Feed {
         Ok(None)
     }
 
-    /// What the NIC gets to see of a packet, if a context takes it.
+    /// The packet as the NIC sees it, if a context takes it.
     fn matched(&mut self, coming: Coming, arrival: Cycle) -> Option<Arrival> {
         let Coming { index, bytes, .. } = coming;
         let mut record = self.record.borrow_mut();
@@ -194,7 +195,7 @@ impl Feed {
         Some(Arrival { earliest: arrival, gap, bytes, msgid, som, eom, xfer_size, context, evicts, user })
     }
 
-    /// What the traffic was like, which is that of the first stream.
+    /// The report of the traffic, which is that of the first stream.
     pub fn report(&self) -> Option<FeedReport> {
         self.streams.first().map(Stream::report)
     }
@@ -219,7 +220,7 @@ impl PacketSource for Source {
     }
 }
 
-/// What tells the messages of each context of an experiment. Those that end with the last packet of a flow need a first pass
+/// The classifier of each context of an experiment. Messages that end with the last packet of a flow need a first pass
 /// over the traffic.
 pub fn classifiers(checked: &Checked) -> Result<Vec<Classifier>, FeedError> {
     let contexts = &checked.contexts;

@@ -12,7 +12,7 @@ pub struct Message {
     pub tenant: u64,
     /// The rule.
     pub rule: u64,
-    /// What the rule's classifier calls it.
+    /// Its number in the rule's classifier.
     pub number: u64,
 }
 
@@ -37,16 +37,16 @@ impl Queue {
     }
 }
 
-/// Gives messages their identities in the NIC, and with them its queues.
+/// Assigns messages their identities in the NIC, and thereby its queues.
 ///
-/// Identities are given in turn, so that messages spread over queues and home clusters. One whose queue belongs to a
-/// message that still waits for its last packet is passed over, since a queue holds one message at a time and knows
-/// packets by their queue alone. When every queue is so taken the message gets none.
+/// Identities are assigned in turn, so that messages spread over queues and home clusters. An identity is skipped while
+/// its queue belongs to a message whose last packet has not arrived, because a queue holds one message at a time and
+/// knows packets by their queue only. If all queues are taken, the message gets no identity.
 ///
-/// Of several tenants with rules each is sure of `reserved` queues, or of an equal part of all if that is less: nobody else
-/// gets the last free ones that a tenant has not used of those, and nobody's messages wait behind those of another tenant
-/// in a queue. What a tenant has beyond them it has borrowed: when one that is sure of a queue finds all taken, which may be if
-/// its first rule is new, the borrowed message that has had no packet for longest leaves its queue.
+/// If several tenants have rules, `reserved` queues are reserved for each, or an equal part of all if that is less. No
+/// other tenant gets a free queue that is needed for these reservations, and messages never wait behind those of
+/// another tenant in a queue. A tenant borrows further queues. If a tenant needs a reserved queue and all are taken,
+/// which can happen when its first rule is new, it reclaims the borrowed queue that has been idle the longest.
 pub struct MessageIds {
     next: u32,
     reserved: u32,
@@ -59,7 +59,7 @@ pub struct MessageIds {
 }
 
 impl MessageIds {
-    /// Identities for a NIC of so many queues, of which tenants are sure of so many each.
+    /// Creates the identities for a NIC with `n_queues` queues, of which `reserved` are reserved for each tenant.
     pub fn new(n_queues: u32, reserved: u32) -> Self {
         let queues = vec![Queue::default(); n_queues as usize];
         MessageIds { next: 0, reserved, queues, open: BTreeMap::new(), held: BTreeMap::new(), n_packets: 0 }
@@ -89,7 +89,7 @@ impl MessageIds {
         id
     }
 
-    /// The message that has to leave its queue so that this one, which is none's packet yet, can have it: rule, number, identity.
+    /// The message that must leave its queue so that this new one can have it: rule, number, identity.
     pub fn to_evict(&self, message: Message, sharers: &[u64]) -> Option<(u64, u64, u16)> {
         let is_sure = self.shares(sharers) && self.held(message.tenant) < self.share(sharers);
         if !is_sure || self.open.contains_key(&(message.rule, message.number)) {
@@ -106,12 +106,12 @@ impl MessageIds {
         oldest.open.map(|(rule, number)| (rule, number, oldest.msgid))
     }
 
-    /// Whether tenants are sure of anything.
+    /// Returns true if queues are reserved for tenants.
     fn shares(&self, sharers: &[u64]) -> bool {
         self.reserved > 0 && sharers.len() > 1
     }
 
-    /// Queues that each tenant is sure of.
+    /// Number of queues reserved for each tenant.
     fn share(&self, sharers: &[u64]) -> u32 {
         self.reserved.min(self.queues.len() as u32 / sharers.len().max(1) as u32)
     }
@@ -143,7 +143,7 @@ impl MessageIds {
                 Some(owner) => owner == tenant && queue.open.is_none(),
             });
         }
-        // Whoever had rules for longer finds an empty one. Else it waits behind as few packets as may be.
+        // A tenant with older rules finds an empty queue. Otherwise choose a queue with the fewest packets.
         let closed = self.queues.iter().filter(|queue| queue.open.is_none());
         let fewest = closed.map(|queue| queue.packets).min()?;
         self.next_where(|queue| queue.open.is_none() && queue.packets == fewest)

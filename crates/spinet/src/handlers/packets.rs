@@ -1,4 +1,4 @@
-//! What became of each packet, put together from the NIC's events.
+//! The table row of each packet, from the NIC's events.
 
 use crate::handlers::message_ids::N_IDS;
 use crate::milestones::{Inside, Parts};
@@ -95,7 +95,7 @@ pub struct Row {
     pub tasks: [TaskRow; N_STAGES],
     /// Commands by target: host DMA, NIC outbound, HostDirect.
     pub commands: [u32; 3],
-    /// Of these, those that move bytes to host memory.
+    /// Number of these that move bytes to host memory.
     pub host_writes: u32,
     /// Commands whose address nothing answered at.
     pub faults: u32,
@@ -112,7 +112,7 @@ pub struct Row {
 }
 
 kernel::words! {
-    /// What became of a packet, in one word; in the order of their numbers in the table.
+    /// The fate of a packet, in the order of the table's numbers.
     pub enum Fate {
         /// No context took it.
         Ordinary = "ordinary",
@@ -134,7 +134,7 @@ kernel::words! {
 }
 
 impl Row {
-    /// What became of it.
+    /// The fate of the packet.
     pub fn fate(&self) -> Fate {
         let is_sent = self.sent_packets > 0;
         let to_host = self.host_writes > 0;
@@ -221,11 +221,11 @@ pub struct Window {
     pub inside: Inside<Box<Row>>,
     /// Requests that the message queues were sent for each identity.
     requests: Vec<u64>,
-    /// Identities of packets that were finished, until somebody asks.
+    /// Identities of finished packets, until the caller takes them.
     finished: Vec<u16>,
 }
 
-/// What an event meant for the packets.
+/// The effect of an event on the packets.
 pub enum Change {
     /// Nothing that anybody waits for.
     Nothing,
@@ -246,8 +246,8 @@ impl Window {
         self.inside.iter().filter(|(_, row)| row.context == context).count() as u64
     }
 
-    /// Packets for a queue that were taken from the traffic, and of whose requests the queue had not heard when it had had
-    /// `received`; a message's identity modulo `n_queues` is its queue.
+    /// Number of packets taken from the traffic for a queue whose requests had not reached the queue when it had
+    /// received `received`. A message's queue is its identity modulo `n_queues`.
     pub fn n_unheard(&self, queue: u32, n_queues: u32, received: u64) -> u64 {
         let is_its = |id: u32| id % n_queues == queue;
         let sent: u64 = (0..N_IDS).filter(|&id| is_its(id)).map(|id| self.requests[id as usize]).sum();

@@ -1,4 +1,4 @@
-//! What a run leaves behind: the other side of the NIC's boundary.
+//! The results of a run: the outside of the NIC's ports.
 
 use crate::digest::{Digest, Stream};
 use crate::handlers::host::Pages;
@@ -41,7 +41,7 @@ pub enum RecordError {
     Out {
         /// The file.
         file: String,
-        /// What went wrong.
+        /// The fault.
         source: WriteError,
     },
 }
@@ -99,7 +99,7 @@ pub struct Record {
     pub lines: VecDeque<Line>,
     /// Lines that were too many.
     pub lines_lost: u64,
-    /// What ends the run.
+    /// The error that ends the run.
     pub error: Option<RecordError>,
     /// Last cycle in which a packet came in, or a task or packet ended.
     pub progress_at: Cycle,
@@ -108,7 +108,7 @@ pub struct Record {
     ring_at: u64,
 }
 
-/// The record, shared by all who write to it; the NIC's boundary is called by one component at a time.
+/// The record, shared by all components that write to it. Only one component calls the NIC's boundary at a time.
 pub type SharedRecord = Rc<RefCell<Record>>;
 
 impl Record {

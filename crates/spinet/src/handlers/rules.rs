@@ -10,7 +10,7 @@ use wire::message::Classifier;
 
 /// A rule that is installed.
 pub struct Rule {
-    /// Who it is; rules of one table have different numbers, later ones larger.
+    /// Its number. Rules of one table have different numbers, and later ones have larger numbers.
     pub id: u64,
     /// Whose it is.
     pub tenant: u64,
@@ -24,14 +24,14 @@ pub struct Rule {
     pub matcher: Option<Matcher>,
     /// Which packets are a message.
     pub classifier: Classifier,
-    /// What their handlers run with.
+    /// The environment of its handlers.
     pub context: Rc<Context>,
-    /// Copies at most so many bytes of each packet to L1.
+    /// Copies at most this many bytes of each packet to L1.
     pub copy_bytes: Option<u32>,
 }
 
 impl Rule {
-    /// What a packet must be.
+    /// The conditions for a packet.
     fn wants(&self) -> impl Iterator<Item = &Matcher> {
         [&self.scope, &self.matcher].into_iter().flatten()
     }
@@ -50,7 +50,7 @@ pub struct Rules {
     ending: Vec<u64>,
     /// Whose they are, each tenant once.
     tenants: Vec<u64>,
-    /// What rules were asked about, by context, until a rule of that takes a packet.
+    /// Statistics of each context for which no rule has taken a packet yet.
     unmatched: BTreeMap<usize, Option<UnmatchedRule>>,
 }
 
@@ -104,7 +104,7 @@ impl Rules {
         Some((rule.context_idx, rule.context.clone()))
     }
 
-    /// Whether a rule takes packets, be they only those of messages that have begun.
+    /// Returns true if a rule takes packets, even if only those of open messages.
     pub fn has(&self, id: u64) -> bool {
         self.installed.iter().any(|rule| rule.id == id)
     }

@@ -72,7 +72,7 @@ pub struct TrapStats {
 /// Where a trap was.
 #[derive(Clone, Debug)]
 pub struct TrapPlace {
-    /// What the core said.
+    /// The core's report.
     pub trap: Trap,
     /// Number of the packet in the traffic.
     pub frame: u64,
@@ -96,7 +96,7 @@ impl TrapPlace {
 /// Where a command was refused.
 #[derive(Clone, Copy, Debug)]
 pub struct RefusalPlace {
-    /// What was refused.
+    /// The refusal.
     pub refusal: Refusal,
     /// Number of the packet in the traffic.
     pub frame: u64,
@@ -155,7 +155,7 @@ pub struct Stats {
     pub dropped: [u64; DropReason::NAMES.len()],
     /// Packets that were marked as having met congestion.
     pub marked: u64,
-    /// What the host was told.
+    /// Events of the host.
     pub events: EventStats,
     /// Writes to host memory.
     pub host_writes: Traffic,
@@ -186,7 +186,7 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Sums for so many clusters and no context.
+    /// Empty sums for `n_clusters` clusters and no context.
     pub fn new(n_clusters: u32) -> Self {
         Stats { busy: vec![0; n_clusters as usize], ..Stats::default() }
     }

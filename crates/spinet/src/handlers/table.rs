@@ -47,7 +47,7 @@ impl Table {
     }
 }
 
-/// What the columns are computed from.
+/// The values from which the columns are computed.
 struct Cells<'a> {
     clock: Clock,
     row: &'a Row,

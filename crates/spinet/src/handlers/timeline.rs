@@ -1,4 +1,4 @@
-//! What the driver does at given times of a run.
+//! The driver's actions at given times of a run.
 
 use crate::driver::{ContextId, Driver, DriverError, MemoryId, Remaining, RuleId, RuleSpec, TenantId};
 use crate::experiment::{ActionSpec, Checked, PlacedContext};
@@ -35,7 +35,7 @@ pub(crate) struct Timeline {
 }
 
 impl Timeline {
-    /// What an experiment says, its files being read.
+    /// The actions of an experiment; reads its files.
     pub fn new(
         checked: &Checked,
         placed: &[PlacedContext],
@@ -132,7 +132,7 @@ impl Timeline {
         Ok(None)
     }
 
-    /// What was done so far.
+    /// The actions that were executed.
     pub fn summary(&self) -> Vec<ActionSummary> {
         self.done.clone()
     }

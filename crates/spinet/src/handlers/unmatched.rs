@@ -74,7 +74,7 @@ mod tests {
     use wire::source::Source;
     use wire::traffic::{Generator, TrafficSpec};
 
-    /// What a rule that took none of these packets says.
+    /// Compares the report of a rule that took none of these packets.
     fn check(wants: &str, traffic: &str, want: Expect) {
         let matcher = Matcher::parse(wants).expect("an expression");
         let mut rule = UnmatchedRule::new([&matcher]);

@@ -50,7 +50,7 @@ impl Choice {
                 "" => Ok(None),
                 text => Span::parse(text).map(Some).map_err(|_| refuse()),
             };
-            // Written as people do, but 0 is no span.
+            // Users may write 0, which `Span` refuses.
             let from = if from.trim().trim_end_matches(char::is_alphabetic).trim() == "0" { "" } else { from };
             (choice.from, choice.to) = (end(from)?, end(to)?);
             if let (Some(from), Some(to)) = (choice.from, choice.to)

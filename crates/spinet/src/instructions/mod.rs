@@ -1,9 +1,9 @@
-//! Instruction traces: a line for every instruction of a core, as the RTL's tracer writes it.
+//! Instruction traces: a line for each instruction of a core, in the format of the RTL's tracer.
 //!
-//! A file begins with a line of column names; then each line has the time in picoseconds and the cycle at which the
-//! instruction left decode, its address and word, the instruction in words, registers written (`x10=0000002a`) and read
-//! (`x11:00000001`) in hexadecimal, and the address of an access to memory (`PA:1c300040`). Compressed instructions stand
-//! there as what they stand for. Lines come in the order of execution.
+//! A file begins with a line of column names. Each further line has the time in picoseconds and the cycle at which the
+//! instruction left decode, its address and word, its disassembly, the registers that it wrote (`x10=0000002a`) and
+//! read (`x11:00000001`) in hexadecimal, and the address of a memory access (`PA:1c300040`). Compressed instructions
+//! are shown expanded. Lines are in the order of execution.
 //!
 //! Source: PsPIN RTL a49fec8, `hw/deps/riscv/riscv_tracer.sv`.
 

@@ -69,7 +69,7 @@ impl<R: BufRead> Reader<R> {
         Reader { file, input, line: 0, last_cycle: 0, buffer: Vec::new() }
     }
 
-    /// What errors call it.
+    /// Its name in errors.
     pub fn file(&self) -> &str {
         &self.file
     }
@@ -122,7 +122,7 @@ fn is_header(text: &str) -> bool {
     words.next() == Some("Time") && matches!(words.next(), Some("Cycles" | "Cycle"))
 }
 
-/// What a line was and what it must be.
+/// The text found, and the text allowed.
 type Refusal = (String, &'static str);
 
 fn parse(text: &str) -> Result<Entry, Refusal> {
@@ -133,7 +133,7 @@ fn parse(text: &str) -> Result<Entry, Refusal> {
     let cycle = decimal(column("a cycle")?, "a cycle, a decimal number below 2^63")?;
     let pc = hex(column("an address")?, "an address of 8 hexadecimal digits")?;
     let word = hex(column("an instruction")?, "an instruction of 4 or 8 hexadecimal digits")?;
-    // What stands for the same is the same.
+    // Expand compressed instructions, so that equal instructions compare equal.
     let word = if word & 3 == 3 { word } else { super::base_word(isa::riscv::decode(word)) };
     let mut entry = Entry { cycle, pc, word, ..Entry::default() };
     let mut has_values = false;
@@ -143,7 +143,7 @@ fn parse(text: &str) -> Result<Entry, Refusal> {
             Some(Value::Read(r, value)) => push(&mut entry.read, r, value)?,
             Some(Value::Addr(addr)) if entry.addr.is_none() => entry.addr = Some(addr),
             Some(Value::Addr(_)) => return Err((format!("a second address, {}", shown(word)), "one PA: in a line")),
-            // Until the first value, whatever stands there is the instruction in words.
+            // All text before the first value is the disassembly.
             None if !has_values && !word.contains('=') && !word.starts_with("PA:") => continue,
             None => return Err((shown(word), "a register such as `x10=0000002a` or `x10:0000002a`, or `PA:1c300040`")),
         }
@@ -156,7 +156,7 @@ fn push(registers: &mut Registers, r: u8, value: u32) -> Result<(), Refusal> {
     if registers.len() == MAX_REGISTERS {
         return Err((format!("more than {MAX_REGISTERS} registers of a kind"), "what an instruction can name"));
     }
-    // What register 0 holds says nothing.
+    // Register 0 is always 0.
     if r != 0 {
         registers.push((r, value));
     }
@@ -220,7 +220,7 @@ mod tests {
 
     const LINE: &str = "               101500             1015 1d000120 00c5a503 lw               x10, 12(x11)         x10=0000002a x11:1c300000  PA:1c30000c";
 
-    /// What is read from text, to its end or to an error.
+    /// Reads text to its end or to an error.
     fn read(text: &str) -> String {
         let mut reader = Reader::new("t.log".into(), text.as_bytes());
         let mut found = String::new();
@@ -310,7 +310,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is done to a line, it is read or refused.
+        /// Any changed line is read or refused.
         #[test]
         fn no_line_is_too_strange(bytes in prop::collection::vec((0..LINE.len(), any::<u8>()), 0..6)) {
             let mut line = LINE.as_bytes().to_vec();

@@ -14,7 +14,7 @@ pub fn base_word(inst: Inst) -> u32 {
     row.and_then(|row| row.encode(operands)).unwrap_or(inst.imm as u32)
 }
 
-/// The instruction in words: its name in 16 columns, and its operands.
+/// The disassembly of an instruction: its name in 16 columns, and its operands.
 pub fn spelled(word: u32) -> String {
     let inst = decode(word);
     let Some(row) = inst.row() else { return "INVALID".into() };

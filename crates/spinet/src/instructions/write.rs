@@ -88,7 +88,7 @@ fn push_mips_line(text: &mut String, ps: u64, retired: &mips::Retired) {
     text.push('\n');
 }
 
-/// A file under way. What goes wrong is kept; nothing is written after it.
+/// An open trace file. It keeps its first error and writes nothing after it.
 pub struct TraceFile {
     file: String,
     out: BufWriter<File>,
@@ -128,7 +128,7 @@ impl TraceFile {
         self.error = self.out.write_all(self.line.as_bytes()).err();
     }
 
-    /// What went wrong so far, once.
+    /// Returns the error so far, once.
     pub fn check(&mut self) -> Result<(), TraceWriteError> {
         match self.error.take() {
             Some(source) => Err(TraceWriteError::Write { file: self.file.clone(), source }),
@@ -194,7 +194,7 @@ impl CoreTraces {
         Box::new(move |retired| file.borrow_mut().retired(retired))
     }
 
-    /// What went wrong so far.
+    /// Returns the error so far.
     pub fn check(&self) -> Result<(), TraceWriteError> {
         self.0.iter().try_for_each(|file| file.borrow_mut().check())
     }

@@ -104,7 +104,7 @@ fn put(table: &mut Table, key: &str, value: &Value) {
             let inner = table.entry(first).or_insert_with(|| Value::Table(Table::new()));
             match inner {
                 Value::Table(inner) => put(inner, rest, value),
-                // What is no table is told when it is read.
+                // A value that should be a table is reported when it is read.
                 other => *other = Value::Table(Table::from_iter([(rest.to_owned(), value.clone())])),
             }
         }
@@ -128,7 +128,7 @@ mod tests {
     use expect_test::{Expect, expect};
     use std::path::Path;
 
-    /// What `--set` makes of a PANIC with these settings: those values again, or the error.
+    /// Compares the values of a PANIC after `--set` with these settings, or the error.
     fn check(settings: &[&str], want: Expect) {
         let parsed: Vec<_> = settings.iter().map(|text| parse_setting(text).unwrap()).collect();
         let told = match crate::chains::load("panic", &parsed, Path::new("")) {

@@ -70,7 +70,7 @@ struct Merge<'a> {
     base: &'a str,
     own: &'a str,
     edits: Vec<Edit>,
-    /// Within an entry of one of the base's lists. What is appended to the text would belong to the last entry.
+    /// True inside an entry of one of the base's lists, where appended text would belong to the last entry.
     is_in_entry: bool,
 }
 

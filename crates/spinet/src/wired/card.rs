@@ -27,13 +27,13 @@ use wire::capture::WriteError;
 
 /// How often the card looks for the end of the run.
 const LOOK: Time = Time::from_ns(2_000);
-/// A run whose frames are all through goes on for so long: nothing may come twice.
+/// A run continues for this time after all its frames are through, because a frame may come out twice.
 const GRACE: Time = Time::from_ns(200_000);
-/// A run some of whose frames have not come out goes on for so long after the last that did: they may still be in the card.
+/// A run that still misses frames continues for this time after the last frame that came out.
 const LONG_GRACE: Time = Time::from_ns(5_000_000);
 /// A run without a limit whose hosts have not started by then is over.
 const LATEST_START: Time = Time::from_ns(400_000_000);
-/// A run without a limit whose traffic has no end, or is none, goes on for so long after the start.
+/// A run without a limit continues for this time after its start if its traffic is endless or empty.
 const ENDLESS: Time = Time::from_ns(40_000_000);
 /// Idle time is skipped up to so long before the next frame.
 const LEAD: Time = Time::from_ns(10_000);
@@ -232,7 +232,8 @@ impl WiredCard {
         }
     }
 
-    /// Whether as many frames have come out, or were dropped for a reason that is counted, as were given to the card.
+    /// Returns true if the number of frames that came out, or were dropped for a counted reason, equals the number
+    /// given to the card.
     fn is_accounted_for(&self) -> bool {
         let [sent, received] = self.fates();
         self.frames() + sent.dropped() + received.dropped() >= sent.given() + received.given()
@@ -273,7 +274,7 @@ impl WiredCard {
         before.checked_sub(1).map_or(at, |last| at + self.skips[last].1)
     }
 
-    /// What the card's clock shows at a simulated time, if no more is skipped.
+    /// The time on the card's clock at a simulated time, if nothing more is skipped.
     fn on_card(&self, simulated: Time) -> Time {
         simulated - self.skipped().min(simulated)
     }
@@ -288,12 +289,13 @@ impl WiredCard {
         }
     }
 
-    /// Whether the traffic has an end.
+    /// Returns true if the traffic has an end.
     pub(super) fn is_finite(&self) -> bool {
         self.offered.network.count().is_some() && self.offered.host.count().is_some()
     }
 
-    /// Whether all that was offered has been given to the card and has come out or been dropped, as far as sides know.
+    /// Returns true if all offered frames were given to the card and came out or were dropped, as far as the sides
+    /// know.
     pub(super) fn is_through(&self) -> bool {
         let any = self.offers_frames();
         any && self.is_finite()
@@ -301,12 +303,12 @@ impl WiredCard {
             && self.hosts.iter().all(|host| host.borrow().started().is_some() && host.borrow().is_done())
     }
 
-    /// Whether there is anything to come through.
+    /// Returns true if the traffic has frames.
     pub(super) fn offers_frames(&self) -> bool {
         [&self.offered.network, &self.offered.host].iter().any(|traffic| traffic.count() != Some(0))
     }
 
-    /// The first core that stopped by itself, in words.
+    /// The first core that stopped by itself, as text.
     fn trouble(&self) -> Option<String> {
         self.cores.iter().find_map(|(path, core)| {
             let trouble = core.borrow().fault()?;

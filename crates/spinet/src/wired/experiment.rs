@@ -11,7 +11,7 @@ pub struct FirmwareExperiment {
     /// The keys of all experiments.
     #[serde(flatten, skip_deserializing)]
     pub common: Common,
-    /// What the cores execute. Cards without cores need none.
+    /// The program of the cores. Cards without cores need none.
     #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "firmware")]
     #[schemars(with = "Option<crate::experiment::TextOr<FirmwareSpec>>")]
     pub firmware: Option<FirmwareSpec>,
@@ -28,7 +28,7 @@ impl Section for FirmwareExperiment {
     }
 }
 
-/// What the cores execute; a text is its `program`.
+/// The program of the cores; a text is its `program`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FirmwareSpec {

@@ -1,4 +1,4 @@
-//! What happened to each frame of the traffic, as counts that add up.
+//! The fates of the traffic's frames, as counts that add up.
 
 use super::card::WiredCard;
 use serde::Serialize;
@@ -53,7 +53,7 @@ impl Fates {
 }
 
 impl WiredCard {
-    /// What happened to the frames that the host sent, and to those from the network.
+    /// The fates of the frames that the host sent, and of those from the network.
     pub(super) fn fates(&self) -> [Fates; 2] {
         let (mut sent, mut received) = (Fates::default(), Fates::default());
         let (mut posted, mut came) = (0, 0);

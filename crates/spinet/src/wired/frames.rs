@@ -44,7 +44,7 @@ pub(super) struct Passages {
 }
 
 impl WiredCard {
-    /// What passed from the host to the network, and the other way.
+    /// Frames from the host to the network, and in the other direction.
     pub(super) fn passages(&self) -> [Passages; 2] {
         let (mut sent, mut received) = (Passages::default(), Passages::default());
         for sink in &self.sinks {
@@ -69,8 +69,8 @@ impl WiredCard {
         [sent, received]
     }
 
-    /// A row for each frame that was given to the card, and one for each that came out beside those: a second copy, or
-    /// something that was never given. What did not happen is -1.
+    /// The table of frames: a row for each frame that was given to the card, and one for each further frame that came
+    /// out, which is a second copy or an unknown frame. Milestones that a frame did not reach are -1.
     pub fn frame_table(&self) -> Vec<(&'static str, Vec<u8>)> {
         let mut columns = Columns::new(FRAME_COLUMNS);
         let ps = |time: Option<Time>| time.map_or(-1, |time| time.ps() as i64);
@@ -110,10 +110,10 @@ impl WiredCard {
         digest.to_hex()
     }
 
-    /// Writes what came out of the card into `folder`: at the network, and at the host.
+    /// Writes the frames that came out of the card into `folder`: at the network, and at the host.
     ///
-    /// A frame that came out as it was given has the bytes that it was given with. Of those that nobody gave, the checkers
-    /// keep the first few with their bytes; the rest are left out, and so are acknowledgements if some were lost.
+    /// Unmodified frames keep their original bytes. Of unknown frames, the checkers keep the first few with their
+    /// bytes; the rest are left out, and so are acknowledgements if some were lost.
     pub fn write_captures(&self, folder: &Path) -> Result<(), WiredError> {
         let [sent, received] = self.passages();
         let mut at_network = BTreeMap::new();

@@ -4,11 +4,11 @@ use super::frames::{Passages, WAYS};
 use blocks::feeders::FrameLog;
 use spinach::measure::{Flow, MeasureError, Throughput};
 
-/// Frames of a direction within which a steady state is reached: rates leave out so many, and should be of as many at least.
-/// Source: Willmann 2004, 3.4.
+/// Frames of a direction until a steady state is reached. Rates leave out this number of frames, and should cover at
+/// least as many again. Source: Willmann 2004, 3.4.
 const STEADY_FRAMES: u64 = 100;
 
-/// What to say of rates over a window of few frames.
+/// A remark about rates over a window of few frames.
 pub(super) fn short_window(flows: &[Flow; 2], span_fs: u64) -> Option<String> {
     let least = flows.iter().map(|flow| flow.frames).filter(|&frames| frames > 0).min()?;
     (least < STEADY_FRAMES).then(|| {
@@ -19,7 +19,8 @@ pub(super) fn short_window(flows: &[Flow; 2], span_fs: u64) -> Option<String> {
     })
 }
 
-/// What passed while all directions with frames were active. Of short runs, a quarter of the frames is warm-up.
+/// The throughput while all directions with frames were active. In short runs, the first quarter of the frames is
+/// warm-up.
 pub(super) fn throughput(passages: &[Passages; 2]) -> Result<Throughput, MeasureError> {
     for (direction, way) in WAYS.into_iter().zip(passages) {
         if way.frames != way.out.len() as u64 {

@@ -1,4 +1,4 @@
-//! What is odd about a run of a wired card: most likely a slip.
+//! Remarks about a run of a wired card: most likely slips of the user.
 
 use super::card::WiredCard;
 use super::fates::Fates;
@@ -7,7 +7,7 @@ use crate::run::Ended;
 use crate::summary::{Remark, grouped, part_of};
 
 impl WiredCard {
-    /// What to know first.
+    /// The remarks of this run.
     pub(super) fn remarks(&self) -> Vec<Remark> {
         let sides = [("host's traffic", &self.sides.host), ("traffic", &self.sides.network)];
         let mut remarks: Vec<Remark> = self.idle().into_iter().collect();
@@ -17,7 +17,7 @@ impl WiredCard {
         remarks
     }
 
-    /// What is odd about the frames of a side.
+    /// The remarks about the frames of a side.
     fn remarks_of(&self, whose: &str, side: &Side, fates: &Fates) -> Vec<Remark> {
         let total = fates.given() + fates.too_long + fates.not_given;
         let part = |count: u64| format!("{whose}: {}", part_of(count, total, "frame"));

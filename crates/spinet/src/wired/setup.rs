@@ -1,4 +1,4 @@
-//! What a run of a card is given: firmware, and traffic for its sides, checked against the card.
+//! The input of a run of a card: firmware, and traffic for its sides, checked against the card.
 
 use super::card::WiredError;
 use super::experiment::{FirmwareExperiment, FirmwareSpec};
@@ -22,7 +22,7 @@ use wire::pacing::Pacing;
 /// Bytes that an image of firmware may have.
 pub(super) const MOST_IMAGE_BYTES: u64 = 16 << 20;
 
-/// Firmware as somebody has it.
+/// Firmware in one of the accepted forms.
 #[derive(Clone, Debug)]
 pub enum Firmware {
     /// A program, linked for the card.
@@ -40,7 +40,7 @@ pub struct Setup {
     pub experiment: FirmwareExperiment,
     /// Where paths begin.
     pub base_dir: PathBuf,
-    /// What the cores execute, if that is not what the experiment names.
+    /// The program of the cores, if it replaces the one in the experiment.
     pub firmware: Option<Firmware>,
 }
 
@@ -144,7 +144,7 @@ fn named(spec: &FirmwareSpec, base_dir: &Path) -> Result<Firmware, Fault> {
     }
 }
 
-/// What comes from the network and from the host.
+/// The traffic from the network and from the host.
 pub(super) struct Sides {
     pub network: Side,
     pub host: Side,
@@ -158,7 +158,7 @@ impl Sides {
     }
 }
 
-/// What the cores execute, as far as anybody knows it.
+/// The program of the cores, with its symbols if they are known.
 pub(super) struct CardProgram {
     pub elf: Option<Elf>,
     /// The same as a host loads it, on a card whose host does; else the program is in the memories before the run.
@@ -170,7 +170,7 @@ fn has(design: &Design, module: &str) -> bool {
 }
 
 impl Setup {
-    /// What comes from the network and from the host of a card that has both.
+    /// The traffic from the network and from the host of a card that has both.
     pub(super) fn sides(&self, design: &Design) -> Result<Sides, WiredError> {
         let refuse = |spec: &SourceSpec, what| {
             Err(WiredError::NoSuchSide { nic: self.nic().into(), what, text: spec.source.clone() })

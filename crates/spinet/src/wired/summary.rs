@@ -241,7 +241,7 @@ impl WiredCard {
         sides.into_iter().filter_map(summary).collect()
     }
 
-    /// What became of the frames of a run that is complete.
+    /// The end of a complete run, as text.
     fn complete(&self) -> String {
         let fates = self.fates();
         let sum = |count: fn(&Fates) -> u64| fates.iter().map(count).sum::<u64>();
@@ -272,7 +272,7 @@ impl WiredCard {
         }
     }
 
-    /// What a run that ends now has not come to.
+    /// The part of a run that it did not reach before its end.
     fn unfinished(&self) -> Option<&'static str> {
         match () {
             _ if self.hosts.iter().any(|host| host.borrow().started().is_none()) => Some("before the card had started"),
@@ -365,7 +365,7 @@ impl DirectionSummary {
 }
 
 impl Rate {
-    /// What passed in a span of femtoseconds, which is not empty.
+    /// The rates of a flow in a span of femtoseconds, which is not empty.
     fn of(flow: Flow, span_fs: u64) -> Rate {
         let seconds = span_fs as f64 / 1e15;
         let (frames_per_s, gbps) = (flow.frames as f64 / seconds, flow.bytes as f64 * 8.0 / seconds / 1e9);

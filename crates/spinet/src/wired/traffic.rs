@@ -67,21 +67,21 @@ impl Way {
     }
 }
 
-/// What an experiment says of the frames of one side.
+/// The part of an experiment about the frames of one side.
 struct Terms {
     pacing: Pacing,
     count: Option<u64>,
     start: Time,
     snapped: Snapped,
-    /// What the network does to frames on their way to the card.
+    /// Faults of the network on the way to the card.
     faults: Faults,
     seed: u64,
 }
 
-/// The traffic of one side, and what is to be told of it.
+/// The traffic of one side, and its report.
 #[derive(Clone, Default)]
 pub struct Side {
-    /// What the card gets.
+    /// The traffic for the card.
     pub traffic: FrameTraffic,
     /// Frames of a capture that are longer than the card takes; they are not given to it.
     pub too_long: u64,
@@ -89,7 +89,7 @@ pub struct Side {
     pub longest: usize,
     /// Number of each frame in the capture, if some were left out.
     pub numbers: Option<Vec<u64>>,
-    /// What was read from the source.
+    /// The report of the source.
     pub report: FeedReport,
 }
 
@@ -100,10 +100,10 @@ impl Side {
     }
 }
 
-/// What the source means: `udp:size=1514,payload=numbered`, `udp:size=64,count=10,rate=1G`, or the path of a capture.
+/// Parses a source: `udp:size=1514,payload=numbered`, `udp:size=64,count=10,rate=1G`, or the path of a capture.
 ///
-/// `card` is the card's own MAC address: what it receives is for that, unless the source gives another. `longest` is the
-/// longest frame of a capture, in bytes without check sequence, that the card gets.
+/// `card` is the card's own MAC address, and the destination of frames unless the source gives another. `longest` is
+/// the longest frame of a capture, in bytes without check sequence, that the card gets.
 pub fn parse(
     spec: &SourceSpec,
     way: Way,
@@ -144,7 +144,7 @@ pub fn parse(
     list(&packets, way, longest, terms)
 }
 
-/// What a host answers to what it receives, if `text` says so: `tcp-ack`, `tcp-ack:every=2`.
+/// Parses the answers of a host to frames that it receives: `tcp-ack`, `tcp-ack:every=2`.
 pub fn replies(text: &str, card: Mac) -> Result<Option<Acknowledgements>, CardTrafficError> {
     let (kind, pairs) = text.split_once(':').unwrap_or((text, ""));
     if kind != "tcp-ack" {
@@ -197,7 +197,7 @@ fn list(
     let faults = if way == Way::Receive { terms.faults } else { Faults::default() };
     let count = terms.count.unwrap_or(u64::MAX);
     let mut stream = Stream::open(packets, terms.pacing, count, (faults, terms.seed), None).map_err(fail)?;
-    // A description with frames that are too long is a slip; a capture holds what somebody else sent.
+    // Frames that are too long are an error in a description, but not in a capture, which the user may not have made.
     let longest = longest.filter(|_| matches!(packets, experiment::Traffic::Capture(..)));
     let (mut frames, mut times, mut numbers, mut side) = (Vec::new(), Vec::new(), Vec::new(), Side::default());
     while let Some(frame) = stream.read().map_err(|source| fail(source.into()))? {

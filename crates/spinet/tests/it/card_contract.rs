@@ -1,4 +1,4 @@
-//! What every kind of card promises to `Run`.
+//! The promises of every kind of card to `Run`.
 
 use crate::support;
 use kernel::{Mode, Time};

@@ -1,5 +1,5 @@
-//! Whatever is done to an experiment with chains, its RMT program and its policies, reading it ends with a value or an error
-//! that has a place, and what can be read runs. The gate's share of fuzzing; `make fuzz` searches longer.
+//! Mutated experiments with chains, RMT programs and policies: reading ends with a value or an error that has a place,
+//! and valid experiments run. This is the gate's share of fuzzing; `make fuzz` searches longer.
 
 use kernel::RandomStream;
 use spinet::chains::{ChainCard, CheckedChains};
@@ -9,7 +9,7 @@ use spinet::toml_text::Format;
 use std::path::Path;
 use std::time::Duration;
 
-/// What is mutated: chains as texts and as tables, every kind of policy, tables of one's own.
+/// The mutated texts: chains as texts and as tables, every kind of policy, user-defined tables.
 const ORIGINALS: [&str; 3] = [
     r#"
 nic = "panic"

@@ -1,4 +1,4 @@
-//! Runs with chains of offloads: what comes of packets, and that nobody who looks on changes it.
+//! Runs with chains of offloads: the fates of packets, and that observers change nothing.
 
 use crate::support;
 use expect_test::expect;

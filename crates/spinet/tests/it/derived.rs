@@ -11,7 +11,7 @@ fn files(test: &str, files: &[(&str, &str)]) -> PathBuf {
     folder
 }
 
-/// What a file says of itself, or what is wrong with it, without the folder's name.
+/// The description in a file, or its error, without the folder's name.
 fn check(test: &str, text: &str, want: Expect) {
     let folder = files(test, &[("own.toml", text)]);
     let found = match nics::show("own.toml", &[], &folder) {

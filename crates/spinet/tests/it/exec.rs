@@ -277,7 +277,7 @@ fn what_cannot_be_run_is_refused() {
 fn pulps_programs_run_where_the_core_is_pulps() {
     let code = [data(), li(A0, 0x7f), asm("p.bclr", A0, A0, 0, 5 << 5 | 1), sw(A0, 0), asm("jal", 0, 0, 0, 0)];
     let mut file = support::elf(CODE, &[(CODE, &code), (DATA, &[0, 0])], &[("_start", CODE), ("tohost", DATA)]);
-    // Whatever a compiler writes into the header's flags: compressed code, floating point, and bits that are PULP's.
+    // All flags that compilers set in the header: compressed code, floating point, and bits of PULP.
     file[36..40].copy_from_slice(&0xff00_0007u32.to_le_bytes());
     let run = |isa| {
         let elf = Elf::parse("x.elf".into(), file.clone()).unwrap();

@@ -1,5 +1,5 @@
-//! Whatever is done to an ELF file or an experiment, reading it ends with a value or an error, never with a panic.
-//! The gate's share of fuzzing; `make fuzz` searches longer.
+//! Mutated ELF files and experiments: reading ends with a value or an error, never with a panic. This is the gate's
+//! share of fuzzing; `make fuzz` searches longer.
 
 use crate::support;
 use proptest::prelude::*;

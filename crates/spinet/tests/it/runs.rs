@@ -175,7 +175,7 @@ handler = "echo"
     assert_eq!(summary.contexts[0].messages_without_queue, 2);
 }
 
-/// What a handler that counts packets tells the host, and the summary.
+/// The number that a counting handler writes to the host, and the summary.
 fn tally(test: &str, lines: &str) -> (u32, HandlerSummary) {
     let experiment = format!(
         "program = 'nic.elf'\ntraffic = 'udp:size=64,count=400,rate=100G'\n{lines}\n[[context]]\nmessage = 'all last'\nhandler = 'tally'\n"
@@ -191,7 +191,7 @@ fn tally(test: &str, lines: &str) -> (u32, HandlerSummary) {
 fn a_handler_that_counts_needs_a_reliable_network() {
     let (count, summary) = tally("tally", "");
     assert_eq!((count, summary.network.reliable, summary.network.in_order), (400, true, true));
-    // Not idempotent: it counts what comes twice twice, and what is lost not at all.
+    // The handler is not idempotent: it counts duplicates twice, and lost packets never.
     let (count, summary) = tally("tally", "faults = 'loss=0.05,duplicate=0.1,reorder=0.1:8'");
     let network = &summary.network;
     let wire::faults::FaultCounts { lost, duplicated, reordered } = summary.sources[0].network;
@@ -246,7 +246,8 @@ delivery = { timeout_cycles = 5000 }
     assert_eq!(tally, [("payload", summary.packets.done), ("completion", 0)]);
 }
 
-/// Messages of a capture whose packets come so many seconds apart: given up, done, completion handlers that ran, remarks.
+/// Messages of a capture whose packets are `gap_s` seconds apart: timeouts, done, completion handlers that ran,
+/// remarks.
 fn silent(test: &str, gap_s: u64, message: &str, more: &str) -> String {
     let file = support::capture_of(&format!("{test}.pcapng"), &[64; 3], Duration::from_secs(gap_s));
     let experiment = format!(
@@ -274,7 +275,7 @@ fn messages_of_a_capture_outlive_its_silence() {
     expect![[r#"
         2 given up, 0 done, 0 completed
         ! message_timeouts: 2 messages were given up, and their completion handlers did not run: no packet came for longer than delivery.timeout_cycles of the context; 0 waits for ever"#]].assert_eq(&silent("silent_lossy", 400, "all last", "faults = 'loss=0.000001'"));
-    // What somebody says holds.
+    // The context's own value has priority.
     let set = "nic = { preset = 'pspin', set = { 'delivery.timeout_cycles' = 3_000_000_000 } }";
     expect![[r#"
         2 given up, 0 done, 0 completed

@@ -41,7 +41,7 @@ fn on(nic: &str, mut setup: Setup) -> Setup {
     setup
 }
 
-/// The run to its end, in slices of so many milliseconds.
+/// Runs to the end, in slices of `slice_ms` milliseconds.
 fn finish(setup: Setup, mode: Mode, slice_ms: u64) -> Run<WiredCard> {
     let mut run = Run::of(WiredCard::new(setup, &Wanted::default()).unwrap());
     run.set_mode(mode);
@@ -201,7 +201,7 @@ fn capture(name: &str) -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../captures").join(name).display().to_string()
 }
 
-/// What a run says of the frames that it was given.
+/// The report of a run about its frames.
 fn accounts(setup: Setup) -> String {
     let summary = finish(setup, Mode::Normal, 60_000).card.summarize(Duration::ZERO);
     let mut text = format!("{}: {}\n", summary.ended.reason, summary.ended.text);
@@ -545,7 +545,7 @@ fn a_card_without_that_side_says_so() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever a card executes, the simulator lives on and says how it ended.
+    /// For any firmware, the simulator survives and reports how the run ended.
     #[test]
     fn any_firmware_runs(words in prop::collection::vec(any::<u32>(), 1..64), entry in 0..64u32) {
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();

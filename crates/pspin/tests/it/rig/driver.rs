@@ -53,7 +53,7 @@ fn one() -> u64 {
     1
 }
 
-/// What became of one packet, in cycles.
+/// The steps of one packet, in cycles.
 #[derive(Clone, Debug, Default)]
 pub struct Packet {
     pub number: u64,

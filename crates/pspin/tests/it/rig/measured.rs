@@ -1,4 +1,4 @@
-//! What was measured on the RTL: `tests/rtl/measured.toml`, and the rows that miss: `tests/rtl/misses.toml`.
+//! Measurements of the RTL (`tests/rtl/measured.toml`), and the rows that the model misses (`tests/rtl/misses.toml`).
 
 use super::driver::Conditions;
 use serde::Deserialize;
@@ -42,7 +42,7 @@ pub struct Section {
     pub runs: Vec<Run>,
 }
 
-/// A run and what came of it.
+/// A run and its results.
 #[derive(Deserialize)]
 pub struct Run {
     pub name: String,

@@ -19,7 +19,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// What arrives, and how the system is run.
+/// The arriving packets, and how the system runs.
 #[derive(Clone, Copy)]
 pub struct Load {
     /// Name of the ELF file.
@@ -68,7 +68,7 @@ pub struct Seen {
     pub outcome: Outcome,
     pub done: Vec<PacketDone>,
     pub sent: Vec<Departure>,
-    /// What the host was told, and when.
+    /// Messages to the host, with their cycles.
     pub told: Vec<(u64, HostEvent)>,
     pub host: BTreeMap<u64, u8>,
     pub events: Vec<Told>,
@@ -107,7 +107,7 @@ impl Seen {
     }
 }
 
-/// What the NIC's edge and the test both hold.
+/// State that the NIC's boundary and the test share.
 type Shared<T> = Rc<RefCell<T>>;
 
 struct Keep(Shared<Vec<Told>>);

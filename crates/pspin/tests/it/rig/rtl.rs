@@ -39,7 +39,7 @@ impl Row {
         format!("{} | {} | {}", self.section, self.run, self.what)
     }
 
-    /// What it is the mean, least or largest of.
+    /// The statistic that the row compares: mean, minimum or maximum.
     fn quantity(&self) -> &str {
         [", mean", ", least", ", largest"].iter().find_map(|end| self.what.strip_suffix(end)).unwrap_or(&self.what)
     }
@@ -78,7 +78,8 @@ impl Table<'_> {
             Exact => rtl == model,
             Percent(most) => same && rtl.iter().zip(model).all(|pair| off(pair) <= *pair.0 as f64 * most / 100.0),
         };
-        // Of a list, most values are offsets from one beginning: the error is that of the worst against the whole span.
+        // Most values of a list are offsets from one beginning, so the error is the worst one relative to the whole
+        // span.
         let span = *rtl.iter().max().expect("a list has values") as f64;
         let error = if same { rtl.iter().zip(model).map(off).fold(0.0, f64::max) / span } else { 1.0 };
         self.push(what, text(rtl), text(model), error, within);
@@ -168,7 +169,7 @@ fn rows_of(section: &str, run: &Run) -> Vec<Row> {
     table.rows
 }
 
-/// What is told of each packet.
+/// The values of each packet.
 fn lists(table: &mut Table, run: &Run, driven: &Driven) {
     let ends = if run.exact { Exact } else { ENDS };
     let nic = driven.all(Packet::nic);
@@ -248,7 +249,7 @@ fn one_core(sections: &[CoreSection]) -> Vec<Row> {
             .filter(|(_, text)| *number < 26 || is_access(text))
             .filter(|(_, text)| *number != 20 || text.starts_with("mul"))
             .map(|(cycle, _)| cycle)
-            .skip(usize::from(*number == 17)) // What sets the loop's count.
+            .skip(usize::from(*number == 17)) // Sets the loop's count.
             .collect();
         // Behind the accesses of DMA and command sections is what the next section needs.
         offsets.truncate(warm.len());

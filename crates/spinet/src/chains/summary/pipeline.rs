@@ -1,4 +1,4 @@
-//! What the tables and the registers of the RMT pipeline came to.
+//! The counters of the tables and registers of the RMT pipeline.
 
 use panic::rmt::{EntryState, Rmt, Source, TableState};
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! What somebody who looks at such a summary should know first.
+//! Remarks: what a reader of the summary should know first.
 
 use super::make::Maker;
 use crate::chains::card::ChainCard;
@@ -9,7 +9,7 @@ use diagnostics::near::nearest;
 const TROUBLES: [&str; 3] = ["trap", "watchdog", "bad-doorbell"];
 
 impl ChainCard {
-    /// What to know first.
+    /// The remarks of this run.
     pub(super) fn remarks(&self, maker: &Maker) -> Vec<Remark> {
         let mut remarks: Vec<Remark> = Vec::new();
         if self.ended.is_some() && self.record.borrow().stats.all.came.packets == 0 {

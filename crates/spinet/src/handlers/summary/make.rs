@@ -28,7 +28,7 @@ fn range(range: &Range) -> RangeSummary {
     RangeSummary { mean: if count == 0 { 0.0 } else { total as f64 / count as f64 }, min, max, total }
 }
 
-/// What a trap's cause is called.
+/// The name of a trap's cause.
 pub fn cause_name(cause: u32) -> String {
     let name = match cause {
         cause::INSTRUCTION_FAULT => "instruction access fault",
@@ -45,7 +45,7 @@ pub fn cause_name(cause: u32) -> String {
     name.into()
 }
 
-/// What the value of a trap of this cause says; nothing if no more than the cause and the place do.
+/// The meaning of the value of a trap of this cause; `None` if the value adds nothing to the cause and the place.
 fn value_is(cause: u32) -> Option<&'static str> {
     match cause {
         cause::ILLEGAL_INSTRUCTION => Some("instruction"),
@@ -61,9 +61,9 @@ fn value_is(cause: u32) -> Option<&'static str> {
 /// Units that execute commands, in the order of [`pspin::protocol::CommandTarget`].
 const UNITS: [&str; 3] = ["host DMA", "NIC outbound", "HostDirect"];
 
-/// What to tell of an access just below the core's own stack: the stack was too small.
+/// A message about an access just below the core's own stack: the stack was too small.
 ///
-/// assumed: an access up to a stack's length below its end is one of a stack that grew, and of nothing else.
+/// assumed: an access at most one stack length below the end of the stack is an overflow.
 fn stack_overflow(n_cores: u32, cluster: u32, core: u32, trap: &Trap) -> Option<String> {
     if !matches!(trap.cause, cause::LOAD_FAULT | cause::STORE_FAULT) {
         return None;
@@ -77,7 +77,7 @@ fn stack_overflow(n_cores: u32, cluster: u32, core: u32, trap: &Trap) -> Option<
     })
 }
 
-/// What to tell of an issue or a launch that is refused: not the register is what the handler may not touch.
+/// A message about a refused command or transfer: the register is allowed, but the handler may not access the memory.
 fn not_its_own(trap: &Trap) -> Option<String> {
     let what = match trap.value {
         map::COMMAND_ISSUE => "command",

@@ -1,4 +1,4 @@
-//! What somebody who looks at a summary should know first: what went wrong in the simulated world, and what is most likely a slip.
+//! Remarks: faults in the simulated world, and likely slips of the user.
 
 use super::{CommandFaultSummary, TrapPlaceSummary};
 use crate::handlers::HandlerCard;
@@ -6,7 +6,7 @@ use crate::handlers::packets::Fate;
 use crate::summary::{Remark, file_name, grouped, part_of};
 
 impl HandlerCard {
-    /// What to know first.
+    /// The remarks of this run.
     pub(super) fn remarks(&self) -> Vec<Remark> {
         let mut remarks = Vec::new();
         remarks.extend(self.trapped().map(|text| Remark::new("traps", text)));

@@ -199,7 +199,7 @@ proptest::proptest! {
     }
 }
 
-/// What a merge means, on values.
+/// The definition of a merge, on values.
 fn over(base: &mut toml::Table, own: toml::Table) {
     use toml::Value;
     let text = |table: &toml::Table, key| table.get(key).and_then(Value::as_str).map(str::to_owned);

@@ -188,7 +188,7 @@ fn nics() {
             "t.toml: line 3: nic.set: presets/pspin.toml with cluster.n_cores: cluster.n_cores is 17, must be 1 to 16"
         ],
     );
-    // What another parameter allows is said, for that may be the one that was set.
+    // The error names the bound of another parameter, because that may be the one that the user set.
     check(
         &set("['cluster.task_fifo=1']"),
         expect![

@@ -1,4 +1,4 @@
-//! What cannot be run says why.
+//! Errors of invalid input.
 
 mod contexts;
 mod experiments;

@@ -1,4 +1,4 @@
-//! ELF files that are no programs.
+//! Invalid ELF files.
 
 use crate::support;
 use expect_test::{Expect, expect};

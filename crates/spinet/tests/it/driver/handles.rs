@@ -1,4 +1,4 @@
-//! What a tenant holds: what it may do with it, and what it is refused.
+//! A tenant's objects: allowed uses, and refused ones.
 
 use super::{Transcript, card, card_of, echo, handlers};
 use crate::support;

@@ -1,4 +1,4 @@
-//! The driver: what tenants get, what they are refused, and what becomes of packets while rules come and go.
+//! The driver: resources of tenants, refused calls, and packets while rules are installed and removed.
 
 mod handles;
 mod messages;

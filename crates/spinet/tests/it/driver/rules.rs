@@ -11,7 +11,7 @@ use spinet::handlers::packets::Fate;
 use std::collections::VecDeque;
 use std::fmt::Write;
 
-/// What the driver does in a scene, and when.
+/// The driver's actions in a scene, with their times.
 #[derive(Clone, Copy)]
 enum Act {
     /// Tenant 0 or 1 installs a rule: match, message, priority.

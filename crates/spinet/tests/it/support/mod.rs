@@ -210,7 +210,7 @@ fn program(boot: Option<[u32; 5]>, addr: u32) -> Vec<u8> {
     elf(0x1d00_0080, &parts, &symbols)
 }
 
-/// A UDP packet of so many bytes, its headers included.
+/// A UDP packet of `bytes` bytes, including its headers.
 pub fn udp(src_port: u16, dst_port: u16, bytes: usize) -> Vec<u8> {
     let mut packet: Vec<u8> = (0..bytes).map(|at| (at as u16 * 7 + src_port) as u8).collect();
     packet[12..16].copy_from_slice(&[8, 0, 0x45, 0]);
