@@ -41,7 +41,7 @@ pub struct TableSpec {
     pub name: &'static str,
     /// Its columns.
     pub columns: &'static [Column],
-    /// Words that the numbers of a column stand for; empty if its numbers are numbers.
+    /// Words for the numbers of a column; empty if its values are plain numbers.
     pub words: fn(&str) -> Vec<&'static str>,
 }
 

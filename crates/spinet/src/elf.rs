@@ -96,7 +96,7 @@ pub struct Symbol {
     pub addr: u32,
     /// Bytes, 0 if the file does not say.
     pub size: u32,
-    /// It names code, by its type, or because it has none and stands in a section of code.
+    /// True if it names code: by its type, or, without a type, because it is in a section of code.
     pub is_code: bool,
 }
 
@@ -194,7 +194,7 @@ fn refuse_overlaps(file: &str, parts: &[Part]) -> Result<(), ElfError> {
     Ok(())
 }
 
-/// A loaded segment and where its content stands in the file and is to be loaded.
+/// A loaded segment: the place of its content in the file and in memory.
 struct Segment {
     part: Part,
     load_addr: u32,
@@ -213,7 +213,7 @@ impl<'a> Reader<'a> {
         ElfError::Malformed { file: self.file.into(), place: place.to_string(), problem: problem.to_string() }
     }
 
-    /// There are no more of them than a program may have.
+    /// Checks that their number is within the limit of a program.
     fn at_most(&self, place: &str, found: usize, most: usize, of: &str) -> Result<(), ElfError> {
         if found <= most { Ok(()) } else { Err(self.malformed(place, format!("{found} {of}, must be at most {most}"))) }
     }

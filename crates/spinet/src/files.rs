@@ -1,4 +1,4 @@
-//! Files that people name, which may be pipes that nobody writes to, or devices without end.
+//! Files that users name, which may be pipes without a writer, or endless devices.
 
 use std::fs::File;
 use std::io::{self, Read};

@@ -1,4 +1,4 @@
-//! Packets inside a card and where their time goes, in one form for all kinds of cards.
+//! Packets inside a card and the parts of their time, in one form for all kinds of cards.
 //!
 //! A card gives each packet a number when it enters ([`Inside`]) and records the milestones that it passes. Each milestone ends one part
 //! of the packet's time ([`Parts`]). [`Latency`] sums the parts of all packets.

@@ -109,7 +109,7 @@ pub fn load(nic: &str, settings: &[Setting], base_dir: &Path) -> Result<PspinPar
         return Ok(params);
     }
     let params: PspinParams = choices::apply(source.read(&source.text)?, settings)?;
-    // Only all of them together must make sense.
+    // Only the combination of all settings must be valid.
     let keys: Vec<&str> = settings.iter().map(|(key, _)| key.as_str()).collect();
     params
         .validate()

@@ -34,7 +34,7 @@ pub struct Target {
 /// Packets between two calls of `goes_on`: milliseconds of host time.
 const SLICE: usize = 1 << 16;
 
-/// All packets of the traffic, as a run would take them; `None` if `goes_on`, which is asked now and then, says no.
+/// All packets of the traffic, as a run would take them; `None` if `goes_on`, which is called from time to time, returns false.
 ///
 /// They are held in memory all at once.
 pub fn offered(checked: &Checked, mut goes_on: impl FnMut() -> bool) -> Result<Option<Vec<Offered>>, FeedError> {

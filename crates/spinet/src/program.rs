@@ -76,7 +76,7 @@ fn some(names: impl IntoIterator<Item = impl AsRef<str>>) -> String {
 pub struct Loaded {
     /// The contents of its memories.
     pub image: Image,
-    /// Where it stands in handler memory, for placing other things beside it: first byte and the one behind the last.
+    /// Its range in handler memory, so that other data can be placed beside it.
     pub in_handler_memory: Vec<(u32, u64)>,
     /// Its code.
     pub code: Region,
@@ -239,8 +239,8 @@ pub fn handler_names(elf: &Elf) -> Vec<String> {
     names
 }
 
-/// The handlers that a context asks for: by a common name, by their symbols (an empty one means none), or the only
-/// ones that there are.
+/// The handlers that a context names: by a common name, by their symbols (an empty one means none), or the only ones
+/// that there are.
 pub fn find_handlers(
     elf: &Elf,
     params: &PspinParams,
@@ -373,7 +373,7 @@ mod tests {
         check("##.#..##...#.", 3, expect!["####..##...#."]);
         check("##.#..##...#.", 2, expect!["########...#."]);
         check("##.#..##...#.", 1, expect!["############."]);
-        // Of gaps that are alike the first goes.
+        // Of equal gaps the first is closed.
         check("#..#..#", 2, expect!["####..#"]);
         assert_eq!(join(vec![(0, 100), (10, 20), (163, 170), (240, 250), (9, 9)], 9), [(0, 170), (240, 250)]);
     }

@@ -43,7 +43,7 @@ pub enum Ended {
     Complete,
     /// The limit in simulated time.
     Limit,
-    /// Packets are unfinished, and nothing has happened for too long or can happen at all; the reason, if a host knows it.
+    /// Packets are unfinished, and nothing has happened for too long, or nothing more can happen. The text is the reason, if a host knows it.
     Stalled(Option<String>),
     /// The cores never became ready.
     NotReady,
@@ -310,7 +310,7 @@ impl<C: Card + ?Sized> Run<C> {
 mod tests {
     use super::*;
 
-    /// A card that only counts how often it is asked, and ends after some calls.
+    /// A card that only counts its calls, and ends after some of them.
     struct Counted {
         now: Time,
         calls: Vec<u64>,

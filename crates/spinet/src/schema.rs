@@ -1,7 +1,7 @@
 //! JSON schemas of cards' and experiments' files, for editors, and for what is generated from the types.
 //!
-//! Types and texts are those of the Rust types. Which numbers are allowed is asked of [`PspinParams::validate`], the only
-//! place that knows: a parameter is set to something absurd, and the refusal says what it may be.
+//! Types and texts are those of the Rust types. The allowed numbers come from [`PspinParams::validate`], the only place
+//! that knows: a parameter is set to something absurd, and the refusal says what it may be.
 
 use crate::{kinds, nics};
 use pspin::PspinParams;
@@ -65,7 +65,7 @@ fn numbers(table: &Value, prefix: &str) -> Vec<String> {
     table.as_object().into_iter().flatten().flat_map(of).collect()
 }
 
-/// The same parameters with another value at `key`, if they are parameters at all.
+/// The parameters with another value at `key`, if the result is valid for the types.
 fn with(base: &Value, key: &str, value: u64) -> Option<(Value, PspinParams)> {
     let mut table = base.clone();
     *table.pointer_mut(&format!("/{}", key.replace('.', "/")))? = json!(value);
@@ -98,7 +98,7 @@ fn bounds(allowed: &str) -> Option<(u64, u64)> {
     Some((least.parse().ok()?, most.parse().ok()?))
 }
 
-/// The schema of the parameter at a path; tables stand by name under `$defs`.
+/// The schema of the parameter at a path; tables are by name under `$defs`.
 fn property<'a>(schema: &'a mut Value, key: &str) -> &'a mut Map<String, Value> {
     let mut at = String::new();
     let mut parts = key.split('.').peekable();

@@ -35,7 +35,7 @@ pub struct FeedReport {
     pub faults: FaultCounts,
 }
 
-/// A file that tells how far it was read.
+/// A file that counts the bytes read from it.
 pub struct Counted {
     file: File,
     read: Rc<Cell<u64>>,

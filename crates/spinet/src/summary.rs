@@ -116,7 +116,7 @@ impl<P, S> Summary<P, S> {
     }
 }
 
-/// As in JSON, the keys of the section stand beside the common ones.
+/// As in JSON, the keys of the section are beside the common ones.
 impl<P, S> Deref for Summary<P, S> {
     type Target = S;
 
@@ -125,7 +125,7 @@ impl<P, S> Deref for Summary<P, S> {
     }
 }
 
-/// As in JSON, the kind's own counts stand beside the common ones.
+/// As in JSON, the kind's own counts are beside the common ones.
 impl<P> Deref for PacketSummary<P> {
     type Target = P;
 

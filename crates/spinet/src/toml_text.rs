@@ -91,7 +91,7 @@ fn long_key(text: &str) -> Option<usize> {
     None
 }
 
-/// Behind the text that begins at `at` with this quote. A text that does not end goes to the end of its line, or of the file.
+/// The position behind the text that begins at `at` with this quote. A text without an end extends to the end of its line or of the file.
 fn end_of_text(bytes: &[u8], at: usize, quote: u8) -> usize {
     let is_long = bytes[at..].starts_with(&[quote; 3]);
     let mark: &[u8] = if is_long { &[quote; 3] } else { &[quote] };

@@ -47,7 +47,7 @@ pub struct Offer {
     pub headers: [u16; 2],
 }
 
-/// How a unit stands.
+/// The state of a unit.
 #[derive(Clone, Debug)]
 pub struct Setting {
     /// Its parameters.

@@ -156,7 +156,7 @@ mod tests {
         }
     }
 
-    /// A card may be anybody's: no number makes a module ask for thousands of ports.
+    /// The card may be hostile: no number may make a module request thousands of ports.
     #[test]
     fn every_module_refuses_absurd_numbers_or_does_not_mind() {
         for kind in spinach::catalog().kinds() {

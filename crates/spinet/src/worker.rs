@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 /// Something to do with what lives there.
 type Job<T> = Box<dyn FnOnce(&mut T) + Send>;
 
-/// Why nobody answers.
+/// The reason why the worker does not answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WorkerGone {
     /// The caller closed it.
@@ -50,7 +50,7 @@ impl<T: 'static> Worker<T> {
         let (tell, hear) = channel();
         let body = move || match build() {
             Ok(thing) => {
-                // Nobody hears it if the starter is gone; then the inbox is closed too.
+                // If the starter has ended, nothing receives this; then the inbox is closed too.
                 let _ = tell.send(Ok(()));
                 serve(thing, &inbox);
             }
@@ -80,7 +80,7 @@ impl<T: 'static> Worker<T> {
         }
     }
 
-    /// Why nobody answers.
+    /// The reason why the worker does not answer.
     fn gone(&self) -> WorkerGone {
         lock(&self.jobs).take();
         let Some(Err(panic)) = lock(&self.thread).take().map(JoinHandle::join) else { return WorkerGone::Closed };
@@ -94,7 +94,7 @@ impl<T: 'static> Worker<T> {
 }
 
 impl<T> Worker<T> {
-    /// Ends the thread; what is asked after that fails.
+    /// Ends the thread; later calls fail.
     pub fn stop(&self) {
         lock(&self.jobs).take();
         if let Some(thread) = lock(&self.thread).take() {

@@ -102,7 +102,7 @@ pub struct CheckedChains {
     pub nic: NicModel,
     /// The services.
     pub services: Vec<ServiceSpec>,
-    /// Whose packets there are.
+    /// The tenants, which own packets.
     pub tenants: Vec<Tenant>,
     /// The pipeline with the chains that are there from the start.
     pub chains: Chains,
@@ -114,7 +114,7 @@ pub struct CheckedChains {
     pub changes: Vec<Change>,
 }
 
-/// A source of packets, and where it comes in.
+/// A source of packets, and its port.
 #[derive(Clone, Debug)]
 pub struct SideSource {
     /// The packets.
@@ -284,7 +284,7 @@ impl PolicyKey {
 
 type ServicePolicy = (usize, (super::experiment::PolicySpec, PolicyKey));
 
-/// The services of a NIC and an experiment, and of which of them the experiment says a policy.
+/// The services of a NIC and an experiment, and those with a policy in the experiment.
 fn services(experiment: &ChainExperiment, nic: &NicModel) -> Result<(Vec<ServiceSpec>, Vec<ServicePolicy>), Fault> {
     let own = nic::services_of(nic);
     let mut found = if experiment.preset_services { own.clone() } else { Vec::new() };
@@ -325,7 +325,7 @@ fn sources(experiment: &mut ChainExperiment, nic: &NicModel, base_dir: &Path) ->
         let n = specs.len();
         for (i, spec) in specs.iter_mut().enumerate() {
             let number = i.to_string();
-            // A single source may stand without a list around it.
+            // A single source needs no list around it.
             let path = if n == 1 { vec![kind] } else { vec![kind, &number] };
             let fail = |key: &'static str, problem: Problem| {
                 fault(&path.iter().copied().chain(Some(key).filter(|key| !key.is_empty())).collect::<Vec<_>>(), problem)

@@ -42,7 +42,7 @@ pub enum Wrong {
     Otherwise(RmtError),
 }
 
-/// The pipeline where nobody says another.
+/// The default pipeline.
 fn prototype() -> RmtParams {
     let (metadata, registers, tables, chains) = Default::default();
     // Source: 6 (one stage); RTL (four hops in a descriptor).
@@ -102,7 +102,7 @@ impl Chains {
         Ok(chains)
     }
 
-    /// A chain comes, at its place among the others, or goes.
+    /// Installs a chain at its place among the others, or removes it.
     pub fn install(&mut self, chain: usize, is_there: bool) {
         let slot = &mut self.handles[chain];
         match (slot.take(), is_there) {

@@ -1,4 +1,4 @@
-//! Credits over time, told from the scheduler's events.
+//! Credits over time, from the scheduler's events.
 
 use kernel::trace::{Event, Sink};
 use kernel::{Clock, Cycle};
@@ -7,9 +7,9 @@ use panic::scheduler::CREDITS;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Parts into which the time of a run is divided at most.
+/// Maximum number of parts into which the time of a run is divided.
 const MOST_BUCKETS: usize = 256;
-/// Cycles of the first, shortest parts.
+/// Length of the first parts, in cycles. Later parts are longer.
 const FIRST_CYCLES: Cycle = 16;
 
 /// The credits that the scheduler holds of a unit.

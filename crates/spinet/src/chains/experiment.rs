@@ -24,10 +24,10 @@ pub struct ChainExperiment {
     /// Services; one with the name of a service of the NIC's file changes that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub service: Vec<Entry<ServiceEntry>>,
-    /// The policy of services that say nothing of their own.
+    /// The policy of services without their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<PolicySpec>,
-    /// Whose packets there are.
+    /// The tenants, which own packets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tenant: Vec<Entry<TenantEntry>>,
     /// The pipeline of match-action tables in front of the chains, for those who need more than chains.
@@ -80,7 +80,7 @@ pub struct ServiceEntry {
     /// True if all packets of a flow go to the same unit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow_affinity: Option<bool>,
-    /// Which packet goes next.
+    /// The policy that chooses its next packet.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<PolicySpec>,
 }
@@ -95,7 +95,7 @@ pub enum EngineSpec {
     Given(EngineParams),
 }
 
-/// Which packet a service takes next: the name of a policy, whose numbers are the tenants', or all about it.
+/// The policy that chooses a service's next packet: its name, with the numbers of the tenants, or a table.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum PolicySpec {
@@ -141,13 +141,13 @@ pub struct ChainEntry {
     /// Packets from the network that take it, as a match expression; all if not given, unless it has queues.
     #[serde(default, rename = "match", skip_serializing_if = "Option::is_none")]
     pub matches: Option<String>,
-    /// Transmit queues whose packets take it, whatever they are; then it has no match.
+    /// Transmit queues; all their packets take this chain, which then has no match.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub queues: Vec<u16>,
-    /// The services that they visit, in order: names, or tables with what is said of the visit.
+    /// The services that they visit, in order: names, or tables with properties of the visit.
     #[serde(default)]
     pub services: Vec<HopParams>,
-    /// Whose packets they are: a name of a `[[tenant]]`. If not given, that of the tenant with the chain's name.
+    /// The owner of its packets: a name of a `[[tenant]]`. The default is the tenant with the chain's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
     /// Traffic class of the packets; the tenant's if not given.

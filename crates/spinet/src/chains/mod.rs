@@ -1,4 +1,4 @@
-//! NICs of offload chains: services and chains of them, tenants and traffic in; packets, and where their time went, out.
+//! NICs of offload chains. Inputs: services, chains, tenants and traffic. Outputs: packets, and the parts of their time.
 //!
 //! [`CheckedChains::read`] understands an experiment, [`ChainCard`] runs it, [`ChainSummary`] reports it.
 

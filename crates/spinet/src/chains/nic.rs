@@ -147,7 +147,7 @@ pub fn services_of(nic: &NicModel) -> Vec<ServiceSpec> {
     }
 }
 
-/// Gives a NIC services; of each, what it has a word for.
+/// Sets the services of a NIC, with the properties that this kind of NIC has.
 pub fn set_services(nic: &mut NicModel, found: Vec<ServiceSpec>) {
     match nic {
         NicModel::Panic(params) => params.services = found,

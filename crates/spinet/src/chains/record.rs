@@ -84,7 +84,7 @@ pub struct Record {
     pub tables: Option<Tables>,
     /// Packets out, if wanted.
     pub captures: Option<Captures>,
-    /// Packets that left and nobody has taken, if wanted.
+    /// Departed packets that the caller has not taken, if wanted.
     pub departures: Option<Vec<Departure>>,
     /// The error that ends the run.
     pub error: Option<RecordError>,
@@ -184,7 +184,7 @@ impl Record {
     /// Returns the data collected about a packet.
     fn close(&mut self, id: u64) -> Open {
         if let Some(&Open { is_looked_at: false, from, .. }) = self.open.get(id) {
-            // It ends before anybody has looked at it, such as a packet of the host that is too long.
+            // It ends before its classification, such as a packet of the host that is too long.
             self.unseen.entry(from).or_default().retain(|&other| other != id);
             self.count(id, None, None);
         }

@@ -31,7 +31,7 @@ impl Shares {
     /// A packet of a tenant has left.
     pub fn add(&mut self, at: Cycle, tenant: usize, bytes: u64) {
         if tenant >= self.n_tenants {
-            return; // It is nobody's.
+            return; // It has no tenant.
         }
         while at / self.width >= MOST_BINS as Cycle {
             self.halve();
@@ -80,7 +80,7 @@ impl Shares {
         let mut due = vec![0.0; self.n_tenants];
         for (begin, bin) in self.bins(span.unwrap_or((0, Cycle::MAX))) {
             let bytes = bin.iter().sum::<u64>() as f64;
-            // Within a bin nobody knows what left before a change: by time.
+            // The order within a bin is unknown, so bytes are divided by time.
             for (i, (from, weights_then)) in weights.iter().enumerate() {
                 let to = weights.get(i + 1).map_or(Cycle::MAX, |next| next.0);
                 let overlap = to.min(begin + self.width).saturating_sub((*from).max(begin));

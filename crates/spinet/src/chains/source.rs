@@ -26,7 +26,7 @@ pub struct Port {
     record: SharedRecord,
 }
 
-/// The NIC asks it for packets; between two slices of the run others look at it.
+/// The NIC takes packets from it; between two slices of the run the card reads it.
 #[derive(Clone)]
 pub struct SharedPort(Rc<RefCell<Port>>);
 
@@ -102,7 +102,7 @@ impl SharedPort {
 }
 
 impl Port {
-    /// The stream whose next packet is next, and when that comes.
+    /// The stream with the earliest next packet, and the time of that packet.
     fn first(&mut self) -> Result<Option<(usize, Cycle)>, FeedError> {
         let mut next: Option<(usize, Cycle)> = None;
         for (i, stream) in self.streams.iter_mut().enumerate() {

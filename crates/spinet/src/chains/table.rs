@@ -123,7 +123,7 @@ fn position(position: Option<usize>) -> i64 {
 }
 
 columns! {
-    /// Columns of the table of packets. `ps` are picoseconds since reset, or lengths of time; -1 stands for what never was.
+    /// Columns of the table of packets. `ps` are picoseconds since reset, or lengths of time; -1 means that it did not happen.
     PACKET_COLUMNS, packet_values(p: &Packet):
     "packet" U64 "number of the packet, from 0, in the order in which the NIC took them" => p.id as i64;
     "port" I32 "network port where it came in" => p.port();

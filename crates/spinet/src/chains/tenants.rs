@@ -21,7 +21,7 @@ pub struct Tenant {
     pub priority: u32,
     /// Its traffic class.
     pub class: u8,
-    /// Bits a second and bytes ahead of them, where it is held to a rate.
+    /// Its rate in bits a second and its burst in bytes, if it has a limit.
     pub rate: Option<(u64, u32)>,
     /// How long its packets may wait.
     pub slack: Option<Span>,
@@ -126,7 +126,7 @@ impl Tenants {
         position.ok_or_else(|| TenantError::None { found: wanted.clone(), near: near() })
     }
 
-    /// Words for whose class this is, if it is anybody's.
+    /// The owner of a class as text, if it has one.
     pub fn of_class(&self, class: usize) -> String {
         let tenant = self.all.iter().find(|tenant| usize::from(tenant.class) == class);
         tenant.map_or_else(String::new, |tenant| format!(" (`{}`)", tenant.name))
@@ -190,7 +190,7 @@ impl Tenants {
         found
     }
 
-    /// A rate that nothing holds anybody to is a mistake.
+    /// A rate without a policy that enforces it is an error.
     pub fn check_rates(&self, services: &[ServiceSpec]) -> Result<(), (Vec<String>, TenantError)> {
         let is_bucket = |level: &PolicyTree| matches!(level.policy, PolicyParams::LeakyBucket { .. });
         let has_bucket = services.iter().any(|service| is_bucket(&service.policy));

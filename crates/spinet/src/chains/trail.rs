@@ -1,4 +1,4 @@
-//! Where a packet's time went, told from its trail.
+//! The parts of a packet's time, from its trail.
 
 use crate::milestones::Parts;
 use kernel::Cycle;

@@ -62,7 +62,7 @@ impl Cause {
     }
 }
 
-/// Lines whose first use is remembered, so that a hostile trace takes no more memory than others.
+/// Maximum number of lines whose first use is stored, so that a hostile trace does not take more memory than others.
 const MAX_LINES: usize = 1 << 16;
 /// A refill takes more cycles than what else a change of line may cost.
 const REFILL: u64 = 4;
@@ -112,7 +112,7 @@ impl Causes {
             _ if jumps && region.is_some() => Cause::Flush,
             _ if leaves_line && difference >= REFILL && region.is_none() => Cause::FetchLine,
             _ if waits_for_register(before, next) => Cause::JumpRegister,
-            // One of the runs does not wait at all; if both do, it is for something else.
+            // One of the runs does not wait. If both wait, they wait for something else.
             Class::Load if (shorter, difference) == (1, 1) && reads(next, &before.written) => Cause::LoadUse,
             Class::Branch | Class::Jump | Class::JumpReg if jumps => Cause::Taken,
             _ if region == Some(Region::OwnL1) => Cause::Bank,

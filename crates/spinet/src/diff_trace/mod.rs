@@ -42,7 +42,7 @@ impl Default for Options {
     }
 }
 
-/// Most places whose times are kept apart; a program memory of 32 KiB has no more than 16,384.
+/// Maximum number of places with separate times; a program memory of 32 KiB has at most 16,384.
 const MAX_PLACES: usize = 1 << 16;
 
 /// Sums of differences in time.
@@ -143,9 +143,9 @@ impl<A: BufRead, B: BufRead> TraceDiff<A, B> {
         self.last = Some((a, b));
     }
 
-    /// Each did these on its own.
+    /// Instructions that only one of the traces executed.
     fn part(&mut self, a: &[Entry], b: &[Entry]) {
-        // A trace that continues alone stands where both meet again.
+        // A trace that only continues is where both meet again.
         let (next_a, next_b) = self.aligner.next();
         let (first_a, first_b) = (a.first().or(next_a).cloned(), b.first().or(next_b).cloned());
         self.differs(Differs::PATH, first_a.as_ref(), first_b.as_ref());

@@ -38,13 +38,13 @@ pub struct Capabilities {
 /// Bytes of a memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
 pub struct MemoryLeft {
-    /// In all.
+    /// Size of the memory.
     pub bytes: u64,
-    /// That nobody has.
+    /// Free bytes.
     pub free: u64,
-    /// The most that one can get.
+    /// The largest free part.
     pub largest: u64,
-    /// Where that is; in scratchpad memory from its start.
+    /// The address of the largest free part; in scratchpad memory, its offset.
     pub at: u64,
 }
 

@@ -34,9 +34,9 @@ impl Program {
 }
 
 impl Driver {
-    /// Loads a program that is linked for memory that nobody has; [`Driver::capabilities`] says where that is. It is there
-    /// when the writes are done, which [`Driver::install`] waits for. It runs under the runtime of the card, so it brings
-    /// none, and nobody calls its `init_handlers`.
+    /// Loads a program that is linked to free memory, which [`Driver::capabilities`] reports. The program is complete
+    /// when its writes are done, and [`Driver::install`] waits for them. It runs under the runtime of the card, so it
+    /// contains none, and its `init_handlers` is not called.
     pub fn load(&mut self, tenant: TenantId, elf: Rc<Elf>) -> Result<ProgramId, DriverError> {
         self.tenants.get(OPERATOR, tenant)?;
         // L1 has no books: what stood there would be some other tenant's stack or scratchpad.
@@ -100,7 +100,7 @@ fn wanted(elf: &Elf, program: &Heap, handler: &Heap) -> Result<Vec<Part>, Driver
     Ok(code.chain(data).collect())
 }
 
-/// It is linked for L1, or for nothing at all.
+/// It is linked to L1, or has no address.
 fn is_below_handler_memory(part: &ElfPart) -> bool {
     part.addr < map::L2_HANDLER_BASE
 }

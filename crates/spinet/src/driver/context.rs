@@ -9,7 +9,7 @@ use pspin::iommu::whole_pages;
 use pspin::protocol::{Context, ErrorRecord, Protection, Region};
 use std::rc::Rc;
 
-/// An execution context, as a tenant asks for it.
+/// A tenant's request for an execution context.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ContextSpec {
     /// Where its handlers are.

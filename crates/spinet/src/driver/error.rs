@@ -6,7 +6,7 @@ use diagnostics::param::ParamError;
 use wire::expr::ExprError;
 use wire::message::MessageError;
 
-/// Something that a tenant asked for and cannot have. Nothing has changed by asking.
+/// A refused request of a tenant. The request changed nothing.
 #[derive(Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the texts say what each field is")]
 pub enum DriverError {

@@ -4,7 +4,7 @@ use super::DriverError;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Says what a handle stands for, in errors.
+/// The name of a handle's object, for errors.
 pub trait Handle: Copy {
     /// Its name in errors, such as `memory`.
     const WHAT: &'static str;

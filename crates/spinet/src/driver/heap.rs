@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 /// A range of addresses that is handed out in parts.
 ///
-/// A part goes to the lowest address at which it fits (first fit), so that the same calls give the same addresses.
+/// A part is allocated at the lowest address at which it fits (first fit), so equal calls return equal addresses.
 #[derive(Clone, Debug)]
 pub struct Heap {
     first: u64,

@@ -24,7 +24,7 @@ impl Driver {
             return Err(DriverError::Value { what: "bytes", found: "0".into(), allowed: "1 or more".into() });
         }
         let addr = self.next_host;
-        // A page that is nobody's lies between two regions.
+        // An unmapped page separates two regions.
         let after = addr.checked_add(u64::from(bytes).next_multiple_of(PAGE_BYTES) + PAGE_BYTES);
         let Some(after) = after else {
             let largest = u64::MAX - addr;
@@ -62,7 +62,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Where a part of it lies, of `asked` bytes from `offset` on.
+    /// The address of `asked` bytes at `offset`.
     pub fn host_part(&self, tenant: TenantId, host: HostId, offset: u32, asked: u64) -> Result<u64, DriverError> {
         let region = self.hosts.get(tenant, host)?;
         let (size, offset) = (u64::from(region.size), u64::from(offset));

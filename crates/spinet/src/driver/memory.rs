@@ -40,7 +40,7 @@ pub struct Part {
     pub size: u32,
 }
 
-/// An access of the host that is under way, or whose bytes nobody has taken.
+/// An access of the host that is in progress, or whose bytes the tenant has not taken.
 pub(super) enum Access {
     Write,
     Read(Option<Box<[u8]>>),
@@ -94,7 +94,7 @@ impl Driver {
         Ok(())
     }
 
-    /// A part goes back to its heap, clean.
+    /// A cleared part returns to its heap.
     pub(super) fn give_back(&mut self, part: Part) {
         self.heap(part.kind).give_back(part.addr.into());
         let zeros = vec![0; part.size as usize];
@@ -113,7 +113,7 @@ impl Driver {
         self.memories.get(tenant, memory).copied()
     }
 
-    /// Writes into handler memory or program memory, from the next cycle on and after all that was asked before.
+    /// Writes into handler memory or program memory, from the next cycle on and after all earlier accesses.
     pub fn write(
         &mut self,
         tenant: TenantId,
@@ -173,7 +173,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Lets time go on until all that the host has asked of the card is done.
+    /// Simulates until all accesses of the host are done.
     pub(super) fn settle(&mut self) -> Result<(), DriverError> {
         let writes = self.tickets.all().filter(|(.., access)| matches!(access, Access::Write));
         match writes.map(|(ticket, owner, _)| (owner, ticket)).last() {

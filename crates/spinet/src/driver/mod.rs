@@ -61,7 +61,7 @@ struct Tenant {
     scope: Option<Matcher>,
 }
 
-/// Events on their way from the card to the tenants; `None` where nobody will ask for them, since they would pile up.
+/// Events on their way from the card to the tenants; `None` if no caller takes them, because they would accumulate.
 type PendingEvents = Rc<RefCell<Option<Vec<(Cycle, u32, HostEvent)>>>>;
 
 /// A card and its driver. It lives on one thread.
@@ -80,7 +80,7 @@ pub struct Driver {
     descriptors: Heap,
     /// Which host memory the card may reach for which context.
     page_tables: SharedPageTables,
-    /// First byte of host memory that nobody had.
+    /// First byte of host memory that was never allocated.
     next_host: u64,
     tenants: Registry<TenantId, Tenant>,
     memories: Registry<MemoryId, memory::Part>,
@@ -88,7 +88,7 @@ pub struct Driver {
     hosts: Registry<HostId, host::Region>,
     contexts: Registry<ContextId, context::Built>,
     rules: Registry<RuleId, rule::Installed>,
-    /// Rules that were removed and may still have messages that have begun, with whose they are.
+    /// Removed rules that may still have open messages, with their tenants.
     ending: BTreeMap<RuleId, (TenantId, ContextId)>,
     tickets: Registry<TicketId, memory::Access>,
     pending: PendingEvents,
@@ -174,13 +174,13 @@ impl Driver {
         Ok(driver)
     }
 
-    /// A new tenant, whose rules may take packets of `scope` (a match expression) alone; of all packets if not given.
+    /// Adds a tenant. Its rules may only take packets that match `scope`, a match expression; by default, all packets.
     pub fn open(&mut self, name: &str, scope: Option<&str>) -> Result<TenantId, DriverError> {
         let scope = scope.map(Matcher::parse).transpose()?;
         Ok(self.tenants.add(OPERATOR, Tenant { name: name.into(), scope }))
     }
 
-    /// A tenant goes, and with it all that it has. It must have no rules and no packets in the card.
+    /// Removes a tenant and all its objects. It must have no rules and no packets in the card.
     pub fn close(&mut self, tenant: TenantId) -> Result<(), DriverError> {
         self.tenants.get(OPERATOR, tenant)?;
         if let Some(rule) = self.rules.owned(tenant).first() {

@@ -14,7 +14,7 @@ pub struct RuleSpec {
     pub matches: Option<String>,
     /// The definition of a message, as in [`wire::message`].
     pub message: String,
-    /// Rules of higher priority are asked first, of equal ones the older.
+    /// Rules of higher priority are tested first; of equal ones, the older first.
     pub priority: i32,
 }
 
@@ -31,7 +31,7 @@ impl Default for RuleSpec {
 pub enum Remaining {
     /// Their packets are taken until the last.
     End,
-    /// Packets that come go the ordinary way; what is in the card of them is dropped.
+    /// The card drops the packets of these messages, and later ones bypass the handlers.
     Kill,
 }
 

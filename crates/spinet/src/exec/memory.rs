@@ -11,7 +11,7 @@ pub(super) const MAX_BYTES: u64 = 64 << 20;
 const SLACK: u64 = 1 << 20;
 const PAGE: u64 = 4096;
 
-/// Fetch lines that are always there, as [`FetchLines::there`] tells them: as many as the longest part of the program has.
+/// Fetch lines that are always present, for [`FetchLines::there`]: enough for the longest part of the program.
 pub(super) struct AlwaysThere(Vec<u8>);
 
 impl FetchLines for AlwaysThere {

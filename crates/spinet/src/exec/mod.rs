@@ -1,8 +1,7 @@
 //! A plain machine: one core and flat memory, for programs that bring all they need.
 //!
-//! The program stands where its segments say, each with 1 MiB of zeros behind it; all else is not there, and to touch it
-//! is a trap. A store to the symbol `tohost` ends the run, as in the public RISC-V tests: 1 passes, any other odd number
-//! is twice the number of the test that failed, plus 1; an even one asks for a system call (`htif`). Memory answers in one
+//! Segments are loaded at their addresses, each followed by 1 MiB of zeros. All other addresses are unmapped and trap. A store to the symbol `tohost` ends the run, as in the public RISC-V tests: 1 passes, any other odd number
+//! is twice the number of the test that failed, plus 1; an even number is a system call (`htif`). Memory answers in one
 //! cycle, misaligned accesses in two. Memory protection holds.
 
 mod calls;
@@ -55,11 +54,11 @@ pub enum Verdict {
     Pass,
     /// Another odd number was.
     Fail,
-    /// The program asked Linux to exit.
+    /// The program called `exit` of Linux.
     Exit,
     /// A limit was reached.
     Limit,
-    /// Nothing more can happen: a loop around `wfi`, a trap whose handler is not there, or a wish that nobody can grant.
+    /// Nothing more can happen: a loop around `wfi`, a trap without a handler, or an unknown system call.
     Stopped,
 }
 
@@ -116,7 +115,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// A machine with the program `elf` in its memory, whose core understands `isa`.
+    /// A machine with the program `elf` in its memory and a core for `isa`.
     pub fn new(elf: Elf, isa: Isa, host: Host) -> Result<Self, ExecError> {
         let mut core = Core::new(Profile::Standard, 0, elf.entry);
         let memory = Memory::new(&elf, isa)?;
@@ -227,7 +226,7 @@ impl Machine {
     /// Answers the access that the core waits for, or refuses it.
     fn answer(&mut self) -> Stop {
         let access = *self.core.access();
-        // Memory answers in the cycle after the access left decode; across two words it is asked twice.
+        // Memory answers in the cycle after the access left decode. An access across two words takes two requests.
         let is_split = access.addr % 4 + access.bytes() > 4;
         let granted = self.core.time() + 1 + u64::from(is_split);
         if matches!(access.kind, AccessKind::Amo(_)) && !access.addr.is_multiple_of(4) {

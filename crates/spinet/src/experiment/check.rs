@@ -189,7 +189,7 @@ pub(crate) fn gives(definition: &str, key: &str) -> bool {
     pairs.split(',').any(|pair| pair.split('=').next().map(str::trim) == Some(key))
 }
 
-/// A context whose texts are understood.
+/// A context with parsed texts.
 #[derive(Clone, Debug)]
 pub struct CheckedContext {
     /// Its position, from 0.
@@ -299,7 +299,7 @@ impl Checked {
         Ok(checked)
     }
 
-    /// Where a key stands in the experiment's file; of one that it does not have, the nearest around it.
+    /// The place of a key in the experiment's file; for a missing key, that of the nearest table around it.
     pub(crate) fn place(&self, path: &[&str]) -> KeyPosition {
         let SourceText { text, file, format } = &self.text;
         let path: Vec<String> = path.iter().map(|&part| part.into()).collect();

@@ -90,7 +90,7 @@ pub struct SourceSpec {
     /// When they come, as in [`wire::pacing::Pacing`].
     #[serde(default = "times")]
     pub pacing: String,
-    /// When the first of them comes; as soon as the card is ready if not given.
+    /// Time of the first packet; by default, as soon as the card is ready.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start: Option<Span>,
     /// Takes only the first packets, this many.
@@ -123,7 +123,7 @@ impl FromText for SourceSpec {
     }
 }
 
-/// A source whose texts are understood.
+/// A source with parsed texts.
 #[derive(Clone, Debug)]
 pub struct CheckedSource {
     /// The packets.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
 use std::marker::PhantomData;
 
-/// In the schema: a table, or a text that stands for one.
+/// In the schema: a table, or its short form, a text.
 #[derive(JsonSchema)]
 #[serde(untagged)]
 pub enum TextOr<T> {
@@ -39,7 +39,7 @@ pub trait FromText: Sized {
     fn from_text(text: &str) -> Result<Self, String>;
 }
 
-/// A table, or the text that stands for it.
+/// A table, or its short form.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(transparent)]
 #[schemars(with = "TextOr<T>")]
@@ -64,14 +64,14 @@ impl<'de, T: FromText + Deserialize<'de>> Deserialize<'de> for Entry<T> {
     }
 }
 
-/// Reads a table, or the text that stands for it.
+/// Reads a table or its short form.
 pub fn text_or_table<'de, D: Deserializer<'de>, T: FromText + Deserialize<'de>>(
     deserializer: D,
 ) -> Result<T, D::Error> {
     Entry::deserialize(deserializer).map(|entry| entry.0)
 }
 
-/// One entry, or a list of them.
+/// One entry, or a list of entries.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(transparent)]
 #[schemars(with = "OneOrManySchema<T>")]
@@ -99,12 +99,12 @@ impl<T> OneOrMany<T> {
         self.0.len()
     }
 
-    /// All of them.
+    /// All entries.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.0.iter().map(|entry| &entry.0)
     }
 
-    /// All of them, to change.
+    /// All entries, mutable.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.0.iter_mut().map(|entry| &mut entry.0)
     }

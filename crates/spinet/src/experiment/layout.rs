@@ -292,7 +292,7 @@ fn refuse_overlaps(
     Err(at(checked, one.max(other), key, problem))
 }
 
-/// The first two contexts whose regions meet, and where.
+/// The first two contexts whose regions overlap, and the place.
 fn meeting(regions: &[(u64, u64)]) -> Option<([usize; 2], u64)> {
     let mut sorted: Vec<usize> = (0..regions.len()).filter(|&i| regions[i].1 > regions[i].0).collect();
     sorted.sort_by_key(|&i| regions[i]);

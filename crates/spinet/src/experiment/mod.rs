@@ -62,7 +62,7 @@ pub struct TenantSpec {
     pub name: String,
     /// C sources, which become one program without a runtime, or one ELF file that is linked to unused memory.
     pub program: OneOrMany<String>,
-    /// Packets that its contexts may have at all, as a match expression; all if not given.
+    /// Packets that its contexts may receive, as a match expression; the default is all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
 }
@@ -74,7 +74,7 @@ pub struct ContextSpec {
     /// Its name in reports; the default is the name of its handlers, or its number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Whose it is: a name of [`Experiment::tenant`]; the first program's if not given.
+    /// Its owner: a name of [`Experiment::tenant`]; the default is the owner of the first program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tenant: Option<String>,
     /// Packets that it takes, as a match expression; all if not given.
@@ -83,7 +83,7 @@ pub struct ContextSpec {
     /// The definition of a message, as in [`wire::message`].
     #[serde(default = "each")]
     pub message: String,
-    /// Contexts of higher priority are asked first, of equal ones in order.
+    /// Contexts of higher priority are tested first; equal ones in order.
     #[serde(default, skip_serializing_if = "is_default")]
     pub priority: i32,
     /// Its rule is installed from the start; else when [`Experiment::at`] says.

@@ -61,9 +61,9 @@ enum SettingsSchema {
 struct FaultTable {
     /// Chance that a packet is lost.
     loss: Option<TextOr<f64>>,
-    /// Chance that it comes twice.
+    /// Chance that a packet is duplicated.
     duplicate: Option<TextOr<f64>>,
-    /// Chance that it comes late, and by how many at most.
+    /// Chance that a packet is late, and the largest number of packets that overtake it.
     reorder: Option<TextOr<f64>>,
 }
 

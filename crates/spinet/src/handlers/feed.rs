@@ -1,4 +1,4 @@
-//! From traffic to the NIC: which context a packet goes to, which message it belongs to, which identity that has.
+//! Prepares packets for the NIC: chooses the context, the message and the message's identity.
 //!
 //! A packet is looked at when it arrives, so that a rule holds from the cycle in which it is installed.
 
@@ -29,7 +29,7 @@ pub struct FeedStatus {
     pub is_over: bool,
     /// Packets would have come after the limit.
     pub is_cut: bool,
-    /// Messages whose last packet has not come.
+    /// Messages whose last packet has not arrived.
     pub open_messages: usize,
 }
 
@@ -50,11 +50,11 @@ pub struct Feed {
     status: FeedStatus,
     record: SharedRecord,
     n_queues: u32,
-    /// Messages that the NIC gave up: when the host heard, identity, requests that its queue has had.
+    /// Messages that timed out in the NIC: the cycle in which the host was notified, the identity, and the number of requests that the queue had received.
     given_up: VecDeque<(Cycle, u16, u64)>,
 }
 
-/// The NIC asks it for packets; between two runs others may look at it and change it.
+/// The NIC takes packets from it; between two runs the driver may read and change it.
 pub type SharedFeed = Rc<RefCell<Feed>>;
 
 impl Feed {
@@ -72,7 +72,7 @@ impl Feed {
         self.streams.push(stream);
     }
 
-    /// The host hears that a message stopped arriving.
+    /// Records that the NIC has reported a timeout of a message.
     pub fn gave_up(&mut self, at: Cycle, msgid: u16, received: u64) {
         self.given_up.push_back((at, msgid, received));
     }
@@ -108,7 +108,7 @@ impl Feed {
         self.streams.first().and_then(Stream::file_progress)
     }
 
-    /// The stream whose next packet is next, and when it arrives.
+    /// The stream with the earliest next packet, and the time of that packet.
     fn next_stream(&mut self) -> Result<Option<(usize, Cycle)>, SourceError> {
         self.forget_what_is_over();
         let record = &self.record;
@@ -135,7 +135,7 @@ impl Feed {
         self.streams.retain(|stream| std::mem::take(&mut is_first) || !stream.is_over());
     }
 
-    /// The next packet for a context that has arrived, having sent those before it that are for none the ordinary way.
+    /// The next arrived packet for a context. Earlier packets without a context bypass the handlers.
     fn next_matched(&mut self, now: Cycle) -> Result<Option<Arrival>, SourceError> {
         while let Some((stream, arrival)) = self.next_stream()? {
             if arrival > now {
@@ -271,7 +271,7 @@ mod tests {
             let packet = (Time::ZERO, vec![0; 60].into());
             source.0.borrow_mut().add(Stream::made(vec![packet], (Faults::NONE, 0), cycle));
             assert!(!source.0.borrow().is_over());
-            // No rule takes it: it goes the ordinary way, and the NIC gets none.
+            // No rule takes it: it bypasses the handlers, and the NIC gets no packet.
             assert!(source.next(cycle + 5).is_none());
             let feed = source.0.borrow();
             assert!(feed.is_over() && feed.streams.len() <= 2, "{} streams", feed.streams.len());

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 /// Identities of messages: 10 bits. Source: PsPIN RTL a49fec8, pspin_cfg_pkg.sv, C_MSGID_WIDTH.
 pub const N_IDS: u32 = 1024;
 
-/// Whose message it is, its rule, and its number there.
+/// A message: its tenant, its rule, and its number there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Message {
     /// The tenant.
@@ -19,7 +19,7 @@ pub struct Message {
 /// A queue, from the first packet of a message until the NIC is done with its packets and its last has come.
 #[derive(Clone, Copy, Default)]
 struct Queue {
-    /// Whose message came last.
+    /// The tenant of the last message.
     tenant: u64,
     /// The message that still waits for its last packet.
     open: Option<(u64, u64)>,
@@ -51,7 +51,7 @@ pub struct MessageIds {
     next: u32,
     reserved: u32,
     queues: Vec<Queue>,
-    /// Messages whose last packet has not come, by rule and number.
+    /// Messages whose last packet has not arrived, by rule and number.
     open: BTreeMap<(u64, u64), Option<u16>>,
     /// Queues that tenants have.
     held: BTreeMap<u64, u32>,
@@ -149,7 +149,7 @@ impl MessageIds {
         self.next_where(|queue| queue.open.is_none() && queue.packets == fewest)
     }
 
-    /// The next identity in turn whose queue is so.
+    /// The next identity in turn whose queue satisfies the condition.
     fn next_where(&self, fits: impl Fn(&Queue) -> bool) -> Option<u32> {
         let n = self.queues.len() as u32;
         (0..n).map(|k| (self.next + k) % N_IDS).find(|id| fits(&self.queues[(id % n) as usize]))
@@ -206,7 +206,7 @@ impl MessageIds {
         self.change(id, |queue| queue.open = None);
     }
 
-    /// Messages whose last packet has not come.
+    /// Messages whose last packet has not arrived.
     pub fn n_open(&self) -> usize {
         self.open.len()
     }

@@ -46,7 +46,7 @@ pub struct TaskRow {
     pub sent: Option<Cycle>,
     /// The dispatcher chose a cluster.
     pub dispatched: Option<Cycle>,
-    /// The cluster took it and asked for the copy to L1.
+    /// The cluster accepted it and requested the copy to L1.
     pub accepted: Option<Cycle>,
     /// The packet was in L1.
     pub copied: Option<Cycle>,
@@ -97,15 +97,15 @@ pub struct Row {
     pub commands: [u32; 3],
     /// Number of these that move bytes to host memory.
     pub host_writes: u32,
-    /// Commands whose address nothing answered at.
+    /// Commands with an unmapped address.
     pub faults: u32,
-    /// The first of them.
+    /// The first one.
     pub refused: Option<Refusal>,
     /// Packets that its handlers sent.
     pub sent_packets: u32,
     /// Their bytes.
     pub sent_bytes: u64,
-    /// When the last of them left.
+    /// The time at which the last one left.
     pub sent_at: Option<Cycle>,
     /// Why the NIC did not take it.
     pub dropped: Option<u32>,
@@ -227,7 +227,7 @@ pub struct Window {
 
 /// The effect of an event on the packets.
 pub enum Change {
-    /// Nothing that anybody waits for.
+    /// No progress.
     Nothing,
     /// A packet came in or a task ended: the run gets on.
     Progress,

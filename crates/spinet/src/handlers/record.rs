@@ -83,7 +83,7 @@ pub struct Record {
     pub window: Window,
     /// Sums over packets that are finished.
     pub stats: Stats,
-    /// Rows of them, if wanted.
+    /// Rows of the packet table, if wanted.
     pub table: Option<Table>,
     /// The digest so far.
     pub digest: Digest,
@@ -91,11 +91,11 @@ pub struct Record {
     pub host: Pages,
     /// Packets out, if wanted.
     pub out: Option<OutCapture>,
-    /// Packets that the card sent and nobody has taken, if wanted: when, and the bytes.
+    /// Sent packets that the caller has not taken, if wanted: time and bytes.
     pub sent: Option<Vec<(Cycle, Box<[u8]>)>>,
-    /// Packets for contexts that are finished and that nobody has taken, if wanted.
+    /// Finished packets of contexts that the caller has not taken, if wanted.
     pub finished: Option<Vec<Row>>,
-    /// Console lines that nobody has taken.
+    /// Console lines that the caller has not taken.
     pub lines: VecDeque<Line>,
     /// Lines that were too many.
     pub lines_lost: u64,
@@ -145,7 +145,7 @@ impl Record {
         self.stats.frames.add(bytes as u64);
     }
 
-    /// A context takes it; without a queue it goes the ordinary way all the same.
+    /// A context takes it; without a queue it still bypasses the handlers.
     pub fn matched(&mut self, context: usize, bytes: usize, verdict: &Verdict, has_queue: bool) {
         self.stats.without_queue += u64::from(!has_queue);
         let context = &mut self.stats.contexts[context];
@@ -156,7 +156,7 @@ impl Record {
         context.without_queue += u64::from(verdict.is_first() && !has_queue);
     }
 
-    /// A packet takes the ordinary way: into the ring in host memory.
+    /// A packet bypasses the handlers and goes to the ring in host memory.
     pub fn ordinary(&mut self, frame: u64, arrival: Cycle, bytes: &[u8]) {
         self.stats.ordinary.add(bytes.len() as u64);
         self.digest.add(Stream::Ordinary, &[frame, arrival], bytes);
@@ -178,7 +178,7 @@ impl Record {
         }
     }
 
-    /// The run cannot go on; the first reason stands.
+    /// The run cannot continue; the first reason is kept.
     pub fn fail(&mut self, error: RecordError) {
         self.error.get_or_insert(error);
     }

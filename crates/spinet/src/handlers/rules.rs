@@ -1,4 +1,4 @@
-//! Matching rules: which packets go to which context, and which of them are one message.
+//! Matching rules: they assign packets to contexts and messages.
 
 use super::unmatched::UnmatchedRule;
 use pspin::protocol::Context;
@@ -12,17 +12,17 @@ use wire::message::Classifier;
 pub struct Rule {
     /// Its number. Rules of one table have different numbers, and later ones have larger numbers.
     pub id: u64,
-    /// Whose it is.
+    /// The tenant that owns it.
     pub tenant: u64,
     /// Position of its context in reports.
     pub context_idx: usize,
-    /// Rules of higher priority are asked first, of equal ones the older.
+    /// Rules of higher priority are tested first; of equal ones, the older first.
     pub priority: i32,
-    /// Packets that its owner may have at all; `None` is everything.
+    /// Packets that its owner may receive; `None` is all.
     pub scope: Option<Matcher>,
-    /// Packets that it takes of those; `None` is everything.
+    /// Packets that it takes among those; `None` is all.
     pub matcher: Option<Matcher>,
-    /// Which packets are a message.
+    /// The definition of its messages.
     pub classifier: Classifier,
     /// The environment of its handlers.
     pub context: Rc<Context>,
@@ -44,11 +44,11 @@ impl Rule {
 /// The rules of a NIC. A packet goes to the first that takes it.
 #[derive(Default)]
 pub struct Rules {
-    /// In the order in which they are asked.
+    /// In the order in which they are tested.
     installed: Vec<Rule>,
     /// Rules that take no new message, by number.
     ending: Vec<u64>,
-    /// Whose they are, each tenant once.
+    /// The owners, each tenant once.
     tenants: Vec<u64>,
     /// Statistics of each context for which no rule has taken a packet yet.
     unmatched: BTreeMap<usize, Option<UnmatchedRule>>,
@@ -75,7 +75,7 @@ impl Rules {
         self.tenants.dedup();
     }
 
-    /// The rule takes no new message; it goes when those that have begun have had their last packet.
+    /// The rule takes no new message. It is removed when all open messages have had their last packet.
     pub fn end(&mut self, id: u64) {
         self.ending.push(id);
         self.drop_ended();

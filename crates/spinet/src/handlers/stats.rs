@@ -48,11 +48,11 @@ pub struct ContextStats {
     pub frames: Traffic,
     /// Messages begun.
     pub messages: u64,
-    /// Messages whose last packet came.
+    /// Messages whose last packet arrived.
     pub messages_ended: u64,
     /// Messages that found no free queue.
     pub without_queue: u64,
-    /// Packets with none of the fields by which its messages are told apart.
+    /// Packets without the fields that identify a message.
     pub keyless: u64,
     /// Messages that had to leave their queue to another tenant.
     pub evicted: u64,
@@ -145,11 +145,11 @@ impl EventStats {
 pub struct Stats {
     /// Packets of the traffic.
     pub frames: Traffic,
-    /// Those on the ordinary way.
+    /// Packets that bypass the handlers.
     pub ordinary: Traffic,
     /// By fate.
     pub fates: [u64; Fate::NAMES.len()],
-    /// Packets that a context takes and that went the ordinary way, since no queue was free.
+    /// Packets that a context takes and that bypassed the handlers, because no queue was free.
     pub without_queue: u64,
     /// Refused packets by reason.
     pub dropped: [u64; DropReason::NAMES.len()],
@@ -161,9 +161,9 @@ pub struct Stats {
     pub host_writes: Traffic,
     /// Reads from it.
     pub host_reads: Traffic,
-    /// Commands whose address nothing answered at.
+    /// Commands with an unmapped address.
     pub faults: u64,
-    /// The earliest of them.
+    /// The earliest one.
     pub first_refused: Option<RefusalPlace>,
     /// By context.
     pub contexts: Vec<ContextStats>,

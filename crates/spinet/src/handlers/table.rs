@@ -96,7 +96,7 @@ fn cycles(task: &TaskRow) -> i64 {
 }
 
 columns! {
-    /// The columns of the table, in order. `ps` are picoseconds since reset; -1 stands for what never was.
+    /// The columns of the table, in order. `ps` are picoseconds since reset; -1 means that it did not happen.
     COLUMNS, values(c: &Cells):
     "frame" U64 "number of the packet in the traffic, from 0; a copy that the network made has that of its original" => c.row.frame as i64;
     "bytes" U32 "length without FCS" => c.row.bytes.into();

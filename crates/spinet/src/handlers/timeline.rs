@@ -85,7 +85,7 @@ impl Timeline {
         self.acts.front().map(|(at, ..)| *at)
     }
 
-    /// Does everything whose time has come.
+    /// Executes all actions that are due.
     pub fn act(&mut self, driver: &mut Driver) -> Result<(), DriverError> {
         while self.next().is_some_and(|at| at <= driver.now()) {
             let (_, what, act) = self.acts.pop_front().expect("just seen");

@@ -6,7 +6,7 @@ use kernel::{Clock, Cycle};
 /// Cores and a window of simulated time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// Clusters and cores; nothing stands for all.
+    /// Clusters and cores; empty means all.
     cores: Vec<(Option<u32>, Option<u32>)>,
     from: Option<Span>,
     to: Option<Span>,

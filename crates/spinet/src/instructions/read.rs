@@ -21,7 +21,7 @@ pub struct Entry {
     pub cycle: u64,
     /// Its address.
     pub pc: u32,
-    /// Its 32-bit word; a compressed one is that of what it stands for.
+    /// Its 32-bit word; for a compressed instruction, the expanded one.
     pub word: u32,
     /// Registers written.
     pub written: Registers,

@@ -4,7 +4,7 @@ use blocks::cpu::SINK;
 use isa::riscv::format::P_LOAD_REG;
 use isa::riscv::{Class, Inst, Op, decode, disassemble, register_name, rows};
 
-/// The 32-bit word of an instruction; of a compressed one, that of the instruction it stands for.
+/// The 32-bit word of an instruction; for a compressed instruction, the expanded one.
 pub fn base_word(inst: Inst) -> u32 {
     let mut operands = inst.operands();
     if operands.rd == SINK {

@@ -9,7 +9,7 @@ use toml::{Table, Value};
 /// The key by which tables say which of several things they are.
 const CHOICE: &str = "kind";
 
-/// The parameters in `table` with `settings` over them, which may stand in any order: a choice comes before its keys.
+/// The parameters in `table`, replaced by `settings` in any order: a choice is set before its keys.
 pub(crate) fn apply<T: Serialize + DeserializeOwned>(mut table: Table, settings: &[Setting]) -> Result<T, NicError> {
     // Outer choices before inner ones, each with all that is set below it.
     let mut choices: Vec<&Setting> = settings.iter().filter(|setting| is_choice(setting)).collect();

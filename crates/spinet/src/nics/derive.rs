@@ -12,7 +12,7 @@ const BASE: &str = "base";
 /// The key that says which variant a table is. A table of another variant replaces the base's as a whole.
 const VARIANT: &str = "kind";
 
-/// The name that a text gives as its `base`, and where it stands.
+/// The `base` that a text names, and its place.
 pub(super) fn base_of(text: &str) -> Option<(String, Range<usize>)> {
     let root = DeTable::parse(text).ok()?;
     let value = root.get_ref().get(BASE)?;
@@ -227,7 +227,7 @@ impl Merge<'_> {
         self.edits.push(Edit { base, before: String::new(), own: 0..0, after: "" });
     }
 
-    /// Replaces a value, and the comment behind it where nothing else stands on the line.
+    /// Replaces a value, and the comment behind it if the line has no other text.
     fn replace(&mut self, base: Range<usize>, own: Range<usize>) {
         let (base_end, own_end) = match with_comment(self.base, base.end) {
             Some(end) => (end, with_comment(self.own, own.end).unwrap_or(own.end)),

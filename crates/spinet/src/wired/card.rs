@@ -35,9 +35,9 @@ const LONG_GRACE: Time = Time::from_ns(5_000_000);
 const LATEST_START: Time = Time::from_ns(400_000_000);
 /// A run without a limit continues for this time after its start if its traffic is endless or empty.
 const ENDLESS: Time = Time::from_ns(40_000_000);
-/// Idle time is skipped up to so long before the next frame.
+/// Idle time is skipped up to this time before the next frame.
 const LEAD: Time = Time::from_ns(10_000);
-/// Less idle time is not skipped: firmware has timers of microseconds to milliseconds, which stand still in skipped time.
+/// Shorter idle time is not skipped: firmware has timers of microseconds to milliseconds, which stop during skipped time.
 const LEAST_SKIP: Time = Time::from_ns(5_000_000);
 
 /// A run that cannot be.
@@ -93,7 +93,7 @@ pub struct WiredCard {
     pub(super) now: Time,
     /// When a frame last moved, and how many moves there were by then.
     moved: (Time, u64),
-    /// Idle time that was skipped: when, on the card's clock, and the sum so far.
+    /// Skipped idle times: the time on the card's clock, and the sum so far.
     skips: Vec<(Time, Time)>,
     traces: CoreTraces,
     pub(super) ended: Option<Ended>,

@@ -29,7 +29,7 @@ pub const FRAME_COLUMNS: &[Column] = &[
 /// The directions.
 pub(super) const WAYS: [&str; 2] = ["sent", "received"];
 
-/// Words that the numbers of a column stand for.
+/// Words for the numbers of a column.
 pub fn words(column: &str) -> Vec<&'static str> {
     if column == "way" { WAYS.to_vec() } else { Vec::new() }
 }
@@ -39,7 +39,7 @@ pub fn words(column: &str) -> Vec<&'static str> {
 pub(super) struct Passages {
     pub given: Vec<Passage>,
     pub out: Vec<Passage>,
-    /// Frames that came out, also those whose passage was forgotten for want of room.
+    /// Frames that came out, including those whose passage was not stored because the log was full.
     pub frames: u64,
 }
 
@@ -125,7 +125,7 @@ impl WiredCard {
         };
         self.sinks.iter().for_each(|sink| note(&mut at_network, sink.borrow().checker()));
         self.hosts.iter().for_each(|host| note(&mut at_host, host.borrow().checker()));
-        // Acknowledgements have no numbers in the log. As long as they come in order, they are the ones that come next.
+        // Acknowledgements have no numbers in the log. As long as frames arrive in order, each is the expected one.
         let in_order = |checker: &blocks::feeders::Checker| checker.lost() == 0 && checker.late() == 0;
         let mut replies = self
             .offered

@@ -161,7 +161,7 @@ impl Sides {
 /// The program of the cores, with its symbols if they are known.
 pub(super) struct CardProgram {
     pub elf: Option<Elf>,
-    /// The same as a host loads it, on a card whose host does; else the program is in the memories before the run.
+    /// The image that a host loads, on a card with such a host; otherwise the program is in the memories before the run.
     pub image: Option<FirmwareImage>,
 }
 

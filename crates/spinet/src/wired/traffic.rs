@@ -85,7 +85,7 @@ pub struct Side {
     pub traffic: FrameTraffic,
     /// Frames of a capture that are longer than the card takes; they are not given to it.
     pub too_long: u64,
-    /// Bytes of the longest of them, without check sequence.
+    /// Bytes of the longest frame, without check sequence.
     pub longest: usize,
     /// Number of each frame in the capture, if some were left out.
     pub numbers: Option<Vec<u64>>,
@@ -204,7 +204,7 @@ fn list(
         if frames.len() as u64 == MOST_FRAMES {
             return Err(CardTrafficError::TooMany { place });
         }
-        // A frame on the line is as long as Ethernet asks; captures hold shorter ones that were never padded.
+        // Frames on the line have at least Ethernet's minimum length; captures contain shorter ones, from before padding.
         let mut bytes = frame.bytes.into_vec();
         bytes.resize(bytes.len().max(MIN_PACKET_LEN), 0);
         if longest.is_some_and(|longest| bytes.len() > longest) {
@@ -336,7 +336,7 @@ mod tests {
         assert_eq!(frames(&format!("{text},seed=1"), 2), frames(text, 1));
         assert_eq!(frames(text, 1)[0][..6], [2, 0, 0, 0, 0, 9]);
         assert_eq!(frames(&format!("{text},dst_mac=02:00:00:00:00:07"), 1)[0][..6], [2, 0, 0, 0, 0, 7]);
-        // Keys are keys only where they stand.
+        // Keys count only at their place.
         let file = std::env::temp_dir().join(format!("spinet-seed=7-{}", std::process::id()));
         std::fs::write(&file, "bytes").expect("a file for the test");
         let named = format!("udp:size=64..900,count=8,payload=file:{}", file.display());

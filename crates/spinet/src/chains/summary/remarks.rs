@@ -5,7 +5,7 @@ use crate::chains::card::ChainCard;
 use crate::summary::{Remark, file_name, grouped};
 use diagnostics::near::nearest;
 
-/// Why packets are dropped whose programs did something wrong.
+/// The drop reasons of packets after a fault of a program.
 const TROUBLES: [&str; 3] = ["trap", "watchdog", "bad-doorbell"];
 
 impl ChainCard {

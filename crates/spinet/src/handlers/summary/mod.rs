@@ -22,7 +22,7 @@ pub struct HandlerPackets {
     pub matched: u64,
     /// Their bytes.
     pub matched_bytes: u64,
-    /// Packets that went the ordinary way to the host: no context, or no free queue.
+    /// Packets that bypassed the handlers on their way to the host: no context, or no free queue.
     pub ordinary: u64,
     /// Their bytes.
     pub ordinary_bytes: u64,
@@ -34,11 +34,11 @@ pub struct HandlerPackets {
     pub to_host: u64,
     /// Packets whose handlers did both.
     pub sent_and_to_host: u64,
-    /// Packets whose handlers ended well without sending or writing, as those of counters and filters do.
+    /// Packets whose handlers ended without an error and without sending or writing, such as counters and filters.
     pub consumed: u64,
     /// Packets on which a handler trapped, whatever it did before. The host gets a record of 32 bytes.
     pub trapped: u64,
-    /// Packets of messages without a free queue; they went the ordinary way.
+    /// Packets of messages without a free queue; they bypassed the handlers.
     pub without_queue: u64,
     /// Packets marked as having met congestion (ECN).
     pub marked: u64,
@@ -228,7 +228,7 @@ pub struct TrapSummary {
     pub mcause: u32,
     /// Number of traps.
     pub count: u64,
-    /// The earliest of them.
+    /// The earliest one.
     pub first: TrapPlaceSummary,
 }
 

@@ -35,7 +35,7 @@ impl HandlerCard {
         remarks
     }
 
-    /// How many messages were given up, since no packet of them came for too long.
+    /// Number of messages that timed out.
     fn timed_out(&self) -> Option<String> {
         let count = self.record().borrow().stats.events.message_timeout;
         let (messages, whose) = match count {
@@ -60,7 +60,7 @@ impl HandlerCard {
         (part > 0).then(|| format!("{packets} went to the host the ordinary way: {why}"))
     }
 
-    /// Which command was refused first, if one was: its handler was not told.
+    /// The first refused command, if there is one. Its handler gets no error.
     fn refused(&self) -> Option<String> {
         let (count, first) = {
             let record = self.record().borrow();
@@ -92,7 +92,7 @@ impl HandlerCard {
         let at = place_text(&summary.first);
         let note = note.as_ref().map_or_else(String::new, |note| format!(" ({note})"));
         let value = match *value_is {
-            Some("instruction") => format!(" {value}"), // `illegal instruction` stands before it
+            Some("instruction") => format!(" {value}"), // It follows `illegal instruction`.
             Some(what) => format!(", {what} {value}"),
             None => String::new(),
         };
