@@ -38,7 +38,7 @@ class ClusterParams:
     core_commands: int
     """Commands of one core in flight, 1 to 4: the command identity has 2 bits for them. Allowed: 1 to 4."""
     inter_core_fifo: int
-    """FIFO depth of an inter-core FIFO, in words. Allowed: 1 to 1024."""
+    """Words that a FIFO between two cores holds. Allowed: 1 to 1024."""
     clock_gating: bool
     """If true, a core without a task is clock gated. It wakes in the cycle in which its driver presents a task."""
     icache: IcacheParams
