@@ -57,7 +57,7 @@ class Prepared:
 def from_keywords(
     *,
     program: Sequence[str],
-    traffic: str | dict[str, Any],
+    traffic: str | dict[str, Any] | list[dict[str, Any]],
     match: str | None = None,
     message: str | None = None,
     handler: str | None = None,
@@ -142,20 +142,25 @@ def _checked(text: str, *, file: str, base_dir: str, format: str) -> Prepared:
 
 
 def _override(values: dict[str, Any], overrides: Mapping[str, Any]) -> None:
-    """Lay `overrides` over an experiment; a dotted name reaches into a table, and `nic.set` adds to what is there."""
+    """Lay `overrides` over an experiment.
+
+    A dotted name reaches into a table, or into each table of a list. `nic.set` adds to the experiment's parameters,
+    and a source replaces all sources.
+    """
     for name, value in overrides.items():
-        *tables, key = name.split(".")
-        table = values
-        for step in tables:
-            if isinstance(table.get(step), list) and len(table[step]) == 1:  # a single source may stand in a list
-                table[step] = table[step][0]
-            if isinstance(table.get(step), str):  # a text stands for a table
-                table[step] = {"preset" if step == "nic" else "source": table[step]}
-            table = table.setdefault(step, {})
-        if name == "nic.set":
-            table[key] = [*_nics.settings(table.get(key, [])), *value]
-        else:
-            table[key] = value
+        table, _, key = name.rpartition(".")
+        if not table:
+            values[key] = value
+            continue
+        found = values.get(table, {})
+        inner = found if isinstance(found, list) else [found]
+        # A text stands for a table.
+        inner = [{"preset" if table == "nic" else "source": one} if isinstance(one, str) else one for one in inner]
+        if key == "source":
+            inner = inner[:1]
+        for one in inner:
+            one[key] = [*_nics.settings(one.get(key, [])), *value] if name == "nic.set" else value
+        values[table] = inner if len(inner) > 1 else inner[0]
 
 
 def compiled(

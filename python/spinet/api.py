@@ -90,7 +90,7 @@ def run(
         Handlers: C sources that are linked into one program, or one ELF file.
     traffic
         Packets from the network: a capture (pcap or pcapng) or a generator such as ``"udp:size=64,count=1000"``; for
-        wired cards also ``"udp:size=1514,payload=numbered"`` (endless, checked by number). Chains take several.
+        wired cards also ``"udp:size=1514,payload=numbered"`` (endless, checked by number). There may be several.
     send
         Chains and wired cards: packets that the host sends, as `traffic`. ``"1=udp:count=100"`` is for transmit queue 1
         of chains; ``"tcp-ack:every=2"`` makes the host of a wired card acknowledge every second frame.
@@ -228,10 +228,6 @@ def prepare(
     _kinds.check(kind, subject, given, options=options)
     if kind == _kinds.CHAINS:
         return _of_chains(experiment, given, options=options)
-    for keyword in ("traffic", "send"):
-        if len(given.get(keyword) or ()) > 1:
-            several = f"{_kinds.option(keyword)} may be repeated" if options else f"{keyword} may have several entries"
-            raise UsageError(f"{several} only for cards that run chains of offloads such as panic")
     return _of_modules(experiment, given) if kind == _kinds.MODULES else _of_handlers(experiment, given)
 
 
@@ -292,7 +288,7 @@ def _of_modules(experiment: str | Path | Mapping[str, Any] | None, given: Mappin
             "preset": given.get("nic") or nic.get("preset", _kinds.EXAMPLE[_kinds.MODULES]),
             "set": [*_nics.settings(nic.get("set", [])), *(given.get("set") or ())],
         },
-        **{key: _source(given[key][0], _terms(given)) for key in ("traffic", "send") if given.get(key)},
+        **{key: [_source(one, _terms(given)) for one in given[key]] for key in ("traffic", "send") if given.get(key)},
         **{key: given.get(key) for key in ("faults", "limit", "seed", "profile")},
     }
     values = {**values, **{key: value for key, value in over.items() if value is not None}}
@@ -301,9 +297,11 @@ def _of_modules(experiment: str | Path | Mapping[str, Any] | None, given: Mappin
 
 def _of_handlers(experiment: str | Path | Mapping[str, Any] | None, given: Mapping[str, Any]) -> Prepared:
     names = ("nic", "set", "seed", "faults", "pacing", "count", "limit")
+    sources = list(given.get("traffic") or ())
+    several = [_source(source, {}) for source in sources] if len(sources) > 1 else None
     return handlers(
         program=given.get("program") or None,
-        traffic=next(iter(given.get("traffic") or ()), None),
+        traffic=several or next(iter(sources), None),
         experiment=experiment,
         match=given.get("match"),
         message=given.get("message"),
@@ -340,7 +338,7 @@ def overrides(
 def handlers(
     *,
     program: Sequence[str | Path] | None,
-    traffic: str | Path | Mapping[str, Any] | None,
+    traffic: str | Path | Mapping[str, Any] | list[dict[str, Any]] | None,
     experiment: str | Path | Mapping[str, Any] | None,
     match: str | None,
     message: str | None,
@@ -349,6 +347,7 @@ def handlers(
     overrides: Mapping[str, Any],
 ) -> Prepared:
     """The checked experiment for a card that runs handlers."""
+    source = dict(traffic) if isinstance(traffic, Mapping) else str(traffic) if isinstance(traffic, Path) else traffic
     if experiment is not None:
         if program is not None:
             raise UsageError("an experiment names its program itself", hint="leave the program or the experiment away")
@@ -356,10 +355,9 @@ def handlers(
         subject = "the experiment" if isinstance(experiment, Mapping) else experiment
         experiments.refuse_context_keywords(subject, of_a_context)
         more = dict(overrides)
-        if isinstance(traffic, Mapping):
-            more["traffic"] = dict(traffic)
-        elif traffic is not None:
-            more["traffic.source"] = str(traffic)
+        if source is not None:
+            # It comes first, because other keywords change its keys.
+            more = {"traffic.source" if isinstance(source, str) else "traffic": source, **more}
         if isinstance(experiment, Mapping):
             return experiments.from_mapping(experiment, overrides=more)
         return experiments.from_file(Path(experiment), overrides=more)
@@ -367,13 +365,13 @@ def handlers(
         raise UsageError("an experiment file names its program itself", hint="give it alone, or leave it away")
     if not program:
         raise UsageError("there is no program to run", hint="name a C file with handlers, or an experiment file")
-    if traffic is None:
+    if source is None:
         raise UsageError(
             "there is no traffic", hint="name a capture or a description: --traffic 'udp:size=64,count=1000'"
         )
     return experiments.from_keywords(
         program=[str(source) for source in program],
-        traffic=dict(traffic) if isinstance(traffic, Mapping) else str(traffic),
+        traffic=source,
         match=match,
         message=message,
         handler=handler,

@@ -106,3 +106,22 @@ def test_wrong_experiments_say_what_is_wrong(tmp_path: Path) -> None:
         Experiment.load(tmp_path / "bad.toml")
     with pytest.raises(spinet.InputError, match=r"must end in \.toml"):
         Experiment(KINDS["modules"], nic="tigon2").save(tmp_path / "x.json")
+
+
+@pytest.mark.parametrize("nic", ["pspin", "panic", "tigon2"])
+def test_several_sources_run_on_every_kind_of_card(nic: str) -> None:
+    """Keywords change each source, and one source in their place replaces all."""
+    of_kind: dict[str, dict[str, object]] = {
+        "pspin": {"program": "sdk/examples/ping_pong.c"},
+        "panic": {"chains": "all: => host"},
+        "tigon2": {"firmware": "tigon2", "set": ["host.clear_end=0x8000"]},
+    }
+    traffic = ["udp:size=60,count=9,dst_mac=00:60:cf:00:00:01", {"source": "udp:size=600,count=5", "count": 3}]
+    result = spinet.run(nic=nic, traffic=traffic, pacing="line:100M", count=2, **of_kind[nic])  # type: ignore[arg-type]
+    assert result.summary["packets"]["in"] == 4
+    assert [source["side"] for source in result.summary["sources"]] == ["network:0", "network:0"]
+    stated = result.summary["experiment"]["traffic"]
+    assert [(source["pacing"], source["count"]) for source in stated] == [("line:100M", 2)] * 2
+    if nic != "tigon2":
+        again = spinet.run(result.summary["experiment"], traffic="udp:count=3")
+        assert again.summary["packets"]["in"] == (2 if nic == "pspin" else 3)

@@ -51,12 +51,14 @@ pub struct Text<'a> {
 }
 
 impl Text<'_> {
-    fn handlers(&self) -> Result<Checked, RunError> {
-        Checked::read(self.text, self.file, self.base_dir, self.format).map_err(RunError::new)
+    fn handlers(&self, wanted: &Wanted) -> Result<Checked, RunError> {
+        let read = if wanted.lines { Checked::read_idle } else { Checked::read };
+        read(self.text, self.file, self.base_dir, self.format).map_err(RunError::new)
     }
 
-    fn chains(&self) -> Result<CheckedChains, RunError> {
-        CheckedChains::read(self.text, self.file, self.base_dir, self.format).map_err(RunError::new)
+    fn chains(&self, wanted: &Wanted) -> Result<CheckedChains, RunError> {
+        let read = if wanted.lines { CheckedChains::read_idle } else { CheckedChains::read };
+        read(self.text, self.file, self.base_dir, self.format).map_err(RunError::new)
     }
 
     fn modules(&self) -> Result<Setup, RunError> {
@@ -74,10 +76,10 @@ pub static HANDLERS: Kind = Kind {
     tables: &[TableSpec { name: "packets", columns: handlers::table::COLUMNS, words: handlers::table::words }],
     keys: &["program", "context"],
     has: |nic, base_dir| !chains::is_nic(nic, base_dir) && !wired::is_wired(nic, base_dir),
-    check: |text| Ok(json(&text.handlers()?.experiment)),
+    check: |text| Ok(json(&text.handlers(&Wanted::default())?.experiment)),
     start: |text, wanted, own| {
         refuse_policies(&own, &HANDLERS)?;
-        Ok(Run::of(HandlerCard::new(text.handlers()?, wanted).map_err(RunError::new)?).erased())
+        Ok(Run::of(HandlerCard::new(text.handlers(wanted)?, wanted).map_err(RunError::new)?).erased())
     },
 };
 /// Cards that run chains of offloads.
@@ -93,9 +95,9 @@ pub static CHAINS: Kind = Kind {
     ],
     keys: &["chain", "service", "preset_services", "rmt"],
     has: chains::is_nic,
-    check: |text| Ok(json(&text.chains()?.experiment)),
+    check: |text| Ok(json(&text.chains(&Wanted::default())?.experiment)),
     start: |text, wanted, own| {
-        let card = ChainCard::with_policies(text.chains()?, wanted, own).map_err(RunError::new)?;
+        let card = ChainCard::with_policies(text.chains(wanted)?, wanted, own).map_err(RunError::new)?;
         Ok(Run::of(card).erased())
     },
 };

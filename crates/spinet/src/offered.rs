@@ -3,8 +3,8 @@
 use crate::experiment::Checked;
 use crate::handlers::feed::{classifiers, first_context, traffic};
 use crate::handlers::message_ids::{Message, MessageIds};
-use crate::streams::Coming;
-use crate::streams::FeedError;
+use crate::streams::{Coming, FeedError};
+use kernel::Time;
 use wire::layers::Layers;
 
 /// A packet of the traffic, and where it belongs.
@@ -41,9 +41,20 @@ pub fn offered(checked: &Checked, mut goes_on: impl FnMut() -> bool) -> Result<O
     let mut classifiers = classifiers(checked)?;
     // Reservations of tenants depend on when the card finishes packets, so they are left out.
     let mut ids = MessageIds::new(checked.nic.scheduler.n_mpqs, 0);
-    let mut stream = traffic(checked)?;
+    let mut coming = Vec::new();
+    for (mut stream, source) in traffic(checked)?.into_iter().zip(&checked.sources) {
+        // Of one source, times count from its start.
+        let start = source.start.filter(|_| checked.sources.len() > 1).map_or(0, Time::fs);
+        while let Some(packet) = stream.read()? {
+            coming.push(Coming { arrival_fs: packet.arrival_fs.saturating_add(start), ..packet });
+            if coming.len().is_multiple_of(SLICE) && !goes_on() {
+                return Ok(None);
+            }
+        }
+    }
+    coming.sort_by_key(|packet| packet.arrival_fs);
     let mut all = Vec::new();
-    while let Some(Coming { arrival_fs, bytes, .. }) = stream.read()? {
+    for Coming { arrival_fs, bytes, .. } in coming {
         let layers = Layers::parse(&bytes);
         let target = first_context(&checked.contexts, &bytes, &layers).map(|context| {
             let verdict = classifiers[context].classify(&bytes, &layers);

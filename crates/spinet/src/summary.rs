@@ -379,8 +379,8 @@ pub struct SourceSummary {
 
 impl SourceSummary {
     /// The report of a source.
-    pub(crate) fn of(source: String, side: String, report: Option<FeedReport>) -> Self {
-        let FeedReport { capture, pacing, faults } = report.unwrap_or_default();
+    pub(crate) fn of(source: String, side: String, report: FeedReport) -> Self {
+        let FeedReport { capture, pacing, faults } = report;
         let capture = capture.map(|(counts, stop)| CaptureSummary { counts, stop });
         SourceSummary { source, side, capture, pacing, network: faults }
     }

@@ -5,10 +5,12 @@ use super::classify::{Chain, Chains, Wrong};
 use super::experiment::ChainExperiment;
 use super::nic::{self, ServiceError};
 use super::tenants::{Tenant, TenantError, Tenants};
-use crate::experiment::{self, CheckedSource, NicSpec, Problem as SourceProblem};
+use crate::experiment::{self, CheckedSource, Ends, ExperimentError, NicSpec, Problem as SourceProblem};
 use crate::files;
+use crate::kinds;
 use crate::nics::NicError;
-use crate::toml_text::{self, Format, TextFileError};
+use crate::run::Port;
+use crate::toml_text::Format;
 use diagnostics::near::did_you_mean;
 use panic::model::NicModel;
 use panic::params::ServiceSpec;
@@ -16,25 +18,8 @@ use panic::rmt::RmtError;
 use panic::world::ExternalPort;
 use std::path::Path;
 
-/// An experiment that cannot be run.
-#[derive(Debug, thiserror::Error)]
-pub enum ChainError {
-    /// The text is not one of such an experiment.
-    #[error(transparent)]
-    Text(#[from] TextFileError),
-    /// A value in it makes no sense.
-    #[error("{file}{}: {key}: {problem}", line.map_or_else(String::new, |line| format!(": line {line}")))]
-    Value {
-        /// Name of the file.
-        file: String,
-        /// Line, if known.
-        line: Option<usize>,
-        /// Path of the key: `chain[1].match`.
-        key: String,
-        /// The fault.
-        problem: Box<Problem>,
-    },
-}
+/// An experiment with chains that cannot be run.
+pub type ChainError = ExperimentError<Problem>;
 
 /// The faults of a value.
 #[derive(Debug, thiserror::Error)]
@@ -53,8 +38,6 @@ pub enum Problem {
     ChainsInRmt,
     #[error("there is no chain and no table, so nothing is done with any packet")]
     NothingToDo,
-    #[error("queue is {found}, {}", queues(*n))]
-    Queue { found: u16, n: u32 },
     #[error("this NIC has no policies: packets wait in order of arrival")]
     NoPolicies,
     #[error(transparent)]
@@ -73,17 +56,6 @@ pub enum Problem {
     NoWeights,
     #[error("nothing changes, must have one or more of `install`, `remove`, `weights`, `entries`")]
     Nothing,
-}
-
-fn ports(n: u32) -> String {
-    if n == 1 { "0, the only port".into() } else { format!("0 to {}", n - 1) }
-}
-
-fn queues(n: u32) -> String {
-    match n {
-        0 => "a NIC without a host's transmit queues sends nothing".into(),
-        n => format!("must be 0 to {}", n - 1),
-    }
 }
 
 /// A position in the experiment, and what is wrong there.
@@ -128,11 +100,19 @@ pub struct SideSource {
 impl CheckedChains {
     /// Reads an experiment from `text`, which came from `file`; its paths count from `base_dir`.
     pub fn read(text: &str, file: &str, base_dir: &Path, format: Format) -> Result<Self, ChainError> {
+        let checked = Self::read_idle(text, file, base_dir, format)?;
+        if checked.sources.is_empty() {
+            let (path, problem) = fault(&["traffic"], SourceProblem::NoTraffic);
+            return Err(ChainError::at((text, file, format), &path, problem));
+        }
+        Ok(checked)
+    }
+
+    /// The same, without an error if there is no traffic: packets may come from the caller.
+    pub fn read_idle(text: &str, file: &str, base_dir: &Path, format: Format) -> Result<Self, ChainError> {
         let experiment: ChainExperiment = experiment::read(text, file, format)?;
-        Self::check(experiment, base_dir).map_err(|(path, problem)| {
-            let (line, key) = toml_text::place_of(text, format, &path);
-            ChainError::Value { file: file.into(), line, key, problem }
-        })
+        Self::check(experiment, base_dir)
+            .map_err(|(path, problem)| ChainError::at((text, file, format), &path, problem))
     }
 
     fn check(mut experiment: ChainExperiment, base_dir: &Path) -> Result<Self, Fault> {
@@ -315,42 +295,16 @@ fn services(experiment: &ChainExperiment, nic: &NicModel) -> Result<(Vec<Service
 }
 
 fn sources(experiment: &mut ChainExperiment, nic: &NicModel, base_dir: &Path) -> Result<Vec<SideSource>, Fault> {
-    let common = &mut experiment.common;
-    if common.traffic.is_empty() && common.send.is_empty() {
-        return Err(fault(&["traffic"], SourceProblem::NoTraffic));
-    }
-    let (n_ports, n_queues) = (nic.network_ports(), nic::host_queues(nic).1);
-    let mut sources: Vec<SideSource> = Vec::new();
-    for (kind, specs) in [("traffic", &mut common.traffic), ("send", &mut common.send)] {
-        let n = specs.len();
-        for (i, spec) in specs.iter_mut().enumerate() {
-            let number = i.to_string();
-            // A single source needs no list around it.
-            let path = if n == 1 { vec![kind] } else { vec![kind, &number] };
-            let fail = |key: &'static str, problem: Problem| {
-                fault(&path.iter().copied().chain(Some(key).filter(|key| !key.is_empty())).collect::<Vec<_>>(), problem)
-            };
-            if spec.gap_cycles.is_some() {
-                return Err(fail("gap_cycles", SourceProblem::NoGap.into()));
-            }
-            let side = match kind {
-                "traffic" if spec.queue.is_some() => return Err(fail("queue", SourceProblem::QueueOfTraffic.into())),
-                "traffic" => ExternalPort::Network(*spec.port.get_or_insert(0)),
-                _ if spec.port.is_some() => return Err(fail("port", SourceProblem::PortOfSend.into())),
-                _ => ExternalPort::Host(*spec.queue.get_or_insert(0)),
-            };
-            let seed = common.seed.wrapping_add(sources.len() as u64);
-            let source = spec.check(seed, base_dir).map_err(|(key, problem)| fail(key, problem.into()))?;
-            match side {
-                ExternalPort::Network(found) if u32::from(found) >= n_ports => {
-                    return Err(fail("port", SourceProblem::Port { found, allowed: ports(n_ports) }.into()));
-                }
-                ExternalPort::Host(found) if u32::from(found) >= n_queues => {
-                    return Err(fail("queue", Problem::Queue { found, n: n_queues }));
-                }
-                _ => sources.push(SideSource { source, side, name: spec.source.clone() }),
-            }
-        }
-    }
-    Ok(sources)
+    let ends = Ends { kind: &kinds::CHAINS, ports: nic.network_ports(), queues: nic::host_queues(nic).1 };
+    let mut seed = experiment.common.seed;
+    let sources = experiment.common.read_sources(&ends, |spec, port| {
+        let side = match port {
+            Port::Network(port) => ExternalPort::Network(*spec.port.insert(port)),
+            Port::Host(queue) => ExternalPort::Host(*spec.queue.insert(queue)),
+        };
+        let source = spec.check(seed, base_dir)?;
+        seed = seed.wrapping_add(1);
+        Ok(SideSource { source, side, name: spec.source.clone() })
+    });
+    sources.map_err(|(path, problem)| (path, Box::new(problem.into())))
 }

@@ -2,7 +2,7 @@
 //!
 //! `docs/reference/chains.md` describes the keys for people.
 
-use crate::experiment::{Common, Entry, OneOrMany, Section, Settings, Span};
+use crate::experiment::{Common, Entry, OneOrMany, Section, Settings, Span, is_yes, yes};
 use crate::kinds::{self, Kind};
 use panic::policy::PolicyTree;
 use panic::rmt::action_params::HopParams;
@@ -200,12 +200,4 @@ fn host() -> String {
 
 fn is_zero(value: &u32) -> bool {
     *value == 0
-}
-
-fn yes() -> bool {
-    true
-}
-
-fn is_yes(value: &bool) -> bool {
-    *value
 }

@@ -1,10 +1,12 @@
 //! Checks an experiment: parses each text, and opens each file.
 
-use super::common::{CheckedSource, read};
+use super::common::{ExperimentError, read};
+use super::sources::{CheckedSource, Ends};
 use super::{Common, ContextSpec, Experiment, NicSpec, OneOrMany};
 use crate::files;
+use crate::kinds;
 use crate::nics::{self, NicError};
-use crate::toml_text::{self, Format, KeyPosition, TextFileError};
+use crate::toml_text::{self, Format, KeyPosition};
 use diagnostics::param::ParamError;
 use pspin::PspinParams;
 use pspin::delivery::Delivery;
@@ -16,26 +18,6 @@ use wire::message::{MessageError, MessageSpec};
 use wire::pacing::{NotAPacing, Pacing};
 use wire::source::Snapped;
 use wire::traffic::{Payload, TrafficSpec, TrafficTextError};
-
-/// An experiment that cannot be run.
-#[derive(Debug, thiserror::Error)]
-pub enum ExperimentError {
-    /// The text is not one of an experiment.
-    #[error(transparent)]
-    Text(#[from] TextFileError),
-    /// A value in it makes no sense.
-    #[error("{file}{}: {key}: {problem}", line.map_or_else(String::new, |line| format!(": line {line}")))]
-    Value {
-        /// Name of the file.
-        file: String,
-        /// Line, if known.
-        line: Option<usize>,
-        /// Path of the key: `context[1].match`.
-        key: String,
-        /// The fault.
-        problem: Box<Problem>,
-    },
-}
 
 /// The faults of a value.
 #[derive(Debug, thiserror::Error)]
@@ -81,10 +63,8 @@ pub enum Problem {
     LastOfWhat,
     #[error("there are no packets: name a capture or a generator such as `udp:size=64,count=1000`")]
     NoTraffic,
-    #[error("there are {found} sources; a card that {of} takes one")]
-    Sources { found: usize, of: &'static str },
-    #[error("queue is {found}, must be 0, the only queue")]
-    Queue { found: u16 },
+    #[error("queue is {found}, must be {allowed}")]
+    Queue { found: u16, allowed: String },
     #[error(
         "firmware must be one file, an ELF file or an image; sources and firmware that comes with spinet must be compiled first"
     )]
@@ -95,7 +75,7 @@ pub enum Problem {
     AddressOfElf,
     #[error("an entry goes with a `load` address")]
     EntryAlone,
-    #[error("a card that runs handlers has no host that sends; cards such as panic and tigon2 have one")]
+    #[error("this card has no host that sends; cards such as panic and tigon2 have one")]
     NoSend,
     #[error("port is {found}, must be {allowed}")]
     Port { found: u8, allowed: String },
@@ -121,8 +101,8 @@ pub struct Checked {
     pub experiment: Experiment,
     /// The NIC.
     pub nic: PspinParams,
-    /// The packets.
-    pub source: CheckedSource,
+    /// The sources of packets; none if all come from the caller.
+    pub sources: Vec<CheckedSource>,
     /// The contexts, in order.
     pub contexts: Vec<CheckedContext>,
     /// Where it was written.
@@ -219,12 +199,24 @@ impl Checked {
 impl Checked {
     /// Reads an experiment from `text`, which came from `file`; its paths count from `base_dir`.
     pub fn read(text: &str, file: &str, base_dir: &Path, format: Format) -> Result<Self, ExperimentError> {
+        Self::read_idle(text, file, base_dir, format)?.with_traffic()
+    }
+
+    /// The same, without an error if there is no traffic: packets may come from the caller.
+    pub fn read_idle(text: &str, file: &str, base_dir: &Path, format: Format) -> Result<Self, ExperimentError> {
         let experiment: Experiment = read(text, file, format)?;
         let source_text = SourceText { text: text.into(), file: file.into(), format };
-        Self::check(experiment, base_dir, source_text).map_err(|(path, problem)| {
-            let (line, key) = toml_text::place_of(text, format, &path);
-            ExperimentError::Value { file: file.into(), line, key, problem }
-        })
+        Self::check(experiment, base_dir, source_text)
+            .map_err(|(path, problem)| ExperimentError::at((text, file, format), &path, problem))
+    }
+
+    /// Refuses an experiment without traffic.
+    pub fn with_traffic(self) -> Result<Self, ExperimentError> {
+        if !self.sources.is_empty() {
+            return Ok(self);
+        }
+        let SourceText { text, file, format } = self.text;
+        Err(ExperimentError::at((&text, &file, format), &["traffic".into()], Box::new(Problem::NoTraffic)))
     }
 
     /// Understands every text of `experiment`; an error comes with the path of its key.
@@ -248,7 +240,7 @@ impl Checked {
         let is_reliable = faults.0.is_reliable();
         check_program(&mut experiment.program, &base_dir).map_err(|problem| fail(&["program"], problem))?;
         check_tenants(&mut experiment, &base_dir)?;
-        let source = check_source(&mut experiment.common, &base_dir)?;
+        let sources = check_sources(&mut experiment.common, &base_dir)?;
 
         let found = experiment.context.len();
         if found == 0 || found > MAX_CONTEXTS {
@@ -256,9 +248,10 @@ impl Checked {
         }
         // People and servers are silent for longer than cards wait by default. Messages that end with `last` do end.
         let silence = (SILENCE_S as f64 * nic.clock_mhz.as_f64() * 1e6) as u64;
-        let may_be_silent = matches!((&source.traffic, source.pacing), (Traffic::Capture(..), Pacing::Times { .. }))
-            && !is_chosen
-            && (1..silence).contains(&nic.delivery.timeout_cycles);
+        let has_own_times = sources
+            .iter()
+            .any(|source| matches!((&source.traffic, source.pacing), (Traffic::Capture(..), Pacing::Times { .. })));
+        let may_be_silent = has_own_times && !is_chosen && (1..silence).contains(&nic.delivery.timeout_cycles);
         let mut contexts: Vec<CheckedContext> = Vec::new();
         for (index, spec) in experiment.context.iter_mut().enumerate() {
             let number = index.to_string();
@@ -293,7 +286,7 @@ impl Checked {
             let tenant = tenant.transpose()?;
             contexts.push(CheckedContext { index, spec, matcher, message, delivery, tenant });
         }
-        let mut checked = Checked { experiment, nic, source, contexts, text };
+        let mut checked = Checked { experiment, nic, sources, contexts, text };
         checked.check_last()?;
         checked.check_actions(&base_dir)?;
         Ok(checked)
@@ -355,30 +348,16 @@ impl Checked {
     }
 }
 
-/// The one source of packets that a card that runs handlers has.
-fn check_source(common: &mut Common, base_dir: &Path) -> Result<CheckedSource, Fault> {
-    let fail = |path: &[&str], problem| (path.iter().map(|&part| part.into()).collect(), Box::new(problem));
-    if !common.send.is_empty() {
-        return Err(fail(&["send"], Problem::NoSend));
-    }
-    let found = common.traffic.len();
-    let (Some(spec), 1) = (common.traffic.iter_mut().next(), found) else {
-        return Err(fail(
-            &["traffic"],
-            if found == 0 { Problem::NoTraffic } else { Problem::Sources { found, of: "runs handlers" } },
-        ));
-    };
-    if let Some(found) = spec.port.filter(|port| *port > 0) {
-        return Err(fail(&["traffic", "port"], Problem::Port { found, allowed: "0, the only port".into() }));
-    }
-    if spec.queue.is_some() {
-        return Err(fail(&["traffic", "queue"], Problem::QueueOfTraffic));
-    }
-    spec.gap_cycles.get_or_insert(0);
-    spec.check(common.seed, base_dir).map_err(|(key, problem)| match key {
-        "" => fail(&["traffic"], problem),
-        key => fail(&["traffic", key], problem),
-    })
+/// The sources of packets.
+fn check_sources(common: &mut Common, base_dir: &Path) -> Result<Vec<CheckedSource>, Fault> {
+    let (ends, mut seed) = (Ends { kind: &kinds::HANDLERS, ports: 1, queues: 0 }, common.seed);
+    let sources = common.read_sources(&ends, |spec, _| {
+        spec.gap_cycles.get_or_insert(0);
+        let source = spec.check(seed, base_dir)?;
+        seed = seed.wrapping_add(1);
+        Ok(source)
+    });
+    sources.map_err(|(path, problem)| (path, Box::new(problem)))
 }
 
 /// Paths of a program become absolute, and are there.

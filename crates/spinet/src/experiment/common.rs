@@ -2,16 +2,13 @@
 
 use super::check::Problem;
 use super::entry::{FromText, OneOrMany, TextOr, text_or_table};
+use super::keys;
 use super::text::{FaultSpec, Settings, Span};
-use super::{Traffic, keys};
 use crate::kinds::Kind;
 use crate::toml_text::{self, Format, TextFileError};
-use kernel::Time;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use std::path::Path;
-use wire::pacing::{NotAPacing, Pacing};
 use wire::source::Snapped;
 
 /// The keys that experiments of all kinds of cards have.
@@ -123,37 +120,31 @@ impl FromText for SourceSpec {
     }
 }
 
-/// A source with parsed texts.
-#[derive(Clone, Debug)]
-pub struct CheckedSource {
-    /// The packets.
-    pub traffic: Traffic,
-    /// When they come.
-    pub pacing: Pacing,
-    /// The most packets that it gives.
-    pub count: u64,
-    /// When its first packet comes; `None` if as soon as the card is ready.
-    pub start: Option<Time>,
+/// An experiment that cannot be run; `P` lists the faults of its values.
+#[derive(Debug, thiserror::Error)]
+pub enum ExperimentError<P = Problem> {
+    /// The text is not one of an experiment.
+    #[error(transparent)]
+    Text(#[from] TextFileError),
+    /// A value in it makes no sense.
+    #[error("{file}{}: {key}: {problem}", line.map_or_else(String::new, |line| format!(": line {line}")))]
+    Value {
+        /// Name of the file.
+        file: String,
+        /// Line, if known.
+        line: Option<usize>,
+        /// Path of the key: `context[1].match`.
+        key: String,
+        /// The fault.
+        problem: Box<P>,
+    },
 }
 
-impl CheckedSource {
-    /// Number of its packets, where that is known before the run.
-    pub fn total(&self) -> Option<u64> {
-        match &self.traffic {
-            Traffic::Generator(spec) => Some(spec.count.min(self.count)),
-            Traffic::Capture(..) => None,
-        }
-    }
-}
-
-impl SourceSpec {
-    /// Understands its texts; paths become absolute. An error comes with its key, which is empty for the source itself.
-    pub fn check(&mut self, seed: u64, base_dir: &Path) -> Result<CheckedSource, (&'static str, Problem)> {
-        let traffic = Traffic::read(&mut self.source, self.snapped, seed, base_dir).map_err(|problem| ("", problem))?;
-        let pacing: Result<Pacing, NotAPacing> = self.pacing.parse();
-        let pacing = pacing.map_err(|problem| ("pacing", problem.into()))?;
-        let count = self.count.unwrap_or(u64::MAX);
-        Ok(CheckedSource { traffic, pacing, count, start: self.start.map(Span::time) })
+impl<P> ExperimentError<P> {
+    /// A fault at a key of a text, which came from a file.
+    pub(crate) fn at((text, file, format): (&str, &str, Format), path: &[String], problem: Box<P>) -> Self {
+        let (line, key) = toml_text::place_of(text, format, path);
+        ExperimentError::Value { file: file.into(), line, key, problem }
     }
 }
 

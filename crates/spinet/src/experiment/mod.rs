@@ -10,17 +10,19 @@ mod entry;
 mod keys;
 mod layout;
 pub(crate) mod schema;
+mod sources;
 mod text;
 
 pub use actions::{ActionSpec, InstallSpec, ReadSpec, RemoveSpec, WriteSpec};
 pub(crate) use check::gives;
-pub use check::{Checked, CheckedContext, ExperimentError, Problem, Traffic};
-pub use common::{CheckedSource, Common, NicSpec, Section, SourceSpec, read};
+pub use check::{Checked, CheckedContext, Problem, Traffic};
+pub use common::{Common, ExperimentError, NicSpec, Section, SourceSpec, read};
 pub(crate) use entry::text_or_table;
 pub use entry::{Entry, FromText, OneOrMany, TextOr};
 pub use layout::{
     DESCRIPTOR_BYTES, DESCRIPTORS, HOST_BASE, LayoutError, LayoutProblem, PlacedContext, PlacedProgram, place,
 };
+pub use sources::{CheckedSource, Ends, KeyProblem};
 pub use text::{Address, FaultSpec, Settings, Span};
 
 use crate::kinds::{self, Kind};
@@ -192,11 +194,11 @@ impl FromText for MemorySpec {
     }
 }
 
-fn yes() -> bool {
+pub(crate) fn yes() -> bool {
     true
 }
 
-fn is_yes(value: &bool) -> bool {
+pub(crate) fn is_yes(value: &bool) -> bool {
     *value
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A packet is looked at when it arrives, so that a rule holds from the cycle in which it is installed.
 
-use crate::experiment::{Checked, CheckedContext, Common};
+use crate::experiment::{Checked, CheckedContext, CheckedSource, Common};
 use crate::handlers::message_ids::{Message, MessageIds};
 use crate::handlers::packets::Row;
 use crate::handlers::record::SharedRecord;
@@ -35,7 +35,9 @@ pub struct FeedStatus {
 
 /// The NIC's source of packets. Packets that no rule takes bypass the handlers, and the record counts them.
 pub struct Feed {
+    /// Those of the experiment first: they stay for their reports.
     streams: Vec<Stream>,
+    n_sources: usize,
     /// Which packets go where.
     pub rules: Rules,
     /// Identities of messages.
@@ -62,14 +64,20 @@ impl Feed {
     pub fn new(nic: &PspinParams, gap: u64, limit: Cycle, record: SharedRecord) -> Self {
         let (n_queues, reserved) = (nic.scheduler.n_mpqs, nic.sharing.reserved_queues);
         let (clock, ids) = (record.borrow().clock, MessageIds::new(n_queues, reserved));
-        let (streams, rules, status, given_up) = Default::default();
-        Feed { streams, rules, ids, clock, gap, limit, start: None, status, record, n_queues, given_up }
+        let (streams, n_sources, rules, status, given_up) = Default::default();
+        Feed { streams, n_sources, rules, ids, clock, gap, limit, start: None, status, record, n_queues, given_up }
     }
 
     /// Adds packets; those of one cycle come in the order in which their streams were added.
     pub fn add(&mut self, stream: Stream) {
         self.status.is_over = false;
         self.streams.push(stream);
+    }
+
+    /// Adds a source of the experiment, before all other packets.
+    pub fn add_source(&mut self, stream: Stream) {
+        self.n_sources += 1;
+        self.add(stream);
     }
 
     /// Records that the NIC has reported a timeout of a message.
@@ -103,9 +111,10 @@ impl Feed {
         self.streams.iter().all(Stream::is_over)
     }
 
-    /// Bytes read of a capture, and its length.
+    /// Bytes read of the captures, and their length.
     pub fn file_progress(&self) -> Option<(u64, u64)> {
-        self.streams.first().and_then(Stream::file_progress)
+        let files = self.streams[..self.n_sources].iter().filter_map(Stream::file_progress);
+        files.reduce(|sum, file| (sum.0 + file.0, sum.1 + file.1))
     }
 
     /// The stream with the earliest next packet, and the time of that packet.
@@ -129,10 +138,13 @@ impl Feed {
         Ok(next)
     }
 
-    /// Removes finished streams, except the first one, whose report may still be needed.
+    /// Removes finished streams, except the sources of the experiment, whose reports are still needed.
     fn forget_what_is_over(&mut self) {
-        let mut is_first = true;
-        self.streams.retain(|stream| std::mem::take(&mut is_first) || !stream.is_over());
+        let (n_sources, mut n) = (self.n_sources, 0);
+        self.streams.retain(|stream| {
+            n += 1;
+            n <= n_sources || !stream.is_over()
+        });
     }
 
     /// The next arrived packet for a context. Earlier packets without a context bypass the handlers.
@@ -142,7 +154,8 @@ impl Feed {
                 break;
             }
             let coming = self.streams[stream].take().expect("its arrival was told");
-            if let Some(arrival) = self.matched(coming, arrival) {
+            let source = (stream < self.n_sources).then_some(stream as u16);
+            if let Some(arrival) = self.matched(source, coming, arrival) {
                 return Ok(Some(arrival));
             }
         }
@@ -150,13 +163,13 @@ impl Feed {
     }
 
     /// The packet as the NIC sees it, if a context takes it.
-    fn matched(&mut self, coming: Coming, arrival: Cycle) -> Option<Arrival> {
+    fn matched(&mut self, source: Option<u16>, coming: Coming, arrival: Cycle) -> Option<Arrival> {
         let Coming { index, bytes, .. } = coming;
         let mut record = self.record.borrow_mut();
         record.frame_in(bytes.len());
         let layers = Layers::parse(&bytes);
         let Some(rule) = self.rules.find(&bytes, &layers) else {
-            record.ordinary(index, arrival, &bytes);
+            record.ordinary(source, index, arrival, &bytes);
             return None;
         };
         let verdict = rule.classifier.classify(&bytes, &layers);
@@ -175,11 +188,12 @@ impl Feed {
         record.matched(context_idx, bytes.len(), &verdict, id.is_some());
         self.rules.drop_ended();
         let Some(msgid) = id else {
-            record.ordinary(index, arrival, &bytes);
+            record.ordinary(source, index, arrival, &bytes);
             return None;
         };
         let size = bytes.len() as u32;
         let user = record.window.inside.enter(Box::new(Row {
+            source,
             frame: index,
             bytes: size,
             context: context_idx,
@@ -195,9 +209,9 @@ impl Feed {
         Some(Arrival { earliest: arrival, gap, bytes, msgid, som, eom, xfer_size, context, evicts, user })
     }
 
-    /// The report of the traffic, which is that of the first stream.
-    pub fn report(&self) -> Option<FeedReport> {
-        self.streams.first().map(Stream::report)
+    /// The reports of the experiment's sources.
+    pub fn reports(&self) -> Vec<FeedReport> {
+        self.streams[..self.n_sources].iter().map(Stream::report).collect()
     }
 }
 
@@ -226,11 +240,12 @@ pub fn classifiers(checked: &Checked) -> Result<Vec<Classifier>, FeedError> {
     let contexts = &checked.contexts;
     let mut indices: Vec<FlowIndex> = contexts.iter().map(|context| FlowIndex::new(context.message.clone())).collect();
     if contexts.iter().any(|context| context.message.needs_index()) {
-        let mut stream = traffic(checked)?;
-        while let Some(Coming { bytes, .. }) = stream.read()? {
-            let layers = Layers::parse(&bytes);
-            if let Some(index) = first_context(contexts, &bytes, &layers) {
-                indices[index].add(&bytes, &layers);
+        for mut stream in traffic(checked)? {
+            while let Some(Coming { bytes, .. }) = stream.read()? {
+                let layers = Layers::parse(&bytes);
+                if let Some(index) = first_context(contexts, &bytes, &layers) {
+                    indices[index].add(&bytes, &layers);
+                }
             }
         }
     }
@@ -245,12 +260,16 @@ pub fn first_context(contexts: &[CheckedContext], packet: &[u8], layers: &Layers
     })
 }
 
-/// The traffic of an experiment, from when the NIC is ready.
-pub fn traffic(checked: &Checked) -> Result<Stream, FeedError> {
-    let (Common { faults, seed, .. }, source) = (&checked.experiment.common, &checked.source);
+/// The sources of an experiment, from when the NIC is ready.
+pub fn traffic(checked: &Checked) -> Result<Vec<Stream>, FeedError> {
+    let Common { faults, seed, .. } = &checked.experiment.common;
     let clock = Clock::new(checked.nic.clock_mhz.freq().expect("the card is checked"));
-    let start = source.start.map(|start| clock.cycle_at_or_after(start));
-    Stream::open(&source.traffic, source.pacing, source.count, (faults.0, *seed), start)
+    let open = |(i, source): (u64, &CheckedSource)| {
+        let start = source.start.map(|start| clock.cycle_at_or_after(start));
+        let network = (faults.0, seed.wrapping_add(i));
+        Stream::open(&source.traffic, source.pacing, source.count, network, start)
+    };
+    (0..).zip(&checked.sources).map(open).collect()
 }
 
 #[cfg(test)]

@@ -16,7 +16,9 @@ pub use summary::{ActionSummary, HandlerPackets, HandlerSection, HandlerSummary,
 
 use crate::driver::{ContextSpec, Driver, DriverError, RuleSpec};
 use crate::elf::{Elf, ElfError};
-use crate::experiment::{Checked, ExperimentError, LayoutError, OneOrMany, PlacedContext, PlacedProgram, Span, place};
+use crate::experiment::{
+    Checked, CheckedSource, ExperimentError, LayoutError, OneOrMany, PlacedContext, PlacedProgram, Span, place,
+};
 use crate::handlers::record::{Line, OutCapture, Record, RecordError, SharedRecord};
 use crate::handlers::stats::Stats;
 use crate::handlers::table::Table;
@@ -128,9 +130,9 @@ impl HandlerCard {
             record.borrow_mut().host.write(context.context.host_mem_addr, &context.host_data);
         }
         let classifiers = feed::classifiers(&checked)?;
-        let gap = common.traffic.iter().find_map(|spec| spec.gap_cycles).unwrap_or(0);
+        let gap = common.traffic.iter().filter_map(|spec| spec.gap_cycles).max().unwrap_or(0);
         let mut feed = Feed::new(&checked.nic, gap, limit, record.clone());
-        feed.add(feed::traffic(&checked)?);
+        feed::traffic(&checked)?.into_iter().for_each(|stream| feed.add_source(stream));
         let (feed, seed) = (Rc::new(RefCell::new(feed)), common.seed);
         let mut driver = Driver::new(&checked.nic, &loaded.image, feed, record.clone(), seed)?;
         let known = install(&checked, &elfs, &placed, classifiers, &mut driver)?;
@@ -264,7 +266,7 @@ impl Simulated for HandlerCard {
         let record = self.record().borrow();
         let file = self.driver.feed.borrow().file_progress();
         let packets_in = record.stats.frames.packets;
-        let total = self.checked.source.total();
+        let total: Option<u64> = self.checked.sources.iter().map(CheckedSource::total).sum();
         let fraction = match total {
             Some(total) if total > 0 => Some(packets_in as f64 / total as f64),
             Some(_) => Some(1.0),

@@ -71,7 +71,9 @@ pub struct TaskRow {
 /// A packet that matched a context.
 #[derive(Clone, Debug, Default)]
 pub struct Row {
-    /// Number in the traffic, from 0.
+    /// Position of its source in the experiment; `None` if it came otherwise.
+    pub source: Option<u16>,
+    /// Number in its source, from 0.
     pub frame: u64,
     /// Length.
     pub bytes: u32,

@@ -157,7 +157,7 @@ impl Record {
     }
 
     /// A packet bypasses the handlers and goes to the ring in host memory.
-    pub fn ordinary(&mut self, frame: u64, arrival: Cycle, bytes: &[u8]) {
+    pub fn ordinary(&mut self, source: Option<u16>, frame: u64, arrival: Cycle, bytes: &[u8]) {
         self.stats.ordinary.add(bytes.len() as u64);
         self.digest.add(Stream::Ordinary, &[frame, arrival], bytes);
         let mut head = [0; 16];
@@ -174,7 +174,7 @@ impl Record {
             }
         }
         if let Some(table) = &mut self.table {
-            table.add_ordinary(frame, bytes.len() as u32, arrival);
+            table.add_ordinary(source, frame, bytes.len() as u32, arrival);
         }
     }
 

@@ -27,8 +27,8 @@ impl Table {
     }
 
     /// Adds a packet that no context took.
-    pub fn add_ordinary(&mut self, frame: u64, bytes: u32, arrival: Cycle) {
-        let row = Row { frame, bytes, arrival, ..Row::default() };
+    pub fn add_ordinary(&mut self, source: Option<u16>, frame: u64, bytes: u32, arrival: Cycle) {
+        let row = Row { source, frame, bytes, arrival, ..Row::default() };
         self.add_row(&row, Fate::Ordinary, false);
     }
 
@@ -98,7 +98,8 @@ fn cycles(task: &TaskRow) -> i64 {
 columns! {
     /// The columns of the table, in order. `ps` are picoseconds since reset; -1 means that it did not happen.
     COLUMNS, values(c: &Cells):
-    "frame" U64 "number of the packet in the traffic, from 0; a copy that the network made has that of its original" => c.row.frame as i64;
+    "frame" U64 "number of the packet in its source, from 0; a copy that the network made has that of its original" => c.row.frame as i64;
+    "source" I32 "position of its source in the experiment; -1 if another card sent it" => c.row.source.map_or(-1, i64::from);
     "bytes" U32 "length without FCS" => c.row.bytes.into();
     "fate" U8 "what became of it" => c.fate as i64;
     "reason" U8 "why it was dropped" => c.row.dropped.map_or(0, |reason| i64::from(reason) + 1);

@@ -107,7 +107,7 @@ impl WiredCard {
     /// Builds the card.
     pub fn new(setup: Setup, wanted: &Wanted) -> Result<WiredCard, WiredError> {
         let nic = &setup.experiment.common.nic;
-        if let (true, Some(spec)) = (wanted.lines, setup.traffic()) {
+        if let (true, Some(spec)) = (wanted.lines, setup.experiment.common.traffic.iter().next()) {
             return Err(WiredError::TrafficAndLines { nic: nic.preset.clone(), text: spec.source.clone() });
         }
         let design = design(&nic.preset, &nic.set.0, &setup.base_dir)?;

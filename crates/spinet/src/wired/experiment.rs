@@ -1,6 +1,6 @@
 //! An experiment for a card that is wired from modules, as it is written.
 
-use crate::experiment::{Address, Common, FromText, OneOrMany, Section};
+use crate::experiment::{Address, Common, FromText, OneOrMany, Section, yes};
 use crate::kinds::{self, Kind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -52,8 +52,4 @@ impl FromText for FirmwareSpec {
 
 fn firmware<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<FirmwareSpec>, D::Error> {
     crate::experiment::text_or_table(deserializer).map(Some)
-}
-
-fn yes() -> bool {
-    true
 }

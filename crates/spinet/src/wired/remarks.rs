@@ -4,6 +4,7 @@ use super::card::WiredCard;
 use super::fates::Fates;
 use super::traffic::Side;
 use crate::run::Ended;
+use crate::streams::FeedReport;
 use crate::summary::{Remark, grouped, part_of};
 
 impl WiredCard {
@@ -24,25 +25,8 @@ impl WiredCard {
         let is = |count: u64| if count == 1 { "is" } else { "are" };
         let was = |count: u64| if count == 1 { "was" } else { "were" };
         let mut remarks = Vec::new();
-        if let Some(stop) = side.report.capture.as_ref().and_then(|(_, stop)| stop.as_ref()) {
-            remarks.push(Remark::new("capture_damaged", format!("{whose}: the capture ends early: {stop}")));
-        }
-        let counts = side.report.capture.as_ref().map(|(counts, _)| *counts).unwrap_or_default();
-        if counts.snapped > 0 {
-            let frames = part_of(counts.snapped, counts.packets, "frame");
-            let text = format!("{whose}: only the front of {frames} was captured; the rest is zeros");
-            remarks.push(Remark::new("capture_snapped", text));
-        }
-        let left_out = counts.other_link_types + counts.too_short + counts.too_long + counts.malformed_blocks;
-        if left_out > 0 {
-            let records = part_of(left_out, left_out + counts.packets, "record");
-            let text = format!("{whose}: {records} of the capture cannot be given to a card");
-            remarks.push(Remark::new("capture_left_out", text));
-        }
-        if side.report.pacing.cut_gaps > 0 {
-            let text =
-                format!("{whose}: gaps were cut so that the run ends within 5 hours: {}", side.report.pacing.cut_gaps);
-            remarks.push(Remark::new("cut_gaps", text));
+        for report in &side.reports {
+            remarks.extend(remarks_of_source(whose, report));
         }
         if fates.too_long > 0 {
             let longest = grouped(side.longest as u64);
@@ -95,11 +79,37 @@ impl WiredCard {
 
     /// That there is nothing to do.
     fn idle(&self) -> Option<Remark> {
-        let text = match (self.setup.traffic(), self.setup.send()) {
+        let common = &self.setup.experiment.common;
+        let text = match common.traffic.len() + common.send.len() {
             _ if self.offers_frames() => return None,
-            (None, None) => "the card idles: neither traffic from the network nor what its host sends is given",
+            0 => "the card idles: neither traffic from the network nor what its host sends is given",
             _ => "the card idles: no frame is in what it is given",
         };
         Some(Remark::new("no_traffic", text.to_owned()))
     }
+}
+
+/// The oddities of a source.
+fn remarks_of_source(whose: &str, report: &FeedReport) -> Vec<Remark> {
+    let mut remarks = Vec::new();
+    if let Some(stop) = report.capture.as_ref().and_then(|(_, stop)| stop.as_ref()) {
+        remarks.push(Remark::new("capture_damaged", format!("{whose}: the capture ends early: {stop}")));
+    }
+    let counts = report.capture.as_ref().map(|(counts, _)| *counts).unwrap_or_default();
+    if counts.snapped > 0 {
+        let frames = part_of(counts.snapped, counts.packets, "frame");
+        let text = format!("{whose}: only the front of {frames} was captured; the rest is zeros");
+        remarks.push(Remark::new("capture_snapped", text));
+    }
+    let left_out = counts.other_link_types + counts.too_short + counts.too_long + counts.malformed_blocks;
+    if left_out > 0 {
+        let records = part_of(left_out, left_out + counts.packets, "record");
+        let text = format!("{whose}: {records} of the capture cannot be given to a card");
+        remarks.push(Remark::new("capture_left_out", text));
+    }
+    if report.pacing.cut_gaps > 0 {
+        let text = format!("{whose}: gaps were cut so that the run ends within 5 hours: {}", report.pacing.cut_gaps);
+        remarks.push(Remark::new("cut_gaps", text));
+    }
+    remarks
 }

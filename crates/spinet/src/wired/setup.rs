@@ -2,12 +2,13 @@
 
 use super::card::WiredError;
 use super::experiment::{FirmwareExperiment, FirmwareSpec};
-use super::traffic::{self, Side, Way};
+use super::traffic::{self, CardTrafficError, Side, Way};
 use crate::elf::{Elf, Machine};
-use crate::experiment::{self, Address, Common, ExperimentError, Problem, SourceSpec, Span};
+use crate::experiment::{self, Address, Common, Ends, ExperimentError, OneOrMany, Problem, SourceSpec, Span};
 use crate::files::{self, read_at_most};
+use crate::kinds;
 use crate::program;
-use crate::toml_text::{self, Format};
+use crate::toml_text::Format;
 use blocks::feeders::{Acknowledgements, Offered};
 use blocks::netlist::{Design, Module};
 use kernel::Time;
@@ -51,24 +52,13 @@ impl Setup {
     /// Reads an experiment from `text`, which came from `file`; its paths count from `base_dir`.
     pub fn read(text: &str, file: &str, base_dir: &Path, format: Format) -> Result<Setup, ExperimentError> {
         let mut experiment: FirmwareExperiment = experiment::read(text, file, format)?;
-        check(&mut experiment.common, base_dir).map_err(|(path, problem)| {
-            let path: Vec<String> = path.iter().map(|&part| part.to_owned()).collect();
-            let (line, key) = toml_text::place_of(text, format, &path);
-            ExperimentError::Value { file: file.into(), line, key, problem: Box::new(problem) }
-        })?;
+        check(&mut experiment.common, base_dir)
+            .map_err(|(path, problem)| ExperimentError::at((text, file, format), &path, Box::new(problem)))?;
         Ok(Setup { experiment, base_dir: base_dir.to_owned(), firmware: None })
     }
 
     pub(super) fn nic(&self) -> &str {
         &self.experiment.common.nic.preset
-    }
-
-    pub(super) fn traffic(&self) -> Option<&SourceSpec> {
-        self.experiment.common.traffic.iter().next()
-    }
-
-    pub(super) fn send(&self) -> Option<&SourceSpec> {
-        self.experiment.common.send.iter().next()
     }
 
     /// End of the run in simulated time. Without one, a run ends when all frames are accounted for; one with endless traffic, or
@@ -82,7 +72,7 @@ impl Setup {
 type Fault = (Vec<&'static str>, Problem);
 
 /// Checks the sources of packets; paths become absolute.
-fn check(common: &mut Common, base_dir: &Path) -> Result<(), Fault> {
+fn check(common: &mut Common, base_dir: &Path) -> Result<(), (Vec<String>, Problem)> {
     let base_dir = std::path::absolute(base_dir).unwrap_or_else(|_| base_dir.into());
     let absolute = |path: &mut String| {
         let found = base_dir.join(&*path);
@@ -93,29 +83,13 @@ fn check(common: &mut Common, base_dir: &Path) -> Result<(), Fault> {
     if common.nic.preset.ends_with(".toml") {
         absolute(&mut common.nic.preset);
     }
-    for (kind, sources) in [("traffic", &mut common.traffic), ("send", &mut common.send)] {
-        let found = sources.len();
-        if found > 1 {
-            return Err((vec![kind], Problem::Sources { found, of: "is wired from modules" }));
-        }
-        let Some(spec) = sources.iter_mut().next() else { continue };
-        let problem = match (kind, spec.port, spec.queue) {
-            _ if spec.gap_cycles.is_some() => ("gap_cycles", Problem::NoGap),
-            ("traffic", _, Some(_)) => ("queue", Problem::QueueOfTraffic),
-            ("send", Some(_), _) => ("port", Problem::PortOfSend),
-            (_, Some(found @ 1..), _) => ("port", Problem::Port { found, allowed: "0, the only port".into() }),
-            (_, _, Some(found @ 1..)) => ("queue", Problem::Queue { found }),
-            _ => match spec.pacing.parse::<Pacing>() {
-                Ok(_) => {
-                    absolute(&mut spec.source);
-                    continue;
-                }
-                Err(error) => ("pacing", error.into()),
-            },
-        };
-        return Err((vec![kind, problem.0], problem.1));
-    }
-    Ok(())
+    let ends = Ends { kind: &kinds::MODULES, ports: 1, queues: 1 };
+    let sources = common.read_sources(&ends, |spec, _| {
+        spec.pacing.parse::<Pacing>().map_err(|problem| ("pacing", problem.into()))?;
+        absolute(&mut spec.source);
+        Ok(())
+    });
+    sources.map(drop)
 }
 
 /// The firmware that an experiment names.
@@ -176,27 +150,32 @@ impl Setup {
             Err(WiredError::NoSuchSide { nic: self.nic().into(), what, text: spec.source.clone() })
         };
         let (mac, longest) = (card_mac(design), hosts::longest(design));
-        let Common { faults, seed, .. } = &self.experiment.common;
-        let read = |spec: Option<&SourceSpec>, way| match spec {
-            Some(spec) => traffic::parse(spec, way, mac, longest, (faults.0, *seed), &self.base_dir),
-            None => Ok(Side::default()),
+        let Common { traffic, send, faults, seed, .. } = &self.experiment.common;
+        let read = |specs: &OneOrMany<SourceSpec>, way| {
+            let parse = |(i, spec): (u64, &SourceSpec)| {
+                traffic::parse(spec, way, mac, longest, (faults.0, seed.wrapping_add(i)), &self.base_dir)
+            };
+            traffic::merged(way, (0..).zip(specs.iter()).map(parse).collect::<Result<_, _>>()?)
         };
         let kinds = hosts::kinds(design);
-        match (self.traffic(), self.send()) {
+        match (traffic.iter().next(), send.iter().next()) {
             (Some(spec), _) if !has(design, "packet-feeder") => return refuse(spec, "`packet-feeder`"),
             (_, Some(spec)) if kinds.is_empty() => return refuse(spec, "host"),
             _ => {}
         }
-        let replies = self.send().map(|spec| Ok::<_, WiredError>((spec, traffic::replies(&spec.source, mac)?)));
-        let replies = match replies.transpose()? {
-            Some((spec, Some(_))) if !kinds.iter().any(|kind| kind.acknowledges) => {
-                return refuse(spec, "host that acknowledges");
+        let mut replies = None;
+        for spec in send.iter() {
+            let found = traffic::replies(&spec.source, mac)?;
+            match found {
+                Some(_) if !kinds.iter().any(|kind| kind.acknowledges) => {
+                    return refuse(spec, "host that acknowledges");
+                }
+                Some(_) if send.len() > 1 => return Err(CardTrafficError::NotAlone { place: "send" }.into()),
+                _ => replies = found,
             }
-            Some((_, replies)) => replies,
-            None => None,
-        };
-        let network = read(self.traffic(), Way::Receive)?;
-        let host = if replies.is_some() { Side::default() } else { read(self.send(), Way::Send)? };
+        }
+        let network = read(traffic, Way::Receive)?;
+        let host = if replies.is_some() { Side::default() } else { read(send, Way::Send)? };
         Ok(Sides { network, host, replies })
     }
 

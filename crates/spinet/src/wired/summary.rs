@@ -3,7 +3,6 @@
 use super::card::WiredCard;
 use super::fates::Fates;
 use super::rates::{short_window, throughput};
-use super::traffic::Side;
 use crate::experiment::SourceSpec;
 use crate::kinds;
 use crate::run::Ended;
@@ -233,12 +232,15 @@ impl WiredCard {
     }
 
     fn source_summaries(&self) -> Vec<SourceSummary> {
-        let sides =
-            [(self.setup.traffic(), "network:0", &self.sides.network), (self.setup.send(), "host:0", &self.sides.host)];
-        let summary = |(spec, name, side): (Option<&SourceSpec>, &str, &Side)| {
-            Some(SourceSummary::of(spec?.source.clone(), name.into(), Some(side.report.clone())))
-        };
-        sides.into_iter().filter_map(summary).collect()
+        let common = &self.setup.experiment.common;
+        let sides = [(&common.traffic, "network:0", &self.sides.network), (&common.send, "host:0", &self.sides.host)];
+        let summaries = sides.into_iter().flat_map(|(specs, name, side)| {
+            let report = |i| side.reports.get(i).cloned().unwrap_or_default();
+            let of =
+                move |(i, spec): (usize, &SourceSpec)| SourceSummary::of(spec.source.clone(), name.into(), report(i));
+            specs.iter().enumerate().map(of)
+        });
+        summaries.collect()
     }
 
     /// The end of a complete run, as text.

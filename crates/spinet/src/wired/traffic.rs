@@ -45,6 +45,8 @@ pub enum CardTrafficError {
     Given { place: &'static str, source: Box<Problem> },
     #[error("{place}: {source}")]
     Feed { place: &'static str, source: FeedError },
+    #[error("{place}: `payload=numbered` and `tcp-ack` must be the only source of their direction")]
+    NotAlone { place: &'static str },
     #[error("{what} does not apply to `payload=numbered` and `tcp-ack`, which have times and numbers of their own")]
     NotForNumbered { what: &'static str },
 }
@@ -87,10 +89,10 @@ pub struct Side {
     pub too_long: u64,
     /// Bytes of the longest frame, without check sequence.
     pub longest: usize,
-    /// Number of each frame in the capture, if some were left out.
+    /// Number of each frame in the capture, if some were left out. Frames of several sources have the numbers of their order in time.
     pub numbers: Option<Vec<u64>>,
-    /// The report of the source.
-    pub report: FeedReport,
+    /// The report of each source.
+    pub reports: Vec<FeedReport>,
 }
 
 impl Side {
@@ -216,10 +218,35 @@ fn list(
         frames.push(ListedFrame { bytes: bytes.into(), is_intact: true });
         times.push(terms.start + Time::from_fs(frame.arrival_fs));
     }
-    side.report = stream.report();
+    side.reports = vec![stream.report()];
     side.traffic = FrameTraffic { frames: Frames::List(frames.into()), pace: Pace::At(times.into()) };
     side.numbers = (side.too_long > 0).then_some(numbers);
     Ok(side)
+}
+
+/// Frames of several sources in the order of their times; of equal times, in the order of the sources.
+pub fn merged(way: Way, mut sides: Vec<Side>) -> Result<Side, CardTrafficError> {
+    let place = way.place();
+    if sides.len() < 2 {
+        return Ok(sides.pop().unwrap_or_default());
+    }
+    let (mut all, mut frames) = (Side::default(), Vec::new());
+    for side in sides {
+        let (Frames::List(list), Pace::At(times)) = (&side.traffic.frames, &side.traffic.pace) else {
+            return Err(CardTrafficError::NotAlone { place });
+        };
+        frames.extend(times.iter().copied().zip(list.iter().cloned()));
+        all.too_long += side.too_long;
+        all.longest = all.longest.max(side.longest);
+        all.reports.extend(side.reports);
+    }
+    if frames.len() as u64 > MOST_FRAMES {
+        return Err(CardTrafficError::TooMany { place });
+    }
+    frames.sort_by_key(|&(at, _)| at);
+    let (times, frames): (Vec<Time>, Vec<ListedFrame>) = frames.into_iter().unzip();
+    all.traffic = FrameTraffic { frames: Frames::List(frames.into()), pace: Pace::At(times.into()) };
+    Ok(all)
 }
 
 /// Returns true if the pairs of a definition ask for numbered datagrams.

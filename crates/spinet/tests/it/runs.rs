@@ -71,6 +71,22 @@ fn every_packet_is_accounted_for() {
 }
 
 #[test]
+fn several_sources_send_at_their_own_times() {
+    let text = "program = 'nic.elf'\n[[traffic]]\nsource = 'udp:size=60,count=3,rate=1Mpps'\n\
+        [[traffic]]\nsource = 'tcp:size=600,count=2'\nstart = '40 us'\n[[context]]\nmatch = 'tcp'\nhandler = 'echo'\n";
+    let mut run = build("several_sources", text);
+    let summary = finish(&mut run, Duration::from_secs(60));
+    assert_eq!((summary.packets.packets_in, summary.packets.sent, summary.sources.len()), (5, 2, 2));
+    let columns = run.card.take_tables().remove(0).columns;
+    let column = |wanted: &str| &columns.iter().find(|(name, _)| *name == wanted).unwrap().1;
+    let sources = column("source").chunks(4).map(|bytes| i32::from_le_bytes(bytes.try_into().unwrap()));
+    let frames = column("frame").chunks(8).map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap()));
+    let mut rows: Vec<(i32, u64)> = sources.zip(frames).collect();
+    rows.sort_unstable();
+    assert_eq!(rows, [(0, 0), (0, 1), (0, 2), (1, 0), (1, 1)]);
+}
+
+#[test]
 fn the_parts_of_a_latency_add_up() {
     let latency = summary("latency", MIX).latency_ns.unwrap();
     let parts: f64 = latency.split.0.iter().map(|(_, part)| part.mean).sum();

@@ -446,6 +446,22 @@ fn firmware_that_is_none_says_why() {
 }
 
 #[test]
+fn sources_of_a_direction_come_in_order_of_time() {
+    let mut several = setup("udp:size=60,count=3,rate=100kpps", "", "60 ms");
+    several.experiment.common.traffic.0.extend(OneOrMany::of(SourceSpec::from_text("udp:size=600,count=2").unwrap()).0);
+    several.experiment.common.traffic.0[1].0.start = Some(Span::parse("15 us").unwrap());
+    let run = finish(several.clone(), Mode::Normal, 20);
+    let summary = serde_json::to_value(run.card.summarize(Duration::ZERO)).unwrap();
+    let (_, bytes) = run.card.frame_table().into_iter().find(|(name, _)| *name == "bytes").unwrap();
+    let bytes: Vec<u32> = bytes.chunks(4).map(|bytes| u32::from_le_bytes(bytes.try_into().unwrap())).collect();
+    assert_eq!((bytes, &summary["received"]["good"]), (vec![60, 60, 600, 600, 60], &5.into()));
+    assert_eq!(summary["sources"][1]["source"], "udp:size=600,count=2");
+    several.experiment.common.traffic.0[0].0.source = "udp:payload=numbered".into();
+    let error = WiredCard::new(several, &Wanted::default()).err().unwrap().to_string();
+    assert_eq!(error, "traffic: `payload=numbered` and `tcp-ack` must be the only source of their direction");
+}
+
+#[test]
 fn traffic_that_cannot_be_says_why() {
     let texts = [
         "datagrams:",

@@ -9,7 +9,7 @@ use crate::chains::tenants::Tenant;
 use crate::chains::trail::Part;
 use crate::kinds;
 use crate::lines::line_of;
-use crate::run::Ended;
+use crate::run::{Ended, Port};
 use crate::summary::{
     EndedSummary, PacketSummary, Report, SourceSummary, ThroughputSummary, TimeSummary, gbps, ns, packets_per_s,
 };
@@ -263,11 +263,8 @@ impl ChainCard {
             self.ports.iter().map(|port| (port.side(), port.reports().into_iter())).collect();
         let summary = |source: &SideSource| {
             let report = reports.get_mut(&source.side).and_then(Iterator::next);
-            let side = match source.side {
-                ExternalPort::Network(port) => format!("network:{port}"),
-                ExternalPort::Host(queue) => format!("host:{queue}"),
-            };
-            SourceSummary::of(source.name.clone(), side, report)
+            let side = Port::from(source.side).to_string();
+            SourceSummary::of(source.name.clone(), side, report.unwrap_or_default())
         };
         self.checked.sources.iter().map(summary).collect()
     }

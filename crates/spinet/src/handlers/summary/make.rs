@@ -124,8 +124,9 @@ impl HandlerCard {
         let network = self.driver.nic.network();
         let counters = self.driver.nic.counters();
         let out_gbps = gbps(clock, stats.left);
-        let mut feed = self.driver.feed.borrow().report();
-        let source = |spec: &SourceSpec| SourceSummary::of(spec.source.clone(), "network:0".into(), feed.take());
+        let source =
+            |(spec, report): (&SourceSpec, _)| SourceSummary::of(spec.source.clone(), "network:0".into(), report);
+        let reports = self.driver.feed.borrow().reports();
         let report = Report {
             kind: &kinds::HANDLERS,
             ended: self.ended_summary(),
@@ -140,7 +141,7 @@ impl HandlerCard {
             },
             latency_ns: stats.latency.summary(clock, Part::NAMES),
             ingress_wait_ns: Spread::of(clock, &stats.ingress),
-            sources: common.traffic.iter().map(source).collect(),
+            sources: common.traffic.iter().zip(reports).map(source).collect(),
             time: TimeSummary {
                 simulated_ns: ns(clock, self.cycles() as f64),
                 skipped_ns: 0.0,

@@ -1,6 +1,7 @@
 //! Remarks: faults in the simulated world, and likely slips of the user.
 
 use super::{CommandFaultSummary, TrapPlaceSummary};
+use crate::experiment::{CheckedSource, Traffic};
 use crate::handlers::HandlerCard;
 use crate::handlers::packets::Fate;
 use crate::summary::{Remark, file_name, grouped, part_of};
@@ -15,9 +16,13 @@ impl HandlerCard {
         remarks.extend(self.queueless().map(|text| Remark::new("no_queue", text)));
         let record = self.record().borrow();
         if self.ended.is_some() && record.stats.frames.packets == 0 {
-            let is_capture = matches!(self.checked.source.traffic, crate::experiment::Traffic::Capture(..));
-            let why =
-                if is_capture { "the capture has none that can be given to a card" } else { "the traffic has none" };
+            let why = match &self.checked.sources[..] {
+                [] => "there is no traffic, and no other card sent one",
+                [CheckedSource { traffic: Traffic::Capture(..), .. }] => {
+                    "the capture has none that can be given to a card"
+                }
+                _ => "the traffic has none",
+            };
             remarks.push(Remark::new("no_packets", format!("no packet came: {why}")));
         }
         let feed = self.driver.feed.borrow();

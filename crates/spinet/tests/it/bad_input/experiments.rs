@@ -111,14 +111,14 @@ fn all_unknown_keys_are_reported_at_once() {
         expect!["t.toml: line 2: traffic.port: port is 1, must be 0, the only port"],
     );
     check(
-        "program = 'nic.elf'\ntraffic = ['udp', 'tcp']\n[[context]]",
-        expect!["t.toml: line 2: traffic: there are 2 sources; a card that runs handlers takes one"],
+        "program = 'nic.elf'\ntraffic = ['udp', { source = 'tcp', pacing = 'soon' }]\n[[context]]",
+        expect![
+            "t.toml: line 2: traffic[1].pacing: pacing is `soon`, must be `times`, `times:FACTOR` such as `times:0.5`, `line:RATE` with its unit such as `line:400G`, or `asap`"
+        ],
     );
     check(
         "program = 'nic.elf'\ntraffic = 'udp'\nsend = '2=udp'\n[[context]]",
-        expect![
-            "t.toml: line 3: send: a card that runs handlers has no host that sends; cards such as panic and tigon2 have one"
-        ],
+        expect!["t.toml: line 3: send: this card has no host that sends; cards such as panic and tigon2 have one"],
     );
     check(
         "program = 'nic.elf'\ntraffic = '2=udp'\n[[context]]",
