@@ -2,7 +2,7 @@
 
 use super::Cluster;
 use super::l1::L1;
-use super::wide::{Asked, Side, WidePorts};
+use super::wide::{BeatRequests, Side, WidePorts};
 use crate::lanes::bytes_of;
 use crate::map;
 use crate::memories::BurstPort;
@@ -35,7 +35,7 @@ impl UnderWay {
     }
 
     /// The line of its next beat, if L1 may be asked for that.
-    fn asks(&self, now: Cycle, ports: &[BurstPort]) -> Option<u32> {
+    fn next_line(&self, now: Cycle, ports: &[BurstPort]) -> Option<u32> {
         let may = self.at <= now && (self.to_answer() > 1 || ports[self.initiator].1.has_room());
         may.then(|| (self.offset & !(BEAT_BYTES - 1)) + self.beat * BEAT_BYTES)
     }
@@ -79,9 +79,9 @@ impl Outside {
         next(&self.reads).into_iter().chain(next(&self.writes)).min().unwrap_or(Cycle::MAX)
     }
 
-    fn asks(&self, now: Cycle, ports: &[BurstPort]) -> Asked {
-        let next = |queue: &VecDeque<UnderWay>| queue.front().and_then(|burst| burst.asks(now, ports));
-        Asked { write: next(&self.writes), read: next(&self.reads) }
+    fn requests(&self, now: Cycle, ports: &[BurstPort]) -> BeatRequests {
+        let next = |queue: &VecDeque<UnderWay>| queue.front().and_then(|burst| burst.next_line(now, ports));
+        BeatRequests { write: next(&self.writes), read: next(&self.reads) }
     }
 
     /// Beats of the oldest read that nobody is told of, if there are only reads.
@@ -151,16 +151,16 @@ impl Cluster {
         if self.wide_is_quiet() {
             return false;
         }
-        let (mut of_dma, mut has_ended) = (Asked::default(), false);
+        let (mut of_dma, mut has_ended) = (BeatRequests::default(), false);
         if self.dma.is_busy() {
-            let (finished, asked) = self.dma.tick(now, &self.l1);
-            of_dma = asked;
+            let (finished, requests) = self.dma.tick(now, &self.l1);
+            of_dma = requests;
             if let Some(finished) = finished {
                 self.transfer_done(finished.owner, now);
                 has_ended = true;
             }
         }
-        let of_nhi = self.outside.asks(now, &self.ports.bursts);
+        let of_nhi = self.outside.requests(now, &self.ports.bursts);
         let granted = self.wide.grant(now, &mut self.l1, of_nhi, of_dma);
         if let Some(side) = granted.nhi {
             self.outside.granted(now, side, &mut self.l1, &self.ports.bursts);

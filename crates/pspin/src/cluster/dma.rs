@@ -8,7 +8,7 @@ mod movement;
 mod tests;
 
 use super::l1::L1;
-use super::wide::{Asked, Side};
+use super::wide::{BeatRequests, Side};
 use crate::params::{PspinParams, Regions};
 use crate::protocol::{Burst, BurstReply, PAGE_BYTES};
 use chunk::{Chunk, Place};
@@ -150,7 +150,7 @@ impl Dma {
     }
 
     /// Lives through a cycle, but for L1: a transfer that finishes in it, and the beats that are asked of L1.
-    pub fn tick(&mut self, now: Cycle, l1: &L1) -> (Option<Finished>, Asked) {
+    pub fn tick(&mut self, now: Cycle, l1: &L1) -> (Option<Finished>, BeatRequests) {
         self.reshape(now);
         self.movement.tick(now, l1);
         while let Some((at, finished)) = self.movement.next_finished() {
@@ -163,7 +163,7 @@ impl Dma {
             self.done_at = now;
             self.finishing.pop_front().expect("just seen").1
         });
-        (finished, self.movement.asked())
+        (finished, self.movement.requests())
     }
 
     /// L1 serves the beat that this side asks for.

@@ -63,7 +63,7 @@ impl Cluster {
         let (public, scheduler) = (self.hpus.len(), self.hpus.len() + 1);
         let asking = u64::from(self.launching)
             | u64::from(self.public_launch.is_some()) << public
-            | u64::from(self.scheduler.asks_for_copy()) << scheduler;
+            | u64::from(self.scheduler.requests_copy()) << scheduler;
         if asking == 0 {
             return;
         }

@@ -74,7 +74,7 @@ impl Cluster {
         let hpu = &mut self.hpus[i];
         hpu.wait = Wait::Access;
         let addr = hpu.next_address();
-        if hpu.asks_l1(addr) {
+        if hpu.accesses_l1(addr) {
             self.banks[i] = self.l1.bank(addr) as u8;
             self.ready.ask(i as u32, self.banks[i], now, at);
         } else {
@@ -167,7 +167,7 @@ impl Cluster {
         // As `ask`, for a core that asked before and begins an access.
         let at = core.time() + 1;
         let addr = core.access().addr;
-        if hpu.asks_l1(addr) {
+        if hpu.accesses_l1(addr) {
             self.banks[i] = self.l1.bank(addr) as u8;
             self.ready.ask(i as u32, self.banks[i], now, at);
         } else {

@@ -28,7 +28,7 @@ impl Window {
     }
 }
 
-/// Windows of the own L1, by the addresses that tasks are told: scratchpad, packet, stack.
+/// Windows of the own L1, by the addresses in the tasks: scratchpad, packet, stack.
 const OWN: usize = 3;
 const SCRATCHPAD: usize = 0;
 const PACKET: usize = 1;
@@ -172,12 +172,12 @@ impl Guard {
         self.own.iter().any(|window| window.holds(addr, bytes)) || self.allows_alias(addr, bytes)
     }
 
-    /// The same for the names that are not told: the test-and-set alias, and repetitions behind the end.
+    /// The same for other names of L1: the test-and-set alias, and repetitions behind the end.
     #[cold]
     #[inline(never)]
     fn allows_alias(&self, addr: u32, bytes: u32) -> bool {
-        let told = self.l1_base + (addr & (self.l1_bytes - 1));
-        self.is_own_l1(addr) && self.own.iter().any(|window| window.holds(told, bytes))
+        let canonical = self.l1_base + (addr & (self.l1_bytes - 1));
+        self.is_own_l1(addr) && self.own.iter().any(|window| window.holds(canonical, bytes))
     }
 
     /// The core's stack: byte offset in its L1 and bytes.

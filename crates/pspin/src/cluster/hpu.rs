@@ -118,9 +118,9 @@ impl Hpu {
         if self.first_part.is_some() { (addr & !3).wrapping_add(4) } else { addr }
     }
 
-    /// Whether that address is in the own L1 and the access permitted, with its second part.
+    /// Returns true if the address is in the own L1 and the access is allowed, with its second part.
     #[inline(always)]
-    pub fn asks_l1(&self, addr: u32) -> bool {
+    pub fn accesses_l1(&self, addr: u32) -> bool {
         let access = self.core.access();
         self.guard.allows_l1(access.addr, access.bytes())
             || self.core.privilege() == Privilege::Machine && self.guard.is_own_l1(addr)

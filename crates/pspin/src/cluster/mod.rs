@@ -85,8 +85,8 @@ struct Totals {
     l1_accesses: Counter,
     line_misses: Counter,
     traps: Counter,
-    /// Notices to the host that found no room.
-    untold: Counter,
+    /// Notices to the host that were dropped because the queue was full.
+    dropped_notices: Counter,
     tasks: Counter,
 }
 
@@ -330,7 +330,7 @@ impl Component for Cluster {
         counters.add("tasks", self.totals.tasks.total());
         counters.add("instructions", self.hpus.iter().map(|hpu| hpu.core.instructions()).sum());
         counters.add("traps", self.totals.traps.total());
-        counters.add("untold", self.totals.untold.total());
+        counters.add("dropped_notices", self.totals.dropped_notices.total());
         counters.add("l1_accesses", self.totals.l1_accesses.total());
         counters.add("l1_conflicts", self.totals.l1_conflicts.total());
         counters.add("icache_misses", self.totals.line_misses.total());

@@ -9,9 +9,9 @@ use blocks::policy::RotatingTree;
 use kernel::{Cycle, members};
 use std::collections::VecDeque;
 
-/// From a line's arrival, or the word to try again, until the cores that waited look for it; the first instruction in it
-/// then leaves decode in that cycle, if it is there.
-const TOLD_TO_LOOK: Cycle = 2;
+/// From the arrival of a line, or from a retry notice, to the lookup of the waiting cores. If the line is there, its first
+/// instruction leaves decode in that cycle.
+const NOTICE_TO_LOOKUP: Cycle = 2;
 /// From a look that misses to the answer of program memory, and back: what the path of a miss takes besides.
 pub const MISS_PATH: u32 = 4;
 
@@ -89,7 +89,7 @@ impl Refills {
         let place = self.coming.iter().position(|coming| coming.addr == addr).expect("a line that was asked for");
         let Coming { way, cores, .. } = self.coming.swap_remove(place);
         self.last = Some((now, addr));
-        self.fills.push_back((now + TOLD_TO_LOOK, addr, way));
+        self.fills.push_back((now + NOTICE_TO_LOOKUP, addr, way));
         cores
     }
 
@@ -260,7 +260,7 @@ impl Cluster {
                 continue;
             }
             let cores = self.refills.arrive(now, addr);
-            members(cores).for_each(|core| self.look_at(core as usize, now + TOLD_TO_LOOK));
+            members(cores).for_each(|core| self.look_at(core as usize, now + NOTICE_TO_LOOKUP));
         }
         self.switch_cache(now);
         let serves = self.caching.is_on() && self.caching.serves(now);
@@ -269,7 +269,7 @@ impl Cluster {
                 self.totals.line_misses.add(1);
                 self.lines.0.send(LineRequest { addr });
             }
-            Some(Taken::Retries(core)) => self.look_at(core, now + 1 + TOLD_TO_LOOK),
+            Some(Taken::Retries(core)) => self.look_at(core, now + 1 + NOTICE_TO_LOOKUP),
             Some(Taken::Joins) | None => {}
         }
         while let Some((addr, way)) = self.refills.fill(now) {

@@ -53,8 +53,8 @@ impl Scheduler {
         self.waits_for_dma || idle && self.head_is_ready()
     }
 
-    /// Whether it asks the DMA engine for a copy in this cycle.
-    pub fn asks_for_copy(&self) -> bool {
+    /// Returns true if it requests a copy from the DMA engine in this cycle.
+    pub fn requests_copy(&self) -> bool {
         self.waits_for_dma
     }
 

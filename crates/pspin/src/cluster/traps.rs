@@ -104,7 +104,7 @@ impl Cluster {
             let notice = held.task.context.notice(HostEvent::HandlerError(error));
             // The host takes what is there in every cycle; only a core that traps without end can be too fast for that.
             match self.ports.notices.room() {
-                0 => self.totals.untold.add(1),
+                0 => self.totals.dropped_notices.add(1),
                 _ => self.ports.notices.send_late(notice, at.saturating_sub(now)),
             }
         }

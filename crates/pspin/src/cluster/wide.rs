@@ -15,7 +15,7 @@ pub enum WidePort {
     Dma,
 }
 
-/// Who asks for beats at a port; as they stand before its arbiter.
+/// A requester of beats at a port, in the order of its arbiter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
     /// The converter of writes.
@@ -24,12 +24,12 @@ pub enum Side {
     Read,
 }
 
-/// What the sides of a port ask for in a cycle: the offset in L1 of a beat of each.
+/// The beats that the sides of a port request in a cycle: the offset of each in L1.
 #[derive(Clone, Copy, Default, Debug)]
-pub struct Asked {
-    /// Of the oldest write.
+pub struct BeatRequests {
+    /// The beat of the oldest write.
     pub write: Option<u32>,
-    /// Of the oldest read.
+    /// The beat of the oldest read.
     pub read: Option<u32>,
 }
 
@@ -79,7 +79,7 @@ impl WidePorts {
 
     /// Whose beats of those asked for `l1` serves in this cycle.
     #[inline]
-    pub fn grant(&mut self, now: Cycle, l1: &mut L1, nhi: Asked, dma: Asked) -> Granted {
+    pub fn grant(&mut self, now: Cycle, l1: &mut L1, nhi: BeatRequests, dma: BeatRequests) -> Granted {
         if self.is_clearing() {
             return self.arbitrate(now, l1, nhi, dma);
         }
@@ -125,12 +125,14 @@ impl WidePorts {
     }
 
     #[inline(never)]
-    fn arbitrate(&mut self, now: Cycle, l1: &mut L1, nhi: Asked, dma: Asked) -> Granted {
+    fn arbitrate(&mut self, now: Cycle, l1: &mut L1, nhi: BeatRequests, dma: BeatRequests) -> Granted {
         let clearing = self.clearing.front().map(|&(offset, _)| offset);
-        let asked = [[nhi.write, nhi.read, None], [dma.write, dma.read, clearing]];
-        let set = asked.map(|port| port.iter().zip(0..).fold(0, |set, (who, i)| set | u64::from(who.is_some()) << i));
+        let requests = [[nhi.write, nhi.read, None], [dma.write, dma.read, clearing]];
+        let set =
+            requests.map(|port| port.iter().zip(0..).fold(0, |set, (who, i)| set | u64::from(who.is_some()) << i));
         let chosen = [0, 1].map(|port| self.ports[port].choose(set[port]));
-        let superbank = |port: usize| chosen[port].map(|who| l1.superbank(asked[port][who as usize].expect("it asks")));
+        let superbank =
+            |port: usize| chosen[port].map(|who| l1.superbank(requests[port][who as usize].expect("it asks")));
         let wanted = [superbank(0), superbank(1)];
         let wins = match wanted {
             [Some(a), Some(b)] if a == b => {
@@ -187,7 +189,7 @@ mod tests {
     }
 
     /// A way to decide.
-    type Decide = fn(&mut WidePorts, Cycle, &mut L1, Asked, Asked) -> Granted;
+    type Decide = fn(&mut WidePorts, Cycle, &mut L1, BeatRequests, BeatRequests) -> Granted;
 
     fn run(streams: [String; 4], decide: Decide) -> [String; 4] {
         let (mut l1, mut wide) = (L1::new(0x8000, 64), WidePorts::default());
@@ -198,9 +200,9 @@ mod tests {
                 let superbank = stream.front().filter(|&&c| c != b'.');
                 superbank.map(|c| u32::from(c - b'0') * 64)
             };
-            let asks = left.each_ref().map(ask);
-            let asked = |port: usize| Asked { write: asks[2 * port], read: asks[2 * port + 1] };
-            let granted = decide(&mut wide, now, &mut l1, asked(0), asked(1));
+            let requests = left.each_ref().map(ask);
+            let of_port = |port: usize| BeatRequests { write: requests[2 * port], read: requests[2 * port + 1] };
+            let granted = decide(&mut wide, now, &mut l1, of_port(0), of_port(1));
             for (stream, side) in [Side::Write, Side::Read].into_iter().cycle().take(4).enumerate() {
                 let of_port = if stream < 2 { granted.nhi } else { granted.dma };
                 let is_granted = of_port == Some(side);
@@ -269,8 +271,8 @@ mod tests {
         l1.store(0x1bc, 7, u32::MAX);
         wide.clear(&mut l1, 0x100, 0xc0);
         assert_eq!(l1.load(0x1bc), 0);
-        let read = Asked { read: Some(0), ..Asked::default() };
-        let reads = (0..8).map(|now| wide.grant(now, &mut l1, Asked::default(), read).dma == Some(Side::Read));
+        let read = BeatRequests { read: Some(0), ..BeatRequests::default() };
+        let reads = (0..8).map(|now| wide.grant(now, &mut l1, BeatRequests::default(), read).dma == Some(Side::Read));
         assert_eq!(reads.collect::<Vec<bool>>(), [true, true, false, true, false, true, false, true]);
         assert!(!wide.is_clearing());
     }
@@ -280,13 +282,13 @@ mod tests {
         for (first, n) in (0..4).flat_map(|first| (1..10).map(move |n| (first * BEAT_BYTES, n))) {
             let [mut at_once, mut one_by_one] = [0, 1].map(|_| (L1::new(0x8000, 64), WidePorts::default()));
             for (l1, wide) in [&mut at_once, &mut one_by_one] {
-                let dma = Asked { write: Some(first), ..Asked::default() };
-                wide.grant(9, l1, Asked::default(), dma);
+                let dma = BeatRequests { write: Some(first), ..BeatRequests::default() };
+                wide.grant(9, l1, BeatRequests::default(), dma);
             }
             at_once.1.serve_reads(10, &mut at_once.0, first, n);
             for beat in 0..n {
-                let read = Asked { read: Some(first + beat * BEAT_BYTES), ..Asked::default() };
-                one_by_one.1.grant(10 + Cycle::from(beat), &mut one_by_one.0, read, Asked::default());
+                let read = BeatRequests { read: Some(first + beat * BEAT_BYTES), ..BeatRequests::default() };
+                one_by_one.1.grant(10 + Cycle::from(beat), &mut one_by_one.0, read, BeatRequests::default());
             }
             let [a, b] = [at_once, one_by_one].map(|(mut l1, wide)| {
                 let last = 9 + Cycle::from(n);
@@ -303,8 +305,8 @@ mod tests {
         fn all_streams_drain_in_turn(streams in prop::array::uniform4("[0-3.]{0,40}")) {
             let shown = run(streams.clone(), WidePorts::grant);
             prop_assert_eq!(&shown, &run(streams.clone(), WidePorts::arbitrate), "who asks alone is treated otherwise");
-            for (asked, shown) in streams.iter().zip(&shown) {
-                prop_assert_eq!(asked.replace('.', ""), shown.replace('.', ""));
+            for (stream, shown) in streams.iter().zip(&shown) {
+                prop_assert_eq!(stream.replace('.', ""), shown.replace('.', ""));
             }
             for cycle in 0..shown[0].len() {
                 let now: Vec<char> = shown.iter().map(|stream| stream.as_bytes()[cycle] as char).collect();
@@ -315,16 +317,16 @@ mod tests {
                 superbanks.dedup();
                 prop_assert_eq!(superbanks.len(), n, "two in one superbank");
             }
-            for (asked, shown) in streams.iter().zip(&shown) {
+            for (stream, shown) in streams.iter().zip(&shown) {
                 let mut next = 0;
                 let mut waits = 0;
                 for c in shown.bytes() {
-                    if next == asked.len() { break; }
-                    if asked.as_bytes()[next] == b'.' || c != b'.' {
+                    if next == stream.len() { break; }
+                    if stream.as_bytes()[next] == b'.' || c != b'.' {
                         (next, waits) = (next + 1, 0);
                     } else {
                         waits += 1;
-                        prop_assert!(waits < 5, "{} waits in {}", asked, shown);
+                        prop_assert!(waits < 5, "{} waits in {}", stream, shown);
                     }
                 }
             }

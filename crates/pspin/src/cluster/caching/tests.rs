@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 /// A cache of 64 sets. Numbers are when a line is asked for; `on`, `off` or `flush` at a cycle is what is written to the registers,
 /// and again in each cycle until it answers. Lines come 6 cycles after they were asked for; the result is what happens when.
-fn check(asks: &[Cycle], writes: &[(Cycle, &str)], want: Expect) {
+fn check(lookups: &[Cycle], writes: &[(Cycle, &str)], want: Expect) {
     let mut caching = Caching::new(&IcacheParams { bytes: 4096, ways: 4, miss_cycles: 8 });
     let (mut text, mut asking, mut coming) = (String::new(), 0, Vec::new());
     let mut waiting: Vec<&str> = Vec::new();
@@ -14,7 +14,7 @@ fn check(asks: &[Cycle], writes: &[(Cycle, &str)], want: Expect) {
             writeln!(text, "{now:>3} all lines are forgotten, {}", if caching.is_on() { "on" } else { "off" })
                 .expect("text");
         }
-        asking += asks.iter().filter(|&&at| at == now).count();
+        asking += lookups.iter().filter(|&&at| at == now).count();
         if asking > 0 && caching.serves(now) {
             writeln!(text, "{now:>3} a line is asked for").expect("text");
             asking -= 1;

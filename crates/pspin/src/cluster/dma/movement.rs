@@ -9,7 +9,7 @@ mod writes;
 use super::Finished;
 use super::chunk::{At, Chunk, Open, Place};
 use crate::cluster::l1::L1;
-use crate::cluster::wide::Asked;
+use crate::cluster::wide::BeatRequests;
 use crate::lanes::{Lanes, bytes_of, lanes_of};
 use crate::protocol::{BEAT_BYTES, Burst, BurstReply};
 use kernel::trace::Counter;
@@ -54,7 +54,7 @@ pub struct Movement {
     at_l1: VecDeque<u64>,
     l1_beat: u32,
     /// L1's converter asks for that beat.
-    asks_read: bool,
+    requests_read: bool,
     /// Beats that it has asked for and that are not in the crossbar's register.
     read_ahead: u32,
     /// When the beats that come show at the engine, if there is room for them.
@@ -80,7 +80,7 @@ pub struct Movement {
     l2_writes: u32,
     sent: VecDeque<u64>,
     /// L1's converter asks for the beat that has passed.
-    asks_write: bool,
+    requests_write: bool,
     /// When responses are at the crossbar, and whether they are L2's.
     responses: VecDeque<(Cycle, bool)>,
     finished: VecDeque<(Cycle, Finished)>,
@@ -101,7 +101,7 @@ impl Movement {
             at_l2: VecDeque::new(),
             at_l1: VecDeque::new(),
             l1_beat: 0,
-            asks_read: false,
+            requests_read: false,
             read_ahead: 0,
             coming: VecDeque::new(),
             arrived: 0,
@@ -117,7 +117,7 @@ impl Movement {
             open_writes: Open::default(),
             l2_writes: 0,
             sent: VecDeque::new(),
-            asks_write: false,
+            requests_write: false,
             responses: VecDeque::new(),
             finished: VecDeque::new(),
             faults: Counter::default(),
@@ -159,7 +159,7 @@ impl Movement {
             || !self.coming.is_empty()
             || self.arrived + self.leaving != 0
             || !self.lanes.are_empty()
-            || self.asks_write
+            || self.requests_write
             || !self.responses.is_empty()
             || !self.finished.is_empty()
     }
@@ -168,8 +168,8 @@ impl Movement {
     pub fn shows_at(&self, now: Cycle) -> Cycle {
         let ended = self.finished.front().map_or(Cycle::MAX, |&(at, _)| at.max(now + 1));
         let Some(first) = self.chunks.front() else { return ended };
-        let is_all_asked = self.next_read.0 == self.first + self.chunks.len() as u64;
-        if !is_all_asked || self.chunks.iter().any(|chunk| !matches!(chunk.to.0, Place::L1(_))) {
+        let is_all_requested = self.next_read.0 == self.first + self.chunks.len() as u64;
+        if !is_all_requested || self.chunks.iter().any(|chunk| !matches!(chunk.to.0, Place::L1(_))) {
             return now + 1;
         }
         // At best a beat is written in each cycle from the next one on.
@@ -194,14 +194,14 @@ impl Movement {
     }
 
     /// The beats of L1 that its converters ask for.
-    pub fn asked(&self) -> Asked {
+    pub fn requests(&self) -> BeatRequests {
         let line = |at: At, side: fn(&Chunk) -> Place| {
             let Place::L1(offset) = side(self.chunk(at.chunk)) else { unreachable!("it is in L1") };
             (offset & !(BEAT_BYTES - 1)) + at.beat * BEAT_BYTES
         };
         let read = || line(At { chunk: self.at_l1[0], beat: self.l1_beat }, |chunk| chunk.from.0);
         let write = || line(self.passes, |chunk| chunk.to.0);
-        Asked { write: self.asks_write.then(write), read: self.asks_read.then(read) }
+        BeatRequests { write: self.requests_write.then(write), read: self.requests_read.then(read) }
     }
 
     fn chunk(&self, number: u64) -> &Chunk {

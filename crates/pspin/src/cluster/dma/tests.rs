@@ -37,7 +37,7 @@ struct Set {
     dma: Dma,
     l1: L1,
     wide: WidePorts,
-    nhi: fn(Cycle) -> Asked,
+    nhi: fn(Cycle) -> BeatRequests,
     has_company: bool,
     shows: Shows,
     log: Log,
@@ -53,7 +53,7 @@ impl Set {
         bench: &mut Bench,
         transfers: &[Transfer],
         latency: u64,
-        nhi: fn(Cycle) -> Asked,
+        nhi: fn(Cycle) -> BeatRequests,
         shows: Shows,
     ) -> (Store, Rc<RefCell<Vec<u8>>>) {
         let (store, seen) = (Store::default(), Rc::default());
@@ -65,7 +65,7 @@ impl Set {
         l1.write(0, &(0..L1_BYTES).map(l1_byte).collect::<Vec<u8>>());
         let dma = Dma::new(0, &params, (l2.requests, l2.replies));
         let (wide, log) = (WidePorts::default(), bench.log.clone());
-        let has_company = !std::ptr::fn_addr_eq(nhi, nobody as fn(Cycle) -> Asked);
+        let has_company = !std::ptr::fn_addr_eq(nhi, nobody as fn(Cycle) -> BeatRequests);
         let next = Cycle::MAX;
         bench.add("dma", Set { launches, dma, l1, wide, nhi, has_company, shows, log, next, seen: Rc::clone(&seen) });
         (store, seen)
@@ -73,11 +73,11 @@ impl Set {
 
     /// Lives through a cycle. Whether a transfer ends in it.
     fn live(&mut self, at: Cycle) -> bool {
-        let (finished, asked) = self.dma.tick(at, &self.l1);
-        let granted = self.wide.grant(at, &mut self.l1, (self.nhi)(at), asked).dma;
+        let (finished, requests) = self.dma.tick(at, &self.l1);
+        let granted = self.wide.grant(at, &mut self.l1, (self.nhi)(at), requests).dma;
         if let Some(side) = granted {
             if self.shows == Shows::Beats {
-                let offset = if side == Side::Read { asked.read } else { asked.write };
+                let offset = if side == Side::Read { requests.read } else { requests.write };
                 self.log.note(at, format!("{side:?} {:#x}", offset.expect("it asked")));
             }
             self.dma.granted(at, side, &mut self.l1);
@@ -128,8 +128,8 @@ impl Component for Set {
     }
 }
 
-fn nobody(_: Cycle) -> Asked {
-    Asked::default()
+fn nobody(_: Cycle) -> BeatRequests {
+    BeatRequests::default()
 }
 
 fn check(transfers: &[Transfer], shows: Shows, want: Expect) {
@@ -255,7 +255,7 @@ fn writes_of_one_beat_to_l1_take_two_cycles_each() {
 #[test]
 fn the_other_port_delays_a_beat_and_what_is_behind_it() {
     let log = bench(10_000, |bench| {
-        let two = |now| Asked { write: (20..22).contains(&now).then_some(0), ..Asked::default() };
+        let two = |now| BeatRequests { write: (20..22).contains(&now).then_some(0), ..BeatRequests::default() };
         Set::add(bench, &[(L2_PACKET_BASE, L1_BASE, 256)], L2_LATENCY, two, Shows::Beats);
     });
     expect![[r#"
@@ -292,9 +292,9 @@ fn the_fifo_is_full_behind_25_transfers_and_shows_room_two_cycles_after_a_beat_h
 }
 
 /// Asks for a beat of a superbank that depends on the cycle, in most cycles, on either side.
-fn a_crowd(now: Cycle) -> Asked {
+fn a_crowd(now: Cycle) -> BeatRequests {
     let ask = |n: u64| (!n.is_multiple_of(5)).then_some((n * n % 7) as u32 * 64);
-    Asked { write: ask(now), read: ask(now / 3) }
+    BeatRequests { write: ask(now), read: ask(now / 3) }
 }
 
 proptest! {

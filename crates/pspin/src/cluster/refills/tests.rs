@@ -16,8 +16,8 @@ fn check(misses: &[(Cycle, usize, u32)], want: Expect) {
     for now in 0..100 {
         if let Some(line) = replies.remove(&now) {
             let cores = refills.arrive(now, line);
-            there.push((now + TOLD_TO_LOOK, line));
-            looks.extend(members(cores).map(|core| ((now + TOLD_TO_LOOK, core as usize), line)));
+            there.push((now + NOTICE_TO_LOOKUP, line));
+            looks.extend(members(cores).map(|core| ((now + NOTICE_TO_LOOKUP, core as usize), line)));
         }
         let asking = refills.asking;
         let taken = refills.take(now, || true);
@@ -31,7 +31,7 @@ fn check(misses: &[(Cycle, usize, u32)], want: Expect) {
             }
             Some(Taken::Joins) => writeln!(text, "{now:>2} core {who} joins").expect("text"),
             Some(Taken::Retries(core)) => {
-                looks.insert((now + 1 + TOLD_TO_LOOK, core), refills.requests[core].0);
+                looks.insert((now + 1 + NOTICE_TO_LOOKUP, core), refills.requests[core].0);
                 writeln!(text, "{now:>2} core {who} is late").expect("text");
             }
             None => {}

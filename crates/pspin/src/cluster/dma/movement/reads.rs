@@ -52,10 +52,10 @@ impl Movement {
 
     /// L1's converter asks for the next beat, if its buffer has room for it.
     pub(super) fn ask_read(&mut self, now: Cycle) {
-        if self.asks_read || self.at_l1.is_empty() || self.read_ahead == READ_BUFFER && !self.will_enter(now) {
+        if self.requests_read || self.at_l1.is_empty() || self.read_ahead == READ_BUFFER && !self.will_enter(now) {
             return;
         }
-        self.asks_read = true;
+        self.requests_read = true;
         self.read_ahead += 1;
     }
     /// L1 serves the beat that is asked for to be read.
@@ -69,7 +69,7 @@ impl Movement {
         }
         let n_beats = chunk.reads;
         self.coming.push_back(now + L1_TO_ENGINE);
-        self.asks_read = false;
+        self.requests_read = false;
         self.l1_beat += 1;
         if self.l1_beat == n_beats {
             self.at_l1.pop_front();

@@ -16,7 +16,7 @@ impl Movement {
         let chunk = self.chunk(self.passes.chunk);
         let (place, n_beats) = (chunk.to.0, chunk.writes);
         let waits = match place {
-            Place::L1(_) => self.asks_write,
+            Place::L1(_) => self.requests_write,
             Place::L2 => !chunk.is_sent,
             Place::Nowhere => false,
         };
@@ -25,7 +25,7 @@ impl Movement {
         }
         self.leaving -= 1;
         if let Place::L1(_) = place {
-            self.asks_write = true;
+            self.requests_write = true;
             if self.passes.beat == 0 {
                 self.address_passed(now);
             }
@@ -110,7 +110,7 @@ impl Movement {
             chunk.has(now + RESPONSE);
             self.end_chunks();
         }
-        self.asks_write = false;
+        self.requests_write = false;
         self.passes.advance(n_beats);
     }
 
