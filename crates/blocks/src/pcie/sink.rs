@@ -26,6 +26,7 @@ enum BeatPace {
 /// Timing:  a write beat seen in cycle t is in host memory in t + `latency_cycles`, when the response to its burst is
 ///           visible. The first beat of a read burst seen in t is visible to its initiator in t + `latency_cycles`.
 ///           Each further beat takes one cycle plus the gap, or the time of its bytes at the fixed rate.
+/// Buffers:  up to `buffer_beats` beats that the host has read wait for an initiator that cannot take them.
 /// Source:  PsPIN RTL a49fec8, `hw/verilator_model/src/PCIeSlave.hpp`; Di Girolamo et al., ISCA 2021, IV, for the
 ///           rate: PCIe 5.0, 16 lanes, as a fixed-rate data sink.
 /// Differs: beats carry their own addresses; the RTL's functional model misplaces the later beats of an unaligned
@@ -40,6 +41,9 @@ pub struct Sink {
     reads: VecDeque<Read>,
     read_pace: BeatPace,
     reading: VecDeque<Pending<Read>>,
+    /// Data that is read and not given: initiator, bytes, and whether it ends the initiator's burst.
+    data: VecDeque<(usize, Bytes, bool)>,
+    buffer_beats: usize,
     written: DirectionCounters,
     read_back: DirectionCounters,
 }
@@ -80,6 +84,8 @@ impl Sink {
             reads: VecDeque::new(),
             read_pace: BeatPace::new(clock_hz, params, params.read_gap_cycles),
             reading: VecDeque::new(),
+            data: VecDeque::new(),
+            buffer_beats: params.buffer_beats as usize,
             written: DirectionCounters::default(),
             read_back: DirectionCounters::default(),
         }
@@ -164,20 +170,35 @@ impl Sink {
         Activity::Busy
     }
 
+    /// Reads the oldest beat from host memory when it is due, and gives the oldest one that has been read.
     fn finish_read(&mut self, now: Cycle, ends: &mut impl Ends) -> Activity {
+        let loaded = self.load(now, ends);
+        earliest(loaded, self.give(ends))
+    }
+
+    fn load(&mut self, now: Cycle, ends: &mut impl Ends) -> Activity {
         let Some(Pending { due, what }) = self.reading.front() else { return Activity::Idle };
+        if self.data.len() == self.buffer_beats {
+            return Activity::Idle;
+        }
         if now + 1 < *due {
             return Activity::Until(due - 1);
-        }
-        if !ends.takes_data(what.from) {
-            return Activity::Idle;
         }
         let mut bytes = Bytes::zeros(what.size as usize);
         if !what.refused {
             ends.load(now + 1, what.addr, &mut bytes);
         }
-        ends.give(what.from, bytes, what.last);
+        self.data.push_back((what.from, bytes, what.last));
         self.reading.pop_front();
+        Activity::Busy
+    }
+
+    fn give(&mut self, ends: &mut impl Ends) -> Activity {
+        if !self.data.front().is_some_and(|&(from, ..)| ends.takes_data(from)) {
+            return Activity::Idle;
+        }
+        let (from, bytes, last) = self.data.pop_front().expect("just seen");
+        ends.give(from, bytes, last);
         Activity::Busy
     }
 }

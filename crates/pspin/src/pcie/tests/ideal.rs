@@ -95,3 +95,33 @@ fn latency_and_gaps_count_from_beat_to_beat() {
         "#]],
     );
 }
+
+#[test]
+fn the_host_reads_ahead_as_far_as_its_buffer_has_room() {
+    let pcie = PcieParams { buffer_beats: 3, ..params().pcie };
+    let way = Way { takes: |cycle| cycle >= 40, ..Way::over(pcie) };
+    way.check(
+        [&[], &[]],
+        &[(10, 0, 448)],
+        expect![[r#"
+        11   event host_read addr=0x0 bytes=0x40
+        12   event host_read addr=0x40 bytes=0x40
+        13   event host_read addr=0x80 bytes=0x40
+        14   event host_read addr=0xc0 bytes=0x40
+        15   event host_read addr=0x100 bytes=0x40
+        40   data 0 [00]
+        41   data 0 [40]
+        42   data 0 [80]
+        43   data 0 [c0]
+        43   event host_read addr=0x140 bytes=0x40
+        44   data 0 [00]
+        44   event host_read addr=0x180 bytes=0x40
+        45   data 0 [40]
+        46   data 0 [80]!
+        pcie.read_beats 7
+        pcie.read_bytes 448
+        pcie.first_read_cycle 11
+        pcie.last_read_cycle 17
+    "#]],
+    );
+}

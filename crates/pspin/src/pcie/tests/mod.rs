@@ -26,12 +26,14 @@ struct Way {
     pcie: PcieParams,
     iommu: IommuParams,
     tables: SharedPageTables,
+    /// Cycles in which initiators take data.
+    takes: fn(Cycle) -> bool,
 }
 
 impl Way {
     /// Over this link, to physical addresses.
     fn over(pcie: PcieParams) -> Self {
-        Way { pcie, iommu: crate::testing::params().iommu, tables: Rc::default() }
+        Way { pcie, iommu: crate::testing::params().iommu, tables: Rc::default(), takes: |_| true }
     }
 
     fn check(&self, writes: [&[Beat]; 2], reads: &[Read], want: Expect) {
@@ -64,7 +66,7 @@ impl Way {
                     writes: bench.input(&format!("writes {i}"), 8, writes[i].iter().map(beat).collect()),
                     written: bench.output(&format!("written {i}"), 2, |_| true, |_| String::new()),
                     reads: bench.input(&format!("reads {i}"), 8, reads.collect()),
-                    data: bench.output(&format!("data {i}"), 2, |_| true, show),
+                    data: bench.output(&format!("data {i}"), 2, self.takes, show),
                 }
             });
             let trace = bench.tracer("pcie");
