@@ -1,6 +1,6 @@
 //! Command unit: commands of all clusters to the units that execute them, and responses back.
 
-use crate::arbiter::requests;
+use crate::arbiter::{LockingTree, requests};
 use crate::protocol::{Command, CommandResponse, CommandTarget};
 use blocks::policy::RoundRobinTree;
 use kernel::trace::Counter;
@@ -36,7 +36,7 @@ struct Unit {
     port: UnitPort,
     /// Commands sent whose response has not gone to a cluster.
     in_flight: u32,
-    arbiter: RoundRobinTree,
+    arbiter: LockingTree,
     commands: Counter,
 }
 
@@ -47,7 +47,7 @@ struct Unit {
 /// Timing:   0 cycles of its own. A command granted to its core in cycle i is seen here in i + 1 and by its unit in i + 2;
 ///           a response that a unit gives in cycle r is seen here in r + 1 and by its cluster in r + 2.
 /// Fairness: clusters take turns at each unit, units take turns for responses. A command that cannot go holds back those
-///           behind it from the same cluster.
+///           behind it from the same cluster, and other clusters' that come later: see [`LockingTree`].
 /// Source:   PsPIN RTL a49fec8, `cmd_unit.sv`. There the register is before the choice and the command reaches its unit
 ///           in the cycle of the choice; here the choice is a cycle earlier and the register behind it. So where all are in flight,
 ///           the next command is at its unit 2 cycles after a response is given.
@@ -68,7 +68,7 @@ impl CommandUnit {
         let units = units.map(|port| Unit {
             port,
             in_flight: 0,
-            arbiter: RoundRobinTree::default(),
+            arbiter: LockingTree::default(),
             commands: Counter::default(),
         });
         let arbiter = RoundRobinTree::default();
@@ -87,10 +87,12 @@ impl CommandUnit {
         }
         let mut changed = false;
         for (unit, asking) in self.units.iter_mut().zip(asking) {
-            if asking == 0 || unit.in_flight >= self.max_in_flight || !unit.port.commands.has_room() {
+            if asking == 0 {
                 continue;
             }
-            let cluster = unit.arbiter.take(asking).expect("somebody asks") as usize;
+            let may = unit.in_flight < self.max_in_flight && unit.port.commands.has_room();
+            let Some(cluster) = unit.arbiter.take(asking, may) else { continue };
+            let cluster = cluster as usize;
             unit.in_flight += 1;
             unit.commands.add(1);
             unit.port.commands.send(self.commands[cluster].take().expect("a chosen cluster shows a command"));
@@ -223,6 +225,28 @@ mod tests {
                 26   answer to 0: 0.1.0
                 31   nic 1.0.0
                 41   answer to 0: 0.2.0
+            "#]],
+        );
+    }
+
+    #[test]
+    fn who_was_refused_first_goes_first() {
+        // Cluster 0 asks alone when no more may be in flight, so its second command goes without a turn of cluster 1.
+        check(
+            1,
+            ["10:0h 12:1h 14:2h", "14:0h 30:1h"],
+            |_| true,
+            "20:00h 25:01h 30:10h 35:02h",
+            expect![[r#"
+                11   dma 0.0.0
+                21   answer to 0: 0.0.0
+                21   dma 0.1.0
+                26   answer to 0: 0.1.0
+                26   dma 0.2.0
+                31   answer to 1: 1.0.0
+                31   dma 1.0.0
+                36   answer to 0: 0.2.0
+                36   dma 1.1.0
             "#]],
         );
     }

@@ -162,7 +162,8 @@ pub fn image(elf: &[u8], suffixes: [&str; 3]) -> (Image, [Region; 3]) {
                 image.program.resize(image.program.len().max(at + data.len()), 0);
                 image.program[at..at + data.len()].copy_from_slice(data);
             }
-            _ => image.handler_memory.push((addr, data.to_vec())),
+            0x1c => image.handler_memory.push((addr, data.to_vec())),
+            _ => image.l1.push((addr & 0xf_ffff, data.to_vec())),
         }
     }
     let handlers = suffixes.map(|suffix| {
