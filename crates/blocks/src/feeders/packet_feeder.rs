@@ -310,7 +310,7 @@ mod tests {
             let wire = bench.output("wire", 1, ready, show);
             let go = go.map(|cycle| bench.input("go", 1, vec![(cycle, Go)]));
             let params = PacketFeederParams { line_bps: 8_000_000_000, kept_times: 0 };
-            let traffic = FrameTraffic { frames: frames.clone(), pace: pace.clone() };
+            let traffic = FrameTraffic { frames: frames.clone(), pace: pace.clone(), start: Time::ZERO };
             let clock = Clock::new(Freq::mhz(1000).expect("1 GHz is a frequency"));
             bench.add("feeder", PacketFeeder::new(params, PacketFeederPorts { wire, go }, clock, traffic));
             bench.log_counters();
@@ -371,7 +371,7 @@ mod tests {
             let show = |frame: &Frame| format!("frame {} of {}", frame.id, frame.bytes.len());
             let wire = bench.output("wire", 1, |_| true, show);
             let params = PacketFeederParams { line_bps: 8_000_000_000, kept_times: 0 };
-            let traffic = FrameTraffic { frames: Frames::Line(LineFrames::default()), pace: Pace::Saturating };
+            let traffic = FrameTraffic { frames: Frames::Line(LineFrames::default()), ..FrameTraffic::default() };
             let clock = Clock::new(Freq::mhz(1000).expect("1 GHz is a frequency"));
             let mut feeder = PacketFeeder::new(params, PacketFeederPorts { wire, go: None }, clock, traffic);
             // The third ends too soon after the second, which takes the line for 8 + 60 + 4 + 12 bytes.

@@ -22,8 +22,10 @@ pub struct Offered {
 pub struct FrameTraffic {
     /// The frames.
     pub frames: Frames,
-    /// Their times.
+    /// Their times, from `start` on.
     pub pace: Pace,
+    /// When the first frame can be due, from the start of the traffic.
+    pub start: Time,
 }
 
 /// A frame of a list.
@@ -169,11 +171,12 @@ impl FrameTraffic {
         if self.count().is_some_and(|count| id >= count) {
             return None;
         }
-        match &self.pace {
-            Pace::Saturating => Some(Time::ZERO),
-            Pace::Every(span) => span.fs().checked_mul(id).map(Time::from_fs),
-            Pace::At(times) => times.get(usize::try_from(id).ok()?).copied(),
-        }
+        let due = match &self.pace {
+            Pace::Saturating => Time::ZERO,
+            Pace::Every(span) => Time::from_fs(span.fs().checked_mul(id)?),
+            Pace::At(times) => *times.get(usize::try_from(id).ok()?)?,
+        };
+        due.fs().checked_add(self.start.fs()).map(Time::from_fs)
     }
 }
 
@@ -190,10 +193,12 @@ mod tests {
     #[test]
     fn frames_are_due_by_their_pace() {
         let frames = Frames::list([vec![0; 60], vec![1; 60], vec![2; 60]]);
-        let paced = |pace| FrameTraffic { frames: frames.clone(), pace };
+        let paced = |pace| FrameTraffic { frames: frames.clone(), pace, start: Time::ZERO };
         check(paced(Pace::Saturating), expect![[r#""0 ns, 0 ns, 0 ns, -" of Some(3)"#]]);
         check(paced(Pace::Every(Time::from_ns(7))), expect![[r#""0 ns, 7 ns, 14 ns, -" of Some(3)"#]]);
         let times = [Time::from_ns(1), Time::from_ns(5)];
+        let late = FrameTraffic { start: Time::from_ns(100), ..paced(Pace::Every(Time::from_ns(7))) };
+        check(late, expect![[r#""100 ns, 107 ns, 114 ns, -" of Some(3)"#]]);
         check(paced(Pace::At(Rc::from(times))), expect![[r#""1 ns, 5 ns, -, -" of Some(2)"#]]);
     }
 
@@ -203,8 +208,8 @@ mod tests {
         let late_first = Pace::At(Rc::from([Time::from_ns(2), Time::from_ns(1)]));
         let error = |traffic: FrameTraffic| traffic.check(60, 1514).expect_err("it is wrong").to_string();
         expect!["frame 1 has 59 bytes without check sequence, must be 60 to 1514"]
-            .assert_eq(&error(FrameTraffic { frames: frames.clone(), pace: Pace::Saturating }));
+            .assert_eq(&error(FrameTraffic { frames: frames.clone(), ..FrameTraffic::default() }));
         expect!["frame 1 is to be sent before frame 0, must be at the same time or later"]
-            .assert_eq(&error(FrameTraffic { frames, pace: late_first }));
+            .assert_eq(&error(FrameTraffic { frames, pace: late_first, start: Time::ZERO }));
     }
 }

@@ -47,7 +47,7 @@ pub enum CardTrafficError {
     Feed { place: &'static str, source: FeedError },
     #[error("{place}: `payload=numbered` and `tcp-ack` must be the only source of their direction")]
     NotAlone { place: &'static str },
-    #[error("{what} does not apply to `payload=numbered` and `tcp-ack`, which have times and numbers of their own")]
+    #[error("{what} does not apply to `payload=numbered`, which has times and numbers of its own")]
     NotForNumbered { what: &'static str },
 }
 
@@ -219,7 +219,8 @@ fn list(
         times.push(terms.start + Time::from_fs(frame.arrival_fs));
     }
     side.reports = vec![stream.report()];
-    side.traffic = FrameTraffic { frames: Frames::List(frames.into()), pace: Pace::At(times.into()) };
+    side.traffic =
+        FrameTraffic { frames: Frames::List(frames.into()), pace: Pace::At(times.into()), start: Time::ZERO };
     side.numbers = (side.too_long > 0).then_some(numbers);
     Ok(side)
 }
@@ -245,7 +246,7 @@ pub fn merged(way: Way, mut sides: Vec<Side>) -> Result<Side, CardTrafficError> 
     }
     frames.sort_by_key(|&(at, _)| at);
     let (times, frames): (Vec<Time>, Vec<ListedFrame>) = frames.into_iter().unzip();
-    all.traffic = FrameTraffic { frames: Frames::List(frames.into()), pace: Pace::At(times.into()) };
+    all.traffic = FrameTraffic { frames: Frames::List(frames.into()), pace: Pace::At(times.into()), start: Time::ZERO };
     Ok(all)
 }
 
@@ -276,12 +277,6 @@ fn now_written(pairs: &[[&str; 2]]) -> String {
 /// `udp:` with `payload=numbered`: datagrams that are checked by their number. They can be endless.
 fn numbered(text: &str, pairs: &[[&str; 2]], way: Way, card: Mac, terms: &Terms) -> Result<Side, CardTrafficError> {
     let place = way.place();
-    if terms.pacing != Pacing::TIMES {
-        return Err(CardTrafficError::NotForNumbered { what: "a pace" });
-    }
-    if terms.start > Time::ZERO {
-        return Err(CardTrafficError::NotForNumbered { what: "a start" });
-    }
     if way == Way::Receive && terms.faults != Faults::default() {
         return Err(CardTrafficError::NotForNumbered { what: "a fault of the network" });
     }
@@ -321,6 +316,12 @@ fn numbered(text: &str, pairs: &[[&str; 2]], way: Way, card: Mac, terms: &Terms)
             }
         }
     }
+    let rate = match terms.pacing {
+        Pacing::TIMES => rate,
+        Pacing::Asap => None,
+        Pacing::Line { bps } => Some(Rate::Bps(bps)),
+        Pacing::Times { .. } => return Err(CardTrafficError::NotForNumbered { what: "a factor of times" }),
+    };
     let pace = match rate {
         None => Pace::Saturating,
         Some(Rate::Pps(pps)) => Pace::Every(Time::from_fs(FS_PER_S / pps.min(MOST_PPS))),
@@ -338,7 +339,8 @@ fn numbered(text: &str, pairs: &[[&str; 2]], way: Way, card: Mac, terms: &Terms)
     let [own, other] = stations(card);
     let (from, to) = if way == Way::Receive { (other, own) } else { (own, other) };
     let count = [count, terms.count].into_iter().flatten().min();
-    let traffic = FrameTraffic { frames: Frames::Datagrams(Datagrams { count, datagram_bytes, from, to }), pace };
+    let frames = Frames::Datagrams(Datagrams { count, datagram_bytes, from, to });
+    let traffic = FrameTraffic { frames, pace, start: terms.start };
     Ok(Side { traffic, ..Side::default() })
 }
 

@@ -345,15 +345,26 @@ fn pace_count_and_faults_are_for_all_captures_and_generators() {
     let summary =
         finish(with("udp:size=64,count=40,rate=100M", lossy), Mode::Normal, 60_000).card.summarize(Duration::ZERO);
     assert!((10..30).contains(&summary.received.offered), "{}", summary.received.offered);
+    let late = |common: &mut Common| {
+        let spec = common.traffic.iter_mut().next().unwrap();
+        (spec.pacing, spec.start) = ("line:67200k".into(), Some(Span::parse("30 ms").unwrap()));
+    };
+    // 60 bytes take 84 on the line, with check sequence, preamble and gap: 10 us.
+    let run = finish(with("udp:size=60,payload=numbered,count=3,rate=max", late), Mode::Normal, 60_000);
+    let (_, given) = run.card.frame_table().into_iter().find(|(name, _)| *name == "given_ps").unwrap();
+    let given: Vec<u64> = given.chunks(8).map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap())).collect();
+    let started = run.card.summarize(Duration::ZERO).time.started_ns.unwrap() as u64;
+    let us: Vec<u64> = given.iter().map(|ps| (ps / 1000 - started) / 1000).collect();
+    assert_eq!(us, [30_000, 30_010, 30_020]);
     check(
-        with("udp:payload=numbered,count=3", asap),
-        expect!["a pace does not apply to `payload=numbered` and `tcp-ack`, which have times and numbers of their own"],
+        with("udp:payload=numbered,count=3", |common| {
+            common.traffic.iter_mut().for_each(|spec| spec.pacing = "times:2".into())
+        }),
+        expect!["a factor of times does not apply to `payload=numbered`, which has times and numbers of its own"],
     );
     check(
         with("udp:payload=numbered,count=3", lossy),
-        expect![
-            "a fault of the network does not apply to `payload=numbered` and `tcp-ack`, which have times and numbers of their own"
-        ],
+        expect!["a fault of the network does not apply to `payload=numbered`, which has times and numbers of its own"],
     );
     // A size means the same for all descriptions: bytes of the packet without check sequence.
     for text in ["udp:size=64,count=2", "udp:size=64,payload=numbered,count=2"] {

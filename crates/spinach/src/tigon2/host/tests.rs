@@ -159,8 +159,8 @@ impl Scene {
 
     /// Twenty frames in each direction, short and long alternating.
     fn both_ways() -> Scene {
-        let send = FrameTraffic { frames: datagrams(20, &[1472, 18], 1, 2), pace: Pace::Saturating };
-        let receive = FrameTraffic { frames: datagrams(20, &[18, 1472], 2, 1), pace: Pace::Saturating };
+        let send = FrameTraffic { frames: datagrams(20, &[1472, 18], 1, 2), ..FrameTraffic::default() };
+        let receive = FrameTraffic { frames: datagrams(20, &[18, 1472], 2, 1), ..FrameTraffic::default() };
         Scene { send, receive, ..Scene::default() }
     }
 
@@ -275,7 +275,7 @@ fn a_ring_in_card_memory_takes_five_writes_a_descriptor() {
 fn rings_of_every_size_wrap() {
     for (entries, ring) in [(128, SendRing::Card), (256, SendRing::Card), (512, SendRing::Card), (256, SendRing::Host)]
     {
-        let send = FrameTraffic { frames: datagrams(300, &[18], 1, 2), pace: Pace::Saturating };
+        let send = FrameTraffic { frames: datagrams(300, &[18], 1, 2), ..FrameTraffic::default() };
         let scene = Scene { send, ..Scene::default() };
         let scene = scene.with(|params| (params.send.entries, params.send.ring) = (entries, ring));
         let text = scene.run();
@@ -285,7 +285,7 @@ fn rings_of_every_size_wrap() {
 
 #[test]
 fn short_and_long_frames_use_separate_rings() {
-    let receive = FrameTraffic { frames: datagrams(20, &[18, 1472, 8000], 2, 1), pace: Pace::Saturating };
+    let receive = FrameTraffic { frames: datagrams(20, &[18, 1472, 8000], 2, 1), ..FrameTraffic::default() };
     let scene = Scene { receive, ..Scene::default() }.with(|params| {
         (params.mtu, params.receive.mini_buffers, params.receive.jumbo_buffers) = (9018, 8, 8);
     });
@@ -317,7 +317,8 @@ fn the_hosts_processor_limits_the_rate() {
 
 #[test]
 fn paced_frames_are_sent_at_their_times() {
-    let send = FrameTraffic { frames: datagrams(4, &[18], 1, 2), pace: Pace::Every(Time::from_ns(5000)) };
+    let send =
+        FrameTraffic { frames: datagrams(4, &[18], 1, 2), pace: Pace::Every(Time::from_ns(5000)), start: Time::ZERO };
     let scene = Scene { send, accesses: true, ..Scene::default() };
     let text = scene.run();
     let announced: Vec<&str> = text.lines().filter(|line| line.contains("write 514")).collect();
