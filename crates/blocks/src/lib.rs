@@ -20,7 +20,6 @@ pub mod netlist;
 pub mod pci;
 pub mod pcie;
 pub mod policy;
-pub mod processor;
 #[cfg(test)]
 mod testing;
 

@@ -1,8 +1,7 @@
 //! Test scenes of memory modules, written as text.
 
 use crate::bus::{Access, Data, Reference, Reply, Requester, Responder};
-use crate::interconnect::Word;
-use kernel::{Activity, Component, Cycle, Ports, Rx, Time};
+use kernel::{Activity, Component, Cycle, Ports, Time};
 use testkit::{Bench, Log};
 
 /// References and the first cycles in which they are visible: `3 r 100+4; 5 w 104=0a0b` reads four bytes at 0x100 and
@@ -106,18 +105,4 @@ impl Component for ScriptedResponder {
     fn ports(&self, ports: &mut Ports) {
         self.port.port("port", ports);
     }
-}
-
-/// Hexadecimal words and the first cycles in which they are visible: `1:a 1:b 7:ff`.
-pub fn words(bench: &mut Bench, name: &str, text: &str) -> Rx<Word> {
-    let read = |item: &str| {
-        let (cycle, word) = item.split_once(':')?;
-        Some((cycle.parse().ok()?, Word(u64::from_str_radix(word, 16).ok()?)))
-    };
-    let items = text.split_whitespace().map(|item| read(item).unwrap_or_else(|| panic!("`{item}`"))).collect();
-    bench.input(name, 2, items)
-}
-
-pub fn show_word(word: &Word) -> String {
-    format!("{:x}", word.0)
 }

@@ -117,21 +117,6 @@ fn demux() {
 }
 
 #[test]
-fn scratchpad_filter() {
-    let it = "[instances.it]\nmodule = \"scratchpad-filter\"\noutstanding = 2\n\
-              registers = { base = 0x1000, bytes = 32, becomes = 0 }\n\
-              scratchpad = { base = 0x1020, bytes = 32, becomes = 0x1020 }\n\
-              [instances.registers]\nmodule = \"model-memory\"\nbase = 0\nbytes = 32\nlongest_cycles = 0\n";
-    let connections = [
-        "a.memory -> it.core",
-        "it.registers -> registers.requester",
-        "it.scratchpad -> low.requester",
-        "it.onward -> high.requester",
-    ];
-    check(&(one("[1, 2, 4]", "[0x2000]") + it + LOW + HIGH), &connections);
-}
-
-#[test]
 fn cache_controller() {
     for (replacement, on_read, on_write) in
         [("lru", true, false), ("random", true, true), ("round-robin", false, true), ("lru", false, false)]

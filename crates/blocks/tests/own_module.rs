@@ -119,9 +119,9 @@ fn a_card_names_it_as_any_other_module() {
     let check = |period: u64| {
         let wiring = format!(
             "name = \"own\"\n\
-             connections = [\"sum.output -> every_third.input\", \"every_third.output -> sum.inputs[0]\"]\n\
+             connections = [\"all.output -> every_third.input\", \"every_third.output -> all.input\"]\n\
              [clocks]\nmain = \"1 GHz\"\n\
-             [instances.sum]\nmodule = \"function\"\ninputs = 1\ncompute = \"sum\"\n\
+             [instances.all]\nmodule = \"sampler\"\nperiod = 1\n\
              [instances.every_third]\nmodule = \"sampler\"\nperiod = {period}\n"
         );
         let alone = |wanted: &str, _: &str| Err(format!("{wanted}: this card has one file"));
@@ -130,7 +130,7 @@ fn a_card_names_it_as_any_other_module() {
     };
     assert_eq!(check(3), None);
     expect_test::expect![[r#"
-        own.toml: line 11: `every_third` (sampler): period is 0, must be 1 to 1000
+        own.toml: line 10: `every_third` (sampler): period is 0, must be 1 to 1000
           period = 0
                    ^"#]]
     .assert_eq(&check(0).unwrap_or_default());

@@ -20,7 +20,7 @@ pub use traffic::{CardTrafficError, MOST_FRAMES};
 
 use crate::nics::{self, Preset, Setting};
 use crate::toml_text::{self, Format, TextFileError};
-use blocks::netlist::{Design, Kind, Netlist, NetlistErrors, PortSpec};
+use blocks::netlist::{Catalog, Design, Kind, Netlist, NetlistErrors, PortSpec};
 use diagnostics::near::{did_you_mean, nearest};
 use serde_json::{Value, json};
 use std::io;
@@ -95,6 +95,11 @@ pub fn design(nic: &str, settings: &[Setting], base_dir: &Path) -> Result<Design
     design_of(&file, &text, settings, base_dir)
 }
 
+/// All modules that a card may use.
+fn catalog() -> Catalog {
+    spinach_parts::add_to(spinach::catalog())
+}
+
 /// The card that `text` says, checked; `file` is what errors call it, and where paths in it begin.
 pub fn design_of(file: &str, text: &str, settings: &[Setting], base_dir: &Path) -> Result<Design, CardError> {
     toml_text::check_limits(text, file, Format::Toml)?;
@@ -103,7 +108,7 @@ pub fn design_of(file: &str, text: &str, settings: &[Setting], base_dir: &Path) 
         let beside = if is_preset { base_dir } else { Path::new(by).parent().unwrap_or(base_dir) };
         text_of(wanted, beside).map_err(|error| error.to_string())
     };
-    Ok(Netlist::read(file, text, settings, &find)?.design(&spinach::catalog())?)
+    Ok(Netlist::read(file, text, settings, &find)?.design(&catalog())?)
 }
 
 /// The folder in `firmware/` that the host of a card is the driver of, if it has such a host.
@@ -113,7 +118,7 @@ pub fn firmware_of(design: &Design) -> Option<&'static str> {
 
 /// All modules that a card may name, or the one called so: about, ports, parameters as a JSON schema, an example.
 pub fn modules(name: Option<&str>) -> Result<Value, CardError> {
-    let catalog = spinach::catalog();
+    let catalog = catalog();
     let found: Vec<Value> =
         catalog.kinds().filter(|kind| name.is_none_or(|name| kind.name == name)).map(module).collect();
     match name {
@@ -144,7 +149,7 @@ mod tests {
 
     #[test]
     fn every_module_shows_how_it_is_written() {
-        for kind in spinach::catalog().kinds() {
+        for kind in super::catalog().kinds() {
             let example: toml::Table =
                 toml::from_str(kind.example).unwrap_or_else(|error| panic!("{}: {error}", kind.name));
             let ports = (kind.ports)(&example).unwrap_or_else(|problem| panic!("{}: {}", kind.name, problem.text));
@@ -159,7 +164,7 @@ mod tests {
     /// The card may be hostile: no number may make a module request thousands of ports.
     #[test]
     fn every_module_refuses_absurd_numbers_or_does_not_mind() {
-        for kind in spinach::catalog().kinds() {
+        for kind in super::catalog().kinds() {
             let example: toml::Table = toml::from_str(kind.example).unwrap_or_default();
             let schema = (kind.schema)().to_value();
             let numbers =

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::Error;
 
 /// Crates of the product and their layer. A crate may use only lower layers.
-const LAYERS: [(&str, u8); 12] = [
+const LAYERS: [(&str, u8); 13] = [
     ("diagnostics", 0),
     ("kernel", 0),
     ("isa", 1),
@@ -17,6 +17,7 @@ const LAYERS: [(&str, u8); 12] = [
     ("pspin", 3),
     ("panic", 3),
     ("spinach", 3),
+    ("spinach-parts", 3),
     ("net", 3),
     ("spinet", 4),
     ("py", 5),

@@ -7,7 +7,9 @@ use crate::tree::{self, File};
 
 pub fn check(root: &Path) -> Result<Vec<String>, Error> {
     let is_model = |path: &str| {
-        let is_in = ["crates/blocks/src/", "crates/spinach/src/"].iter().any(|crate_| path.starts_with(crate_));
+        let is_in = ["crates/blocks/src/", "crates/spinach/src/", "crates/spinach-parts/src/"]
+            .iter()
+            .any(|crate_| path.starts_with(crate_));
         is_in && path.ends_with(".rs") && !path.contains("/tests")
     };
     Ok(judge(&tree::files(root, is_model)?))

@@ -269,7 +269,7 @@ impl Component for Switch {
 }
 
 /// The ports `requesters[i]`.
-pub(super) fn responders(site: &mut Site, n: usize) -> Vec<(String, Responder)> {
+pub fn responders(site: &mut Site, n: usize) -> Vec<(String, Responder)> {
     (0..n).map(|i| format!("requesters[{i}]")).map(|name| (name.clone(), site.to::<Memory>(&name))).collect()
 }
 

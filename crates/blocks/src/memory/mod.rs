@@ -1,6 +1,5 @@
 //! Memories, and the modules in front of them.
 
-mod block_transfer;
 mod cache_controller;
 mod controller;
 mod frame_memory;
@@ -8,11 +7,8 @@ mod links;
 mod multiported;
 mod rows;
 mod scratchpad_banks;
-mod scratchpad_filter;
 mod store;
-mod transfers;
 
-pub use block_transfer::{BlockTransfer, BlockTransferParams, BlockTransferPorts};
 pub use cache_controller::{CacheController, CacheControllerParams, CacheControllerPorts};
 pub use controller::{MemoryController, MemoryControllerParams};
 pub use frame_memory::{FrameMemory, FrameMemoryParams};
@@ -20,6 +16,4 @@ pub use links::Links;
 pub use multiported::{MultiportedMemory, MultiportedMemoryParams};
 pub use rows::{Rows, RowsParams};
 pub use scratchpad_banks::{ScratchpadBanks, ScratchpadBanksParams, ScratchpadBanksPorts};
-pub use scratchpad_filter::ScratchpadFilterParams;
 pub use store::Store;
-pub use transfers::{Direction, Transfer, TransferDone};

@@ -14,10 +14,10 @@ mod mailbox;
 
 pub use mailbox::Mailbox;
 
-use super::host_memory::HostMemory;
-use crate::bus::{Access, Data, Reference, Requester, Responder};
-use crate::checks;
-use crate::netlist::{Built, Memory, Module, PortSpec, Site};
+use blocks::bus::{Access, Data, Reference, Requester, Responder};
+use blocks::checks;
+use blocks::feeders::HostMemory;
+use blocks::netlist::{Built, Memory, Module, PortSpec, Site};
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports};
 use mailbox::MailboxPlayer;

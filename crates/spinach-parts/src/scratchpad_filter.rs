@@ -8,10 +8,10 @@
 //! Differs: the thesis's filter answers within the cycle; here each connection costs a cycle each way. For a
 //!           scratchpad of one cycle, `mips-core` contains a filter and a scratchpad.
 
-use crate::checks;
-use crate::interconnect::{AddressWindow, Route, Switch, SwitchWiring};
-use crate::netlist::{Built, Memory, Module, PortSpec, Site};
-use crate::policy::Policy;
+use blocks::checks;
+use blocks::interconnect::{AddressWindow, Route, Switch, SwitchWiring};
+use blocks::netlist::{Built, Memory, Module, PortSpec, Site};
+use blocks::policy::Policy;
 
 /// Parameters of the module `scratchpad-filter`.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]

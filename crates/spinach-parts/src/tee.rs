@@ -4,10 +4,10 @@
 //! Timing:  0 cycles of its own; one item per cycle. An item waits until every output has room.
 //! Source:  thesis, table 3.1.
 
-use super::{Carries, Word};
-use crate::checks;
-use crate::ethernet::Frame;
-use crate::netlist::{Built, Module, OneWay, PortSpec, Site, Wire};
+use blocks::checks;
+use blocks::ethernet::Frame;
+use blocks::interconnect::{Carries, Word};
+use blocks::netlist::{Built, Module, OneWay, PortSpec, Site, Wire};
 use kernel::{Activity, Component, Cycle, Ports, Rx, Tx};
 
 /// Parameters of a [`Tee`].

@@ -1,7 +1,7 @@
 //! Messages to and from a block transfer engine.
 
-use crate::bus::BusError;
-use crate::netlist::Wire;
+use blocks::bus::BusError;
+use blocks::netlist::Wire;
 
 /// A request to a [`BlockTransfer`](super::BlockTransfer).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

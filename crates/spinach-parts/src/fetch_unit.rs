@@ -10,11 +10,11 @@
 //! Errors:  a fetch that memory refuses is delivered as an error.
 //! Source:  thesis, table 3.4 and 3.2.4: inputs PC, stall and squash; a memory of variable delay.
 
-use super::Fetched;
-use crate::bus::{Access, Reference, Requester, word};
-use crate::checks;
-use crate::interconnect::{ReturnPaths, Word};
-use crate::netlist::{Built, Memory, Module, OneWay, PortSpec, Site};
+use crate::Fetched;
+use blocks::bus::{Access, Reference, Requester, word};
+use blocks::checks;
+use blocks::interconnect::{ReturnPaths, Word};
+use blocks::netlist::{Built, Memory, Module, OneWay, PortSpec, Site};
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 

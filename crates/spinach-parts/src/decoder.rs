@@ -6,9 +6,9 @@
 //! Errors:  an illegal instruction, or a word that could not be fetched, is marked, forwarded and counted.
 //! Source:  thesis, table 3.4: data-stationary control signals for the following stages.
 
-use super::{Controls, Fetched};
-use crate::interconnect::Word;
-use crate::netlist::{Built, Module, OneWay, PortSpec, Site};
+use crate::{Controls, Fetched};
+use blocks::interconnect::Word;
+use blocks::netlist::{Built, Module, OneWay, PortSpec, Site};
 use isa::mips::Class;
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
@@ -108,8 +108,8 @@ impl Module for DecoderParams {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bus::BusError;
     use crate::testing::show_word;
+    use blocks::bus::BusError;
     use expect_test::expect;
 
     #[test]

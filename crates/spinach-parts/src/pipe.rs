@@ -6,10 +6,10 @@
 //! Source:  thesis, table 3.1. Connections have a latency of their own; use a pipe for a delay in another clock, or
 //!           for stages that buffer items while the output is full.
 
-use super::{Carries, Word};
-use crate::checks;
-use crate::ethernet::Frame;
-use crate::netlist::{Built, Module, OneWay, PortSpec, Site, Wire};
+use blocks::checks;
+use blocks::ethernet::Frame;
+use blocks::interconnect::{Carries, Word};
+use blocks::netlist::{Built, Module, OneWay, PortSpec, Site, Wire};
 use kernel::{Activity, Component, Cycle, Ports, Rx, Tx};
 use std::collections::VecDeque;
 

@@ -8,10 +8,10 @@
 //! Errors:  an error ends a transfer: the pieces read before it are still written, and nothing after it is read.
 //! Source:  thesis, table 3.2 and 3.2.2: a DMA engine between memories of variable latency.
 
-use super::transfers::{Direction, Transfer, TransferDone};
-use crate::bus::{Access, BusError, Data, Reference, Requester};
-use crate::checks;
-use crate::netlist::{Built, Memory, Module, OneWay, PortSpec, Site};
+use crate::transfers::{Direction, Transfer, TransferDone};
+use blocks::bus::{Access, BusError, Data, Reference, Requester};
+use blocks::checks;
+use blocks::netlist::{Built, Memory, Module, OneWay, PortSpec, Site};
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 use std::collections::VecDeque;

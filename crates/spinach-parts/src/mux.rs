@@ -9,11 +9,10 @@
 //! Source:  thesis, 3.1.1 and table 3.1: the select is an input; requests of the others get a negative acknowledge.
 //! Differs: it carries memory connections only, not vectors of any channel.
 
-use super::switch::responders;
-use super::{Route, Switch, SwitchWiring, Word};
-use crate::checks;
-use crate::netlist::{Built, Memory, Module, OneWay, PortSpec, Site};
-use crate::policy::Policy;
+use blocks::checks;
+use blocks::interconnect::{Route, Switch, SwitchWiring, Word, responders};
+use blocks::netlist::{Built, Memory, Module, OneWay, PortSpec, Site};
+use blocks::policy::Policy;
 
 /// Parameters of the module `mux`.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]

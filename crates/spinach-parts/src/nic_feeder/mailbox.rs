@@ -28,7 +28,7 @@ pub struct Mailbox {
 
 impl Mailbox {
     pub(super) fn check(&self) -> Result<(), String> {
-        let within = |name: &str, value: u32, least: u32, most: u32| crate::checks::within(name, value, least, most);
+        let within = |name: &str, value: u32, least: u32, most: u32| blocks::checks::within(name, value, least, most);
         within("step", self.step, 1, 1 << 16)?;
         within("modulus", self.modulus, 2 * self.step, 1 << 31)?;
         if !self.modulus.is_multiple_of(self.step) {

@@ -1,7 +1,7 @@
 //! Messages between the parts of a processor.
 
-use crate::bus::BusError;
-use crate::netlist::Wire;
+use blocks::bus::BusError;
+use blocks::netlist::Wire;
 use isa::mips::{Class, Inst, decode};
 
 /// A fetched instruction.

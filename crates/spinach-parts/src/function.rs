@@ -5,9 +5,9 @@
 //!           word of each and sends the result.
 //! Source:  thesis, table 3.1: the algorithm is a parameter. A user's module can pass any closure.
 
-use super::Word;
-use crate::checks;
-use crate::netlist::{Built, Module, OneWay, PortSpec, Site};
+use blocks::checks;
+use blocks::interconnect::Word;
+use blocks::netlist::{Built, Module, OneWay, PortSpec, Site};
 use kernel::{Activity, Component, Cycle, Ports, Rx, Tx};
 
 /// Parameters of the module `function`.

@@ -7,8 +7,8 @@
 //! Errors:  a word that is not an arithmetic or logic operation, or an overflow, gives 0 and is counted.
 //! Source:  thesis, table 3.4: single-cycle; the operations are the rows of `isa::mips` of class `alu`.
 
-use crate::interconnect::Word;
-use crate::netlist::{Built, Module, OneWay, PortSpec, Site};
+use blocks::interconnect::Word;
+use blocks::netlist::{Built, Module, OneWay, PortSpec, Site};
 use isa::mips::{Class, Cpu, Exception, Load, Store, decode, execute};
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
