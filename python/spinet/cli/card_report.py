@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from spinet.cli import run_report
 
 if TYPE_CHECKING:
@@ -32,15 +30,7 @@ _FATES = {
 
 def print_summary(summary: Mapping[str, Any]) -> None:
     """Print the report."""
-    from rich.console import Console
-
-    console = Console(width=run_report.columns(), highlight=False, markup=False)
-    with console.capture() as printed:
-        for block in _blocks(summary):
-            console.print(block, soft_wrap=isinstance(block, str))
-            console.print()
-    for line in printed.get().rstrip().splitlines():
-        click.echo(line.rstrip())
+    run_report.show(_blocks(summary))
 
 
 def _blocks(summary: Mapping[str, Any]) -> Iterator[str | Table | Text]:

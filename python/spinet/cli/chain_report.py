@@ -6,9 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import click
-from rich.console import Console
-
 from spinet.cli import run_report
 
 if TYPE_CHECKING:
@@ -25,32 +22,15 @@ _PARTS = {
 }
 
 
-# Packets of a capture that a card cannot be given.
-_LEFT_OUT = {
-    "other_link_types": "of another link type",
-    "too_long": "too long",
-    "too_short": "too short",
-    "corrupt": "corrupt",
-}
 _MOST_TROUBLES = 3
 _MOST_WORDS = 8
 
 
 def print_summary(summary: Mapping[str, Any], *, title: str) -> None:
     """Print all that a person wants to know first."""
-    console = Console(width=run_report.columns(), highlight=False, markup=False)
-    with console.capture() as printed:
-        console.print(_headline(summary, title), soft_wrap=True)
-        for remark in run_report.remarks(summary):
-            console.print(f"\n{remark}", soft_wrap=True)
-        for part in (_packets, _tables, _tenants, _times, _services, _chains, _drops):
-            for block in part(summary):
-                console.print()
-                console.print(block, soft_wrap=isinstance(block, str))
-        console.print()
-        console.print(run_report.footer(summary), soft_wrap=True)
-    for line in printed.get().splitlines():
-        click.echo(line.rstrip())
+    parts = (_packets, _tables, _tenants, _times, _services, _chains, _drops, run_report.captures)
+    blocks = [block for part in parts for block in part(summary)]
+    run_report.show([_headline(summary, title), *run_report.remarks(summary), *blocks, run_report.footer(summary)])
 
 
 Blocks = Iterator["str | Table"]
@@ -78,19 +58,7 @@ def _packets(summary: Mapping[str, Any]) -> Blocks:
     if packets["unfinished"]:
         rows.append(("inside at the end", f"{packets['unfinished']:,}", "", ""))
     yield run_report.table("Packets", "count", "bytes", "Gbit/s", rows=rows)
-    for source in summary["sources"]:
-        network = source["network"]
-        done = [f"{network[what]:,} {what}" for what in ("lost", "duplicated", "reordered") if network[what]]
-        if done:
-            yield f"The network, on the way of {source['source']}: {', '.join(done)}"
-        capture = source["capture"]
-        if capture is not None and capture["stop"] is not None:
-            yield f"{source['source']} ends early: {capture['stop']}"
-        left_out = [f"{capture[key]:,} {words}" for key, words in _LEFT_OUT.items() if capture[key]] if capture else []
-        if left_out:
-            yield f"Not taken of {source['source']}: {', '.join(left_out)}"
-        if cut := source["pacing"]["cut_gaps"]:
-            yield f"Of {source['source']} {cut:,} gaps were cut: a run ends after about 5 hours"
+    yield from run_report.network(summary)
     # The first one is shown above.
     troubles = sorted(summary["troubles"], key=lambda trouble: float(trouble["time_ns"]))[1:_MOST_TROUBLES]
     if troubles:

@@ -6,9 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import click
-from rich.console import Console
-
 from spinet.cli import run_report
 
 if TYPE_CHECKING:
@@ -23,14 +20,7 @@ _KINDS = ("waiting", "transfers", "computation")
 
 def print_comparison(comparison: Comparison) -> None:
     """One table, with what is needed to read it."""
-    console = Console(width=run_report.columns(), highlight=False, markup=False)
-    with console.capture() as printed:
-        for number, block in enumerate((*_offered(comparison), *_table(comparison), *_notes(comparison))):
-            if number:
-                console.print()
-            console.print(block, soft_wrap=isinstance(block, str))
-    for line in printed.get().splitlines():
-        click.echo(line.rstrip())
+    run_report.show([*_offered(comparison), *_table(comparison), *_notes(comparison)])
 
 
 def _offered(comparison: Comparison) -> Blocks:

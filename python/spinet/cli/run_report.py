@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import shutil
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 _BAR = 32  # columns of the longest bar, where there is room
 _LEAST_BAR = 8  # where there is less, none is drawn
@@ -34,17 +35,19 @@ _STAGES = {
 
 def print_summary(summary: Mapping[str, Any], *, title: str) -> None:
     """Print all that a person wants to know first."""
+    parts = (_packets, _contexts, _times, _handlers, _faults, captures, _stuck)
+    blocks = [block for part in parts for block in part(summary)]
+    show([_headline(summary, title), *remarks(summary), *blocks, footer(summary)])
+
+
+def show(blocks: Iterable[str | Table | Text]) -> None:
+    """Print blocks with an empty line between them."""
     console = Console(width=columns(), highlight=False, markup=False)
     with console.capture() as printed:
-        console.print(_headline(summary, title), soft_wrap=True)
-        for remark in remarks(summary):
-            console.print(f"\n{remark}", soft_wrap=True)
-        for part in (_packets, _contexts, _times, _handlers, _faults, _capture, _stuck):
-            for block in part(summary):
+        for number, block in enumerate(blocks):
+            if number:
                 console.print()
-                console.print(block, soft_wrap=isinstance(block, str))
-        console.print()
-        console.print(footer(summary))
+            console.print(block, soft_wrap=isinstance(block, str))
     for line in printed.get().splitlines():
         click.echo(line.rstrip())  # tables fill their last column with blanks
 
@@ -135,11 +138,7 @@ def _packets(summary: Mapping[str, Any]) -> Blocks:
     if output["host_reads"]:
         rows.append(("read from the host by handlers", _count(output["host_reads"]), _count(output["host_read_bytes"])))
     yield table("Packets", "count", "bytes", rows=rows)
-    for network in (source["network"] for source in summary["sources"]):
-        done = [f"{_count(network[what])} {what}" for what in ("lost", "duplicated", "reordered") if network[what]]
-        if not done:
-            continue
-        yield f"The network, on the way: {', '.join(done)}"
+    yield from network(summary)
     dropped = [
         (f"dropped by the card: {_words(why)}", _count(n)) for why, n in packets["dropped_by_reason"].items() if n
     ]
@@ -312,17 +311,31 @@ def capture_notes(capture: Mapping[str, Any], stop: str | None) -> list[str]:
     return [*notes, f"  reading stopped: {stop}"] if stop else notes
 
 
-def _capture(summary: Mapping[str, Any]) -> Blocks:
-    notes = []
+def network(summary: Mapping[str, Any]) -> Blocks:
+    """What the network did to the packets of each source."""
+    for source in summary["sources"]:
+        counts = source["network"]
+        done = [f"{_count(counts[what])} {what}" for what in ("lost", "duplicated", "reordered") if counts[what]]
+        if done:
+            yield f"The network, on the way{_of(source, summary)}: {', '.join(done)}"
+
+
+def captures(summary: Mapping[str, Any]) -> Blocks:
+    """Remarks on the captures and on the times of their packets."""
     for source in summary["sources"]:
         capture, pacing = source["capture"] or {}, source["pacing"]
-        notes += capture_notes(capture, capture.get("stop"))
+        notes = capture_notes(capture, capture.get("stop"))
         if pacing["out_of_order"]:
             notes.append(f"  {_count(pacing['out_of_order'])} packets with a time before the packet ahead of them")
         if pacing["cut_gaps"]:
             notes.append(f"  {_count(pacing['cut_gaps'])} gaps without packets that were cut short")
-    if notes:
-        yield "\n".join(["About the capture", *notes])
+        if notes:
+            yield "\n".join([f"About the capture{_of(source, summary)}", *notes])
+
+
+def _of(source: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
+    """The name of a source, where there are several."""
+    return f" of {source['source']}" if len(summary["sources"]) > 1 else ""
 
 
 def _stuck(summary: Mapping[str, Any]) -> Blocks:
