@@ -20,6 +20,11 @@ pub struct LockingTree {
 }
 
 impl LockingTree {
+    /// Returns true if somebody was refused and none granted since: who else asks makes no difference now.
+    pub fn is_locked(&self) -> bool {
+        self.locked != 0
+    }
+
     /// Returns the granted requester if the resource is available.
     pub fn take(&mut self, asking: u64, is_to_be_had: bool) -> Option<u32> {
         let among = if self.locked != 0 { self.locked } else { asking };

@@ -8,7 +8,6 @@ use crate::arbiter::LockingTree;
 use crate::events::{COMMAND_DONE, COMMAND_ISSUED, HANDLER_END, HANDLER_START, HPU_IDLE, TASK_DONE};
 use crate::protocol::{CONTEXT_CAUSE, Command, CommandResponse, CommandTarget};
 use blocks::cpu::Privilege;
-use blocks::policy::RoundRobinTree;
 use kernel::{Cycle, members};
 use std::collections::VecDeque;
 
@@ -20,7 +19,7 @@ pub(super) struct Drivers {
     pub with_commands: u32,
     with_feedback: u32,
     pub without_task: u32,
-    command_arbiter: RoundRobinTree,
+    pub command_arbiter: LockingTree,
     feedback_arbiter: LockingTree,
 }
 
@@ -31,7 +30,7 @@ impl Drivers {
             with_commands: 0,
             with_feedback: 0,
             without_task: 0,
-            command_arbiter: RoundRobinTree::default(),
+            command_arbiter: LockingTree::default(),
             feedback_arbiter: LockingTree::default(),
         }
     }
@@ -178,9 +177,11 @@ impl Cluster {
     /// One command a cycle goes to the command unit; where transfers are checked, a page of one, so that no core has to wait
     /// for all that another moves.
     pub(super) fn send_command(&mut self) {
-        if self.drivers.with_commands != 0 && self.ports.commands.has_room() {
-            let core =
-                self.drivers.command_arbiter.take(self.drivers.with_commands.into()).expect("somebody asks") as usize;
+        let asking = u64::from(self.drivers.with_commands);
+        if asking != 0
+            && let Some(core) = self.drivers.command_arbiter.take(asking, self.ports.commands.has_room())
+        {
+            let core = core as usize;
             let first = self.drivers.command_fifos[core].front_mut().expect("a command that waits");
             if self.hpus[core].guard.checks_transfers()
                 && let Some(part) = first.split_page()

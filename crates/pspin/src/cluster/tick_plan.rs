@@ -108,7 +108,8 @@ impl Cluster {
         let soon = self.pe_asking != 0
             || self.remote.is_some()
             || self.remotes.0.is_due(now)
-            || self.drivers.with_commands != 0 && self.ports.commands.has_room() // Else room will be mail.
+            || self.drivers.with_commands != 0
+                && (!self.drivers.command_arbiter.is_locked() || self.ports.commands.has_room()) // Else room will be mail.
             || self.launching != 0
             || self.public_launch.is_some()
             || self.scheduler.is_pressing(self.drivers.without_task != 0)
