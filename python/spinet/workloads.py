@@ -133,7 +133,7 @@ def ddtbench(pattern: str, size: str) -> tuple[bytes, int]:
     Returns
     -------
     tuple
-        What `layout` gives, and how many bytes the message has.
+        The result of `layout`, and the number of bytes of the message.
 
     Raises
     ------

@@ -62,7 +62,7 @@ def test_the_python_of_the_guide_runs() -> None:
 
 
 def test_what_leaves_is_what_the_chain_made_of_it() -> None:
-    """In counter mode twice is not at all; crates/panic has the vectors of RFC 3686."""
+    """In counter mode, a second encryption restores the packet; crates/panic has the vectors of RFC 3686."""
     traffic = "udp:size=400,count=60,rate=10G"
     plain = spinet.run(chains=["all: => host"], traffic=traffic)
     sealed = spinet.run(chains=["ipsec: sha -> aes => host:1"], traffic=traffic)

@@ -114,7 +114,7 @@ def short_files(kib: int) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (kib << 10, resource.RLIM_INFINITY))
 
 
-# Commands, how long in KiB a file may get, and the last line that they say.
+# Commands, the size limit of a file in KiB, and the last line of their output.
 FULL = [
     (
         "run PING -t udp:size=1024,count=30 -o out",

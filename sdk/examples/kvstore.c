@@ -15,8 +15,8 @@
  * A request (spin_data.h says where) is an operation, a key and a value of 32 bits each. The answer is the request with
  * the value filled in, sent back. Key 2^32 - 1 is never cached.
  *
- * Memory: a DMA of 64 bytes from L2 to L1; for a write an atomic on L2 of about 27 cycles and a DMA back. Scratchpad:
- * 64 bytes a core.
+ * Memory: each request copies 64 bytes from L2 to L1 by DMA. A write also needs an atomic on L2, of about 27 cycles, and a DMA back.
+ * Scratchpad: 64 bytes a core.
  * Handler memory: 8000 bytes, zeros before the first packet.
  * Cost: 154 cycles for a read that hits, 126 for one that misses, 190 for a write.
  *

@@ -26,9 +26,9 @@ static inline int spin_lock_unlock(spin_lock_t *lock)
 }
 
 /*
- * Many readers or one writer, as PsPIN's runtime has them: the first reader takes `glock` for all readers, the last one gives
- * it back, and a writer holds it. So a second reader that comes while the first still waits for a writer does not wait. A
- * program that sets `num_readers` to something else than 0 has readers that never take the lock; PsPIN's slp does.
+ * Many readers or one writer, as in PsPIN's runtime: the first reader takes `glock` for all readers, the last one releases
+ * it, and a writer holds it. So a second reader does not wait while the first one still waits for a writer. If a
+ * program sets `num_readers` to another value than 0, its readers never take the lock; PsPIN's slp does this.
  */
 static inline int spin_rw_lock_init(spin_rw_lock_t *lock)
 {

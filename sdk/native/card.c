@@ -2,8 +2,8 @@
 /*
  * The card's memories as mappings of this process, at the card's own addresses, and commands as copies.
  *
- * So an address fits 32 bits, and offsets within a memory are those that handlers know. Packets stay: each has its
- * place behind the one before it, as if packet memory never ended, and a second copy in the place of L1.
+ * So an address fits 32 bits, and offsets within a memory are those that handlers know. Packets are never freed: each
+ * is behind the previous one, as in a packet memory without end, and has a second copy in place of L1.
  */
 #define _GNU_SOURCE
 #include "native.h"

@@ -311,7 +311,7 @@ impl NhiMaster {
         })
     }
 
-    /// Sends a write within one page, or part of one whose other data are not there yet; `last` is false for all parts
+    /// Sends a write within one page, or a part of it while its other data have not arrived; `last` is false for all parts
     /// but the last. Each part has its own reply. Panics unless [`NhiMaster::write_ready`] said `Now`.
     pub fn write(&mut self, now: Cycle, tag: u32, addr: u32, data: Box<[u8]>, last: bool) {
         assert_eq!(self.write_ready(now, addr), Ok(Ready::Now), "a write is sent when it can be");

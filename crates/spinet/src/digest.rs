@@ -24,7 +24,7 @@ pub struct Digest {
     streams: [Buffered; 5],
 }
 
-/// A hash and what it has not seen yet: many bytes at once take a fraction of the time.
+/// A hash and the bytes that it has not processed yet: many bytes at once take a fraction of the time.
 #[derive(Default)]
 struct Buffered {
     hasher: Hasher,

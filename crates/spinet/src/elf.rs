@@ -90,11 +90,11 @@ impl Part {
 /// A name for an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Symbol {
-    /// Its name; what is not UTF-8 in it is replaced.
+    /// Its name; bytes that are not UTF-8 are replaced.
     pub name: String,
     /// Its value.
     pub addr: u32,
-    /// Bytes, 0 if the file does not say.
+    /// Size in bytes; 0 if the file does not contain it.
     pub size: u32,
     /// True if it names code: by its type, or, without a type, because it is in a section of code.
     pub is_code: bool,
@@ -167,7 +167,7 @@ impl Elf {
     /// An address as text: `ping_pong_ph+0x10`, or its number if no code symbol precedes it.
     pub fn place(&self, addr: u32) -> String {
         let code = self.symbols.iter().filter(|symbol| symbol.is_code && symbol.addr <= addr);
-        // Of several names of one address, one with a size says more.
+        // Of several names of one address, prefer one with a size.
         let nearest = code.max_by_key(|symbol| (symbol.addr, symbol.size));
         match nearest {
             Some(symbol) if symbol.size == 0 || addr < symbol.addr.saturating_add(symbol.size) => {
@@ -286,7 +286,7 @@ impl<'a> Reader<'a> {
         Ok(segments)
     }
 
-    /// Sections are taken where they are loaded, which the segment around them says.
+    /// A section's load address comes from the segment around it.
     fn sections(&self, header: &FileHeader32<Endianness>, segments: &[Segment]) -> Result<Vec<Part>, ElfError> {
         let table = header.sections(self.order, self.data).map_err(|e| self.malformed("section headers", e))?;
         self.at_most("section headers", table.len(), MAX_SECTIONS, "sections")?;

@@ -1,4 +1,4 @@
-//! The kinds of cards: what each is called, what its experiments may say, how a run of it starts.
+//! The kinds of cards: the name, the schema of experiments, and the start of a run.
 //!
 //! A new kind of card adds its line to [`ALL`].
 

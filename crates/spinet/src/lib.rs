@@ -1,6 +1,6 @@
 //! The facade: reads an experiment, builds the system, runs it, returns results.
 //!
-//! [`experiment::Checked::read`] understands an experiment, [`run::Run`] runs it, [`summary::Summary`] says what it was.
+//! [`experiment::Checked::read`] checks an experiment, [`run::Run`] runs it, [`summary::Summary`] reports it.
 
 pub mod chains;
 pub mod columns;

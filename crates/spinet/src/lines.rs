@@ -37,7 +37,7 @@ impl SourceLine {
     }
 }
 
-/// The source line of an address; empty where the program does not say.
+/// The source line of an address; empty if the program has no debug information.
 pub fn line_of(elf: &Elf, addr: u32) -> SourceLine {
     let mut frames = frames_at(elf, addr).unwrap_or_default();
     // Frames come innermost first.
@@ -56,7 +56,7 @@ fn frames_at(elf: &Elf, addr: u32) -> Option<Vec<InlinedLine>> {
     let file = ElfFile32::<Endianness>::parse(&*elf.data).ok()?;
     let section = |id: gimli::SectionId| -> Result<_, gimli::Error> {
         let section = file.section_by_name(id.name());
-        // A section that cannot be read says as much as one that is not there.
+        // An unreadable section counts as missing.
         let data = section.and_then(|section| section.data().ok()).unwrap_or_default();
         Ok(gimli::EndianSlice::new(data, gimli::LittleEndian))
     };

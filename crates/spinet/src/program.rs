@@ -103,7 +103,7 @@ pub(crate) fn join(mut parts: Vec<(u64, u64)>, most: usize) -> Vec<(u64, u64)> {
     joined(&apart, |_, _, i| !stays.contains(&i))
 }
 
-/// Ranges in order, of which each is one with those before it where `is_one` says so, of both and the number of the second.
+/// Joins ranges in order: a range is joined with those before it if `is_one` returns true for both and the number of the second.
 fn joined(parts: &[(u64, u64)], is_one: impl Fn(&(u64, u64), &(u64, u64), usize) -> bool) -> Vec<(u64, u64)> {
     let mut whole: Vec<(u64, u64)> = Vec::new();
     for (i, part) in parts.iter().enumerate() {
@@ -153,7 +153,7 @@ pub fn load(elf: &Elf, params: &PspinParams) -> Result<Loaded, ProgramError> {
 }
 
 impl Loaded {
-    /// Puts the sections of a tenant's program beside what is there; its code, and its static data.
+    /// Adds the sections of a tenant's program to the loaded ones; returns its code and its static data.
     pub fn add(&mut self, elf: &Elf, params: &PspinParams) -> Result<(Region, Vec<Region>), ProgramError> {
         let (n_l1, n_data) = (self.image.l1.len(), self.in_handler_memory.len());
         self.put(elf, params)?;
@@ -324,7 +324,7 @@ pub struct SymbolInfo {
     pub symbol: String,
     /// Its value.
     pub addr: u32,
-    /// Bytes, 0 if the file does not say.
+    /// Size in bytes; 0 if the file does not contain it.
     pub size: u32,
 }
 

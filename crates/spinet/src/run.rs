@@ -68,7 +68,7 @@ impl Ended {
     }
 }
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress {
     /// It has ended.
@@ -77,9 +77,9 @@ pub struct Progress {
     pub packets_in: u64,
     /// Packets that are finished: they left the card or were dropped.
     pub packets_done: u64,
-    /// Packets in all, where that is known.
+    /// Total number of packets, if it is known.
     pub packets_total: Option<u64>,
-    /// Part of the run that is over, where that is known.
+    /// Fraction of the run that is complete, if it is known.
     pub fraction: Option<f64>,
     /// Simulated time.
     pub simulated: Time,
@@ -187,13 +187,13 @@ pub trait Simulated {
     /// Why the run ended, if it did.
     fn ended(&self) -> Option<&Ended>;
 
-    /// How far it is.
+    /// Its progress.
     fn progress(&self) -> Progress;
 
     /// Sets the order in which components tick; no result depends on it.
     fn set_mode(&mut self, mode: Mode);
 
-    /// Writes what is still to be written. A second call does nothing.
+    /// Writes all buffered output. A second call does nothing.
     fn close(&mut self) -> Result<(), RunError>;
 
     /// Every counter of every part.
@@ -239,7 +239,7 @@ pub trait Card: Simulated {
 
 /// A run of a card. It lives on one thread.
 pub struct Run<C: Simulated + ?Sized = dyn Card> {
-    /// How long the next slice is.
+    /// Length of the next slice.
     slice: Time,
     wall: Duration,
     /// The card.

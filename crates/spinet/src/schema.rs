@@ -1,7 +1,7 @@
-//! JSON schemas of cards' and experiments' files, for editors, and for what is generated from the types.
+//! JSON schemas of cards' and experiments' files, for editors, and for pages generated from the types.
 //!
 //! Types and texts are those of the Rust types. The allowed numbers come from [`PspinParams::validate`], the only place
-//! that knows: a parameter is set to something absurd, and the refusal says what it may be.
+//! that knows: a parameter is set to an absurd value, and the error contains the allowed ones.
 
 use crate::{kinds, nics};
 use pspin::PspinParams;

@@ -24,7 +24,7 @@ pub enum FeedError {
     Generator(#[from] TrafficError),
 }
 
-/// Counts of what was read from a source.
+/// Counts of the data read from a source.
 #[derive(Clone, Debug, Default)]
 pub struct FeedReport {
     /// Contents of the capture, and why reading it stopped early.

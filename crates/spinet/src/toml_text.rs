@@ -6,13 +6,13 @@ use serde::de::DeserializeOwned;
 use std::fmt;
 use std::ops::Range;
 
-/// A text that is not what its type says: file, line, what is wrong, the line itself with carets.
+/// A text that does not fit its type: file, line, fault, and the line itself with carets.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{file}{}: {text}", line.map_or_else(String::new, |line| format!(": line {line}")))]
 pub struct TextFileError {
     /// Name of the file.
     pub file: String,
-    /// Line of it, from 1, where it is known.
+    /// Its line number, from 1, if it is known.
     pub line: Option<usize>,
     /// The fault, and the place.
     pub text: String,
@@ -121,7 +121,7 @@ pub fn read<T: DeserializeOwned>(text: &str, file: &str, format: Format) -> Resu
     }
 }
 
-/// Reads a TOML text. An error is its range, where that is known, and its message.
+/// Reads a TOML text. An error is a range, if it is known, and a message.
 pub(crate) fn read_toml<T: DeserializeOwned>(text: &str) -> Result<T, (Option<Range<usize>>, String)> {
     toml::from_str(text).map_err(|e: toml::de::Error| {
         let found = e.span().and_then(|span| text.get(span));

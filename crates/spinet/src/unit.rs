@@ -13,7 +13,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// The unit of the paper's prototype, as `presets/units/riscv.toml` says it.
+/// The unit of the paper's prototype, with the parameters of `presets/units/riscv.toml`.
 pub const PRESET: &str = include_str!("../../../presets/units/riscv.toml");
 
 /// An invalid request.

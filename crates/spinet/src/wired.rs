@@ -100,7 +100,7 @@ fn catalog() -> Catalog {
     spinach_parts::add_to(spinach::catalog())
 }
 
-/// The card that `text` says, checked; `file` is what errors call it, and where paths in it begin.
+/// The card that `text` describes, checked; `file` is its name in errors, and relative paths start at its folder.
 pub fn design_of(file: &str, text: &str, settings: &[Setting], base_dir: &Path) -> Result<Design, CardError> {
     toml_text::check_limits(text, file, Format::Toml)?;
     let find = |wanted: &str, by: &str| {

@@ -116,7 +116,7 @@ fn serve<T>(mut thing: T, inbox: &Receiver<Job<T>>) {
     }
 }
 
-/// A lock is only ever held to look at or take what it holds, so a panic cannot leave it half changed.
+/// A lock is held only to read or take its value, so a panic cannot leave a half-changed value.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

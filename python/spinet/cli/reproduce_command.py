@@ -89,7 +89,7 @@ def command(
         from spinet import plots
 
         plots.require()
-    for item in chosen:  # what cannot be written is said before anything is measured
+    for item in chosen:  # errors of output folders come before the measurements
         (output / item.name).parent.mkdir(parents=True, exist_ok=True)
     written: list[str] = []
 

@@ -102,7 +102,7 @@ def table(
 
 
 def card(nic: str | Mapping[str, Any]) -> str:
-    """A card as an experiment says it, with what differs from its file."""
+    """A card of an experiment, with the parameters that differ from its file."""
     if isinstance(nic, str):
         return nic
     changes = ", ".join(f"{path}={value}" for path, value in nic.get("set", {}).items())

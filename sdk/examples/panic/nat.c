@@ -76,8 +76,8 @@ static void __attribute__((noinline)) assign(entry_t *entry, const headers_t *he
 }
 
 /*
- * Compilers do not know this core, on which what uses a loaded value at once waits for it, and a branch that is not as expected costs 3
- * cycles. So several values are loaded before any is used, and comparisons are one number with one branch.
+ * Compilers do not know the timing of this core: an instruction that uses a loaded value at once waits for it, and a mispredicted branch
+ * costs 3 cycles. So this code loads several values before it uses one, and combines comparisons into one number with one branch.
  */
 #define LOADED4(a, b, c, d) __asm__ volatile("" : "+r"(a), "+r"(b), "+r"(c), "+r"(d))
 #define ONE_NUMBER(a) __asm__ volatile("" : "+r"(a))

@@ -42,7 +42,7 @@ const INHIBIT_EVENT: u32 = 1 << 3;
 /// A counter register, kept as a difference from what it counts so that counting costs nothing.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counter {
-    /// While running: the difference to the counted number. While inhibited: the value.
+    /// While the counter runs: its value minus the counted number. While it is inhibited: its value.
     offset: u64,
     running: bool,
 }

@@ -31,7 +31,7 @@ struct LateReply {
     value: u32,
 }
 
-/// The accesses and who of them is next.
+/// The accesses, and the index of the next one.
 ///
 /// Timing: one read a cycle and a write in [`WRITE_INTERVAL`], of all clusters in turn, each cluster's in order. The arbiter
 ///         grants up to [`GRANTED`] accesses before the converter takes them. A cluster takes one answer a cycle, those

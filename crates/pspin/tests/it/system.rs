@@ -147,7 +147,7 @@ fn bytes_are_there_when_a_wait_returns() {
     assert_eq!([&seen.sent[0].bytes[..], &seen.sent[1].bytes[..]], [&sent[..], &from_host[..]]);
 }
 
-/// The public registers of the cluster's DMA, of the own one and of another, among transfers of cores and of the scheduler.
+/// Transfers by public DMA registers, of the own cluster and of another one, among transfers of cores and of the scheduler.
 #[test]
 fn transfers_launched_by_public_registers_take_their_turn() {
     let load = Load { messages: 4, ..Load::new("public_dma", 64, 192, 1) };

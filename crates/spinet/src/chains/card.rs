@@ -64,7 +64,7 @@ pub struct ChainCard {
     shares: Vec<Rc<RefCell<FairShare>>>,
     /// Programs for the cores of services, by the names of services.
     programs: Vec<(String, Elf)>,
-    /// How many of the changes have been made.
+    /// Number of changes made so far.
     changed: usize,
     now: Cycle,
     /// The caller is the network.

@@ -58,7 +58,7 @@ pub enum Problem {
     Nothing,
 }
 
-/// A position in the experiment, and what is wrong there.
+/// A position in the experiment, and its fault.
 pub(super) type Fault = (Vec<String>, Box<Problem>);
 
 pub(super) fn fault(path: &[&str], problem: impl Into<Problem>) -> Fault {

@@ -1,4 +1,4 @@
-//! Which packets take which chain: the RMT pipeline, and who of the chains took a packet.
+//! Assigns packets to chains: the RMT pipeline, and counts of the chains.
 
 use super::experiment::ChainEntry;
 use super::tenants::Tenant;
@@ -50,7 +50,7 @@ fn prototype() -> RmtParams {
 }
 
 impl Chain {
-    /// A chain of an experiment with what its tenant says; `order` is its place among all.
+    /// A chain of an experiment with its tenant's defaults; `order` is its place among all.
     pub fn new(entry: &ChainEntry, (position, tenant): (usize, &Tenant), nic: &NicModel, order: u32) -> Chain {
         let params = ChainParams {
             name: entry.name.clone(),

@@ -20,7 +20,7 @@ pub struct Lane {
     initial: u64,
     held: u64,
     since: Cycle,
-    /// Sum over time of what was held, and cycles in which that was less than all.
+    /// Sum over time of the held credits, and cycles in which fewer than all were held.
     held_cycles: u128,
     busy_cycles: Cycle,
     /// Sums over equal parts of the time.
@@ -67,7 +67,7 @@ impl Lane {
         Some((held as f64 / span, whole.busy_cycles as f64 / span))
     }
 
-    /// Credits over time up to `end`: cycles of each part, and what was held on average in it.
+    /// Credits over time up to `end`: cycles of each part, and the average held in it.
     pub fn series(&self, end: Cycle) -> (Cycle, Vec<f64>) {
         let mut whole = self.clone();
         whole.note(end.max(self.since), self.held);

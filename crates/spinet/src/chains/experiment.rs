@@ -71,7 +71,7 @@ pub struct ServiceEntry {
     /// Parameters of the engine that differ, by their paths.
     #[serde(default, skip_serializing_if = "Settings::is_empty")]
     pub set: Settings,
-    /// How many units there are.
+    /// Number of units.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub units: Option<u32>,
     /// Credits of each unit: the most packets it may have.
@@ -101,7 +101,7 @@ pub enum EngineSpec {
 pub enum PolicySpec {
     /// `fifo`, `strict-priority`, `least-slack`, `round-robin`, `weighted-fair` or `leaky-bucket`.
     Named(String),
-    // A table: `super::level` reads it, which can say where in it a mistake is.
+    // A table: `super::level` reads it, which reports places in it.
     /// A policy with its numbers, or a hierarchy.
     Given(#[schemars(with = "PolicyTree")] toml::Table),
 }
@@ -127,7 +127,7 @@ pub struct TenantEntry {
     /// Bytes that it may send ahead of that rate after a pause; 0 if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub burst_bytes: Option<u32>,
-    /// How long its packets may wait in all where `least-slack` decides, such as `2 us`.
+    /// Total time that its packets may wait, for the policy `least-slack`, such as `2 us`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slack: Option<Span>,
 }
@@ -153,10 +153,10 @@ pub struct ChainEntry {
     /// Traffic class of the packets; the tenant's if not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<u8>,
-    /// Priority of each visit that says no other, lower is more urgent; the tenant's if not given.
+    /// Default priority of the visits, lower is more urgent; by default the tenant's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<u32>,
-    /// Cycles that the packets may wait in all; by the tenant's `slack` if not given.
+    /// Total cycles that the packets may wait; the default comes from the tenant's `slack`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slack_cycles: Option<u64>,
     /// Where they go then: `host`, `host:2`, `network:1`, `drop`. If not given, the host's first queue, for packets of transmit
@@ -169,7 +169,7 @@ pub struct ChainEntry {
     /// Chains with lower numbers are tried first, those with equal numbers in the given order.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub order: u32,
-    /// It is there from the start; else when `at` says.
+    /// Installs it at the start; otherwise `at` installs it.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub installed: bool,
 }

@@ -64,7 +64,7 @@ fn policy(table: &Table, at: &str) -> Result<PolicyParams, PolicyTreeError> {
         let place = format!("{at}.{key}");
         let list = as_list(needed(table, &format!("{at}."), key, "[2, 1]")?, &place)?;
         for (i, value) in list.iter().enumerate() {
-            // By itself, so that an error can say which it is.
+            // Read separately, so that an error can name it.
             let alone =
                 Table::from_iter([("kind".to_owned(), kind.into()), (key.to_owned(), vec![value.clone()].into())]);
             alone.try_into::<PolicyParams>().map_err(|error| {
@@ -128,7 +128,7 @@ fn known(table: &Table, at: &str, keys: &[&str]) -> Result<(), PolicyTreeError> 
     Err(PolicyTreeError::new(format!("{at}{found}"), problem))
 }
 
-/// A level that says all that it must about the classes that packets can have: of those beyond, which none has, the rest.
+/// Completes a level that covers all classes of packets: the other classes, which no packet has, get the rest.
 pub fn complete(
     mut level: PolicyTree,
     used: &BTreeSet<usize>,
@@ -180,7 +180,7 @@ mod tests {
     use expect_test::{Expect, expect};
     use std::path::Path;
 
-    /// Three tenants, and a service with what `policy` says.
+    /// Three tenants, and a service with the policy `policy`.
     fn check(policy: &str, want: Expect) {
         let text = format!(
             r#"

@@ -191,7 +191,7 @@ impl Record {
         self.open.leave(id).expect("a packet ends once, and has come before")
     }
 
-    /// Rows for what is still inside, once the run has ended.
+    /// Rows of packets that are still inside at the end of the run.
     pub fn close_rest(&mut self) {
         for (id, open) in self.open.iter() {
             if let Some(tables) = &mut self.tables {
@@ -284,7 +284,7 @@ impl Outlet for Record {
     }
 }
 
-/// Asks the chains about each packet, and notes what they said.
+/// Classifies each packet by the chains, and records the result.
 pub struct Watched {
     /// The chains.
     pub chains: Rc<RefCell<Chains>>,

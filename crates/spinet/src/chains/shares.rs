@@ -75,7 +75,7 @@ impl Shares {
     }
 
     /// Bytes that were due to each tenant in a span (all time, if none): those that left, shared out by the weights as they were
-    /// when they left. `weights` says from which cycle on which weights held, in order, and 0 for who has no part.
+    /// when they left. `weights` lists the weights with their first cycles, in order; tenants that take no part have 0.
     pub fn due(&self, span: Option<(Cycle, Cycle)>, weights: &[(Cycle, Vec<u32>)]) -> Vec<f64> {
         let mut due = vec![0.0; self.n_tenants];
         for (begin, bin) in self.bins(span.unwrap_or((0, Cycle::MAX))) {

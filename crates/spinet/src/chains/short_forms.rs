@@ -149,7 +149,7 @@ impl<'de> Deserialize<'de> for PolicySpec {
     }
 }
 
-/// Reads a text into one thing and a table into another, without forgetting what is wrong within the table.
+/// Reads a text into one thing and a table into another, and keeps errors within the table.
 fn text_or_table<'de, D: Deserializer<'de>, T>(
     deserializer: D,
     like: &'static str,

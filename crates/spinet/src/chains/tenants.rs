@@ -23,7 +23,7 @@ pub struct Tenant {
     pub class: u8,
     /// Its rate in bits a second and its burst in bytes, if it has a limit.
     pub rate: Option<(u64, u32)>,
-    /// How long its packets may wait.
+    /// Time that its packets may wait.
     pub slack: Option<Span>,
 }
 
@@ -113,7 +113,7 @@ impl Tenants {
         Ok(Tenants { all })
     }
 
-    /// How many traffic classes they need.
+    /// Number of traffic classes that they need.
     pub fn n_classes(&self) -> usize {
         self.all.iter().map(|tenant| usize::from(tenant.class) + 1).max().unwrap_or(1)
     }
@@ -132,7 +132,7 @@ impl Tenants {
         tenant.map_or_else(String::new, |tenant| format!(" (`{}`)", tenant.name))
     }
 
-    /// Classes that packets can have: those of tenants and chains; all, if the pipeline's own tables may say another.
+    /// Classes of packets: those of tenants and chains; all classes if the pipeline's own tables may set others.
     fn used(&self, experiment: &ChainExperiment, n_classes: usize) -> BTreeSet<usize> {
         if experiment.rmt.is_some() {
             return (0..n_classes).collect();

@@ -32,7 +32,7 @@ pub struct Visit {
     pub parts: [Cycle; N_PARTS],
     /// The unit that took it; none if none did.
     pub unit: Option<NodeId>,
-    /// When it came into the scheduler for this service, if it did.
+    /// The time at which it entered the scheduler for this service, if it did.
     pub queued: Option<Cycle>,
     /// When it left the scheduler for the last time.
     pub scheduled: Option<Cycle>,
@@ -44,7 +44,7 @@ pub struct Visit {
     pub finished: Option<Cycle>,
     /// When it left the unit.
     pub done: Option<Cycle>,
-    /// How often a unit refused it.
+    /// Number of refusals by units.
     pub detours: u32,
 }
 

@@ -10,7 +10,7 @@ use std::io::BufRead;
 
 /// Instructions that must agree for a meeting place.
 const COMMON: usize = 8;
-/// How far both are read ahead at first; doubled until they meet.
+/// Initial number of entries that both read ahead; doubled until they meet.
 const NEAR: usize = 64;
 
 /// The next step of both traces.
@@ -32,7 +32,7 @@ pub struct Aligner<A, B> {
     lookahead: usize,
 }
 
-/// A trace and what was read ahead of it.
+/// A trace and its entries that were read ahead.
 struct Side<R> {
     reader: Reader<R>,
     ahead: VecDeque<Entry>,
@@ -97,7 +97,7 @@ impl<A: BufRead, B: BufRead> Aligner<A, B> {
         }
     }
 
-    /// The nearest place in what was read ahead from which on both agree.
+    /// The nearest place in the entries read ahead from which on both agree.
     fn meeting(&self) -> Option<(usize, usize)> {
         let mut first: HashMap<[u32; COMMON], usize> = HashMap::new();
         for j in (0..self.b.keys()).rev() {
@@ -123,7 +123,7 @@ impl<A: BufRead, B: BufRead> Aligner<A, B> {
         (self.a.ahead.front(), self.b.ahead.front())
     }
 
-    /// Reads up to `most` instructions of each that are left, after [`Step::Lost`]; how many, and whether that was all.
+    /// Reads up to `most` instructions of each that are left, after [`Step::Lost`]; returns their number, and true if none is left.
     pub fn count_rest(&mut self, most: usize) -> Result<(u64, u64, bool), TraceReadError> {
         self.a.fill(most)?;
         self.b.fill(most)?;

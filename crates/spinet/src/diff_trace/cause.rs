@@ -1,6 +1,6 @@
-//! Why an instruction took another time: a guess from what it and its neighbour are.
+//! The cause of a different time: a guess from the instruction and its neighbour.
 //!
-//! A trace says when instructions leave decode, not why they wait. The cycles between an instruction and the next are
+//! A trace contains the times at which instructions leave decode, but not the reasons for waiting. The cycles between an instruction and the next are
 //! shared out by the first rule that applies, from the surest to the least sure.
 
 use crate::instructions::{Entry, Registers};

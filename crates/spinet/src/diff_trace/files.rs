@@ -38,7 +38,7 @@ pub struct FolderDiff {
 }
 
 impl FolderDiff {
-    /// Finds what is to be compared: two files, or files of the same name in two folders.
+    /// Finds the files to compare: two files, or files of the same name in two folders.
     pub fn open(a: &Path, b: &Path, options: Options) -> Result<Self, DiffError> {
         let mut report = Report { equal: true, files: Vec::new(), only_a: Vec::new(), only_b: Vec::new() };
         let mut left = VecDeque::new();
@@ -70,7 +70,7 @@ impl FolderDiff {
         Ok(FolderDiff { options, left, now: None, report })
     }
 
-    /// Takes up to `most` steps; whether all is compared.
+    /// Takes up to `most` steps; returns true if all is compared.
     pub fn advance(&mut self, most: usize) -> Result<bool, DiffError> {
         let mut diff = match self.now.take() {
             Some(diff) => diff,

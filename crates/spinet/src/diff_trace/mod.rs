@@ -1,7 +1,7 @@
 //! Two instruction traces compared: where the runs first do something else, where they first take another time, and why.
 //!
-//! [`align`] finds which instruction of one is which of the other, [`values`] and [`cause`] say what differs between
-//! them, [`report`] is what comes out. Traces are read as a stream: memory grows with the program, not with the run.
+//! [`align`] pairs the instructions of both, [`values`] and [`cause`] describe the differences between them, [`report`]
+//! is what comes out. Traces are read as a stream: memory grows with the program, not with the run.
 
 mod align;
 mod cause;
@@ -96,7 +96,7 @@ impl<A: BufRead, B: BufRead> TraceDiff<A, B> {
         }
     }
 
-    /// Takes up to `most` steps; whether all is compared.
+    /// Takes up to `most` steps; returns true if all is compared.
     pub fn advance(&mut self, most: usize) -> Result<bool, TraceReadError> {
         if self.is_lost {
             return self.count_rest(most);

@@ -43,7 +43,7 @@ pub struct Side {
     pub cycles: u64,
 }
 
-/// Differences in what was done.
+/// Differences in results.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Values {
     pub differences: u64,
@@ -131,7 +131,7 @@ pub struct ByFunction {
     pub total: Total,
 }
 
-/// How often times differed, and by how many cycles B was slower and faster.
+/// Count of times that differ, and the cycles by which B was slower and faster.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct Total {
     pub times: u64,

@@ -32,7 +32,7 @@ impl Kind {
     }
 }
 
-/// A difference, and both values where it is one of values.
+/// A difference, and both values if it is a difference of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Differs {
     pub kind: Kind,

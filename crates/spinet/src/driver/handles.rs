@@ -62,7 +62,7 @@ handles! {
     TicketId = "ticket";
 }
 
-/// Things of one kind, each with its owner. Numbers are never used twice, so that what was freed is known as such.
+/// Objects of one kind, each with its owner. Numbers are never used twice, so uses of freed objects are detected.
 #[derive(Clone, Debug)]
 pub struct Registry<H, T> {
     last: u64,

@@ -15,7 +15,7 @@ pub struct Heap {
     taken: BTreeMap<u64, u64>,
 }
 
-/// A part cannot be taken where it is wanted.
+/// A part cannot be allocated at the given address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refused {
     /// Some byte of it is outside of the memory.
@@ -38,7 +38,7 @@ impl Heap {
         Some(addr)
     }
 
-    /// Takes the bytes from `addr` on; what is taken is rounded outwards.
+    /// Allocates the bytes from `addr` on, rounded outwards.
     pub fn claim(&mut self, addr: u64, bytes: u64) -> Result<(), Refused> {
         let first = addr / self.align * self.align;
         let end = addr.checked_add(bytes.max(1)).ok_or(Refused::Outside)?;
@@ -74,7 +74,7 @@ impl Heap {
         first >= self.first && end <= self.end
     }
 
-    /// Bytes in all.
+    /// Size in bytes.
     pub fn bytes(&self) -> u64 {
         self.end - self.first
     }

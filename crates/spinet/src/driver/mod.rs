@@ -208,7 +208,7 @@ impl Driver {
         }
         self.events.retain(|(owner, _)| *owner != tenant);
         for ticket in self.tickets.owned(tenant) {
-            // Nobody can take what it reads; a write is forgotten when it is over, and `settle` waits for it until then.
+            // The result of a read cannot be taken any more. A write is forgotten when it has ended, and `settle` waits for that.
             if matches!(self.tickets.get(tenant, ticket), Ok(memory::Access::Read(_))) {
                 self.tickets.drop_any(ticket);
             }
@@ -293,7 +293,7 @@ impl Driver {
         record.lines.drain(..).map(|line| (clock.edge(line.at), line)).collect()
     }
 
-    /// Reports an error of the traffic. Call it after simulating.
+    /// Returns the error that ended the traffic, if there is one. Call it after simulating.
     pub fn check(&mut self) -> Result<(), RecordError> {
         self.record.borrow_mut().error.take().map_or(Ok(()), Err)
     }

@@ -92,7 +92,7 @@ impl Driver {
         Ok(id)
     }
 
-    /// The card knows how many tenants have rules.
+    /// Tells the card the number of tenants with rules.
     fn tell_tenants(&mut self) {
         let mut tenants: Vec<u64> = self.rules.all().map(|(_, tenant, _)| tenant.0).collect();
         tenants.sort_unstable();
@@ -129,7 +129,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Takes a rule out of those that are installed, or, to kill what it began, out of those that are ending.
+    /// Removes a rule from the installed ones, or, to kill its messages, from those that are ending.
     fn take_out(&mut self, tenant: TenantId, rule: RuleId, remaining: Remaining) -> Result<ContextId, DriverError> {
         if remaining == Remaining::Kill
             && let Some(&(owner, context)) = self.ending.get(&rule)

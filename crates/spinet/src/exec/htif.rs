@@ -1,6 +1,6 @@
 //! The host-target interface: how a bare program talks to who runs it, by two numbers of 64 bits in its memory.
 //!
-//! `tohost` says which device (8 bits), which command (8 bits) and what (48 bits). Device 0 ends the program with an odd
+//! `tohost` contains a device (8 bits), a command (8 bits) and data (48 bits). Device 0 ends the program with an odd
 //! number, which is twice the exit code and 1, and serves a system call with an even one: the address of eight numbers of
 //! 64 bits, the call's number and arguments, of which the first becomes the answer. Device 1 prints a character. Then
 //! `tohost` is 0 again, and after a call `fromhost` is 1. This is what the simulators do that public tests are written for.
@@ -37,7 +37,7 @@ pub(super) enum HostReply {
     Served,
     /// It ended itself with this number.
     Exit(u32),
-    /// The number says nothing that is understood.
+    /// The number is not a valid request.
     Strange(String),
 }
 
@@ -64,7 +64,7 @@ impl Htif {
         }
     }
 
-    /// Reads `tohost` and does what it says.
+    /// Reads `tohost` and executes the request.
     pub fn serve(&mut self, memory: &mut Memory, output: &mut Output) -> HostReply {
         self.pending = None;
         let Some(tohost) = self.tohost else { return HostReply::Served };

@@ -87,7 +87,7 @@ impl Memory {
         self.ranges.iter().find(|range| range.holds(addr, bytes))
     }
 
-    /// A number of at most 4 bytes, or `None` where there is nothing.
+    /// A number of at most 4 bytes, or `None` if the address is unmapped.
     pub fn load(&self, addr: u32, bytes: u32) -> Option<u32> {
         let range = self.around(addr, bytes)?;
         let at = addr.wrapping_sub(range.base) as usize;
@@ -96,7 +96,7 @@ impl Memory {
         Some(u32::from_le_bytes(word))
     }
 
-    /// Writes the low bytes of a number; nothing where there is nothing.
+    /// Writes the low bytes of a number; does nothing if the address is unmapped.
     pub fn store(&mut self, addr: u32, value: u32, bytes: u32) {
         if let Some(range) = self.ranges.iter_mut().find(|range| range.holds(addr, bytes)) {
             range.program.write(addr, &value.to_le_bytes()[..bytes as usize]);

@@ -89,7 +89,7 @@ pub enum Problem {
     Nothing,
 }
 
-/// Most contexts. assumed: PsPIN's inbound engine says nothing of a limit; libpspin's driver has two.
+/// Maximum number of contexts. assumed: PsPIN's inbound engine has no limit; libpspin's driver has two.
 pub const MAX_CONTEXTS: usize = 64;
 /// Most sources of a program.
 const MAX_SOURCES: usize = 1000;
@@ -117,8 +117,8 @@ struct SourceText {
     format: Format,
 }
 
-/// Seconds after which a message of a capture with its own times is given up, unless its context or its card says other.
-/// Source: RFC 4787, REQ-5: flows of UDP that are silent for less than 5 minutes should be kept.
+/// Timeout in seconds of messages of a capture with its own times, unless the context or the card sets one. Source: RFC
+/// 4787, REQ-5: flows of UDP that are silent for less than 5 minutes should be kept.
 const SILENCE_S: u64 = 300;
 
 type Fault = (Vec<String>, Box<Problem>);
@@ -231,7 +231,7 @@ impl Checked {
         let key = if set.is_empty() { vec!["nic"] } else { vec!["nic", "set"] };
         let nic = nic.map_err(|problem| fail(&key, problem.into()))?;
 
-        // A network that loses packets is not reliable, whatever the card's says.
+        // A network that loses packets is not reliable, even if the card's parameter is true.
         let mut nic = nic;
         nic.network.reliable &= faults.0.is_reliable();
         nic.network.in_order &= faults.0.is_in_order();
@@ -299,7 +299,7 @@ impl Checked {
         KeyPosition::new(file, toml_text::place_of(text, *format, &path).0)
     }
 
-    /// Which packet is the last of a flow can be known only where it is known which packets a context gets.
+    /// The last packet of a flow is known only if the packets of a context are known.
     fn check_last(&self) -> Result<(), Fault> {
         let Experiment { tenant, context, at, .. } = &self.experiment;
         let is_plain = context.iter().all(|context| context.installed && context.priority == 0)

@@ -178,7 +178,7 @@ fn one() -> u64 {
     1
 }
 
-/// No file can say this span; [`read`] replaces it.
+/// Files cannot contain this span; [`read`] replaces it.
 fn unset() -> Span {
     Span::from_fs(0)
 }

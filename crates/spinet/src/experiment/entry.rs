@@ -35,7 +35,7 @@ pub trait FromText: Sized {
     /// An example of such a text, for errors.
     const EXAMPLE: &'static str;
 
-    /// Reads it; the error says what is wrong.
+    /// Reads it; the error is text.
     fn from_text(text: &str) -> Result<Self, String>;
 }
 
@@ -94,7 +94,7 @@ impl<T> OneOrMany<T> {
         self.0.is_empty()
     }
 
-    /// How many there are.
+    /// Their number.
     pub fn len(&self) -> usize {
         self.0.len()
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::ops::Range;
 use toml::de::{DeTable, DeValue};
 
-/// A document, with the place of each key where it is known.
+/// A document, with the known places of its keys.
 enum Node {
     Table(Vec<(String, Option<Range<usize>>, Node)>),
     List(Vec<Node>),

@@ -22,7 +22,7 @@ pub const HOST_BASE: u64 = 0x1000_0000_0000_0000;
 const HOST_BYTES: u32 = 1 << 30;
 /// Where the host keeps the descriptors of execution contexts, into which the NIC writes errors of their handlers.
 ///
-/// assumed: the page below host memory; the paper says that there are such descriptors, not where.
+/// assumed: the page below host memory; the paper mentions such descriptors, but not their address.
 pub const DESCRIPTORS: u64 = HOST_BASE - 0x1_0000;
 /// From one descriptor to the next.
 pub const DESCRIPTOR_BYTES: u64 = 64;
@@ -166,7 +166,7 @@ fn reported_name(
     if is_taken(&name) { Err(at(checked, index, "name", LayoutProblem::Name { name })) } else { Ok(name) }
 }
 
-/// A problem with what a context says under this key.
+/// A problem with a context's value of this key.
 fn at(checked: &Checked, index: usize, key: &str, problem: LayoutProblem) -> LayoutError {
     LayoutError { place: checked.place(&["context", &index.to_string(), key]), problem }
 }
@@ -196,7 +196,7 @@ fn handler_memory(checked: &Checked, loaded: &Loaded) -> Result<Vec<Region>, Lay
     let (base, end) = (u64::from(map::L2_HANDLER_BASE), u64::from(map::L2_HANDLER_BASE) + bytes);
     let quarter = end - bytes / 4;
     let used = loaded.in_handler_memory.iter().map(|&(_, end)| end).max().unwrap_or(base);
-    // Explicit places count from the start of the quarter or where the program ends; the others share what is left.
+    // Explicit places count from the start of the quarter or where the program ends; the others share the rest.
     let free = quarter.max(used.next_multiple_of(ALIGN.into()));
     let n = checked.contexts.len() as u64;
     let part = (end.saturating_sub(free) / n) as u32 / ALIGN * ALIGN;

@@ -88,7 +88,7 @@ pub struct ContextSpec {
     /// Contexts of higher priority are tested first; equal ones in order.
     #[serde(default, skip_serializing_if = "is_default")]
     pub priority: i32,
-    /// Its rule is installed from the start; else when [`Experiment::at`] says.
+    /// Installs its rule at the start; otherwise [`Experiment::at`] installs it.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub installed: bool,
     /// Common name of its handlers; may be left out if the program has handlers of one name only.
@@ -165,7 +165,7 @@ impl DeliverySpec {
     }
 }
 
-/// A memory of a context; what is not given is chosen.
+/// A memory of a context; spinet chooses missing values.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MemorySpec {

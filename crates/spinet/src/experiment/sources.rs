@@ -1,4 +1,4 @@
-//! Sources of packets: where they belong on a card, and what they are.
+//! Sources of packets: their places on a card, and their kinds.
 
 use super::Traffic;
 use super::check::Problem;
@@ -24,7 +24,7 @@ pub struct CheckedSource {
 }
 
 impl CheckedSource {
-    /// Number of its packets, where that is known before the run.
+    /// Number of its packets, if it is known before the run.
     pub fn total(&self) -> Option<u64> {
         match &self.traffic {
             Traffic::Generator(spec) => Some(spec.count.min(self.count)),
@@ -43,7 +43,7 @@ impl SourceSpec {
     }
 }
 
-/// A key of a source, and what is wrong there.
+/// A key of a source, and its fault.
 pub type KeyProblem = (&'static str, Problem);
 
 /// The ports of a card to which sources can belong.

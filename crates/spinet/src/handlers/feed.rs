@@ -20,7 +20,7 @@ use wire::layers::Layers;
 use wire::message::{Classifier, FlowIndex};
 use wire::source::SourceError;
 
-/// How far a feed is.
+/// The progress of a feed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FeedStatus {
     /// When the next packet arrives.
@@ -101,7 +101,7 @@ impl Feed {
         }
     }
 
-    /// How far it is.
+    /// Its progress.
     pub fn status(&self) -> FeedStatus {
         FeedStatus { open_messages: self.ids.n_open(), ..self.status }
     }

@@ -24,7 +24,7 @@ pub struct Written {
     pub file: String,
 }
 
-/// Host memory; what was never written reads as zero.
+/// Host memory; unwritten bytes read as zero.
 #[derive(Default)]
 pub struct Pages {
     pages: BTreeMap<u64, Page>,
@@ -56,7 +56,7 @@ impl Pages {
         }
     }
 
-    /// Ranges that were written, as runs of pages without what is before the first and behind the last byte.
+    /// Written ranges: runs of pages, from the first written byte to the last one.
     pub fn written(&self) -> Vec<(u64, u64)> {
         let mut ranges: Vec<(u64, u64)> = Vec::new();
         let mut last_page = None;
@@ -72,7 +72,7 @@ impl Pages {
         ranges
     }
 
-    /// Writes each written range to a file of its own in `directory`, which is there, and `index.json` beside them.
+    /// Writes each written range to a file of its own in `directory`, which must exist, and `index.json` beside them.
     pub fn dump(&self, directory: &Path) -> io::Result<Vec<String>> {
         let mut index = Vec::new();
         for (addr, size) in self.written() {

@@ -33,7 +33,7 @@ pub struct Refusal {
     pub addr: u64,
     /// Bytes that it would have moved.
     pub bytes: u64,
-    /// Its length is what was wrong, not the address.
+    /// The length is wrong, not the address.
     pub is_length: bool,
     /// When.
     pub at: Cycle,
@@ -243,7 +243,7 @@ impl Window {
         Window { requests: vec![0; N_IDS as usize], ..Window::default() }
     }
 
-    /// How many packets of the context at this position are under way.
+    /// Number of packets in progress of the context at this position.
     pub fn n_open_of(&self, context: usize) -> u64 {
         self.inside.iter().filter(|(_, row)| row.context == context).count() as u64
     }

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 /// Sum, smallest and largest of some integers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Range {
-    /// How many.
+    /// Their number.
     pub count: u64,
     /// Their sum.
     pub total: u64,
@@ -63,7 +63,7 @@ pub struct ContextStats {
 /// Traps of one cause.
 #[derive(Clone, Debug)]
 pub struct TrapStats {
-    /// How many.
+    /// Their number.
     pub count: u64,
     /// The earliest.
     pub first: TrapPlace,

@@ -136,7 +136,7 @@ impl TraceFile {
         }
     }
 
-    /// Writes what is still kept back.
+    /// Writes the buffered lines.
     pub fn flush(&mut self) -> Result<(), TraceWriteError> {
         self.check()?;
         self.out.flush().map_err(|source| TraceWriteError::Write { file: self.file.clone(), source })
@@ -148,7 +148,7 @@ impl TraceFile {
 pub struct CoreTraces(Vec<Rc<RefCell<TraceFile>>>);
 
 impl CoreTraces {
-    /// Creates a file in `directory`, which is there, for every core that is meant, and listens to the cores.
+    /// Creates a file in `directory`, which must exist, for each chosen core, and observes the cores.
     pub fn start(
         nic: &mut pspin::Pspin,
         params: &pspin::PspinParams,
@@ -187,7 +187,7 @@ impl CoreTraces {
         Ok(traces)
     }
 
-    /// Adds a file; what is returned writes it.
+    /// Adds a file, and returns its writer.
     pub fn add(&mut self, file: TraceFile) -> InstructionLog {
         let file = Rc::new(RefCell::new(file));
         self.0.push(file.clone());
@@ -199,7 +199,7 @@ impl CoreTraces {
         self.0.iter().try_for_each(|file| file.borrow_mut().check())
     }
 
-    /// Writes what is still kept back.
+    /// Writes the buffered lines.
     pub fn flush(&self) -> Result<(), TraceWriteError> {
         self.0.iter().try_for_each(|file| file.borrow_mut().flush())
     }

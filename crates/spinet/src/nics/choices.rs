@@ -1,4 +1,4 @@
-//! Settings over parameters, some of which are choices: tables whose key `kind` says which other keys they have.
+//! Settings over parameters, some of which are choices: tables whose key `kind` selects the other keys.
 
 use super::{NicError, Setting, not_a_value, paths, set, value_at};
 use diagnostics::near::nearest;
@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
-/// The key by which tables say which of several things they are.
+/// The key that selects the variant of a table.
 const CHOICE: &str = "kind";
 
 /// The parameters in `table`, replaced by `settings` in any order: a choice is set before its keys.
@@ -43,7 +43,7 @@ fn read<T: DeserializeOwned>(table: &Table) -> Result<T, toml::de::Error> {
     Value::Table(table.clone()).try_into()
 }
 
-/// Another choice, with what is set below it; of what was said of the one before, what this one has too.
+/// Another choice with its settings; values of the previous choice stay if this one has the same keys.
 fn choose<T: DeserializeOwned>(
     table: &mut Table,
     (key, value): (&str, &Value),
@@ -77,7 +77,7 @@ fn choose<T: DeserializeOwned>(
                 let (key, found, missing) = (key.to_owned(), value.to_string(), format!("{prefix}{quoted}"));
                 return Err(NicError::Incomplete { key, found, missing });
             }
-            // A key of both, of another type: what was said of the one before is nothing to this one.
+            // Both have the key, but of different types, so the previous value does not apply.
             _ if kept.len() > 1 => kept = Table::from_iter([(CHOICE.to_owned(), value.clone())]),
             _ if error.message().starts_with("unknown variant") => return Err(not_a_value(key, value, &error)),
             _ => {

@@ -9,7 +9,7 @@ use toml::de::{DeArray, DeTable, DeValue};
 
 /// The key that names the preset or file to derive from.
 const BASE: &str = "base";
-/// The key that says which variant a table is. A table of another variant replaces the base's as a whole.
+/// The key that selects the variant of a table. A table of another variant replaces the base's as a whole.
 const VARIANT: &str = "kind";
 
 /// The `base` that a text names, and its place.
@@ -29,7 +29,7 @@ pub(super) struct Merged {
 }
 
 impl Merged {
-    /// The range of the derived text that is at `span` of the merged one; `None` for what the base says.
+    /// The range of the derived text that is at `span` of the merged one; `None` for the base's text.
     pub(super) fn own(&self, span: &Range<usize>) -> Option<Range<usize>> {
         let (range, start) =
             self.copied.iter().find(|(range, _)| range.start <= span.start && span.end <= range.end)?;
@@ -312,7 +312,7 @@ impl Merge<'_> {
     }
 }
 
-/// The end of the comment at the head of a file, which says what the file is.
+/// The end of the comment at the head of a file, which describes the file.
 fn head_end(text: &str) -> usize {
     text.split_inclusive('\n').take_while(|line| line.starts_with('#')).map(str::len).sum()
 }

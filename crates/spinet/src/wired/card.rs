@@ -25,7 +25,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use wire::capture::WriteError;
 
-/// How often the card looks for the end of the run.
+/// Interval at which the card checks for the end of the run.
 const LOOK: Time = Time::from_ns(2_000);
 /// A run continues for this time after all its frames are through, because a frame may come out twice.
 const GRACE: Time = Time::from_ns(200_000);
@@ -91,7 +91,7 @@ pub struct WiredCard {
     pub(super) offered: Offered,
     /// Time that the card has run, without skipped idle time.
     pub(super) now: Time,
-    /// When a frame last moved, and how many moves there were by then.
+    /// Time of the last movement of a frame, and the number of movements by then.
     moved: (Time, u64),
     /// Skipped idle times: the time on the card's clock, and the sum so far.
     skips: Vec<(Time, Time)>,

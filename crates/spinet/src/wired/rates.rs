@@ -1,4 +1,4 @@
-//! Over which time rates are measured, and whether that says much.
+//! The time over which rates are measured, and a remark if it is short.
 
 use super::frames::{Passages, WAYS};
 use blocks::feeders::FrameLog;

@@ -68,7 +68,7 @@ impl Setup {
     }
 }
 
-/// A key of the experiment, and what is wrong there.
+/// A key of the experiment, and its fault.
 type Fault = (Vec<&'static str>, Problem);
 
 /// Checks the sources of packets; paths become absolute.
@@ -211,7 +211,7 @@ impl Setup {
     }
 }
 
-/// The address of the card, as its host says it.
+/// The address of the card, from its host's parameters.
 fn card_mac(design: &Design) -> Mac {
     let named = |key| design.parts.iter().find_map(|part| part.parameters.get(key)?.as_str()?.parse().ok());
     let mac = named("mac").or_else(|| named("mac_address"));

@@ -141,7 +141,7 @@ pub fn parse(
         && way == Way::Receive
         && !gives(text, "dst_mac")
     {
-        spec.dst_mac = card; // A card takes what is for it.
+        spec.dst_mac = card; // A card receives frames for its own address.
     }
     list(&packets, way, longest, terms)
 }

@@ -20,7 +20,7 @@ impl ChainCard {
         remarks
     }
 
-    /// The first thing that a program of a unit did wrong, and how many packets were dropped for such things.
+    /// The first fault of a unit's program, and the number of packets dropped after such faults.
     fn first_trouble(&self, maker: &Maker) -> Option<String> {
         let troubles = self.troubles(maker);
         let first = troubles.iter().min_by(|a, b| a.time_ns.total_cmp(&b.time_ns))?;

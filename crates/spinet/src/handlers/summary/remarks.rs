@@ -54,7 +54,7 @@ impl HandlerCard {
         ))
     }
 
-    /// How many packets handlers did not get, since no queue was free for their messages.
+    /// Number of packets that handlers did not get, because no queue was free for their messages.
     fn queueless(&self) -> Option<String> {
         let record = self.record().borrow();
         let (part, contexts) = (record.stats.without_queue, &record.stats.contexts);
