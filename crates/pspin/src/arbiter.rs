@@ -20,7 +20,7 @@ pub struct LockingTree {
 }
 
 impl LockingTree {
-    /// Returns true if somebody was refused and none granted since: who else asks makes no difference now.
+    /// Returns true if a requester was refused and none was granted since. New requesters then make no difference.
     pub fn is_locked(&self) -> bool {
         self.locked != 0
     }

@@ -312,7 +312,7 @@ def capture_notes(capture: Mapping[str, Any], stop: str | None) -> list[str]:
 
 
 def network(summary: Mapping[str, Any]) -> Blocks:
-    """What the network did to the packets of each source."""
+    """Counts of the network's faults, one line for each source with faults."""
     for source in summary["sources"]:
         counts = source["network"]
         done = [f"{_count(counts[what])} {what}" for what in ("lost", "duplicated", "reordered") if counts[what]]
