@@ -32,16 +32,7 @@ struct Chain;
 
 impl Classifier for Chain {
     fn classify(&mut self, _now: Cycle, _from: ExternalPort, _packet: &mut Vec<u8>) -> Verdict {
-        let hop = |service| Hop { service, class: 0, priority: 0, metadata: 0, push_to: None };
-        let chain = (0..3).map(hop).collect();
-        Verdict {
-            chain,
-            exit: Some(ExternalPort::Host(0)),
-            flow: 0,
-            class: 0,
-            slack_cycles: 0,
-            fields: Default::default(),
-        }
+        Verdict::along((0..3).map(|service| Hop::new(service, 0)), Some(ExternalPort::Host(0)))
     }
 }
 

@@ -27,6 +27,13 @@ pub struct Hop {
     pub push_to: Option<NodeId>,
 }
 
+impl Hop {
+    /// A visit of class 0, most urgent, with this argument for the service.
+    pub fn new(service: u8, metadata: u64) -> Hop {
+        Hop { service, class: 0, priority: 0, metadata, push_to: None }
+    }
+}
+
 /// Everything the NIC knows about a packet. Source: 4.1, Figure 3.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Descriptor {

@@ -54,6 +54,14 @@ pub struct Verdict {
     pub fields: Fields,
 }
 
+impl Verdict {
+    /// Visits these services and leaves at `exit`. Flow, class and slack are 0, and no fields are parsed.
+    pub fn along(chain: impl IntoIterator<Item = Hop>, exit: Option<ExternalPort>) -> Verdict {
+        let chain = chain.into_iter().collect();
+        Verdict { chain, exit, flow: 0, class: 0, slack_cycles: 0, fields: Fields::default() }
+    }
+}
+
 /// The match-action program: decides what happens to each packet that enters, and may modify it.
 pub trait Classifier {
     /// Classifies a packet. Called once for each packet, in order of arrival, in the cycle of its first bytes.

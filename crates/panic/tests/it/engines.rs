@@ -105,16 +105,7 @@ struct Chain(Vec<u8>);
 
 impl Classifier for Chain {
     fn classify(&mut self, _now: Cycle, _from: ExternalPort, _packet: &mut Vec<u8>) -> Verdict {
-        let hop = |&service: &u8| Hop { service, class: 0, priority: 0, metadata: 0, push_to: None };
-        let chain = self.0.iter().map(hop).collect();
-        Verdict {
-            chain,
-            exit: Some(ExternalPort::Host(0)),
-            flow: 0,
-            class: 0,
-            slack_cycles: 0,
-            fields: Default::default(),
-        }
+        Verdict::along(self.0.iter().map(|&service| Hop::new(service, 0)), Some(ExternalPort::Host(0)))
     }
 }
 

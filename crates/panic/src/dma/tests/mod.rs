@@ -51,10 +51,9 @@ struct Bound;
 
 impl Classifier for Bound {
     fn classify(&mut self, _now: Cycle, from: ExternalPort, _packet: &mut Vec<u8>) -> Verdict {
-        let hop = Hop { service: 3, class: 0, priority: 0, metadata: 0, push_to: None };
-        let chain = if from == ExternalPort::Host(1) { [hop].into_iter().collect() } else { Default::default() };
+        let chain = (from == ExternalPort::Host(1)).then(|| Hop::new(3, 0));
         let exit = (from != ExternalPort::Host(2)).then_some(ExternalPort::Network(0));
-        Verdict { chain, exit, flow: 0, class: 0, slack_cycles: 0, fields: Default::default() }
+        Verdict::along(chain, exit)
     }
 }
 

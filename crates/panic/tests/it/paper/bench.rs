@@ -171,17 +171,9 @@ impl Classifier for Chain {
         let hop = |(i, units): (usize, &Units)| {
             let (least, most) = (units.service)(packet.len() as u64);
             let metadata = self.first.take().unwrap_or(least + self.stream.below(most - least + 1));
-            Hop { service: i as u8, class: 0, priority: 0, metadata, push_to: None }
+            Hop::new(i as u8, metadata)
         };
-        let chain = self.units.iter().enumerate().map(hop).collect();
-        Verdict {
-            chain,
-            exit: Some(ExternalPort::Host(0)),
-            flow: 0,
-            class: 0,
-            slack_cycles: 0,
-            fields: Default::default(),
-        }
+        Verdict::along(self.units.iter().enumerate().map(hop), Some(ExternalPort::Host(0)))
     }
 }
 
