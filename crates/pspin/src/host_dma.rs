@@ -1,5 +1,6 @@
 //! Off-cluster DMA: moves bytes between NIC memory and host memory for the handlers' commands.
 
+use crate::arbiter::requests;
 use crate::events::COMMAND_FAULT;
 use crate::host_link::{HostPort, Issuer};
 use crate::nhi::NhiMaster;
@@ -7,6 +8,7 @@ use crate::params::RtlMistakes;
 use crate::protocol::{BurstReply, Command, CommandFault, CommandId, CommandResponse, CommandTarget};
 use crate::remap::Remap;
 use blocks::activity::{busy_if, earliest};
+use blocks::policy::RoundRobinTree;
 use kernel::trace::{Counter, Tracer};
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 use std::collections::VecDeque;
@@ -86,8 +88,9 @@ pub struct HostDma {
     trace: Tracer,
     to_host: ToHost,
     from_host: FromHost,
-    /// Commands that are done, and when the response may be given.
-    ended: VecDeque<(Cycle, CommandId)>,
+    /// Commands to the host that are done, and those from it, and when the response may be given.
+    ended: [VecDeque<(Cycle, CommandId)>; 2],
+    turn: RoundRobinTree,
     n_commands: Counter,
     n_faults: Counter,
 }
@@ -106,7 +109,8 @@ impl HostDma {
             trace,
             to_host: ToHost::new(mistakes.unaligned_host_writes),
             from_host: FromHost::default(),
-            ended: VecDeque::new(),
+            ended: Default::default(),
+            turn: RoundRobinTree::default(),
             n_commands: Counter::default(),
             n_faults: Counter::default(),
         }
@@ -115,15 +119,15 @@ impl HostDma {
     /// Responses of memory and host.
     fn take_answers(&mut self, now: Cycle) -> bool {
         let mut changed = false;
-        let ended = &mut self.ended;
-        let mut end = |id: Option<CommandId>| ended.extend(id.map(|id| (now + WRITTEN_TO_RESPONSE, id)));
+        let [to_host, from_host] = &mut self.ended;
+        let at = now + WRITTEN_TO_RESPONSE;
         while let Some(reply) = self.targets.reply() {
             assert!(matches!(reply, BurstReply::Written { .. }), "nothing is read here");
-            end(self.from_host.written());
+            from_host.extend(self.from_host.written().map(|id| (at, id)));
             changed = true;
         }
         while self.host.written.take().is_some() {
-            end(self.to_host.written());
+            to_host.extend(self.to_host.written().map(|id| (at, id)));
             changed = true;
         }
         changed
@@ -152,7 +156,7 @@ impl HostDma {
             let (packet, target) = (command.packet.0, CommandTarget::HostDma as u64);
             self.trace.emit(&COMMAND_FAULT, now, &[packet, target, addr, size.into(), why as u64]);
             self.n_faults.add(1);
-            self.ended.push_front((now, command.id));
+            self.ended[0].push_front((now, command.id));
             return true;
         }
         let transfer =
@@ -164,15 +168,20 @@ impl HostDma {
         true
     }
 
+    /// Gives a response. The two engines take turns.
     fn respond(&mut self, now: Cycle) -> Activity {
-        let Some(&(at, id)) = self.ended.front() else { return Activity::Idle };
-        if now < at {
-            return Activity::Until(at);
+        let Some(next) = self.ended.iter().filter_map(|ended| ended.front()).map(|&(at, _)| at).min() else {
+            return Activity::Idle;
+        };
+        if now < next {
+            return Activity::Until(next);
         }
         if !self.responses.has_room() {
             return Activity::Idle;
         }
-        self.ended.pop_front();
+        let asking = requests(2, |engine| self.ended[engine].front().is_some_and(|&(at, _)| at <= now));
+        let engine = self.turn.take(asking).expect("a response is due") as usize;
+        let (_, id) = self.ended[engine].pop_front().expect("just seen");
         self.responses.send(CommandResponse { id });
         Activity::Busy
     }

@@ -312,3 +312,21 @@ fn what_cannot_be_done_ends_at_once() {
         "#]],
     );
 }
+
+#[test]
+fn the_engines_take_turns_for_the_response() {
+    let pair = |at| [(at, 0, 0x1c40_0000, 64, FROM_HOST), (at + 1, 0, 0x1c40_8000, 64, TO_HOST)];
+    let log = bench(20_000, |bench| {
+        let script = [pair(10), pair(110)].concat();
+        set(bench, params().pcie, &script, &Store::default(), &Store::default());
+    });
+    let responses: String =
+        log.lines().filter(|line| line.contains("response")).map(|line| format!("{line}\n")).collect();
+    expect![[r#"
+        29   response 1
+        30   response 0
+        129  response 2
+        130  response 3
+    "#]]
+    .assert_eq(&responses);
+}
