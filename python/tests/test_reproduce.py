@@ -6,6 +6,9 @@ from __future__ import annotations
 import dataclasses
 import importlib.util
 import json
+import os
+import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -187,6 +190,17 @@ def test_a_point_is_measured_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
     assert results[0] == results[1]
     pool.measure(work, fresh=True, on_point=lambda _name, _point, was: known.append(was))
     assert known[-1] is False
+
+
+def test_what_a_process_has_started_ends_with_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    endless = f"cd {tmp_path}/spinet-scratch-*; while :; do i=$((i+1)); : > $i; done"
+    with pytest.raises(KeyboardInterrupt), pool._processes(1) as processes:
+        processes.submit(subprocess.call, ["/bin/sh", "-c", endless])
+        while not list(tmp_path.glob("*/1")):
+            os.sched_yield()
+        raise KeyboardInterrupt
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_point_that_cannot_be_measured_is_named_from_any_process() -> None:

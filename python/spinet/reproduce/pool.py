@@ -119,10 +119,15 @@ def _processes(n: int) -> Iterator[ProcessPoolExecutor]:
         try:
             yield pool
         except (KeyboardInterrupt, GeneratorExit):
-            # Nobody waits for what is being measured. Ctrl-C reaches all processes, a request to end this one alone.
+            # Nobody waits for what is being measured.
             pool.shutdown(wait=False, cancel_futures=True)
             for process in set(multiprocessing.active_children()) - others:
-                process.terminate()
+                assert process.pid is not None, "an active child has a number"
+                try:
+                    # With the compiler that it runs, which would go on and write to the scratch folder.
+                    os.killpg(process.pid, signal.SIGKILL)
+                except ProcessLookupError:
+                    process.kill()  # it leads no group yet
                 process.join(timeout=_MOMENT_S)
             raise
         except BaseException:
@@ -132,7 +137,8 @@ def _processes(n: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def _begin(scratch: str) -> None:
-    """Ctrl-C ends a process of the pool at once: the one that the user talks to says what there is to say."""
+    """Prepare a process of the pool. It leads a group of its own, so that what it starts ends with it."""
+    os.setpgid(0, 0)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     tempfile.tempdir = scratch
     parent = multiprocessing.parent_process()
@@ -143,7 +149,7 @@ def _begin(scratch: str) -> None:
 def _end_with(parent: multiprocessing.process.BaseProcess) -> None:
     """End this process when the one that started it is gone: nobody waits for what is being measured."""
     parent.join()
-    os._exit(1)
+    os.killpg(0, signal.SIGKILL)
 
 
 def _measure_there(name: str, point: Point) -> dict[str, float]:
