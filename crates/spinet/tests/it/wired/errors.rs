@@ -1,4 +1,4 @@
-//! What a run of a card that is data refuses before it starts, and the words it has for it.
+//! Errors of wired cards that appear before a run starts.
 
 use super::{FIRMWARE, check, file, finish, on, setup};
 use expect_test::expect;
