@@ -12,6 +12,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -65,30 +66,35 @@ def renumbered(symbols: bytes, kept: list[int]) -> bytes:
     return bytes(out)
 
 
-def measured(folder: Path) -> None:
-    """Build the programs that were measured on the RTL, each laid out as it was there."""
+def measured(folder: Path) -> Iterator[tuple[Path, bytes]]:
+    """Build the programs that were measured on the RTL, each with the layout that it had there."""
     compiler = find_compiler(cc=None, cache=folder)
     for source in sorted(set(MEASURED.glob("*.S")) - {MEASURED / "runtime.S"}):
         for alignment in (None, *ALIGNMENTS.get(source.stem, ())):
             target = source.with_name(source.stem + (f"_a{alignment}" if alignment else "") + ".elf")
             defines = (f"-DALIGN={alignment}",) if alignment else ()
             script = ("-nostdlib", "-Wl,-n", "-Wl,--no-gc-sections", "-T", str(MEASURED / "place.ld"))
-            files = (str(MEASURED / "runtime.S"), str(source), "-o", str(target))
+            out = folder / target.name
+            files = (str(MEASURED / "runtime.S"), str(source), "-o", str(out))
             command = (*compiler.command, *compiler.compile_flags, *defines, *compiler.link_flags, *script, *files)
             subprocess.run(command, check=True, env=environment(folder, folder))
-            target.write_bytes(without_debug(target.read_bytes()))
-            print(f"{target.name}: {target.stat().st_size} bytes")
+            yield target, without_debug(out.read_bytes())
+
+
+def programs() -> Iterator[tuple[Path, bytes]]:
+    """Build every program: where it is committed, and its ELF file."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield from measured(Path(folder))
+        for source in sorted(source for known in FOLDERS for source in known.glob("*.[cS]")):
+            build = toolchain.build([source], cache=Path(folder), debug=False)
+            yield source.with_suffix(".elf"), without_debug(build.elf.read_bytes())
 
 
 def main() -> None:
-    """Build every program."""
-    with tempfile.TemporaryDirectory() as folder:
-        measured(Path(folder))
-        for source in sorted(source for known in FOLDERS for source in known.glob("*.[cS]")):
-            build = toolchain.build([source], cache=Path(folder), debug=False)
-            target = source.with_suffix(".elf")
-            target.write_bytes(without_debug(build.elf.read_bytes()))
-            print(f"{target.name}: {target.stat().st_size} bytes, {', '.join(sorted(build.handlers))}")
+    """Write every program."""
+    for target, elf in programs():
+        target.write_bytes(elf)
+        print(f"{target.name}: {len(elf)} bytes")
 
 
 if __name__ == "__main__":
