@@ -345,6 +345,10 @@ class RtlMistakes:
     """
     l2_freed_by_copied_bytes: bool
     """L2 packet memory is freed by the number of bytes copied to L1. A larger packet blocks its ring forever."""
+    stray_fetches_hang: bool
+    """A core that fetches outside program memory, or where its context may not, waits for the instruction forever."""
+    peripherals_of_cluster_0_are_own: bool
+    """The absolute addresses of cluster 0's peripherals lead to the own peripherals in every cluster."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -95,6 +95,8 @@ def pspin(draw: random.Random) -> dict[str, object]:
         "rtl_mistakes.tests_handle_0": ("true", "false"),
         "rtl_mistakes.transfer_count_wraps": ("true", "false"),
         "rtl_mistakes.l1_gaps_misbooked": ("true", "false"),
+        "rtl_mistakes.stray_fetches_hang": ("true", "false"),
+        "rtl_mistakes.peripherals_of_cluster_0_are_own": ("true", "false"),
         "outbound.max_packet_bytes": (95, 512, 9000, 65_536),
         "pcie.model": ("ideal", "fixed_rate", "tlp"),
         "pcie.link.lanes": (1, 4, 16, 17),

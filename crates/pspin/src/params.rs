@@ -293,6 +293,10 @@ pub struct RtlMistakes {
     pub l1_gaps_misbooked: bool,
     /// L2 packet memory is freed by the number of bytes copied to L1. A larger packet blocks its ring forever.
     pub l2_freed_by_copied_bytes: bool,
+    /// A core that fetches outside program memory, or where its context may not, waits for the instruction forever.
+    pub stray_fetches_hang: bool,
+    /// The absolute addresses of cluster 0's peripherals lead to the own peripherals in every cluster.
+    pub peripherals_of_cluster_0_are_own: bool,
 }
 
 /// Bytes of L1 below the packet buffer, for the stacks and data of the runtime with eight cores.

@@ -21,6 +21,9 @@ const WAKE: u64 = 6;
 /// Source: PsPIN RTL a49fec8, `cluster_interconnect_wrap.sv` (`CLUSTER_ID` of `XBAR_PE`), `axi2per_req_channel.sv`.
 const CLUSTER_BUS: u64 = 10;
 
+/// Peripherals of the first cluster.
+const FIRST: u32 = map::L1_BASE + map::CLUSTER_PERIPHERALS;
+
 /// Which peripheral the public registers of the DMA engine are, in bits 10 to 13 of an address.
 const PUBLIC_DMA: u32 = 6;
 /// The window of the instruction cache's control unit, in the same way.
@@ -87,8 +90,10 @@ impl Cluster {
     pub(super) fn access_elsewhere(&mut self, i: usize, addr: u32, now: Cycle) {
         let own = map::L1_BASE + self.id * map::L1_STRIDE + map::CLUSTER_PERIPHERALS;
         let window = addr >> 20;
-        let is_beside = window == map::ALIAS_PERIPHERALS >> 20 || window == own >> 20;
-        let is_link = is_beside && addr & 0x4000 != 0;
+        let is_link = addr & 0x4000 != 0;
+        let is_mistaken = self.mistakes.peripherals_of_cluster_0_are_own && window == FIRST >> 20 && !is_link;
+        let is_beside = window == map::ALIAS_PERIPHERALS >> 20 || window == own >> 20 || is_mistaken;
+        let is_link = is_beside && is_link;
         if !is_link {
             self.fetch_behind_access(i, now);
         }
@@ -222,7 +227,7 @@ impl Cluster {
             },
             _ => self.slow_register(i as u32, addr, op, now),
         };
-        let over_the_bus = self.id != 0 && addr >> 20 != map::ALIAS_PERIPHERALS >> 20;
+        let over_the_bus = ![map::ALIAS_PERIPHERALS, FIRST].map(|at| at >> 20).contains(&(addr >> 20));
         let more = Cycle::from(is_settled) + if over_the_bus { CLUSTER_BUS } else { 0 };
         self.word_done(i, now, now + SLOW_PERIPHERAL + more, word);
     }

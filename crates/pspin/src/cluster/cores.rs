@@ -4,6 +4,7 @@ use super::Cluster;
 use super::hpu::{Hpu, Wait};
 use super::icache::CoreLines;
 use blocks::cpu::Stop;
+use isa::riscv::cause::INSTRUCTION_FAULT;
 use kernel::Cycle;
 
 impl Cluster {
@@ -65,6 +66,10 @@ impl Cluster {
                 }
                 Stop::Abandon(addr) => {
                     hpu.wait = Wait::Abandoned(addr);
+                    return;
+                }
+                Stop::Trap if self.mistakes.stray_fetches_hang && hpu.core.last_trap().cause == INSTRUCTION_FAULT => {
+                    hpu.wait = Wait::Stray;
                     return;
                 }
                 Stop::Trap => {

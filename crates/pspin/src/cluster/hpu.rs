@@ -39,6 +39,8 @@ pub(super) enum Wait {
     Fifo,
     /// Never goes on: nothing grants its access, or it waits for an interrupt.
     Forever,
+    /// Waits forever for an instruction that it may not have. Its exception is entered when its watchdog ends the handler.
+    Stray,
     /// Its watchdog has run out.
     Killed,
 }
@@ -56,6 +58,7 @@ impl Wait {
             Wait::Event => "sleeps until an event",
             Wait::Fifo => "waits for an inter-core FIFO",
             Wait::Forever => "waits for ever: asleep, or nothing answers its access",
+            Wait::Stray => "waits forever for an instruction outside its program memory",
             Wait::Killed => "is stopped by its watchdog",
         }
     }

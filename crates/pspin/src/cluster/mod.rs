@@ -47,7 +47,7 @@ use dma::{Dma, Owner};
 use dma_registers::{DmaRegisters, Launcher};
 use drivers::Drivers;
 use events::EventUnit;
-use hpu::Hpu;
+use hpu::{Hpu, Wait};
 use icache::Icache;
 use kernel::trace::{Counter, Tracer};
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
@@ -226,7 +226,7 @@ impl Cluster {
         let state = |(i, hpu): (usize, &Hpu)| CoreState {
             cluster: self.id,
             core: i as u32,
-            pc: hpu.core.pc(),
+            pc: if hpu.wait == Wait::Stray { hpu.core.last_trap().pc } else { hpu.core.pc() },
             waits: hpu.wait.describe(),
             task: hpu.driver.task().map(|held| (held.task.packet, held.task.stage)),
         };

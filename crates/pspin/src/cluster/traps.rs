@@ -35,8 +35,16 @@ impl Cluster {
     pub(super) fn watch_deadlines(&mut self, now: Cycle) {
         for i in 0..self.hpus.len() {
             let may_never_come = matches!(self.hpus[i].wait, Wait::Driver | Wait::Fifo | Wait::Event | Wait::Forever);
-            if self.hpus[i].deadline <= now && may_never_come {
+            if self.hpus[i].deadline > now {
+                continue;
+            }
+            if may_never_come {
                 self.hpus[i].wait = Wait::Killed;
+                self.ready.add(i, now, now + 1);
+            } else if self.hpus[i].wait == Wait::Stray {
+                self.hpus[i].wait = Wait::Run;
+                self.hpus[i].core.fetched(now);
+                self.tell_trap(i, now);
                 self.ready.add(i, now, now + 1);
             }
         }

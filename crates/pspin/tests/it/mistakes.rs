@@ -2,16 +2,35 @@
 
 use crate::rig::{Load, Seen, run};
 
-/// Runs one packet of 64 bytes, with and without the RTL's mistakes.
-fn both(program: &'static str) -> [Seen; 2] {
-    [true, false].map(|makes_mistakes| run(Load { makes_mistakes, ..Load::new(program, 1, 64, 0) }))
+/// Runs packets of 64 bytes, each a message, with and without the RTL's mistakes.
+fn both(program: &'static str, messages: u64) -> [Seen; 2] {
+    [true, false].map(|makes_mistakes| run(Load { makes_mistakes, messages, ..Load::new(program, messages, 64, 0) }))
+}
+
+/// The words of host memory that were written, in order of their addresses.
+fn host_words(seen: &Seen) -> Vec<u32> {
+    let bytes: Vec<u8> = seen.host.values().copied().collect();
+    bytes.chunks(4).map(|word| u32::from_le_bytes(word.try_into().expect("whole words"))).collect()
 }
 
 #[test]
 fn amos_outside_the_own_l1_return_1_and_update_memory() {
-    let words = both("amo_values").map(|seen| {
-        let host: Vec<u8> = seen.host.values().copied().collect();
-        host.chunks(4).map(|word| u32::from_le_bytes(word.try_into().expect("whole words"))).collect::<Vec<_>>()
-    });
+    let words = both("amo_values", 1).map(|seen| host_words(&seen));
     assert_eq!(words, [vec![5, 1, 1, 21], vec![5, 5, 5, 21]]);
+}
+
+#[test]
+fn a_fetch_outside_program_memory_hangs_the_core() {
+    let [hangs, traps] = both("stray", 1);
+    assert_eq!((hangs.done.len(), hangs.counter("traps")), (0, 0));
+    let core = hangs.cores.iter().find(|core| core.task.is_some()).expect("a core that has the packet");
+    assert_eq!((core.pc, core.waits), (0x1e00_0000, "waits forever for an instruction outside its program memory"));
+    assert_eq!((traps.done.len(), traps.counter("traps")), (1, 1));
+}
+
+/// Message 0 runs on cluster 0, message 2 on cluster 2. Each handler writes the number of its cluster plus 1 to its own timer.
+#[test]
+fn peripherals_of_cluster_0_are_the_own_ones() {
+    let words = both("peripherals", 2).map(|seen| host_words(&seen));
+    assert_eq!(words, [vec![1, 3], vec![1, 1]]);
 }

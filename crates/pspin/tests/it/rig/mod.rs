@@ -14,7 +14,7 @@ use pspin::iommu::{PageTables, whole_pages};
 use pspin::params::InterconnectParams;
 use pspin::protocol::{Context, Region};
 use pspin::world::{Arrival, Console, Departure, HostMemory, PacketDone};
-use pspin::{Boundary, Image, Pspin, PspinParams};
+use pspin::{Boundary, CoreState, Image, Pspin, PspinParams};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -73,6 +73,8 @@ pub struct Seen {
     pub host: BTreeMap<u64, u8>,
     pub events: Vec<Told>,
     pub counters: Vec<(String, u64)>,
+    /// States of the cores at the end.
+    pub cores: Vec<CoreState>,
     /// Cycle in which each instruction of core 0 left decode, and its address.
     pub log: Vec<(u64, u32)>,
     pub image: Image,
@@ -292,7 +294,7 @@ pub fn simulate(
     nic.set_mode(mode);
     host_does(&mut nic);
     let outcome = nic.run_until(1_000_000);
-    let counters = nic.counters();
+    let (counters, cores) = (nic.counters(), nic.cores());
     drop(nic);
     let take = "the NIC that shared it is gone";
     Seen {
@@ -303,6 +305,7 @@ pub fn simulate(
         host: Rc::into_inner(host).expect(take).into_inner(),
         events: Rc::into_inner(events).expect(take).into_inner(),
         counters,
+        cores,
         log: Rc::into_inner(log).expect(take).into_inner(),
         image,
     }
