@@ -28,9 +28,9 @@ load_from_nowhere              trap: load access fault, 0xfffffff0, in load_from
 store_to_program               trap: store access fault, 0x1d000100, in store_to_program_deed, own line
 store_to_other_context         trap: store access fault, 0x1c200000, in store_to_other_context_deed, own line
 misaligned_atomic              done
-jump_to_null                   trap: instruction access fault, 0x00000000, in 0x00000000, no line
-jump_outside                   trap: instruction access fault, 0x1d100000, in 0x1d100000, no line
-jump_into_packet               trap: instruction access fault, 0x10404400, in 0x10404400, no line
+jump_to_null stalled in 0x00000000, no line, waits forever for an instruction outside its program memory
+jump_outside stalled in 0x1d100000, no line, waits forever for an instruction outside its program memory
+jump_into_packet stalled in 0x10404400, no line, waits forever for an instruction outside its program memory
 illegal_instruction            trap: illegal instruction, 0x00000000, in illegal_instruction_deed, own line
 machine_csr                    trap: illegal instruction, 0x00000000, in machine_csr_deed, own line
 machine_return                 trap: illegal instruction, 0x00000000, in machine_return_deed, own line
