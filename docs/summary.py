@@ -162,7 +162,7 @@ _TAIL = """## Why packets are dropped
 | `bad-digest` | chains | an engine that checks digests found a mismatch |
 | `trap`, `watchdog`, `bad-doorbell` | chains | a core's program failed |
 | `program` | chains | a core's program dropped the packet |
-| `filtered`, `receiver_off`, `overrun`, `no_buffer`, `no_descriptor`, `damaged` | wired | as in [`fates`](#sentfates) |
+| `filtered`, `receiver_off`, `overrun`, `no_buffer`, `no_descriptor`, `link_down`, `damaged` | wired | as in [`fates`](#sentfates) |
 
 ## The output folder and exit codes
 

@@ -180,3 +180,25 @@ def test_traces_of_its_cores_have_every_instruction_and_compare_equal(tmp_path: 
     assert [file.name for file in (tmp_path / "first" / "instructions").iterdir()] == [first]
     assert (tmp_path / "first" / "instructions" / first).read_bytes() == (traces / first).read_bytes()
     assert cli.main(["diff-trace", str(traces / first), str(tmp_path / "first" / "instructions" / first)]) == 0
+
+
+def test_an_experiment_takes_the_network_down_and_reads_memory(tmp_path: Path) -> None:
+    file = tmp_path / "cut.toml"
+    file.write_text(
+        """
+        nic = { preset = "tigon2", set = ["host.clear_end=0x8000"] }
+        firmware = "tigon2"
+        traffic = "udp:size=60,payload=numbered,count=20,rate=100kpps"
+        limit = "60 ms"
+
+        [[at]]
+        time = "1 us"
+        network = "down"
+        read = { memory = "sram", size = 4 }
+        """
+    )
+    result = run(file)
+    assert result.summary["received"]["fates"]["link_down"] == 20
+    down, read = result.summary["timeline"]
+    assert (down["what"], down["begun_ns"], read["data"]) == ("network down", 1000, "00000000")
+    assert result.summary["packets"]["dropped_by_reason"]["link_down"] == 20

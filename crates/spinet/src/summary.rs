@@ -65,6 +65,19 @@ pub struct Summary<P, S> {
     pub section: S,
 }
 
+/// An action of `[[at]]`.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ActionSummary {
+    /// `install NAME`, `remove NAME`, `write NAME` or `read NAME`; of wired cards also `network down` and `network up`.
+    pub what: String,
+    /// Begin, since reset.
+    pub begun_ns: f64,
+    /// End, since reset.
+    pub done_ns: f64,
+    /// The bytes of a read in hexadecimal, otherwise `null`.
+    pub data: Option<String>,
+}
+
 /// The values of [`Summary`] that its card does not give by [`Card`].
 pub(crate) struct Report<P> {
     pub kind: &'static Kind,

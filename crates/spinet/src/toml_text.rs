@@ -19,7 +19,7 @@ pub struct TextFileError {
 }
 
 /// File and line of a key, for the front of an error; empty if the line is not known.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeyPosition(Option<(String, usize)>);
 
 impl KeyPosition {
@@ -169,12 +169,16 @@ pub fn place_of(text: &str, format: Format, path: &[String]) -> (Option<usize>, 
     let found = || (1..=parts.len()).rev().find_map(|n| span_of(text, &parts[..n]));
     let span = if format == Format::Toml { found() } else { None };
     let newlines = |end: usize| text.as_bytes()[..end].iter().filter(|&&byte| byte == b'\n').count();
-    let key = path.iter().fold(String::new(), |key, part| match part.parse::<usize>() {
+    (span.map(|span| newlines(span.start) + 1), show_path(path))
+}
+
+/// The path of a key in the form `chain[1].match`.
+pub fn show_path(path: &[String]) -> String {
+    path.iter().fold(String::new(), |key, part| match part.parse::<usize>() {
         Ok(index) => format!("{key}[{index}]"),
         Err(_) if key.is_empty() => part.clone(),
         Err(_) => format!("{key}.{part}"),
-    });
-    (span.map(|span| newlines(span.start) + 1), key)
+    })
 }
 
 #[cfg(test)]

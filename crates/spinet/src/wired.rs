@@ -8,10 +8,11 @@ mod rates;
 mod remarks;
 mod setup;
 mod summary;
+mod timeline;
 mod traffic;
 
 pub use card::{WiredCard, WiredError};
-pub use experiment::{FirmwareExperiment, FirmwareSpec};
+pub use experiment::{FirmwareExperiment, FirmwareSpec, LinkState, MemoryReadSpec, MemoryWriteSpec, WiredActionSpec};
 pub use fates::Fates;
 pub use frames::{FRAME_COLUMNS, words};
 pub use setup::{Firmware, Setup};

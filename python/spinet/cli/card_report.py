@@ -22,6 +22,7 @@ _FATES = {
     "overrun": "no room between line and memory, dropped",
     "no_buffer": "no buffer free, dropped",
     "no_descriptor": "no descriptor free, dropped",
+    "link_down": "lost while the network was down",
     "damaged": "reached the host with an error flag",
     "not_out": "in the card, or dropped by its firmware",
     "not_given": "not due before the end",

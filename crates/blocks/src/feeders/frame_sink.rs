@@ -2,7 +2,7 @@
 //!
 //! Ports:   `wire` (frames, receives): any number at an edge.
 //! Timing:  a frame's time is the edge at which it is seen; the sink is never full.
-//! Errors:  damaged, unknown, late and missing frames are counted.
+//! Errors:  damaged, unknown, late and missing frames are counted, and those that are lost while the line is down.
 //! Source:  thesis, 3.2.3: the frames that the network has received are those that the card has transmitted.
 
 use super::check::Checker;
@@ -32,6 +32,9 @@ pub struct FrameSink {
     checker: Checker,
     replies: Option<Checker>,
     damaged: Counter,
+    /// False while frames are lost on the line.
+    is_up: bool,
+    lost: Counter,
     log: FrameLog,
     kept: Vec<Frame>,
     /// Intact frames for the caller at the other end of the line, if there is one.
@@ -42,13 +45,23 @@ impl FrameSink {
     /// A sink that compares frames with what `checker` expects.
     pub fn new(params: FrameSinkParams, wire: Rx<Frame>, clock: Clock, checker: Checker) -> FrameSink {
         let log = FrameLog::new(params.kept_times);
-        let (replies, departures, kept, damaged) = Default::default();
-        FrameSink { params, clock, wire, checker, replies, damaged, log, kept, departures }
+        let (replies, departures, kept, damaged, lost) = Default::default();
+        FrameSink { params, clock, wire, checker, replies, damaged, is_up: true, lost, log, kept, departures }
     }
 
     /// Also expects these replies.
     pub fn with_replies(self, replies: Option<Checker>) -> FrameSink {
         FrameSink { replies, ..self }
+    }
+
+    /// Takes the line up or down: while it is down, frames that the card sends are lost.
+    pub fn set_up(&mut self, is_up: bool) {
+        self.is_up = is_up;
+    }
+
+    /// Number of frames that were lost on the line.
+    pub fn lost(&self) -> u64 {
+        self.lost.total()
     }
 
     /// Keeps intact frames from now on, for [`FrameSink::take_departures`].
@@ -97,6 +110,10 @@ impl FrameSink {
 impl Component for FrameSink {
     fn tick(&mut self, now: Cycle) -> Activity {
         while let Some(frame) = self.wire.take() {
+            if !self.is_up {
+                self.lost.add(1);
+                continue;
+            }
             let at = self.clock.edge(now);
             let id = self.judge(at, &frame);
             self.log.note(Passage { id, at, bytes: frame.bytes.len() as u32 });
@@ -122,6 +139,7 @@ impl Component for FrameSink {
         counters.add("late_frames", self.checker.late());
         counters.add("unknown_frames", self.checker.unknown());
         counters.add("damaged_frames", self.damaged.total());
+        counters.add("link_down_frames", self.lost.total());
         if let Some(replies) = &self.replies {
             counters.add("good_replies", replies.good());
             counters.add("lost_replies", replies.lost());

@@ -6,6 +6,7 @@
 //!           preamble and gap, and is sent at the first edge at or after the end of its check sequence. A frame of another
 //!           card ([`PacketFeeder::inject`]) ends at its given time, or later if the line is taken; `go` does not delay it.
 //! Source:  thesis, 3.2.3 (packet feeder); IEEE 802.3 for the line.
+//! Faults:  while the line is down ([`PacketFeeder::set_up`]), frames are lost at the end of their check sequence and counted.
 //! Differs: a real line does not wait. Here a card that does not take its frames delays later ones; this is counted.
 
 use super::Go;
@@ -52,6 +53,9 @@ pub struct PacketFeeder {
     next_id: u64,
     under_way: Option<UnderWay>,
     waits: Counter,
+    /// False while frames are lost on the line.
+    is_up: bool,
+    lost: Counter,
     log: FrameLog,
     /// The line to another card, if frames come from there.
     line: Option<Line>,
@@ -120,6 +124,8 @@ impl PacketFeeder {
             next_id: 0,
             under_way: None,
             waits: Counter::default(),
+            is_up: true,
+            lost: Counter::default(),
             log,
             line,
         }
@@ -135,6 +141,16 @@ impl PacketFeeder {
         line.coming.insert((at, line.calls), bytes);
         line.calls += 1;
         self.traffic.skip(self.clock, now, Time::ZERO);
+    }
+
+    /// Takes the line up or down: while it is down, frames whose last bit passes are lost.
+    pub fn set_up(&mut self, is_up: bool) {
+        self.is_up = is_up;
+    }
+
+    /// Number of frames that were lost on the line.
+    pub fn lost(&self) -> u64 {
+        self.lost.total()
     }
 
     /// Lets the run skip idle time.
@@ -190,7 +206,7 @@ impl PacketFeeder {
             if cycle > now {
                 return Activity::Until(cycle);
             }
-            if !self.wire.has_room() {
+            if self.is_up && !self.wire.has_room() {
                 return Activity::Idle; // `wire` wakes us when room appears.
             }
             let line = self.line.as_mut().expect("it is there");
@@ -201,12 +217,15 @@ impl PacketFeeder {
         }
     }
 
-    /// Sends a frame that could be sent from `cycle` on.
+    /// Sends a frame that could be sent from `cycle` on, or loses it.
     fn send(&mut self, now: Cycle, cycle: Cycle, frame: Frame) {
         self.waits.add(u64::from(cycle < now));
         let bytes = frame.bytes.len() as u32;
         self.log.note(Passage { id: Some(frame.id), at: self.clock.edge(now), bytes });
-        self.wire.send(frame);
+        match self.is_up {
+            true => self.wire.send(frame),
+            false => self.lost.add(1),
+        }
     }
 
     /// Puts the next frame on the line, if there is one.
@@ -242,7 +261,7 @@ impl Component for PacketFeeder {
             match &self.under_way {
                 None => return Activity::Idle,
                 Some(next) if next.cycle > now => return Activity::Until(next.cycle),
-                Some(_) if !self.wire.has_room() => {
+                Some(_) if self.is_up && !self.wire.has_room() => {
                     return Activity::Idle; // `wire` wakes us when room appears.
                 }
                 Some(_) => {}
@@ -264,6 +283,7 @@ impl Component for PacketFeeder {
         counters.add("frames", self.log.frames());
         counters.add("bytes", self.log.bytes());
         counters.add("delayed_frames", self.waits.total());
+        counters.add("link_down_frames", self.lost.total());
     }
 }
 

@@ -97,6 +97,11 @@ impl MemoryController {
         self
     }
 
+    /// Size in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.params.bytes
+    }
+
     /// The bytes at `addr`; for use while the simulation is paused.
     pub fn read(&self, addr: u64, len: usize) -> Vec<u8> {
         (0..len as u64).map(|i| self.bytes[self.place(addr + i)]).collect()

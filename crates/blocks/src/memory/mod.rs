@@ -1,6 +1,7 @@
 //! Memories, and the modules in front of them.
 
 mod cache_controller;
+mod contents;
 mod controller;
 mod frame_memory;
 mod links;
@@ -10,6 +11,7 @@ mod scratchpad_banks;
 mod store;
 
 pub use cache_controller::{CacheController, CacheControllerParams, CacheControllerPorts};
+pub use contents::{Contents, memories};
 pub use controller::{MemoryController, MemoryControllerParams};
 pub use frame_memory::{FrameMemory, FrameMemoryParams};
 pub use links::Links;

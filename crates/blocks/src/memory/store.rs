@@ -18,6 +18,11 @@ impl Store {
         Store { base, bytes: vec![0; bytes as usize], links: Links::default() }
     }
 
+    /// The address of its first byte.
+    pub fn base(&self) -> u64 {
+        self.base
+    }
+
     /// Returns true if the address is inside.
     #[inline]
     pub fn contains(&self, addr: u64) -> bool {

@@ -7,6 +7,7 @@ use crate::files;
 use crate::kinds;
 use crate::nics::{self, NicError};
 use crate::toml_text::{self, Format, KeyPosition};
+use diagnostics::near::did_you_mean;
 use diagnostics::param::ParamError;
 use pspin::PspinParams;
 use pspin::delivery::Delivery;
@@ -85,8 +86,14 @@ pub enum Problem {
     PortOfSend,
     #[error("`gap_cycles` is for cards that run handlers")]
     NoGap,
-    #[error("nothing is to be done, must have one or more of `install`, `remove`, `write`, `read`")]
-    Nothing,
+    #[error("nothing is to be done, must have one or more of {allowed}")]
+    Nothing { allowed: &'static str },
+    #[error("there is no memory `{found}`, {allowed}{}", did_you_mean(near.as_ref()))]
+    NoMemory { found: String, allowed: String, near: Option<String> },
+    #[error("{size} bytes from {offset:#x} on are named, the memory has {allowed:#x} bytes")]
+    OutsideMemory { offset: u64, size: u64, allowed: u64 },
+    #[error("this card has neither a `packet-feeder` nor a `frame-sink`, so it has no network")]
+    NoNetwork,
 }
 
 /// Maximum number of contexts. assumed: PsPIN's inbound engine has no limit; libpspin's driver has two.
@@ -111,10 +118,20 @@ pub struct Checked {
 
 /// The text that an experiment was read from.
 #[derive(Clone, Debug)]
-struct SourceText {
-    text: String,
-    file: String,
-    format: Format,
+pub struct SourceText {
+    /// The text.
+    pub text: String,
+    /// Its file.
+    pub file: String,
+    /// How it is written.
+    pub format: Format,
+}
+
+impl SourceText {
+    /// The place of a key; for a missing key, that of the nearest table around it.
+    pub(crate) fn place(&self, path: &[String]) -> KeyPosition {
+        KeyPosition::new(&self.file, toml_text::place_of(&self.text, self.format, path).0)
+    }
 }
 
 /// Timeout in seconds of messages of a capture with its own times, unless the context or the card sets one. Source: RFC
@@ -294,9 +311,8 @@ impl Checked {
 
     /// The place of a key in the experiment's file; for a missing key, that of the nearest table around it.
     pub(crate) fn place(&self, path: &[&str]) -> KeyPosition {
-        let SourceText { text, file, format } = &self.text;
         let path: Vec<String> = path.iter().map(|&part| part.into()).collect();
-        KeyPosition::new(file, toml_text::place_of(text, *format, &path).0)
+        self.text.place(&path)
     }
 
     /// The last packet of a flow is known only if the packets of a context are known.
@@ -324,7 +340,10 @@ impl Checked {
             let fail = |key: &str, problem: Problem| (vec!["at".into(), number.clone(), key.into()], Box::new(problem));
             let action = &self.experiment.at[i];
             if action.contexts().next().is_none() {
-                return Err((vec!["at".into(), number], Box::new(Problem::Nothing)));
+                return Err((
+                    vec!["at".into(), number],
+                    Box::new(Problem::Nothing { allowed: "`install`, `remove`, `write`, `read`" }),
+                ));
             }
             for (key, name) in action.contexts() {
                 let found = name.to_owned();

@@ -15,7 +15,7 @@ mod text;
 
 pub use actions::{ActionSpec, InstallSpec, ReadSpec, RemoveSpec, WriteSpec};
 pub(crate) use check::gives;
-pub use check::{Checked, CheckedContext, Problem, Traffic};
+pub use check::{Checked, CheckedContext, Problem, SourceText, Traffic};
 pub use common::{Common, ExperimentError, NicSpec, Section, SourceSpec, read};
 pub(crate) use entry::text_or_table;
 pub use entry::{Entry, FromText, OneOrMany, TextOr};

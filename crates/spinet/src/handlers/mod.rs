@@ -12,7 +12,7 @@ pub mod table;
 mod timeline;
 mod unmatched;
 
-pub use summary::{ActionSummary, HandlerPackets, HandlerSection, HandlerSummary, cause_name};
+pub use summary::{HandlerPackets, HandlerSection, HandlerSummary, cause_name};
 
 use crate::driver::{ContextSpec, Driver, DriverError, RuleSpec};
 use crate::elf::{Elf, ElfError};

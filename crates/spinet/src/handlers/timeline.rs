@@ -3,7 +3,8 @@
 use crate::driver::{ContextId, Driver, DriverError, MemoryId, Remaining, RuleId, RuleSpec, TenantId};
 use crate::experiment::{ActionSpec, Checked, PlacedContext};
 use crate::files::read_at_most;
-use crate::handlers::{ActionSummary, HandlerError};
+use crate::handlers::HandlerError;
+use crate::summary::ActionSummary;
 use kernel::{Clock, Cycle};
 use std::collections::VecDeque;
 use std::path::Path;

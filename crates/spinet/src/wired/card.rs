@@ -1,12 +1,14 @@
 //! A card that is wired from modules, as a run sees it: firmware and traffic in, frames and where the time went out.
 
 use super::setup::{CardProgram, MOST_IMAGE_BYTES, Setup, Sides};
+use super::timeline::Timeline;
 use super::traffic::CardTrafficError;
 use super::{CardError, design};
 use crate::elf::{Elf, ElfError};
 use crate::experiment::Problem;
 use crate::instructions::{CoreTraces, TraceWriteError};
 use crate::run::{Card, Departure, Ended, HORIZON, InjectError, Port, Progress, Rows, RunError, Simulated, Wanted};
+use crate::toml_text::KeyPosition;
 use blocks::assist::MacReceive;
 use blocks::ethernet::Frame;
 use blocks::feeders::{FrameSink, FrameTraffic, Frames, Offered, PacketFeeder};
@@ -64,8 +66,8 @@ pub enum WiredError {
     NoElf { file: String, nic: String },
     #[error("{file}: it has more than {MOST_IMAGE_BYTES} bytes, which no card holds")]
     Long { file: String },
-    #[error("{key}: {problem}")]
-    Firmware { key: String, problem: Box<Problem> },
+    #[error("{place}{key}: {problem}")]
+    Key { place: KeyPosition, key: String, problem: Box<Problem> },
     #[error("{nic}: its host loads firmware; name some with --firmware")]
     NoFirmware { nic: String },
     #[error("{nic}: {problem}")]
@@ -96,6 +98,7 @@ pub struct WiredCard {
     /// Skipped idle times: the time on the card's clock, and the sum so far.
     skips: Vec<(Time, Time)>,
     traces: CoreTraces,
+    pub(super) timeline: Timeline,
     pub(super) ended: Option<Ended>,
     wanted: Wanted,
     is_closed: bool,
@@ -148,6 +151,8 @@ impl WiredCard {
             Some((folder, choice)) => CoreTraces::start_wired(&clocked(&design, &cores), folder, choice)?,
             None => CoreTraces::default(),
         };
+        let timeline = Timeline::new(&setup.experiment.at, &card, &setup.base_dir);
+        let timeline = timeline.map_err(|fault| setup.fault(fault))?;
         Ok(WiredCard {
             setup,
             design,
@@ -164,6 +169,7 @@ impl WiredCard {
             moved: (Time::ZERO, 0),
             skips: Vec::new(),
             traces,
+            timeline,
             ended: None,
             wanted: wanted.clone(),
             is_closed: false,
@@ -201,13 +207,17 @@ impl WiredCard {
         let begun = self.hosts.iter().filter_map(|host| host.borrow().started()).max().unwrap_or(Time::ZERO);
         let still = self.now - self.moved.0.max(begun);
         let grace = if self.is_accounted_for() { GRACE } else { LONG_GRACE };
+        let has_actions = self.next_action().is_some_and(|at| at < self.limit(begun));
         let (is_through, stall_limit) = (self.is_through(), self.setup.experiment.common.stall_limit);
         match () {
-            _ if is_through && still >= grace => Some(Ended::Complete),
-            _ if outcome == Outcome::Quiet => Some(if is_through { Ended::Complete } else { Ended::Quiet }),
+            _ if is_through && still >= grace && !has_actions => Some(Ended::Complete),
+            _ if outcome == Outcome::Quiet && !has_actions => {
+                Some(if is_through { Ended::Complete } else { Ended::Quiet })
+            }
             _ if self.now >= self.limit(begun) => Some(Ended::Limit),
             _ if !has_started => None,
             _ if still >= grace && self.skip_idle() => None,
+            _ if has_actions => None,
             _ if still >= stall_limit.time() => {
                 let text = format!("no frame came out of the card for {stall_limit}");
                 Some(Ended::Stalled(Some(text)))
@@ -239,13 +249,13 @@ impl WiredCard {
         self.frames() + sent.dropped() + received.dropped() >= sent.given() + received.given()
     }
 
-    /// When the next frame is due, if none is on the line or waits to be sent.
+    /// When the next frame or action is due, if no frame is on the line or waits to be sent.
     fn next_due(&self) -> Option<Time> {
         let feeders = self.feeders.iter().filter(|feeder| !feeder.borrow().is_done());
         let hosts = self.hosts.iter().filter(|host| !host.borrow().is_done());
         let network = feeders.map(|feeder| feeder.borrow().next_begin(self.now));
         let due: Option<Vec<Time>> = network.chain(hosts.map(|host| host.borrow().next_send())).collect();
-        due?.into_iter().min()
+        due?.into_iter().chain(self.next_action()).min()
     }
 
     /// Skips the time until the next frame, if none is due soon. Returns false if there is nothing to skip.
@@ -275,7 +285,7 @@ impl WiredCard {
     }
 
     /// The time on the card's clock at a simulated time, if nothing more is skipped.
-    fn on_card(&self, simulated: Time) -> Time {
+    pub(super) fn on_card(&self, simulated: Time) -> Time {
         simulated - self.skipped().min(simulated)
     }
 
@@ -334,21 +344,24 @@ fn clocked(design: &Design, cores: &[(String, Rc<RefCell<MipsCore>>)]) -> Vec<(C
 
 impl Simulated for WiredCard {
     fn run_until(&mut self, until: Time) -> Result<(), RunError> {
-        let mut outcome = Outcome::Limit;
+        let mut judged = Outcome::Limit;
         // Ends are looked for at the same times whatever `until` is.
         while self.ended.is_none() && self.now < until {
             let look = Time::from_fs((self.now.fs() / LOOK.fs() + 1) * LOOK.fs());
             let look = self.setup.limit().map_or(look, |limit| look.min(self.on_card(limit)));
             // A card between lines stops exactly: frames may be injected for the next cycle.
             let next = if self.wanted.lines { look.min(until) } else { look };
-            outcome = self.card.system.run_until(next);
+            let next = self.next_action().map_or(next, |action| next.min(action));
+            let outcome = self.card.system.run_until(next);
             self.now = next;
+            self.act();
             self.traces.check().map_err(RunError::new)?;
             if next == look {
                 self.ended = self.judge(outcome);
+                judged = outcome;
             }
         }
-        let may_wait = self.wanted.lines || outcome == Outcome::Limit;
+        let may_wait = self.wanted.lines || judged == Outcome::Limit || self.next_action().is_some();
         debug_assert!(self.ended.is_some() || may_wait, "a quiet card has ended");
         Ok(())
     }
@@ -358,7 +371,7 @@ impl Simulated for WiredCard {
     }
 
     fn next_event(&self) -> Option<Time> {
-        self.card.system.next_edge()
+        [self.card.system.next_edge(), self.next_action()].into_iter().flatten().min()
     }
 
     fn ended(&self) -> Option<&Ended> {

@@ -2,6 +2,7 @@
 
 use super::card::WiredCard;
 use serde::Serialize;
+use std::collections::BTreeMap;
 
 /// Frames of a direction by what happened to them. The counts add up to the frames of its traffic, unless the card sent some twice.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, schemars::JsonSchema)]
@@ -20,6 +21,8 @@ pub struct Fates {
     pub no_buffer: u64,
     /// Dropped by the receiver: no descriptor was free.
     pub no_descriptor: u64,
+    /// Lost on the line while `[[at]]` had the network down.
+    pub link_down: u64,
     /// Reached the host with an error flag; the host dropped them.
     pub damaged: u64,
     /// Did not come out, without a counted drop: still in the card, or dropped by its firmware.
@@ -34,21 +37,33 @@ impl Fates {
         self.through + self.dropped() + self.not_out
     }
 
-    /// Frames that the card or its host dropped for a reason that is counted.
+    /// Frames that the card, its host or the line dropped for a reason that is counted.
     pub fn dropped(&self) -> u64 {
         self.reasons().iter().map(|(_, count)| count).sum()
     }
 
     /// The same by reason.
-    pub fn reasons(&self) -> [(&'static str, u64); 6] {
+    pub fn reasons(&self) -> [(&'static str, u64); 7] {
         [
             ("filtered", self.filtered),
             ("receiver_off", self.receiver_off),
             ("overrun", self.overrun),
             ("no_buffer", self.no_buffer),
             ("no_descriptor", self.no_descriptor),
+            ("link_down", self.link_down),
             ("damaged", self.damaged),
         ]
+    }
+}
+
+impl Fates {
+    /// Dropped frames of both directions by reason.
+    pub(super) fn reasons_of(ways: [Fates; 2]) -> BTreeMap<&'static str, u64> {
+        let mut sums = BTreeMap::new();
+        for (reason, count) in ways.iter().flat_map(Fates::reasons) {
+            *sums.entry(reason).or_default() += count;
+        }
+        sums
     }
 }
 
@@ -67,7 +82,9 @@ impl WiredCard {
             let sink = sink.borrow();
             if self.hosts.is_empty() {
                 received.through += sink.log().frames(); // Such a card only passes frames on.
+                received.link_down += sink.lost();
             } else {
+                sent.link_down += sink.lost();
                 sent.through += sink.checker().good() + sink.checker().late();
             }
         }
@@ -81,6 +98,7 @@ impl WiredCard {
         }
         for feeder in &self.feeders {
             came += feeder.borrow().log().frames();
+            received.link_down += feeder.borrow().lost();
         }
         let sides = [(&mut sent, &self.sides.host, posted), (&mut received, &self.sides.network, came)];
         for (fates, side, given) in sides {

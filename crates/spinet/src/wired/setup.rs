@@ -4,11 +4,13 @@ use super::card::WiredError;
 use super::experiment::{FirmwareExperiment, FirmwareSpec};
 use super::traffic::{self, CardTrafficError, Side, Way};
 use crate::elf::{Elf, Machine};
-use crate::experiment::{self, Address, Common, Ends, ExperimentError, OneOrMany, Problem, SourceSpec, Span};
+use crate::experiment::{
+    self, Address, Common, Ends, ExperimentError, OneOrMany, Problem, SourceSpec, SourceText, Span,
+};
 use crate::files::{self, read_at_most};
 use crate::kinds;
 use crate::program;
-use crate::toml_text::Format;
+use crate::toml_text::{self, Format};
 use blocks::feeders::{Acknowledgements, Offered};
 use blocks::netlist::{Design, Module};
 use kernel::Time;
@@ -43,6 +45,8 @@ pub struct Setup {
     pub base_dir: PathBuf,
     /// The program of the cores, if it replaces the one in the experiment.
     pub firmware: Option<Firmware>,
+    /// The text that the experiment was read from.
+    pub text: Option<SourceText>,
 }
 
 /// Bytes at the beginning of an ELF file.
@@ -52,9 +56,16 @@ impl Setup {
     /// Reads an experiment from `text`, which came from `file`; its paths count from `base_dir`.
     pub fn read(text: &str, file: &str, base_dir: &Path, format: Format) -> Result<Setup, ExperimentError> {
         let mut experiment: FirmwareExperiment = experiment::read(text, file, format)?;
-        check(&mut experiment.common, base_dir)
+        check(&mut experiment, base_dir)
             .map_err(|(path, problem)| ExperimentError::at((text, file, format), &path, Box::new(problem)))?;
-        Ok(Setup { experiment, base_dir: base_dir.to_owned(), firmware: None })
+        let text = Some(SourceText { text: text.to_owned(), file: file.to_owned(), format });
+        Ok(Setup { experiment, base_dir: base_dir.to_owned(), firmware: None, text })
+    }
+
+    /// The error for a key of the experiment.
+    pub(super) fn fault(&self, (path, problem): Fault) -> WiredError {
+        let place = self.text.as_ref().map(|text| text.place(&path)).unwrap_or_default();
+        WiredError::Key { place, key: toml_text::show_path(&path), problem: Box::new(problem) }
     }
 
     pub(super) fn nic(&self) -> &str {
@@ -69,10 +80,11 @@ impl Setup {
 }
 
 /// A key of the experiment, and its fault.
-type Fault = (Vec<&'static str>, Problem);
+pub(super) type Fault = (Vec<String>, Problem);
 
 /// Checks the sources of packets; paths become absolute.
-fn check(common: &mut Common, base_dir: &Path) -> Result<(), (Vec<String>, Problem)> {
+fn check(experiment: &mut FirmwareExperiment, base_dir: &Path) -> Result<(), Fault> {
+    let common = &mut experiment.common;
     let base_dir = std::path::absolute(base_dir).unwrap_or_else(|_| base_dir.into());
     let absolute = |path: &mut String| {
         let found = base_dir.join(&*path);
@@ -83,6 +95,7 @@ fn check(common: &mut Common, base_dir: &Path) -> Result<(), (Vec<String>, Probl
     if common.nic.preset.ends_with(".toml") {
         absolute(&mut common.nic.preset);
     }
+    experiment.at.iter_mut().filter_map(|spec| spec.write.as_mut()).for_each(|spec| absolute(&mut spec.data));
     let ends = Ends { kind: &kinds::MODULES, ports: 1, queues: 1 };
     let sources = common.read_sources(&ends, |spec, _| {
         spec.pacing.parse::<Pacing>().map_err(|problem| ("pacing", problem.into()))?;
@@ -94,7 +107,7 @@ fn check(common: &mut Common, base_dir: &Path) -> Result<(), (Vec<String>, Probl
 
 /// The firmware that an experiment names.
 fn named(spec: &FirmwareSpec, base_dir: &Path) -> Result<Firmware, Fault> {
-    let at = |key| vec!["firmware", key];
+    let at = |key: &str| vec!["firmware".to_owned(), key.to_owned()];
     let (Some(program), 1) = (spec.program.iter().next(), spec.program.len()) else {
         return Err((at("program"), Problem::NotCompiled));
     };
@@ -181,15 +194,12 @@ impl Setup {
 
     /// The firmware, as this card takes it; `compiled` is what the experiment's was compiled to.
     pub(super) fn program(&self, design: &Design, compiled: Option<&Path>) -> Result<CardProgram, WiredError> {
-        let firmware =
-            match (&self.firmware, compiled, &self.experiment.firmware) {
-                (Some(firmware), ..) => Some(firmware.clone()),
-                (None, Some(elf), _) => Some(Firmware::Elf(elf.to_owned())),
-                (None, None, Some(spec)) => Some(named(spec, &self.base_dir).map_err(|(path, problem)| {
-                    WiredError::Firmware { key: path.join("."), problem: Box::new(problem) }
-                })?),
-                (None, None, None) => None,
-            };
+        let firmware = match (&self.firmware, compiled, &self.experiment.firmware) {
+            (Some(firmware), ..) => Some(firmware.clone()),
+            (None, Some(elf), _) => Some(Firmware::Elf(elf.to_owned())),
+            (None, None, Some(spec)) => Some(named(spec, &self.base_dir).map_err(|fault| self.fault(fault))?),
+            (None, None, None) => None,
+        };
         let kinds = hosts::kinds(design);
         // A host that loads an image does so into a card of one memory; with others, and without any, there may be several.
         let loads_image = !kinds.is_empty() && kinds.iter().all(|kind| kind.loads_image);

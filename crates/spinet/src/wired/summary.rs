@@ -7,8 +7,8 @@ use crate::experiment::SourceSpec;
 use crate::kinds;
 use crate::run::Ended;
 use crate::summary::{
-    EndedSummary, LatencySummary, NoMore, PacketSummary, Report, SourceSummary, Summary, ThroughputSummary,
-    TimeSummary, grouped,
+    ActionSummary, EndedSummary, LatencySummary, NoMore, PacketSummary, Report, SourceSummary, Summary,
+    ThroughputSummary, TimeSummary, grouped,
 };
 use blocks::feeders::{Checker, FrameLog, Passage};
 use blocks::mips::{InstructionCounts, cycle_names};
@@ -47,6 +47,8 @@ pub struct WiredSection {
     pub rings: Vec<String>,
     /// The first illegal actions of the card, such as a reference to unmapped host memory.
     pub faults: Vec<String>,
+    /// Actions (`[[at]]` of the experiment) in order.
+    pub timeline: Vec<ActionSummary>,
 }
 
 /// Rates while all directions with frames were active.
@@ -194,7 +196,7 @@ impl WiredCard {
                 out: sent.frames + received.frames,
                 out_bytes: sent.bytes + received.bytes,
                 dropped: fates.iter().map(|fates| fates.dropped()).sum(),
-                dropped_by_reason: received.fates.reasons().into(),
+                dropped_by_reason: Fates::reasons_of([sent.fates, received.fates]),
                 unfinished: fates.iter().map(|fates| fates.not_out).sum(),
                 more: NoMore {},
             },
@@ -226,6 +228,7 @@ impl WiredCard {
             functions: self.functions(),
             rings: self.hosts.iter().flat_map(|host| host.borrow().rings()).collect(),
             faults: self.hosts.iter().flat_map(|host| host.borrow().faults()).collect(),
+            timeline: self.timeline.done.clone(),
         };
         let experiment = &self.setup.experiment;
         Summary::of(self, (&experiment.common, experiment), wall, report, section)

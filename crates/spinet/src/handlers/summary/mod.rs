@@ -7,7 +7,7 @@ pub use make::cause_name;
 
 use crate::handlers::stats::EventStats;
 use crate::lines::SourceLine;
-use crate::summary::Summary;
+use crate::summary::{ActionSummary, Summary};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -74,19 +74,6 @@ pub struct NetworkSummary {
     pub reliable: bool,
     /// It keeps the order of packets.
     pub in_order: bool,
-}
-
-/// An action of the driver.
-#[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct ActionSummary {
-    /// `install NAME`, `remove NAME`, `write NAME` or `read NAME`.
-    pub what: String,
-    /// Begin, since reset.
-    pub begun_ns: f64,
-    /// End, since reset.
-    pub done_ns: f64,
-    /// The bytes of a read in hexadecimal, otherwise `null`.
-    pub data: Option<String>,
 }
 
 /// Accesses to the host, and refused commands.

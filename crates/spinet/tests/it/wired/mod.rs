@@ -2,6 +2,7 @@
 //! header that drivers read; it is committed since `cargo test` has no compiler for MIPS.
 
 mod errors;
+mod timeline;
 
 use crate::support;
 use expect_test::{Expect, expect};
@@ -33,8 +34,8 @@ fn setup(traffic: &str, send: &str, limit: &str) -> Setup {
         stall_limit: Span::parse("50 ms").unwrap(),
         ..Common::default()
     };
-    let experiment = FirmwareExperiment { common, firmware: None, profile: false };
-    Setup { experiment, base_dir: PathBuf::new(), firmware: Some(Firmware::Image(FIRMWARE.into())) }
+    let experiment = FirmwareExperiment { common, firmware: None, profile: false, at: Vec::new() };
+    Setup { experiment, base_dir: PathBuf::new(), firmware: Some(Firmware::Image(FIRMWARE.into())), text: None }
 }
 
 /// The same for another card.
