@@ -309,10 +309,17 @@ def _named(text: str, given: Mapping[str, Any], file: str | None) -> str:
     word = bare.partition(" ")[0]
     if word in OPTIONS and OPTIONS[word].flags and _is_given(given.get(word)):
         return OPTIONS[word].name + bare.removeprefix(word)
+    if word not in OPTIONS and _is_given(given.get(word)) and bare.startswith(f"{word} is "):
+        return _flag(word) + bare.removeprefix(word)
     for name, value in _values(given):
         if bare.removeprefix("fault ").startswith(f"`{value}`"):
-            return f"{OPTIONS[name].name}: {bare}"
+            return f"{_flag(name)}: {bare}"
     return bare if file is None else text
+
+
+def _flag(name: str) -> str:
+    """The option with this keyword's value; commands have further ones of their own."""
+    return OPTIONS[name].name if name in OPTIONS else f"--{name.replace('_', '-')}"
 
 
 def _is_given(value: object) -> bool:
@@ -324,8 +331,9 @@ def _value(values: Any, index: int) -> str:
 
 
 def _values(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for name, option in OPTIONS.items():
+    known = [name for name, option in OPTIONS.items() if option.flags]
+    for name in [*known, *(name for name in given if name not in OPTIONS)]:
         value = given.get(name)
-        if option.flags and _is_given(value):
+        if _is_given(value):
             for each in value if isinstance(value, list | tuple) else (value,):
                 yield name, str(each)

@@ -143,6 +143,9 @@ spinet exec text.elf
 spinet exec cut.elf
 spinet exec host.elf
 spinet exec --isa rv64gc host.elf
+spinet compare --forward --traffic udp:count=9 --nic pspin --rate 1x
+spinet compare --forward --traffic udp:count=9 --nic panic --units 0
+spinet compare --forward --traffic udp:count=9 --nic pspin --longest-gap 4
 """.strip().splitlines()
 
 # Parts of the summary that report something unusual, by their first words.

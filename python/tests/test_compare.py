@@ -250,7 +250,7 @@ PING = "sdk/examples/udp_ping_pong.c"
         ([PING, "-t", UDP, "--units", "0"], ["units is 0"]),
         ([PING, "-t", UDP, "--nic", "tigon2"], ["no NIC can run it: tigon2", "runs no handlers"]),
         ([PING, "-t", UDP, "--nic", "rmt"], ["no NIC can run it: rmt"]),
-        ([PING, "-t", UDP, "--rate", "fast"], ["line:fast"]),
+        ([PING, "-t", UDP, "--rate", "fast"], ["--rate is `fast`"]),
         ([PING, "-t", UDP, "--longest-gap", "soon"], ["`soon` is not a time"]),
         ([PING, "-t", UDP, "--exit", "nowhere"], ["nowhere"]),
         ([PING, "-t", UDP, "-o", "captures"], ["captures exists"]),

@@ -163,9 +163,11 @@ class NamingCommand(click.Command):
             raise UsageError(text, hint=getattr(error, "hint", "")) from error
 
     def _given(self, ctx: click.Context) -> dict[str, Any]:
+        """Values of all options: shared ones by their keyword, those of this command alone by their own name."""
         names = {known.flags[-1]: name for name, known in OPTIONS.items() if known.flags}
-        found = ((flag, each.name) for each in self.params for flag in each.opts if flag in names)
-        return {names[flag]: ctx.params.get(dest or "") for flag, dest in found}
+        options = [each for each in self.params if isinstance(each, click.Option)]
+        keywords = ((next((names[flag] for flag in each.opts if flag in names), each.name), each) for each in options)
+        return {keyword or "": ctx.params.get(each.name or "") for keyword, each in keywords}
 
     def _file(self, ctx: click.Context) -> str | None:
         program: Sequence[str] = ctx.params.get("program") or ()

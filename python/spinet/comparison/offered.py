@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from spinet import _offered
-from spinet._core import UsageError
+from spinet._core import InputError, UsageError
 
 LEAST_BYTES = 60  # IEEE 802.3, 3.2.7: without FCS; captures have shorter ones, from before they were padded
 LINE_BYTES = 24  # IEEE 802.3: FCS 4, preamble and start delimiter 8, gap 12
@@ -105,14 +105,19 @@ def read(
     InputError
         If there is no such traffic, or nothing in it.
     """
-    found = _offered.offered(
-        traffic,
-        match=match,
-        message=message,
-        seed=seed,
-        pacing=None if rate is None else f"line:{rate}",
-        count=count,
-    )
+    try:
+        found = _offered.offered(
+            traffic,
+            match=match,
+            message=message,
+            seed=seed,
+            pacing=None if rate is None else f"line:{rate}",
+            count=count,
+        )
+    except InputError as error:
+        if not str(error).startswith("traffic.pacing: "):
+            raise
+        raise UsageError(f"rate is `{rate}`, must be a rate with its unit, such as `10G`") from None
     if not found:
         raise UsageError(f"{traffic}: there is no packet in it")
     gaps = np.diff([found[0].time_ps, *(packet.time_ps for packet in found)])
