@@ -2,14 +2,14 @@
 
 use crate::experiment::{self, Problem, SourceSpec, Span, gives};
 use crate::streams::{FeedError, FeedReport, Stream};
-use blocks::feeders::{Acknowledgements, Datagrams, FrameTraffic, Frames, ListedFrame, Pace, Station};
+use blocks::feeders::{Acknowledgements, Datagrams, FrameTraffic, Frames, ListedFrame, Pace, Station, TrafficError};
 use kernel::Time;
 use std::net::Ipv4Addr;
 use std::path::Path;
 use wire::eth::{MIN_PACKET_LEN, Mac};
 use wire::faults::Faults;
 use wire::pacing::{NotAPacing, Pacing};
-use wire::source::Snapped;
+use wire::source::{Snapped, SourceError};
 use wire::traffic::{Rate, TrafficSpec, TrafficTextError};
 use wire::units::show_bps;
 
@@ -47,8 +47,14 @@ pub enum CardTrafficError {
     Feed { place: &'static str, source: FeedError },
     #[error("{place}: `payload=numbered` and `tcp-ack` must be the only source of their direction")]
     NotAlone { place: &'static str },
-    #[error("{what} does not apply to `payload=numbered`, which has times and numbers of its own")]
-    NotForNumbered { what: &'static str },
+    #[error("{place}: {source}")]
+    Offered { place: &'static str, source: TrafficError },
+    #[error(
+        "{place}.pacing: pacing is `{pacing}`, but `payload=numbered` has no times without a rate; add one such as `rate=1G`"
+    )]
+    NoTimes { place: &'static str, pacing: Pacing },
+    #[error("faults: with them, `payload=numbered` must have a `count`, 1 to {MOST_FRAMES}")]
+    EndlessFaults,
 }
 
 /// Which way frames go.
@@ -125,7 +131,7 @@ pub fn parse(
             return Err(CardTrafficError::OldSpelling { place, text: text.to_owned(), now });
         }
         Some(("udp", pairs)) if is_numbered(pairs) => {
-            return numbered(text, &pairs_of(place, text, pairs)?, way, card, terms);
+            return numbered(text, &pairs_of(place, text, pairs)?, way, card, longest, terms);
         }
         _ => {}
     }
@@ -198,11 +204,22 @@ fn list(
     let fail = |source| CardTrafficError::Feed { place, source };
     let faults = if way == Way::Receive { terms.faults } else { Faults::default() };
     let count = terms.count.unwrap_or(u64::MAX);
-    let mut stream = Stream::open(packets, terms.pacing, count, (faults, terms.seed), None).map_err(fail)?;
+    let stream = Stream::open(packets, terms.pacing, count, (faults, terms.seed), None).map_err(fail)?;
     // Frames that are too long are an error in a description, but not in a capture, which the user may not have made.
     let longest = longest.filter(|_| matches!(packets, experiment::Traffic::Capture(..)));
+    listed(stream, place, longest, terms.start)
+}
+
+/// The frames of a stream, with their times from `start` on.
+fn listed(
+    mut stream: Stream,
+    place: &'static str,
+    longest: Option<usize>,
+    start: Time,
+) -> Result<Side, CardTrafficError> {
+    let fail = |source: SourceError| CardTrafficError::Feed { place, source: source.into() };
     let (mut frames, mut times, mut numbers, mut side) = (Vec::new(), Vec::new(), Vec::new(), Side::default());
-    while let Some(frame) = stream.read().map_err(|source| fail(source.into()))? {
+    while let Some(frame) = stream.read().map_err(fail)? {
         if frames.len() as u64 == MOST_FRAMES {
             return Err(CardTrafficError::TooMany { place });
         }
@@ -216,7 +233,7 @@ fn list(
         }
         numbers.push(frames.len() as u64 + side.too_long);
         frames.push(ListedFrame { bytes: bytes.into(), is_intact: true });
-        times.push(terms.start + Time::from_fs(frame.arrival_fs));
+        times.push(start + Time::from_fs(frame.arrival_fs));
     }
     side.reports = vec![stream.report()];
     side.traffic =
@@ -275,11 +292,15 @@ fn now_written(pairs: &[[&str; 2]]) -> String {
 }
 
 /// `udp:` with `payload=numbered`: datagrams that are checked by their number. They can be endless.
-fn numbered(text: &str, pairs: &[[&str; 2]], way: Way, card: Mac, terms: &Terms) -> Result<Side, CardTrafficError> {
+fn numbered(
+    text: &str,
+    pairs: &[[&str; 2]],
+    way: Way,
+    card: Mac,
+    longest: Option<usize>,
+    terms: &Terms,
+) -> Result<Side, CardTrafficError> {
     let place = way.place();
-    if way == Way::Receive && terms.faults != Faults::default() {
-        return Err(CardTrafficError::NotForNumbered { what: "a fault of the network" });
-    }
     let (mut datagram_bytes, mut count, mut rate) = (vec![1472], None, None);
     for &[key, value] in pairs {
         let wrong = |allowed| CardTrafficError::Value {
@@ -316,15 +337,16 @@ fn numbered(text: &str, pairs: &[[&str; 2]], way: Way, card: Mac, terms: &Terms)
             }
         }
     }
-    let rate = match terms.pacing {
-        Pacing::TIMES => rate,
-        Pacing::Asap => None,
-        Pacing::Line { bps } => Some(Rate::Bps(bps)),
-        Pacing::Times { .. } => return Err(CardTrafficError::NotForNumbered { what: "a factor of times" }),
+    let (rate, factor) = match terms.pacing {
+        Pacing::Asap => (None, (1, 1)),
+        Pacing::Line { bps } => (Some(Rate::Bps(bps)), (1, 1)),
+        Pacing::TIMES => (rate, (1, 1)),
+        pacing @ Pacing::Times { .. } if rate.is_none() => return Err(CardTrafficError::NoTimes { place, pacing }),
+        Pacing::Times { numerator, denominator } => (rate, (numerator, denominator)),
     };
-    let pace = match rate {
-        None => Pace::Saturating,
-        Some(Rate::Pps(pps)) => Pace::Every(Time::from_fs(FS_PER_S / pps.min(MOST_PPS))),
+    let period = match rate {
+        None => None,
+        Some(Rate::Pps(pps)) => Some(u128::from(FS_PER_S / pps.min(MOST_PPS))),
         Some(Rate::Bps(bps)) => {
             let &[bytes] = datagram_bytes.as_slice() else {
                 let (text, key, found) = (text.to_owned(), "rate".to_owned(), show_bps(bps));
@@ -332,16 +354,35 @@ fn numbered(text: &str, pairs: &[[&str; 2]], way: Way, card: Mac, terms: &Terms)
                 return Err(CardTrafficError::Value { place, text, key, found, allowed });
             };
             let bits = u128::from(bytes + HEADER_BYTES + LINE_BYTES) * 8;
-            let period = bits * u128::from(FS_PER_S) / u128::from(bps);
-            Pace::Every(Time::from_fs(u64::try_from(period).unwrap_or(u64::MAX).max(FS_PER_S / MOST_PPS)))
+            Some(bits * u128::from(FS_PER_S) / u128::from(bps))
         }
     };
+    let scaled = |fs: u128| {
+        let fs = fs.saturating_mul(factor.0.into()) / u128::from(factor.1);
+        Time::from_fs(u64::try_from(fs).unwrap_or(u64::MAX).max(FS_PER_S / MOST_PPS))
+    };
+    let pace = period.map_or(Pace::Saturating, |fs| Pace::Every(scaled(fs)));
     let [own, other] = stations(card);
     let (from, to) = if way == Way::Receive { (other, own) } else { (own, other) };
     let count = [count, terms.count].into_iter().flatten().min();
-    let frames = Frames::Datagrams(Datagrams { count, datagram_bytes, from, to });
-    let traffic = FrameTraffic { frames, pace, start: terms.start };
+    let datagrams = Datagrams { count, datagram_bytes, from, to };
+    if way == Way::Receive && terms.faults != Faults::NONE {
+        return faulty(datagrams, pace, longest, terms);
+    }
+    let traffic = FrameTraffic { frames: Frames::Datagrams(datagrams), pace, start: terms.start };
     Ok(Side { traffic, ..Side::default() })
+}
+
+/// The datagrams that a network with faults lets arrive.
+fn faulty(datagrams: Datagrams, pace: Pace, longest: Option<usize>, terms: &Terms) -> Result<Side, CardTrafficError> {
+    let place = Way::Receive.place();
+    let n = datagrams.count.filter(|n| (1..=MOST_FRAMES).contains(n));
+    let n = n.ok_or(CardTrafficError::EndlessFaults)?;
+    let traffic = FrameTraffic { frames: Frames::Datagrams(datagrams), pace, start: Time::ZERO };
+    let most = longest.unwrap_or(usize::from(u16::MAX));
+    traffic.check(MIN_PACKET_LEN, most).map_err(|source| CardTrafficError::Offered { place, source })?;
+    let packet = |id| Some((traffic.due(id)?, traffic.frames.frame(id)?.bytes.as_ref().into()));
+    listed(Stream::made((0..n).map_while(packet).collect(), (terms.faults, terms.seed), 0), place, None, terms.start)
 }
 
 #[cfg(test)]

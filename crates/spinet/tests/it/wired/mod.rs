@@ -359,16 +359,6 @@ fn pace_count_and_faults_are_for_all_captures_and_generators() {
     let started = run.card.summarize(Duration::ZERO).time.started_ns.unwrap() as u64;
     let us: Vec<u64> = given.iter().map(|ps| (ps / 1000 - started) / 1000).collect();
     assert_eq!(us, [30_000, 30_010, 30_020]);
-    check(
-        with("udp:payload=numbered,count=3", |common| {
-            common.traffic.iter_mut().for_each(|spec| spec.pacing = "times:2".into())
-        }),
-        expect!["a factor of times does not apply to `payload=numbered`, which has times and numbers of its own"],
-    );
-    check(
-        with("udp:payload=numbered,count=3", lossy),
-        expect!["a fault of the network does not apply to `payload=numbered`, which has times and numbers of its own"],
-    );
     // A size means the same for all descriptions: bytes of the packet without check sequence.
     for text in ["udp:size=64,count=2", "udp:size=64,payload=numbered,count=2"] {
         let summary = finish(setup(text, "", ""), Mode::Normal, 60_000).card.summarize(Duration::ZERO);
@@ -378,6 +368,49 @@ fn pace_count_and_faults_are_for_all_captures_and_generators() {
     assert_eq!(
         finish(with("udp:payload=numbered", few), Mode::Normal, 60_000).card.summarize(Duration::ZERO).received.good,
         3
+    );
+}
+
+#[test]
+fn numbered_datagrams_take_faults_and_a_factor_of_times() {
+    let with = |text: &str, change: fn(&mut Common)| {
+        let mut setup = setup(text, "", "60 ms");
+        change(&mut setup.experiment.common);
+        setup
+    };
+    let faulty = |common: &mut Common| {
+        common.faults.0 = "loss=0.2,duplicate=0.1,reorder=0.1:4".parse().unwrap();
+    };
+    let numbered = "udp:size=64,payload=numbered,count=200,rate=100M";
+    let summary = finish(with(numbered, faulty), Mode::Normal, 60_000).card.summarize(Duration::ZERO);
+    let [source] = &summary.sources[..] else { panic!("{:?}", summary.sources) };
+    let faults = source.network;
+    assert!(faults.lost > 20 && faults.duplicated > 5 && faults.reordered > 5, "{faults:?}");
+    assert_eq!(summary.received.offered, 200 - faults.lost + faults.duplicated);
+    let received = &summary.received;
+    assert_eq!((received.frames, received.good, received.unknown), (received.offered, received.offered, 0));
+    let twice = |common: &mut Common| common.traffic.iter_mut().for_each(|spec| spec.pacing = "times:2".into());
+    let span = |setup| {
+        let run = finish(setup, Mode::Normal, 60_000);
+        let (_, given) = run.card.frame_table().into_iter().find(|(name, _)| *name == "given_ps").unwrap();
+        let given: Vec<u64> = given.chunks(8).map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap())).collect();
+        (given[9] - given[0]) / 1000
+    };
+    let plain = "udp:size=60,payload=numbered,count=10,rate=100kpps";
+    assert_eq!((span(setup(plain, "", "")), span(with(plain, twice))), (90_000, 180_000));
+    check(
+        with("udp:payload=numbered,count=3", twice),
+        expect![
+            "traffic.pacing: pacing is `times:2/1`, but `payload=numbered` has no times without a rate; add one such as `rate=1G`"
+        ],
+    );
+    check(
+        with("udp:payload=numbered", faulty),
+        expect!["faults: with them, `payload=numbered` must have a `count`, 1 to 1000000"],
+    );
+    check(
+        with("udp:size=45,payload=numbered,count=3", faulty),
+        expect!["traffic: the size of datagrams is 45, must be 60 to 1514 bytes, without check sequence"],
     );
 }
 
