@@ -2,6 +2,7 @@
 
 use super::memory::{FAR, Memory, position};
 use super::reads::Read;
+use super::remapper::Remapper;
 use super::{Memories, READ, WRITE, burst_candidates};
 use kernel::Cycle;
 
@@ -9,14 +10,9 @@ use kernel::Cycle;
 const REGISTER: usize = 2;
 
 /// Addresses at the port.
-///
-/// While an address of one direction waits behind the remapper for room in the register, no new one of the other direction passes.
-///
-/// Source: PsPIN RTL a49fec8, `nhi_xbar.sv`, i_pkt_iw_converter and i_hnd_iw_converter; `axi_id_remap.sv`, HoldAR and HoldAW.
 #[derive(Default)]
 pub(super) struct Addresses {
-    /// An address waits, by direction.
-    held: [bool; 2],
+    remapper: Remapper,
     /// Those of writes in the register, of which the first may have passed the demultiplexer; it stays until its first beat passes.
     n_writes: usize,
     /// The last cycle in which one left it, whose place can be used in the cycle behind the next.
@@ -30,12 +26,7 @@ impl Addresses {
     fn pass(&mut self, asks: [bool; 2], reads_have_room: bool, now: Cycle) -> [bool; 2] {
         let leaving = self.left_at.is_some_and(|at| at + 1 == now);
         let has_room = [reads_have_room, self.n_writes + usize::from(leaving) < REGISTER];
-        let was_held = self.held;
-        let passes = [READ, WRITE].map(|way| {
-            let may = asks[way] && (was_held[way] || !was_held[1 - way]);
-            self.held[way] = may && !has_room[way];
-            may && has_room[way]
-        });
+        let passes = self.remapper.pass(asks, false, has_room);
         self.n_writes += usize::from(passes[WRITE]);
         passes
     }
@@ -49,7 +40,7 @@ impl Addresses {
 
     /// Returns true if an address of a write waits for the demultiplexer or the register.
     pub(super) fn is_waiting(&self) -> bool {
-        self.n_writes > 0 || self.held != [false; 2]
+        self.n_writes > 0 || self.remapper.is_holding()
     }
 }
 

@@ -7,6 +7,7 @@ mod memory;
 mod near;
 mod program;
 mod reads;
+mod remapper;
 mod singles;
 
 use self::memory::{FAR, Memory, NEAR, Reading, position};
@@ -164,7 +165,7 @@ impl Memories {
     fn asked(&self, now: Cycle) -> u32 {
         let bit = |addr| self.memory_at(addr).map_or(ELSEWHERE, |memory| 1 << memory);
         let single = |side| self.singles.next(side).map_or(0, |request| bit(request.addr));
-        let mut asked = single(READ) | single(WRITE);
+        let mut asked = single(READ) | single(WRITE) | u32::from(self.singles.filter.is_waiting()) << HANDLER;
         if self.ports.addresses.as_ref().is_some_and(|(_, addresses)| addresses.is_due(now)) {
             asked |= 1 << PACKET;
         }

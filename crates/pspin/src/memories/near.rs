@@ -14,6 +14,11 @@ use std::ops::Range;
 /// request, SRAM, answer, and back before the next request. Source: PsPIN RTL a49fec8, `dma_noc.sv`, `axi_id_remap.sv`.
 pub(super) const DMA_READ_PLACE: u64 = 4;
 
+/// Returns true if an access to handler memory reads it: a load, or an atomic operation, which then writes.
+fn is_read(op: PeOp) -> bool {
+    !matches!(op, PeOp::Store { .. } | PeOp::Amo { amo: Amo::StoreConditional, .. })
+}
+
 impl Memories {
     /// Single accesses come: those to memories wait for their turn, others go on to another cluster, to the control block,
     /// or nowhere.
@@ -56,10 +61,6 @@ impl Memories {
                 singles[READ] = self.take_near_reads(now).then_some(0);
                 break;
             }
-            let single_at = self.single_at(memory, side);
-            if side == READ && singles[WRITE].is_some() && self.single_at(memory, WRITE) == at {
-                break; // The read of an atomic operation goes before other reads.
-            }
             let is_free = self.memories[memory].banks.end(at) <= now;
             // A single read passes between the beats of a burst.
             let single = (is_free || side == READ) && self.passes(memory, side, now);
@@ -79,9 +80,15 @@ impl Memories {
                 continue;
             }
             match sides[at].turn.choose(asking) {
+                Some(0) if memory == HANDLER && self.singles.next(side).is_some_and(|request| is_read(request.op)) => {
+                    sides[at].turn.grant(asking);
+                    sides[at].has_address = false;
+                    let (cluster, request) = self.singles.take(side, now);
+                    self.singles.filter.pass(now, cluster, request);
+                }
                 Some(0) => {
                     let addr = self.singles.next(side).expect("an access that was seen").addr;
-                    banks.ask(single_at, addr);
+                    banks.ask(at, addr);
                     singles[side] = Some(asking);
                 }
                 Some(_) => {
@@ -98,6 +105,12 @@ impl Memories {
                 }
                 None => {}
             }
+        }
+        if memory == HANDLER
+            && let Some(addr) = self.singles.filter.asking(now)
+        {
+            self.memories[memory].banks.ask(position(NEAR, READ), addr);
+            singles[READ] = Some(0);
         }
         singles
     }
@@ -143,30 +156,28 @@ impl Memories {
     pub(super) fn pass_singles(&mut self, memory: usize, singles: [Option<u64>; 2], refused: u64, now: Cycle) {
         for side in [WRITE, READ] {
             let at = position(NEAR, side);
-            let single_at = self.single_at(memory, side);
-            let Some(asking) = singles[side].filter(|_| refused >> single_at & 1 == 0) else { continue };
+            let Some(asking) = singles[side].filter(|_| refused >> at & 1 == 0) else { continue };
             let Memory { sides, reads, .. } = &mut self.memories[memory];
-            let (cluster, request) = if side == READ && memory == PACKET {
-                reads[NEAR].take_single(now)
-            } else {
-                sides[at].turn.grant(asking);
-                sides[at].has_address = false;
-                self.singles.take(side, now)
+            let (cluster, request) = match (side, memory) {
+                (READ, PACKET) => reads[NEAR].take_single(now),
+                (READ, _) => self.singles.filter.take(),
+                _ => {
+                    sides[at].turn.grant(asking);
+                    sides[at].has_address = false;
+                    self.singles.take(side, now)
+                }
             };
             self.access(cluster, request, memory, now);
         }
     }
 
-    /// Where the next single access of a side asks for its bank: an atomic operation reads first.
-    fn single_at(&self, memory: usize, side: usize) -> usize {
-        let is_amo = |op| matches!(op, PeOp::Amo { amo, .. } if amo != Amo::StoreConditional);
-        let reads = memory == HANDLER && self.singles.next(side).is_some_and(|request| is_amo(request.op));
-        position(NEAR, if reads { READ } else { side })
-    }
-
     /// Returns true if the next single access goes to this side of this memory and may be served now.
     fn passes(&mut self, memory: usize, side: usize, now: Cycle) -> bool {
         let Some(&PeRequest { addr, op, .. }) = self.singles.next(side) else { return false };
+        // The data of a write follow its address.
+        if (!is_read(op) || side == WRITE && memory == PACKET) && self.singles.came(side) == Some(now) {
+            return false;
+        }
         self.memories[memory].contains(addr)
             && (memory == PACKET
                 || match op {
@@ -217,20 +228,21 @@ impl Memories {
             PeOp::Store { value, mask } => {
                 self.memories[memory].set_word(addr, old & !mask | value & mask);
                 self.forget_reservations(addr..addr + 1);
-                self.singles.reply_at(now + self.timing.store, true, cluster, reply(0));
+                self.singles.reply_at(now - 1 + self.timing.store, true, cluster, reply(0));
             }
             PeOp::Load if memory == PACKET => {
                 self.singles.reply_at(now + self.timing.packet_load, false, cluster, reply(old));
             }
-            PeOp::Load => self.singles.filter.pass_read(now, cluster, reply(old)),
+            PeOp::Load => self.singles.filter.read(now, cluster, reply(old), false),
             PeOp::Amo { amo, .. } if memory == PACKET => {
-                let extra = if amo == Amo::LoadReserved { self.timing.packet_load } else { self.timing.packet_amo };
-                self.singles.reply_at(now + extra, amo != Amo::LoadReserved, cluster, reply(old));
+                let is_load = amo == Amo::LoadReserved;
+                let at = if is_load { now + self.timing.packet_load } else { now - 1 + self.timing.packet_amo };
+                self.singles.reply_at(at, amo != Amo::LoadReserved, cluster, reply(old));
             }
             PeOp::Amo { amo: Amo::LoadReserved, .. } => {
                 self.reservations[hart] = Some(addr);
                 self.has_reservations = true;
-                self.singles.filter.pass_read(now, cluster, reply(old));
+                self.singles.filter.read(now, cluster, reply(old), false);
             }
             PeOp::Amo { amo: Amo::StoreConditional, operand } => {
                 let holds = self.reservations[hart] == Some(addr);
@@ -239,12 +251,12 @@ impl Memories {
                     self.forget_reservations(addr..addr + 1);
                 }
                 self.reservations[hart] = None;
-                self.singles.reply_at(now + self.timing.store, true, cluster, reply(u32::from(!holds)));
+                self.singles.reply_at(now - 1 + self.timing.store, true, cluster, reply(u32::from(!holds)));
             }
             PeOp::Amo { amo, operand } => {
                 self.memories[memory].set_word(addr, amo.apply(old, operand));
                 self.forget_reservations(addr..addr + 1);
-                self.singles.filter.pass_amo(now, addr, cluster, reply(old));
+                self.singles.filter.read(now, cluster, reply(old), true);
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Single accesses of cores on their way through the interconnect, and their answers on the way back.
 
 use super::filter::Filter;
+use super::remapper::Remapper;
 use super::{READ, WRITE};
 use crate::arbiter::{LockingTree, requests};
 use crate::params::PspinParams;
@@ -14,7 +15,7 @@ use std::collections::{BinaryHeap, VecDeque};
 /// answer of the data. Source: PsPIN RTL a49fec8, `pe_noc.sv`, `axi_dw_upsizer.sv`.
 const WRITE_INTERVAL: u64 = 3;
 /// From a write's data having passed until the next write comes through: two registers of the address.
-const WRITE_BEHIND: u64 = 2;
+const WRITE_BEHIND: u64 = 1;
 
 /// Accesses that the register between the crossbar's arbiter and the converter holds. Source: PsPIN RTL a49fec8,
 /// `axi_mux.sv`, `spill_register.sv`.
@@ -45,6 +46,7 @@ pub(super) struct Singles {
     turn: [LockingTree; 2],
     /// Accesses that the arbiter has granted and the converter has not taken, with their clusters.
     granted: [VecDeque<(usize, PeRequest)>; 2],
+    remapper: Remapper,
     /// When the converter last took one.
     taken_at: [Option<Cycle>; 2],
     /// The access at the converter, its cluster and its arrival cycle.
@@ -64,6 +66,11 @@ fn side_of(op: PeOp) -> usize {
     }
 }
 
+/// Returns true for an operation that writes and has the old value for an answer.
+fn is_atomic(op: PeOp) -> bool {
+    matches!(op, PeOp::Amo { amo, .. } if !matches!(amo, Amo::LoadReserved | Amo::StoreConditional))
+}
+
 impl Singles {
     pub(super) fn new(params: &PspinParams) -> Self {
         let queues = || vec![VecDeque::new(); params.n_clusters as usize];
@@ -72,6 +79,7 @@ impl Singles {
             n_waiting: 0,
             turn: Default::default(),
             granted: Default::default(),
+            remapper: Remapper::default(),
             taken_at: Default::default(),
             next: Default::default(),
             next_write: 0,
@@ -87,7 +95,8 @@ impl Singles {
         self.n_waiting += 1;
     }
 
-    /// The arbiter grants a read and a write, and the converter takes the oldest granted ones if it is free.
+    /// The arbiter grants a read and a write, and the converter takes the oldest granted ones if it is free and the
+    /// remapper shows them.
     pub(super) fn choose(&mut self, now: Cycle) {
         if self.n_waiting == 0 {
             return;
@@ -104,10 +113,14 @@ impl Singles {
                 let request = waiting[cluster as usize].pop_front().expect("the arbiter chooses a requester");
                 granted.push_back((cluster as usize, request));
             }
-            if self.next[side].is_none()
-                && (side == READ || now >= self.next_write)
-                && let Some((cluster, request)) = granted.pop_front()
-            {
+        }
+        let asks = [READ, WRITE].map(|side| !self.granted[side].is_empty());
+        let is_atomic = self.granted[WRITE].front().is_some_and(|(_, request)| is_atomic(request.op));
+        let has_room = [self.next[READ].is_none(), self.next[WRITE].is_none() && now >= self.next_write];
+        let passes = self.remapper.pass(asks, is_atomic, has_room);
+        for side in [READ, WRITE] {
+            if passes[side] {
+                let (cluster, request) = self.granted[side].pop_front().expect("only an access that asks passes");
                 self.next[side] = Some((now, cluster, request));
                 self.taken_at[side] = Some(now);
                 self.n_waiting -= 1;
@@ -118,6 +131,11 @@ impl Singles {
     /// The access at the converter on this side.
     pub(super) fn next(&self, side: usize) -> Option<&PeRequest> {
         self.next[side].as_ref().map(|(.., request)| request)
+    }
+
+    /// When the access at the converter on this side came there.
+    pub(super) fn came(&self, side: usize) -> Option<Cycle> {
+        self.next[side].as_ref().map(|&(came, ..)| came)
     }
 
     /// Removes the access at the converter on this side; returns it with its cluster.
@@ -155,7 +173,7 @@ impl Singles {
 
     /// The next cycle in which anything here can change.
     pub(super) fn next_event(&self, now: Cycle) -> Option<Cycle> {
-        if self.n_waiting != 0 || self.next.iter().any(Option::is_some) {
+        if self.n_waiting != 0 || self.next.iter().any(Option::is_some) || self.filter.is_waiting() {
             return Some(now + 1);
         }
         let reply = self.replies.peek().map(|Reverse(reply)| reply.at.max(now + 1));

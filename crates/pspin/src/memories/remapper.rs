@@ -1,0 +1,69 @@
+//! The addresses of reads and writes at an identity remapper in front of an L2 memory.
+
+use super::{READ, WRITE};
+
+/// Addresses that a remapper shows to the part behind it.
+///
+/// Order:   while an address of one direction waits for room, no new address of the other direction passes. The address of an
+///          atomic operation passes without one of a read, and then a waiting read goes first.
+/// Source:  PsPIN RTL a49fec8, `axi_id_remap.sv`, HoldAR, HoldAW and ar_must_pass_q; `nhi_xbar.sv`, i_pkt_iw_converter and
+///          i_hnd_iw_converter; `pe_noc.sv`, i_iw_converter_l2.
+#[derive(Default)]
+pub(super) struct Remapper {
+    /// An address waits for room, by direction.
+    held: [bool; 2],
+    /// A read made way for an atomic operation.
+    read_is_next: bool,
+}
+
+impl Remapper {
+    /// Which of the addresses that ask pass in this cycle, by direction. `is_atomic`: the write is of an atomic operation.
+    pub(super) fn pass(&mut self, mut asks: [bool; 2], is_atomic: bool, has_room: [bool; 2]) -> [bool; 2] {
+        if is_atomic && asks[WRITE] && !self.is_holding() {
+            if self.read_is_next {
+                asks[WRITE] = false;
+            } else {
+                self.read_is_next = asks[READ];
+                asks[READ] = false;
+            }
+        }
+        let was_held = self.held;
+        let passes = [READ, WRITE].map(|way| {
+            let is_shown = asks[way] && (was_held[way] || !was_held[1 - way]);
+            self.held[way] = is_shown && !has_room[way];
+            is_shown && has_room[way]
+        });
+        self.read_is_next &= !passes[READ] && !self.held[READ];
+        passes
+    }
+
+    /// Returns true if an address waits for room.
+    pub(super) fn is_holding(&self) -> bool {
+        self.held != [false; 2]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ROOM: [bool; 2] = [true; 2];
+    const NO_ROOM_TO_WRITE: [bool; 2] = [true, false];
+
+    #[test]
+    fn while_a_write_waits_for_room_no_new_read_passes() {
+        assert_eq!((READ, WRITE), (0, 1));
+        let mut remapper = Remapper::default();
+        assert_eq!(remapper.pass([false, true], false, NO_ROOM_TO_WRITE), [false, false]);
+        assert_eq!(remapper.pass([true, true], false, NO_ROOM_TO_WRITE), [false, false]);
+        assert_eq!(remapper.pass([true, true], false, ROOM), [false, true]);
+        assert_eq!(remapper.pass([true, true], false, NO_ROOM_TO_WRITE), [true, false]);
+    }
+
+    #[test]
+    fn an_atomic_operation_and_a_read_pass_in_turn() {
+        let mut remapper = Remapper::default();
+        let passed = [0; 4].map(|_| remapper.pass([true, true], true, ROOM));
+        assert_eq!(passed, [[false, true], [true, false], [false, true], [true, false]]);
+    }
+}
