@@ -150,7 +150,7 @@ mod tests {
         PeRequest { core: 0, addr: 0x1c30_0000, op }
     }
 
-    /// What happens in a cycle behind the filter, where the bank refuses reads in some cycles: whether a read asked for its bank, and
+    /// A cycle behind the filter, where the bank refuses reads in some cycles. Returns whether a read asked for its bank, and
     /// whether a reply passed.
     fn serve(filter: &mut Filter, now: Cycle, refused: &[Cycle]) -> (bool, bool) {
         let asks = filter.asking(now).is_some();
