@@ -138,33 +138,7 @@ Parts on cards that run chains, also of `split_ns` (there without `ingress`):
 """,
 }
 
-_TAIL = """## Why packets are dropped
-
-| reason | cards | meaning |
-|---|---|---|
-| `empty` | handlers | no bytes |
-| `too_large` | handlers | larger than packet memory |
-| `transfer_too_large` | handlers | larger than an L1 packet ring |
-| `packet_memory_full` | handlers | no room in packet memory |
-| `packet_memory_share` | handlers | the tenant used its share of packet memory |
-| `message_killed` | handlers | its message was killed |
-| `message_timeout` | handlers | its message was given up |
-| `message_evicted` | handlers | another tenant reclaimed the queue of its message |
-| `before_header` | handlers | it arrived before the first packet of its message |
-| `rmt` | chains | the packet's exit is `drop` |
-| `ingress_buffer` | chains | the buffer behind the RMT pipeline is full, and `ingress.when_full` is `drop` |
-| `entries` | chains | the service's queue is full; the packet with the greatest rank is dropped |
-| `cells` | chains | the packet buffer has too few free cells; the packet with the greatest rank is dropped |
-| `crossing` | chains | the packet was popped from its PIFO while the queue behind it was full (`panic-rtl` only); its cell is lost too |
-| `too_long`, `bad_descriptor` | chains | longer than a cell; a service or class that does not exist |
-| `no_host_buffer`, `long_for_host_buffer`, `no_exit` | chains | at the DMA engine: no buffer posted, packet longer than the buffer, no such exit |
-| `full` | chains | the queue of a baseline NIC (`pipeline`, `manycore`, `rmt`) is full |
-| `bad-digest` | chains | an engine that checks digests found a mismatch |
-| `trap`, `watchdog`, `bad-doorbell` | chains | a core's program failed |
-| `program` | chains | a core's program dropped the packet |
-| `filtered`, `receiver_off`, `overrun`, `no_buffer`, `no_descriptor`, `link_down`, `damaged` | wired | as in [`fates`](#sentfates) |
-
-## The output folder and exit codes
+_TAIL = """## The output folder and exit codes
 
 | file | cards | content |
 |---|---|---|
@@ -200,7 +174,15 @@ def page(note: str) -> str:
             parts += [f"### `packets` of {title[0].lower()}{title[1:]}\n", packets["description"] + "\n"]
             parts += [*_keys(packets, titles, "")]
         parts += _tables(section, titles, has_top=False)
-    return "\n".join([*parts, _TAIL])
+    return "\n".join([*parts, *_drops(schemas), _TAIL])
+
+
+def _drops(schemas: dict[str, Any]) -> Iterator[str]:
+    yield "## Why packets are dropped\n\n| reason | cards | meaning |\n|---|---|---|"
+    for kind in _KINDS:
+        for reason, about in schemas[kind]["drops"]:
+            yield f"| `{reason}` | {'wired' if kind == 'modules' else kind} | {about.removesuffix('.')} |"
+    yield ""
 
 
 def _tables(schema: Schema, titles: dict[str, str], *, has_top: bool = True) -> Iterator[str]:

@@ -13,15 +13,11 @@ from spinet import _core, _experiments, _files
 from spinet._core import UsageError
 from spinet._options import CHAINS, HANDLERS, MODULES, OPTIONS
 
-__all__ = ["CHAINS", "EXAMPLE", "HANDLERS", "MODULES", "check", "of", "of_nic", "option", "who"]
+__all__ = ["CHAINS", "DOES", "EXAMPLE", "HANDLERS", "MODULES", "check", "of", "of_nic", "option", "who"]
 
-# For each kind: what its cards do, and a card of it.
-_DOES = {
-    HANDLERS: "runs handlers",
-    CHAINS: "runs chains of offloads",
-    MODULES: "is wired from modules and runs firmware",
-}
-EXAMPLE = {HANDLERS: "pspin", CHAINS: "panic", MODULES: "tigon2"}
+# For each kind: what its cards do, as text that follows "a card that", and a card of it.
+DOES = {name: does for name, does, _example in _core.kinds_of_cards()}
+EXAMPLE = {name: example for name, _does, example in _core.kinds_of_cards()}
 
 
 def option(keyword: str) -> str:
@@ -35,7 +31,7 @@ def who(kinds: Sequence[str]) -> str:
     >>> who(["chains"])
     'cards that run chains of offloads (such as panic)'
     """
-    return "cards that " + " or ".join(f"{_plural(_DOES[kind])} (such as {EXAMPLE[kind]})" for kind in kinds)
+    return "cards that " + " or ".join(f"{_plural(DOES[kind])} (such as {EXAMPLE[kind]})" for kind in kinds)
 
 
 def of_nic(nic: str) -> str | None:
@@ -60,7 +56,7 @@ def of(experiment: str | Path | Mapping[str, Any] | None, nic: str | None, *, ha
     if kind is not None and stated is not None and stated != kind:
         says = "has chains of offloads" if stated == CHAINS else "has no chains of offloads"
         subject = "the experiment" if isinstance(experiment, Mapping) else experiment
-        raise UsageError(f"{subject} {says}; {nic} {_DOES[kind]}")
+        raise UsageError(f"{subject} {says}; {nic} {DOES[kind]}")
     return kind or stated or (CHAINS if has_chains else HANDLERS)
 
 
@@ -100,7 +96,7 @@ def check(kind: str, subject: object, given: Mapping[str, object], *, options: b
             continue
         name = known.name if options else keyword
         hint = known.hints.get(kind, "") if options else ""
-        raise UsageError(f"{name} is for {who(known.kinds)}; {subject} {_DOES[kind]}", hint=hint)
+        raise UsageError(f"{name} is for {who(known.kinds)}; {subject} {DOES[kind]}", hint=hint)
 
 
 def _plural(does: str) -> str:

@@ -249,7 +249,7 @@ OPTIONS: Mapping[str, Option] = {
         keys=("send", "send.source"),
         multiple=True,
         completes="files",
-        hints={HANDLERS: "cards with a host that sends are panic and tigon2, for example"},
+        hints={HANDLERS: "only handlers send on PsPIN; cards with a host that sends are panic and tigon2, for example"},
     ),
 }
 

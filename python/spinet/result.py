@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spinet import _core, _files, _pcapng, output, packet_table
+from spinet import _core, _files, _kinds, _pcapng, output, packet_table
 from spinet._core import Run
 from spinet.output import OutputFolder
 
@@ -19,12 +19,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _INDEX = "index.json"  # of host memory's ranges
-_HAS = {"handlers": "runs handlers", "chains": "runs chains of offloads", "modules": "is wired from modules"}
 
 # Files of the packets that left a card: to the network, and to the host.
 _TO_NETWORK = {"handlers": output.SENT, "chains": output.TO_NETWORK, "modules": output.SENT_FRAMES}
 _TO_HOST = {"chains": output.TO_HOST, "modules": output.RECEIVED_FRAMES}
-CAPTURES = {kind: [files[kind] for files in (_TO_NETWORK, _TO_HOST) if kind in files] for kind in _HAS}
+CAPTURES = {kind: [files[kind] for files in (_TO_NETWORK, _TO_HOST) if kind in files] for kind in _kinds.DOES}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -175,9 +174,9 @@ class Result:
 
     def _check(self, name: str, *kinds: str) -> None:
         if self.kind not in kinds:
-            others = " or ".join(_HAS[kind] for kind in kinds)
+            others = " or ".join(_kinds.DOES[kind] for kind in kinds)
             raise AttributeError(
-                f"this card {_HAS[self.kind]}, so its result has no `{name}`; a card that {others} has"
+                f"this card {_kinds.DOES[self.kind]}, so its result has no `{name}`; a card that {others} has"
             )
 
     @cached_property

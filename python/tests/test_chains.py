@@ -162,7 +162,10 @@ def test_cards_to_compare_with_take_the_same_chains(nic: str) -> None:
         (["--nic", "tigon2", "--match", "udp"], "--match is for cards that run handlers"),
         (["--nic", "panic", "--firmware", "tigon2"], "hint: cores run programs: --service 'core: riscv, program=FILE'"),
         (["h.c", "--firmware", "tigon2"], "hint: handlers are named without an option"),
-        (["h.c", "--send", "udp:count=1"], "hint: cards with a host that sends are panic and tigon2"),
+        (
+            ["h.c", "--send", "udp:count=1"],
+            "hint: only handlers send on PsPIN; cards with a host that sends are panic and tigon2",
+        ),
         (["h.c", "--chain", "all: aes"], "hint: a core of it can: --service 'core: riscv, program=h.c'"),
         (["h.c", "--nic", "panic"], "panic runs chains of offloads, not handlers"),
         (["--chain", "all: aes", "--trace-cores", "0:1"], "--trace-cores is for cards that run handlers"),

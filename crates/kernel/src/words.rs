@@ -2,19 +2,21 @@
 
 /// Declares an enum. Each variant is a row: documentation, variant, and its name in reports.
 ///
-/// Also defines `ALL` (the variants in order), `NAMES` (their names) and `word` (one name).
+/// Also defines `ALL` (the variants in order), `NAMES` (their names), `ABOUT` (their documentation) and `word` (one name).
 #[macro_export]
 macro_rules! words {
-    ($(#[$about:meta])* $visibility:vis enum $name:ident { $($(#[$meaning:meta])+ $variant:ident = $word:literal,)+ }) => {
+    ($(#[$about:meta])* $visibility:vis enum $name:ident { $($(#[doc = $meaning:literal])+ $variant:ident = $word:literal,)+ }) => {
         $(#[$about])*
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-        $visibility enum $name { $($(#[$meaning])+ $variant,)+ }
+        $visibility enum $name { $($(#[doc = $meaning])+ $variant,)+ }
 
         impl $name {
             /// All variants, in order.
             pub const ALL: [$name; [$($word),+].len()] = [$($name::$variant),+];
             /// Their names, in order.
             pub const NAMES: [&'static str; $name::ALL.len()] = [$($word),+];
+            /// Their documentation, in order.
+            pub const ABOUT: [&'static str; $name::ALL.len()] = [$(concat!($($meaning),+).trim_ascii()),+];
 
             /// Its name in reports.
             pub const fn word(self) -> &'static str {
@@ -41,5 +43,6 @@ mod tests {
         let shown = End::ALL.map(|end| format!("{end:?} `{}`", end.word()));
         assert_eq!(shown, ["Done `done`", "Ended `was_ended`"]);
         assert_eq!(End::NAMES, ["done", "was_ended"]);
+        assert_eq!(End::ABOUT, ["All work is done.", "The user ended it."]);
     }
 }

@@ -134,18 +134,27 @@ pub fn card_modules(name: Option<&str>) -> PyResult<String> {
     json(&wired::modules(name).map_err(input)?)
 }
 
-/// JSON schema of the files of cards (`nic`, `panic`) or of experiments (`experiment`, `chains`, `modules`); those of summaries by kind of card (`summary`).
+/// JSON schema of the files of cards (`nic`, `panic`) or of experiments (`experiment`, or a kind of card); those of summaries by kind of card (`summary`).
 #[pyfunction]
 pub fn schema(of: &str) -> PyResult<String> {
     match of {
         "nic" => json(&spinet::schema::nic()),
-        "experiment" => json(&spinet::schema::experiment()),
+        "experiment" => json(&*kinds::HANDLERS.schema),
         "panic" => json(&spinet::schema::panic()),
-        "chains" => json(&spinet::schema::chains()),
-        "modules" => json(&spinet::schema::modules()),
         "summary" => json(&spinet::summary::schema()),
-        _ => Err(input(format!("schema: {of} is none, must be nic, experiment, panic, chains, modules or summary"))),
+        _ => match kinds::ALL.into_iter().find(|kind| kind.name == of) {
+            Some(kind) => json(&*kind.schema),
+            None => {
+                Err(input(format!("schema: {of} is none, must be nic, experiment, panic, summary or a kind of card")))
+            }
+        },
     }
+}
+
+/// The kinds of cards: name, the function of its cards as text that follows "a card that", and a preset.
+#[pyfunction]
+pub fn kinds_of_cards() -> Vec<(&'static str, &'static str, &'static str)> {
+    kinds::ALL.iter().map(|kind| (kind.name, kind.does, kind.example)).collect()
 }
 
 /// An experiment with its defaults, as JSON; without a kind of card, it is for the kind that it seems to be for.

@@ -2,14 +2,15 @@
 //!
 //! A new kind of card adds its line to [`ALL`].
 
-use crate::chains::{ChainCard, ChainExperiment, CheckedChains, OwnPolicies};
+use crate::chains::{ChainCard, ChainExperiment, ChainPackets, ChainSection, CheckedChains, OwnPolicies};
 use crate::columns::TableSpec;
 use crate::experiment::{Checked, Experiment, Span, schema};
-use crate::handlers::HandlerCard;
+use crate::handlers::{HandlerCard, HandlerPackets, HandlerSection};
 use crate::run::{Run, RunError, Wanted};
+use crate::summary::NoMore;
 use crate::toml_text::{self, Format};
-use crate::wired::{FirmwareExperiment, Setup, WiredCard};
-use crate::{chains, handlers, wired};
+use crate::wired::{FirmwareExperiment, Setup, WiredCard, WiredSection};
+use crate::{chains, handlers, summary, wired};
 use serde_json::Value;
 use std::path::Path;
 use std::sync::LazyLock;
@@ -28,6 +29,10 @@ pub struct Kind {
     pub schema: LazyLock<Value>,
     /// Tables of its runs.
     pub tables: &'static [TableSpec],
+    /// Reasons for which its cards drop packets, and their meanings.
+    pub drops: fn() -> Vec<(&'static str, String)>,
+    /// Schemas of its counts of packets and of its section in the summary.
+    pub summary: [fn() -> Value; 2],
     /// Keys that only experiments of this kind have.
     keys: &'static [&'static str],
     /// Returns true if a card is of this kind: its name, and the folder of relative paths.
@@ -74,6 +79,8 @@ pub static HANDLERS: Kind = Kind {
     stall_limit: Span::from_fs(10_000_000_000_000),
     schema: LazyLock::new(schema::of::<Experiment>),
     tables: &[TableSpec { name: "packets", columns: handlers::table::COLUMNS, words: handlers::table::words }],
+    drops: || reasons(pspin::delivery::DropReason::NAMES, pspin::delivery::DropReason::ABOUT),
+    summary: [summary::schema_of::<HandlerPackets>, summary::schema_of::<HandlerSection>],
     keys: &["program", "context"],
     has: |nic, base_dir| !chains::is_nic(nic, base_dir) && !wired::is_wired(nic, base_dir),
     check: |text| Ok(json(&text.handlers(&Wanted::default())?.experiment)),
@@ -93,6 +100,8 @@ pub static CHAINS: Kind = Kind {
         TableSpec { name: "packets", columns: chains::PACKET_COLUMNS, words: chains::words },
         TableSpec { name: "hops", columns: chains::HOP_COLUMNS, words: chains::words },
     ],
+    drops: || reasons(panic::drops::DropReason::NAMES, panic::drops::DropReason::ABOUT),
+    summary: [summary::schema_of::<ChainPackets>, summary::schema_of::<ChainSection>],
     keys: &["chain", "service", "preset_services", "rmt"],
     has: chains::is_nic,
     check: |text| Ok(json(&text.chains(&Wanted::default())?.experiment)),
@@ -109,6 +118,8 @@ pub static MODULES: Kind = Kind {
     stall_limit: Span::from_fs(50_000_000_000_000),
     schema: LazyLock::new(schema::of::<FirmwareExperiment>),
     tables: &[TableSpec { name: "frames", columns: wired::FRAME_COLUMNS, words: wired::words }],
+    drops: wired::drops,
+    summary: [summary::schema_of::<NoMore>, summary::schema_of::<WiredSection>],
     keys: &["firmware", "profile"],
     has: wired::is_wired,
     check: |text| Ok(json(&text.modules()?.experiment)),
@@ -144,6 +155,10 @@ pub fn of_experiment(text: &str, base_dir: &Path, format: Format) -> &'static Ki
     let by_key = ALL.into_iter().find(|kind| kind.keys.iter().any(|key| table.contains_key(*key)));
     let by_nic = nic.and_then(|nic| others().find(|kind| (kind.has)(nic, base_dir)));
     by_nic.or(by_key).unwrap_or(&HANDLERS)
+}
+
+fn reasons<const N: usize>(names: [&'static str; N], about: [&str; N]) -> Vec<(&'static str, String)> {
+    names.into_iter().zip(about.map(str::to_owned)).collect()
 }
 
 fn refuse_policies(own: &OwnPolicies, kind: &Kind) -> Result<(), RunError> {

@@ -3,7 +3,7 @@
 //! Types and texts are those of the Rust types. The allowed numbers come from [`PspinParams::validate`], the only place
 //! that knows: a parameter is set to an absurd value, and the error contains the allowed ones.
 
-use crate::{kinds, nics};
+use crate::nics;
 use pspin::PspinParams;
 use schemars::schema_for;
 use serde_json::{Map, Value, json};
@@ -29,24 +29,9 @@ pub fn nic() -> Value {
     schema
 }
 
-/// Schema of an experiment's file.
-pub fn experiment() -> Value {
-    kinds::HANDLERS.schema.clone()
-}
-
 /// Schema of the file of a card that runs chains of offloads.
 pub fn panic() -> Value {
     without_links(&schema_for!(panic::params::PanicParams).to_value())
-}
-
-/// Schema of the file of an experiment with chains.
-pub fn chains() -> Value {
-    kinds::CHAINS.schema.clone()
-}
-
-/// Schema of the file of an experiment with a card that is wired from modules.
-pub fn modules() -> Value {
-    kinds::MODULES.schema.clone()
 }
 
 /// The texts of items link to each other, which means nothing outside the code.
@@ -147,7 +132,7 @@ mod tests {
 
     #[test]
     fn an_experiment_takes_a_text_or_a_table_where_the_file_does() {
-        let schema = experiment();
+        let schema = &*crate::kinds::HANDLERS.schema;
         assert_eq!(schema["required"], json!(["program", "context"]));
         assert_eq!(schema["additionalProperties"], json!(false));
         let nic = schema.pointer("/properties/nic").expect("it has a schema").to_string();

@@ -3,16 +3,13 @@
 //! [`Summary`] is what all kinds of cards report. Each kind adds a section of its own, and further counts of packets. Summaries are the
 //! only place with floating-point numbers.
 
-use crate::chains::{ChainPackets, ChainSection};
 use crate::experiment::Common;
 use crate::flows::Flow;
-use crate::handlers::{HandlerPackets, HandlerSection};
 use crate::histogram::Histogram;
-use crate::kinds::Kind;
+use crate::kinds::{self, Kind};
 use crate::lines::SourceLine;
 use crate::run::{Card, Ended};
 use crate::streams::FeedReport;
-use crate::wired::WiredSection;
 use blocks::mhz::Mhz;
 use kernel::Clock;
 use schemars::JsonSchema;
@@ -158,17 +155,19 @@ fn json(value: &impl Serialize) -> Value {
     serde_json::to_value(value).expect("summaries and experiments are numbers, texts, lists and tables with names")
 }
 
-/// Schemas of the common part, and by kind of card those of its section and of its counts of packets.
+/// Schemas of the common part, and by kind of card those of its section and of its counts of packets; why each kind drops packets.
 pub fn schema() -> Value {
-    fn of<T: JsonSchema>() -> Value {
-        crate::schema::without_links(&generator().into_root_schema_for::<T>().to_value())
-    }
-    json!({
-        "common": of::<Summary<NoMore, NoMore>>(),
-        "handlers": { "packets": of::<HandlerPackets>(), "section": of::<HandlerSection>() },
-        "chains": { "packets": of::<ChainPackets>(), "section": of::<ChainSection>() },
-        "modules": { "packets": of::<NoMore>(), "section": of::<WiredSection>() },
-    })
+    let of_kind = |kind: &&Kind| {
+        let [packets, section] = kind.summary;
+        (kind.name.to_owned(), json!({ "packets": packets(), "section": section(), "drops": (kind.drops)() }))
+    };
+    let common = ("common".to_owned(), schema_of::<Summary<NoMore, NoMore>>());
+    Value::Object([common].into_iter().chain(kinds::ALL.iter().map(of_kind)).collect())
+}
+
+/// The schema of a part of the summary.
+pub(crate) fn schema_of<T: JsonSchema>() -> Value {
+    crate::schema::without_links(&generator().into_root_schema_for::<T>().to_value())
 }
 
 /// No keys besides the common ones.

@@ -13,7 +13,7 @@ mod traffic;
 
 pub use card::{WiredCard, WiredError};
 pub use experiment::{FirmwareExperiment, FirmwareSpec, LinkState, MemoryReadSpec, MemoryWriteSpec, WiredActionSpec};
-pub use fates::Fates;
+pub use fates::{Fates, drops};
 pub use frames::{FRAME_COLUMNS, words};
 pub use setup::{Firmware, Setup};
 pub use summary::{Rate, WiredSection, WiredSummary};

@@ -49,7 +49,8 @@ def _blocks(summary: Mapping[str, Any]) -> Iterator[str | Table | Text]:
     ways = [_way(summary[way]) for way in ("sent", "received")]
     rows = [(name, *(way[name] for way in ways)) for name in ways[0]]
     yield run_report.table("Frames", "sent", "received", rows=rows)
-    fates = [(words, *(summary[way]["fates"][key] for way in ("sent", "received"))) for key, words in _FATES.items()]
+    both = [summary[way]["fates"] for way in ("sent", "received")]
+    fates = [(_FATES.get(key, key.replace("_", " ")), *(way[key] for way in both)) for key in both[0]]
     if any(count for key, *counts in fates[1:] for count in counts):
         rows = [(words, *(f"{count:,}" for count in counts)) for words, *counts in fates if any(counts)]
         yield run_report.table("What happened to them", "sent", "received", rows=rows)

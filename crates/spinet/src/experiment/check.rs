@@ -76,7 +76,9 @@ pub enum Problem {
     AddressOfElf,
     #[error("an entry goes with a `load` address")]
     EntryAlone,
-    #[error("this card has no host that sends; cards such as panic and tigon2 have one")]
+    #[error(
+        "this card's host sends no packets: its outbound engine takes commands of handlers only; hosts of cards such as panic and tigon2 send"
+    )]
     NoSend,
     #[error("port is {found}, must be {allowed}")]
     Port { found: u8, allowed: String },

@@ -67,6 +67,14 @@ impl Fates {
     }
 }
 
+/// The reasons for which wired cards drop frames, with the documentation of their counts.
+pub fn drops() -> Vec<(&'static str, String)> {
+    let schema = schemars::schema_for!(Fates);
+    let about = |name| schema.pointer(&format!("/properties/{name}/description"))?.as_str();
+    let reasons = Fates::default().reasons();
+    reasons.into_iter().map(|(name, _)| (name, about(name).unwrap_or_default().to_owned())).collect()
+}
+
 impl WiredCard {
     /// The fates of the frames that the host sent, and of those from the network.
     pub(super) fn fates(&self) -> [Fates; 2] {

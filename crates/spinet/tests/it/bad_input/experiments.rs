@@ -118,7 +118,9 @@ fn all_unknown_keys_are_reported_at_once() {
     );
     check(
         "program = 'nic.elf'\ntraffic = 'udp'\nsend = '2=udp'\n[[context]]",
-        expect!["t.toml: line 3: send: this card has no host that sends; cards such as panic and tigon2 have one"],
+        expect![
+            "t.toml: line 3: send: this card's host sends no packets: its outbound engine takes commands of handlers only; hosts of cards such as panic and tigon2 send"
+        ],
     );
     check(
         "program = 'nic.elf'\ntraffic = '2=udp'\n[[context]]",
