@@ -8,7 +8,7 @@ use super::block::{BlockStep, End};
 use super::core::{Core, NO_LINE, Stop};
 use super::lines::FetchLines;
 use super::loops::Attention;
-use super::program::{LINE_HALVES, Pace, Program, SINK, Slot};
+use super::program::{Kind, LINE_HALVES, Pace, Program, SINK, Slot};
 use super::timing;
 use isa::riscv::execute;
 use kernel::Cycle;
@@ -140,7 +140,13 @@ impl Core {
                     self.jumped = false;
                     self.fetch.landed = self.instructions + n + 1;
                     (at, last_rd) = (program.position(self.next), SINK);
-                    time += slot.taken_after(if n == 0 { held } else { 0 }, slots.get(at));
+                    let held = if n == 0 { held } else { 0 };
+                    time += slot.taken_after(held, slots.get(at));
+                    if program.delays_next(self.next) && (slot.kind() == Kind::Branch || held < timing::JUMP) {
+                        n += 1;
+                        self.delay_next(time);
+                        break;
+                    }
                 }
                 _ => {
                     (at, last_rd) = (at + slot.halves(), slot.inst.rd);

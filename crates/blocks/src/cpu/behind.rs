@@ -78,10 +78,12 @@ impl Core {
         self.behind = if is_there { Behind::InDecode } else { Behind::NotThere };
     }
 
-    /// A line that this core requested has arrived, and the core does not wait for it.
+    /// A line that this core requested has arrived, and the core does not wait for it. Behind an event load nothing enters decode
+    /// before the event, whatever is there (`riscv_controller.sv`, state ELW_EXE).
     pub fn line_came(&mut self) {
         if self.behind == Behind::NotThere {
-            self.behind = Behind::AtFetch;
+            let waits_for_event = matches!(self.access.kind, AccessKind::Load(Load::Elw));
+            self.behind = if waits_for_event { Behind::InDecode } else { Behind::AtFetch };
         }
     }
 

@@ -1,9 +1,9 @@
 //! Blocks: parts of a program that a core runs without checks.
 
 use super::core::Core;
-use super::program::{Pace, Slot};
+use super::program::{Pace, Program};
 use super::timing;
-use isa::riscv::{Inst, Meaning, meaning};
+use isa::riscv::{Class, Inst, Meaning, meaning};
 
 /// Maximum plain instructions of a block. Published handlers have about four between two accesses or jumps, and few
 /// have more than ten.
@@ -66,14 +66,21 @@ impl Block {
     /// Number of half words before an instruction in which the blocks that depend on it may begin.
     pub const REACH: usize = 2 * (MOST + 2);
 
-    /// The block at a position of a program at `base`.
-    pub fn at(base: u32, slots: &[Slot], start: usize) -> Block {
+    /// The block at a position of a program.
+    pub fn at(program: &Program, start: usize) -> Block {
+        let slots = program.slots();
         let (mut plain, mut at) = (Vec::new(), start);
         let (mut more_lines, mut end, mut last) = (NEVER, End::Open, slots[start].inst);
         while let Some(slot) = slots.get(at) {
             match slot.pace {
                 Pace::Straight | Pace::LineEnd if plain.len() < MOST => {}
                 Pace::Memory | Pace::MemoryLineEnd => end = End::Access { feeds_next: slot.feeds_next() },
+                Pace::Jump | Pace::JumpLineEnd
+                    if program.delays_next(program.address(at).wrapping_add(slot.inst.imm as u32)) =>
+                {
+                    last = slot.inst;
+                    break;
+                }
                 Pace::Jump | Pace::JumpLineEnd => {
                     let target = at.checked_add_signed(slot.inst.imm as isize / 2);
                     let target = target.and_then(|target| slots.get(target));
@@ -91,7 +98,7 @@ impl Block {
             plain.push(BlockStep::new(slot.inst));
             at += slot.halves();
         }
-        let last_pc = base.wrapping_add(2 * at as u32);
+        let last_pc = program.address(at);
         Block {
             plain: plain.into(),
             last: BlockStep::new(last),
@@ -103,9 +110,9 @@ impl Block {
         }
     }
 
-    /// The target of the jump that ends the block, if it ends with one.
+    /// The target of the jump in the block or directly behind it, if there is one.
     pub fn target(&self) -> Option<u32> {
-        let leads = matches!(self.end, End::Jump { .. });
+        let leads = matches!(self.last.inst.class(), Class::Branch | Class::Jump);
         leads.then(|| self.last_pc.wrapping_add(self.last.inst.imm as u32))
     }
 

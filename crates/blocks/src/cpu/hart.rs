@@ -1,10 +1,10 @@
 //! The effect of instructions on a core.
 
 use super::core::{Access, AccessKind, Core, NO_LINE, Pending, Stop};
-use super::program::SINK;
+use super::program::{SINK, Slot};
 use super::timing;
 use super::window::Stretch;
-use isa::riscv::{Amo, CsrWrite, Hart, Load, LoopPart, System, Width, cause, csr};
+use isa::riscv::{Amo, Class, CsrWrite, Hart, Load, LoopPart, System, Width, cause, csr};
 
 impl Hart for Core {
     #[inline(always)]
@@ -67,8 +67,7 @@ impl Hart for Core {
         }
         self.watched = self.csrs.counted_events() | self.watched & Core::LOGGED;
         self.choose_attention();
-        let flushes = matches!(number, csr::MSTATUS | csr::USTATUS | csr::UEPC);
-        let cycles = if flushes { timing::CSR_FLUSH } else { timing::CSR };
+        let cycles = if flushes(number) { timing::CSR_FLUSH } else { timing::CSR };
         self.pending = Pending::Done { cycles, stop: Stop::Yield };
     }
 
@@ -97,6 +96,19 @@ impl Hart for Core {
     #[inline(never)]
     fn illegal(&mut self, word: u32) {
         self.pending = Pending::Trap { cause: cause::ILLEGAL_INSTRUCTION, value: word };
+    }
+}
+
+/// Returns true if an access to this control register flushes the pipeline.
+fn flushes(number: u16) -> bool {
+    matches!(number, csr::MSTATUS | csr::USTATUS | csr::UEPC)
+}
+
+/// Returns true if this instruction stays in decode until the pipeline is empty. The next one waits at fetch meanwhile.
+pub(super) fn empties_pipeline(slot: &Slot) -> bool {
+    match slot.inst.class() {
+        Class::Csr => flushes(slot.inst.csr()),
+        class => matches!(class, Class::System | Class::Fence),
     }
 }
 

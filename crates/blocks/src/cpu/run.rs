@@ -1,8 +1,9 @@
 //! The instruction loop with all checks.
 
 use super::behind::Behind;
-use super::core::{Core, LAST_WORD, NO_LINE, Pending, SECOND_HALF, Stop};
+use super::core::{BEFORE_STRADDLING, Core, LAST_WORD, NO_LINE, Pending, SECOND_HALF, Stop};
 use super::csr::Privilege;
+use super::hart::empties_pipeline;
 use super::lines::FetchLines;
 use super::loops::{LOOPS, PLAIN, WATCH};
 use super::program::{Kind, Place, Program, SINK, Slot};
@@ -85,9 +86,13 @@ impl Core {
                 return Some(Stop::Fetch(pc & !15));
             }
             self.line = pc >> 4;
-            if std::mem::replace(&mut self.ahead, NO_LINE) == SECOND_HALF {
-                self.time += timing::STRADDLING_TARGET;
-                return Some(Stop::Yield);
+            match std::mem::replace(&mut self.ahead, NO_LINE) {
+                SECOND_HALF => {
+                    self.time += timing::STRADDLING_TARGET;
+                    return Some(Stop::Yield);
+                }
+                BEFORE_STRADDLING if program.delays_next(pc) => self.delay_next(self.time),
+                _ => {}
             }
         }
         None
@@ -117,8 +122,10 @@ impl Core {
         let next = (self.pc & !15).wrapping_add(16);
         match slot.place() {
             Place::Straddles if lines.present(next) => {
-                (self.line, self.ahead) = (next >> 4, NO_LINE);
-                None
+                self.line = next >> 4;
+                let is_late =
+                    std::mem::replace(&mut self.ahead, NO_LINE) == BEFORE_STRADDLING && self.wait_for_second();
+                is_late.then_some(Stop::Yield)
             }
             Place::Straddles => Some(Stop::Fetch(next)),
             _ if goes_back || self.ahead == next >> 4 || lines.present(next) => None,
@@ -128,6 +135,22 @@ impl Core {
                 Some(Stop::Prefetch(next, after))
             }
         }
+    }
+
+    /// The target of a jump leaves decode in cycle `at`, and the instruction behind it a cycle later than elsewhere.
+    pub(super) fn delay_next(&mut self, at: Cycle) {
+        self.ahead = BEFORE_STRADDLING;
+        self.second_from = at + timing::PLAIN + timing::STRADDLING_TARGET;
+    }
+
+    /// The instruction after the target of a jump straddles two lines: whether it has to wait for the second one.
+    #[cold]
+    fn wait_for_second(&mut self) -> bool {
+        let late = self.second_from.saturating_sub(self.time);
+        self.count(EVENT_CYCLE, late);
+        self.time += late;
+        self.held = self.held.min(self.time - self.second_from);
+        late > 0
     }
 
     /// Returns when the cache looks up the next line, in cycles after this instruction leaves decode, if fetch requests
@@ -140,17 +163,24 @@ impl Core {
     /// Source: PsPIN RTL a49fec8, `riscv_prefetch_L0_buffer.sv`, state VALID.
     #[cold]
     fn asks_ahead(&self, program: &Program, slot: &Slot) -> Option<Cycle> {
+        let is_jump = |slot: &Slot| matches!(slot.kind(), Kind::Jump | Kind::JumpReg);
+        if self.ahead == BEFORE_STRADDLING {
+            return (!is_jump(slot)).then_some(self.second_from - self.time);
+        }
         // It has entered decode, and fetch does not wait while it waits there.
         if slot.place() == Place::End {
             return Some(1u64.saturating_sub(self.held));
         }
         let line = self.pc & !15;
         let behind = |pc: u32, slot: &Slot| pc.wrapping_add(slot.inst.bytes().into());
-        let is_jump = |slot: &Slot| matches!(slot.kind(), Kind::Jump | Kind::JumpReg);
         let first_pc = behind(self.pc, slot);
         let first = program.slot(first_pc).filter(|_| first_pc & !15 == line && !is_jump(slot))?;
+        let waits_at_fetch = first_pc & 15 >= LAST_WORD;
+        if empties_pipeline(slot) && !waits_at_fetch {
+            return None;
+        }
         if first.place() == Place::End {
-            let ahead = if first_pc & 15 >= LAST_WORD { self.held } else { 0 };
+            let ahead = if waits_at_fetch { self.held } else { 0 };
             return Some(2u64.saturating_sub(ahead));
         }
         let waits = first.kind() == Kind::JumpReg && first.inst.rs1 == slot.inst.rd;
@@ -220,10 +250,15 @@ impl Core {
             cycles = slot.taken_after(self.held, None);
             self.ahead = SECOND_HALF;
         }
-        if ahead < SECOND_HALF && !lines.present(ahead << 4) {
+        if program.delays_next(self.next) && !self.fetches_early(slot, lines) {
+            self.ahead = BEFORE_STRADDLING;
+        }
+        if ahead < BEFORE_STRADDLING && !lines.present(ahead << 4) {
             if ahead == self.next >> 4 && self.held > 0 && slot.place() == Place::Within {
                 // The line was requested for this jump, which was held.
-                self.ahead = ahead;
+                if self.ahead == NO_LINE {
+                    self.ahead = ahead;
+                }
                 return self.end::<MODE>(slot, cycles);
             }
             self.retire::<MODE>(SINK, cycles);
@@ -231,6 +266,11 @@ impl Core {
             return Some(Stop::Abandon(ahead << 4));
         }
         self.end::<MODE>(slot, cycles)
+    }
+
+    /// Returns true if the target of this jump came while the jump waited in decode, so that fetch continued behind it.
+    fn fetches_early<L: FetchLines>(&self, slot: &Slot, lines: &L) -> bool {
+        slot.kind() != Kind::Branch && self.held >= timing::JUMP && lines.present(self.next & !15)
     }
 
     /// Completes a special instruction, according to its own result.
@@ -243,6 +283,9 @@ impl Core {
             }
             Pending::Trap { cause, value } => Some(self.trap(cause, value)),
             Pending::Done { cycles, stop } => {
+                if self.line == NO_LINE && self.ahead == NO_LINE && program.delays_next(self.next) {
+                    self.ahead = BEFORE_STRADDLING;
+                }
                 self.retire::<MODE>(slot.inst.rd, cycles);
                 self.count(EVENT_CYCLE, cycles);
                 self.count(EVENT_INSTRUCTION, 1);

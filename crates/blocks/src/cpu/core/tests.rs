@@ -1,0 +1,301 @@
+use super::*;
+use crate::cpu::PresentLines;
+use isa::riscv::Isa;
+
+/// Only the first line is present.
+struct First(PresentLines);
+
+impl FetchLines for First {
+    fn present(&self, addr: u32) -> bool {
+        addr >> 4 == 0
+    }
+
+    fn there(&self) -> &[u8] {
+        self.0.counts()
+    }
+}
+
+/// Line fetched behind a waiting store at `at`; `widths` lists the bytes of all instructions.
+fn behind(widths: &[u8], at: u32) -> Option<(u32, Cycle)> {
+    let store = 0x0000_2023u32.to_le_bytes(); // sw x0, 0(x0)
+    let code: Vec<u8> = widths
+        .iter()
+        .scan(0, |pc, &bytes| {
+            let here = std::mem::replace(pc, *pc + u32::from(bytes));
+            Some(match bytes {
+                2 => 0x0001u16.to_le_bytes().to_vec(), // c.nop
+                _ if here == at => store.to_vec(),
+                _ => 0x0000_0013u32.to_le_bytes().to_vec(), // nop
+            })
+        })
+        .flatten()
+        .collect();
+    let program = Program::new(Isa::RV32IMAC, 0, &code);
+    let mut lines = First(PresentLines::new(code.len().div_ceil(16)));
+    lines.0.set(0, true);
+    let mut core = Core::new(Profile::Ri5cy, 0, 0);
+    assert_eq!(core.run(&program, &lines, 100), Stop::Access);
+    assert_eq!(core.pc(), at);
+    core.fetch_behind_access(&program, &lines)
+}
+
+/// A core at address 0 of this program, of which the first line alone is there.
+fn cold(text: &str) -> (Core, Program, First) {
+    let code = testkit::text::assemble(0, text);
+    let mut lines = First(PresentLines::new(code.len().div_ceil(16)));
+    lines.0.set(0, true);
+    (Core::new(Profile::Ri5cy, 0, 0), Program::new(Isa::RV32IMAC, 0, &code), lines)
+}
+
+/// Runs a core by `step` cycles at a time, its accesses granted at once, until it needs a line: that stop, and when.
+fn run_in_steps(program: &Program, lines: &First, step: Cycle) -> (Stop, Cycle) {
+    let (mut core, mut horizon) = (Core::new(Profile::Ri5cy, 0, 0), step);
+    loop {
+        match core.run(program, lines, horizon) {
+            Stop::Yield => horizon = core.time() + step,
+            Stop::Access => core.complete(core.time() + 1, 0),
+            stop => return (stop, core.time()),
+        }
+    }
+}
+
+const NOP: &str = "addi zero, zero, 0\n";
+
+#[test]
+fn fetch_asks_for_the_next_line_two_instructions_before_its_last_word_though_decode_waits() {
+    let (mut core, program, lines) = cold(&format!("{NOP} lw a2, 0(zero)\n addi a3, a2, 1\n {NOP}{NOP}"));
+    // The last word is fetched when the addition enters decode, where it waits for the load.
+    assert_eq!((core.run(&program, &lines, 100), core.time()), (Stop::Access, 1));
+    core.complete(2, 0);
+    assert_eq!((core.run(&program, &lines, 100), core.time()), (Stop::Prefetch(16, 1), 3));
+    assert_eq!((core.run(&program, &lines, 100), core.time()), (Stop::Fetch(16), 5));
+    // If the addition is in the last word itself, the cache looks when it leaves decode.
+    let (mut core, program, lines) = cold(&format!("{NOP}{NOP} lw a2, 0(zero)\n addi a3, a2, 1\n {NOP}"));
+    assert_eq!((core.run(&program, &lines, 100), core.time()), (Stop::Access, 2));
+    core.complete(3, 0);
+    assert_eq!((core.run(&program, &lines, 100), core.time()), (Stop::Prefetch(16, 0), 4));
+}
+
+#[test]
+fn fetch_asks_for_the_line_behind_a_branch_that_is_taken_and_must_wait_for_it() {
+    let (mut core, program, lines) = cold(&format!("{NOP}{NOP} beq zero, zero, there\n there:\n {NOP}{NOP}"));
+    assert_eq!((core.run(&program, &lines, 100), core.time()), (Stop::Prefetch(16, 3), 1));
+    assert_eq!((core.run(&program, &lines, 100), core.time()), (Stop::Abandon(16), 5));
+    // Behind a jump it does not.
+    let (mut core, program, lines) = cold(&format!("here:\n {NOP}{NOP} jal zero, here\n {NOP}{NOP}"));
+    assert_eq!(core.run(&program, &lines, 5), Stop::Yield);
+}
+
+#[test]
+fn what_comes_while_an_access_waits_enters_decode_behind_it() {
+    let (mut core, program, lines) = cold(&format!("{NOP}{NOP}{NOP} lw a2, 0(zero)\n {NOP}"));
+    assert_eq!(core.run(&program, &lines, 100), Stop::Prefetch(16, 3));
+    assert_eq!((core.run(&program, &lines, 100), core.time()), (Stop::Access, 3));
+    core.wait_for_access(&program, &lines);
+    core.line_came();
+    core.complete(20, 0);
+    assert_eq!((core.run(&program, &AllLines, 21), core.time()), (Stop::Yield, 21));
+}
+
+#[test]
+fn the_second_half_of_an_instruction_is_requested_when_the_one_before_enters_decode() {
+    let mut code = testkit::text::assemble(0, &format!("{NOP}{NOP} lw a2, 0(zero)\n addi a3, a2, 1\n {NOP}{NOP}"));
+    code.splice(0..4, [1, 0]); // c.nop: the addition is at 10, and the instruction after it straddles lines.
+    let program = Program::new(Isa::RV32IMAC, 0, &code);
+    let mut lines = First(PresentLines::new(code.len().div_ceil(16)));
+    lines.0.set(0, true);
+    // The load leaves decode in cycle 2, and the addition enters it in cycle 3, where it waits for the load until cycle 4.
+    // The cache looks for the next line in cycle 4: two cycles after the load, or none after the addition.
+    for (step, want) in [(1, (Stop::Prefetch(16, 2), 2)), (100, (Stop::Prefetch(16, 0), 4))] {
+        assert_eq!(run_in_steps(&program, &lines, step), want);
+    }
+}
+
+#[test]
+fn behind_an_access_that_waits_a_jump_asks_for_its_target() {
+    let (mut core, program, lines) =
+        cold(&format!("sw zero, 0(zero)\n jal zero, there\n {}there:\n {NOP}", NOP.repeat(6)));
+    assert_eq!(core.run(&program, &lines, 100), Stop::Access);
+    core.wait_for_access(&program, &lines);
+    assert_eq!(core.fetch_behind_access(&program, &lines), Some((32, 2)));
+}
+
+#[test]
+fn the_second_half_of_a_target_is_fetched_when_the_first_has_come() {
+    let mut code = testkit::text::assemble(0, &format!("jal zero, there\n {}there:\n {NOP}", NOP.repeat(6)));
+    code.splice(28..28, [1, 0]); // c.nop: what is behind it straddles lines, and the jump leads there.
+    code[..4].copy_from_slice(&0x01e0_006fu32.to_le_bytes()); // jal x0, 30
+    let program = Program::new(Isa::RV32IMAC, 0, &code);
+    let mut lines = First(PresentLines::new(code.len().div_ceil(16)));
+    lines.0.set(0, true);
+    let mut core = Core::new(Profile::Ri5cy, 0, 0);
+    assert_eq!((core.run(&program, &lines, 100), core.time()), (Stop::Fetch(16), timing::JUMP));
+    core.fetched(10);
+    assert_eq!((core.run(&program, &AllLines, 100), core.time()), (Stop::Yield, 11));
+}
+
+/// All lines are there, as far as they are looked at one by one.
+struct AllLines;
+
+impl FetchLines for AllLines {
+    fn present(&self, _addr: u32) -> bool {
+        true
+    }
+
+    fn there(&self) -> &[u8] {
+        &[]
+    }
+}
+
+#[test]
+fn behind_a_waiting_store_the_next_line_is_requested_from_the_last_word_or_in_decode() {
+    // All instructions have 4 bytes: the second one after the store is in the last word.
+    assert_eq!(behind(&[4, 4, 4, 4, 4], 4), Some((16, 2)));
+    assert_eq!(behind(&[4, 4, 4, 4, 4], 0), None);
+    // The first one precedes an instruction that straddles two lines.
+    assert_eq!(behind(&[2, 4, 4, 4, 4, 4], 6), Some((16, 1)));
+    // The second one does, but it waits in the prefetch buffer.
+    assert_eq!(behind(&[2, 4, 4, 4, 4, 4], 2), None);
+}
+
+#[test]
+fn behind_an_event_load_a_jump_does_not_ask_for_its_target() {
+    let text = format!("p.elw a0, 0(zero)\n jal zero, there\n {}there:\n {NOP}", NOP.repeat(6));
+    let code = testkit::text::assemble(0, &text);
+    let mut lines = First(PresentLines::new(code.len().div_ceil(16)));
+    lines.0.set(0, true);
+    let program = Program::new(Isa::RV32IMAC_XPULPV2, 0, &code);
+    let mut core = Core::new(Profile::Ri5cy, 0, 0);
+    assert_eq!(core.run(&program, &lines, 100), Stop::Access);
+    core.wait_for_access(&program, &lines);
+    assert_eq!(core.fetch_behind_access(&program, &lines), None);
+    // The jump then takes two cycles, as if nothing had waited in front of it.
+    core.complete(40, 0);
+    assert_eq!((core.run(&program, &lines, 100), core.time()), (Stop::Fetch(32), 42));
+}
+
+#[test]
+fn a_core_asks_for_the_first_line_of_a_straddling_target_as_early_in_small_steps() {
+    let mut code = 0x01e0_006fu32.to_le_bytes().to_vec(); // jal zero, 30
+    code.extend([0x01, 0x00].repeat(13)); // c.nop
+    code.extend(0x0000_0013u32.to_le_bytes()); // nop, in lines 1 and 2
+    let mut lines = First(PresentLines::new(code.len().div_ceil(16)));
+    lines.0.set(0, true);
+    let program = Program::new(Isa::RV32IMAC, 0, &code);
+    for step in [1, 100] {
+        assert_eq!(run_in_steps(&program, &lines, step), (Stop::Fetch(16), 2));
+    }
+}
+
+#[test]
+fn the_line_of_the_current_instruction_counts_as_there_behind_an_access() {
+    struct NoLines;
+    impl FetchLines for NoLines {
+        fn present(&self, _addr: u32) -> bool {
+            false
+        }
+
+        fn there(&self) -> &[u8] {
+            &[]
+        }
+    }
+    let (mut core, program, lines) = cold(&format!("sw zero, 0(zero)\n {NOP}{NOP}"));
+    assert_eq!(core.run(&program, &lines, 100), Stop::Access);
+    core.wait_for_access(&program, &NoLines);
+    core.line_came();
+    core.complete(20, 0);
+    // The next instruction leaves decode in the cycle of the grant.
+    assert_eq!((core.run(&program, &lines, 21), core.time()), (Stop::Prefetch(16, 3), 20));
+}
+
+/// A jump to the address 26, where `target` is and the next instruction straddles lines 1 and 2.
+fn jump_before_straddling(target: &str) -> Program {
+    let jump = 0x01a0_006fu32.to_le_bytes(); // jal zero, 26
+    let nops = [0x01, 0x00].repeat(11); // c.nop
+    let code = [&jump[..], &nops, &testkit::text::assemble(26, &format!("{target}\n {NOP}{NOP}"))].concat();
+    Program::new(Isa::RV32IMAC, 0, &code)
+}
+
+/// The lines from 0 on that are there, of three.
+fn first_lines(n: usize) -> PresentLines {
+    let mut lines = PresentLines::new(3);
+    (0..n).for_each(|line| lines.set(line, true));
+    lines
+}
+
+struct Lines(PresentLines);
+
+impl FetchLines for Lines {
+    fn present(&self, addr: u32) -> bool {
+        self.0.get(addr as usize >> 4) == Some(true)
+    }
+
+    fn there(&self) -> &[u8] {
+        self.0.counts()
+    }
+}
+
+#[test]
+fn behind_the_target_of_a_jump_an_instruction_that_straddles_two_lines_comes_a_cycle_later() {
+    let lines = Lines(first_lines(3));
+    for step in [1, 100] {
+        let program = jump_before_straddling("addi zero, zero, 0");
+        let mut core = Core::new(Profile::Ri5cy, 0, 0);
+        let mut times = Vec::new();
+        while core.pc() < 34 {
+            assert_eq!(core.run(&program, &lines, (core.time() + step).min(5)), Stop::Yield);
+            times.push((core.pc(), core.time()));
+        }
+        assert_eq!(times.last(), Some(&(34, 5)));
+        assert!(step > 1 || times.starts_with(&[(26, 2), (30, 3), (30, 4)]), "{times:?}");
+        // An access that waits hides that cycle.
+        for (granted, next) in [(3, 4), (4, 4), (6, 6)] {
+            let program = jump_before_straddling("sw zero, 0(zero)");
+            let mut core = Core::new(Profile::Ri5cy, 0, 0);
+            while core.run(&program, &lines, core.time() + step) != Stop::Access {}
+            core.complete(granted, 0);
+            while core.pc() < 34 {
+                core.run(&program, &lines, core.time() + 1);
+            }
+            assert_eq!(core.time() - 1, next, "granted in {granted}");
+        }
+    }
+    // The cache looks for the line when the target has left decode.
+    let program = jump_before_straddling("addi zero, zero, 0");
+    let mut core = Core::new(Profile::Ri5cy, 0, 0);
+    assert_eq!((core.run(&program, &Lines(first_lines(2)), 100), core.time()), (Stop::Prefetch(32, 2), 2));
+}
+
+#[test]
+fn an_instruction_that_empties_the_pipeline_lets_the_next_one_into_decode_only_then() {
+    let run = |text: &str| {
+        let nop = [0x01, 0x00]; // c.nop, so that the last instruction straddles two lines
+        let code = [&nop[..], &testkit::text::assemble(2, &format!("{NOP} {text}\n {NOP}{NOP}"))].concat();
+        let mut core = Core::new(Profile::Ri5cy, 0, 0);
+        let program = Program::new(Isa::RV32IMAC, 0, &code);
+        loop {
+            let stop = core.run(&program, &Lines(first_lines(1)), 20);
+            if stop != Stop::Yield || core.time() >= 20 {
+                return (stop, core.time());
+            }
+        }
+    };
+    assert_eq!(run("csrrs zero, mstatus, zero"), (Stop::Prefetch(16, 1), 2 + timing::CSR_FLUSH));
+    assert_eq!(run("csrrs zero, mscratch, zero"), (Stop::Prefetch(16, 2), 2));
+    // It never gets there if fetch goes elsewhere.
+    assert_eq!(run("mret").0, Stop::Trap, "the second one, in user mode");
+}
+
+#[test]
+fn behind_an_event_load_it_makes_no_difference_when_the_next_instruction_has_come() {
+    let text = format!("{NOP}{NOP}{NOP} p.elw a2, 0(zero)\n {NOP}");
+    let program = Program::new(Isa::RV32IMAC_XPULPV2, 0, &testkit::text::assemble(0, &text));
+    let lines = Lines(first_lines(1));
+    let mut core = Core::new(Profile::Ri5cy, 0, 0);
+    assert_eq!(core.run(&program, &lines, 100), Stop::Prefetch(16, 3));
+    assert_eq!((core.run(&program, &lines, 100), core.time()), (Stop::Access, 3));
+    core.wait_for_access(&program, &lines);
+    core.line_came();
+    core.complete(20, 0);
+    assert_eq!((core.run(&program, &AllLines, 20), core.time()), (Stop::Yield, 20));
+}
