@@ -25,6 +25,11 @@ impl LockingTree {
         self.locked != 0
     }
 
+    /// The requester that is granted if the resource is available in this cycle.
+    pub fn choose(&self, asking: u64) -> Option<u32> {
+        self.tree.choose(if self.locked != 0 { self.locked } else { asking })
+    }
+
     /// Returns the granted requester if the resource is available.
     pub fn take(&mut self, asking: u64, is_to_be_had: bool) -> Option<u32> {
         let among = if self.locked != 0 { self.locked } else { asking };

@@ -11,6 +11,7 @@ mod remapper;
 mod singles;
 
 use self::memory::{FAR, Memory, NEAR, Reading, position};
+use self::near::DmaTurn;
 use self::program::ProgramMemory;
 use self::singles::Singles;
 use crate::map;
@@ -118,6 +119,7 @@ pub struct Memories {
     /// there are.
     dma_reads: Vec<VecDeque<(Cycle, usize)>>,
     max_dma_reads: usize,
+    dma_turn: DmaTurn,
     timing: Timing,
     singles: Singles,
     /// Words reserved by `lr.w`, for each core of each cluster.
@@ -147,6 +149,7 @@ impl Memories {
             ports,
             dma_reads: vec![VecDeque::new(); params.n_clusters as usize],
             max_dma_reads: params.cluster.dma_bursts as usize,
+            dma_turn: DmaTurn::default(),
             singles: Singles::new(params),
             reservations: vec![None; params.n_clusters as usize * MAX_CORES],
             has_reservations: false,
@@ -369,6 +372,7 @@ impl Component for Memories {
     fn tick(&mut self, now: Cycle) -> Activity {
         self.take_singles(now);
         self.singles.choose(now);
+        self.choose_dma_read();
         let mut asked = self.asked(now);
         for memory in [HANDLER, PACKET] {
             let is_due = self.memories[memory].next_event(now).is_some_and(|at| at <= now + 1);
@@ -378,6 +382,7 @@ impl Component for Memories {
                 asked = self.asked(now);
             }
         }
+        self.dma_turn.settle();
         if asked & ELSEWHERE != 0 {
             self.refuse_bursts();
         }

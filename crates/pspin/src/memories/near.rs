@@ -2,10 +2,12 @@
 
 use super::memory::{Memory, NEAR, Side, position};
 use super::reads::Read;
-use super::{HANDLER, Memories, PACKET, READ, WRITE, burst_candidates};
+use super::{BurstPort, HANDLER, Memories, PACKET, READ, WRITE, burst_candidates};
+use crate::arbiter::LockingTree;
 use crate::map;
 use crate::params::MAX_CORES;
 use crate::pe::{PeOp, PeReply, PeRequest, RemoteReply, RemoteRequest};
+use crate::protocol::Burst;
 use isa::riscv::Amo;
 use kernel::Cycle;
 use std::ops::Range;
@@ -19,7 +21,44 @@ fn is_read(op: PeOp) -> bool {
     !matches!(op, PeOp::Store { .. } | PeOp::Amo { amo: Amo::StoreConditional, .. })
 }
 
+/// Whose turn it is among the reads of the clusters' DMA engines, to either memory. The one whose turn it is holds back all others
+/// until it passes. Source: PsPIN RTL a49fec8, `dma_noc.sv`, `axi_mux.sv`.
+#[derive(Default)]
+pub(super) struct DmaTurn {
+    turn: LockingTree,
+    /// Clusters whose engine asks in this cycle, and the one whose turn it is, as bit sets.
+    asking: u64,
+    chosen: u64,
+    passes: bool,
+}
+
+impl DmaTurn {
+    fn pass(&mut self) -> usize {
+        self.passes = true;
+        std::mem::take(&mut self.chosen).trailing_zeros() as usize
+    }
+
+    /// The cycle is over.
+    pub(super) fn settle(&mut self) {
+        if self.asking != 0 {
+            self.turn.take(self.asking, std::mem::take(&mut self.passes));
+        }
+    }
+}
+
 impl Memories {
+    /// Chooses the DMA engine whose read may pass in this cycle.
+    pub(super) fn choose_dma_read(&mut self) {
+        let reads = |(requests, _): &BurstPort| {
+            requests
+                .peek()
+                .is_some_and(|burst| matches!(*burst, Burst::Read { addr, .. } if self.memory_at(addr).is_some()))
+        };
+        let asking = (0..).zip(&self.ports.dma).filter(|(_, port)| reads(port)).fold(0, |set, (i, _)| set | 1 << i);
+        self.dma_turn.asking = asking;
+        self.dma_turn.chosen = self.dma_turn.turn.choose(asking).map_or(0, |cluster| 1 << cluster);
+    }
+
     /// Single accesses come: those to memories wait for their turn, others go on to another cluster, to the control block,
     /// or nowhere.
     pub(super) fn take_singles(&mut self, now: Cycle) {
@@ -69,7 +108,7 @@ impl Memories {
                 dma &= !self.clusters_elsewhere(memory, side, now);
             }
             if side == READ && dma != 0 {
-                dma &= self.clusters_with_place(now);
+                dma &= self.dma_turn.chosen & self.clusters_with_place(now);
                 if memory == HANDLER && !self.singles.filter.has_place(now) {
                     dma = 0;
                 }
@@ -94,7 +133,10 @@ impl Memories {
                 Some(_) => {
                     sides[at].turn.grant(asking);
                     sides[at].reading = None;
-                    let cluster = sides[at].dma.take(dma).expect("somebody asks") as usize;
+                    let cluster = match side {
+                        READ => self.dma_turn.pass(),
+                        _ => sides[at].dma.take(dma).expect("somebody asks") as usize,
+                    };
                     let n_beats = self.take_burst(memory, at, cluster, now);
                     if side == READ {
                         self.dma_reads[cluster].push_back((Cycle::MAX, memory));
@@ -123,7 +165,7 @@ impl Memories {
             dma &= !self.clusters_elsewhere(PACKET, READ, now);
         }
         if dma != 0 {
-            dma &= self.clusters_with_place(now);
+            dma &= self.dma_turn.chosen & self.clusters_with_place(now);
         }
         let single = self.singles.next(READ).is_some_and(|request| self.memories[PACKET].contains(request.addr));
         let asking = u64::from(single) | u64::from(dma != 0) << 1;
@@ -136,7 +178,7 @@ impl Memories {
                     reads[NEAR].push(core, Read::Single(cluster, request));
                 }
                 _ => {
-                    let cluster = sides[at].dma.take(dma).expect("somebody asks") as usize;
+                    let cluster = self.dma_turn.pass();
                     let burst = self.ports.dma[cluster].0.take().expect("just seen");
                     self.dma_reads[cluster].push_back((Cycle::MAX, PACKET));
                     reads[NEAR].push(cluster, Read::Burst(cluster, burst));

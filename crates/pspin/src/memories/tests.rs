@@ -114,6 +114,35 @@ fn a_load_passes_between_the_beats_of_a_copy_and_delays_the_rest() {
     );
 }
 
+/// Cluster 0 may have two reads under way, and its third waits for the first. It holds its turn meanwhile, and requests of other
+/// clusters that come then do not count.
+#[test]
+fn a_copy_that_waits_keeps_its_turn_and_those_that_come_do_not_count() {
+    let copies = [10, 14, 15, 50, 10, 50, 50, 50, 10, 50, 50, 50, 10];
+    let copies: Vec<_> = copies.iter().zip(0..).map(|(&at, i)| (at, i * 0x40, 0x40)).collect();
+    check(
+        &copies,
+        &[],
+        &[],
+        &[],
+        expect![[r#"
+            11   copied to 0 last beat in 14
+            12   copied to 0 last beat in 15
+            15   copied to 0 last beat in 18
+            16   copied to 0 last beat in 19
+            17   copied to 1 last beat in 20
+            18   copied to 2 last beat in 21
+            51   copied to 2 last beat in 54
+            52   copied to 3 last beat in 55
+            53   copied to 1 last beat in 56
+            54   copied to 2 last beat in 57
+            55   copied to 3 last beat in 58
+            56   copied to 1 last beat in 59
+            57   copied to 3 last beat in 60
+        "#]],
+    );
+}
+
 #[test]
 fn a_load_waits_until_fewer_than_three_copies_with_one_half_of_the_identities_are_under_way() {
     let copies: Vec<_> = (0..8).map(|i| (10, i * 0x400, 0x400)).collect();
