@@ -131,6 +131,11 @@ impl MpqEngine {
         }
     }
 
+    /// Begins a cycle.
+    pub fn begin_cycle(&mut self) {
+        self.cells.begin_cycle();
+    }
+
     fn queue_of(&self, msgid: u16) -> usize {
         usize::from(msgid) & (self.queues.len() - 1)
     }

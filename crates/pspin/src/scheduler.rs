@@ -243,6 +243,7 @@ impl Component for PacketScheduler {
         while let Some(TenantsServed(n)) = self.tenants.take() {
             self.is_shared = self.tenants_take_turns && n > 1;
         }
+        self.engine.begin_cycle();
         let is_in_the_way = self.is_in_the_way();
         let next = self.next(now, is_in_the_way);
         let mut changed = self.dispatcher.dispatch(&mut self.engine, now, &self.trace);

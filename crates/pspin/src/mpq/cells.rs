@@ -37,6 +37,8 @@ pub struct Cells {
     free: Vec<u32>,
     /// Cells of dropped packets that have to leave packet memory, one per cycle.
     doomed: VecDeque<(u32, DropReason)>,
+    /// A queue's own cell that became free in this cycle.
+    just_freed: u32,
     in_use: u64,
 }
 
@@ -47,6 +49,7 @@ impl Cells {
             cells: vec![Cell { her: None, next: NONE }; (n_queues + shared) as usize],
             free: (n_queues..n_queues + shared).rev().collect(),
             doomed: VecDeque::new(),
+            just_freed: NONE,
             in_use: 0,
         }
     }
@@ -82,12 +85,17 @@ impl Cells {
         }
     }
 
-    /// Appends a packet, in the queue's own cell if it is free.
+    /// Begins a cycle: what became free in the one before may be used.
+    pub fn begin_cycle(&mut self) {
+        self.just_freed = NONE;
+    }
+
+    /// Appends a packet, in the queue's own cell if it was free before this cycle.
     pub fn push(&mut self, q: usize, list: &mut List, her: Her) {
-        let cell = match self.cells[q].her {
-            None => q as u32,
-            Some(_) => self.free.pop().expect("whoever pushes has asked for room"),
-        };
+        let was_free = self.cells[q].her.is_none() && self.just_freed != q as u32;
+        let shared = if was_free { None } else { self.free.pop() };
+        let cell = shared.unwrap_or(q as u32);
+        assert!(self.cells[cell as usize].her.is_none(), "whoever pushes has asked for room");
         self.cells[cell as usize] = Cell { her: Some(her), next: NONE };
         self.in_use += 1;
         self.link(list, cell);
@@ -116,6 +124,8 @@ impl Cells {
         self.in_use -= 1;
         if cell as usize >= self.n_queues {
             self.free.push(cell);
+        } else {
+            self.just_freed = cell;
         }
         self.cells[cell as usize].her.take().expect("a cell in use has a packet")
     }
@@ -161,5 +171,31 @@ impl Cells {
     pub fn take_doomed(&mut self) -> Option<(Her, DropReason)> {
         let (cell, reason) = self.doomed.pop_front()?;
         Some((self.release(cell), reason))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{context, her};
+
+    #[test]
+    fn a_queues_own_cell_is_used_again_in_the_next_cycle_at_the_earliest() {
+        // Queue 0 has both its own cell and a shared one; the second shared one is free.
+        let in_same_cycle = |is_same: bool| {
+            let (mut cells, mut queue) = (Cells::new(2, 2), List::EMPTY);
+            let her = || her(0, "10:0", &context("p")).1;
+            (0..2).for_each(|_| cells.push(0, &mut queue, her()));
+            cells.pop(&mut queue);
+            if !is_same {
+                cells.begin_cycle();
+            }
+            cells.push(0, &mut queue, her());
+            let mut other = List::EMPTY;
+            cells.push(1, &mut other, her());
+            [0, 1].map(|q| cells.room(q))
+        };
+        assert_eq!(in_same_cycle(true), [1, 0]);
+        assert_eq!(in_same_cycle(false), [1, 1]);
     }
 }
