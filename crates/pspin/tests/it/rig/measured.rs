@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Measured {
-    /// By handler: requests that each cluster's arbiter of the instruction cache had granted when the first packet came.
+    /// By program: requests that each cluster's arbiter of the instruction cache had granted when the first packet came.
     pub fetch_grants: BTreeMap<String, [u32; 4]>,
     pub core: Vec<CoreSection>,
     pub dma: Vec<Transfer>,
@@ -48,6 +48,8 @@ pub struct Run {
     pub name: String,
     #[serde(flatten)]
     pub conditions: Conditions,
+    /// The measured program, if it is not named as the handler.
+    pub program: Option<String>,
     /// Nothing else was under way, so the model must agree to the cycle.
     #[serde(default)]
     pub exact: bool,
@@ -121,7 +123,10 @@ pub fn measured() -> Measured {
     let text = include_str!("../../rtl/measured.toml");
     let mut measured: Measured = toml::from_str(text).expect("the measurements are well formed");
     for run in measured.section.iter_mut().flat_map(|section| &mut section.runs) {
-        run.conditions.fetch_grants = measured.fetch_grants.get(&run.conditions.handler).copied();
+        let Conditions { handler, align, .. } = &run.conditions;
+        let program = run.program.as_ref().unwrap_or(handler);
+        let key = align.map_or_else(|| program.clone(), |align| format!("{program}_a{align}"));
+        run.conditions.fetch_grants = measured.fetch_grants.get(&key).copied();
     }
     measured
 }
