@@ -93,7 +93,7 @@ fn environment_variables_select_images_and_machine() {
     expect![[r#"
         trace off!
         images in FOLDER/hw/sim_files/slm_files
-        1052000 ps: packet 0 done, in L2 for 106000, scheduled after 5000
+        1056000 ps: packet 0 done, in L2 for 106000, scheduled after 5000
         exit code 0
     "#]]
     .assert_eq(&bench.run("variables", &[], &[("PSPIN_HW", &hw)]).text());
@@ -104,7 +104,7 @@ fn environment_variables_select_images_and_machine() {
     expect![[r#"
         trace off!
         images in FOLDER/hw/sim_files/slm_files
-        1052000 ps: packet 0 done, in L2 for 106000, scheduled after 5000
+        1056000 ps: packet 0 done, in L2 for 106000, scheduled after 5000
         exit code 0
     "#]]
     .assert_eq(&bench.run("variables", &[], &variables).text());
