@@ -8,12 +8,22 @@ use kernel::Cycle;
 
 /// Addresses that the register in front of the demultiplexer holds. Source: PsPIN RTL a49fec8, `spill_register.sv`.
 const REGISTER: usize = 2;
+/// Addresses of writes that the buffer in front of that register holds. Source: the same, `l2_mem.sv`, i_axi_b_buf, AW_DEPTH.
+const BUFFER: usize = 2;
 
 /// Addresses at the port.
+///
+/// Those of reads go from the remapper into a register, those of writes into a buffer and from there into a register. An address
+/// passes the buffer in no further cycle if both have room.
+///
+/// Source: PsPIN RTL a49fec8, `l2_mem.sv`, `axi_buf.sv`; `axi_demux.sv`.
 #[derive(Default)]
 pub(super) struct Addresses {
     remapper: Remapper,
-    /// Those of writes in the register, of which the first may have passed the demultiplexer; it stays until its first beat passes.
+    /// Those of writes in the buffer.
+    n_buffered: usize,
+    /// Those of writes in the register, of which the first may have passed the demultiplexer; it stays until its first beat asks
+    /// for its bank.
     n_writes: usize,
     /// The last cycle in which one left it, whose place can be used in the cycle behind the next.
     left_at: Option<Cycle>,
@@ -25,13 +35,19 @@ impl Addresses {
     /// Which of the addresses that ask pass in this cycle, by direction.
     fn pass(&mut self, asks: [bool; 2], reads_have_room: bool, now: Cycle) -> [bool; 2] {
         let leaving = self.left_at.is_some_and(|at| at + 1 == now);
-        let has_room = [reads_have_room, self.n_writes + usize::from(leaving) < REGISTER];
+        let has_room = [reads_have_room, self.n_buffered < BUFFER];
+        let moves_on = self.n_writes + usize::from(leaving) < REGISTER;
         let passes = self.remapper.pass(asks, false, has_room);
-        self.n_writes += usize::from(passes[WRITE]);
+        self.n_buffered += usize::from(passes[WRITE]);
+        if moves_on && self.n_buffered > 0 {
+            self.n_buffered -= 1;
+            self.n_writes += 1;
+        }
         passes
     }
 
-    /// The first beat of a write passes.
+    /// The first beat of a write asks for its bank. If the bank refuses it, a register behind the converter holds it.
+    /// Source: PsPIN RTL a49fec8, `axi_to_mem.sv`, mem_to_banks, i_ft_reg.
     pub(super) fn leave(&mut self, was_announced: bool, now: Cycle) {
         self.n_writes -= 1;
         self.left_at = Some(now);
@@ -40,7 +56,7 @@ impl Addresses {
 
     /// Returns true if an address of a write waits for the demultiplexer or the register.
     pub(super) fn is_waiting(&self) -> bool {
-        self.n_writes > 0 || self.remapper.is_holding()
+        self.n_buffered + self.n_writes > 0 || self.remapper.is_holding()
     }
 }
 
@@ -62,11 +78,7 @@ impl Memories {
                 None => far.is_announced = true,
             }
         }
-        let next = if side.in_parts.is_none() && far.n_writes > 0 {
-            side.address_passes(true, &mut ways[FAR], now)
-        } else {
-            false
-        };
+        let next = far.n_writes > 0 && side.address_passes(true, &mut ways[FAR], now);
         if read_passes && let Some(initiator) = sides[position(FAR, READ)].turn.take(reads) {
             let burst = self.ports.bursts[initiator as usize].0.take().expect("just seen");
             self.memories[memory].reads[FAR].push(initiator as usize, Read::Burst(initiator as usize, burst));
@@ -84,6 +96,11 @@ impl Memories {
             && let Some(initiator) = sides[at].turn.take(writes)
         {
             self.take_burst(memory, at, initiator as usize, now);
+            let Memory { sides, far, .. } = &mut self.memories[memory];
+            if sides[at].in_parts.is_none() {
+                sides[at].has_address = false;
+                far.leave(ahead_of >> initiator & 1 == 0, now);
+            }
         }
     }
 }
@@ -104,12 +121,16 @@ mod tests {
         }
         let [none, read, write, both] = [[false, false], [true, false], [false, true], [true, true]];
         assert_eq!(passed, [both, none, none, none, read, write]);
-        // Two writes are in the register. The third waits, and holds back reads, until a place is seen to be free.
-        assert_eq!(addresses.pass([false, true], true, 6), none);
-        assert_eq!(addresses.pass([true, true], true, 7), none);
-        addresses.leave(true, 7);
-        assert_eq!(addresses.pass([true, true], true, 8), none);
-        assert_eq!(addresses.pass([true, true], true, 9), write);
-        assert_eq!(addresses.pass([true, false], true, 10), read);
+        // Of four writes, two are in the register and two in the buffer. The fifth waits, and holds back reads, until a place in
+        // the buffer is seen to be free: one in the register first has to be.
+        assert_eq!(addresses.pass([false, true], true, 6), write);
+        assert_eq!(addresses.pass([false, true], true, 7), write);
+        assert_eq!(addresses.pass([false, true], true, 8), none);
+        assert_eq!(addresses.pass([true, true], true, 9), none);
+        addresses.leave(true, 9);
+        assert_eq!(addresses.pass([true, true], true, 10), none);
+        assert_eq!(addresses.pass([true, true], true, 11), none);
+        assert_eq!(addresses.pass([true, true], true, 12), write);
+        assert_eq!(addresses.pass([true, false], true, 13), read);
     }
 }

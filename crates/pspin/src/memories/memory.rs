@@ -30,9 +30,9 @@ pub(super) struct Side {
 
 impl Side {
     /// True if the address of the next write has passed the demultiplexer, where all reads of the port are counted, too. The
-    /// one behind it is looked at when its first beat has passed.
+    /// one behind it is looked at when its first beat has asked for its bank.
     pub(super) fn address_passes(&mut self, is_asking: bool, reads: &mut Reads, now: Cycle) -> bool {
-        self.has_address |= is_asking && self.coming.is_none() && reads.is_open(now);
+        self.has_address |= is_asking && reads.is_open(now);
         self.has_address
     }
 }

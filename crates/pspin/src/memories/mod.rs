@@ -209,7 +209,7 @@ impl Memories {
                 continue;
             }
             if let Some((initiator, burst)) = sides[at].coming.take() {
-                self.begin_burst(memory, at, initiator, burst, now);
+                self.begin_burst(memory, at, initiator, burst);
             }
             if at == position(FAR, READ) && !held && self.memories[memory].banks.end(at) > now {
                 self.read_part(memory, at, now);
@@ -276,7 +276,7 @@ impl Memories {
     }
 
     /// The first beat of a burst passes: its bytes are read or written as a whole.
-    fn begin_burst(&mut self, memory: usize, at: usize, initiator: usize, burst: Burst, now: Cycle) {
+    fn begin_burst(&mut self, memory: usize, at: usize, initiator: usize, burst: Burst) {
         match burst {
             Burst::Read { tag, addr, size, in_parts } => {
                 let Memory { banks, sides, .. } = &mut self.memories[memory];
@@ -309,14 +309,10 @@ impl Memories {
                 self.forget_reservations(addr & !3..addr + data.len() as u32);
                 let side = &mut self.memories[memory].sides[at];
                 side.writing = Some((initiator, tag));
-                let begins = side.in_parts.is_none();
-                side.has_address = false;
-                side.in_parts = (!last).then_some(initiator);
-                if begins && at == position(FAR, WRITE) {
-                    let ahead = self.ports.addresses.as_ref().filter(|_| memory == PACKET);
-                    let was_announced = ahead.is_none_or(|&(other, _)| other != initiator);
-                    self.memories[memory].far.leave(was_announced, now);
+                if at == position(NEAR, WRITE) {
+                    side.has_address = false;
                 }
+                side.in_parts = (!last).then_some(initiator);
             }
         }
     }
