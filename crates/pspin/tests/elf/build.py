@@ -28,6 +28,8 @@ from spinet._compiler import environment, find_compiler  # noqa: E402
 SECTION = struct.Struct("<10I")  # Elf32_Shdr: name, type, flags, addr, offset, size, link, info, addralign, entsize
 NULL, SYMBOLS, STRINGS = 0, 2, 3
 ALLOCATED = 2
+ATTRIBUTES = 0x70000003  # PT_RISCV_ATTRIBUTES, whose section is not kept
+SEGMENT_BYTES = 32  # Elf32_Phdr, which begins with its type
 
 
 def without_debug(elf: bytes) -> bytes:
@@ -38,6 +40,11 @@ def without_debug(elf: bytes) -> bytes:
     kept = [i for i, s in enumerate(sections) if s[1] in (NULL, SYMBOLS, STRINGS) or s[2] & ALLOCATED]
     loaded = max(s[4] + (s[5] if s[1] == 1 else 0) for s in sections if s[2] & ALLOCATED)
     out = bytearray(elf[:loaded])
+    (segments,) = struct.unpack_from("<I", elf, 0x1C)
+    (n_segments,) = struct.unpack_from("<H", elf, 0x2C)
+    for at in range(segments, segments + n_segments * SEGMENT_BYTES, SEGMENT_BYTES):
+        if struct.unpack_from("<I", out, at) == (ATTRIBUTES,):
+            out[at : at + SEGMENT_BYTES] = bytes(SEGMENT_BYTES)
     for i in kept:
         section = sections[i]
         if section[1] in (SYMBOLS, STRINGS):
@@ -46,7 +53,8 @@ def without_debug(elf: bytes) -> bytes:
             section[4] = len(out)
             section[6] = kept.index(section[6]) if section[1] == SYMBOLS else 0
             if section[1] == SYMBOLS:
-                data = renumbered(data, kept)
+                data, section[7] = remaining(data, kept)
+                section[5] = len(data)
             out += data
     out += bytes(-len(out) % 4)
     struct.pack_into("<I", out, 0x20, len(out))
@@ -56,14 +64,22 @@ def without_debug(elf: bytes) -> bytes:
     return bytes(out)
 
 
-def renumbered(symbols: bytes, kept: list[int]) -> bytes:
-    """Symbols whose section numbers follow the sections that are kept; those of others become absolute."""
-    out = bytearray(symbols)
-    for at in range(0, len(out), 16):
-        (section,) = struct.unpack_from("<H", out, at + 14)
+def remaining(symbols: bytes, kept: list[int]) -> tuple[bytes, int]:
+    """Symbols of the sections that are kept, with their new section numbers, and how many of them are local.
+
+    Symbols of debug sections depend on the paths of the sources.
+    """
+    out, n_local = bytearray(), 0
+    for at in range(0, len(symbols), 16):
+        symbol = bytearray(symbols[at : at + 16])
+        (section,) = struct.unpack_from("<H", symbol, 14)
         if 0 < section < 0xFF00:
-            struct.pack_into("<H", out, at + 14, kept.index(section) if section in kept else 0xFFF1)
-    return bytes(out)
+            if section not in kept:
+                continue
+            struct.pack_into("<H", symbol, 14, kept.index(section))
+        n_local += symbol[12] >> 4 == 0
+        out += symbol
+    return bytes(out), n_local
 
 
 def measured(folder: Path) -> Iterator[tuple[Path, bytes]]:
