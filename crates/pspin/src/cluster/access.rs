@@ -1,4 +1,4 @@
-//! What cores ask that is not their own L1: registers beside them, peripherals of the cluster, and the rest of the NIC.
+//! Accesses of cores outside their own L1: registers beside them, peripherals of the cluster, and the rest of the NIC.
 
 use super::Cluster;
 use super::dma_registers::Launcher;
@@ -13,30 +13,31 @@ use kernel::Cycle;
 /// Cycles that an access to a slow peripheral of the cluster, or a character, stalls EX.
 /// Source: PsPIN RTL a49fec8, `periph_FIFO.sv`, `XBAR_PE`: request, arbitration, response, grant.
 pub(super) const SLOW_PERIPHERAL: u64 = 3;
-/// From an event until the cores that sleep for it go on: the event unit, and the core's clock.
+/// Cycles from an event until the sleeping cores continue: the event unit, and the core's clock.
 /// Source: measured on the RTL: PsPIN's boot, from the grant of the store to the dispatch FIFO to the next instruction.
 const WAKE: u64 = 6;
-/// Cycles more of an access that reaches the peripherals over the cluster's own AXI bus. The peripheral interconnect knows only
-/// the addresses of cluster 0 and the alias, so in other clusters an absolute address of the own cluster goes over the bus.
+/// Extra cycles of an access that reaches the peripherals over the cluster's own AXI bus. The peripheral interconnect
+/// decodes only the addresses of cluster 0 and the alias. So in other clusters an absolute address of the own cluster
+/// uses the bus.
 /// Source: PsPIN RTL a49fec8, `cluster_interconnect_wrap.sv` (`CLUSTER_ID` of `XBAR_PE`), `axi2per_req_channel.sv`.
 const CLUSTER_BUS: u64 = 10;
 
 /// Peripherals of the first cluster.
 const FIRST: u32 = map::L1_BASE + map::CLUSTER_PERIPHERALS;
 
-/// Which peripheral the public registers of the DMA engine are, in bits 10 to 13 of an address.
+/// Number of the peripheral with the public registers of the DMA engine, in bits 10 to 13 of an address.
 const PUBLIC_DMA: u32 = 6;
-/// The window of the instruction cache's control unit, in the same way.
+/// Number of the instruction cache's control unit, in the same bits.
 const CACHE_CONTROL: u32 = 5;
 
-/// The window of the driver in a core's own link, in bits 10 to 19.
+/// Number of the driver on a core's own link, in bits 10 to 19 of an address.
 const DRIVER: u32 = 1 << 4 | 4;
 
-/// Longest line of text that is kept before it is printed without its end.
+/// Longest line of text in bytes; a longer one is printed in parts.
 const MAX_TEXT: usize = 4096;
 
 impl Cluster {
-    /// What core `i` asks of the word at [`Hpu::next_address`].
+    /// The operation of core `i` on the word at [`Hpu::next_address`].
     pub(super) fn word_op(&self, i: usize) -> PeOp {
         let access = self.hpus[i].core.access();
         let shift = access.addr % 4 * 8;
@@ -54,7 +55,7 @@ impl Cluster {
         }
     }
 
-    /// Does an operation on a word of L1; the word before it.
+    /// Performs an operation on a word of L1. Returns the old word.
     pub(super) fn word_on_l1(&mut self, addr: u32, op: PeOp, now: Cycle) -> u32 {
         let old = self.l1.load(addr);
         match op {
@@ -67,7 +68,7 @@ impl Cluster {
         }
     }
 
-    /// The word that core `i` asked for was granted in cycle `granted`: the access is done, or its second half is next.
+    /// The word that core `i` requested was granted in cycle `granted`. The access is done, or its second half follows.
     pub(super) fn word_done(&mut self, i: usize, now: Cycle, granted: Cycle, word: u32) {
         let access = self.hpus[i].core.access();
         let shift = access.addr % 4 * 8;
@@ -86,7 +87,7 @@ impl Cluster {
         self.complete(i, now, granted, raw);
     }
 
-    /// An access of core `i` that is not to the own L1.
+    /// An access of core `i` to an address outside its own L1.
     pub(super) fn access_elsewhere(&mut self, i: usize, addr: u32, now: Cycle) {
         let own = map::L1_BASE + self.id * map::L1_STRIDE + map::CLUSTER_PERIPHERALS;
         let window = addr >> 20;
@@ -99,7 +100,8 @@ impl Cluster {
         }
         let is_drivers = is_link && addr >> 10 & 0x3ff == DRIVER;
         if !is_drivers {
-            self.plan.do_all(); // Of its driver a core asks most, and little comes of it: see there.
+            // Accesses to the driver are the most frequent and rarely affect other parts: `access_driver` decides.
+            self.plan.do_all();
         }
         if !self.is_permitted(i, addr, is_beside) {
             self.refuse(i, now);
@@ -118,12 +120,12 @@ impl Cluster {
         }
     }
 
-    /// Physical memory protection outside the own L1; machine mode may do all.
+    /// Physical memory protection outside the own L1. Machine mode may access everything.
     fn is_permitted(&self, i: usize, addr: u32, is_beside: bool) -> bool {
         let Hpu { core, guard, first_part, .. } = &self.hpus[i];
         let access = core.access();
         core.privilege() == Privilege::Machine
-            // What the first part was granted, the second is too; registers are asked for part by part.
+            // If the first part was permitted, the second one is too. Registers on the link are checked for each part.
             || first_part.is_some() && !is_beside
             || match (is_beside, addr & 0x4000 != 0) {
                 (true, true) => guard.allows_link(addr),
@@ -134,7 +136,8 @@ impl Cluster {
             }
     }
 
-    /// An access over core `i`'s own link: event unit, DMA, inter-core FIFOs, driver. Granted at once or not yet.
+    /// An access over core `i`'s own link: event unit, DMA, inter-core FIFOs, driver. The core waits if it gets no
+    /// grant.
     fn access_link(&mut self, i: usize, addr: u32, now: Cycle) {
         let write = match self.word_op(i) {
             PeOp::Load => None,
@@ -171,7 +174,8 @@ impl Cluster {
         }
     }
 
-    /// Core `i` reads its own inter-core FIFO or writes its neighbour's; all else shows how full the FIFO is.
+    /// Core `i` reads its own inter-core FIFO or writes its neighbour's. All other accesses return the FIFO's fill
+    /// level.
     fn access_fifo(&mut self, i: usize, target: usize, addr: u32, write: Option<u32>, now: Cycle) {
         let depth = self.inter_core_fifo;
         let fifo = &mut self.hpus[target].fifo;
@@ -236,7 +240,7 @@ impl Cluster {
     fn slow_register(&mut self, core: u32, addr: u32, op: PeOp, now: Cycle) -> u32 {
         let write = written(op);
         match addr >> 10 & 0xf {
-            // Cluster control: end of computation, at which nothing happens here.
+            // Cluster control: the end-of-computation register has no effect here.
             0 => 0,
             1 => self.timer.access(addr & 0x3ff, write, now),
             2 | 3 => match self.event_unit.access(core, addr & 0x3ff, write, false) {
@@ -246,7 +250,7 @@ impl Cluster {
                 }
                 Reply::Sleep => 0,
             },
-            // The accelerator that the cluster could have, and has not.
+            // The window of an optional accelerator, which the cluster does not have.
             4 => 0xdead_beef,
             CACHE_CONTROL => self.cache_register(addr & 0xfc, write, now).unwrap_or(0),
             PUBLIC_DMA => {
@@ -255,7 +259,7 @@ impl Cluster {
                 self.public_dma = registers;
                 word
             }
-            // What leads nowhere.
+            // Unmapped.
             _ => 0,
         }
     }
@@ -273,13 +277,13 @@ impl Cluster {
         }
     }
 
-    /// Prints the line of text that core `i` has written.
+    /// Prints the current line of text of core `i`.
     pub(super) fn end_line(&mut self, i: usize, now: Cycle) {
         let text = std::mem::take(&mut self.hpus[i].text);
         self.console.borrow_mut().line(now, self.id, i as u32, &String::from_utf8_lossy(&text));
     }
 
-    /// One request a cycle leaves for the PE interconnect, a cycle after the core asked at the earliest.
+    /// Sends one request a cycle to the PE interconnect, at the earliest in the cycle after the core's request.
     pub(super) fn send_pe_request(&mut self, now: Cycle) {
         if self.pe_asking == 0 || !self.pe.0.has_room() {
             return;
@@ -293,7 +297,7 @@ impl Cluster {
         }
     }
 
-    /// Answers of the PE interconnect; the core's grant is a cycle later.
+    /// Takes a response of the PE interconnect. The core's grant follows one cycle later.
     pub(super) fn take_pe_replies(&mut self, now: Cycle) {
         if self.pe.1.is_due(now)
             && let Some(PeReply { core, value }) = self.pe.1.take()
@@ -303,7 +307,8 @@ impl Cluster {
         }
     }
 
-    /// An access from another cluster: L1 takes it among its narrow requests, a peripheral at once.
+    /// Takes an access from another cluster. An access to L1 joins the narrow requests; a peripheral answers in this
+    /// cycle, except for a launch.
     pub(super) fn take_remote(&mut self, now: Cycle) {
         if !self.remotes.0.is_due(now) || self.remote.is_some() || !self.remotes.1.has_room() {
             return;
@@ -312,7 +317,8 @@ impl Cluster {
         let RemoteRequest { request: PeRequest { addr, op, .. }, .. } = next;
         let is_l1 = (addr - map::L1_BASE) % map::L1_STRIDE < map::CLUSTER_PERIPHERALS;
         let to_public = !is_l1 && is_public_dma(addr);
-        // One access waits behind the other; a launch that is held keeps all else from the public registers.
+        // While a remote launch is held, all remote accesses wait. While any launch is held, accesses to the public
+        // registers wait.
         let waits = self.public_launch.as_ref().is_some_and(|held| to_public || matches!(held, Launcher::Remote(_)));
         if waits {
             return;
@@ -339,12 +345,12 @@ impl Cluster {
     }
 }
 
-/// Whether the address of a slow peripheral is one of the DMA engine's public registers.
+/// Returns true if the address of a slow peripheral is one of the DMA engine's public registers.
 fn is_public_dma(addr: u32) -> bool {
     addr >> 10 & 0xf == PUBLIC_DMA
 }
 
-/// What an access writes to a peripheral.
+/// The value that an access writes to a peripheral; `None` for a load.
 fn written(op: PeOp) -> Option<u32> {
     match op {
         PeOp::Load => None,

@@ -10,44 +10,44 @@ use crate::protocol::{BEAT_BYTES, Burst, BurstReply, beats};
 use kernel::Cycle;
 use std::collections::VecDeque;
 
-/// A burst of which beats are to come.
+/// A burst in flight, with beats pending.
 struct UnderWay {
     /// Position of its initiator among the ports.
     initiator: usize,
     tag: u32,
     offset: u32,
     size: u32,
-    /// What is written, or what has been read and is not told.
+    /// Data to write, or data that were read and are not sent yet.
     data: Vec<u8>,
-    /// Each beat that is read is told by itself.
+    /// Each beat of the read gets its own response.
     in_parts: bool,
-    /// When its next beat is there.
+    /// First cycle in which the next beat may request L1.
     at: Cycle,
-    /// Which of its beats that is, and how many there are.
+    /// Index of the next beat, and the number of beats.
     beat: u32,
     n_beats: u32,
 }
 
 impl UnderWay {
-    /// Beats up to the next one that its initiator is told of, with that.
+    /// Number of beats up to and including the next one that gets a response.
     fn to_answer(&self) -> u32 {
         if self.in_parts { 1 } else { self.n_beats - self.beat }
     }
 
-    /// The line of its next beat, if L1 may be asked for that.
+    /// The line of the next beat, if the beat may request L1 in this cycle.
     fn next_line(&self, now: Cycle, ports: &[BurstPort]) -> Option<u32> {
         let may = self.at <= now && (self.to_answer() > 1 || ports[self.initiator].1.has_room());
         may.then(|| (self.offset & !(BEAT_BYTES - 1)) + self.beat * BEAT_BYTES)
     }
 }
 
-/// Reads and writes of L1 by the NIC-host interconnect, each in the order in which they came; their initiators have few
-/// under way.
+/// Reads and writes of L1 by the NIC-host interconnect. Each direction is served in the order of arrival. Each
+/// initiator has few bursts in flight.
 ///
-/// Timing:  a beat asks L1 when it is there: of a read at once, of a write one in a cycle. Data and responses leave as
-///          L1 serves the beats; data that nobody looks at before the last beat, with that.
+/// Timing:  the beats of a read may request L1 at once, those of a write one a cycle. Data and responses leave as L1
+///          serves the beats. If an initiator uses the data only after the last beat, all data leave with that beat.
 /// Source:  PsPIN RTL a49fec8, `nhi_port_wrap.sv`, `axi_to_mem_interleaved.sv`.
-/// Differs: initiators take what is read whenever it comes; what stalls a write here does not keep its initiator from
+/// Differs: initiators accept read data in every cycle. A write that stalls here does not stop its initiator from
 ///          writing elsewhere.
 #[derive(Default)]
 pub(super) struct Outside {
@@ -56,7 +56,7 @@ pub(super) struct Outside {
 }
 
 impl Outside {
-    /// Whether no beats are to come.
+    /// Returns true if no beats are pending.
     #[inline]
     pub fn is_quiet(&self) -> bool {
         self.reads.is_empty() && self.writes.is_empty()
@@ -73,7 +73,7 @@ impl Outside {
         queue.push_back(UnderWay { initiator, tag, offset, size, data, in_parts, at: now, beat: 0, n_beats });
     }
 
-    /// The first cycle behind `now` in which an initiator may be told of something, if nobody new comes.
+    /// The first cycle after `now` in which an initiator may get a response, if no new burst arrives.
     fn answers_at(&self, now: Cycle) -> Cycle {
         let next = |queue: &VecDeque<UnderWay>| queue.front().map(|burst| now + Cycle::from(burst.to_answer()));
         next(&self.reads).into_iter().chain(next(&self.writes)).min().unwrap_or(Cycle::MAX)
@@ -84,12 +84,13 @@ impl Outside {
         BeatRequests { write: next(&self.writes), read: next(&self.reads) }
     }
 
-    /// Beats of the oldest read that nobody is told of, if there are only reads.
+    /// Number of beats of the oldest read before the next one that gets a response; 0 if a write is pending.
     fn lone_beats(&self) -> u32 {
         if self.writes.is_empty() { self.reads.front().map_or(0, |burst| burst.to_answer() - 1) } else { 0 }
     }
 
-    /// As [`Outside::granted`] for so many beats of the oldest read from cycle `at` on, one a cycle, each of which asks alone.
+    /// Does the same as [`Outside::granted`] for `n` beats of the oldest read, one a cycle from cycle `at` on. No other
+    /// beat is requested in these cycles.
     fn granted_alone(&mut self, at: Cycle, n: u32, l1: &mut L1, wide: &mut WidePorts) {
         let burst = self.reads.front_mut().expect("a read under way");
         let (first, last) = (burst.beat, burst.beat + n - 1);
@@ -100,7 +101,7 @@ impl Outside {
         wide.serve_reads(at, l1, line, n);
     }
 
-    /// L1 serves the beat that this side asks for.
+    /// L1 serves the beat that this side requests.
     fn granted(&mut self, now: Cycle, side: Side, l1: &mut L1, ports: &[BurstPort]) {
         let queue = if side == Side::Read { &mut self.reads } else { &mut self.writes };
         let burst = queue.front_mut().expect("a burst that asks");
@@ -128,7 +129,7 @@ impl Outside {
 }
 
 impl Cluster {
-    /// Bursts come from outside.
+    /// Takes bursts from outside.
     pub(super) fn take_bursts(&mut self, now: Cycle) {
         let base = map::L1_BASE + self.id * map::L1_STRIDE;
         for (initiator, (requests, _)) in self.ports.bursts.iter().enumerate() {
@@ -140,13 +141,13 @@ impl Cluster {
         }
     }
 
-    /// Whether nothing uses the wide ports.
+    /// Returns true if the wide ports are idle.
     #[inline]
     pub(super) fn wide_is_quiet(&self) -> bool {
         !self.dma.is_busy() && self.outside.is_quiet() && !self.wide.is_clearing()
     }
 
-    /// DMA engine and wide ports live through the cycle. Whether a transfer ends in it.
+    /// Simulates one cycle of the DMA engine and the wide ports. Returns true if a transfer ends in it.
     pub(super) fn run_wide(&mut self, now: Cycle) -> bool {
         if self.wide_is_quiet() {
             return false;
@@ -171,8 +172,8 @@ impl Cluster {
         has_ended
     }
 
-    /// DMA engine and wide ports live through all they have left out before `now`. That nothing of it had to be told to anybody,
-    /// [`Cluster::plan_wide`] has seen to.
+    /// Simulates the skipped cycles of the DMA engine and the wide ports before `now`. [`Cluster::plan_wide`] ensures
+    /// that these cycles have no effect outside L1.
     pub(super) fn catch_up(&mut self, now: Cycle) {
         while self.plan.next_beat < now {
             let at = self.plan.next_beat;
@@ -187,8 +188,8 @@ impl Cluster {
         }
     }
 
-    /// How many beats of a read from outside are served from cycle `at` on, before `end`, while nobody else asks for a beat and
-    /// nobody is told of one.
+    /// Number of beats of a read from outside that are served from cycle `at` on and before cycle `end`, without a
+    /// competing request and without a response.
     fn lone_beats(&self, at: Cycle, end: Cycle) -> u32 {
         let of_dma = if self.dma.is_busy() { self.dma.next_event(at - 1) } else { Cycle::MAX };
         if of_dma <= at || self.wide.is_clearing() || self.l1.writes_back() {
@@ -197,11 +198,13 @@ impl Cluster {
         self.outside.lone_beats().min((of_dma.min(end) - at) as u32)
     }
 
-    /// When DMA engine and wide ports go on, and when the cluster must tick for them.
+    /// Plans the next cycle of the DMA engine and the wide ports, and the next cycle in which the cluster must tick for
+    /// them.
     ///
-    /// Beats come to L1 and go from it, which only cores of this cluster could see, and they look in cycles in which it ticks.
-    /// So beats of cycles in which nobody else does anything are moved later, one cycle after the other. In a cycle in which
-    /// something may come of them outside of L1 the cluster ticks: an answer, a request, the end of a transfer.
+    /// Beats move data to and from L1. Only cores of this cluster could see that, and they access L1 only in cycles in
+    /// which the cluster ticks. So if no other part acts in a cycle, its beats are simulated later, one cycle after the
+    /// other. The cluster ticks in each cycle in which a beat may have an effect outside L1: a response, a request or
+    /// the end of a transfer.
     pub(super) fn plan_wide(&mut self, now: Cycle) {
         if self.wide_is_quiet() {
             (self.plan.next_beat, self.plan.next_wide_effect) = (Cycle::MAX, Cycle::MAX);
@@ -212,7 +215,7 @@ impl Cluster {
         self.plan.next_wide_effect = self.outside.answers_at(now).min(self.wide.clears_at(now)).min(of_dma);
     }
 
-    /// The next cycle in which DMA engine and wide ports have something to do.
+    /// The next cycle in which the DMA engine or the wide ports have work.
     fn next_wide(&self, now: Cycle) -> Cycle {
         if !self.outside.is_quiet() || self.wide.is_clearing() {
             return now + 1;

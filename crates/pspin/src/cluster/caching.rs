@@ -1,4 +1,4 @@
-//! Whether the instruction cache caches: not from reset on, but once boot code has turned it on.
+//! The switch of the instruction cache: the cache is off after reset, until boot code turns it on.
 
 use super::Cluster;
 use super::hpu::Hpu;
@@ -9,14 +9,15 @@ use crate::pe::LineRequest;
 use blocks::cpu::{FetchLines, Stop};
 use kernel::Cycle;
 
-/// From the NIC's reset to that of the cluster: a synchronizer of four registers, and the first state of the cache's
-/// controller. Source: PsPIN RTL a49fec8, `pulp_cluster.sv` (`rstgen_i`); measured on it.
+/// Cycles from the NIC's reset to that of the cluster: a synchronizer of four registers, and the first state of the
+/// cache's controller.
+/// Source: PsPIN RTL a49fec8, `pulp_cluster.sv` (`rstgen_i`); measured on it.
 const RESET: Cycle = 5;
-/// From a write to the cache's registers until its central controller takes no more requests: the register, and a state in
-/// which it still does. With the cache off there is one state more.
+/// Cycles from a write to the cache's registers until its central controller takes no more requests: the register, and
+/// one state in which the controller still takes them. If the cache is off, there is one state more.
 const TO_DRAIN: Cycle = 2;
 
-/// What was written to the cache's registers and is not done.
+/// A change that was written to the cache's registers and is pending.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Change {
     On,
@@ -26,21 +27,22 @@ enum Change {
 
 /// The cache's switch.
 ///
-/// Timing: while it is off, every fetch asks program memory, also for a line that the cluster has just had, and has it in 5
-///         cycles if nobody else asks. To turn it on, or to flush it, takes as long as the lines under way and then a cycle for
-///         each set, in which no line is asked for; as after reset. The core that turns it on continues when no line is under
-///         way; the one that flushes it continues when all lines are forgotten. A fetch that was requested before is served
-///         first, and its line stays in the prefetch buffer. PsPIN's boot of four clusters agrees with the RTL to the cycle.
+/// Timing: while the cache is off, every fetch goes to program memory, even for a line that the cluster fetched just
+///         before. Without competing requests the line arrives in 5 cycles. To turn the cache on or to flush it takes
+///         until no line is in flight, and then one cycle for each set. No line is requested in these cycles. The same
+///         happens after reset. The core that turns the cache on continues when no line is in flight. The core that
+///         flushes it continues when all lines are invalidated. A fetch that was requested before is served first, and
+///         its line stays in the prefetch buffer. PsPIN's boot of four clusters matches the RTL to the cycle.
 /// Source: PsPIN RTL a49fec8, `icache_bank_mp_128.sv`, `central_controller_128.sv`, `mp_pf_icache_ctrl_unit.sv`.
-/// Differs: all lines are forgotten in the first of those cycles.
+/// Differs: all lines are invalidated in the first of those cycles.
 pub(super) struct Caching {
     is_on: bool,
     n_sets: Cycle,
-    /// What is to come when nothing is under way any more, from a cycle on.
+    /// The pending change, and the first cycle for it. The change waits until no line is in flight.
     change: Option<(Cycle, Change)>,
-    /// It has been turned on or off, and the core that did has not been answered.
+    /// The cache has been turned on or off, and the core that did so has no response yet.
     was_changed: bool,
-    /// No line is asked for before this cycle.
+    /// First cycle in which a line may be requested.
     serves_from: Cycle,
 }
 
@@ -54,12 +56,12 @@ impl Caching {
         self.is_on
     }
 
-    /// Whether the central controller takes requests in this cycle.
+    /// Returns true if the central controller takes requests in this cycle.
     pub fn serves(&self, now: Cycle) -> bool {
         now >= self.serves_from && self.change.is_none_or(|(from, _)| now < from)
     }
 
-    /// The register that turns it on and off is written: whether that is done.
+    /// A core writes the register that turns the cache on or off. Returns true if the change is done.
     pub fn turn(&mut self, on: bool, now: Cycle) -> bool {
         let is_done = self.change.is_none() && self.is_on == on;
         self.was_changed &= !is_done;
@@ -70,7 +72,7 @@ impl Caching {
         is_done
     }
 
-    /// The register that flushes it is written: whether that is done.
+    /// A core writes the register that flushes the cache. Returns true if the flush is done or the cache is off.
     pub fn flush(&mut self, now: Cycle) -> bool {
         if !self.is_on || self.change.is_some() {
             return !self.is_on;
@@ -81,7 +83,7 @@ impl Caching {
         now + 2 == self.serves_from
     }
 
-    /// Whether it changes in this cycle, in which all lines are forgotten.
+    /// Returns true if the pending change happens in this cycle. It invalidates all lines.
     fn changes(&mut self, now: Cycle, is_coming: bool) -> bool {
         let Some((_, change)) = self.change.take_if(|&mut (from, _)| from <= now && !is_coming) else { return false };
         self.is_on = change != Change::Off;
@@ -95,13 +97,13 @@ impl Caching {
         true
     }
 
-    /// The next cycle in which it may change, if no line is under way.
+    /// The first cycle in which the pending change may happen, if no line is in flight.
     pub fn next_event(&self) -> Option<Cycle> {
         self.change.map(|(from, _)| from)
     }
 }
 
-/// The line that a core has fetched, while the cache is off.
+/// The line that a core has fetched while the cache is off.
 pub(super) struct HeldLine {
     addr: Option<u32>,
     program_bytes: u32,
@@ -109,7 +111,7 @@ pub(super) struct HeldLine {
 
 impl FetchLines for HeldLine {
     fn present(&self, addr: u32) -> bool {
-        // Beyond program memory a fetch faults at once.
+        // A fetch beyond program memory faults at once.
         self.addr == Some(addr & !(LINE_BYTES - 1)) || addr.wrapping_sub(PROGRAM_BASE) >= self.program_bytes
     }
 
@@ -123,7 +125,8 @@ impl Cluster {
         HeldLine { addr: self.hpus[i].held_line, program_bytes: self.icache.program_bytes() }
     }
 
-    /// Runs an instruction of core `i`. A line that it jumps to it fetches again, even if it is in it.
+    /// Runs an instruction of core `i`. A jump fetches its target line again, even if the target is in the current
+    /// line.
     #[cold]
     pub(super) fn run_uncached(&mut self, i: usize, now: Cycle) -> Stop {
         let held = self.held_line(i);
@@ -136,13 +139,13 @@ impl Cluster {
         stop
     }
 
-    /// While the cache is off, a line comes to the core that asked for it.
+    /// Delivers a line to the core that requested it, while the cache is off.
     pub(super) fn deliver_line(&mut self, i: usize, addr: u32, now: Cycle) {
         self.hpus[i].held_line = Some(addr);
         self.line_is_there(i, now);
     }
 
-    /// While the cache is off, program memory is asked in the cycle in which a core asks.
+    /// While the cache is off, requests a line from program memory in the cycle of the core's request.
     pub(super) fn ask_uncached(&mut self, now: Cycle) {
         if !self.caching.is_on
             && self.caching.serves(now)
@@ -153,7 +156,7 @@ impl Cluster {
         }
     }
 
-    /// The cache is turned on or off, or flushed, when no line is under way any more.
+    /// Turns the cache on or off, or flushes it, when no line is in flight.
     pub(super) fn switch_cache(&mut self, now: Cycle) {
         if self.caching.changes(now, self.refills.is_coming()) {
             self.icache.flush();
@@ -162,7 +165,8 @@ impl Cluster {
         }
     }
 
-    /// Whether a write turns the cache on or off that is so already; the control unit takes a cycle to see that.
+    /// Returns true if a write requests the state that the cache already has. The control unit takes one cycle to
+    /// detect that.
     pub(super) fn cache_is_settled(&self, offset: u32, write: Option<u32>) -> bool {
         let Some(value) = write else { return false };
         offset == 0
@@ -171,7 +175,7 @@ impl Cluster {
             && !self.caching.was_changed
     }
 
-    /// A register of the cache's control unit; `None` while it does not answer.
+    /// Accesses a register of the cache's control unit; `None` while the unit does not answer.
     pub(super) fn cache_register(&mut self, offset: u32, write: Option<u32>, now: Cycle) -> Option<u32> {
         self.plan.do_all();
         match (offset, write) {

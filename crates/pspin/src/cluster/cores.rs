@@ -8,20 +8,20 @@ use isa::riscv::cause::INSTRUCTION_FAULT;
 use kernel::Cycle;
 
 impl Cluster {
-    /// The access of core `i` is granted in cycle `granted` and answered; the core runs on.
+    /// The access of core `i` is answered with a grant in cycle `granted`. The core continues.
     #[inline]
     pub(super) fn complete(&mut self, i: usize, now: Cycle, granted: Cycle, raw: u32) {
         self.hpus[i].core.complete(granted, raw);
         self.advance(i, now);
     }
 
-    /// Runs core `i` up to the first instruction that needs somebody else.
+    /// Runs core `i` up to the first instruction that needs another component.
     pub(super) fn advance(&mut self, i: usize, now: Cycle) {
         let stop = self.run_core(i, now);
         self.stopped(i, stop, now);
     }
 
-    /// The same for a core that has just run ahead as far as it could.
+    /// Does the same for a core that has just run ahead as far as it could.
     #[inline(never)]
     pub(super) fn advance_carefully(&mut self, i: usize, now: Cycle) {
         if !self.caching.is_on() {
@@ -42,7 +42,7 @@ impl Cluster {
         core.run(&self.program, &CoreLines { cache: &self.icache, miss, held }, self.plan.horizon(now).min(*deadline))
     }
 
-    /// Core `i` came back from running: what it waits for, and when it is looked at again.
+    /// Core `i` has stopped: sets its wait state and the cycle of its next action.
     pub(super) fn stopped(&mut self, i: usize, mut stop: Stop, now: Cycle) {
         loop {
             let hpu = &mut self.hpus[i];
@@ -59,7 +59,7 @@ impl Cluster {
                     stop = self.run_core(i, now);
                     continue;
                 }
-                // The line had come, and a flush has taken it from the cache since: nothing is under way.
+                // The line had arrived, but a flush has removed it from the cache since. No line is in flight.
                 Stop::Abandon(_) if hpu.miss.is_none() => {
                     stop = self.run_core(i, now);
                     continue;
@@ -88,7 +88,7 @@ impl Cluster {
         }
     }
 
-    /// Lets core `i` ask its driver again in cycle `at`, if it waits for it.
+    /// Lets core `i` repeat its access to the driver in cycle `at`, if it waits for the driver.
     pub(super) fn retry_driver(&mut self, i: usize, at: Cycle) {
         if self.hpus[i].wait == Wait::Driver {
             self.hpus[i].wait = Wait::Access;

@@ -1,6 +1,6 @@
 //! The cluster's DMA engine: copies between its L1 and L2.
 //!
-//! This file is what its user sees of it, `dma/movement.rs` how beats move.
+//! This file contains the engine's interface and its burst reshaper; `dma/movement.rs` moves the beats.
 
 mod chunk;
 mod movement;
@@ -17,32 +17,32 @@ use kernel::{Cycle, Ports, Rx, Tx};
 use movement::{EMITTERS, Movement};
 use std::collections::VecDeque;
 
-/// Who asked for a transfer.
+/// The requester of a transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Owner {
     /// A core, through its own registers.
     Core(u32),
-    /// Somebody, through the public registers.
+    /// A core or another cluster, through the public registers.
     Public,
-    /// The cluster scheduler: a packet comes to L1.
+    /// The cluster scheduler, which copies a packet to L1.
     Scheduler,
 }
 
 /// A transfer whose last byte is in place and acknowledged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Finished {
-    /// Who asked for it.
+    /// The requester.
     pub owner: Owner,
 }
 
-/// From a transfer's acceptance until the burst reshaper takes it: the FIFO.
+/// Cycles from a transfer's acceptance until the burst reshaper takes it: the FIFO.
 const TO_RESHAPER: u64 = 1;
-/// From a part that the burst reshaper hands on until its requests leave the emitters.
+/// Cycles from the reshaper's output of a part until its requests leave the emitters.
 const TO_EMITTED: u64 = 1;
-/// From one accepted transfer to the next: the arbiter before the engine hands one over each cycle.
+/// Cycles between two accepted transfers: the arbiter in front of the engine passes on one a cycle.
 const ACCEPT_INTERVAL: u64 = 1;
 
-/// A transfer, as far as it is not cut into parts.
+/// The part of a transfer that the reshaper has not cut off yet.
 struct Transfer {
     owner: Owner,
     src: u32,
@@ -52,26 +52,28 @@ struct Transfer {
 
 /// The engine.
 ///
-/// Timing:  one transfer accepted in [`ACCEPT_INTERVAL`] cycles; its first burst leaves 3 cycles later, further ones one a
-///          cycle; 64 bytes a cycle each way; transfers finish in order, one a cycle. Parts of transfers are held by the
-///          emitters until their last beat has left the buffer, [`EMITTERS`] at most, a transfer of which some are to come by
-///          the burst reshaper, all others by the FIFO, which shows room 2 cycles after a beat that makes room in the emitters.
-/// Source:  PsPIN RTL a49fec8, `dmac_wrap.sv`, `dma_noc.sv`; sums of its registers agree with RTL measurements.
-/// Differs: a transfer is cut at the pages of both sides, where the RTL cuts reads at those of the source and writes at those
-///          of the destination; with exact regions a packet's last word in L1 is filled with zeros.
+/// Timing:  one transfer is accepted in [`ACCEPT_INTERVAL`] cycles. Its first burst leaves 3 cycles later, further ones
+///          one a cycle. The engine moves 64 bytes a cycle in each direction. Transfers finish in order, one a cycle.
+///          The emitters hold a part of a transfer until its last beat has left the buffer, at most [`EMITTERS`] parts.
+///          The burst reshaper holds a transfer of which parts are pending, and the FIFO holds all later ones. The FIFO
+///          shows room 2 cycles after a beat that makes room in the emitters.
+/// Source:  PsPIN RTL a49fec8, `dmac_wrap.sv`, `dma_noc.sv`; the delays of its registers add up to the RTL
+///          measurements.
+/// Differs: a transfer is cut at the pages of both sides. The RTL cuts reads at the pages of the source and writes at
+///          those of the destination. With exact regions a packet's last word in L1 is filled with zeros.
 pub struct Dma {
     l1_base: u32,
     l1_bytes: u32,
     l2: [std::ops::Range<u32>; 2],
     fifo: usize,
     fills_words: bool,
-    /// The FIFO, with the cycle from which on the reshaper sees a transfer, and when one left it last.
+    /// The FIFO: each transfer with the first cycle in which the reshaper sees it. Then the cycle of the last removal.
     waiting: VecDeque<(Cycle, Transfer)>,
     left_at: Cycle,
-    /// The burst reshaper.
+    /// The transfer in the burst reshaper.
     reshaped: Option<Transfer>,
     movement: Movement,
-    /// The next transfer is accepted from this cycle on.
+    /// First cycle in which the next transfer is accepted.
     accepts_from: Cycle,
     finishing: VecDeque<(Cycle, Finished)>,
     last_finish: Cycle,
@@ -111,12 +113,12 @@ impl Dma {
         self.movement.ports(ports);
     }
 
-    /// Bytes copied, and parts of transfers whose address nothing answers at.
+    /// Number of bytes copied, and number of parts of transfers with an unmapped address.
     pub fn totals(&self) -> (u64, u64) {
         (self.bytes.total(), self.movement.faults())
     }
 
-    /// Takes a transfer of at least one byte in a cycle in which it [`Dma::accepts`] one; the transfer's id.
+    /// Accepts a transfer of at least one byte in a cycle in which the engine [`Dma::accepts`] one. Returns its id.
     pub fn launch(&mut self, now: Cycle, owner: Owner, src: u32, dst: u32, size: u32) -> u32 {
         assert!(self.accepts(now), "a transfer is launched when the engine accepts it");
         self.accepts_from = now + ACCEPT_INTERVAL;
@@ -126,30 +128,30 @@ impl Dma {
         self.launched
     }
 
-    /// Whether it can take a transfer in this cycle.
+    /// Returns true if the engine can accept a transfer in this cycle.
     pub fn accepts(&self, now: Cycle) -> bool {
-        // What leaves the FIFO in this cycle makes room in the next.
+        // A transfer that leaves the FIFO in this cycle makes room in the next one.
         let held = self.waiting.len() + usize::from(self.left_at == now);
         now >= self.accepts_from && held < self.fifo
     }
 
-    /// The id that the next transfer gets.
+    /// The id of the next transfer.
     pub fn next_id(&self) -> u32 {
         self.launched.wrapping_add(1)
     }
 
-    /// The id of the last transfer that a register read in this cycle sees done.
+    /// The id of the last transfer that a register read in this cycle reports as done.
     pub fn done_id(&self, now: Cycle) -> u32 {
         if self.done_at == now { self.done.wrapping_sub(1) } else { self.done }
     }
 
-    /// Whether any transfer is not done.
+    /// Returns true if a transfer is not done.
     #[inline]
     pub fn is_busy(&self) -> bool {
         self.launched != self.done
     }
 
-    /// Lives through a cycle, but for L1: a transfer that finishes in it, and the beats that are asked of L1.
+    /// Simulates one cycle, except for L1. Returns the transfer that finishes in it, and the requests for beats of L1.
     pub fn tick(&mut self, now: Cycle, l1: &L1) -> (Option<Finished>, BeatRequests) {
         self.reshape(now);
         self.movement.tick(now, l1);
@@ -166,7 +168,7 @@ impl Dma {
         (finished, self.movement.requests())
     }
 
-    /// L1 serves the beat that this side asks for.
+    /// L1 serves the beat that this side requests.
     pub fn granted(&mut self, now: Cycle, side: Side, l1: &mut L1) {
         match side {
             Side::Read => self.movement.read_granted(now, l1),
@@ -174,14 +176,14 @@ impl Dma {
         }
     }
 
-    /// The next cycle in which there is something to do, replies apart; `Cycle::MAX` if there is none.
+    /// The next cycle in which the engine has work, if no reply arrives before; `Cycle::MAX` if there is none.
     pub fn next_event(&self, now: Cycle) -> Cycle {
         let reshapes = self.has_more() && self.movement.n_emitted() < EMITTERS;
         if reshapes || self.movement.moves() { now + 1 } else { self.next_finish(now) }
     }
 
-    /// The first cycle behind `now` in which it may ask L2 for something or a transfer may end, if neither launches nor
-    /// answers come; before that it moves beats to L1 and nothing else.
+    /// The first cycle after `now` in which the engine may send a request to L2 or a transfer may end, if no launch and
+    /// no reply arrives. Before this cycle the engine only moves beats to L1.
     pub fn shows_at(&self, now: Cycle) -> Cycle {
         match self.next_event(now) {
             next if next == now + 1 && !self.has_more() => self.next_finish(now).min(self.movement.shows_at(now)),
@@ -193,12 +195,12 @@ impl Dma {
         self.finishing.front().map_or(Cycle::MAX, |&(at, _)| at.max(now + 1))
     }
 
-    /// Whether the burst reshaper has parts to hand on.
+    /// Returns true if the burst reshaper has parts to pass on.
     fn has_more(&self) -> bool {
         self.reshaped.is_some() || !self.waiting.is_empty()
     }
 
-    /// The burst reshaper hands a part on and takes the next transfer, if there is room behind it.
+    /// The burst reshaper passes a part on and takes the next transfer, if the emitters have room.
     fn reshape(&mut self, now: Cycle) {
         if self.movement.n_emitted() >= EMITTERS {
             return;

@@ -9,30 +9,30 @@ use crate::protocol::PAGE_BYTES;
 use blocks::cpu::Privilege;
 use kernel::Cycle;
 
-/// The registers by which a core, or the public port, describes a transfer.
+/// The registers with which a core or the public port describes a transfer.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct DmaRegisters {
     src: u32,
     dst: u32,
     bytes: u32,
     config: u32,
-    /// Bytes of a launch that the engine has taken already.
+    /// Bytes of a launch that the engine has already taken.
     begun: u32,
 }
 
 /// The register whose read launches a transfer.
 const LAUNCH: u32 = 0x18;
 
-/// Who launches by the public registers.
+/// The requester of a launch through the public registers.
 pub(super) enum Launcher {
     /// A core of this cluster.
     Core(usize),
-    /// Somebody in another cluster.
+    /// An access from another cluster.
     Remote(RemoteRequest),
 }
 
 impl Cluster {
-    /// The DMA registers of core `i`: `axidma__dma_conf_t` of the runtime.
+    /// Accesses the DMA registers of core `i`: `axidma__dma_conf_t` of the runtime.
     pub(super) fn access_dma(&mut self, i: usize, offset: u32, write: Option<u32>, now: Cycle) {
         let Hpu { core, dma, guard, .. } = &self.hpus[i];
         let mut registers = *dma;
@@ -52,13 +52,13 @@ impl Cluster {
         self.word_done(i, now, now, answer);
     }
 
-    /// The DMA engine takes a transfer, if it can: of a core, of the public registers or of the scheduler, in turn. A launch is
-    /// held until then.
-    /// Where transfers are checked a long one is taken page by page, so that none waits for all that another moves; a watchdog
-    /// ends it between two pages.
+    /// The DMA engine takes a transfer, if it can. Cores, the public registers and the scheduler take turns. A launch
+    /// is held until the engine takes it.
+    /// If transfers are checked, a long one is taken page by page, so that no requester waits for the whole transfer of
+    /// another. A watchdog ends a transfer between two pages.
     ///
-    /// Source: PsPIN RTL a49fec8, `pulp_cluster_frontend.sv`: one arbiter, in which cores come first, then the public port, and
-    /// the scheduler last.
+    /// Source: PsPIN RTL a49fec8, `pulp_cluster_frontend.sv`: one arbiter, whose inputs are the cores, then the public
+    /// port, and the scheduler last.
     pub(super) fn launch_transfer(&mut self, now: Cycle) {
         let (public, scheduler) = (self.hpus.len(), self.hpus.len() + 1);
         let asking = u64::from(self.launching)
@@ -95,12 +95,12 @@ impl Cluster {
         }
     }
 
-    /// Somebody launches by the public registers; whether the launch is held now, in which case it is answered when the engine
-    /// takes it. One is held at a time.
+    /// Holds the access if it is a launch through the public registers. Returns true if it is held; it is answered when
+    /// the engine takes the launch. Only one launch is held at a time.
     pub(super) fn hold_public(&mut self, launcher: Launcher, offset: u32, op: PeOp) -> bool {
         let launches = offset == LAUNCH && matches!(op, PeOp::Load) && self.public_dma.bytes > 0;
         if launches {
-            assert!(self.public_launch.is_none(), "the public registers answer one after the other");
+            assert!(self.public_launch.is_none(), "only one launch through the public registers is held");
             self.public_launch = Some(launcher);
         }
         launches
@@ -110,13 +110,13 @@ impl Cluster {
     fn launch_public(&mut self, now: Cycle) {
         let DmaRegisters { src, dst, bytes, .. } = self.public_dma;
         let id = self.dma.launch(now, Owner::Public, src, dst, bytes);
-        match self.public_launch.take().expect("somebody launches") {
+        match self.public_launch.take().expect("a launch is held") {
             Launcher::Core(i) => self.word_done(i, now, now + SLOW_PERIPHERAL, id),
             Launcher::Remote(remote) => self.answer_remote(&remote, id),
         }
     }
 
-    /// Reads or writes a DMA register, but for a read that launches.
+    /// Reads or writes a DMA register, except for a read that launches.
     pub(super) fn dma_register(
         &mut self,
         registers: &mut DmaRegisters,
@@ -134,7 +134,7 @@ impl Cluster {
             (0x00, None) => return src,
             (0x08, None) => return dst,
             (0x10, None) => return bytes,
-            // No bytes: the next id is shown and not used up.
+            // Without bytes the read shows the next id and does not use it.
             (LAUNCH, None) => return self.dma.next_id(),
             (0x20, None) => return self.dma.done_id(now),
             (0x28, None) => return registers.config | u32::from(self.dma.is_busy()) << 16,

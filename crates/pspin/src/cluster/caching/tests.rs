@@ -2,8 +2,9 @@ use super::*;
 use expect_test::{Expect, expect};
 use std::fmt::Write;
 
-/// A cache of 64 sets. Numbers are when a line is asked for; `on`, `off` or `flush` at a cycle is what is written to the registers,
-/// and again in each cycle until it answers. Lines come 6 cycles after they were asked for; the result is what happens when.
+/// A cache of 64 sets. `lookups` are the cycles in which lines are requested. `writes` are the first cycle and the
+/// value of each register write: `on`, `off` or `flush`. A write is repeated in each cycle until it is answered. A line
+/// arrives 6 cycles after its request. The result lists all events with their cycles.
 fn check(lookups: &[Cycle], writes: &[(Cycle, &str)], want: Expect) {
     let mut caching = Caching::new(&IcacheParams { bytes: 4096, ways: 4, miss_cycles: 8 });
     let (mut text, mut asking, mut coming) = (String::new(), 0, Vec::new());
@@ -35,8 +36,9 @@ fn check(lookups: &[Cycle], writes: &[(Cycle, &str)], want: Expect) {
     want.assert_eq(&text);
 }
 
-/// By the text: the central controller invalidates its 64 sets after reset, is bypassed, and stops three cycles after the register
-/// was written (two, while it is on); when no line is under way any more, it invalidates them again.
+/// According to the RTL's source, the central controller invalidates its 64 sets after reset and is then bypassed. It
+/// stops three cycles after the register was written, or two cycles if the cache is on. When no line is in flight, it
+/// invalidates the sets again.
 #[test]
 fn it_is_turned_on_when_nothing_is_under_way_and_serves_when_all_is_forgotten() {
     check(

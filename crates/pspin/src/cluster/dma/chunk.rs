@@ -1,11 +1,11 @@
-//! What the cluster's DMA engine moves: parts of transfers, and where a stage of it stands with them.
+//! Parts of transfers that the cluster's DMA engine moves, and the position of a stage in them.
 
 use super::Finished;
 use crate::protocol::beats;
 use kernel::Cycle;
 use std::mem::Discriminant;
 
-/// Where bytes are.
+/// Location of bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
     /// Byte offset in the own L1.
@@ -14,26 +14,26 @@ pub enum Place {
     Nowhere,
 }
 
-/// A part of a transfer that stays within a page on both sides: a burst on each.
+/// A part of a transfer that stays within a page on both sides: one burst on each side.
 pub struct Chunk {
-    /// When its requests leave the emitters.
+    /// Cycle in which its requests leave the emitters.
     pub emitted: Cycle,
     pub from: (Place, u32),
     pub to: (Place, u32),
     pub size: u32,
-    /// What ends with it, if it is the last of its transfer.
+    /// The transfer that ends with this part, if this is the last part.
     pub finishes: Option<Finished>,
-    /// Zeros follow up to the end of its last word.
+    /// The rest of its last word is filled with zeros.
     pub fills_word: bool,
     pub reads: u32,
     pub writes: u32,
-    /// Its bytes as far as they are read, and whether they are all known already.
+    /// Its bytes that are read so far. `is_known` is true if all bytes are known.
     pub data: Vec<u8>,
     pub is_known: bool,
-    /// From when on its write beats pass the crossbar.
+    /// First cycle in which its write beats pass the crossbar.
     pub passes_from: Cycle,
     pub is_sent: bool,
-    /// When its response can be at the crossbar by what is known, and how many things must still happen before.
+    /// Earliest known cycle of its response at the crossbar, and the number of events that must still happen before.
     pub responds: Cycle,
     pub awaits: u32,
 }
@@ -69,14 +69,14 @@ impl Chunk {
         }
     }
 
-    /// One of the things that it awaits has happened, as far as its response is concerned in this cycle.
+    /// An awaited event has happened. The response is at the crossbar in cycle `happened` at the earliest.
     pub fn has(&mut self, happened: Cycle) {
         self.responds = self.responds.max(happened);
         self.awaits -= 1;
     }
 }
 
-/// A beat of a chunk.
+/// Position of a beat: its chunk, and its index in it.
 #[derive(Clone, Copy, Default)]
 pub struct At {
     pub chunk: u64,
@@ -84,7 +84,7 @@ pub struct At {
 }
 
 impl At {
-    /// Goes on to the next of the chunk's beats; whether that was its last.
+    /// Advances to the next beat. Returns true if the current beat was the last one of its chunk.
     pub fn advance(&mut self, n_beats: u32) -> bool {
         self.beat += 1;
         let last = self.beat == n_beats;
@@ -95,8 +95,8 @@ impl At {
     }
 }
 
-/// Bursts of one direction that have passed the crossbar and are not answered. They are all at one place: those to another
-/// wait (`axi_demux.sv`).
+/// Bursts of one direction that have passed the crossbar and are not answered. All of them go to the same place; bursts
+/// to another place wait (`axi_demux.sv`).
 #[derive(Default)]
 pub struct Open {
     place: Option<Discriminant<Place>>,
@@ -104,12 +104,12 @@ pub struct Open {
 }
 
 impl Open {
-    /// Whether one to this place may pass while `n` are not answered.
+    /// Returns true if a burst to this place may pass while `n` bursts are not answered.
     pub fn admits(&self, place: Place, n: u32) -> bool {
         n == 0 || self.place == Some(std::mem::discriminant(&place))
     }
 
-    /// One to this place passes.
+    /// A burst to this place passes.
     pub fn add(&mut self, place: Place) {
         *self = Open { place: Some(std::mem::discriminant(&place)), n: self.n + 1 };
     }
