@@ -1,4 +1,4 @@
-//! The cores' drivers: what cores ask of them, and what goes from them to the rest of the card and back.
+//! The cores' drivers: accesses of the cores, and messages to and from the rest of the card.
 
 use super::Cluster;
 use super::dma_registers::DmaRegisters;
@@ -11,11 +11,11 @@ use blocks::cpu::Privilege;
 use kernel::{Cycle, members};
 use std::collections::VecDeque;
 
-/// What the HPU drivers of a cluster hold for the rest of the card.
+/// State of a cluster's HPU drivers that concerns the rest of the card.
 pub(super) struct Drivers {
-    /// Commands that wait in the FIFO of each driver.
+    /// Commands in the FIFO of each driver.
     command_fifos: Vec<VecDeque<Command>>,
-    /// Drivers with commands in their FIFO, with feedback, and without a task, by bit.
+    /// Bit sets of drivers: with commands in the FIFO, with feedback, and without a task.
     pub with_commands: u32,
     with_feedback: u32,
     pub without_task: u32,
@@ -81,7 +81,8 @@ impl Cluster {
             || issued.is_some()
             || watched != (self.drivers.with_feedback, self.drivers.without_task)
         {
-            self.plan.do_all(); // Not after a look at the task or a word of a command, which are the most.
+            // The most frequent accesses do not need this: reads of the task, and writes of a command's words.
+            self.plan.do_all();
         }
         if let Some((packet, stage, handler)) = before
             && was_running != is_running
@@ -110,8 +111,9 @@ impl Cluster {
         self.word_done(i, now, granted, word);
     }
 
-    /// Clears the stack of core `i`, and has the runtime clear its registers, by an exception, before it runs a handler of
-    /// another context. The stack takes a beat of the cluster DMA's port for each 64 bytes, long before the runtime uses it.
+    /// Clears the stack of core `i`, and raises an exception in which the runtime clears the core's registers, before
+    /// the core runs a handler of another context. Each 64 bytes of the stack take one beat at the cluster DMA's port.
+    /// This is done long before the runtime uses the stack.
     fn clear_core(&mut self, i: usize, now: Cycle) {
         if !self.hpus[i].text.is_empty() {
             self.end_line(i, now);
@@ -125,7 +127,7 @@ impl Cluster {
         self.advance(i, now);
     }
 
-    /// Whether the command that core `i` has prepared moves only what its handler may touch.
+    /// Returns true if the command that core `i` has prepared moves only data that its handler may access.
     fn may_issue(&self, i: usize) -> bool {
         let Hpu { core, driver, guard, .. } = &self.hpus[i];
         if core.privilege() == Privilege::Machine {
@@ -142,7 +144,7 @@ impl Cluster {
         }
     }
 
-    /// A task of core `i` starts or ends in this cycle: what the core may touch changes, and how long.
+    /// A task of core `i` starts or ends in cycle `at`: sets the memory that the core may access, and its deadline.
     fn guard_changes(&mut self, i: usize, at: Cycle) {
         let Hpu { core, driver, guard, deadline, dma, .. } = &mut self.hpus[i];
         if guard.is_exact() {
@@ -161,7 +163,7 @@ impl Cluster {
         }
     }
 
-    /// Ends of commands reach the drivers, and with them the cores that wait.
+    /// Passes the ends of commands to the drivers. Cores that wait for them continue.
     pub(super) fn take_responses(&mut self, now: Cycle) {
         while self.ports.responses.is_due(now)
             && let Some(CommandResponse { id }) = self.ports.responses.take()
@@ -174,8 +176,8 @@ impl Cluster {
         }
     }
 
-    /// One command a cycle goes to the command unit; where transfers are checked, a page of one, so that no core has to wait
-    /// for all that another moves.
+    /// Sends one command a cycle to the command unit. If transfers are checked, sends one page of a command, so that no
+    /// core waits for the whole transfer of another.
     pub(super) fn send_command(&mut self) {
         let asking = u64::from(self.drivers.with_commands);
         if asking != 0
@@ -196,7 +198,7 @@ impl Cluster {
         }
     }
 
-    /// One feedback a cycle goes to the dispatcher.
+    /// Sends one feedback a cycle to the dispatcher.
     pub(super) fn send_feedback(&mut self, now: Cycle) {
         let ready = self.may_leave(now);
         if ready != 0
@@ -218,20 +220,20 @@ impl Cluster {
         }
     }
 
-    /// Drivers whose feedback may leave in this cycle, by bit.
+    /// Bit set of the drivers whose feedback may leave in this cycle.
     fn may_leave(&self, now: Cycle) -> u64 {
         let ready = |core: &u32| self.hpus[*core as usize].driver.leaves_at().is_some_and(|at| at <= now);
         members(self.drivers.with_feedback.into()).filter(ready).fold(0, |set, core| set | 1 << core)
     }
 
-    /// The next cycle in which a feedback may leave that waits for its time alone, not for a command or a transfer.
+    /// The next cycle in which a feedback may leave that waits only for its time, not for a command or a transfer.
     pub(super) fn next_leave(&self) -> Cycle {
         let leaves =
             members(self.drivers.with_feedback.into()).filter_map(|core| self.hpus[core as usize].driver.leaves_at());
         leaves.min().unwrap_or(Cycle::MAX)
     }
 
-    /// A driver may have changed: it got or lost a feedback, or a task.
+    /// Updates the bit sets after a change of a driver's feedback or task.
     pub(super) fn watch_driver(&mut self, core: usize) {
         let driver = &self.hpus[core].driver;
         self.drivers.with_feedback = self.drivers.with_feedback & !(1 << core) | u32::from(driver.has_done()) << core;

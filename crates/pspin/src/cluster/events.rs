@@ -1,13 +1,13 @@
-//! The event unit: by it cores of a cluster sleep and wake each other.
+//! The event unit, with which cores of a cluster sleep and wake each other.
 //!
-//! The boot code uses the mask, the dispatch FIFO and its team mask. The rest is that part of PULP's event unit that
-//! other start-up code may touch.
+//! The boot code uses the mask, the dispatch FIFO and its team mask. The rest is the part of PULP's event unit that
+//! other start-up code may access.
 //!
 //! Source: PsPIN RTL a49fec8 names the unit; register offsets are those of PULP's `event_unit_flex`.
 
 use std::collections::VecDeque;
 
-// Registers of a core, from the start of the unit.
+// Registers of a core: offsets from the start of the unit.
 const MASK: u32 = 0x00;
 const MASK_AND: u32 = 0x04;
 const MASK_OR: u32 = 0x08;
@@ -43,12 +43,12 @@ struct Barrier {
     arrived: u32,
 }
 
-/// What an access to the unit comes to.
+/// The result of an access to the unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reply {
-    /// At once, with this value.
+    /// The access returns this value in the same cycle.
     Value(u32),
-    /// The core sleeps; it asks again when an event comes.
+    /// The core sleeps. It repeats the access when an event arrives.
     Sleep,
 }
 
@@ -57,7 +57,7 @@ pub struct EventUnit {
     cores: Vec<Core>,
     team: u32,
     barriers: [Barrier; 8],
-    /// Cores that an event has reached since this was last asked.
+    /// Cores that an event has reached since the last [`EventUnit::take_woken`].
     woken: u32,
 }
 
@@ -67,12 +67,12 @@ impl EventUnit {
         EventUnit { cores, team: 0, barriers: [Barrier::default(); 8], woken: 0 }
     }
 
-    /// The cores that something done in this cycle may wake.
+    /// Takes the set of cores that an event has reached. They may wake.
     pub fn take_woken(&mut self) -> u32 {
         std::mem::take(&mut self.woken)
     }
 
-    /// A core reads (`write` is none) or writes a register; `elw` marks the reads that may sleep.
+    /// A core reads (`write` is `None`) or writes a register; `elw` marks the reads that may sleep.
     pub fn access(&mut self, core: u32, offset: u32, write: Option<u32>, elw: bool) -> Reply {
         match write {
             Some(value) => {
@@ -101,7 +101,7 @@ impl EventUnit {
             }
             DISPATCH_TEAM => self.team = value & all,
             SOFT_EVENT.. if offset < SOFT_EVENT + 4 * N_SOFT_EVENTS => {
-                // The value names the cores; 0 stands for all.
+                // The value selects the cores; 0 selects all.
                 let targets = if value & all == 0 { all } else { value & all };
                 self.send((offset - SOFT_EVENT) / 4, targets);
             }
@@ -162,7 +162,8 @@ impl EventUnit {
         })
     }
 
-    /// Arrives and sleeps until all have; a sleeping core asks again and must not arrive twice.
+    /// The core arrives and sleeps until all cores have arrived. A sleeping core repeats its access and must not arrive
+    /// twice.
     fn wait_at_barrier(&mut self, core: u32, index: usize, clear: bool, elw: bool) -> Reply {
         let event = 1 << BARRIER_EVENT;
         if self.cores[core as usize].buffer & event == 0 {

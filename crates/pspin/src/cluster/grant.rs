@@ -1,7 +1,7 @@
-//! A cycle of the cores: who gets which bank of the own L1, and how far each runs on then.
+//! A cycle of the cores: the arbitration of L1's banks, and the run of each core after its grant.
 //!
-//! This is where a simulation of busy cores spends what it does not spend in them. Most accesses are within a word, permitted,
-//! and to banks that nobody else wants; all others leave by a call.
+//! Outside the cores themselves, a simulation of busy cores spends its time here. Most accesses are within a word,
+//! permitted, and to banks without another request. All other accesses take a function call.
 
 use super::Cluster;
 use super::hpu::Wait;
@@ -12,7 +12,7 @@ use isa::riscv::{Load, Width};
 use kernel::{Cycle, members};
 
 impl Cluster {
-    /// Lets every core that is due in this cycle go on.
+    /// Lets every core that is due in this cycle continue.
     #[inline(always)]
     pub(super) fn run_cores(&mut self, now: Cycle) {
         let others = self.ready.take_others(now);
@@ -34,7 +34,7 @@ impl Cluster {
         }
     }
 
-    /// An access from another cluster takes its place among those of the cores.
+    /// An access from another cluster joins the requests of the cores.
     #[inline(never)]
     fn admit_remote(&mut self, now: Cycle) {
         self.take_remote(now);
@@ -45,7 +45,7 @@ impl Cluster {
         }
     }
 
-    /// These cores do what they are due for, other than asking for a bank.
+    /// These cores perform their due action, which is not a bank request.
     #[inline(never)]
     fn go_on(&mut self, cores: u32, now: Cycle) {
         for i in members(cores.into()).map(|core| core as usize) {
@@ -62,13 +62,13 @@ impl Cluster {
         }
     }
 
-    /// Core `i` asks for memory, and not for a bank of the own L1 that it may have.
+    /// Core `i` requests memory, but not a bank of the own L1 that it may access.
     fn access(&mut self, i: usize, now: Cycle) {
         let addr = self.hpus[i].next_address();
         if self.hpus[i].guard.is_own_l1(addr) { self.refuse(i, now) } else { self.access_elsewhere(i, addr, now) }
     }
 
-    /// Core `i` asks for memory from cycle `at` on.
+    /// Core `i` requests memory from cycle `at` on.
     #[inline(always)]
     pub(super) fn ask(&mut self, i: usize, now: Cycle, at: Cycle) {
         let hpu = &mut self.hpus[i];
@@ -82,7 +82,7 @@ impl Cluster {
         }
     }
 
-    /// Each of these ports gets the bank that it asks for, which nobody else wants.
+    /// Grants each of these ports its bank. No other port requests the same bank.
     #[inline(always)]
     fn grant_all(&mut self, mut asking: u32, now: Cycle) {
         while asking != 0 {
@@ -93,7 +93,7 @@ impl Cluster {
         }
     }
 
-    /// Some of the requests want the same bank, or one that is `blocked`; both kinds of banks are in `special`.
+    /// Some of the requests are for the same bank, or for a `blocked` one. `special` contains both kinds of banks.
     #[inline(never)]
     fn share_banks(&mut self, mut asking: u32, special: u64, blocked: u64, now: Cycle) {
         while asking != 0 {
@@ -115,14 +115,14 @@ impl Cluster {
                 self.grant_among_others(winner, now);
             }
             self.totals.l1_conflicts.add(u64::from(losers.count_ones()));
-            // The outside port asks again by itself.
+            // The outside port repeats its request by itself.
             let losers = losers & !(1 << OUTSIDE_PORT);
             self.ready.ask_again(losers, bank, now + 1);
             members(losers.into()).for_each(|core| self.fetch_behind_access(core as usize, now));
         }
     }
 
-    /// As [`Cluster::grant`], which is worth a place of its own only where nobody is in the way.
+    /// Does the same as [`Cluster::grant`], which is inlined only where no other request competes.
     #[inline(never)]
     fn grant_among_others(&mut self, port: u32, now: Cycle) {
         self.grant(port, now);
@@ -141,7 +141,7 @@ impl Cluster {
         let access = core.access();
         let Access { addr, value, kind, .. } = *access;
         let (shift, bytes) = (addr % 4 * 8, access.bytes());
-        // Almost every access is of a word or within one, and almost every core runs on to its next access.
+        // Almost every access is of a word or within one, and almost every core runs ahead to its next access.
         match kind {
             AccessKind::Load(Load::Word) if shift == 0 => core.loaded(now, self.l1.load(addr)),
             AccessKind::Store(Width::Word) if shift == 0 => {
@@ -164,7 +164,7 @@ impl Cluster {
         if !core.run_ahead(&self.program, self.icache.there(), horizon) {
             return self.advance_carefully(i, now);
         }
-        // As `ask`, for a core that asked before and begins an access.
+        // The same as `ask`, for a core that has requested memory before: `wait` is already set.
         let at = core.time() + 1;
         let addr = core.access().addr;
         if hpu.accesses_l1(addr) {

@@ -1,11 +1,11 @@
-//! Physical memory protection: what a core may touch in user mode.
+//! Physical memory protection: the memory that a core may access in user mode.
 
 use crate::map;
 use crate::params::{PspinParams, Regions};
 use crate::protocol::{DATA_REGIONS, Region, Task};
 use blocks::cpu::CodeWindow;
 
-/// PMP works on words: a region ends where the last word ends that it has a part of.
+/// PMP works on words: a region extends to the end of its last word.
 const WORD: u32 = 4;
 
 /// A range of addresses.
@@ -21,51 +21,54 @@ impl Window {
         Window { base, size: size.saturating_add(to_word_end) }
     }
 
-    /// Whether `bytes` from `addr` on lie within.
+    /// Returns true if `bytes` from `addr` on are within the window.
     #[inline(always)]
     fn holds(self, addr: u32, bytes: u32) -> bool {
         u64::from(addr.wrapping_sub(self.base)) + u64::from(bytes) <= u64::from(self.size)
     }
 }
 
-/// Windows of the own L1, by the addresses in the tasks: scratchpad, packet, stack.
+/// Windows of the own L1, by the addresses that tasks use: scratchpad, packet, stack.
 const OWN: usize = 3;
 const SCRATCHPAD: usize = 0;
 const PACKET: usize = 1;
 const STACK: usize = 2;
-/// Windows elsewhere: scratchpads of 15 other clusters, packet, handler memory, the parts of static data.
+/// Number of windows elsewhere: scratchpads of 15 other clusters, packet, handler memory, the parts of static data.
 const OUTSIDE: usize = 15 + 2 + DATA_REGIONS;
 
-/// What one core may touch in user mode; machine mode may touch all.
+/// The memory that one core may access in user mode. Machine mode may access everything.
 ///
-/// With coarse regions: all L1s and their peripherals, the pages of the task's packet and handler memory, the first
-/// 64 KiB of L2 handler memory, the console for stores alone. Source: PsPIN RTL a49fec8, `hpu_driver.sv`.
+/// Coarse regions: all L1s and their peripherals; the pages of the task's packet and handler memory; the first 64 KiB
+/// of L2 handler memory; the console, for stores only. Source: PsPIN RTL a49fec8, `hpu_driver.sv`.
 ///
-/// With exact ones: the core's own stack; the task's packet, in L1 and L2; its scratchpad in each cluster; its handler
-/// memory; code and static data of its program; the driver's and the DMA's registers of this core; the console for stores
-/// alone. Between tasks the stack, the driver and the runtime's loop. Source: Di Girolamo et al., ISCA 2021, III-B: the
-/// driver sets PMP regions for each task. Regions go by words, since PMP does (RISC-V privileged specification 20211203, 3.7).
+/// Exact regions: the core's own stack; the task's packet, in L1 and L2; its scratchpad in each cluster; its handler
+/// memory; code and static data of its program; this core's registers of the driver and of the DMA; the console, for
+/// stores only. Between tasks: the stack, the driver and the runtime's loop. Source: Di Girolamo et al., ISCA 2021,
+/// III-B: the driver sets PMP regions for each task. Regions consist of words, as in PMP (RISC-V privileged
+/// specification 20211203, 3.7).
 pub struct Guard {
     regions: Regions,
     checks_transfers: bool,
-    /// Own L1, where the core's stack lies, and where scratchpads begin in every L1.
+    /// Address and size of the own L1.
     l1_base: u32,
     l1_bytes: u32,
     /// All L1s with their peripherals, for coarse regions.
     all_l1s: Window,
+    /// The core's stack, by its offset in the own L1.
     stack: Window,
+    /// Offset of the scratchpads in every L1.
     scratchpad_offset: u32,
     own: [Window; OWN],
     outside: [Window; OUTSIDE],
     n_outside: usize,
-    /// Code for every task, and for the one that runs.
+    /// Code of all tasks, and code of the running task.
     code: [CodeWindow; 2],
-    /// A task runs: its DMA registers are open.
+    /// A task runs. Its DMA registers are accessible.
     has_task: bool,
 }
 
 impl Guard {
-    /// For a core that has no task.
+    /// The guard of a core without a task.
     pub fn new(cluster: u32, core: u32, params: &PspinParams) -> Self {
         let reserved = if core == 0 { map::stack_reserved(params.cluster.n_cores) } else { 0 };
         let mut guard = Guard {
@@ -86,19 +89,19 @@ impl Guard {
         guard
     }
 
-    /// Names the code that the core may run with a task or without.
+    /// Sets the code that the core may run with or without a task.
     pub fn set_runtime(&mut self, runtime: Region) {
         if self.regions == Regions::Exact {
             self.code[0] = CodeWindow { base: runtime.addr, bytes: runtime.size };
         }
     }
 
-    /// Code that the core may run.
+    /// The code that the core may run.
     pub fn code(&self) -> [CodeWindow; 2] {
         self.code
     }
 
-    /// Opens what a task may touch, its packet lying at `pkt_ptr` in the own L1; or closes it.
+    /// Opens the memory that a task may access, with its packet at `pkt_ptr` in the own L1. `None` closes it.
     pub fn set(&mut self, task: Option<(&Task, u32)>) {
         self.has_task = task.is_some();
         self.n_outside = 0;
@@ -127,7 +130,7 @@ impl Guard {
         let own_id = (self.l1_base - map::L1_BASE) / map::L1_STRIDE;
         self.own[PACKET] = self.own_window(pkt_ptr.wrapping_sub(self.l1_base), task.pkt_size);
         for (id, scratchpad) in (0..).zip(&task.context.scratchpads) {
-            // Drivers may say anything: addresses have 32 bits, as the hardware's sum has.
+            // A driver may set any value. The sum wraps at 32 bits, as in the hardware.
             let offset = self.scratchpad_offset.wrapping_add(scratchpad.addr);
             if id == own_id {
                 self.own[SCRATCHPAD] = self.own_window(offset, scratchpad.size);
@@ -145,7 +148,7 @@ impl Guard {
         }
     }
 
-    /// A range of the own L1, as far as that goes: behind its end it begins anew.
+    /// A range of the own L1, cut at the end of L1, where addresses wrap.
     fn own_window(&self, offset: u32, size: u32) -> Window {
         let Window { size, .. } = Window::new(offset, size);
         Window { base: self.l1_base.wrapping_add(offset), size: size.min(self.l1_bytes.saturating_sub(offset)) }
@@ -158,7 +161,7 @@ impl Guard {
         }
     }
 
-    /// Whether an address is in the own L1, under any of its names.
+    /// Returns true if an address is in the own L1, under any of its aliases.
     #[inline(always)]
     pub fn is_own_l1(&self, addr: u32) -> bool {
         // Both windows are 2 MiB long: L1 and its test-and-set alias.
@@ -166,13 +169,13 @@ impl Guard {
         window == map::ALIAS_BASE >> 21 || window == self.l1_base >> 21
     }
 
-    /// Whether the core may touch `bytes` of its own L1 from this address on, under any of its names.
+    /// Returns true if the core may access `bytes` of its own L1 from this address on, under any alias.
     #[inline(always)]
     pub fn allows_l1(&self, addr: u32, bytes: u32) -> bool {
         self.own.iter().any(|window| window.holds(addr, bytes)) || self.allows_alias(addr, bytes)
     }
 
-    /// The same for other names of L1: the test-and-set alias, and repetitions behind the end.
+    /// Does the same for the aliases of L1: the test-and-set range, and the repetitions of L1 after its end.
     #[cold]
     #[inline(never)]
     fn allows_alias(&self, addr: u32, bytes: u32) -> bool {
@@ -180,17 +183,17 @@ impl Guard {
         self.is_own_l1(addr) && self.own.iter().any(|window| window.holds(canonical, bytes))
     }
 
-    /// The core's stack: byte offset in its L1 and bytes.
+    /// The core's stack: its offset in L1 and its size, in bytes.
     pub fn stack(&self) -> (u32, u32) {
         (self.stack.base, self.stack.size)
     }
 
-    /// Whether a task must find nothing that another left behind.
+    /// Returns true if a task must not find data of another task.
     pub fn is_exact(&self) -> bool {
         self.regions == Regions::Exact
     }
 
-    /// Whether it may load or store `bytes` from an address on that is not in its own L1.
+    /// Returns true if the core may load or store `bytes` from this address on. The address is outside its own L1.
     pub fn allows(&self, addr: u32, bytes: u32, stores: bool) -> bool {
         let console = match self.regions {
             Regions::Coarse => Window { base: map::SOC_PERIPHERALS, size: 0x1_0000 },
@@ -199,7 +202,8 @@ impl Guard {
         stores && console.holds(addr, bytes) || self.holds_outside(addr, bytes)
     }
 
-    /// Whether it may use this register beside it: bits 13 to 10 of the address are 1 for DMA, 4 for the driver.
+    /// Returns true if the core may use this register on its own link. Bits 13 to 10 of the address are 1 for the DMA
+    /// and 4 for the driver.
     pub fn allows_link(&self, addr: u32) -> bool {
         match (self.regions, addr >> 10 & 0xf) {
             (Regions::Coarse, _) | (_, 4) => true,
@@ -208,23 +212,24 @@ impl Guard {
         }
     }
 
-    /// Whether it may use the slow peripherals of its cluster.
+    /// Returns true if the core may use the slow peripherals of its cluster.
     pub fn allows_peripherals(&self) -> bool {
         self.regions == Regions::Coarse
     }
 
-    /// Whether transfers and commands are checked.
+    /// Returns true if transfers and commands are checked.
     pub fn checks_transfers(&self) -> bool {
         self.checks_transfers
     }
 
-    /// Whether transfers and commands for it may move `bytes` from this address of the NIC on.
+    /// Returns true if transfers and commands of the core may move `bytes` from this address of the NIC on.
     pub fn allows_transfer(&self, addr: u32, bytes: u32) -> bool {
         let is_own = self.own.iter().any(|window| window.holds(addr, bytes));
         !self.checks_transfers || bytes == 0 || self.holds_outside(addr, bytes) || is_own
     }
 
-    /// Whether commands for it may move `bytes` from this address of the host on; the task is the one that runs.
+    /// Returns true if commands of the core may move `bytes` from this address of the host on. `task` is the running
+    /// task.
     pub fn allows_host(&self, task: &Task, addr: u64, bytes: u32) -> bool {
         let at = addr.wrapping_sub(task.context.host_mem_addr);
         let size = u64::from(task.context.host_mem_size);
@@ -242,7 +247,7 @@ mod tests {
     use crate::protocol::{Context, PacketId, Stage};
     use crate::testing::paper_params;
 
-    /// Core 1 of cluster 2 has no task, and so its stack alone: offsets 0x400 to 0x7ff.
+    /// Core 1 of cluster 2 has no task and may access only its stack: offsets 0x400 to 0x7ff.
     fn check(addr: u32, bytes: u32) -> bool {
         let params = paper_params();
         Guard::new(2, 1, &params).allows_l1(addr, bytes)

@@ -1,4 +1,4 @@
-//! A handler processing unit (HPU): a core with its driver and all else that is its own, and what it waits for.
+//! A handler processing unit (HPU): a core, its driver and its other private parts, and its wait state.
 
 use super::dma_registers::DmaRegisters;
 use super::guard::Guard;
@@ -12,20 +12,20 @@ use isa::riscv::Amo;
 use kernel::Cycle;
 use std::collections::VecDeque;
 
-/// What a core does next, or what it waits for.
+/// The next action of a core, or the event that it waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Wait {
-    /// Goes on with the next instruction.
+    /// Continues with the next instruction.
     Run,
-    /// Asks for memory.
+    /// Requests memory.
     Access,
-    /// Misses the fetch line at this address, and has not asked for it yet.
+    /// Misses the fetch line at this address, and has not requested it yet.
     Fetch(u32),
-    /// Should ask for the line at this address ahead, so that it is looked for so many cycles later, and then go on.
+    /// Prefetches the line at this address, with the lookup after the given number of cycles. Then the core continues.
     Prefetch(u32, Cycle),
-    /// Has asked for the line.
+    /// Has requested the line.
     Line(u32),
-    /// Waits for a line that it does not need any more, since it jumped.
+    /// Waits for a line that it no longer needs, because it jumped.
     Abandoned(u32),
     /// Waits for its driver.
     Driver,
@@ -37,16 +37,17 @@ pub(super) enum Wait {
     Event,
     /// Waits for a word in its inter-core FIFO, or for room in its neighbour's.
     Fifo,
-    /// Never goes on: nothing grants its access, or it waits for an interrupt.
+    /// Never continues: its access gets no grant, or it waits for an interrupt.
     Forever,
-    /// Waits forever for an instruction that it may not have. Its exception is entered when its watchdog ends the handler.
+    /// Waits forever for an instruction that it may not fetch. The exception is taken when its watchdog ends the
+    /// handler.
     Stray,
     /// Its watchdog has run out.
     Killed,
 }
 
 impl Wait {
-    /// In words.
+    /// A short description, for users.
     pub fn describe(self) -> &'static str {
         match self {
             Wait::Run => "runs",
@@ -64,29 +65,29 @@ impl Wait {
     }
 }
 
-/// One HPU: a core, the driver that hands it tasks, and what else a cluster holds for each core.
+/// One HPU: a core, the driver that gives it tasks, and the other state that a cluster has for each core.
 pub(super) struct Hpu {
     pub core: Core,
     pub driver: HpuDriver,
     pub guard: Guard,
-    /// Cycle in which its handler has run too long.
+    /// Cycle in which the watchdog of its handler runs out.
     pub deadline: Cycle,
     pub wait: Wait,
-    /// The first part of a misaligned access that is half done.
+    /// First part of a misaligned access whose second part is pending.
     pub first_part: Option<u32>,
     /// The line that its cache controller misses.
     pub miss: Option<Miss>,
-    /// Cycle in which a line came that it had requested ahead.
+    /// Cycle in which a prefetched line arrived.
     pub line_came: Cycle,
-    /// The line that it fetched while the cache was off and has not entered; its prefetch buffer keeps it when the cache is
-    /// turned on.
+    /// The line that the core fetched while the cache was off and from which it has run nothing yet. Its prefetch
+    /// buffer keeps the line when the cache is turned on.
     pub held_line: Option<u32>,
-    /// What it asks the PE interconnect, and since when.
+    /// Its request to the PE interconnect, and the cycle of the request.
     pub pe_request: Option<(Cycle, PeRequest)>,
     pub dma: DmaRegisters,
     /// Words from its neighbour.
     pub fifo: VecDeque<u32>,
-    /// The line of text it is writing.
+    /// The line of text that the core has written so far.
     pub text: Vec<u8>,
     /// Instructions retired when its handler started.
     pub started: u64,
@@ -114,14 +115,14 @@ impl Hpu {
         }
     }
 
-    /// The address of the word or part of a word that the core asks for next.
+    /// The address of the word, or of the part of a word, that the core requests next.
     #[inline]
     pub fn next_address(&self) -> u32 {
         let addr = self.core.access().addr;
         if self.first_part.is_some() { (addr & !3).wrapping_add(4) } else { addr }
     }
 
-    /// Returns true if the address is in the own L1 and the access is allowed, with its second part.
+    /// Returns true if the address is in the own L1 and the whole access is allowed, including its second part.
     #[inline(always)]
     pub fn accesses_l1(&self, addr: u32) -> bool {
         let access = self.core.access();
@@ -129,13 +130,13 @@ impl Hpu {
             || self.core.privilege() == Privilege::Machine && self.guard.is_own_l1(addr)
     }
 
-    /// Returns true if it waits for an AMO that reads and writes, so neither `lr.w` nor `sc.w`.
+    /// Returns true if the core waits for an AMO that reads and writes: neither `lr.w` nor `sc.w`.
     pub fn is_read_and_write(&self) -> bool {
         let kind = self.core.access().kind;
         matches!(kind, AccessKind::Amo(amo) if !matches!(amo, Amo::LoadReserved | Amo::StoreConditional))
     }
 
-    /// Whether it waits for an AMO whose address is no multiple of 4.
+    /// Returns true if the core waits for an AMO whose address is not a multiple of 4.
     pub fn is_misaligned_amo(&self) -> bool {
         let access = self.core.access();
         !access.addr.is_multiple_of(4) && matches!(access.kind, AccessKind::Amo(_))

@@ -1,7 +1,8 @@
-//! How the cluster's DMA engine moves beats: from one side of its crossbar over the engine's buffer to the other.
+//! How the cluster's DMA engine moves beats: from one side of its crossbar through the engine's buffer to the other
+//! side.
 //!
-//! `tick` goes through the registers of the way, in the order in which a cycle looks at them. What a register holds or has
-//! room for is what it had before the cycle.
+//! `tick` handles the registers on this path, in the order in which a cycle reads them. The content and the room of a
+//! register are those from before the cycle.
 
 mod reads;
 mod writes;
@@ -16,54 +17,55 @@ use kernel::trace::Counter;
 use kernel::{Cycle, Ports, Rx, Tx};
 use std::collections::VecDeque;
 
-/// Chunks that the emitters hold. Source: `dmac_wrap.sv`, AxiAxReqDepth.
+/// Number of chunks that the emitters hold. Source: `dmac_wrap.sv`, AxiAxReqDepth.
 pub const EMITTERS: usize = 12;
-/// Beats that a register of the crossbar holds. Source: `spill_register.sv`.
+/// Number of beats that a register of the crossbar holds. Source: `spill_register.sv`.
 const REGISTER: u32 = 2;
-/// From a request that leaves the emitters until it is at the crossbar.
+/// Cycles from a request's departure from the emitters to its arrival at the crossbar.
 const TO_CROSSBAR: u64 = 1;
-/// From the last beat in L1, or nowhere, until the response is at the crossbar.
+/// Cycles from the last beat in L1, or at an unmapped address, to the response at the crossbar.
 const RESPONSE: u64 = 1;
-/// From a response at the crossbar until the engine has it.
+/// Cycles from a response at the crossbar to its arrival at the engine.
 const RESPONSE_TO_ENGINE: u64 = 1;
 
-/// The chunks that are under way, and where each stage is with them; all stages take them in order.
+/// The chunks in flight, and the position of each stage in them. All stages handle the chunks in order.
 ///
-/// Timing:  as [`super::Dma`] says. A read beat is at the engine 2 cycles after L1 has served it, in the lanes in the next; a write
-///          beat leaves them a cycle later at the earliest, and is on the crossbar, and asks L1, in the one behind that. Write
-///          bursts of one beat to L1 take 2 cycles each, for the crossbar looks at the next address when the one before
-///          is gone, and at its data a cycle later.
+/// Timing:  see [`super::Dma`]. A read beat is at the engine 2 cycles after L1 has served it, and in the lanes in the
+///          next cycle. A write beat leaves the lanes at the earliest one cycle after that. In the following cycle it
+///          is on the crossbar and requests L1. Write bursts of one beat to L1 take 2 cycles each: the crossbar reads
+///          the next address when the burst before it has left, and its data one cycle later.
 /// Source:  PsPIN RTL a49fec8, `dmac_wrap.sv`, `axi_dma_data_mover.sv`, `axi_demux.sv`, `axi_to_mem.sv`.
-/// Differs: L2 cannot be stopped, neither by a buffer that is full nor by bytes that are late: what it has begun to read
-///          comes, and waits before the crossbar; a write burst is sent whole with its first beat, with the bytes in L1 of
-///          that time where it is not read yet, and its response is as late as its last beat asks.
+/// Differs: L2 cannot be stalled, neither by a full buffer nor by late bytes. Data of a read that L2 has begun arrive,
+///          and wait in front of the crossbar. A write burst is sent whole with its first beat. Bytes that are not read
+///          yet have the values that L1 holds at that time. The response is as late as its last beat requires.
 pub struct Movement {
     requests: Tx<Burst>,
     replies: Rx<BurstReply>,
     max_bursts: u32,
     chunks: VecDeque<Chunk>,
-    /// The number of the first of them.
+    /// Number of the first chunk in `chunks`.
     first: u64,
 
-    /// The next chunk whose read passes the crossbar, and from when on.
+    /// The next chunk whose read passes the crossbar, and the first cycle for it.
     next_read: (u64, Cycle),
     open_reads: Open,
-    /// Chunks that L2 is asked for.
+    /// Chunks that are requested from L2.
     at_l2: VecDeque<u64>,
-    /// Chunks that L1 is asked for, and which beat of the first is next.
+    /// Chunks that are requested from L1, and the next beat of the first one.
     at_l1: VecDeque<u64>,
     l1_beat: u32,
-    /// L1's converter asks for that beat.
+    /// L1's converter requests that beat.
     requests_read: bool,
-    /// Beats that it has asked for and that are not in the crossbar's register.
+    /// Beats that the converter has requested and that are not in the crossbar's register.
     read_ahead: u32,
-    /// When the beats that come show at the engine, if there is room for them.
+    /// Cycles in which the arriving beats reach the engine, if it has room for them.
     coming: VecDeque<Cycle>,
-    /// Beats in the crossbar's register towards the engine, and whether it had room before this cycle.
+    /// Beats in the crossbar's register towards the engine. `had_room` is true if the register had room before this
+    /// cycle.
     arrived: u32,
     had_room: bool,
 
-    /// The beats that come to the register, to the lanes, from the lanes, and pass the crossbar next.
+    /// The next beats to enter the register, to fill the lanes, to leave the lanes, and to pass the crossbar.
     enters: At,
     fills: At,
     drains: At,
@@ -72,23 +74,25 @@ pub struct Movement {
 
     /// Beats in the crossbar's register from the engine.
     leaving: u32,
-    /// The next chunk whose write address passes the crossbar, from when on, and whether it is decided that it may.
+    /// The next chunk whose write address passes the crossbar, and the first cycle for it. `is_decided` is true if the
+    /// crossbar has admitted it.
     next_write: (u64, Cycle),
     is_decided: bool,
     open_writes: Open,
-    /// Writes that the interconnect to L2 has taken and not answered, and those that are sent.
+    /// Number of writes that the interconnect to L2 has taken and not answered. `sent` are the chunks whose writes are
+    /// sent.
     l2_writes: u32,
     sent: VecDeque<u64>,
-    /// L1's converter asks for the beat that has passed.
+    /// L1's converter requests the beat that has passed.
     requests_write: bool,
-    /// When responses are at the crossbar, and whether they are L2's.
+    /// Cycles in which responses are at the crossbar; the flag is true for responses of L2.
     responses: VecDeque<(Cycle, bool)>,
     finished: VecDeque<(Cycle, Finished)>,
     faults: Counter,
 }
 
 impl Movement {
-    /// At most `max_bursts` writes are at L2 at once.
+    /// At most `max_bursts` writes are outstanding at L2.
     pub fn new(max_bursts: u32, (requests, replies): (Tx<Burst>, Rx<BurstReply>)) -> Self {
         Movement {
             requests,
@@ -129,27 +133,27 @@ impl Movement {
         ports.input("dma_replies", &self.replies);
     }
 
-    /// Chunks read or written where nothing is.
+    /// Number of chunks that are read from or written to an unmapped address.
     pub fn faults(&self) -> u64 {
         self.faults.total()
     }
 
-    /// Chunks whose last beat has not left the buffer.
+    /// Number of chunks whose last beat has not left the buffer.
     pub fn n_emitted(&self) -> usize {
         self.chunks.len() - (self.drains.chunk.max(self.first) - self.first) as usize
     }
 
-    /// One more chunk.
+    /// Adds a chunk.
     pub fn take(&mut self, chunk: Chunk) {
         self.chunks.push_back(chunk);
     }
 
-    /// The next transfer that has ended, and when.
+    /// The next transfer that has ended, and the cycle of its end.
     pub fn next_finished(&mut self) -> Option<(Cycle, Finished)> {
         self.finished.pop_front()
     }
 
-    /// Whether something may happen in the next cycle without a reply.
+    /// Returns true if something may happen in the next cycle without a reply.
     pub fn moves(&self) -> bool {
         let end = self.first + self.chunks.len() as u64;
         let waits_for_data = self.is_decided && matches!(self.chunk(self.next_write.0).to.0, Place::L1(_));
@@ -164,7 +168,8 @@ impl Movement {
             || !self.finished.is_empty()
     }
 
-    /// The first cycle behind `now` in which it may ask L2 or a transfer may end, if no chunk and no answer comes.
+    /// The first cycle after `now` in which a request to L2 may leave or a transfer may end, if no chunk and no reply
+    /// arrives.
     pub fn shows_at(&self, now: Cycle) -> Cycle {
         let ended = self.finished.front().map_or(Cycle::MAX, |&(at, _)| at.max(now + 1));
         let Some(first) = self.chunks.front() else { return ended };
@@ -172,12 +177,12 @@ impl Movement {
         if !is_all_requested || self.chunks.iter().any(|chunk| !matches!(chunk.to.0, Place::L1(_))) {
             return now + 1;
         }
-        // At best a beat is written in each cycle from the next one on.
+        // At best one beat is written in each cycle from the next one on.
         let written = if self.passes.chunk == self.first { self.passes.beat } else { 0 };
         ended.min(now + Cycle::from(first.writes - written) + RESPONSE + RESPONSE_TO_ENGINE)
     }
 
-    /// Lives through a cycle, but for L1.
+    /// Simulates one cycle, except for L1.
     pub fn tick(&mut self, now: Cycle, l1: &L1) {
         self.take_replies(now);
         self.enter(now);
@@ -193,10 +198,10 @@ impl Movement {
         self.ask_read(now);
     }
 
-    /// The beats of L1 that its converters ask for.
+    /// The beats of L1 that its converters request.
     pub fn requests(&self) -> BeatRequests {
         let line = |at: At, side: fn(&Chunk) -> Place| {
-            let Place::L1(offset) = side(self.chunk(at.chunk)) else { unreachable!("it is in L1") };
+            let Place::L1(offset) = side(self.chunk(at.chunk)) else { unreachable!("the chunk is in L1") };
             (offset & !(BEAT_BYTES - 1)) + at.beat * BEAT_BYTES
         };
         let read = || line(At { chunk: self.at_l1[0], beat: self.l1_beat }, |chunk| chunk.from.0);
@@ -216,9 +221,10 @@ impl Movement {
         number < self.first + self.chunks.len() as u64
     }
 
-    /// What L2 answers. Of data, the first beat shows at the engine in this cycle; if it pauses, it does so behind that.
+    /// Takes replies of L2. The first beat of read data reaches the engine in this cycle. If the data pause, they do so
+    /// after the first beat.
     fn take_replies(&mut self, now: Cycle) {
-        // Its cycle may lie behind that of the cluster, which ticks when an answer comes.
+        // In a catch-up `now` is before the cluster's current cycle, in which a reply may already have arrived.
         while self.replies.is_due(now)
             && let Some(reply) = self.replies.take()
         {
@@ -235,7 +241,7 @@ impl Movement {
                     self.coming.iter_mut().filter(|at| **at >= now).for_each(|at| *at += 1);
                 }
                 BurstReply::Written { .. } => {
-                    // It passes the same registers as data, so that the engine has it in this cycle.
+                    // The response passes the same registers as data, so the engine has it in this cycle.
                     let number = self.sent.pop_front().expect("a reply to a write");
                     self.chunk_mut(number).has(now - RESPONSE_TO_ENGINE);
                     self.end_chunks();
@@ -244,7 +250,7 @@ impl Movement {
         }
     }
 
-    /// A beat leaves the buffer, and one comes to it.
+    /// One beat leaves the buffer, and one enters it.
     fn cross_lanes(&mut self) {
         let drained = (self.leaving < REGISTER && !self.lanes.are_empty()).then(|| {
             let Chunk { to, size, .. } = self.chunk(self.drains.chunk);
@@ -270,7 +276,7 @@ impl Movement {
         }
     }
 
-    /// The oldest chunks that have all that they await are done.
+    /// Ends the oldest chunks that await no more events.
     fn end_chunks(&mut self) {
         while self.chunks.front().is_some_and(|chunk| chunk.awaits == 0) {
             let Chunk { to, responds, finishes, .. } = self.chunks.pop_front().expect("just seen");

@@ -11,11 +11,11 @@ use testkit::{Bench, Log, bench};
 
 const L1_BYTES: u32 = 0x1_0000;
 
-/// From a request until data are back from L2, as in the published machine: two cycles there and three back, one of which
-/// is the channel's.
+/// Cycles from a request until L2's data arrive, as in the published machine: two cycles to L2 and three back, one of
+/// which is the channel's.
 const L2_LATENCY: u64 = 4;
 
-/// What is logged besides what L2 is asked and which transfers are done.
+/// The events to log, in addition to requests to L2 and finished transfers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Shows {
     Ends,
@@ -26,12 +26,12 @@ enum Shows {
 /// Source, destination, bytes.
 type Transfer = (u32, u32, u32);
 
-/// What a byte of L1 is before anything is written.
+/// Initial value of a byte of L1.
 fn l1_byte(offset: u32) -> u8 {
     (offset ^ offset >> 8).wrapping_mul(7) as u8
 }
 
-/// The engine of cluster 0 with its L1, at whose other port `nhi` asks for beats.
+/// The engine of cluster 0 with its L1. `nhi` requests beats at the other port of L1.
 struct Set {
     launches: Rx<Transfer>,
     dma: Dma,
@@ -41,14 +41,14 @@ struct Set {
     has_company: bool,
     shows: Shows,
     log: Log,
-    /// The next cycle in which the engine moves something.
+    /// The next cycle in which the engine has work.
     next: Cycle,
-    /// L1 as it was when the last transfer was done.
+    /// Content of L1 when the last transfer was done.
     seen: Rc<RefCell<Vec<u8>>>,
 }
 
 impl Set {
-    /// Adds it with an L2 that answers after `latency` cycles; what L2 and L1 hold in the end.
+    /// Adds a set with an L2 that answers after `latency` cycles. Returns the final content of L2 and L1.
     fn add(
         bench: &mut Bench,
         transfers: &[Transfer],
@@ -71,25 +71,25 @@ impl Set {
         (store, seen)
     }
 
-    /// Lives through a cycle. Whether a transfer ends in it.
+    /// Simulates one cycle. Returns true if a transfer ends in it.
     fn live(&mut self, at: Cycle) -> bool {
         let (finished, requests) = self.dma.tick(at, &self.l1);
         let granted = self.wide.grant(at, &mut self.l1, (self.nhi)(at), requests).dma;
         if let Some(side) = granted {
             if self.shows == Shows::Beats {
                 let offset = if side == Side::Read { requests.read } else { requests.write };
-                self.log.note(at, format!("{side:?} {:#x}", offset.expect("it asked")));
+                self.log.note(at, format!("{side:?} {:#x}", offset.expect("a granted side has a request")));
             }
             self.dma.granted(at, side, &mut self.l1);
         }
-        // Whose turn it is depends on what the other port asks for in each cycle.
+        // The arbiter's turn depends on the requests of the other port in each cycle.
         self.next = if self.has_company { at + 1 } else { self.dma.next_event(at) };
         finished.is_some()
     }
 }
 
 impl Component for Set {
-    /// As in a cluster, cycles in which nothing shows are lived through later: in [`kernel::Mode::TickAll`] they are not.
+    /// As in a cluster, cycles without a visible effect are simulated later, except in [`kernel::Mode::TickAll`].
     fn tick(&mut self, now: Cycle) -> Activity {
         while self.next < now {
             let has_ended = self.live(self.next);
@@ -192,8 +192,9 @@ fn a_destination_earlier_in_its_beat_than_the_source_needs_two_beats_for_its_fir
     );
 }
 
-/// Eleven beats wait between L1's reads and writes: three in the lanes, two in each register around them, four in the converter before L1.
-/// The third write to L2 waits for the response to the first, and writes to L1 wait for the response to the third.
+/// Eleven beats wait between L1's reads and writes: three in the lanes, two in each register around them, four in the
+/// converter before L1. The third write to L2 waits for the response to the first, and writes to L1 wait for the
+/// response to the third.
 #[test]
 fn reads_stop_when_eleven_beats_wait() {
     let to_l2 = |i: u32| (L1_BASE + 64 * i, L2_HANDLER_BASE + 64 * i, 64);
@@ -201,7 +202,7 @@ fn reads_stop_when_eleven_beats_wait() {
     let log = bench(10_000, |bench| {
         Set::add(bench, &[to_l2(0), to_l2(1), to_l2(2), within], L2_LATENCY, nobody, Shows::Beats);
     });
-    // Cycles of lines, and the hexadecimal numbers at their ends.
+    // The cycle of each line, and the hexadecimal number at its end.
     let lines = |what: &str| -> Vec<(Cycle, u32)> {
         let lines = log.lines().filter_map(|line| line.split_once(' ')).filter(|(_, text)| text.contains(what));
         let number =
@@ -212,16 +213,17 @@ fn reads_stop_when_eleven_beats_wait() {
     let offsets = |beats: &[(Cycle, u32)]| beats.iter().map(|(_, offset)| *offset).collect::<Vec<_>>();
     assert_eq!(offsets(&reads), [0, 0x40, 0x80].into_iter().chain((0x1000..0x1400).step_by(64)).collect::<Vec<_>>());
     assert_eq!(offsets(&writes), (0x2000..0x2400).step_by(64).collect::<Vec<_>>());
-    // Three beats for L2 and eleven that wait are read without a gap; the next read follows the first writes.
+    // Three beats for L2 and eleven waiting beats are read without a gap; the next read follows the first writes.
     let before = reads.iter().take_while(|(cycle, _)| *cycle < writes[0].0).count();
     assert_eq!(before, 3 + 11, "{log}");
     assert!(reads[..before].windows(2).all(|pair| pair[1].0 == pair[0].0 + 1), "{log}");
-    // L1 has one port for this engine, so a cycle reads or writes, and never more than eleven beats wait.
+    // L1 has one port for this engine, so a cycle reads or writes. At most eleven beats wait.
     for (n, (cycle, _)) in reads[3..].iter().enumerate() {
         let written = writes.iter().filter(|(at, _)| at <= cycle).count();
         assert!(n + 1 - written <= 11 && writes.iter().all(|(at, _)| at != cycle), "{log}");
     }
-    // Responses return `L2_LATENCY` cycles after a write, and a transfer is done then, or two cycles after its last write to L1.
+    // The response to a write arrives `L2_LATENCY` cycles after it, and ends a transfer to L2. A transfer to L1 ends
+    // two cycles after its last write.
     let to_l2 = lines("l2: write");
     assert_eq!(to_l2[2].0, to_l2[0].0 + L2_LATENCY + 1);
     let ends = [to_l2[0], to_l2[1], to_l2[2]].map(|(cycle, _)| cycle + L2_LATENCY);
@@ -269,8 +271,8 @@ fn the_other_port_delays_a_beat_and_what_is_behind_it() {
     .assert_eq(&log);
 }
 
-/// Twelve in the emitters, one in the reshaper, twelve in the FIFO. A transfer across pages has a place for each part in the
-/// emitters, and one in the FIFO.
+/// Twelve transfers are in the emitters, one in the reshaper, twelve in the FIFO. A transfer across pages has an entry
+/// for each part in the emitters, and one entry in the FIFO.
 #[test]
 fn the_fifo_is_full_behind_25_transfers_and_shows_room_two_cycles_after_a_beat_has_left() {
     let mut transfers = vec![(L2_PACKET_BASE, L1_BASE, 64); 27];
@@ -284,14 +286,14 @@ fn the_fifo_is_full_behind_25_transfers_and_shows_room_two_cycles_after_a_beat_h
     };
     let (launched, done) = (cycles("launched"), cycles("done"));
     assert_eq!(launched[..25], (10..35).collect::<Vec<u64>>());
-    // A beat that leaves the buffer is written in the next cycle, and its transfer done two behind that; the second leaves
-    // right behind the first.
+    // A beat that leaves the buffer is written in the next cycle, and its transfer is done two cycles after that. The
+    // second beat leaves directly after the first.
     let left = done[0] - 3;
     assert_eq!([launched[25], launched[26]], [left + 2, left + 3]);
     assert_eq!(done.len(), 27);
 }
 
-/// Asks for a beat of a superbank that depends on the cycle, in most cycles, on either side.
+/// Requests beats of both sides in most cycles. The superbank depends on the cycle.
 fn a_crowd(now: Cycle) -> BeatRequests {
     let ask = |n: u64| (!n.is_multiple_of(5)).then_some((n * n % 7) as u32 * 64);
     BeatRequests { write: ask(now), read: ask(now / 3) }
@@ -300,15 +302,16 @@ fn a_crowd(now: Cycle) -> BeatRequests {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// All transfers end, in order, and all bytes arrive, wherever they come from and go to, however late L2 answers and
-    /// whoever else uses L1. Each takes at most two beats for a line at each end, and each of those as long as its turn.
+    /// All transfers end, in order, and all bytes arrive. This holds for all sources and destinations, for any latency
+    /// of L2, and with other requests to L1. A line takes at most two beats at each end, and each beat waits for its
+    /// turn.
     #[test]
     fn every_byte_arrives(
         transfers in prop::collection::vec((any::<bool>(), any::<bool>(), 0u32..3000, 0u32..3000, 1u32..6000), 1..4),
         latency in 1u64..30, is_crowded in any::<bool>(),
     ) {
         let place = |in_l1: bool, at: u32| at + if in_l1 { L1_BASE } else { L2_PACKET_BASE };
-        // Each has 10 KiB of its own at either end.
+        // Each transfer has 10 KiB of its own at each end.
         let transfer = |(i, &(from_l1, to_l1, from, to, size)): (u32, &(bool, bool, u32, u32, u32))| {
             (place(from_l1, 0x2800 * i + from), place(to_l1, 0x2800 * (i + 3) + to), size)
         };

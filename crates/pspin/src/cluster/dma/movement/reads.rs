@@ -7,11 +7,11 @@ use crate::lanes::bytes_of;
 use crate::protocol::Burst;
 use kernel::Cycle;
 
-/// Reads that L1's converter has asked for and not handed on. Source: `dmac_wrap.sv`, BufDepth.
+/// Maximum number of reads that L1's converter has requested and not passed on. Source: `dmac_wrap.sv`, BufDepth.
 const READ_BUFFER: u32 = 4;
-/// From the beat that L1 serves until it shows at the engine: memory, the crossbar's register.
+/// Cycles from a beat's grant by L1 to its arrival at the engine: memory, and the crossbar's register.
 const L1_TO_ENGINE: u64 = 2;
-/// From a request for an address at which nothing is until the first of its zeros shows at the engine.
+/// Cycles from a request for an unmapped address to the arrival of its first zeros at the engine.
 const NOWHERE_TO_ENGINE: u64 = 3;
 
 impl Movement {
@@ -50,7 +50,7 @@ impl Movement {
         }
     }
 
-    /// L1's converter asks for the next beat, if its buffer has room for it.
+    /// L1's converter requests the next beat, if its buffer has room for it.
     pub(super) fn ask_read(&mut self, now: Cycle) {
         if self.requests_read || self.at_l1.is_empty() || self.read_ahead == READ_BUFFER && !self.will_enter(now) {
             return;
@@ -58,12 +58,12 @@ impl Movement {
         self.requests_read = true;
         self.read_ahead += 1;
     }
-    /// L1 serves the beat that is asked for to be read.
+    /// L1 serves the read beat that was requested.
     pub fn read_granted(&mut self, now: Cycle, l1: &L1) {
         let beat = self.l1_beat;
         let chunk = self.chunk_mut(self.at_l1[0]);
         if !chunk.is_known {
-            let Place::L1(offset) = chunk.from.0 else { unreachable!("it is in L1") };
+            let Place::L1(offset) = chunk.from.0 else { unreachable!("the chunk is in L1") };
             let bytes = bytes_of(chunk.from.1, chunk.size, beat);
             l1.read(offset + bytes.start, bytes.len() as u32, &mut chunk.data);
         }
@@ -77,7 +77,7 @@ impl Movement {
         }
     }
 
-    /// What came to the crossbar's register in the cycle before.
+    /// Takes the beat that arrived at the crossbar's register in the cycle before.
     pub(super) fn enter(&mut self, now: Cycle) {
         if self.had_room && self.coming.front().is_some_and(|&at| at <= now) {
             self.coming.pop_front();
@@ -90,7 +90,7 @@ impl Movement {
         self.had_room = self.arrived < REGISTER;
     }
 
-    /// Whether a beat comes to the crossbar's register in this cycle, as far as is known.
+    /// Returns true if a beat arrives at the crossbar's register in this cycle, as far as is known.
     pub(super) fn will_enter(&self, now: Cycle) -> bool {
         self.had_room && self.coming.front().is_some_and(|&at| at <= now + 1)
     }

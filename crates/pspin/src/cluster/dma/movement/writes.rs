@@ -7,11 +7,12 @@ use crate::lanes::bytes_of;
 use crate::protocol::Burst;
 use kernel::Cycle;
 
-/// From a write beat on the crossbar until L2's response to it is there, at the least: L2's register, memory, and back.
+/// Minimum number of cycles from a write beat on the crossbar to L2's response: L2's register, memory, and the way
+/// back.
 const L2_RESPONSE: u64 = 3;
 
 impl Movement {
-    /// The oldest beat in the register from the engine passes the crossbar, if it may.
+    /// The oldest beat in the register from the engine passes the crossbar, if permitted.
     pub(super) fn pass_write(&mut self, now: Cycle) {
         let chunk = self.chunk(self.passes.chunk);
         let (place, n_beats) = (chunk.to.0, chunk.writes);
@@ -38,7 +39,7 @@ impl Movement {
         }
     }
 
-    /// The next write address passes the crossbar, if it may. L1 takes it with the first of its data.
+    /// The next write address passes the crossbar, if permitted. L1 takes an address with the first beat of its data.
     pub(super) fn open_write(&mut self, now: Cycle) {
         let (number, from) = self.next_write;
         if !self.has_chunk(number) {
@@ -78,7 +79,7 @@ impl Movement {
         let number = self.passes.chunk;
         let chunk = self.chunk(number);
         let is_next = chunk.to.0 == Place::L2 && !chunk.is_sent && chunk.passes_from <= now + 1;
-        // A chunk that waits for the interconnect is still the next whose address passes.
+        // While a chunk waits for the interconnect, its address is still the next one to pass.
         if !is_next || number == self.next_write.0 || !self.requests.has_room() {
             return;
         }
@@ -95,11 +96,11 @@ impl Movement {
         self.sent.push_back(number);
     }
 
-    /// L1 serves the beat that is asked for to be written.
+    /// L1 serves the write beat that was requested.
     pub fn write_granted(&mut self, now: Cycle, l1: &mut L1) {
         let beat = self.passes.beat;
         let chunk = self.chunk_mut(self.passes.chunk);
-        let Place::L1(offset) = chunk.to.0 else { unreachable!("it is in L1") };
+        let Place::L1(offset) = chunk.to.0 else { unreachable!("the chunk is in L1") };
         let bytes = bytes_of(chunk.to.1, chunk.size, beat);
         l1.write(offset + bytes.start, &chunk.data[bytes.start as usize..bytes.end as usize]);
         let n_beats = chunk.writes;
@@ -114,7 +115,7 @@ impl Movement {
         self.passes.advance(n_beats);
     }
 
-    /// Responses are at the crossbar: what waits for them may go on in the next cycle.
+    /// Takes the responses at the crossbar. Bursts that wait for them may continue in the next cycle.
     pub(super) fn take_responses(&mut self, now: Cycle) {
         while let Some(&(at, is_l2)) = self.responses.front()
             && at <= now
