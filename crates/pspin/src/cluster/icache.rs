@@ -7,20 +7,21 @@ use blocks::cpu::{FetchLines, PresentLines};
 /// Bytes of a line.
 pub const LINE_BYTES: u32 = 16;
 
-/// Which lines of program memory are there.
+/// The lines of program memory that the cache holds.
 ///
 /// Timing:  all cores may hit in the same cycle.
-/// Ways:    a core's controller chooses the way when it misses: the highest that holds nothing, else as its own LFSR says.
-///          Where others miss lines of the same set meanwhile, they may choose the same; the last one stays.
+/// Ways:    a core's controller chooses the way when it misses: the highest empty one, or else the one that its own
+///          LFSR gives. If other controllers miss lines of the same set meanwhile, they may choose the same way. The
+///          last line stays.
 /// Source:  PsPIN RTL a49fec8, `icache_bank_mp_128.sv`; `generic_LFSR_8bit.sv` of the PULP platform's common cells.
 pub struct Icache {
     params: IcacheParams,
     base: u32,
-    /// Of program memory.
+    /// The lines of program memory that are present.
     present: PresentLines,
-    /// For each set, the lines it holds, way by way.
+    /// For each set, the line in each way.
     sets: Vec<Vec<Option<u32>>>,
-    /// For each core.
+    /// One LFSR for each core.
     lfsrs: Vec<u8>,
 }
 
@@ -46,7 +47,7 @@ impl Icache {
         &self.params
     }
 
-    /// Forgets the lines of some bytes of program memory.
+    /// Invalidates the lines of some bytes of program memory.
     pub fn forget(&mut self, addr: u32, size: u32) {
         let first = addr.wrapping_sub(self.base) / LINE_BYTES;
         let last = (addr + size - 1).wrapping_sub(self.base) / LINE_BYTES;
@@ -55,13 +56,13 @@ impl Icache {
         (first..=last).for_each(|line| self.present.set(line as usize, false));
     }
 
-    /// Forgets all lines.
+    /// Invalidates all lines.
     pub fn flush(&mut self) {
         self.present.clear();
         self.sets.iter_mut().for_each(|ways| ways.fill(None));
     }
 
-    /// The way that the controller of a core chooses for a line that it misses.
+    /// The way that a core's controller chooses for a line that it misses.
     pub fn choose_way(&mut self, core: usize, addr: u32) -> usize {
         let Some(line) = self.index(addr) else { return 0 };
         let ways = &self.sets[line as usize % self.sets.len()];
@@ -73,12 +74,12 @@ impl Icache {
         })
     }
 
-    /// A line comes to a way.
+    /// A line enters a way.
     pub fn fill(&mut self, addr: u32, way: usize) {
         let Some(line) = self.index(addr) else { return };
         let set = line as usize % self.sets.len();
         if let Some(old) = self.sets[set][way].replace(line) {
-            // Another way may hold it too.
+            // Another way may hold the old line too.
             self.present.set(old as usize, self.sets[set].contains(&Some(old)));
         }
         self.present.set(line as usize, true);
@@ -94,7 +95,7 @@ impl FetchLines for Icache {
     #[inline]
     fn present(&self, addr: u32) -> bool {
         let line = addr.wrapping_sub(self.base) / LINE_BYTES;
-        // Beyond program memory a fetch faults at once; no line is waited for.
+        // A fetch beyond program memory faults at once and waits for no line.
         self.present.get(line as usize).unwrap_or(true)
     }
 
@@ -104,12 +105,12 @@ impl FetchLines for Icache {
     }
 }
 
-/// The cache as one core sees it: what its own controller misses is not there for it, even if others have it. While a line is
-/// asked for ahead, a core looks at lines one by one.
+/// The cache as one core sees it. A line that its own controller misses is absent, even if other cores have it. While
+/// the controller prefetches a line, the core checks lines one by one.
 pub struct CoreLines<'a> {
     pub cache: &'a Icache,
     pub miss: &'a Option<Miss>,
-    /// The line that its prefetch buffer has from before the cache was turned on.
+    /// The line that its prefetch buffer holds from before the cache was turned on.
     pub held: &'a Option<u32>,
 }
 
@@ -163,7 +164,7 @@ mod tests {
             way
         });
         assert_eq!(filled.collect::<Vec<_>>(), [3, 2, 1, 0]);
-        // The register: 0, 1, 3, 6, 0xd, 0x1b, 0x37, 0x6f.
+        // Values of the LFSR: 0, 1, 3, 6, 0xd, 0x1b, 0x37, 0x6f.
         let mut ways = |core| (0..8).map(|_| cache.choose_way(core, same_set(9))).collect::<Vec<_>>();
         assert_eq!((ways(0), ways(1)), (vec![0, 0, 1, 3, 2, 1, 3, 3], vec![0, 0, 1, 3, 2, 1, 3, 3]));
     }

@@ -8,29 +8,29 @@ use kernel::Cycle;
 /// Position of the port for accesses from outside the cluster among a bank's requesters; cores come before it.
 pub const OUTSIDE_PORT: u32 = crate::params::MAX_CORES as u32;
 
-/// Banks that there can be: a set of them is a word.
+/// Maximum number of banks: a set of them fits into one word.
 const MOST_BANKS: usize = 64;
 
 /// Banks of one superbank, which serves a 64-byte beat.
 const SUPERBANK: u32 = BEAT_BYTES / 4;
 
-/// The memory and who gets which bank.
+/// The memory and its arbitration.
 ///
-/// Timing:  a granted access is answered in the next cycle. A bank serves one narrow access a cycle, and none in the
-///          cycle after an AMO, which writes back then, or in the first one behind it in which no beat wants the bank.
-/// Order:   wide beats, which [`super::wide`] arbitrates, before narrow accesses; among narrow ones a [`RoundRobinTree`] for
-///          each bank.
+/// Timing:  a granted access is answered in the next cycle. A bank serves one narrow access a cycle. After an AMO the
+///          bank writes back in the first later cycle without a beat for it, and serves no narrow access in that cycle.
+/// Order:   wide beats, which [`super::wide`] arbitrates, go before narrow accesses. A [`RoundRobinTree`] for each bank
+///          arbitrates narrow accesses.
 /// Source:  PsPIN RTL a49fec8, `tcdm_interconnect`, `amo_shim.sv`.
 pub struct L1 {
-    /// As their bytes lie, so that bursts are copies.
+    /// Bytes in the order of their addresses, so that bursts are copies.
     words: Vec<[u8; 4]>,
     n_banks: u32,
     arbiters: [RoundRobinTree; MOST_BANKS],
-    /// From this cycle on no beat is served and nothing written back, as far as is known.
+    /// From this cycle on no beat is served and no write-back is pending, as far as is known.
     free_from: Cycle,
-    /// Banks that write back an AMO, from the given cycle on as soon as no beat has them.
+    /// Banks that write back an AMO, from the given cycle on. Each does so in the first cycle without a beat for it.
     write_back: (Cycle, u64),
-    /// The last cycle in which beats were served, and the banks that they had.
+    /// The last cycle in which beats were served, and the banks that they used.
     beats: (Cycle, u64),
 }
 
@@ -46,7 +46,7 @@ impl L1 {
         }
     }
 
-    /// Banks that no narrow access can have in this cycle.
+    /// Banks that no narrow access can use in this cycle.
     #[inline]
     pub fn blocked(&mut self, now: Cycle) -> u64 {
         if now >= self.free_from {
@@ -57,7 +57,7 @@ impl L1 {
         self.wide(now) | if from <= now { banks } else { 0 }
     }
 
-    /// Banks that beats have in a cycle, which is not before the last in which they had some.
+    /// Banks that beats use in a cycle. The cycle is not before the last one with beats.
     fn wide(&self, cycle: Cycle) -> u64 {
         let (served, banks) = self.beats;
         if cycle == served { banks } else { 0 }
@@ -69,21 +69,21 @@ impl L1 {
         offset / BEAT_BYTES & (self.n_banks / SUPERBANK - 1)
     }
 
-    /// Beats have these superbanks, by bit, in this cycle.
+    /// Beats use these superbanks in this cycle, given as a bit set.
     pub fn serve_beats(&mut self, now: Cycle, superbanks: u64) {
         self.write_back_before(now);
         let banks = kernel::members(superbanks).fold(0, |banks, superbank| banks | 0xffff << (superbank * SUPERBANK));
         self.beats = (now, banks);
-        // A write-back may come behind them.
+        // A write-back may follow the beats.
         self.free_from = self.free_from.max(now + 2);
     }
 
-    /// Whether an AMO may have to be written back.
+    /// Returns true if an AMO may have to be written back.
     pub fn writes_back(&self) -> bool {
         self.write_back.1 != 0
     }
 
-    /// What was to be written back in cycles before `now` is, where no beat was in the way.
+    /// Completes the write-backs of cycles before `now`, except those that beats delay.
     fn write_back_before(&mut self, now: Cycle) {
         let (mut cycle, mut banks) = self.write_back;
         while cycle < now && banks != 0 {
@@ -99,15 +99,15 @@ impl L1 {
         offset / 4 & (self.n_banks - 1)
     }
 
-    /// Marks a bank as granted to one port alone.
+    /// Grants a bank to its only requester.
     #[inline]
     pub fn grant_alone(&mut self, bank: u32, port: u32) {
         self.arbiters[bank as usize % MOST_BANKS].grant_alone(port);
     }
 
-    /// Which of the ports in the set gets the bank.
+    /// Grants the bank to one of the ports in the set.
     pub fn arbitrate(&mut self, bank: u32, ports: u64) -> u32 {
-        self.arbiters[bank as usize].take(ports).expect("somebody asks")
+        self.arbiters[bank as usize].take(ports).expect("a port requests the bank")
     }
 
     /// The word at a byte offset.
@@ -124,7 +124,7 @@ impl L1 {
         *word = (u32::from_le_bytes(*word) & !mask | value & mask).to_le_bytes();
     }
 
-    /// An atomic operation on the word at a byte offset; the word before it, or 0 for SC.
+    /// An atomic operation on the word at a byte offset. Returns the old word, or 0 for SC.
     ///
     /// LR and SC have no reservation here: they act as a load and as a store that succeeds.
     pub fn amo(&mut self, now: Cycle, offset: u32, amo: Amo, operand: u32) -> u32 {
@@ -147,7 +147,7 @@ impl L1 {
         }
     }
 
-    /// Makes bytes zero that do not cross the end of the memory; offsets wrap there.
+    /// Sets bytes to zero that do not cross the end of the memory; offsets wrap there.
     pub fn clear(&mut self, offset: u32, size: u32) {
         let bytes = self.words.as_flattened_mut();
         let at = offset as usize % bytes.len();
@@ -182,7 +182,7 @@ mod tests {
             bytes
         };
         assert_eq!(read(&l1, 0x100, 6), [0, 1, 2, 0xaa, 4, 5]);
-        l1.write(0x7ffe, &[1, 2, 3, 4]); // Behind the end is the beginning.
+        l1.write(0x7ffe, &[1, 2, 3, 4]); // Offsets wrap at the end.
         assert_eq!((l1.load(0x7ffc), l1.load(0)), (0x0201_0000, 0x0403));
         assert_eq!(read(&l1, 0xffff, 2), [2, 3]);
     }
@@ -195,7 +195,8 @@ mod tests {
         assert_eq!(l1.load(8), 3);
     }
 
-    /// By the text: the shim lets the beat through and writes back in the first cycle without one, in which it grants nothing.
+    /// According to the RTL's source, the shim lets beats pass and writes back in the first cycle without one. It
+    /// grants nothing in that cycle.
     #[test]
     fn an_amo_writes_back_behind_the_beats_that_want_its_bank() {
         let mut l1 = L1::new(0x8000, 64);

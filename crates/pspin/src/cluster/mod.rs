@@ -1,8 +1,9 @@
 //! A cluster: cores with their drivers, L1 memory, instruction cache, DMA engine and scheduler.
 //!
-//! What answers within a cycle is one component, made of plain structs. `tick` below is the order of things within a
-//! cycle, `tick_plan.rs` when to tick and what to leave out; `grant.rs` is the cores' turn, `cores.rs` runs one, `access.rs`
-//! answers what it asks, `bursts.rs` moves beats, `scheduler.rs` feeds them tasks.
+//! All parts that answer within a cycle form one component, made of plain structs. `tick` below gives the order of
+//! steps within a cycle; `tick_plan.rs` decides when to tick and which steps to skip. `grant.rs` contains the cores'
+//! turn, `cores.rs` runs a core, `access.rs` answers its accesses, `bursts.rs` moves beats, `scheduler.rs` assigns
+//! tasks.
 
 mod access;
 mod bursts;
@@ -61,7 +62,7 @@ use tick_plan::TickPlan;
 use timer::Timer;
 use wide::WidePorts;
 
-/// What a core does or waits for, between runs.
+/// The state of a core between runs: what it does or waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CoreState {
     /// Position of its cluster.
@@ -70,16 +71,16 @@ pub struct CoreState {
     pub core: u32,
     /// Address of its next instruction, or of the one that waits.
     pub pc: u32,
-    /// In words: `runs`, `waits for its driver`, ...
+    /// A short text: `runs`, `waits for its driver`, ...
     pub waits: &'static str,
-    /// The packet and handler that it has.
+    /// The packet and the stage of its task.
     pub task: Option<(PacketId, Stage)>,
 }
 
 /// Totals of a cluster.
 #[derive(Default)]
 struct Totals {
-    /// Cycles in which a narrow access found its bank taken.
+    /// Cycles in which a narrow access found its bank taken, summed over all such accesses.
     l1_conflicts: Counter,
     /// Narrow accesses granted.
     l1_accesses: Counter,
@@ -93,8 +94,8 @@ struct Totals {
 /// One cluster.
 ///
 /// Ports:  see [`ClusterPorts`] and [`Links`].
-/// Timing: a task that arrives in cycle c with 64 bytes is copied, assigned and running in cycle c + 14; what the parts
-///         take stands with them.
+/// Timing: a task that arrives in cycle c with 64 bytes is copied, assigned and running in cycle c + 14. Each part
+///         documents its own timing.
 /// Source: PsPIN RTL a49fec8, `hw/deps/pulp_cluster`, `hw/src/pkt_scheduler/cluster_scheduler.sv`.
 pub struct Cluster {
     id: u32,
@@ -107,7 +108,7 @@ pub struct Cluster {
     remotes: (Rx<RemoteRequest>, Tx<RemoteReply>),
     hpus: Vec<Hpu>,
     ready: Ready,
-    /// For each core and the outside port, the bank of the own L1 that it asks for, or asked for last.
+    /// For each core and the outside port, the bank of the own L1 of its current or last request.
     banks: [u8; 32],
     l1: L1,
     wide: WidePorts,
@@ -115,23 +116,23 @@ pub struct Cluster {
     icache: Icache,
     caching: Caching,
     refills: Refills,
-    /// Cores whose cache controllers miss a line, by bit.
+    /// Bit set of the cores whose cache controllers miss a line.
     missing: u32,
     event_unit: EventUnit,
     timer: Timer,
     dma: Dma,
     scheduler: Scheduler,
     inter_core_fifo: usize,
-    /// Who asks the PE interconnect, by bit, and whose turn it is.
+    /// Bit set of the cores that request the PE interconnect, and the arbiter's turn.
     pe_asking: u32,
     pe_turn: RotatingTree,
     drivers: Drivers,
-    /// Cores that wait for the DMA engine to take their transfer, by bit, and whose turn it is.
+    /// Bit set of the cores that wait for the DMA engine to take their transfer, and the arbiter's turn.
     launching: u32,
     launch_turn: LockingTree,
     remote: Option<RemoteRequest>,
     public_dma: DmaRegisters,
-    /// Who waits for the DMA engine to take the transfer that those registers describe.
+    /// The requester that waits for the DMA engine to take the transfer in `public_dma`.
     public_launch: Option<Launcher>,
     console: Rc<RefCell<dyn Console>>,
     is_active: bool,
@@ -142,7 +143,7 @@ pub struct Cluster {
 }
 
 impl Cluster {
-    /// Cluster `id` of the machine, running `program` in all its cores.
+    /// Cluster `id` of the machine. All its cores run `program`.
     pub fn new(
         id: u32,
         params: &PspinParams,
@@ -195,33 +196,33 @@ impl Cluster {
         }
     }
 
-    /// Puts bytes into L1 before the first cycle.
+    /// Writes bytes to L1 before the first cycle.
     pub fn load_l1(&mut self, offset: u32, bytes: &[u8]) {
         self.l1.write(offset, bytes);
     }
 
-    /// Names the code that every core may run in user mode, with a task or without.
+    /// Sets the code that every core may run in user mode, with or without a task.
     pub fn set_runtime(&mut self, runtime: Region) {
         self.hpus.iter_mut().for_each(|hpu| hpu.guard.set_runtime(runtime));
     }
 
-    /// Lets no core run ahead of the others by more than so many cycles from now on, 1 at least.
+    /// Limits how far a core may run ahead of the others to `cycles`, from now on and at least 1.
     pub fn bound_run_ahead(&mut self, cycles: u64) {
         self.plan.bound_run_ahead(cycles);
         self.plan_run_ahead();
     }
 
-    /// The arbiter of the instruction cache continues as after `grants` grants.
+    /// Sets the arbiter of the instruction cache to its state after `grants` grants.
     pub fn set_fetch_grants(&mut self, grants: u32) {
         self.refills.set_grants(grants);
     }
 
-    /// Tells `log` of every instruction of a core from now on.
+    /// Records every instruction of a core in `log` from now on.
     pub fn log_instructions(&mut self, core: u32, log: InstructionLog) {
         self.hpus[core as usize].core.log_instructions(log);
     }
 
-    /// What each core does or waits for.
+    /// The state of each core: what it does or waits for.
     pub fn core_states(&self) -> Vec<CoreState> {
         let state = |(i, hpu): (usize, &Hpu)| CoreState {
             cluster: self.id,
@@ -233,12 +234,12 @@ impl Cluster {
         self.hpus.iter().enumerate().map(state).collect()
     }
 
-    /// Cycles up to `now` in which cores waited for tasks, all together.
+    /// Cycles up to `now` in which cores waited for tasks, summed over all cores.
     pub fn asleep_cycles(&self, now: Cycle) -> u64 {
         self.hpus.iter().map(|hpu| hpu.driver.slept(now)).sum()
     }
 
-    /// The DMA engine has done a transfer.
+    /// The DMA engine has finished a transfer.
     fn transfer_done(&mut self, owner: Owner, now: Cycle) {
         match owner {
             Owner::Scheduler => self.packet_copied(now),
@@ -247,7 +248,7 @@ impl Cluster {
         }
     }
 
-    /// Tells the inbound engine, once, that all cores have come.
+    /// Notifies the inbound engine, once, that all cores have reached their drivers.
     fn tell_active(&mut self, now: Cycle) {
         if !self.is_active && self.hpus.iter().all(|hpu| hpu.driver.is_active()) {
             self.is_active = true;
@@ -256,7 +257,7 @@ impl Cluster {
         }
     }
 
-    /// Everything that comes before the cores' turn.
+    /// All steps before the cores' turn.
     fn prepare_cores(&mut self, now: Cycle) {
         self.take_responses(now);
         self.take_code(now);
@@ -271,7 +272,7 @@ impl Cluster {
         }
     }
 
-    /// Everything that comes after the cores' turn.
+    /// All steps after the cores' turn.
     #[inline(never)]
     fn finish_cycle(&mut self, now: Cycle) -> Activity {
         self.ask_uncached(now);
@@ -293,8 +294,8 @@ impl Component for Cluster {
         }
         self.run_cores(now);
         if self.plan.is_cores_only(now) {
-            // All other steps would find nothing to do.
-            // To tick once for nothing costs less than to sleep.
+            // All other steps would have no effect.
+            // One tick without effect costs less than to sleep.
             return match self.ready.is_due(now + 1) || self.ready.is_due(now + 2) {
                 true => Activity::Busy,
                 false => self.sleep(now, Cycle::MAX),

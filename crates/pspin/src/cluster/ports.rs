@@ -1,4 +1,4 @@
-//! What a cluster is connected to.
+//! The channels of a cluster.
 
 use crate::host_events::Notice;
 use crate::memories::BurstPort;
@@ -6,7 +6,7 @@ use crate::pe::{CodeWrite, LineReply, LineRequest, PeReply, PeRequest, RemoteRep
 use crate::protocol::{Burst, BurstReply, ClusterActive, Command, CommandResponse, Feedback, Task};
 use kernel::{Rx, Tx};
 
-/// Channels between a cluster and the rest of the NIC, memories apart.
+/// Channels between a cluster and the rest of the NIC, except the memories.
 pub struct ClusterPorts {
     /// Tasks from the dispatcher.
     pub tasks: Rx<Task>,
@@ -14,25 +14,25 @@ pub struct ClusterPorts {
     pub feedbacks: Tx<Feedback>,
     /// Commands to the command unit.
     pub commands: Tx<Command>,
-    /// Their ends.
+    /// Responses to commands.
     pub responses: Rx<CommandResponse>,
-    /// Bursts of the NIC-host interconnect to L1, one channel for each initiator, with their answers.
+    /// Bursts of the NIC-host interconnect to L1 and their responses, one channel for each initiator.
     pub bursts: Vec<BurstPort>,
     /// Sent once, when all cores have reached their drivers.
     pub active: Tx<ClusterActive>,
-    /// What the host is told.
+    /// Notices to the host.
     pub notices: Tx<Notice>,
 }
 
-/// Channels between a cluster and the memories: requests and their answers.
+/// Channels between a cluster and the memories: requests and their responses.
 pub struct Links {
-    /// Single accesses to what lies outside.
+    /// Single accesses to addresses outside the cluster.
     pub pe: (Tx<PeRequest>, Rx<PeReply>),
     /// Bursts of the DMA engine to L2.
     pub dma: (Tx<Burst>, Rx<BurstReply>),
     /// Lines that the instruction cache misses.
     pub lines: (Tx<LineRequest>, Rx<LineReply>),
-    /// What the host writes to program memory.
+    /// Writes of the host to program memory.
     pub code: Rx<CodeWrite>,
     /// Single accesses from other clusters.
     pub remote: (Rx<RemoteRequest>, Tx<RemoteReply>),

@@ -1,26 +1,26 @@
-//! Which cores are due in which of the coming cycles, and which banks of L1 they ask for then.
+//! The cores that are due in each of the next cycles, and the banks of L1 that they request then.
 
 use kernel::Cycle;
 
-/// Cycles ahead for which a core can be due: a run ahead (`MOST_RUN_AHEAD` in code.rs) and the longest instruction behind it, a
-/// division.
+/// Cycles ahead for which a core can be due: a run ahead (`MOST_RUN_AHEAD` in code.rs) and the longest instruction
+/// after it, a division.
 const AHEAD: u64 = 64;
 
-/// Who asks for banks of the own L1 in a cycle.
+/// Requests for banks of the own L1 in a cycle.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Asking {
-    /// Ports, by bit: cores, and what comes from other clusters.
+    /// Bit set of the requesting ports: cores, and the port for other clusters.
     pub ports: u32,
-    /// The banks that are asked for, by bit, and those for which more than one asks.
+    /// Bit sets of the requested banks, and of those with more than one request.
     pub banks: u64,
     pub contested: u64,
 }
 
-/// What is due in a cycle.
+/// The actions that are due in a cycle.
 #[derive(Clone, Copy, Default)]
 struct Due {
     asking: Asking,
-    /// Cores that do something else, by bit.
+    /// Bit set of the cores that do something else.
     others: u32,
 }
 
@@ -37,7 +37,7 @@ impl Ready {
         ready
     }
 
-    /// A port asks for a bank of the own L1 in cycle `at`.
+    /// A port requests a bank of the own L1 in cycle `at`.
     #[inline(always)]
     pub fn ask(&mut self, port: u32, bank: u8, now: Cycle, at: Cycle) {
         debug_assert!(at - now < AHEAD, "a core asks too far ahead");
@@ -47,7 +47,7 @@ impl Ready {
         *banks |= 1 << bank;
     }
 
-    /// These ports, if any, ask for a bank of the own L1 in cycle `at`.
+    /// These ports, if any, request the same bank of the own L1 in cycle `at`.
     pub fn ask_again(&mut self, all: u32, bank: u8, at: Cycle) {
         let Asking { ports, banks, contested } = &mut self.due[(at % AHEAD) as usize].asking;
         *ports |= all;
@@ -62,19 +62,19 @@ impl Ready {
         self.due[(at % AHEAD) as usize].others |= 1 << core;
     }
 
-    /// Who asks for banks now, and then does no more.
+    /// Takes the bank requests of this cycle out of the calendar.
     #[inline(always)]
     pub fn take_asking(&mut self, now: Cycle) -> Asking {
         std::mem::take(&mut self.due[(now % AHEAD) as usize].asking)
     }
 
-    /// Which cores do something else now, and then do no more.
+    /// Takes the cores that do something else in this cycle out of the calendar.
     #[inline(always)]
     pub fn take_others(&mut self, now: Cycle) -> u32 {
         std::mem::take(&mut self.due[(now % AHEAD) as usize].others)
     }
 
-    /// Whether something is due in this cycle.
+    /// Returns true if something is due in this cycle.
     #[inline]
     pub fn is_due(&self, at: Cycle) -> bool {
         let Due { asking, others } = &self.due[(at % AHEAD) as usize];

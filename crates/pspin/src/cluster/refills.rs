@@ -1,4 +1,4 @@
-//! Lines on their way to the instruction cache: who misses what, and who asks program memory.
+//! Lines in flight to the instruction cache: the misses of cores, and the requests to program memory.
 
 use super::Cluster;
 use super::hpu::{Hpu, Wait};
@@ -9,55 +9,58 @@ use blocks::policy::RotatingTree;
 use kernel::{Cycle, members};
 use std::collections::VecDeque;
 
-/// From the arrival of a line, or from a retry notice, to the lookup of the waiting cores. If the line is there, its first
-/// instruction leaves decode in that cycle.
+/// Cycles from the arrival of a line, or from a retry notice, to the lookup of the waiting cores. If the line is
+/// present, its first instruction leaves decode in that cycle.
 const NOTICE_TO_LOOKUP: Cycle = 2;
-/// From a look that misses to the answer of program memory, and back: what the path of a miss takes besides.
+/// Cycles of a miss outside program memory: from the lookup that misses to program memory, and back.
 pub const MISS_PATH: u32 = 4;
 
-/// A line that a core's cache controller misses. It does nothing else until it has it.
+/// A line that a core's cache controller misses. The controller does nothing else until it has the line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Miss {
     pub addr: u32,
-    /// When the controller looks for it, again or for the first time; never while others have to act.
+    /// Cycle in which the controller looks for the line, for the first time or again; `Cycle::MAX` while others have to
+    /// act.
     looks_at: Cycle,
 }
 
-/// A line that program memory was asked for.
+/// A line that was requested from program memory.
 struct Coming {
     addr: u32,
     way: usize,
-    /// Cores that are told when it comes, by bit.
+    /// Bit set of the cores that are notified when the line arrives.
     cores: u64,
 }
 
-/// What came of the request that the central controller took in a cycle.
+/// The result of the request that the central controller took in a cycle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Taken {
-    /// Program memory is asked for this line.
+    /// Program memory gets a request for this line.
     Asks(u32),
-    /// The line is on its way.
+    /// The line is in flight.
     Joins,
-    /// It came in this cycle or in the one before: the core looks again.
+    /// The line arrived in this cycle or in the previous one: the core looks again.
     Retries(usize),
 }
 
 /// The cache's central controller.
 ///
-/// Timing:  one request of the cores a cycle, in turn. It joins those for a line that is on its way. If the line came in this
-///          cycle or the one before, the core has to look again; if it came earlier, it is asked for once more, although it is
-///          there: a controller that missed does not look again by itself.
-/// Source:  PsPIN RTL a49fec8, `icache_bank_mp_128.sv`, `icache_intc`, `central_controller_128.sv`, `merge_refill_cam_128_16.sv`.
+/// Timing:  takes one request of the cores a cycle, in turn. A request for a line in flight joins the earlier request.
+///          If the line arrived in this cycle or the previous one, the core has to look again. If the line arrived
+///          earlier, it is requested once more, although it is present: a controller that missed does not look again by
+///          itself.
+/// Source:  PsPIN RTL a49fec8, `icache_bank_mp_128.sv`, `icache_intc`, `central_controller_128.sv`,
+///          `merge_refill_cam_128_16.sv`.
 pub(super) struct Refills {
-    /// For each core, the line that it asks for and the way that it chose.
+    /// For each core, the line that it requests and the way that it chose.
     requests: Vec<(u32, usize)>,
-    /// Who asks, by bit.
+    /// Bit set of the requesting cores.
     asking: u64,
     turn: RotatingTree,
     coming: Vec<Coming>,
-    /// The line that came last, and when.
+    /// The line that arrived last, and the cycle of its arrival.
     last: Option<(Cycle, u32)>,
-    /// Lines that have come and are there from a cycle on, with their ways.
+    /// Lines that have arrived: the first cycle in which each is present, its address and its way.
     fills: VecDeque<(Cycle, u32, usize)>,
 }
 
@@ -73,18 +76,18 @@ impl Refills {
         }
     }
 
-    /// The arbiter continues as after `grants` grants.
+    /// Sets the arbiter to its state after `grants` grants.
     pub(super) fn set_grants(&mut self, grants: u32) {
         self.turn.set_grants(grants);
     }
 
-    /// A core's request stands from the next cycle on.
+    /// A core requests a line. The request is valid from the next cycle on.
     fn ask(&mut self, core: usize, addr: u32, way: usize) {
         self.requests[core] = (addr, way);
         self.asking |= 1 << core;
     }
 
-    /// A line has come; the cores that waited.
+    /// A line has arrived. Returns the set of cores that waited for it.
     fn arrive(&mut self, now: Cycle, addr: u32) -> u64 {
         let place = self.coming.iter().position(|coming| coming.addr == addr).expect("a line that was asked for");
         let Coming { way, cores, .. } = self.coming.swap_remove(place);
@@ -93,13 +96,13 @@ impl Refills {
         cores
     }
 
-    /// A line has come that a core asked for while the cache was off; the core.
+    /// A line that a core requested while the cache was off has arrived. Returns the core.
     fn arrive_alone(&mut self, addr: u32) -> usize {
         let place = self.coming.iter().position(|coming| coming.addr == addr).expect("a line that was asked for");
         self.coming.remove(place).cores.trailing_zeros() as usize
     }
 
-    /// Takes a request while the cache is off, if program memory has room for it: its line.
+    /// Takes a request while the cache is off, if program memory has room for it. Returns the line.
     pub(super) fn take_alone(&mut self, has_room: impl FnOnce() -> bool) -> Option<u32> {
         let core = self.turn.choose(self.asking)? as usize;
         if !has_room() {
@@ -112,18 +115,18 @@ impl Refills {
         Some(addr)
     }
 
-    /// Lines that have come are forgotten too.
+    /// Discards the lines that have arrived.
     pub(super) fn forget(&mut self) {
         self.fills.clear();
         self.last = None;
     }
 
-    /// Whether program memory was asked for a line that has not come.
+    /// Returns true if a line was requested from program memory and has not arrived.
     pub(super) fn is_coming(&self) -> bool {
         !self.coming.is_empty()
     }
 
-    /// A line that is there from this cycle on, and its way.
+    /// Takes a line that is present from this cycle on, and its way.
     fn fill(&mut self, now: Cycle) -> Option<(u32, usize)> {
         let &(at, addr, way) = self.fills.front()?;
         if at > now {
@@ -133,7 +136,8 @@ impl Refills {
         Some((addr, way))
     }
 
-    /// Takes a request, if there is one and, should program memory have to be asked, room for that.
+    /// Takes a request, if there is one. A request that needs program memory is taken only if program memory has room
+    /// for it.
     fn take(&mut self, now: Cycle, has_room: impl FnOnce() -> bool) -> Option<Taken> {
         let core = self.turn.choose(self.asking)? as usize;
         let (addr, way) = self.requests[core];
@@ -164,7 +168,7 @@ impl Cluster {
             Some(Miss { addr: other, .. }) if other != addr => self.hpus[i].wait = Wait::Abandoned(other),
             Some(_) => self.hpus[i].wait = Wait::Line(addr),
             None if self.is_there(i, addr) => self.advance(i, now),
-            // The prefetch buffer waited for another line when the core jumped, and asks for this one a cycle later.
+            // The prefetch buffer waited for another line when the core jumped. It requests this one a cycle later.
             None if self.hpus[i].line_came == now => {
                 self.hpus[i].wait = Wait::Fetch(addr);
                 self.ready.add(i, now, now + 1);
@@ -176,7 +180,7 @@ impl Cluster {
         }
     }
 
-    /// Core `i` will need the line behind its own, which its controller looks for in cycle `looks_at`.
+    /// Core `i` will need the line after its current one. Its controller looks for that line in cycle `looks_at`.
     pub(super) fn prefetch(&mut self, i: usize, addr: u32, now: Cycle, looks_at: Cycle) {
         if self.hpus[i].miss.is_some() {
             return;
@@ -188,13 +192,13 @@ impl Cluster {
         }
     }
 
-    /// The access of core `i` asks for the first time in this cycle, and may have to wait: fetch does not wait with it.
+    /// Core `i` requests an access for the first time in this cycle, and may have to wait. Fetch does not wait with it.
     pub(super) fn fetch_behind_access(&mut self, i: usize, now: Cycle) {
         let Hpu { core, miss, .. } = &self.hpus[i];
         if core.time() + 1 != now {
             return;
         }
-        // Almost always, all lines that fetch may need are there.
+        // Almost always, all lines that fetch may need are present.
         if !(miss.is_none() && self.caching.is_on() && core.needs_no_fetch(&self.program, self.icache.there())) {
             self.fetch_missing_behind_access(i, now);
         }
@@ -221,12 +225,12 @@ impl Cluster {
         }
     }
 
-    /// Whether a line is there for core `i`, which has asked for none.
+    /// Returns true if a line is present for core `i`, which has no outstanding request for a line.
     fn is_there(&self, i: usize, addr: u32) -> bool {
         self.icache.present(addr) || self.hpus[i].held_line == Some(addr)
     }
 
-    /// The controller of core `i` does not find the line.
+    /// The controller of core `i` does not find the line and requests it.
     fn ask_for_line(&mut self, i: usize, addr: u32) {
         self.set_miss(i, Some(Miss { addr, looks_at: Cycle::MAX }));
         let way = if self.caching.is_on() { self.icache.choose_way(i, addr) } else { 0 };
@@ -240,7 +244,7 @@ impl Cluster {
         self.choose_run_ahead();
     }
 
-    /// While a line is coming that could push out another, a core may not run ahead.
+    /// While a line is in flight that could replace another one, a core may not run ahead.
     pub(super) fn choose_run_ahead(&mut self) {
         self.plan.choose_run_ahead(self.missing != 0);
     }
@@ -249,7 +253,7 @@ impl Cluster {
         self.hpus[i].miss.as_mut().expect("a controller that misses a line").looks_at = at;
     }
 
-    /// Lines come, one request is taken, and controllers look for their lines.
+    /// Takes lines that arrive, takes one request, and lets controllers look for their lines.
     pub(super) fn refill(&mut self, now: Cycle) {
         while self.lines.1.is_due(now)
             && let Some(LineReply { addr }) = self.lines.1.take()
@@ -292,7 +296,7 @@ impl Cluster {
         }
     }
 
-    /// Core `i` has the line that it misses.
+    /// Core `i` gets the line that it misses.
     pub(super) fn line_is_there(&mut self, i: usize, now: Cycle) {
         self.set_miss(i, None);
         let at = match self.hpus[i].wait {
@@ -308,7 +312,7 @@ impl Cluster {
         self.ready.add(i, now, at);
     }
 
-    /// The next cycle in which there is something to do for a line, answers of program memory apart.
+    /// The next cycle with work for a line, if program memory does not respond before.
     pub(super) fn next_refill(&self, now: Cycle) -> Cycle {
         if self.refills.asking != 0 {
             return now + 1;

@@ -6,7 +6,7 @@ const SLOT_BYTES: u32 = 64;
 
 /// One ring. Packets take contiguous slots at the tail; slots are freed in any order and reused in order.
 struct Ring {
-    /// Slots that are booked.
+    /// True for each booked slot.
     booked: Vec<bool>,
     n_booked: u32,
     head: u32,
@@ -14,7 +14,7 @@ struct Ring {
     gaps_misbooked: bool,
 }
 
-/// Where a packet lies.
+/// Position of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Fit {
     first: u32,
@@ -34,7 +34,7 @@ impl Ring {
         self.head == self.tail && self.n_booked > 0
     }
 
-    /// Where `slots` contiguous slots can begin, if there are any.
+    /// The first of `slots` contiguous slots, if the ring has them.
     fn fit(&self, slots: u32) -> Option<Fit> {
         let at = |first| Some(Fit { first, is_booked: true });
         if self.largest() < slots {
@@ -67,7 +67,8 @@ impl Ring {
         Some(first)
     }
 
-    /// Booked slots become free, and free ones booked: a packet that was not booked leaves slots that nobody frees.
+    /// Inverts slots: booked ones become free, and free ones booked. If a packet was not booked, its release books
+    /// slots that are never freed.
     fn toggle(&mut self, first: u32, slots: u32) {
         for slot in self.booked.iter_mut().skip(first as usize).take(slots as usize) {
             *slot = !*slot;
@@ -107,13 +108,13 @@ impl PacketRings {
         PacketRings { rings: (0..params.packet_buffer_rings).map(|_| ring()).collect(), ring_bytes }
     }
 
-    /// Whether a packet of this size has room somewhere.
+    /// Returns true if one of the rings has room for a packet of this size.
     pub fn has_room(&self, bytes: u32) -> bool {
         let slots = bytes.div_ceil(SLOT_BYTES);
         self.rings.iter().any(|ring| ring.largest() >= slots)
     }
 
-    /// Books room; the offset in the packet buffer. No bytes take no room, at offset 0.
+    /// Books room. Returns its offset in the packet buffer. A packet of 0 bytes takes no room and gets offset 0.
     pub fn book(&mut self, bytes: u32) -> Option<u32> {
         let slots = bytes.div_ceil(SLOT_BYTES);
         if slots == 0 {
@@ -123,7 +124,7 @@ impl PacketRings {
         rings.find_map(|(i, ring)| Some(i as u32 * self.ring_bytes + ring.book(slots)? * SLOT_BYTES))
     }
 
-    /// Frees what [`PacketRings::book`] gave for a packet of so many bytes, at least one.
+    /// Frees the room that [`PacketRings::book`] returned for a packet of `bytes` bytes, at least one.
     pub fn free(&mut self, offset: u32, bytes: u32) {
         let slot = offset % self.ring_bytes / SLOT_BYTES;
         self.rings[(offset / self.ring_bytes) as usize].free(slot, bytes.div_ceil(SLOT_BYTES));
@@ -175,7 +176,7 @@ mod tests {
     }
 
     proptest! {
-        /// No two packets overlap, and everything can be freed.
+        /// Packets do not overlap, and all of them can be freed.
         #[test]
         fn bookings_never_overlap(steps in prop::collection::vec((0u32..700, any::<u8>()), 1..200)) {
             let mut buffer = rings(2, 16);

@@ -1,4 +1,4 @@
-//! The cluster scheduler: it brings packets to L1 and gives tasks to idle HPUs, in order.
+//! The cluster scheduler: it copies packets to L1 and assigns tasks to idle HPUs, in order.
 
 use super::Cluster;
 use super::dma::Owner;
@@ -12,9 +12,9 @@ use std::collections::VecDeque;
 
 /// State of the scheduler.
 ///
-/// Timing:  a task is accepted in the cycle in which it arrives if its packet has room, and its copy is asked for in that
-///          cycle. While the DMA engine does not take the copy, no other task is accepted. A task whose copy finished in
-///          cycle c is assigned in c + 1; one of each a cycle.
+/// Timing:  a task is accepted in the cycle of its arrival if its packet has room, and its copy is requested in that
+///          cycle. While the DMA engine does not take the copy, no other task is accepted. A task whose copy finished
+///          in cycle c is assigned in c + 1. At most one task a cycle is accepted, and one assigned.
 /// Source:  PsPIN RTL a49fec8, `hw/src/pkt_scheduler/cluster_scheduler.sv`.
 pub struct Scheduler {
     packet_buffer: u32,
@@ -22,9 +22,9 @@ pub struct Scheduler {
     rings: PacketRings,
     /// Accepted tasks, in order.
     fifo: VecDeque<HpuTask>,
-    /// The youngest accepted task waits for the DMA engine to take its copy.
+    /// The latest accepted task waits for the DMA engine to take its copy.
     waits_for_dma: bool,
-    /// Copies finished whose tasks are not assigned.
+    /// Number of finished copies whose tasks are not assigned.
     copied: u32,
 }
 
@@ -40,20 +40,20 @@ impl Scheduler {
         }
     }
 
-    /// A task's feedback leaves: the packet's room in L1 is free.
+    /// The feedback of a task leaves. Frees the packet's room in L1.
     pub fn packet_freed(&mut self, done: &Done) {
         if done.feedback.pkt_size > 0 {
             self.rings.free(done.pkt_ptr - self.packet_buffer, done.feedback.pkt_size);
         }
     }
 
-    /// Whether something may happen in the next cycle without anything else happening first, `idle` being whether some
-    /// driver could take a task.
+    /// Returns true if the scheduler may act in the next cycle without another event before. `idle` is true if a driver
+    /// could accept a task.
     pub fn is_pressing(&self, idle: bool) -> bool {
         self.waits_for_dma || idle && self.head_is_ready()
     }
 
-    /// Returns true if it requests a copy from the DMA engine in this cycle.
+    /// Returns true if the scheduler requests a copy from the DMA engine in this cycle.
     pub fn requests_copy(&self) -> bool {
         self.waits_for_dma
     }
@@ -64,7 +64,7 @@ impl Scheduler {
 }
 
 impl Cluster {
-    /// The copy of the oldest packet that was on its way is done.
+    /// The oldest copy in flight is done.
     pub(super) fn packet_copied(&mut self, now: Cycle) {
         if self.trace.on() {
             let mut copies = self.scheduler.fifo.iter().filter(|waiting| waiting.task.pkt_size > 0);
@@ -74,7 +74,7 @@ impl Cluster {
         self.scheduler.copied += 1;
     }
 
-    /// The oldest task goes to the lowest idle HPU, if its packet is there.
+    /// Assigns the oldest task to the idle HPU with the lowest number, if the task's packet has arrived.
     pub(super) fn assign_task(&mut self, now: Cycle) {
         if self.drivers.without_task == 0 || !self.scheduler.head_is_ready() {
             return;
@@ -93,7 +93,7 @@ impl Cluster {
         self.retry_driver(core, now + 1);
     }
 
-    /// Whether a task has come that can be accepted.
+    /// Returns true if a task has arrived and can be accepted.
     #[inline]
     pub(super) fn may_accept(&self, now: Cycle) -> bool {
         let scheduler = &self.scheduler;
@@ -102,7 +102,7 @@ impl Cluster {
             && self.ports.tasks.peek().is_some_and(|task| scheduler.rings.has_room(task.pkt_size))
     }
 
-    /// Takes a task for whose packet there is room, and asks for its copy.
+    /// Accepts a task if its packet has room in L1, and requests its copy.
     pub(super) fn accept_task(&mut self, now: Cycle) {
         if self.may_accept(now) {
             let task = self.ports.tasks.take().expect("just seen");
@@ -113,7 +113,7 @@ impl Cluster {
         }
     }
 
-    /// The DMA engine takes the copy for the youngest task.
+    /// The DMA engine takes the copy of the latest task.
     pub(super) fn launch_copy(&mut self, now: Cycle) {
         let HpuTask { task, pkt_ptr } = self.scheduler.fifo.back().expect("the task that waits");
         self.dma.launch(now, Owner::Scheduler, task.pkt_addr, *pkt_ptr, task.pkt_size);

@@ -1,24 +1,24 @@
-//! When a cluster ticks, how far its cores run ahead, and which steps of a cycle are left out.
+//! When a cluster ticks, how far its cores run ahead, and which steps of a cycle are skipped.
 //!
-//! A cluster looks at its cores alone while nothing else can happen: cores access their own L1 and their drivers, and beats move whose
-//! results nobody sees yet. All steps of a cycle are done again when a message arrives at a port, when a core accesses anything else, when a
-//! transfer ends or a watchdog runs out.
+//! A cluster handles only its cores while nothing else can happen: cores access their own L1 and their drivers, and
+//! beats move whose results no other part sees yet. All steps of a cycle are done again when a message arrives at a
+//! port, when a core accesses anything else, when a transfer ends or when a watchdog runs out.
 
 use super::{Cluster, code};
 use kernel::{Activity, Cycle};
 
-/// What a cluster leaves out, and until when. It does not change any result.
+/// The steps that a cluster skips, and the end of the skip. Skipping does not change any result.
 pub(super) struct TickPlan {
-    /// Cycles by which a core may run ahead of the others now.
+    /// Cycles by which a core may now run ahead of the others.
     run_ahead: u64,
-    /// The same while no core misses a line.
+    /// The same value while no core misses a line.
     max_run_ahead: u64,
     /// Upper bound of both, set from outside.
     run_ahead_bound: u64,
     /// All lines of the program fit into the instruction cache.
     lines_fit: bool,
-    /// Before this cycle only cores can act, with their own L1 and their drivers, unless a message arrives. No message that waits at a port
-    /// can be taken either. 0 if unknown.
+    /// Before this cycle only cores can act, with their own L1 and their drivers, unless a message arrives. No message
+    /// that waits at a port can be taken either. 0 if unknown.
     cores_only_until: Cycle,
     /// The next cycle in which the wide ports of L1 or the DMA engine have something to do.
     pub next_beat: Cycle,
@@ -56,7 +56,8 @@ impl TickPlan {
         (self.lines_fit, self.max_run_ahead) = (lines_fit, cycles);
     }
 
-    /// Some core misses a line, or none does. A line that comes could replace another, so cores then do not run ahead.
+    /// Sets the run-ahead after a change of misses. A line that arrives could replace another one, so cores then do not
+    /// run ahead.
     pub fn choose_run_ahead(&mut self, is_missing: bool) {
         let may_lose_a_line = !self.lines_fit && is_missing;
         self.run_ahead = if may_lose_a_line { self.max_run_ahead.min(1) } else { self.max_run_ahead };
@@ -68,31 +69,31 @@ impl TickPlan {
         now + self.run_ahead
     }
 
-    /// Returns true if all steps but those of the cores are left out.
+    /// Returns true if all steps except those of the cores are skipped.
     #[inline(always)]
     pub fn is_cores_only(&self, now: Cycle) -> bool {
         now < self.cores_only_until
     }
 
-    /// All steps of a cycle are done from now on.
+    /// From now on, all steps of a cycle are done.
     #[inline(always)]
     pub fn do_all(&mut self) {
         self.cores_only_until = 0;
     }
 
-    /// Steps other than those of the cores are left out until a watchdog may run out or a beat is due.
+    /// Skips all steps except those of the cores until a watchdog may run out or a beat is due.
     fn leave_out(&mut self) {
         self.cores_only_until = self.next_deadline.min(self.next_beat);
     }
 }
 
 impl Cluster {
-    /// What comes before the cores' turn: beats alone, or everything.
+    /// The steps before the cores' turn: only beats, or all steps.
     #[inline(never)]
     pub(super) fn begin_cycle(&mut self, now: Cycle, has_mail: bool) {
         self.catch_up(now);
         if self.plan.cores_only_until > 0 && !has_mail && now < self.plan.next_deadline {
-            // The end of a transfer lets others go on.
+            // The end of a transfer lets other parts continue.
             let has_ended = self.plan.next_beat == now && self.run_wide(now);
             self.plan_wide(now);
             if has_ended { self.plan.do_all() } else { self.plan.leave_out() }
@@ -102,14 +103,14 @@ impl Cluster {
         }
     }
 
-    /// When to tick next.
+    /// Returns when to tick next.
     pub(super) fn next(&mut self, now: Cycle) -> Activity {
         let (refill, leaves) = (self.next_refill(now), self.next_leave());
         let soon = self.pe_asking != 0
             || self.remote.is_some()
             || self.remotes.0.is_due(now)
             || self.drivers.with_commands != 0
-                && (!self.drivers.command_arbiter.is_locked() || self.ports.commands.has_room()) // Else room will be mail.
+                && (!self.drivers.command_arbiter.is_locked() || self.ports.commands.has_room()) // New room wakes the cluster.
             || self.launching != 0
             || self.public_launch.is_some()
             || self.scheduler.is_pressing(self.drivers.without_task != 0)
@@ -117,8 +118,8 @@ impl Cluster {
             || self.may_accept(now)
             || leaves <= now + 1;
         self.plan_wide(now);
-        // What waits for the end of a command or of a transfer waits for mail, or for `catch_up`; what only waits for its time
-        // must not be missed.
+        // A feedback that waits for the end of a command or a transfer waits for a message or for `catch_up`. A
+        // feedback that waits only for its time must not be missed.
         let only_cores = !soon && self.is_active && leaves == Cycle::MAX && refill == Cycle::MAX;
         if only_cores {
             self.plan.leave_out()
@@ -131,7 +132,8 @@ impl Cluster {
         self.sleep(now, refill.min(leaves))
     }
 
-    /// Waits until a core is due, a watchdog runs out or something comes of the beats that move, but no longer than to `limit`.
+    /// Sleeps until a core is due, a watchdog runs out or a moving beat may have an effect outside L1, but not beyond
+    /// `limit`.
     pub(super) fn sleep(&self, now: Cycle, limit: Cycle) -> Activity {
         let limit = limit.min(self.plan.next_wide_effect).min(self.plan.next_deadline.max(now + 1));
         match self.ready.next_or(now, limit) {

@@ -1,14 +1,16 @@
 //! A cluster's timer: two counters of cycles, which programs start, stop, reset, set and read.
 //!
-//! What is not there does nothing: comparison, prescaler, reference clock, counting in 64 bits, interrupts; their
-//! registers and bits are kept. A counter that asks for prescaler or reference clock stands still.
+//! Some functions are missing and have no effect: comparison, prescaler, reference clock, counting in 64 bits,
+//! interrupts. Their registers and bits keep the written values. A counter that uses the prescaler or the reference
+//! clock does not count.
 //!
-//! Source: `timer_unit.sv` of pulp-platform/timer_unit e9d3cf1, the timer of PULP's clusters. Its register writes and reads
-//! both take effect at the next edge, so between the grants of a start and a read lie as many cycles as the read says.
+//! Source: `timer_unit.sv` of pulp-platform/timer_unit e9d3cf1, the timer of PULP's clusters. Its register writes and
+//! reads both take effect at the next edge. So a read returns the number of cycles between the grant of the start and
+//! its own grant.
 
 use kernel::Cycle;
 
-// Registers of the low counter; those of the high one lie a word behind.
+// Registers of the low counter. Those of the high counter are one word after them.
 const CONFIG: u32 = 0x00;
 const VALUE: u32 = 0x08;
 const COMPARE: u32 = 0x10;
@@ -20,7 +22,7 @@ const ENABLE: u32 = 1;
 const RESET_BIT: u32 = 1 << 1;
 const OTHER_CLOCK: u32 = 1 << 6 | 1 << 7;
 
-/// A counter: what it was at a cycle. Nobody needs to tick it.
+/// A counter, stored as its value at a cycle. It needs no tick.
 #[derive(Clone, Copy, Default)]
 struct Counter {
     config: u32,
@@ -33,13 +35,14 @@ impl Counter {
     fn value(&self, now: Cycle) -> u32 {
         let counts = self.config & (ENABLE | OTHER_CLOCK) == ENABLE;
         let cycles = if counts { now.saturating_sub(self.since) } else { 0 };
-        self.value.wrapping_add(cycles as u32) // of 32 bits, which turn over
+        self.value.wrapping_add(cycles as u32) // the 32 bits wrap
     }
 
     fn configure(&mut self, config: u32, now: Cycle) {
         (self.value, self.since) = (self.value(now), now);
         if config & RESET_BIT != 0 {
-            // By way of the register, a cycle later than by a write to RESET; the bit goes with it.
+            // A reset by the configuration register takes one cycle more than a write to RESET. The reset bit clears
+            // itself.
             (self.value, self.since) = (0, now + 1);
         }
         self.config = config & !RESET_BIT;
@@ -53,7 +56,7 @@ pub struct Timer {
 }
 
 impl Timer {
-    /// A core reads (`write` is none) or writes the register at `offset`.
+    /// A core reads (`write` is `None`) or writes the register at `offset`.
     pub fn access(&mut self, offset: u32, write: Option<u32>, now: Cycle) -> u32 {
         let counter = &mut self.counters[(offset >> 2 & 1) as usize];
         let register = offset & 0x3f & !4;
@@ -82,7 +85,7 @@ mod tests {
     use super::*;
     use expect_test::{Expect, expect};
 
-    /// Accesses as `cycle: offset` or `cycle: offset = word`; shows what reads see.
+    /// Accesses have the form `cycle: offset` or `cycle: offset = word`. The result lists the values read.
     fn check(accesses: &str, want: Expect) {
         let mut timer = Timer::default();
         let number = |text: &str| u32::from_str_radix(text.trim(), 16).expect("hexadecimal");
@@ -101,14 +104,14 @@ mod tests {
     #[test]
     fn it_counts_cycles_from_its_start_to_its_stop() {
         check("5: 8, 10: 18 = 1, 11: 8, 20: 8, 20: 0, 26: 0 = 0, 40: 8", expect!["0 1 a 1 10"]);
-        // It goes on where it was.
+        // The counter continues from its old value.
         check("10: 18 = 1, 20: 0 = 0, 30: 18 = 1, 31: 8", expect!["b"]);
     }
 
     #[test]
     fn it_is_reset_and_set_while_it_runs() {
         check("0: 18 = 1, 100: 20 = 1, 101: 8, 110: 8 = 40, 112: 8", expect!["1 42"]);
-        // By its configuration a cycle later, and the bit is gone.
+        // A reset by the configuration takes one cycle more, and its bit is cleared.
         check("0: 18 = 1, 100: 0 = 3, 101: 8, 102: 8, 102: 0", expect!["0 1 1"]);
     }
 

@@ -1,4 +1,4 @@
-//! What ends a handler before its time: refused accesses, watchdogs, and how the host is told.
+//! Early ends of handlers: refused accesses, watchdogs, and the notices to the host.
 
 use super::Cluster;
 use super::hpu::Wait;
@@ -13,7 +13,7 @@ const A0: u8 = 10;
 const A1: u8 = 11;
 
 impl Cluster {
-    /// The access of core `i` is refused: an exception.
+    /// Refuses the access of core `i` with an exception.
     #[cold]
     pub(super) fn refuse(&mut self, i: usize, now: Cycle) {
         self.hpus[i].core.fault(now);
@@ -22,7 +22,7 @@ impl Cluster {
         self.advance(i, now);
     }
 
-    /// An AMO to an address that is no multiple of 4.
+    /// Refuses an AMO to an address that is not a multiple of 4.
     #[cold]
     pub(super) fn refuse_misaligned(&mut self, i: usize, now: Cycle) {
         self.hpus[i].core.misalign(now);
@@ -30,7 +30,8 @@ impl Cluster {
         self.advance(i, now);
     }
 
-    /// Watchdogs run out: who waits for what may never come is ended now, the others when they have what they wait for.
+    /// Ends handlers whose watchdogs have run out. If a core waits for an event that may never happen, its handler ends
+    /// now. All other handlers end when their core has what it waits for.
     #[cold]
     pub(super) fn watch_deadlines(&mut self, now: Cycle) {
         for i in 0..self.hpus.len() {
@@ -50,12 +51,12 @@ impl Cluster {
         }
     }
 
-    /// Finds the first cycle in which a watchdog runs out, or has run out.
+    /// Finds the first cycle in which a watchdog runs out or has run out.
     pub(super) fn set_alarm(&mut self) {
         self.plan.next_deadline = self.hpus.iter().map(|core| core.deadline).min().unwrap_or(Cycle::MAX);
     }
 
-    /// Ends the handler of core `i`, which has run too long, by an exception.
+    /// Ends the handler of core `i`, which has run too long, with an exception.
     #[cold]
     pub(super) fn kill(&mut self, i: usize, now: Cycle) {
         let hpu = &mut self.hpus[i];
@@ -65,10 +66,11 @@ impl Cluster {
         self.advance(i, now);
     }
 
-    /// Core `i` goes to the runtime as boot left it: with its cluster in a0 and its number within the cluster in a1.
+    /// Gives core `i` the registers that boot code leaves to the runtime: its cluster in a0, and its number within the
+    /// cluster in a1.
     ///
-    /// assumed: PsPIN's runtime (a49fec8, `hpu.c`) starts its loop anew after an exception, and there takes both for the numbers
-    /// that it hands to handlers; the paper (III-B) has the state of the runtime restored.
+    /// assumed: PsPIN's runtime (a49fec8, `hpu.c`) starts its loop again after an exception. The loop takes both
+    /// registers for the numbers that it passes to handlers. In the paper (III-B) the state of the runtime is restored.
     pub(super) fn restore_place(&mut self, i: usize) {
         let cluster = self.id;
         let core = &mut self.hpus[i].core;
@@ -85,7 +87,7 @@ impl Cluster {
             self.hpus[i].deadline = Cycle::MAX;
             self.set_alarm();
             if self.hpus[i].guard.is_exact() {
-                // Loops go back in machine mode too: the handler would go on in the runtime's place.
+                // Hardware loops jump back in machine mode too: the handler would continue in place of the runtime.
                 self.hpus[i].core.forget_loops();
                 self.restore_place(i);
             }
@@ -110,7 +112,8 @@ impl Cluster {
                 core: i as u8,
             };
             let notice = held.task.context.notice(HostEvent::HandlerError(error));
-            // The host takes what is there in every cycle; only a core that traps without end can be too fast for that.
+            // The host takes all pending notices in every cycle. Only a core that traps endlessly can be too fast for
+            // that.
             match self.ports.notices.room() {
                 0 => self.totals.dropped_notices.add(1),
                 _ => self.ports.notices.send_late(notice, at.saturating_sub(now)),

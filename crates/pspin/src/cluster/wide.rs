@@ -6,7 +6,7 @@ use blocks::policy::RoundRobinTree;
 use kernel::Cycle;
 use std::collections::VecDeque;
 
-/// The wide ports, each of which moves 64 bytes a cycle, be it a read or a write; as they stand before a superbank's arbiter.
+/// The wide ports, in the order of a superbank's arbiter. Each moves 64 bytes a cycle, in a read or in a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WidePort {
     /// The NIC-host interconnect: outbound and off-cluster DMA.
@@ -24,7 +24,7 @@ pub enum Side {
     Read,
 }
 
-/// The beats that the sides of a port request in a cycle: the offset of each in L1.
+/// The beats that the sides of a port request in a cycle, as offsets in L1.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct BeatRequests {
     /// The beat of the oldest write.
@@ -33,57 +33,58 @@ pub struct BeatRequests {
     pub read: Option<u32>,
 }
 
-/// Whose beat each port moves in a cycle.
+/// For each port, the side whose beat is granted in a cycle.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Granted {
-    /// That of the NIC-host interconnect.
+    /// The side of the NIC-host interconnect.
     pub nhi: Option<Side>,
-    /// That of the DMA engine.
+    /// The side of the DMA engine.
     pub dma: Option<Side>,
 }
 
-/// Who stands before a port's arbiter besides its two [`Side`]s: stacks that are cleared, which the RTL does not do.
+/// Input of a port's arbiter besides the two [`Side`]s: the clearing of stacks, which the RTL does not do.
 const CLEARING: u32 = 2;
 
 /// Arbitrates the wide ports.
 ///
-/// Timing:   a beat is granted in the cycle in which it is asked for, if nobody else goes first.
-/// Fairness: the two sides of a port take turns where both ask, and so do the ports that want the same superbank: a side
-///           that asks is granted in the fifth cycle at the latest, if no stack is being cleared.
+/// Timing:   a beat is granted in the cycle of its request, if no other request goes first.
+/// Fairness: the two sides of a port take turns if both request a beat, and so do the ports if both request the same
+///           superbank. A request is granted in the fifth cycle at the latest, if no stack is being cleared.
 /// Source:   PsPIN RTL a49fec8, `axi_to_mem_interleaved.sv`, `tcdm_superbank_mux.sv`.
 #[derive(Default)]
 pub struct WidePorts {
     ports: [RoundRobinTree; 2],
     superbanks: [RoundRobinTree; 4],
-    /// Offset and beats of what is being cleared.
+    /// The ranges to clear: offset, and number of beats.
     clearing: VecDeque<(u32, u32)>,
 }
 
 impl WidePorts {
-    /// Zeroes bytes of L1, and asks for the beats of that at the port of the DMA engine from the next cycle on.
+    /// Zeroes bytes of L1. From the next cycle on, requests the beats for them at the port of the DMA engine.
     pub fn clear(&mut self, l1: &mut L1, offset: u32, bytes: u32) {
         l1.clear(offset, bytes);
         self.clearing.push_back((offset, beats(offset, bytes)));
     }
 
-    /// Whether any beat is being cleared.
+    /// Returns true if a beat is being cleared.
     #[inline]
     pub fn is_clearing(&self) -> bool {
         !self.clearing.is_empty()
     }
 
-    /// When the last beat of the oldest stack can be cleared, at the earliest; never if none is.
+    /// The earliest cycle in which the last beat of the oldest stack can be cleared; `Cycle::MAX` if no stack is being
+    /// cleared.
     pub fn clears_at(&self, now: Cycle) -> Cycle {
         self.clearing.front().map_or(Cycle::MAX, |&(_, left)| now + Cycle::from(left))
     }
 
-    /// Whose beats of those asked for `l1` serves in this cycle.
+    /// Arbitrates the requested beats. `l1` serves the granted ones in this cycle.
     #[inline]
     pub fn grant(&mut self, now: Cycle, l1: &mut L1, nhi: BeatRequests, dma: BeatRequests) -> Granted {
         if self.is_clearing() {
             return self.arbitrate(now, l1, nhi, dma);
         }
-        // Almost always one asks alone, or nobody.
+        // Almost always there is one request or none.
         match [nhi.write, nhi.read, dma.write, dma.read] {
             [None, None, None, None] => Granted::default(),
             [Some(offset), None, None, None] => {
@@ -106,7 +107,7 @@ impl WidePorts {
         }
     }
 
-    /// What [`WidePorts::arbitrate`] does where one side of one port asks.
+    /// Does the same as [`WidePorts::arbitrate`] if one side of one port requests a beat.
     #[inline]
     fn grant_alone(&mut self, now: Cycle, l1: &mut L1, port: WidePort, side: Side, offset: u32) {
         let superbank = l1.superbank(offset);
@@ -115,9 +116,9 @@ impl WidePorts {
         l1.serve_beats(now, 1 << superbank);
     }
 
-    /// The same for a read of the NIC-host interconnect of so many lines from `offset` on, one a cycle.
+    /// Does the same for a read of the NIC-host interconnect: `n` lines from `offset` on, one a cycle.
     pub fn serve_reads(&mut self, at: Cycle, l1: &mut L1, offset: u32, n: u32) {
-        // Each superbank remembers who had it last: who had it before that does not count.
+        // Each superbank stores only its last grant, so grants before that do not matter.
         for beat in n.saturating_sub(self.superbanks.len() as u32)..n {
             let at = at + Cycle::from(beat);
             self.grant_alone(at, l1, WidePort::Nhi, Side::Read, offset + beat * BEAT_BYTES);
@@ -132,7 +133,7 @@ impl WidePorts {
             requests.map(|port| port.iter().zip(0..).fold(0, |set, (who, i)| set | u64::from(who.is_some()) << i));
         let chosen = [0, 1].map(|port| self.ports[port].choose(set[port]));
         let superbank =
-            |port: usize| chosen[port].map(|who| l1.superbank(requests[port][who as usize].expect("it asks")));
+            |port: usize| chosen[port].map(|who| l1.superbank(requests[port][who as usize].expect("a request")));
         let wanted = [superbank(0), superbank(1)];
         let wins = match wanted {
             [Some(a), Some(b)] if a == b => {
@@ -151,7 +152,7 @@ impl WidePorts {
         let mut served = 0;
         for port in [0, 1].into_iter().filter(|&port| wins[port]) {
             self.ports[port].grant(set[port]);
-            served |= 1 << wanted[port].expect("it wins");
+            served |= 1 << wanted[port].expect("a winner has a request");
         }
         if served != 0 {
             l1.serve_beats(now, served);
@@ -168,7 +169,7 @@ impl WidePorts {
     }
 
     fn one_is_clear(&mut self) {
-        let (offset, left) = self.clearing.front_mut().expect("it asked");
+        let (offset, left) = self.clearing.front_mut().expect("a range is being cleared");
         (*offset, *left) = (*offset + BEAT_BYTES, *left - 1);
         if *left == 0 {
             self.clearing.pop_front();
@@ -182,13 +183,13 @@ mod tests {
     use expect_test::{Expect, expect};
     use proptest::prelude::*;
 
-    /// Each of the four streams asks for as many beats as its text is long, of the superbanks it names, one after the other;
-    /// `.` lets a cycle pass. The result shows which superbank each stream is granted in which cycle.
+    /// Each of the four streams requests one beat for each digit of its text, one after the other. A digit is a
+    /// superbank; `.` skips a cycle. The result shows which superbank each stream is granted in which cycle.
     fn check(streams: [&str; 4], want: Expect) {
         want.assert_eq(&run(streams.map(str::to_owned), WidePorts::grant).join("\n"));
     }
 
-    /// A way to decide.
+    /// An arbitration function.
     type Decide = fn(&mut WidePorts, Cycle, &mut L1, BeatRequests, BeatRequests) -> Granted;
 
     fn run(streams: [String; 4], decide: Decide) -> [String; 4] {
@@ -299,12 +300,12 @@ mod tests {
     }
 
     proptest! {
-        /// Every stream gets all its beats, in order; no superbank and no port moves two in a cycle; a side that asks is
+        /// Every stream gets all its beats, in order. No superbank and no port moves two beats in a cycle. A request is
         /// granted in the fifth cycle at the latest.
         #[test]
         fn all_streams_drain_in_turn(streams in prop::array::uniform4("[0-3.]{0,40}")) {
             let shown = run(streams.clone(), WidePorts::grant);
-            prop_assert_eq!(&shown, &run(streams.clone(), WidePorts::arbitrate), "who asks alone is treated otherwise");
+            prop_assert_eq!(&shown, &run(streams.clone(), WidePorts::arbitrate), "a single request is treated differently");
             for (stream, shown) in streams.iter().zip(&shown) {
                 prop_assert_eq!(stream.replace('.', ""), shown.replace('.', ""));
             }

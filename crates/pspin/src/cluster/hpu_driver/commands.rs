@@ -14,24 +14,25 @@ const WORDS: u32 = 0x90;
 /// Words of a command that a core can write.
 const VISIBLE_WORDS: usize = 7;
 
-/// Local id of the driver's own command, by which it reports an error; a core's commands have 0 to 3.
+/// Local id of the driver's own command, which reports an error; a core's commands have ids 0 to 3.
 const REPORT: u8 = 4;
 
-/// Which commands of a core are under way, and the one it prepares.
+/// The outstanding commands of a core, and the command that it prepares.
 ///
-/// Timing:  a command is issued, and a wait for one that is done granted, in the cycle of the access; a wait for one that
-///          is under way in the cycle in which its response is seen. Feedback leaves a cycle after that at the earliest.
+/// Timing:  a command is issued in the cycle of the access. A wait for a command that is done is granted in the same
+///          cycle; a wait for an outstanding command in the cycle in which its response is seen. Feedback leaves at the
+///          earliest one cycle after that.
 /// Source:  PsPIN RTL a49fec8, `hw/src/pkt_scheduler/hpu_driver.sv`.
-/// Differs: without `rtl_mistakes.stale_handles` an issue that waits returns its command's handle. Without `tests_handle_0`
-///          `CMD_TEST` answers for the handle that was written to it.
+/// Differs: without `rtl_mistakes.stale_handles` an issue that waits returns its command's handle. Without
+///          `tests_handle_0` `CMD_TEST` answers for the handle that was written to it.
 pub struct Commands {
     id: CommandId,
     n_commands: u32,
-    /// A bit for each local id.
+    /// Outstanding commands: a bit for each local id.
     under_way: u8,
     /// Cycle in which the last command ended.
     ended: Cycle,
-    /// Parts of each whose responses are to come.
+    /// For each command, the number of parts without a response.
     parts: [u32; REPORT as usize + 1],
     words: [u32; VISIBLE_WORDS],
     info: u32,
@@ -40,12 +41,12 @@ pub struct Commands {
     first_free: Option<u32>,
     stale_handles: bool,
     tests_handle_0: bool,
-    /// Packets whose handlers issued the commands under way.
+    /// For each outstanding command, the packet whose handler issued it, and its target.
     issuers: [(PacketId, CommandTarget); REPORT as usize + 1],
 }
 
 impl Commands {
-    /// For the core that `id` names.
+    /// The front end of the core that `id` names.
     pub fn new(id: CommandId, params: &crate::PspinParams) -> Self {
         Commands {
             id,
@@ -63,17 +64,18 @@ impl Commands {
         }
     }
 
-    /// Forgets the command that the core prepares.
+    /// Discards the command that the core prepares.
     pub fn forget(&mut self) {
         (self.words, self.info, self.tested) = ([0; VISIBLE_WORDS], 0, 0);
     }
 
-    /// The cycle from which the driver sees that no command is under way: one after the last response. `None` if one is.
+    /// The first cycle in which the driver sees no outstanding command: one after the last response. `None` if one is
+    /// outstanding.
     pub fn done_from(&self) -> Option<Cycle> {
         (self.under_way == 0).then_some(self.ended + 1)
     }
 
-    /// An access to register `offset`; registers that show nothing of their own show `last_read`. An issue waits while
+    /// An access to register `offset`; registers without a value of their own return `last_read`. An issue waits while
     /// `is_held`.
     pub fn access(&mut self, now: Cycle, offset: u32, write: Option<u32>, last_read: u32, is_held: bool) -> Answer {
         let mut shown = last_read;
@@ -122,7 +124,7 @@ impl Commands {
         Command { packet, context, id, target, generate_event: self.info & 1 != 0, words }
     }
 
-    /// Puts a command under way that was just prepared.
+    /// Marks a command that was just prepared as outstanding.
     pub fn issue(&mut self, command: &Command) {
         let local = command.id.local;
         self.under_way |= 1 << local;
@@ -130,8 +132,8 @@ impl Commands {
         self.issuers[usize::from(local)] = (command.packet, command.target);
     }
 
-    /// The driver's own command, which writes an error record to `addr` in host memory and raises an event; none while
-    /// the one before is under way.
+    /// Issues the driver's own command, which writes an error record to `addr` in host memory and raises an event.
+    /// `None` while the previous one is outstanding.
     pub fn report(&mut self, packet: PacketId, addr: u64, record: [u32; 8]) -> Option<Command> {
         if self.under_way >> REPORT & 1 == 1 {
             return None;
@@ -151,7 +153,8 @@ impl Commands {
         self.parts[usize::from(local)] += 1;
     }
 
-    /// A part of a command is done; if it was the last, which packet's handler issued it, and for which unit.
+    /// A part of a command is done. After the last part, returns the packet whose handler issued the command, and the
+    /// command's target.
     pub fn done(&mut self, now: Cycle, local: u8) -> Option<(PacketId, CommandTarget)> {
         let parts = &mut self.parts[usize::from(local)];
         *parts -= 1;

@@ -1,4 +1,4 @@
-//! The driver of an HPU (`hpu_driver`): it hands tasks to the core beside it and takes commands from it.
+//! The driver of an HPU (`hpu_driver`): it gives tasks to its core and takes commands from it.
 
 mod commands;
 
@@ -17,45 +17,45 @@ pub struct HpuTask {
     pub pkt_ptr: u32,
 }
 
-/// The end of a task, which waits in its driver.
+/// The end of a task, pending in its driver.
 #[derive(Clone, Copy, Debug)]
 pub struct Done {
-    /// What goes out.
+    /// The feedback to send.
     pub feedback: Feedback,
-    /// Which handler it was.
+    /// The stage of its handler.
     pub stage: Stage,
     /// Address of the packet's copy in L1, which becomes free.
     pub pkt_ptr: u32,
 }
 
-/// What a driver register access comes to.
+/// The result of an access to a driver register.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Answer {
-    /// Granted in this cycle or the given later one; the value read.
+    /// The access is granted in this cycle or the given later one, with the value read.
     Granted(Cycle, u32),
-    /// The core waits, for a task, a command or the end of one.
+    /// The core waits for a task, for a command, or for the end of a command.
     Blocked,
-    /// The task is of another context than those before: the runtime must clear the core first.
+    /// The task has another context than the previous ones. The runtime must clear the core first.
     OtherContext,
 }
 
 /// State of the task front end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
-    /// The core has not come yet.
+    /// The core has not accessed its driver yet.
     Init,
     /// Ready for a task from this cycle on.
     Idle(Cycle),
     /// The core's requests are granted from this cycle on.
     Running(Cycle),
-    /// The task has ended, but the feedback of the one before has not left.
+    /// The task has ended, but the feedback of the previous task has not left.
     Held,
 }
 
-/// What a driver knows of a trap of its core.
+/// A trap of the core, as the driver reports it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Trapped {
-    /// Address that was accessed, or the word that is no instruction.
+    /// Address that was accessed, or the illegal instruction word.
     pub value: u32,
     /// Address of the instruction.
     pub pc: u32,
@@ -71,14 +71,16 @@ pub use commands::ISSUE;
 
 /// One HPU driver.
 ///
-/// Timing:  a task accepted in cycle c runs from c + 1. A doorbell in cycle d makes the driver idle from d + 1; its
+/// Timing:  a task accepted in cycle c runs from c + 1. A doorbell in cycle d makes the driver idle from d + 1. The
 ///          feedback is valid from d + 1, once all transfers and commands of the core are done.
-/// Errors:  what the runtime writes to `ERROR` goes to the context's error record in host memory, as a command of the
-///          driver's own; the feedback waits for it. A trap between a doorbell and the next read of the handler's
-///          address belongs to no task: until the runtime has rung for it too, the driver takes none and ends none.
-/// Differs: with exact regions, the read of the handler's address of another context than the one before waits until that
-///          one's transfers and commands are done, and is then an exception ([`crate::protocol::CONTEXT_CAUSE`]), for
-///          which the runtime rings too and which is no error.
+/// Errors:  the driver sends the cause that the runtime writes to `ERROR` to the context's error record in host memory,
+///          with a command of its own. The feedback waits for this command. A trap between a doorbell and the next read
+///          of the handler's address belongs to no task. Until the runtime has rung the doorbell for such a trap too,
+///          the driver accepts no task and ends none.
+/// Differs: with exact regions, a task may have another context than the previous one. The read of its handler's
+///          address then waits until the transfers and commands of the previous context are done. The read ends in an
+///          exception ([`crate::protocol::CONTEXT_CAUSE`]), which is not an error. The runtime rings the doorbell for
+///          it too.
 /// Source:  PsPIN RTL a49fec8, `hw/src/pkt_scheduler/hpu_driver.sv`; errors: Di Girolamo et al., ISCA 2021, III-B.
 pub struct HpuDriver {
     n_clusters: u32,
@@ -87,29 +89,30 @@ pub struct HpuDriver {
     position: u32,
     state: State,
     task: Option<HpuTask>,
-    /// The core has read its task's handler, so that what it does is the handler's doing.
+    /// The core has read the address of its task's handler, so its actions belong to the handler.
     is_taken: bool,
-    /// The core trapped while it had no task, and has not rung since.
+    /// The core trapped without a task, and has not rung the doorbell since.
     is_stray: bool,
-    /// The context for whose handlers the core is fit: what is left in it is theirs. None yet, or no matter which.
+    /// The context whose data are left in the core, so that the core may run its handlers. `None` before the first
+    /// task, or if contexts are not separated.
     context: Option<u32>,
-    /// The runtime clears the core, and has not rung since.
+    /// The runtime clears the core, and has not rung the doorbell since.
     is_cleared: bool,
     separates_contexts: bool,
-    /// The task before, to whom a stray trap is put down.
+    /// The previous task. A stray trap is attributed to it.
     before: Option<Task>,
-    /// The 1-deep feedback FIFO, with the cycle from which it is valid.
+    /// The feedback FIFO of depth 1, with the first cycle in which its entry is valid.
     done: Option<(Cycle, Done)>,
-    /// A feedback that found the FIFO taken.
+    /// A feedback that found the FIFO full.
     held: Option<Done>,
-    /// Cluster DMA transfers of the core under way.
+    /// Outstanding cluster DMA transfers of the core.
     pub transfers: u32,
     transfer_count_wraps: bool,
     commands: Commands,
     last_read: u32,
     reports_errors: bool,
     errors: u32,
-    /// Since when the core waits for a task, and how long it has waited before.
+    /// The cycle since which the core waits for a task. `slept` are the cycles of earlier waits.
     asleep: Option<Cycle>,
     slept: u64,
 }
@@ -141,22 +144,22 @@ impl HpuDriver {
         }
     }
 
-    /// Whether the core has reached its driver.
+    /// Returns true if the core has accessed its driver.
     pub fn is_active(&self) -> bool {
         self.state != State::Init
     }
 
-    /// Whether the driver takes a task in this cycle.
+    /// Returns true if the driver accepts a task in this cycle.
     pub fn is_ready(&self, now: Cycle) -> bool {
         matches!(self.state, State::Idle(from) if from <= now) && !self.is_stray
     }
 
-    /// Whether it waits for a task, now or from a coming cycle on.
+    /// Returns true if the driver waits for a task, now or from a later cycle on.
     pub fn is_idle(&self) -> bool {
         matches!(self.state, State::Idle(_)) && !self.is_stray
     }
 
-    /// The task it holds.
+    /// The task that the driver holds.
     pub fn task(&self) -> Option<&HpuTask> {
         self.task.as_ref()
     }
@@ -166,7 +169,7 @@ impl HpuDriver {
         self.task.as_ref().filter(|_| self.is_taken)
     }
 
-    /// Takes a task. Without a handler the task ends at once and the core sees nothing of it.
+    /// Accepts a task. A task without a handler ends at once, and the core does not see it.
     pub fn accept(&mut self, now: Cycle, task: HpuTask) {
         let absent = task.task.handler.addr == 0;
         self.task = Some(task);
@@ -179,7 +182,7 @@ impl HpuDriver {
         }
     }
 
-    /// The first request of the core wakes the driver.
+    /// The first request of the core activates the driver.
     pub fn first_request(&mut self, now: Cycle) {
         if self.state == State::Init {
             self.state = State::Idle(now + 1);
@@ -191,7 +194,7 @@ impl HpuDriver {
         self.slept + self.asleep.map_or(0, |since| now.saturating_sub(since))
     }
 
-    /// An access of the core to register `offset`; a command it issues is put into `issued`.
+    /// An access of the core to register `offset`. A command that it issues is put into `issued`.
     pub fn access(&mut self, now: Cycle, offset: u32, write: Option<u32>, issued: &mut Option<Command>) -> Answer {
         match offset {
             0..0x80 => self.access_task(now, offset, write),
@@ -226,8 +229,8 @@ impl HpuDriver {
         Answer::Granted(granted, self.last_read)
     }
 
-    /// The core asks for the handler of its task: what comes before that, if the task is of another context than those
-    /// that the core has run. All that they began must be over, and the runtime must have cleared the core.
+    /// The core reads the address of its task's handler. If the task has another context than the previous ones, their
+    /// transfers and commands must be done, and the runtime must have cleared the core. Returns the answer until then.
     fn change_context(&mut self) -> Option<Answer> {
         let next = self.task.as_ref()?.task.context.id;
         if !self.separates_contexts || self.context == Some(next) {
@@ -240,17 +243,17 @@ impl HpuDriver {
         self.is_cleared.then_some(Answer::OtherContext)
     }
 
-    /// After [`Answer::OtherContext`]: the core asks again at once, as it is.
+    /// After [`Answer::OtherContext`]: the core repeats its access at once, without being cleared.
     pub fn need_not_clear(&mut self) {
         self.is_cleared = false;
     }
 
-    /// Forgets what a task leaves behind in the driver's registers.
+    /// Clears the data that a task leaves in the driver's registers.
     pub fn forget_command(&mut self) {
         self.commands.forget();
     }
 
-    /// A register of the task front end; `None` where nothing is, and the last value read shows again.
+    /// A register of the task front end. `None` if it does not exist; the access then returns the last value read.
     fn task_register(&self, offset: u32) -> Option<u32> {
         let HpuTask { task, pkt_ptr } = self.task.as_ref()?;
         let context = &task.context;
@@ -274,8 +277,8 @@ impl HpuDriver {
             0x48 => u32::from(task.msgid) % self.n_clusters,
             0x4c => task.msgid.into(), // the number of its queue
             ERROR => 0,
-            // The same task laid out for 16 clusters: `task_t` with more scratchpads. Not in the RTL, which has 4 clusters
-            // and no room for more in the window below.
+            // The same task laid out for 16 clusters: `task_t` with more scratchpads. Not in the RTL, which has 4
+            // clusters and no room for more in the window below.
             0x108..0x118 => return self.task_register(offset - 0x100),
             0x118..0x158 => {
                 let i = (offset - 0x118) / 4;
@@ -308,12 +311,12 @@ impl HpuDriver {
         }
     }
 
-    /// The core trapped in user mode. If it had no task, the trap is a stray one.
+    /// The core trapped in user mode. Without a task, the trap is a stray one.
     pub fn trapped(&mut self) {
         self.is_stray = !self.is_taken && (self.reports_errors || self.separates_contexts);
     }
 
-    /// The runtime says why a handler ended; the driver tells the host, by a command put into `issued`.
+    /// The runtime reports why a handler ended. The driver reports it to the host, with a command put into `issued`.
     pub fn report(&mut self, now: Cycle, cause: u32, trapped: Trapped, issued: &mut Option<Command>) -> Answer {
         let running = self.task.as_ref().filter(|_| self.is_taken).map(|held| &held.task);
         if self.is_cleared || self.is_stray && !self.reports_errors {
@@ -345,19 +348,20 @@ impl HpuDriver {
         }
     }
 
-    /// From which cycle on the feedback may leave, if it waits neither for transfers nor for commands.
+    /// The first cycle in which the feedback may leave. `None` if there is none, or if it waits for transfers or
+    /// commands.
     pub fn leaves_at(&self) -> Option<Cycle> {
         let counted = if self.transfer_count_wraps { self.transfers % 16 } else { self.transfers };
         let &(valid, _) = self.done.as_ref().filter(|_| counted == 0)?;
         Some(valid.max(self.commands.done_from()?))
     }
 
-    /// Whether a feedback waits, for its time or for work of its core.
+    /// Returns true if a feedback is pending, because of its time or of work of its core.
     pub fn has_done(&self) -> bool {
         self.done.is_some()
     }
 
-    /// The feedback leaves in cycle `at`; one that was held takes its place a cycle later, when the FIFO shows room.
+    /// The feedback leaves in cycle `at`. A held one takes its place a cycle later, when the FIFO shows room.
     pub fn leave(&mut self, at: Cycle) -> Done {
         let (_, done) = self.done.take().expect("a feedback that may leave");
         if let Some(held) = self.held.take() {
@@ -368,7 +372,7 @@ impl HpuDriver {
     }
 
     fn access_command(&mut self, now: Cycle, offset: u32, write: Option<u32>, issued: &mut Option<Command>) -> Answer {
-        // The next handler's commands wait until the feedback of the one before has left.
+        // The next handler's commands wait until the feedback of the previous task has left.
         let answer = self.commands.access(now, offset, write, self.last_read, self.has_done());
         if let Answer::Granted(_, shown) = answer {
             if (offset, write) == (ISSUE, None) {
@@ -388,12 +392,13 @@ impl HpuDriver {
         self.commands.prepared(issuer)
     }
 
-    /// One more part of a command goes out, for which a response will come.
+    /// One more part of a command leaves. It gets its own response.
     pub fn command_split(&mut self, local: u8) {
         self.commands.split(local);
     }
 
-    /// A command, or a part of it, is done; once all of it is, which packet's handler issued it, and for which unit.
+    /// A command or a part of it is done. After the last part, returns the packet whose handler issued the command, and
+    /// the command's target.
     pub fn command_done(&mut self, now: Cycle, local: u8) -> Option<(PacketId, CommandTarget)> {
         self.commands.done(now, local)
     }

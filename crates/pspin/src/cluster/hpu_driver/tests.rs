@@ -1,4 +1,4 @@
-//! What a driver does, access by access.
+//! Tests of a driver, access by access.
 
 use super::*;
 use crate::protocol::{Context, Region};
@@ -21,7 +21,7 @@ fn task(handler: u32) -> HpuTask {
     HpuTask { task, pkt_ptr: 0x1000_4400 }
 }
 
-/// Whether the feedback may leave in cycle `at`.
+/// Returns true if the feedback may leave in cycle `at`.
 fn may_leave(driver: &HpuDriver, at: Cycle) -> bool {
     driver.leaves_at().is_some_and(|from| from <= at)
 }
@@ -73,7 +73,8 @@ fn commands_hold_the_feedback_back_and_the_feedback_holds_commands_back() {
     assert_eq!(driver.access(31, ISSUE, None, &mut issued), Answer::Granted(31, 0));
 }
 
-/// Handles of the only command of a task, issued while the feedback of the task before waits for its command with handle 0.
+/// The handle that a task's only issue returns, and that of its command. The issue waits because the feedback of the
+/// previous task waits for a command with handle 0.
 fn handle_of_a_held_issue(params: &crate::PspinParams) -> (Answer, u8) {
     let mut driver = HpuDriver::new(0, 0, params);
     let mut issued = None;
@@ -88,7 +89,7 @@ fn handle_of_a_held_issue(params: &crate::PspinParams) -> (Answer, u8) {
     driver.command_done(20, 0);
     driver.leave(30);
     let answer = driver.access(31, ISSUE, None, &mut issued);
-    // The next issue does not wait, so its handle is its command's.
+    // The next issue does not wait, so it returns the handle of its command.
     assert_eq!(driver.access(40, ISSUE, None, &mut None), Answer::Granted(40, 1));
     (answer, issued.expect("a command").id.local)
 }
@@ -149,7 +150,7 @@ fn another_context_waits_for_the_end_of_the_one_before_and_for_a_clear_core() {
     driver.transfers = 0;
     driver.leave(30);
     assert_eq!(driver.access(31, HANDLER, None, &mut issued), Answer::OtherContext);
-    // What a runtime does that knows nothing of this exception: it is no error, and ends no task.
+    // A runtime that does not know this exception: its report is not an error, and its doorbell ends no task.
     assert_eq!(driver.report(40, 27, Trapped::default(), &mut issued), Answer::Granted(40, 0));
     assert_eq!(driver.access(41, DOORBELL, None, &mut issued), Answer::Granted(41, 0));
     assert_eq!(driver.access(50, HANDLER, None, &mut issued), Answer::Granted(50, 0x1d00_0200));

@@ -3,9 +3,9 @@ use expect_test::{Expect, expect};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Each line is when cores miss lines, as `cycle: core line`; the result is when the central controller takes their
-/// requests and when they find the line there, as long after the miss. Program memory answers in 5 cycles and has a word
-/// of 64 bits a cycle.
+/// `misses` are the misses of cores: cycle, core and line. The result lists when the central controller takes their
+/// requests, when each core finds its line, and the cycles from the miss until then. Program memory answers in 5 cycles
+/// and delivers one word of 64 bits a cycle.
 fn check(misses: &[(Cycle, usize, u32)], want: Expect) {
     let mut refills = Refills::new(8);
     let (mut there, mut free): (Vec<(Cycle, u32)>, Cycle) = (Vec::new(), 0);
@@ -48,9 +48,10 @@ fn check(misses: &[(Cycle, usize, u32)], want: Expect) {
     want.assert_eq(&text);
 }
 
-/// By the text: a core that looks at T is heard at T + 1 and then one after the other; program memory is read at T + 2 and
-/// T + 3; the line is whole at T + 6; at T + 8 its first instruction leaves decode. Whoever is heard at T + 6 or T + 7
-/// tries again; who is heard later asks anew.
+/// According to the RTL's source, the controller takes the request of a core that looks at T in cycle T + 1, and
+/// further requests one a cycle. Program memory is read at T + 2 and T + 3. The line is complete at T + 6, and its
+/// first instruction leaves decode at T + 8. A core whose request is taken at T + 6 or T + 7 looks again. A later
+/// request fetches the line again.
 #[test]
 fn of_eight_cores_that_miss_a_line_at_once_the_last_fetches_it_again() {
     let all: Vec<_> = (0..8).map(|core| (10, core, 0x40)).collect();
