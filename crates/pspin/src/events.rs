@@ -51,7 +51,7 @@ events! {
     PACKET_DROPPED PacketDropped = "packet_dropped" [packet, reason];
     /// A packet was marked (ECN); `percent` is the occupancy of packet memory.
     PACKET_MARKED PacketMarked = "packet_marked" [packet, occupied];
-    /// Its handler execution request was sent to the message queues.
+    /// Its handler execution request came to the message queues, which took it.
     HER_SENT HerSent = "her_sent" [packet, eom];
     /// The message queue engine sent a task to the dispatcher.
     TASK_SENT TaskSent = "task_sent" [packet, stage];

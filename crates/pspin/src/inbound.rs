@@ -2,7 +2,7 @@
 //! feedback.
 
 use crate::delivery::DropReason;
-use crate::events::{HER_SENT, PACKET_DROPPED, PACKET_IN, PACKET_STALLED};
+use crate::events::{PACKET_DROPPED, PACKET_IN, PACKET_STALLED};
 use crate::map::L2_PACKET_BASE;
 use crate::nhi::{NhiMaster, PAGE_BYTES, Ready, burst_bytes};
 use crate::params::{PspinParams, Regions};
@@ -89,7 +89,6 @@ struct Stored {
     bursts_left: u32,
     /// The request, until it is sent.
     her: Option<Her>,
-    her_at: Cycle,
     /// Reason why its message ended before its request was sent.
     killed: Option<DropReason>,
 }
@@ -276,8 +275,8 @@ impl Inbound {
         self.queue_bursts(addr, if self.params.fills_words { whole_words(bytes) } else { bytes });
         let bursts_left = (self.bursts.len() - before) as u32;
         self.unsent_addresses += bursts_left as usize;
-        let her = Some(Her { packet, msgid, som, eom, addr, size, xfer_size, context });
-        let stored = Stored { packet, tenant, room, user, arrival: now, bursts_left, her, her_at: 0, killed: None };
+        let her = Some(Her { packet, taken: 0, msgid, som, eom, addr, size, xfer_size, context });
+        let stored = Stored { packet, tenant, room, user, arrival: now, bursts_left, her, killed: None };
         let moves_by = if self.params.frees_copied { xfer_size.next_multiple_of(BEAT_BYTES) } else { room };
         self.ring.push(offset, room, moves_by, stored);
     }
@@ -343,8 +342,6 @@ impl Inbound {
             return false;
         }
         let her = stored.her.take().expect("a request is sent once");
-        stored.her_at = now + 1;
-        self.trace.emit(&HER_SENT, now + 1, &[her.packet.0, u64::from(her.eom)]);
         self.requests.send(Request::Her(her));
         self.n_requested += 1;
         true

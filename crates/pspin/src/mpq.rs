@@ -311,6 +311,7 @@ impl MpqEngine {
         };
         let task = Task {
             packet: her.packet,
+            taken: her.taken,
             stage,
             msgid: q as u16,
             handler,

@@ -2,6 +2,7 @@
 
 use crate::delivery::DropReason;
 use crate::dispatcher::Dispatcher;
+use crate::events::HER_SENT;
 use crate::host_events::Notice;
 use crate::mpq::{Admission, MpqEngine};
 use crate::params::PspinParams;
@@ -154,8 +155,9 @@ impl PacketScheduler {
     }
 
     fn set_aside(&mut self, now: Cycle) {
-        if let Some(Request::Her(her)) = self.requests.take() {
+        if let Some(Request::Her(mut her)) = self.requests.take() {
             self.n_set_aside.add(1);
+            self.note_taken(&mut her, now);
             self.deferred.push(self.stalled_since.take().unwrap_or(now), her);
         }
     }
@@ -167,8 +169,8 @@ impl PacketScheduler {
         }
         let Some((cluster, feedback)) = self.dispatcher.collect() else { return false };
         if feedback.trigger_feedback {
-            let Feedback { packet, pkt_addr, .. } = feedback;
-            self.released.send(Release { packet, pkt_addr, dropped: None });
+            let Feedback { packet, taken, pkt_addr, .. } = feedback;
+            self.released.send(Release { packet, taken, pkt_addr, dropped: None });
             self.doomed_turn = true;
         }
         if let Some(notice) = self.engine.feedback(&feedback) {
@@ -179,7 +181,8 @@ impl PacketScheduler {
     }
 
     fn drop_packet(&self, her: &Her, reason: DropReason) {
-        self.released.send(Release { packet: her.packet, pkt_addr: her.addr, dropped: Some(reason) });
+        let Her { packet, taken, addr: pkt_addr, .. } = *her;
+        self.released.send(Release { packet, taken, pkt_addr, dropped: Some(reason) });
     }
 
     /// Frees one packet per cycle: its tasks have ended, it was dropped, or its request was `refused`.
@@ -203,12 +206,18 @@ impl PacketScheduler {
         true
     }
 
+    fn note_taken(&self, her: &mut Her, now: Cycle) {
+        her.taken = now;
+        self.trace.emit(&HER_SENT, now, &[her.packet.0, u64::from(her.eom)]);
+    }
+
     fn take_request(&mut self, from: From, now: Cycle) -> Request {
         match from {
             From::Port => {
-                let request = self.requests.take().expect("a request waits");
-                if let Request::Her(her) = &request {
+                let mut request = self.requests.take().expect("a request waits");
+                if let Request::Her(her) = &mut request {
                     self.last_msgid = Some(her.msgid);
+                    self.note_taken(her, now);
                 }
                 request
             }

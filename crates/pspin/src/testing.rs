@@ -44,7 +44,7 @@ pub fn her(packet: usize, word: &str, context: &Rc<Context>) -> (Cycle, Her) {
     let addr = 0x1c40_0000 + 64 * packet as u32;
     let packet = PacketId(packet as u64);
     let (eom, context) = (rest.ends_with('!'), context.clone());
-    let her = Her { packet, msgid, som, eom, addr, size: 64, xfer_size: 64, context };
+    let her = Her { packet, taken: 0, msgid, som, eom, addr, size: 64, xfer_size: 64, context };
     (cycle.parse().expect("a cycle is a number"), her)
 }
 

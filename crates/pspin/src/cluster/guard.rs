@@ -281,6 +281,7 @@ mod tests {
         let context = Context { scratchpads: vec![Region { addr: u32::MAX - 3, size: 64 }; 4], ..Context::default() };
         let task = Task {
             packet: PacketId(0),
+            taken: 0,
             stage: Stage::Payload,
             msgid: 0,
             handler: Region::default(),

@@ -12,10 +12,10 @@ impl Inbound {
     /// the next cycle.
     pub fn done_in(&self, now: Cycle) -> Option<PacketDone> {
         let coming = self.released.peek_ahead()?;
-        let (seen, Release { pkt_addr, dropped: None, .. }) = *coming else { return None };
+        let (seen, Release { taken, pkt_addr, dropped: None, .. }) = *coming else { return None };
         let stored = self.ring.at(pkt_addr.wrapping_sub(L2_PACKET_BASE))?;
-        let Stored { packet, user, arrival, her_at, .. } = *stored;
-        let done = PacketDone { packet, user, nic_arrival: arrival, her: her_at, feedback: now };
+        let Stored { packet, user, arrival, .. } = *stored;
+        let done = PacketDone { packet, user, nic_arrival: arrival, her: taken, feedback: now };
         (seen == now + RELEASE_LATENCY).then_some(done)
     }
 
@@ -26,9 +26,9 @@ impl Inbound {
 
     /// Frees the room of a finished packet.
     pub(super) fn take_release(&mut self, now: Cycle) -> bool {
-        let Some(Release { pkt_addr, dropped, .. }) = self.released.take() else { return false };
+        let Some(Release { taken, pkt_addr, dropped, .. }) = self.released.take() else { return false };
         let stored = self.ring.free(pkt_addr.wrapping_sub(L2_PACKET_BASE)).expect("what is released is in the ring");
-        let Stored { packet, tenant, room, user, arrival, her_at, .. } = *stored;
+        let Stored { packet, tenant, room, user, arrival, .. } = *stored;
         self.give_back(tenant, room);
         // The wire from the clusters has no register in the RTL, but the channel in the model has one.
         let feedback = now - RELEASE_LATENCY;
@@ -37,7 +37,7 @@ impl Inbound {
         } else {
             self.stats.done(feedback, feedback - arrival);
             self.trace.emit(&PACKET_DONE, feedback, &[packet.0]);
-            self.completions.done(PacketDone { packet, user, nic_arrival: arrival, her: her_at, feedback });
+            self.completions.done(PacketDone { packet, user, nic_arrival: arrival, her: taken, feedback });
         }
         self.ring.reclaim();
         true

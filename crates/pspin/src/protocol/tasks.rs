@@ -2,6 +2,7 @@
 
 use super::{Context, PacketId, Region};
 use crate::delivery::DropReason;
+use kernel::Cycle;
 use std::rc::Rc;
 
 /// Handler type.
@@ -20,6 +21,8 @@ pub enum Stage {
 pub struct Her {
     /// For observers.
     pub packet: PacketId,
+    /// For observers: the cycle in which the scheduler took its request.
+    pub taken: Cycle,
     /// Identity of the message.
     pub msgid: u16,
     /// True if the network says that this is the first packet of its message; if `None`, the first to arrive is. Not
@@ -71,6 +74,8 @@ pub struct TenantsServed(pub u32);
 pub struct Task {
     /// For observers.
     pub packet: PacketId,
+    /// For observers: the cycle in which the scheduler took its request.
+    pub taken: Cycle,
     /// Handler type.
     pub stage: Stage,
     /// Identity of the message.
@@ -94,6 +99,8 @@ pub struct Task {
 pub struct Feedback {
     /// For observers.
     pub packet: PacketId,
+    /// For observers: the cycle in which the scheduler took its request.
+    pub taken: Cycle,
     /// Identity of the message.
     pub msgid: u16,
     /// Address of the packet in L2 packet memory.
@@ -109,6 +116,8 @@ pub struct Feedback {
 pub struct Release {
     /// For observers.
     pub packet: PacketId,
+    /// For observers: the cycle in which the scheduler took its request.
+    pub taken: Cycle,
     /// Address in L2 packet memory.
     pub pkt_addr: u32,
     /// Reason why it was not processed.

@@ -109,7 +109,7 @@ columns! {
     "is_last" U8 "1 for the last packet of a message" => i64::from(c.row.is_last);
     "arrival_ps" I64 "arrival on the wire" => c.ps(Some(c.row.arrival));
     "stored_ps" I64 "room found in packet memory: the NIC's arrival time" => c.ps(c.row.stored);
-    "her_ps" I64 "handler execution request sent to the message queues" => c.ps(c.row.her);
+    "her_ps" I64 "handler execution request taken by the message queues" => c.ps(c.row.her);
     "task_sent_ps" I64 "payload task sent by the message queues" => c.ps(c.payload().sent);
     "dispatched_ps" I64 "cluster chosen" => c.ps(c.payload().dispatched);
     "accepted_ps" I64 "task accepted by the cluster, copy to L1 asked for" => c.ps(c.payload().accepted);

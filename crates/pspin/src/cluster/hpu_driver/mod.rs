@@ -294,6 +294,7 @@ impl HpuDriver {
         let HpuTask { task, pkt_ptr } = self.task.take().expect("a task that runs");
         let feedback = Feedback {
             packet: task.packet,
+            taken: task.taken,
             msgid: task.msgid,
             pkt_addr: task.pkt_addr,
             pkt_size: task.pkt_size,

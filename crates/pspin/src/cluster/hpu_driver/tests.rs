@@ -9,6 +9,7 @@ fn task(handler: u32) -> HpuTask {
     let context = Context { scratchpads: vec![Region { addr: 0x40, size: 0x80 }; 4], ..Context::default() };
     let task = Task {
         packet: PacketId(7),
+        taken: 0,
         stage: Stage::Payload,
         msgid: 6,
         handler: Region { addr: handler, size: 4096 },

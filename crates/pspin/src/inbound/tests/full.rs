@@ -24,7 +24,17 @@ fn check_fates(when_full: WhenFull, ring_bytes: u32, script: &str, feedback: &st
 /// The steps of each packet, from the events in the log.
 fn fates(log: &str) -> BTreeMap<u64, Vec<String>> {
     let mut fates: BTreeMap<u64, Vec<String>> = BTreeMap::new();
-    for (cycle, event) in log.lines().filter_map(|line| line.split_once(" event ")) {
+    for line in log.lines() {
+        // A request as it leaves; a line of another kind has no number in one of the two places.
+        if let Some((cycle, her)) = line.split_once(" her ")
+            && let (Ok(cycle), Ok(packet)) =
+                (cycle.trim().parse::<u64>(), her.split(' ').next().unwrap_or_default().parse())
+            && her.contains(" of ")
+        {
+            let step = format!("requested {cycle}{}", mark(her.ends_with('!')));
+            fates.entry(packet).or_default().push(step);
+        }
+        let Some((cycle, event)) = line.split_once(" event ") else { continue };
         let (name, values) = event.split_once(' ').expect("a name and values");
         let value = |key: &str| {
             let text = values.split(' ').find_map(|value| value.strip_prefix(key)?.strip_prefix("=0x"));
@@ -35,7 +45,6 @@ fn fates(log: &str) -> BTreeMap<u64, Vec<String>> {
             "packet_stalled" => "stalled C".to_owned(),
             "packet_marked" => format!("marked C with {} occupied", value("occupied")),
             "packet_dropped" => format!("dropped C: {}", DropReason::NAMES[value("reason") as usize]),
-            "her_sent" => format!("requested C{}", mark(value("eom") == 1)),
             "packet_done" => "done C".to_owned(),
             _ => panic!("{event}"),
         };

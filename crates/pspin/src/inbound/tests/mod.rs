@@ -51,7 +51,7 @@ fn run(delivery: Delivery, ring_bytes: u32, script: &str, feedback: &str) -> Str
         let released = feedback.split_whitespace().map(|word| {
             let (cycle, offset) = word.split_once(':').expect("a colon");
             let pkt_addr = L2_PACKET_BASE + offset.parse::<u32>().expect("an offset");
-            (cycle.parse().expect("a cycle"), Release { packet: PacketId(0), pkt_addr, dropped: None })
+            (cycle.parse().expect("a cycle"), Release { packet: PacketId(0), taken: 7, pkt_addr, dropped: None })
         });
         let show = |request: &Request| match request {
             Request::Her(her) => format!("{} at {:#x} of {}{}", her.packet.0, her.addr, her.size, mark(her.eom)),
@@ -104,7 +104,7 @@ fn a_request_follows_the_last_beat_by_four_cycles() {
             6    address
             6    l2: write 64 at 0x1c400000
             10   her 0 at 0x1c400000 of 64!
-            39   packet 0 done, stored from 5, her 10
+            39   packet 0 done, stored from 5, her 7
             inbound.packets 1
             inbound.bytes 64
             inbound.done 1
@@ -123,7 +123,7 @@ fn a_request_follows_the_last_beat_by_four_cycles() {
             6    address
             6    l2: write 1024 at 0x1c400000
             25   her 0 at 0x1c400000 of 1024!
-            39   packet 0 done, stored from 5, her 25
+            39   packet 0 done, stored from 5, her 7
             inbound.packets 1
             inbound.bytes 1024
             inbound.done 1
@@ -206,8 +206,8 @@ fn a_full_ring_waits_for_its_oldest_packet() {
             11   her 0 at 0x1c400000 of 100
             12   her 1 at 0x1c400080 of 64
             13   her 2 at 0x1c4000c0 of 64
-            39   packet 1 done, stored from 6, her 12
-            49   packet 0 done, stored from 5, her 11
+            39   packet 1 done, stored from 6, her 7
+            49   packet 0 done, stored from 5, her 7
             51   address
             51   l2: write 10 at 0x1c400000
             55   her 3 at 0x1c400000 of 10!

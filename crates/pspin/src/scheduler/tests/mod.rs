@@ -29,10 +29,10 @@ struct Cluster {
 impl Component for Cluster {
     fn tick(&mut self, now: Cycle) -> Activity {
         if let Some(task) = self.tasks.take() {
-            let Task { packet, stage, msgid, pkt_addr, pkt_size, trigger_feedback, .. } = task;
+            let Task { packet, taken, stage, msgid, pkt_addr, pkt_size, trigger_feedback, .. } = task;
             let frees = if trigger_feedback { ", frees it" } else { "" };
             self.log.note(now, format!("cluster {}: {stage:?} {} of {msgid}{frees}", self.position, packet.0));
-            let feedback = Feedback { packet, msgid, pkt_addr, pkt_size, trigger_feedback };
+            let feedback = Feedback { packet, taken, msgid, pkt_addr, pkt_size, trigger_feedback };
             self.running.push_back((now + self.delay, feedback));
         }
         match self.running.front() {
