@@ -20,6 +20,7 @@ pub mod netlist;
 pub mod pci;
 pub mod pcie;
 pub mod policy;
+pub mod profile;
 #[cfg(test)]
 mod testing;
 

@@ -20,6 +20,7 @@ use crate::protocol::{Kill, Region, TenantsServed};
 use crate::scheduler::PacketScheduler;
 use crate::world::{Completions, Console, Egress, HostEvents, HostMemory, PacketDone, PacketSource};
 use blocks::cpu::{InstructionLog, Program};
+use blocks::profile::CodeProfile;
 use diagnostics::param::ParamError;
 use isa::riscv::Isa;
 use kernel::trace::{Sink, Tracer};
@@ -283,6 +284,16 @@ impl Pspin {
     /// Reports every instruction of a core to `log` from now on; panics if there is no such core.
     pub fn log_instructions(&mut self, cluster: u32, core: u32, log: InstructionLog) {
         self.clusters[cluster as usize].borrow_mut().log_instructions(core, log);
+    }
+
+    /// Counts the cycles of every core by instruction and cause from now on; it does not affect results.
+    pub fn profile_cores(&mut self) {
+        self.clusters.iter().for_each(|cluster| cluster.borrow_mut().profile_cores());
+    }
+
+    /// The profile of each core up to cycle `now`, by cluster; empty without [`Pspin::profile_cores`].
+    pub fn core_profiles(&self, now: Cycle) -> Vec<CodeProfile> {
+        self.clusters.iter().flat_map(|cluster| cluster.borrow_mut().core_profiles(now)).collect()
     }
 
     /// HPU cycles up to `now` with the clock stopped for lack of a task, summed over all HPUs; 0 if idle HPUs are not

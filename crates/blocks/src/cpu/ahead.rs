@@ -8,6 +8,7 @@ use super::block::{BlockStep, End};
 use super::core::{Core, NO_LINE, Stop};
 use super::lines::FetchLines;
 use super::loops::Attention;
+use super::profile::Lost;
 use super::program::{Kind, LINE_HALVES, Pace, Program, SINK, Slot};
 use super::timing;
 use isa::riscv::execute;
@@ -19,9 +20,24 @@ impl Core {
     /// [`super::FetchLines::there`].
     #[inline(always)]
     pub fn run_ahead(&mut self, program: &Program, there: &[u8], horizon: Cycle) -> bool {
+        match self.attention {
+            Attention::None => self.run_blocks::<false>(program, there, horizon),
+            Attention::Profile => self.run_blocks_in_profile(program, there, horizon),
+            Attention::Loops | Attention::All => false,
+        }
+    }
+
+    #[inline(never)]
+    fn run_blocks_in_profile(&mut self, program: &Program, there: &[u8], horizon: Cycle) -> bool {
+        self.run_blocks::<true>(program, there, horizon)
+    }
+
+    /// Runs blocks; if it `PROFILES`, counts them.
+    #[inline(always)]
+    fn run_blocks<const PROFILES: bool>(&mut self, program: &Program, there: &[u8], horizon: Cycle) -> bool {
         // The next instruction must start within the horizon, whatever it is.
         let end = horizon.saturating_sub(timing::BRANCH_TAKEN);
-        if self.time >= end || self.ahead != NO_LINE || self.attention != Attention::None {
+        if self.time >= end || self.ahead != NO_LINE {
             return false;
         }
         // Code after the stretch is not present.
@@ -40,11 +56,17 @@ impl Core {
         {
             let n = block.plain.len() as u64;
             if time + n * timing::PLAIN >= end {
+                if PROFILES {
+                    self.profile_some(pc, &block.plain[..(end - time) as usize]);
+                }
                 pc = self.run_some(pc, &block.plain[..(end - time) as usize]);
                 time = end;
                 break;
             }
             block.plain.iter().for_each(|step| step.execute(self));
+            if PROFILES && let Some(profile) = &mut self.profile {
+                profile.block(at);
+            }
             self.instructions += n;
             time += n * timing::PLAIN;
             match block.end {
@@ -53,6 +75,9 @@ impl Core {
                     self.access.feeds_next = feeds_next;
                     (self.pc, self.next, self.time) = (block.last_pc, block.next_pc, time);
                     self.line = block.last_pc >> 4;
+                    if PROFILES && let Some(profile) = &mut self.profile {
+                        profile.access_pc = block.last_pc;
+                    }
                     return true;
                 }
                 End::Jump { taken, least } => {
@@ -66,7 +91,11 @@ impl Core {
                         0 => u64::from(taken).saturating_sub(held).max(least.into()),
                         _ => taken.into(),
                     };
-                    time += if std::mem::take(&mut self.jumped) { taken } else { timing::PLAIN };
+                    let cycles = if std::mem::take(&mut self.jumped) { taken } else { timing::PLAIN };
+                    if PROFILES && let Some(profile) = &mut self.profile {
+                        profile.instruction(block.last_pc, Lost::Branch, cycles - timing::PLAIN);
+                    }
+                    time += cycles;
                     pc = self.next;
                     if time >= end {
                         break;
@@ -97,6 +126,16 @@ impl Core {
         self.instructions += some.len() as u64;
         self.last_rd = last_rd(some);
         some.iter().fold(pc, |pc, step| pc.wrapping_add(step.inst.bytes().into()))
+    }
+
+    /// Counts consecutive plain instructions from `pc`.
+    #[cold]
+    fn profile_some(&mut self, mut pc: u32, some: &[BlockStep]) {
+        let Some(profile) = &mut self.profile else { return };
+        for step in some {
+            profile.instruction(pc, Lost::System, 0);
+            pc = pc.wrapping_add(step.inst.bytes().into());
+        }
     }
 
     /// The same while hardware loops are active: each instruction's address is compared with the loop ends.

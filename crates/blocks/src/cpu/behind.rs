@@ -2,6 +2,7 @@
 
 use super::core::{AccessKind, Core, LAST_WORD};
 use super::lines::FetchLines;
+use super::profile::Lost;
 use super::program::{Kind, LINE_HALVES, Place, Program, SINK, Slot};
 use super::timing;
 use isa::riscv::Load;
@@ -102,6 +103,7 @@ impl Core {
     /// [`Core::run_ahead`] need not look: it does not continue while the line was missing, or counts as requested.
     pub(super) fn enter_decode(&mut self) {
         if self.behind == Behind::AtFetch {
+            self.lose(Lost::InstructionMiss, timing::PLAIN);
             self.time += timing::PLAIN;
             self.held = u64::from(self.access.feeds_next && self.access.stepped == SINK) * timing::LOAD_USE;
         }

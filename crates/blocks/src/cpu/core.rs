@@ -4,7 +4,8 @@ use super::behind::Behind;
 use super::csr::{Csrs, Privilege, Profile};
 use super::lines::FetchLines;
 use super::log::Log;
-use super::loops::{Attention, FetchAfterLoop, LOOPS, PLAIN, WATCH};
+use super::loops::{Attention, FetchAfterLoop, LOOPS, PLAIN, PROFILE, WATCH};
+use super::profile::{CoreProfile, Lost};
 use super::program::{Program, SINK};
 use super::timing;
 use super::watch::{EVENT_CYCLE, EVENT_FETCH_MISS, EVENT_LOAD_USE};
@@ -149,6 +150,7 @@ pub struct Core {
     /// Value of `mhpmcounter3`.
     pub(super) events: u64,
     pub(super) log: Option<Log>,
+    pub(super) profile: Option<Box<CoreProfile>>,
     pub(super) last_trap: TrapInfo,
     /// Code ranges allowed in user mode.
     pub(super) user_code: [CodeWindow; 2],
@@ -190,6 +192,7 @@ impl Core {
             watched: 0,
             events: 0,
             log: None,
+            profile: None,
             last_trap: TrapInfo { cause: 0, pc: 0, value: 0, from: Privilege::Machine },
             user_code: [CodeWindow::ALL; 2],
             stretch: Stretch::default(),
@@ -210,6 +213,7 @@ impl Core {
         self.behind = Behind::InDecode;
         let waited = cycle.saturating_sub(self.time);
         self.count(EVENT_FETCH_MISS | EVENT_CYCLE, waited);
+        self.lose(Lost::InstructionMiss, waited);
         self.time += waited;
         self.held = self.held.min(self.time - cycle);
     }
@@ -266,6 +270,7 @@ impl Core {
             Attention::None => self.run_loop::<L, PLAIN>(program, lines, horizon),
             Attention::Loops => self.run_loop::<L, LOOPS>(program, lines, horizon),
             Attention::All => self.run_loop::<L, WATCH>(program, lines, horizon),
+            Attention::Profile => self.run_loop::<L, PROFILE>(program, lines, horizon),
         }
     }
 
@@ -354,6 +359,7 @@ impl Core {
 
     /// The access was refused in cycle `at` for this cause: takes a trap.
     pub fn refuse(&mut self, at: Cycle, cause: u32) -> Stop {
+        self.profile_refusal(at.wrapping_sub(self.time));
         self.time = at;
         self.stay_in_loop();
         self.trap(cause, self.access.addr)
@@ -361,6 +367,7 @@ impl Core {
 
     /// Interrupts the core in cycle `at` at the earliest: takes a trap at the next or the waiting instruction.
     pub fn interrupt(&mut self, at: Cycle, cause: u32) -> Stop {
+        self.lose(Lost::System, at.saturating_sub(self.time));
         self.time = self.time.max(at);
         self.trap(cause, 0)
     }
@@ -376,6 +383,7 @@ impl Core {
     /// Enters the machine-mode trap handler.
     pub(super) fn trap(&mut self, cause: u32, value: u32) -> Stop {
         let info = TrapInfo { cause, pc: self.pc, value, from: self.csrs.privilege };
+        self.lose(Lost::System, timing::TRAP);
         if self.watched != 0 {
             self.log_trap(cause == cause::ILLEGAL_INSTRUCTION);
         }

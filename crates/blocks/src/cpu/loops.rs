@@ -14,6 +14,7 @@
 
 use super::core::{Core, NO_LINE, Pending, Stop};
 use super::lines::FetchLines;
+use super::profile::Lost;
 use super::program::{Kind, Place, Program, Slot};
 use super::timing;
 use super::watch::EVENT_CYCLE;
@@ -145,12 +146,25 @@ pub(super) enum Attention {
     Loops,
     /// Ends of hardware loops, and counting or logging.
     All,
+    /// Cycles by instruction.
+    Profile,
 }
 
 /// [`Attention`] as a constant parameter of the instruction loop.
 pub(super) const PLAIN: u8 = Attention::None as u8;
 pub(super) const WATCH: u8 = Attention::All as u8;
 pub(super) const LOOPS: u8 = Attention::Loops as u8;
+pub(super) const PROFILE: u8 = Attention::Profile as u8;
+
+/// Returns true if an instruction loop with this parameter checks the ends of hardware loops.
+pub(super) const fn has_loops(mode: u8) -> bool {
+    mode == LOOPS || mode == WATCH
+}
+
+/// Returns true if it counts cycles by instruction.
+pub(super) const fn has_profile(mode: u8) -> bool {
+    mode == PROFILE || mode == WATCH
+}
 
 /// State of fetch after a return to the start of a loop.
 #[derive(Clone, Copy, Debug)]
@@ -174,12 +188,12 @@ impl Default for FetchAfterLoop {
 impl Core {
     /// Updates the checks after a change of counters or loops.
     pub(super) fn choose_attention(&mut self) {
-        self.attention = if self.watched != 0 {
-            Attention::All
-        } else if self.csrs.loops.are_active() {
-            Attention::Loops
-        } else {
-            Attention::None
+        let has_loops = self.csrs.loops.are_active();
+        self.attention = match self.watched {
+            0 if has_loops => Attention::Loops,
+            0 => Attention::None,
+            Core::PROFILED if !has_loops => Attention::Profile,
+            _ => Attention::All,
         };
     }
 
@@ -195,6 +209,7 @@ impl Core {
     pub(super) fn settle_loops<L: FetchLines>(&mut self, lines: &L, horizon: Cycle) -> Option<Stop> {
         let waited = self.fetch.not_before.saturating_sub(self.time);
         self.count(EVENT_CYCLE, waited);
+        self.lose(Lost::FetchAlignment, waited);
         self.time += waited;
         let abandoned = std::mem::replace(&mut self.fetch.abandoned, NO_LINE) << 4;
         if abandoned != NO_LINE << 4 && !lines.present(abandoned) {

@@ -5,7 +5,8 @@ use super::core::{BEFORE_STRADDLING, Core, LAST_WORD, NO_LINE, Pending, SECOND_H
 use super::csr::Privilege;
 use super::hart::empties_pipeline;
 use super::lines::FetchLines;
-use super::loops::{LOOPS, PLAIN, WATCH};
+use super::loops::{LOOPS, PLAIN, PROFILE, WATCH, has_loops, has_profile};
+use super::profile::Lost;
 use super::program::{Kind, Place, Program, SINK, Slot};
 use super::timing;
 use super::watch::{EVENT_COMPRESSED, EVENT_CYCLE, EVENT_INSTRUCTION, EVENT_JUMP_REGISTER};
@@ -14,7 +15,8 @@ use isa::riscv::{Op, cause, execute};
 use kernel::Cycle;
 
 impl Core {
-    /// Runs instructions one by one with all checks. `MODE` is one of [`PLAIN`], [`LOOPS`] and [`WATCH`].
+    /// Runs instructions one by one with all checks. `MODE` is one of [`PLAIN`], [`LOOPS`], [`PROFILE`] and
+    /// [`WATCH`].
     #[inline(never)]
     pub(super) fn run_loop<L: FetchLines, const MODE: u8>(
         &mut self,
@@ -26,7 +28,7 @@ impl Core {
             self.enter_decode();
         }
         while self.time < horizon {
-            if MODE != PLAIN
+            if has_loops(MODE)
                 && let Some(stop) = self.settle_loops(lines, horizon)
             {
                 return stop;
@@ -43,7 +45,7 @@ impl Core {
             let Some(slot) = program.slot(pc) else {
                 return self.trap(cause::INSTRUCTION_FAULT, pc);
             };
-            let ending = if MODE == PLAIN { None } else { self.csrs.loops.ending(pc) };
+            let ending = if has_loops(MODE) { self.csrs.loops.ending(pc) } else { None };
             if let Some(stop) = self.look_at_next_line(program, slot, lines, ending.is_some()) {
                 return stop;
             }
@@ -53,7 +55,7 @@ impl Core {
             }
             self.next = pc.wrapping_add(slot.inst.bytes().into());
             execute(self, &slot.inst);
-            if MODE != PLAIN {
+            if has_loops(MODE) {
                 self.end_loop(program, slot, pc, ending);
             }
             let stop = match slot.kind() {
@@ -65,7 +67,7 @@ impl Core {
             if let Some(stop) = stop {
                 return stop;
             }
-            if MODE == PLAIN && self.run_ahead(program, lines.there(), horizon) {
+            if !has_loops(MODE) && self.run_ahead(program, lines.there(), horizon) {
                 return Stop::Access;
             }
         }
@@ -88,6 +90,7 @@ impl Core {
             self.line = pc >> 4;
             match std::mem::replace(&mut self.ahead, NO_LINE) {
                 SECOND_HALF => {
+                    self.lose(Lost::FetchAlignment, timing::STRADDLING_TARGET);
                     self.time += timing::STRADDLING_TARGET;
                     return Some(Stop::Yield);
                 }
@@ -104,6 +107,7 @@ impl Core {
     fn expect_target(&mut self, program: &Program) {
         let straddles = program.slot(self.pc).is_some_and(|slot| slot.place() == Place::Straddles);
         if straddles && self.ahead != SECOND_HALF {
+            self.lose(Lost::InstructionMiss, timing::STRADDLING_TARGET.wrapping_neg());
             self.time -= timing::STRADDLING_TARGET;
             self.ahead = SECOND_HALF;
         }
@@ -148,6 +152,7 @@ impl Core {
     fn wait_for_second(&mut self) -> bool {
         let late = self.second_from.saturating_sub(self.time);
         self.count(EVENT_CYCLE, late);
+        self.lose(Lost::FetchAlignment, late);
         self.time += late;
         self.held = self.held.min(self.time - self.second_from);
         late > 0
@@ -210,6 +215,9 @@ impl Core {
             self.count(EVENT_INSTRUCTION, 1);
             self.count(EVENT_COMPRESSED, u64::from(slot.inst.halves == 1));
         }
+        if has_profile(MODE) {
+            self.profile_instruction(slot, cycles);
+        }
         // By the end of a jump its link register is ready.
         let jumps = matches!(slot.kind(), Kind::Jump | Kind::JumpReg);
         self.retire::<MODE>(if jumps { SINK } else { slot.inst.rd }, cycles);
@@ -220,9 +228,14 @@ impl Core {
     #[inline(always)]
     fn ask_memory<const MODE: u8>(&mut self, program: &Program, slot: &Slot) -> Option<Stop> {
         self.access.feeds_next = match MODE {
-            PLAIN => slot.feeds_next(),
+            PLAIN | PROFILE => slot.feeds_next(),
             _ => program.waits_for(self.next, &slot.inst),
         };
+        if has_profile(MODE)
+            && let Some(profile) = &mut self.profile
+        {
+            profile.access_pc = self.pc;
+        }
         if MODE == WATCH && slot.inst.halves == 1 {
             self.count(EVENT_COMPRESSED, 1);
         }
@@ -238,7 +251,7 @@ impl Core {
         if !std::mem::take(&mut self.jumped) {
             return self.end::<MODE>(slot, timing::PLAIN);
         }
-        if MODE != PLAIN {
+        if has_loops(MODE) {
             self.fetch.landed = self.instructions + 1;
         }
         self.line = NO_LINE;
@@ -260,6 +273,9 @@ impl Core {
                     self.ahead = ahead;
                 }
                 return self.end::<MODE>(slot, cycles);
+            }
+            if has_profile(MODE) {
+                self.profile_instruction(slot, cycles);
             }
             self.retire::<MODE>(SINK, cycles);
             self.expect_target(program);
@@ -285,6 +301,9 @@ impl Core {
             Pending::Done { cycles, stop } => {
                 if self.line == NO_LINE && self.ahead == NO_LINE && program.delays_next(self.next) {
                     self.ahead = BEFORE_STRADDLING;
+                }
+                if has_profile(MODE) {
+                    self.profile_instruction(slot, cycles);
                 }
                 self.retire::<MODE>(slot.inst.rd, cycles);
                 self.count(EVENT_CYCLE, cycles);
@@ -332,5 +351,6 @@ impl Core {
             self.held = self.held.min(self.time - known);
         }
         self.count(EVENT_JUMP_REGISTER, self.time - before);
+        self.lose(Lost::JumpRegister, self.time - before);
     }
 }

@@ -46,6 +46,7 @@ impl Core {
         self.count(EVENT_CYCLE, waited);
         self.count(EVENT_INSTRUCTION, 1);
         self.count_kind(waited);
+        self.profile_access(waited);
         if self.log.is_some() {
             self.log_end();
         }

@@ -20,6 +20,7 @@ impl Cluster {
         while self.code.is_due(now)
             && let Some(CodeWrite { addr, data }) = self.code.take()
         {
+            self.settle_profiles();
             // The first write copies the program for this cluster. Until then all clusters share one program.
             Rc::make_mut(&mut self.program).write(addr, &data);
             self.icache.forget(addr, data.len() as u32);

@@ -21,6 +21,7 @@ mod hpu_driver;
 mod icache;
 mod l1;
 mod ports;
+mod profile;
 mod ready;
 mod refills;
 mod rings;

@@ -1,8 +1,9 @@
 //! The whole NIC: nothing is lost, bytes are where they belong, and how a run is run changes nothing.
 
-use crate::rig::{Load, Seen, packet, run, run_after};
+use crate::rig::{LIMIT, Load, Seen, packet, run, run_after};
 use kernel::{Mode, Outcome};
 use proptest::prelude::*;
+use pspin::Pspin;
 use pspin::host_events::HostEvent;
 use std::collections::BTreeMap;
 
@@ -47,6 +48,23 @@ fn running_ahead_changes_no_result() {
             }
         });
         assert!(watched.digest() == normal.digest(), "{program} differs where cores are watched");
+    }
+}
+
+/// Core 0 runs in the loop that looks at everything, because its instructions are logged; all others run ahead.
+#[test]
+fn a_profile_has_every_cycle_of_every_core_and_changes_no_result() {
+    for program in PROGRAMS {
+        let load = Load { messages: 3, ..Load::new(program, 24, 192, 3) };
+        let seen = run_after(load, Pspin::profile_cores);
+        assert!(seen.digest() == run(load).digest(), "{program} differs with a profile");
+        assert_eq!(seen.profiles.len(), 32);
+        let mut executed = 0;
+        for (core, profile) in seen.profiles.iter().enumerate() {
+            assert_eq!(profile.cycles(), LIMIT, "{program}: core {core}");
+            executed += profile.rows().map(|(_, counts)| counts.executed).sum::<u64>();
+        }
+        assert_eq!(executed, seen.counter(".instructions"), "{program}");
     }
 }
 

@@ -6,6 +6,7 @@ pub mod measured;
 pub mod rtl;
 
 use blocks::cpu::Retired;
+use blocks::profile::CodeProfile;
 use kernel::trace::{Event, Sink};
 use kernel::{Mode, Outcome};
 use object::{Object, ObjectSegment, ObjectSymbol};
@@ -75,6 +76,8 @@ pub struct Seen {
     pub counters: Vec<(String, u64)>,
     /// States of the cores at the end.
     pub cores: Vec<CoreState>,
+    /// The cycles of each core up to [`LIMIT`], if `host_does` asks for them.
+    pub profiles: Vec<CodeProfile>,
     /// Cycle in which each instruction of core 0 left decode, and its address.
     pub log: Vec<(u64, u32)>,
     pub image: Image,
@@ -265,7 +268,10 @@ pub struct Card {
     pub mode: Mode,
 }
 
-/// Runs packets through a card until nothing more can happen, or for a million cycles.
+/// The last cycle of a run.
+pub const LIMIT: u64 = 1_000_000;
+
+/// Runs packets through a card until nothing more can happen, or up to [`LIMIT`].
 pub fn simulate(
     card: Card,
     image: Image,
@@ -293,8 +299,8 @@ pub fn simulate(
     nic.listen(Box::new(Keep(events.clone())));
     nic.set_mode(mode);
     host_does(&mut nic);
-    let outcome = nic.run_until(1_000_000);
-    let (counters, cores) = (nic.counters(), nic.cores());
+    let outcome = nic.run_until(LIMIT);
+    let (counters, cores, profiles) = (nic.counters(), nic.cores(), nic.core_profiles(LIMIT));
     drop(nic);
     let take = "the NIC that shared it is gone";
     Seen {
@@ -306,6 +312,7 @@ pub fn simulate(
         events: Rc::into_inner(events).expect(take).into_inner(),
         counters,
         cores,
+        profiles,
         log: Rc::into_inner(log).expect(take).into_inner(),
         image,
     }

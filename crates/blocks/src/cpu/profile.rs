@@ -1,0 +1,179 @@
+//! Where the cycles of a core go. Only a core with a profile pays for it.
+//!
+//! A cycle belongs to the instruction that leaves decode in it. If none does, the cycle is lost: to an access that waits, to a taken jump,
+//! or to the instruction that could not enter decode.
+
+use super::core::{Access, AccessKind, Core};
+use super::program::{Kind, Program, Slot};
+use super::timing;
+use crate::profile::CodeProfile;
+use kernel::Cycle;
+
+/// Causes of lost cycles. The places of waiting accesses follow, as the owner of the core names them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Lost {
+    /// The next instruction uses the result of a load.
+    LoadUse,
+    /// A register jump waits for its register.
+    JumpRegister,
+    /// A taken branch or a jump redirects fetch.
+    Branch,
+    /// The upper half of a product.
+    Multiply,
+    /// A division.
+    Divider,
+    /// The line of the instruction is missing.
+    InstructionMiss,
+    /// The instruction straddles two fetch lines, or follows one that fetch was redirected to.
+    FetchAlignment,
+    /// The pipeline is emptied: control registers, fences, traps and returns from them.
+    System,
+}
+
+impl Lost {
+    /// Names of the causes, in order.
+    pub const NAMES: [&'static str; 8] =
+        ["load_use", "jump_register", "branch", "multiply", "divider", "instruction_miss", "fetch_alignment", "system"];
+}
+
+/// Names of all causes: those of [`Lost`], then `places`. `N` is the sum of both lengths.
+pub const fn causes<const N: usize>(places: &[&'static str]) -> [&'static str; N] {
+    assert!(N == Lost::NAMES.len() + places.len(), "the length is that of both lists");
+    let mut names = [""; N];
+    let mut i = 0;
+    while i < N {
+        names[i] = if i < Lost::NAMES.len() { Lost::NAMES[i] } else { places[i - Lost::NAMES.len()] };
+        i += 1;
+    }
+    names
+}
+
+/// Returns the place of an access, as a position in the owner's list.
+pub type PlaceOf = Box<dyn Fn(&Access) -> usize>;
+
+/// The profile of one core.
+pub(super) struct CoreProfile {
+    code: CodeProfile,
+    /// For each position of the program, how often the block there has run.
+    blocks: Vec<u64>,
+    place: PlaceOf,
+    /// Address of the access that waits.
+    pub access_pc: u32,
+}
+
+impl CoreProfile {
+    /// Counts a run of the plain instructions of the block at this position of the program.
+    #[inline(always)]
+    pub fn block(&mut self, at: usize) {
+        if let Some(runs) = self.blocks.get_mut(at) {
+            *runs += 1;
+        }
+    }
+
+    /// Counts an instruction and the cycles that it lost.
+    #[inline]
+    pub fn instruction(&mut self, pc: u32, cause: Lost, lost: u64) {
+        self.code.executed(pc, 1);
+        if lost > 0 {
+            self.code.lost(pc, cause as usize, lost);
+        }
+    }
+
+    /// Moves the counts of blocks to their instructions.
+    fn settle(&mut self, program: &Program) {
+        for (at, runs) in self.blocks.iter_mut().enumerate().filter(|(_, runs)| **runs > 0) {
+            let mut pc = program.address(at);
+            for step in program.block(at).iter().flat_map(|block| &block.plain) {
+                self.code.executed(pc, *runs);
+                pc = pc.wrapping_add(step.inst.bytes().into());
+            }
+            *runs = 0;
+        }
+    }
+}
+
+impl Core {
+    /// In [`Core::watched`], besides the events: there is a profile.
+    pub(super) const PROFILED: u32 = 1 << 30;
+
+    /// Counts the cycles of all following instructions of the program. `all` is [`causes`] of the places that `place` returns.
+    pub fn set_profile(&mut self, program: &Program, all: &'static [&'static str], place: PlaceOf) {
+        let bytes = program.bytes().len();
+        let code = CodeProfile::new(all, 2, [(program.address(0), bytes as u32)]);
+        self.profile = Some(Box::new(CoreProfile { code, blocks: vec![0; bytes / 2], place, access_pc: 0 }));
+        self.watched |= Core::PROFILED;
+        self.choose_attention();
+    }
+
+    /// Must be called before the program changes.
+    pub fn settle_profile(&mut self, program: &Program) {
+        if let Some(profile) = &mut self.profile {
+            profile.settle(program);
+        }
+    }
+
+    /// The profile up to cycle `now`, if there is one. The core waits for its access or for a line. A core that runs ahead has a profile
+    /// up to its own time.
+    pub fn profile(&mut self, program: &Program, now: Cycle, waits_for_access: bool) -> Option<CodeProfile> {
+        self.settle_profile(program);
+        let profile = self.profile.as_ref()?;
+        let mut code = profile.code.clone();
+        let (pc, cause) = match waits_for_access {
+            true => (profile.access_pc, Lost::NAMES.len() + (profile.place)(&self.access)),
+            false => (self.pc, Lost::InstructionMiss as usize),
+        };
+        code.lost(pc, cause, now.saturating_sub(self.time));
+        Some(code)
+    }
+
+    /// Counts cycles that the current instruction loses; a negative number as its complement.
+    #[inline]
+    pub(super) fn lose(&mut self, cause: Lost, cycles: u64) {
+        if self.watched & Core::PROFILED != 0 && cycles != 0 {
+            self.lose_at(self.pc, cause, cycles);
+        }
+    }
+
+    #[cold]
+    pub(super) fn lose_at(&mut self, pc: u32, cause: Lost, cycles: u64) {
+        if let Some(profile) = &mut self.profile {
+            profile.code.lost(pc, cause as usize, cycles);
+        }
+    }
+
+    /// Counts the current instruction, which is no access and takes `cycles`.
+    pub(super) fn profile_instruction(&mut self, slot: &Slot, cycles: u64) {
+        let cause = match slot.kind() {
+            Kind::Branch | Kind::Jump | Kind::JumpReg => Lost::Branch,
+            Kind::MulHigh => Lost::Multiply,
+            Kind::Div => Lost::Divider,
+            Kind::Special | Kind::Alu | Kind::Memory => Lost::System,
+        };
+        if let Some(profile) = &mut self.profile {
+            profile.instruction(self.pc, cause, cycles - timing::PLAIN);
+        }
+    }
+
+    /// Counts an access that was granted after `waited` cycles.
+    pub(super) fn profile_access(&mut self, waited: Cycle) {
+        let loads = !matches!(self.access.kind, AccessKind::Store(_));
+        let Some(profile) = &mut self.profile else { return };
+        let pc = profile.access_pc;
+        profile.code.executed(pc, 1);
+        if waited > timing::PLAIN {
+            let place = Lost::NAMES.len() + (profile.place)(&self.access);
+            profile.code.lost(pc, place, waited - timing::PLAIN);
+        }
+        if loads && self.access.feeds_next {
+            profile.code.lost(pc, Lost::LoadUse as usize, timing::LOAD_USE);
+        }
+    }
+
+    /// Counts the cycles that the access waited until it was refused.
+    pub(super) fn profile_refusal(&mut self, waited: Cycle) {
+        if let Some(profile) = &mut self.profile {
+            let place = Lost::NAMES.len() + (profile.place)(&self.access);
+            profile.code.lost(self.pc, place, waited);
+        }
+    }
+}
