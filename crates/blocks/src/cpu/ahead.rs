@@ -20,16 +20,16 @@ impl Core {
     /// [`super::FetchLines::there`].
     #[inline(always)]
     pub fn run_ahead(&mut self, program: &Program, there: &[u8], horizon: Cycle) -> bool {
-        match self.attention {
-            Attention::None => self.run_blocks::<false>(program, there, horizon),
-            Attention::Profile => self.run_blocks_in_profile(program, there, horizon),
-            Attention::Loops | Attention::All => false,
+        if self.attention != Attention::None {
+            return self.run_blocks_in_profile(program, there, horizon);
         }
+        self.run_blocks::<false>(program, there, horizon)
     }
 
+    #[cold]
     #[inline(never)]
     fn run_blocks_in_profile(&mut self, program: &Program, there: &[u8], horizon: Cycle) -> bool {
-        self.run_blocks::<true>(program, there, horizon)
+        self.attention == Attention::Profile && self.run_blocks::<true>(program, there, horizon)
     }
 
     /// Runs blocks; if it `PROFILES`, counts them.
