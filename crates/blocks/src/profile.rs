@@ -7,7 +7,7 @@
 #[derive(Clone, Debug)]
 pub struct CodeProfile {
     causes: &'static [&'static str],
-    /// Bytes between addresses that are counted apart.
+    /// Bytes between addresses that are counted apart, as a power of two.
     grain: u32,
     ranges: Vec<Range>,
     /// All code outside the ranges.
@@ -38,7 +38,7 @@ impl Counts<'_> {
 }
 
 impl CodeProfile {
-    /// Counts for these ranges of code: first address and bytes of each. Instructions begin at multiples of `grain` bytes.
+    /// Counts for these ranges of code: first address and bytes of each. Instructions begin at multiples of `2^grain` bytes.
     pub fn new(
         causes: &'static [&'static str],
         grain: u32,
@@ -46,7 +46,7 @@ impl CodeProfile {
     ) -> CodeProfile {
         let width = 1 + causes.len();
         let range = |(base, bytes): (u32, u32)| {
-            let n_counts = bytes.div_ceil(grain) as usize * width;
+            let n_counts = bytes.div_ceil(1 << grain) as usize * width;
             Range { base, counts: vec![0; n_counts] }
         };
         CodeProfile { causes, grain, ranges: ranges.into_iter().map(range).collect(), elsewhere: vec![0; width] }
@@ -76,7 +76,7 @@ impl CodeProfile {
         self.ranges.iter().flat_map(move |range| {
             let rows = range.counts.chunks_exact(width).enumerate();
             let rows = rows.filter(|(_, counts)| counts.iter().any(|&count| count != 0));
-            rows.map(move |(at, counts)| (range.base + at as u32 * self.grain, of(counts)))
+            rows.map(move |(at, counts)| (range.base + ((at as u32) << self.grain), of(counts)))
         })
     }
 
@@ -98,7 +98,7 @@ impl CodeProfile {
     fn at(&mut self, pc: u32) -> &mut [u64] {
         let width = self.width();
         for Range { base, counts } in &mut self.ranges {
-            let at = (pc.wrapping_sub(*base) / self.grain) as usize * width;
+            let at = (pc.wrapping_sub(*base) >> self.grain) as usize * width;
             if at < counts.len() {
                 return &mut counts[at..at + width];
             }
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn counts_are_kept_by_address_and_cause() {
-        let mut profile = CodeProfile::new(&["fetch", "divider"], 2, [(0x100, 8), (0x200, 4)]);
+        let mut profile = CodeProfile::new(&["fetch", "divider"], 1, [(0x100, 8), (0x200, 4)]);
         profile.executed(0x102, 3);
         profile.lost(0x102, 1, 5);
         profile.lost(0x200, 0, 7);

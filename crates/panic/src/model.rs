@@ -4,7 +4,7 @@ use crate::baseline::{Manycore, ManycoreParams, Pipeline, PipelineParams, RmtOnl
 use crate::entry::Nodes;
 use crate::nic::{Outside, Panic};
 use crate::params::PanicParams;
-use crate::unit::riscv::SharedTroubles;
+use crate::unit::riscv::Program;
 use blocks::mhz::Mhz;
 use kernel::{Clock, ClockId, System};
 
@@ -30,8 +30,8 @@ pub struct Nic {
     pub clock: ClockId,
     /// The nodes that packet trails refer to.
     pub nodes: Nodes,
-    /// Program faults by unit, recorded while the NIC runs.
-    pub troubles: Vec<(String, SharedTroubles)>,
+    /// The units' programs, by unit.
+    pub programs: Vec<(String, Program)>,
 }
 
 impl NicModel {
@@ -50,8 +50,8 @@ impl NicModel {
         match self {
             NicModel::Panic(params) => {
                 let nic = Panic::new(params, seed, outside);
-                let (nodes, troubles) = (nic.nodes().clone(), nic.troubles().to_vec());
-                Nic { system: nic.system, clock: nic.clock, nodes, troubles }
+                let (nodes, programs) = (nic.nodes().clone(), nic.programs().to_vec());
+                Nic { system: nic.system, clock: nic.clock, nodes, programs }
             }
             NicModel::Pipeline(params) => Pipeline::build(params, seed, outside),
             NicModel::Manycore(params) => Manycore::build(params, seed, outside),

@@ -9,7 +9,7 @@ use crate::params::{PanicParams, ServiceSpec};
 use crate::policy::Policy;
 use crate::protocol::{CreditNote, Flit, NodeId, n_flits};
 use crate::scheduler::{Scheduler, SchedulerPort};
-use crate::unit::riscv::{Image, Program, SharedTroubles};
+use crate::unit::riscv::{Image, Program};
 use crate::unit::{EngineSite, TrafficManager, TrafficManagerParams, TrafficManagerWiring};
 use crate::world::{PortSource, SharedClassifier, SharedOutlet};
 use kernel::{Clock, ClockId, Rx, System, SystemBuilder, Tx};
@@ -48,7 +48,7 @@ pub struct Panic {
     /// The NIC's clock.
     pub clock: ClockId,
     nodes: Nodes,
-    troubles: Vec<(String, SharedTroubles)>,
+    running: Vec<(String, Program)>,
 }
 
 struct Wiring<'a> {
@@ -64,8 +64,8 @@ struct Wiring<'a> {
     inputs: Vec<(NodeId, Rx<Flit>)>,
     /// The interconnect's output channel to each node.
     outputs: Vec<Tx<Flit>>,
-    /// Program faults by unit.
-    troubles: Vec<(String, SharedTroubles)>,
+    /// The units' programs, by unit.
+    running: Vec<(String, Program)>,
 }
 
 impl Panic {
@@ -77,9 +77,9 @@ impl Panic {
         let mut system = SystemBuilder::new(seed);
         let clock = system.clock(params.clock_mhz.freq().expect("the clock must be in its range"));
         let nodes = params.nodes();
-        let (inputs, outputs, ends, troubles) = Default::default();
+        let (inputs, outputs, ends, running) = Default::default();
         let cells = params.cells(&nodes);
-        let mut wiring = Wiring { params, system, clock, nodes, cells, ends, inputs, outputs, troubles };
+        let mut wiring = Wiring { params, system, clock, nodes, cells, ends, inputs, outputs, running };
         wiring.add_ends();
         let Outside { networks, transmits, classifier, outlet, policies, programs } = outside;
         let mut bank_notes = Vec::new();
@@ -93,10 +93,10 @@ impl Panic {
             notes.extend((0..service.units as usize).map(|unit| wiring.add_unit(service, image, i, unit)));
         }
         wiring.add_scheduler(notes, bank_notes, policies, outlet);
-        let Wiring { mut system, nodes, inputs, outputs, troubles, .. } = wiring;
+        let Wiring { mut system, nodes, inputs, outputs, running, .. } = wiring;
         params.interconnect.topology.add(&mut system, clock, inputs, outputs);
         let system = system.build().unwrap_or_else(|error| panic!("the NIC must be wired: {error}"));
-        Panic { system, clock, nodes, troubles }
+        Panic { system, clock, nodes, running }
     }
 
     /// The nodes of the interconnect, by role.
@@ -104,9 +104,9 @@ impl Panic {
         &self.nodes
     }
 
-    /// Faults of the units' programs: the unit and its first faults, recorded while the NIC runs.
-    pub fn troubles(&self) -> &[(String, SharedTroubles)] {
-        &self.troubles
+    /// The units' programs, by unit.
+    pub fn programs(&self) -> &[(String, Program)] {
+        &self.running
     }
 
     /// The NIC's clock.
@@ -219,9 +219,9 @@ impl Wiring<'_> {
         let (notes, heard) =
             self.system.channel(&format!("{path}.notes"), 3 + note_cycles as usize, note_cycles.into());
         let engine = format!("{path}.engine");
-        let program = image.map(|image| Program { image: image.clone(), troubles: SharedTroubles::default() });
+        let program = image.map(|image| Program::new(image.clone()));
         if let Some(program) = &program {
-            self.troubles.push((path.clone(), program.troubles.clone()));
+            self.running.push((path.clone(), program.clone()));
         }
         service.engine.add(EngineSite {
             system: &mut self.system,

@@ -39,7 +39,7 @@ pub struct Run {
 impl Run {
     /// Builds the card.
     #[new]
-    #[pyo3(signature = (experiment, *, file, base_dir, format = "toml", programs = BTreeMap::new(), captures = None, tables = false, instructions = None, trace_cores = None, trace_time = None, policies = BTreeMap::new()))]
+    #[pyo3(signature = (experiment, *, file, base_dir, format = "toml", programs = BTreeMap::new(), captures = None, tables = false, profile = false, instructions = None, trace_cores = None, trace_time = None, policies = BTreeMap::new()))]
     #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn new(
         py: Python<'_>,
@@ -50,6 +50,7 @@ impl Run {
         programs: BTreeMap<String, PathBuf>,
         captures: Option<PathBuf>,
         tables: bool,
+        profile: bool,
         instructions: Option<PathBuf>,
         trace_cores: Option<String>,
         trace_time: Option<String>,
@@ -65,7 +66,7 @@ impl Run {
         let worker = py.detach(|| {
             let choice = Choice::parse(trace_cores.as_deref(), trace_time.as_deref()).map_err(input)?;
             let instructions = instructions.map(|directory| (directory, choice));
-            let wanted = Wanted { tables, captures, instructions, programs, lines: false };
+            let wanted = Wanted { tables, captures, instructions, profile, programs, lines: false };
             let boxed = |(service, policy)| (service, Box::new(policy) as Box<dyn Policy>);
             let build = move || {
                 let text = Text { text: &experiment, file: &file, base_dir: &base_dir, format };
@@ -107,6 +108,12 @@ impl Run {
     /// The summary so far, as JSON.
     fn summary(&self, py: Python<'_>) -> PyResult<String> {
         py.detach(|| self.worker.call(|run| run.summary().to_string())).map_err(gone)
+    }
+
+    /// Where the cycles of the cores went so far, as JSON; `None` if they are not counted.
+    fn profile(&self, py: Python<'_>) -> PyResult<Option<String>> {
+        let json = |profile| serde_json::to_string(&profile).expect("a profile is numbers and texts");
+        py.detach(|| self.worker.call(move |run| run.card.profile().map(json))).map_err(gone)
     }
 
     /// The digest so far.

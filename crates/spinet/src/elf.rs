@@ -166,18 +166,19 @@ impl Elf {
 
     /// An address as text: `ping_pong_ph+0x10`, or its number if no code symbol precedes it.
     pub fn place(&self, addr: u32) -> String {
+        match self.function_at(addr) {
+            Some(function) if addr > function.addr => format!("{}+{:#x}", function.name, addr - function.addr),
+            Some(function) => function.name.clone(),
+            None => format!("{addr:#010x}"),
+        }
+    }
+
+    /// The code symbol that an address belongs to.
+    pub fn function_at(&self, addr: u32) -> Option<&Symbol> {
         let code = self.symbols.iter().filter(|symbol| symbol.is_code && symbol.addr <= addr);
         // Of several names of one address, prefer one with a size.
         let nearest = code.max_by_key(|symbol| (symbol.addr, symbol.size));
-        match nearest {
-            Some(symbol) if symbol.size == 0 || addr < symbol.addr.saturating_add(symbol.size) => {
-                match addr - symbol.addr {
-                    0 => symbol.name.clone(),
-                    offset => format!("{}+{offset:#x}", symbol.name),
-                }
-            }
-            _ => format!("{addr:#010x}"),
-        }
+        nearest.filter(|symbol| symbol.size == 0 || addr < symbol.addr.saturating_add(symbol.size))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::handlers::record::Line;
 use crate::instructions::Choice;
+use crate::profile::Profile;
 use kernel::{Cycle, Mode, Time};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -96,6 +97,8 @@ pub struct Wanted {
     pub captures: Option<PathBuf>,
     /// Write instruction traces of some cores into this folder, which exists. For cards that run handlers or firmware.
     pub instructions: Option<(PathBuf, Choice)>,
+    /// Count the cycles of all cores by instruction. For cards with cores.
+    pub profile: bool,
     /// Compiled programs by the name of the tenant or service; the card's own has the empty name. Without one, the experiment's
     /// program must be linked.
     pub programs: BTreeMap<String, PathBuf>,
@@ -224,6 +227,11 @@ pub trait Card: Simulated {
     /// Lines that programs printed since the last call, with their times.
     fn take_console(&mut self) -> Vec<(Time, Line)> {
         Vec::new()
+    }
+
+    /// Where the cycles of its cores went, if they are counted ([`Wanted::profile`]).
+    fn profile(&self) -> Option<Profile> {
+        None
     }
 
     /// Reads host memory; false if this card keeps none.

@@ -5,7 +5,7 @@
 use crate::elf::{Elf, ElfError};
 use kernel::{Activity, Component, Cycle, Freq, Outcome, Ports, Rx, SystemBuilder, Tx};
 use panic::protocol::{CreditNote, Descriptor, Fields, Flit, Hop, Leg, Message, NodeId, PacketStep, n_flits};
-use panic::unit::riscv::{Image, Program, RiscvParams, RiscvUnit, Segment, SharedTroubles, Sizes, Symbol};
+use panic::unit::riscv::{Image, Program, RiscvParams, RiscvUnit, Segment, Sizes, Symbol};
 use panic::unit::{EngineParams, TrafficManager, TrafficManagerParams, TrafficManagerWiring};
 use panic::world::ExternalPort;
 use serde::Serialize;
@@ -142,7 +142,7 @@ pub fn run(elf: &Elf, setting: &Setting, offers: Vec<Offer>) -> Result<Report, U
     }
     let image = Rc::new(image(elf));
     image.check(params).map_err(|problem| UnitError::Program { file: elf.file.clone(), problem })?;
-    let program = Program { image, troubles: SharedTroubles::default() };
+    let program = Program::new(image);
 
     let n_packets = offers.len();
     let mut builder = SystemBuilder::new(1);

@@ -15,6 +15,7 @@ pub use card::{WiredCard, WiredError};
 pub use experiment::{FirmwareExperiment, FirmwareSpec, LinkState, MemoryReadSpec, MemoryWriteSpec, WiredActionSpec};
 pub use fates::{Fates, drops};
 pub use frames::{FRAME_COLUMNS, words};
+pub(crate) use setup::MOST_IMAGE_BYTES;
 pub use setup::{Firmware, Setup};
 pub use summary::{Rate, WiredSection, WiredSummary};
 pub use traffic::{CardTrafficError, MOST_FRAMES};

@@ -9,31 +9,28 @@ use super::timing;
 use crate::profile::CodeProfile;
 use kernel::Cycle;
 
-/// Causes of lost cycles. The places of waiting accesses follow, as the owner of the core names them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Lost {
-    /// The next instruction uses the result of a load.
-    LoadUse,
-    /// A register jump waits for its register.
-    JumpRegister,
-    /// A taken branch or a jump redirects fetch.
-    Branch,
-    /// The upper half of a product.
-    Multiply,
-    /// A division.
-    Divider,
-    /// The line of the instruction is missing.
-    InstructionMiss,
-    /// The instruction straddles two fetch lines, or follows one that fetch was redirected to.
-    FetchAlignment,
-    /// The pipeline is emptied: control registers, fences, traps and returns from them.
-    System,
-}
-
-impl Lost {
-    /// Names of the causes, in order.
-    pub const NAMES: [&'static str; 8] =
-        ["load_use", "jump_register", "branch", "multiply", "divider", "instruction_miss", "fetch_alignment", "system"];
+kernel::words! {
+    /// Causes of lost cycles. The places of waiting accesses follow, as the owner of the core names them.
+    pub enum Lost {
+        /// The next instruction uses the result of a load.
+        LoadUse = "load_use",
+        /// A register jump waits for its register.
+        JumpRegister = "jump_register",
+        /// A taken branch or a jump redirects fetch.
+        Branch = "branch",
+        /// The upper half of a product.
+        Multiply = "multiply",
+        /// A division.
+        Divider = "divider",
+        /// The line of the instruction is missing.
+        InstructionMiss = "instruction_miss",
+        /// The instruction straddles two fetch lines, or follows one that fetch was redirected to.
+        FetchAlignment = "fetch_alignment",
+        /// An access across two words needs a second grant.
+        Misaligned = "misaligned",
+        /// The pipeline is emptied: control registers, fences, traps and returns from them.
+        System = "system",
+    }
 }
 
 /// Names of all causes: those of [`Lost`], then `places`. `N` is the sum of both lengths.
@@ -99,7 +96,7 @@ impl Core {
     /// Counts the cycles of all following instructions of the program. `all` is [`causes`] of the places that `place` returns.
     pub fn set_profile(&mut self, program: &Program, all: &'static [&'static str], place: PlaceOf) {
         let bytes = program.bytes().len();
-        let code = CodeProfile::new(all, 2, [(program.address(0), bytes as u32)]);
+        let code = CodeProfile::new(all, 1, [(program.address(0), bytes as u32)]);
         self.profile = Some(Box::new(CoreProfile { code, blocks: vec![0; bytes / 2], place, access_pc: 0 }));
         self.watched |= Core::PROFILED;
         self.choose_attention();
@@ -160,9 +157,14 @@ impl Core {
         let Some(profile) = &mut self.profile else { return };
         let pc = profile.access_pc;
         profile.code.executed(pc, 1);
-        if waited > timing::PLAIN {
+        let mut lost = waited - timing::PLAIN;
+        if lost > 0 && crosses_words(&self.access) {
+            profile.code.lost(pc, Lost::Misaligned as usize, timing::PLAIN);
+            lost -= timing::PLAIN;
+        }
+        if lost > 0 {
             let place = Lost::NAMES.len() + (profile.place)(&self.access);
-            profile.code.lost(pc, place, waited - timing::PLAIN);
+            profile.code.lost(pc, place, lost);
         }
         if loads && self.access.feeds_next {
             profile.code.lost(pc, Lost::LoadUse as usize, timing::LOAD_USE);
@@ -176,4 +178,9 @@ impl Core {
             profile.code.lost(self.pc, place, waited);
         }
     }
+}
+
+/// Returns true if an access has bytes in two words.
+fn crosses_words(access: &Access) -> bool {
+    access.addr % 4 + access.bytes() > 4
 }

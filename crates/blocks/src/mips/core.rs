@@ -24,7 +24,7 @@ use super::fetch::Fetch;
 use super::locking::Touch;
 use super::log::InstructionLog;
 use super::params::{MipsCoreParams, PipelineKind};
-use super::pipeline::{Cycles, Pipeline, Rule, cycle_names};
+use super::pipeline::{CYCLE_NAMES, Cycles, Pipeline, Rule};
 use super::profile::Profile;
 use super::refer::DataPort;
 use super::state::{Request, State};
@@ -222,7 +222,6 @@ impl MipsCore {
                 continue;
             }
             let mut start = self.pipeline.start(&slot, is_near);
-            let before = self.pipeline.executed();
             let watched = self.profile.as_ref().and_then(|profile| profile.tested_register(&slot));
             let tested = watched.map(|r| self.state.r[usize::from(r & 31)]);
             let (mut touch, mut request) = (Touch::Nothing, Request::Nothing);
@@ -247,7 +246,7 @@ impl MipsCore {
             self.by_class[slot.inst.class() as usize] += 1;
             if self.is_observed {
                 if let Some(profile) = &mut self.profile {
-                    profile.retired(pc, start.executes - before, 1, touch, tested);
+                    profile.retired(pc, start.lost(), 1, touch, tested);
                 }
                 self.log_retired(start.executes, pc, &slot, request);
             }
@@ -267,13 +266,12 @@ impl MipsCore {
     }
 
     fn annul(&mut self, pc: u32, is_near: bool) {
-        let before = self.pipeline.executed();
-        self.pipeline.annul(is_near);
+        let lost = self.pipeline.annul(is_near);
         self.annulled += 1;
         self.state.annuls = false;
         self.state.advance();
         if let Some(profile) = &mut self.profile {
-            profile.retired(pc, self.pipeline.executed() - before, 0, Touch::Nothing, None);
+            profile.retired(pc, lost, 0, Touch::Nothing, None);
         }
     }
 
@@ -338,7 +336,7 @@ impl Component for MipsCore {
     }
 
     fn counters(&self, counters: &mut CounterList) {
-        for (name, count) in cycle_names().into_iter().zip(self.pipeline.cycles.counts()) {
+        for (name, count) in CYCLE_NAMES.into_iter().zip(self.pipeline.cycles.counts()) {
             counters.add(&format!("cycles.{name}"), count);
         }
         for (class, count) in self.instructions() {

@@ -25,5 +25,5 @@ pub use fault::{Cause, Fault};
 pub use locking::{LockKind, Locks};
 pub use log::{InstructionLog, Retired};
 pub use params::{AddressRange, InstructionCacheParams, MipsCoreParams, PipelineKind, StoreKind};
-pub use pipeline::{Cycles, cycle_names};
-pub use profile::{InstructionCounts, Profile};
+pub use pipeline::{CYCLE_NAMES, Cycles};
+pub use profile::Profile;

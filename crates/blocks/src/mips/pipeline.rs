@@ -34,13 +34,11 @@ pub struct Cycles {
     pub pipeline: u64,
 }
 
-/// Names of the causes, in order.
-pub const fn cycle_names() -> [&'static str; 5] {
-    ["execution", "instruction_misses", "load_stalls", "conflicts", "pipeline"]
-}
+/// Names of the causes, in order. All but the first are causes of lost cycles.
+pub static CYCLE_NAMES: [&str; 5] = ["execution", "instruction_misses", "load_stalls", "conflicts", "pipeline"];
 
 impl Cycles {
-    /// The counts in the order of [`cycle_names`].
+    /// The counts in the order of [`CYCLE_NAMES`].
     pub const fn counts(&self) -> [u64; 5] {
         [self.execution, self.instruction_misses, self.load_stalls, self.conflicts, self.pipeline]
     }
@@ -74,6 +72,11 @@ impl Start {
     /// Cycle in which it enters decode, and the next instruction is fetched.
     pub fn decodes(&self) -> Cycle {
         self.decodes
+    }
+
+    /// Cycles lost by cause, in the order of [`CYCLE_NAMES`].
+    pub fn lost(&self) -> [u64; 4] {
+        [self.misses, self.loads, self.conflicts, self.pipeline]
     }
 
     /// Keeps it in execute until the memory stage is free: from cycle `free` by latency alone, from cycle `taken`
@@ -231,13 +234,15 @@ impl Pipeline {
         }
     }
 
-    /// Completes an annulled delay slot; only a pipeline has them.
-    pub fn annul(&mut self, is_in_scratchpad: bool) {
-        if self.rule.is_five_stage {
-            let start = self.start(&Slot::BUBBLE, is_in_scratchpad);
-            self.pass(&start);
-            self.cycles.pipeline += 1;
+    /// Completes an annulled delay slot; only a pipeline has them. Returns the cycles lost, as [`Start::lost`].
+    pub fn annul(&mut self, is_in_scratchpad: bool) -> [u64; 4] {
+        if !self.rule.is_five_stage {
+            return [0; 4];
         }
+        let mut start = self.start(&Slot::BUBBLE, is_in_scratchpad);
+        start.pipeline += 1;
+        self.pass(&start);
+        start.lost()
     }
 
     #[inline(always)]

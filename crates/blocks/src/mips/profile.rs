@@ -2,64 +2,41 @@
 
 use super::code::Slot;
 use super::locking::{LockTracker, Locks, Touch};
+use super::pipeline::CYCLE_NAMES;
 use super::state::Request;
+use crate::profile::CodeProfile;
 
-/// Counts of one instruction of the program.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct InstructionCounts {
-    /// Cycles from the end of the previous instruction to its own end.
-    pub cycles: u64,
-    /// Number of executions.
-    pub instructions: u64,
-    /// Cycles spent on locks, included in `cycles`.
-    pub lock_cycles: u64,
-}
+/// Bytes of an instruction, as a power of two.
+const GRAIN: u32 = 2;
 
-impl InstructionCounts {
-    /// Adds other counts.
-    pub fn add(&mut self, other: &InstructionCounts) {
-        self.cycles += other.cycles;
-        self.instructions += other.instructions;
-        self.lock_cycles += other.lock_cycles;
-    }
-}
-
-/// Counts for some ranges of code; all other code is counted together.
+/// Counts for some ranges of code; all other code is counted together. The cycles of an instruction are those from the end of the previous
+/// instruction to its own end.
 #[derive(Clone, Debug)]
 pub struct Profile {
-    ranges: Vec<(u32, Vec<InstructionCounts>)>,
-    elsewhere: InstructionCounts,
+    code: CodeProfile,
+    /// Cycles spent on locks; they are among those of `code`.
+    locks: CodeProfile,
     locking: LockTracker,
 }
 
 impl Profile {
     /// Counts for these ranges: first address and bytes of each.
-    pub fn new(ranges: impl IntoIterator<Item = (u32, u32)>) -> Profile {
-        let lines = |(base, bytes): (u32, u32)| (base, vec![InstructionCounts::default(); bytes.div_ceil(4) as usize]);
+    pub fn new(ranges: impl IntoIterator<Item = (u32, u32)> + Clone) -> Profile {
         Profile {
-            ranges: ranges.into_iter().map(lines).collect(),
-            elsewhere: InstructionCounts::default(),
+            code: CodeProfile::new(CYCLE_NAMES.split_at(1).1, GRAIN, ranges.clone()),
+            locks: CodeProfile::new(&["locks"], GRAIN, ranges),
             locking: LockTracker::new(None),
         }
     }
 
-    /// The ranges: first address, and the counts of each word.
-    pub fn ranges(&self) -> impl Iterator<Item = (u32, &[InstructionCounts])> {
-        self.ranges.iter().map(|(base, lines)| (*base, lines.as_slice()))
+    /// Executions and lost cycles of each instruction.
+    pub fn code(&self) -> &CodeProfile {
+        &self.code
     }
 
-    /// Counts outside all ranges.
-    pub fn elsewhere(&self) -> InstructionCounts {
-        self.elsewhere
-    }
-
-    /// Sum of all counts.
-    pub fn total(&self) -> InstructionCounts {
-        let lines = self.ranges.iter().flat_map(|(_, lines)| lines).chain([&self.elsewhere]);
-        lines.fold(InstructionCounts::default(), |mut sum, line| {
-            sum.add(line);
-            sum
-        })
+    /// Cycles spent on locks by each instruction.
+    pub fn locks(&self) -> &CodeProfile {
+        &self.locks
     }
 
     /// Attempts to take a lock, and failed ones.
@@ -88,31 +65,17 @@ impl Profile {
         self.locking.forget();
     }
 
-    /// Records that the instruction at `pc`, or its annulled slot, took `cycles`.
+    /// Records an execution of the instruction at `pc`, or of its annulled slot, that lost these cycles.
     #[inline]
-    pub(super) fn retired(&mut self, pc: u32, cycles: u64, instructions: u64, touch: Touch, tested: Option<u32>) {
-        let Profile { ranges, elsewhere, locking } = self;
-        let line = line(ranges, elsewhere, pc);
-        line.cycles += cycles;
-        line.instructions += instructions;
+    pub(super) fn retired(&mut self, pc: u32, lost: [u64; 4], instructions: u64, touch: Touch, tested: Option<u32>) {
+        let Profile { code, locks, locking } = self;
+        code.executed(pc, instructions);
+        for (cause, lost) in lost.into_iter().enumerate().filter(|&(_, lost)| lost > 0) {
+            code.lost(pc, cause, lost);
+        }
         if !locking.is_free() || !matches!(touch, Touch::Nothing | Touch::Other) {
-            let spend = |pc, cycles| self::line(ranges, elsewhere, pc).lock_cycles += cycles;
-            locking.retired(pc, cycles, touch, tested, spend);
+            let cycles = instructions + lost.iter().sum::<u64>();
+            locking.retired(pc, cycles, touch, tested, |pc, cycles| locks.lost(pc, 0, cycles));
         }
     }
-}
-
-/// The counts of an instruction.
-#[inline]
-fn line<'a>(
-    ranges: &'a mut [(u32, Vec<InstructionCounts>)],
-    elsewhere: &'a mut InstructionCounts,
-    pc: u32,
-) -> &'a mut InstructionCounts {
-    for (base, lines) in ranges {
-        if let Some(line) = lines.get_mut((pc.wrapping_sub(*base) / 4) as usize) {
-            return line;
-        }
-    }
-    elsewhere
 }

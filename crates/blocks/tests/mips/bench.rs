@@ -3,10 +3,11 @@
 use blocks::bus::{Access, BusError, Data, Reference, Reply, Requester, Responder};
 use blocks::memory::Links;
 use blocks::mips::{
-    AddressRange, CpuControl, CpuStatus, InstructionCounts, LockKind, Locks, MipsCore, MipsCoreParams, MipsCorePorts,
-    PipelineKind, Profile, StoreKind,
+    AddressRange, CpuControl, CpuStatus, LockKind, Locks, MipsCore, MipsCoreParams, MipsCorePorts, PipelineKind,
+    Profile, StoreKind,
 };
 use blocks::netlist::Module;
+use blocks::profile::Counts;
 use kernel::{Activity, Component, Cycle, Ports};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -168,11 +169,7 @@ impl Component for Witness {
             Some(fault) => format!("{} at {:x}: {:x}", fault.cause.text(), fault.pc, fault.value),
             None => format!("at {:x}", core.pc()),
         };
-        let ranges = core.profile().into_iter().flat_map(|profile| profile.ranges());
-        let lines = ranges.flat_map(|(base, lines)| (base..).step_by(4).zip(lines));
-        let profile: String = lines
-            .map(|(pc, line)| format!("{pc:x} {} in {}{}\n", line.instructions, line.cycles, on_locks(line)))
-            .collect();
+        let profile: String = core.profile().map(lines).unwrap_or_default();
         let profile = match core.profile().map(Profile::lock_attempts) {
             Some((attempts, vain)) if attempts > 0 => format!("{profile}{attempts} attempts, {vain} in vain\n"),
             _ => profile,
@@ -184,8 +181,14 @@ impl Component for Witness {
     fn ports(&self, _ports: &mut Ports) {}
 }
 
-fn on_locks(line: &InstructionCounts) -> String {
-    if line.lock_cycles == 0 { String::new() } else { format!(", {} of them on locks", line.lock_cycles) }
+/// A line for each instruction: executions, cycles, and cycles on locks.
+fn lines(profile: &Profile) -> String {
+    let locks: BTreeMap<u32, u64> = profile.locks().rows().map(|(pc, counts)| (pc, counts.cycles())).collect();
+    let on_locks = |pc| locks.get(&pc).map_or(String::new(), |cycles| format!(", {cycles} of them on locks"));
+    let line = |(pc, counts): (u32, Counts<'_>)| {
+        format!("{pc:x} {} in {}{}\n", counts.executed, counts.cycles(), on_locks(pc))
+    };
+    profile.code().rows().map(line).collect()
 }
 
 /// A memory that answers a given number of cycles after a request. Only registers are above 16 MiB.

@@ -7,7 +7,7 @@ use crate::ingress::{Ingress, IngressParams, IngressWiring};
 use crate::model::Nic;
 use crate::nic::Outside;
 use crate::protocol::{Flit, NodeId};
-use crate::unit::riscv::{Image, Program, SharedTroubles};
+use crate::unit::riscv::{Image, Program};
 use crate::unit::{EngineParams, EngineSite};
 use crate::world::SharedOutlet;
 use blocks::checks;
@@ -80,7 +80,7 @@ pub(super) struct Card {
     pub nodes: Nodes,
     pub outlet: SharedOutlet,
     programs: Vec<(usize, Rc<Image>)>,
-    troubles: Vec<(String, SharedTroubles)>,
+    running: Vec<(String, Program)>,
 }
 
 impl Card {
@@ -98,7 +98,7 @@ impl Card {
             nodes,
             outlet: outside.outlet,
             programs: outside.programs,
-            troubles: Vec::new(),
+            running: Vec::new(),
         };
         let mut lanes = Vec::new();
         for (number, source) in outside.networks.into_iter().enumerate() {
@@ -146,9 +146,9 @@ impl Card {
         let (to_engine, input) = self.system.channel(&format!("{path}.scratchpad"), room, 1);
         let (output, from_engine) = self.system.channel(&format!("{path}.out"), room, 1);
         let image = self.programs.iter().find(|(of, _)| *of == service).map(|(_, image)| image.clone());
-        let program = image.map(|image| Program { image, troubles: SharedTroubles::default() });
+        let program = image.map(Program::new);
         if let Some(program) = &program {
-            self.troubles.push((path.to_owned(), program.troubles.clone()));
+            self.running.push((path.to_owned(), program.clone()));
         }
         let (system, clock, path) = (&mut self.system, self.clock, &format!("{path}.engine"));
         engine.add(EngineSite { system, path, clock, node, flit_bytes, longest, n_services, program, input, output });
@@ -174,8 +174,8 @@ impl Card {
         outputs.extend(above);
         let crossbar = Crossbar::new(inputs, outputs).with_limit(limit);
         self.add("interconnect", crossbar);
-        let Card { system, clock, nodes, troubles, .. } = self;
+        let Card { system, clock, nodes, running: programs, .. } = self;
         let system = system.build().unwrap_or_else(|error| panic!("the NIC must be wired: {error}"));
-        Nic { system, clock, nodes, troubles }
+        Nic { system, clock, nodes, programs }
     }
 }

@@ -7,45 +7,36 @@ use blocks::cpu::{Access, AccessKind, Lost, causes};
 use blocks::profile::CodeProfile;
 use kernel::Cycle;
 
-/// What an access waits for.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Place {
-    /// A bank of the own L1.
-    OwnL1,
-    RemoteL1,
-    L2Packet,
-    L2Handler,
-    /// An AMO, wherever its word is.
-    Amo,
-    /// Room for a command.
-    CommandIssue,
-    /// The end of a command.
-    CommandWait,
-    /// The registers of the cluster's DMA engine: room for a transfer.
-    Dma,
-    /// A task.
-    Idle,
-    /// An event or an inter-core FIFO.
-    Event,
-    Peripheral,
+kernel::words! {
+    /// What an access waits for.
+    enum Place {
+        /// A bank of the own L1.
+        OwnL1 = "l1_bank",
+        /// The L1 of another cluster.
+        RemoteL1 = "remote_l1",
+        /// L2 packet memory.
+        L2Packet = "l2_packet",
+        /// L2 handler memory.
+        L2Handler = "l2_handler",
+        /// An AMO, wherever its word is.
+        Amo = "amo",
+        /// Room for a command.
+        CommandIssue = "command_issue",
+        /// The end of a command.
+        CommandWait = "command_wait",
+        /// The cluster's DMA engine.
+        Dma = "dma",
+        /// A task.
+        Idle = "idle",
+        /// An event, or an inter-core FIFO.
+        Event = "event",
+        /// Another peripheral.
+        Peripheral = "peripheral",
+    }
 }
 
-const PLACES: [&str; 11] = [
-    "l1_bank",
-    "remote_l1",
-    "l2_packet",
-    "l2_handler",
-    "amo",
-    "command_issue",
-    "command_wait",
-    "dma",
-    "idle",
-    "event",
-    "peripheral",
-];
-
 /// Names of the causes of lost cycles.
-pub(crate) static CAUSES: [&str; Lost::NAMES.len() + PLACES.len()] = causes(&PLACES);
+pub(crate) static CAUSES: [&str; Lost::NAMES.len() + Place::NAMES.len()] = causes(&Place::NAMES);
 
 /// The place that an access of a core in cluster `id` waits for.
 fn place(id: u32, access: &Access) -> Place {

@@ -10,7 +10,8 @@ use super::record::{Record, RecordError, SharedRecord, Watched};
 use super::source::SharedPort;
 use super::table::Tables;
 use super::weights::{self, Policies};
-use crate::elf::Elf;
+use crate::elf::{Elf, Machine};
+use crate::profile::{self, Profile};
 use crate::run::{Card, Departure, Ended, HORIZON, InjectError, Port, Progress, Rows, RunError, Simulated, Wanted};
 use crate::streams::FeedError;
 use kernel::{Clock, Cycle, Mode, Outcome, Time};
@@ -118,6 +119,9 @@ impl ChainCard {
             ..Outside::new(boxed(&networks), classifier, record.clone())
         };
         let mut nic = checked.nic.build(seed, outside);
+        for (unit, program) in nic.programs.iter().filter(|_| wanted.profile) {
+            program.count_cycles(profile::ranges(program_of(&programs, unit)));
+        }
         let units = nic.nodes.units.clone();
         record.borrow_mut().set_units(&units);
         let with_credits = units.iter().zip(&checked.services);
@@ -206,8 +210,7 @@ impl ChainCard {
 
     /// The program of a unit such as `core[0]`.
     pub(super) fn program_of(&self, unit: &str) -> Option<&Elf> {
-        let service = unit.rsplit_once('[').map_or(unit, |(service, _)| service);
-        self.programs.iter().find(|(name, _)| name == service).map(|(_, elf)| elf)
+        program_of(&self.programs, unit)
     }
 
     fn judge(&self, outcome: Outcome) -> Option<Ended> {
@@ -300,6 +303,16 @@ impl Simulated for ChainCard {
     }
 }
 
+/// The service of a unit such as `aes[1]`.
+fn service_of(unit: &str) -> &str {
+    unit.rsplit_once('[').map_or(unit, |(service, _)| service)
+}
+
+/// The program of a unit, among those of all services.
+fn program_of<'a>(programs: &'a [(String, Elf)], unit: &str) -> Option<&'a Elf> {
+    programs.iter().find(|(name, _)| name == service_of(unit)).map(|(_, elf)| elf)
+}
+
 impl Card for ChainCard {
     fn digest(&self) -> String {
         self.record.borrow().digest.to_hex()
@@ -307,6 +320,15 @@ impl Card for ChainCard {
 
     fn summary(&self, wall: Duration) -> Value {
         self.summarize(wall).to_json()
+    }
+
+    fn profile(&self) -> Option<Profile> {
+        let of_service = |(service, elf): &(String, Elf)| {
+            let units = self.nic.programs.iter().filter(|(unit, _)| service_of(unit) == service);
+            let profiles: Vec<_> = units.filter_map(|(_, program)| program.profile.borrow().clone()).collect();
+            (!profiles.is_empty()).then(|| (service.clone(), Profile::of(&profiles, Machine::RiscV, |_| Some(elf))))
+        };
+        Profile::joined(self.programs.iter().filter_map(of_service))
     }
 
     fn inject(&mut self, port: Port, at: Time, frame: Box<[u8]>) -> Result<(), InjectError> {

@@ -15,7 +15,7 @@ mod unmatched;
 pub use summary::{HandlerPackets, HandlerSection, HandlerSummary, cause_name};
 
 use crate::driver::{ContextSpec, Driver, DriverError, RuleSpec};
-use crate::elf::{Elf, ElfError};
+use crate::elf::{Elf, ElfError, Machine};
 use crate::experiment::{
     Checked, CheckedSource, ExperimentError, LayoutError, OneOrMany, PlacedContext, PlacedProgram, Span, place,
 };
@@ -24,6 +24,7 @@ use crate::handlers::stats::Stats;
 use crate::handlers::table::Table;
 use crate::handlers::timeline::{Known, Timeline};
 use crate::instructions::{Choice, CoreTraces, TraceWriteError};
+use crate::profile::Profile;
 use crate::program::{self, ProgramError, is_source};
 use crate::run::{Card, Departure, Ended, HORIZON, InjectError, Port, Progress, Rows, RunError, Simulated, Wanted};
 use crate::streams::FeedError;
@@ -143,6 +144,9 @@ impl HandlerCard {
             CoreTraces::start(&mut driver.nic, &checked.nic, clock, directory, choice)
         };
         let traces = wanted.instructions.as_ref().map(start).transpose()?.unwrap_or_default();
+        if wanted.profile {
+            driver.nic.profile_cores();
+        }
         Ok(HandlerCard {
             checked,
             elfs,
@@ -315,6 +319,11 @@ impl Card for HandlerCard {
 
     fn summary(&self, wall: Duration) -> Value {
         self.summarize(wall).to_json()
+    }
+
+    fn profile(&self) -> Option<Profile> {
+        let profiles = self.driver.nic.core_profiles(self.cycles());
+        (!profiles.is_empty()).then(|| Profile::of(&profiles, Machine::RiscV, |pc| Some(self.elf_at(pc))))
     }
 
     fn take_tables(&mut self) -> Vec<Rows> {

@@ -4,15 +4,16 @@ use super::setup::{CardProgram, MOST_IMAGE_BYTES, Setup, Sides};
 use super::timeline::Timeline;
 use super::traffic::CardTrafficError;
 use super::{CardError, design};
-use crate::elf::{Elf, ElfError};
+use crate::elf::{Elf, ElfError, Machine};
 use crate::experiment::Problem;
 use crate::instructions::{CoreTraces, TraceWriteError};
+use crate::profile::{self, Profile};
 use crate::run::{Card, Departure, Ended, HORIZON, InjectError, Port, Progress, Rows, RunError, Simulated, Wanted};
 use crate::toml_text::KeyPosition;
 use blocks::assist::MacReceive;
 use blocks::ethernet::Frame;
 use blocks::feeders::{FrameSink, FrameTraffic, Frames, Offered, PacketFeeder};
-use blocks::mips::{MipsCore, Profile};
+use blocks::mips::{self, MipsCore};
 use blocks::netlist::{self, Design, Environment};
 use kernel::{Clock, Mode, Outcome, Time};
 use serde_json::Value;
@@ -132,9 +133,9 @@ impl WiredCard {
         }
         let cores = card.parts::<MipsCore>();
         let cores: Vec<_> = cores.into_iter().map(|(path, core)| (path.to_owned(), core)).collect();
-        if setup.experiment.profile {
-            let ranges = counted(elf.as_ref());
-            cores.iter().for_each(|(_, core)| core.borrow_mut().set_profile(Profile::new(ranges.clone())));
+        if setup.experiment.profile || wanted.profile {
+            let ranges = profile::ranges(elf.iter());
+            cores.iter().for_each(|(_, core)| core.borrow_mut().set_profile(mips::Profile::new(ranges.clone())));
         }
         let feeders = card.parts::<PacketFeeder>().into_iter().map(|(_, feeder)| feeder).collect();
         let sinks: Vec<_> = card.parts::<FrameSink>().into_iter().map(|(_, sink)| sink).collect();
@@ -426,6 +427,12 @@ impl Card for WiredCard {
         self.summarize(wall).to_json()
     }
 
+    fn profile(&self) -> Option<Profile> {
+        let profile = |core: &Rc<RefCell<MipsCore>>| Some(core.borrow().profile()?.code().clone());
+        let profiles: Vec<_> = self.cores.iter().filter_map(|(_, core)| profile(core)).collect();
+        (!profiles.is_empty()).then(|| Profile::of(&profiles, Machine::Mips, |_| self.elf.as_ref()))
+    }
+
     fn inject(&mut self, port: Port, at: Time, frame: Box<[u8]>) -> Result<(), InjectError> {
         if !self.wanted.lines {
             return Err(InjectError::NoLines { port });
@@ -460,16 +467,4 @@ impl Card for WiredCard {
     fn take_tables(&mut self) -> Vec<Rows> {
         self.rows.take().into_iter().collect()
     }
-}
-
-/// Addresses and bytes of what is counted by program counter. A file may claim any size; of what is beyond what a card holds,
-/// the sum is counted.
-fn counted(elf: Option<&Elf>) -> Vec<(u32, u32)> {
-    let mut room = MOST_IMAGE_BYTES as u32;
-    let ranges = elf.into_iter().flat_map(|elf| &elf.segments).map(|part| {
-        let bytes = part.size.min(room);
-        room -= bytes;
-        (part.addr, bytes)
-    });
-    ranges.collect()
 }

@@ -23,7 +23,7 @@ use wire::eth::Mac;
 use wire::pacing::Pacing;
 
 /// Bytes that an image of firmware may have.
-pub(super) const MOST_IMAGE_BYTES: u64 = 16 << 20;
+pub(crate) const MOST_IMAGE_BYTES: u64 = 16 << 20;
 
 /// Firmware in one of the accepted forms.
 #[derive(Clone, Debug)]

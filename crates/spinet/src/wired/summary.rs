@@ -11,7 +11,7 @@ use crate::summary::{
     ThroughputSummary, TimeSummary, grouped,
 };
 use blocks::feeders::{Checker, FrameLog, Passage};
-use blocks::mips::{InstructionCounts, cycle_names};
+use blocks::mips::CYCLE_NAMES;
 use kernel::Time;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -303,11 +303,11 @@ impl WiredCard {
                 place: self.place(core.pc()),
                 instructions: by_class.values().sum(),
                 cycles: counts.iter().sum(),
-                cycles_by_cause: cycle_names().into_iter().zip(counts).collect(),
+                cycles_by_cause: CYCLE_NAMES.into_iter().zip(counts).collect(),
                 instructions_by_class: by_class,
                 locks: core.profile().map(|profile| {
                     let (attempts, vain) = profile.lock_attempts();
-                    LockSummary { cycles: profile.total().lock_cycles, attempts, vain }
+                    LockSummary { cycles: profile.locks().cycles(), attempts, vain }
                 }),
                 trouble: core.fault().map(|trouble| format!("{} at {}", trouble.cause.text(), self.place(trouble.pc))),
             }
@@ -318,33 +318,34 @@ impl WiredCard {
     /// Functions by the cycles spent in them, most first.
     fn functions(&self) -> Vec<FunctionSummary> {
         let Some(elf) = &self.elf else { return Vec::new() };
-        let mut found: BTreeMap<&str, InstructionCounts> = BTreeMap::new();
+        let mut found: BTreeMap<&str, [u64; 3]> = BTreeMap::new();
         let mut code: Vec<_> = elf.symbols.iter().filter(|symbol| symbol.is_code).collect();
         code.sort_by_key(|symbol| (symbol.addr, symbol.size));
+        let name = |addr: u32| {
+            let before = code.partition_point(|symbol| symbol.addr <= addr);
+            before.checked_sub(1).map_or("elsewhere", |at| code[at].name.as_str())
+        };
+        let mut add = |name, counts: [u64; 3]| {
+            let sums = found.entry(name).or_default();
+            sums.iter_mut().zip(counts).for_each(|(sum, count)| *sum += count);
+        };
         for (_, core) in &self.cores {
             let core = core.borrow();
             let Some(profile) = core.profile() else { continue };
-            for (base, lines) in profile.ranges() {
-                for (addr, line) in (base..).step_by(4).zip(lines).filter(|(_, line)| line.cycles > 0) {
-                    let before = code.partition_point(|symbol| symbol.addr <= addr);
-                    let name = before.checked_sub(1).map_or("elsewhere", |at| code[at].name.as_str());
-                    found.entry(name).or_default().add(line);
-                }
-            }
-            let rest = profile.elsewhere();
-            if rest.cycles > 0 {
-                found.entry("elsewhere").or_default().add(&rest);
+            profile.code().rows().for_each(|(pc, counts)| add(name(pc), [counts.cycles(), counts.executed, 0]));
+            profile.locks().rows().for_each(|(pc, counts)| add(name(pc), [0, 0, counts.cycles()]));
+            let rest = profile.code().elsewhere();
+            if rest.cycles() > 0 {
+                add("elsewhere", [rest.cycles(), rest.executed, profile.locks().elsewhere().cycles()]);
             }
         }
-        let mut functions: Vec<FunctionSummary> = found
-            .into_iter()
-            .map(|(name, InstructionCounts { cycles, instructions, lock_cycles })| FunctionSummary {
-                name: name.to_owned(),
-                cycles,
-                instructions,
-                lock_cycles,
-            })
-            .collect();
+        let summary = |(name, [cycles, instructions, lock_cycles]): (&str, [u64; 3])| FunctionSummary {
+            name: name.to_owned(),
+            cycles,
+            instructions,
+            lock_cycles,
+        };
+        let mut functions: Vec<FunctionSummary> = found.into_iter().map(summary).collect();
         functions.sort_by(|a, b| b.cycles.cmp(&a.cycles).then_with(|| a.name.cmp(&b.name)));
         functions
     }

@@ -77,6 +77,29 @@ fn slices_and_modes_change_no_result() {
 }
 
 #[test]
+fn a_profile_changes_no_result_and_its_rows_add_up() {
+    let folder = support::folder_with_program("contract_profile");
+    std::fs::copy(FIRMWARE, folder.join("tigon2.bin")).unwrap();
+    // The chains of this test have no core. Functions of an image are unknown, so all its cycles are elsewhere.
+    for (name, text, cores) in [("handlers", HANDLERS, 32), ("chains", CHAINS, 0), ("modules", MODULES, 2)] {
+        let [without, with] = [false, true].map(|profile| {
+            let wanted = Wanted { tables: true, profile, ..Wanted::default() };
+            let mut run = start_with(text, &folder, name, &wanted);
+            while !run.advance(Duration::from_secs(60)).unwrap().is_done {}
+            (results(&mut run), run.card.profile())
+        });
+        assert!(without.0 == with.0, "{name}");
+        assert_eq!(with.1.as_ref().map_or(0, |profile| profile.cores), cores, "{name}");
+        let Some(profile) = with.1 else { continue };
+        let of_rows: u64 = profile.instructions.iter().map(|row| row.cycles).sum();
+        assert_eq!(of_rows + profile.elsewhere, profile.cycles, "{name}");
+        for row in profile.instructions {
+            assert_eq!(row.executed + row.lost.values().sum::<u64>(), row.cycles, "{name}: {}", row.text);
+        }
+    }
+}
+
+#[test]
 fn a_run_that_is_closed_early_has_a_row_for_every_packet_and_closes_once() {
     each("contract_close", |name, start| {
         let mut run = start();

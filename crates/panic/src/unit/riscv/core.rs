@@ -10,10 +10,11 @@
 //! Source: VexRiscv, README ("Plugins"), with static prediction and branches decided in the memory stage; it gives ranges for
 //!         the penalties, so the numbers are assumed.
 
-use super::bus::{Bus, Target, What};
+use super::bus::{Bus, Register, Target, What};
 use super::cache::{DataCache, InstructionCache, Slot};
 use super::csr::Csrs;
 use super::params::RiscvParams;
+use super::trouble::SharedProfile;
 use isa::riscv::{Amo, Class, CsrWrite, Hart, Inst, Load, LoopPart, System, Width, cause, execute};
 use kernel::Cycle;
 
@@ -23,9 +24,10 @@ pub(super) enum Wait {
     Nothing,
     /// For a cache line; then the instruction is retried.
     Line,
-    /// For the answer of a register.
+    /// For the answer of a register; for a packet, if it is the length of the next one.
     Register {
         rd: u8,
+        is_packet: bool,
     },
     /// For room in the store buffer; then the instruction is retried.
     Room,
@@ -48,6 +50,28 @@ kernel::words! {
         Flush = "flush",
         /// Everything else.
         Compute = "compute",
+    }
+}
+
+kernel::words! {
+    /// Causes of cycles in which no instruction executes.
+    pub enum Lost {
+        /// The instruction uses the result of a load.
+        LoadUse = "load_use",
+        /// A jump or a branch.
+        Branch = "branch",
+        /// A line of the instruction cache or of the data cache is missing.
+        CacheMiss = "cache_miss",
+        /// The answer of a doorbell register.
+        Doorbell = "doorbell",
+        /// The store buffer is full, or must drain.
+        StoreBuffer = "store_buffer",
+        /// Lines of the data cache are removed.
+        Flush = "flush",
+        /// A packet.
+        Idle = "idle",
+        /// Fences, and traps.
+        System = "system",
     }
 }
 
@@ -96,10 +120,11 @@ pub(super) struct Core {
     /// True after a trap since reset and since the last packet.
     has_trapped: bool,
     pub instructions: u64,
+    profile: SharedProfile,
 }
 
 impl Core {
-    pub fn new(params: &RiscvParams, entry: u32) -> Core {
+    pub fn new(params: &RiscvParams, entry: u32, profile: SharedProfile) -> Core {
         let mut core = Core {
             load_use: params.load_use_cycles.into(),
             predicted: params.predicted_cycles.into(),
@@ -121,6 +146,7 @@ impl Core {
             deadline: 0,
             has_trapped: false,
             instructions: 0,
+            profile,
         };
         core.reset(0, entry);
         core
@@ -128,6 +154,7 @@ impl Core {
 
     /// Restarts at `entry` in cycle `at`: clears registers and caches, keeps memory.
     pub fn reset(&mut self, at: Cycle, entry: u32) {
+        self.lose(Lost::System, at.wrapping_sub(self.time));
         (self.x, self.ready, self.pc) = ([0; 32], [0; 32], entry);
         self.csrs = Csrs::default();
         self.instructions_cache.forget();
@@ -145,8 +172,10 @@ impl Core {
         if self.csrs.mtvec == 0 || std::mem::replace(&mut self.has_trapped, true) {
             return false;
         }
+        self.lose(Lost::System, 1 + self.mispredicted);
         self.pc = self.csrs.enter_trap(trap.cause, trap.value, trap.pc);
-        self.restart(self.time + 1 + self.mispredicted);
+        self.time += 1 + self.mispredicted;
+        self.wait = Wait::Nothing;
         self.spend(self.time, self.phase);
         true
     }
@@ -158,16 +187,43 @@ impl Core {
 
     /// Ends a wait in cycle `at`: a line arrived, there is room, or all stores are done.
     pub fn restart(&mut self, at: Cycle) {
-        self.time = self.time.max(at);
+        self.lose_until(self.waits_for(), at);
         self.wait = Wait::Nothing;
+    }
+
+    /// What the core loses cycles to while it waits.
+    fn waits_for(&self) -> Lost {
+        match self.wait {
+            Wait::Line => Lost::CacheMiss,
+            Wait::Register { is_packet: false, .. } => Lost::Doorbell,
+            Wait::Room | Wait::Stores => Lost::StoreBuffer,
+            Wait::Packet | Wait::Register { is_packet: true, .. } => Lost::Idle,
+            Wait::Nothing | Wait::Trap(_) => Lost::System,
+        }
+    }
+
+    /// Waits until cycle `at`, if it is later.
+    fn lose_until(&mut self, cause: Lost, at: Cycle) {
+        self.lose(cause, at.saturating_sub(self.time));
+        self.time = self.time.max(at);
+    }
+
+    /// Counts cycles that the current instruction loses.
+    fn lose(&mut self, cause: Lost, cycles: Cycle) {
+        if let Some(profile) = self.profile.borrow_mut().as_mut() {
+            profile.lost(self.pc, cause as usize, cycles);
+        }
     }
 
     /// Answers the register read that the core waits for; the value is ready in cycle `at`.
     pub fn answer(&mut self, rd: u8, at: Cycle, value: u32) {
         self.set(rd, value);
         self.ready[usize::from(rd)] = 0;
-        self.restart(at);
-        self.pc = self.pc.wrapping_add(4);
+        // One of the cycles is that of the instruction.
+        self.lose(self.waits_for(), at.saturating_sub(self.time).wrapping_sub(1));
+        self.time = self.time.max(at);
+        self.wait = Wait::Nothing;
+        self.next = self.pc.wrapping_add(4);
         self.retire(Spent::NetworkIo);
     }
 
@@ -198,7 +254,7 @@ impl Core {
             match slot {
                 Slot::Rv32i(inst, reads) => {
                     let ready = reads.map(|r| self.ready[usize::from(r)]);
-                    self.time = self.time.max(ready[0]).max(ready[1]);
+                    self.lose_until(Lost::LoadUse, ready[0].max(ready[1]));
                     if self.time < horizon {
                         self.step(bus, &inst);
                     }
@@ -223,8 +279,8 @@ impl Core {
             }
             Effect::Nothing => {
                 self.ready[usize::from(inst.rd)] = 0;
+                self.lose(Lost::Branch, self.jump_cycles(inst));
                 self.time += 1 + self.jump_cycles(inst);
-                self.pc = self.next;
                 self.retire(self.phase);
             }
             Effect::Load { rd, addr, load } => self.load_from(bus, rd, addr, load),
@@ -260,7 +316,6 @@ impl Core {
                     self.set(rd, load.extend(raw));
                     self.time += 1;
                     self.ready[usize::from(rd)] = self.time + self.load_use;
-                    self.pc = self.next;
                     self.retire(self.phase);
                 }
                 None => {
@@ -272,7 +327,7 @@ impl Core {
                 // Earlier cycles belong to the previous activity; from here on to doorbells.
                 self.spend(self.time, self.phase);
                 bus.ask(self.time, self.pc, What::Read(register));
-                self.wait = Wait::Register { rd };
+                self.wait = Wait::Register { rd, is_packet: register == Register::InLength };
             }
             _ => self.refuse(cause::LOAD_FAULT, addr),
         }
@@ -299,7 +354,6 @@ impl Core {
             _ => self.data_cache.write(addr, value, bytes),
         }
         self.time += 1;
-        self.pc = self.next;
         self.retire(spent);
     }
 
@@ -314,16 +368,17 @@ impl Core {
             }
             System::FenceI => {
                 self.instructions_cache.forget();
+                self.lose(Lost::System, self.mispredicted);
                 self.time += self.mispredicted;
             }
             System::Mret => {
                 self.next = self.csrs.leave_trap();
+                self.lose(Lost::System, self.mispredicted);
                 self.time += self.mispredicted;
             }
             System::Fence | System::Wfi => {}
         }
         self.time += 1;
-        self.pc = self.next;
         self.retire(self.phase);
     }
 
@@ -336,13 +391,15 @@ impl Core {
         }
         if r == 0 {
             self.data_cache.forget();
-            self.time += self.data_cache.n_lines() as Cycle;
+            let n_lines = self.data_cache.n_lines() as Cycle;
+            self.lose(Lost::Flush, n_lines);
+            self.time += n_lines;
         } else {
-            self.time = self.time.max(self.ready[usize::from(r)]);
+            self.lose_until(Lost::LoadUse, self.ready[usize::from(r)]);
             self.data_cache.forget_line(self.x[usize::from(r)]);
         }
         self.time += 1;
-        self.pc = self.pc.wrapping_add(4);
+        self.next = self.pc.wrapping_add(4);
         self.retire(Spent::Flush);
     }
 
@@ -350,7 +407,12 @@ impl Core {
         self.wait = Wait::Trap(Trap { cause, value, pc: self.pc });
     }
 
+    /// The current instruction is done; continues with the next one.
     fn retire(&mut self, on: Spent) {
+        if let Some(profile) = self.profile.borrow_mut().as_mut() {
+            profile.executed(self.pc, 1);
+        }
+        self.pc = self.next;
         self.instructions += 1;
         self.spend(self.time, on);
     }

@@ -1,6 +1,8 @@
 //! Program faults: counted and reported with their place; they never end a run.
 
+use super::core::Lost;
 use super::image::Image;
+use blocks::profile::CodeProfile;
 use isa::riscv::cause;
 use kernel::Cycle;
 use std::cell::RefCell;
@@ -97,11 +99,29 @@ pub const KEPT_TROUBLES: usize = 100;
 /// The first [`KEPT_TROUBLES`] faults of a unit, in order of time; the unit's owner can read them while it runs.
 pub type SharedTroubles = Rc<RefCell<Vec<Trouble>>>;
 
-/// A program for a unit, and the list to which the unit reports its faults.
+/// The cycles of a unit's core; the unit's owner may ask for them before the first cycle, and can read them while it runs. They end with
+/// the last instruction that was executed.
+pub type SharedProfile = Rc<RefCell<Option<CodeProfile>>>;
+
+/// A program for a unit, and where the unit reports what it does.
 #[derive(Clone, Default, Debug)]
 pub struct Program {
     /// The program.
     pub image: Rc<Image>,
     /// Its faults.
     pub troubles: SharedTroubles,
+    /// Its cycles.
+    pub profile: SharedProfile,
+}
+
+impl Program {
+    /// A program that has not run.
+    pub fn new(image: Rc<Image>) -> Program {
+        Program { image, ..Program::default() }
+    }
+
+    /// Counts the cycles of its unit's core in these ranges of code, first address and bytes of each, from now on.
+    pub fn count_cycles(&self, ranges: impl IntoIterator<Item = (u32, u32)>) {
+        *self.profile.borrow_mut() = Some(CodeProfile::new(&Lost::NAMES, 2, ranges));
+    }
 }

@@ -94,7 +94,7 @@ impl RiscvUnit {
             input,
             output,
             memory: program.image.memory(&params),
-            core: Core::new(&params, program.image.entry),
+            core: Core::new(&params, program.image.entry, program.profile.clone()),
             bus: Bus::new(&params),
             beats: 0,
             doorbells: Doorbells::new(&params, longest, n_services),
@@ -148,7 +148,9 @@ impl RiscvUnit {
             What::Read(which) => {
                 let Some(value) = self.doorbells.read(which) else { return Served::Nothing };
                 served = Served::Register;
-                let Wait::Register { rd } = self.core.wait else { panic!("the core must be waiting for a register") };
+                let Wait::Register { rd, .. } = self.core.wait else {
+                    panic!("the core must be waiting for a register")
+                };
                 self.core.answer(rd, now + register + answer, value);
                 if which == Register::InLength {
                     self.core.take_packet();

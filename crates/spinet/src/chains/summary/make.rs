@@ -16,7 +16,7 @@ use crate::summary::{
 use kernel::{Clock, Cycle};
 use panic::fairness::{jain, shares};
 use panic::protocol::NodeId;
-use panic::unit::riscv::{SharedTroubles, Trouble};
+use panic::unit::riscv::{Program, Trouble};
 use panic::world::ExternalPort;
 use std::time::Duration;
 
@@ -279,7 +279,7 @@ impl ChainCard {
 
     /// The first things that programs of units did wrong.
     pub(super) fn troubles(&self, maker: &Maker) -> Vec<TroubleSummary> {
-        let of_unit = |(unit, troubles): &(String, SharedTroubles)| {
+        let of_unit = |(unit, program): &(String, Program)| {
             let summary = |trouble: &Trouble| TroubleSummary {
                 unit: unit.clone(),
                 time_ns: maker.ns(trouble.at as f64),
@@ -289,8 +289,8 @@ impl ChainCard {
                 place: trouble.symbol.as_ref().map(|(name, offset)| format!("{name}+{offset:#x}")),
                 source: self.program_of(unit).map(|elf| line_of(elf, trouble.pc)).unwrap_or_default(),
             };
-            troubles.borrow().iter().map(summary).collect::<Vec<_>>()
+            program.troubles.borrow().iter().map(summary).collect::<Vec<_>>()
         };
-        self.nic.troubles.iter().flat_map(of_unit).collect()
+        self.nic.programs.iter().flat_map(of_unit).collect()
     }
 }

@@ -76,7 +76,7 @@ fn run(params: RiscvParams, program: &str, packets: &str, with_counters: bool) -
         let text = Segment { place: "segment 0".into(), addr: MEMORY_BASE, bytes: code.clone(), size };
         let symbols = vec![Symbol { name: "start".into(), addr: MEMORY_BASE, size }];
         let image = Image { segments: vec![text], entry: MEMORY_BASE, symbols };
-        let program = Program { image: Rc::new(image), troubles: SharedTroubles::default() };
+        let program = Program::new(Rc::new(image));
         let shown = |flit: &Flit| match flit {
             Flit::Head(message) if matches!(message.leg, Leg::Exit | Leg::Entry) => {
                 format!(

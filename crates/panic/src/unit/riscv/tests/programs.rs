@@ -109,7 +109,7 @@ fn programs_compute_the_same_as_the_reference() {
             let size = bytes.len() as u32;
             let segment = Segment { place: "segment 0".into(), addr: MEMORY_BASE, bytes, size };
             let image = Image { segments: vec![segment], entry: MEMORY_BASE, symbols: Vec::new() };
-            let program = Program { image: Rc::new(image), troubles: SharedTroubles::default() };
+            let program = Program::new(Rc::new(image));
             let sent = sent.clone();
             let note = move |flit: &Flit| {
                 if let Flit::Head(message) = flit {
