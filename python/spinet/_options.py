@@ -154,6 +154,11 @@ OPTIONS: Mapping[str, Option] = {
         keys=("handler_memory", "handler_memory.data"),
         completes="files",
     ),
+    "profile": Option(
+        flags=("--profile",),
+        help="Count the cycles of all cores by source line and cause; with -o, for spinet profile.",
+        value="flag",
+    ),
     "trace_instructions": Option(
         flags=("--trace-instructions",),
         help="With -o: write a trace of every instruction, one file per core.",
@@ -240,7 +245,6 @@ OPTIONS: Mapping[str, Option] = {
         keys=("entry", "firmware.entry"),
         value="address",
     ),
-    "profile": Option(kinds=(MODULES,)),
     "send": Option(
         flags=("--send",),
         metavar="CAPTURE|SPEC",

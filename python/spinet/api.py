@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from spinet._experiments import Prepared
 from spinet._nics import Settings
 from spinet._programs import Ready as Ready
 from spinet.output import OutputFolder
+from spinet.profile import Profile
 from spinet.result import CAPTURES, HostMemory, Result, write_rest
 
 if TYPE_CHECKING:
@@ -119,7 +121,7 @@ def run(
     load, entry
         Wired cards: addresses of an image without a header.
     profile
-        Wired cards: count cycles by function. Default: true.
+        Count the cycles of all cores by source line and cause: `Result.profile`. Default for wired cards: true.
     seed
         Seed of all random choices. Default: 1.
     faults
@@ -203,7 +205,9 @@ def run(
         # Check the folder first, so that its error appears before the run.
         made = None if folder is None else stack.enter_context(OutputFolder(Path(folder)))
         ready = _programs.built(prepare(experiment, given), given, cc=cc, defines=defines)
-        result = collect(ready, keep_packets=keep_packets, policies=policies, on_progress=on_progress)
+        result = collect(
+            ready, keep_packets=keep_packets, profile=bool(profile), policies=policies, on_progress=on_progress
+        )
         if made is not None:
             result.write(made.path)
             made.commit()
@@ -384,6 +388,7 @@ def collect(
     ready: Ready,
     *,
     keep_packets: bool = True,
+    profile: bool = False,
     policies: Mapping[str, Policy] | None = None,
     on_progress: OnProgress | None = None,
 ) -> Result:
@@ -393,12 +398,13 @@ def collect(
     console: list[tuple[int, int, int, str]] = []
     with _files.scratch() as scratch:
         captures = scratch if keep_packets else None
-        native = start(ready, captures=captures, tables=keep_packets, policies=policies)
+        native = start(ready, captures=captures, tables=keep_packets, profile=profile, policies=policies)
         keeps_host = keep_packets and kind == _kinds.HANDLERS
         try:
             summary = drive(
                 native, tables=tables, on_progress=on_progress, on_console=lambda *line: console.append(line)
             )
+            counted = _profile(native) if profile else None
         finally:
             if not keeps_host:
                 native.close()
@@ -409,7 +415,13 @@ def collect(
             _tables={name: rows.all() for name, rows in tables.items()},
             _captures={name: (scratch / name).read_bytes() for name in CAPTURES[kind] if keep_packets},
             _host=HostMemory(native) if keeps_host else None,
+            _profile=counted,
         )
+
+
+def _profile(native: _core.Run) -> Profile | None:
+    text = native.profile()
+    return None if text is None else Profile(json.loads(text))
 
 
 def _tables(kind: str, make: Callable[[str, packet_table.Columns], Any]) -> dict[str, Any]:
@@ -421,6 +433,8 @@ def stream(
     *,
     folder: Path | None,
     trace: InstructionTrace | None = None,
+    profile: bool = False,
+    on_profile: Callable[[Profile | None], None] | None = None,
     on_progress: OnProgress | None = None,
     on_console: OnConsole | None = None,
 ) -> dict[str, Any]:
@@ -437,15 +451,18 @@ def stream(
             )
             for table in tables.values():
                 stack.callback(table.close)
-        native = start(ready, captures=folder, tables=folder is not None, trace=trace)
+        native = start(ready, captures=folder, tables=folder is not None, trace=trace, profile=profile)
         stack.callback(native.close)
         try:
             summary = drive(native, tables=tables, on_progress=on_progress, on_console=on_console)
         except Interrupted as stopped:
             summary = stopped.summary
+        counted = _profile(native) if profile else None
         if folder is not None:
             host = HostMemory(native) if ready.experiment.kind == _kinds.HANDLERS else None
-            write_rest(folder, summary=summary, host=host)
+            write_rest(folder, summary=summary, host=host, profile=counted)
+        if on_profile is not None:
+            on_profile(counted)
     return summary
 
 
@@ -455,6 +472,7 @@ def start(
     captures: Path | None = None,
     tables: bool = False,
     trace: InstructionTrace | None = None,
+    profile: bool = False,
     policies: Mapping[str, Policy] | None = None,
 ) -> _core.Run:
     """Build the simulated card, ready for its first packet.
@@ -480,6 +498,7 @@ def start(
             programs={name: str(elf) for name, elf in ready.elfs.items()},
             captures=str(captures) if captures else None,
             tables=tables,
+            profile=profile,
             instructions=str(instructions) if instructions else None,
             trace_cores=trace.cores if trace else None,
             trace_time=trace.time if trace else None,

@@ -27,6 +27,7 @@ TO_HOST = "host.pcapng"
 HOST = "host"
 INSTRUCTIONS = "instructions"
 EXPERIMENT = "experiment.json"
+PROFILE = "profile.json"
 
 # Errors of a write that do not name the file; other writes here report their own file.
 _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from spinet import _core, _files, _kinds, _pcapng, output, packet_table
 from spinet._core import Run
 from spinet.output import OutputFolder
+from spinet.profile import Profile
 
 if TYPE_CHECKING:
     import numpy as np
@@ -110,6 +111,7 @@ class Result:
     _tables: Mapping[str, packet_table.Chunk] = field(default_factory=dict)
     _captures: Mapping[str, bytes] = field(default_factory=dict)
     _host: HostMemory | None = None
+    _profile: Profile | None = None
 
     def __repr__(self) -> str:
         """The end of the run, the counts of packets and the digest, in one line."""
@@ -178,6 +180,19 @@ class Result:
             raise AttributeError(
                 f"this card {_kinds.DOES[self.kind]}, so its result has no `{name}`; a card that {others} has"
             )
+
+    @property
+    def profile(self) -> Profile:
+        """Where the cycles of the cores went, by source line and cause.
+
+        Raises
+        ------
+        AttributeError
+            If the run did not count them, or the card has no cores.
+        """
+        if self._profile is None:
+            raise AttributeError("the run has no `profile`: spinet.run(..., profile=True) counts the cycles of cores")
+        return self._profile
 
     @cached_property
     def packets(self) -> pa.Table:
@@ -291,7 +306,7 @@ class Result:
             table.close()
         for name, content in self._captures.items():
             (folder / name).write_bytes(content)
-        write_rest(folder, summary=self.summary, host=self._host)
+        write_rest(folder, summary=self.summary, host=self._host, profile=self._profile)
 
 
 _WAYS = ("sent", "received")
@@ -342,8 +357,12 @@ class HostMemory:
         self._run, self._files = None, files
 
 
-def write_rest(folder: Path, *, summary: Mapping[str, Any], host: HostMemory | None) -> None:
-    """Write the files that are complete only when a run is over: summary, experiment, host memory."""
+def write_rest(
+    folder: Path, *, summary: Mapping[str, Any], host: HostMemory | None, profile: Profile | None = None
+) -> None:
+    """Write the files that are complete only when a run is over: summary, experiment, host memory, profile."""
+    if profile is not None:
+        (folder / output.PROFILE).write_text(profile.to_json())
     if host is not None:
         host.write(folder / output.HOST)
     (folder / output.EXPERIMENT).write_text(json.dumps(summary["experiment"], indent=2) + "\n")

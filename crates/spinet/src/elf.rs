@@ -173,12 +173,17 @@ impl Elf {
         }
     }
 
-    /// The code symbol that an address belongs to.
-    pub fn function_at(&self, addr: u32) -> Option<&Symbol> {
+    /// The code symbol whose bytes have this address.
+    fn function_at(&self, addr: u32) -> Option<&Symbol> {
+        let nearest = self.function_before(addr);
+        nearest.filter(|symbol| symbol.size == 0 || addr < symbol.addr.saturating_add(symbol.size))
+    }
+
+    /// The last code symbol at this address or before. Sizes in assembly code are often wrong.
+    pub fn function_before(&self, addr: u32) -> Option<&Symbol> {
         let code = self.symbols.iter().filter(|symbol| symbol.is_code && symbol.addr <= addr);
         // Of several names of one address, prefer one with a size.
-        let nearest = code.max_by_key(|symbol| (symbol.addr, symbol.size));
-        nearest.filter(|symbol| symbol.size == 0 || addr < symbol.addr.saturating_add(symbol.size))
+        code.max_by_key(|symbol| (symbol.addr, symbol.size))
     }
 }
 

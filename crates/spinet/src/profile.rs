@@ -85,7 +85,7 @@ impl Profile {
                 program: String::new(),
                 address,
                 text: program.and_then(|(elf, _)| text(elf, machine, address)).unwrap_or_default(),
-                function: program.and_then(|(elf, _)| Some(elf.function_at(address)?.name.clone())),
+                function: program.and_then(|(elf, _)| Some(elf.function_before(address)?.name.clone())),
                 source: program.map(|(_, lines)| lines.at(address)).unwrap_or_default(),
                 executed: sum.executed,
                 cycles: sum.executed + sum.lost.iter().sum::<u64>(),

@@ -22,6 +22,7 @@ from spinet.cli import errors
 _COMMANDS = {
     "run": "Run handlers on a card and report what happened to each packet.",
     "examples": "List handlers and captures to begin with, or copy them.",
+    "profile": "Show where the cycles of a run went.",
     "build": "Compile handlers into a program for a card.",
     "firmware": "Compile the firmware of a MIPS card.",
     "native": "Run handlers on this machine's processor, for comparison.",

@@ -16,6 +16,7 @@ from spinet.cli import ends, errors, parameters
 if TYPE_CHECKING:
     from spinet import api
     from spinet._experiments import Prepared
+    from spinet.profile import Profile
 
 
 def _all_options(command: Any) -> Any:
@@ -74,6 +75,7 @@ def command(**options: Any) -> int:
       out.pcapng        packets that the card sent
       host/             written host memory, one file per region, and index.json
       experiment.json   the experiment with all defaults
+      profile.json      with --profile: where the cycles of the cores went; spinet profile shows it
       instructions/     with --trace-instructions: trace_core_CLUSTER_CORE.log, in the format of the RTL's tracer;
                         spinet diff-trace compares two of them
     With chains of offloads: summary.json, packets.parquet, hops.parquet (one row per visit to a service),
@@ -101,24 +103,38 @@ def command(**options: Any) -> int:
         ready = _programs.built(prepared, given, cc=options["cc"], defines=parameters.macros(options["defines"]))
         if ready.messages:
             click.echo(ready.messages.rstrip("\n"), err=True)
+        profiles: list[Profile | None] = []
         with parameters.progress_bar() as on_progress:
             summary = api.stream(
                 ready,
                 folder=folder.path if folder else None,
                 trace=trace,
+                profile=options["profile"],
+                on_profile=profiles.append,
                 on_progress=on_progress,
                 on_console=_print_console,
             )
         if folder is not None:
             folder.commit()
+    if profiles == [None] and options["profile"]:
+        click.echo("no profile: no core of this card runs a program", err=True)
     if options["as_json"]:
         click.echo(json.dumps(summary, indent=2))
         errors.warn(summary["remarks"])
     else:
         _print(prepared, summary, experiment)
+        _print_profile(*profiles)
         if folder is not None:
             click.echo(f"\nResults are in {options['output']}")
     return _strict(options["strict"], ends.exit_code(prepared.kind, summary), summary)
+
+
+def _print_profile(profile: Profile | None = None) -> None:
+    from spinet.cli import profile_command, run_report
+
+    if profile is not None:
+        click.echo()
+        run_report.show(profile_command.report(profile, by="line", top=8))
 
 
 def _check(options: Mapping[str, Any]) -> api.InstructionTrace | None:
@@ -145,6 +161,7 @@ def _given(options: dict[str, Any]) -> tuple[dict[str, Any], str | None]:
     program, nic = list(options["program"]), options["nic"]
     experiment = program[0] if len(program) == 1 and parameters.is_experiment(program[0]) else None
     given = {**options, "faults": ",".join(options["faults"]) or None, "program": program}
+    given["profile"] = options["profile"] or None
     kind = _kinds.of(experiment, nic, has_chains=bool(options["chains"]))
     usual = {_kinds.HANDLERS: "pspin", _kinds.CHAINS: "panic"}.get(kind, "the card")
     subject = nic or experiment or usual

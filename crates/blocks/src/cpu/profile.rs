@@ -138,7 +138,7 @@ impl Core {
         }
     }
 
-    /// Counts the current instruction, which is no access and takes `cycles`.
+    /// Counts the current instruction, which does not access memory and takes `cycles`.
     pub(super) fn profile_instruction(&mut self, slot: &Slot, cycles: u64) {
         let cause = match slot.kind() {
             Kind::Branch | Kind::Jump | Kind::JumpReg => Lost::Branch,

@@ -8,7 +8,7 @@ use blocks::profile::CodeProfile;
 use kernel::Cycle;
 
 kernel::words! {
-    /// What an access waits for.
+    /// The target of an access that waits.
     enum Place {
         /// A bank of the own L1.
         OwnL1 = "l1_bank",

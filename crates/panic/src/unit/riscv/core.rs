@@ -191,7 +191,7 @@ impl Core {
         self.wait = Wait::Nothing;
     }
 
-    /// What the core loses cycles to while it waits.
+    /// The cause of the cycles that the core loses while it waits.
     fn waits_for(&self) -> Lost {
         match self.wait {
             Wait::Line => Lost::CacheMiss,
