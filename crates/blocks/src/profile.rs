@@ -57,10 +57,17 @@ impl CodeProfile {
         self.causes
     }
 
-    /// Counts executions of the instruction at `pc`.
+    /// Counts executions of the instruction at `pc`. The count wraps, so that one can be taken back before it is counted.
     #[inline]
     pub fn executed(&mut self, pc: u32, n: u64) {
-        self.at(pc)[0] += n;
+        let count = &mut self.at(pc)[0];
+        *count = count.wrapping_add(n);
+    }
+
+    /// Takes back an execution of the instruction at `pc`.
+    pub fn take_back(&mut self, pc: u32) {
+        let count = &mut self.at(pc)[0];
+        *count = count.wrapping_sub(1);
     }
 
     /// Counts cycles that the instruction at `pc` lost for this cause. The count wraps, so that cycles can be taken back.

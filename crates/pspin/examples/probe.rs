@@ -1,7 +1,7 @@
 //! Runs an ELF file on the machine of the RTL, `presets/pspin-rtl.toml`, (with `isolation=1`
 //! on that of the paper, `presets/pspin.toml`) with plain packets and prints what the RTL's driver prints.
 //!
-//! `probe FILE.elf [packets=N] [size=BYTES] [gap=CYCLES] [messages=N] [trace=1]`
+//! `probe FILE.elf [packets=N] [size=BYTES] [gap=CYCLES] [messages=N] [trace=1] [profile=1]`
 //!
 //! The first line is the number of instructions that the cores executed: with those that the host executed for it, as
 //! callgrind counts them, in two runs of different length, it is the cost of one (`docs/performance.md`).
@@ -129,6 +129,9 @@ fn main() {
             0,
             Box::new(move |retired: &Retired| log.borrow_mut().push((retired.cycle, retired.pc))),
         );
+    }
+    if option("profile", 0) != 0 {
+        nic.profile_cores();
     }
     if option("events", 0) != 0 {
         nic.listen(Box::new(Tell));

@@ -76,7 +76,7 @@ impl Core {
                     (self.pc, self.next, self.time) = (block.last_pc, block.next_pc, time);
                     self.line = block.last_pc >> 4;
                     if PROFILES && let Some(profile) = &mut self.profile {
-                        profile.access_pc = block.last_pc;
+                        profile.access_in_block(block.last_pc);
                     }
                     return true;
                 }
@@ -92,8 +92,11 @@ impl Core {
                         _ => taken.into(),
                     };
                     let cycles = if std::mem::take(&mut self.jumped) { taken } else { timing::PLAIN };
-                    if PROFILES && let Some(profile) = &mut self.profile {
-                        profile.instruction(block.last_pc, Lost::Branch, cycles - timing::PLAIN);
+                    if PROFILES
+                        && cycles > timing::PLAIN
+                        && let Some(profile) = &mut self.profile
+                    {
+                        profile.lost(block.last_pc, Lost::Branch, cycles - timing::PLAIN);
                     }
                     time += cycles;
                     pc = self.next;

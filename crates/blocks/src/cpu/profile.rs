@@ -3,6 +3,7 @@
 //! A cycle belongs to the instruction that leaves decode in it. If none does, the cycle is lost: to an access that waits, to a taken jump,
 //! or to the instruction that could not enter decode.
 
+use super::block::End;
 use super::core::{Access, AccessKind, Core};
 use super::program::{Kind, Program, Slot};
 use super::timing;
@@ -54,17 +55,37 @@ pub(super) struct CoreProfile {
     /// For each position of the program, how often the block there has run.
     blocks: Vec<u64>,
     place: PlaceOf,
-    /// Address of the access that waits.
-    pub access_pc: u32,
+    /// Address of the access that waits; [`NONE`] if none does. It counts as executed.
+    access_pc: u32,
 }
 
+/// Value of `access_pc` if no access waits.
+const NONE: u32 = u32::MAX;
+
 impl CoreProfile {
-    /// Counts a run of the plain instructions of the block at this position of the program.
+    /// Counts a run of the block at this position of the program.
     #[inline(always)]
     pub fn block(&mut self, at: usize) {
         if let Some(runs) = self.blocks.get_mut(at) {
             *runs += 1;
         }
+    }
+
+    /// The access at the end of a block waits.
+    #[inline(always)]
+    pub fn access_in_block(&mut self, pc: u32) {
+        self.access_pc = pc;
+    }
+
+    /// An access waits.
+    pub fn access(&mut self, pc: u32) {
+        self.code.executed(pc, 1);
+        self.access_pc = pc;
+    }
+
+    /// Counts cycles that an instruction loses.
+    pub fn lost(&mut self, pc: u32, cause: Lost, cycles: u64) {
+        self.code.lost(pc, cause as usize, cycles);
     }
 
     /// Counts an instruction and the cycles that it lost.
@@ -76,13 +97,22 @@ impl CoreProfile {
         }
     }
 
+    /// The place of an access, as a cause.
+    fn place_of(&self, access: &Access) -> usize {
+        Lost::NAMES.len() + (self.place)(access)
+    }
+
     /// Moves the counts of blocks to their instructions.
     fn settle(&mut self, program: &Program) {
         for (at, runs) in self.blocks.iter_mut().enumerate().filter(|(_, runs)| **runs > 0) {
             let mut pc = program.address(at);
-            for step in program.block(at).iter().flat_map(|block| &block.plain) {
+            let Some(block) = program.block(at) else { continue };
+            for step in &block.plain {
                 self.code.executed(pc, *runs);
                 pc = pc.wrapping_add(step.inst.bytes().into());
+            }
+            if block.end != End::Open {
+                self.code.executed(block.last_pc, *runs);
             }
             *runs = 0;
         }
@@ -97,7 +127,7 @@ impl Core {
     pub fn set_profile(&mut self, program: &Program, all: &'static [&'static str], place: PlaceOf) {
         let bytes = program.bytes().len();
         let code = CodeProfile::new(all, 1, [(program.address(0), bytes as u32)]);
-        self.profile = Some(Box::new(CoreProfile { code, blocks: vec![0; bytes / 2], place, access_pc: 0 }));
+        self.profile = Some(Box::new(CoreProfile { code, blocks: vec![0; bytes / 2], place, access_pc: NONE }));
         self.watched |= Core::PROFILED;
         self.choose_attention();
     }
@@ -109,17 +139,18 @@ impl Core {
         }
     }
 
-    /// The profile up to cycle `now`, if there is one. The core waits for its access or for a line. A core that runs ahead has a profile
-    /// up to its own time.
-    pub fn profile(&mut self, program: &Program, now: Cycle, waits_for_access: bool) -> Option<CodeProfile> {
+    /// The profile up to cycle `now`, if there is one. A core that runs ahead has a profile up to its own time.
+    pub fn profile(&mut self, program: &Program, now: Cycle) -> Option<CodeProfile> {
         self.settle_profile(program);
         let profile = self.profile.as_ref()?;
         let mut code = profile.code.clone();
-        let (pc, cause) = match waits_for_access {
-            true => (profile.access_pc, Lost::NAMES.len() + (profile.place)(&self.access)),
-            false => (self.pc, Lost::InstructionMiss as usize),
-        };
-        code.lost(pc, cause, now.saturating_sub(self.time));
+        let waited = now.saturating_sub(self.time);
+        if profile.access_pc == NONE {
+            code.lost(self.pc, Lost::InstructionMiss as usize, waited);
+        } else {
+            code.take_back(profile.access_pc);
+            code.lost(profile.access_pc, profile.place_of(&self.access), waited);
+        }
         Some(code)
     }
 
@@ -134,7 +165,7 @@ impl Core {
     #[cold]
     pub(super) fn lose_at(&mut self, pc: u32, cause: Lost, cycles: u64) {
         if let Some(profile) = &mut self.profile {
-            profile.code.lost(pc, cause as usize, cycles);
+            profile.lost(pc, cause, cycles);
         }
     }
 
@@ -151,31 +182,29 @@ impl Core {
         }
     }
 
-    /// Counts an access that was granted after `waited` cycles.
+    /// Counts the lost cycles of an access that was granted after `waited` cycles.
     pub(super) fn profile_access(&mut self, waited: Cycle) {
-        let loads = !matches!(self.access.kind, AccessKind::Store(_));
         let Some(profile) = &mut self.profile else { return };
-        let pc = profile.access_pc;
-        profile.code.executed(pc, 1);
+        let pc = std::mem::replace(&mut profile.access_pc, NONE);
+        if self.access.feeds_next && !matches!(self.access.kind, AccessKind::Store(_)) {
+            profile.lost(pc, Lost::LoadUse, timing::LOAD_USE);
+        }
         let mut lost = waited - timing::PLAIN;
         if lost > 0 && crosses_words(&self.access) {
-            profile.code.lost(pc, Lost::Misaligned as usize, timing::PLAIN);
+            profile.lost(pc, Lost::Misaligned, timing::PLAIN);
             lost -= timing::PLAIN;
         }
         if lost > 0 {
-            let place = Lost::NAMES.len() + (profile.place)(&self.access);
-            profile.code.lost(pc, place, lost);
-        }
-        if loads && self.access.feeds_next {
-            profile.code.lost(pc, Lost::LoadUse as usize, timing::LOAD_USE);
+            profile.code.lost(pc, profile.place_of(&self.access), lost);
         }
     }
 
-    /// Counts the cycles that the access waited until it was refused.
+    /// Counts the cycles that the access waited until it was refused. It was not executed.
     pub(super) fn profile_refusal(&mut self, waited: Cycle) {
         if let Some(profile) = &mut self.profile {
-            let place = Lost::NAMES.len() + (profile.place)(&self.access);
-            profile.code.lost(self.pc, place, waited);
+            let pc = std::mem::replace(&mut profile.access_pc, NONE);
+            profile.code.take_back(pc);
+            profile.code.lost(pc, profile.place_of(&self.access), waited);
         }
     }
 }

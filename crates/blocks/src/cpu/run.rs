@@ -234,7 +234,7 @@ impl Core {
         if has_profile(MODE)
             && let Some(profile) = &mut self.profile
         {
-            profile.access_pc = self.pc;
+            profile.access(self.pc);
         }
         if MODE == WATCH && slot.inst.halves == 1 {
             self.count(EVENT_COMPRESSED, 1);

@@ -43,10 +43,13 @@ impl Core {
     /// Counts and logs an access that was answered.
     #[cold]
     pub(super) fn watch_access(&mut self, waited: u64) {
+        self.profile_access(waited);
+        if self.watched == Core::PROFILED {
+            return;
+        }
         self.count(EVENT_CYCLE, waited);
         self.count(EVENT_INSTRUCTION, 1);
         self.count_kind(waited);
-        self.profile_access(waited);
         if self.log.is_some() {
             self.log_end();
         }

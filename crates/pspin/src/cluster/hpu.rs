@@ -47,11 +47,6 @@ pub(super) enum Wait {
 }
 
 impl Wait {
-    /// Returns true if an access of the core waits.
-    pub fn is_for_access(self) -> bool {
-        matches!(self, Wait::Access | Wait::Driver | Wait::Launch | Wait::Pe | Wait::Event | Wait::Fifo | Wait::Forever)
-    }
-
     /// A short description, for users.
     pub fn describe(self) -> &'static str {
         match self {

@@ -89,7 +89,7 @@ impl Cluster {
     /// The profile of each core up to cycle `now`; empty without [`Cluster::profile_cores`].
     pub fn core_profiles(&mut self, now: Cycle) -> Vec<CodeProfile> {
         let program = &self.program;
-        let profile = |hpu: &mut Hpu| hpu.core.profile(program, now, hpu.wait.is_for_access());
+        let profile = |hpu: &mut Hpu| hpu.core.profile(program, now);
         self.hpus.iter_mut().filter_map(profile).collect()
     }
 }
