@@ -5,7 +5,7 @@ use crate::events::COMMAND_FAULT;
 use crate::host_link::{HostPort, Issuer};
 use crate::nhi::NhiMaster;
 use crate::params::RtlMistakes;
-use crate::protocol::{BurstReply, Command, CommandFault, CommandId, CommandResponse, CommandTarget};
+use crate::protocol::{BurstReply, Command, CommandFault, CommandId, CommandResponse, CommandTarget, PAGE_BYTES};
 use crate::remap::Remap;
 use blocks::activity::{busy_if, earliest};
 use blocks::policy::RoundRobinTree;
@@ -49,6 +49,36 @@ struct Part<A> {
     start: Cycle,
 }
 
+/// Bursts of a transfer at a side where it begins at `addr`: none crosses a page.
+fn n_bursts(addr: u64, size: u32) -> u32 {
+    1 + (to_page_end(addr, size)..size).step_by(PAGE_BYTES as usize).count() as u32
+}
+
+/// Bytes from `addr` on within the page.
+fn to_page_end(addr: u64, left: u32) -> u32 {
+    left.min(PAGE_BYTES - (addr % u64::from(PAGE_BYTES)) as u32)
+}
+
+/// The part of an engine that cuts transfers at pages.
+///
+/// Timing:  in a cycle one burst of the source and one of the target. It takes the next transfer when both are through with the one
+///          before: a transfer with one burst at the source and two at the target lasts two cycles.
+/// Source:  PsPIN RTL a49fec8, `axi_dma_burst_reshaper.sv`, ready_o.
+#[derive(Default)]
+struct Reshaper {
+    /// When it can take the next transfer.
+    is_free: Cycle,
+}
+
+impl Reshaper {
+    /// When it takes a transfer that comes in this cycle and has so many bursts at the side with more of them.
+    fn take(&mut self, now: Cycle, n_bursts: u32) -> Cycle {
+        let taken = now.max(self.is_free);
+        self.is_free = taken + Cycle::from(n_bursts);
+        taken
+    }
+}
+
 /// The ports of a [`HostDma`].
 pub struct HostDmaPorts {
     /// From the command unit.
@@ -88,6 +118,8 @@ pub struct HostDma {
     trace: Tracer,
     to_host: ToHost,
     from_host: FromHost,
+    /// That of the engine to the host, and that of the other.
+    reshapers: [Reshaper; 2],
     /// Commands to the host that are done, and those from it, and when the response may be given.
     ended: [VecDeque<(Cycle, CommandId)>; 2],
     turn: RoundRobinTree,
@@ -109,6 +141,7 @@ impl HostDma {
             trace,
             to_host: ToHost::new(mistakes.unaligned_host_writes),
             from_host: FromHost::default(),
+            reshapers: Default::default(),
             ended: Default::default(),
             turn: RoundRobinTree::default(),
             n_commands: Counter::default(),
@@ -159,9 +192,11 @@ impl HostDma {
             self.ended[0].push_front((now, command.id));
             return true;
         }
-        let transfer =
-            Transfer { id: command.id, nic, host, size, issuer: (&command).into(), start: now + COMMAND_TO_BURST };
-        match command.writes_host() {
+        let to_host = command.writes_host();
+        let reshaper = &mut self.reshapers[usize::from(!to_host)];
+        let start = reshaper.take(now, n_bursts(nic.into(), size).max(n_bursts(host, size))) + COMMAND_TO_BURST;
+        let transfer = Transfer { id: command.id, nic, host, size, issuer: (&command).into(), start };
+        match to_host {
             true => self.to_host.start(transfer),
             false => self.from_host.start(transfer),
         }

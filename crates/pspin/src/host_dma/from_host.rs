@@ -1,10 +1,10 @@
 //! The engine that copies from the host to NIC memory.
 
 use super::data_path::{Beat, DataPath, Register};
-use super::{Part, Transfer};
+use super::{Part, Transfer, to_page_end};
 use crate::host_link::{HOST_ADDRESS_REGISTER, HostPort, HostRead};
 use crate::nhi::{NhiMaster, Ready, burst_bytes};
-use crate::protocol::{CommandId, PAGE_BYTES, beats};
+use crate::protocol::{CommandId, beats};
 use crate::remap::Remap;
 use blocks::activity::earliest;
 use kernel::{Activity, Cycle};
@@ -55,7 +55,7 @@ impl FromHost {
         if !host.reads.has_room() {
             return Activity::Idle;
         }
-        let size = part.left.min(PAGE_BYTES - (part.addr % u64::from(PAGE_BYTES)) as u32);
+        let size = to_page_end(part.addr, part.left);
         host.reads.send_late(HostRead { addr: part.addr, size, issuer: part.issuer }, HOST_ADDRESS_REGISTER);
         part.addr = part.addr.wrapping_add(u64::from(size));
         part.left -= size;

@@ -97,6 +97,22 @@ fn a_kilobyte_to_an_unaligned_address_takes_seventeen_beats() {
 }
 
 #[test]
+fn a_transfer_waits_for_all_bursts_of_the_one_before() {
+    // At the host each copy crosses a page, so it has two bursts there and one at L2. The second copy comes a cycle behind the first
+    // and reads two cycles behind it.
+    let reads = |host| {
+        let log = bench(20_000, |bench| {
+            let copies = [(10, host, 0x1c40_0000, 256, TO_HOST), (11, host, 0x1c40_1000, 256, TO_HOST)];
+            set(bench, params().pcie, &copies, &Store::default(), &Store::default());
+        });
+        let of = |line: &str| line.split_once("l2: read").map(|(cycle, _)| cycle.trim().to_owned());
+        log.lines().filter_map(of).collect::<Vec<_>>()
+    };
+    assert_eq!(reads(0x1f80), ["15", "17"]);
+    assert_eq!(reads(0x1000), ["15", "16"]);
+}
+
+#[test]
 fn to_the_host_from_l2_responds_after_17_cycles_from_l1_after_15() {
     check(
         &[(10, 0x1000, 0x1c40_0000, 64, TO_HOST)],

@@ -1,9 +1,9 @@
 //! The engine that copies from NIC memory to the host.
 
 use super::data_path::{Beat, DataPath, Register};
-use super::{Part, SOURCE_BURSTS, Transfer};
+use super::{Part, SOURCE_BURSTS, Transfer, n_bursts, to_page_end};
 use crate::host_link::{HostBurst, HostPort, HostWrite};
-use crate::nhi::{NhiMaster, PAGE_BYTES, Ready, burst_bytes};
+use crate::nhi::{NhiMaster, Ready, burst_bytes};
 use crate::protocol::{BEAT_BYTES, BurstReply, CommandId};
 use blocks::pcie::Bytes;
 use kernel::{Activity, Cycle};
@@ -26,11 +26,6 @@ pub(super) struct ToHost {
     open: VecDeque<(CommandId, u32)>,
 }
 
-/// Host bytes from `addr` on within the page.
-fn to_page_end(addr: u64, left: u32) -> u32 {
-    left.min(PAGE_BYTES - (addr % u64::from(PAGE_BYTES)) as u32)
-}
-
 impl ToHost {
     pub fn new(lands_low: bool) -> Self {
         ToHost { lands_low, ..ToHost::default() }
@@ -42,7 +37,7 @@ impl ToHost {
 
     pub fn start(&mut self, transfer: Transfer) {
         let Transfer { id, nic, host, size, issuer, start } = transfer;
-        let bursts = 1 + (size - to_page_end(host, size)).div_ceil(PAGE_BYTES);
+        let bursts = n_bursts(host, size);
         self.reads.push_back(Part { addr: nic, left: size, issuer, start });
         self.addresses.push_back(Part { addr: host, left: size, issuer, start });
         self.path.start(host, size, issuer);

@@ -1,7 +1,7 @@
 //! The port of the L2 memories towards the clusters: single accesses of cores, and bursts of DMA engines.
 
 use super::memory::{Memory, NEAR, Side, position};
-use super::reads::Read;
+use super::reads::{Asking, Read};
 use super::{BurstPort, HANDLER, Memories, PACKET, READ, WRITE, burst_candidates};
 use crate::arbiter::LockingTree;
 use crate::map;
@@ -187,11 +187,11 @@ impl Memories {
         }
         self.come_read(PACKET, NEAR, now);
         let Memory { banks, reads, .. } = &mut self.memories[PACKET];
-        let single = reads[NEAR].single();
-        if let Some(addr) = single {
-            banks.ask(at, addr);
+        if reads[NEAR].ask(now, banks.end(at).saturating_sub(now)) != Some(Asking::Single) {
+            return false;
         }
-        single.is_some()
+        banks.ask(at, reads[NEAR].single().expect("a single access asks"));
+        true
     }
 
     /// Single accesses pass whose banks have not refused them.

@@ -26,6 +26,51 @@ pub(super) enum Read {
     Single(usize, PeRequest),
 }
 
+/// What asks for a bank: a single access, or the next beat of the bursts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Asking {
+    Single,
+    Beat,
+}
+
+/// The converter of reads: what it shows to the banks in a cycle.
+///
+/// Order:   single accesses before beats. What a bank refuses asks again before all others. In the first cycle of that, the converter
+///          chooses the next one, which then asks behind it even if a single access has come.
+/// Source:  PsPIN RTL a49fec8, `axi_to_mem.sv`, i_rd_ft_reg, and i_ft_reg of `mem_to_banks`.
+#[derive(Default)]
+struct Converter {
+    /// What asks in this cycle, or asked in the last one that was looked at.
+    asking: Option<Asking>,
+    refused: Option<Asking>,
+    /// What asks behind it, and when at the earliest. If that was not looked at, nobody else wanted its bank.
+    chosen: Option<(Cycle, Asking)>,
+}
+
+impl Converter {
+    /// What asks in this cycle, of so many single accesses and of beats.
+    fn ask(&mut self, now: Cycle, n_singles: usize, n_beats: Cycle) -> Option<Asking> {
+        let choose = |n_singles: usize, n_beats: Cycle| match (n_singles, n_beats) {
+            (0, 0) => None,
+            (0, _) => Some(Asking::Beat),
+            _ => Some(Asking::Single),
+        };
+        let chosen = self.chosen.take().filter(|&(at, _)| at == now).map(|(_, asking)| asking);
+        self.asking = match self.refused {
+            Some(refused) => {
+                let (singles, beats) = match refused {
+                    Asking::Single => (n_singles - 1, n_beats),
+                    Asking::Beat => (n_singles, n_beats - 1),
+                };
+                self.chosen = chosen.or_else(|| choose(singles, beats)).map(|asking| (now + 1, asking));
+                Some(refused)
+            }
+            None => chosen.or_else(|| choose(n_singles, n_beats)),
+        };
+        self.asking
+    }
+}
+
 /// A read with its identity behind the remapper.
 struct Named {
     read: Read,
@@ -44,6 +89,7 @@ pub(super) struct Reads {
     left_at: Option<Cycle>,
     bursts: VecDeque<Named>,
     singles: VecDeque<Named>,
+    converter: Converter,
     /// Owner of each identity, and its number of reads.
     identities: [Option<(usize, u32)>; IDENTITIES],
     /// Reads that the demultiplexer counts, of even and of odd identities.
@@ -113,7 +159,21 @@ impl Reads {
         }
     }
 
-    /// The address of the single access that asks for its bank.
+    /// What asks for its bank in this cycle. `n_beats`: those of the burst under way.
+    pub(super) fn ask(&mut self, now: Cycle, n_beats: Cycle) -> Option<Asking> {
+        let n_beats = n_beats + Cycle::from(!self.bursts.is_empty());
+        self.converter.ask(now, self.singles.len(), n_beats)
+    }
+
+    /// What asked for its bank, and whether that refused it: a single access or a beat.
+    pub(super) fn end_cycle(&mut self, single_is_refused: bool, beat_is_refused: bool) {
+        self.converter.refused = self.converter.asking.take().filter(|asking| match asking {
+            Asking::Single => single_is_refused,
+            Asking::Beat => beat_is_refused,
+        });
+    }
+
+    /// The address of the oldest single access.
     pub(super) fn single(&self) -> Option<u32> {
         self.singles.front().map(|named| match &named.read {
             Read::Single(_, request) => request.addr,
@@ -145,5 +205,46 @@ impl Reads {
     /// Returns true if anything waits here.
     pub(super) fn is_waiting(&self) -> bool {
         !self.register.is_empty() || !self.bursts.is_empty() || !self.singles.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What asks in each cycle (`s` a single access, `b` a beat, upper case: refused), of a long burst and single accesses that come
+    /// in these cycles, if the bank refuses in these.
+    fn order(singles: &[Cycle], refused: &[Cycle]) -> String {
+        let (mut converter, mut n_singles, mut n_beats) = (Converter::default(), 0, 100);
+        let mut order = String::new();
+        for now in 0..8 {
+            n_singles += singles.iter().filter(|&&at| at == now).count();
+            let asking = converter.ask(now, n_singles, n_beats).expect("a beat asks at least");
+            let is_refused = refused.contains(&now);
+            converter.refused = Some(asking).filter(|_| is_refused);
+            let letter = match asking {
+                Asking::Single => 's',
+                Asking::Beat => 'b',
+            };
+            order.push(if is_refused { letter.to_ascii_uppercase() } else { letter });
+            match asking {
+                _ if is_refused => {}
+                Asking::Single => n_singles -= 1,
+                Asking::Beat => n_beats -= 1,
+            }
+        }
+        order
+    }
+
+    #[test]
+    fn a_refused_beat_asks_again_before_a_single_access() {
+        assert_eq!(order(&[2], &[]), "bbsbbbbb");
+        // The beat is refused in cycle 1. It asks again in 2, where the single access is chosen.
+        assert_eq!(order(&[2], &[1]), "bBbsbbbb");
+        // In cycle 2 the next beat is chosen, so the single access that comes in 3 waits for it.
+        assert_eq!(order(&[3], &[1]), "bBbbsbbb");
+        // The next one is chosen once, however often the first is refused.
+        assert_eq!(order(&[3], &[1, 2, 3]), "bBBBbbsb");
+        assert_eq!(order(&[1, 1], &[1]), "bSssbbbb");
     }
 }
