@@ -241,3 +241,30 @@ def test_a_file_that_is_no_profile_is_an_error(text: str, tmp_path: Path, capfd:
     code, _, err = command(capfd, "profile", tmp_path)
     assert code == 2
     assert "this is no profile" in err
+
+
+def test_the_summary_names_the_part_that_is_full(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    summary = json.loads((folder / "summary.json").read_text())
+    assert summary["bottleneck"] == "nic.memories.handler_amo_cycles"
+    amo = next(row for row in summary["resources"] if row["name"] == summary["bottleneck"])
+    # 400 packets, 4 AMOs each, 10 cycles for each.
+    assert amo["busy_cycles"] == summary["counters"][amo["name"]] == 400 * 4 * 10
+    assert amo["utilisation"] > 0.9
+    code, out, _ = command(capfd, "run", folder.parent / "sketch.c", "--traffic", TRAFFIC)
+    assert code == 0
+    assert re.search(
+        r"^Bottleneck: atomic operations on L2 handler memory: one at a time \(9\d\.\d % busy\)$", out, re.M
+    )
+
+
+def test_a_card_that_is_not_full_has_no_bottleneck() -> None:
+    slow = spinet.run(program="sdk/examples/empty.c", traffic="udp:size=64,count=50,rate=1G").summary
+    assert slow["bottleneck"] is None
+    assert all(0 < row["utilisation"] < 0.9 for row in slow["resources"])
+
+
+def test_parts_of_every_kind_of_card_are_resources() -> None:
+    chains = spinet.run(services="a: delay, cycles=400", chains="all: a", traffic="udp:size=64,count=200,rate=10G")
+    assert chains.summary["bottleneck"] == "a[0].engine.service_cycles"
+    wired = spinet.run(nic="tigon2", send="udp:size=1514,payload=numbered,count=20", limit="60 ms")
+    assert any(row["name"].endswith("busy_cycles") for row in wired.summary["resources"])

@@ -92,16 +92,37 @@ impl Ports<'_> {
     }
 }
 
+/// A part of a component that can be full: a port, a bank, an engine.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Resource {
+    /// Path of the component and name of the counter of its busy cycles.
+    pub path: String,
+    /// Its limit, for people: `one AMO at a time`.
+    pub limit: String,
+    /// Cycles in which each of its units was busy, summed over all units.
+    pub busy: u64,
+    /// Number of units.
+    pub units: u64,
+}
+
 /// Counters of a component, collected for a report.
 pub struct CounterList<'a> {
     pub(crate) component: &'a str,
     pub(crate) found: &'a mut Vec<(String, u64)>,
+    pub(crate) resources: &'a mut Vec<Resource>,
 }
 
 impl CounterList<'_> {
     /// Adds a counter. Its full name is the component's path, a dot and `name`.
     pub fn add(&mut self, name: &str, total: u64) {
         self.found.push((format!("{}.{name}", self.component), total));
+    }
+
+    /// Adds a counter of busy cycles, and the resource that was busy.
+    pub fn busy(&mut self, name: &str, cycles: u64, units: u64, limit: &str) {
+        self.add(name, cycles);
+        let path = format!("{}.{name}", self.component);
+        self.resources.push(Resource { path, limit: limit.to_owned(), busy: cycles, units });
     }
 }
 

@@ -1,7 +1,7 @@
 //! Builds a system of components and runs it.
 
 use crate::channel::{AnyChannel, Endpoint, Inlet, Rx, Tx, channel, inlet};
-use crate::component::{Component, CounterList, Port, Ports};
+use crate::component::{Component, CounterList, Port, Ports, Resource};
 use crate::domain::{Domain, Slot};
 use crate::random::RandomStream;
 use crate::time::{Clock, Cycle, Edge, Freq, Time};
@@ -118,6 +118,14 @@ impl SystemBuilder {
     }
 }
 
+/// Counters and resources of a component.
+fn report(slot: &Slot) -> (Vec<(String, u64)>, Vec<Resource>) {
+    let (mut found, mut resources) = (Vec::new(), Vec::new());
+    let mut counters = CounterList { component: &slot.path, found: &mut found, resources: &mut resources };
+    slot.component.counters(&mut counters);
+    (found, resources)
+}
+
 /// A wired system, ready to run.
 pub struct System {
     domains: Vec<(Rc<Domain>, Vec<Slot>)>,
@@ -144,11 +152,17 @@ impl System {
 
     /// All counters with their totals, in the order of the components.
     pub fn counters(&self) -> Vec<(String, u64)> {
-        let mut found = Vec::new();
-        for slot in self.domains.iter().flat_map(|(_, slots)| slots) {
-            slot.component.counters(&mut CounterList { component: &slot.path, found: &mut found });
-        }
-        found
+        let slots = self.domains.iter().flat_map(|(_, slots)| slots);
+        slots.flat_map(|slot| report(slot).0).collect()
+    }
+
+    /// Everything that can be full, with its clock, in the order of the components.
+    pub fn resources(&self) -> Vec<(Clock, Resource)> {
+        let with_clock = |(domain, slots): &(Rc<Domain>, Vec<Slot>)| {
+            let resources = slots.iter().flat_map(|slot| report(slot).1);
+            resources.map(|resource| (domain.clock, resource)).collect::<Vec<_>>()
+        };
+        self.domains.iter().flat_map(with_clock).collect()
     }
 
     /// The current cycle of a domain: its last simulated edge, or 0.

@@ -21,6 +21,28 @@ impl Counter {
     }
 }
 
+/// A quantity that changes, such as the fill of a queue, summed over cycles.
+#[derive(Clone, Debug, Default)]
+pub struct Level {
+    since: Cycle,
+    level: u64,
+    sum: u64,
+}
+
+impl Level {
+    /// The quantity is `level` from cycle `now` on.
+    #[inline]
+    pub fn set(&mut self, now: Cycle, level: u64) {
+        self.sum += (now - self.since) * self.level;
+        (self.since, self.level) = (now, level);
+    }
+
+    /// The sum over all cycles before the last change.
+    pub fn total(&self) -> u64 {
+        self.sum
+    }
+}
+
 /// A kind of event: a `static` beside the component that emits it.
 #[derive(PartialEq, Eq, Debug)]
 pub struct EventKind {
@@ -102,5 +124,20 @@ impl Tracer {
         assert_eq!(kind.fields.len(), values.len(), "event {} has other fields", kind.name);
         let event = Event { at: self.clock.edge(cycle), source: &self.source, kind, values };
         self.hub.sinks.borrow_mut().iter_mut().for_each(|sink| sink.event(&event));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_level_is_summed_over_cycles() {
+        let mut level = Level::default();
+        level.set(10, 3);
+        level.set(14, 5); // 3 in four cycles.
+        level.set(14, 1);
+        level.set(16, 0); // 1 in two cycles.
+        assert_eq!(level.total(), 3 * 4 + 2);
     }
 }

@@ -198,7 +198,7 @@ impl Component for Crossbar {
 
     fn counters(&self, counters: &mut CounterList) {
         for (to, output) in self.outputs.iter().enumerate() {
-            counters.add(&format!("flits[{to}]"), output.passed.total());
+            counters.busy(&format!("flits[{to}]"), output.passed.total(), 1, "one flit a cycle");
         }
         counters.add("unrouted", self.unrouted.total());
     }

@@ -135,7 +135,8 @@ impl Component for CommandUnit {
 
     fn counters(&self, counters: &mut CounterList) {
         for (unit, name) in self.units.iter().zip(NAMES) {
-            counters.add(&format!("{name}_commands"), unit.commands.total());
+            let limit = format!("commands to `{name}`: one a cycle");
+            counters.busy(&format!("{name}_commands"), unit.commands.total(), 1, &limit);
         }
     }
 }

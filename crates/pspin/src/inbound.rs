@@ -279,6 +279,7 @@ impl Inbound {
         let stored = Stored { packet, tenant, room, user, arrival: now, bursts_left, her, killed: None };
         let moves_by = if self.params.frees_copied { xfer_size.next_multiple_of(BEAT_BYTES) } else { room };
         self.ring.push(offset, room, moves_by, stored);
+        self.stats.occupied.set(now, self.ring.occupied().into());
     }
 
     /// Splits a packet at page boundaries. A packet within one page is not copied.
@@ -336,6 +337,7 @@ impl Inbound {
             self.n_requested += 1;
             self.dropped(now, packet, reason);
             self.ring.reclaim();
+            self.stats.occupied.set(now, self.ring.occupied().into());
             return true;
         }
         if !self.requests.has_room() {
@@ -382,6 +384,8 @@ impl Component for Inbound {
 
     fn counters(&self, counters: &mut CounterList) {
         self.stats.counters(counters);
+        let (occupied, bytes) = (self.stats.occupied.total(), self.params.ring_bytes.into());
+        counters.busy("occupied_byte_cycles", occupied, bytes, "packet memory: its bytes");
     }
 }
 

@@ -24,7 +24,10 @@ use blocks::profile::CodeProfile;
 use diagnostics::param::ParamError;
 use isa::riscv::Isa;
 use kernel::trace::{Sink, Tracer};
-use kernel::{ClockId, Component, Cycle, Freq, FreqError, Mode, Outcome, System, SystemBuilder, Time, WiringError};
+use kernel::{
+    Clock, ClockId, Component, Cycle, Freq, FreqError, Mode, Outcome, Resource, System, SystemBuilder, Time,
+    WiringError,
+};
 use std::cell::RefCell;
 use std::rc::Rc;
 use wiring::{Inlets, Wiring};
@@ -257,6 +260,11 @@ impl Pspin {
     /// All counters, by path.
     pub fn counters(&self) -> Vec<(String, u64)> {
         self.system.counters()
+    }
+
+    /// Everything that can be full, with its clock.
+    pub fn resources(&self) -> Vec<(Clock, Resource)> {
+        self.system.resources()
     }
 
     /// Sends every event from now on to `sink`.

@@ -3,7 +3,7 @@
 use crate::handlers::record::Line;
 use crate::instructions::Choice;
 use crate::profile::Profile;
-use kernel::{Cycle, Mode, Time};
+use kernel::{Clock, Cycle, Mode, Resource, Time};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -208,6 +208,9 @@ pub trait Simulated {
 pub trait Card: Simulated {
     /// The digest of everything that left the card so far.
     fn digest(&self) -> String;
+
+    /// Every part that can be full, with its clock.
+    fn resources(&self) -> Vec<(Clock, Resource)>;
 
     /// The summary so far; `wall` is the host time that the run took.
     fn summary(&self, wall: Duration) -> Value;

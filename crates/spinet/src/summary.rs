@@ -11,7 +11,7 @@ use crate::lines::SourceLine;
 use crate::run::{Card, Ended};
 use crate::streams::FeedReport;
 use blocks::mhz::Mhz;
-use kernel::Clock;
+use kernel::{Clock, Resource, Time};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -55,6 +55,11 @@ pub struct Summary<P, S> {
     pub wall: WallSummary,
     /// Every counter of every part, by path.
     pub counters: BTreeMap<String, u64>,
+    /// Parts that can be full and were used, the busiest first.
+    pub resources: Vec<ResourceSummary>,
+    /// The name of the part that limited the throughput: the busiest one, if it was busy for 90 % of the time. Cores that run handlers
+    /// only if no other part was, because they are busy while they wait. `null` if no part was.
+    pub bottleneck: Option<String>,
     /// The experiment with all defaults; `spinet run` accepts it as a file.
     pub experiment: Value,
     /// The section of this kind of card.
@@ -73,6 +78,49 @@ pub struct ActionSummary {
     pub done_ns: f64,
     /// The bytes of a read in hexadecimal, otherwise `null`.
     pub data: Option<String>,
+}
+
+/// A part that can be full.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ResourceSummary {
+    /// Path of its counter.
+    pub name: String,
+    /// What it is, and its limit.
+    pub limit: String,
+    /// Its busy cycles, or the quantity that it held summed over cycles.
+    pub busy_cycles: u64,
+    /// Number of its units.
+    pub units: u64,
+    /// Share of its units that were busy, from the start of the card to the end of the run.
+    pub utilisation: f64,
+}
+
+/// End of the names of cores that run handlers.
+pub(crate) const HPUS: &str = ".hpus";
+
+/// The resources of a card that were busy at all, the busiest first.
+fn resources(card: &impl Card, time: &TimeSummary) -> Vec<ResourceSummary> {
+    let simulated = (time.simulated_ns - time.skipped_ns - time.started_ns.unwrap_or(0.0)).max(0.0);
+    let simulated = Time::from_fs((simulated * 1e6) as u64);
+    let summary = |(clock, resource): (Clock, Resource)| {
+        let Resource { path, limit, busy, units } = resource;
+        let most = clock.cycle_at_or_after(simulated) as f64 * units as f64;
+        let utilisation = if most > 0.0 { busy as f64 / most } else { 0.0 };
+        ResourceSummary { name: path, limit, busy_cycles: busy, units, utilisation }
+    };
+    let mut found: Vec<_> = card.resources().into_iter().map(summary).filter(|one| one.busy_cycles > 0).collect();
+    found.sort_by(|a, b| b.utilisation.total_cmp(&a.utilisation).then_with(|| a.name.cmp(&b.name)));
+    found
+}
+
+/// Least share of the time for which a part must be busy to be the bottleneck.
+const BOTTLENECK: f64 = 0.9;
+
+/// The part that limited the throughput.
+fn bottleneck(resources: &[ResourceSummary]) -> Option<String> {
+    let mut full = resources.iter().filter(|one| one.utilisation >= BOTTLENECK).peekable();
+    let first = full.peek().map(|one| one.name.clone());
+    full.find(|one| !one.name.ends_with(HPUS)).map(|one| one.name.clone()).or(first)
 }
 
 /// The values of [`Summary`] that its card does not give by [`Card`].
@@ -98,6 +146,7 @@ impl<P, S> Summary<P, S> {
         section: S,
     ) -> Self {
         let Report { kind, ended, remarks, packets, throughput, latency_ns, ingress_wait_ns, sources, time } = report;
+        let resources = resources(card, &time);
         let seconds = wall.as_secs_f64();
         let per_second = |n: u64| if seconds > 0.0 { n as f64 / seconds } else { 0.0 };
         Summary {
@@ -120,6 +169,8 @@ impl<P, S> Summary<P, S> {
             packets,
             time,
             counters: card.counters(),
+            bottleneck: bottleneck(&resources),
+            resources,
             experiment: json(experiment),
             section,
         }

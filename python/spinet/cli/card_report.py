@@ -65,6 +65,7 @@ def _blocks(summary: Mapping[str, Any]) -> Iterator[str | Table | Text]:
         yield "\n".join(
             f"{core['path']} {'is halted' if core['is_halted'] else 'is'} at {core['place']}" for core in cores
         )
+    yield from run_report.resources(summary)
     if summary["functions"]:
         yield _functions(summary["functions"])
 

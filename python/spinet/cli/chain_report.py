@@ -30,7 +30,15 @@ def print_summary(summary: Mapping[str, Any], *, title: str) -> None:
     """Print all that a person wants to know first."""
     parts = (_packets, _tables, _tenants, _times, _services, _chains, _drops, run_report.captures)
     blocks = [block for part in parts for block in part(summary)]
-    run_report.show([_headline(summary, title), *run_report.remarks(summary), *blocks, run_report.footer(summary)])
+    run_report.show(
+        [
+            _headline(summary, title),
+            *run_report.remarks(summary),
+            *blocks,
+            *run_report.resources(summary),
+            run_report.footer(summary),
+        ]
+    )
 
 
 Blocks = Iterator["str | Table"]

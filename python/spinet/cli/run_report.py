@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,6 +18,7 @@ from rich.text import Text
 _BAR = 32  # columns of the longest bar, where there is room
 _LEAST_BAR = 8  # where there is less, none is drawn
 _MOST_COLUMNS = 100
+_MOST_RESOURCES, _LEAST_BUSY = 4, 0.01  # number and share of the busiest parts that are shown
 
 # Stages of a packet in the card, as the summary names them, and what happens there.
 _STAGES = {
@@ -35,7 +37,7 @@ _STAGES = {
 
 def print_summary(summary: Mapping[str, Any], *, title: str) -> None:
     """Print all that a person wants to know first."""
-    parts = (_packets, _contexts, _times, _handlers, _faults, captures, _stuck)
+    parts = (_packets, _contexts, _times, resources, _handlers, _faults, captures, _stuck)
     blocks = [block for part in parts for block in part(summary)]
     show([_headline(summary, title), *remarks(summary), *blocks, footer(summary)])
 
@@ -355,6 +357,27 @@ def _stuck(summary: Mapping[str, Any]) -> Blocks:
     yield f"Not finished: {left}"
     if cores:
         yield table("Core", "stage", "is at", "and", rows=cores, kinds="wwww")
+
+
+def resources(summary: Mapping[str, Any]) -> Blocks:
+    """The busiest parts of the card; of several of a kind, the busiest one."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for row in summary["resources"]:
+        found.setdefault(re.sub(r"\[\d+\]", "[]", row["name"]), row)
+    rows = [row for row in found.values() if row["utilisation"] >= _LEAST_BUSY][:_MOST_RESOURCES]
+    if not rows:
+        return
+    yield table(
+        "Busiest parts",
+        "",
+        "busy",
+        rows=[(row["name"].removeprefix("nic."), row["limit"], f"{100 * row['utilisation']:.1f} %") for row in rows],
+        kinds="wwn",
+        bars=[min(row["utilisation"], 1.0) for row in rows],
+    )
+    for row in rows:
+        if row["name"] == summary["bottleneck"]:
+            yield f"Bottleneck: {row['limit']} ({100 * row['utilisation']:.1f} % busy)"
 
 
 def footer(summary: Mapping[str, Any]) -> str:

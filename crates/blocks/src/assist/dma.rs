@@ -310,7 +310,7 @@ impl Component for DmaAssist {
         counters.add("transfers", self.transfers.total());
         counters.add("bytes", self.bytes.total());
         counters.add("failures", self.failures.total());
-        counters.add("busy_cycles", self.busy_cycles.total());
+        counters.busy("busy_cycles", self.busy_cycles.total(), 1, "one transfer at a time");
     }
 }
 

@@ -245,7 +245,7 @@ impl Component for MemoryController {
     }
 
     fn counters(&self, counters: &mut CounterList) {
-        counters.add("busy_cycles", self.busy_cycles.total());
+        counters.busy("busy_cycles", self.busy_cycles.total(), 1, "one burst at a time");
         counters.add("bursts", self.bursts.total());
         if let Some(rows) = &self.rows {
             counters.add("rows_opened", rows.n_opened);

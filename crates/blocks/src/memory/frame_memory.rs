@@ -168,7 +168,7 @@ impl Component for FrameMemory {
     }
 
     fn counters(&self, counters: &mut CounterList) {
-        counters.add("busy_cycles", self.busy_cycles.total());
+        counters.busy("busy_cycles", self.busy_cycles.total(), 1, "one access at a time");
         counters.add("row_cycles", self.rows.cycles);
         counters.add("rows_opened", self.rows.n_opened);
         counters.add("useful_bytes", self.useful_bytes.total());

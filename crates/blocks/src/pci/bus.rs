@@ -311,7 +311,7 @@ impl Component for PciBus {
 
     fn counters(&self, counters: &mut CounterList) {
         counters.add("transactions", self.transactions.total());
-        counters.add("busy_cycles", self.busy_cycles.total());
+        counters.busy("busy_cycles", self.busy_cycles.total(), 1, "one transaction at a time");
         counters.add("data_cycles", self.data_cycles.total());
         for (i, lane) in self.lanes.iter().enumerate() {
             let name = if i == self.params.masters { "host".to_owned() } else { format!("masters[{i}]") };

@@ -122,6 +122,10 @@ impl Link {
         counters.add("completions", self.n_completions.total());
         counters.add("line_bytes_to_host", self.to_host.bytes());
         counters.add("line_bytes_from_host", self.from_host.bytes());
+        for (name, line) in [("to_host", &self.to_host), ("from_host", &self.from_host)] {
+            let limit = format!("PCIe {}: the rate of its lanes", name.replace('_', " "));
+            counters.busy(&format!("{name}_cycles"), line.busy_cycles(), 1, &limit);
+        }
     }
 
     /// Number of waiting beats that form the next packet, if it is complete.

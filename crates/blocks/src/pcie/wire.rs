@@ -34,6 +34,11 @@ impl Wire {
         self.free.0 + u64::from(self.free.1 > 0)
     }
 
+    /// Cycles that the bytes sent so far take.
+    pub fn busy_cycles(&self) -> u64 {
+        (u128::from(self.bytes) * u128::from(self.top) / u128::from(self.bottom)) as u64
+    }
+
     /// Bytes sent so far.
     pub fn bytes(&self) -> u64 {
         self.bytes

@@ -152,7 +152,7 @@ impl Component for DelayUnit {
 
     fn counters(&self, counters: &mut CounterList) {
         counters.add("packets", self.packets.total());
-        counters.add("service_cycles", self.service_cycles.total());
+        counters.busy("service_cycles", self.service_cycles.total(), 1, "one packet at a time");
     }
 }
 

@@ -131,7 +131,6 @@ impl Cluster {
     /// A narrow request gets its bank.
     #[inline(always)]
     fn grant(&mut self, port: u32, now: Cycle) {
-        self.totals.l1_accesses.add(1);
         if port == OUTSIDE_PORT {
             return self.grant_remote(now);
         }

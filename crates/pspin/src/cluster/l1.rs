@@ -26,6 +26,10 @@ pub struct L1 {
     words: Vec<[u8; 4]>,
     n_banks: u32,
     arbiters: [RoundRobinTree; MOST_BANKS],
+    /// For each bank, the narrow accesses that it served, and its write-backs; for each superbank, its beats.
+    served: [u64; MOST_BANKS],
+    write_backs: [u64; MOST_BANKS],
+    wide_beats: [u64; MOST_BANKS / SUPERBANK as usize],
     /// From this cycle on no beat is served and no write-back is pending, as far as is known.
     free_from: Cycle,
     /// Banks that write back an AMO, from the given cycle on. Each does so in the first cycle without a beat for it.
@@ -40,6 +44,9 @@ impl L1 {
             words: vec![[0; 4]; bytes as usize / 4],
             n_banks,
             arbiters: [RoundRobinTree::default(); MOST_BANKS],
+            served: [0; MOST_BANKS],
+            write_backs: [0; MOST_BANKS],
+            wide_beats: [0; MOST_BANKS / SUPERBANK as usize],
             free_from: 0,
             write_back: (0, 0),
             beats: (0, 0),
@@ -72,7 +79,11 @@ impl L1 {
     /// Beats use these superbanks in this cycle, given as a bit set.
     pub fn serve_beats(&mut self, now: Cycle, superbanks: u64) {
         self.write_back_before(now);
-        let banks = kernel::members(superbanks).fold(0, |banks, superbank| banks | 0xffff << (superbank * SUPERBANK));
+        let mut banks = 0;
+        for superbank in kernel::members(superbanks) {
+            banks |= 0xffff << (superbank * SUPERBANK);
+            self.wide_beats[superbank as usize % (MOST_BANKS / SUPERBANK as usize)] += 1;
+        }
         self.beats = (now, banks);
         // A write-back may follow the beats.
         self.free_from = self.free_from.max(now + 2);
@@ -102,12 +113,27 @@ impl L1 {
     /// Grants a bank to its only requester.
     #[inline]
     pub fn grant_alone(&mut self, bank: u32, port: u32) {
-        self.arbiters[bank as usize % MOST_BANKS].grant_alone(port);
+        let bank = bank as usize % MOST_BANKS;
+        self.served[bank] += 1;
+        self.arbiters[bank].grant_alone(port);
     }
 
     /// Grants the bank to one of the ports in the set.
     pub fn arbitrate(&mut self, bank: u32, ports: u64) -> u32 {
+        self.served[bank as usize] += 1;
         self.arbiters[bank as usize].take(ports).expect("a port requests the bank")
+    }
+
+    /// Narrow accesses granted.
+    pub fn accesses(&self) -> u64 {
+        self.served.iter().sum()
+    }
+
+    /// Busy cycles of the bank that was busiest.
+    pub fn busiest_bank(&self) -> u64 {
+        let busy =
+            |bank: usize| self.served[bank] + self.write_backs[bank] + self.wide_beats[bank / SUPERBANK as usize];
+        (0..self.n_banks as usize).map(busy).max().unwrap_or(0)
     }
 
     /// The word at a byte offset.
@@ -132,6 +158,7 @@ impl L1 {
         self.store(offset, amo.apply(old, operand), u32::MAX);
         self.write_back_before(now + 1);
         self.write_back.1 |= 1 << self.bank(offset);
+        self.write_backs[self.bank(offset) as usize] += 1;
         self.free_from = self.free_from.max(now + 2);
         if amo == Amo::StoreConditional { 0 } else { old }
     }
@@ -193,6 +220,17 @@ mod tests {
         assert_eq!(l1.amo(5, 8, Amo::Add, 3), 0);
         assert_eq!((l1.blocked(5), l1.blocked(6), l1.blocked(7)), (0, 1 << 2, 0));
         assert_eq!(l1.load(8), 3);
+    }
+
+    #[test]
+    fn the_busiest_bank_counts_accesses_write_backs_and_beats() {
+        let mut l1 = L1::new(0x8000, 64);
+        (0..3).for_each(|_| l1.grant_alone(2, 0));
+        l1.arbitrate(2, 0b11);
+        l1.amo(5, 8, Amo::Add, 3); // Bank 2 writes back.
+        l1.serve_beats(8, 0b1); // Banks 0 to 15.
+        l1.serve_beats(9, 0b10); // Banks 16 to 31.
+        assert_eq!((l1.accesses(), l1.busiest_bank()), (4, 4 + 1 + 1));
     }
 
     /// According to the RTL's source, the shim lets beats pass and writes back in the first cycle without one. It

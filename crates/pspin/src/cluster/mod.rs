@@ -39,7 +39,7 @@ use crate::events::CLUSTER_ACTIVE;
 use crate::map;
 use crate::params::{PspinParams, RtlMistakes};
 use crate::pe::{CodeWrite, LineReply, LineRequest, PeReply, PeRequest, RemoteReply, RemoteRequest};
-use crate::protocol::{ClusterActive, PacketId, Region, Stage};
+use crate::protocol::{BEAT_BYTES, ClusterActive, PacketId, Region, Stage};
 use crate::world::Console;
 use blocks::cpu::{InstructionLog, Program};
 use blocks::policy::RotatingTree;
@@ -83,8 +83,6 @@ pub struct CoreState {
 struct Totals {
     /// Cycles in which a narrow access found its bank taken, summed over all such accesses.
     l1_conflicts: Counter,
-    /// Narrow accesses granted.
-    l1_accesses: Counter,
     line_misses: Counter,
     traps: Counter,
     /// Notices to the host that were dropped because the queue was full.
@@ -333,10 +331,12 @@ impl Component for Cluster {
         counters.add("instructions", self.hpus.iter().map(|hpu| hpu.core.instructions()).sum());
         counters.add("traps", self.totals.traps.total());
         counters.add("dropped_notices", self.totals.dropped_notices.total());
-        counters.add("l1_accesses", self.totals.l1_accesses.total());
+        counters.add("l1_accesses", self.l1.accesses());
+        counters.busy("l1_busiest_bank_cycles", self.l1.busiest_bank(), 1, "the busiest L1 bank: one access a cycle");
         counters.add("l1_conflicts", self.totals.l1_conflicts.total());
         counters.add("icache_misses", self.totals.line_misses.total());
         counters.add("dma_bytes", dma_bytes);
+        counters.busy("dma_beats", dma_bytes.div_ceil(BEAT_BYTES.into()), 1, "the cluster's DMA: 64 bytes a cycle");
         counters.add("dma_faults", dma_faults);
     }
 }

@@ -40,6 +40,7 @@ impl Inbound {
             self.completions.done(PacketDone { packet, user, nic_arrival: arrival, her: taken, feedback });
         }
         self.ring.reclaim();
+        self.stats.occupied.set(now, self.ring.occupied().into());
         true
     }
 }

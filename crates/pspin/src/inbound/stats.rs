@@ -1,7 +1,7 @@
 //! Counters of an inbound engine.
 
 use crate::delivery::DropReason;
-use kernel::trace::Counter;
+use kernel::trace::{Counter, Level};
 use kernel::{CounterList, Cycle};
 
 /// Totals of an [`super::Inbound`] engine.
@@ -12,6 +12,8 @@ pub struct Stats {
     pub dropped: [Counter; DropReason::NAMES.len()],
     pub marked: Counter,
     pub stall_cycles: Counter,
+    /// Bytes of packet memory that hold packets.
+    pub occupied: Level,
     done: Counter,
     latency_cycles: Counter,
     latency_min: Option<Cycle>,

@@ -38,12 +38,19 @@ pub(super) struct Banks {
     bursts: [Option<Beats>; SIDES],
     /// The banks of the single accesses that ask in this cycle.
     singles: [Option<usize>; SIDES],
+    /// Beats and single accesses of each side so far.
+    pub(super) served: [u64; SIDES],
 }
 
 impl Banks {
     /// `n` banks of a beat's width.
     pub(super) fn new(n: u32) -> Self {
-        Banks { turns: vec![Default::default(); n as usize], bursts: [None; SIDES], singles: [None; SIDES] }
+        Banks {
+            turns: vec![Default::default(); n as usize],
+            bursts: [None; SIDES],
+            singles: [None; SIDES],
+            served: [0; SIDES],
+        }
     }
 
     fn bank(&self, addr: u32) -> usize {
@@ -53,6 +60,7 @@ impl Banks {
     /// A burst comes to a side whose last one is over; whether its first beat passes in this cycle, [`Banks::decide`] says.
     pub(super) fn begin(&mut self, side: usize, addr: u32, n_beats: u64, now: Cycle) {
         self.settle(side, now);
+        self.served[side] += n_beats;
         self.bursts[side] = Some(Beats { bank: self.bank(addr), from: now, end: now + n_beats });
     }
 
@@ -82,6 +90,7 @@ impl Banks {
         for side in 0..SIDES {
             let single = self.singles[side].take().map(|bank| Asking { side, bank, is_single: true });
             let beat = self.next_bank(side, now).map(|bank| Asking { side, bank, is_single: false });
+            self.served[side] += u64::from(single.is_some());
             if single.is_some() && beat.is_some() {
                 beats |= 1 << side;
             }
@@ -105,6 +114,7 @@ impl Banks {
             }
         }
         kernel::members(beats).for_each(|side| self.hold(side as usize, now));
+        kernel::members(singles).for_each(|side| self.served[side as usize] -= 1);
         (beats, singles)
     }
 

@@ -47,6 +47,9 @@ pub(super) struct Filter {
     amo_word: u32,
     /// First cycle in which it is over.
     amo_over: Cycle,
+    /// When it passed, and cycles of all that are over.
+    amo_since: Cycle,
+    pub(super) amo_cycles: u64,
 }
 
 impl Filter {
@@ -62,6 +65,8 @@ impl Filter {
             passed_at: None,
             amo_word: 0,
             amo_over: 0,
+            amo_since: 0,
+            amo_cycles: 0,
         }
     }
 
@@ -94,6 +99,7 @@ impl Filter {
             && amo != Amo::LoadReserved
         {
             (self.amo_word, self.amo_over) = (request.addr, Cycle::MAX);
+            self.amo_since = now;
         }
         self.waiting.push_back((cluster, request));
     }
@@ -132,6 +138,7 @@ impl Filter {
         let Passed { cluster, reply, is_amo, .. } = self.reads.pop_front().expect("just seen");
         if is_amo {
             self.amo_over = now + self.amo_write_cycles;
+            self.amo_cycles += self.amo_over - self.amo_since;
         }
         Some((now + if is_amo { self.amo_response_cycles } else { 0 }, cluster, reply, is_amo))
     }
@@ -213,5 +220,7 @@ mod tests {
             serve(&mut filter, now, &[]);
         }
         assert_eq!(passed, [0, 10, 20, 30]);
+        // The last one's data is back, and its result is being written.
+        assert_eq!(filter.amo_cycles, 40);
     }
 }

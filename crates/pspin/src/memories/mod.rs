@@ -90,6 +90,14 @@ impl Timing {
     }
 }
 
+/// The sides of a memory, by [`position`].
+const SIDE_NAMES: [(&str, &str); 4] = [
+    ("cluster_reads", "reads of clusters"),
+    ("cluster_writes", "writes of clusters"),
+    ("nic_reads", "reads of the NIC and the host"),
+    ("nic_writes", "writes of the NIC and the host"),
+];
+
 const READ: usize = 0;
 const WRITE: usize = 1;
 const HANDLER: usize = 0;
@@ -420,6 +428,14 @@ impl Component for Memories {
 
     fn counters(&self, counters: &mut CounterList) {
         counters.add("pe_accesses", self.pe_accesses.total());
+        for (name, memory) in ["handler", "packet"].into_iter().zip(&self.memories) {
+            for ((side, of), beats) in SIDE_NAMES.into_iter().zip(memory.banks.served) {
+                let limit = format!("L2 {name} memory, {of}: 64 bytes a cycle");
+                counters.busy(&format!("{name}_{side}"), beats, 1, &limit);
+            }
+        }
+        let amos = self.singles.amo_cycles();
+        counters.busy("handler_amo_cycles", amos, 1, "atomic operations on L2 handler memory: one at a time");
         counters.add("faults", self.faults.total());
     }
 }

@@ -89,6 +89,11 @@ impl Singles {
         }
     }
 
+    /// Cycles in which an atomic operation was on its way in handler memory.
+    pub(super) fn amo_cycles(&self) -> u64 {
+        self.filter.amo_cycles
+    }
+
     /// An access to a memory comes from a cluster.
     pub(super) fn push(&mut self, cluster: usize, request: PeRequest) {
         self.waiting[side_of(request.op)][cluster].push_back(request);

@@ -14,7 +14,7 @@ use crate::elf::{Elf, Machine};
 use crate::profile::{self, Profile};
 use crate::run::{Card, Departure, Ended, HORIZON, InjectError, Port, Progress, Rows, RunError, Simulated, Wanted};
 use crate::streams::FeedError;
-use kernel::{Clock, Cycle, Mode, Outcome, Time};
+use kernel::{Clock, Cycle, Mode, Outcome, Resource, Time};
 use panic::model::{Nic, NicModel};
 use panic::nic::Outside;
 use panic::policy::{FairShare, Policy};
@@ -320,6 +320,10 @@ impl Card for ChainCard {
 
     fn summary(&self, wall: Duration) -> Value {
         self.summarize(wall).to_json()
+    }
+
+    fn resources(&self) -> Vec<(Clock, Resource)> {
+        self.nic.system.resources()
     }
 
     fn profile(&self) -> Option<Profile> {

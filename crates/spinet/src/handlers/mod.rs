@@ -28,10 +28,10 @@ use crate::profile::Profile;
 use crate::program::{self, ProgramError, is_source};
 use crate::run::{Card, Departure, Ended, HORIZON, InjectError, Port, Progress, Rows, RunError, Simulated, Wanted};
 use crate::streams::FeedError;
-use crate::summary::BusyCore;
+use crate::summary::{BusyCore, HPUS};
 use crate::toml_text::KeyPosition;
 use feed::Feed;
-use kernel::{Clock, Cycle, FreqError, Mode, Outcome, Time};
+use kernel::{Clock, Cycle, FreqError, Mode, Outcome, Resource, Time};
 use pspin::PspinError;
 use pspin::protocol::Context;
 use serde_json::Value;
@@ -319,6 +319,16 @@ impl Card for HandlerCard {
 
     fn summary(&self, wall: Duration) -> Value {
         self.summarize(wall).to_json()
+    }
+
+    fn resources(&self) -> Vec<(Clock, Resource)> {
+        let record = self.record().borrow();
+        let n_cores = self.checked.nic.cluster.n_cores;
+        let hpus = |(cluster, &busy): (usize, &u64)| {
+            let (path, limit) = (format!("nic.cluster[{cluster}]{HPUS}"), format!("{n_cores} HPUs: one handler each"));
+            (record.clock, Resource { path, limit, busy, units: n_cores.into() })
+        };
+        self.driver.nic.resources().into_iter().chain(record.stats.busy.iter().enumerate().map(hpus)).collect()
     }
 
     fn profile(&self) -> Option<Profile> {

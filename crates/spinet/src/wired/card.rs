@@ -15,7 +15,7 @@ use blocks::ethernet::Frame;
 use blocks::feeders::{FrameSink, FrameTraffic, Frames, Offered, PacketFeeder};
 use blocks::mips::{self, MipsCore};
 use blocks::netlist::{self, Design, Environment};
-use kernel::{Clock, Mode, Outcome, Time};
+use kernel::{Clock, Mode, Outcome, Resource, Time};
 use serde_json::Value;
 use spinach::LoadError;
 use spinach::hosts::{self, SharedHost};
@@ -425,6 +425,10 @@ impl Card for WiredCard {
 
     fn summary(&self, wall: Duration) -> Value {
         self.summarize(wall).to_json()
+    }
+
+    fn resources(&self) -> Vec<(Clock, Resource)> {
+        self.card.system.resources()
     }
 
     fn profile(&self) -> Option<Profile> {

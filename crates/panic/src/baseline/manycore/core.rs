@@ -165,6 +165,6 @@ impl Component for Core {
 
     fn counters(&self, counters: &mut CounterList) {
         counters.add("visits", self.visits.total());
-        counters.add("busy_cycles", self.busy_cycles.total());
+        counters.busy("busy_cycles", self.busy_cycles.total(), 1, "one packet at a time");
     }
 }

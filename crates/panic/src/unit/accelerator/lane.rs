@@ -145,7 +145,7 @@ impl<W: Work> Component for EngineLane<W> {
     fn counters(&self, counters: &mut CounterList) {
         counters.add("packets", self.packets.total());
         counters.add("bytes", self.bytes.total());
-        counters.add("intake_cycles", self.intake_cycles.total());
+        counters.busy("intake_cycles", self.intake_cycles.total(), 1, "one packet at a time takes the engine's input");
         counters.add("headers_updated", self.headers_updated.total());
         self.work.counters(counters);
     }

@@ -343,6 +343,8 @@ impl Component for RiscvUnit {
         for (name, cycles) in Spent::NAMES.into_iter().zip(self.core.spent) {
             counters.add(&format!("cycles.{name}"), cycles);
         }
+        let [_, _, flush, compute] = self.core.spent;
+        counters.busy("busy_cycles", flush + compute, 1, "one packet at a time");
         counters.add("instructions", self.core.instructions);
         let Counts { packets, sent, dropped, instruction_fills, data_fills, stores, traps, watchdogs, bad_doorbells } =
             &self.counts;

@@ -113,6 +113,7 @@ fn a_request_follows_the_last_beat_by_four_cycles() {
             inbound.latency_max 34
             inbound.first_done_cycle 39
             inbound.last_done_cycle 39
+            inbound.occupied_byte_cycles 2240
         "#]],
     );
     check(
@@ -132,6 +133,7 @@ fn a_request_follows_the_last_beat_by_four_cycles() {
             inbound.latency_max 34
             inbound.first_done_cycle 39
             inbound.last_done_cycle 39
+            inbound.occupied_byte_cycles 35840
         "#]],
     );
 }
@@ -163,6 +165,7 @@ fn packets_are_written_one_beat_a_cycle() {
             95   her 5 at 0x1c4004c0 of 64!
             inbound.packets 6
             inbound.bytes 1280
+            inbound.occupied_byte_cycles 100480
         "#]],
     );
 }
@@ -186,6 +189,7 @@ fn a_packet_above_a_page_is_written_in_bursts() {
             151  her 1 at 0x1c400040 of 9000!
             inbound.packets 2
             inbound.bytes 9064
+            inbound.occupied_byte_cycles 64
         "#]],
     );
 }
@@ -220,6 +224,7 @@ fn a_full_ring_waits_for_its_oldest_packet() {
             inbound.latency_max 44
             inbound.first_done_cycle 39
             inbound.last_done_cycle 49
+            inbound.occupied_byte_cycles 11328
         "#]],
     );
 }
@@ -261,6 +266,7 @@ fn the_end_of_a_message_is_told_although_its_last_packet_is_dropped() {
             inbound.packets 2
             inbound.bytes 128
             inbound.dropped_too_large 2
+            inbound.occupied_byte_cycles 1600
         "#]],
     );
 }

@@ -28,17 +28,18 @@ fn a_write_is_answered_when_it_has_left_and_is_there_after_the_latency() {
         [&[(10, 0x1000, 64, true)], &[(10, 0x20fc, 8, true)]],
         &[],
         expect![[r#"
-        12   written 0
-        13   written 1
-        112  event host_written addr=0x1000 bytes=0x40
-        112  event host_written addr=0x20fc bytes=0x8
-        pcie.write_beats 2
-        pcie.write_bytes 72
-        pcie.first_write_cycle 112
-        pcie.last_write_cycle 112
-        pcie.write_packets 2
-        pcie.line_bytes_to_host 120
-    "#]],
+            12   written 0
+            13   written 1
+            112  event host_written addr=0x1000 bytes=0x40
+            112  event host_written addr=0x20fc bytes=0x8
+            pcie.write_beats 2
+            pcie.write_bytes 72
+            pcie.first_write_cycle 112
+            pcie.last_write_cycle 112
+            pcie.write_packets 2
+            pcie.line_bytes_to_host 120
+            pcie.to_host_cycles 1
+        "#]],
     );
 }
 
@@ -49,41 +50,43 @@ fn write_packets_end_at_multiples_of_their_largest() {
         [&burst(10, 0x80, 7), &[]],
         &[],
         expect![[r#"
-        21   written 0
-        114  event host_written addr=0x80 bytes=0x40
-        114  event host_written addr=0xc0 bytes=0x40
-        120  event host_written addr=0x100 bytes=0x40
-        120  event host_written addr=0x140 bytes=0x40
-        120  event host_written addr=0x180 bytes=0x40
-        120  event host_written addr=0x1c0 bytes=0x40
-        121  event host_written addr=0x200 bytes=0x40
-        pcie.write_beats 7
-        pcie.write_bytes 448
-        pcie.first_write_cycle 114
-        pcie.last_write_cycle 121
-        pcie.write_packets 3
-        pcie.line_bytes_to_host 520
-    "#]],
+            21   written 0
+            114  event host_written addr=0x80 bytes=0x40
+            114  event host_written addr=0xc0 bytes=0x40
+            120  event host_written addr=0x100 bytes=0x40
+            120  event host_written addr=0x140 bytes=0x40
+            120  event host_written addr=0x180 bytes=0x40
+            120  event host_written addr=0x1c0 bytes=0x40
+            121  event host_written addr=0x200 bytes=0x40
+            pcie.write_beats 7
+            pcie.write_bytes 448
+            pcie.first_write_cycle 114
+            pcie.last_write_cycle 121
+            pcie.write_packets 3
+            pcie.line_bytes_to_host 520
+            pcie.to_host_cycles 8
+        "#]],
     );
     Way::over(link(|link| link.max_payload_bytes = 512)).check(
         [&burst(10, 0x80, 7), &[]],
         &[],
         expect![[r#"
-        23   written 0
-        122  event host_written addr=0x100 bytes=0x40
-        122  event host_written addr=0x140 bytes=0x40
-        122  event host_written addr=0x180 bytes=0x40
-        122  event host_written addr=0x1c0 bytes=0x40
-        122  event host_written addr=0x80 bytes=0x40
-        122  event host_written addr=0xc0 bytes=0x40
-        123  event host_written addr=0x200 bytes=0x40
-        pcie.write_beats 7
-        pcie.write_bytes 448
-        pcie.first_write_cycle 122
-        pcie.last_write_cycle 123
-        pcie.write_packets 2
-        pcie.line_bytes_to_host 496
-    "#]],
+            23   written 0
+            122  event host_written addr=0x100 bytes=0x40
+            122  event host_written addr=0x140 bytes=0x40
+            122  event host_written addr=0x180 bytes=0x40
+            122  event host_written addr=0x1c0 bytes=0x40
+            122  event host_written addr=0x80 bytes=0x40
+            122  event host_written addr=0xc0 bytes=0x40
+            123  event host_written addr=0x200 bytes=0x40
+            pcie.write_beats 7
+            pcie.write_bytes 448
+            pcie.first_write_cycle 122
+            pcie.last_write_cycle 123
+            pcie.write_packets 2
+            pcie.line_bytes_to_host 496
+            pcie.to_host_cycles 7
+        "#]],
     );
 }
 
@@ -93,17 +96,18 @@ fn a_read_takes_the_latency_twice_and_the_host_its_time() {
         [&[], &[]],
         &[(10, 0x1000, 64)],
         expect![[r#"
-        161  event host_read addr=0x1000 bytes=0x40
-        263  data 0 [00]!
-        pcie.read_beats 1
-        pcie.read_bytes 64
-        pcie.first_read_cycle 263
-        pcie.last_read_cycle 263
-        pcie.read_requests 1
-        pcie.completions 1
-        pcie.line_bytes_to_host 24
-        pcie.line_bytes_from_host 84
-    "#]],
+            161  event host_read addr=0x1000 bytes=0x40
+            263  data 0 [00]!
+            pcie.read_beats 1
+            pcie.read_bytes 64
+            pcie.first_read_cycle 263
+            pcie.last_read_cycle 263
+            pcie.read_requests 1
+            pcie.completions 1
+            pcie.line_bytes_to_host 24
+            pcie.line_bytes_from_host 84
+            pcie.from_host_cycles 1
+        "#]],
     );
 }
 
@@ -118,25 +122,27 @@ fn requests_and_completions_end_at_their_boundaries() {
         [&[], &[]],
         &[(10, 0x60, 256)],
         expect![[r#"
-        161  event host_read addr=0x60 bytes=0x20
-        162  event host_read addr=0x80 bytes=0x40
-        163  event host_read addr=0xc0 bytes=0x40
-        164  event host_read addr=0x100 bytes=0x40
-        165  event host_read addr=0x140 bytes=0x20
-        262  data 0 [60]
-        264  data 0 [80]
-        265  data 0 [c0]
-        266  data 0 [00]
-        267  data 0 [40]!
-        pcie.read_beats 5
-        pcie.read_bytes 256
-        pcie.first_read_cycle 262
-        pcie.last_read_cycle 267
-        pcie.read_requests 3
-        pcie.completions 5
-        pcie.line_bytes_to_host 72
-        pcie.line_bytes_from_host 356
-    "#]],
+            161  event host_read addr=0x60 bytes=0x20
+            162  event host_read addr=0x80 bytes=0x40
+            163  event host_read addr=0xc0 bytes=0x40
+            164  event host_read addr=0x100 bytes=0x40
+            165  event host_read addr=0x140 bytes=0x20
+            262  data 0 [60]
+            264  data 0 [80]
+            265  data 0 [c0]
+            266  data 0 [00]
+            267  data 0 [40]!
+            pcie.read_beats 5
+            pcie.read_bytes 256
+            pcie.first_read_cycle 262
+            pcie.last_read_cycle 267
+            pcie.read_requests 3
+            pcie.completions 5
+            pcie.line_bytes_to_host 72
+            pcie.line_bytes_from_host 356
+            pcie.to_host_cycles 1
+            pcie.from_host_cycles 5
+        "#]],
     );
 }
 
@@ -161,6 +167,8 @@ fn reads_under_way_are_as_many_as_tags() {
             pcie.completions 3
             pcie.line_bytes_to_host 72
             pcie.line_bytes_from_host 252
+            pcie.to_host_cycles 1
+            pcie.from_host_cycles 3
         "#]],
     );
 }
