@@ -85,7 +85,7 @@ pub struct ActionSummary {
 pub struct ResourceSummary {
     /// Path of its counter.
     pub name: String,
-    /// What it is, and its limit.
+    /// Its description and its limit.
     pub limit: String,
     /// Its busy cycles, or the quantity that it held summed over cycles.
     pub busy_cycles: u64,
