@@ -41,6 +41,8 @@ class ClusterParams:
     """Words that a FIFO between two cores holds. Allowed: 1 to 1024."""
     clock_gating: bool
     """If true, a core without a task is clock gated. It wakes in the cycle in which its driver presents a task."""
+    cycle_register: bool
+    """If true, handlers can read the register `cycle`, as `spin_now()` does. An extension of spinet."""
     icache: IcacheParams
     """The shared instruction cache."""
 

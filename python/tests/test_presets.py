@@ -79,6 +79,7 @@ def pspin(draw: random.Random) -> dict[str, object]:
         "clock_mhz": (88, 250, 1000, 3000),
         "cluster.l1_banks": (8, 16, 32, 64),
         "cluster.clock_gating": ("true", "false"),
+        "cluster.cycle_register": ("true", "false"),
         "cluster.packet_buffer_offset": (0x1000, 0x4000, 0x4410, 0x8000),
         "cluster.scratchpad_offset": (0x14000, 0x14401, 0x14440, 0x20000),
         "isolation.regions": ("coarse", "exact"),

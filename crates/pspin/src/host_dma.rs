@@ -71,7 +71,7 @@ struct Reshaper {
 }
 
 impl Reshaper {
-    /// When it takes a transfer that comes in this cycle and has so many bursts at the side with more of them.
+    /// The cycle in which it takes a transfer that comes now. `n_bursts` is the number of bursts at the side with more of them.
     fn take(&mut self, now: Cycle, n_bursts: u32) -> Cycle {
         let taken = now.max(self.is_free);
         self.is_free = taken + Cycle::from(n_bursts);

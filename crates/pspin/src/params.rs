@@ -75,6 +75,8 @@ pub struct ClusterParams {
     pub inter_core_fifo: u32,
     /// If true, a core without a task is clock gated. It wakes in the cycle in which its driver presents a task.
     pub clock_gating: bool,
+    /// If true, handlers can read the register `cycle`, as `spin_now()` does. An extension of spinet.
+    pub cycle_register: bool,
     /// The shared instruction cache.
     pub icache: IcacheParams,
 }

@@ -202,6 +202,11 @@ impl Core {
         }
     }
 
+    /// Gives a core of the profile RI5CY the registers `cycle` and `cycleh` of the standard.
+    pub fn add_cycle_register(&mut self) {
+        self.csrs.has_cycle = true;
+    }
+
     /// Cycle in which the next instruction leaves decode, or in which the waiting one did.
     #[inline]
     pub fn time(&self) -> Cycle {

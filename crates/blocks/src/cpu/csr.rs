@@ -84,6 +84,8 @@ pub struct Csrs {
     profile: Profile,
     /// Current privilege.
     pub privilege: Privilege,
+    /// RI5CY has the standard's register `cycle`, too, which it lacks: the core's cycle, which nothing stops or sets.
+    pub(super) has_cycle: bool,
     /// Value of `mhartid`, and of `uhartid` on RI5CY.
     pub hart_id: u32,
     mstatus: u32,
@@ -114,6 +116,7 @@ impl Csrs {
         Csrs {
             profile,
             privilege: Privilege::Machine,
+            has_cycle: false,
             hart_id,
             mstatus: MSTATUS_MPP,
             mie: 0,
@@ -164,6 +167,8 @@ impl Csrs {
             csr::UCAUSE if !standard => self.ucause,
             csr::UHARTID if !standard => self.hart_id,
             csr::PRIVLV if !standard => self.privilege as u32 * 3,
+            csr::CYCLE if self.has_cycle => counted.cycle as u32,
+            csr::CYCLEH if self.has_cycle => (counted.cycle >> 32) as u32,
             csr::CYCLE | csr::CYCLEH | csr::TIME | csr::TIMEH | csr::INSTRET | csr::INSTRETH
                 if self.privilege == Privilege::User && self.mcounteren >> (number & 31) & 1 == 0 =>
             {

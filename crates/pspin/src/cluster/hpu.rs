@@ -97,8 +97,12 @@ impl Hpu {
     pub fn new(cluster: u32, core: u32, params: &PspinParams) -> Self {
         // Bits [10:5] are the cluster, [3:0] the core.
         let hart_id = cluster << 5 | core;
+        let mut cpu = Core::new(Profile::Ri5cy, hart_id, map::BOOT_ADDR);
+        if params.cluster.cycle_register {
+            cpu.add_cycle_register();
+        }
         Hpu {
-            core: Core::new(Profile::Ri5cy, hart_id, map::BOOT_ADDR),
+            core: cpu,
             driver: HpuDriver::new(cluster, core, params),
             guard: Guard::new(cluster, core, params),
             deadline: Cycle::MAX,

@@ -26,7 +26,7 @@ pub(super) enum Read {
     Single(usize, PeRequest),
 }
 
-/// What asks for a bank: a single access, or the next beat of the bursts.
+/// A read that asks for a bank: a single access, or the next beat of the bursts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Asking {
     Single,
@@ -35,20 +35,20 @@ pub(super) enum Asking {
 
 /// The converter of reads: what it shows to the banks in a cycle.
 ///
-/// Order:   single accesses before beats. What a bank refuses asks again before all others. In the first cycle of that, the converter
-///          chooses the next one, which then asks behind it even if a single access has come.
+/// Order:   single accesses before beats. A read that its bank refused asks again before all others. In the first cycle of that, the
+///          converter chooses the next one, which then asks behind it even if a single access has come.
 /// Source:  PsPIN RTL a49fec8, `axi_to_mem.sv`, i_rd_ft_reg, and i_ft_reg of `mem_to_banks`.
 #[derive(Default)]
 struct Converter {
-    /// What asks in this cycle, or asked in the last one that was looked at.
+    /// The read that asks in this cycle, or asked in the last one that was simulated.
     asking: Option<Asking>,
     refused: Option<Asking>,
-    /// What asks behind it, and when at the earliest. If that was not looked at, nobody else wanted its bank.
+    /// The read that asks behind it, and its earliest cycle. If that cycle was not simulated, no other read wanted the bank.
     chosen: Option<(Cycle, Asking)>,
 }
 
 impl Converter {
-    /// What asks in this cycle, of so many single accesses and of beats.
+    /// The read that asks in this cycle, given the numbers of single accesses and of beats.
     fn ask(&mut self, now: Cycle, n_singles: usize, n_beats: Cycle) -> Option<Asking> {
         let choose = |n_singles: usize, n_beats: Cycle| match (n_singles, n_beats) {
             (0, 0) => None,
@@ -159,13 +159,13 @@ impl Reads {
         }
     }
 
-    /// What asks for its bank in this cycle. `n_beats`: those of the burst under way.
+    /// The read that asks for its bank in this cycle. `n_beats` is the number of beats of the current burst.
     pub(super) fn ask(&mut self, now: Cycle, n_beats: Cycle) -> Option<Asking> {
         let n_beats = n_beats + Cycle::from(!self.bursts.is_empty());
         self.converter.ask(now, self.singles.len(), n_beats)
     }
 
-    /// What asked for its bank, and whether that refused it: a single access or a beat.
+    /// Records whether the bank refused the read that asked: a single access or a beat.
     pub(super) fn end_cycle(&mut self, single_is_refused: bool, beat_is_refused: bool) {
         self.converter.refused = self.converter.asking.take().filter(|asking| match asking {
             Asking::Single => single_is_refused,
@@ -212,7 +212,7 @@ impl Reads {
 mod tests {
     use super::*;
 
-    /// What asks in each cycle (`s` a single access, `b` a beat, upper case: refused), of a long burst and single accesses that come
+    /// The read that asks in each cycle (`s` a single access, `b` a beat, upper case: refused), of a long burst and single accesses that come
     /// in these cycles, if the bank refuses in these.
     fn order(singles: &[Cycle], refused: &[Cycle]) -> String {
         let (mut converter, mut n_singles, mut n_beats) = (Converter::default(), 0, 100);

@@ -63,7 +63,7 @@ fn an_error_names_the_line_of_the_file_with_the_mistake() {
         "derived_unknown",
         "base = 'pspin'\n\n[cluster]\nn_core = 4\n",
         expect![[r#"
-        own.toml: line 4: unknown field `n_core`, expected one of `n_cores`, `l1_bytes`, `l1_banks`, `packet_buffer_offset`, `packet_buffer_bytes`, `packet_buffer_rings`, `scratchpad_offset`, `task_fifo`, `dma_fifo`, `dma_bursts`, `core_commands`, `inter_core_fifo`, `clock_gating`, `icache`; did you mean `n_cores`?
+        own.toml: line 4: unknown field `n_core`, expected one of `n_cores`, `l1_bytes`, `l1_banks`, `packet_buffer_offset`, `packet_buffer_bytes`, `packet_buffer_rings`, `scratchpad_offset`, `task_fifo`, `dma_fifo`, `dma_bursts`, `core_commands`, `inter_core_fifo`, `clock_gating`, `cycle_register`, `icache`; did you mean `n_cores`?
           n_core = 4
           ^^^^^^"#]],
     );
