@@ -92,7 +92,7 @@ fn one(args: Vec<String>) -> Result<(), String> {
         interleaved: false,
         consecutive_ids: false,
         host_aligned: false,
-        fetch_grants: None,
+        boot: None,
         elf: None,
     };
     let (mut events, mut log) = (false, false);

@@ -289,6 +289,12 @@ impl Pspin {
         self.clusters[cluster as usize].borrow_mut().set_fetch_grants(grants);
     }
 
+    /// Lets the arbiter of the L1 bank at this byte offset continue as after an access of `core`. That decides which of several cores
+    /// goes first, and boot code leaves it behind. Panics if there is no such cluster.
+    pub fn set_bank_turn(&mut self, cluster: u32, offset: u32, core: u32) {
+        self.clusters[cluster as usize].borrow_mut().set_bank_turn(offset, core);
+    }
+
     /// Reports every instruction of a core to `log` from now on; panics if there is no such core.
     pub fn log_instructions(&mut self, cluster: u32, core: u32, log: InstructionLog) {
         self.clusters[cluster as usize].borrow_mut().log_instructions(core, log);

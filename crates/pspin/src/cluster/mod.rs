@@ -216,6 +216,11 @@ impl Cluster {
         self.refills.set_grants(grants);
     }
 
+    /// Sets the arbiter of the bank at a byte offset of L1 to its state after an access of `core`.
+    pub fn set_bank_turn(&mut self, offset: u32, core: u32) {
+        self.l1.grant_alone(self.l1.bank(offset), core);
+    }
+
     /// Records every instruction of a core in `log` from now on.
     pub fn log_instructions(&mut self, core: u32, log: InstructionLog) {
         self.hpus[core as usize].core.log_instructions(log);

@@ -1,7 +1,9 @@
 //! Drives the model as PsPIN's generic driver drives the RTL, and measures what it measures.
 
+use super::measured::Boot;
 use super::{Card, Seen, context, image, packet, published, simulate};
 use kernel::Mode;
+use pspin::Pspin;
 use pspin::iommu::PageTables;
 use pspin::world::{Arrival, PacketDone};
 use serde::Deserialize;
@@ -40,10 +42,9 @@ pub struct Conditions {
     /// Host memory begins at a page.
     #[serde(default)]
     pub host_aligned: bool,
-    /// Requests that each cluster's arbiter of the instruction cache had granted before the first packet; else those of the
-    /// boot code of `tests/rtl`.
+    /// The state that boot code left before the first packet; else that of the boot code of `tests/rtl`.
     #[serde(skip)]
-    pub fetch_grants: Option<[u32; 4]>,
+    pub boot: Option<Boot>,
     /// Another program than one of `tests/rtl`.
     #[serde(skip)]
     pub elf: Option<PathBuf>,
@@ -129,6 +130,22 @@ fn program(conditions: &Conditions) -> PathBuf {
 /// A cycle in which all cores have booted and wait.
 const BOOTED: u64 = 2_000;
 
+/// The first words of the lowest stack that the runtime of `tests/rtl` writes, as that of the measured programs does; each stack
+/// begins at the same bank.
+const STACK_WORDS: [u32; 6] = [0x3E0, 0x3E4, 0x3E8, 0x3EC, 0x3F8, 0x3FC];
+
+/// Brings the arbiters into the state in which the boot code of measured programs left them. There each core also wrote a word of its
+/// own from the beginning of L1 on.
+fn leave(boot: &Boot, nic: &mut Pspin) {
+    for ((cluster, &grants), stacks) in (0..).zip(&boot.fetch_grants).zip(&boot.stacks) {
+        nic.set_fetch_grants(cluster, grants);
+        (0..8).for_each(|core| nic.set_bank_turn(cluster, 4 * core, core));
+        assert_eq!(stacks.len(), STACK_WORDS.len(), "a core for each bank");
+        let cores = stacks.chars().map(|core| core.to_digit(8).expect("a core of the cluster"));
+        STACK_WORDS.into_iter().zip(cores).for_each(|(word, core)| nic.set_bank_turn(cluster, word, core));
+    }
+}
+
 /// Runs the conditions.
 pub fn drive(conditions: &Conditions) -> Driven {
     let path = conditions.elf.clone().unwrap_or_else(|| program(conditions));
@@ -137,13 +154,14 @@ pub fn drive(conditions: &Conditions) -> Driven {
     let suffixes = ["hh", "ph", "th"].map(|kind| format!("{name}_{kind}"));
     let (image, handlers) = image(&elf, [&suffixes[0], &suffixes[1], &suffixes[2]]);
     let context = context(handlers, if conditions.host_aligned { HOST_PAGE } else { HOST });
-    let Conditions { messages, packets, bytes, delay, last_delay, interleaved, consecutive_ids, fetch_grants, .. } =
-        *conditions;
+    let Conditions { messages, packets, bytes, delay, last_delay, interleaved, consecutive_ids, .. } = *conditions;
+    let boot = conditions.boot.as_ref();
+    let earliest = if boot.is_some() { 2 * BOOTED } else { 0 };
     let source = (0..messages * packets).map(move |i| {
         let (message, number) = if interleaved { (i % messages, i / messages) } else { (i / packets, i % packets) };
         let eom = number == packets - 1;
         Arrival {
-            earliest: if fetch_grants.is_some() { 2 * BOOTED } else { 0 },
+            earliest,
             gap: if eom && !interleaved { last_delay } else { delay },
             bytes: packet(i, bytes),
             msgid: (message * if interleaved || consecutive_ids { 1 } else { 2 }) as u16,
@@ -157,9 +175,9 @@ pub fn drive(conditions: &Conditions) -> Driven {
     });
     let card = Card { params: published(), tables: PageTables::default(), mode: Mode::Normal };
     let seen = simulate(card, image, source, |nic| {
-        if let Some(grants) = fetch_grants {
+        if let Some(boot) = boot {
             nic.run_until(BOOTED);
-            grants.iter().zip(0..).for_each(|(&grants, cluster)| nic.set_fetch_grants(cluster, grants));
+            leave(boot, nic);
         }
     });
     let mut feedbacks: Vec<u64> = seen.done.iter().map(|done| done.feedback).collect();

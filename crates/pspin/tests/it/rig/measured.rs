@@ -7,11 +7,21 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Measured {
-    /// By program: requests that each cluster's arbiter of the instruction cache had granted when the first packet came.
-    pub fetch_grants: BTreeMap<String, [u32; 4]>,
+    pub boot: Vec<Boot>,
     pub core: Vec<CoreSection>,
     pub dma: Vec<Transfer>,
     pub section: Vec<Section>,
+}
+
+/// The state in which the boot code of these programs left each cluster.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Boot {
+    /// Requests that the arbiter of the instruction cache had granted.
+    pub fetch_grants: [u32; 4],
+    /// A digit for each bank of the stacks' first words: the core that had accessed it last.
+    pub stacks: [String; 4],
+    pub programs: Vec<String>,
 }
 
 /// Cycles in which the instructions of a section leave decode.
@@ -126,7 +136,8 @@ pub fn measured() -> Measured {
         let Conditions { handler, align, .. } = &run.conditions;
         let program = run.program.as_ref().unwrap_or(handler);
         let key = align.map_or_else(|| program.clone(), |align| format!("{program}_a{align}"));
-        run.conditions.fetch_grants = measured.fetch_grants.get(&key).copied();
+        let boot = measured.boot.iter().find(|boot| boot.programs.contains(&key));
+        run.conditions.boot = boot.cloned();
     }
     measured
 }
