@@ -33,7 +33,7 @@ struct Asking {
 /// Source:  PsPIN RTL a49fec8, `l2_mem.sv`, `axi_to_mem_banked_mp.sv`, `axi_to_mem.sv`; `tcdm_interconnect.sv` of the PULP
 ///          platform. A beat on handler memory takes eight banks of 64 bits, which are asked for together: here they are one.
 pub(super) struct Banks {
-    /// For each bank whose turn it is, and since when.
+    /// For each bank whose turn it is, and the first cycle whose access may change that.
     turns: Vec<(Cycle, RoundRobinTree)>,
     bursts: [Option<Beats>; SIDES],
     /// The banks of the single accesses that ask in this cycle.
@@ -128,7 +128,8 @@ impl Banks {
     fn winner(&mut self, bank: usize, by: u64, now: Cycle) -> usize {
         (0..SIDES).for_each(|side| self.settle(side, now));
         let (at, turn) = &mut self.turns[bank];
-        *at = now;
+        // The beat of the winner comes to `note` later, as if only the winner had asked.
+        *at = now + 1;
         turn.take(by).expect("somebody asks") as usize
     }
 
@@ -256,6 +257,21 @@ mod tests {
             far reads   --0123........
             far writes  -0123.........
         "#]],
+        );
+    }
+
+    /// Near reads win bank 0 in cycle 0, and the turn passes to far reads, which have asked too. In cycle 1 these go before near
+    /// writes.
+    #[test]
+    fn the_turn_passes_to_the_next_one_who_asked() {
+        check(
+            &[(0, 0, 0, 1), (0, 2, 0, 1), (1, 1, 0, 1)],
+            expect![[r#"
+                near reads  0.............
+                near writes .-0...........
+                far reads   -0............
+                far writes  ..............
+            "#]],
         );
     }
 
