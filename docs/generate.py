@@ -140,6 +140,7 @@ def _paper(paper: str, made: list[reports.Report]) -> str:
 
 
 def _packet_table() -> str:
+    tables = _core.table_columns()
     lines = [
         _NOTE,
         "# packets.parquet",
@@ -147,14 +148,45 @@ def _packet_table() -> str:
         "One row per packet, in the order in which packets were finished. Times are picoseconds since reset. A time is",
         "null if the packet did not reach that point.",
         "",
-        "| column | type | meaning |",
-        "|---|---|---|",
+        *_columns(tables["handlers"]["packets"]),
+        "",
+        "# paths.parquet",
+        "",
+        "With `--paths`: one row per step of a packet's path. Steps of a packet follow each other without gaps, so",
+        "they add up to its time. [The guide](../guides/explain.md) shows how to read them.",
+        "",
+        *_columns([(*column[:3], ["..."] if column[3] else []) for column in tables["handlers"]["paths"]]),
     ]
-    for name, dtype, meaning, categories in _core.table_columns()["handlers"]["packets"]:
-        kind = "text" if categories else {"u": "unsigned ", "i": "signed "}[dtype[1]] + f"{8 * int(dtype[2:])} bits"
-        choices = f": {', '.join(f'`{choice}`' for choice in categories if choice)}" if categories else ""
-        lines.append(f"| `{name}` | {kind} | {meaning}{choices} |")
+    for kind, nic in (("handlers", "PsPIN"), ("chains", "PANIC and its baselines")):
+        choices = {name: categories for name, _, _, categories in tables[kind]["paths"]}
+        lines += [
+            "",
+            f"On {nic}, `stage` is one of {_listed(choices['stage'])}, and",
+            f"`place` is one of {_listed(choices['place'])}:",
+            "",
+            "| cause | meaning | resource in the summary |",
+            "|---|---|---|",
+        ]
+        for name, about, resource in _core.path_causes()[kind]:
+            lines.append(f"| `{name}` | {about} | {f'`{resource}`' if resource else ''} |")
+    lines += [
+        "",
+        "In names of resources, `{0}` and `{1}` are `index` and `subindex`, and `{name}` is the name of service `{0}`.",
+    ]
     return "\n".join(lines) + "\n"
+
+
+def _columns(columns: list[tuple[str, str, str, list[str]]]) -> list[str]:
+    lines = ["| column | type | meaning |", "|---|---|---|"]
+    for name, dtype, meaning, categories in columns:
+        kind = "text" if categories else {"u": "unsigned ", "i": "signed "}[dtype[1]] + f"{8 * int(dtype[2:])} bits"
+        choices = [choice for choice in categories if choice and choice != "..."]
+        lines.append(f"| `{name}` | {kind} | {meaning}{f': {_listed(choices)}' if choices else ''} |")
+    return lines
+
+
+def _listed(words: list[str]) -> str:
+    return ", ".join(f"`{word}`" for word in words)
 
 
 def main() -> None:

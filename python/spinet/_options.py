@@ -159,6 +159,12 @@ OPTIONS: Mapping[str, Option] = {
         help="Count the cycles of all cores by source line and cause; with -o, for spinet profile.",
         value="flag",
     ),
+    "paths": Option(
+        flags=("--paths",),
+        help="Record what each packet waits for; with -o, for spinet explain.",
+        kinds=(HANDLERS, CHAINS),
+        value="flag",
+    ),
     "trace_instructions": Option(
         flags=("--trace-instructions",),
         help="With -o: write a trace of every instruction, one file per core.",

@@ -61,6 +61,7 @@ def run(
     load: int | None = None,
     entry: int | None = None,
     profile: bool | None = None,
+    paths: bool = False,
     seed: int | None = None,
     faults: str | None = None,
     pacing: str | None = None,
@@ -122,6 +123,8 @@ def run(
         Wired cards: addresses of an image without a header.
     profile
         Count the cycles of all cores by source line and cause: `Result.profile`. Default for wired cards: true.
+    paths
+        Record what each packet waits for: `Result.paths`. For cards that run handlers or chains.
     seed
         Seed of all random choices. Default: 1.
     faults
@@ -191,6 +194,7 @@ def run(
         "load": load,
         "entry": entry,
         "profile": profile,
+        "paths": paths or None,
         "traffic": _programs.several(traffic),
         "send": _programs.several(send),
         "nic": card,
@@ -206,7 +210,12 @@ def run(
         made = None if folder is None else stack.enter_context(OutputFolder(Path(folder)))
         ready = _programs.built(prepare(experiment, given), given, cc=cc, defines=defines)
         result = collect(
-            ready, keep_packets=keep_packets, profile=bool(profile), policies=policies, on_progress=on_progress
+            ready,
+            keep_packets=keep_packets,
+            profile=bool(profile),
+            paths=paths,
+            policies=policies,
+            on_progress=on_progress,
         )
         if made is not None:
             result.write(made.path)
@@ -389,16 +398,17 @@ def collect(
     *,
     keep_packets: bool = True,
     profile: bool = False,
+    paths: bool = False,
     policies: Mapping[str, Policy] | None = None,
     on_progress: OnProgress | None = None,
 ) -> Result:
     """Run and keep the results in memory."""
     kind = ready.experiment.kind
-    tables = _tables(kind, lambda _name, columns: packet_table.Collected(columns)) if keep_packets else {}
+    tables = _tables(kind, paths, lambda _name, columns: packet_table.Collected(columns)) if keep_packets else {}
     console: list[tuple[int, int, int, str]] = []
     with _files.scratch() as scratch:
         captures = scratch if keep_packets else None
-        native = start(ready, captures=captures, tables=keep_packets, profile=profile, policies=policies)
+        native = start(ready, captures=captures, tables=keep_packets, profile=profile, paths=paths, policies=policies)
         keeps_host = keep_packets and kind == _kinds.HANDLERS
         try:
             summary = drive(
@@ -424,8 +434,9 @@ def _profile(native: _core.Run) -> Profile | None:
     return None if text is None else Profile(json.loads(text))
 
 
-def _tables(kind: str, make: Callable[[str, packet_table.Columns], Any]) -> dict[str, Any]:
-    return {name: make(name, columns) for name, columns in _core.table_columns()[kind].items()}
+def _tables(kind: str, paths: bool, make: Callable[[str, packet_table.Columns], Any]) -> dict[str, Any]:
+    tables = _core.table_columns()[kind]
+    return {name: make(name, columns) for name, columns in tables.items() if paths or name != output.PATHS}
 
 
 def stream(
@@ -434,6 +445,7 @@ def stream(
     folder: Path | None,
     trace: InstructionTrace | None = None,
     profile: bool = False,
+    paths: bool = False,
     on_profile: Callable[[Profile | None], None] | None = None,
     on_progress: OnProgress | None = None,
     on_console: OnConsole | None = None,
@@ -445,13 +457,14 @@ def stream(
     with contextlib.ExitStack() as stack:
         tables: Tables = {}
         if folder is not None:
-            files = {name: folder / f"{name}.parquet" for name in _core.table_columns()[ready.experiment.kind]}
             tables = _tables(
-                ready.experiment.kind, lambda name, columns: packet_table.ParquetFile(files[name], columns)
+                ready.experiment.kind,
+                paths,
+                lambda name, columns: packet_table.ParquetFile(folder / f"{name}.parquet", columns),
             )
             for table in tables.values():
                 stack.callback(table.close)
-        native = start(ready, captures=folder, tables=folder is not None, trace=trace, profile=profile)
+        native = start(ready, captures=folder, tables=folder is not None, trace=trace, profile=profile, paths=paths)
         stack.callback(native.close)
         try:
             summary = drive(native, tables=tables, on_progress=on_progress, on_console=on_console)
@@ -473,6 +486,7 @@ def start(
     tables: bool = False,
     trace: InstructionTrace | None = None,
     profile: bool = False,
+    paths: bool = False,
     policies: Mapping[str, Policy] | None = None,
 ) -> _core.Run:
     """Build the simulated card, ready for its first packet.
@@ -499,6 +513,7 @@ def start(
             captures=str(captures) if captures else None,
             tables=tables,
             profile=profile,
+            paths=paths and tables,
             instructions=str(instructions) if instructions else None,
             trace_cores=trace.cores if trace else None,
             trace_time=trace.time if trace else None,

@@ -28,6 +28,7 @@ HOST = "host"
 INSTRUCTIONS = "instructions"
 EXPERIMENT = "experiment.json"
 PROFILE = "profile.json"
+PATHS = "paths"  # a table, of runs that record paths
 
 # Errors of a write that do not name the file; other writes here report their own file.
 _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)

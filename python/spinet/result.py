@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from spinet import _core, _files, _kinds, _pcapng, output, packet_table
 from spinet._core import Run
 from spinet.output import OutputFolder
+from spinet.paths import Paths
 from spinet.profile import Profile
 
 if TYPE_CHECKING:
@@ -171,7 +172,8 @@ class Result:
         kinds = [kind for kind, tables in _core.table_columns().items() if name in tables]
         self._check(name, *kinds)
         if name not in self._tables:
-            raise AttributeError(f"the run did not keep `{name}`: it had keep_packets=False")
+            why = "paths=True records them" if name == output.PATHS else "it had keep_packets=False"
+            raise AttributeError(f"the run did not keep `{name}`: {why}")
         return self._tables[name]
 
     def _check(self, name: str, *kinds: str) -> None:
@@ -193,6 +195,17 @@ class Result:
         if self._profile is None:
             raise AttributeError("the run has no `profile`: spinet.run(..., profile=True) counts the cycles of cores")
         return self._profile
+
+    @cached_property
+    def paths(self) -> Paths:
+        """The path of each packet, step by step: `paths.path(7)` is that of packet 7.
+
+        Raises
+        ------
+        AttributeError
+            If the run did not record paths, or cards of this kind have none.
+        """
+        return Paths(self.summary, self.packets, self.table(output.PATHS))
 
     @cached_property
     def packets(self) -> pa.Table:

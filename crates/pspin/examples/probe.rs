@@ -131,7 +131,7 @@ fn main() {
         );
     }
     if option("profile", 0) != 0 {
-        nic.profile_cores();
+        nic.profile_cores(false);
     }
     if option("events", 0) != 0 {
         nic.listen(Box::new(Tell));

@@ -1,7 +1,7 @@
 //! Task dispatcher: selects the cluster that runs a task.
 
 use crate::arbiter::requests;
-use crate::events::{TASK_DISPATCHED, TASK_SENT};
+use crate::events::{Hold, TASK_DISPATCHED, TASK_HELD, TASK_SENT};
 use crate::mpq::MpqEngine;
 use crate::params::MAX_CLUSTERS;
 use crate::protocol::{Feedback, Task};
@@ -27,6 +27,8 @@ pub struct Dispatcher {
     occupancy: Vec<u32>,
     /// The task waits for cluster 0.
     pinned: Option<Task>,
+    /// The task at the engine's output waits.
+    is_held: bool,
     arbiter: RoundRobinTree,
     away_from_home: Counter,
 }
@@ -38,7 +40,7 @@ impl Dispatcher {
         assert_eq!(tasks.len(), feedbacks.len(), "each cluster takes tasks and gives feedback");
         let occupancy = vec![0; tasks.len()];
         let (arbiter, away_from_home) = (RoundRobinTree::default(), Counter::default());
-        Dispatcher { max_tasks, tasks, feedbacks, occupancy, pinned: None, arbiter, away_from_home }
+        Dispatcher { max_tasks, tasks, feedbacks, occupancy, pinned: None, is_held: false, arbiter, away_from_home }
     }
 
     /// Sends the waiting task if possible. Returns true if anything changed.
@@ -51,8 +53,12 @@ impl Dispatcher {
         let least = (0..self.tasks.len()).filter(|&c| takes[c]).min_by_key(|&c| self.occupancy[c]);
         let target = least.unwrap_or(0);
         if self.occupancy[target] >= self.max_tasks {
+            if !std::mem::replace(&mut self.is_held, true) {
+                hold(engine.task().expect("a task waits"), Hold::ClustersFull, now, trace);
+            }
             return false;
         }
+        self.is_held = false;
         let at_home = takes[home] && self.occupancy[home] < self.max_tasks;
         let target = if at_home { home } else { target };
         let task = engine.take_task().expect("a task waits");
@@ -61,7 +67,10 @@ impl Dispatcher {
         trace.emit(&TASK_SENT, now, &[task.packet.0, task.stage as u64]);
         match takes[target] {
             true => self.send(target, task, now, trace),
-            false => self.pinned = Some(task),
+            false => {
+                hold(&task, Hold::Channel, now, trace);
+                self.pinned = Some(task);
+            }
         }
         true
     }
@@ -103,4 +112,8 @@ impl Dispatcher {
         trace.emit(&TASK_DISPATCHED, now, &[task.packet.0, task.stage as u64, cluster as u64]);
         self.tasks[cluster].send(task);
     }
+}
+
+fn hold(task: &Task, hold: Hold, now: Cycle, trace: &Tracer) {
+    trace.emit(&TASK_HELD, now, &[task.packet.0, task.stage as u64, hold as u64]);
 }

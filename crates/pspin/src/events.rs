@@ -1,9 +1,25 @@
 //! Events for observers. Each has a time; its values are the fields named here, in order.
 //!
 //! `packet` is a [`crate::protocol::PacketId`]; `stage` is 0 header, 1 payload, 2 completion; `target` is 0 host DMA,
-//! 1 NIC outbound, 2 HostDirect; `why` is a [`crate::protocol::CommandFault`].
+//! 1 NIC outbound, 2 HostDirect; `why` is a [`crate::protocol::CommandFault`]; `hold` is a [`Hold`].
 
 use kernel::trace::{self, EventKind};
+
+kernel::words! {
+    /// The reason why a task cannot go on.
+    pub enum Hold {
+        /// Every cluster that can be chosen has all the tasks it takes.
+        ClustersFull = "clusters_full",
+        /// The dispatcher chose a cluster whose channel is full.
+        Channel = "channel",
+        /// The cluster's DMA engine does not take the copy of the task before.
+        CopyEngine = "copy_engine",
+        /// The cluster has all the accepted tasks that it keeps.
+        TaskFifo = "task_fifo",
+        /// The packet finds no room in L1.
+        L1Room = "l1_room",
+    }
+}
 
 macro_rules! events {
     ($($(#[$doc:meta])* $name:ident $variant:ident = $text:literal [$($field:ident),*];)*) => {
@@ -53,12 +69,18 @@ events! {
     PACKET_MARKED PacketMarked = "packet_marked" [packet, occupied];
     /// Its handler execution request came to the message queues, which took it.
     HER_SENT HerSent = "her_sent" [packet, eom];
+    /// No queue has room for its handler execution request.
+    REQUEST_HELD RequestHeld = "request_held" [packet];
+    /// A task is the next one at the dispatcher or at a cluster and cannot go on, from now until its next event.
+    TASK_HELD TaskHeld = "task_held" [packet, stage, hold];
     /// The message queue engine sent a task to the dispatcher.
     TASK_SENT TaskSent = "task_sent" [packet, stage];
     /// The dispatcher chose a cluster.
     TASK_DISPATCHED TaskDispatched = "task_dispatched" [packet, stage, cluster];
     /// The cluster scheduler accepted a task and requested the copy to L1.
     TASK_ACCEPTED TaskAccepted = "task_accepted" [packet, stage];
+    /// The cluster's DMA engine took the copy to L1 for a task, later than in the cycle in which the task was accepted.
+    TASK_COPYING TaskCopying = "task_copying" [packet, stage];
     /// The copy to L1 for a task is complete; tasks that copy nothing have no such event.
     TASK_COPIED TaskCopied = "task_copied" [packet, stage];
     /// An HPU driver accepted a task, whose packet is in L1.
@@ -70,6 +92,10 @@ events! {
     /// A handler ended with an exception of this cause; `pc` is the instruction's address, `value` the accessed
     /// address or the instruction word.
     HANDLER_TRAP HandlerTrap = "handler_trap" [packet, stage, hpu, cause, pc, value];
+    /// Cycles that the handler that just ended lost to a cause of [`crate::CAUSES`]. Only with profiles by handler.
+    HANDLER_LOST HandlerLost = "handler_lost" [packet, stage, cause, cycles];
+    /// A transfer of a handler ended that had ended before it.
+    TRANSFER_DONE TransferDone = "transfer_done" [packet];
     /// An HPU driver is ready for its next task (`HPU_TIME` of the RTL).
     HPU_IDLE HpuIdle = "hpu_idle" [hpu];
     /// A task's feedback left its HPU driver, after all its transfers and commands.

@@ -300,9 +300,10 @@ impl Pspin {
         self.clusters[cluster as usize].borrow_mut().log_instructions(core, log);
     }
 
-    /// Counts the cycles of every core by instruction and cause from now on; it does not affect results.
-    pub fn profile_cores(&mut self) {
-        self.clusters.iter().for_each(|cluster| cluster.borrow_mut().profile_cores());
+    /// Counts the cycles of every core by instruction and cause from now on; it does not affect results. With `by_handler`, the lost
+    /// cycles of each handler are events, too.
+    pub fn profile_cores(&mut self, by_handler: bool) {
+        self.clusters.iter().for_each(|cluster| cluster.borrow_mut().profile_cores(by_handler));
     }
 
     /// The profile of each core up to cycle `now`, by cluster; empty without [`Pspin::profile_cores`].

@@ -2,7 +2,7 @@
 
 use crate::delivery::DropReason;
 use crate::dispatcher::Dispatcher;
-use crate::events::HER_SENT;
+use crate::events::{HER_SENT, REQUEST_HELD};
 use crate::host_events::Notice;
 use crate::mpq::{Admission, MpqEngine};
 use crate::params::PspinParams;
@@ -123,6 +123,12 @@ impl PacketScheduler {
             return Some((From::Deferred(tenant), admission));
         }
         let admission = at_port?;
+        if self.stalled_since.is_none()
+            && admission == Admission::Wait
+            && let Some(Request::Her(her)) = self.requests.peek().as_deref()
+        {
+            self.trace.emit(&REQUEST_HELD, now, &[her.packet.0]);
+        }
         let since = *self.stalled_since.get_or_insert(now);
         if admission != Admission::Wait {
             self.her_stall_cycles.add(now - since);

@@ -61,6 +61,7 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<machine::Machine>()?;
     m.add_class::<run::Run>()?;
     m.add_function(wrap_pyfunction!(run::table_columns, m)?)?;
+    m.add_function(wrap_pyfunction!(run::path_causes, m)?)?;
     m.add_function(wrap_pyfunction!(tools::kinds_of_cards, m)?)?;
     m.add_function(wrap_pyfunction!(tools::version, m)?)?;
     m.add_function(wrap_pyfunction!(tools::nic_list, m)?)?;

@@ -39,7 +39,7 @@ pub struct Run {
 impl Run {
     /// Builds the card.
     #[new]
-    #[pyo3(signature = (experiment, *, file, base_dir, format = "toml", programs = BTreeMap::new(), captures = None, tables = false, profile = false, instructions = None, trace_cores = None, trace_time = None, policies = BTreeMap::new()))]
+    #[pyo3(signature = (experiment, *, file, base_dir, format = "toml", programs = BTreeMap::new(), captures = None, tables = false, profile = false, paths = false, instructions = None, trace_cores = None, trace_time = None, policies = BTreeMap::new()))]
     #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn new(
         py: Python<'_>,
@@ -51,6 +51,7 @@ impl Run {
         captures: Option<PathBuf>,
         tables: bool,
         profile: bool,
+        paths: bool,
         instructions: Option<PathBuf>,
         trace_cores: Option<String>,
         trace_time: Option<String>,
@@ -66,7 +67,7 @@ impl Run {
         let worker = py.detach(|| {
             let choice = Choice::parse(trace_cores.as_deref(), trace_time.as_deref()).map_err(input)?;
             let instructions = instructions.map(|directory| (directory, choice));
-            let wanted = Wanted { tables, captures, instructions, profile, programs, lines: false };
+            let wanted = Wanted { tables, captures, instructions, paths, profile, programs, lines: false };
             let boxed = |(service, policy)| (service, Box::new(policy) as Box<dyn Policy>);
             let build = move || {
                 let text = Text { text: &experiment, file: &file, base_dir: &base_dir, format };
@@ -145,6 +146,14 @@ impl Run {
     fn close(&self, py: Python<'_>) {
         py.detach(|| self.worker.stop());
     }
+}
+
+/// Causes of time in tables of paths, by kind of card: name, meaning, and the resource that is waited for.
+#[pyfunction]
+pub fn path_causes() -> BTreeMap<&'static str, Vec<(&'static str, &'static str, &'static str)>> {
+    let causes =
+        |kind: &kinds::Kind| (kind.causes)().iter().map(|cause| (cause.name, cause.about, cause.resource)).collect();
+    kinds::ALL.iter().map(|kind| (kind.name, causes(kind))).collect()
 }
 
 /// The tables of each kind of card, and their columns: name, NumPy type, meaning, names of values.

@@ -6,6 +6,7 @@ use crate::chains::{ChainCard, ChainExperiment, ChainPackets, ChainSection, Chec
 use crate::columns::TableSpec;
 use crate::experiment::{Checked, Experiment, Span, schema};
 use crate::handlers::{HandlerCard, HandlerPackets, HandlerSection};
+use crate::paths::{self, Cause, PATHS};
 use crate::run::{Run, RunError, Wanted};
 use crate::summary::NoMore;
 use crate::toml_text::{self, Format};
@@ -29,6 +30,8 @@ pub struct Kind {
     pub schema: LazyLock<Value>,
     /// Tables of its runs.
     pub tables: &'static [TableSpec],
+    /// Causes of time in its table of paths; empty if it has none.
+    pub causes: fn() -> &'static [Cause],
     /// Reasons for which its cards drop packets, and their meanings.
     pub drops: fn() -> Vec<(&'static str, String)>,
     /// Schemas of its counts of packets and of its section in the summary.
@@ -78,7 +81,11 @@ pub static HANDLERS: Kind = Kind {
     example: "pspin",
     stall_limit: Span::from_fs(10_000_000_000_000),
     schema: LazyLock::new(schema::of::<Experiment>),
-    tables: &[TableSpec { name: "packets", columns: handlers::table::COLUMNS, words: handlers::table::words }],
+    tables: &[
+        TableSpec { name: "packets", columns: handlers::table::COLUMNS, words: handlers::table::words },
+        TableSpec { name: PATHS, columns: paths::COLUMNS, words: handlers::paths::words },
+    ],
+    causes: || &handlers::paths::CAUSES,
     drops: || reasons(pspin::delivery::DropReason::NAMES, pspin::delivery::DropReason::ABOUT),
     summary: [summary::schema_of::<HandlerPackets>, summary::schema_of::<HandlerSection>],
     keys: &["program", "context"],
@@ -99,7 +106,9 @@ pub static CHAINS: Kind = Kind {
     tables: &[
         TableSpec { name: "packets", columns: chains::PACKET_COLUMNS, words: chains::words },
         TableSpec { name: "hops", columns: chains::HOP_COLUMNS, words: chains::words },
+        TableSpec { name: PATHS, columns: paths::COLUMNS, words: chains::paths::words },
     ],
+    causes: || &chains::paths::CAUSES,
     drops: || reasons(panic::drops::DropReason::NAMES, panic::drops::DropReason::ABOUT),
     summary: [summary::schema_of::<ChainPackets>, summary::schema_of::<ChainSection>],
     keys: &["chain", "service", "preset_services", "rmt"],
@@ -118,6 +127,7 @@ pub static MODULES: Kind = Kind {
     stall_limit: Span::from_fs(50_000_000_000_000),
     schema: LazyLock::new(schema::of::<FirmwareExperiment>),
     tables: &[TableSpec { name: "frames", columns: wired::FRAME_COLUMNS, words: wired::words }],
+    causes: || &[],
     drops: wired::drops,
     summary: [summary::schema_of::<NoMore>, summary::schema_of::<WiredSection>],
     keys: &["firmware", "profile"],

@@ -21,6 +21,7 @@ pub mod matching;
 pub mod milestones;
 pub mod nics;
 pub mod offered;
+pub mod paths;
 pub mod profile;
 pub mod program;
 pub mod run;

@@ -27,9 +27,15 @@ impl<T> Default for Inside<T> {
 impl<T> Inside<T> {
     /// A packet enters. Returns its number.
     pub fn enter(&mut self, packet: T) -> u64 {
+        let number = self.next();
         self.packets.push_back(Some(packet));
         self.count += 1;
-        self.first + self.packets.len() as u64 - 1
+        number
+    }
+
+    /// The number of the next packet.
+    pub fn next(&self) -> u64 {
+        self.first + self.packets.len() as u64
     }
 
     /// Number of packets inside.

@@ -97,6 +97,8 @@ pub struct Wanted {
     pub captures: Option<PathBuf>,
     /// Write instruction traces of some cores into this folder, which exists. For cards that run handlers or firmware.
     pub instructions: Option<(PathBuf, Choice)>,
+    /// Record the path of each packet, for cards that have a table of paths. Counts the cycles of all cores, too.
+    pub paths: bool,
     /// Count the cycles of all cores by instruction. For cards with cores.
     pub profile: bool,
     /// Compiled programs by the name of the tenant or service; the card's own has the empty name. Without one, the experiment's

@@ -23,6 +23,7 @@ _COMMANDS = {
     "run": "Run handlers on a card and report what happened to each packet.",
     "examples": "List handlers and captures to begin with, or copy them.",
     "profile": "Show where the cycles of a run went.",
+    "explain": "Show where a packet spent its time, and what it waited for.",
     "build": "Compile handlers into a program for a card.",
     "firmware": "Compile the firmware of a MIPS card.",
     "native": "Run handlers on this machine's processor, for comparison.",

@@ -76,6 +76,7 @@ def command(**options: Any) -> int:
       host/             written host memory, one file per region, and index.json
       experiment.json   the experiment with all defaults
       profile.json      with --profile: where the cycles of the cores went; spinet profile shows it
+      paths.parquet     with --paths: what each packet waited for; spinet explain shows it
       instructions/     with --trace-instructions: trace_core_CLUSTER_CORE.log, in the format of the RTL's tracer;
                         spinet diff-trace compares two of them
     With chains of offloads: summary.json, packets.parquet, hops.parquet (one row per visit to a service),
@@ -110,6 +111,7 @@ def command(**options: Any) -> int:
                 folder=folder.path if folder else None,
                 trace=trace,
                 profile=options["profile"],
+                paths=options["paths"],
                 on_profile=profiles.append,
                 on_progress=on_progress,
                 on_console=_print_console,
@@ -141,6 +143,8 @@ def _check(options: Mapping[str, Any]) -> api.InstructionTrace | None:
     """Check options that depend on each other; the instructions to trace."""
     from spinet import api
 
+    if options["paths"] and options["output"] is None:
+        raise click.UsageError("--paths goes with -o: spinet explain reads what it writes")
     if options["force"] and options["output"] is None:
         raise click.UsageError("--force goes with -o")
     is_limited = options["trace_cores"] or options["trace_time"]
@@ -162,6 +166,7 @@ def _given(options: dict[str, Any]) -> tuple[dict[str, Any], str | None]:
     experiment = program[0] if len(program) == 1 and parameters.is_experiment(program[0]) else None
     given = {**options, "faults": ",".join(options["faults"]) or None, "program": program}
     given["profile"] = options["profile"] or None
+    given["paths"] = options["paths"] or None
     kind = _kinds.of(experiment, nic, has_chains=bool(options["chains"]))
     usual = {_kinds.HANDLERS: "pspin", _kinds.CHAINS: "panic"}.get(kind, "the card")
     subject = nic or experiment or usual

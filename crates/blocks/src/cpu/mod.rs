@@ -21,6 +21,6 @@ pub use self::core::{Access, AccessKind, Core, Stop, TrapInfo};
 pub use csr::{Csrs, Privilege, Profile};
 pub use lines::{FetchLines, PresentLines};
 pub use log::{InstructionLog, Named, Retired};
-pub use profile::{Lost, PlaceOf, causes};
+pub use profile::{Lost, PlaceOf, causes, causes_about};
 pub use program::{Kind, Pace, Place, Program, SINK, Slot};
 pub use window::CodeWindow;

@@ -36,14 +36,23 @@ kernel::words! {
 
 /// Names of all causes: those of [`Lost`], then `places`. `N` is the sum of both lengths.
 pub const fn causes<const N: usize>(places: &[&'static str]) -> [&'static str; N] {
-    assert!(N == Lost::NAMES.len() + places.len(), "the length is that of both lists");
-    let mut names = [""; N];
+    joined(&Lost::NAMES, places)
+}
+
+/// The same for their meanings.
+pub const fn causes_about<const N: usize>(places: &[&'static str]) -> [&'static str; N] {
+    joined(&Lost::ABOUT, places)
+}
+
+const fn joined<const N: usize>(first: &[&'static str], second: &[&'static str]) -> [&'static str; N] {
+    assert!(N == first.len() + second.len(), "the length is that of both lists");
+    let mut all = [""; N];
     let mut i = 0;
     while i < N {
-        names[i] = if i < Lost::NAMES.len() { Lost::NAMES[i] } else { places[i - Lost::NAMES.len()] };
+        all[i] = if i < first.len() { first[i] } else { second[i - first.len()] };
         i += 1;
     }
-    names
+    all
 }
 
 /// Returns the place of an access, as a position in the owner's list.
@@ -52,6 +61,12 @@ pub type PlaceOf = Box<dyn Fn(&Access) -> usize>;
 /// The profile of one core.
 pub(super) struct CoreProfile {
     code: CodeProfile,
+    /// Lost cycles by cause; those up to the last mark, and those between the two last marks. Empty without marks.
+    lost: Vec<u64>,
+    lost_to_mark: Vec<u64>,
+    lost_between: Vec<u64>,
+    /// The access that waits, or that was just granted, is a mark.
+    is_marked: bool,
     /// For each position of the program, how often the block there has run.
     blocks: Vec<u64>,
     place: PlaceOf,
@@ -85,7 +100,24 @@ impl CoreProfile {
 
     /// Counts cycles that an instruction loses.
     pub fn lost(&mut self, pc: u32, cause: Lost, cycles: u64) {
-        self.code.lost(pc, cause as usize, cycles);
+        self.lost_to(pc, cause as usize, cycles);
+    }
+
+    /// The same for a cause by its position in all causes.
+    #[inline(always)]
+    fn lost_to(&mut self, pc: u32, cause: usize, cycles: u64) {
+        self.code.lost(pc, cause, cycles);
+        if let Some(lost) = self.lost.get_mut(cause) {
+            *lost = lost.wrapping_add(cycles);
+        }
+    }
+
+    /// The marked access was granted, and its waiting is counted.
+    #[cold]
+    fn pass_mark(&mut self) {
+        self.is_marked = false;
+        let counts = self.lost_between.iter_mut().zip(&mut self.lost_to_mark).zip(&self.lost);
+        counts.for_each(|((between, mark), &lost)| *between = lost.wrapping_sub(std::mem::replace(mark, lost)));
     }
 
     /// Counts an instruction and the cycles that it lost.
@@ -93,7 +125,7 @@ impl CoreProfile {
     pub fn instruction(&mut self, pc: u32, cause: Lost, lost: u64) {
         self.code.executed(pc, 1);
         if lost > 0 {
-            self.code.lost(pc, cause as usize, lost);
+            self.lost(pc, cause, lost);
         }
     }
 
@@ -127,7 +159,16 @@ impl Core {
     pub fn set_profile(&mut self, program: &Program, all: &'static [&'static str], place: PlaceOf) {
         let bytes = program.bytes().len();
         let code = CodeProfile::new(all, 1, [(program.address(0), bytes as u32)]);
-        self.profile = Some(Box::new(CoreProfile { code, blocks: vec![0; bytes / 2], place, access_pc: NONE }));
+        self.profile = Some(Box::new(CoreProfile {
+            code,
+            lost: Vec::new(),
+            lost_to_mark: Vec::new(),
+            lost_between: Vec::new(),
+            is_marked: false,
+            blocks: vec![0; bytes / 2],
+            place,
+            access_pc: NONE,
+        }));
         self.watched |= Core::PROFILED;
         self.choose_attention();
     }
@@ -137,6 +178,26 @@ impl Core {
         if let Some(profile) = &mut self.profile {
             profile.settle(program);
         }
+    }
+
+    /// From now on the profile counts lost cycles between marks, too.
+    pub fn count_between_marks(&mut self) {
+        if let Some(profile) = &mut self.profile {
+            let none = vec![0; profile.code.causes().len()];
+            (profile.lost, profile.lost_to_mark, profile.lost_between) = (none.clone(), none.clone(), none);
+        }
+    }
+
+    /// The access that waits is a mark when it is granted.
+    pub fn mark_profile(&mut self) {
+        if let Some(profile) = &mut self.profile {
+            profile.is_marked = !profile.lost.is_empty();
+        }
+    }
+
+    /// Cycles lost between the grants of the two last marks, by cause; empty without [`Core::count_between_marks`].
+    pub fn lost_between_marks(&self) -> &[u64] {
+        self.profile.as_ref().map_or(&[], |profile| &profile.lost_between)
     }
 
     /// The profile up to cycle `now`, if there is one. A core that runs ahead has a profile up to its own time.
@@ -186,16 +247,19 @@ impl Core {
     pub(super) fn profile_access(&mut self, waited: Cycle) {
         let Some(profile) = &mut self.profile else { return };
         let pc = std::mem::replace(&mut profile.access_pc, NONE);
-        if self.access.feeds_next && !matches!(self.access.kind, AccessKind::Store(_)) {
-            profile.lost(pc, Lost::LoadUse, timing::LOAD_USE);
-        }
         let mut lost = waited - timing::PLAIN;
         if lost > 0 && crosses_words(&self.access) {
             profile.lost(pc, Lost::Misaligned, timing::PLAIN);
             lost -= timing::PLAIN;
         }
         if lost > 0 {
-            profile.code.lost(pc, profile.place_of(&self.access), lost);
+            profile.lost_to(pc, profile.place_of(&self.access), lost);
+        }
+        if profile.is_marked {
+            profile.pass_mark();
+        }
+        if self.access.feeds_next && !matches!(self.access.kind, AccessKind::Store(_)) {
+            profile.lost(pc, Lost::LoadUse, timing::LOAD_USE);
         }
     }
 
@@ -204,7 +268,7 @@ impl Core {
         if let Some(profile) = &mut self.profile {
             let pc = std::mem::replace(&mut profile.access_pc, NONE);
             profile.code.take_back(pc);
-            profile.code.lost(pc, profile.place_of(&self.access), waited);
+            profile.lost_to(pc, profile.place_of(&self.access), waited);
         }
     }
 }

@@ -5,7 +5,7 @@ use super::dma_registers::DmaRegisters;
 use super::hpu::{Hpu, Wait};
 use super::hpu_driver::{Answer, ERROR, ISSUE, Trapped};
 use crate::arbiter::LockingTree;
-use crate::events::{COMMAND_DONE, COMMAND_ISSUED, HANDLER_END, HANDLER_START, HPU_IDLE, TASK_DONE};
+use crate::events::{COMMAND_DONE, COMMAND_ISSUED, HANDLER_END, HANDLER_LOST, HANDLER_START, HPU_IDLE, TASK_DONE};
 use crate::protocol::{CONTEXT_CAUSE, Command, CommandResponse, CommandTarget};
 use blocks::cpu::Privilege;
 use kernel::{Cycle, members};
@@ -88,6 +88,7 @@ impl Cluster {
             && was_running != is_running
         {
             self.guard_changes(i, granted);
+            self.hpus[i].core.mark_profile();
             if is_running {
                 self.hpus[i].started = instructions;
                 self.trace.emit(&HANDLER_START, granted, &[packet, stage, i as u64, handler.into()]);
@@ -109,6 +110,13 @@ impl Cluster {
             self.fetch_behind_access(i, now);
         }
         self.word_done(i, now, granted, word);
+        if was_running
+            && !is_running
+            && let Some((packet, stage, _)) = before
+        {
+            let lost = (0..).zip(self.hpus[i].core.lost_between_marks()).filter(|(_, cycles)| **cycles > 0);
+            lost.for_each(|(cause, cycles)| self.trace.emit(&HANDLER_LOST, granted, &[packet, stage, cause, *cycles]));
+        }
     }
 
     /// Clears the stack of core `i`, and raises an exception in which the runtime clears the core's registers, before

@@ -32,10 +32,11 @@ mod traps;
 mod wide;
 
 pub use ports::{ClusterPorts, Links};
+pub use profile::{CAUSES, CAUSES_ABOUT};
 pub use refills::MISS_PATH;
 
 use crate::arbiter::LockingTree;
-use crate::events::CLUSTER_ACTIVE;
+use crate::events::{CLUSTER_ACTIVE, TRANSFER_DONE};
 use crate::map;
 use crate::params::{PspinParams, RtlMistakes};
 use crate::pe::{CodeWrite, LineReply, LineRequest, PeReply, PeRequest, RemoteReply, RemoteRequest};
@@ -247,7 +248,13 @@ impl Cluster {
     fn transfer_done(&mut self, owner: Owner, now: Cycle) {
         match owner {
             Owner::Scheduler => self.packet_copied(now),
-            Owner::Core(core) => self.hpus[core as usize].driver.transfers -= 1,
+            Owner::Core(core) => {
+                let driver = &mut self.hpus[core as usize].driver;
+                driver.transfers -= 1;
+                if let Some(packet) = driver.done_packet() {
+                    self.trace.emit(&TRANSFER_DONE, now, &[packet.0]);
+                }
+            }
             Owner::Public => {}
         }
     }

@@ -3,7 +3,7 @@
 use super::Cluster;
 use super::hpu::Hpu;
 use crate::map;
-use blocks::cpu::{Access, AccessKind, Lost, causes};
+use blocks::cpu::{Access, AccessKind, Lost, causes, causes_about};
 use blocks::profile::CodeProfile;
 use kernel::Cycle;
 
@@ -36,7 +36,9 @@ kernel::words! {
 }
 
 /// Names of the causes of lost cycles.
-pub(crate) static CAUSES: [&str; Lost::NAMES.len() + Place::NAMES.len()] = causes(&Place::NAMES);
+pub static CAUSES: [&str; Lost::NAMES.len() + Place::NAMES.len()] = causes(&Place::NAMES);
+/// Their meanings: why the core waits.
+pub static CAUSES_ABOUT: [&str; CAUSES.len()] = causes_about(&Place::ABOUT);
 
 /// The place that an access of a core in cluster `id` waits for.
 fn place(id: u32, access: &Access) -> Place {
@@ -71,11 +73,14 @@ fn beside(addr: u32) -> Place {
 }
 
 impl Cluster {
-    /// Counts the cycles of each core by instruction and cause from now on.
-    pub fn profile_cores(&mut self) {
+    /// Counts the cycles of each core by instruction and cause from now on, and with `by_handler` reports the lost cycles of each handler.
+    pub fn profile_cores(&mut self, by_handler: bool) {
         let id = self.id;
         for hpu in &mut self.hpus {
             hpu.core.set_profile(&self.program, &CAUSES, Box::new(move |access| place(id, access) as usize));
+            if by_handler {
+                hpu.core.count_between_marks();
+            }
         }
     }
 

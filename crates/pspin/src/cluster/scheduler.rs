@@ -4,7 +4,7 @@ use super::Cluster;
 use super::dma::Owner;
 use super::hpu_driver::{Done, HpuTask};
 use super::rings::PacketRings;
-use crate::events::{TASK_ACCEPTED, TASK_ASSIGNED, TASK_COPIED};
+use crate::events::{Hold, TASK_ACCEPTED, TASK_ASSIGNED, TASK_COPIED, TASK_COPYING, TASK_HELD};
 use crate::map;
 use crate::params::PspinParams;
 use kernel::Cycle;
@@ -26,6 +26,10 @@ pub struct Scheduler {
     waits_for_dma: bool,
     /// Number of finished copies whose tasks are not assigned.
     copied: u32,
+    /// When the latest task was accepted.
+    accepted_at: Cycle,
+    /// Why the task at the port was last seen to wait.
+    held: Option<Hold>,
 }
 
 impl Scheduler {
@@ -37,6 +41,8 @@ impl Scheduler {
             fifo: VecDeque::new(),
             waits_for_dma: false,
             copied: 0,
+            accepted_at: 0,
+            held: None,
         }
     }
 
@@ -109,7 +115,26 @@ impl Cluster {
             let offset = self.scheduler.rings.book(task.pkt_size).expect("there is room");
             self.trace.emit(&TASK_ACCEPTED, now, &[task.packet.0, task.stage as u64]);
             self.scheduler.waits_for_dma = task.pkt_size > 0;
+            self.scheduler.accepted_at = now;
+            self.scheduler.held = None;
             self.scheduler.fifo.push_back(HpuTask { task, pkt_ptr: self.scheduler.packet_buffer + offset });
+        } else if self.trace.on() && self.ports.tasks.is_due(now) {
+            self.note_hold(now);
+        }
+    }
+
+    /// Reports why the task at the port waits, if that is not known yet.
+    fn note_hold(&mut self, now: Cycle) {
+        let scheduler = &mut self.scheduler;
+        let hold = match () {
+            _ if scheduler.waits_for_dma => Hold::CopyEngine,
+            _ if scheduler.fifo.len() >= scheduler.depth => Hold::TaskFifo,
+            _ => Hold::L1Room,
+        };
+        if scheduler.held.replace(hold) != Some(hold)
+            && let Some(task) = self.ports.tasks.peek()
+        {
+            self.trace.emit(&TASK_HELD, now, &[task.packet.0, task.stage as u64, hold as u64]);
         }
     }
 
@@ -118,5 +143,8 @@ impl Cluster {
         let HpuTask { task, pkt_ptr } = self.scheduler.fifo.back().expect("the task that waits");
         self.dma.launch(now, Owner::Scheduler, task.pkt_addr, *pkt_ptr, task.pkt_size);
         self.scheduler.waits_for_dma = false;
+        if now > self.scheduler.accepted_at {
+            self.trace.emit(&TASK_COPYING, now, &[task.packet.0, task.stage as u64]);
+        }
     }
 }

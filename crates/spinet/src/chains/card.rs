@@ -11,6 +11,7 @@ use super::source::SharedPort;
 use super::table::Tables;
 use super::weights::{self, Policies};
 use crate::elf::{Elf, Machine};
+use crate::paths::{PATHS, PathTable};
 use crate::profile::{self, Profile};
 use crate::run::{Card, Departure, Ended, HORIZON, InjectError, Port, Progress, Rows, RunError, Simulated, Wanted};
 use crate::streams::FeedError;
@@ -131,6 +132,7 @@ impl ChainCard {
         let ports = networks.into_iter().chain(transmits).collect();
         record.borrow_mut().departures = wanted.lines.then(Vec::new);
         record.borrow_mut().tables = wanted.tables.then(|| Tables::new(clock, &units));
+        record.borrow_mut().paths = wanted.paths.then(|| PathTable::new(clock));
         // Last, so that nothing is written if anything else is wrong.
         record.borrow_mut().captures = wanted.captures.as_deref().map(Captures::create).transpose()?;
         Ok(ChainCard {
@@ -352,9 +354,13 @@ impl Card for ChainCard {
 
     fn take_tables(&mut self) -> Vec<Rows> {
         let mut record = self.record.borrow_mut();
-        let Some(tables) = &mut record.tables else { return Vec::new() };
-        let packets = Rows { table: "packets", columns: tables.take_packets() };
-        vec![packets, Rows { table: "hops", columns: tables.take_hops() }]
+        let mut rows = Vec::new();
+        if let Some(tables) = &mut record.tables {
+            rows.push(Rows { table: "packets", columns: tables.take_packets() });
+            rows.push(Rows { table: "hops", columns: tables.take_hops() });
+        }
+        rows.extend(record.paths.as_mut().map(|paths| Rows { table: PATHS, columns: paths.take() }));
+        rows
     }
 }
 

@@ -11,6 +11,7 @@ mod credits;
 mod experiment;
 
 mod nic;
+pub mod paths;
 mod policies;
 mod programs;
 mod record;

@@ -3,12 +3,14 @@
 use super::captures::{CaptureFailed, Captures};
 use super::check::CheckedChains;
 use super::classify::Chains;
+use super::paths::path;
 use super::shares::Shares;
 use super::stats::Stats;
-use super::table::Tables;
+use super::table::{Tables, numbered};
 use super::trail::{Part, Way};
 use crate::digest::{Digest, Stream};
 use crate::milestones::Inside;
+use crate::paths::PathTable;
 use crate::run::{Departure, Port};
 use crate::streams::FeedError;
 use kernel::{Clock, Cycle};
@@ -82,6 +84,8 @@ pub struct Record {
     pub digest: Digest,
     /// Rows, if wanted.
     pub tables: Option<Tables>,
+    /// Paths of packets, if wanted.
+    pub paths: Option<PathTable>,
     /// Packets out, if wanted.
     pub captures: Option<Captures>,
     /// Departed packets that the caller has not taken, if wanted.
@@ -98,8 +102,8 @@ pub struct Record {
     names: Vec<(String, usize)>,
     /// Traffic classes of tenants.
     classes: Vec<u8>,
-    /// The service of each unit, by node.
-    services: BTreeMap<u8, usize>,
+    /// The service of each unit and its position in it, by node.
+    units: BTreeMap<u8, (usize, usize)>,
 }
 
 /// A record that the NIC's edge and the run share.
@@ -129,16 +133,15 @@ impl Record {
             unseen: BTreeMap::new(),
             names,
             classes: checked.tenants.iter().map(|tenant| tenant.class).collect(),
-            services: BTreeMap::new(),
+            units: BTreeMap::new(),
+            paths: None,
         }
     }
 
     /// Tells which nodes are units of which services.
     pub fn set_units(&mut self, units: &[Vec<NodeId>]) {
-        let numbered =
-            units.iter().enumerate().flat_map(|(service, nodes)| nodes.iter().map(move |node| (node.0, service)));
-        self.services = numbered.collect();
-        self.stats.units = self.services.keys().map(|&node| (node, Default::default())).collect();
+        self.units = numbered(units);
+        self.stats.units = self.units.keys().map(|&node| (node, Default::default())).collect();
     }
 
     /// A packet has come; its number.
@@ -209,14 +212,14 @@ impl Record {
     /// a visit.
     fn way(&self, message: &Message) -> Way {
         let mut way = Way::of(&message.descriptor.trail);
-        way.visits.retain(|visit| visit.unit.is_none_or(|node| self.services.contains_key(&node.0)));
+        way.visits.retain(|visit| visit.unit.is_none_or(|node| self.units.contains_key(&node.0)));
         way
     }
 
     fn count_visits(&mut self, chain: Option<usize>, descriptor: &Descriptor, way: &Way) {
         for (i, visit) in way.visits.iter().enumerate().filter(|(_, visit)| visit.done.is_some()) {
             let planned = descriptor.chain.get(i).map(|hop| usize::from(hop.service));
-            let service = visit.unit.and_then(|node| self.services.get(&node.0).copied()).or(planned);
+            let service = visit.unit.and_then(|node| self.units.get(&node.0).map(|(service, _)| *service)).or(planned);
             if let Some(service) = service.and_then(|service| self.stats.services.get_mut(service)) {
                 service.add(visit);
             }
@@ -231,6 +234,9 @@ impl Record {
     }
 
     fn row(&mut self, open: &Open, fate: (Fate, Option<DropReason>), message: &Message, way: &Way) {
+        if let Some(paths) = &mut self.paths {
+            paths.add(message.descriptor.id, &path(&message.descriptor.trail, &self.units));
+        }
         if let Some(tables) = &mut self.tables {
             tables.add(message.descriptor.id, open, fate, Some((message, way)));
         }

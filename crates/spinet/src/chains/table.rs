@@ -30,10 +30,7 @@ pub struct Tables {
 impl Tables {
     /// Empty tables of times by this clock, for units at these nodes.
     pub fn new(clock: Clock, units: &[Vec<NodeId>]) -> Tables {
-        let numbered = |(service, nodes): (usize, &Vec<NodeId>)| {
-            nodes.iter().enumerate().map(move |(unit, node)| (node.0, (service, unit))).collect::<Vec<_>>()
-        };
-        let units = units.iter().enumerate().flat_map(numbered).collect();
+        let units = numbered(units);
         Tables { clock, packets: Columns::new(PACKET_COLUMNS), hops: Columns::new(HOP_COLUMNS), units }
     }
 
@@ -67,6 +64,14 @@ impl Tables {
     pub fn take_hops(&mut self) -> Vec<(&'static str, Vec<u8>)> {
         self.hops.take()
     }
+}
+
+/// Service and unit of each node that is a unit, for the nodes of each service.
+pub fn numbered(units: &[Vec<NodeId>]) -> BTreeMap<u8, (usize, usize)> {
+    let of_service = |(service, nodes): (usize, &Vec<NodeId>)| {
+        nodes.iter().enumerate().map(move |(unit, node)| (node.0, (service, unit))).collect::<Vec<_>>()
+    };
+    units.iter().enumerate().flat_map(of_service).collect()
 }
 
 /// The values of a row of the table of packets.

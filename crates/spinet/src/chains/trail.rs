@@ -82,19 +82,7 @@ impl Way {
         let mut is_detoured = false;
         let mut last: Option<PacketStep> = None;
         for &mark in trail.marks() {
-            let part = match (last, mark.step) {
-                (_, PacketStep::Left) => None,
-                _ if is_detoured => Some(Part::Detours),
-                (_, PacketStep::Arrived | PacketStep::Unserved) => None,
-                (_, PacketStep::Entered) => Some(Part::Ingress),
-                (_, PacketStep::Scheduled) => Some(Part::Queueing),
-                (Some(PacketStep::Taken), PacketStep::Begun | PacketStep::Finished)
-                | (Some(PacketStep::Finished), PacketStep::Done) => Some(Part::UnitWait),
-                (_, PacketStep::Begun | PacketStep::Finished | PacketStep::Done) => Some(Part::Service),
-                (_, PacketStep::Queued | PacketStep::Taken | PacketStep::Refused | PacketStep::Leaving) => {
-                    Some(Part::Interconnect)
-                }
-            };
+            let part = part_before(last, is_detoured, mark.step);
             let cycles = match part {
                 Some(part) => parts.end(part as usize, Some(mark.at)),
                 None => parts.pass(Some(mark.at)),
@@ -127,6 +115,23 @@ impl Way {
     /// From its first bytes in to its first bytes out.
     pub fn latency(&self) -> Option<Cycle> {
         Some(self.leaving? - self.arrived)
+    }
+}
+
+/// The part that a step ends; none if its time is not counted.
+fn part_before(last: Option<PacketStep>, is_detoured: bool, step: PacketStep) -> Option<Part> {
+    match (last, step) {
+        (_, PacketStep::Left) => None,
+        _ if is_detoured => Some(Part::Detours),
+        (_, PacketStep::Arrived | PacketStep::Unserved) => None,
+        (_, PacketStep::Entered) => Some(Part::Ingress),
+        (_, PacketStep::Scheduled) => Some(Part::Queueing),
+        (Some(PacketStep::Taken), PacketStep::Begun | PacketStep::Finished)
+        | (Some(PacketStep::Finished), PacketStep::Done) => Some(Part::UnitWait),
+        (_, PacketStep::Begun | PacketStep::Finished | PacketStep::Done) => Some(Part::Service),
+        (_, PacketStep::Queued | PacketStep::Taken | PacketStep::Refused | PacketStep::Leaving) => {
+            Some(Part::Interconnect)
+        }
     }
 }
 

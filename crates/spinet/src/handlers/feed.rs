@@ -192,7 +192,9 @@ impl Feed {
             return None;
         };
         let size = bytes.len() as u32;
+        let packet = record.window.inside.next();
         let user = record.window.inside.enter(Box::new(Row {
+            packet,
             source,
             frame: index,
             bytes: size,

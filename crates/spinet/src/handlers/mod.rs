@@ -4,6 +4,7 @@ pub mod feed;
 pub mod host;
 pub mod message_ids;
 pub mod packets;
+pub mod paths;
 pub mod record;
 pub mod rules;
 pub mod stats;
@@ -24,6 +25,7 @@ use crate::handlers::stats::Stats;
 use crate::handlers::table::Table;
 use crate::handlers::timeline::{Known, Timeline};
 use crate::instructions::{Choice, CoreTraces, TraceWriteError};
+use crate::paths::{PATHS, PathTable};
 use crate::profile::Profile;
 use crate::program::{self, ProgramError, is_source};
 use crate::run::{Card, Departure, Ended, HORIZON, InjectError, Port, Progress, Rows, RunError, Simulated, Wanted};
@@ -127,6 +129,10 @@ impl HandlerCard {
         let record = Record::new(clock, Stats::new(checked.nic.n_clusters), table, None);
         let record: SharedRecord = Rc::new(RefCell::new(record));
         record.borrow_mut().sent = wanted.lines.then(Vec::new);
+        if wanted.paths {
+            record.borrow_mut().paths = Some(PathTable::new(clock));
+            record.borrow_mut().window.tracker = Some(Default::default());
+        }
         for context in &placed {
             record.borrow_mut().host.write(context.context.host_mem_addr, &context.host_data);
         }
@@ -144,8 +150,8 @@ impl HandlerCard {
             CoreTraces::start(&mut driver.nic, &checked.nic, clock, directory, choice)
         };
         let traces = wanted.instructions.as_ref().map(start).transpose()?.unwrap_or_default();
-        if wanted.profile {
-            driver.nic.profile_cores();
+        if wanted.profile || wanted.paths {
+            driver.nic.profile_cores(wanted.paths);
         }
         Ok(HandlerCard {
             checked,
@@ -338,7 +344,9 @@ impl Card for HandlerCard {
 
     fn take_tables(&mut self) -> Vec<Rows> {
         let columns = self.driver.take_table();
-        if columns.is_empty() { Vec::new() } else { vec![Rows { table: "packets", columns }] }
+        let packets = (!columns.is_empty()).then_some(Rows { table: "packets", columns });
+        let paths = self.record().borrow_mut().paths.as_mut().map(|paths| Rows { table: PATHS, columns: paths.take() });
+        packets.into_iter().chain(paths).collect()
     }
 
     fn take_console(&mut self) -> Vec<(Time, Line)> {

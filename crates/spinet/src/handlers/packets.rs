@@ -1,6 +1,7 @@
 //! The table row of each packet, from the NIC's events.
 
 use crate::handlers::message_ids::N_IDS;
+use crate::handlers::paths::{Notes, Tracker};
 use crate::milestones::{Inside, Parts};
 use kernel::Cycle;
 use pspin::events::Event;
@@ -71,6 +72,10 @@ pub struct TaskRow {
 /// A packet that matched a context.
 #[derive(Clone, Debug, Default)]
 pub struct Row {
+    /// Number of the packet in the NIC.
+    pub packet: u64,
+    /// For its path; empty without a [`Tracker`].
+    pub notes: Option<Box<Notes>>,
     /// Position of its source in the experiment; `None` if it came otherwise.
     pub source: Option<u16>,
     /// Number in its source, from 0.
@@ -156,7 +161,7 @@ impl Row {
     }
 
     /// The stage that issues commands: handlers of one packet run one after the other, and each waits for its commands.
-    fn running(&self) -> usize {
+    pub fn running(&self) -> usize {
         self.tasks.iter().rposition(|task| task.start.is_some()).unwrap_or(0)
     }
 
@@ -223,6 +228,8 @@ pub struct Window {
     pub inside: Inside<Box<Row>>,
     /// Requests that the message queues were sent for each identity.
     requests: Vec<u64>,
+    /// Collects the causes of waits, if paths are wanted.
+    pub tracker: Option<Box<Tracker>>,
     /// Identities of finished packets, until the caller takes them.
     finished: Vec<u16>,
 }
@@ -270,6 +277,9 @@ impl Window {
 
     /// Notes a milestone of a packet. Events that are not about packets mean nothing here.
     pub fn note(&mut self, at: Cycle, event: Event) -> Change {
+        if let Some(tracker) = &mut self.tracker {
+            tracker.note(at, event, &mut self.inside);
+        }
         match event {
             Event::PacketDone { packet } => {
                 if let Some(row) = self.inside.get_mut(packet) {

@@ -5,6 +5,7 @@ use crate::handlers::host::Pages;
 use crate::handlers::packets::{Change, Fate, Row, Window};
 use crate::handlers::stats::Stats;
 use crate::handlers::table::Table;
+use crate::paths::PathTable;
 use crate::streams::FeedError;
 use kernel::trace::{self, Sink};
 use kernel::{Clock, Cycle};
@@ -85,6 +86,8 @@ pub struct Record {
     pub stats: Stats,
     /// Rows of the packet table, if wanted.
     pub table: Option<Table>,
+    /// Paths of packets, if wanted.
+    pub paths: Option<PathTable>,
     /// The digest so far.
     pub digest: Digest,
     /// Host memory.
@@ -119,6 +122,7 @@ impl Record {
             window: Window::new(),
             stats,
             table,
+            paths: None,
             digest: Digest::default(),
             host: Pages::default(),
             out,
@@ -194,6 +198,10 @@ impl Record {
         }
         if let Some(table) = &mut self.table {
             table.add(row);
+        }
+        if let (Some(paths), Some(tracker)) = (&mut self.paths, &mut self.window.tracker) {
+            paths.add(row.packet, &tracker.path(row));
+            tracker.left(&self.window.inside);
         }
     }
 

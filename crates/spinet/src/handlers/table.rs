@@ -98,6 +98,7 @@ fn cycles(task: &TaskRow) -> i64 {
 columns! {
     /// The columns of the table, in order. `ps` are picoseconds since reset; -1 means that it did not happen.
     COLUMNS, values(c: &Cells):
+    "packet" I64 "number of the packet in the NIC, from 0; none if no context took it" => c.only(c.row.packet as i64);
     "frame" U64 "number of the packet in its source, from 0; a copy that the network made has that of its original" => c.row.frame as i64;
     "source" I32 "position of its source in the experiment; -1 if another card sent it" => c.row.source.map_or(-1, i64::from);
     "bytes" U32 "length without FCS" => c.row.bytes.into();

@@ -3,7 +3,9 @@
 use crate::support;
 use kernel::{Mode, Time};
 use serde_json::json;
+use spinet::columns::Kind;
 use spinet::kinds::{self, Text};
+use spinet::paths::PATHS;
 use spinet::run::{Departure, InjectError, Port, Run, RunError, Wanted};
 use spinet::toml_text::Format;
 use std::path::Path;
@@ -95,6 +97,76 @@ fn a_profile_changes_no_result_and_its_rows_add_up() {
         assert_eq!(of_rows + profile.elsewhere, profile.cycles, "{name}");
         for row in profile.instructions {
             assert_eq!(row.executed + row.lost.values().sum::<u64>(), row.cycles, "{name}: {}", row.text);
+        }
+    }
+}
+
+/// The numbers of a column, whatever their width.
+fn numbers(rows: &spinet::run::Rows, column: &str) -> Vec<i64> {
+    let columns = kinds::ALL.iter().flat_map(|kind| kind.tables).filter(|table| table.name == rows.table);
+    let width = match columns.flat_map(|table| table.columns).find(|known| known.name == column).unwrap().kind {
+        Kind::U8 => 1,
+        Kind::U32 | Kind::I32 => 4,
+        Kind::U64 | Kind::I64 => 8,
+    };
+    let (_, data) = rows.columns.iter().find(|(name, _)| *name == column).unwrap();
+    let number = |bytes: &[u8]| {
+        let fill = if width == 4 && bytes[3] & 0x80 != 0 { 0xff } else { 0 };
+        let mut all = [fill; 8];
+        all[..width].copy_from_slice(bytes);
+        i64::from_le_bytes(all)
+    };
+    data.chunks_exact(width).map(number).collect()
+}
+
+#[test]
+fn paths_change_no_result_and_their_steps_add_up_to_the_time_of_each_packet() {
+    let folder = support::folder_with_program("contract_paths");
+    // The second run of each kind is overloaded: packets wait for each other.
+    let crowd = HANDLERS.replace("100G", "400G").replace("count=40", "count=400");
+    let chains = CHAINS.replace("40G", "100G").replace("cycles=20", "cycles=90");
+    let all = [("handlers", HANDLERS), ("handlers", &crowd), ("chains", CHAINS), ("chains", &chains)];
+    for (name, text) in all {
+        let [without, with] = [false, true].map(|paths| {
+            let mut run = start_with(text, &folder, name, &Wanted { tables: true, paths, ..Wanted::default() });
+            while !run.advance(Duration::from_secs(60)).unwrap().is_done {}
+            (results(&mut run), run.card.take_tables())
+        });
+        assert!(without.0 == with.0, "{name}");
+        assert!(without.1.iter().all(|rows| rows.table != PATHS), "{name}");
+        let table = |name: &str| with.1.iter().find(|rows| rows.table == name).unwrap();
+        let (packets, paths) = (table("packets"), table(PATHS));
+        let end = if name == "handlers" { "done_ps" } else { "left_ps" };
+        let mut want: Vec<_> = numbers(packets, "packet")
+            .into_iter()
+            .zip(numbers(packets, "arrival_ps"))
+            .zip(numbers(packets, end))
+            .map(|((packet, from), to)| (packet, from, to))
+            .collect();
+        want.sort_unstable();
+        let steps = numbers(paths, "packet").into_iter().zip(numbers(paths, "from_ps"));
+        let mut found: Vec<(i64, i64, i64)> = Vec::new();
+        for ((packet, from), takes) in steps.zip(numbers(paths, "takes_ps")) {
+            assert!(takes > 0, "{name}: a step of packet {packet} takes {takes} ps");
+            match found.last_mut() {
+                Some((last, _, to)) if *last == packet => {
+                    assert_eq!(*to, from, "{name}: packet {packet} has a gap");
+                    *to += takes;
+                }
+                _ => found.push((packet, from, from + takes)),
+            }
+        }
+        found.sort_unstable();
+        assert_eq!(found, want, "{name}");
+        if name == "handlers" {
+            let causes = (kinds::HANDLERS.causes)();
+            let executed = causes.iter().position(|cause| cause.name == "executed").unwrap() as i64;
+            let cycles: i64 = numbers(paths, "cause")
+                .into_iter()
+                .zip(numbers(paths, "takes_ps"))
+                .filter_map(|(cause, takes)| (cause == executed).then_some(takes / 1000))
+                .sum();
+            assert_eq!(cycles, numbers(packets, "instructions").iter().sum::<i64>(), "one cycle each");
         }
     }
 }

@@ -362,6 +362,11 @@ impl HpuDriver {
         self.done.is_some()
     }
 
+    /// The packet of the pending feedback.
+    pub fn done_packet(&self) -> Option<PacketId> {
+        self.done.as_ref().map(|(_, done)| done.feedback.packet)
+    }
+
     /// The feedback leaves in cycle `at`. A held one takes its place a cycle later, when the FIFO shows room.
     pub fn leave(&mut self, at: Cycle) -> Done {
         let (_, done) = self.done.take().expect("a feedback that may leave");

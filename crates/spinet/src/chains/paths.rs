@@ -1,0 +1,111 @@
+//! The path of a packet through PANIC or a baseline, from its trail.
+
+use crate::paths::{self, At, Cause, Path};
+use panic::protocol::{PacketStep, Trail};
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+/// Stages of a path.
+pub const STAGES: [&str; 3] = ["ingress", "chain", "egress"];
+
+kernel::words! {
+    /// Kinds of places of a path.
+    enum Place {
+        /// The network port and the RMT pipeline.
+        Ingress = "ingress",
+        /// The interconnect, on the way to a node.
+        Interconnect = "interconnect",
+        /// The scheduler.
+        Scheduler = "scheduler",
+        /// A unit of a service.
+        Unit = "unit",
+        /// A node that is no unit of a service, such as a core that forwards packets.
+        Node = "node",
+        /// The network port or the host's queue.
+        Egress = "egress",
+    }
+}
+
+/// Names of the places.
+pub const PLACES: [&str; Place::NAMES.len()] = Place::NAMES;
+
+kernel::words! {
+    /// Causes of time.
+    enum Why {
+        /// The packet arrives, and the RMT pipeline looks at it.
+        Ingress = "ingress",
+        /// The packet crosses the interconnect, and waits for its links.
+        Interconnect = "interconnect",
+        /// The packet waits in the scheduler for its turn and for a credit of a unit.
+        Queueing = "queueing",
+        /// A unit had no room and refused the packet, which goes back to the scheduler or to another unit.
+        Detour = "detour",
+        /// The unit has the packet, and its engine works on others.
+        EngineBusy = "engine_busy",
+        /// The engine works on the packet.
+        Service = "service",
+        /// The engine is done, and the packet waits until it can leave the unit.
+        UnitOutput = "unit_output",
+        /// The packet leaves the card, at the rate of the line.
+        Egress = "egress",
+    }
+}
+
+/// All causes.
+pub static CAUSES: LazyLock<Vec<Cause>> = LazyLock::new(|| {
+    let resource = |why: Why| match why {
+        Why::EngineBusy | Why::Service => "{name}[{1}].*",
+        Why::Interconnect => "interconnect.flits[{0}]",
+        _ => "",
+    };
+    let cause = |why: Why| Cause { name: why.word(), about: Why::ABOUT[why as usize], resource: resource(why) };
+    Why::ALL.into_iter().map(cause).collect()
+});
+
+/// Words for the numbers of a column.
+pub fn words(column: &str) -> Vec<&'static str> {
+    paths::words(column, &STAGES, &PLACES, &CAUSES)
+}
+
+/// The path of a packet with this trail, up to its last mark; `units` has the service of each node, and the position in it.
+pub fn path(trail: &Trail, units: &BTreeMap<u8, (usize, usize)>) -> Path {
+    let marks = trail.marks();
+    let mut path = Path::from(marks.first().map_or(0, |mark| mark.at));
+    let (mut is_detoured, mut stage) = (false, 0);
+    for (last, mark) in marks.iter().zip(marks.iter().skip(1)) {
+        let node = match units.get(&last.node.0) {
+            Some(&(service, unit)) => {
+                At { place: Place::Unit as u8, numbers: [Some(service as u32), Some(unit as u32)] }
+            }
+            None => At::one(Place::Node as u8, last.node.0.into()),
+        };
+        let only = |place: Place| At::only(place as u8);
+        let link = At::one(Place::Interconnect as u8, mark.node.0.into());
+        let (at, why) = match (last.step, mark.step) {
+            (_, PacketStep::Left) => (only(Place::Egress), Why::Egress),
+            _ if is_detoured => (link, Why::Detour),
+            (_, PacketStep::Arrived | PacketStep::Entered | PacketStep::Unserved) => {
+                (only(Place::Ingress), Why::Ingress)
+            }
+            (_, PacketStep::Scheduled) => (only(Place::Scheduler), Why::Queueing),
+            (PacketStep::Taken, PacketStep::Begun | PacketStep::Finished) => (node, Why::EngineBusy),
+            (PacketStep::Finished, PacketStep::Done) => (node, Why::UnitOutput),
+            (_, PacketStep::Begun | PacketStep::Finished | PacketStep::Done) => (node, Why::Service),
+            (_, PacketStep::Queued | PacketStep::Taken | PacketStep::Refused | PacketStep::Leaving) => {
+                (link, Why::Interconnect)
+            }
+        };
+        stage = match mark.step {
+            PacketStep::Left => 2,
+            PacketStep::Arrived | PacketStep::Entered | PacketStep::Unserved => stage,
+            _ => 1,
+        };
+        path.until(mark.at, stage, at, why as u8, None);
+        match mark.step {
+            PacketStep::Refused => is_detoured = true,
+            PacketStep::Taken => is_detoured = false,
+            _ => {}
+        }
+    }
+    path
+}

@@ -1,0 +1,409 @@
+//! The path of each packet through PsPIN, from the NIC's events: what it waits for, and which packet holds that up.
+
+use crate::handlers::packets::{N_STAGES, Row, TaskRow};
+use crate::milestones::Inside;
+use crate::paths::{self, At, Cause, Path};
+use kernel::Cycle;
+use pspin::events::{Event, Hold};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::LazyLock;
+
+/// Stages of a path: the packet itself, then its tasks.
+pub const STAGES: [&str; 1 + N_STAGES] = ["packet", "header", "payload", "completion"];
+
+kernel::words! {
+    /// Kinds of places of a path.
+    enum Place {
+        /// The inbound engine.
+        Inbound = "inbound",
+        /// L2 packet memory.
+        PacketMemory = "packet_memory",
+        /// The message queues.
+        MessageQueues = "message_queues",
+        /// The dispatcher of tasks.
+        Dispatcher = "dispatcher",
+        /// A cluster.
+        Cluster = "cluster",
+        /// An HPU of a cluster.
+        Hpu = "hpu",
+    }
+}
+
+/// Names of the places.
+pub const PLACES: [&str; Place::NAMES.len()] = Place::NAMES;
+
+kernel::words! {
+    /// Causes of time outside handlers.
+    enum Why {
+        /// The inbound engine takes one packet after the other.
+        Inbound = "inbound",
+        /// Packet memory has no room for the packet.
+        PacketMemoryFull = "packet_memory_full",
+        /// The packet is written to packet memory, and its request goes to the message queues.
+        Write = "write",
+        /// The message queues have no room for its request.
+        QueuesFull = "queues_full",
+        /// The header handler of its message, on another packet, is not done.
+        HeaderHandler = "header_handler",
+        /// Tasks of other packets go first: the message queues send one a cycle.
+        Turn = "turn",
+        /// Every cluster that can be chosen has all the tasks it takes.
+        ClustersFull = "clusters_full",
+        /// The channel to the chosen cluster is full.
+        Channel = "channel",
+        /// The copy of the task before waits for the cluster's DMA engine.
+        CopyBefore = "copy_before",
+        /// The cluster has all the accepted tasks that it keeps.
+        TaskFifo = "task_fifo",
+        /// The packet finds no room in L1.
+        L1Room = "l1_room",
+        /// The cluster's DMA engine does other transfers.
+        DmaBusy = "dma_busy",
+        /// The packet is copied to L1.
+        Copy = "copy",
+        /// All HPUs of the cluster run other tasks.
+        HpusBusy = "hpus_busy",
+        /// The HPU's runtime reads the task.
+        Start = "start",
+        /// Instructions of the handler.
+        Executed = "executed",
+        /// The handler has ended, and its last command to the off-cluster DMA has not.
+        HostDma = "host_dma_command",
+        /// The handler has ended, and its last command to the outbound engine has not.
+        Send = "send_command",
+        /// The handler has ended, and its last command to HostDirect has not.
+        HostDirect = "host_direct_command",
+        /// The handler has ended, and its last transfer of the cluster's DMA has not.
+        Transfer = "transfer",
+        /// The feedback of the task leaves the cluster: one a cycle, in turn.
+        Feedback = "feedback",
+        /// Handlers of other packets of the message are not done, and the completion handler waits for them.
+        OtherPackets = "other_packets",
+        /// The NIC frees the packet.
+        Release = "release",
+        /// Time that each task needs to pass the part, without waiting.
+        Latency = "latency",
+    }
+}
+
+impl Why {
+    /// The resource that is full, as the summary names it.
+    fn resource(self) -> &'static str {
+        match self {
+            Why::PacketMemoryFull => "nic.inbound.occupied_byte_cycles",
+            Why::Write => "nic.memories.packet_nic_writes",
+            Why::ClustersFull => "nic.cluster[*].hpus",
+            Why::TaskFifo | Why::L1Room | Why::HpusBusy => "nic.cluster[{0}].hpus",
+            Why::CopyBefore | Why::DmaBusy | Why::Transfer => "nic.cluster[{0}].dma_beats",
+            Why::Copy => "nic.memories.packet_cluster_reads",
+            Why::HostDma => "nic.commands.host_dma_commands",
+            Why::Send => "nic.commands.nic_send_commands",
+            Why::HostDirect => "nic.commands.host_direct_commands",
+            _ => "",
+        }
+    }
+
+    /// A last command of this target is not done.
+    fn command(target: u64) -> Why {
+        [Why::HostDma, Why::Send, Why::HostDirect][target as usize]
+    }
+}
+
+/// The resource that lost cycles of a handler wait for.
+fn resource_of_lost(cause: &str) -> &'static str {
+    match cause {
+        "l1_bank" => "nic.cluster[{0}].l1_busiest_bank_cycles",
+        "l2_packet" => "nic.memories.packet_cluster_reads",
+        "l2_handler" => "nic.memories.handler_cluster_reads",
+        "amo" => "nic.memories.handler_amo_cycles",
+        "dma" => "nic.cluster[{0}].dma_beats",
+        _ => "",
+    }
+}
+
+/// All causes: those outside handlers, then those of lost cycles.
+pub static CAUSES: LazyLock<Vec<Cause>> = LazyLock::new(|| {
+    let own = Why::ALL.map(|why| Cause { name: why.word(), about: Why::ABOUT[why as usize], resource: why.resource() });
+    let lost = pspin::CAUSES.iter().zip(&pspin::CAUSES_ABOUT);
+    let lost = lost.map(|(&name, &about)| Cause { name, about, resource: resource_of_lost(name) });
+    own.into_iter().chain(lost).collect()
+});
+
+/// Words for the numbers of a column.
+pub fn words(column: &str) -> Vec<&'static str> {
+    paths::words(column, &STAGES, &PLACES, &CAUSES)
+}
+
+/// What only paths need to know of a packet.
+#[derive(Clone, Debug, Default)]
+pub struct Notes {
+    /// It found packet memory full.
+    memory_full: Option<Cycle>,
+    dropped: Option<Cycle>,
+    stages: [StageNotes; N_STAGES],
+}
+
+#[derive(Clone, Debug, Default)]
+struct StageNotes {
+    /// The DMA engine took its copy.
+    copying: Option<Cycle>,
+    /// The packet whose task the HPU ran before.
+    before: Option<u64>,
+    /// Lost cycles of the handler: cause and number.
+    lost: Vec<(u64, u64)>,
+    /// The end of the last command so far, and its target.
+    command: Option<(Cycle, u64)>,
+    /// The end of the last transfer after the handler.
+    transfer: Option<Cycle>,
+}
+
+/// When the next task at a place could not go on, and why.
+#[derive(Default)]
+struct Holds {
+    now: Option<(Cycle, Why)>,
+    /// Those that are over, in order.
+    over: VecDeque<(Cycle, Cycle, Why)>,
+}
+
+impl Holds {
+    fn begin(&mut self, at: Cycle, why: Why) {
+        self.end(at);
+        self.now = Some((at, why));
+    }
+
+    fn end(&mut self, at: Cycle) {
+        if let Some((from, why)) = self.now.take().filter(|(from, _)| *from < at) {
+            self.over.push_back((from, at, why));
+        }
+    }
+
+    fn forget_until(&mut self, oldest: Cycle) {
+        while self.over.front().is_some_and(|(_, to, _)| *to <= oldest) {
+            self.over.pop_front();
+        }
+    }
+
+    /// Cycles from `from` to `to` in which something was held, by cause in order of first appearance.
+    fn between(&self, from: Cycle, to: Cycle) -> Vec<(Why, Cycle)> {
+        let now = self.now.map(|(begin, why)| (begin, Cycle::MAX, why));
+        let first = self.over.partition_point(|(_, end, _)| *end <= from);
+        let all = self.over.range(first..).copied().chain(now).take_while(|(begin, ..)| *begin < to);
+        let mut sums: Vec<(Why, Cycle)> = Vec::new();
+        for (begin, end, why) in all {
+            let cycles = end.min(to) - begin.max(from).min(to);
+            match sums.iter_mut().find(|(known, _)| *known == why) {
+                Some((_, sum)) => *sum += cycles,
+                None => sums.push((why, cycles)),
+            }
+        }
+        sums
+    }
+}
+
+/// Most holds of a place that are kept for no packet.
+const MOST_HOLDS: usize = 1 << 10;
+
+/// Packets of the same message that others wait for.
+#[derive(Default)]
+struct Message {
+    /// Context and number of the message.
+    message: (usize, u64),
+    /// The packet with the header handler, and when that was done.
+    header: Option<(u64, Cycle)>,
+    /// The last packet whose payload handler was done, and when.
+    payload: Option<(u64, Cycle)>,
+}
+
+/// What the NIC's events say about packets that wait for others.
+#[derive(Default)]
+pub struct Tracker {
+    /// Of requests at the message queues.
+    requests: Holds,
+    /// Of tasks at the dispatcher, then at each cluster.
+    holds: Vec<Holds>,
+    /// The last message of each identity.
+    messages: BTreeMap<u16, Message>,
+    /// The packet whose task each HPU ran last.
+    on_hpu: BTreeMap<(u32, u32), u64>,
+}
+
+impl Tracker {
+    fn holds(&mut self, place: usize) -> &mut Holds {
+        if self.holds.len() <= place {
+            self.holds.resize_with(place + 1, Holds::default);
+        }
+        &mut self.holds[place]
+    }
+
+    /// Takes an event, before the rows of the packets do.
+    pub fn note(&mut self, at: Cycle, event: Event, inside: &mut Inside<Box<Row>>) {
+        match event {
+            Event::TaskHeld { packet, stage, hold } => {
+                let why = match Hold::ALL[hold as usize] {
+                    Hold::ClustersFull => Why::ClustersFull,
+                    Hold::Channel => Why::Channel,
+                    Hold::CopyEngine => Why::CopyBefore,
+                    Hold::TaskFifo => Why::TaskFifo,
+                    Hold::L1Room => Why::L1Room,
+                };
+                let is_at_dispatcher = matches!(why, Why::ClustersFull | Why::Channel);
+                let cluster = inside.get(packet).map_or(0, |row| row.tasks[stage as usize].cluster);
+                self.holds(if is_at_dispatcher { 0 } else { 1 + cluster as usize }).begin(at, why);
+            }
+            Event::TaskDispatched { .. } => self.holds(0).end(at),
+            Event::TaskAccepted { packet, stage } => {
+                if let Some(row) = inside.get(packet) {
+                    self.holds(1 + row.tasks[stage as usize].cluster as usize).end(at);
+                }
+            }
+            Event::TaskAssigned { packet, stage, hpu } => {
+                if let Some(row) = inside.get(packet) {
+                    let cluster = row.tasks[stage as usize].cluster;
+                    let before = self.on_hpu.insert((cluster, hpu as u32), packet);
+                    edit(inside, packet, |notes, _| notes.stages[stage as usize].before = before);
+                }
+            }
+            Event::TaskDone { packet, stage, .. } => {
+                let Some(row) = inside.get(packet) else { return };
+                let message = self.messages.entry(row.msgid).or_default();
+                if message.message != (row.context, row.message) {
+                    *message = Message { message: (row.context, row.message), ..Message::default() };
+                }
+                match stage {
+                    0 => message.header = Some((packet, at)),
+                    1 => message.payload = Some((packet, at)),
+                    _ => {}
+                }
+            }
+            Event::PacketStalled { packet } => edit(inside, packet, |notes, _| notes.memory_full = Some(at)),
+            Event::RequestHeld { .. } => self.requests.begin(at, Why::QueuesFull),
+            Event::HerSent { .. } => self.requests.end(at),
+            Event::PacketDropped { packet, .. } => edit(inside, packet, |notes, _| notes.dropped = Some(at)),
+            Event::TaskCopying { packet, stage } => {
+                edit(inside, packet, |notes, _| notes.stages[stage as usize].copying = Some(at));
+            }
+            Event::HandlerLost { packet, stage, cause, cycles } => {
+                edit(inside, packet, |notes, _| notes.stages[stage as usize].lost.push((cause, cycles)));
+            }
+            Event::CommandDone { packet, target, .. } => {
+                edit(inside, packet, |notes, stage| notes.stages[stage].command = Some((at, target)));
+            }
+            Event::TransferDone { packet } => {
+                edit(inside, packet, |notes, stage| notes.stages[stage].transfer = Some(at));
+            }
+            _ => {}
+        }
+    }
+
+    /// A packet has left. Forgets what no other packet needs.
+    pub fn left(&mut self, inside: &Inside<Box<Row>>) {
+        for holds in self.holds.iter_mut().chain([&mut self.requests]) {
+            if holds.over.len() > MOST_HOLDS {
+                holds.forget_until(inside.iter().next().map_or(Cycle::MAX, |(_, row)| row.arrival));
+            }
+        }
+    }
+
+    /// The path of a packet, as far as it came.
+    pub fn path(&self, row: &Row) -> Path {
+        let none = Notes::default();
+        let notes = row.notes.as_deref().unwrap_or(&none);
+        let mut path = Path::from(row.arrival);
+        let last = row.done.or(notes.dropped);
+        let packet = |path: &mut Path, to: Option<Cycle>, place: Place, why: Why, blocker: Option<u64>| {
+            path.until(to.or(last).unwrap_or(0), 0, At::only(place as u8), why as u8, blocker);
+        };
+        if let Some(full) = notes.memory_full {
+            packet(&mut path, Some(full), Place::Inbound, Why::Inbound, None);
+            packet(&mut path, row.stored, Place::PacketMemory, Why::PacketMemoryFull, None);
+        }
+        packet(&mut path, row.stored, Place::Inbound, Why::Inbound, None);
+        if let Some(her) = row.her {
+            // What holds the next request also holds those behind it.
+            let held: Cycle = self.requests.between(path.now(), her).iter().map(|(_, cycles)| cycles).sum();
+            packet(&mut path, Some(her - held), Place::PacketMemory, Why::Write, None);
+            packet(&mut path, Some(her), Place::MessageQueues, Why::QueuesFull, None);
+        }
+        packet(&mut path, row.her, Place::PacketMemory, Why::Write, None);
+        let message = self.messages.get(&row.msgid).filter(|known| known.message == (row.context, row.message));
+        let others = |one: Option<(u64, Cycle)>| one.filter(|(packet, _)| *packet != row.packet);
+        for (stage, task) in row.tasks.iter().enumerate() {
+            let Some(sent) = task.sent else { continue };
+            let (held_by, why) = match stage {
+                1 => (message.and_then(|message| others(message.header)), Why::HeaderHandler),
+                2 => (message.and_then(|message| others(message.payload)), Why::OtherPackets),
+                _ => (None, Why::Turn),
+            };
+            if let Some((blocker, done)) = held_by {
+                let at = At::only(Place::MessageQueues as u8);
+                path.until(done.min(sent), 1 + stage as u8, at, why as u8, Some(blocker));
+            }
+            self.task(&mut path, task, &notes.stages[stage], 1 + stage as u8);
+        }
+        packet(&mut path, last, Place::Inbound, Why::Release, None);
+        path
+    }
+
+    /// The way of a task from the message queues to its feedback.
+    fn task(&self, path: &mut Path, task: &TaskRow, notes: &StageNotes, stage: u8) {
+        let mut until = |to: Option<Cycle>, at: At, cause: u8, blocker: Option<u64>| {
+            path.until(to.unwrap_or(0), stage, at, cause, blocker);
+            path.now()
+        };
+        let queues = At::only(Place::MessageQueues as u8);
+        let dispatcher = At::only(Place::Dispatcher as u8);
+        let cluster = At::one(Place::Cluster as u8, task.cluster);
+        let hpu = At { place: Place::Hpu as u8, numbers: [Some(task.cluster), Some(task.hpu)] };
+        let latency = Why::Latency as u8;
+        // What holds the next task at the dispatcher or at a cluster also holds those behind it.
+        let ways = [
+            (task.sent, 0, queues, Why::Turn as u8),
+            (task.dispatched, 0, dispatcher, latency),
+            (task.accepted, 1 + task.cluster as usize, cluster, latency),
+        ];
+        for (to, holder, at, cause) in ways {
+            let Some(to) = to else { continue };
+            let mut now = until(None, at, cause, None);
+            if at == queues {
+                now = until(Some(to.min(now + QUEUE_CYCLES)), at, latency, None);
+            }
+            for (why, cycles) in self.holds.get(holder).map(|holds| holds.between(now, to)).unwrap_or_default() {
+                now = until(Some(now + cycles), if holder == 0 { dispatcher } else { cluster }, why as u8, None);
+            }
+            until(Some(to), at, cause, None);
+        }
+        until(notes.copying, cluster, Why::DmaBusy as u8, None);
+        until(task.copied, cluster, Why::Copy as u8, None);
+        until(task.assigned.map(|at| at - ASSIGN_CYCLES), cluster, Why::HpusBusy as u8, notes.before);
+        until(task.assigned, cluster, latency, None);
+        let mut now = until(task.start, hpu, Why::Start as u8, None);
+        if let Some(end) = task.end {
+            let lost: u64 = notes.lost.iter().map(|(_, cycles)| cycles).sum();
+            now = until(Some(end.saturating_sub(lost)), hpu, Why::Executed as u8, None).max(now);
+            let mut lost = notes.lost.clone();
+            lost.sort_by_key(|(_, cycles)| std::cmp::Reverse(*cycles));
+            for (cause, cycles) in lost {
+                now = until(Some((now + cycles).min(end)), hpu, Why::ALL.len() as u8 + cause as u8, None);
+            }
+        }
+        let within = |at: Cycle| task.done.map_or(at, |done| at.min(done));
+        if let Some((at, target)) = notes.command {
+            until(Some(within(at)), hpu, Why::command(target) as u8, None);
+        }
+        until(notes.transfer.map(within), hpu, Why::Transfer as u8, None);
+        until(task.done, cluster, Why::Feedback as u8, None);
+    }
+}
+
+/// From a request, or the feedback before, to the task at the dispatcher. Source: `pspin::mpq::MpqEngine`.
+const QUEUE_CYCLES: Cycle = 2;
+/// From the packet in L1 to the assignment of the task. Source: `pspin::cluster`, its scheduler.
+const ASSIGN_CYCLES: Cycle = 1;
+
+/// Changes the notes of a packet that is inside; the position of its latest task goes with them.
+fn edit(inside: &mut Inside<Box<Row>>, packet: u64, change: impl FnOnce(&mut Notes, usize)) {
+    if let Some(row) = inside.get_mut(packet) {
+        let stage = row.running();
+        change(row.notes.get_or_insert_default(), stage);
+    }
+}

@@ -1,0 +1,176 @@
+//! The path of a packet through a card: steps without gaps, each with the cause of its time and the part that it waits for.
+//!
+//! A step begins where the one before it ends, so the steps of a packet add up to its time in the card.
+
+use crate::columns::{Columns, columns};
+use kernel::{Clock, Cycle};
+
+/// Name of the table of paths.
+pub const PATHS: &str = "paths";
+
+/// A cause of time, as the table of paths names it.
+#[derive(Clone, Copy, Debug)]
+pub struct Cause {
+    /// Its name.
+    pub name: &'static str,
+    /// What happens meanwhile.
+    pub about: &'static str,
+    /// The part of the card that is waited for or that works, as the summary's `resources` name it, with the numbers of the step's
+    /// place as `{0}` and `{1}`, `{name}` for the name of service `{0}`, and `*` for any text; empty if no part can be full.
+    pub resource: &'static str,
+}
+
+/// Words for the numbers of a column of paths with these stages, places and causes.
+pub(crate) fn words(
+    column: &str,
+    stages: &[&'static str],
+    places: &[&'static str],
+    causes: &[Cause],
+) -> Vec<&'static str> {
+    match column {
+        "stage" => stages.to_vec(),
+        "place" => places.to_vec(),
+        "cause" => causes.iter().map(|cause| cause.name).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Where a step is: a kind of part, and its numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct At {
+    /// Position in the names of places.
+    pub place: u8,
+    /// Its number, and the number of a part in it, if it has them.
+    pub numbers: [Option<u32>; 2],
+}
+
+impl At {
+    /// The only part of its kind.
+    pub fn only(place: u8) -> At {
+        At { place, numbers: [None, None] }
+    }
+
+    /// The part of this number.
+    pub fn one(place: u8, number: u32) -> At {
+        At { place, numbers: [Some(number), None] }
+    }
+}
+
+/// A step of a path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Step {
+    /// Position in the names of stages.
+    pub stage: u8,
+    /// Where.
+    pub at: At,
+    /// Position in the causes.
+    pub cause: u8,
+    /// Number of the packet that is waited for, if one is.
+    pub blocker: Option<u64>,
+    /// When it begins.
+    pub from: Cycle,
+    /// When it ends: later.
+    pub to: Cycle,
+}
+
+/// A path in the making.
+#[derive(Debug)]
+pub struct Path {
+    now: Cycle,
+    /// Its steps so far.
+    pub steps: Vec<Step>,
+}
+
+impl Path {
+    /// A path that begins now.
+    pub fn from(start: Cycle) -> Path {
+        Path { now: start, steps: Vec::new() }
+    }
+
+    /// The end of the last step.
+    pub fn now(&self) -> Cycle {
+        self.now
+    }
+
+    /// A step until then. A step that would take no time is left out.
+    pub fn until(&mut self, to: Cycle, stage: u8, at: At, cause: u8, blocker: Option<u64>) {
+        if to > self.now {
+            self.steps.push(Step { stage, at, cause, blocker, from: self.now, to });
+            self.now = to;
+        }
+    }
+}
+
+/// The table of paths.
+pub struct PathTable {
+    clock: Clock,
+    columns: Columns,
+}
+
+impl PathTable {
+    /// An empty table of times by this clock.
+    pub fn new(clock: Clock) -> PathTable {
+        PathTable { clock, columns: Columns::new(COLUMNS) }
+    }
+
+    /// Adds the path of a packet.
+    pub fn add(&mut self, packet: u64, path: &Path) {
+        for (number, step) in path.steps.iter().enumerate() {
+            self.columns.push(&values(&Row { clock: self.clock, packet, number, step: *step }));
+        }
+    }
+
+    /// The rows since the last call, column by column as little-endian arrays.
+    pub fn take(&mut self) -> Vec<(&'static str, Vec<u8>)> {
+        self.columns.take()
+    }
+}
+
+/// What a row is made of.
+struct Row {
+    clock: Clock,
+    packet: u64,
+    number: usize,
+    step: Step,
+}
+
+impl Row {
+    fn ps(&self, cycle: Cycle) -> i64 {
+        self.clock.edge(cycle).ps() as i64
+    }
+
+    fn number(&self, which: usize) -> i64 {
+        self.step.at.numbers[which].map_or(-1, i64::from)
+    }
+}
+
+columns! {
+    /// Columns of the table of paths: one row a step. The steps of a packet follow each other without gaps.
+    COLUMNS, values(r: &Row):
+    "packet" U64 "number of the packet" => r.packet as i64;
+    "step" U32 "position of the step in its path, from 0" => r.number as i64;
+    "stage" U8 "what the card does with the packet" => r.step.stage.into();
+    "place" U8 "kind of the part where the packet, or what it waits for, is" => r.step.at.place.into();
+    "index" I32 "number of that part" => r.number(0);
+    "subindex" I32 "number of a part in it" => r.number(1);
+    "cause" U8 "why it takes time" => r.step.cause.into();
+    "blocker" I64 "number of the packet that is waited for" => r.step.blocker.map_or(-1, |packet| packet as i64);
+    "from_ps" I64 "when it begins, in picoseconds since reset" => r.ps(r.step.from);
+    "takes_ps" I64 "how long it takes" => r.ps(r.step.to) - r.ps(r.step.from);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_follow_each_other_without_gaps() {
+        let mut path = Path::from(10);
+        path.until(14, 0, At::only(0), 1, None);
+        path.until(14, 0, At::only(0), 2, None);
+        path.until(12, 0, At::only(0), 2, None);
+        path.until(20, 1, At::one(2, 7), 3, Some(4));
+        let spans: Vec<_> = path.steps.iter().map(|step| (step.cause, step.from, step.to)).collect();
+        assert_eq!((spans, path.now()), (vec![(1, 10, 14), (3, 14, 20)], 20));
+    }
+}
