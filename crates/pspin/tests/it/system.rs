@@ -3,7 +3,6 @@
 use crate::rig::{LIMIT, Load, Seen, packet, run, run_after};
 use kernel::{Mode, Outcome};
 use proptest::prelude::*;
-use pspin::Pspin;
 use pspin::host_events::HostEvent;
 use std::collections::BTreeMap;
 
