@@ -160,7 +160,7 @@ class Paths:
         return f"<Paths of {len(self):,} packets{f', most of the time {largest}' if largest else ''}>"
 
     def about(self, cause: str) -> str:
-        """What happens during a cause, as a sentence."""
+        """The meaning of a cause, as a sentence."""
         return self._causes[cause][0]
 
     @cached_property

@@ -13,7 +13,7 @@ pub const PATHS: &str = "paths";
 pub struct Cause {
     /// Its name.
     pub name: &'static str,
-    /// What happens meanwhile.
+    /// Its meaning, as a sentence.
     pub about: &'static str,
     /// The part of the card that is waited for or that works, as the summary's `resources` name it, with the numbers of the step's
     /// place as `{0}` and `{1}`, `{name}` for the name of service `{0}`, and `*` for any text; empty if no part can be full.
@@ -126,7 +126,7 @@ impl PathTable {
     }
 }
 
-/// What a row is made of.
+/// The values from which a row is computed.
 struct Row {
     clock: Clock,
     packet: u64,

@@ -19,7 +19,7 @@ kernel::words! {
         Scheduler = "scheduler",
         /// A unit of a service.
         Unit = "unit",
-        /// A node that is no unit of a service, such as a core that forwards packets.
+        /// A node outside services, such as a core that forwards packets.
         Node = "node",
         /// The network port or the host's queue.
         Egress = "egress",

@@ -134,7 +134,7 @@ pub fn words(column: &str) -> Vec<&'static str> {
     paths::words(column, &STAGES, &PLACES, &CAUSES)
 }
 
-/// What only paths need to know of a packet.
+/// Milestones of a packet that only its path needs.
 #[derive(Clone, Debug, Default)]
 pub struct Notes {
     /// It found packet memory full.
@@ -214,7 +214,7 @@ struct Message {
     payload: Option<(u64, Cycle)>,
 }
 
-/// What the NIC's events say about packets that wait for others.
+/// Collects from the NIC's events which packets wait for others.
 #[derive(Default)]
 pub struct Tracker {
     /// Of requests at the message queues.
@@ -319,7 +319,7 @@ impl Tracker {
         }
         packet(&mut path, row.stored, Place::Inbound, Why::Inbound, None);
         if let Some(her) = row.her {
-            // What holds the next request also holds those behind it.
+            // A hold of the next request also holds those behind it.
             let held: Cycle = self.requests.between(path.now(), her).iter().map(|(_, cycles)| cycles).sum();
             packet(&mut path, Some(her - held), Place::PacketMemory, Why::Write, None);
             packet(&mut path, Some(her), Place::MessageQueues, Why::QueuesFull, None);
@@ -355,7 +355,7 @@ impl Tracker {
         let cluster = At::one(Place::Cluster as u8, task.cluster);
         let hpu = At { place: Place::Hpu as u8, numbers: [Some(task.cluster), Some(task.hpu)] };
         let latency = Why::Latency as u8;
-        // What holds the next task at the dispatcher or at a cluster also holds those behind it.
+        // A hold of the next task at the dispatcher or at a cluster also holds those behind it.
         let ways = [
             (task.sent, 0, queues, Why::Turn as u8),
             (task.dispatched, 0, dispatcher, latency),
