@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from spinet.api import run
     from spinet.comparison import Comparison, compare
     from spinet.experiment import Experiment
+    from spinet.handler import Handler
     from spinet.machine import Machine
     from spinet.output import OutputError
     from spinet.presets import FpgaPart, Nic, Part, fpga_cost, nic, nic_cost, nics, parameters_of
@@ -31,6 +32,7 @@ __all__ = [
     "Comparison",
     "Experiment",
     "FpgaPart",
+    "Handler",
     "InputError",
     "InternalError",
     "Latency",
@@ -63,6 +65,7 @@ _HOMES = {
     "api": ("run",),
     "comparison": ("Comparison", "compare"),
     "experiment": ("Experiment",),
+    "handler": ("Handler",),
     "machine": ("Machine",),
     "output": ("OutputError",),
     "presets": ("FpgaPart", "Nic", "Part", "fpga_cost", "nic", "nic_cost", "nics", "parameters_of"),

@@ -18,6 +18,7 @@ _SHT_PROGBITS = 1
 _SHT_SYMTAB = 2
 _SHF_ALLOC = 2
 _STT_NOTYPE = 0
+_STT_OBJECT = 1
 _STT_FUNC = 2
 
 
@@ -29,6 +30,7 @@ class Symbol:
     address: int
     size: int  # bytes
     is_function: bool
+    is_variable: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,9 +148,13 @@ def _order(data: bytes, path: Path) -> str:
 def _symbols(data: bytes, order: str, *, at: int, size: int, names_at: int) -> list[Symbol]:
     found = []
     for name, address, length, info, _other, section in struct.iter_unpack(f"{order}IIIBBH", data[at : at + size]):
-        if section != 0 and name != 0 and info & 0xF in (_STT_NOTYPE, _STT_FUNC):
-            text = _text(data, names_at + name)
-            found.append(Symbol(name=text, address=address, size=length, is_function=info & 0xF == _STT_FUNC))
+        kind = info & 0xF
+        if section != 0 and name != 0 and kind in (_STT_NOTYPE, _STT_OBJECT, _STT_FUNC):
+            is_function, is_variable = kind == _STT_FUNC, kind == _STT_OBJECT
+            named = _text(data, names_at + name)
+            found.append(
+                Symbol(name=named, address=address, size=length, is_function=is_function, is_variable=is_variable)
+            )
     return found
 
 

@@ -488,6 +488,7 @@ def start(
     profile: bool = False,
     paths: bool = False,
     policies: Mapping[str, Policy] | None = None,
+    trial: bool = False,
 ) -> _core.Run:
     """Build the simulated card, ready for its first packet.
 
@@ -497,6 +498,8 @@ def start(
         A folder for files of the packets that leave the card, and for traces.
     tables
         Record the rows of tables.
+    trial
+        The caller gives the packets one at a time, as `spinet.Handler` does.
     """
     experiment = ready.experiment
     instructions = None
@@ -518,6 +521,7 @@ def start(
             trace_cores=trace.cores if trace else None,
             trace_time=trace.time if trace else None,
             policies=dict(policies or {}),
+            trial=trial,
         )
     except InputError as error:
         text = str(error).removeprefix(f"{experiments.NO_FILE}: ")

@@ -93,6 +93,7 @@ pub struct Pspin {
     freq: Freq,
     network: NetworkParams,
     clusters: Vec<Rc<RefCell<Cluster>>>,
+    memories: Rc<RefCell<Memories>>,
     clock_gating: bool,
     inbound: Rc<RefCell<Inbound>>,
     host_port: Rc<RefCell<HostSlave>>,
@@ -150,7 +151,8 @@ impl Pspin {
                 cluster
             }));
         }
-        card.add("nic.memories", |_| Memories::new(params, &image.handler_memory, bytes, w.memories));
+        let memories =
+            card.add_shared("nic.memories", |_| Memories::new(params, &image.handler_memory, bytes, w.memories));
         let inbound = card.add_shared("nic.inbound", |trace| {
             Inbound::new(InboundParams::from(params), w.inbound, source, completions, trace)
         });
@@ -176,6 +178,7 @@ impl Pspin {
             freq,
             network: params.network,
             clusters,
+            memories,
             clock_gating: params.cluster.clock_gating,
             inbound,
             host_port,
@@ -316,6 +319,20 @@ impl Pspin {
     pub fn asleep_cycles(&self, now: Cycle) -> Option<u64> {
         let asleep = || self.clusters.iter().map(|cluster| cluster.borrow().asleep_cycles(now)).sum();
         self.clock_gating.then(asleep)
+    }
+
+    /// Reads handler, packet or program memory, or a cluster's L1 at its own address, as a debugger does: no time passes. Returns
+    /// false, without reading, if no memory has all of these addresses.
+    pub fn read_memory(&self, addr: u32, data: &mut [u8]) -> bool {
+        let Ok(size) = u32::try_from(data.len()) else { return false };
+        let offset = addr.wrapping_sub(map::L1_BASE);
+        if let Some(cluster) = self.clusters.get((offset / map::L1_STRIDE) as usize) {
+            return cluster.borrow().read_l1(offset % map::L1_STRIDE, data);
+        }
+        let memories = self.memories.borrow();
+        let Some(bytes) = memories.bytes(addr, size) else { return false };
+        data.copy_from_slice(bytes);
+        true
     }
 
     /// The state of each core.

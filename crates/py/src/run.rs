@@ -3,14 +3,16 @@
 use crate::convert::{self, Described};
 use crate::policy::{Failure, OwnPolicy, Shared};
 use crate::tools::format;
-use crate::{gone, input};
+use crate::{gone, input, json};
+use kernel::Time;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use spinet::chains::Policy;
 use spinet::handlers::record::Line;
 use spinet::instructions::Choice;
 use spinet::kinds::{self, Text};
-use spinet::run::Wanted;
+use spinet::run::{HORIZON, Port, Wanted};
+use spinet::trial::{self, Trial};
 use spinet::worker::{StartError, Worker};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,6 +20,15 @@ use std::time::Duration;
 
 /// Most bytes of host memory in one call.
 const MAX_HOST_BYTES: usize = 1 << 30;
+
+/// An outcome as JSON; packets that left: time in ps, port, bytes; writes to host memory: address, bytes.
+type Offered<'py> = (String, Vec<(u64, String, Bound<'py, PyBytes>)>, Vec<(u64, Bound<'py, PyBytes>)>);
+
+/// A span of simulated time.
+fn within(ps: u64) -> PyResult<Time> {
+    let fs = ps.checked_mul(1000).filter(|&fs| fs <= HORIZON.fs() / 2);
+    fs.map(Time::from_fs).ok_or_else(|| input("the time is more than 2.5 hours, must be less"))
+}
 
 /// The error of a run that did not start.
 pub fn start_error<E: std::fmt::Display>(error: StartError<E>) -> PyErr {
@@ -39,7 +50,7 @@ pub struct Run {
 impl Run {
     /// Builds the card.
     #[new]
-    #[pyo3(signature = (experiment, *, file, base_dir, format = "toml", programs = BTreeMap::new(), captures = None, tables = false, profile = false, paths = false, instructions = None, trace_cores = None, trace_time = None, policies = BTreeMap::new()))]
+    #[pyo3(signature = (experiment, *, file, base_dir, format = "toml", programs = BTreeMap::new(), captures = None, tables = false, profile = false, paths = false, instructions = None, trace_cores = None, trace_time = None, policies = BTreeMap::new(), trial = false))]
     #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn new(
         py: Python<'_>,
@@ -56,6 +67,7 @@ impl Run {
         trace_cores: Option<String>,
         trace_time: Option<String>,
         policies: BTreeMap<String, Py<PyAny>>,
+        trial: bool,
     ) -> PyResult<Self> {
         let format = self::format(format)?;
         let shared = Shared::default();
@@ -67,7 +79,8 @@ impl Run {
         let worker = py.detach(|| {
             let choice = Choice::parse(trace_cores.as_deref(), trace_time.as_deref()).map_err(input)?;
             let instructions = instructions.map(|directory| (directory, choice));
-            let wanted = Wanted { tables, captures, instructions, paths, profile, programs, lines: false };
+            let (lines, outcomes) = (trial, trial);
+            let wanted = Wanted { tables, captures, instructions, paths, profile, programs, lines, outcomes };
             let boxed = |(service, policy)| (service, Box::new(policy) as Box<dyn Policy>);
             let build = move || {
                 let text = Text { text: &experiment, file: &file, base_dir: &base_dir, format };
@@ -87,6 +100,46 @@ impl Run {
             return Err(error);
         }
         convert::progress(py, progress.map_err(gone)?.map_err(input)?)
+    }
+
+    /// Of a trial: lets the card boot, for at most so long in ps. Returns true if it waits for packets now.
+    fn boot(&self, py: Python<'_>, within: u64) -> PyResult<bool> {
+        let within = self::within(within)?;
+        py.detach(|| self.worker.call(move |run| trial::boot(&mut *run.card, within))).map_err(gone)?.map_err(input)
+    }
+
+    /// Of a trial: the packets that `offer` will give to the card next.
+    fn expect(&self, py: Python<'_>, packets: Vec<Vec<u8>>) -> PyResult<()> {
+        let packets: Vec<Box<[u8]>> = packets.into_iter().map(Vec::into_boxed_slice).collect();
+        py.detach(|| self.worker.call(move |run| run.card.expect(&packets))).map_err(gone)
+    }
+
+    /// Of a trial: gives a packet to the card and simulates until the card has finished it, for at most so long in ps. Returns its
+    /// outcome as JSON, packets that left with their ports, and writes to host memory with their addresses.
+    fn offer<'py>(&self, py: Python<'py>, packet: Vec<u8>, within: u64) -> PyResult<Offered<'py>> {
+        let within = self::within(within)?;
+        let offer =
+            move |run: &mut spinet::run::Run| trial::offer(&mut *run.card, Port::Network(0), packet.into(), within);
+        let Trial { outcome, left, host_writes } =
+            py.detach(|| self.worker.call(offer)).map_err(gone)?.map_err(input)?;
+        let left = left.into_iter().map(|left| (left.at.ps(), left.port.to_string(), PyBytes::new(py, &left.frame)));
+        let host_writes = host_writes.into_iter().map(|(addr, data)| (addr, PyBytes::new(py, &data)));
+        Ok((json(&outcome)?, left.collect(), host_writes.collect()))
+    }
+
+    /// Bytes of the card's memory, without time passing; `core` is the core that they belong to, if each has its own.
+    fn read_memory<'py>(&self, py: Python<'py>, core: String, addr: u32, size: usize) -> PyResult<Bound<'py, PyBytes>> {
+        if size > MAX_HOST_BYTES {
+            return Err(input(format!("size is {size}, must be at most {MAX_HOST_BYTES}")));
+        }
+        let read = move |run: &mut spinet::run::Run| {
+            let mut data = vec![0; size];
+            run.card.read_memory(&core, addr, &mut data).then_some(data)
+        };
+        match py.detach(|| self.worker.call(read)).map_err(gone)? {
+            Some(data) => Ok(PyBytes::new(py, &data)),
+            None => Err(input(format!("the card has no memory of {size} bytes at {addr:#x}"))),
+        }
     }
 
     /// Ends the run here: packets inside get their rows, and files are complete. Nothing to do at a run's own end.

@@ -29,6 +29,7 @@ pub mod schema;
 pub mod streams;
 pub mod summary;
 pub mod toml_text;
+pub mod trial;
 pub mod unit;
 pub mod wired;
 pub mod worker;

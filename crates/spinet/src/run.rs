@@ -3,6 +3,7 @@
 use crate::handlers::record::Line;
 use crate::instructions::Choice;
 use crate::profile::Profile;
+use crate::trial::{Fault, HostWrites, PacketOutcome};
 use kernel::{Clock, Cycle, Mode, Resource, Time};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -107,6 +108,8 @@ pub struct Wanted {
     /// The caller is the network around the card: it may call [`Card::inject`], and must call [`Card::take_departures`]. Such a run ends
     /// at its limit, or if a core of the card stops by itself.
     pub lines: bool,
+    /// Keep the outcome of each packet, for [`Card::take_outcomes`] and [`Card::take_host_writes`], which the caller must call.
+    pub outcomes: bool,
 }
 
 /// An end of a line or a queue of the host.
@@ -227,6 +230,31 @@ pub trait Card: Simulated {
     /// Frames that left since the last call, in order of time; none without [`Wanted::lines`].
     fn take_departures(&mut self) -> Vec<Departure> {
         Vec::new()
+    }
+
+    /// Outcomes of packets that were finished since the last call, in order of time; none without [`Wanted::outcomes`].
+    fn take_outcomes(&mut self) -> Vec<PacketOutcome> {
+        Vec::new()
+    }
+
+    /// Writes of the card to host memory since the last call, in order of time; none without [`Wanted::outcomes`].
+    fn take_host_writes(&mut self) -> HostWrites {
+        Vec::new()
+    }
+
+    /// The packets that come next, before the first of them is injected. The last of a flow ends a message that lasts as long as its
+    /// flow.
+    fn expect(&mut self, _packets: &[Box<[u8]>]) {}
+
+    /// Positions of cores that are busy with packets.
+    fn stuck(&self) -> Vec<Fault> {
+        Vec::new()
+    }
+
+    /// Reads memory of the card as a debugger does: no time passes. `core` names the core whose memory it is, for cards whose cores
+    /// have memories of their own. Returns false if there is no such memory.
+    fn read_memory(&self, _core: &str, _addr: u32, _data: &mut [u8]) -> bool {
+        false
     }
 
     /// Lines that programs printed since the last call, with their times.

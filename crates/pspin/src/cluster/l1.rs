@@ -174,6 +174,11 @@ impl L1 {
         }
     }
 
+    /// A range, if all of it is inside.
+    pub fn range(&self, offset: u32, size: usize) -> Option<&[u8]> {
+        self.words.as_flattened().get(offset as usize..)?.get(..size)
+    }
+
     /// Sets bytes to zero that do not cross the end of the memory; offsets wrap there.
     pub fn clear(&mut self, offset: u32, size: u32) {
         let bytes = self.words.as_flattened_mut();

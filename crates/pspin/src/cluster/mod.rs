@@ -201,6 +201,13 @@ impl Cluster {
         self.l1.write(offset, bytes);
     }
 
+    /// Reads a range of L1; false, without reading, if it reaches beyond the end.
+    pub fn read_l1(&self, offset: u32, data: &mut [u8]) -> bool {
+        let Some(bytes) = self.l1.range(offset, data.len()) else { return false };
+        data.copy_from_slice(bytes);
+        true
+    }
+
     /// Sets the code that every core may run in user mode, with or without a task.
     pub fn set_runtime(&mut self, runtime: Region) {
         self.hpus.iter_mut().for_each(|hpu| hpu.guard.set_runtime(runtime));

@@ -113,6 +113,11 @@ impl Memory {
         self.store.contains(addr.into())
     }
 
+    /// A range, if all of it is in this memory.
+    pub(super) fn bytes(&self, addr: u32, size: u32) -> Option<&[u8]> {
+        self.store.get(addr.into(), size).ok()
+    }
+
     pub(super) fn word(&self, addr: u32) -> u32 {
         let bytes = self.store.get(addr.into(), 4).expect("initiators stay within");
         u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]])

@@ -168,6 +168,11 @@ impl Memories {
         }
     }
 
+    /// A range of handler, packet or program memory, if all of it is in one.
+    pub fn bytes(&self, addr: u32, size: u32) -> Option<&[u8]> {
+        self.memories.iter().find_map(|memory| memory.bytes(addr, size)).or_else(|| self.program.range(addr, size))
+    }
+
     fn memory_at(&self, addr: u32) -> Option<usize> {
         self.memories.iter().position(|memory| memory.contains(addr))
     }

@@ -46,6 +46,11 @@ impl ProgramMemory {
         (addr.wrapping_sub(PROGRAM_BASE) as usize) < self.bytes.len()
     }
 
+    /// A range, if all of it is inside.
+    pub(super) fn range(&self, addr: u32, size: u32) -> Option<&[u8]> {
+        self.bytes.get(addr.checked_sub(PROGRAM_BASE)? as usize..)?.get(..size as usize)
+    }
+
     /// Returns true if requests for lines wait.
     pub(super) fn is_busy(&self) -> bool {
         !self.lines.is_empty()

@@ -15,6 +15,7 @@ use crate::paths::{PATHS, PathTable};
 use crate::profile::{self, Profile};
 use crate::run::{Card, Departure, Ended, HORIZON, InjectError, Port, Progress, Rows, RunError, Simulated, Wanted};
 use crate::streams::FeedError;
+use crate::trial::PacketOutcome;
 use kernel::{Clock, Cycle, Mode, Outcome, Resource, Time};
 use panic::model::{Nic, NicModel};
 use panic::nic::Outside;
@@ -66,6 +67,8 @@ pub struct ChainCard {
     shares: Vec<Rc<RefCell<FairShare>>>,
     /// Programs for the cores of services, by the names of services.
     programs: Vec<(String, Elf)>,
+    /// Instructions of each unit when outcomes were taken last.
+    pub(super) instructions_before: BTreeMap<String, u64>,
     /// Number of changes made so far.
     changed: usize,
     now: Cycle,
@@ -131,6 +134,7 @@ impl ChainCard {
         nic.system.listen(Box::new(CreditSink(credits.clone())));
         let ports = networks.into_iter().chain(transmits).collect();
         record.borrow_mut().departures = wanted.lines.then(Vec::new);
+        record.borrow_mut().kept = wanted.outcomes.then(Vec::new);
         record.borrow_mut().tables = wanted.tables.then(|| Tables::new(clock, &units));
         record.borrow_mut().paths = wanted.paths.then(|| PathTable::new(clock));
         // Last, so that nothing is written if anything else is wrong.
@@ -147,6 +151,7 @@ impl ChainCard {
             chains,
             shares,
             programs,
+            instructions_before: BTreeMap::new(),
             changed: 0,
             now: 0,
             has_lines: wanted.lines,
@@ -350,6 +355,15 @@ impl Card for ChainCard {
 
     fn take_departures(&mut self) -> Vec<Departure> {
         self.record.borrow_mut().departures.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    fn take_outcomes(&mut self) -> Vec<PacketOutcome> {
+        self.outcomes()
+    }
+
+    fn read_memory(&self, core: &str, addr: u32, data: &mut [u8]) -> bool {
+        let unit = self.nic.programs.iter().find(|(unit, _)| unit == core);
+        unit.is_some_and(|(_, program)| program.read_memory(addr, data))
     }
 
     fn take_tables(&mut self) -> Vec<Rows> {

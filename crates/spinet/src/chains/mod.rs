@@ -11,6 +11,7 @@ mod credits;
 mod experiment;
 
 mod nic;
+mod outcomes;
 pub mod paths;
 mod policies;
 mod programs;

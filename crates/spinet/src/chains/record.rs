@@ -7,7 +7,7 @@ use super::paths::path;
 use super::shares::Shares;
 use super::stats::Stats;
 use super::table::{Tables, numbered};
-use super::trail::{Part, Way};
+use super::trail::{Part, Visit, Way};
 use crate::digest::{Digest, Stream};
 use crate::milestones::Inside;
 use crate::paths::PathTable;
@@ -74,6 +74,18 @@ impl From<ExternalPort> for Port {
     }
 }
 
+/// A packet that is finished.
+pub struct Kept {
+    /// Its number.
+    pub id: u64,
+    /// Its fate, and why it was dropped.
+    pub fate: (Fate, Option<DropReason>),
+    /// Position of its chain; none if no chain took it.
+    pub chain: Option<usize>,
+    /// Its visits of services.
+    pub visits: Vec<Visit>,
+}
+
 /// Everything that a run leaves behind.
 pub struct Record {
     /// The NIC's clock.
@@ -90,6 +102,8 @@ pub struct Record {
     pub captures: Option<Captures>,
     /// Departed packets that the caller has not taken, if wanted.
     pub departures: Option<Vec<Departure>>,
+    /// Finished packets that the caller has not taken, if wanted.
+    pub kept: Option<Vec<Kept>>,
     /// The error that ends the run.
     pub error: Option<RecordError>,
     /// Last cycle in which a packet came, left or was dropped.
@@ -127,6 +141,7 @@ impl Record {
             tables: None,
             captures: None,
             departures: None,
+            kept: None,
             error: None,
             progress_at: 0,
             open: Inside::default(),
@@ -236,6 +251,10 @@ impl Record {
     fn row(&mut self, open: &Open, fate: (Fate, Option<DropReason>), message: &Message, way: &Way) {
         if let Some(paths) = &mut self.paths {
             paths.add(message.descriptor.id, &path(&message.descriptor.trail, &self.units));
+        }
+        if let Some(kept) = &mut self.kept {
+            let (id, chain, visits) = (message.descriptor.id, open.chain, way.visits.clone());
+            kept.push(Kept { id, fate, chain, visits });
         }
         if let Some(tables) = &mut self.tables {
             tables.add(message.descriptor.id, open, fate, Some((message, way)));

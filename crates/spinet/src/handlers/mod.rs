@@ -3,6 +3,7 @@
 pub mod feed;
 pub mod host;
 pub mod message_ids;
+pub mod outcomes;
 pub mod packets;
 pub mod paths;
 pub mod record;
@@ -32,6 +33,7 @@ use crate::run::{Card, Departure, Ended, HORIZON, InjectError, Port, Progress, R
 use crate::streams::FeedError;
 use crate::summary::{BusyCore, HPUS};
 use crate::toml_text::KeyPosition;
+use crate::trial::{Fault, HostWrites, PacketOutcome};
 use feed::Feed;
 use kernel::{Clock, Cycle, FreqError, Mode, Outcome, Resource, Time};
 use pspin::PspinError;
@@ -133,6 +135,7 @@ impl HandlerCard {
             record.borrow_mut().paths = Some(PathTable::new(clock));
             record.borrow_mut().window.tracker = Some(Default::default());
         }
+        record.borrow_mut().kept = wanted.outcomes.then(Default::default);
         for context in &placed {
             record.borrow_mut().host.write(context.context.host_mem_addr, &context.host_data);
         }
@@ -366,6 +369,26 @@ impl Card for HandlerCard {
         let clock = self.record().borrow().clock;
         let departure = |(at, frame)| Departure { at: clock.edge(at), port: Port::Network(0), frame };
         self.driver.take_sent().into_iter().map(departure).collect()
+    }
+
+    fn take_outcomes(&mut self) -> Vec<PacketOutcome> {
+        self.outcomes()
+    }
+
+    fn take_host_writes(&mut self) -> HostWrites {
+        self.handlers_writes()
+    }
+
+    fn expect(&mut self, packets: &[Box<[u8]>]) {
+        self.driver.feed.borrow_mut().rules.expect(packets);
+    }
+
+    fn stuck(&self) -> Vec<Fault> {
+        self.busy_places()
+    }
+
+    fn read_memory(&self, _core: &str, addr: u32, data: &mut [u8]) -> bool {
+        self.driver.nic.read_memory(addr, data)
     }
 
     fn read_host(&self, addr: u64, data: &mut [u8]) -> bool {

@@ -2,6 +2,7 @@
 
 use crate::digest::{Digest, Stream};
 use crate::handlers::host::Pages;
+use crate::handlers::outcomes::{Kept, KeptPacket};
 use crate::handlers::packets::{Change, Fate, Row, Window};
 use crate::handlers::stats::Stats;
 use crate::handlers::table::Table;
@@ -98,6 +99,8 @@ pub struct Record {
     pub sent: Option<Vec<(Cycle, Box<[u8]>)>>,
     /// Finished packets of contexts that the caller has not taken, if wanted.
     pub finished: Option<Vec<Row>>,
+    /// Finished packets and host writes that the caller has not taken, if wanted.
+    pub kept: Option<Kept>,
     /// Console lines that the caller has not taken.
     pub lines: VecDeque<Line>,
     /// Lines that were too many.
@@ -128,6 +131,7 @@ impl Record {
             out,
             sent: None,
             finished: None,
+            kept: None,
             lines: VecDeque::new(),
             lines_lost: 0,
             error: None,
@@ -180,6 +184,9 @@ impl Record {
         if let Some(table) = &mut self.table {
             table.add_ordinary(source, frame, bytes.len() as u32, arrival);
         }
+        if let Some(kept) = &mut self.kept {
+            kept.packets.push(KeptPacket::Ordinary(bytes.into()));
+        }
     }
 
     /// The run cannot continue; the first reason is kept.
@@ -195,6 +202,9 @@ impl Record {
         }
         if let Some(finished) = &mut self.finished {
             finished.push(row.clone());
+        }
+        if let Some(kept) = &mut self.kept {
+            kept.packets.push(KeptPacket::Matched(Box::new(row.clone())));
         }
         if let Some(table) = &mut self.table {
             table.add(row);
@@ -275,6 +285,9 @@ impl HostMemory for Scribe {
     fn write(&mut self, addr: u64, data: &[u8]) {
         let record = &mut *self.0.borrow_mut();
         record.host.write(addr, data);
+        if let Some(kept) = &mut record.kept {
+            kept.host_writes.push((addr, data.into()));
+        }
         record.digest.add(Stream::Host, &[addr], data);
     }
 }

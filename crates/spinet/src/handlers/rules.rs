@@ -114,6 +114,17 @@ impl Rules {
         self.installed.iter().find(|rule| rule.context_idx == context_idx).map(|rule| rule.id)
     }
 
+    /// The packets that come next. A flow that lasts until its last packet ends with its last one among them.
+    pub fn expect(&mut self, packets: &[Box<[u8]>]) {
+        self.installed.iter_mut().for_each(|rule| rule.classifier.forget_index());
+        for packet in packets {
+            let layers = Layers::parse(packet);
+            if let Some(rule) = self.installed.iter_mut().find(|rule| rule.matches(packet, &layers)) {
+                rule.classifier.expect(packet, &layers);
+            }
+        }
+    }
+
     /// The rule that takes a packet.
     pub fn find(&mut self, packet: &[u8], layers: &Layers) -> Option<&mut Rule> {
         let Rules { installed, ending, unmatched, .. } = self;

@@ -8,6 +8,7 @@ use spinet::kinds::{self, Text};
 use spinet::paths::PATHS;
 use spinet::run::{Departure, InjectError, Port, Run, RunError, Wanted};
 use spinet::toml_text::Format;
+use spinet::trial::{self, TrialError};
 use std::path::Path;
 use std::time::Duration;
 
@@ -289,4 +290,47 @@ fn frames_that_a_card_cannot_take_are_errors() {
         let error = start().card.inject(Port::Network(0), Time::from_ns(200), vec![0; 60].into()).unwrap_err();
         assert!(matches!(error, InjectError::NoLines { .. }), "{name}: {error}");
     });
+}
+
+/// Outcomes of some packets, given one at a time: verdict, cycles, faults, packets out with their times.
+fn trials(run: &mut Run, packets: &[Vec<u8>]) -> Vec<String> {
+    assert!(trial::boot(&mut *run.card, Time::from_ns(10_000_000)).unwrap());
+    let packets: Vec<Box<[u8]>> = packets.iter().map(|packet| packet.clone().into()).collect();
+    run.card.expect(&packets);
+    let offer = |packet| {
+        let trial = trial::offer(&mut *run.card, Port::Network(0), packet, Time::from_ns(1_000_000)).unwrap();
+        format!("{:?} {:?} {:?}", trial.outcome, trial.left, trial.host_writes)
+    };
+    packets.into_iter().map(offer).collect()
+}
+
+#[test]
+fn packets_that_come_one_at_a_time_have_the_same_outcome_in_any_tick_order() {
+    let folder = support::folder_with_program("contract_trials");
+    let wanted = Wanted { lines: true, outcomes: true, ..Wanted::default() };
+    let packets: Vec<Vec<u8>> = (0..8).map(|i| vec![i as u8; 64 + 200 * i]).collect();
+    for (name, text, verdict) in [("handlers", HANDLERS, "\"sent\""), ("chains", CHAINS, "\"host\"")] {
+        let run = |mode| {
+            let mut run = start_with(&without_traffic(text), &folder, name, &wanted);
+            run.set_mode(mode);
+            let found = trials(&mut run, &packets);
+            (found, run.digest())
+        };
+        let (found, digest) = run(Mode::Normal);
+        assert_eq!(found.len(), 8);
+        assert!(found.iter().all(|outcome| outcome.contains(verdict)), "{name}: {found:#?}");
+        assert!(run(Mode::Shuffled(5)) == (found, digest), "{name}");
+    }
+}
+
+#[test]
+fn a_packet_that_the_card_does_not_finish_keeps_the_next_one_out() {
+    let folder = support::folder_with_program("contract_unfinished");
+    let wanted = Wanted { lines: true, outcomes: true, ..Wanted::default() };
+    let mut run = start_with(&without_traffic(CHAINS), &folder, "chains", &wanted);
+    let mut offer = |ns| trial::offer(&mut *run.card, Port::Network(0), vec![1; 64].into(), Time::from_ns(ns));
+    // At 40 Gbit/s, 64 bytes and the preamble take 17 ns on the line.
+    let first = offer(10).unwrap();
+    assert_eq!((first.outcome.verdict, first.left.len()), ("unfinished", 0));
+    assert!(matches!(offer(1_000_000), Err(TrialError::Busy { .. })));
 }

@@ -114,6 +114,20 @@ impl Classifier {
         FlowIndex::new(spec).into_classifier()
     }
 
+    /// Forgets the number of packets of each flow, except of those with an open message.
+    pub fn forget_index(&mut self) {
+        let open = &self.open;
+        self.total = open.iter().map(|(key, message)| (key.clone(), message.packets)).collect();
+    }
+
+    /// Adds a packet to the index, if the definition needs one: the flow does not end before it.
+    pub fn expect(&mut self, packet: &[u8], layers: &Layers) {
+        let MessageSpec::Group { key, end: End::Last, .. } = &self.spec else { return };
+        if key.write(packet, layers, &mut self.key) {
+            *self.total.entry(self.key.as_slice().into()).or_default() += 1;
+        }
+    }
+
     /// Classifies the next packet, whose layers are `layers`.
     pub fn classify(&mut self, packet: &[u8], layers: &Layers) -> Verdict {
         self.counts.packets += 1;

@@ -17,5 +17,5 @@ mod unit;
 
 pub use image::{Image, Segment, Symbol};
 pub use params::{MEMORY_BASE, REGISTERS_BASE, RiscvParams};
-pub use trouble::{Cause, KEPT_TROUBLES, Program, SharedTroubles, Trouble};
+pub use trouble::{Cause, KEPT_TROUBLES, Program, SharedMemory, SharedTroubles, Trouble};
 pub use unit::{RiscvUnit, Sizes};

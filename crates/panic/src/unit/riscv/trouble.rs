@@ -2,6 +2,7 @@
 
 use super::core::Lost;
 use super::image::Image;
+use super::params::MEMORY_BASE;
 use blocks::profile::CodeProfile;
 use isa::riscv::cause;
 use kernel::Cycle;
@@ -103,6 +104,9 @@ pub type SharedTroubles = Rc<RefCell<Vec<Trouble>>>;
 /// the last instruction that was executed.
 pub type SharedProfile = Rc<RefCell<Option<CodeProfile>>>;
 
+/// The local memory of a unit; the unit's owner can read it while it runs.
+pub type SharedMemory = Rc<RefCell<Vec<u8>>>;
+
 /// A program for a unit, and where the unit reports what it does.
 #[derive(Clone, Default, Debug)]
 pub struct Program {
@@ -112,12 +116,23 @@ pub struct Program {
     pub troubles: SharedTroubles,
     /// Its cycles.
     pub profile: SharedProfile,
+    /// The memory of its unit; empty without a unit.
+    pub memory: SharedMemory,
 }
 
 impl Program {
     /// A program that has not run.
     pub fn new(image: Rc<Image>) -> Program {
         Program { image, ..Program::default() }
+    }
+
+    /// Reads a range of the unit's memory; false, without reading, if not all of it is there.
+    pub fn read_memory(&self, addr: u32, data: &mut [u8]) -> bool {
+        let memory = self.memory.borrow();
+        let offset = addr.wrapping_sub(MEMORY_BASE) as usize;
+        let Some(bytes) = memory.get(offset..).and_then(|rest| rest.get(..data.len())) else { return false };
+        data.copy_from_slice(bytes);
+        true
     }
 
     /// Counts the cycles of its unit's core in these ranges of code, first address and bytes of each, from now on.

@@ -54,7 +54,6 @@ pub struct RiscvUnit {
     input: Rx<Flit>,
     output: Tx<Flit>,
     program: Program,
-    memory: Vec<u8>,
     core: Core,
     bus: Bus,
     /// Port cycles used so far by the core's request at the port.
@@ -88,12 +87,12 @@ impl RiscvUnit {
         let checked =
             params.check().and_then(|()| params.check_longest(longest)).and_then(|()| program.image.check(&params));
         checked.unwrap_or_else(|error| panic!("the parameters must have passed their check: {error}"));
+        *program.memory.borrow_mut() = program.image.memory(&params);
         RiscvUnit {
             flit_bytes,
             longest,
             input,
             output,
-            memory: program.image.memory(&params),
             core: Core::new(&params, program.image.entry, program.profile.clone()),
             bus: Bus::new(&params),
             beats: 0,
@@ -130,7 +129,8 @@ impl RiscvUnit {
                 }
                 self.beats = 0;
                 let at = (addr - MEMORY_BASE) as usize / bytes * bytes;
-                let line = &self.memory[at..at + bytes];
+                let contents = self.program.memory.borrow();
+                let line = &contents[at..at + bytes];
                 if matches!(request.what, What::Data(_)) {
                     self.counts.data_fills.add(1);
                     self.core.data_cache.fill(addr, line);
@@ -142,7 +142,8 @@ impl RiscvUnit {
             }
             What::Store { addr, value, bytes } => {
                 let at = (addr - MEMORY_BASE) as usize;
-                self.memory[at..at + bytes as usize].copy_from_slice(&value.to_le_bytes()[..bytes as usize]);
+                let (word, bytes) = (value.to_le_bytes(), bytes as usize);
+                self.program.memory.borrow_mut()[at..at + bytes].copy_from_slice(&word[..bytes]);
                 self.counts.stores.add(1);
             }
             What::Read(which) => {
@@ -249,7 +250,7 @@ impl RiscvUnit {
         let data = &incoming.packet.message.data;
         let end = if flit == Flit::Tail { data.len() } else { (incoming.written + self.flit_bytes).min(data.len()) };
         let at = self.doorbells.place(incoming.packet.slot);
-        self.memory[at + incoming.written..at + end].copy_from_slice(&data[incoming.written..end]);
+        self.program.memory.borrow_mut()[at + incoming.written..at + end].copy_from_slice(&data[incoming.written..end]);
         incoming.written = end;
         if flit == Flit::Tail {
             self.counts.packets.add(1);
@@ -268,7 +269,7 @@ impl RiscvUnit {
         let answer = self.doorbells.answers.front_mut().expect("an answer must be there");
         self.n_sent += 1;
         if self.n_sent == 1 {
-            answer.packet.message.data = self.memory[answer.at..answer.at + answer.len].to_vec();
+            answer.packet.message.data = self.program.memory.borrow()[answer.at..answer.at + answer.len].to_vec();
             // Only the slot of the packet is still needed here.
             let message = answer.packet.message.clone();
             return self.output.send(Flit::Head(message));

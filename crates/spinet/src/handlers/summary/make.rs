@@ -190,7 +190,7 @@ impl HandlerCard {
         }
     }
 
-    pub(super) fn trap_summary(&self, traps: &TrapStats) -> TrapSummary {
+    pub(in crate::handlers) fn trap_summary(&self, traps: &TrapStats) -> TrapSummary {
         let TrapPlace { trap, frame, context, stage, cluster, hpu } = traps.first;
         TrapSummary {
             cause: cause_name(trap.cause),
@@ -214,7 +214,7 @@ impl HandlerCard {
         }
     }
 
-    pub(super) fn command_fault(&self, place: &RefusalPlace) -> CommandFaultSummary {
+    pub(in crate::handlers) fn command_fault(&self, place: &RefusalPlace) -> CommandFaultSummary {
         let RefusalPlace { refusal, frame, context, cluster, hpu } = *place;
         let placed = &self.placed[context];
         CommandFaultSummary {

@@ -4,6 +4,7 @@ mod make;
 mod remarks;
 
 pub use make::cause_name;
+pub(crate) use remarks::cause_text;
 
 use crate::handlers::stats::EventStats;
 use crate::lines::SourceLine;

@@ -93,18 +93,21 @@ impl HandlerCard {
             n => format!("; {n} more causes are listed below"),
         };
         let summary = self.trap_summary(first);
-        let TrapPlaceSummary { frame, cluster, core, value, value_is, note, .. } = &summary.first;
-        let at = place_text(&summary.first);
-        let note = note.as_ref().map_or_else(String::new, |note| format!(" ({note})"));
-        let value = match *value_is {
-            Some("instruction") => format!(" {value}"), // It follows `illegal instruction`.
-            Some(what) => format!(", {what} {value}"),
-            None => String::new(),
-        };
-        let (cause, core) = (&summary.cause, format!("core {core} of cluster {cluster}"));
+        let TrapPlaceSummary { frame, cluster, core, .. } = &summary.first;
+        let (at, why) = (place_text(&summary.first), cause_text(&summary.cause, &summary.first));
         Some(format!(
-            "handlers trapped on {packets}; first in {at}: {cause}{value}{note}, packet {frame}, {core}{others}"
+            "handlers trapped on {packets}; first in {at}: {why}, packet {frame}, core {core} of cluster {cluster}{others}"
         ))
+    }
+}
+
+/// `load access fault, address 0x00000000`.
+pub(crate) fn cause_text(cause: &str, TrapPlaceSummary { value, value_is, note, .. }: &TrapPlaceSummary) -> String {
+    let note = note.as_ref().map_or_else(String::new, |note| format!(" ({note})"));
+    match *value_is {
+        Some("instruction") => format!("{cause} {value}{note}"), // It follows `illegal instruction`.
+        Some(what) => format!("{cause}, {what} {value}{note}"),
+        None => format!("{cause}{note}"),
     }
 }
 
