@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from spinet.experiment import Experiment
     from spinet.handler import Handler
     from spinet.machine import Machine
+    from spinet.ndr import NoDropRate, no_drop_rate
     from spinet.output import OutputError
     from spinet.presets import FpgaPart, Nic, Part, fpga_cost, nic, nic_cost, nics, parameters_of
     from spinet.result import Latency, Rate, Result, SentPacket, Service, Tenant
@@ -38,6 +39,7 @@ __all__ = [
     "Latency",
     "Machine",
     "Nic",
+    "NoDropRate",
     "OfferedPacket",
     "OutputError",
     "Part",
@@ -54,6 +56,7 @@ __all__ = [
     "nic",
     "nic_cost",
     "nics",
+    "no_drop_rate",
     "offered",
     "parameters_of",
     "run",
@@ -67,6 +70,7 @@ _HOMES = {
     "experiment": ("Experiment",),
     "handler": ("Handler",),
     "machine": ("Machine",),
+    "ndr": ("NoDropRate", "no_drop_rate"),
     "output": ("OutputError",),
     "presets": ("FpgaPart", "Nic", "Part", "fpga_cost", "nic", "nic_cost", "nics", "parameters_of"),
     "result": ("Latency", "Rate", "Result", "SentPacket", "Service", "Tenant"),

@@ -4,7 +4,7 @@
 //! only place with floating-point numbers.
 
 use crate::experiment::Common;
-use crate::flows::Flow;
+use crate::flows::{Flow, Series, Traffic};
 use crate::histogram::Histogram;
 use crate::kinds::{self, Kind};
 use crate::lines::SourceLine;
@@ -43,6 +43,8 @@ pub struct Summary<P, S> {
     pub packets: PacketSummary<P>,
     /// Rates from the first packet to the last.
     pub throughput: ThroughputSummary,
+    /// Rates while packets came, without the start and the end. `null` if that time was too short.
+    pub steady: Option<SteadySummary>,
     /// Time of packets in the card.
     pub latency_ns: Option<LatencySummary>,
     /// Time from when a packet was due on the line until the card took it. It is not part of the latency.
@@ -130,6 +132,7 @@ pub(crate) struct Report<P> {
     pub remarks: Vec<Remark>,
     pub packets: PacketSummary<P>,
     pub throughput: ThroughputSummary,
+    pub steady: Option<SteadySummary>,
     pub latency_ns: Option<LatencySummary>,
     pub ingress_wait_ns: Option<Spread>,
     pub sources: Vec<SourceSummary>,
@@ -145,7 +148,8 @@ impl<P, S> Summary<P, S> {
         report: Report<P>,
         section: S,
     ) -> Self {
-        let Report { kind, ended, remarks, packets, throughput, latency_ns, ingress_wait_ns, sources, time } = report;
+        let Report { kind, ended, remarks, packets, throughput, steady, latency_ns, ingress_wait_ns, sources, time } =
+            report;
         let resources = resources(card, &time);
         let seconds = wall.as_secs_f64();
         let per_second = |n: u64| if seconds > 0.0 { n as f64 / seconds } else { 0.0 };
@@ -158,6 +162,7 @@ impl<P, S> Summary<P, S> {
             ended,
             remarks,
             throughput,
+            steady,
             latency_ns,
             ingress_wait_ns,
             sources,
@@ -334,6 +339,52 @@ pub struct ThroughputSummary {
     pub host_gbps: Option<f64>,
     /// Finished packets per second, from the first to the last.
     pub done_packets_per_s: Option<f64>,
+}
+
+/// Rates of a card in steady state: while packets came, without the first quarter of that time. So neither the start nor the packets that
+/// a buffer soaks up count as held.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+pub struct SteadySummary {
+    /// Begin of the time, since reset.
+    pub from_ns: f64,
+    /// Its end.
+    pub to_ns: f64,
+    /// Gbit/s that came, as the traffic had them. Rates are without FCS, preamble and gap, except those on the line.
+    pub offered_gbps: f64,
+    /// Gbit/s that the card was done with: bytes of packets as they came.
+    pub held_gbps: f64,
+    /// The offered rate on the line, with FCS, preamble and gap.
+    pub offered_line_gbps: f64,
+    /// The same of `held_gbps`.
+    pub held_line_gbps: f64,
+    /// The same in packets per second.
+    pub offered_packets_per_s: f64,
+    /// The same in packets per second.
+    pub held_packets_per_s: f64,
+}
+
+/// Bytes of a frame on the line besides its own: FCS, preamble and gap. Source: IEEE 802.3.
+const LINE_BYTES: u64 = 4 + 8 + 12;
+
+impl SteadySummary {
+    /// The steady state of a series whose ticks `ns` converts to nanoseconds.
+    pub(crate) fn of(series: &Series, ns: impl Fn(u64) -> f64) -> Option<Self> {
+        let (window, sum) = series.steady()?;
+        let (from_ns, to_ns) = (ns(window.start), ns(window.end));
+        let gbps = |traffic: Traffic| 8.0 * traffic.bytes as f64 / (to_ns - from_ns);
+        let line = |traffic: Traffic| Traffic { bytes: traffic.bytes + LINE_BYTES * traffic.packets, ..traffic };
+        let packets_per_s = |traffic: Traffic| 1e9 * traffic.packets as f64 / (to_ns - from_ns);
+        Some(SteadySummary {
+            from_ns,
+            to_ns,
+            offered_gbps: gbps(sum.came),
+            held_gbps: gbps(sum.done),
+            offered_line_gbps: gbps(line(sum.came)),
+            held_line_gbps: gbps(line(sum.done)),
+            offered_packets_per_s: packets_per_s(sum.came),
+            held_packets_per_s: packets_per_s(sum.done),
+        })
+    }
 }
 
 /// Times of packets.

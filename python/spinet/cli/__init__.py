@@ -24,6 +24,7 @@ _COMMANDS = {
     "examples": "List handlers and captures to begin with, or copy them.",
     "profile": "Show where the cycles of a run went.",
     "explain": "Show where a packet spent its time, and what it waited for.",
+    "ndr": "Find the highest rate that a card holds without loss.",
     "build": "Compile handlers into a program for a card.",
     "firmware": "Compile the firmware of a MIPS card.",
     "native": "Run handlers on this machine's processor, for comparison.",

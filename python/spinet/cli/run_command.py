@@ -94,7 +94,7 @@ def command(**options: Any) -> int:
     from spinet.output import OutputFolder
 
     with contextlib.ExitStack() as stack:
-        given, experiment = _given(options)
+        given, experiment = keywords(options)
         trace = _check(options)
         prepared = api.prepare(experiment, given, options=True)
         # Check the output folder first, so that its error appears before the run.
@@ -157,7 +157,7 @@ def _check(options: Mapping[str, Any]) -> api.InstructionTrace | None:
     return api.InstructionTrace(cores=options["trace_cores"], time=options["trace_time"])
 
 
-def _given(options: dict[str, Any]) -> tuple[dict[str, Any], str | None]:
+def keywords(options: dict[str, Any]) -> tuple[dict[str, Any], str | None]:
     """Keywords of `spinet.run` for a command line, and its experiment file."""
     from spinet import _kinds
     from spinet._core import UsageError

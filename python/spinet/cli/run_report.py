@@ -18,6 +18,7 @@ from rich.text import Text
 _BAR = 32  # columns of the longest bar, where there is room
 _LEAST_BAR = 8  # where there is less, none is drawn
 _MOST_COLUMNS = 100
+_KEEPS_UP = 0.995  # share of the offered packets from which on a card holds the offered rate
 _MOST_RESOURCES, _LEAST_BUSY = 4, 0.01  # number and share of the busiest parts that are shown
 
 # Stages of a packet in the card, as the summary names them, and what happens there.
@@ -360,7 +361,9 @@ def _stuck(summary: Mapping[str, Any]) -> Blocks:
 
 
 def resources(summary: Mapping[str, Any]) -> Blocks:
-    """The busiest parts of the card; of several of a kind, the busiest one."""
+    """The rate that the card holds, and its busiest parts; of several of a kind, the busiest one."""
+    if summary["steady"] is not None:
+        yield "\n".join(_steady(summary["steady"], summary.get("hpus")))
     found: dict[str, Mapping[str, Any]] = {}
     for row in summary["resources"]:
         found.setdefault(re.sub(r"\[\d+\]", "[]", row["name"]), row)
@@ -378,6 +381,22 @@ def resources(summary: Mapping[str, Any]) -> Blocks:
     for row in rows:
         if row["name"] == summary["bottleneck"]:
             yield f"Bottleneck: {row['limit']} ({100 * row['utilisation']:.1f} % busy)"
+
+
+def _steady(steady: Mapping[str, float], hpus: Mapping[str, Any] | None) -> Iterator[str]:
+    held, offered = _line_rate(steady, "held"), _line_rate(steady, "offered")
+    keeps_up = steady["held_packets_per_s"] >= _KEEPS_UP * steady["offered_packets_per_s"]
+    yield f"Steady      holds {f'the offered {offered}' if keeps_up else f'{held} of {offered}'}"
+    if hpus is not None and hpus["used_cycles"] is not None:
+        yield (
+            f"Budget      {hpus['budget_cycles']:,.1f} cycles a packet on {hpus['count']} HPUs at the offered rate; "
+            f"handlers take {hpus['used_cycles']:,.1f}"
+        )
+
+
+def _line_rate(steady: Mapping[str, float], which: str) -> str:
+    packets = _scaled(steady[f"{which}_packets_per_s"], ("", "k", "M", "G"))
+    return f"{steady[f'{which}_line_gbps']:,.1f} Gbit/s on the line ({packets} packets/s)"
 
 
 def footer(summary: Mapping[str, Any]) -> str:

@@ -212,6 +212,7 @@ impl Record {
     /// Rows of packets that are still inside at the end of the run.
     pub fn close_rest(&mut self) {
         for (id, open) in self.open.iter() {
+            self.stats.series.add(open.due, None, open.bytes.into());
             if let Some(tables) = &mut self.tables {
                 tables.add(id, open, (Fate::Inside, None), None);
             }
@@ -274,6 +275,7 @@ impl Outlet for Record {
             group.leave(now, bytes, &way);
         }
         stats.shares.add(now, tenant, bytes);
+        stats.series.add(open.due, Some(now), open.bytes.into());
         let (flow, fate, stream, place) = match side {
             ExternalPort::Network(port) => (&mut stats.to_network, Fate::Network, Stream::Out, u64::from(port)),
             ExternalPort::Host(queue) => (&mut stats.to_host, Fate::Host, Stream::Host, u64::from(queue)),
@@ -303,6 +305,7 @@ impl Outlet for Record {
         for group in [&mut stats.all, &mut stats.chains[chain], &mut stats.tenants[tenant]] {
             group.drop(open.bytes.into(), reason);
         }
+        stats.series.add(open.due, None, open.bytes.into());
         self.digest.add(Stream::Done, &[now, id], reason.word().as_bytes());
         self.count_visits(open.chain, &message.descriptor, &way);
         self.row(&open, (Fate::Dropped, Some(reason)), &message, &way);

@@ -2,7 +2,7 @@
 
 use super::shares::Shares;
 use super::trail::{N_PARTS, Visit, Way};
-use crate::flows::{Flow, Traffic};
+use crate::flows::{Flow, Series, Traffic};
 use crate::histogram::Histogram;
 use crate::milestones::Latency;
 use kernel::Cycle;
@@ -82,6 +82,8 @@ pub struct Stats {
     pub to_network: Flow,
     /// Those that left to the host.
     pub to_host: Flow,
+    /// Packets that were due on the line, and those that left, by cycle.
+    pub series: Series,
     /// From when a packet was due on the line until the NIC took it.
     pub line_wait: Histogram,
     /// By tenant; the last is what no chain took.

@@ -1,6 +1,6 @@
 //! Sums over packets; they do not grow with their number.
 
-use crate::flows::{Flow, Traffic};
+use crate::flows::{Flow, Series, Traffic};
 use crate::handlers::packets::{Fate, N_PARTS, N_STAGES, Refusal, Row, TaskRow, Trap};
 use crate::histogram::Histogram;
 use crate::milestones::Latency;
@@ -183,6 +183,8 @@ pub struct Stats {
     pub ended: Flow,
     /// Packets that left.
     pub left: Flow,
+    /// Packets of contexts that came, and those that the NIC was done with, by cycle.
+    pub series: Series,
 }
 
 impl Stats {
@@ -208,6 +210,7 @@ impl Stats {
     pub fn finish(&mut self, row: &Row) {
         let fate = row.fate();
         self.fates[fate as usize] += 1;
+        self.series.add(row.arrival, row.done, row.bytes.into());
         if let Some(reason) = row.dropped {
             self.dropped[reason as usize] += 1;
             return;

@@ -2,12 +2,14 @@
 
 use super::card::WiredCard;
 use super::fates::Fates;
+use super::frames::Passages;
 use super::rates::{short_window, throughput};
 use crate::experiment::SourceSpec;
+use crate::flows::Series;
 use crate::kinds;
 use crate::run::Ended;
 use crate::summary::{
-    ActionSummary, EndedSummary, LatencySummary, NoMore, PacketSummary, Report, SourceSummary, Summary,
+    ActionSummary, EndedSummary, LatencySummary, NoMore, PacketSummary, Report, SourceSummary, SteadySummary, Summary,
     ThroughputSummary, TimeSummary, grouped,
 };
 use blocks::feeders::{Checker, FrameLog, Passage};
@@ -141,6 +143,19 @@ pub struct FunctionSummary {
     pub lock_cycles: u64,
 }
 
+/// Rates of both directions together; `None` if the logs are not complete.
+fn steady(passages: &[Passages; 2]) -> Option<SteadySummary> {
+    let mut series = Series::default();
+    for way in passages {
+        if way.frames != way.out.len() as u64 {
+            return None;
+        }
+        way.given.iter().for_each(|frame| series.add(frame.at.ps(), None, frame.bytes.into()));
+        way.out.iter().for_each(|frame| series.done(frame.at.ps(), frame.bytes.into()));
+    }
+    SteadySummary::of(&series, |ps| ps as f64 / 1e3)
+}
+
 fn ns(time: Time) -> f64 {
     time.fs() as f64 / 1e6
 }
@@ -207,6 +222,7 @@ impl WiredCard {
                 host_gbps: measured(received.rate).map(|rate| rate.gbps),
                 done_packets_per_s: measured(total).map(|rate| rate.frames_per_s),
             },
+            steady: steady(&passages),
             latency_ns,
             ingress_wait_ns: None,
             sources: self.source_summaries(),

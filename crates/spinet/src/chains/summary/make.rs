@@ -11,7 +11,8 @@ use crate::kinds;
 use crate::lines::line_of;
 use crate::run::{Ended, Port};
 use crate::summary::{
-    EndedSummary, PacketSummary, Report, SourceSummary, ThroughputSummary, TimeSummary, gbps, ns, packets_per_s,
+    EndedSummary, PacketSummary, Report, SourceSummary, SteadySummary, ThroughputSummary, TimeSummary, gbps, ns,
+    packets_per_s,
 };
 use kernel::{Clock, Cycle};
 use panic::fairness::{jain, shares};
@@ -99,6 +100,7 @@ impl ChainCard {
                 host_gbps: gbps(self.clock, stats.to_host),
                 done_packets_per_s: packets_per_s(self.clock, stats.all.left),
             },
+            steady: SteadySummary::of(&stats.series, |cycle| maker.ns(cycle as f64)),
             latency_ns: all.latency_ns,
             ingress_wait_ns: Spread::of(self.clock, &stats.line_wait),
             sources: self.source_summaries(),

@@ -10,8 +10,8 @@ use crate::kinds;
 use crate::program::STAGES;
 use crate::run::Ended;
 use crate::summary::{
-    BusyCore, EndedSummary, PacketSummary, Report, SourceSummary, Spread, ThroughputSummary, TimeSummary, gbps,
-    grouped, ns, packets_per_s,
+    BusyCore, EndedSummary, PacketSummary, Report, SourceSummary, Spread, SteadySummary, ThroughputSummary,
+    TimeSummary, gbps, grouped, ns, packets_per_s,
 };
 use isa::riscv::cause;
 use pspin::delivery::DropReason;
@@ -127,6 +127,7 @@ impl HandlerCard {
         let source =
             |(spec, report): (&SourceSpec, _)| SourceSummary::of(spec.source.clone(), "network:0".into(), report);
         let reports = self.driver.feed.borrow().reports();
+        let steady = SteadySummary::of(&stats.series, |cycle| ns(clock, cycle as f64));
         let report = Report {
             kind: &kinds::HANDLERS,
             ended: self.ended_summary(),
@@ -139,6 +140,7 @@ impl HandlerCard {
                 host_gbps: None,
                 done_packets_per_s: packets_per_s(clock, stats.ended),
             },
+            steady,
             latency_ns: stats.latency.summary(clock, Part::NAMES),
             ingress_wait_ns: Spread::of(clock, &stats.ingress),
             sources: common.traffic.iter().zip(reports).map(source).collect(),
@@ -162,7 +164,7 @@ impl HandlerCard {
             },
             contexts: self.context_summaries(),
             timeline: self.timeline.summary(),
-            hpus: self.hpu_summary(),
+            hpus: self.hpu_summary(steady),
             handlers: self.handler_costs(),
             traps: stats.traps.values().map(|traps| self.trap_summary(traps)).collect(),
             console_lines_lost: record.lines_lost,
@@ -172,21 +174,26 @@ impl HandlerCard {
         Summary::of(self, (common, &self.checked.experiment), wall, report, section)
     }
 
-    fn hpu_summary(&self) -> HpuSummary {
+    fn hpu_summary(&self, steady: Option<SteadySummary>) -> HpuSummary {
         let record = self.record().borrow();
         let (busy, n_cores) = (&record.stats.busy, u64::from(self.checked.nic.cluster.n_cores));
         // HPUs could be busy from the first packet on.
         let first = record.stats.stored.span.map_or(self.cycles(), |(first, _)| first);
         let most = self.cycles().saturating_sub(first) * n_cores;
+        let count = n_cores * u64::from(self.checked.nic.n_clusters);
+        let cycles_per_s = count as f64 * 1e9 / ns(record.clock, 1.0);
+        let ended = record.stats.ended.packets;
         HpuSummary {
-            count: n_cores * u64::from(self.checked.nic.n_clusters),
+            count,
+            budget_cycles: steady.map(|steady| cycles_per_s / steady.offered_packets_per_s),
+            used_cycles: (ended > 0).then(|| busy.iter().sum::<u64>() as f64 / ended as f64),
             busy_percent: percent(busy.iter().sum(), most * busy.len() as u64),
             per_cluster_percent: busy.iter().map(|&busy| percent(busy, most)).collect(),
             asleep_percent: self
                 .driver
                 .nic
                 .asleep_cycles(self.cycles())
-                .map(|asleep| percent(asleep, self.cycles() * n_cores * u64::from(self.checked.nic.n_clusters))),
+                .map(|asleep| percent(asleep, self.cycles() * count)),
         }
     }
 

@@ -169,6 +169,10 @@ pub struct MemorySummary {
 pub struct HpuSummary {
     /// Number of HPUs.
     pub count: u64,
+    /// Cycles that all HPUs together have for each packet at the offered rate (`steady`); `null` without a steady state.
+    pub budget_cycles: Option<f64>,
+    /// Cycles that handlers took for each packet that the NIC is done with; `null` if there is none.
+    pub used_cycles: Option<f64>,
     /// Share of the time since the first packet in which HPUs ran handlers.
     pub busy_percent: f64,
     /// The same for each cluster.
