@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import saturated
-from spinet import _programs, api
+from spinet import Handler, _programs, api
 
 ROOT = Path(__file__).resolve().parent.parent
 BUSY = ROOT / "benches" / "handlers" / "busy.c"
@@ -203,6 +203,34 @@ def run_1000_packets_s(scratch: Path) -> float:
     return min(times)
 
 
+def handler_packet_ms() -> float:
+    """Milliseconds of processor time for one packet of `spinet.Handler`, on average over 500, program built."""
+    packet = bytes.fromhex("020000000002 020000000001 0800") + b"\x45" + bytes(49)
+
+    def once(handler: Handler) -> float:
+        before = time.process_time()
+        outs = handler.process_all([packet] * 500)
+        assert all(out.verdict == "sent" for out in outs)
+        return (time.process_time() - before) / 500 * 1000
+
+    with Handler(PING_PONG) as handler:
+        return min(once(handler) for _ in range(_BEST_OF))
+
+
+def handler_reset_ms() -> float:
+    """Milliseconds of processor time until a handler that was reset has had its first packet."""
+
+    def once(handler: Handler) -> float:
+        handler.process(bytes(64))
+        before = time.process_time()
+        handler.reset()
+        handler.process(bytes(64))
+        return (time.process_time() - before) * 1000
+
+    with Handler(PING_PONG) as handler:
+        return min(once(handler) for _ in range(_BEST_OF * 3))
+
+
 FIGURES = (
     Figure(
         key="pspin_busy_cycles_per_s",
@@ -289,6 +317,19 @@ FIGURES = (
         unit="s",
         measure=run_1000_packets_s,
         most=1.0,
+    ),
+    Figure(
+        key="handler_packet_ms",
+        what="a packet of spinet.Handler, program built",
+        unit="ms",
+        measure=lambda _: handler_packet_ms(),
+        most=5.0,
+    ),
+    Figure(
+        key="handler_reset_ms",
+        what="reset of spinet.Handler, and one packet",
+        unit="ms",
+        measure=lambda _: handler_reset_ms(),
     ),
 )
 

@@ -19,6 +19,7 @@ class Target:
     common_flags: tuple[str, ...]
     kind_flags: Mapping[Kind, tuple[str, ...]]  # a kind that is not here does not compile for it
     link_flags: Mapping[Kind, tuple[str, ...]]
+    clang_flags: tuple[str, ...]  # what `zig cc` makes of the flags for zig, in the words of clang
     commands: tuple[str, ...]  # compilers to look for, in this order, where nobody names one
     variable: str  # environment variable that names one
     hint: str
@@ -83,10 +84,13 @@ RISCV = Target(
         "clang": ("-Wl,--gc-sections",),
         "gcc": ("-nostartfiles", "-Wl,--no-warn-rwx-segments", "-Wl,--gc-sections"),
     },
+    clang_flags=_RISCV_KINDS["clang"],
     commands=("zig",),
     variable="SPINET_CC",
     hint="pip install ziglang==0.17.0, or name a RISC-V gcc or clang with --cc or SPINET_CC",
 )
+
+_RV32I_CLANG = ("--target=riscv32-unknown-elf", "-march=rv32i_zicsr_zifencei", "-mabi=ilp32", *_CLANG_ONLY_WARN)
 
 # The instruction set of a core-based unit of PANIC: only RV32I, no misaligned accesses.
 RV32I = Target(
@@ -114,10 +118,11 @@ RV32I = Target(
             "-fno-sanitize=undefined",
             *_CLANG_ONLY_WARN,
         ),
-        "clang": ("--target=riscv32-unknown-elf", "-march=rv32i_zicsr_zifencei", "-mabi=ilp32", *_CLANG_ONLY_WARN),
+        "clang": _RV32I_CLANG,
         "gcc": ("-march=rv32i", "-mabi=ilp32", "-misa-spec=2.2", "-mstrict-align", *_ONLY_WARN),
     },
     link_flags=RISCV.link_flags,
+    clang_flags=_RV32I_CLANG,
     commands=RISCV.commands,
     variable=RISCV.variable,
     hint=RISCV.hint,
@@ -161,6 +166,7 @@ MIPS = Target(
         "zig": ("-nostartfiles",),
         "gcc": ("-nostartfiles", "-no-pie", "-Wl,--build-id=none", "-Wl,--no-warn-rwx-segments"),
     },
+    clang_flags=("--target=mips-unknown-elf", "-march=mips2", "-mno-gpopt"),
     commands=("zig", "mips-linux-gnu-gcc"),
     variable="SPINET_MIPS_CC",
     hint="pip install ziglang==0.17.0, or name a big-endian MIPS gcc with --cc or SPINET_MIPS_CC",

@@ -12,8 +12,9 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from spinet import _elf
+from spinet import _compile_commands, _elf
 from spinet._build_cache import Request
 from spinet._build_errors import BuildError, SourceNotFound
 from spinet._compile import build as compile_request
@@ -21,7 +22,7 @@ from spinet._compiler import find_compiler
 from spinet._target import MIPS
 from spinet.toolchain import cache_dir, copy_elf, define_flags, readable
 
-__all__ = ["Firmware", "Image", "build", "firmware_dir", "image", "shipped"]
+__all__ = ["Firmware", "Image", "build", "compile_commands", "firmware_dir", "image", "shipped"]
 
 _SUFFIXES = (".c", ".S")
 _MOST_BYTES = 16 << 20  # of an image; the simulator takes no larger one either
@@ -111,13 +112,7 @@ def build(
     ------
     SourceNotFound, CompilerNotFound, CompileError
     """
-    files = _files(sources)
-    request = Request(
-        sources=tuple(readable(path) for path in files),
-        flags=(opt, *(("-g",) if debug else ()), "-Wall", "-Wextra", *define_flags(defines or {}), *flags),
-        cache=(cache or cache_dir()).absolute(),
-        script=_script(files[0].parent) if script is None else readable(Path(script)),
-    )
+    request = _request(sources, script=script, defines=defines, cache=cache, opt=opt, debug=debug, flags=flags)
     compiler = find_compiler(cc=cc, cache=request.cache, target=MIPS)
     built = compile_request(request, compiler)
     product = built.product
@@ -131,6 +126,39 @@ def build(
         messages=product.messages,
         cached=built.cached,
         key=built.key,
+    )
+
+
+def compile_commands(
+    sources: str | Path | Sequence[Path | str],
+    *,
+    script: Path | str | None = None,
+    defines: Mapping[str, str | int] | None = None,
+    cc: str | None = None,
+    opt: str = "-O2",
+    flags: Sequence[str] = (),
+) -> list[dict[str, Any]]:
+    """The commands that `build` compiles sources with, as entries of `compile_commands.json`. Nothing is compiled."""
+    request = _request(sources, script=script, defines=defines, cache=None, opt=opt, debug=True, flags=flags)
+    return _compile_commands.entries(request, find_compiler(cc=cc, cache=request.cache, target=MIPS))
+
+
+def _request(
+    sources: str | Path | Sequence[Path | str],
+    *,
+    script: Path | str | None,
+    defines: Mapping[str, str | int] | None,
+    cache: Path | None,
+    opt: str,
+    debug: bool,
+    flags: Sequence[str],
+) -> Request:
+    files = _files(sources)
+    return Request(
+        sources=tuple(readable(path) for path in files),
+        flags=(opt, *(("-g",) if debug else ()), "-Wall", "-Wextra", *define_flags(defines or {}), *flags),
+        cache=(cache or cache_dir()).absolute(),
+        script=_script(files[0].parent) if script is None else readable(Path(script)),
     )
 
 

@@ -13,9 +13,9 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
-from spinet import _elf, _files
+from spinet import _compile_commands, _elf, _files
 from spinet._build_cache import Place, Request
 from spinet._build_errors import (
     BuildError,
@@ -28,7 +28,7 @@ from spinet._build_errors import (
 )
 from spinet._compile import PROGRAM_MEMORY_BYTES, SUFFIXES
 from spinet._compile import build as compile_request
-from spinet._compiler import find_compiler
+from spinet._compiler import Compiler, find_compiler
 from spinet._target import RISCV, RV32I
 from spinet.cache import cache_dir
 
@@ -50,6 +50,7 @@ __all__ = [
     "build",
     "build_runtime",
     "cache_dir",
+    "compile_commands",
     "place_after",
     "sdk_dir",
 ]
@@ -175,6 +176,40 @@ def build(
     ------
     SourceNotFound, CompilerNotFound, CompileError, MissingHandlers, ProgramTooLarge, UnsupportedByTarget
     """
+    request = _request(
+        sources, defines=defines, cache=cache, opt=opt, debug=debug, flags=flags, place=place, target=target
+    )
+    if target == "panic":
+        request = dataclasses.replace(request, handler=handler)
+    return _build(request, cc=cc, out=out)
+
+
+def compile_commands(
+    sources: Sequence[Path | str],
+    *,
+    defines: Mapping[str, str | int] | None = None,
+    cc: str | None = None,
+    opt: str = "-O3",
+    flags: Sequence[str] = (),
+    target: CardTarget = "pspin",
+) -> list[dict[str, Any]]:
+    """The commands that `build` compiles sources with, as entries of `compile_commands.json`. Nothing is compiled."""
+    request = _request(sources, defines=defines, opt=opt, flags=flags, target=target)
+    compiler = _compiler_for(request, cc)
+    return _compile_commands.entries(request, compiler)
+
+
+def _request(
+    sources: Sequence[Path | str],
+    *,
+    defines: Mapping[str, str | int] | None,
+    opt: str,
+    flags: Sequence[str],
+    target: CardTarget,
+    cache: Path | None = None,
+    debug: bool = True,
+    place: Place | None = None,
+) -> Request:
     request = Request(
         sources=tuple(readable(Path(source)) for source in sources),
         flags=(opt, *(("-g",) if debug else ()), "-Wall", "-Wno-unused", *define_flags(defines or {}), *flags),
@@ -182,14 +217,13 @@ def build(
         cache=(cache or cache_dir()).absolute(),
         place=place,
         is_unit=_is_unit(target),
-        handler=handler if target == "panic" else None,
     )
     if not request.sources:
         raise SourceNotFound("no source file given")
     for source in request.sources:
         if source.suffix not in SOURCES:
             raise BuildError(f"{source.name} is no source, must end in {', '.join(SOURCES)}")
-    return _build(request, cc=cc, out=out)
+    return request
 
 
 def place_after(elfs: Sequence[Path]) -> Place:
@@ -223,8 +257,12 @@ def _is_unit(target: str) -> bool:
     return target == "panic"
 
 
+def _compiler_for(request: Request, cc: str | None) -> Compiler:
+    return find_compiler(cc=cc, cache=request.cache, target=RV32I if request.is_unit else RISCV)
+
+
 def _build(request: Request, *, cc: str | None, out: Path | None) -> Build:
-    compiler = find_compiler(cc=cc, cache=request.cache, target=RV32I if request.is_unit else RISCV)
+    compiler = _compiler_for(request, cc)
     built = compile_request(request, compiler)
     product = built.product
     if out is not None:

@@ -21,6 +21,7 @@ from spinet.cli import errors
 # Texts of `spinet --help`. A command's module is imported when it runs, so a command does not load modules of others.
 _COMMANDS = {
     "run": "Run handlers on a card and report what happened to each packet.",
+    "new": "Begin a project: a program, its test, its experiment.",
     "examples": "List handlers and captures to begin with, or copy them.",
     "profile": "Show where the cycles of a run went.",
     "explain": "Show where a packet spent its time, and what it waited for.",

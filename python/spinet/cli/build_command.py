@@ -41,6 +41,11 @@ from spinet.cli import parameters
 )
 @parameters.option("defines")
 @click.option("--flag", "flags", metavar="FLAG", multiple=True, help="A further compiler flag: --flag=-funroll-loops.")
+@click.option(
+    "--compile-commands",
+    is_flag=True,
+    help="Also write compile_commands.json beside the sources, for editors with clangd.",
+)
 @parameters.json_option
 def command(
     sources: tuple[Path, ...],
@@ -52,6 +57,7 @@ def command(
     level: str,
     defines: tuple[str, ...],
     flags: tuple[str, ...],
+    compile_commands: bool,
     as_json: bool,
 ) -> None:
     """Compile handlers and link them with the runtime into a program for a card.
@@ -65,8 +71,9 @@ def command(
       spinet build ping_pong.c -o build/pingpong --slm build/slm_files
       spinet build ping_pong.c --cc riscv64-unknown-elf-gcc -O 2
       spinet build --target panic udp_ping_pong.c -o unit.elf
+      spinet build ping_pong.c --compile-commands
     """
-    from spinet import _slm, toolchain
+    from spinet import _compile_commands, _slm, toolchain
     from spinet._core import UsageError
 
     if output is not None and not output.absolute().parent.is_dir():
@@ -77,9 +84,17 @@ def command(
         raise UsageError("--slm writes images of PsPIN's memories, which a PANIC unit does not have")
     if target == "pspin" and handler is not None:
         raise UsageError("--handler is for --target panic; a program for PsPIN keeps all its handlers")
+    macros = parameters.macros(defines)
+    if compile_commands:
+        # Before the build: editors show the errors of sources that do not compile.
+        entries = toolchain.compile_commands(
+            sources, defines=macros, cc=cc, opt=f"-O{level}", flags=flags, target=target
+        )
+        for path in _compile_commands.write(entries):
+            click.echo(f"wrote {path}", err=True)
     build = toolchain.build(
         sources,
-        defines=parameters.macros(defines),
+        defines=macros,
         cc=cc,
         out=output,
         opt=f"-O{level}",

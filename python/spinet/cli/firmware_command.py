@@ -46,6 +46,11 @@ def _version(_context: click.Context, _parameter: click.Parameter, text: str) ->
 )
 @parameters.option("defines")
 @click.option("--flag", "flags", metavar="FLAG", multiple=True, help="A further compiler flag.")
+@click.option(
+    "--compile-commands",
+    is_flag=True,
+    help="Also write compile_commands.json beside the sources, for editors with clangd.",
+)
 @parameters.json_option
 def command(
     sources: tuple[str, ...],
@@ -58,6 +63,7 @@ def command(
     level: str,
     defines: tuple[str, ...],
     flags: tuple[str, ...],
+    compile_commands: bool,
     as_json: bool,
 ) -> None:
     """Compile the firmware of a MIPS card: one that comes with spinet, a folder, or files.
@@ -70,15 +76,20 @@ def command(
       spinet firmware tigon2 -D SPLIT --image split.bin
       spinet firmware my/firmware --raw my.bin --cc mips-linux-gnu-gcc
     """
-    from spinet import _files, firmware
+    from spinet import _compile_commands, _files, firmware
     from spinet._core import UsageError
 
     for path in (output, image, raw):
         if path is not None and not path.absolute().parent.is_dir():
             raise UsageError(f"cannot write {path}: there is no folder {path.parent}")
-    built = firmware.build(
-        sources, script=script, defines=parameters.macros(defines), cc=cc, out=output, opt=f"-O{level}", flags=flags
-    )
+    macros = parameters.macros(defines)
+    if compile_commands:
+        entries = firmware.compile_commands(
+            sources, script=script, defines=macros, cc=cc, opt=f"-O{level}", flags=flags
+        )
+        for path in _compile_commands.write(entries):
+            click.echo(f"wrote {path}", err=True)
+    built = firmware.build(sources, script=script, defines=macros, cc=cc, out=output, opt=f"-O{level}", flags=flags)
     loaded = built.image()
     if image is not None:
         _files.write(image, loaded.with_header(image_version))

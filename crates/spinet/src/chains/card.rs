@@ -362,8 +362,7 @@ impl Card for ChainCard {
     }
 
     fn read_memory(&self, core: &str, addr: u32, data: &mut [u8]) -> bool {
-        let unit = self.nic.programs.iter().find(|(unit, _)| unit == core);
-        unit.is_some_and(|(_, program)| program.read_memory(addr, data))
+        self.program_at(core).is_some_and(|(_, program)| program.read_memory(addr, data))
     }
 
     fn take_tables(&mut self) -> Vec<Rows> {

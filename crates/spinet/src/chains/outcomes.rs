@@ -51,10 +51,15 @@ impl ChainCard {
         };
         let (service, unit) = self.nic.nodes.units.iter().enumerate().find_map(place)?;
         let name = self.checked.services[service].name.clone();
-        let core = format!("{name}[{unit}]");
-        self.nic.programs.iter().find(|(of, _)| *of == core)?;
+        let (core, _) = self.program_at(&format!("{name}[{unit}]"))?.clone();
         let cycles = visit.parts[Part::Service as usize];
         Some(ProgramVisit { name, stage: "service", cycles, instructions: None, core })
+    }
+
+    /// The program of a unit such as `core[0]`. Where a service has one unit only, cards may call it by its service.
+    pub(super) fn program_at(&self, unit: &str) -> Option<&(String, Program)> {
+        let is_only = |name: &str| unit.strip_suffix("[0]") == Some(name);
+        self.nic.programs.iter().find(|(name, _)| name == unit || is_only(name))
     }
 
     fn faults_of(&self, packet: u64, (unit, program): &(String, Program)) -> Vec<Fault> {
