@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsBytes
 
 from spinet import _core, _elf, _kinds, _nics, _programs, api
-from spinet._core import UsageError
+from spinet._core import InputError, UsageError
 from spinet._experiments import Prepared
 from spinet._nics import Settings
 from spinet.profile import Frame
@@ -352,7 +352,12 @@ class Handler:
     def _offer(self, native: _core.Run, packet: bytes, within: int) -> Outcome:
         self._number += 1
         self._is_fresh = False
-        text, left, writes = native.offer(packet, within)
+        try:
+            text, left, writes = native.offer(packet, within)
+        except InputError as error:
+            if "has not finished the packet before" in str(error):
+                raise UsageError(str(error), hint="reset() boots the card again") from None
+            raise
         found: dict[str, Any] = json.loads(text)
         return Outcome(
             sent=Packets(Packet(data) for _time, port, data in left if port.startswith("network")),
