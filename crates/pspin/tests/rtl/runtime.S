@@ -44,7 +44,7 @@ boot:
     csrr    a1, mhartid
     srli    a0, a1, 5
     andi    a1, a1, 31
-    li      sp, 0x10000400
+    li      sp, 0x10000400 - 32     /* PsPIN's `hpu_entry` holds 32 bytes while handlers run */
     slli    t0, a0, 22      /* clusters are 4 MiB apart */
     add     sp, sp, t0
     slli    t0, a1, 10      /* 1 KiB of stack a core */

@@ -132,7 +132,7 @@ const BOOTED: u64 = 2_000;
 
 /// The first words of the lowest stack that the runtime of `tests/rtl` writes, as that of the measured programs does; each stack
 /// begins at the same bank.
-const STACK_WORDS: [u32; 6] = [0x3E0, 0x3E4, 0x3E8, 0x3EC, 0x3F8, 0x3FC];
+const STACK_WORDS: [u32; 6] = [0x3C0, 0x3C4, 0x3C8, 0x3CC, 0x3D8, 0x3DC];
 
 /// Brings the arbiters into the state in which the boot code of measured programs left them. There each core also wrote a word of its
 /// own from the beginning of L1 on.
