@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kinds of cards, and the check that an option is for the kind of the card."""
+"""The kinds of cards: one class for each that needs code of its own, and the check that an option is for a kind.
+
+A kind that the simulator knows and this file does not runs as it is: `Kind` has its reader, report and result. A class
+here is for a kind that differs. Nothing else of the package names a kind, except the options that only some have.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +11,314 @@ import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from spinet import _core, _experiments, _files
+from spinet import _core, _experiments, _files, output
 from spinet._core import UsageError
 from spinet._options import CHAINS, HANDLERS, MODULES, OPTIONS
 
-__all__ = ["CHAINS", "DOES", "EXAMPLE", "HANDLERS", "MODULES", "check", "of", "of_nic", "option", "who"]
+if TYPE_CHECKING:
+    from spinet._experiments import Prepared
+    from spinet._programs import Ready
+    from spinet.comparison.on_card import OnKind
 
-# For each kind: what its cards do, as text that follows "a card that", and a card of it.
-DOES = {name: does for name, does, _example in _core.kinds_of_cards()}
-EXAMPLE = {name: example for name, _does, example in _core.kinds_of_cards()}
+__all__ = ["CHAINS", "HANDLERS", "MODULES", "Kind", "check", "get", "names", "of", "of_nic", "option", "who"]
+
+_TIME = "give it more simulated time with --limit"
+_MOST_CORES = 8  # in messages
+
+
+class Kind:
+    """A kind of card. Its methods suit a kind that needs nothing of its own.
+
+    Attributes
+    ----------
+    name, does, example
+        Its name; the function of its cards, as text that follows "a card that"; a card of it.
+    usual
+        The card in messages, if none is named.
+    rows
+        Its table with a row for each packet or frame.
+    to_network, to_host
+        Captures of the packets that left; None if there is none.
+    keeps_host
+        Its runs keep host memory.
+    hints
+        Hints by the reason for which a run did not finish.
+    """
+
+    usual: ClassVar[str] = "the card"
+    rows: ClassVar[str] = "packets"
+    to_network: ClassVar[str | None] = output.TO_NETWORK
+    to_host: ClassVar[str | None] = output.TO_HOST
+    keeps_host: ClassVar[bool] = False
+    hints: ClassVar[Mapping[str, str]] = {"limit": _TIME}
+
+    def __init__(self, name: str, does: str, example: str) -> None:
+        self.name, self.does, self.example = name, does, example
+
+    @property
+    def captures(self) -> list[str]:
+        """Names of all its captures."""
+        return [name for name in (self.to_network, self.to_host) if name is not None]
+
+    def prepare(
+        self, experiment: str | Path | Mapping[str, Any] | None, given: Mapping[str, Any], *, options: bool
+    ) -> Prepared:
+        """The checked experiment of a file or mapping, and keywords of `spinet.run`."""
+        from spinet import api
+
+        return api.of_any(self, experiment, given)
+
+    def built(
+        self,
+        experiment: Prepared,
+        given: Mapping[str, Any],
+        *,
+        cc: str | None,
+        defines: Mapping[str, str | int] | None,
+    ) -> Ready:
+        """The experiment with its programs built."""
+        from spinet._programs import Ready
+
+        return Ready(experiment=experiment, elfs={})
+
+    def check_command(
+        self, options: Mapping[str, Any], experiment: str | None, nic: str | None, program: Sequence[str]
+    ) -> None:
+        """Refuse command lines that this kind cannot mean."""
+        if program and experiment is None:
+            raise UsageError(f"{program[0]}: {nic} {self.does} and takes no program")
+
+    def counts(self, summary: Mapping[str, Any]) -> str:
+        """The counts of packets in one line."""
+        packets = summary["packets"]
+        return f"{packets['in']} packets in, {packets['out']} out, {packets['dropped']} dropped"
+
+    def where(self, summary: Mapping[str, Any]) -> str:
+        """Further lines about a run that did not finish, each after a line end."""
+        return ""
+
+    def where_interrupted(self, summary: Mapping[str, Any]) -> str:
+        """The same for a run that was interrupted."""
+        return ""
+
+    def print_summary(self, prepared: Prepared, summary: dict[str, Any], title: str | None) -> None:
+        """Print the report of a run."""
+        from spinet.cli import run_report
+
+        run_report.print_common(summary, title=title or self.name)
+
+    def compared(self) -> type[OnKind] | None:
+        """The class that runs a comparison on its cards; None if nothing can be compared."""
+        return None
+
+
+class _Handlers(Kind):
+    """Cards that run handlers."""
+
+    usual = "pspin"
+    to_network, to_host = output.SENT, None
+    keeps_host = True
+    hints: ClassVar[Mapping[str, str]] = {
+        "limit": f"{_TIME}, or look for a loop where the cores are",
+        "stalled": "nothing moved any more: a handler loops, or waits for something that does not come",
+        "not_ready": "the program did not tell the card that it is ready: is it built with spinet's runtime?",
+    }
+
+    def prepare(
+        self, experiment: str | Path | Mapping[str, Any] | None, given: Mapping[str, Any], *, options: bool
+    ) -> Prepared:
+        from spinet import api
+
+        return api.of_handlers(experiment, given)
+
+    def built(
+        self,
+        experiment: Prepared,
+        given: Mapping[str, Any],
+        *,
+        cc: str | None,
+        defines: Mapping[str, str | int] | None,
+    ) -> Ready:
+        from spinet import _programs
+
+        return _programs.with_handlers(experiment, cc=cc, defines=defines)
+
+    def check_command(
+        self, options: Mapping[str, Any], experiment: str | None, nic: str | None, program: Sequence[str]
+    ) -> None:
+        import click  # only the command comes here
+
+        if not program:
+            raise click.UsageError("there is no program: name a C file with handlers, or an experiment file")
+        for name in program:
+            if name.endswith((".pcap", ".pcapng", ".cap")):
+                raise click.UsageError(
+                    f"{name} is a capture, which --traffic names: spinet run HANDLER.c --traffic {name}"
+                )
+
+    def counts(self, summary: Mapping[str, Any]) -> str:
+        packets = summary["packets"]
+        trapped = f", {packets['trapped']} trapped" if packets["trapped"] else ""
+        return f"{packets['in']} packets in, {packets['done']} done{trapped}"
+
+    def where(self, summary: Mapping[str, Any]) -> str:
+        # The text of the summary names a single core.
+        return self.where_interrupted(summary) if len(summary["ended"]["cores"]) > 1 else ""
+
+    def where_interrupted(self, summary: Mapping[str, Any]) -> str:
+        cores = summary["ended"]["cores"]
+        where = [
+            f"\n  cluster {core['cluster']} core {core['core']}: {core['place'] or core['pc']}, {core['waiting_for']}"
+            for core in cores[:_MOST_CORES]
+        ]
+        more = f"\n  and {len(cores) - _MOST_CORES} more cores" if len(cores) > _MOST_CORES else ""
+        return "".join(where) + more
+
+    def print_summary(self, prepared: Prepared, summary: dict[str, Any], title: str | None) -> None:
+        from spinet.cli import run_report
+
+        run_report.print_summary(summary, title=title or prepared.program_name())
+
+    def compared(self) -> type[OnKind] | None:
+        from spinet.comparison import on_card
+
+        return on_card.Handlers
+
+
+class _Chains(Kind):
+    """Cards that run chains of offloads."""
+
+    usual = "panic"
+    hints: ClassVar[Mapping[str, str]] = {
+        "limit": _TIME,
+        "stalled": "nothing moved any more: a service waits for something that does not come",
+    }
+
+    def prepare(
+        self, experiment: str | Path | Mapping[str, Any] | None, given: Mapping[str, Any], *, options: bool
+    ) -> Prepared:
+        from spinet import api
+
+        return api.of_chains(experiment, given, options=options)
+
+    def built(
+        self,
+        experiment: Prepared,
+        given: Mapping[str, Any],
+        *,
+        cc: str | None,
+        defines: Mapping[str, str | int] | None,
+    ) -> Ready:
+        from spinet import _programs
+
+        return _programs.with_services(experiment, cc=cc, defines=defines)
+
+    def check_command(
+        self, options: Mapping[str, Any], experiment: str | None, nic: str | None, program: Sequence[str]
+    ) -> None:
+        if experiment is None and program:
+            raise UsageError(
+                f"{program[0]}: {nic or self.usual} runs chains of offloads, not handlers",
+                hint=f"a core of it can: --service 'core: riscv, program={program[0]}' --chain 'all: core'",
+            )
+        for name in ("chains", "services", "tenants") if experiment is not None else ():
+            if options[name]:
+                raise UsageError(
+                    f"{option(name)} belongs into {experiment}", hint=f"write it there: [[{option(name)[2:]}]]"
+                )
+
+    def print_summary(self, prepared: Prepared, summary: dict[str, Any], title: str | None) -> None:
+        from spinet.cli import chain_report
+
+        chains = (row["name"] for row in summary["chains"] if row["tenant"] is not None)
+        chain_report.print_summary(summary, title=title or ", ".join(chains))
+
+    def compared(self) -> type[OnKind] | None:
+        from spinet.comparison import on_card
+
+        return on_card.Chains
+
+
+class _Modules(Kind):
+    """Cards that are wired from modules and run firmware."""
+
+    rows = "frames"
+    to_network, to_host = output.SENT_FRAMES, output.RECEIVED_FRAMES
+
+    def prepare(
+        self, experiment: str | Path | Mapping[str, Any] | None, given: Mapping[str, Any], *, options: bool
+    ) -> Prepared:
+        from spinet import api
+
+        return api.of_modules(experiment, given)
+
+    def built(
+        self,
+        experiment: Prepared,
+        given: Mapping[str, Any],
+        *,
+        cc: str | None,
+        defines: Mapping[str, str | int] | None,
+    ) -> Ready:
+        from spinet import _programs
+
+        return _programs.with_firmware(experiment, given, cc=cc, defines=defines)
+
+    def check_command(
+        self, options: Mapping[str, Any], experiment: str | None, nic: str | None, program: Sequence[str]
+    ) -> None:
+        """Programs are firmware."""
+
+    def counts(self, summary: Mapping[str, Any]) -> str:
+        ways = (f"{summary[way]['frames']} of {summary[way]['offered']} {way}" for way in ("sent", "received"))
+        return f"frames {', '.join(ways)}"
+
+    def where(self, summary: Mapping[str, Any]) -> str:
+        at = (f"{core['path']} is at {core['place']}" for core in summary["cores"] if not core["is_halted"])
+        return "".join(f"\n  {line}" for line in [*at, *summary["rings"], *summary["faults"]])
+
+    def print_summary(self, prepared: Prepared, summary: dict[str, Any], title: str | None) -> None:
+        from spinet.cli import card_report
+
+        card_report.print_summary(summary)
+
+    def compared(self) -> type[OnKind] | None:
+        from spinet.comparison import on_card
+
+        return on_card.Modules
+
+
+_OWN: Mapping[str, type[Kind]] = {HANDLERS: _Handlers, CHAINS: _Chains, MODULES: _Modules}
+
+
+def catalogue(known: Sequence[tuple[str, str, str]]) -> Mapping[str, Kind]:
+    """The kinds of these names, each with what its cards do and a card of it."""
+    return {name: _OWN.get(name, Kind)(name, does, example) for name, does, example in known}
+
+
+_ALL = catalogue(_core.kinds_of_cards())
+
+
+def names() -> list[str]:
+    """Names of all kinds."""
+    return list(_ALL)
+
+
+def get(name: str) -> Kind:
+    """The kind of this name."""
+    return _ALL[name]
 
 
 def option(keyword: str) -> str:
     """The option of the command that has this keyword's value."""
     return OPTIONS[keyword].name
+
+
+def has(keyword: str, kind: str) -> bool:
+    """True if cards of this kind have this keyword."""
+    return kind in OPTIONS[keyword].kinds
 
 
 def who(kinds: Sequence[str]) -> str:
@@ -31,7 +327,7 @@ def who(kinds: Sequence[str]) -> str:
     >>> who(["chains"])
     'cards that run chains of offloads (such as panic)'
     """
-    return "cards that " + " or ".join(f"{_plural(DOES[kind])} (such as {EXAMPLE[kind]})" for kind in kinds)
+    return "cards that " + " or ".join(f"{_plural(get(kind).does)} (such as {get(kind).example})" for kind in kinds)
 
 
 def of_nic(nic: str) -> str | None:
@@ -56,7 +352,7 @@ def of(experiment: str | Path | Mapping[str, Any] | None, nic: str | None, *, ha
     if kind is not None and stated is not None and stated != kind:
         says = "has chains of offloads" if stated == CHAINS else "has no chains of offloads"
         subject = "the experiment" if isinstance(experiment, Mapping) else experiment
-        raise UsageError(f"{subject} {says}; {nic} {DOES[kind]}")
+        raise UsageError(f"{subject} {says}; {nic} {get(kind).does}")
     return kind or stated or (CHAINS if has_chains else HANDLERS)
 
 
@@ -96,7 +392,7 @@ def check(kind: str, subject: object, given: Mapping[str, object], *, options: b
             continue
         name = known.name if options else keyword
         hint = known.hints.get(kind, "") if options else ""
-        raise UsageError(f"{name} is for {who(known.kinds)}; {subject} {DOES[kind]}", hint=hint)
+        raise UsageError(f"{name} is for {who(known.kinds)}; {subject} {get(kind).does}", hint=hint)
 
 
 def _plural(does: str) -> str:

@@ -12,8 +12,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from spinet import _core
+
 HANDLERS, CHAINS, MODULES = "handlers", "chains", "modules"
-ALL = (HANDLERS, CHAINS, MODULES)
+ALL = tuple(name for name, _does, _example in _core.kinds_of_cards())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,6 +54,11 @@ class Option:
 
 _TAKES_CHAINS = "chains need a card such as panic, pipeline, manycore or rmt: --nic panic, or no --nic at all"
 _OF_CHAINS = {HANDLERS: _TAKES_CHAINS, MODULES: _TAKES_CHAINS}
+
+
+def _with_chains(flag: str) -> Mapping[str, str]:
+    return {kind: f"{hint}; {flag} goes with --chain" for kind, hint in _OF_CHAINS.items()}
+
 
 OPTIONS: Mapping[str, Option] = {
     "nic": Option(
@@ -201,7 +208,7 @@ OPTIONS: Mapping[str, Option] = {
         kinds=(CHAINS,),
         keys=("service",),
         multiple=True,
-        hints=_OF_CHAINS,
+        hints=_with_chains("--service"),
     ),
     "tenants": Option(
         flags=("--tenant",),
@@ -210,7 +217,7 @@ OPTIONS: Mapping[str, Option] = {
         kinds=(CHAINS,),
         keys=("tenant",),
         multiple=True,
-        hints=_OF_CHAINS,
+        hints=_with_chains("--tenant"),
     ),
     "policy": Option(
         flags=("--policy",),
@@ -219,7 +226,7 @@ OPTIONS: Mapping[str, Option] = {
         "leaky-bucket.",
         kinds=(CHAINS,),
         keys=("policy",),
-        hints=_OF_CHAINS,
+        hints=_with_chains("--policy"),
     ),
     "policies": Option(kinds=(CHAINS,)),
     "firmware": Option(

@@ -67,11 +67,17 @@ def built(
     BuildError
         If a program does not compile.
     """
-    if experiment.kind == _kinds.CHAINS:
-        builds = chains.compiled(experiment, cc=cc, defines=defines)
-        return Ready(experiment=experiment, elfs={name: build.elf for name, build in builds.items()})
-    if experiment.kind == _kinds.MODULES:
-        return _with_firmware(experiment, given, cc=cc, defines=defines)
+    return _kinds.get(experiment.kind).built(experiment, given, cc=cc, defines=defines)
+
+
+def with_services(experiment: Prepared, *, cc: str | None, defines: Mapping[str, str | int] | None) -> Ready:
+    """The programs of services."""
+    builds = chains.compiled(experiment, cc=cc, defines=defines)
+    return Ready(experiment=experiment, elfs={name: build.elf for name, build in builds.items()})
+
+
+def with_handlers(experiment: Prepared, *, cc: str | None, defines: Mapping[str, str | int] | None) -> Ready:
+    """The handlers, and those of tenants."""
     build = experiments.compiled(experiment, cc=cc, defines=defines)
     tenants = experiments.compiled_tenants(experiment, first=build, cc=cc, defines=defines)
     names = (tenant["name"] for tenant in experiment.values.get("tenant", ()))
@@ -83,9 +89,10 @@ def built(
     return Ready(experiment=experiment, elfs={**elfs, "": build.elf}, shown=shown, messages=build.messages)
 
 
-def _with_firmware(
+def with_firmware(
     experiment: Prepared, given: Mapping[str, Any], *, cc: str | None, defines: Mapping[str, str | int] | None
 ) -> Ready:
+    """The firmware of a wired card."""
     nic, base_dir = experiment.values["nic"], experiment.base_dir
     names, load, entry = given.get("firmware") or None, given.get("load"), given.get("entry")
     stated = experiment.values.get("firmware")

@@ -19,7 +19,7 @@ from spinet._nics import Settings
 from spinet._programs import Ready as Ready
 from spinet.output import OutputFolder
 from spinet.profile import Profile
-from spinet.result import CAPTURES, HostMemory, Result, write_rest
+from spinet.result import HostMemory, Result, write_rest
 
 if TYPE_CHECKING:
     from spinet._core import Progress
@@ -237,16 +237,24 @@ def prepare(
     """
     nic = given.get("nic")
     kind = _kinds.of(experiment, nic, has_chains=bool(given.get("chains")))
-    subject = nic or ("the experiment" if isinstance(experiment, Mapping) else experiment) or _kinds.EXAMPLE[kind]
+    subject = nic or ("the experiment" if isinstance(experiment, Mapping) else experiment) or _kinds.get(kind).example
     _kinds.check(kind, subject, given, options=options)
-    if kind == _kinds.CHAINS:
-        return _of_chains(experiment, given, options=options)
-    return _of_modules(experiment, given) if kind == _kinds.MODULES else _of_handlers(experiment, given)
+    return _kinds.get(kind).prepare(experiment, given, options=options)
 
 
-def _of_chains(
+def of_any(kind: _kinds.Kind, experiment: str | Path | Mapping[str, Any] | None, given: Mapping[str, Any]) -> Prepared:
+    """The checked experiment of a card that has only the keys that all kinds share."""
+    over = {
+        **{key: given.get(key) for key in ("nic", "set", "faults", "seed", "limit")},
+        **{key: [_source(one, _terms(given)) for one in given.get(key) or ()] for key in ("traffic", "send")},
+    }
+    return chains.prepare(experiment, over, kind=kind)
+
+
+def of_chains(
     experiment: str | Path | Mapping[str, Any] | None, given: Mapping[str, Any], *, options: bool
 ) -> Prepared:
+    """The checked experiment of a card that runs chains of offloads."""
     terms = _terms(given)
     if terms and not (given.get("traffic") or given.get("send")):
         pacing, traffic, send = ("--pace", "--traffic", "--send") if options else ("pacing", "traffic", "send")
@@ -265,7 +273,7 @@ def _of_chains(
         "seed": given.get("seed"),
         "limit": given.get("limit"),
     }
-    return chains.prepare(experiment, {key: value for key, value in over.items() if value != []})
+    return chains.prepare(experiment, over, kind=_kinds.get(_kinds.CHAINS))
 
 
 def _terms(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -284,7 +292,8 @@ def _queued(source: Any, terms: Mapping[str, Any]) -> dict[str, Any]:
     return _source(source, terms)
 
 
-def _of_modules(experiment: str | Path | Mapping[str, Any] | None, given: Mapping[str, Any]) -> Prepared:
+def of_modules(experiment: str | Path | Mapping[str, Any] | None, given: Mapping[str, Any]) -> Prepared:
+    """The checked experiment of a wired card."""
     file, base_dir, values = experiments.NO_FILE, ".", dict[str, Any]()
     if isinstance(experiment, Mapping):
         values, base_dir = experiments.plain(experiment), experiments.base_dir_of(experiment)
@@ -293,12 +302,12 @@ def _of_modules(experiment: str | Path | Mapping[str, Any] | None, given: Mappin
         values = card_firmware.read(Path(experiment))
     if experiment is not None and any(given.get(key) for key in ("traffic", "send", "pacing", "count")):
         raise UsageError("an experiment file says its traffic itself", hint="change `traffic` and `send` in the file")
-    nic = values.get("nic", _kinds.EXAMPLE[_kinds.MODULES])
+    nic = values.get("nic", _kinds.get(_kinds.MODULES).example)
     nic = dict(nic) if isinstance(nic, Mapping) else {"preset": nic}
     values = values or {"profile": True}
     over = {
         "nic": {
-            "preset": given.get("nic") or nic.get("preset", _kinds.EXAMPLE[_kinds.MODULES]),
+            "preset": given.get("nic") or nic.get("preset", _kinds.get(_kinds.MODULES).example),
             "set": [*_nics.settings(nic.get("set", [])), *(given.get("set") or ())],
         },
         **{key: [_source(one, _terms(given)) for one in given[key]] for key in ("traffic", "send") if given.get(key)},
@@ -308,7 +317,8 @@ def _of_modules(experiment: str | Path | Mapping[str, Any] | None, given: Mappin
     return Prepared(values=values, file=file, base_dir=base_dir, kind=_kinds.MODULES)
 
 
-def _of_handlers(experiment: str | Path | Mapping[str, Any] | None, given: Mapping[str, Any]) -> Prepared:
+def of_handlers(experiment: str | Path | Mapping[str, Any] | None, given: Mapping[str, Any]) -> Prepared:
+    """The checked experiment of a card that runs handlers."""
     names = ("nic", "set", "seed", "faults", "pacing", "count", "limit")
     sources = list(given.get("traffic") or ())
     several = [_source(source, {}) for source in sources] if len(sources) > 1 else None
@@ -403,13 +413,13 @@ def collect(
     on_progress: OnProgress | None = None,
 ) -> Result:
     """Run and keep the results in memory."""
-    kind = ready.experiment.kind
-    tables = _tables(kind, paths, lambda _name, columns: packet_table.Collected(columns)) if keep_packets else {}
+    kind = _kinds.get(ready.experiment.kind)
+    tables = _tables(kind.name, paths, lambda _name, columns: packet_table.Collected(columns)) if keep_packets else {}
     console: list[tuple[int, int, int, str]] = []
     with _files.scratch() as scratch:
         captures = scratch if keep_packets else None
         native = start(ready, captures=captures, tables=keep_packets, profile=profile, paths=paths, policies=policies)
-        keeps_host = keep_packets and kind == _kinds.HANDLERS
+        keeps_host = keep_packets and kind.keeps_host
         try:
             summary = drive(
                 native, tables=tables, on_progress=on_progress, on_console=lambda *line: console.append(line)
@@ -420,10 +430,10 @@ def collect(
                 native.close()
         return Result(
             summary=summary,
-            kind=kind,
+            kind=kind.name,
             console=tuple(console),
             _tables={name: rows.all() for name, rows in tables.items()},
-            _captures={name: (scratch / name).read_bytes() for name in CAPTURES[kind] if keep_packets},
+            _captures={name: (scratch / name).read_bytes() for name in kind.captures if keep_packets},
             _host=HostMemory(native) if keeps_host else None,
             _profile=counted,
         )
@@ -472,7 +482,7 @@ def stream(
             summary = stopped.summary
         counted = _profile(native) if profile else None
         if folder is not None:
-            host = HostMemory(native) if ready.experiment.kind == _kinds.HANDLERS else None
+            host = HostMemory(native) if _kinds.get(ready.experiment.kind).keeps_host else None
             write_rest(folder, summary=summary, host=host, profile=counted)
         if on_profile is not None:
             on_profile(counted)

@@ -8,11 +8,14 @@ import json
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from spinet import _core, _files, _nics, toolchain
 from spinet._core import InputError, UsageError
 from spinet._experiments import NO_FILE, Prepared, base_dir_of, plain
+
+if TYPE_CHECKING:
+    from spinet._kinds import Kind
 
 __all__ = ["Policy"]
 
@@ -32,7 +35,7 @@ class Policy(Protocol):
         ...
 
 
-def prepare(experiment: str | Path | Mapping[str, Any] | None, over: Mapping[str, Any]) -> Prepared:
+def prepare(experiment: str | Path | Mapping[str, Any] | None, over: Mapping[str, Any], *, kind: Kind) -> Prepared:
     """The checked experiment: a file or mapping, with the values of `over` in place of its own; None is ignored."""
     values: dict[str, Any] = {}
     file, base_dir = NO_FILE, str(Path.cwd())
@@ -40,12 +43,12 @@ def prepare(experiment: str | Path | Mapping[str, Any] | None, over: Mapping[str
         values, base_dir = plain(experiment), base_dir_of(experiment)
     elif experiment is not None:
         file, base_dir = str(experiment), str(Path(experiment).absolute().parent)
-        values = _read(Path(experiment), base_dir)
+        values = _read(Path(experiment), base_dir, kind.name)
     for key, value in over.items():
         if value is None or value == []:
             continue
         if key in ("nic", "set"):
-            nic = values.get("nic", "panic")
+            nic = values.get("nic", kind.example)
             table = dict(nic) if isinstance(nic, Mapping) else {"preset": nic}
             if key == "nic":
                 table["preset"] = value
@@ -54,22 +57,22 @@ def prepare(experiment: str | Path | Mapping[str, Any] | None, over: Mapping[str
             values["nic"] = table
         else:
             values[key] = value
-    if not values.get("chain") and "rmt" not in values:
+    if "chain" in over and not values.get("chain") and "rmt" not in values:
         raise UsageError("there is no chain", hint="name one, such as 'all: aes', or an experiment file that has some")
     with _named_by_key(file):
-        checked = _core.check_experiment(json.dumps(values, default=str), file, base_dir, "json", "chains")
-    return Prepared(values=json.loads(checked), file=file, base_dir=base_dir, kind="chains")
+        checked = _core.check_experiment(json.dumps(values, default=str), file, base_dir, "json", kind.name)
+    return Prepared(values=json.loads(checked), file=file, base_dir=base_dir, kind=kind.name)
 
 
-def _read(path: Path, base_dir: str) -> dict[str, Any]:
+def _read(path: Path, base_dir: str, kind: str) -> dict[str, Any]:
     try:
         text = _files.read(path).decode()
     except UnicodeDecodeError as error:
         raise UsageError(f"{path} is not text: byte {error.start} is not UTF-8") from error
-    kind = "json" if path.suffix == ".json" else "toml"
-    _core.check_experiment(text, str(path), base_dir, kind, "chains")
+    format = "json" if path.suffix == ".json" else "toml"
+    _core.check_experiment(text, str(path), base_dir, format, kind)
     # Without defaults: those, such as the seed of a generator, can depend on the values that replace others.
-    values: dict[str, Any] = json.loads(text) if kind == "json" else tomllib.loads(text)
+    values: dict[str, Any] = json.loads(text) if format == "json" else tomllib.loads(text)
     return values
 
 

@@ -506,7 +506,7 @@ def _frame(function: str, place: str) -> Frame:
 
 
 def _name_of_card(prepared: Prepared) -> str:
-    nic = prepared.values.get("nic", _kinds.EXAMPLE[prepared.kind])
+    nic = prepared.values.get("nic", _kinds.get(prepared.kind).example)
     return str(nic["preset"] if isinstance(nic, Mapping) else nic)
 
 

@@ -22,11 +22,6 @@ if TYPE_CHECKING:
 
 _INDEX = "index.json"  # of host memory's ranges
 
-# Files of the packets that left a card: to the network, and to the host.
-_TO_NETWORK = {"handlers": output.SENT, "chains": output.TO_NETWORK, "modules": output.SENT_FRAMES}
-_TO_HOST = {"chains": output.TO_HOST, "modules": output.RECEIVED_FRAMES}
-CAPTURES = {kind: [files[kind] for files in (_TO_NETWORK, _TO_HOST) if kind in files] for kind in _kinds.DOES}
-
 
 @dataclass(frozen=True, kw_only=True)
 class SentPacket:
@@ -119,14 +114,7 @@ class Result:
         return f"<Result {self.ended}: {self._counts()}, digest {self.digest[:16]}>"
 
     def _counts(self) -> str:
-        if self.kind == "modules":
-            ways = (f"{self.summary[way]['frames']} of {self.summary[way]['offered']} {way}" for way in _WAYS)
-            return f"frames {', '.join(ways)}"
-        packets = self.summary["packets"]
-        if self.kind == "chains":
-            return f"{packets['in']} packets in, {packets['out']} out, {packets['dropped']} dropped"
-        trapped = f", {packets['trapped']} trapped" if packets["trapped"] else ""
-        return f"{packets['in']} packets in, {packets['done']} done{trapped}"
+        return _kinds.get(self.kind).counts(self.summary)
 
     @property
     def digest(self) -> str:
@@ -178,9 +166,9 @@ class Result:
 
     def _check(self, name: str, *kinds: str) -> None:
         if self.kind not in kinds:
-            others = " or ".join(_kinds.DOES[kind] for kind in kinds)
+            others = " or ".join(_kinds.get(kind).does for kind in kinds)
             raise AttributeError(
-                f"this card {_kinds.DOES[self.kind]}, so its result has no `{name}`; a card that {others} has"
+                f"this card {_kinds.get(self.kind).does}, so its result has no `{name}`; a card that {others} has"
             )
 
     @property
@@ -225,13 +213,13 @@ class Result:
     @cached_property
     def columns(self) -> dict[str, np.ndarray[Any, Any]]:
         """`packets`, or `frames`, as NumPy arrays of shape ``(n,)``; times in ps since reset, -1 for absent events."""
-        name = "frames" if self.kind == "modules" else "packets"
+        name = _kinds.get(self.kind).rows
         return packet_table.to_numpy(self._rows(name), _core.table_columns()[self.kind][name])
 
     @cached_property
     def sent(self) -> tuple[SentPacket, ...]:
         """Packets that left to the network, in order."""
-        return self._left("sent", _TO_NETWORK)
+        return self._left("sent", _kinds.get(self.kind).to_network)
 
     @property
     def to_network(self) -> tuple[SentPacket, ...]:
@@ -241,13 +229,15 @@ class Result:
     @cached_property
     def to_host(self) -> tuple[SentPacket, ...]:
         """Chains and wired cards: packets that left to the host, in order. Handlers write to `host_memory`."""
-        return self._left("to_host", _TO_HOST)
+        return self._left("to_host", _kinds.get(self.kind).to_host)
 
-    def _left(self, name: str, files: Mapping[str, str]) -> tuple[SentPacket, ...]:
-        self._check(name, *files)
-        if files[self.kind] not in self._captures:
+    def _left(self, name: str, file: str | None) -> tuple[SentPacket, ...]:
+        if file is None:
+            way = "to_host" if name == "to_host" else "to_network"
+            self._check(name, *(kind for kind in _kinds.names() if getattr(_kinds.get(kind), way) is not None))
+        if file is None or file not in self._captures:
             raise AttributeError(f"the run did not keep `{name}`: it had keep_packets=False")
-        found = _pcapng.packets(self._captures[files[self.kind]])
+        found = _pcapng.packets(self._captures[file])
         return tuple(SentPacket(time_ns=time_ns, data=data) for time_ns, data in found)
 
     def host_memory(self, addr: int | str, size: int) -> bytes:

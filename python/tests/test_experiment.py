@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import spinet
 from spinet import Experiment
-from spinet._kinds import EXAMPLE
+from spinet._kinds import get
 
 ROOT = Path(__file__).parents[2]
 PING_PONG = ROOT / "sdk/examples/ping_pong.c"
@@ -71,7 +71,7 @@ def test_there_are_experiments_on_the_pages() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_experiment_runs_as_its_file_and_its_keywords_do(kind: str, tmp_path: Path) -> None:
     values = KINDS[kind]
-    experiment = Experiment(values, base_dir=tmp_path, nic=EXAMPLE[kind], limit="60 ms")
+    experiment = Experiment(values, base_dir=tmp_path, nic=get(kind).example, limit="60 ms")
     experiment.save(tmp_path / "e.toml")
     result = spinet.run(experiment)
     assert result.complete and result.digest == spinet.run(tmp_path / "e.toml").digest

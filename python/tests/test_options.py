@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import spinet
 import spinet.cli
-from spinet._kinds import EXAMPLE, who
+from spinet._kinds import get, who
 from spinet._options import ALL, HANDLERS, MODULES, OPTIONS
 
 from world import make
@@ -27,10 +27,12 @@ def test_an_option_that_a_card_does_not_have_names_the_kinds_that_have_it(
     needed = {"trace_instructions": ["-o", "out"], "trace_cores": ["-o", "out", "--trace-instructions"]}
     needed["trace_time"] = needed["trace_cores"]
     monkeypatch.chdir(tmp_path)
-    line = ["run", "--nic", EXAMPLE[kind], *needed.get(name, []), option.name, *VALUES[option.value]]
+    line = ["run", "--nic", get(kind).example, *needed.get(name, []), option.name, *VALUES[option.value]]
     assert spinet.cli.main(line) == 2
     error = capsys.readouterr().err
-    assert f"--{name.split('_')[0].rstrip('s')}" in error and f" is for {who(option.kinds)}; {EXAMPLE[kind]} " in error
+    assert (
+        f"--{name.split('_')[0].rstrip('s')}" in error and f" is for {who(option.kinds)}; {get(kind).example} " in error
+    )
 
 
 def test_the_help_page_lists_options_by_kind(capsys: pytest.CaptureFixture[str]) -> None:
@@ -53,9 +55,9 @@ def test_every_option_is_a_keyword_or_belongs_to_the_command_alone() -> None:
 
 def test_python_errors_name_keywords() -> None:
     with pytest.raises(spinet.InputError, match=r"^handler_memory is for cards that run handlers"):
-        spinet.run(nic=EXAMPLE[MODULES], handler_memory="x")
+        spinet.run(nic=get(MODULES).example, handler_memory="x")
     with pytest.raises(spinet.InputError, match=r"^chains is for cards that run chains"):
-        spinet.run(nic=EXAMPLE[HANDLERS], chains="all: aes")
+        spinet.run(nic=get(HANDLERS).example, chains="all: aes")
 
 
 @pytest.mark.parametrize(

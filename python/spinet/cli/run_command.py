@@ -15,7 +15,6 @@ from spinet.cli import ends, errors, parameters
 
 if TYPE_CHECKING:
     from spinet import api
-    from spinet._experiments import Prepared
     from spinet.profile import Profile
 
 
@@ -90,7 +89,7 @@ def command(**options: Any) -> int:
     Errors in the simulated world, such as a trap in a handler, are counted. They do not change the exit code without
     --strict. The summary begins with them, marked "!" ("remarks" in JSON; with --json, traps are on stderr too).
     """
-    from spinet import _programs, api
+    from spinet import _kinds, _programs, api
     from spinet.output import OutputFolder
 
     with contextlib.ExitStack() as stack:
@@ -124,7 +123,7 @@ def command(**options: Any) -> int:
         click.echo(json.dumps(summary, indent=2))
         errors.warn(summary["remarks"])
     else:
-        _print(prepared, summary, experiment)
+        _kinds.get(prepared.kind).print_summary(prepared, summary, experiment)
         _print_profile(*profiles)
         if folder is not None:
             click.echo(f"\nResults are in {options['output']}")
@@ -168,62 +167,17 @@ def keywords(options: dict[str, Any]) -> tuple[dict[str, Any], str | None]:
     given["profile"] = options["profile"] or None
     given["paths"] = options["paths"] or None
     kind = _kinds.of(experiment, nic, has_chains=bool(options["chains"]))
-    usual = {_kinds.HANDLERS: "pspin", _kinds.CHAINS: "panic"}.get(kind, "the card")
-    subject = nic or experiment or usual
-    if nic is None and experiment is None and kind == _kinds.HANDLERS:
-        for name in ("services", "tenants", "policy"):
-            if options[name]:
-                raise click.UsageError(
-                    f"{_kinds.option(name)} goes with --chain, for cards that run chains of offloads such as panic"
-                )
-    if experiment is not None or kind == _kinds.MODULES:
+    subject = nic or experiment or _kinds.get(kind).usual
+    if experiment is not None:
         del given["program"]
-    if experiment is None and kind == _kinds.MODULES and program:
+    elif program and _kinds.has("firmware", kind):
         if options["firmware"]:
             raise UsageError(f"firmware is named twice: {program[0]} and {options['firmware'][0]}")
+        del given["program"]
         given["firmware"] = program
     _kinds.check(kind, subject, {**given, "program": None}, options=True)
-    if kind == _kinds.CHAINS:
-        _check_chains(options, experiment, nic or "panic", program)
-    elif kind == _kinds.HANDLERS and not program:
-        raise click.UsageError("there is no program: name a C file with handlers, or an experiment file")
-    for name in program if kind == _kinds.HANDLERS else ():
-        if name.endswith((".pcap", ".pcapng", ".cap")):
-            raise click.UsageError(f"{name} is a capture, which --traffic names: spinet run HANDLER.c --traffic {name}")
+    _kinds.get(kind).check_command(options, experiment, nic, program)
     return given, experiment
-
-
-def _check_chains(options: Mapping[str, Any], experiment: str | None, nic: str, program: list[str]) -> None:
-    from spinet import _kinds
-    from spinet._core import UsageError
-
-    if experiment is None and program:
-        raise UsageError(
-            f"{program[0]}: {nic} runs chains of offloads, not handlers",
-            hint=f"a core of it can: --service 'core: riscv, program={program[0]}' --chain 'all: core'",
-        )
-    for name in ("chains", "services", "tenants") if experiment is not None else ():
-        if options[name]:
-            option = _kinds.option(name)
-            raise UsageError(f"{option} belongs into {experiment}", hint=f"write it there: [[{option[2:]}]]")
-
-
-def _print(prepared: Prepared, summary: dict[str, Any], title: str | None) -> None:
-    from spinet import _kinds
-
-    if prepared.kind == _kinds.CHAINS:
-        from spinet.cli import chain_report
-
-        chains = (row["name"] for row in summary["chains"] if row["tenant"] is not None)
-        chain_report.print_summary(summary, title=title or ", ".join(chains))
-    elif prepared.kind == _kinds.MODULES:
-        from spinet.cli import card_report
-
-        card_report.print_summary(summary)
-    else:
-        from spinet.cli import run_report
-
-        run_report.print_summary(summary, title=title or prepared.program_name())
 
 
 def _print_console(time_ps: int, cluster: int, core: int, text: str) -> None:

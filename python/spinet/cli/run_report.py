@@ -43,6 +43,27 @@ def print_summary(summary: Mapping[str, Any], *, title: str) -> None:
     show([_headline(summary, title), *remarks(summary), *blocks, footer(summary)])
 
 
+def print_common(summary: Mapping[str, Any], *, title: str) -> None:
+    """Print what every kind of card has."""
+    packets, rates = summary["packets"], summary["throughput"]
+    rows = [
+        ("in", _count(packets["in"]), _count(packets["in_bytes"]), _gbps(rates["in_gbps"])),
+        ("out", _count(packets["out"]), _count(packets["out_bytes"]), _gbps(rates["out_gbps"])),
+        *((f"dropped: {_words(why)}", _count(n), "", "") for why, n in packets["dropped_by_reason"].items() if n),
+        *(("unfinished", _count(packets["unfinished"]), "", "") for _ in range(packets["unfinished"] > 0)),
+    ]
+    blocks: list[str | Table | Text] = [
+        f"{title} on {card(summary['experiment']['nic'])}: {summary['ended']['text']}",
+        *remarks(summary),
+        table("Packets", "count", "bytes", "rate", rows=rows),
+    ]
+    latency = summary["latency_ns"]
+    if latency is not None:
+        values = ", ".join(f"{name} {duration(latency[name])}" for name in ("min", "median", "p99", "max"))
+        blocks.append(f"Latency     {values}")
+    show([*blocks, *resources(summary), footer(summary)])
+
+
 def show(blocks: Iterable[str | Table | Text]) -> None:
     """Print blocks with an empty line between them."""
     console = Console(width=columns(), highlight=False, markup=False)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from spinet import _core, api, wiring
+from spinet import _core, _kinds, api, wiring
 from spinet._core import InputError
 from spinet.comparison import forwarding
 from spinet.comparison.observed import CannotRun, Job, Observed, Part, PartKind, Times, spans
@@ -35,10 +35,14 @@ def on_card(job: Job, nic: str) -> Observed:
     CannotRun
         If cards of this kind cannot do what is compared.
     """
-    return _KINDS[_core.kind_of_nic(nic)](job, nic).observed()
+    kind = _kinds.get(_core.kind_of_nic(nic))
+    compared = kind.compared()
+    if compared is None:
+        raise CannotRun(f"it {kind.does}, which cannot be compared")
+    return compared(job, nic).observed()
 
 
-class _OnKind(ABC):
+class OnKind(ABC):
     """A comparison on cards of one kind."""
 
     number: ClassVar[str] = "frame"
@@ -109,7 +113,7 @@ class _OnKind(ABC):
         return bool(interface.get("model") == "ideal")
 
 
-class _Handlers(_OnKind):
+class Handlers(OnKind):
     """Handlers on HPUs; plain forwarding is the handler that copies packets to the host."""
 
     begins = "arrival_ps"
@@ -182,7 +186,7 @@ class _Handlers(_OnKind):
         }
 
 
-class _Chains(_OnKind):
+class Chains(OnKind):
     """A chain of one service whose units are cores with the handlers; plain forwarding is a chain without services."""
 
     number = "packet"
@@ -227,7 +231,7 @@ class _Chains(_OnKind):
 
     def came_out(self, rows: Mapping[str, Times]) -> tuple[Truths, Times, Times]:
         return (
-            (rows["chain"] == 0) & (rows["fate"] == _word("chains", "fate", self.exit)),
+            (rows["chain"] == 0) & (rows["fate"] == _word(_kinds.CHAINS, "fate", self.exit)),
             rows["left_ps"],
             rows["bytes_out"],
         )
@@ -261,7 +265,7 @@ class _Chains(_OnKind):
         }
 
 
-class _Modules(_OnKind):
+class Modules(OnKind):
     """Firmware that gives packets to the host; such cards run no handlers."""
 
     begins = "given_ps"
@@ -281,7 +285,7 @@ class _Modules(_OnKind):
 
     def rows(self, result: Result) -> Mapping[str, Times]:
         columns = result.columns
-        received = columns["way"] == _word("modules", "way", "received")
+        received = columns["way"] == _word(_kinds.MODULES, "way", "received")
         return {name: column[received].astype(np.int64) for name, column in columns.items()}
 
     def came_out(self, rows: Mapping[str, Times]) -> tuple[Truths, Times, Times]:
@@ -312,9 +316,6 @@ class _Modules(_OnKind):
                 *(["takes frames for any address"] if self._choosy else []),
             ],
         }
-
-
-_KINDS: Mapping[str, type[_OnKind]] = {"handlers": _Handlers, "chains": _Chains, "modules": _Modules}
 
 
 def _word(kind: str, column: str, word: str) -> int:
