@@ -7,6 +7,7 @@ use crate::handlers::packets::{Change, Fate, Row, Window};
 use crate::handlers::stats::Stats;
 use crate::handlers::table::Table;
 use crate::paths::PathTable;
+use crate::program::STAGES;
 use crate::streams::FeedError;
 use kernel::trace::{self, Sink};
 use kernel::{Clock, Cycle};
@@ -245,6 +246,25 @@ impl Record {
         }
     }
 
+    /// The comment of a packet in the capture: the packet and the handler that sent it, and its time so far.
+    fn comment(&self, departure: &Departure) -> String {
+        let number = departure.cause.0;
+        let Some(row) = self.window.inside.get(number) else { return format!("packet {number}") };
+        let ns = |from: Cycle, to: Cycle| (self.clock.edge(to) - self.clock.edge(from)).ps() as f64 / 1e3;
+        let stage = row.running();
+        let task = &row.tasks[stage];
+        let place = format!("{} handler on HPU {}.{}", STAGES[stage].0, task.cluster, task.hpu);
+        let mut text = format!("packet {number}, message {}, {place}", row.message);
+        text += &format!(", {} ns after arrival", ns(row.arrival, departure.cycle));
+        if let (Some(stored), Some(start)) = (row.stored, task.start) {
+            text += &format!(", handler began {} ns after room was found", ns(stored, start));
+        }
+        if let (Some(start), Some(end)) = (task.start, task.end) {
+            text += &format!(" and took {} cycles", end - start);
+        }
+        text
+    }
+
     fn send(&mut self, departure: &Departure) {
         let Departure { cycle, nid, fid, bytes, .. } = departure;
         self.stats.left.add(*cycle, bytes.len() as u64);
@@ -253,8 +273,9 @@ impl Record {
         if let Some(sent) = &mut self.sent {
             sent.push((*cycle, bytes.clone()));
         }
+        let comment = if self.out.is_some() { self.comment(departure) } else { String::new() };
         if let Some(out) = &mut self.out
-            && let Err(source) = out.writer.write(out.interface, time_ns, bytes, None)
+            && let Err(source) = out.writer.write(out.interface, time_ns, bytes, Some(&comment))
         {
             let file = out.file.clone();
             self.fail(RecordError::Out { file, source });

@@ -378,3 +378,24 @@ fn a_clock_of_any_ratio_is_exact_and_changes_nothing_but_the_time_of_a_cycle() {
     assert_eq!(of("312.5"), ("312.5".into(), cycles, cycles as f64 * 3.2));
     assert_eq!(of("1000.0"), ("1000".into(), cycles, cycles as f64));
 }
+
+#[test]
+fn each_packet_of_the_capture_has_a_comment_with_its_handler() {
+    let folder = support::folder_with_program("comments");
+    let experiment = "program = 'nic.elf'\ntraffic = 'udp:size=64,count=2,rate=1G'\n[[context]]\nhandler = 'echo'\n";
+    let checked = Checked::read(experiment, "t.toml", &folder, Format::Toml).unwrap();
+    let wanted = Wanted { tables: true, captures: Some(folder.clone()), ..Wanted::default() };
+    let mut run = Run::of(HandlerCard::new(checked, &wanted).unwrap());
+    assert_eq!(finish(&mut run, Duration::from_secs(60)).packets.sent, 2);
+    let capture = std::fs::read(folder.join("out.pcapng")).unwrap();
+    let text = String::from_utf8_lossy(&capture);
+    // Messages go to the cluster of their number, and there to the first idle HPU.
+    for start in
+        ["packet 0, message 0, payload handler on HPU 0.0, ", "packet 1, message 1, payload handler on HPU 1.0, "]
+    {
+        let at = text.find(start).unwrap_or_else(|| panic!("no comment begins with {start}"));
+        let comment: String =
+            text[at..].chars().take_while(|letter| letter.is_ascii_graphic() || *letter == ' ').collect();
+        assert!(comment.contains(" ns after arrival, handler began "), "{comment}");
+    }
+}
