@@ -54,6 +54,9 @@ __handler__ void test_ph(handler_args_t *args)
         spin_write_to_host(
             (uint64_t)task->host_mem_high << 32 | task->host_mem_low, 0x1122334455667788ull, &done);
         break;
+    case 105: poke((volatile uint32_t *)((uint8_t *)pkt.data + pkt.size + 5463)); break;
+    case 106: poke((volatile uint32_t *)((uint8_t *)task->handler_mem + task->handler_mem_size + 8192)); break;
+    case 107: poke((volatile uint32_t *)((uint8_t *)task->handler_mem - 8)); break;
     }
 }
 
@@ -127,6 +130,21 @@ def test_a_fault_has_its_source_line_and_the_inlined_function(source: Path) -> N
     assert "test.c:29 > test.c:11" in repr(out)
     assert handler.process(udp(60)).verdict == "consumed", "the next packet runs"
     assert out.host_writes == [], "the card's own record of the error is not a write of the handler"
+
+
+@pytest.mark.parametrize(
+    ("size", "what"),
+    [
+        (105, "5,463 bytes past the end of the packet"),
+        (106, "8,192 bytes past the end of the handler memory"),
+        (107, "8 bytes before the handler memory"),
+    ],
+)
+def test_an_access_outside_says_how_far(source: Path, size: int, what: str) -> None:
+    out = Handler(source).process(udp(size))
+    (fault,) = out.faults
+    assert (out.verdict, fault.frames[-1].function) == ("trapped", "poke")
+    assert fault.text.startswith("store access fault, address 0x") and fault.text.endswith(f"({what})")
 
 
 def test_a_handler_that_does_not_end_is_stopped_by_the_watchdog(source: Path) -> None:

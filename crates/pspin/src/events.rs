@@ -90,8 +90,8 @@ events! {
     /// The core rang the doorbell: the handler ends.
     HANDLER_END HandlerEnd = "handler_end" [packet, stage, hpu, instructions];
     /// A handler ended with an exception of this cause; `pc` is the instruction's address, `value` the accessed
-    /// address or the instruction word.
-    HANDLER_TRAP HandlerTrap = "handler_trap" [packet, stage, hpu, cause, pc, value];
+    /// address or the instruction word. The packet has `bytes` at address `l1`.
+    HANDLER_TRAP HandlerTrap = "handler_trap" [packet, stage, hpu, cause, pc, value, l1, bytes];
     /// Cycles that the handler that just ended lost to a cause of [`crate::CAUSES`]. Only with profiles by handler.
     HANDLER_LOST HandlerLost = "handler_lost" [packet, stage, cause, cycles];
     /// A transfer of a handler ended that had ended before it.

@@ -98,7 +98,8 @@ impl Cluster {
             && let Some(held) = self.hpus[i].driver.running()
         {
             let (packet, stage) = (held.task.packet.0, held.task.stage as u64);
-            let values = [packet, stage, i as u64, trap.cause.into(), trap.pc.into(), trap.value.into()];
+            let (l1, bytes) = (held.pkt_ptr.into(), held.task.pkt_size.into());
+            let values = [packet, stage, i as u64, trap.cause.into(), trap.pc.into(), trap.value.into(), l1, bytes];
             self.trace.emit(&HANDLER_TRAP, at, &values);
             let error = HandlerError {
                 packet: held.task.packet,

@@ -19,6 +19,8 @@ pub struct Trap {
     pub pc: u32,
     /// Address that was accessed, or the instruction.
     pub value: u32,
+    /// The copy of the packet in L1: address and bytes.
+    pub packet: (u32, u32),
     /// When.
     pub at: Cycle,
 }
@@ -342,8 +344,9 @@ impl Window {
                 task.end = Some(at);
                 task.instructions = instructions;
             }),
-            Event::HandlerTrap { packet, stage, cause, pc, value, .. } => self.task(packet, stage, |task| {
-                task.trap = Some(Trap { cause: cause as u32, pc: pc as u32, value: value as u32, at });
+            Event::HandlerTrap { packet, stage, cause, pc, value, l1, bytes, .. } => self.task(packet, stage, |task| {
+                let packet = (l1 as u32, bytes as u32);
+                task.trap = Some(Trap { cause: cause as u32, pc: pc as u32, value: value as u32, packet, at });
             }),
             _ => {}
         }

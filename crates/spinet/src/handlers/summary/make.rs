@@ -216,9 +216,40 @@ impl HandlerCard {
                 value: format!("{:#010x}", trap.value),
                 value_is: value_is(trap.cause),
                 note: stack_overflow(self.checked.nic.cluster.n_cores, cluster, hpu, &trap)
-                    .or_else(|| not_its_own(&trap)),
+                    .or_else(|| not_its_own(&trap))
+                    .or_else(|| self.overrun(&traps.first)),
             },
         }
+    }
+
+    /// A message about an access near a memory of the handler: its packet, its handler memory, or a variable of its program.
+    ///
+    /// assumed: an access within 64 KiB of such a memory was meant for it.
+    fn overrun(&self, place: &TrapPlace) -> Option<String> {
+        const NEAR: u32 = 64 << 10;
+        let trap = &place.trap;
+        if !matches!(trap.cause, cause::LOAD_FAULT | cause::STORE_FAULT) {
+            return None;
+        }
+        let handler_mem = self.placed[place.context].context.handler_mem;
+        let variables = self.elf_at(trap.pc).symbols.iter().filter(|symbol| !symbol.is_code);
+        let variables = variables.map(|symbol| (format!("`{}`", symbol.name), symbol.addr, symbol.size));
+        let (packet, packet_bytes) = trap.packet;
+        let memories = [
+            ("the packet".to_owned(), packet, packet_bytes),
+            ("the handler memory".to_owned(), handler_mem.addr, handler_mem.size),
+        ];
+        let distance = |(name, addr, size): (String, u32, u32)| {
+            let (past, before) = (trap.value.checked_sub(addr.saturating_add(size)), addr.checked_sub(trap.value));
+            match (past, before) {
+                (Some(past), _) => Some((past, format!("{} bytes past the end of {name}", grouped(past.into())))),
+                (None, Some(before)) => Some((before, format!("{} bytes before {name}", grouped(before.into())))),
+                (None, None) => None,
+            }
+        };
+        let all = memories.into_iter().chain(variables).filter(|&(_, _, size)| size > 0);
+        let near = all.filter_map(distance).filter(|&(bytes, _)| bytes < NEAR);
+        near.min_by_key(|&(bytes, _)| bytes).map(|(_, text)| text)
     }
 
     pub(in crate::handlers) fn command_fault(&self, place: &RefusalPlace) -> CommandFaultSummary {
