@@ -1,12 +1,13 @@
 //! Elaboration: opens modules, evaluates parameters and creates parts.
 
+use super::changes;
 use super::clock::ClockFreq;
 use super::connect::Wiring;
 use super::design::{Design, DesignPart, Group, PortId};
 use super::endpoint::Endpoint;
 use super::expression::{Scope, evaluate};
 use super::module::Catalog;
-use super::node::{Node, kind};
+use super::node::{Node, Table, kind};
 use super::problem::{FilePlace, NetlistErrors, Problems};
 use super::text::{Body, InstanceText, ModuleText, Netlist, scope_of};
 use diagnostics::near::{listed, suggestion};
@@ -50,7 +51,7 @@ impl Netlist {
             n_ports: 0,
             is_full: false,
         };
-        let outer = Enclosing { scope: &parameters, path: "", clock: work.only_clock() };
+        let outer = Enclosing { scope: &parameters, path: "", clock: work.only_clock(), changes: &Table::new() };
         work.body(&self.body, &outer);
         let (parts, wiring) = (std::mem::take(&mut work.parts), std::mem::take(&mut work.wiring));
         let groups = std::mem::take(&mut work.groups);
@@ -90,6 +91,8 @@ pub(super) struct Enclosing<'a> {
     pub path: &'a str,
     /// Clock of instances that do not name one.
     pub clock: Option<String>,
+    /// Changes of parameters of these instances, by name.
+    pub changes: &'a Table,
 }
 
 /// The parts of an entry of `[instances]`.
@@ -166,16 +169,45 @@ impl<'a> Elaboration<'a> {
                 }
                 false => format!("{}{name}", enclosing.path),
             };
-            let enclosing = Enclosing { scope: &scope, path: enclosing.path, clock: enclosing.clock.clone() };
-            items.push(self.item(text, &module, path, &enclosing));
+            let enclosing = Enclosing { scope: &scope, clock: enclosing.clock.clone(), ..*enclosing };
+            let parameters = changes::parameters(text, enclosing.changes, is_array.then_some(index));
+            items.push(self.item(text, parameters, &module, path, &enclosing));
         }
+        self.check_copies(text, enclosing.changes, is_array.then_some(count));
         Some(Instance { items, is_array })
     }
 
-    fn item(&mut self, text: &'a InstanceText, module: &str, path: String, enclosing: &Enclosing) -> Item {
+    /// Reports changes of copies that do not exist; `count` is the number of copies of an array.
+    fn check_copies(&mut self, text: &InstanceText, changes: &Table, count: Option<u64>) {
+        let name = &text.key.name;
+        for (number, key) in changes::copies(text, changes) {
+            let problem = match count {
+                Some(count) if number < count => continue,
+                Some(count) => {
+                    format!("there is no copy `{name}[{number}]`; `{name}` has {count} copies, from `{name}[0]` on")
+                }
+                None => format!("there is no copy `{name}[{number}]`; `{name}` has no `count`"),
+            };
+            self.problems.add(&key.place, problem);
+        }
+    }
+
+    fn item(
+        &mut self,
+        text: &'a InstanceText,
+        parameters: Table,
+        module: &str,
+        path: String,
+        enclosing: &Enclosing,
+    ) -> Item {
+        let inner = self.netlist.modules.get(module);
+        let (parameters, changes) = match inner {
+            Some(inner) => changes::of_module(inner, parameters),
+            None => (parameters, Table::new()),
+        };
         let mut given = Scope::new();
         let mut is_sound = true;
-        for (key, node) in &text.parameters {
+        for (key, node) in &parameters {
             match evaluate(node, enclosing.scope) {
                 Ok(value) => drop(given.insert(key.name.clone(), value)),
                 Err((node, problem)) => {
@@ -200,9 +232,10 @@ impl<'a> Elaboration<'a> {
             );
             return item(None);
         }
-        let ports = match self.netlist.modules.get(module) {
-            Some(inner) => self.group(text, inner, given, &path, clock.map(|(clock, _)| clock)),
-            None => self.part(text, module, given, &path, clock),
+        let clock_name = || clock.as_ref().map(|(clock, _)| clock.clone());
+        let ports = match inner {
+            Some(inner) => self.group(text, inner, (&parameters, given, &changes), &path, clock_name()),
+            None => self.part(text, module, (&parameters, given), &path, clock),
         };
         item(ports)
     }
@@ -212,7 +245,7 @@ impl<'a> Elaboration<'a> {
         &mut self,
         text: &InstanceText,
         module: &str,
-        parameters: Scope,
+        (written, parameters): (&Table, Scope),
         path: &str,
         clock: Option<(String, FilePlace)>,
     ) -> Option<BTreeMap<String, PortId>> {
@@ -245,7 +278,7 @@ impl<'a> Elaboration<'a> {
             Err(problem) => {
                 // The key that the problem names, if present, is a better place than the instance.
                 let first = problem.key.split('.').next().unwrap_or_default();
-                let named = text.parameters.iter().find(|(key, _)| !first.is_empty() && key.name == first);
+                let named = written.iter().find(|(key, _)| !first.is_empty() && key.name == first);
                 let place = match named {
                     Some((key, _)) if problem.is_unknown => &key.place,
                     Some((_, node)) => &node.place,
@@ -277,7 +310,7 @@ impl<'a> Elaboration<'a> {
         &mut self,
         text: &InstanceText,
         module: &'a ModuleText,
-        given: Scope,
+        (written, given, changes): (&Table, Scope, &Table),
         path: &str,
         clock: Option<String>,
     ) -> Option<BTreeMap<String, PortId>> {
@@ -293,12 +326,17 @@ impl<'a> Elaboration<'a> {
             return None;
         }
         for (key, _) in
-            text.parameters.iter().filter(|(key, _)| !module.parameters.iter().any(|(known, _)| known.name == key.name))
+            written.iter().filter(|(key, _)| !module.parameters.iter().any(|(known, _)| known.name == key.name))
         {
             let known = || module.parameters.iter().map(|(key, _)| key.name.as_str());
-            let near = suggestion(&key.name, known());
-            let problem =
-                format!("module `{name}` has no parameter `{}`; its parameters: {}{near}", key.name, listed(known()));
+            let inner = || module.body.instances.iter().map(|inner| inner.key.name.as_str());
+            let near = suggestion(&key.name, known().chain(inner()));
+            let problem = format!(
+                "module `{name}` has no parameter `{}`; its parameters: {}; its instances: {}{near}",
+                key.name,
+                listed(known()),
+                listed(inner())
+            );
             self.problems.add(&key.place, problem);
         }
         self.used.insert(name);
@@ -307,8 +345,11 @@ impl<'a> Elaboration<'a> {
         let at = self.groups.len();
         self.groups.push(Group { path: path.to_owned(), module: name.to_owned(), ports: BTreeMap::new() });
         let inner = format!("{path}.");
-        let instances = self.body(&module.body, &Enclosing { scope: &scope, path: &inner, clock });
+        let instances = self.body(&module.body, &Enclosing { scope: &scope, path: &inner, clock, changes });
         self.open.pop();
+        if instances.values().flat_map(|inner| &inner.items).any(|inner| inner.ports.is_none()) {
+            return None; // The error is reported; missing ports only follow from it.
+        }
         let mut ports = BTreeMap::new();
         for (key, place, endpoint) in &module.ports {
             let shown = self.shown(&key.name, endpoint, &instances, &scope, place);
@@ -343,7 +384,7 @@ impl<'a> Elaboration<'a> {
                 let clock = self.clocks.keys().next().cloned().or(Some(String::new()));
                 let key = module.key.clone();
                 let text = InstanceText { key, module: None, clock: None, count: None, parameters: Vec::new() };
-                self.group(&text, module, Scope::new(), &module.key.name, clock);
+                self.group(&text, module, (&Table::new(), Scope::new(), &Table::new()), &module.key.name, clock);
                 self.parts.clear();
                 self.groups.clear();
                 self.wiring = Wiring::default();

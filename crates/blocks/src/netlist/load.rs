@@ -1,5 +1,6 @@
 //! Loads the files of a card into one [`Netlist`]: includes, base cards and `--set` values.
 
+use super::changes::{self, split_copies};
 use super::node::{Key, Node, Table, Value, kind};
 use super::problem::{FilePlace, NetlistErrors, Problems, Source};
 use super::text::{Body, File, InstanceText, ModuleText, Netlist, read_file};
@@ -18,7 +19,8 @@ const MOST_FILES: usize = 64;
 impl Netlist {
     /// Reads a card: `text` of `file`, with its includes and its base, then applies `settings`.
     ///
-    /// A setting is a value with a key: a parameter's name, `clocks.NAME` or `INSTANCE.PARAMETER`.
+    /// A setting is a value with a key: a parameter's name, `clocks.NAME` or `INSTANCE.PARAMETER`, where the instance may be
+    /// one inside a module, `cpu_a.core.stores`, or one copy of several, `cpu[2].stores`.
     pub fn read(
         file: &str,
         text: &str,
@@ -125,7 +127,7 @@ impl Loader<'_> {
         for instance in own.body.instances {
             let old = base.body.instances.iter_mut().find(|old| old.key.name == instance.key.name);
             match old {
-                Some(old) if instance.module.is_none() => change(old, instance),
+                Some(old) if instance.module.is_none() => change(old, instance, &base.modules),
                 Some(old) => *old = instance,
                 None => base.body.instances.push(instance),
             }
@@ -176,10 +178,10 @@ fn over(old: &mut Table, new: Table) {
     }
 }
 
-fn change(old: &mut InstanceText, new: InstanceText) {
+fn change(old: &mut InstanceText, new: InstanceText, modules: &BTreeMap<String, ModuleText>) {
     old.clock = new.clock.or(old.clock.take());
     old.count = new.count.or(old.count.take());
-    over(&mut old.parameters, new.parameters);
+    changes::over(old, new.parameters, modules);
 }
 
 /// Applies one setting, as `--set` does.
@@ -194,7 +196,7 @@ fn set(netlist: &mut Netlist, key: &str, value: &toml::Value, problems: &mut Pro
             .add(&place, format!("the setting has {n_keys} keys separated by dots, must be at most {DEEPEST_SETTING}"));
         return;
     }
-    match key.split_once('.') {
+    match split_copies(key).split_once('.') {
         None => match netlist.parameters.iter_mut().find(|(old, _)| old.name == key) {
             Some((_, old)) => {
                 if let (Value::Plain(old), Value::Plain(new)) = (&old.value, &node.value)

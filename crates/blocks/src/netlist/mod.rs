@@ -5,6 +5,7 @@
 //! names; [`Card::build`] turns a [`Design`] into a running system.
 
 mod build;
+mod changes;
 mod clock;
 mod connect;
 mod design;

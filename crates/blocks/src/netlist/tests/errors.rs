@@ -1,6 +1,6 @@
 //! Error messages of invalid cards.
 
-use super::{PAIR, design_with};
+use super::{DEEP, PAIR, design_with};
 use expect_test::{Expect, expect};
 
 /// Compares the errors of `text`.
@@ -292,6 +292,82 @@ fn parameters_are_checked_by_their_module() {
             set: line 1: the card has no parameter `reads`; its parameters: none; set a clock as clocks.NAME and a parameter of an instance as INSTANCE.NAME
               reads = 3
               ^^^^^^^^^"#]],
+    );
+}
+
+#[test]
+fn settings_of_parts_that_do_not_exist_are_refused() {
+    check_with(
+        DEEP,
+        &[("cluster[2].reads", "3")],
+        expect![[r#"
+        set: line 1: there is no copy `cluster[2]`; `cluster` has 2 copies, from `cluster[0]` on
+          cluster[2].reads = 3
+          ^^^^^^^^^^^^^^^^^^^^"#]],
+    );
+    check_with(
+        DEEP,
+        &[("store[0].requesters", "3")],
+        expect![[r#"
+        set: line 1: there is no copy `store[0]`; `store` has no `count`
+          store[0].requesters = 3
+          ^^^^^^^^^^^^^^^^^^^^^^^"#]],
+    );
+    check_with(
+        DEEP,
+        &[("cluster.tow.reads", "3")],
+        expect![[r#"
+        set: line 1: module `cluster` has no parameter `tow`; its parameters: `reads`; its instances: `two`; did you mean `two`?
+          cluster.tow.reads = 3
+          ^^^^^^^^^^^^^^^^^^^^^"#]],
+    );
+    check_with(
+        DEEP,
+        &[("cluster.two.asker.reds", "3")],
+        expect![[r#"
+            set: line 1: `asker` (asker): there is no parameter `reds`; its parameters: `reads`, `first`; did you mean `reads`?
+              cluster.two.asker.reds = 3
+              ^^^^^^^^^^^^^^^^^^^^^^^^^^
+            behind.toml: line 9: `cluster[0].two.relay[0].lower` (memory, left of an arrow) is not connected; it may connect to `cluster[0].two.relay[1].upper`, `cluster[1].two.relay[0].upper`, `cluster[1].two.relay[1].upper`, `store.requesters[0..4]`
+                      relay = { module = "relay", count = "$n" }
+                      ^^^^^
+            behind.toml: line 9: `cluster[0].two.relay[1].lower` (memory, left of an arrow) is not connected; it may connect to `cluster[0].two.relay[0].upper`, `cluster[1].two.relay[0].upper`, `cluster[1].two.relay[1].upper`, `store.requesters[0..4]`
+                      relay = { module = "relay", count = "$n" }
+                      ^^^^^
+            behind.toml: line 9: `cluster[1].two.relay[0].lower` (memory, left of an arrow) is not connected; it may connect to `cluster[0].two.relay[0].upper`, `cluster[0].two.relay[1].upper`, `cluster[1].two.relay[1].upper`, `store.requesters[0..4]`
+                      relay = { module = "relay", count = "$n" }
+                      ^^^^^
+            behind.toml: line 9: `cluster[1].two.relay[1].lower` (memory, left of an arrow) is not connected; it may connect to `cluster[0].two.relay[0].upper`, `cluster[0].two.relay[1].upper`, `cluster[1].two.relay[0].upper`, `store.requesters[0..4]`
+                      relay = { module = "relay", count = "$n" }
+                      ^^^^^"#]],
+    );
+    check_with(
+        DEEP,
+        &[("cluster.two.asker[2].reads", "3")],
+        expect![[r#"
+        set: line 1: there is no copy `asker[2]`; `asker` has 2 copies, from `asker[0]` on
+          cluster.two.asker[2].reads = 3
+          ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^"#]],
+    );
+    check_with(
+        DEEP,
+        &[("cluster.two.asker.reads", "\"many\"")],
+        expect![[r#"
+            set: line 1: `asker` (asker): reads: found the text "many", must be a whole number from 0 to 4294967295
+              cluster.two.asker.reads = "many"
+              ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+            behind.toml: line 9: `cluster[0].two.relay[0].lower` (memory, left of an arrow) is not connected; it may connect to `cluster[0].two.relay[1].upper`, `cluster[1].two.relay[0].upper`, `cluster[1].two.relay[1].upper`, `store.requesters[0..4]`
+                      relay = { module = "relay", count = "$n" }
+                      ^^^^^
+            behind.toml: line 9: `cluster[0].two.relay[1].lower` (memory, left of an arrow) is not connected; it may connect to `cluster[0].two.relay[0].upper`, `cluster[1].two.relay[0].upper`, `cluster[1].two.relay[1].upper`, `store.requesters[0..4]`
+                      relay = { module = "relay", count = "$n" }
+                      ^^^^^
+            behind.toml: line 9: `cluster[1].two.relay[0].lower` (memory, left of an arrow) is not connected; it may connect to `cluster[0].two.relay[0].upper`, `cluster[0].two.relay[1].upper`, `cluster[1].two.relay[1].upper`, `store.requesters[0..4]`
+                      relay = { module = "relay", count = "$n" }
+                      ^^^^^
+            behind.toml: line 9: `cluster[1].two.relay[1].lower` (memory, left of an arrow) is not connected; it may connect to `cluster[0].two.relay[0].upper`, `cluster[0].two.relay[1].upper`, `cluster[1].two.relay[0].upper`, `store.requesters[0..4]`
+                      relay = { module = "relay", count = "$n" }
+                      ^^^^^"#]],
     );
 }
 

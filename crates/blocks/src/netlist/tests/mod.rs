@@ -38,6 +38,7 @@ const FILES: &[(&str, &str)] = &[
         relay = { module = "relay", count = "$n" }
         "#,
     ),
+    ("deep", DEEP),
     ("again.toml", "include = [\"behind.toml\"]"),
     ("circle.toml", "include = [\"circle.toml\"]"),
     ("other.toml", "[modules.behind]\n"),
@@ -54,6 +55,24 @@ core = "100 MHz"
 left = { module = "asker", reads = 4 }
 right = { module = "asker", reads = 2, first = 100 }
 store = { module = "store", requesters = 2 }
+"#;
+
+/// Copies of a module that has copies inside.
+const DEEP: &str = r#"
+name = "deep"
+include = ["behind.toml", "again.toml"]
+connections = [{ wires = ["cluster[*].memories[*] -> store.requesters[*]"], latency = 3, room = 4 }]
+[clocks]
+core = "100 MHz"
+slow = "25 MHz"
+[modules.cluster]
+parameters = { reads = 1 }
+ports = { memories = "two.memories[*]" }
+[modules.cluster.instances]
+two = { module = "behind", n = 2, reads = "$reads" }
+[instances]
+cluster = { module = "cluster", clock = "core", count = 2, reads = "1 + $index" }
+store = { module = "store", clock = "slow", requesters = 4 }
 "#;
 
 fn find(wanted: &str, _by: &str) -> Result<(String, String), String> {
@@ -163,24 +182,8 @@ store = { module = "store", requesters = "1 + $askers" }
 
 #[test]
 fn modules_have_parameters_and_ports_of_their_own() {
-    let text = r#"
-name = "deep"
-include = ["behind.toml", "again.toml"]
-connections = [{ wires = ["cluster[*].memories[*] -> store.requesters[*]"], latency = 3, room = 4 }]
-[clocks]
-core = "100 MHz"
-slow = "25 MHz"
-[modules.cluster]
-parameters = { reads = 1 }
-ports = { memories = "two.memories[*]" }
-[modules.cluster.instances]
-two = { module = "behind", n = 2, reads = "$reads" }
-[instances]
-cluster = { module = "cluster", clock = "core", count = 2, reads = "1 + $index" }
-store = { module = "store", clock = "slow", requesters = 4 }
-"#;
     check(
-        text,
+        DEEP,
         &[],
         expect![[r#"
         cluster[0].two.asker[0]: asker core first=0 reads=1
@@ -206,7 +209,7 @@ store = { module = "store", clock = "slow", requesters = 4 }
         cluster[1].two.asker[1] read [16, 17] by 37
     "#]],
     );
-    let design = design_with(text, &[]).expect("it is right");
+    let design = design_with(DEEP, &[]).expect("it is right");
     expect![[r#"
         Group {
             path: "cluster[0].two",
@@ -246,5 +249,64 @@ right = { reads = 3 }
         middle read [0] by 4
         right read [100, 101, 102] by 5
     "#]],
+    );
+}
+
+/// The askers of [`DEEP`], or of a card that derives from it, with their reads.
+fn check_reads(text: &str, settings: &[(&str, &str)], want: Expect) {
+    let design = design_with(text, settings).unwrap_or_else(|errors| panic!("{errors}"));
+    let askers = design.parts.iter().filter(|part| part.module == "asker");
+    let shown: Vec<String> = askers.map(|part| format!("{} {}", part.path, part.parameters["reads"])).collect();
+    want.assert_eq(&shown.join("\n"));
+}
+
+#[test]
+fn parts_inside_modules_and_single_copies_can_be_set() {
+    check_reads(
+        DEEP,
+        &[("cluster.two.asker.reads", "7"), ("cluster[1].two.asker[0].reads", "9")],
+        expect![[r#"
+            cluster[0].two.asker[0] 7
+            cluster[0].two.asker[1] 7
+            cluster[1].two.asker[0] 9
+            cluster[1].two.asker[1] 7"#]],
+    );
+    check_reads(
+        DEEP,
+        &[("cluster[1].reads", "5")],
+        expect![[r#"
+        cluster[0].two.asker[0] 1
+        cluster[0].two.asker[1] 1
+        cluster[1].two.asker[0] 5
+        cluster[1].two.asker[1] 5"#]],
+    );
+    check_reads(
+        DEEP,
+        &[("cluster[0].two.reads", "6")],
+        expect![[r#"
+        cluster[0].two.asker[0] 6
+        cluster[0].two.asker[1] 6
+        cluster[1].two.asker[0] 2
+        cluster[1].two.asker[1] 2"#]],
+    );
+}
+
+#[test]
+fn a_derived_card_may_change_parts_inside_modules() {
+    let derived = r#"
+base = "deep"
+[instances.cluster.two.asker]
+reads = 7
+[instances.cluster."[1]".two.asker."[0]"]
+reads = "$n + 7"
+"#;
+    check_reads(
+        derived,
+        &[("cluster[0].two.asker[1].reads", "8")],
+        expect![[r#"
+        cluster[0].two.asker[0] 7
+        cluster[0].two.asker[1] 8
+        cluster[1].two.asker[0] 9
+        cluster[1].two.asker[1] 7"#]],
     );
 }
