@@ -300,8 +300,11 @@ def of_modules(experiment: str | Path | Mapping[str, Any] | None, given: Mapping
     elif experiment is not None:
         file, base_dir = str(experiment), str(Path(experiment).absolute().parent)
         values = card_firmware.read(Path(experiment))
-    if experiment is not None and any(given.get(key) for key in ("traffic", "send", "pacing", "count")):
-        raise UsageError("an experiment file says its traffic itself", hint="change `traffic` and `send` in the file")
+    terms = _terms(given)
+    stated = values if terms else {}
+    sources = {key: given.get(key) or _programs.several(stated.get(key)) for key in ("traffic", "send")}
+    if terms and not any(sources.values()):
+        raise UsageError(f"{' and '.join(terms)} without packets", hint="name some with traffic or send")
     nic = values.get("nic", _kinds.get(_kinds.MODULES).example)
     nic = dict(nic) if isinstance(nic, Mapping) else {"preset": nic}
     values = values or {"profile": True}
@@ -310,7 +313,7 @@ def of_modules(experiment: str | Path | Mapping[str, Any] | None, given: Mapping
             "preset": given.get("nic") or nic.get("preset", _kinds.get(_kinds.MODULES).example),
             "set": [*_nics.settings(nic.get("set", [])), *(given.get("set") or ())],
         },
-        **{key: [_source(one, _terms(given)) for one in given[key]] for key in ("traffic", "send") if given.get(key)},
+        **{key: [_queued(one, terms) for one in found] for key, found in sources.items() if found},
         **{key: given.get(key) for key in ("faults", "limit", "seed", "profile")},
     }
     values = {**values, **{key: value for key, value in over.items() if value is not None}}

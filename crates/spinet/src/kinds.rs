@@ -38,6 +38,8 @@ pub struct Kind {
     pub summary: [fn() -> Value; 2],
     /// Keys that only experiments of this kind have.
     keys: &'static [&'static str],
+    /// Keys of other kinds that cannot have a meaning here, each with the reason.
+    pub lacks: &'static [(&'static str, &'static str)],
     /// Returns true if a card is of this kind: its name, and the folder of relative paths.
     pub has: fn(&str, &Path) -> bool,
     /// An experiment with its defaults filled in.
@@ -89,6 +91,7 @@ pub static HANDLERS: Kind = Kind {
     drops: || reasons(pspin::delivery::DropReason::NAMES, pspin::delivery::DropReason::ABOUT),
     summary: [summary::schema_of::<HandlerPackets>, summary::schema_of::<HandlerSection>],
     keys: &["program", "context"],
+    lacks: &[],
     has: |nic, base_dir| !chains::is_nic(nic, base_dir) && !wired::is_wired(nic, base_dir),
     check: |text| Ok(json(&text.handlers(&Wanted::default())?.experiment)),
     start: |text, wanted, own| {
@@ -112,6 +115,7 @@ pub static CHAINS: Kind = Kind {
     drops: || reasons(panic::drops::DropReason::NAMES, panic::drops::DropReason::ABOUT),
     summary: [summary::schema_of::<ChainPackets>, summary::schema_of::<ChainSection>],
     keys: &["chain", "service", "preset_services", "rmt"],
+    lacks: &[],
     has: chains::is_nic,
     check: |text| Ok(json(&text.chains(&Wanted::default())?.experiment)),
     start: |text, wanted, own| {
@@ -131,6 +135,14 @@ pub static MODULES: Kind = Kind {
     drops: wired::drops,
     summary: [summary::schema_of::<NoMore>, summary::schema_of::<WiredSection>],
     keys: &["firmware", "profile"],
+    lacks: &[
+        ("tenant", "one firmware gets all frames, and the card cannot tell whose they are"),
+        ("program", "its cores run the program in `firmware`"),
+        ("context", "its firmware decides what to do with each frame"),
+        ("chain", "its firmware decides what to do with each frame"),
+        ("service", "a change of its parts is a change of its file, or of `nic.set`"),
+        ("policy", "the arbiters of its parts have policies, which `nic.set` changes"),
+    ],
     has: wired::is_wired,
     check: |text| Ok(json(&text.modules()?.experiment)),
     start: |text, wanted, own| {

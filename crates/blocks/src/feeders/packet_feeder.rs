@@ -3,7 +3,8 @@
 //! Ports:   `wire` (frames, sends): each frame when its last bit has passed; `go` (go, receives, optional): starts
 //!           the traffic; without it, traffic starts at 0.
 //! Timing:  a frame begins when it is due and the line is free. It takes the line for its bytes, check sequence,
-//!           preamble and gap, and is sent at the first edge at or after the end of its check sequence. A frame of another
+//!           preamble and gap, and is sent at the first edge at or after the end of its check sequence. With
+//!           [`PacketFeeder::with_gap`], it begins at least that many cycles after the one before. A frame of another
 //!           card ([`PacketFeeder::inject`]) ends at its given time, or later if the line is taken; `go` does not delay it.
 //! Source:  thesis, 3.2.3 (packet feeder); IEEE 802.3 for the line.
 //! Faults:  while the line is down ([`PacketFeeder::set_up`]), frames are lost at the end of their check sequence and counted.
@@ -50,6 +51,10 @@ pub struct PacketFeeder {
     start: Option<Time>,
     /// Time at which the line is free again, from the start.
     line_free: LineTime,
+    /// Minimum time from the beginning of a frame to that of the next.
+    gap: Time,
+    /// Earliest beginning of the next frame by its gap, from the start, with skipped time.
+    after_gap: Time,
     next_id: u64,
     under_way: Option<UnderWay>,
     waits: Counter,
@@ -79,6 +84,8 @@ struct UnderWay {
     cycle: Cycle,
     /// `line_free` before this frame.
     line_before: LineTime,
+    /// `after_gap` before this frame.
+    gap_before: Time,
 }
 
 /// Line time after a frame: the gap. Preamble and start delimiter (8 of the overhead bytes) precede it.
@@ -121,6 +128,8 @@ impl PacketFeeder {
             go,
             start,
             line_free,
+            gap: Time::ZERO,
+            after_gap: Time::ZERO,
             next_id: 0,
             under_way: None,
             waits: Counter::default(),
@@ -157,6 +166,11 @@ impl PacketFeeder {
     pub fn with_skips(mut self, skips: (Inlet<Time>, Rx<Time>)) -> PacketFeeder {
         self.traffic = self.traffic.with_skips(skips);
         self
+    }
+
+    /// Sets the minimum number of cycles from the beginning of a frame to that of the next. Frames of other cards have none.
+    pub fn with_gap(self, cycles: u64) -> PacketFeeder {
+        PacketFeeder { gap: self.clock.edge(cycles), ..self }
     }
 
     /// Start of the next frame, if the line is idle at `now` and another frame follows.
@@ -231,12 +245,15 @@ impl PacketFeeder {
     /// Puts the next frame on the line, if there is one.
     fn begin(&mut self, start: Time) {
         let Some(due) = self.traffic.due(self.next_id) else { return };
+        let skipped = self.traffic.skipped();
+        let due = due.max(self.after_gap - skipped.min(self.after_gap));
         let frame = self.traffic.frame(self.next_id).expect("a frame that is due exists");
         let frame = Frame { id: self.next_id, bytes: frame.bytes, is_intact: frame.is_intact };
         let (begins, end, free) = self.on_line(due, &frame);
         let cycle = self.clock.cycle_at_or_after(start + end);
         let line_before = std::mem::replace(&mut self.line_free, free);
-        self.under_way = Some(UnderWay { frame, begins: start + begins, cycle, line_before });
+        let gap_before = std::mem::replace(&mut self.after_gap, begins + skipped + self.gap);
+        self.under_way = Some(UnderWay { frame, begins: start + begins, cycle, line_before, gap_before });
         self.next_id += 1;
     }
 }
@@ -248,7 +265,7 @@ impl Component for PacketFeeder {
         }
         if self.traffic.hear() && self.under_way.as_ref().is_some_and(|next| next.begins > self.clock.edge(now)) {
             let next = self.under_way.take().expect("a frame is pending");
-            (self.line_free, self.next_id) = (next.line_before, next.frame.id);
+            (self.line_free, self.after_gap, self.next_id) = (next.line_before, next.gap_before, next.frame.id);
         }
         if self.line.is_some() {
             return self.pass(now);
@@ -306,11 +323,13 @@ kept_times = 1000"#;
     }
 
     fn build(self, site: &mut Site) -> Built {
-        let traffic = site.environment.get::<Offered>().map(|offered| offered.network.clone()).unwrap_or_default();
+        let offered = site.environment.get::<Offered>();
+        let gap = offered.as_ref().map_or(0, |offered| offered.gap_cycles);
+        let traffic = offered.map(|offered| offered.network.clone()).unwrap_or_default();
         let clock = site.system.edges(site.clock);
         let ports = PacketFeederPorts { wire: site.from::<OneWay<Frame>>("wire"), go: site.try_to::<OneWay<Go>>("go") };
         let skips = site.skips();
-        Built::new(PacketFeeder::new(self, ports, clock, traffic).with_skips(skips))
+        Built::new(PacketFeeder::new(self, ports, clock, traffic).with_gap(gap).with_skips(skips))
     }
 }
 
@@ -324,6 +343,18 @@ mod tests {
 
     /// Frames of these sizes on a line of 8 Gbit/s: one byte per cycle at 1 GHz.
     fn check(sizes: &[usize], pace: Pace, go: Option<Cycle>, ready: fn(Cycle) -> bool, want: Expect) {
+        check_with_gap(0, sizes, pace, go, ready, want);
+    }
+
+    /// The same with a minimum number of cycles between frames.
+    fn check_with_gap(
+        gap: u64,
+        sizes: &[usize],
+        pace: Pace,
+        go: Option<Cycle>,
+        ready: fn(Cycle) -> bool,
+        want: Expect,
+    ) {
         let frames = Frames::list(sizes.iter().map(|&size| vec![0; size]));
         let log = testkit::bench(2000, |bench| {
             let show = |frame: &Frame| format!("frame {} of {}", frame.id, frame.bytes.len());
@@ -332,7 +363,8 @@ mod tests {
             let params = PacketFeederParams { line_bps: 8_000_000_000, kept_times: 0 };
             let traffic = FrameTraffic { frames: frames.clone(), pace: pace.clone(), start: Time::ZERO };
             let clock = Clock::new(Freq::mhz(1000).expect("1 GHz is a frequency"));
-            bench.add("feeder", PacketFeeder::new(params, PacketFeederPorts { wire, go }, clock, traffic));
+            let feeder = PacketFeeder::new(params, PacketFeederPorts { wire, go }, clock, traffic);
+            bench.add("feeder", feeder.with_gap(gap));
             bench.log_counters();
         });
         want.assert_eq(&log);
@@ -351,6 +383,39 @@ mod tests {
             281  wire frame 2 of 100
             feeder.frames 3
             feeder.bytes 220
+        "#]],
+        );
+    }
+
+    #[test]
+    fn a_gap_counts_from_the_beginning_of_a_frame_to_that_of_the_next() {
+        check_with_gap(
+            200,
+            &[60, 400, 60],
+            Pace::Saturating,
+            Some(50),
+            |_| true,
+            expect![[r#"
+                123  wire frame 0 of 60
+                663  wire frame 1 of 400
+                747  wire frame 2 of 60
+                feeder.frames 3
+                feeder.bytes 520
+            "#]],
+        );
+        let times = [100, 110, 500].map(Time::from_ns);
+        check_with_gap(
+            200,
+            &[60, 60, 60],
+            Pace::At(Rc::from(times)),
+            None,
+            |_| true,
+            expect![[r#"
+            173  wire frame 0 of 60
+            373  wire frame 1 of 60
+            573  wire frame 2 of 60
+            feeder.frames 3
+            feeder.bytes 180
         "#]],
         );
     }

@@ -29,6 +29,11 @@ impl Schedule {
         Some(due - self.skipped.min(due))
     }
 
+    /// Idle time skipped so far.
+    pub fn skipped(&self) -> Time {
+        self.skipped
+    }
+
     /// Frame `id`, or `None` beyond the last.
     pub fn frame(&self, id: u64) -> Option<ListedFrame> {
         self.traffic.frames.frame(id)

@@ -15,6 +15,8 @@ pub struct Offered {
     pub host: FrameTraffic,
     /// Acknowledgements of the host for received frames, if any; they have priority over `host`.
     pub replies: Option<Acknowledgements>,
+    /// Minimum number of cycles of the line's clock from the beginning of a frame from the network to that of the next.
+    pub gap_cycles: u64,
 }
 
 /// Frames and their times.

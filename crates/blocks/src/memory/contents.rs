@@ -1,7 +1,8 @@
 //! The contents of a card's memories while the simulation is paused.
 
-use super::{FrameMemory, MemoryController, MultiportedMemory, ScratchpadBanks, Store};
-use crate::netlist::Card;
+use super::{FrameMemory, FrameMemoryParams, MemoryController, MemoryControllerParams, MultiportedMemory};
+use super::{MultiportedMemoryParams, ScratchpadBanks, ScratchpadBanksParams, Store};
+use crate::netlist::{Card, Design, Module};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -72,6 +73,22 @@ pub fn memories(card: &Card) -> Vec<(String, Rc<RefCell<dyn Contents>>)> {
     let banked = of::<ScratchpadBanks>(card).chain(of::<MultiportedMemory>(card));
     let mut all: Vec<_> = of::<MemoryController>(card).chain(of::<FrameMemory>(card)).chain(banked).collect();
     all.sort_by(|(a, _), (b, _)| a.cmp(b));
+    all
+}
+
+/// Paths and sizes in bytes of the memories of a card that is not built yet: those of [`memories`].
+pub fn sizes(design: &Design) -> Vec<(String, u64)> {
+    let kinds = [
+        MemoryControllerParams::NAME,
+        FrameMemoryParams::NAME,
+        ScratchpadBanksParams::NAME,
+        MultiportedMemoryParams::NAME,
+    ];
+    let size = |bytes: &toml::Value| bytes.as_integer().and_then(|bytes| u64::try_from(bytes).ok());
+    let found = design.parts.iter().filter(|part| kinds.contains(&part.module));
+    let found = found.filter_map(|part| Some((part.path.clone(), size(part.parameters.get("bytes")?)?)));
+    let mut all: Vec<_> = found.collect();
+    all.sort();
     all
 }
 

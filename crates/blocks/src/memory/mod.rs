@@ -11,7 +11,7 @@ mod scratchpad_banks;
 mod store;
 
 pub use cache_controller::{CacheController, CacheControllerParams, CacheControllerPorts};
-pub use contents::{Contents, memories};
+pub use contents::{Contents, memories, sizes};
 pub use controller::{MemoryController, MemoryControllerParams};
 pub use frame_memory::{FrameMemory, FrameMemoryParams};
 pub use links::Links;

@@ -7,6 +7,7 @@ use crate::files;
 use crate::kinds;
 use crate::nics::{self, NicError};
 use crate::toml_text::{self, Format, KeyPosition};
+use crate::wired::CardError;
 use diagnostics::near::did_you_mean;
 use diagnostics::param::ParamError;
 use pspin::PspinParams;
@@ -26,6 +27,8 @@ use wire::traffic::{Payload, TrafficSpec, TrafficTextError};
 pub enum Problem {
     #[error(transparent)]
     Nic(#[from] NicError),
+    #[error(transparent)]
+    Card(#[from] CardError),
     #[error(transparent)]
     Param(#[from] ParamError),
     #[error(transparent)]
@@ -86,8 +89,12 @@ pub enum Problem {
     QueueOfTraffic,
     #[error("`port` is a key of `traffic`; packets that the host sends have a `queue`")]
     PortOfSend,
-    #[error("`gap_cycles` is for cards that run handlers")]
+    #[error("`gap_cycles` is for cards that run handlers and for wired cards; give this traffic a `rate` instead")]
     NoGap,
+    #[error("`gap_cycles` is a key of `traffic`; the host sends as fast as the card accepts its packets")]
+    GapOfSend,
+    #[error("gap_cycles is {found}, must be 0 to {allowed}")]
+    Gap { found: u64, allowed: u64 },
     #[error("nothing is to be done, must have one or more of {allowed}")]
     Nothing { allowed: &'static str },
     #[error("there is no memory `{found}`, {allowed}{}", did_you_mean(near.as_ref()))]

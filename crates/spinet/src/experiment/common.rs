@@ -96,7 +96,8 @@ pub struct SourceSpec {
     /// Treatment of packets whose capture is truncated.
     #[serde(default)]
     pub snapped: Snapped,
-    /// Least number of cycles from one packet to the next that the card takes; 0 if not given. For cards that run handlers.
+    /// In `traffic`: least number of cycles from one packet to the next; 0 if not given. For cards that run handlers, and for wired
+    /// cards, where the clock is that of the line (`packet-feeder`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gap_cycles: Option<u64>,
 }

@@ -113,7 +113,9 @@ impl Unknown<'_> {
             others.map(|other| format!("a card that {} (such as {})", other.does, other.example)).collect();
         let place = if self.path.is_empty() { String::new() } else { format!(" in `{}`", self.path.join(".")) };
         if !others.is_empty() {
-            return format!("`{key}`{place} is for {}, this card {}", others.join(" or for "), kind.does);
+            let reason = kind.lacks.iter().find(|(lacking, _)| self.path.is_empty() && *lacking == key);
+            let reason = reason.map_or_else(String::new, |(_, reason)| format!("; {reason}"));
+            return format!("`{key}`{place} is for {}, this card {}{reason}", others.join(" or for "), kind.does);
         }
         let near = nearest(key, self.allowed.iter().copied());
         let near = did_you_mean(near.as_ref());

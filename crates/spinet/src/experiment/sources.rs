@@ -63,9 +63,10 @@ impl Ends {
             |n: u32, only: &str| if n == 1 { format!("0, the only {only}") } else { format!("0 to {}", n - 1) };
         let (port, queue) = (spec.port.unwrap_or(0), spec.queue.unwrap_or(0));
         match is_sent {
-            _ if spec.gap_cycles.is_some() && self.kind.name != kinds::HANDLERS.name => {
+            _ if spec.gap_cycles.is_some() && self.kind.name == kinds::CHAINS.name => {
                 Err(("gap_cycles", Problem::NoGap))
             }
+            true if spec.gap_cycles.is_some() => Err(("gap_cycles", Problem::GapOfSend)),
             false if spec.queue.is_some() => Err(("queue", Problem::QueueOfTraffic)),
             true if spec.port.is_some() => Err(("port", Problem::PortOfSend)),
             false if u32::from(port) >= self.ports => {

@@ -2,10 +2,11 @@
 
 use super::card::WiredError;
 use super::experiment::{FirmwareExperiment, FirmwareSpec};
+use super::timeline;
 use super::traffic::{self, CardTrafficError, Side, Way};
 use crate::elf::{Elf, Machine};
 use crate::experiment::{
-    self, Address, Common, Ends, ExperimentError, OneOrMany, Problem, SourceSpec, SourceText, Span,
+    self, Address, Common, Ends, ExperimentError, NicSpec, OneOrMany, Problem, SourceSpec, SourceText, Span,
 };
 use crate::files::{self, read_at_most};
 use crate::kinds;
@@ -24,6 +25,9 @@ use wire::pacing::Pacing;
 
 /// Bytes that an image of firmware may have.
 pub(crate) const MOST_IMAGE_BYTES: u64 = 16 << 20;
+
+/// Largest gap between frames from the network: 8 s of Gigabit Ethernet.
+const MOST_GAP_CYCLES: u64 = 1_000_000_000;
 
 /// Firmware in one of the accepted forms.
 #[derive(Clone, Debug)]
@@ -82,7 +86,7 @@ impl Setup {
 /// A key of the experiment, and its fault.
 pub(super) type Fault = (Vec<String>, Problem);
 
-/// Checks the sources of packets; paths become absolute.
+/// Checks the card, the actions and the sources of packets; paths become absolute.
 fn check(experiment: &mut FirmwareExperiment, base_dir: &Path) -> Result<(), Fault> {
     let common = &mut experiment.common;
     let base_dir = std::path::absolute(base_dir).unwrap_or_else(|_| base_dir.into());
@@ -96,8 +100,18 @@ fn check(experiment: &mut FirmwareExperiment, base_dir: &Path) -> Result<(), Fau
         absolute(&mut common.nic.preset);
     }
     experiment.at.iter_mut().filter_map(|spec| spec.write.as_mut()).for_each(|spec| absolute(&mut spec.data));
+    let NicSpec { preset, set } = &common.nic;
+    let design = super::design(preset, &set.0, &base_dir).map_err(|problem| {
+        let is_by_settings = !set.is_empty() && super::design(preset, &[], &base_dir).is_ok();
+        let key: &[&str] = if is_by_settings { &["nic", "set"] } else { &["nic"] };
+        (key.iter().map(|&key| key.to_owned()).collect(), problem.into())
+    })?;
+    timeline::check(&experiment.at, &design, &base_dir)?;
     let ends = Ends { kind: &kinds::MODULES, ports: 1, queues: 1 };
     let sources = common.read_sources(&ends, |spec, _| {
+        if let Some(found) = spec.gap_cycles.filter(|&gap| gap > MOST_GAP_CYCLES) {
+            return Err(("gap_cycles", Problem::Gap { found, allowed: MOST_GAP_CYCLES }));
+        }
         spec.pacing.parse::<Pacing>().map_err(|problem| ("pacing", problem.into()))?;
         absolute(&mut spec.source);
         Ok(())
@@ -136,12 +150,14 @@ pub(super) struct Sides {
     pub network: Side,
     pub host: Side,
     replies: Option<Acknowledgements>,
+    gap_cycles: u64,
 }
 
 impl Sides {
     /// The same as the parts of a card know it.
     pub fn offered(&self) -> Offered {
-        Offered { network: self.network.traffic.clone(), host: self.host.traffic.clone(), replies: self.replies }
+        let (network, host) = (self.network.traffic.clone(), self.host.traffic.clone());
+        Offered { network, host, replies: self.replies, gap_cycles: self.gap_cycles }
     }
 }
 
@@ -189,7 +205,8 @@ impl Setup {
         }
         let network = read(traffic, Way::Receive)?;
         let host = if replies.is_some() { Side::default() } else { read(send, Way::Send)? };
-        Ok(Sides { network, host, replies })
+        let gap_cycles = traffic.iter().filter_map(|spec| spec.gap_cycles).max().unwrap_or(0);
+        Ok(Sides { network, host, replies, gap_cycles })
     }
 
     /// The firmware, as this card takes it; `compiled` is what the experiment's was compiled to.

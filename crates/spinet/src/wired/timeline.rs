@@ -1,14 +1,14 @@
 //! Actions at given times: the network goes down and comes back, memories of the card are written and read.
 
 use super::card::WiredCard;
-use super::experiment::{LinkState, WiredActionSpec};
+use super::experiment::{LinkState, MemoryWriteSpec, WiredActionSpec};
 use super::setup::Fault;
 use crate::experiment::Problem;
 use crate::files::read_at_most;
 use crate::summary::ActionSummary;
-use blocks::feeders::{FrameSink, PacketFeeder};
-use blocks::memory::{Contents, memories};
-use blocks::netlist::Card;
+use blocks::feeders::{FrameSinkParams, PacketFeederParams};
+use blocks::memory::{Contents, memories, sizes};
+use blocks::netlist::{Card, Design, Module};
 use diagnostics::near::nearest;
 use kernel::Time;
 use std::cell::RefCell;
@@ -32,42 +32,72 @@ pub(super) struct Timeline {
     pub done: Vec<ActionSummary>,
 }
 
+/// Checks actions against the memories and the network of a card that is not built yet.
+pub(super) fn check(specs: &[WiredActionSpec], design: &Design, base_dir: &Path) -> Result<(), Fault> {
+    let memories = sizes(design);
+    for (i, spec) in specs.iter().enumerate() {
+        let fail = |key: &str, problem| (vec!["at".to_owned(), i.to_string(), key.to_owned()], problem);
+        let size_of = |key, name: &str| {
+            let found = memories.iter().find(|(path, _)| path == name).map(|&(_, size)| size);
+            found.ok_or_else(|| fail(key, no_memory(name, &memories)))
+        };
+        if spec.is_empty() {
+            let allowed = "`network`, `write`, `read`";
+            return Err((vec!["at".into(), i.to_string()], Problem::Nothing { allowed }));
+        }
+        let is_network = |module| module == PacketFeederParams::NAME || module == FrameSinkParams::NAME;
+        if spec.network.is_some() && !design.parts.iter().any(|part| is_network(part.module)) {
+            return Err(fail("network", Problem::NoNetwork));
+        }
+        if let Some(write) = &spec.write {
+            data_of(write, size_of("write", &write.memory)?, base_dir).map_err(|problem| fail("write", problem))?;
+        }
+        if let Some(read) = &spec.read {
+            let size = size_of("read", &read.memory)?;
+            within(read.offset.0, read.size.into(), size).map_err(|problem| fail("read", problem))?;
+        }
+    }
+    Ok(())
+}
+
+fn no_memory(name: &str, memories: &[(String, u64)]) -> Problem {
+    let names = || memories.iter().map(|(path, _)| path.as_str());
+    let near = nearest(name, names()).map(str::to_owned);
+    let known = names().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    let allowed = match known.is_empty() {
+        true => "this card has none".to_owned(),
+        false => format!("must be one of {known}"),
+    };
+    Problem::NoMemory { found: name.to_owned(), allowed, near }
+}
+
+fn within(offset: u64, size: u64, allowed: u64) -> Result<(), Problem> {
+    match offset.checked_add(size).is_some_and(|end| end <= allowed) {
+        true => Ok(()),
+        false => Err(Problem::OutsideMemory { offset, size, allowed }),
+    }
+}
+
+/// The bytes that an action writes into a memory of this size.
+fn data_of(spec: &MemoryWriteSpec, size: u64, base_dir: &Path) -> Result<Vec<u8>, Problem> {
+    let data = read_at_most(&base_dir.join(&spec.data), size)
+        .map_err(|source| Problem::File { file: spec.data.clone(), source })?;
+    within(spec.offset.0, data.len() as u64, size)?;
+    Ok(data)
+}
+
 impl Timeline {
-    /// The actions that `specs` lists, checked against the memories of the card; reads their files, whose paths count from `base_dir`.
+    /// The actions that `specs` lists, which [`check`] has passed; reads their files, whose paths count from `base_dir`.
     pub fn new(specs: &[WiredActionSpec], card: &Card, base_dir: &Path) -> Result<Timeline, Fault> {
         let memories = if specs.is_empty() { Vec::new() } else { memories(card) };
+        let find = |name: &String| {
+            let found = memories.iter().find(|(path, _)| path == name);
+            found.map(|(_, memory)| memory.clone()).expect("the memory was checked")
+        };
         let mut actions = Vec::new();
         for (i, spec) in specs.iter().enumerate() {
-            let fail = |key: &str, problem| (vec!["at".to_owned(), i.to_string(), key.to_owned()], problem);
-            let find = |key, name: &String| {
-                let names = || memories.iter().map(|(path, _)| path.as_str());
-                let found = memories.iter().find(|(path, _)| path == name).map(|(_, memory)| memory.clone());
-                found.ok_or_else(|| {
-                    let near = nearest(name, names()).map(str::to_owned);
-                    let known = names().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-                    let allowed = match known.is_empty() {
-                        true => "this card has none".to_owned(),
-                        false => format!("must be one of {known}"),
-                    };
-                    fail(key, Problem::NoMemory { found: name.clone(), allowed, near })
-                })
-            };
-            let within = |key, memory: &Memory, offset: u64, size: u64| {
-                let allowed = memory.borrow().size();
-                match offset.checked_add(size).is_some_and(|end| end <= allowed) {
-                    true => Ok(()),
-                    false => Err(fail(key, Problem::OutsideMemory { offset, size, allowed })),
-                }
-            };
-            if spec.is_empty() {
-                let allowed = "`network`, `write`, `read`";
-                return Err((vec!["at".into(), i.to_string()], Problem::Nothing { allowed }));
-            }
             let time = spec.time.time();
             if let Some(state) = spec.network {
-                if card.parts::<PacketFeeder>().is_empty() && card.parts::<FrameSink>().is_empty() {
-                    return Err(fail("network", Problem::NoNetwork));
-                }
                 actions.push((
                     time,
                     format!("network {}", state.name()),
@@ -75,18 +105,15 @@ impl Timeline {
                 ));
             }
             if let Some(spec) = &spec.write {
-                let memory = find("write", &spec.memory)?;
-                let path = base_dir.join(&spec.data);
-                let data = read_at_most(&path, memory.borrow().size())
-                    .map_err(|source| fail("write", Problem::File { file: spec.data.clone(), source }))?;
-                within("write", &memory, spec.offset.0, data.len() as u64)?;
+                let memory = find(&spec.memory);
+                let size = memory.borrow().size();
+                let fail = |problem| (vec!["at".to_owned(), i.to_string(), "write".to_owned()], problem);
+                let data = data_of(spec, size, base_dir).map_err(fail)?;
                 let action = Action::Write { memory, offset: spec.offset.0, data };
                 actions.push((time, format!("write {}", spec.memory), action));
             }
             if let Some(spec) = &spec.read {
-                let memory = find("read", &spec.memory)?;
-                within("read", &memory, spec.offset.0, spec.size.into())?;
-                let action = Action::Read { memory, offset: spec.offset.0, size: spec.size };
+                let action = Action::Read { memory: find(&spec.memory), offset: spec.offset.0, size: spec.size };
                 actions.push((time, format!("read {}", spec.memory), action));
             }
         }

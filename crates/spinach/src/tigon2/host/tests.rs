@@ -99,7 +99,8 @@ impl Scene {
         let (go, may_go) = bench.channel("go", 1, 1);
         let (wire_out, sink_in) = bench.channel("wire out", 2, 1);
         let (feeder_out, wire_in) = bench.channel("wire in", 64, 1);
-        let offered = Offered { network: self.receive.clone(), host: self.send.clone(), replies: self.replies };
+        let (network, host) = (self.receive.clone(), self.send.clone());
+        let offered = Offered { network, host, replies: self.replies, ..Offered::default() };
         let image = FirmwareImage::raw((0..0x1000u32).map(|n| n as u8).collect(), 0x4000, 0x4008);
         let ports = Tigon2HostPorts { memory: host_memory, bus, interrupt, go: Some(go) };
         let image = Rc::new(image.expect("an image"));
