@@ -43,7 +43,7 @@ def card_page(note: str) -> str:
         "# Parameters of PANIC and its baselines\n",
         "The keys of a card's file. `spinet nic show panic` prints a card with the source of each value, and",
         "`spinet schema panic` prints a JSON schema. `--set PATH=VALUE` changes a value. Services are named in",
-        "the path: `service.aes.units=4`.\n",
+        "the path: `service.aes.units=4`. In [Python](python-parameters.md), the values have types.\n",
         *_tables(json.loads(_core.schema("panic")), "The file"),
     ]
     return "\n".join(parts)

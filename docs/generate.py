@@ -27,6 +27,7 @@ import architecture  # noqa: E402  beside this file, which tests run from elsewh
 import chains  # noqa: E402
 import modules  # noqa: E402
 import nic_parameters  # noqa: E402
+import parameter_classes  # noqa: E402
 import summary  # noqa: E402
 
 _NOTE = "<!-- Made by docs/generate.py; change the code instead and run `make docs`. -->\n"
@@ -49,7 +50,9 @@ def pages() -> dict[Path, str]:
             + "\n"
             for kind in ("nic", "experiment", "panic", "chains", "modules")
         },
-        Path("python/spinet/nic_parameters.py"): nic_parameters.classes(),
+        Path("python/spinet/nic_parameters.py"): parameter_classes.handlers(),
+        Path("python/spinet/chain_parameters.py"): parameter_classes.chains(),
+        Path("python/spinet/module_parameters.py"): parameter_classes.modules(),
         Path("README.md"): _readme(),
         Path("docs/images/architecture.svg"): architecture.drawing(),
         Path("docs/images/guide-nic.svg"): _guide_drawing(),

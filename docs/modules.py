@@ -19,6 +19,7 @@ The modules that a card's file can use. `spinet nic modules NAME` prints one of 
 - Ports that are not optional must be connected.
 - The ports listed are those of the example; their number can depend on parameters. Ranges such as `[0..4]` do not
   include their end.
+- In Python, the parameters of each module have a class in `spinet.module_parameters` ([types](python-parameters.md)).
 """
 
 

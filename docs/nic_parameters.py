@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The reference page and the Python classes, from the schema of cards. `docs/generate.py` calls it."""
+"""The reference page of a PsPIN's parameters, from the schema of cards. `docs/generate.py` calls it."""
 
 from __future__ import annotations
 
 import json
 import re
-import textwrap
 import tomllib
 from collections.abc import Iterator
 from typing import Any
@@ -13,7 +12,6 @@ from typing import Any
 from spinet import _core
 
 Schema = dict[str, Any]
-_WIDTH = 116
 
 
 def parameters() -> Iterator[tuple[str, Schema]]:
@@ -31,9 +29,8 @@ def parameters() -> Iterator[tuple[str, Schema]]:
     return inside(schema, "")
 
 
-# Names of JSON Schema's types for readers and for Python.
+# Names of JSON Schema's types for readers.
 _KINDS = {"boolean": "true or false", "integer": "integer", "number": "number"}
-_TYPES = {"boolean": "bool", "integer": "int", "number": "float"}
 
 
 def choices(schema: Schema) -> list[str]:
@@ -61,8 +58,8 @@ def page(note: str) -> str:
         "```\n"
         "\n"
         "`spinet nic show FILE` prints all values, `spinet schema nic` a JSON schema, and\n"
-        "`spinet.parameters_of` gives the values to Python. The allowed values and the sources below are\n"
-        "those of `pspin`; source files are those of spcl/pspin a49fec8.\n",
+        "`spinet.parameters_of` gives the values to [Python](python-parameters.md). The allowed values and the\n"
+        "sources below are those of `pspin`; source files are those of spcl/pspin a49fec8.\n",
         f"| parameter | type | {' | '.join(f'`{name}`' for name in names)} | allowed | meaning | source |",
         f"|{'---|' * (len(names) + 5)}",
     ]
@@ -113,52 +110,3 @@ def _allowed(schema: Schema) -> str:
 
 def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
-
-
-def classes() -> str:
-    """`python/spinet/nic_parameters.py`."""
-    schema = json.loads(_core.schema("nic"))
-    parts = [
-        "# SPDX-License-Identifier: Apache-2.0",
-        '"""Parameters of a card, typed; docs/generate.py makes this from the Rust types."""',
-        "",
-        "from __future__ import annotations",
-        "",
-        "from dataclasses import dataclass",
-        "from typing import Literal",
-    ]
-    tables = {name: table for name, table in schema["$defs"].items() if "properties" in table}
-    for name, table in {**tables, schema["title"]: schema}.items():
-        parts += [
-            "",
-            "",
-            "@dataclass(frozen=True, kw_only=True)",
-            f"class {name}:",
-            *_docstring(table["description"]),
-            "",
-        ]
-        for key, value in table["properties"].items():
-            target = value.get("$ref", "").rpartition("/")[2]
-            named = schema["$defs"].get(target, {})
-            whole = {**named, **value}
-            allowed = f" Allowed: {whole['x-allowed']}." if "x-allowed" in whole else ""
-            parts += [f"    {key}: {_type(whole, target)}", *_docstring(whole["description"] + allowed)]
-    return "\n".join(parts) + "\n"
-
-
-def _type(schema: Schema, name: str) -> str:
-    if of := choices(schema):
-        return f"Literal[{', '.join(json.dumps(choice) for choice in of)}]"
-    return name if "properties" in schema else _TYPES[schema["type"]]
-
-
-def _docstring(text: str) -> list[str]:
-    text = re.sub(r"\n(?!\n)", " ", re.sub(r"\n\n+", "\n\n", text)).strip().replace("\n ", "\n\n")
-    first, *rest = [" ".join(part.split()) for part in text.split("\n\n") if part.strip()]
-    lines = textwrap.wrap(first, _WIDTH - 6)
-    for paragraph in rest:
-        lines += ["", *textwrap.wrap(paragraph, _WIDTH - 6)]
-    if len(lines) == 1:
-        return [f'    """{lines[0]}"""']
-    body = [f"    {line}".rstrip() for line in lines[1:]]
-    return [f'    """{lines[0]}', *body, '    """']

@@ -3,24 +3,21 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from spinet import _core
 from spinet._core import UsageError
 
 if TYPE_CHECKING:
-    from spinet.nic_parameters import PspinParams
+    from spinet._parameters import NicParams
     from spinet.presets import Nic
 
 __all__ = ["Card", "Settings", "chosen", "name_of", "settings"]
 
 if TYPE_CHECKING:
-    Card: TypeAlias = str | Path | Nic | PspinParams
+    Card: TypeAlias = str | Path | Nic | NicParams
     """A name, the path of a file, what `spinet.nics` lists, or parameters as `spinet.parameters_of` gives them."""
 
 Settings: TypeAlias = str | Sequence[str] | Mapping[str, Any]
@@ -31,19 +28,17 @@ def chosen(nic: Card | None, set: Settings = ()) -> tuple[str | None, list[str]]
     """Name or path of a card, and what differs from it; None if the caller leaves the choice to others."""
     if nic is None or isinstance(nic, str | Path):
         return None if nic is None else str(nic), settings(set)
-    if dataclasses.is_dataclass(nic) and not isinstance(nic, type):
-        from spinet.nic_parameters import PspinParams
-        from spinet.presets import Nic
+    from spinet._parameters import NicParams
+    from spinet.presets import Nic
 
-        if isinstance(nic, Nic):
-            return nic.name, settings(set)
-        if isinstance(nic, PspinParams):
-            usual = dict(_leaves(tomllib.loads(_core.nic_show("pspin", [], ".")), ""))
-            wanted = dict(_leaves(dataclasses.asdict(nic), ""))
-            return "pspin", [*settings({k: v for k, v in wanted.items() if v != usual.get(k)}), *settings(set)]
+    if isinstance(nic, Nic):
+        return nic.name, settings(set)
+    if isinstance(nic, NicParams):
+        name, own = nic.as_settings()
+        return name, [*own, *settings(set)]
     raise UsageError(
-        f"nic is {nic!r}, must be a name, a path or spinet.nic_parameters.PspinParams",
-        hint="spinet.parameters_of gives the parameters of a PsPIN",
+        f"nic is {nic!r}, must be a name, a path or parameters of a card",
+        hint="spinet.parameters_of gives the parameters of a card",
     )
 
 

@@ -42,10 +42,10 @@ class Ready:
     messages: str = ""
 
 
-def kept(content: bytes) -> Path:
+def kept(content: bytes, *, kind: str = "memory", suffix: str = ".bin") -> Path:
     """Path of a file with this content, which later runs of the same experiment find again."""
     cache = toolchain.cache_dir()
-    path = cache / "memory" / f"{hashlib.sha256(content).hexdigest()[:24]}.bin"
+    path = cache / kind / f"{hashlib.sha256(content).hexdigest()[:24]}{suffix}"
     if not path.is_file() or path.read_bytes() != content:  # as after a power cut
         with _files.keeping(cache):
             path.parent.mkdir(parents=True, exist_ok=True)

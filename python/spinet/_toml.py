@@ -34,13 +34,14 @@ def _section(table: Mapping[str, Any], path: str) -> str:
 
 def _long(value: Any) -> str:
     """A value; a list that does not fit a line has one for each element."""
-    text = _value(value)
+    text = inline(value)
     if isinstance(value, list) and len(text) > _WIDTH // 2:
-        return "[\n" + "".join(f"  {_value(item)},\n" for item in value) + "]"
+        return "[\n" + "".join(f"  {inline(item)},\n" for item in value) + "]"
     return text
 
 
-def _value(value: Any) -> str:
+def inline(value: Any) -> str:
+    """A value as it stands behind `key =`, on one line."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
@@ -48,10 +49,10 @@ def _value(value: Any) -> str:
     if isinstance(value, int | float):
         return repr(value)
     if isinstance(value, Mapping):
-        inside = ", ".join(f"{_key(key)} = {_value(item)}" for key, item in value.items())
+        inside = ", ".join(f"{_key(key)} = {inline(item)}" for key, item in value.items())
         return f"{{ {inside} }}" if inside else "{}"
     if isinstance(value, Sequence):
-        return f"[{', '.join(_value(item) for item in value)}]"
+        return f"[{', '.join(inline(item) for item in value)}]"
     raise TypeError(f"{value!r} is nothing that TOML can say")
 
 

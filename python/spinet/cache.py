@@ -26,6 +26,7 @@ KINDS = {
     "builds": "compiled programs",
     "runtime": "objects of runtimes",
     "compilers": "what compilers said about themselves",
+    "cards": "files of cards",
     "memory": "contents of handler memory",
     "reproduce": "points of reproduced figures",
     "zig": "libraries that zig made",

@@ -3,21 +3,24 @@
 
 from __future__ import annotations
 
+import functools
 import json
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar, get_type_hints
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, overload
 
-from spinet import _core, _nics, wiring
-from spinet._core import UsageError
+from spinet import _core, _files, _nics, wiring
 from spinet._nics import Settings
 
 if TYPE_CHECKING:
     from spinet._nics import Card
+    from spinet._parameters import NicParams
+    from spinet._wired_parameters import WiredParams
+    from spinet.chain_parameters import ManycoreParams, PanicParams, PipelineParams, RmtOnlyParams
     from spinet.nic_parameters import PspinParams
-
-_Table = TypeVar("_Table")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +49,7 @@ def nic(name: Card = "pspin", *, set: Settings = ()) -> str:
     Parameters
     ----------
     name
-        A name from `nics`, the path of a TOML file, or parameters of a PsPIN.
+        A name from `nics`, the path of a TOML file, or parameters from `parameters_of`.
     set
         Changes: ``"cluster.n_cores=4"``, several of such texts, or ``{"cluster.n_cores": 4}``.
 
@@ -61,43 +64,108 @@ def nic(name: Card = "pspin", *, set: Settings = ()) -> str:
     return _core.nic_show(name, sets, ".")
 
 
-def parameters_of(name: Card = "pspin", *, set: Settings = ()) -> PspinParams:
-    """Parameters of a PsPIN as values with types; `spinet.nic_parameters` says what each means and what it may be.
+@overload
+def parameters_of(
+    name: Literal["pspin", "pspin-paper", "pspin-rtl"] | PspinParams = "pspin", *, set: Settings = ()
+) -> PspinParams: ...
+@overload
+def parameters_of(
+    name: Literal["panic", "panic-asic", "panic-rtl"] | PanicParams, *, set: Settings = ()
+) -> PanicParams: ...
+@overload
+def parameters_of(name: Literal["pipeline"] | PipelineParams, *, set: Settings = ()) -> PipelineParams: ...
+@overload
+def parameters_of(name: Literal["manycore"] | ManycoreParams, *, set: Settings = ()) -> ManycoreParams: ...
+@overload
+def parameters_of(name: Literal["rmt"] | RmtOnlyParams, *, set: Settings = ()) -> RmtOnlyParams: ...
+@overload
+def parameters_of(
+    name: Literal["tengig", "tengig-events", "tigon2", "tigon2-cached"] | WiredParams, *, set: Settings = ()
+) -> WiredParams: ...
+@overload
+def parameters_of(name: Card = ..., *, set: Settings = ()) -> NicParams: ...
+def parameters_of(name: Card = "pspin", *, set: Settings = ()) -> NicParams:
+    """Parameters of a card as values with types, with which `run`, `compare` and `Experiment` take them as `nic`.
+
+    `spinet.nic_parameters`, `spinet.chain_parameters` and `spinet.module_parameters` say what each means.
+    `dataclasses.replace` gives a card with other values.
 
     Parameters
     ----------
     name
-        A name from `nics`, the path of a TOML file, or parameters of a PsPIN.
+        A name from `nics`, the path of a TOML file, or parameters of a card.
     set
         Changes: ``"cluster.n_cores=4"``, several of such texts, or ``{"cluster.n_cores": 4}``.
+
+    Returns
+    -------
+    NicParams
+        `PspinParams` for cards that run handlers; `PanicParams`, `PipelineParams`, `ManycoreParams` or `RmtOnlyParams`
+        for chains; `WiredParams` for wired cards. Their method `load` checks which it is.
 
     Raises
     ------
     InputError
-        If there is no such card, it is not a PsPIN, or the changes contradict each other.
+        If there is no such card, or the changes contradict each other.
 
     Examples
     --------
     >>> import spinet
     >>> spinet.parameters_of("pspin", set=["cluster.n_cores=4"]).cluster.n_cores
     4
+    >>> spinet.parameters_of("panic").scheduler.buffer.cells
+    42
     """
-    # Not at the top: it is generated, with the help of this module.
-    from spinet.nic_parameters import PspinParams
+    # Not at the top: these are generated, with the help of this module.
+    from spinet import chain_parameters, nic_parameters
+    from spinet._wired_parameters import WiredParams
 
     name, sets = _nics.name_of(name, set)
-    if _core.kind_of_nic(name) != "handlers":
-        raise UsageError(
-            f"{name} is no PsPIN, whose parameters alone have types here", hint="spinet.nic gives its file"
-        )
-    return _typed(PspinParams, tomllib.loads(nic(name, set=sets)))
+    kind = _core.kind_of_nic(name)
+    if kind == "modules":
+        return WiredParams._of(name, sets)
+    table = tomllib.loads(_core.nic_show(name, sets, "."))
+    if kind == "handlers":
+        return nic_parameters.PspinParams.from_table(table)
+    return chain_parameters.CARDS[table.get("model", "panic")].from_table(table)
 
 
-def _typed(kind: type[_Table], table: Mapping[str, Any]) -> _Table:
-    hints = get_type_hints(kind)
-    return kind(
-        **{key: _typed(hints[key], value) if isinstance(value, dict) else value for key, value in table.items()}
-    )
+def parameters_of_text(text: str, *, base_dir: str | Path = ".") -> NicParams:
+    """Parameters of a card from the text of its file; a `base` in it is relative to `base_dir`."""
+    from spinet._wired_parameters import WiredParams
+
+    base_dir = Path(base_dir).absolute()
+    _core.check_limits(text, "the card", "toml")
+    with _files.scratch() as scratch:
+        file = scratch / "card.toml"
+        try:
+            base = tomllib.loads(text).get("base")
+            if isinstance(base, str) and base.endswith(".toml"):
+                absolute = json.dumps(str(base_dir / base))
+                text = re.sub(r"(?m)^(\s*base\s*=\s*)([\"']).*?\2", lambda found: found[1] + absolute, text, count=1)
+        except (tomllib.TOMLDecodeError, RecursionError):
+            pass  # the simulator reports the error
+        _files.write(file, text)
+        try:
+            if _core.kind_of_nic(str(file)) == "modules":
+                _core.card_design(str(file), [], str(base_dir))
+                return WiredParams._of_text(text, base_dir)
+            return parameters_of(str(file))
+        except _core.InputError as error:
+            raise type(error)(str(error).replace(str(file), "the card")) from None
+
+
+@functools.cache
+def table_of(name: str) -> Mapping[str, Any]:
+    """All parameters of a preset."""
+    return parameters_of(name).to_table()
+
+
+def kept(text: str) -> Path:
+    """Path of a card's file with this text, which later runs of the same experiment find again."""
+    from spinet import _programs
+
+    return _programs.kept(text.encode(), kind="cards", suffix=".toml")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,7 +200,7 @@ def nic_cost(name: Card = "pspin", *, set: Settings = ()) -> list[Part]:
     Parameters
     ----------
     name
-        A name from `nics`, the path of a TOML file, or parameters of a PsPIN.
+        A name from `nics`, the path of a TOML file, or parameters from `parameters_of`.
     set
         Changes such as ``"n_clusters=8"``.
 

@@ -8,6 +8,7 @@ make one; `spinet nic modules` and `docs/reference/modules.md` list the modules.
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -343,7 +344,8 @@ def variation(nic: str, set: Sequence[str]) -> Card:
             value = tomllib.loads(f"v = {text.strip()}")["v"]
         except (tomllib.TOMLDecodeError, RecursionError):
             value = text.strip()
-        first, *rest = key.strip().split(".")
+        # The number of a copy is a key of its own: `cpu[2]` is `cpu."[2]"`.
+        first, *rest = re.sub(r"(?<=[^.])\[(\d+)\]", r".[\1]", key.strip()).split(".")
         if not rest:
             card.parameter(first, value)
         elif first == "clocks":

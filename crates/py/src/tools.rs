@@ -134,19 +134,20 @@ pub fn card_modules(name: Option<&str>) -> PyResult<String> {
     json(&wired::modules(name).map_err(input)?)
 }
 
-/// JSON schema of the files of cards (`nic`, `panic`) or of experiments (`experiment`, or a kind of card); those of summaries by kind of card (`summary`).
+/// JSON schema of the files of cards (`nic`, `panic`, `chain-cards`) or of experiments (`experiment`, or a kind of card); those of summaries by kind of card (`summary`).
 #[pyfunction]
 pub fn schema(of: &str) -> PyResult<String> {
     match of {
         "nic" => json(&spinet::schema::nic()),
         "experiment" => json(&*kinds::HANDLERS.schema),
         "panic" => json(&spinet::schema::panic()),
+        "chain-cards" => json(&spinet::schema::chain_cards()),
         "summary" => json(&spinet::summary::schema()),
         _ => match kinds::ALL.into_iter().find(|kind| kind.name == of) {
             Some(kind) => json(&*kind.schema),
-            None => {
-                Err(input(format!("schema: {of} is none, must be nic, experiment, panic, summary or a kind of card")))
-            }
+            None => Err(input(format!(
+                "schema: {of} is none, must be nic, experiment, panic, chain-cards, summary or a kind of card"
+            ))),
         },
     }
 }

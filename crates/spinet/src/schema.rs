@@ -34,6 +34,11 @@ pub fn panic() -> Value {
     without_links(&schema_for!(panic::params::PanicParams).to_value())
 }
 
+/// Schema of the files of all cards that run chains of offloads: one alternative for each `model`.
+pub fn chain_cards() -> Value {
+    without_links(&schema_for!(panic::model::NicModel).to_value())
+}
+
 /// The texts of items link to each other, which means nothing outside the code.
 pub(crate) fn without_links(schema: &Value) -> Value {
     let text = schema.to_string().replace("[`", "`").replace("`]", "`");

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from spinet import _core, _files, toolchain
+from spinet import _core, _files, _nics, toolchain
 from spinet._core import InputError, UsageError
 from spinet.comparison import rows as _rows
 from spinet.comparison import runners
@@ -14,6 +15,9 @@ from spinet.comparison.observed import CannotRun, Exit, Job, Observed
 from spinet.comparison.offered import read
 from spinet.comparison.result import JSON, Comparison
 from spinet.comparison.rows import Latency, Output, Rate, Row
+
+if TYPE_CHECKING:
+    from spinet._nics import Card
 
 __all__ = ["DEFAULT_NICS", "JSON", "Comparison", "Latency", "Output", "Rate", "Row", "compare"]
 
@@ -27,7 +31,7 @@ def compare(
     *,
     program: str | Path | Sequence[str | Path] = (),
     traffic: str | Path,
-    nics: Sequence[str] = DEFAULT_NICS,
+    nics: Sequence[Card] | Mapping[str, Card] = DEFAULT_NICS,
     match: str | None = None,
     message: str | None = None,
     handler: str | None = None,
@@ -53,7 +57,8 @@ def compare(
         A capture, or a generator such as ``"udp:size=64,count=1000,rate=10G"``.
     nics
         Cards that run handlers (``pspin``), have units with cores (``panic``), or forward with firmware (``tigon2``,
-        ``tengig``), by name or file; ``native`` is this machine's processor.
+        ``tengig``), by name, by file, or as parameters from `spinet.parameters_of`; ``native`` is this machine's
+        processor. A mapping gives each its name in the result; parameters otherwise have the name of their card.
     match, message, handler
         As in `spinet.run`.
     exit
@@ -92,8 +97,10 @@ def compare(
     (True, 0, True)
     """
     sources = [str(name) for name in ([program] if isinstance(program, str | Path) else program)]
-    sets = _sets([set] if isinstance(set, str) else set, nics)
-    _check(sources, nics, units=units, match=match, message=message, handler=handler, exit=exit)
+    names, cards, own = _named(nics)
+    sets = _sets([set] if isinstance(set, str) else set, names)
+    sets = {nic: [*own.get(nic, ()), *sets.get(nic, ())] for nic in names}
+    _check(sources, names, cards, units=units, match=match, message=message, handler=handler, exit=exit)
     build = toolchain.build(sources, defines=defines) if sources else None
     if build is not None:
         build.entry(name=handler)
@@ -124,6 +131,7 @@ def compare(
             message=message,
             handler=handler,
             exit=exit if sources else "host",
+            cards=cards,
             sets=sets,
             units=units,
             threads=threads,
@@ -131,11 +139,11 @@ def compare(
             limit=limit,
             defines=defines or {},
         )
-        for nic in nics:
+        for nic in names:
             if on_nic is not None:
                 on_nic(nic)
             try:
-                observed[nic] = runners.runner(nic)(job, nic)
+                observed[nic] = runners.runner(cards[nic])(job, nic)
             except CannotRun as why:
                 not_run[nic] = str(why)
             except toolchain.BuildError as error:
@@ -158,6 +166,25 @@ def compare(
     )
 
 
+def _named(nics: Sequence[Card] | Mapping[str, Card]) -> tuple[list[str], dict[str, str], dict[str, list[str]]]:
+    """Names in the result; the card of each; the settings of those that are given as parameters."""
+    names: list[str] = []
+    cards: dict[str, str] = {}
+    own: dict[str, list[str]] = {}
+    given = nics.items() if isinstance(nics, Mapping) else [("", nic) for nic in nics]
+    for label, nic in given:
+        card, sets = _nics.name_of(nic)
+        name = label or card
+        if sets and not label:
+            taken = 2
+            while name in names:
+                name, taken = f"{card}-{taken}", taken + 1
+        names.append(name)
+        cards[name] = card
+        own[name] = sets
+    return names, cards, own
+
+
 def _sets(given: Sequence[str], nics: Sequence[str]) -> dict[str, list[str]]:
     """Changes by NIC."""
     found: dict[str, list[str]] = {}
@@ -176,6 +203,7 @@ def _sets(given: Sequence[str], nics: Sequence[str]) -> dict[str, list[str]]:
 def _check(
     sources: Sequence[str],
     nics: Sequence[str],
+    cards: Mapping[str, str],
     *,
     units: int,
     match: str | None,
@@ -186,7 +214,7 @@ def _check(
     if not nics:
         raise UsageError("there is no NIC to compare")
     for nic in nics:
-        runners.check(nic)
+        runners.check(cards[nic])
         if list(nics).count(nic) > 1:
             raise UsageError(f"{nic} is named more than once")
     if units < 1:

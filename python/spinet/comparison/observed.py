@@ -36,6 +36,8 @@ class Job:
         The offered packets as a capture.
     exit
         Where packets leave that count: sent to the network, or given to the host.
+    cards
+        Names or files of cards, by NIC.
     sets
         Changes of parameters, by NIC.
     """
@@ -48,6 +50,7 @@ class Job:
     message: str | None
     handler: str | None
     exit: Exit
+    cards: Mapping[str, str]
     sets: Mapping[str, Sequence[str]]
     units: int
     threads: int

@@ -35,7 +35,7 @@ def on_card(job: Job, nic: str) -> Observed:
     CannotRun
         If cards of this kind cannot do what is compared.
     """
-    kind = _kinds.get(_core.kind_of_nic(nic))
+    kind = _kinds.get(_core.kind_of_nic(job.cards.get(nic, nic)))
     compared = kind.compared()
     if compared is None:
         raise CannotRun(f"it {kind.does}, which cannot be compared")
@@ -51,7 +51,7 @@ class OnKind(ABC):
     """Column with the time at which a packet is due; of the first packet, nothing delays it."""
 
     def __init__(self, job: Job, nic: str) -> None:
-        self.job, self.nic, self.sets = job, nic, list(job.sets.get(nic, ()))
+        self.job, self.nic, self.sets = job, job.cards.get(nic, nic), list(job.sets.get(nic, ()))
 
     @abstractmethod
     def keywords(self) -> Mapping[str, Any]:
