@@ -366,3 +366,35 @@ def test_a_key_of_100000_parts_is_refused_at_once(tmp_path: Path, capfd: pytest.
     with pytest.raises(InputError, match="the card: line 2: a key has more than 64 parts"):
         Card.from_toml(deep.read_text())
     assert time.monotonic() - begin < 5
+
+
+def little_memory(mib: int) -> None:
+    """As under `ulimit -v`."""
+    resource.setrlimit(resource.RLIMIT_AS, (mib << 20, resource.RLIM_INFINITY))
+
+
+@pytest.mark.parametrize(
+    ("command", "mib", "message"),
+    [
+        (
+            "run --nic tigon2 --set sram.bytes=1073741824 -t udp:payload=numbered,count=1",
+            800,
+            "error: tigon2: its memories (sram) need 1073741824 bytes of this machine's memory, which",
+        ),
+        (
+            "run --nic tigon2 -t udp:size=1514,count=900000",
+            800,
+            " frames need 16777216 bytes of this machine's memory, which the system refuses",
+        ),
+    ],
+)
+def test_sizes_beyond_this_machines_memory_are_refused(command: str, mib: int, message: str) -> None:
+    assert spinet.cli.main(["firmware", "tigon2"]) == 0  # so that no compiler meets the limit
+    done = subprocess.run(
+        [sys.executable, "-m", "spinet.cli", *command.split(), "--limit", "1 ms"],
+        preexec_fn=lambda: little_memory(mib),
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    assert message in done.stderr

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -202,3 +203,22 @@ def test_an_experiment_takes_the_network_down_and_reads_memory(tmp_path: Path) -
     down, read = result.summary["timeline"]
     assert (down["what"], down["begun_ns"], read["data"]) == ("network down", 1000, "00000000")
     assert result.summary["packets"]["dropped_by_reason"]["link_down"] == 20
+
+
+def test_options_replace_the_traffic_of_an_experiment_file(tmp_path: Path) -> None:
+    file = tmp_path / "e.toml"
+    file.write_text(
+        'nic = "tigon2"\nlimit = "60 ms"\nprofile = false\ntraffic = "udp:size=60,count=3"\n'
+        'send = ["udp:size=60,count=4,rate=10kpps", "udp:size=60,count=2,rate=10kpps"]\n'
+    )
+
+    def offered(**more: Any) -> tuple[int, int]:
+        summary = run(file, **more).summary
+        return summary["received"]["offered"], summary["sent"]["offered"]
+
+    assert offered() == (3, 6)
+    assert offered(traffic="udp:size=60,count=5") == (5, 6)
+    assert offered(send="udp:size=60,count=1") == (3, 1)
+    assert offered(count=1) == (1, 2)
+    with pytest.raises(InputError, match="count without packets"):
+        run(nic="tigon2", count=3, limit="1 ms")

@@ -24,6 +24,7 @@ pub mod offered;
 pub mod paths;
 pub mod profile;
 pub mod program;
+pub mod room;
 pub mod run;
 pub mod schema;
 pub mod streams;

@@ -8,11 +8,13 @@ use crate::elf::{Elf, ElfError, Machine};
 use crate::experiment::Problem;
 use crate::instructions::{CoreTraces, TraceWriteError};
 use crate::profile::{self, Profile};
+use crate::room::{self, NoRoom};
 use crate::run::{Card, Departure, Ended, HORIZON, InjectError, Port, Progress, Rows, RunError, Simulated, Wanted};
 use crate::toml_text::KeyPosition;
 use blocks::assist::MacReceive;
 use blocks::ethernet::Frame;
 use blocks::feeders::{FrameSink, FrameTraffic, Frames, Offered, PacketFeeder};
+use blocks::memory::sizes;
 use blocks::mips::{self, MipsCore};
 use blocks::netlist::{self, Design, Environment};
 use kernel::{Clock, Mode, Outcome, Resource, Time};
@@ -51,6 +53,8 @@ pub enum WiredError {
     Card(#[from] CardError),
     #[error(transparent)]
     Traffic(#[from] CardTrafficError),
+    #[error("{nic}: {source}")]
+    Room { nic: String, source: NoRoom },
     #[error(transparent)]
     Elf(#[from] ElfError),
     #[error("{file}: {source}")]
@@ -125,6 +129,10 @@ impl WiredCard {
         environment.insert(Rc::new(offered.clone()));
         let is_loaded_by_host = image.is_some();
         image.into_iter().for_each(|image| environment.insert(Rc::new(image)));
+        let memories = sizes(&design);
+        let paths: Vec<&str> = memories.iter().map(|(path, _)| path.as_str()).collect();
+        room::check(&format!("its memories ({})", paths.join(", ")), memories.iter().map(|&(_, size)| size).sum())
+            .map_err(|source| WiredError::Room { nic: setup.nic().into(), source })?;
         let card = netlist::Card::build(&design, setup.experiment.common.seed, &environment);
         if let (false, Some(elf)) = (is_loaded_by_host, &elf) {
             let parts = elf.sections.iter().map(|part| (part.addr, &part.bytes[..]));

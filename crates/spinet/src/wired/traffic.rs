@@ -1,6 +1,7 @@
 //! Traffic for a card with firmware: numbered datagrams, which can be checked, other generated traffic, and captures.
 
 use crate::experiment::{self, Problem, SourceSpec, Span, gives};
+use crate::room::{self, NoRoom};
 use crate::streams::{FeedError, FeedReport, Stream};
 use blocks::feeders::{Acknowledgements, Datagrams, FrameTraffic, Frames, ListedFrame, Pace, Station, TrafficError};
 use kernel::Time;
@@ -15,6 +16,10 @@ use wire::units::show_bps;
 
 /// Frames that one direction of a run may hold in memory; [`Frames::Datagrams`] have no bound.
 pub const MOST_FRAMES: u64 = 1_000_000;
+/// Room for frames is checked each time that they have grown by this many bytes.
+const CHECKED_BYTES: u64 = 16 << 20;
+/// Memory of a frame besides its bytes: its place in the list, its time, its number, its allocation.
+const FRAME_BYTES: u64 = 72;
 /// Bytes of Ethernet, IPv4 and UDP headers before a datagram's content.
 const HEADER_BYTES: u32 = 14 + 20 + 8;
 /// Bytes that a frame takes on the line besides its packet: check sequence, preamble, gap.
@@ -47,6 +52,8 @@ pub enum CardTrafficError {
     Feed { place: &'static str, source: FeedError },
     #[error("{place}: `payload=numbered` and `tcp-ack` must be the only source of their direction")]
     NotAlone { place: &'static str },
+    #[error("{place}: {source}")]
+    Room { place: &'static str, source: NoRoom },
     #[error("{place}: {source}")]
     Offered { place: &'static str, source: TrafficError },
     #[error(
@@ -219,9 +226,15 @@ fn listed(
 ) -> Result<Side, CardTrafficError> {
     let fail = |source: SourceError| CardTrafficError::Feed { place, source: source.into() };
     let (mut frames, mut times, mut numbers, mut side) = (Vec::new(), Vec::new(), Vec::new(), Side::default());
+    let (mut kept_bytes, mut checked_bytes) = (0, CHECKED_BYTES);
     while let Some(frame) = stream.read().map_err(fail)? {
         if frames.len() as u64 == MOST_FRAMES {
             return Err(CardTrafficError::TooMany { place });
+        }
+        if kept_bytes >= checked_bytes {
+            checked_bytes += CHECKED_BYTES;
+            let what = format!("more than {} frames", frames.len());
+            room::check(&what, CHECKED_BYTES).map_err(|source| CardTrafficError::Room { place, source })?;
         }
         // Frames on the line have at least Ethernet's minimum length; captures contain shorter ones, from before padding.
         let mut bytes = frame.bytes.into_vec();
@@ -231,6 +244,7 @@ fn listed(
             side.longest = side.longest.max(bytes.len());
             continue;
         }
+        kept_bytes += bytes.len() as u64 + FRAME_BYTES;
         numbers.push(frames.len() as u64 + side.too_long);
         frames.push(ListedFrame { bytes: bytes.into(), is_intact: true });
         times.push(start + Time::from_fs(frame.arrival_fs));
