@@ -57,7 +57,7 @@ class Params:
         return cls(**{names[key].name: value for key, value in table.items()})
 
     def to_table(self) -> dict[str, Any]:
-        """The parameters as a table of TOML, without those that are None."""
+        """The parameters as a table of TOML. A value of None has no key there."""
         values = ((_key(field.name), getattr(self, field.name)) for field in dataclasses.fields(self))
         return {key: _plain(value) for key, value in values if value is not None}
 

@@ -8,7 +8,10 @@ use crate::tree::{self, File};
 const MAX_LINES: usize = 600;
 
 /// Longer files, and the reasons.
-const REASONS: [(&str, &str); 0] = [];
+const REASONS: [(&str, &str); 2] = [
+    ("python/spinet/chain_parameters.py", "docs/generate.py makes it: a class for each table of the schema"),
+    ("python/spinet/module_parameters.py", "docs/generate.py makes it: a class for each module"),
+];
 
 pub fn check(root: &Path) -> Result<Vec<String>, Error> {
     let files = tree::files(root, |path| [".rs", ".py", ".c", ".h", ".S"].iter().any(|end| path.ends_with(end)))?;
