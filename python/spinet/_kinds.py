@@ -19,6 +19,7 @@ from spinet._options import CHAINS, HANDLERS, MODULES, OPTIONS
 
 if TYPE_CHECKING:
     from spinet._experiments import Prepared
+    from spinet._parameters import NicParams
     from spinet._programs import Ready
     from spinet.comparison.on_card import OnKind
 
@@ -113,6 +114,12 @@ class Kind:
         """The class that runs a comparison on its cards; None if nothing can be compared."""
         return None
 
+    def parameters(self, nic: str, sets: Sequence[str]) -> NicParams:
+        """The parameters of one of its cards, with settings over it."""
+        raise UsageError(
+            f"{nic} {self.does}; such cards have no classes of parameters", hint="spinet.nic gives its file"
+        )
+
 
 class _Handlers(Kind):
     """Cards that run handlers."""
@@ -186,6 +193,11 @@ class _Handlers(Kind):
 
         return on_card.Handlers
 
+    def parameters(self, nic: str, sets: Sequence[str]) -> NicParams:
+        from spinet.nic_parameters import PspinParams
+
+        return PspinParams.from_table(tomllib.loads(_core.nic_show(nic, list(sets), ".")))
+
 
 class _Chains(Kind):
     """Cards that run chains of offloads."""
@@ -240,6 +252,12 @@ class _Chains(Kind):
 
         return on_card.Chains
 
+    def parameters(self, nic: str, sets: Sequence[str]) -> NicParams:
+        from spinet.chain_parameters import CARDS
+
+        table = tomllib.loads(_core.nic_show(nic, list(sets), "."))
+        return CARDS[table.get("model", "panic")].from_table(table)
+
 
 class _Modules(Kind):
     """Cards that are wired from modules and run firmware."""
@@ -288,6 +306,11 @@ class _Modules(Kind):
         from spinet.comparison import on_card
 
         return on_card.Modules
+
+    def parameters(self, nic: str, sets: Sequence[str]) -> NicParams:
+        from spinet._wired_parameters import WiredParams
+
+        return WiredParams._of(nic, sets)
 
 
 _OWN: Mapping[str, type[Kind]] = {HANDLERS: _Handlers, CHAINS: _Chains, MODULES: _Modules}

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from spinet import _core, _files, _nics, wiring
+from spinet import _core, _files, _kinds, _nics, wiring
 from spinet._nics import Settings
 
 if TYPE_CHECKING:
@@ -116,18 +116,8 @@ def parameters_of(name: Card = "pspin", *, set: Settings = ()) -> NicParams:
     >>> spinet.parameters_of("panic").scheduler.buffer.cells
     42
     """
-    # Not at the top: these are generated, with the help of this module.
-    from spinet import chain_parameters, nic_parameters
-    from spinet._wired_parameters import WiredParams
-
     name, sets = _nics.name_of(name, set)
-    kind = _core.kind_of_nic(name)
-    if kind == "modules":
-        return WiredParams._of(name, sets)
-    table = tomllib.loads(_core.nic_show(name, sets, "."))
-    if kind == "handlers":
-        return nic_parameters.PspinParams.from_table(table)
-    return chain_parameters.CARDS[table.get("model", "panic")].from_table(table)
+    return _kinds.get(_core.kind_of_nic(name)).parameters(name, sets)
 
 
 def parameters_of_text(text: str, *, base_dir: str | Path = ".") -> NicParams:
