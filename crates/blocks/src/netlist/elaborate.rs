@@ -13,6 +13,8 @@ use super::text::{Body, InstanceText, ModuleText, Netlist, scope_of};
 use diagnostics::near::{listed, suggestion};
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Name of the file of a setting.
+pub(super) const SETTING: &str = "set";
 /// Maximum number of parts and module instances of a card.
 const MOST_PARTS: usize = 10_000;
 /// Maximum number of ports of all parts.
@@ -279,6 +281,11 @@ impl<'a> Elaboration<'a> {
                 // The key that the problem names, if present, is a better place than the instance.
                 let first = problem.key.split('.').next().unwrap_or_default();
                 let named = written.iter().find(|(key, _)| !first.is_empty() && key.name == first);
+                // A setting that the problem also names is its cause: the file is right without it.
+                let mentioned =
+                    |key: &str| problem.text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|word| word == key);
+                let set = written.iter().find(|(key, node)| node.place.file() == SETTING && mentioned(&key.name));
+                let named = set.or(named);
                 let place = match named {
                     Some((key, _)) if problem.is_unknown => &key.place,
                     Some((_, node)) => &node.place,

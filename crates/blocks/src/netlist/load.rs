@@ -1,6 +1,7 @@
 //! Loads the files of a card into one [`Netlist`]: includes, base cards and `--set` values.
 
 use super::changes::{self, split_copies};
+use super::elaborate::SETTING;
 use super::node::{Key, Node, Table, Value, kind};
 use super::problem::{FilePlace, NetlistErrors, Problems, Source};
 use super::text::{Body, File, InstanceText, ModuleText, Netlist, read_file};
@@ -187,7 +188,7 @@ fn change(old: &mut InstanceText, new: InstanceText, modules: &BTreeMap<String, 
 /// Applies one setting, as `--set` does.
 fn set(netlist: &mut Netlist, key: &str, value: &toml::Value, problems: &mut Problems) {
     let text = format!("{key} = {value}");
-    let source = Arc::new(Source { name: "set".to_owned(), text: text.clone() });
+    let source = Arc::new(Source { name: SETTING.to_owned(), text: text.clone() });
     let place = FilePlace::new(&source, 0..text.len());
     let node = node_of(value, &place);
     let n_keys = key.split('.').count();

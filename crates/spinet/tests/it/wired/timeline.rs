@@ -161,12 +161,12 @@ fn the_card_is_checked_when_the_experiment_is_read() {
     check(
         &nic("'sram.word_bytes=3'"),
         expect![[r#"
-        cut.toml: line 2: nic.set: presets/tigon2.toml: line 96: `sram` (memory-controller): bytes is 1048576 and word_bytes is 3, must be powers of two
-          bytes = 0x100000       # source: D, boards of 512 KB, 1 MB and 2 MB
-                  ^^^^^^^^
-        presets/tigon2.toml: line 56: no part has the clock `memory`
-          memory = "100 MHz" # source: T 2.1.2
-          ^^^^^^"#]],
+            cut.toml: line 2: nic.set: set: line 1: `sram` (memory-controller): bytes is 1048576 and word_bytes is 3, must be powers of two
+              sram.word_bytes = 3
+              ^^^^^^^^^^^^^^^^^^^
+            presets/tigon2.toml: line 56: no part has the clock `memory`
+              memory = "100 MHz" # source: T 2.1.2
+              ^^^^^^"#]],
     );
     check(
         &nic("'clocks.memory=0 MHz'"),
