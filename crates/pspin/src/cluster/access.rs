@@ -5,7 +5,7 @@ use super::dma_registers::Launcher;
 use super::events::Reply;
 use super::hpu::{Hpu, Wait};
 use crate::map;
-use crate::pe::{PeOp, PeReply, PeRequest, RemoteReply, RemoteRequest};
+use crate::pe::{PeOp, PeReply, PeRequest};
 use blocks::cpu::{AccessKind, Privilege};
 use isa::riscv::Load;
 use kernel::Cycle;
@@ -237,7 +237,7 @@ impl Cluster {
     }
 
     /// A register of the cluster's slow peripherals.
-    fn slow_register(&mut self, core: u32, addr: u32, op: PeOp, now: Cycle) -> u32 {
+    pub(super) fn slow_register(&mut self, core: u32, addr: u32, op: PeOp, now: Cycle) -> u32 {
         let write = written(op);
         match addr >> 10 & 0xf {
             // Cluster control: the end-of-computation register has no effect here.
@@ -306,47 +306,10 @@ impl Cluster {
             self.word_done(core as usize, now, now + 1, if is_lost { 1 } else { value });
         }
     }
-
-    /// Takes an access from another cluster. An access to L1 joins the narrow requests; a peripheral answers in this
-    /// cycle, except for a launch.
-    pub(super) fn take_remote(&mut self, now: Cycle) {
-        if !self.remotes.0.is_due(now) || self.remote.is_some() || !self.remotes.1.has_room() {
-            return;
-        }
-        let Some(next) = self.remotes.0.peek().map(|remote| *remote) else { return };
-        let RemoteRequest { request: PeRequest { addr, op, .. }, .. } = next;
-        let is_l1 = (addr - map::L1_BASE) % map::L1_STRIDE < map::CLUSTER_PERIPHERALS;
-        let to_public = !is_l1 && is_public_dma(addr);
-        // While a remote launch is held, all remote accesses wait. While any launch is held, accesses to the public
-        // registers wait.
-        let waits = self.public_launch.as_ref().is_some_and(|held| to_public || matches!(held, Launcher::Remote(_)));
-        if waits {
-            return;
-        }
-        self.remotes.0.take();
-        if is_l1 {
-            self.remote = Some(next);
-        } else if !(to_public && self.hold_public(Launcher::Remote(next), addr & 0x3c, op)) {
-            let value = self.slow_register(0, addr, op, now);
-            self.answer_remote(&next, value);
-        }
-    }
-
-    /// The access from another cluster gets its bank.
-    pub(super) fn grant_remote(&mut self, now: Cycle) {
-        let remote = self.remote.take().expect("an access that asked");
-        let value = self.word_on_l1(remote.request.addr, remote.request.op, now);
-        self.answer_remote(&remote, value);
-    }
-
-    pub(super) fn answer_remote(&mut self, remote: &RemoteRequest, value: u32) {
-        let reply = PeReply { core: remote.request.core, value };
-        self.remotes.1.send(RemoteReply { to: remote.from, reply, op: remote.request.op });
-    }
 }
 
 /// Returns true if the address of a slow peripheral is one of the DMA engine's public registers.
-fn is_public_dma(addr: u32) -> bool {
+pub(super) fn is_public_dma(addr: u32) -> bool {
     addr >> 10 & 0xf == PUBLIC_DMA
 }
 

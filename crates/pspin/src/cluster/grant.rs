@@ -5,7 +5,7 @@
 
 use super::Cluster;
 use super::hpu::Wait;
-use super::l1::OUTSIDE_PORT;
+use super::l1::{OUTSIDE_PORT, OUTSIDE_PORTS};
 use super::ready::Asking;
 use blocks::cpu::{Access, AccessKind, FetchLines};
 use isa::riscv::{Load, Width};
@@ -31,17 +31,6 @@ impl Cluster {
             self.grant_all(ports, now);
         } else {
             self.share_banks(ports, contested | blocked, blocked, now);
-        }
-    }
-
-    /// An access from another cluster joins the requests of the cores.
-    #[inline(never)]
-    fn admit_remote(&mut self, now: Cycle) {
-        self.take_remote(now);
-        if let Some(remote) = &self.remote {
-            let bank = self.l1.bank(remote.request.addr) as u8;
-            self.banks[OUTSIDE_PORT as usize] = bank;
-            self.ready.ask(OUTSIDE_PORT, bank, now, now);
         }
     }
 
@@ -115,8 +104,8 @@ impl Cluster {
                 self.grant_among_others(winner, now);
             }
             self.totals.l1_conflicts.add(u64::from(losers.count_ones()));
-            // The outside port repeats its request by itself.
-            let losers = losers & !(1 << OUTSIDE_PORT);
+            // Outside ports repeat their requests by themselves.
+            let losers = losers & !OUTSIDE_PORTS;
             self.ready.ask_again(losers, bank, now + 1);
             members(losers.into()).for_each(|core| self.fetch_behind_access(core as usize, now));
         }
@@ -131,8 +120,8 @@ impl Cluster {
     /// A narrow request gets its bank.
     #[inline(always)]
     fn grant(&mut self, port: u32, now: Cycle) {
-        if port == OUTSIDE_PORT {
-            return self.grant_remote(now);
+        if port >= OUTSIDE_PORT {
+            return self.grant_remote(port, now);
         }
         let i = port as usize;
         let hpu = &mut self.hpus[i];

@@ -5,8 +5,11 @@ use blocks::policy::RoundRobinTree;
 use isa::riscv::Amo;
 use kernel::Cycle;
 
-/// Position of the port for accesses from outside the cluster among a bank's requesters; cores come before it.
+/// Position of the first of the two ports for accesses from outside the cluster among a bank's requesters; cores come before them.
+/// The first port is for banks with an even number, the second for the others.
 pub const OUTSIDE_PORT: u32 = crate::params::MAX_CORES as u32;
+/// Bit set of those ports.
+pub const OUTSIDE_PORTS: u32 = 0b11 << OUTSIDE_PORT;
 
 /// Maximum number of banks: a set of them fits into one word.
 const MOST_BANKS: usize = 64;
@@ -156,11 +159,16 @@ impl L1 {
     pub fn amo(&mut self, now: Cycle, offset: u32, amo: Amo, operand: u32) -> u32 {
         let old = self.load(offset);
         self.store(offset, amo.apply(old, operand), u32::MAX);
-        self.write_back_before(now + 1);
-        self.write_back.1 |= 1 << self.bank(offset);
-        self.write_backs[self.bank(offset) as usize] += 1;
-        self.free_from = self.free_from.max(now + 2);
+        self.commit(now, self.bank(offset));
         if amo == Amo::StoreConditional { 0 } else { old }
+    }
+
+    /// A bank is granted to an AMO in this cycle. It writes back, or would if bytes of it were enabled.
+    pub fn commit(&mut self, now: Cycle, bank: u32) {
+        self.write_back_before(now + 1);
+        self.write_back.1 |= 1 << bank;
+        self.write_backs[bank as usize] += 1;
+        self.free_from = self.free_from.max(now + 2);
     }
 
     /// Copies bytes out, to the end of `to`; offsets wrap at the end of the memory.
@@ -252,5 +260,13 @@ mod tests {
             l1.blocked(cycle)
         });
         assert_eq!(blocked.collect::<Vec<u64>>(), [0, 0xffff | 1 << 17, 0xffff, 1 << 2, 0]);
+    }
+
+    #[test]
+    fn a_bank_beside_that_of_an_amo_is_occupied_for_as_long() {
+        let mut l1 = L1::new(0x8000, 64);
+        l1.amo(5, 8, Amo::Add, 3);
+        l1.commit(5, 3);
+        assert_eq!([5, 6, 7].map(|cycle| l1.blocked(cycle)), [0, 0b11 << 2, 0]);
     }
 }

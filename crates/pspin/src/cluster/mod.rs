@@ -24,6 +24,7 @@ mod ports;
 mod profile;
 mod ready;
 mod refills;
+mod remote;
 mod rings;
 mod scheduler;
 mod tick_plan;
@@ -57,6 +58,7 @@ use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 use l1::L1;
 use ready::Ready;
 use refills::Refills;
+use remote::Remote;
 use scheduler::Scheduler;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -130,7 +132,7 @@ pub struct Cluster {
     /// Bit set of the cores that wait for the DMA engine to take their transfer, and the arbiter's turn.
     launching: u32,
     launch_turn: LockingTree,
-    remote: Option<RemoteRequest>,
+    remote: Remote,
     public_dma: DmaRegisters,
     /// The requester that waits for the DMA engine to take the transfer in `public_dma`.
     public_launch: Option<Launcher>,
@@ -184,7 +186,7 @@ impl Cluster {
             drivers: Drivers::new(n_cores),
             launching: 0,
             launch_turn: LockingTree::default(),
-            remote: None,
+            remote: Remote::default(),
             public_dma: DmaRegisters::default(),
             public_launch: None,
             console,

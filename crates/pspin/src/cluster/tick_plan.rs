@@ -107,7 +107,7 @@ impl Cluster {
     pub(super) fn next(&mut self, now: Cycle) -> Activity {
         let (refill, leaves) = (self.next_refill(now), self.next_leave());
         let soon = self.pe_asking != 0
-            || self.remote.is_some()
+            || self.remote.is_busy()
             || self.remotes.0.is_due(now)
             || self.drivers.with_commands != 0
                 && (!self.drivers.command_arbiter.is_locked() || self.ports.commands.has_room()) // New room wakes the cluster.

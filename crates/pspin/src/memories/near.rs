@@ -2,6 +2,7 @@
 
 use super::memory::{Memory, NEAR, Side, position};
 use super::reads::{Asking, Read};
+use super::singles::is_atomic;
 use super::{BurstPort, HANDLER, Memories, PACKET, READ, WRITE, burst_candidates};
 use crate::arbiter::LockingTree;
 use crate::map;
@@ -82,12 +83,12 @@ impl Memories {
     pub(super) fn take_remote_replies(&mut self, now: Cycle) {
         for target in 0..self.ports.remote.len() {
             let Some(RemoteReply { to, reply, op }) = self.ports.remote[target].1.take() else { continue };
-            let (extra, is_write) = match op {
-                PeOp::Load => (self.timing.remote_load, false),
-                PeOp::Store { .. } => (self.timing.remote_store, true),
-                PeOp::Amo { .. } => (self.timing.remote_amo, true),
-            };
-            self.singles.reply_at(now + extra, is_write, to as usize, reply);
+            match op {
+                PeOp::Load => self.singles.reply_at(now + self.timing.remote_load, false, to as usize, reply),
+                PeOp::Store { .. } => self.singles.reply_at(now + self.timing.remote_store, true, to as usize, reply),
+                op if is_atomic(op) => self.singles.reply_to_amo(now + self.timing.remote_amo, to as usize, reply),
+                PeOp::Amo { .. } => self.singles.reply_at(now + self.timing.remote_amo, true, to as usize, reply),
+            }
         }
     }
 

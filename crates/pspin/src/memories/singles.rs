@@ -28,15 +28,15 @@ struct LateReply {
     is_write: bool,
     number: u64,
     cluster: usize,
-    core: u32,
-    value: u32,
+    /// The answer to the core; `None` for the old value of an AMO, which is handed over when its write is answered.
+    reply: Option<(u32, u32)>,
 }
 
 /// The accesses, and the index of the next one.
 ///
 /// Timing: one read a cycle and a write in [`WRITE_INTERVAL`], of all clusters in turn, each cluster's in order. The arbiter
 ///         grants up to [`GRANTED`] accesses before the converter takes them. A cluster takes one answer a cycle, those
-///         to reads first.
+///         to reads first. An AMO of another cluster's L1 has both, a cycle apart or more.
 /// Source: PsPIN RTL a49fec8, `pe_noc.sv`, `axi_mux.sv`, `axi_dw_upsizer.sv`, `per2axi_res_channel.sv`.
 pub(super) struct Singles {
     /// Waiting accesses, by side and cluster.
@@ -67,7 +67,7 @@ fn side_of(op: PeOp) -> usize {
 }
 
 /// Returns true for an operation that writes and has the old value for an answer.
-fn is_atomic(op: PeOp) -> bool {
+pub(super) fn is_atomic(op: PeOp) -> bool {
     matches!(op, PeOp::Amo { amo, .. } if !matches!(amo, Amo::LoadReserved | Amo::StoreConditional))
 }
 
@@ -154,9 +154,19 @@ impl Singles {
 
     /// An answer leaves at a cycle.
     pub(super) fn reply_at(&mut self, at: Cycle, is_write: bool, cluster: usize, reply: PeReply) {
+        self.push_reply(at, is_write, cluster, Some((reply.core, reply.value)));
+    }
+
+    /// The answer to an AMO of another cluster's L1 leaves at a cycle, if nothing comes in between. Its old value and the answer to its
+    /// write come together; the second is taken after the first, in a cycle in which no read is answered.
+    pub(super) fn reply_to_amo(&mut self, at: Cycle, cluster: usize, reply: PeReply) {
+        self.push_reply(at.saturating_sub(1), false, cluster, None);
+        self.reply_at(at, true, cluster, reply);
+    }
+
+    fn push_reply(&mut self, at: Cycle, is_write: bool, cluster: usize, reply: Option<(u32, u32)>) {
         self.n_replies += 1;
-        let PeReply { core, value } = reply;
-        self.replies.push(Reverse(LateReply { at, is_write, number: self.n_replies, cluster, core, value }));
+        self.replies.push(Reverse(LateReply { at, is_write, number: self.n_replies, cluster, reply }));
     }
 
     /// Hands every answer that is due to `send`, with its cluster, one for each cluster; the others are due next.
@@ -172,7 +182,9 @@ impl Singles {
                 continue;
             }
             sent |= 1 << reply.cluster;
-            send(reply.cluster, PeReply { core: reply.core, value: reply.value });
+            if let Some((core, value)) = reply.reply {
+                send(reply.cluster, PeReply { core, value });
+            }
         }
     }
 
@@ -206,6 +218,21 @@ mod tests {
         }
         assert_eq!(order.len(), asks.len(), "every store comes through");
         order.join(" ")
+    }
+
+    #[test]
+    fn old_values_of_amos_go_before_the_answers_to_their_writes() {
+        let mut singles = Singles::new(&params());
+        // Old values come in these cycles, as measured on the RTL for AMOs of eight cores on neighbouring words.
+        for (core, at) in (0..).zip([10, 12, 13, 15, 16, 18, 19, 21]) {
+            singles.reply_to_amo(at + 1, 0, PeReply { core, value: 0 });
+        }
+        let answered = std::cell::RefCell::new(Vec::new());
+        for now in 0..40 {
+            singles.send_replies(now, |_, reply| answered.borrow_mut().push((now, reply.core)));
+        }
+        let expected = [(11, 0), (14, 1), (17, 2), (20, 3), (22, 4), (23, 5), (24, 6), (25, 7)];
+        assert_eq!(*answered.borrow(), expected);
     }
 
     #[test]
