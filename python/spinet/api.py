@@ -462,10 +462,13 @@ def stream(
     on_profile: Callable[[Profile | None], None] | None = None,
     on_progress: OnProgress | None = None,
     on_console: OnConsole | None = None,
+    debug_port: int | None = None,
+    on_listen: Callable[[int], None] | None = None,
 ) -> dict[str, Any]:
     """Run and return the summary; packets go into files of `folder` during the run.
 
-    Ctrl-C ends the run: `ended.reason` of the summary is then ``interrupted``.
+    Ctrl-C ends the run: `ended.reason` of the summary is then ``interrupted``. With a `debug_port`, the run waits for
+    gdb at that TCP port; 0 chooses a free one. `on_listen` gets its number.
     """
     with contextlib.ExitStack() as stack:
         tables: Tables = {}
@@ -477,8 +480,18 @@ def stream(
             )
             for table in tables.values():
                 stack.callback(table.close)
-        native = start(ready, captures=folder, tables=folder is not None, trace=trace, profile=profile, paths=paths)
+        native = start(
+            ready,
+            captures=folder,
+            tables=folder is not None,
+            trace=trace,
+            profile=profile,
+            paths=paths,
+            debug_port=debug_port,
+        )
         stack.callback(native.close)
+        if on_listen is not None and native.debug_port is not None:
+            on_listen(native.debug_port)
         try:
             summary = drive(native, tables=tables, on_progress=on_progress, on_console=on_console)
         except Interrupted as stopped:
@@ -502,6 +515,7 @@ def start(
     paths: bool = False,
     policies: Mapping[str, Policy] | None = None,
     trial: bool = False,
+    debug_port: int | None = None,
 ) -> _core.Run:
     """Build the simulated card, ready for its first packet.
 
@@ -535,6 +549,7 @@ def start(
             trace_time=trace.time if trace else None,
             policies=dict(policies or {}),
             trial=trial,
+            debug_port=debug_port,
         )
     except InputError as error:
         text = str(error).removeprefix(f"{experiments.NO_FILE}: ")

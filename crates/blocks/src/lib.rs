@@ -9,6 +9,7 @@ pub mod bus;
 mod catalog;
 pub mod checks;
 pub mod cpu;
+pub mod debug;
 pub mod ethernet;
 pub mod feeders;
 pub mod interconnect;

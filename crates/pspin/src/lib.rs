@@ -35,7 +35,7 @@ pub mod world;
 #[cfg(test)]
 mod testing;
 
-pub use cluster::{CAUSES, CAUSES_ABOUT, CoreState};
+pub use cluster::{CAUSES, CAUSES_ABOUT, CoreState, TASK_BYTES, Work};
 pub use host_port::{HostAccessDone, HostOp};
 pub use nic::{Boundary, Image, Pspin, PspinError};
 pub use params::{NetworkParams, PspinParams};

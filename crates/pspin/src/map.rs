@@ -18,6 +18,8 @@ pub const CLUSTER_PERIPHERALS: u32 = 0x20_0000;
 pub const ALIAS_BASE: u32 = 0x1b00_0000;
 /// Alias of the own cluster's peripherals.
 pub const ALIAS_PERIPHERALS: u32 = 0x1b20_0000;
+/// The registers in which a core's driver shows its task.
+pub const TASK: u32 = ALIAS_PERIPHERALS + 0x5000;
 /// The register of a core's driver whose load issues a command.
 pub const COMMAND_ISSUE: u32 = ALIAS_PERIPHERALS + 0x5080;
 /// The register of a core's DMA port whose load launches a transfer.

@@ -1,6 +1,7 @@
 //! The whole NIC: its parts. `wiring.rs` connects them.
 
 mod channels;
+mod debug;
 mod wiring;
 
 use crate::cluster::{Cluster, CoreState};

@@ -5,13 +5,15 @@ use crate::policy::{Failure, OwnPolicy, Shared};
 use crate::tools::format;
 use crate::{gone, input, json};
 use kernel::Time;
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use spinet::chains::Policy;
+use spinet::debug::{Debugged, Session};
 use spinet::handlers::record::Line;
 use spinet::instructions::Choice;
 use spinet::kinds::{self, Text};
-use spinet::run::{HORIZON, Port, Wanted};
+use spinet::run::{HORIZON, Port, RunError, Wanted};
 use spinet::trial::{self, Trial};
 use spinet::worker::{StartError, Worker};
 use std::collections::BTreeMap;
@@ -41,7 +43,9 @@ pub fn start_error<E: std::fmt::Display>(error: StartError<E>) -> PyErr {
 /// A run of an experiment; it lives on a thread of its own.
 #[pyclass(frozen, module = "spinet._native")]
 pub struct Run {
-    worker: Worker<spinet::run::Run>,
+    worker: Worker<Session>,
+    /// The TCP port at which it waits for gdb.
+    debug_port: Option<u16>,
     /// The exception that a policy raised.
     failure: Failure,
 }
@@ -50,7 +54,7 @@ pub struct Run {
 impl Run {
     /// Builds the card.
     #[new]
-    #[pyo3(signature = (experiment, *, file, base_dir, format = "toml", programs = BTreeMap::new(), captures = None, tables = false, profile = false, paths = false, instructions = None, trace_cores = None, trace_time = None, policies = BTreeMap::new(), trial = false))]
+    #[pyo3(signature = (experiment, *, file, base_dir, format = "toml", programs = BTreeMap::new(), captures = None, tables = false, profile = false, paths = false, instructions = None, trace_cores = None, trace_time = None, policies = BTreeMap::new(), trial = false, debug_port = None))]
     #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn new(
         py: Python<'_>,
@@ -68,6 +72,7 @@ impl Run {
         trace_time: Option<String>,
         policies: BTreeMap<String, Py<PyAny>>,
         trial: bool,
+        debug_port: Option<u16>,
     ) -> PyResult<Self> {
         let format = self::format(format)?;
         let shared = Shared::default();
@@ -85,21 +90,45 @@ impl Run {
             let build = move || {
                 let text = Text { text: &experiment, file: &file, base_dir: &base_dir, format };
                 let kind = kinds::of_experiment(&experiment, &base_dir, format);
-                (kind.start)(&text, &wanted, policies.into_iter().map(boxed).collect())
+                let run = (kind.start)(&text, &wanted, policies.into_iter().map(boxed).collect())?;
+                Ok(match debug_port {
+                    None => Session::Plain(run),
+                    Some(port) => Session::Debugged(Box::new(Debugged::new(run, port).map_err(RunError::new)?)),
+                })
             };
-            Worker::start(build).map_err(start_error)
+            Worker::start(build).map_err(start_error::<RunError>)
         })?;
-        Ok(Run { worker, failure: shared.failure })
+        let port = |session: &mut Session| match session {
+            Session::Plain(_) => None,
+            Session::Debugged(debugged) => Some(debugged.address().port()),
+        };
+        let debug_port = py.detach(|| worker.call(port)).map_err(gone)?;
+        Ok(Run { worker, debug_port, failure: shared.failure })
     }
 
-    /// Runs for about that long. Raises what a policy raised.
+    /// The TCP port at which it waits for gdb, if it is debugged.
+    #[getter]
+    fn debug_port(&self) -> Option<u16> {
+        self.debug_port
+    }
+
+    /// Runs for about that long. Raises what a policy raised, and `KeyboardInterrupt` if gdb ended the run.
     fn advance<'py>(&self, py: Python<'py>, max_wall_ms: u64) -> PyResult<Bound<'py, PyDict>> {
         let budget = Duration::from_millis(max_wall_ms);
-        let progress = py.detach(|| self.worker.call(move |run| run.advance(budget)));
+        let advance = move |run: &mut Session| {
+            let progress = run.advance(budget);
+            (progress, matches!(run, Session::Debugged(debugged) if debugged.is_killed()))
+        };
+        let advanced = py.detach(|| self.worker.call(advance));
         if let Some(error) = self.failure.take() {
             return Err(error);
         }
-        convert::progress(py, progress.map_err(gone)?.map_err(input)?)
+        let (progress, is_killed) = advanced.map_err(gone)?;
+        let progress = progress.map_err(input)?;
+        if is_killed {
+            return Err(PyKeyboardInterrupt::new_err("gdb has ended the run"));
+        }
+        convert::progress(py, progress)
     }
 
     /// Of a trial: lets the card boot, for at most so long in ps. Returns true if it waits for packets now.
@@ -118,8 +147,7 @@ impl Run {
     /// outcome as JSON, packets that left with their ports, and writes to host memory with their addresses.
     fn offer<'py>(&self, py: Python<'py>, packet: Vec<u8>, within: u64) -> PyResult<Offered<'py>> {
         let within = self::within(within)?;
-        let offer =
-            move |run: &mut spinet::run::Run| trial::offer(&mut *run.card, Port::Network(0), packet.into(), within);
+        let offer = move |run: &mut Session| trial::offer(&mut *run.card, Port::Network(0), packet.into(), within);
         let Trial { outcome, left, host_writes } =
             py.detach(|| self.worker.call(offer)).map_err(gone)?.map_err(input)?;
         let left = left.into_iter().map(|left| (left.at.ps(), left.port.to_string(), PyBytes::new(py, &left.frame)));
@@ -132,7 +160,7 @@ impl Run {
         if size > MAX_HOST_BYTES {
             return Err(input(format!("size is {size}, must be at most {MAX_HOST_BYTES}")));
         }
-        let read = move |run: &mut spinet::run::Run| {
+        let read = move |run: &mut Session| {
             let mut data = vec![0; size];
             run.card.read_memory(&core, addr, &mut data).then_some(data)
         };
@@ -180,7 +208,7 @@ impl Run {
         if size > MAX_HOST_BYTES {
             return Err(input(format!("size is {size}, must be at most {MAX_HOST_BYTES}")));
         }
-        let read = move |run: &mut spinet::run::Run| {
+        let read = move |run: &mut Session| {
             let mut data = vec![0; size];
             run.card.read_host(addr, &mut data).then_some(data)
         };

@@ -11,7 +11,7 @@ pub mod tengig;
 pub mod tigon2;
 
 pub use boot::{BootLoader, BootLoaderParams};
-pub use load::{FirmwareMemory, LoadError, load};
+pub use load::{FirmwareMemory, LoadError, load, memories};
 
 /// All modules that a card file may use: those of `blocks` and those of these cards.
 pub fn catalog() -> blocks::netlist::Catalog {

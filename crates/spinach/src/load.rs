@@ -46,13 +46,8 @@ pub fn load<'a>(card: &Card, entry: u32, parts: impl IntoIterator<Item = (u32, &
     if let Some((core, other)) = cores.iter().filter(runs).find(|(_, core)| core.borrow().pc() != entry) {
         return Err(LoadError::Entry { entry, core: (*core).to_owned(), pc: other.borrow().pc() });
     }
-    let (loaders, hosts) = (card.parts::<BootLoader>(), card.parts::<TengigHost>());
-    let memories = match (loaders.first(), hosts.first()) {
-        (Some((_, loader)), _) => loader.borrow().memories().to_vec(),
-        (None, Some((_, host))) => host.borrow().params().firmware.clone(),
-        (None, None) => return Err(LoadError::NoLoader),
-    };
-    loaders.iter().for_each(|(_, loader)| loader.borrow_mut().is_loaded(entry));
+    let memories = memories(card).ok_or(LoadError::NoLoader)?;
+    card.parts::<BootLoader>().iter().for_each(|(_, loader)| loader.borrow_mut().is_loaded(entry));
     for (addr, bytes) in parts.into_iter().filter(|(_, bytes)| !bytes.is_empty()) {
         let holds = |memory: &&FirmwareMemory| {
             let at = u64::from(addr.wrapping_sub(memory.base));
@@ -71,6 +66,16 @@ pub fn load<'a>(card: &Card, entry: u32, parts: impl IntoIterator<Item = (u32, &
         }
     }
     Ok(())
+}
+
+/// The memories that firmware is loaded into; `None` without a part that knows them.
+pub fn memories(card: &Card) -> Option<Vec<FirmwareMemory>> {
+    let (loaders, hosts) = (card.parts::<BootLoader>(), card.parts::<TengigHost>());
+    match (loaders.first(), hosts.first()) {
+        (Some((_, loader)), _) => Some(loader.borrow().memories().to_vec()),
+        (None, Some((_, host))) => Some(host.borrow().params().firmware.clone()),
+        (None, None) => None,
+    }
 }
 
 fn outside(addr: u32, bytes: &[u8], memories: &[FirmwareMemory]) -> LoadError {

@@ -4,6 +4,7 @@
 
 pub mod chains;
 pub mod columns;
+pub mod debug;
 pub mod diff_trace;
 pub mod digest;
 pub mod driver;

@@ -1,5 +1,6 @@
 //! A run: a card with its traffic and its record, simulated in slices of host time until it ends.
 
+use crate::debug::Cores;
 use crate::handlers::record::Line;
 use crate::instructions::Choice;
 use crate::profile::Profile;
@@ -260,6 +261,16 @@ pub trait Card: Simulated {
     /// Lines that programs printed since the last call, with their times.
     fn take_console(&mut self) -> Vec<(Time, Line)> {
         Vec::new()
+    }
+
+    /// Its cores, for a debugger; `None` if no core runs a program.
+    fn cores(&self) -> Option<&dyn Cores> {
+        None
+    }
+
+    /// The same, to observe and change them.
+    fn cores_mut(&mut self) -> Option<&mut dyn Cores> {
+        None
     }
 
     /// Where the cycles of its cores went, if they are counted ([`Wanted::profile`]).

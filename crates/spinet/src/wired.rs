@@ -1,6 +1,7 @@
 //! Cards that are wired from modules by data: by name, or by the path of their file.
 
 mod card;
+mod debug;
 mod experiment;
 mod fates;
 mod frames;

@@ -48,6 +48,7 @@ def command(cc: str | None, as_json: bool) -> int:
         _try("sdk", _sdk),
         *(_library(name) for name in ("click", "numpy", "pyarrow", "rich")),
         _optional("qemu-riscv32", "tests compare instructions with it: apt install qemu-user"),
+        _optional("gdb-multiarch", "`spinet debug` is for it: apt install gdb-multiarch"),
         _optional("valgrind", "`make bench` counts host instructions with it: apt install valgrind"),
     ]
     if as_json:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from spinet.profile import Profile
 
 
-def _all_options(command: Any) -> Any:
+def all_options(command: Any) -> Any:
+    """Add all options of `spinet run` to a command."""
     for name, known in reversed(list(OPTIONS.items())):
         if known.flags:
             command = parameters.option(name)(command)
@@ -27,7 +28,7 @@ def _all_options(command: Any) -> Any:
 
 @click.command(cls=parameters.CommandOfKinds, short_help="Run handlers on a card.")
 @click.argument("program", nargs=-1, type=click.Path(), metavar="[HANDLER.c... | EXPERIMENT.toml]")
-@_all_options
+@all_options
 @parameters.json_option
 def command(**options: Any) -> int:
     """Run handlers written in C on a simulated card, and report what happened to each packet.
@@ -89,6 +90,27 @@ def command(**options: Any) -> int:
     Errors in the simulated world, such as a trap in a handler, are counted. They do not change the exit code without
     --strict. The summary begins with them, marked "!" ("remarks" in JSON; with --json, traps are on stderr too).
     """
+    return simulate(options)
+
+
+def simulate(
+    options: dict[str, Any],
+    *,
+    debug_port: int | None = None,
+    on_ready: Callable[[api.Ready], None] | None = None,
+    on_listen: Callable[[int], None] | None = None,
+) -> int:
+    """Run with these options of the command, print the report, and return the exit code.
+
+    Parameters
+    ----------
+    debug_port
+        Let gdb debug the run, at this TCP port.
+    on_ready
+        Called with the programs before the run.
+    on_listen
+        Called with the port when gdb can connect.
+    """
     from spinet import _kinds, _programs, api
     from spinet.output import OutputFolder
 
@@ -103,8 +125,11 @@ def command(**options: Any) -> int:
         ready = _programs.built(prepared, given, cc=options["cc"], defines=parameters.macros(options["defines"]))
         if ready.messages:
             click.echo(ready.messages.rstrip("\n"), err=True)
+        if on_ready is not None:
+            on_ready(ready)
         profiles: list[Profile | None] = []
-        with parameters.progress_bar() as on_progress:
+        bar = parameters.progress_bar() if debug_port is None else contextlib.nullcontext()
+        with bar as on_progress:
             summary = api.stream(
                 ready,
                 folder=folder.path if folder else None,
@@ -114,6 +139,8 @@ def command(**options: Any) -> int:
                 on_profile=profiles.append,
                 on_progress=on_progress,
                 on_console=_print_console,
+                debug_port=debug_port,
+                on_listen=on_listen,
             )
         if folder is not None:
             folder.commit()

@@ -10,6 +10,7 @@ use super::program::{Program, SINK};
 use super::timing;
 use super::watch::{EVENT_CYCLE, EVENT_FETCH_MISS, EVENT_LOAD_USE};
 use super::window::{CodeWindow, Stretch};
+use crate::debug::{Event, Probe};
 use isa::riscv::{Amo, Hart, Load, Width, cause};
 use kernel::Cycle;
 
@@ -151,6 +152,7 @@ pub struct Core {
     pub(super) events: u64,
     pub(super) log: Option<Log>,
     pub(super) profile: Option<Box<CoreProfile>>,
+    pub(super) probe: Option<Probe>,
     pub(super) last_trap: TrapInfo,
     /// Code ranges allowed in user mode.
     pub(super) user_code: [CodeWindow; 2],
@@ -193,6 +195,7 @@ impl Core {
             events: 0,
             log: None,
             profile: None,
+            probe: None,
             last_trap: TrapInfo { cause: 0, pc: 0, value: 0, from: Privilege::Machine },
             user_code: [CodeWindow::ALL; 2],
             stretch: Stretch::default(),
@@ -391,6 +394,7 @@ impl Core {
         self.lose(Lost::System, timing::TRAP);
         if self.watched != 0 {
             self.log_trap(cause == cause::ILLEGAL_INSTRUCTION);
+            self.report(Event::Fault { cause, value });
         }
         self.pc = self.csrs.enter_trap(cause, value, self.pc);
         self.stretch = Stretch::default();

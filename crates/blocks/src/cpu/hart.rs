@@ -65,7 +65,7 @@ impl Hart for Core {
         if reads {
             self.set(rd, old);
         }
-        self.watched = self.csrs.counted_events() | self.watched & (Core::LOGGED | Core::PROFILED);
+        self.watched = self.csrs.counted_events() | self.watched & (Core::LOGGED | Core::PROFILED | Core::DEBUGGED);
         self.choose_attention();
         let cycles = if flushes(number) { timing::CSR_FLUSH } else { timing::CSR };
         self.pending = Pending::Done { cycles, stop: Stop::Yield };

@@ -5,6 +5,7 @@ mod behind;
 mod block;
 mod core;
 mod csr;
+mod debug;
 mod hart;
 mod lines;
 mod log;

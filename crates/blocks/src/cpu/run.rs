@@ -11,6 +11,7 @@ use super::program::{Kind, Place, Program, SINK, Slot};
 use super::timing;
 use super::watch::{EVENT_COMPRESSED, EVENT_CYCLE, EVENT_INSTRUCTION, EVENT_JUMP_REGISTER};
 use super::window::CodeWindow;
+use crate::debug::Event;
 use isa::riscv::{Op, cause, execute};
 use kernel::Cycle;
 
@@ -50,8 +51,11 @@ impl Core {
                 return stop;
             }
             let before = self.wait_for_operands(slot);
-            if MODE == WATCH && self.log.is_some() {
-                self.log_start(&slot.inst);
+            if MODE == WATCH {
+                if self.log.is_some() {
+                    self.log_start(&slot.inst);
+                }
+                self.report(Event::Instruction);
             }
             self.next = pc.wrapping_add(slot.inst.bytes().into());
             execute(self, &slot.inst);
@@ -235,6 +239,9 @@ impl Core {
             && let Some(profile) = &mut self.profile
         {
             profile.access(self.pc);
+        }
+        if MODE == WATCH {
+            self.report_access();
         }
         if MODE == WATCH && slot.inst.halves == 1 {
             self.count(EVENT_COMPRESSED, 1);

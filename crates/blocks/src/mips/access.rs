@@ -97,6 +97,9 @@ impl MipsCore {
             if self.holding > 0 {
                 return Outcome::Waits(Activity::Idle);
             }
+            if self.is_observed {
+                self.keep_replaced(addr);
+            }
             self.scratchpad.write(addr, bits, mask);
             self.pipeline.uses_scratchpad(start.executes);
         } else {

@@ -19,6 +19,7 @@
 use super::access::{Outcome, References, Target};
 use super::code::{InstructionCache, Scratchpad, Slot, What};
 use super::control::{CpuControl, CpuStatus};
+use super::debug::Debug;
 use super::fault::{Cause, Fault};
 use super::fetch::Fetch;
 use super::locking::Touch;
@@ -72,7 +73,8 @@ pub struct MipsCore {
     pub(super) fault: Option<Fault>,
     pub(super) profile: Option<Profile>,
     pub(super) log: Option<InstructionLog>,
-    /// There is a profile or a log.
+    pub(super) debug: Option<Box<Debug>>,
+    /// There is a profile, a log or a debugger.
     pub(super) is_observed: bool,
     pub(super) by_class: [u64; Class::ALL.len()],
     pub(super) annulled: u64,
@@ -124,6 +126,7 @@ impl MipsCore {
             fault: None,
             profile: None,
             log: None,
+            debug: None,
             is_observed: false,
             by_class: [0; Class::ALL.len()],
             annulled: 0,
@@ -186,6 +189,9 @@ impl MipsCore {
     /// Simulates the core until it needs another component.
     fn run(&mut self, now: Cycle) -> Activity {
         let horizon = (now | (AHEAD - 1)) + 1;
+        if self.is_observed {
+            self.begin_debugged();
+        }
         while self.mode != Mode::Halted {
             if self.pipeline.executed() + 1 >= horizon {
                 return Activity::Until(horizon);
@@ -249,6 +255,7 @@ impl MipsCore {
                     profile.retired(pc, start.lost(), 1, touch, tested);
                 }
                 self.log_retired(start.executes, pc, &slot, request);
+                self.report_retired(start.executes, pc, request);
             }
             self.state.advance();
             if self.mode == Mode::Stepping {

@@ -34,6 +34,21 @@ pub enum Cause {
 }
 
 impl Cause {
+    /// All causes, by number.
+    pub const ALL: [Cause; 11] = [
+        Cause::Reserved,
+        Cause::Overflow,
+        Cause::Trap,
+        Cause::Breakpoint,
+        Cause::Syscall,
+        Cause::MisalignedFetch,
+        Cause::MisalignedLoad,
+        Cause::MisalignedStore,
+        Cause::FetchBus,
+        Cause::LoadBus,
+        Cause::StoreBus,
+    ];
+
     /// Description for reports.
     pub const fn text(self) -> &'static str {
         match self {

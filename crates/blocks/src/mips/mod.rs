@@ -8,6 +8,7 @@ mod access;
 mod code;
 mod control;
 mod core;
+mod debug;
 mod fault;
 mod fetch;
 mod locking;

@@ -56,6 +56,7 @@ impl MipsCore {
 
     pub(super) fn stop(&mut self, now: Cycle, cause: Cause, pc: u32, value: u32) {
         self.fault = Some(Fault { cause, pc, value, cycle: now });
+        self.report_fault(now, cause, pc, value);
         self.tracer.emit(&STOPPED, now, &[cause as u64, pc.into(), value.into()]);
         self.halt();
     }

@@ -10,6 +10,7 @@ mod bursts;
 mod caching;
 mod code;
 mod cores;
+mod debug;
 mod dma;
 mod dma_registers;
 mod drivers;
@@ -32,6 +33,7 @@ mod timer;
 mod traps;
 mod wide;
 
+pub use debug::{TASK_BYTES, Work};
 pub use ports::{ClusterPorts, Links};
 pub use profile::{CAUSES, CAUSES_ABOUT};
 pub use refills::MISS_PATH;

@@ -1,6 +1,7 @@
 //! L2 memories and program memory, with the interconnects that lead to them.
 
 mod banks;
+mod debug;
 mod far;
 mod filter;
 mod memory;

@@ -10,6 +10,7 @@ use super::record::{Record, RecordError, SharedRecord, Watched};
 use super::source::SharedPort;
 use super::table::Tables;
 use super::weights::{self, Policies};
+use crate::debug::Cores;
 use crate::elf::{Elf, Machine};
 use crate::paths::{PATHS, PathTable};
 use crate::profile::{self, Profile};
@@ -71,9 +72,13 @@ pub struct ChainCard {
     pub(super) instructions_before: BTreeMap<String, u64>,
     /// Number of changes made so far.
     changed: usize,
-    now: Cycle,
+    pub(super) now: Cycle,
     /// The caller is the network.
     has_lines: bool,
+    /// The card stops exactly where it is asked to, not at its next look for the end.
+    pub(super) stops_exactly: bool,
+    /// The next look for the end, once it is known; a stop before it changes nothing.
+    look: Option<Cycle>,
     limit: Cycle,
     stall_limit: Cycle,
 }
@@ -155,6 +160,8 @@ impl ChainCard {
             changed: 0,
             now: 0,
             has_lines: wanted.lines,
+            stops_exactly: wanted.lines,
+            look: None,
             limit,
             stall_limit,
         })
@@ -162,9 +169,11 @@ impl ChainCard {
 
     /// Up to the next look, change or limit, whichever is first, and not past `until`.
     fn step(&mut self, until: Cycle) -> Result<(), ChainFault> {
-        let look = (self.idle_until().max(self.now) / LOOK + 1).saturating_mul(LOOK);
+        let look = self.look.unwrap_or_else(|| (self.idle_until().max(self.now) / LOOK + 1).saturating_mul(LOOK));
         let change = self.next_change().unwrap_or(Cycle::MAX);
-        let target = look.min(change).min(self.limit).min(until);
+        let natural = look.min(change).min(self.limit);
+        let target = natural.min(until);
+        self.look = (target < natural).then_some(look);
         let outcome = self.nic.system.run_until(self.clock.edge(target));
         self.now = target;
         if let Some(error) = self.record.borrow_mut().error.take() {
@@ -172,6 +181,9 @@ impl ChainCard {
         }
         while self.next_change().is_some_and(|at| at <= self.now) {
             self.change();
+        }
+        if self.look.is_some() {
+            return Ok(());
         }
         self.ended = self.judge(outcome);
         // Nothing happens until the next packet or change: there is no need to look often.
@@ -251,8 +263,8 @@ impl ChainCard {
 
 impl Simulated for ChainCard {
     fn run_until(&mut self, until: Time) -> Result<(), RunError> {
-        // A card between lines stops exactly: packets may be injected for the next cycle.
-        let most = if self.has_lines { self.clock.cycle_at_or_after(until) } else { Cycle::MAX };
+        // A card between lines, for example: packets may be injected for the next cycle.
+        let most = if self.stops_exactly { self.clock.cycle_at_or_after(until) } else { Cycle::MAX };
         if self.has_lines {
             self.ports.iter().for_each(|port| port.set_quiet_until(most));
         }
@@ -311,7 +323,7 @@ impl Simulated for ChainCard {
 }
 
 /// The service of a unit such as `aes[1]`.
-fn service_of(unit: &str) -> &str {
+pub(super) fn service_of(unit: &str) -> &str {
     unit.rsplit_once('[').map_or(unit, |(service, _)| service)
 }
 
@@ -333,10 +345,18 @@ impl Card for ChainCard {
         self.nic.system.resources()
     }
 
+    fn cores(&self) -> Option<&dyn Cores> {
+        if self.nic.programs.is_empty() { None } else { Some(self) }
+    }
+
+    fn cores_mut(&mut self) -> Option<&mut dyn Cores> {
+        if self.nic.programs.is_empty() { None } else { Some(self) }
+    }
+
     fn profile(&self) -> Option<Profile> {
         let of_service = |(service, elf): &(String, Elf)| {
             let units = self.nic.programs.iter().filter(|(unit, _)| service_of(unit) == service);
-            let profiles: Vec<_> = units.filter_map(|(_, program)| program.profile.borrow().clone()).collect();
+            let profiles: Vec<_> = units.filter_map(|(_, program)| program.profile()).collect();
             (!profiles.is_empty()).then(|| (service.clone(), Profile::of(&profiles, Machine::RiscV, |_| Some(elf))))
         };
         Profile::joined(self.programs.iter().filter_map(of_service))

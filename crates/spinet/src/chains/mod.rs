@@ -8,6 +8,7 @@ mod changes;
 mod check;
 mod classify;
 mod credits;
+mod debug;
 mod experiment;
 
 mod nic;

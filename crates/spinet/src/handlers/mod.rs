@@ -1,5 +1,6 @@
 //! A card that runs handlers, as a run sees it: PsPIN between its traffic and its record.
 
+mod debug;
 pub mod feed;
 pub mod host;
 pub mod message_ids;
@@ -16,6 +17,7 @@ mod unmatched;
 
 pub use summary::{HandlerPackets, HandlerSection, HandlerSummary, cause_name};
 
+use crate::debug::Cores;
 use crate::driver::{ContextSpec, Driver, DriverError, RuleSpec};
 use crate::elf::{Elf, ElfError, Machine};
 use crate::experiment::{
@@ -104,6 +106,8 @@ pub struct HandlerCard {
     stall_limit: Cycle,
     /// Packets that the caller injected, if it is the network.
     injected: Option<u64>,
+    /// For a debugger.
+    positions: debug::Positions,
 }
 
 impl HandlerCard {
@@ -169,6 +173,7 @@ impl HandlerCard {
             limit,
             stall_limit,
             injected: wanted.lines.then_some(0),
+            positions: debug::Positions::default(),
         })
     }
 
@@ -338,6 +343,14 @@ impl Card for HandlerCard {
             (record.clock, Resource { path, limit, busy, units: n_cores.into() })
         };
         self.driver.nic.resources().into_iter().chain(record.stats.busy.iter().enumerate().map(hpus)).collect()
+    }
+
+    fn cores(&self) -> Option<&dyn Cores> {
+        Some(self)
+    }
+
+    fn cores_mut(&mut self) -> Option<&mut dyn Cores> {
+        Some(self)
     }
 
     fn profile(&self) -> Option<Profile> {

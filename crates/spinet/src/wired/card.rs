@@ -4,6 +4,7 @@ use super::setup::{CardProgram, MOST_IMAGE_BYTES, Setup, Sides};
 use super::timeline::Timeline;
 use super::traffic::CardTrafficError;
 use super::{CardError, design};
+use crate::debug::Cores;
 use crate::elf::{Elf, ElfError, Machine};
 use crate::experiment::Problem;
 use crate::instructions::{CoreTraces, TraceWriteError};
@@ -106,6 +107,8 @@ pub struct WiredCard {
     pub(super) timeline: Timeline,
     pub(super) ended: Option<Ended>,
     wanted: Wanted,
+    /// The card stops exactly where it is asked to, not at its next look for the end.
+    pub(super) stops_exactly: bool,
     is_closed: bool,
     /// The table, once the run is over, until it is taken.
     rows: Option<Rows>,
@@ -181,6 +184,7 @@ impl WiredCard {
             timeline,
             ended: None,
             wanted: wanted.clone(),
+            stops_exactly: wanted.lines,
             is_closed: false,
             rows: None,
         })
@@ -343,7 +347,10 @@ impl WiredCard {
 }
 
 /// Cores with their clocks.
-fn clocked(design: &Design, cores: &[(String, Rc<RefCell<MipsCore>>)]) -> Vec<(Clock, Rc<RefCell<MipsCore>>)> {
+pub(super) fn clocked(
+    design: &Design,
+    cores: &[(String, Rc<RefCell<MipsCore>>)],
+) -> Vec<(Clock, Rc<RefCell<MipsCore>>)> {
     let clock = |path: &str| {
         let part = design.parts.iter().find(|part| part.path == path).expect("a core is a part of its card");
         Clock::new(design.clocks[&part.clock].freq())
@@ -358,8 +365,8 @@ impl Simulated for WiredCard {
         while self.ended.is_none() && self.now < until {
             let look = Time::from_fs((self.now.fs() / LOOK.fs() + 1) * LOOK.fs());
             let look = self.setup.limit().map_or(look, |limit| look.min(self.on_card(limit)));
-            // A card between lines stops exactly: frames may be injected for the next cycle.
-            let next = if self.wanted.lines { look.min(until) } else { look };
+            // A card between lines, for example: frames may be injected for the next cycle.
+            let next = if self.stops_exactly { look.min(until) } else { look };
             let next = self.next_action().map_or(next, |action| next.min(action));
             let outcome = self.card.system.run_until(next);
             self.now = next;
@@ -370,7 +377,7 @@ impl Simulated for WiredCard {
                 judged = outcome;
             }
         }
-        let may_wait = self.wanted.lines || judged == Outcome::Limit || self.next_action().is_some();
+        let may_wait = self.stops_exactly || judged == Outcome::Limit || self.next_action().is_some();
         debug_assert!(self.ended.is_some() || may_wait, "a quiet card has ended");
         Ok(())
     }
@@ -437,6 +444,14 @@ impl Card for WiredCard {
 
     fn resources(&self) -> Vec<(Clock, Resource)> {
         self.card.system.resources()
+    }
+
+    fn cores(&self) -> Option<&dyn Cores> {
+        (!self.cores.is_empty()).then_some(self)
+    }
+
+    fn cores_mut(&mut self) -> Option<&mut dyn Cores> {
+        if self.cores.is_empty() { None } else { Some(self) }
     }
 
     fn profile(&self) -> Option<Profile> {

@@ -6,6 +6,7 @@ mod bad_input;
 mod card_contract;
 mod chain_mutations;
 mod chains;
+mod debug;
 mod derived;
 mod driver;
 mod exec;

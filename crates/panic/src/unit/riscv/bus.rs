@@ -128,6 +128,11 @@ impl Bus {
         self.requests.len() < self.store_buffer
     }
 
+    /// Cycle of the instruction that issued a request.
+    pub fn issued(&self, request: &Request) -> Cycle {
+        request.due - self.request_cycles
+    }
+
     /// Issues a request of the instruction at `pc`, which executes in cycle `at`.
     pub fn ask(&mut self, at: Cycle, pc: u32, what: What) {
         self.requests.push_back(Request { due: at + self.request_cycles, pc, what });

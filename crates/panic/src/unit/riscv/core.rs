@@ -14,7 +14,8 @@ use super::bus::{Bus, Register, Target, What};
 use super::cache::{DataCache, InstructionCache, Slot};
 use super::csr::Csrs;
 use super::params::RiscvParams;
-use super::trouble::SharedProfile;
+use super::trouble::SharedObserved;
+use blocks::debug::Event;
 use isa::riscv::{Amo, Class, CsrWrite, Hart, Inst, Load, LoopPart, System, Width, cause, execute};
 use kernel::Cycle;
 
@@ -120,11 +121,13 @@ pub(super) struct Core {
     /// True after a trap since reset and since the last packet.
     has_trapped: bool,
     pub instructions: u64,
-    profile: SharedProfile,
+    observed: SharedObserved,
+    /// Cycle in which the current instruction began to execute.
+    began: Cycle,
 }
 
 impl Core {
-    pub fn new(params: &RiscvParams, entry: u32, profile: SharedProfile) -> Core {
+    pub fn new(params: &RiscvParams, entry: u32, observed: SharedObserved) -> Core {
         let mut core = Core {
             load_use: params.load_use_cycles.into(),
             predicted: params.predicted_cycles.into(),
@@ -146,7 +149,8 @@ impl Core {
             deadline: 0,
             has_trapped: false,
             instructions: 0,
-            profile,
+            observed,
+            began: 0,
         };
         core.reset(0, entry);
         core
@@ -165,6 +169,20 @@ impl Core {
         self.phase = Spent::Start;
         self.deadline = at + self.watchdog;
         self.has_trapped = false;
+        self.tell_redirection();
+    }
+
+    fn tell_redirection(&self) {
+        if let Some(debug) = &mut self.observed.borrow_mut().debug {
+            debug.redirected(&self.x, self.pc);
+        }
+    }
+
+    /// A debugger hears of a fault of the current instruction, or of the watchdog.
+    pub fn tell_fault(&self, cause: u32, value: u32) {
+        if let Some(debug) = &mut self.observed.borrow_mut().debug {
+            debug.fault(self.time, self.pc, cause, value);
+        }
     }
 
     /// Continues in the program's trap handler. Returns false if there is none, or if the handler itself has trapped.
@@ -174,6 +192,7 @@ impl Core {
         }
         self.lose(Lost::System, 1 + self.mispredicted);
         self.pc = self.csrs.enter_trap(trap.cause, trap.value, trap.pc);
+        self.tell_redirection();
         self.time += 1 + self.mispredicted;
         self.wait = Wait::Nothing;
         self.spend(self.time, self.phase);
@@ -210,7 +229,7 @@ impl Core {
 
     /// Counts cycles that the current instruction loses.
     fn lose(&mut self, cause: Lost, cycles: Cycle) {
-        if let Some(profile) = self.profile.borrow_mut().as_mut() {
+        if let Some(profile) = &mut self.observed.borrow_mut().profile {
             profile.lost(self.pc, cause as usize, cycles);
         }
     }
@@ -229,6 +248,9 @@ impl Core {
 
     /// The register read has delivered a packet, which the program now processes.
     pub fn take_packet(&mut self) {
+        if let Some(debug) = &mut self.observed.borrow_mut().debug {
+            debug.took_packet(self.pc);
+        }
         self.phase = Spent::Compute;
         self.has_trapped = false;
         self.deadline = self.time + self.watchdog;
@@ -265,8 +287,20 @@ impl Core {
         }
     }
 
+    /// The memory access of the current instruction, for a debugger.
+    #[cold]
+    fn access(&self) -> Option<Event> {
+        let (addr, bytes, stores) = match self.effect {
+            Effect::Load { addr, load, .. } => (addr, load.bytes(), false),
+            Effect::Store { addr, bytes, .. } => (addr, bytes, true),
+            Effect::Nothing | Effect::System(_) | Effect::Illegal => return None,
+        };
+        Some(Event::Access { addr, bytes, loads: !stores, stores, replaces: None })
+    }
+
     /// Executes an instruction whose operands are ready.
     fn step(&mut self, bus: &mut Bus, inst: &Inst) {
+        self.began = self.time;
         self.next = self.pc.wrapping_add(4);
         self.effect = Effect::Nothing;
         let before = self.x[usize::from(inst.rd)];
@@ -389,6 +423,7 @@ impl Core {
             self.wait = Wait::Stores;
             return;
         }
+        (self.began, self.effect) = (self.time, Effect::Nothing);
         if r == 0 {
             self.data_cache.forget();
             let n_lines = self.data_cache.n_lines() as Cycle;
@@ -404,14 +439,20 @@ impl Core {
     }
 
     fn refuse(&mut self, cause: u32, value: u32) {
+        self.tell_fault(cause, value);
         self.wait = Wait::Trap(Trap { cause, value, pc: self.pc });
     }
 
     /// The current instruction is done; continues with the next one.
     fn retire(&mut self, on: Spent) {
-        if let Some(profile) = self.profile.borrow_mut().as_mut() {
+        let mut observed = self.observed.borrow_mut();
+        if let Some(profile) = &mut observed.profile {
             profile.executed(self.pc, 1);
         }
+        if let Some(debug) = &mut observed.debug {
+            debug.retired(self.began, self.pc, self.access(), &self.x, self.next);
+        }
+        drop(observed);
         self.pc = self.next;
         self.instructions += 1;
         self.spend(self.time, on);

@@ -7,6 +7,7 @@ mod bus;
 mod cache;
 mod core;
 mod csr;
+mod debug;
 mod doorbell;
 mod image;
 mod params;

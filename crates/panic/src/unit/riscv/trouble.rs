@@ -1,6 +1,7 @@
 //! Program faults: counted and reported with their place; they never end a run.
 
 use super::core::Lost;
+use super::debug::Debug;
 use super::image::Image;
 use super::params::MEMORY_BASE;
 use blocks::profile::CodeProfile;
@@ -100,22 +101,29 @@ pub const KEPT_TROUBLES: usize = 100;
 /// The first [`KEPT_TROUBLES`] faults of a unit, in order of time; the unit's owner can read them while it runs.
 pub type SharedTroubles = Rc<RefCell<Vec<Trouble>>>;
 
-/// The cycles of a unit's core; the unit's owner may ask for them before the first cycle, and can read them while it runs. They end with
-/// the last instruction that was executed.
-pub type SharedProfile = Rc<RefCell<Option<CodeProfile>>>;
+/// Observations of a unit's core that its owner asked for.
+#[derive(Default)]
+pub struct Observed {
+    /// The cycles of the core; they end with the last instruction that was executed.
+    pub(super) profile: Option<CodeProfile>,
+    pub(super) debug: Option<Debug>,
+}
+
+/// The same, shared: the owner may ask before the first cycle, and can read while the unit runs.
+pub type SharedObserved = Rc<RefCell<Observed>>;
 
 /// The local memory of a unit; the unit's owner can read it while it runs.
 pub type SharedMemory = Rc<RefCell<Vec<u8>>>;
 
 /// A program for a unit, and where the unit reports what it does.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Default)]
 pub struct Program {
     /// The program.
     pub image: Rc<Image>,
     /// Its faults.
     pub troubles: SharedTroubles,
-    /// Its cycles.
-    pub profile: SharedProfile,
+    /// Its cycles, and its debugger.
+    pub(super) observed: SharedObserved,
     /// The memory of its unit; empty without a unit.
     pub memory: SharedMemory,
 }
@@ -135,8 +143,13 @@ impl Program {
         true
     }
 
+    /// The cycles of its unit's core so far, if they are counted.
+    pub fn profile(&self) -> Option<CodeProfile> {
+        self.observed.borrow().profile.clone()
+    }
+
     /// Counts the cycles of its unit's core in these ranges of code, first address and bytes of each, from now on.
     pub fn count_cycles(&self, ranges: impl IntoIterator<Item = (u32, u32)>) {
-        *self.profile.borrow_mut() = Some(CodeProfile::new(&Lost::NAMES, 2, ranges));
+        self.observed.borrow_mut().profile = Some(CodeProfile::new(&Lost::NAMES, 2, ranges));
     }
 }

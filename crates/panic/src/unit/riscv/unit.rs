@@ -13,6 +13,9 @@ use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 /// Most cycles that the core is simulated ahead while it has no interaction; a power of two.
 const AHEAD: Cycle = 64;
 
+/// Cause of a fault, for a debugger: the watchdog, which is not a RISC-V exception.
+const WATCHDOG: u32 = 24;
+
 /// Result of serving the core in a cycle.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Served {
@@ -93,7 +96,7 @@ impl RiscvUnit {
             longest,
             input,
             output,
-            core: Core::new(&params, program.image.entry, program.profile.clone()),
+            core: Core::new(&params, program.image.entry, program.observed.clone()),
             bus: Bus::new(&params),
             beats: 0,
             doorbells: Doorbells::new(&params, longest, n_services),
@@ -195,6 +198,7 @@ impl RiscvUnit {
             self.trap(now, trap);
         } else if self.core.is_late() && self.core.deadline <= now {
             self.counts.watchdogs.add(1);
+            self.core.tell_fault(WATCHDOG, 0);
             self.reset(now, Cause::Watchdog, self.core.pc, DropReason::Watchdog);
         } else {
             return false;
@@ -329,6 +333,10 @@ impl Component for RiscvUnit {
         let served = self.serve_core(now);
         let has_moved = self.move_packets(now, served != Served::Memory);
         let has_attended = self.run_core(now);
+        if let Some(debug) = &mut self.program.observed.borrow_mut().debug {
+            let packet = self.doorbells.packets.front().filter(|_| self.doorbells.is_at_hand);
+            debug.end_cycle(&self.bus, packet.map(|packet| packet.message.descriptor.id));
+        }
         if served != Served::Nothing || has_moved || has_attended {
             return Activity::Busy;
         }

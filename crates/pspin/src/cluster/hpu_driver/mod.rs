@@ -254,7 +254,7 @@ impl HpuDriver {
     }
 
     /// A register of the task front end. `None` if it does not exist; the access then returns the last value read.
-    fn task_register(&self, offset: u32) -> Option<u32> {
+    pub fn task_register(&self, offset: u32) -> Option<u32> {
         let HpuTask { task, pkt_ptr } = self.task.as_ref()?;
         let context = &task.context;
         let scratchpad = |i: u32| context.scratchpads.get(i as usize).copied().unwrap_or_default();

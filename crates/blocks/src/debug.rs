@@ -1,0 +1,46 @@
+//! Reports of a core to a debugger. Only a core with a probe pays for it.
+
+use kernel::Cycle;
+
+/// An event that a core reports.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// It executes the instruction.
+    Instruction,
+    /// The instruction that it reported last accesses memory.
+    Access {
+        /// Address of the first byte.
+        addr: u32,
+        /// Number of bytes.
+        bytes: u32,
+        /// It reads memory.
+        loads: bool,
+        /// It writes memory.
+        stores: bool,
+        /// For a store to the core's own memory that is done ahead of time: the address of the word, and its value before.
+        replaces: Option<(u32, u32)>,
+    },
+    /// The instruction ends in an exception, or the core is interrupted.
+    Fault {
+        /// The cause, as in `mcause` for RISC-V.
+        cause: u32,
+        /// Address that was accessed, or the instruction word.
+        value: u32,
+    },
+}
+
+/// A report: a core that runs ahead of the others reports ahead of time.
+#[derive(Clone, Copy, Debug)]
+pub struct Report<'a> {
+    /// The event.
+    pub event: Event,
+    /// The cycle in which it happens, of the core's clock.
+    pub at: Cycle,
+    /// Address of the instruction.
+    pub pc: u32,
+    /// The registers before the instruction: the general ones, then for MIPS `lo` and `hi`.
+    pub registers: &'a [u32],
+}
+
+/// Receives what a core does. The core reports each instruction once.
+pub type Probe = Box<dyn FnMut(&Report<'_>)>;

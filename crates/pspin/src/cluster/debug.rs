@@ -1,0 +1,54 @@
+//! A cluster under a debugger.
+
+use super::Cluster;
+use crate::protocol::{Region, Stage};
+use blocks::debug::Probe;
+
+/// Size in bytes of the registers that show a task.
+pub const TASK_BYTES: u32 = 0x1b0;
+
+/// The task that a core works on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Work {
+    /// Number of the packet.
+    pub packet: u64,
+    /// Kind of the handler.
+    pub stage: Stage,
+    /// The handler's code.
+    pub handler: Region,
+}
+
+impl Cluster {
+    /// Reports what a core does to `probe`.
+    pub fn set_probe(&mut self, core: u32, probe: Probe) {
+        self.hpus[core as usize].core.set_probe(probe);
+    }
+
+    /// Program counter and general registers of a core.
+    pub fn registers(&self, core: u32) -> (u32, &[u32]) {
+        let core = &self.hpus[core as usize].core;
+        (core.pc(), core.registers())
+    }
+
+    /// The handler that a core runs.
+    pub fn work(&self, core: u32) -> Option<Work> {
+        let task = &self.hpus[core as usize].driver.running()?.task;
+        Some(Work { packet: task.packet.0, stage: task.stage, handler: task.handler })
+    }
+
+    /// Reads the registers in which a core's driver shows its task, in no time. Returns the number of bytes; 0 without a task.
+    pub fn read_task(&self, core: u32, offset: u32, data: &mut [u8]) -> usize {
+        let driver = &self.hpus[core as usize].driver;
+        let byte = |at: u32| Some(driver.task_register(at & !3)?.to_le_bytes()[at as usize % 4]);
+        data.iter_mut().zip((offset..TASK_BYTES).map_while(byte)).map(|(to, byte)| *to = byte).count()
+    }
+
+    /// Writes a range of L1, in no time; false, without writing, if it reaches beyond the end.
+    pub fn write_l1(&mut self, offset: u32, data: &[u8]) -> bool {
+        let is_inside = self.l1.range(offset, data.len()).is_some();
+        if is_inside {
+            self.l1.write(offset, data);
+        }
+        is_inside
+    }
+}

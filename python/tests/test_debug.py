@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`spinet debug` with the real gdb: lines, variables, threads and memory; and the run's results stay the same."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import spinet
+from spinet import cli
+from spinet.cli import debug_command
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+HANDLER = "sdk/examples/ping_pong.c"
+TRAFFIC = "udp:size=128,count=40,rate=100G"
+
+
+def gdb(arguments: Sequence[str], commands: Sequence[str], *, folder: Path) -> tuple[str, dict[str, Any]]:
+    """Run gdb with these commands on a run; what gdb prints, and the summary of the run."""
+    assert shutil.which(debug_command.GDB), "these tests need gdb-multiarch: apt install gdb-multiarch"
+    symbols = folder / "debug.elf"
+    server = subprocess.Popen(
+        [sys.executable, "-m", "spinet.cli", "debug", *arguments, "--port", "0", "--symbols", str(symbols), "--json"],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert server.stdout is not None and server.stderr is not None
+    try:
+        for line in server.stderr:
+            if line.startswith("waiting for gdb: "):
+                break
+        else:
+            pytest.fail(f"no server: {server.stdout.read()}")
+        port = re.search(r"localhost:(\d+)", line)
+        assert port is not None
+        script = ["set pagination off", "set width 0", f"target remote localhost:{port[1]}", *commands]
+        words = [word for command in script for word in ("-ex", command)]
+        command = [debug_command.GDB, "-q", "-nx", "-batch", str(symbols), *words]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+        summary = json.loads(server.communicate(timeout=300)[0])
+    finally:
+        server.kill()
+        server.wait()
+    return done.stdout + done.stderr, summary
+
+
+def test_gdb_sees_lines_variables_threads_and_packets(tmp_path: Path) -> None:
+    said, summary = gdb(
+        [HANDLER, "--traffic", TRAFFIC],
+        [
+            "break ping_pong_ph",
+            "continue",
+            "backtrace",
+            "print args->task->pkt_mem_size",
+            "next",
+            "info threads",
+            "delete",
+            "monitor break packet 30",
+            "continue",
+            "monitor reason",
+            "monitor delete",
+            "continue",
+        ],
+        folder=tmp_path,
+    )
+    assert re.search(r"Thread \d+ hit Breakpoint 1, ping_pong_ph", said), said
+    assert re.search(r"#0 +ping_pong_ph \(args=.*ping_pong.c:\d+", said), said
+    assert "$1 = 128" in said
+    assert re.search(r"Thread [\d.]+ \(HPU \d\.\d: packet \d+ .*payload", said), said
+    assert re.search(r"a handler begins: HPU \d\.\d: packet 30 \(0 of message 30\), payload", said), said
+    assert "exited normally" in said
+    without = spinet.run(program=HANDLER, traffic=TRAFFIC)
+    assert summary["digest"] == without.digest
+    assert summary["time"]["cycles"] == without.summary["time"]["cycles"]
+    assert summary["counters"] == without.summary["counters"]
+
+
+def test_gdb_watches_memory(tmp_path: Path) -> None:
+    (tmp_path / "tally.c").write_text(
+        "#include <handler.h>\n"
+        "__handler__ void tally_ph(handler_args_t *args)\n{\n"
+        "    volatile uint32_t *count = (volatile uint32_t *)args->task->handler_mem;\n"
+        "    amo_add((int32_t *)count, 3);\n}\n"
+    )
+    said, _ = gdb(
+        [str(tmp_path / "tally.c"), "--traffic", "udp:size=64,count=4,rate=1G"],
+        [
+            "break tally_ph",
+            "continue",
+            "delete",
+            "watch -l *(int *)args->task->handler_mem",
+            *["continue"] * 2,
+            "detach",
+        ],
+        folder=tmp_path,
+    )
+    assert re.findall(r"Old value = (\d+)\nNew value = (\d+)", said)[:2] == [("0", "3"), ("3", "6")], said
+
+
+def test_gdb_stops_at_a_fault(tmp_path: Path) -> None:
+    (tmp_path / "stray.c").write_text(
+        "#include <handler.h>\n"
+        "__handler__ void stray_ph(handler_args_t *args)\n{\n"
+        "    *(volatile int *)0x1c7ffff0 = args->task->pkt_mem_size;\n}\n"
+    )
+    said, _ = gdb(
+        [str(tmp_path / "stray.c"), "--traffic", "udp:size=64,count=2"],
+        ["monitor break fault", "continue", "monitor reason", "print $pc", "detach"],
+        folder=tmp_path,
+    )
+    assert "received signal SIGSEGV" in said
+    assert "store access fault (0x1c7ffff0): HPU" in said
+    assert "stray.c:4" in said
+
+
+def test_files_for_vs_code_start_the_same_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    arguments = ["debug", "ping_pong.c", "--traffic", "udp:count=4", "--vscode"]
+    monkeypatch.setattr(sys, "argv", ["spinet", *arguments])
+    assert cli.main(arguments) == 0
+    tasks, launch = (json.loads((tmp_path / ".vscode" / name).read_text()) for name in ("tasks.json", "launch.json"))
+    (task,), (configuration,) = tasks["tasks"], launch["configurations"]
+    assert task["args"] == [*arguments[:-1], "--symbols", "debug.elf", "--port", "3333"]
+    assert configuration["preLaunchTask"] == task["label"]
+    assert configuration["program"] == "${workspaceFolder}/debug.elf"
+    assert configuration["miDebuggerServerAddress"] == "localhost:3333"
+    assert cli.main(arguments) == 2
+    assert ".vscode/tasks.json exists already" in capfd.readouterr().err
+
+
+def test_what_cannot_be_debugged_is_refused(capfd: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert cli.main(["debug", HANDLER, "--traffic", "udp:count=1", "--port", str(port)]) == 2
+    assert f"port {port} of this machine: " in capfd.readouterr().err
+    chains = ["debug", "--chain", "all: work", "--service", "work: delay, cycles=4", "--traffic", "udp:count=1"]
+    assert cli.main(chains) == 2
+    assert "no core of this card runs a program" in capfd.readouterr().err
