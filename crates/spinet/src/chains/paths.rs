@@ -1,5 +1,6 @@
 //! The path of a packet through PANIC or a baseline, from its trail.
 
+use crate::chains::trail::{Part, part_before};
 use crate::paths::{self, At, Cause, Path};
 use panic::protocol::{PacketStep, Trail};
 use std::collections::BTreeMap;
@@ -81,19 +82,15 @@ pub fn path(trail: &Trail, units: &BTreeMap<u8, (usize, usize)>) -> Path {
         };
         let only = |place: Place| At::only(place as u8);
         let link = At::one(Place::Interconnect as u8, mark.node.0.into());
-        let (at, why) = match (last.step, mark.step) {
-            (_, PacketStep::Left) => (only(Place::Egress), Why::Egress),
-            _ if is_detoured => (link, Why::Detour),
-            (_, PacketStep::Arrived | PacketStep::Entered | PacketStep::Unserved) => {
-                (only(Place::Ingress), Why::Ingress)
-            }
-            (_, PacketStep::Scheduled) => (only(Place::Scheduler), Why::Queueing),
-            (PacketStep::Taken, PacketStep::Begun | PacketStep::Finished) => (node, Why::EngineBusy),
-            (PacketStep::Finished, PacketStep::Done) => (node, Why::UnitOutput),
-            (_, PacketStep::Begun | PacketStep::Finished | PacketStep::Done) => (node, Why::Service),
-            (_, PacketStep::Queued | PacketStep::Taken | PacketStep::Refused | PacketStep::Leaving) => {
-                (link, Why::Interconnect)
-            }
+        let (at, why) = match part_before(Some(last.step), is_detoured, mark.step) {
+            None if mark.step == PacketStep::Left => (only(Place::Egress), Why::Egress),
+            None | Some(Part::Ingress) => (only(Place::Ingress), Why::Ingress),
+            Some(Part::Detours) => (link, Why::Detour),
+            Some(Part::Queueing) => (only(Place::Scheduler), Why::Queueing),
+            Some(Part::UnitWait) if mark.step == PacketStep::Done => (node, Why::UnitOutput),
+            Some(Part::UnitWait) => (node, Why::EngineBusy),
+            Some(Part::Service) => (node, Why::Service),
+            Some(Part::Interconnect) => (link, Why::Interconnect),
         };
         stage = match mark.step {
             PacketStep::Left => 2,

@@ -119,7 +119,7 @@ impl Way {
 }
 
 /// The part that a step ends; none if its time is not counted.
-fn part_before(last: Option<PacketStep>, is_detoured: bool, step: PacketStep) -> Option<Part> {
+pub(super) fn part_before(last: Option<PacketStep>, is_detoured: bool, step: PacketStep) -> Option<Part> {
     match (last, step) {
         (_, PacketStep::Left) => None,
         _ if is_detoured => Some(Part::Detours),
