@@ -344,15 +344,15 @@ pub struct ThroughputSummary {
     pub done_packets_per_s: Option<f64>,
 }
 
-/// Rates of a card in steady state: while packets came, without the first quarter of that time. So neither the start nor the packets that
-/// a buffer soaks up count as held.
+/// Rates of a card in steady state: while packets came, without the first quarter of that time. So neither the start nor
+/// the packets that a buffer soaks up count as held.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct SteadySummary {
     /// Begin of the time, since reset.
     pub from_ns: f64,
     /// Its end.
     pub to_ns: f64,
-    /// Gbit/s that came, as the traffic had them. Rates are without FCS, preamble and gap, except those on the line.
+    /// Gbit/s that came to the card. Endless traffic comes as fast as the card takes it. Rates are without FCS, preamble and gap, except those on the line.
     pub offered_gbps: f64,
     /// Gbit/s that the card was done with: bytes of packets as they came.
     pub held_gbps: f64,
@@ -366,16 +366,14 @@ pub struct SteadySummary {
     pub held_packets_per_s: f64,
 }
 
-/// Bytes of a frame on the line besides its own: FCS, preamble and gap. Source: IEEE 802.3.
-const LINE_BYTES: u64 = 4 + 8 + 12;
-
 impl SteadySummary {
     /// The steady state of a series whose ticks `ns` converts to nanoseconds.
     pub(crate) fn of(series: &Series, ns: impl Fn(u64) -> f64) -> Option<Self> {
         let (window, sum) = series.steady()?;
         let (from_ns, to_ns) = (ns(window.start), ns(window.end));
         let gbps = |traffic: Traffic| 8.0 * traffic.bytes as f64 / (to_ns - from_ns);
-        let line = |traffic: Traffic| Traffic { bytes: traffic.bytes + LINE_BYTES * traffic.packets, ..traffic };
+        let line =
+            |traffic: Traffic| Traffic { bytes: traffic.bytes + wire::eth::LINE_LEN * traffic.packets, ..traffic };
         let packets_per_s = |traffic: Traffic| 1e9 * traffic.packets as f64 / (to_ns - from_ns);
         Some(SteadySummary {
             from_ns,

@@ -25,6 +25,8 @@ pub const FCS_LEN: u64 = 4;
 /// Byte times per frame on the line in addition to packet and FCS: 8 of preamble with start delimiter, 12 of interframe
 /// gap (IEEE 802.3, 3.1.1 and 4A.4.2).
 pub const GAP_LEN: u64 = 8 + 12;
+/// Bytes of a frame on the line in addition to its packet: FCS, preamble and gap.
+pub const LINE_LEN: u64 = FCS_LEN + GAP_LEN;
 
 /// Values of the type field (IANA, IEEE 802 Numbers).
 pub mod ether_type {
@@ -44,7 +46,7 @@ pub mod ether_type {
 
 /// Bit times of a packet on the line, with padding to the minimum, FCS, preamble and gap.
 pub fn line_bits(packet_len: usize) -> u64 {
-    (packet_len.max(MIN_PACKET_LEN) as u64 + FCS_LEN + GAP_LEN) * 8
+    (packet_len.max(MIN_PACKET_LEN) as u64 + LINE_LEN) * 8
 }
 
 /// A MAC address, written `02:00:00:00:00:01`.

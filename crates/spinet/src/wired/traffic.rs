@@ -7,7 +7,7 @@ use blocks::feeders::{Acknowledgements, Datagrams, FrameTraffic, Frames, ListedF
 use kernel::Time;
 use std::net::Ipv4Addr;
 use std::path::Path;
-use wire::eth::{MIN_PACKET_LEN, Mac};
+use wire::eth::{LINE_LEN, MIN_PACKET_LEN, Mac};
 use wire::faults::Faults;
 use wire::pacing::{NotAPacing, Pacing};
 use wire::source::{Snapped, SourceError};
@@ -22,8 +22,6 @@ const CHECKED_BYTES: u64 = 16 << 20;
 const FRAME_BYTES: u64 = 72;
 /// Bytes of Ethernet, IPv4 and UDP headers before a datagram's content.
 const HEADER_BYTES: u32 = 14 + 20 + 8;
-/// Bytes that a frame takes on the line besides its packet: check sequence, preamble, gap.
-const LINE_BYTES: u32 = 4 + 8 + 12;
 const FS_PER_S: u64 = 1_000_000_000_000_000;
 /// Highest rate of numbered datagrams, in packets a second.
 const MOST_PPS: u64 = 1_000_000_000;
@@ -367,7 +365,7 @@ fn numbered(
                 let allowed = "packets a second, such as `100kpps`, if there are several sizes";
                 return Err(CardTrafficError::Value { place, text, key, found, allowed });
             };
-            let bits = u128::from(bytes + HEADER_BYTES + LINE_BYTES) * 8;
+            let bits = (u128::from(bytes + HEADER_BYTES) + u128::from(LINE_LEN)) * 8;
             Some(bits * u128::from(FS_PER_S) / u128::from(bps))
         }
     };
