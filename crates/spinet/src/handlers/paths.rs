@@ -310,21 +310,22 @@ impl Tracker {
         let notes = row.notes.as_deref().unwrap_or(&none);
         let mut path = Path::from(row.arrival);
         let last = row.done.or(notes.dropped);
-        let packet = |path: &mut Path, to: Option<Cycle>, place: Place, why: Why, blocker: Option<u64>| {
-            path.until(to.or(last).unwrap_or(0), 0, At::only(place as u8), why as u8, blocker);
+        let packet = |path: &mut Path, to: Option<Cycle>, place: Place, why: Why| {
+            path.until(to.or(last).unwrap_or(0), 0, At::only(place as u8), why as u8, None);
         };
         if let Some(full) = notes.memory_full {
-            packet(&mut path, Some(full), Place::Inbound, Why::Inbound, None);
-            packet(&mut path, row.stored, Place::PacketMemory, Why::PacketMemoryFull, None);
+            packet(&mut path, Some(full), Place::Inbound, Why::Inbound);
+            packet(&mut path, row.stored, Place::PacketMemory, Why::PacketMemoryFull);
         }
-        packet(&mut path, row.stored, Place::Inbound, Why::Inbound, None);
+        packet(&mut path, row.stored, Place::Inbound, Why::Inbound);
         if let Some(her) = row.her {
             // A hold of the next request also holds those behind it.
             let held: Cycle = self.requests.between(path.now(), her).iter().map(|(_, cycles)| cycles).sum();
-            packet(&mut path, Some(her - held), Place::PacketMemory, Why::Write, None);
-            packet(&mut path, Some(her), Place::MessageQueues, Why::QueuesFull, None);
+            packet(&mut path, Some(her - held), Place::PacketMemory, Why::Write);
+            packet(&mut path, Some(her), Place::MessageQueues, Why::QueuesFull);
+        } else {
+            packet(&mut path, None, Place::PacketMemory, Why::Write);
         }
-        packet(&mut path, row.her, Place::PacketMemory, Why::Write, None);
         let message = self.messages.get(&row.msgid).filter(|known| known.message == (row.context, row.message));
         let others = |one: Option<(u64, Cycle)>| one.filter(|(packet, _)| *packet != row.packet);
         for (stage, task) in row.tasks.iter().enumerate() {
@@ -340,7 +341,7 @@ impl Tracker {
             }
             self.task(&mut path, task, &notes.stages[stage], 1 + stage as u8);
         }
-        packet(&mut path, last, Place::Inbound, Why::Release, None);
+        packet(&mut path, last, Place::Inbound, Why::Release);
         path
     }
 
