@@ -158,7 +158,7 @@ def _packet_table() -> str:
         "With `--paths`: one row per step of a packet's path. Steps of a packet follow each other without gaps, so",
         "they add up to its time. [The guide](../guides/explain.md) shows how to read them.",
         "",
-        *_columns([(*column[:3], ["..."] if column[3] else []) for column in tables["handlers"]["paths"]]),
+        *_columns(tables["handlers"]["paths"], choices=False),
     ]
     for kind, nic in (("handlers", "PsPIN"), ("chains", "PANIC and its baselines")):
         choices = {name: categories for name, _, _, categories in tables[kind]["paths"]}
@@ -179,12 +179,12 @@ def _packet_table() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _columns(columns: list[tuple[str, str, str, list[str]]]) -> list[str]:
+def _columns(columns: list[tuple[str, str, str, list[str]]], *, choices: bool = True) -> list[str]:
     lines = ["| column | type | meaning |", "|---|---|---|"]
     for name, dtype, meaning, categories in columns:
         kind = "text" if categories else {"u": "unsigned ", "i": "signed "}[dtype[1]] + f"{8 * int(dtype[2:])} bits"
-        choices = [choice for choice in categories if choice and choice != "..."]
-        lines.append(f"| `{name}` | {kind} | {meaning}{f': {_listed(choices)}' if choices else ''} |")
+        words = [word for word in categories if word] if choices else []
+        lines.append(f"| `{name}` | {kind} | {meaning}{f': {_listed(words)}' if words else ''} |")
     return lines
 
 

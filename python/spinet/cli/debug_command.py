@@ -29,7 +29,7 @@ _SYMBOLS = "debug.elf"  # of --vscode
 
 @click.command(cls=parameters.CommandOfKinds, short_help="Run handlers under gdb.")
 @click.argument("program", nargs=-1, type=click.Path(), metavar="[HANDLER.c... | EXPERIMENT.toml]")
-@run_command.all_options
+@run_command.all_options()
 @click.option(
     "--port",
     metavar="N",

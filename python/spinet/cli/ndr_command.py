@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from spinet._options import OPTIONS
-from spinet.cli import parameters
+from spinet.cli import parameters, run_command
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -32,13 +32,6 @@ _NOT_HERE = (
 )
 
 
-def _options_of_run(command: Any) -> Any:
-    for name, known in reversed(list(OPTIONS.items())):
-        if known.flags and name not in _NOT_HERE:
-            command = parameters.option(name)(command)
-    return command
-
-
 @click.command(cls=parameters.CommandOfKinds, short_help="Find the highest rate that a card holds without loss.")
 @click.argument("program", nargs=-1, type=click.Path(), metavar="[HANDLER.c...]")
 @click.option("--sizes", metavar="LIST", help="Search for each of these sizes of packets, such as 64,512,1500.")
@@ -51,7 +44,7 @@ def _options_of_run(command: Any) -> Any:
     show_default=True,
     help="End the search at this part of --max.",
 )
-@_options_of_run
+@run_command.all_options(without=_NOT_HERE)
 @parameters.json_option
 def command(
     sizes: str | None, most: str, precision: float, as_json: bool, program: tuple[str, ...], **options: Any
@@ -74,7 +67,7 @@ def command(
     """
     from spinet import _programs, api, ndr
     from spinet._core import UsageError
-    from spinet.cli import run_command, run_report
+    from spinet.cli import run_report
 
     if program and parameters.is_experiment(program[0]):
         raise UsageError("an experiment file says its rates itself", hint="name handlers, --nic and --traffic instead")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,17 +18,21 @@ if TYPE_CHECKING:
     from spinet.profile import Profile
 
 
-def all_options(command: Any) -> Any:
-    """Add all options of `spinet run` to a command."""
-    for name, known in reversed(list(OPTIONS.items())):
-        if known.flags:
-            command = parameters.option(name)(command)
-    return command
+def all_options(*, without: Collection[str] = ()) -> Callable[[Any], Any]:
+    """Add the options of `spinet run` to a command, without those of these keywords."""
+
+    def add(command: Any) -> Any:
+        for name, known in reversed(list(OPTIONS.items())):
+            if known.flags and name not in without:
+                command = parameters.option(name)(command)
+        return command
+
+    return add
 
 
 @click.command(cls=parameters.CommandOfKinds, short_help="Run handlers on a card.")
 @click.argument("program", nargs=-1, type=click.Path(), metavar="[HANDLER.c... | EXPERIMENT.toml]")
-@all_options
+@all_options()
 @parameters.json_option
 def command(**options: Any) -> int:
     """Run handlers written in C on a simulated card, and report what happened to each packet.
