@@ -2,7 +2,7 @@
 """The kinds of cards: one class for each that needs code of its own, and the check that an option is for a kind.
 
 A kind that the simulator knows and this file does not runs as it is: `Kind` has its reader, report and result. A class
-here is for a kind that differs. Nothing else of the package names a kind, except the options that only some have.
+here is for a kind that differs. Few other modules name a kind; `test_kinds.py` lists them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from spinet import _core, _experiments, _files, output
 from spinet._core import UsageError
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from spinet.comparison.on_card import OnKind
 
 __all__ = ["CHAINS", "HANDLERS", "MODULES", "Kind", "check", "get", "names", "of", "of_nic", "option", "who"]
+
+Source: TypeAlias = str | Path | Mapping[str, Any] | None  # of an experiment: file or mapping
+Given: TypeAlias = Mapping[str, Any]  # keywords of `spinet.run`, or the command's values by keyword
+Defines: TypeAlias = Mapping[str, str | int] | None
 
 _TIME = "give it more simulated time with --limit"
 _MOST_CORES = 8  # in messages
@@ -63,30 +67,19 @@ class Kind:
         """Names of all its captures."""
         return [name for name in (self.to_network, self.to_host) if name is not None]
 
-    def prepare(
-        self, experiment: str | Path | Mapping[str, Any] | None, given: Mapping[str, Any], *, options: bool
-    ) -> Prepared:
+    def prepare(self, experiment: Source, given: Given, *, options: bool) -> Prepared:
         """The checked experiment of a file or mapping, and keywords of `spinet.run`."""
         from spinet import api
 
         return api.of_any(self, experiment, given)
 
-    def built(
-        self,
-        experiment: Prepared,
-        given: Mapping[str, Any],
-        *,
-        cc: str | None,
-        defines: Mapping[str, str | int] | None,
-    ) -> Ready:
+    def built(self, experiment: Prepared, given: Given, *, cc: str | None, defines: Defines) -> Ready:
         """The experiment with its programs built."""
         from spinet._programs import Ready
 
         return Ready(experiment=experiment, elfs={})
 
-    def check_command(
-        self, options: Mapping[str, Any], experiment: str | None, nic: str | None, program: Sequence[str]
-    ) -> None:
+    def check_command(self, options: Given, experiment: str | None, nic: str | None, program: Sequence[str]) -> None:
         """Refuse command lines that this kind cannot mean."""
         if program and experiment is None:
             raise UsageError(f"{program[0]}: {nic} {self.does} and takes no program")
@@ -133,28 +126,17 @@ class _Handlers(Kind):
         "not_ready": "the program did not tell the card that it is ready: is it built with spinet's runtime?",
     }
 
-    def prepare(
-        self, experiment: str | Path | Mapping[str, Any] | None, given: Mapping[str, Any], *, options: bool
-    ) -> Prepared:
+    def prepare(self, experiment: Source, given: Given, *, options: bool) -> Prepared:
         from spinet import api
 
         return api.of_handlers(experiment, given)
 
-    def built(
-        self,
-        experiment: Prepared,
-        given: Mapping[str, Any],
-        *,
-        cc: str | None,
-        defines: Mapping[str, str | int] | None,
-    ) -> Ready:
+    def built(self, experiment: Prepared, given: Given, *, cc: str | None, defines: Defines) -> Ready:
         from spinet import _programs
 
         return _programs.with_handlers(experiment, cc=cc, defines=defines)
 
-    def check_command(
-        self, options: Mapping[str, Any], experiment: str | None, nic: str | None, program: Sequence[str]
-    ) -> None:
+    def check_command(self, options: Given, experiment: str | None, nic: str | None, program: Sequence[str]) -> None:
         import click  # only the command comes here
 
         if not program:
@@ -208,28 +190,17 @@ class _Chains(Kind):
         "stalled": "nothing moved any more: a service waits for something that does not come",
     }
 
-    def prepare(
-        self, experiment: str | Path | Mapping[str, Any] | None, given: Mapping[str, Any], *, options: bool
-    ) -> Prepared:
+    def prepare(self, experiment: Source, given: Given, *, options: bool) -> Prepared:
         from spinet import api
 
         return api.of_chains(experiment, given, options=options)
 
-    def built(
-        self,
-        experiment: Prepared,
-        given: Mapping[str, Any],
-        *,
-        cc: str | None,
-        defines: Mapping[str, str | int] | None,
-    ) -> Ready:
+    def built(self, experiment: Prepared, given: Given, *, cc: str | None, defines: Defines) -> Ready:
         from spinet import _programs
 
         return _programs.with_services(experiment, cc=cc, defines=defines)
 
-    def check_command(
-        self, options: Mapping[str, Any], experiment: str | None, nic: str | None, program: Sequence[str]
-    ) -> None:
+    def check_command(self, options: Given, experiment: str | None, nic: str | None, program: Sequence[str]) -> None:
         if experiment is None and program:
             raise UsageError(
                 f"{program[0]}: {nic or self.usual} runs chains of offloads, not handlers",
@@ -265,28 +236,17 @@ class _Modules(Kind):
     rows = "frames"
     to_network, to_host = output.SENT_FRAMES, output.RECEIVED_FRAMES
 
-    def prepare(
-        self, experiment: str | Path | Mapping[str, Any] | None, given: Mapping[str, Any], *, options: bool
-    ) -> Prepared:
+    def prepare(self, experiment: Source, given: Given, *, options: bool) -> Prepared:
         from spinet import api
 
         return api.of_modules(experiment, given)
 
-    def built(
-        self,
-        experiment: Prepared,
-        given: Mapping[str, Any],
-        *,
-        cc: str | None,
-        defines: Mapping[str, str | int] | None,
-    ) -> Ready:
+    def built(self, experiment: Prepared, given: Given, *, cc: str | None, defines: Defines) -> Ready:
         from spinet import _programs
 
         return _programs.with_firmware(experiment, given, cc=cc, defines=defines)
 
-    def check_command(
-        self, options: Mapping[str, Any], experiment: str | None, nic: str | None, program: Sequence[str]
-    ) -> None:
+    def check_command(self, options: Given, experiment: str | None, nic: str | None, program: Sequence[str]) -> None:
         """Programs are firmware."""
 
     def counts(self, summary: Mapping[str, Any]) -> str:
