@@ -35,7 +35,7 @@ def test_steady_state_leaves_out_what_packet_memory_soaks_up(tmp_path: Any) -> N
     assert steady["offered_gbps"] == pytest.approx(400 * 1000 / 1024, rel=0.01)
     # 3,000 packets fit into the 4 MiB of packet memory, so all of them are taken at the offered rate.
     assert result.summary["throughput"]["in_gbps"] == pytest.approx(steady["offered_gbps"], rel=0.01)
-    # The card is done with one packet in `used_cycles` of 32 HPUs, and a few cycles between two handlers.
+    # 32 HPUs work at once. Each needs `used_cycles` for a packet, and a few cycles between two handlers.
     assert hpus["budget_cycles"] == pytest.approx(32e9 / steady["offered_packets_per_s"])
     assert hpus["used_cycles"] > hpus["budget_cycles"]
     assert steady["held_packets_per_s"] == pytest.approx(32e9 / (hpus["used_cycles"] + 10), rel=0.05)

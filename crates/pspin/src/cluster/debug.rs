@@ -36,14 +36,15 @@ impl Cluster {
         Some(Work { packet: task.packet.0, stage: task.stage, handler: task.handler })
     }
 
-    /// Reads the registers in which a core's driver shows its task, in no time. Returns the number of bytes; 0 without a task.
+    /// Reads the registers in which a core's driver shows its task. No simulated time passes. Returns the number of
+    /// bytes; 0 without a task.
     pub fn read_task(&self, core: u32, offset: u32, data: &mut [u8]) -> usize {
         let driver = &self.hpus[core as usize].driver;
         let byte = |at: u32| Some(driver.task_register(at & !3)?.to_le_bytes()[at as usize % 4]);
         data.iter_mut().zip((offset..TASK_BYTES).map_while(byte)).map(|(to, byte)| *to = byte).count()
     }
 
-    /// Writes a range of L1, in no time; false, without writing, if it reaches beyond the end.
+    /// Writes a range of L1. No simulated time passes. Returns false, and writes nothing, if the range ends beyond L1.
     pub fn write_l1(&mut self, offset: u32, data: &[u8]) -> bool {
         let is_inside = self.l1.range(offset, data.len()).is_some();
         if is_inside {

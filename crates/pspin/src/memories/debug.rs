@@ -3,7 +3,8 @@
 use super::Memories;
 
 impl Memories {
-    /// Writes a range of handler or packet memory, in no time; false, without writing, if not all of it is in one.
+    /// Writes a range of handler or packet memory. No simulated time passes. Returns false, and writes nothing, if the range is not
+    /// within one of them.
     pub fn write(&mut self, addr: u32, data: &[u8]) -> bool {
         let holds = |memory: &&mut super::Memory| memory.bytes(addr, data.len() as u32).is_some();
         let Some(memory) = self.memories.iter_mut().find(holds) else { return false };

@@ -43,7 +43,8 @@ struct Converter {
     /// The read that asks in this cycle, or asked in the last one that was simulated.
     asking: Option<Asking>,
     refused: Option<Asking>,
-    /// The read that asks behind it, and its earliest cycle. If that cycle was not simulated, no other read wanted the bank.
+    /// The next read of this converter, and the earliest cycle of its request. If that cycle was not simulated, no other read
+    /// competed for the bank.
     chosen: Option<(Cycle, Asking)>,
 }
 

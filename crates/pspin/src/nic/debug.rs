@@ -27,7 +27,8 @@ impl Pspin {
         self.clusters[cluster as usize].borrow().work(core)
     }
 
-    /// Reads the task of a core at the address where the core reads it ([`map::TASK`]), in no time. Returns the number of bytes.
+    /// Reads the task of a core at the address where the core reads it ([`map::TASK`]). No simulated time passes. Returns
+    /// the number of bytes.
     pub fn read_task(&self, cluster: u32, core: u32, addr: u32, data: &mut [u8]) -> usize {
         self.clusters[cluster as usize].borrow().read_task(core, addr - map::TASK, data)
     }
@@ -38,8 +39,8 @@ impl Pspin {
         if offset < map::CLUSTER_PERIPHERALS { map::L1_BASE + cluster * map::L1_STRIDE + offset } else { addr }
     }
 
-    /// Writes handler or packet memory, or a cluster's L1 at its own address, in no time. Returns false, without writing, if none of them
-    /// has all of these addresses.
+    /// Writes handler or packet memory, or a cluster's L1 at its own address. No simulated time passes. Returns false, and writes
+    /// nothing, if no single memory has all of these addresses.
     pub fn write_memory(&mut self, addr: u32, data: &[u8]) -> bool {
         let offset = addr.wrapping_sub(map::L1_BASE);
         match self.clusters.get((offset / map::L1_STRIDE) as usize) {

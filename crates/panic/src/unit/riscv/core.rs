@@ -169,17 +169,17 @@ impl Core {
         self.phase = Spent::Start;
         self.deadline = at + self.watchdog;
         self.has_trapped = false;
-        self.tell_redirection();
+        self.report_redirection();
     }
 
-    fn tell_redirection(&self) {
+    fn report_redirection(&self) {
         if let Some(debug) = &mut self.observed.borrow_mut().debug {
             debug.redirected(&self.x, self.pc);
         }
     }
 
-    /// A debugger hears of a fault of the current instruction, or of the watchdog.
-    pub fn tell_fault(&self, cause: u32, value: u32) {
+    /// Reports a fault of the current instruction, or of the watchdog, to the debugger.
+    pub fn report_fault(&self, cause: u32, value: u32) {
         if let Some(debug) = &mut self.observed.borrow_mut().debug {
             debug.fault(self.time, self.pc, cause, value);
         }
@@ -192,7 +192,7 @@ impl Core {
         }
         self.lose(Lost::System, 1 + self.mispredicted);
         self.pc = self.csrs.enter_trap(trap.cause, trap.value, trap.pc);
-        self.tell_redirection();
+        self.report_redirection();
         self.time += 1 + self.mispredicted;
         self.wait = Wait::Nothing;
         self.spend(self.time, self.phase);
@@ -439,7 +439,7 @@ impl Core {
     }
 
     fn refuse(&mut self, cause: u32, value: u32) {
-        self.tell_fault(cause, value);
+        self.report_fault(cause, value);
         self.wait = Wait::Trap(Trap { cause, value, pc: self.pc });
     }
 

@@ -198,7 +198,7 @@ impl RiscvUnit {
             self.trap(now, trap);
         } else if self.core.is_late() && self.core.deadline <= now {
             self.counts.watchdogs.add(1);
-            self.core.tell_fault(WATCHDOG, 0);
+            self.core.report_fault(WATCHDOG, 0);
             self.reset(now, Cause::Watchdog, self.core.pc, DropReason::Watchdog);
         } else {
             return false;
