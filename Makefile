@@ -45,6 +45,13 @@ libpspin: ## libpspin.so and its headers, for C programs written for PsPIN, into
 	crates/capi/make/install target/release/libcapi.so build
 	echo 'build/lib/libpspin.so, build/include; docs/guides/from-pspin.md says how to use them'
 
+.PHONY: dist
+dist: $(VENV)/.native ## a wheel for CPython 3.11 and later, and the sources, into build/dist
+	@rm -rf build/dist
+	$(STEP) 'maturin (pack the wheel)' maturin build --release --locked -o build/dist
+	$(STEP) 'maturin (pack the sources)' maturin sdist -o build/dist
+	ls build/dist/*
+
 ##@ Check
 
 # Both at once: while the simulator is linked or Python tests run, there is a core for Rust.
