@@ -268,3 +268,13 @@ def test_parts_of_every_kind_of_card_are_resources() -> None:
     assert chains.summary["bottleneck"] == "a[0].engine.service_cycles"
     wired = spinet.run(nic="tigon2", send="udp:size=1514,payload=numbered,count=20", limit="60 ms")
     assert any(row["name"].endswith("busy_cycles") for row in wired.summary["resources"])
+
+
+def test_cycles_before_the_traffic_do_not_count_as_busy() -> None:
+    # The host loads the firmware for 11 ms before the first frame, and both memory and PCI are busy with that.
+    run = spinet.run(nic="tigon2", send="udp:size=1514,payload=numbered,count=20", limit="60 ms").summary
+    pci = next(row for row in run["resources"] if row["name"] == "pci.busy_cycles")
+    seconds = (run["time"]["simulated_ns"] - run["time"]["started_ns"]) / 1e9
+    assert pci["utilisation"] == pytest.approx(pci["busy_cycles"] / (66e6 * seconds), rel=0.01)
+    assert pci["busy_cycles"] < run["counters"]["pci.busy_cycles"] / 10
+    assert all(row["utilisation"] <= 1 for row in run["resources"])

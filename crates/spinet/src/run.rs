@@ -215,8 +215,9 @@ pub trait Card: Simulated {
     /// The digest of everything that left the card so far.
     fn digest(&self) -> String;
 
-    /// Every part that can be full, with its clock.
-    fn resources(&self) -> Vec<(Clock, Resource)>;
+    /// Every part that can be full, with its clock. Cycles are counted from the given time on, on the card's clock: from the
+    /// start of its traffic, or from reset if it did not start.
+    fn resources(&self) -> (Time, Vec<(Clock, Resource)>);
 
     /// The summary so far; `wall` is the host time that the run took.
     fn summary(&self, wall: Duration) -> Value;

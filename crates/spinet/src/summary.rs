@@ -14,7 +14,7 @@ use crate::lines::SourceLine;
 use crate::run::{Card, Ended};
 use crate::streams::FeedReport;
 use blocks::mhz::Mhz;
-use kernel::{Clock, Resource, Time};
+use kernel::{Clock, Resource};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -104,16 +104,16 @@ pub struct ResourceSummary {
 pub(crate) const HPUS: &str = ".hpus";
 
 /// The resources of a card that were busy at all, the busiest first.
-fn resources(card: &impl Card, time: &TimeSummary) -> Vec<ResourceSummary> {
-    let simulated = (time.simulated_ns - time.skipped_ns - time.started_ns.unwrap_or(0.0)).max(0.0);
-    let simulated = Time::from_fs((simulated * 1e6) as u64);
+fn resources(card: &impl Card) -> Vec<ResourceSummary> {
+    let (from, resources) = card.resources();
+    let simulated = card.now() - from.min(card.now());
     let summary = |(clock, resource): (Clock, Resource)| {
         let Resource { path, limit, busy, units } = resource;
         let most = clock.cycle_at_or_after(simulated) as f64 * units as f64;
         let utilisation = if most > 0.0 { busy as f64 / most } else { 0.0 };
         ResourceSummary { name: path, limit, busy_cycles: busy, units, utilisation }
     };
-    let mut found: Vec<_> = card.resources().into_iter().map(summary).filter(|one| one.busy_cycles > 0).collect();
+    let mut found: Vec<_> = resources.into_iter().map(summary).filter(|one| one.busy_cycles > 0).collect();
     found.sort_by(|a, b| b.utilisation.total_cmp(&a.utilisation).then_with(|| a.name.cmp(&b.name)));
     found
 }
@@ -153,7 +153,7 @@ impl<P, S> Summary<P, S> {
     ) -> Self {
         let Report { kind, ended, remarks, packets, throughput, steady, latency_ns, ingress_wait_ns, sources, time } =
             report;
-        let resources = resources(card, &time);
+        let resources = resources(card);
         let seconds = wall.as_secs_f64();
         let per_second = |n: u64| if seconds > 0.0 { n as f64 / seconds } else { 0.0 };
         Summary {

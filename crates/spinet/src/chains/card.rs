@@ -341,8 +341,8 @@ impl Card for ChainCard {
         self.summarize(wall).to_json()
     }
 
-    fn resources(&self) -> Vec<(Clock, Resource)> {
-        self.nic.system.resources()
+    fn resources(&self) -> (Time, Vec<(Clock, Resource)>) {
+        (Time::ZERO, self.nic.system.resources())
     }
 
     fn cores(&self) -> Option<&dyn Cores> {

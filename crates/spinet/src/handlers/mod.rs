@@ -335,14 +335,17 @@ impl Card for HandlerCard {
         self.summarize(wall).to_json()
     }
 
-    fn resources(&self) -> Vec<(Clock, Resource)> {
+    fn resources(&self) -> (Time, Vec<(Clock, Resource)>) {
         let record = self.record().borrow();
         let n_cores = self.checked.nic.cluster.n_cores;
         let hpus = |(cluster, &busy): (usize, &u64)| {
             let (path, limit) = (format!("nic.cluster[{cluster}]{HPUS}"), format!("{n_cores} HPUs: one handler each"));
             (record.clock, Resource { path, limit, busy, units: n_cores.into() })
         };
-        self.driver.nic.resources().into_iter().chain(record.stats.busy.iter().enumerate().map(hpus)).collect()
+        let hpus = record.stats.busy.iter().enumerate().map(hpus);
+        // Booting keeps no part busy but cores and program caches, for less than 1,000 cycles.
+        let start = record.clock.edge(record.stats.traffic_start.unwrap_or(0));
+        (start, self.driver.nic.resources().into_iter().chain(hpus).collect())
     }
 
     fn cores(&self) -> Option<&dyn Cores> {

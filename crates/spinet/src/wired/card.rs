@@ -101,6 +101,8 @@ pub struct WiredCard {
     pub(super) now: Time,
     /// Time of the last movement of a frame, and the number of movements by then.
     moved: (Time, u64),
+    /// When all hosts had started, and the busy cycles of each resource by then.
+    busy_before: Option<(Time, Vec<u64>)>,
     /// Skipped idle times: the time on the card's clock, and the sum so far.
     skips: Vec<(Time, Time)>,
     traces: CoreTraces,
@@ -179,6 +181,7 @@ impl WiredCard {
             offered,
             now: Time::ZERO,
             moved: (Time::ZERO, 0),
+            busy_before: None,
             skips: Vec::new(),
             traces,
             timeline,
@@ -204,6 +207,10 @@ impl WiredCard {
     fn judge(&mut self, outcome: Outcome) -> Option<Ended> {
         let moves = self.moves();
         let has_started = self.has_started();
+        if has_started && self.busy_before.is_none() {
+            self.busy_before =
+                Some((self.now, self.card.system.resources().into_iter().map(|(_, one)| one.busy).collect()));
+        }
         if moves != self.moved.1 || !has_started {
             self.moved = (self.now, moves);
         }
@@ -442,8 +449,11 @@ impl Card for WiredCard {
         self.summarize(wall).to_json()
     }
 
-    fn resources(&self) -> Vec<(Clock, Resource)> {
-        self.card.system.resources()
+    fn resources(&self) -> (Time, Vec<(Clock, Resource)>) {
+        let mut resources = self.card.system.resources();
+        let Some((start, busy_before)) = &self.busy_before else { return (Time::ZERO, resources) };
+        resources.iter_mut().zip(busy_before).for_each(|((_, one), before)| one.busy -= before);
+        (*start, resources)
     }
 
     fn cores(&self) -> Option<&dyn Cores> {
