@@ -14,7 +14,7 @@ use crate::lines::SourceLine;
 use crate::run::{Card, Ended};
 use crate::streams::FeedReport;
 use blocks::mhz::Mhz;
-use kernel::{Clock, Resource};
+use kernel::{Clock, Resource, Time};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -104,9 +104,10 @@ pub struct ResourceSummary {
 pub(crate) const HPUS: &str = ".hpus";
 
 /// The resources of a card that were busy at all, the busiest first.
-fn resources(card: &impl Card) -> Vec<ResourceSummary> {
+fn resources(card: &impl Card, time: &TimeSummary) -> Vec<ResourceSummary> {
     let (from, resources) = card.resources();
-    let simulated = card.now() - from.min(card.now());
+    let end = Time::from_fs(((time.simulated_ns - time.skipped_ns) * 1e6) as u64);
+    let simulated = end - from.min(end);
     let summary = |(clock, resource): (Clock, Resource)| {
         let Resource { path, limit, busy, units } = resource;
         let most = clock.cycle_at_or_after(simulated) as f64 * units as f64;
@@ -153,7 +154,7 @@ impl<P, S> Summary<P, S> {
     ) -> Self {
         let Report { kind, ended, remarks, packets, throughput, steady, latency_ns, ingress_wait_ns, sources, time } =
             report;
-        let resources = resources(card);
+        let resources = resources(card, &time);
         let seconds = wall.as_secs_f64();
         let per_second = |n: u64| if seconds > 0.0 { n as f64 / seconds } else { 0.0 };
         Summary {
