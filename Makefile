@@ -15,6 +15,8 @@ STEP := .ci/step
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PATH := $(CURDIR)/$(BIN):$(PATH)
+# The theme would advertise its successor.
+export NO_MKDOCS_2_WARNING := 1
 
 RUST_SOURCES := $(shell find crates presets -name '*.rs' -o -name '*.toml') Cargo.toml Cargo.lock pyproject.toml
 CAPTURES := captures
@@ -98,6 +100,10 @@ lint-prose: $(VENV)/.deps
 .PHONY: docs docs-rust
 docs: docs-rust $(VENV)/.native ## API pages into target/doc; generated pages renewed
 	@python docs/generate.py
+.PHONY: site
+site: $(VENV)/.deps ## the documentation as a site that needs no network, into build/site
+	@$(STEP) 'mkdocs (build the site)' mkdocs build --strict
+	echo 'build/site/index.html'
 docs-rust: $(VENV)/.deps
 	@$(STEP) 'cargo-doc' env RUSTDOCFLAGS='-D warnings -A rustdoc::private-intra-doc-links' cargo doc --workspace --no-deps --document-private-items --locked
 

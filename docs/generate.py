@@ -24,6 +24,7 @@ from spinet.reproduce import results
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "docs"))
 import architecture  # noqa: E402  beside this file, which tests run from elsewhere
+import c_reference  # noqa: E402
 import chains  # noqa: E402
 import modules  # noqa: E402
 import nic_parameters  # noqa: E402
@@ -37,6 +38,7 @@ def pages() -> dict[Path, str]:
     """Path, from the root of the repository, and text of every page."""
     return {
         Path("docs/reference/cli.md"): _command_line(),
+        Path("docs/reference/c.md"): c_reference.page(_NOTE),
         Path("docs/reference/packets.md"): _packet_table(),
         Path("docs/reference/summary.md"): summary.page(_NOTE),
         Path("docs/reference/modules.md"): modules.page(_NOTE),
