@@ -16,12 +16,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 from spinet import _core, _experiments, _files, output
 from spinet._core import UsageError
 from spinet._options import CHAINS, HANDLERS, MODULES, OPTIONS
+from spinet._timing import Level, Timing
 
 if TYPE_CHECKING:
     from spinet._experiments import Prepared
     from spinet._parameters import NicParams
     from spinet._programs import Ready
     from spinet.comparison.on_card import OnKind
+    from spinet.wiring import Design
 
 __all__ = ["CHAINS", "HANDLERS", "MODULES", "Kind", "check", "get", "names", "of", "of_nic", "option", "who"]
 
@@ -50,6 +52,8 @@ class Kind:
         Its runs keep host memory.
     hints
         Hints by the reason for which a run did not finish.
+    timing
+        Columns of its table that a report draws over time; None if it has no such table.
     """
 
     usual: ClassVar[str] = "the card"
@@ -58,6 +62,7 @@ class Kind:
     to_host: ClassVar[str | None] = output.TO_HOST
     keeps_host: ClassVar[bool] = False
     hints: ClassVar[Mapping[str, str]] = {"limit": _TIME}
+    timing: ClassVar[Timing | None] = None
 
     def __init__(self, name: str, does: str, example: str) -> None:
         self.name, self.does, self.example = name, does, example
@@ -107,6 +112,10 @@ class Kind:
         """The class that runs a comparison on its cards; None if nothing can be compared."""
         return None
 
+    def design(self, nic: str, sets: Sequence[str]) -> Design:
+        """The parts and connections of one of its cards, with settings over it, for a drawing."""
+        raise UsageError(f"{nic} {self.does}; such cards have no drawing")
+
     def parameters(self, nic: str, sets: Sequence[str]) -> NicParams:
         """The parameters of one of its cards, with settings over it."""
         raise UsageError(
@@ -125,6 +134,35 @@ class _Handlers(Kind):
         "stalled": "nothing moved any more: a handler loops, or waits for something that does not come",
         "not_ready": "the program did not tell the card that it is ready: is it built with spinet's runtime?",
     }
+    timing = Timing(
+        came="arrival_ps",
+        bytes="bytes",
+        done="done_ps",
+        left="sent_ps",
+        left_bytes="sent_bytes",
+        latency=("stored_ps", "done_ps"),
+        levels=(
+            Level(
+                title="HPUs that run handlers",
+                spans=(
+                    ("start_ps", "end_ps"),
+                    ("header_start_ps", "header_end_ps"),
+                    ("completion_start_ps", "completion_end_ps"),
+                ),
+                groups=("cluster", "header_cluster", "completion_cluster"),
+                group="cluster",
+                resource="nic.cluster[*].hpus",
+            ),
+            Level(title="Bytes in packet memory", spans=(("stored_ps", "done_ps"),), weight="bytes"),
+            Level(title="Packets in the message queues", spans=(("her_ps", "task_sent_ps"),)),
+            Level(
+                title="Packets in L1 that wait for an HPU",
+                spans=(("copied_ps", "assigned_ps"),),
+                groups=("cluster",),
+                group="cluster",
+            ),
+        ),
+    )
 
     def prepare(self, experiment: Source, given: Given, *, options: bool) -> Prepared:
         from spinet import api
@@ -175,6 +213,11 @@ class _Handlers(Kind):
 
         return on_card.Handlers
 
+    def design(self, nic: str, sets: Sequence[str]) -> Design:
+        from spinet.drawing import sketch
+
+        return sketch.design(nic, set=sets)
+
     def parameters(self, nic: str, sets: Sequence[str]) -> NicParams:
         from spinet.nic_parameters import PspinParams
 
@@ -189,6 +232,31 @@ class _Chains(Kind):
         "limit": _TIME,
         "stalled": "nothing moved any more: a service waits for something that does not come",
     }
+    timing = Timing(
+        came="arrival_ps",
+        bytes="bytes",
+        done="left_ps",
+        left="left_ps",
+        left_bytes="bytes_out",
+        latency=("arrival_ps", "leaving_ps"),
+        levels=(
+            Level(title="Packets in the card", spans=(("arrival_ps", "left_ps"),)),
+            Level(
+                title="Packets in the scheduler",
+                spans=(("queued_ps", "scheduled_ps"),),
+                groups=("service",),
+                group="service",
+                table="hops",
+            ),
+            Level(
+                title="Packets in engines",
+                spans=(("begun_ps", "finished_ps"),),
+                groups=("service",),
+                group="service",
+                table="hops",
+            ),
+        ),
+    )
 
     def prepare(self, experiment: Source, given: Given, *, options: bool) -> Prepared:
         from spinet import api
@@ -223,6 +291,11 @@ class _Chains(Kind):
 
         return on_card.Chains
 
+    def design(self, nic: str, sets: Sequence[str]) -> Design:
+        from spinet.drawing import sketch
+
+        return sketch.design(nic, set=sets)
+
     def parameters(self, nic: str, sets: Sequence[str]) -> NicParams:
         from spinet.chain_parameters import CARDS
 
@@ -235,6 +308,16 @@ class _Modules(Kind):
 
     rows = "frames"
     to_network, to_host = output.SENT_FRAMES, output.RECEIVED_FRAMES
+    timing = Timing(
+        came="given_ps",
+        bytes="bytes",
+        done="out_ps",
+        left="out_ps",
+        left_bytes="bytes",
+        latency=("given_ps", "out_ps"),
+        way="way",
+        levels=(Level(title="Frames in the card", spans=(("given_ps", "out_ps"),)),),
+    )
 
     def prepare(self, experiment: Source, given: Given, *, options: bool) -> Prepared:
         from spinet import api
@@ -266,6 +349,11 @@ class _Modules(Kind):
         from spinet.comparison import on_card
 
         return on_card.Modules
+
+    def design(self, nic: str, sets: Sequence[str]) -> Design:
+        from spinet import wiring
+
+        return wiring.design(nic, set=sets)
 
     def parameters(self, nic: str, sets: Sequence[str]) -> NicParams:
         from spinet._wired_parameters import WiredParams

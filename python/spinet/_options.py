@@ -126,6 +126,7 @@ OPTIONS: Mapping[str, Option] = {
         flags=("-o", "--output"), metavar="DIR", help="Write all results into a new folder.", value="folder"
     ),
     "force": Option(flags=("--force",), help="With -o: replace the folder of an earlier run.", value="flag"),
+    "report": Option(flags=("--report",), help="With -o: make report.html, with charts.", value="flag"),
     "strict": Option(
         flags=("--strict",), help="Exit code 1 if there is a remark, such as a trap or a drop.", value="flag"
     ),

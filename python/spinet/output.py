@@ -8,9 +8,10 @@ import os
 import shutil
 import tempfile
 import weakref
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, TypeVar
 
 from spinet import _files
 from spinet._core import InputError, UsageError
@@ -30,8 +31,29 @@ EXPERIMENT = "experiment.json"
 PROFILE = "profile.json"
 PATHS = "paths"  # a table, of runs that record paths
 
+_T = TypeVar("_T")
+
 # Errors of a write that do not name the file; other writes here report their own file.
 _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+
+
+def read(file: Path, reader: Callable[[Path], _T], *, hint: str) -> _T:
+    """Read a file of a run's folder.
+
+    Raises
+    ------
+    UsageError
+        If there is no such file; with this hint.
+    InputError
+        If it is damaged: for any error of the reader that damage can cause.
+    """
+    if not file.is_file():
+        raise UsageError(f"there is no {file}", hint=hint)
+    try:
+        return reader(file)
+    except (ValueError, KeyError, TypeError, AttributeError, OSError, RecursionError) as error:
+        text = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise InputError(f"{file}: this file of a run is damaged ({text})") from None
 
 
 class OutputError(UsageError):

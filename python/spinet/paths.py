@@ -99,22 +99,15 @@ class Paths:
         InputError
             If a file is damaged.
         """
-        import pyarrow as pa
         import pyarrow.parquet as pq
 
         folder = FilePath(folder)
         names = (output.SUMMARY, output.PACKETS, f"{output.PATHS}.parquet")
+        hint = "spinet run --paths -o DIR writes it"
         for name in names:
-            if not (folder / name).is_file():
-                raise UsageError(f"there is no {folder / name}", hint="spinet run --paths -o DIR writes it")
-        read: list[Any] = []
-        for name, reader in zip(names, (_summary, pq.read_table, pq.read_table), strict=True):
-            try:
-                read.append(reader(folder / name))
-            except (ValueError, KeyError, TypeError, OSError, RecursionError, pa.ArrowException) as error:
-                text = str(error).splitlines()[0] if str(error) else type(error).__name__
-                raise InputError(f"{folder / name}: this file of a run is damaged ({text})") from None
-        summary, packets, table = read
+            output.read(folder / name, FilePath.stat, hint=hint)
+        summary = output.read(folder / names[0], _summary, hint=hint)
+        packets, table = (output.read(folder / name, pq.read_table, hint=hint) for name in names[1:])
         for name, found, wanted in ((names[1], packets, {"packet"}), (names[2], table, set(_columns(summary["kind"])))):
             if missing := wanted - set(found.column_names):
                 raise InputError(f"{folder / name}: this file of a run is damaged (no column {sorted(missing)[0]})")

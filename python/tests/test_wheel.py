@@ -63,6 +63,8 @@ def test_every_kind_of_card_runs(user: User) -> None:
     assert "simulator" in user.run("spinet", "doctor")
     handlers = user.run("spinet", "run", "sdk/examples/ping_pong.c", "--traffic", "captures/memcached.pcap", "--json")
     assert '"unfinished": 0' in handlers
+    options = ["--traffic", "captures/memcached.pcap", "--report", "-o", "result"]
+    assert "report.html" in user.run("spinet", "run", "sdk/examples/ping_pong.c", *options)
     chain = ["--nic", "panic", "--chain", "ipsec: sha -> aes", "--traffic", "udp:size=1472,count=20,rate=30G"]
     assert "ipsec" in user.run("spinet", "run", *chain)
     core = ["--service", "core: riscv, program=sdk/examples/panic/swap.c", "--chain", "all: core"]

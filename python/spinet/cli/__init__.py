@@ -26,6 +26,7 @@ _COMMANDS = {
     "debug": "Run handlers under gdb, with HPUs and firmware cores as threads.",
     "profile": "Show where the cycles of a run went.",
     "explain": "Show where a packet spent its time, and what it waited for.",
+    "report": "Make an HTML file with charts of a run.",
     "ndr": "Find the highest rate that a card holds without loss.",
     "build": "Compile handlers into a program for a card.",
     "firmware": "Compile the firmware of a MIPS card.",

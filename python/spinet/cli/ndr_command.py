@@ -24,6 +24,7 @@ _NOT_HERE = (
     "output",
     "force",
     "strict",
+    "report",
     "profile",
     "paths",
     "trace_instructions",

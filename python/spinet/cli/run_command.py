@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -81,6 +82,7 @@ def command(**options: Any) -> int:
       experiment.json   the experiment with all defaults
       profile.json      with --profile: where the cycles of the cores went; spinet profile shows it
       paths.parquet     with --paths: what each packet waited for; spinet explain shows it
+      report.html       with --report: charts of all of this; spinet report makes it, too
       instructions/     with --trace-instructions: trace_core_CLUSTER_CORE.log, in the format of the RTL's tracer;
                         spinet diff-trace compares two of them
     With chains of offloads: summary.json, packets.parquet, hops.parquet (one row per visit to a service),
@@ -115,7 +117,7 @@ def simulate(
     on_listen
         Called with the port when gdb can connect.
     """
-    from spinet import _kinds, _programs, api
+    from spinet import _kinds, _programs, api, report
     from spinet.output import OutputFolder
 
     with contextlib.ExitStack() as stack:
@@ -126,6 +128,8 @@ def simulate(
         folder = None
         if options["output"] is not None:
             folder = stack.enter_context(OutputFolder(options["output"], force=options["force"]))
+        if options["report"]:
+            report.check()
         ready = _programs.built(prepared, given, cc=options["cc"], defines=parameters.macros(options["defines"]))
         if ready.messages:
             click.echo(ready.messages.rstrip("\n"), err=True)
@@ -147,6 +151,8 @@ def simulate(
                 on_listen=on_listen,
             )
         if folder is not None:
+            if options["report"]:
+                report.write(folder.path)
             folder.commit()
     if profiles == [None] and options["profile"]:
         click.echo("no profile: no core of this card runs a program", err=True)
@@ -158,6 +164,8 @@ def simulate(
         _print_profile(*profiles)
         if folder is not None:
             click.echo(f"\nResults are in {options['output']}")
+            if options["report"]:
+                click.echo(f"The report is {Path(options['output']) / report.NAME}")
     return _strict(options["strict"], ends.exit_code(prepared.kind, summary), summary)
 
 
@@ -175,8 +183,9 @@ def _check(options: Mapping[str, Any]) -> api.InstructionTrace | None:
 
     if options["paths"] and options["output"] is None:
         raise click.UsageError("--paths goes with -o: spinet explain reads what it writes")
-    if options["force"] and options["output"] is None:
-        raise click.UsageError("--force goes with -o")
+    for name in ("force", "report"):
+        if options[name] and options["output"] is None:
+            raise click.UsageError(f"--{name} goes with -o")
     is_limited = options["trace_cores"] or options["trace_time"]
     if is_limited and not options["trace_instructions"]:
         raise click.UsageError("--trace-cores and --trace-time go with --trace-instructions")

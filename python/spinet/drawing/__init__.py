@@ -8,16 +8,24 @@ writes it. All numbers are whole, so a design has one drawing.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from spinet.drawing import boxes, paint, places
+from spinet.drawing import boxes, loads, paint, places
 
 if TYPE_CHECKING:
     from spinet.wiring import Design
 
 
-def svg(design: Design) -> str:
-    """The drawing of a design, as the text of an SVG file."""
+def svg(design: Design, *, busy: Mapping[str, float] | None = None) -> str:
+    """The drawing of a design, as the text of an SVG file.
+
+    Parameters
+    ----------
+    busy
+        Shares of time, from 0 to 1, for which resources of a run were busy, by the names of the summary. Their parts
+        and connections show them. A box that stands for several copies shows the busiest.
+    """
     root = boxes.tree(design)
     places.place(root)
-    return paint.paint(design, root)
+    return paint.paint(design, root, loads.of(design, busy or {}))

@@ -7,6 +7,7 @@ import html
 from typing import TYPE_CHECKING
 
 from spinet.drawing.boxes import Box, Wire
+from spinet.drawing.loads import Loads, plain
 from spinet.drawing.places import text_width
 
 if TYPE_CHECKING:
@@ -26,11 +27,11 @@ _WIRES = (
 )  # fmt: skip
 
 
-def paint(design: Design, root: Box) -> str:
+def paint(design: Design, root: Box, loads: Loads) -> str:
     """The text of an SVG file."""
     protocols = list(dict.fromkeys(connection.protocol for connection in design.connections))
     protocols.sort(key=lambda protocol: (protocol != "memory", protocol))
-    brush = _Brush(design, protocols)
+    brush = _Brush(design, protocols, loads)
     brush.inside(root, _MARGIN - 18, _MARGIN)
     reach, bottom = brush.legend(_MARGIN, root.height + 2 * _MARGIN, max(root.width, 640) + _MARGIN)
     width = max(root.width + _MARGIN, reach, text_width(design.about, 12) + _MARGIN) + _MARGIN
@@ -53,6 +54,18 @@ def paint(design: Design, root: Box) -> str:
     )
 
 
+def _heat(load: float) -> str:
+    """The colour of a share of time from 0 to 1: from pale yellow to red, light enough for black text."""
+    share = min(max(load, 0.0), 1.0)
+    pale, hot = (255, 246, 214), (247, 128, 96)
+    return "#" + "".join(f"{round(a + share * (b - a)):02x}" for a, b in zip(pale, hot, strict=True))
+
+
+def _length(ends: tuple[tuple[int, int], tuple[int, int]]) -> int:
+    (ax, ay), (bx, by) = ends
+    return abs(ax - bx) + abs(ay - by)
+
+
 def _wire_ink(at: int) -> str:
     return _WIRES[at % len(_WIRES)]
 
@@ -66,7 +79,8 @@ def _text(x: int, y: int, text: str, size: int, *, anchor: str = "start", fill: 
 
 
 class _Brush:
-    def __init__(self, design: Design, protocols: list[str]) -> None:
+    def __init__(self, design: Design, protocols: list[str], loads: Loads) -> None:
+        self.loads = loads
         self.lines: list[str] = []
         self.clocks = {name: _CLOCKS[at % len(_CLOCKS)] for at, name in enumerate(sorted(design.clocks))}
         self.frequencies = design.clocks
@@ -88,6 +102,9 @@ class _Brush:
     def box(self, box: Box, x: int, y: int) -> None:
         """A box with its title, and what is inside."""
         fill, border = self.clocks.get(box.clock, ("#f6f7f8", "#8b95a0"))
+        load = self.loads.parts.get(plain(box.path))
+        if load is not None and not box.inner:
+            fill = _heat(load)
         dashes = ' stroke-dasharray="5 3"' if box.inner else ""
         for behind in (8, 4, 0) if box.copies > 1 else (0,):
             self.lines.append(
@@ -98,6 +115,8 @@ class _Brush:
         name = f"{box.name} × {box.copies}" if box.copies else box.name  # noqa: RUF001  a times sign is meant
         self.lines.append(_text(middle, y + 19, name, 14, anchor="middle", weight="bold"))
         self.lines.append(_text(middle, y + 34, box.module, 11, anchor="middle", fill=_FAINT))
+        if load is not None:
+            self.percent(load, x + box.width - 4, y)
         if box.inner:
             self.inside(box, x, y)
 
@@ -117,9 +136,25 @@ class _Brush:
         width = 2 if wire.count > 1 else 1.2
         self.lines.append(f'<polyline points="{points}" fill="none" stroke="#ffffff" stroke-width="4.5"/>\n')
         marker = f' marker-end="url(#to-{at})"' if wire.target.edge is None else ""
+        load = self.loads.of_wire(wire)
+        if load is not None:
+            self.lines.append(f'<polyline points="{points}" fill="none" stroke="{_heat(load)}" stroke-width="7"/>\n')
         self.lines.append(
             f'<polyline points="{points}" fill="none" stroke="{_wire_ink(at)}" stroke-width="{width}"{marker}/>\n'
         )
+        if load is not None:
+            (ax, ay), (bx, by) = max(zip(wire.points, wire.points[1:], strict=False), key=_length)
+            self.percent(load, x + (ax + bx) // 2 + 20, y + (ay + by) // 2)
+
+    def percent(self, load: float, right: int, middle: int) -> None:
+        """A label with a share of time."""
+        text = f"{100 * load:.0f} %"
+        width = text_width(text, 10) + 8
+        self.lines.append(
+            f'<rect x="{right - width}" y="{middle - 8}" width="{width}" height="16" rx="8" fill="{_heat(load)}" '
+            f'stroke="{_INK}" stroke-width="0.8"/>\n'
+        )
+        self.lines.append(_text(right - width // 2, middle + 4, text, 10, anchor="middle"))
 
     def notes(self, wire: Wire, x: int, y: int) -> None:
         """How many wires a thick one stands for, and its latency where it is not one cycle: where it begins."""
@@ -167,4 +202,9 @@ class _Brush:
                 f'marker-end="url(#to-{number})"/>\n'
             )
             self.lines.append(_text(at + 32, y + 10, protocol, 11))
+        if self.loads.parts or self.loads.ports:
+            note = "Yellow to red, with percentages: share of time for which the part or the connection was busy."
+            at, y = left, y + 22
+            self.lines.append(_text(at, y + 10, note, 11))
+            reach = max(reach, at + text_width(note, 11))
         return reach, y + 12

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where a drawing shows how busy the resources of a run were: at parts, or at connections."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from spinet.drawing.boxes import Wire
+    from spinet.wiring import Design
+
+# Resources of PsPIN that belong to another part of the drawing than the one that counts them, or to a port of it.
+_ELSEWHERE = {
+    "cluster.hpus": "cluster.cores",
+    "cluster.l1_busiest_bank_cycles": "cluster.l1",
+    "cluster.dma_beats": "cluster.dma",
+    "memories.packet_cluster_reads": "l2.dma",
+    "memories.packet_cluster_writes": "l2.dma",
+    "memories.packet_nic_reads": "l2.bursts",
+    "memories.packet_nic_writes": "l2.bursts",
+    "memories.handler_cluster_reads": "l2.cores",
+    "memories.handler_cluster_writes": "l2.cores",
+    "memories.handler_nic_reads": "l2.bursts",
+    "memories.handler_nic_writes": "l2.bursts",
+    "memories.handler_amo_cycles": "l2",
+    "inbound.occupied_byte_cycles": "l2",
+    "commands.nic_send_commands": "commands.nic",
+    "commands.host_dma_commands": "commands.dma",
+    "commands.host_direct_commands": "commands.host_direct",
+}
+
+
+@dataclass
+class Loads:
+    """The busiest resource of each part and port, by path without the numbers of arrays."""
+
+    parts: dict[str, float] = field(default_factory=dict)
+    ports: dict[str, float] = field(default_factory=dict)
+
+    def of_wire(self, wire: Wire) -> float | None:
+        """The load of a connection: of the port at either end."""
+        ends = ((wire.source, wire.source_pin), (wire.target, wire.target_pin))
+        found = (self.ports.get(f"{plain(box.path)}.{pin.base}") for box, pin in ends)
+        return max((load for load in found if load is not None), default=None)
+
+
+def of(design: Design, busy: Mapping[str, float]) -> Loads:
+    """The loads of a design. A resource without a part in the drawing is left out."""
+    parts = {plain(part.path) for part in design.parts}
+    ports = {f"{plain(part.path)}.{plain(port.name)}" for part in design.parts for port in part.ports}
+    loads = Loads()
+    for name, share in busy.items():
+        path = plain(name).removeprefix("nic.")
+        path = _ELSEWHERE.get(path, path)
+        if path in ports:
+            loads.ports[path] = max(share, loads.ports.get(path, 0.0))
+            continue
+        while path and path not in parts:
+            path = path.rpartition(".")[0]
+        if path:
+            loads.parts[path] = max(share, loads.parts.get(path, 0.0))
+    return loads
+
+
+def plain(path: str) -> str:
+    """A path without the numbers of arrays."""
+    return re.sub(r"\[\d*\]", "", path)
