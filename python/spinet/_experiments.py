@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from spinet import _core, _files, _nics, toolchain
+from spinet import _core, _files, _nics, _packets, toolchain
 from spinet._core import InputError, UsageError
 
 NO_FILE = "keywords"  # in place of a path, for an experiment given as keyword arguments
@@ -102,12 +102,24 @@ def from_file(path: Path, *, overrides: Mapping[str, Any]) -> Prepared:
 
 def plain(stated: Mapping[str, Any]) -> dict[str, Any]:
     """The values of an experiment that is written in Python, as JSON has them."""
-    values: dict[str, Any] = json.loads(json.dumps(dict(stated), default=_plain_value))
+    packets = {key: _plain_sources(key, stated[key]) for key in ("traffic", "send") if key in stated}
+    values: dict[str, Any] = json.loads(json.dumps({**stated, **packets}, default=_plain_value))
     nic = stated.get("nic")
     if nic is not None and not isinstance(nic, str | Mapping):
         preset, sets = _nics.name_of(nic)
         values["nic"] = {"preset": preset, "set": sets}
     return values
+
+
+def _plain_sources(key: str, given: Any) -> Any:
+    """Sources as they are; packets as the capture that has them."""
+    if given is None or isinstance(given, str | Path):
+        return given
+    if isinstance(given, Mapping):
+        source = given.get("source")
+        return given if source is None else {**given, "source": _plain_sources(f"{key}.source", source)}
+    found = _packets.sources(key, given)
+    return found if isinstance(given, list) and found == given else found[0] if len(found) == 1 else found
 
 
 def base_dir_of(stated: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ import typing
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, Union, get_args, get_origin
 
-from spinet import _toml
+from spinet import _html, _toml
 from spinet._core import UsageError
 
 if TYPE_CHECKING:
@@ -111,6 +111,10 @@ class NicParams(Params):
     def to_toml(self) -> str:
         """The text of a card's file with these parameters."""
         return _toml.dumps(self.to_table())
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the text of the card's file."""
+        return _html.heading(type(self).__name__) + _html.code(self.to_toml())
 
     def as_settings(self) -> tuple[str, list[str]]:
         """A card, and the settings with which it has these parameters."""

@@ -10,7 +10,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spinet import _core, _driving, _files, _kinds, _nics, _programs, card_firmware, chains, output, packet_table
+from spinet import (
+    _core,
+    _driving,
+    _files,
+    _kinds,
+    _nics,
+    _packets,
+    _programs,
+    card_firmware,
+    chains,
+    output,
+    packet_table,
+)
 from spinet import _experiments as experiments
 from spinet._core import InputError, UsageError
 from spinet._driving import Interrupted as Interrupted
@@ -24,6 +36,7 @@ from spinet.result import HostMemory, Result, write_rest
 if TYPE_CHECKING:
     from spinet._core import Progress
     from spinet._nics import Card
+    from spinet._packets import Traffic
     from spinet.chains import Entry, Policy
 
 OnProgress = Callable[["Progress"], None]
@@ -46,8 +59,8 @@ def run(
     nic: Card | None = None,
     set: Settings = (),
     program: Paths | None = None,
-    traffic: str | Path | Mapping[str, Any] | Sequence[Entry] | None = None,
-    send: str | Path | Mapping[str, Any] | Sequence[Entry] | None = None,
+    traffic: Traffic | None = None,
+    send: Traffic | None = None,
     match: str | None = None,
     message: str | None = None,
     handler: str | None = None,
@@ -94,6 +107,8 @@ def run(
     traffic
         Packets from the network: a capture (pcap or pcapng) or a generator such as ``"udp:size=64,count=1000"``; for
         wired cards also ``"udp:size=1514,payload=numbered"`` (endless, checked by number). There may be several.
+        Or packets, from the Ethernet header on: an iterable of bytes, of packets of scapy, or of pairs of a time in ns
+        and one of these. Packets without times arrive back to back.
     send
         Chains and wired cards: packets that the host sends, as `traffic`. ``"1=udp:count=100"`` is for transmit queue 1
         of chains; ``"tcp-ack:every=2"`` makes the host of a wired card acknowledge every second frame.
@@ -175,6 +190,10 @@ def run(
     >>> result = spinet.run(nic="tigon2", send="udp:size=1514,payload=numbered,count=20", limit="60 ms")
     >>> result.complete, result.summary["sent"]["good"], len(result.sent)
     (True, 20, 20)
+    >>> packet = bytes.fromhex("0200000000020200000000010800") + bytes(46)
+    >>> result = spinet.run(program="sdk/examples/copy_to_host.c", traffic=[packet, (5000, packet)])
+    >>> result.summary["packets"]["in"], result.packets["arrival_ps"].to_pylist()
+    (2, [950000, 5950000])
     """
     if folder is not None and not keep_packets:
         raise UsageError("folder needs the packets, which keep_packets=False does not keep")
@@ -195,8 +214,8 @@ def run(
         "entry": entry,
         "profile": profile,
         "paths": paths or None,
-        "traffic": _programs.several(traffic),
-        "send": _programs.several(send),
+        "traffic": _packets.sources("traffic", traffic),
+        "send": _packets.sources("send", send),
         "nic": card,
         "set": sets,
         "seed": seed,

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from spinet import _core, _experiments, _files, _kinds, _toml
+from spinet import _core, _experiments, _files, _html, _kinds, _toml
 from spinet._core import InputError, UsageError
 
 __all__ = ["Experiment"]
@@ -139,6 +139,10 @@ class Experiment(Mapping[str, Any]):
     def __hash__(self) -> int:
         """Equal experiments have equal hashes."""
         return hash(json.dumps(self._complete, sort_keys=True))
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the keys that were given, as TOML."""
+        return _html.heading("Experiment", f"for a card that {_kinds.get(self._kind).does}") + _html.toml(self._values)
 
     def __repr__(self) -> str:
         """A call that makes the experiment."""

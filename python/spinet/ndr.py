@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from spinet import _html
 from spinet._core import UsageError
 
 MOST_GBPS = 400.0  # the default of generators
@@ -57,6 +58,12 @@ class NoDropRate:
     def packets_per_s(self) -> float:
         """Packets a second at that rate."""
         return 0.0 if self.best is None else float(self.best.summary["steady"]["offered_packets_per_s"])
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the rate, and all trials."""
+        rows = [(f"{trial.gbps:.4g}", trial.lost or "held") for trial in self.trials]
+        best = f"{self.gbps:.4g} Gbit/s, {self.packets_per_s:,.0f} packets/s of {self.traffic}"
+        return _html.heading("No-drop rate", best) + _html.table(("trial, Gbit/s", "result"), rows)
 
     def as_json(self) -> dict[str, Any]:
         """For programs: the rate, its latency, what limits it, and all trials."""

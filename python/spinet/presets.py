@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from spinet import _core, _files, _kinds, _nics, wiring
+from spinet import _core, _files, _html, _kinds, _nics, wiring
 from spinet._nics import Settings
 
 if TYPE_CHECKING:
@@ -29,6 +29,14 @@ class Nic:
 
     name: str
     about: str
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the drawing of the card."""
+        from spinet.drawing import sketch
+
+        is_wired = _core.kind_of_nic(self.name) == "modules"
+        drawn = wiring.design(self.name) if is_wired else sketch.design(self.name)
+        return _html.heading(self.name, self.about) + drawn.svg()
 
 
 def nics() -> list[Nic]:

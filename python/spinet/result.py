@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spinet import _core, _files, _kinds, _pcapng, output, packet_table
+from spinet import _core, _files, _html, _kinds, _pcapng, output, packet_table
 from spinet._core import Run
 from spinet.output import OutputFolder
 from spinet.paths import Paths
@@ -112,6 +112,23 @@ class Result:
     def __repr__(self) -> str:
         """The end of the run, the counts of packets and the digest, in one line."""
         return f"<Result {self.ended}: {self._counts()}, digest {self.digest[:16]}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: counts, rates, latency and its parts."""
+        return _html.summary("Result", self.summary)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """`packets`, or `frames` of wired cards, as Arrow's stream: pyarrow, polars and pandas read it without a copy.
+
+        Examples
+        --------
+        >>> import pyarrow
+        >>> import spinet
+        >>> result = spinet.run(program="sdk/examples/ping_pong.c", traffic="udp:size=64,count=4")
+        >>> pyarrow.table(result).num_rows
+        4
+        """
+        return self.table(_kinds.get(self.kind).rows).__arrow_c_stream__(requested_schema)
 
     def _counts(self) -> str:
         return _kinds.get(self.kind).counts(self.summary)
@@ -250,6 +267,30 @@ class Result:
             raise AttributeError("the run did not keep `host_memory`: it had keep_packets=False")
         return self._host.read(_core.address(addr), _core.whole("size", size))
 
+    def host_view(self, addr: int | str, size: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        """Handlers: host memory after the run, as a NumPy array of bytes of shape ``(size,)`` that cannot be written.
+
+        The first call takes host memory from the simulator. Views share it: they copy nothing, unless they go beyond
+        the pages of 4 KiB that were written.
+
+        Raises
+        ------
+        AttributeError
+            If the card has no handlers, or the run did not keep its memory.
+
+        Examples
+        --------
+        >>> import spinet
+        >>> result = spinet.run(program="sdk/examples/copy_to_host.c", traffic="udp:size=100,count=5")
+        >>> base = result.summary["contexts"][0]["host_memory"]["addr"]
+        >>> result.host_view(base, 100).view(">u2")[6]
+        np.uint16(2048)
+        """
+        self._check("host_view", "handlers")
+        if self._host is None:
+            raise AttributeError("the run did not keep `host_view`: it had keep_packets=False")
+        return self._host.view(_core.address(addr), _core.whole("size", size))
+
     @property
     def latency(self) -> Latency | None:
         """Chains: latency of all packets that left; None if there are none."""
@@ -316,7 +357,7 @@ _WAYS = ("sent", "received")
 
 
 class HostMemory:
-    """Host memory after a run: in the simulator, or in copies of a result the ranges that were written."""
+    """Host memory after a run: in the simulator, or here, as the ranges that were written."""
 
     def __init__(self, run: Run) -> None:
         self._run: Run | None = run
@@ -326,6 +367,21 @@ class HostMemory:
         """Bytes; zeros where nothing was written. Addresses wrap around at 2^64."""
         if self._run is not None:
             return self._run.host_memory(addr, size)
+        return bytes(self._assembled(addr, size))
+
+    def view(self, addr: int, size: int) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        """The same as an array that cannot be written, shared with other views where one range has all of it."""
+        import numpy as np
+
+        self._take()
+        for start, content in self._ranges():
+            if start <= addr and addr + size <= start + len(content):
+                return np.frombuffer(content, dtype=np.uint8, count=size, offset=addr - start)
+        made = np.frombuffer(self._assembled(addr, size), dtype=np.uint8)
+        made.flags.writeable = False
+        return made
+
+    def _assembled(self, addr: int, size: int) -> bytearray:
         found = bytearray(size)
         for start, content in self._ranges():
             # A read past the last address continues at 0.
@@ -333,7 +389,7 @@ class HostMemory:
                 begin, end = max(start, first), min(start + len(content), first + size)
                 if begin < end:
                     found[begin - first : end - first] = content[begin - start : end - start]
-        return bytes(found)
+        return found
 
     def write(self, folder: Path) -> None:
         """Make a folder with a file for each range, and `index.json`."""
@@ -347,13 +403,20 @@ class HostMemory:
         index = json.loads(self._files[_INDEX])
         return [(_core.address(written["addr"]), self._files[written["file"]]) for written in index]
 
-    def __getstate__(self) -> dict[str, bytes]:
-        """The files of its folder: what copies are made of."""
+    def _take(self) -> None:
+        """Take the ranges from the simulator, which then ends."""
         if self._run is None:
-            return self._files
+            return
         with _files.scratch() as scratch:
             self.write(scratch / output.HOST)
-            return {path.name: path.read_bytes() for path in (scratch / output.HOST).iterdir()}
+            self._files = {path.name: path.read_bytes() for path in (scratch / output.HOST).iterdir()}
+        self._run.close()
+        self._run = None
+
+    def __getstate__(self) -> dict[str, bytes]:
+        """The files of its folder: what copies are made of."""
+        self._take()
+        return self._files
 
     def __setstate__(self, files: dict[str, bytes]) -> None:
         """A copy, which needs no simulator."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from spinet import _core, _toml
+from spinet import _core, _html, _toml
 from spinet._modules import Kind, Parameter, PortOf
 
 __all__ = [
@@ -294,6 +294,10 @@ class Design:
         groups = [Group(**group) for group in data["groups"]]
         heads = {key: data[key] for key in ("name", "about", "parameters", "clocks")}
         return cls(**heads, parts=tuple(parts), groups=tuple(groups), connections=tuple(wires), json=data)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the drawing."""
+        return _html.heading(self.name, self.about) + self.svg()
 
     def svg(self) -> str:
         """The card as a drawing: layers from left to right, clock domains in colours."""

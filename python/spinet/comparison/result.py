@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spinet import _core
+from spinet import _core, _html
 from spinet.comparison import rows as _rows
 from spinet.comparison.observed import Exit
 from spinet.comparison.offered import Offered
@@ -54,6 +54,24 @@ class Comparison:
         """One line: what ran, and whether all sent the same."""
         names = ", ".join(row.nic for row in self.rows)
         return f"<Comparison on {names}: outputs {'equal' if self.outputs_equal else 'differ'}>"
+
+    def _repr_html_(self) -> str:
+        """For notebooks: a line for each NIC."""
+        rows: list[tuple[object, ...]] = [
+            (
+                row.nic,
+                row.delivered.packets,
+                row.delivered.gbps,
+                row.latency_ns.median if row.latency_ns else None,
+                row.latency_ns.p99 if row.latency_ns else None,
+                row.lost,
+                None if row.output is None else "equal" if row.output.is_equal else "differs",
+            )
+            for row in self.rows
+        ]
+        rows += [(nic, None, None, None, None, None, reason) for nic, reason in self.not_run.items()]
+        head = ("NIC", "packets", "Gbit/s", "median, ns", "p99, ns", "lost", "output")
+        return _html.heading("Comparison", self.title) + _html.table(head, rows)
 
     def __getitem__(self, nic: str) -> Row:
         """The row of a NIC.
