@@ -30,6 +30,7 @@ import modules  # noqa: E402
 import nic_parameters  # noqa: E402
 import parameter_classes  # noqa: E402
 import summary  # noqa: E402
+import summary_classes  # noqa: E402
 
 _NOTE = "<!-- Made by docs/generate.py; change the code instead and run `make docs`. -->\n"
 
@@ -55,6 +56,7 @@ def pages() -> dict[Path, str]:
         Path("python/spinet/nic_parameters.py"): parameter_classes.handlers(),
         Path("python/spinet/chain_parameters.py"): parameter_classes.chains(),
         Path("python/spinet/module_parameters.py"): parameter_classes.modules(),
+        Path("python/spinet/summaries.py"): summary_classes.module(),
         Path("README.md"): _readme(),
         Path("docs/images/architecture.svg"): architecture.drawing(),
         Path("docs/images/guide-nic.svg"): _guide_drawing(),

@@ -29,8 +29,8 @@ FITTED = (
     "fitted: the cycles of a request, an answer and a refill (presets/units/riscv.toml) were chosen with all four "
     "programs in view"
 )
-EXAMPLES = ROOT / "sdk" / "examples" / "panic"
-CORE = ROOT / "presets" / "units" / "riscv.toml"
+EXAMPLES: Path = ROOT / "sdk" / "examples" / "panic"
+CORE: Path = ROOT / "presets" / "units" / "riscv.toml"
 SIZE = 1500
 CREDITS = 4
 # File, macros, Gbit/s in the paper, packets.

@@ -47,7 +47,7 @@ class MissingHandlers(BuildError):
 
     def __init__(self, message: str, *, functions: Sequence[str] = (), hint: str = "") -> None:
         super().__init__(message, hint=hint)
-        self.functions = tuple(functions)
+        self.functions: tuple[str, ...] = tuple(functions)
 
 
 class ProgramTooLarge(BuildError):
@@ -57,5 +57,5 @@ class ProgramTooLarge(BuildError):
         self, message: str, *, sections: Mapping[str, int] | None = None, limit: int = 0, hint: str = ""
     ) -> None:
         super().__init__(message, hint=hint)
-        self.sections = dict(sections or {})
+        self.sections: dict[str, int] = dict(sections or {})
         self.limit = limit

@@ -65,7 +65,9 @@ class Kind:
     timing: ClassVar[Timing | None] = None
 
     def __init__(self, name: str, does: str, example: str) -> None:
-        self.name, self.does, self.example = name, does, example
+        self.name: str = name
+        self.does: str = does
+        self.example: str = example
 
     @property
     def captures(self) -> list[str]:

@@ -81,7 +81,7 @@ class OutputFolder:
     """
 
     def __init__(self, target: Path, *, force: bool = False, holds: str = SUMMARY) -> None:
-        self.target = target.absolute()
+        self.target: Path = target.absolute()
         self._name = str(target)
         self._force = force
         self._holds = holds
@@ -92,7 +92,7 @@ class OutputFolder:
                     raise OutputError(f"cannot write {self._name}: {parent.name} is a file, not a folder")
             self.target.parent.mkdir(parents=True, exist_ok=True)
             _files.sweep(self.target.parent, f".{self.target.name}.", ".part")  # what killed runs left
-            self.path = self.target.parent / f".{self.target.name}.{os.urandom(4).hex()}.part"
+            self.path: Path = self.target.parent / f".{self.target.name}.{os.urandom(4).hex()}.part"
             # Also for an interrupt between the creation of the folder and the `with` block.
             self._remove = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
             self.path.mkdir()

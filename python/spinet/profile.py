@@ -93,10 +93,10 @@ class Profile:
 
     def __init__(self, data: Mapping[str, Any]) -> None:
         self._data = data
-        self.cores = int(data["cores"])
+        self.cores: int = int(data["cores"])
         self.causes: tuple[str, ...] = tuple(data["causes"])
         self.instructions: tuple[Instruction, ...] = tuple(_instruction(row) for row in data["instructions"])
-        self.elsewhere = int(data["elsewhere"])
+        self.elsewhere: int = int(data["elsewhere"])
 
     @classmethod
     def load(cls, path: str | Path) -> Self:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from spinet import _core, _files, _html, _kinds, _pcapng, output, packet_table
 from spinet._core import Run
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
+S = TypeVar("S")  # a type of `spinet.summaries`
 _INDEX = "index.json"  # of host memory's ranges
 
 
@@ -132,6 +133,36 @@ class Result:
 
     def _counts(self) -> str:
         return _kinds.get(self.kind).counts(self.summary)
+
+    def summary_as(self, kind: type[S]) -> S:
+        """`summary` with one of the types of `spinet.summaries`, for type checkers and editors.
+
+        Parameters
+        ----------
+        kind
+            `spinet.summaries.Summary`, which fits all cards, or the type for this kind of card.
+
+        Raises
+        ------
+        InputError
+            If the card is of another kind.
+
+        Examples
+        --------
+        >>> import spinet
+        >>> from spinet.summaries import HandlersSummary
+        >>> result = spinet.run(program="sdk/examples/ping_pong.c", traffic="udp:size=64,count=4")
+        >>> result.summary_as(HandlersSummary)["packets"]["sent"]
+        4
+        """
+        from spinet import summaries
+
+        own = getattr(summaries, f"{self.kind.capitalize()}Summary", summaries.Summary)
+        if kind not in (own, summaries.Summary):
+            allowed = " or ".join(dict.fromkeys((own.__name__, "Summary")))
+            found = getattr(kind, "__name__", kind)
+            raise _core.UsageError(f"kind is {found}; this card {_kinds.get(self.kind).does}: must be {allowed}")
+        return cast("S", self.summary)
 
     @property
     def digest(self) -> str:

@@ -24,7 +24,7 @@ class NoSuchCommand(click.ClickException):
 
     def __init__(self, name: str, known: Sequence[str]) -> None:
         super().__init__(f"there is no command {name}")
-        self.hint = _near(name, known) or "spinet --help lists the commands"
+        self.hint: str = _near(name, known) or "spinet --help lists the commands"
 
 
 def report(error: BaseException) -> int:

@@ -51,7 +51,9 @@ class OnKind(ABC):
     """Column with the time at which a packet is due; of the first packet, nothing delays it."""
 
     def __init__(self, job: Job, nic: str) -> None:
-        self.job, self.nic, self.sets = job, job.cards.get(nic, nic), list(job.sets.get(nic, ()))
+        self.job: Job = job
+        self.nic: str = job.cards.get(nic, nic)
+        self.sets: list[str] = list(job.sets.get(nic, ()))
 
     @abstractmethod
     def keywords(self) -> Mapping[str, Any]:

@@ -45,7 +45,7 @@ class Results:
 
     def __init__(self, experiment: Experiment, measured: Mapping[str, Mapping[str, float]]) -> None:
         self.experiment = experiment
-        self.rows = [
+        self.rows: list[Row] = [
             Row(point=point, measured=measured[point.name]) for point in experiment.points if point.name in measured
         ]
         self._by_name = {row.point.name: row for row in self.rows}
