@@ -31,6 +31,7 @@ import nic_parameters  # noqa: E402
 import parameter_classes  # noqa: E402
 import summary  # noqa: E402
 import summary_classes  # noqa: E402
+import tutorial  # noqa: E402
 
 _NOTE = "<!-- Made by docs/generate.py; change the code instead and run `make docs`. -->\n"
 
@@ -57,6 +58,7 @@ def pages() -> dict[Path, str]:
         Path("python/spinet/chain_parameters.py"): parameter_classes.chains(),
         Path("python/spinet/module_parameters.py"): parameter_classes.modules(),
         Path("python/spinet/summaries.py"): summary_classes.module(),
+        Path("docs/tutorial.ipynb"): tutorial.notebook(),
         Path("README.md"): _readme(),
         Path("docs/images/architecture.svg"): architecture.drawing(),
         Path("docs/images/guide-nic.svg"): _guide_drawing(),

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,9 @@ if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
     from mkdocs.structure.pages import Page
 
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import tutorial
+
 ROOT = Path(__file__).resolve().parent.parent
 # Pages at the root of the repository, with their names on the site.
 _AT_ROOT = {
@@ -22,6 +26,7 @@ _AT_ROOT = {
     "CHANGELOG.md": "CHANGELOG.md",
     "CONTRIBUTING.md": "CONTRIBUTING.md",
 }
+_TUTORIAL = "tutorial.md"
 _LINK = re.compile(r"(\]\()([^)#\s]+)((?:#[^)\s]*)?\))")
 _LANGUAGES = {".c": "c", ".h": "c", ".py": "python", ".toml": "toml"}
 
@@ -30,6 +35,7 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     """Add the pages at the root, and a page for each file outside docs/ that a page links to."""
     for name, uri in _AT_ROOT.items():
         files.append(File.generated(config, uri, content=(ROOT / name).read_text()))
+    files.append(File.generated(config, _TUTORIAL, content=tutorial.page(tutorial.NOTEBOOK.read_text())))
     for uri in [file.src_uri for file in files.documentation_pages()]:
         source = _source_of(uri)
         for _, target, _ in _LINK.findall((ROOT / source).read_text()):
@@ -59,6 +65,8 @@ def on_page_markdown(markdown: str, *, page: Page, config: MkDocsConfig, files: 
 
 def _source_of(uri: str) -> str:
     """The file in the repository of a page of the site."""
+    if uri == _TUTORIAL:
+        return str(tutorial.NOTEBOOK.relative_to(ROOT))
     return next((name for name, at in _AT_ROOT.items() if at == uri), f"docs/{uri}")
 
 

@@ -87,3 +87,10 @@ def test_links_to_files_of_the_repository_show_them(site: Path) -> None:
     text = (site / "files" / "sdk" / "examples" / "ping_pong.c.html").read_text()
     assert "ping_pong_ph" in text
     assert 'href="files/sdk/examples/ping_pong.c.html"' in (site / "index.html").read_text()
+
+
+def test_the_tutorial_is_shown_with_its_outputs(site: Path) -> None:
+    text = (site / "tutorial.html").read_text()
+    # The first cell's table, the figure of the sweep, and what a cell printed.
+    assert "where the time goes, ns" in text and "offered, Gbit/s" in text and "&lt;Outcome: consumed" in text
+    assert (site / "tutorial.ipynb").is_file()
