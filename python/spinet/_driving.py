@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 SLICE_MS = 100
@@ -25,6 +26,14 @@ class Sliced(Protocol[P_co]):
 
     def finish(self) -> None:
         """End it here: packets inside get their rows, and files are complete."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class InstructionTrace:
+    """Selects the instructions that a run traces; by default, all of every core."""
+
+    cores: str | None = None  # cluster:core, such as "0:3,1:*"
+    time: str | None = None  # simulated time, such as "1 us..2 us"
 
 
 class Interrupted(KeyboardInterrupt):

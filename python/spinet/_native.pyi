@@ -46,6 +46,7 @@ class Run:
         tables: bool = False,
         profile: bool = False,
         paths: bool = False,
+        check: bool = False,
         instructions: str | None = None,
         trace_cores: str | None = None,
         trace_time: str | None = None,

@@ -173,6 +173,13 @@ OPTIONS: Mapping[str, Option] = {
         kinds=(HANDLERS, CHAINS),
         value="flag",
     ),
+    "check": Option(
+        flags=("--check",),
+        help="Find uses of memory that nobody wrote, accesses out of bounds, races between cores, and lost locks; with "
+        "-o, write findings.json.",
+        kinds=(HANDLERS,),
+        value="flag",
+    ),
     "trace_instructions": Option(
         flags=("--trace-instructions",),
         help="With -o: write a trace of every instruction, one file per core.",

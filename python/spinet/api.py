@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,12 +23,13 @@ from spinet import (
 )
 from spinet import _experiments as experiments
 from spinet._core import InputError, UsageError
+from spinet._driving import InstructionTrace as InstructionTrace
 from spinet._driving import Interrupted as Interrupted
 from spinet._experiments import Prepared
 from spinet._nics import Settings
 from spinet._programs import Ready as Ready
 from spinet.output import OutputFolder
-from spinet.profile import Profile
+from spinet.profile import Profile, profile_of
 from spinet.result import HostMemory, Result, write_rest
 
 if TYPE_CHECKING:
@@ -43,14 +42,6 @@ OnProgress = Callable[["Progress"], None]
 OnConsole = Callable[[int, int, int, str], None]
 Paths = str | Path | Sequence[str | Path]
 Tables = Mapping[str, packet_table.Collected | packet_table.ParquetFile]
-
-
-@dataclass(frozen=True, kw_only=True)
-class InstructionTrace:
-    """Selects the instructions that a run traces; by default, all of every core."""
-
-    cores: str | None = None  # cluster:core, such as "0:3,1:*"
-    time: str | None = None  # simulated time, such as "1 us..2 us"
 
 
 def run(
@@ -75,6 +66,7 @@ def run(
     entry: int | None = None,
     profile: bool | None = None,
     paths: bool = False,
+    check: bool = False,
     seed: int | None = None,
     faults: str | None = None,
     pacing: str | None = None,
@@ -140,6 +132,8 @@ def run(
         Count the cycles of all cores by source line and cause: `Result.profile`. Default for wired cards: true.
     paths
         Record what each packet waits for: `Result.paths`. For cards that run handlers or chains.
+    check
+        Check accesses to memory: `Result.findings`. For cards that run handlers.
     seed
         Seed of all random choices. Default: 1.
     faults
@@ -214,6 +208,7 @@ def run(
         "entry": entry,
         "profile": profile,
         "paths": paths or None,
+        "check": check or None,
         "traffic": _packets.sources("traffic", traffic),
         "send": _packets.sources("send", send),
         "nic": card,
@@ -233,6 +228,7 @@ def run(
             keep_packets=keep_packets,
             profile=bool(profile),
             paths=paths,
+            check=check,
             policies=policies,
             on_progress=on_progress,
         )
@@ -431,6 +427,7 @@ def collect(
     keep_packets: bool = True,
     profile: bool = False,
     paths: bool = False,
+    check: bool = False,
     policies: Mapping[str, Policy] | None = None,
     on_progress: OnProgress | None = None,
 ) -> Result:
@@ -439,14 +436,21 @@ def collect(
     tables = _tables(kind.name, paths, lambda _name, columns: packet_table.Collected(columns)) if keep_packets else {}
     console: list[tuple[int, int, int, str]] = []
     with _files.scratch() as scratch:
-        captures = scratch if keep_packets else None
-        native = start(ready, captures=captures, tables=keep_packets, profile=profile, paths=paths, policies=policies)
+        native = start(
+            ready,
+            captures=scratch if keep_packets else None,
+            tables=keep_packets,
+            profile=profile,
+            paths=paths,
+            check=check,
+            policies=policies,
+        )
         keeps_host = keep_packets and kind.keeps_host
         try:
             summary = drive(
                 native, tables=tables, on_progress=on_progress, on_console=lambda *line: console.append(line)
             )
-            counted = _profile(native) if profile else None
+            counted = profile_of(native) if profile else None
         finally:
             if not keeps_host:
                 native.close()
@@ -461,11 +465,6 @@ def collect(
         )
 
 
-def _profile(native: _core.Run) -> Profile | None:
-    text = native.profile()
-    return None if text is None else Profile(json.loads(text))
-
-
 def _tables(kind: str, paths: bool, make: Callable[[str, packet_table.Columns], Any]) -> dict[str, Any]:
     tables = _core.table_columns()[kind]
     return {name: make(name, columns) for name, columns in tables.items() if paths or name != output.PATHS}
@@ -478,6 +477,7 @@ def stream(
     trace: InstructionTrace | None = None,
     profile: bool = False,
     paths: bool = False,
+    check: bool = False,
     on_profile: Callable[[Profile | None], None] | None = None,
     on_progress: OnProgress | None = None,
     on_console: OnConsole | None = None,
@@ -506,6 +506,7 @@ def stream(
             trace=trace,
             profile=profile,
             paths=paths,
+            check=check,
             debug_port=debug_port,
         )
         stack.callback(native.close)
@@ -515,7 +516,7 @@ def stream(
             summary = drive(native, tables=tables, on_progress=on_progress, on_console=on_console)
         except Interrupted as stopped:
             summary = stopped.summary
-        counted = _profile(native) if profile else None
+        counted = profile_of(native) if profile else None
         if folder is not None:
             host = HostMemory(native) if _kinds.get(ready.experiment.kind).keeps_host else None
             write_rest(folder, summary=summary, host=host, profile=counted)
@@ -532,6 +533,7 @@ def start(
     trace: InstructionTrace | None = None,
     profile: bool = False,
     paths: bool = False,
+    check: bool = False,
     policies: Mapping[str, Policy] | None = None,
     trial: bool = False,
     debug_port: int | None = None,
@@ -563,6 +565,7 @@ def start(
             tables=tables,
             profile=profile,
             paths=paths and tables,
+            check=check,
             instructions=str(instructions) if instructions else None,
             trace_cores=trace.cores if trace else None,
             trace_time=trace.time if trace else None,

@@ -29,6 +29,7 @@ HOST = "host"
 INSTRUCTIONS = "instructions"
 EXPERIMENT = "experiment.json"
 PROFILE = "profile.json"
+FINDINGS = "findings.json"
 PATHS = "paths"  # a table, of runs that record paths
 
 _T = TypeVar("_T")

@@ -17,6 +17,8 @@ from spinet._core import InputError, UsageError
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from spinet._core import Run
+
 IDLE = "idle"  # the cause of cycles in which a core waits for a packet
 _UNKNOWN = "??"
 
@@ -211,6 +213,12 @@ class Profile:
     def pprof(self) -> bytes:
         """The profile in the format of pprof (gzipped profile.proto), with the cause of cycles as label `cause`."""
         return gzip.compress(_protobuf.profile(self), mtime=0)
+
+
+def profile_of(run: Run) -> Profile | None:
+    """The profile of a run so far; None if its cores are not counted."""
+    text = run.profile()
+    return None if text is None else Profile(json.loads(text))
 
 
 def _instruction(row: Mapping[str, Any]) -> Instruction:

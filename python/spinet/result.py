@@ -232,6 +232,20 @@ class Result:
             raise AttributeError("the run has no `profile`: spinet.run(..., profile=True) counts the cycles of cores")
         return self._profile
 
+    @property
+    def findings(self) -> tuple[Mapping[str, Any], ...]:
+        """Mistakes that the memory checker found, each place once; docs/reference/summary.md has the keys.
+
+        Raises
+        ------
+        AttributeError
+            If the run was not checked.
+        """
+        check = self.summary.get("check")
+        if check is None:
+            raise AttributeError("the run has no `findings`: spinet.run(..., check=True) checks accesses to memory")
+        return tuple(check["findings"])
+
     @cached_property
     def paths(self) -> Paths:
         """The path of each packet, step by step: `paths.path(7)` is that of packet 7.
@@ -460,6 +474,8 @@ def write_rest(
     """Write the files that are complete only when a run is over: summary, experiment, host memory, profile."""
     if profile is not None:
         (folder / output.PROFILE).write_text(profile.to_json())
+    if summary.get("check") is not None:
+        (folder / output.FINDINGS).write_text(json.dumps(summary["check"]["findings"], indent=2) + "\n")
     if host is not None:
         host.write(folder / output.HOST)
     (folder / output.EXPERIMENT).write_text(json.dumps(summary["experiment"], indent=2) + "\n")

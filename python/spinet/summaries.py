@@ -516,6 +516,98 @@ class TrapPlaceSummary(TypedDict):
     """
 
 
+class CheckSummary(TypedDict):
+    """Findings of the memory checker, with `--check`."""
+
+    uninitialised: int
+    """Uses of memory that nobody has written."""
+    bounds: int
+    """Accesses outside the memory that a handler may use."""
+    races: int
+    """Accesses of two cores that nothing orders."""
+    locks: int
+    """Locks that were lost, or released without being held."""
+    findings: list[FindingSummary]
+    """The places, each once, in the order in which they were found."""
+
+
+class FindingSummary(TypedDict):
+    """A place in the program with a mistake."""
+
+    kind: str
+    """`uninitialised`, `bounds`, `race` or `lock`."""
+    text: str
+    """A description of the first time."""
+    count: int
+    """How often it happened."""
+    frame: int
+    """Number of the packet in the traffic."""
+    message: int
+    """Number of its message in its context."""
+    context: str
+    """Its context."""
+    stage: str
+    """`header`, `payload` or `completion`."""
+    cluster: int
+    """The core's cluster."""
+    core: int
+    """The core's number in the cluster."""
+    time_ns: float
+    """Simulated time."""
+    cycle: int
+    """The same in cycles."""
+    pc: str
+    """Address of the instruction."""
+    place: str
+    """Function and offset."""
+    line: str | None
+    """Source line of the address, such as `file.c:12`; `null` without debug information."""
+    inlined: list[InlinedLine]
+    """Functions that the compiler inlined there, outermost first. The instruction belongs to the last one."""
+    other: FindingPlace | None
+    """For a race, the earlier access; for a lock, where another core took it."""
+    loaded: SourceLine | None
+    """Where an undefined value was loaded, if the finding is elsewhere."""
+
+
+class FindingPlace(TypedDict):
+    """Where and when something happened."""
+
+    frame: int
+    """Number of the packet in the traffic."""
+    message: int
+    """Number of its message in its context."""
+    context: str
+    """Its context."""
+    stage: str
+    """`header`, `payload` or `completion`."""
+    cluster: int
+    """The core's cluster."""
+    core: int
+    """The core's number in the cluster."""
+    time_ns: float
+    """Simulated time."""
+    cycle: int
+    """The same in cycles."""
+    pc: str
+    """Address of the instruction."""
+    place: str
+    """Function and offset."""
+    line: str | None
+    """Source line of the address, such as `file.c:12`; `null` without debug information."""
+    inlined: list[InlinedLine]
+    """Functions that the compiler inlined there, outermost first. The instruction belongs to the last one."""
+
+
+class SourceLine(TypedDict):
+    """The source line of an address, in the function whose code it is."""
+
+    line: str | None
+    """Source line of the address, such as `file.c:12`; `null` without debug information."""
+    inlined: list[InlinedLine]
+    """Functions that the compiler inlined there, outermost first. The instruction belongs to the last one."""
+
+
 class NetworkSummary(TypedDict):
     """The network's promises."""
 
@@ -625,6 +717,8 @@ class HandlersSummary(TypedDict):
     """Cost of handlers: one entry for each context and stage with a handler."""
     traps: list[TrapSummary]
     """Traps by cause."""
+    check: CheckSummary | None
+    """Findings of the memory checker; `null` without `--check`."""
     console_lines_lost: int
     """Printed lines beyond the limit of the console."""
     network: NetworkSummary

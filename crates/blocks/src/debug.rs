@@ -1,4 +1,4 @@
-//! Reports of a core to a debugger. Only a core with a probe pays for it.
+//! Reports of a core to a debugger or a checker. Only a core with a probe pays for it.
 
 use kernel::Cycle;
 
@@ -27,6 +27,34 @@ pub enum Event {
         /// Address that was accessed, or the instruction word.
         value: u32,
     },
+    /// The core begins to process a packet.
+    Begins(Task),
+    /// The core has processed its packet, or gives it up.
+    Ends,
+    /// The last instruction starts a transfer of an engine.
+    Moves {
+        /// Address on the card of the first byte that it reads; `None` if it reads outside.
+        from: Option<u32>,
+        /// Address on the card of the first byte that it writes; `None` if it writes outside.
+        to: Option<u32>,
+        /// Number of bytes.
+        bytes: u32,
+    },
+}
+
+/// A packet that a core processes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Task {
+    /// Number of the packet on the card.
+    pub packet: u64,
+    /// Number of the queue that its message has.
+    pub queue: u16,
+    /// Part of the program that processes it: 0 header, 1 payload, 2 completion.
+    pub stage: u8,
+    /// Address and bytes of the packet in the core's own memory.
+    pub copy: (u32, u32),
+    /// Address and bytes of the packet in packet memory.
+    pub stored: (u32, u32),
 }
 
 /// A report: a core that runs ahead of the others reports ahead of time.

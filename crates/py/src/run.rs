@@ -54,7 +54,7 @@ pub struct Run {
 impl Run {
     /// Builds the card.
     #[new]
-    #[pyo3(signature = (experiment, *, file, base_dir, format = "toml", programs = BTreeMap::new(), captures = None, tables = false, profile = false, paths = false, instructions = None, trace_cores = None, trace_time = None, policies = BTreeMap::new(), trial = false, debug_port = None))]
+    #[pyo3(signature = (experiment, *, file, base_dir, format = "toml", programs = BTreeMap::new(), captures = None, tables = false, profile = false, paths = false, check = false, instructions = None, trace_cores = None, trace_time = None, policies = BTreeMap::new(), trial = false, debug_port = None))]
     #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn new(
         py: Python<'_>,
@@ -67,6 +67,7 @@ impl Run {
         tables: bool,
         profile: bool,
         paths: bool,
+        check: bool,
         instructions: Option<PathBuf>,
         trace_cores: Option<String>,
         trace_time: Option<String>,
@@ -85,7 +86,7 @@ impl Run {
             let choice = Choice::parse(trace_cores.as_deref(), trace_time.as_deref()).map_err(input)?;
             let instructions = instructions.map(|directory| (directory, choice));
             let (lines, outcomes) = (trial, trial);
-            let wanted = Wanted { tables, captures, instructions, paths, profile, programs, lines, outcomes };
+            let wanted = Wanted { tables, captures, instructions, paths, profile, check, programs, lines, outcomes };
             let boxed = |(service, policy)| (service, Box::new(policy) as Box<dyn Policy>);
             let build = move || {
                 let text = Text { text: &experiment, file: &file, base_dir: &base_dir, format };

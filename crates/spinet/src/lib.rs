@@ -3,6 +3,7 @@
 //! [`experiment::Checked::read`] checks an experiment, [`run::Run`] runs it, [`summary::Summary`] reports it.
 
 pub mod chains;
+mod check;
 pub mod columns;
 pub mod debug;
 pub mod diff_trace;

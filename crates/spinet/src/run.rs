@@ -103,6 +103,8 @@ pub struct Wanted {
     pub paths: bool,
     /// Count the cycles of all cores by instruction. For cards with cores.
     pub profile: bool,
+    /// Check the accesses of programs to memory. For cards that run handlers.
+    pub check: bool,
     /// Compiled programs by the name of the tenant or service; the card's own has the empty name. Without one, the experiment's
     /// program must be linked.
     pub programs: BTreeMap<String, PathBuf>,

@@ -27,6 +27,7 @@ _NOT_HERE = (
     "report",
     "profile",
     "paths",
+    "check",
     "trace_instructions",
     "trace_cores",
     "trace_time",

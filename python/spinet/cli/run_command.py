@@ -82,6 +82,7 @@ def command(**options: Any) -> int:
       experiment.json   the experiment with all defaults
       profile.json      with --profile: where the cycles of the cores went; spinet profile shows it
       paths.parquet     with --paths: what each packet waited for; spinet explain shows it
+      findings.json     with --check: mistakes of the program in the use of memory
       report.html       with --report: charts of all of this; spinet report makes it, too
       instructions/     with --trace-instructions: trace_core_CLUSTER_CORE.log, in the format of the RTL's tracer;
                         spinet diff-trace compares two of them
@@ -120,6 +121,8 @@ def simulate(
     from spinet import _kinds, _programs, api, report
     from spinet.output import OutputFolder
 
+    if debug_port is not None and options["check"]:
+        raise click.UsageError("--check does not go with spinet debug: both observe the cores")
     with contextlib.ExitStack() as stack:
         given, experiment = keywords(options)
         trace = _check(options)
@@ -144,6 +147,7 @@ def simulate(
                 trace=trace,
                 profile=options["profile"],
                 paths=options["paths"],
+                check=options["check"],
                 on_profile=profiles.append,
                 on_progress=on_progress,
                 on_console=_print_console,
@@ -206,6 +210,7 @@ def keywords(options: dict[str, Any]) -> tuple[dict[str, Any], str | None]:
     given = {**options, "faults": ",".join(options["faults"]) or None, "program": program}
     given["profile"] = options["profile"] or None
     given["paths"] = options["paths"] or None
+    given["check"] = options["check"] or None
     kind = _kinds.of(experiment, nic, has_chains=bool(options["chains"]))
     subject = nic or experiment or _kinds.get(kind).usual
     if experiment is not None:

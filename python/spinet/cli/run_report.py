@@ -38,7 +38,7 @@ _STAGES = {
 
 def print_summary(summary: Mapping[str, Any], *, title: str) -> None:
     """Print all that a person wants to know first."""
-    parts = (_packets, _contexts, _times, resources, _handlers, _faults, captures, _stuck)
+    parts = (_packets, _contexts, _times, resources, _handlers, _faults, _findings, captures, _stuck)
     blocks = [block for part in parts for block in part(summary)]
     show([_headline(summary, title), *remarks(summary), *blocks, footer(summary)])
 
@@ -295,6 +295,32 @@ def _faults(summary: Mapping[str, Any]) -> Blocks:
             rows.append((_words(what), text, _count(events[what])))
     if rows:
         yield table("Fault", "first at", "count", rows=rows, kinds="ww")
+
+
+def _findings(summary: Mapping[str, Any]) -> Blocks:
+    """Findings of the memory checker, if the run was checked."""
+    check = summary.get("check")
+    if check is None:
+        return
+    rows = []
+    for found in check["findings"]:
+        where = f"{found['place']}{_line(found)}"
+        who = f"{found['stage']} of packet {found['frame']}, message {found['message']}"
+        when = f"cluster {found['cluster']} core {found['core']}, cycle {_count(found['cycle'])}"
+        more = ""
+        if found["loaded"] is not None and found["loaded"]["line"]:
+            more = f"; loaded at {source_line(found['loaded'])}"
+        if found["other"] is not None:
+            other = found["other"]
+            more = (
+                f"; the other core: {other['place']}{_line(other)}, packet {other['frame']}, "
+                f"cluster {other['cluster']} core {other['core']}, cycle {_count(other['cycle'])}"
+            )
+        rows.append((found["kind"], found["text"] + more, f"{where}, {who}, {when}", _count(found["count"])))
+    if rows:
+        yield table("Memory", "finding", "first at", "count", rows=rows, kinds="www")
+    else:
+        yield "Memory  checked, no findings"
 
 
 def _refused(first: Mapping[str, Any]) -> str:

@@ -20,6 +20,13 @@ impl Core {
         &self.regs[..32]
     }
 
+    /// Reports an event that the core's surroundings know, if the core has a probe.
+    pub fn tell(&mut self, event: impl FnOnce() -> Event) {
+        if self.probe.is_some() {
+            self.report(event());
+        }
+    }
+
     #[cold]
     pub(super) fn report(&mut self, event: Event) {
         if let Some(probe) = &mut self.probe {

@@ -1,8 +1,10 @@
 //! A cluster under a debugger.
 
 use super::Cluster;
-use crate::protocol::{Region, Stage};
-use blocks::debug::Probe;
+use super::hpu::Hpu;
+use super::hpu_driver::HpuTask;
+use crate::protocol::{Command, CommandTarget, Region, Stage};
+use blocks::debug::{Event, Probe, Task};
 
 /// Size in bytes of the registers that show a task.
 pub const TASK_BYTES: u32 = 0x1b0;
@@ -22,6 +24,33 @@ impl Cluster {
     /// Reports what a core does to `probe`.
     pub fn set_probe(&mut self, core: u32, probe: Probe) {
         self.hpus[core as usize].core.set_probe(probe);
+    }
+
+    /// Reports to the probe of core `i` that its task starts or ends.
+    pub(super) fn tell_task(&mut self, i: usize) {
+        let Hpu { core, driver, .. } = &mut self.hpus[i];
+        core.tell(|| match driver.running() {
+            None => Event::Ends,
+            Some(HpuTask { task, pkt_ptr }) => Event::Begins(Task {
+                packet: task.packet.0,
+                queue: task.msgid,
+                stage: task.stage as u8,
+                copy: (*pkt_ptr, task.pkt_size),
+                stored: (task.pkt_addr, task.l2_size),
+            }),
+        });
+    }
+
+    /// Reports to the probe of core `i` the memory of the card that a command reads or writes.
+    pub(super) fn tell_command(&mut self, i: usize, command: &Command) {
+        let [_, _, addr, size, word, ..] = command.words;
+        let (reads, bytes) = match command.target {
+            CommandTarget::NicSend => (true, word),
+            CommandTarget::HostDma => (command.writes_host(), size),
+            CommandTarget::HostDirect => return, // Its data are the words of the command.
+        };
+        let (from, to) = if reads { (Some(addr), None) } else { (None, Some(addr)) };
+        self.hpus[i].core.tell(|| Event::Moves { from, to, bytes });
     }
 
     /// Program counter and general registers of a core.

@@ -7,6 +7,7 @@ use super::hpu::{Hpu, Wait};
 use crate::pe::{PeOp, RemoteRequest};
 use crate::protocol::PAGE_BYTES;
 use blocks::cpu::Privilege;
+use blocks::debug::Event;
 use kernel::Cycle;
 
 /// The registers with which a core or the public port describes a transfer.
@@ -44,6 +45,7 @@ impl Cluster {
         }
         if launches {
             self.launching |= 1 << i;
+            self.hpus[i].core.tell(|| Event::Moves { from: Some(src), to: Some(dst), bytes });
             self.hpus[i].wait = Wait::Launch;
             return;
         }

@@ -145,6 +145,7 @@ impl Watcher {
                 }
                 return;
             }
+            Event::Begins(_) | Event::Ends | Event::Moves { .. } => return,
         };
         self.count += 1;
         let registers = report.registers.to_vec();

@@ -1,5 +1,6 @@
 //! A card that runs handlers, as a run sees it: PsPIN between its traffic and its record.
 
+mod check;
 mod debug;
 pub mod feed;
 pub mod host;
@@ -15,6 +16,7 @@ pub mod table;
 mod timeline;
 mod unmatched;
 
+pub use check::{CheckSummary, FindingPlace, FindingSummary};
 pub use summary::{HandlerPackets, HandlerSection, HandlerSummary, cause_name};
 
 use crate::debug::Cores;
@@ -108,6 +110,8 @@ pub struct HandlerCard {
     injected: Option<u64>,
     /// For a debugger.
     positions: debug::Positions,
+    /// The memory checker, if one was wanted.
+    checker: Option<check::SharedChecker>,
 }
 
 impl HandlerCard {
@@ -160,7 +164,7 @@ impl HandlerCard {
         if wanted.profile || wanted.paths {
             driver.nic.profile_cores(wanted.paths);
         }
-        Ok(HandlerCard {
+        let mut card = HandlerCard {
             checked,
             elfs,
             placed,
@@ -174,7 +178,12 @@ impl HandlerCard {
             stall_limit,
             injected: wanted.lines.then_some(0),
             positions: debug::Positions::default(),
-        })
+            checker: None,
+        };
+        if wanted.check {
+            card.start_check();
+        }
+        Ok(card)
     }
 
     /// The program that an address of code belongs to.

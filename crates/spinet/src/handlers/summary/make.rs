@@ -167,6 +167,7 @@ impl HandlerCard {
             hpus: self.hpu_summary(steady),
             handlers: self.handler_costs(),
             traps: stats.traps.values().map(|traps| self.trap_summary(traps)).collect(),
+            check: self.check_summary(),
             console_lines_lost: record.lines_lost,
             network: NetworkSummary { reliable: network.reliable, in_order: network.in_order },
             events: stats.events,

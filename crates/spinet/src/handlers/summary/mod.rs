@@ -6,6 +6,7 @@ mod remarks;
 pub use make::cause_name;
 pub(crate) use remarks::cause_text;
 
+use crate::handlers::CheckSummary;
 use crate::handlers::stats::EventStats;
 use crate::lines::SourceLine;
 use crate::summary::{ActionSummary, Summary};
@@ -60,6 +61,8 @@ pub struct HandlerSection {
     pub handlers: Vec<HandlerCost>,
     /// Traps by cause.
     pub traps: Vec<TrapSummary>,
+    /// Findings of the memory checker; `null` without `--check`.
+    pub check: Option<CheckSummary>,
     /// Printed lines beyond the limit of the console.
     pub console_lines_lost: u64,
     /// Promises of the network.

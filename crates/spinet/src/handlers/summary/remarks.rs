@@ -7,10 +7,32 @@ use crate::handlers::packets::Fate;
 use crate::summary::{Remark, file_name, grouped, part_of};
 
 impl HandlerCard {
+    /// Counts of the memory checker, if it found anything.
+    fn found(&self) -> Option<String> {
+        let check = self.check_summary()?;
+        let counts = [
+            (check.uninitialised, "uninitialised"),
+            (check.bounds, "bounds"),
+            (check.races, "race"),
+            (check.locks, "lock"),
+        ];
+        let counts: Vec<String> = counts
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, kind)| format!("{} {kind}", grouped(count)))
+            .collect();
+        let places = match check.findings.len() {
+            1 => "one place".to_owned(),
+            places => format!("{} places", grouped(places as u64)),
+        };
+        (!counts.is_empty()).then(|| format!("the memory checker found mistakes at {places}: {}", counts.join(", ")))
+    }
+
     /// The remarks of this run.
     pub(super) fn remarks(&self) -> Vec<Remark> {
         let mut remarks = Vec::new();
         remarks.extend(self.trapped().map(|text| Remark::new("traps", text)));
+        remarks.extend(self.found().map(|text| Remark::new("findings", text)));
         remarks.extend(self.refused().map(|text| Remark::new("refused_commands", text)));
         remarks.extend(self.timed_out().map(|text| Remark::new("message_timeouts", text)));
         remarks.extend(self.queueless().map(|text| Remark::new("no_queue", text)));
