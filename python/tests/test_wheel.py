@@ -84,6 +84,20 @@ def test_a_new_project_passes_its_tests(user: User, nic: str) -> None:
 def test_published_figures_come_with_it(user: User) -> None:
     listed = user.run("spinet", "reproduce", "--list")
     assert {"pspin", "panic", "spinach"} <= set(listed.replace("/", " ").split())
+    assert "14 by construction" in user.run("spinet", "reproduce", "panic/table4", "--no-plot", "-o", "reproduced")
+    assert (user.folder / "reproduced" / "panic" / "table4.csv").is_file()
+
+
+def test_tools_for_programs_come_with_it(user: User) -> None:
+    assert "gdb" in user.run("spinet", "debug", "--help")
+    user.run("spinet", "build", "sdk/examples/ping_pong.c", "-o", "ping_pong.elf")
+    assert (user.folder / "ping_pong.elf").read_bytes().startswith(b"\x7fELF")
+    shown = (
+        "import spinet, spinet.summaries\n"
+        "result = spinet.run(program='ping_pong.elf', traffic=[bytes(64)] * 3)\n"
+        "print(result._repr_html_(), result.summary_as(spinet.summaries.HandlersSummary)['packets']['in'])"
+    )
+    assert user.run("python", "-c", shown).endswith("</div> 3\n")
 
 
 def test_the_types_come_with_it(user: User) -> None:
