@@ -204,6 +204,8 @@ class Handler:
         Seed of all random choices.
     defines, cc
         Preprocessor macros, and another compiler than spinet's.
+    check
+        Check accesses to memory: `findings`. For cards that run handlers.
 
     Raises
     ------
@@ -236,6 +238,7 @@ class Handler:
         seed: int | None = None,
         defines: Mapping[str, str | int] | None = None,
         cc: str | None = None,
+        check: bool = False,
     ) -> None:
         self._native: _core.Run | None = None
         self._number = 0  # of the latest packet; resets count, too
@@ -248,6 +251,7 @@ class Handler:
             "nic": card,
             "set": sets,
             "seed": seed,
+            "check": check or None,
             "match": match,
             "message": message,
             "handler": handler,
@@ -270,6 +274,7 @@ class Handler:
         prepared = dataclasses.replace(prepared, values=values, toml=None)
         self._ready: Ready = _programs.built(prepared, given, cc=cc, defines=defines)
         self.kind = kind
+        self._checks = check
         self.nic: str = _name_of_card(prepared)
         self._symbols: dict[str, dict[str, list[_elf.Symbol]]] = {}
         if kind == _kinds.CHAINS and not self._ready.elfs and not any(map(_has_program, values.get("service", ()))):
@@ -281,7 +286,7 @@ class Handler:
     @staticmethod
     def _on_chains(given: Mapping[str, Any], program: str | Path | Sequence[str | Path] | None) -> dict[str, Any]:
         """The same for a card with chains: one chain, of one core that runs the program."""
-        for key in ("message", "handler_memory"):
+        for key in ("message", "handler_memory", "check"):
             if given[key] is not None:
                 raise UsageError(f"{key} is for {_kinds.who([_kinds.HANDLERS])}")
         rest = {key: given[key] for key in ("nic", "set", "seed", "traffic")}
@@ -319,12 +324,25 @@ class Handler:
 
     def _running(self) -> _core.Run:
         if self._native is None:
-            native = api.start(self._ready, trial=True)
+            native = api.start(self._ready, trial=True, check=self._checks)
             if not native.boot(_BOOT_PS):
                 native.close()
                 raise UsageError(f"{self.nic} is not ready after 10 ms of simulated time")
             self._native, self._is_fresh = native, True
         return self._native
+
+    @property
+    def findings(self) -> tuple[Mapping[str, Any], ...]:
+        """Mistakes that the memory checker found since the card booted, each place once; as `Result.findings`.
+
+        Raises
+        ------
+        UsageError
+            If the handler was made without `check`.
+        """
+        if not self._checks:
+            raise UsageError("this handler is not checked", hint="spinet.Handler(..., check=True)")
+        return tuple(json.loads(self._running().summary())["check"]["findings"])
 
     def process(self, packet: bytes | str | SupportsBytes, *, within: str = "2 ms") -> Outcome:
         """Give one packet to the card and wait until it is done with it.

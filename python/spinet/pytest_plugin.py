@@ -16,12 +16,15 @@ if TYPE_CHECKING:
 __all__ = ["budget", "handler"]
 
 _MARKER = (
-    "spinet(program, *, experiment, nic, set, match, message, handler, handler_memory, seed, defines, cc): "
+    "spinet(program, *, experiment, nic, set, match, message, handler, handler_memory, seed, defines, cc, check): "
     "the program of the fixture `handler`; paths are relative to the test's file"
 )
 # Keywords of spinet.Handler.
 _KEYS = frozenset(
-    ("program", "experiment", "nic", "set", "match", "message", "handler", "handler_memory", "seed", "defines", "cc")
+    (
+        *("program", "experiment", "nic", "set", "match", "message", "handler", "handler_memory", "seed", "defines"),
+        *("cc", "check"),
+    )
 )
 _HANDLERS = pytest.StashKey[dict[str, Any]]()  # each a spinet.Handler
 _BOOKS = pytest.StashKey[dict[Path, Any]]()  # each a spinet._budgets.Book

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import spinet
 from spinet import workloads
+from spinet._core import UsageError
 from spinet.cli import main
 
 HEAD = """
@@ -339,6 +340,33 @@ def test_examples_are_right_and_checking_them_changes_nothing(arguments: dict[st
     assert simulated(checked) == simulated(plain)
     with pytest.raises(AttributeError, match="check=True"):
         _ = plain.findings
+
+
+def test_scratchpads_that_the_host_does_not_clear() -> None:
+    """On the RTL's card `aggregate.c` relies on zeros that nobody wrote."""
+    traffic = "udp:size=1068,count=20,payload=ints:1024"
+    result = spinet.run(
+        program=f"{EXAMPLES}/aggregate.c", traffic=traffic, message="all last", nic="pspin-rtl", check=True
+    )
+    found = result.findings[0]
+    assert (found["kind"], found["stage"]) == ("uninitialised", "completion")
+    assert found["text"].endswith("memory that nobody has written: the scratchpad in cluster 3")
+
+
+def test_a_handler_packet_by_packet(tmp_path: Path) -> None:
+    source = tmp_path / "broken.c"
+    source.write_text(HEAD + COUNTER % "spin_lock_unlock(&lock);")
+    with spinet.Handler(source, check=True) as handler:
+        assert handler.findings == ()
+        handler.process(bytes(60))
+        handler.process(bytes(60))
+        assert [(found["kind"], found["count"]) for found in handler.findings] == [("lock", 2)]
+        handler.reset()
+        assert handler.findings == ()
+    with pytest.raises(UsageError, match="not checked"):
+        _ = spinet.Handler(source).findings
+    with pytest.raises(UsageError, match="check is for"):
+        spinet.Handler(source, nic="panic", check=True)
 
 
 def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

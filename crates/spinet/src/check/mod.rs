@@ -275,7 +275,10 @@ impl<M: Memories> Checker<M> {
         }
         let (base, bytes) = self.memories.stack(core);
         let within = |sp: u32| self.memories.shared(core, sp).filter(|at| at.wrapping_sub(base) <= bytes);
-        if let (Some(from), Some(to)) = (within(before), within(sp)) {
+        // A stack has several addresses: a larger one may be lower in it.
+        if let (Some(from), Some(to)) = (within(before), within(sp))
+            && from < to
+        {
             self.shadow.fill(from, to - from, u8::MAX);
         }
     }
@@ -470,7 +473,12 @@ impl<M: Memories> Checker<M> {
     }
 
     fn transfer(&mut self, core: usize, report: &Report<'_>, from: Option<u32>, to: Option<u32>, bytes: u32) {
-        let shared = |addr: Option<u32>| addr.and_then(|addr| self.memories.shared(core, addr));
+        // A range that leaves its memory is refused by the card.
+        let shared = |addr: Option<u32>| {
+            let at = self.memories.shared(core, addr?)?;
+            let last = self.memories.shared(core, addr?.wrapping_add(bytes.saturating_sub(1)))?;
+            (last.wrapping_sub(at) == bytes.saturating_sub(1)).then_some(at)
+        };
         let (source, target) = (shared(from), shared(to));
         let place = self.place(core, report);
         for at in [source, target].into_iter().flatten().filter(|_| bytes > 0) {
