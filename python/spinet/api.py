@@ -154,7 +154,9 @@ def run(
     folder
         A new folder for all results, checked before the run; as `Result.save` writes it.
     on_progress
-        Called about ten times per second of host time.
+        Called about ten times per second of host time, and at the end, with a mapping: ``done``, ``packets_in``,
+        ``packets_done``, ``packets_total`` and ``fraction`` (None if the traffic is endless), ``simulated_ps``,
+        ``cycles``.
 
     Returns
     -------

@@ -65,6 +65,12 @@ def nic(name: Card = "pspin", *, set: Settings = ()) -> str:
     ------
     InputError
         If there is no such card, or the changes contradict each other.
+
+    Examples
+    --------
+    >>> import spinet
+    >>> [line for line in spinet.nic("pspin", set="n_clusters=2").splitlines() if line.startswith("n_clusters")]
+    ['n_clusters = 2']
     """
     name, sets = _nics.name_of(name, set)
     if _core.kind_of_nic(name) == "modules":

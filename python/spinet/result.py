@@ -100,6 +100,15 @@ class Result:
         ``"handlers"`` (PsPIN), ``"chains"`` (PANIC and its baselines) or ``"modules"`` (wired cards).
     console
         Lines that handlers printed: simulated time in ps, cluster, core, text.
+
+    Examples
+    --------
+    >>> import spinet
+    >>> result = spinet.run(program="sdk/examples/ping_pong.c", traffic="udp:size=64,count=4")
+    >>> result.ended, result.summary["packets"]["out"], len(result.sent[0].data)
+    ('complete', 4, 64)
+    >>> int(result.columns["cycles"].max()) == max(result.packets["cycles"].to_pylist())
+    True
     """
 
     summary: Mapping[str, Any]

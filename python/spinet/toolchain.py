@@ -175,6 +175,13 @@ def build(
     Raises
     ------
     SourceNotFound, CompilerNotFound, CompileError, MissingHandlers, ProgramTooLarge, UnsupportedByTarget
+
+    Examples
+    --------
+    >>> import spinet
+    >>> built = spinet.build(["sdk/examples/ping_pong.c"])
+    >>> list(built.handlers), built.elf.suffix
+    (['ping_pong_ph'], '.elf')
     """
     request = _request(
         sources, defines=defines, cache=cache, opt=opt, debug=debug, flags=flags, place=place, target=target

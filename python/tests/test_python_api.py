@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import inspect
 import io
 import pickle
 import pydoc
@@ -31,6 +32,16 @@ def test_dir_and_help_show_every_name() -> None:
     page = io.StringIO()
     pydoc.Helper(output=page).help(spinet)
     assert "Run an experiment on a simulated card of any kind." in page.getvalue()
+
+
+def test_every_function_has_an_example() -> None:
+    # Doctest runs them.
+    functions = {name: getattr(spinet, name) for name in spinet.__all__ if name in dir(spinet)}
+    missing = [name for name, one in functions.items() if inspect.isfunction(one) and ">>>" not in (one.__doc__ or "")]
+    assert missing == [] and len([one for one in functions.values() if inspect.isfunction(one)]) >= 9
+    assert all(
+        ">>>" in (one.__doc__ or "") for one in (spinet.Result, spinet.Experiment, spinet.Handler, spinet.Machine)
+    )
 
 
 @pytest.mark.parametrize("way", [copy.copy, copy.deepcopy, lambda result: pickle.loads(pickle.dumps(result))])
