@@ -184,6 +184,9 @@ impl Core {
         let behind = |pc: u32, slot: &Slot| pc.wrapping_add(slot.inst.bytes().into());
         let first_pc = behind(self.pc, slot);
         let first = program.slot(first_pc).filter(|_| first_pc & !15 == line && !is_jump(slot))?;
+        if self.csrs.loops.ending(first_pc).is_some() {
+            return None; // Fetch returns to the start of the loop.
+        }
         let waits_at_fetch = first_pc & 15 >= LAST_WORD;
         if empties_pipeline(slot) && !waits_at_fetch {
             return None;
