@@ -435,7 +435,8 @@ def collect(
 ) -> Result:
     """Run and keep the results in memory."""
     kind = _kinds.get(ready.experiment.kind)
-    tables = _tables(kind.name, paths, lambda _name, columns: packet_table.Collected(columns)) if keep_packets else {}
+    recorded = packet_table.of_kind(kind.name, paths, lambda _, columns: packet_table.Collected(columns))
+    tables = recorded if keep_packets else {}
     console: list[tuple[int, int, int, str]] = []
     with _files.scratch() as scratch:
         native = start(
@@ -467,11 +468,6 @@ def collect(
         )
 
 
-def _tables(kind: str, paths: bool, make: Callable[[str, packet_table.Columns], Any]) -> dict[str, Any]:
-    tables = _core.table_columns()[kind]
-    return {name: make(name, columns) for name, columns in tables.items() if paths or name != output.PATHS}
-
-
 def stream(
     ready: Ready,
     *,
@@ -494,7 +490,7 @@ def stream(
     with contextlib.ExitStack() as stack:
         tables: Tables = {}
         if folder is not None:
-            tables = _tables(
+            tables = packet_table.of_kind(
                 ready.experiment.kind,
                 paths,
                 lambda name, columns: packet_table.ParquetFile(folder / f"{name}.parquet", columns),

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spinet import _core
+from spinet import _core, output
 
 if TYPE_CHECKING:
     import numpy as np
@@ -17,6 +17,12 @@ _ROWS_PER_GROUP = 1 << 16
 
 Chunk = Mapping[str, bytes]
 Columns = Sequence[tuple[str, str, str, list[str]]]  # name, NumPy type, meaning, names of values
+
+
+def of_kind(kind: str, paths: bool, make: Callable[[str, Columns], Any]) -> dict[str, Any]:
+    """A table for each that cards of a kind have, by name; that of paths only if they are recorded."""
+    tables = _core.table_columns()[kind]
+    return {name: make(name, columns) for name, columns in tables.items() if paths or name != output.PATHS}
 
 
 def schema(columns: Columns) -> pa.Schema:
