@@ -92,6 +92,20 @@ impl L1 {
         self.free_from = self.free_from.max(now + 2);
     }
 
+    /// Counts beats of successive lines that were served, and does nothing else.
+    pub fn count_beats(&mut self, offset: u32, n: u32) {
+        for beat in 0..n {
+            let superbank = self.superbank(offset.wrapping_add(beat * BEAT_BYTES));
+            self.wide_beats[superbank as usize % (MOST_BANKS / SUPERBANK as usize)] += 1;
+        }
+    }
+
+    /// Beats served so far by each superbank.
+    #[cfg(test)]
+    pub fn beats_by_superbank(&self) -> &[u64] {
+        &self.wide_beats
+    }
+
     /// Returns true if an AMO may have to be written back.
     pub fn writes_back(&self) -> bool {
         self.write_back.1 != 0

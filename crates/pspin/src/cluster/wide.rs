@@ -118,8 +118,10 @@ impl WidePorts {
 
     /// Does the same for a read of the NIC-host interconnect: `n` lines from `offset` on, one a cycle.
     pub fn serve_reads(&mut self, at: Cycle, l1: &mut L1, offset: u32, n: u32) {
-        // Each superbank stores only its last grant, so grants before that do not matter.
-        for beat in n.saturating_sub(self.superbanks.len() as u32)..n {
+        // Each arbiter stores only its last grant, so earlier grants are only counted.
+        let first = n.saturating_sub(self.superbanks.len() as u32);
+        l1.count_beats(offset, first);
+        for beat in first..n {
             let at = at + Cycle::from(beat);
             self.grant_alone(at, l1, WidePort::Nhi, Side::Read, offset + beat * BEAT_BYTES);
         }
@@ -293,7 +295,8 @@ mod tests {
             }
             let [a, b] = [at_once, one_by_one].map(|(mut l1, wide)| {
                 let last = 9 + Cycle::from(n);
-                format!("{:?} {:?} {:x} {:x}", wide.ports, wide.superbanks, l1.blocked(last), l1.blocked(last + 1))
+                let blocked = [last, last + 1].map(|cycle| l1.blocked(cycle));
+                format!("{:?} {:?} {blocked:x?} {:?}", wide.ports, wide.superbanks, l1.beats_by_superbank())
             });
             assert_eq!(a, b, "{n} lines from {first:#x}");
         }
