@@ -11,7 +11,7 @@
 
 mod params;
 
-use super::{Links, Rows};
+use super::{Links, Rows, Zeroed};
 use crate::bus::{Access, BusError, Data, Link, Reference, Reply, Responder};
 use crate::policy::{Arbitration, Arbitrator, Contest, WaitTimes};
 use kernel::trace::Counter;
@@ -27,7 +27,7 @@ pub struct MemoryController {
     burst: Option<Burst>,
     rows: Option<Rows>,
     free_at: Cycle,
-    bytes: Vec<u8>,
+    bytes: Zeroed,
     links: Links,
     busy_cycles: Counter,
     bursts: Counter,
@@ -83,7 +83,7 @@ impl MemoryController {
             burst: None,
             rows: params.rows.clone().map(Rows::new),
             free_at: 0,
-            bytes: vec![0; usize::try_from(params.bytes).expect("a memory fits the host's")],
+            bytes: Zeroed::new(usize::try_from(params.bytes).expect("a memory fits the host's")),
             links: Links::default(),
             busy_cycles: Counter::default(),
             bursts: Counter::default(),

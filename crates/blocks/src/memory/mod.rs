@@ -9,6 +9,7 @@ mod multiported;
 mod rows;
 mod scratchpad_banks;
 mod store;
+mod zeroed;
 
 pub use cache_controller::{CacheController, CacheControllerParams, CacheControllerPorts};
 pub use contents::{Contents, memories, sizes};
@@ -19,3 +20,4 @@ pub use multiported::{MultiportedMemory, MultiportedMemoryParams};
 pub use rows::{Rows, RowsParams};
 pub use scratchpad_banks::{ScratchpadBanks, ScratchpadBanksParams, ScratchpadBanksPorts};
 pub use store::Store;
+pub use zeroed::Zeroed;

@@ -1,13 +1,13 @@
 //! The contents of a memory, without timing.
 
-use super::Links;
+use super::{Links, Zeroed};
 use crate::bus::{Access, BusError, Data, Link, Reference};
 
 /// Consecutive bytes from a base address.
 #[derive(Clone, Debug)]
 pub struct Store {
     base: u64,
-    bytes: Vec<u8>,
+    bytes: Zeroed,
     links: Links,
 }
 
@@ -15,7 +15,7 @@ impl Store {
     /// `bytes` zero bytes from `base` on.
     pub fn new(base: u64, bytes: u32) -> Store {
         assert!(base.checked_add(u64::from(bytes)).is_some(), "a memory ends within the address space");
-        Store { base, bytes: vec![0; bytes as usize], links: Links::default() }
+        Store { base, bytes: Zeroed::new(bytes as usize), links: Links::default() }
     }
 
     /// The address of its first byte.
