@@ -7,8 +7,11 @@ import hashlib
 import os
 import re
 import subprocess
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -45,6 +48,41 @@ class Built:
     cached: bool  # no compiler made it
 
 
+class Once:
+    """Products by their requests: within `remembering`, no request is built or looked up twice."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._products: dict[object, Future[Built]] = {}
+
+    @contextmanager
+    def remembering(self) -> Iterator[None]:
+        """Use it for the builds of this block."""
+        token = _ONCE.set(self)
+        try:
+            yield
+        finally:
+            _ONCE.reset(token)
+
+    def build(self, request: Request, compiler: Compiler) -> Built:
+        """The product, or the error of the first build. Threads that ask meanwhile wait for it."""
+        key = (request, compiler.identity, compiler.command)
+        with self._lock:
+            known = self._products.get(key)
+            if known is None:
+                made = self._products[key] = Future[Built]()
+        if known is not None:
+            return known.result()
+        try:
+            made.set_result(_build(request, compiler))
+        except BaseException as error:
+            made.set_exception(error)
+        return made.result()
+
+
+_ONCE: ContextVar[Once | None] = ContextVar("once", default=None)
+
+
 def build(request: Request, compiler: Compiler) -> Built:
     """The product of a request: from the cache, else made and kept there.
 
@@ -52,6 +90,11 @@ def build(request: Request, compiler: Compiler) -> Built:
     ------
     CompileError, MissingHandlers, ProgramTooLarge, UnsupportedByTarget
     """
+    once = _ONCE.get()
+    return _build(request, compiler) if once is None else once.build(request, compiler)
+
+
+def _build(request: Request, compiler: Compiler) -> Built:
     key = request.key(compiler)
     if key is not None and (known := _build_cache.look_up(request, key)) is not None:
         return Built(product=known, key=key, cached=True)

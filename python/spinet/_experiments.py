@@ -7,6 +7,7 @@ import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,24 @@ class Prepared:
     def program_name(self) -> str:
         """Name of the program in messages."""
         return ", ".join(path.name for path in self.programs())
+
+
+def keywords(stated: Mapping[str, Any]) -> dict[str, Any]:
+    """Keywords of `run` as `prepare` takes them: lists where there can be several, and files in place of packets."""
+    from spinet import _programs  # which needs this module
+
+    nic, sets = _nics.chosen(stated.get("nic"), stated.get("set") or ())
+    memory = stated.get("handler_memory")
+    lists = ("program", "chains", "services", "tenants", "firmware")
+    return {
+        **stated,
+        **{name: _programs.several(stated.get(name)) for name in lists},
+        **{name: _packets.sources(name, stated.get(name)) for name in ("traffic", "send")},
+        **{name: stated.get(name) or None for name in ("paths", "check")},
+        "handler_memory": _programs.kept(memory) if isinstance(memory, bytes) else memory,
+        "nic": nic,
+        "set": sets,
+    }
 
 
 def from_keywords(
@@ -203,14 +222,22 @@ def _is_linked(program: Sequence[Path]) -> bool:
 
 def card(experiment: Prepared) -> dict[str, Any]:
     """All parameters of an experiment's card."""
+    return tomllib.loads(_card_text(experiment))
+
+
+def _card_text(experiment: Prepared) -> str:
     nic = experiment.values.get("nic", {})
     nic = {"preset": nic} if isinstance(nic, str) else nic
-    sets = _nics.settings(nic.get("set", []))
-    return tomllib.loads(_core.nic_show(nic.get("preset", "pspin"), sets, experiment.base_dir))
+    return _core.nic_show(nic.get("preset", "pspin"), _nics.settings(nic.get("set", [])), experiment.base_dir)
 
 
 def _shape_of(experiment: Prepared) -> dict[str, int]:
-    return shape_of_card(card(experiment))
+    return dict(_shape_of_text(_card_text(experiment)))
+
+
+@lru_cache(maxsize=64)
+def _shape_of_text(text: str) -> Mapping[str, int]:
+    return shape_of_card(tomllib.loads(text))
 
 
 def shape(nic: str, sets: Sequence[str], *, base_dir: str = ".") -> dict[str, int]:

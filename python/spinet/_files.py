@@ -54,16 +54,21 @@ def write(path: Path, content: str | bytes) -> None:
             path.write_bytes(data)
             return
         target = path.resolve()  # where a link leads to
-        scratch = target.with_name(f".{target.name}.{os.getpid()}.tmp")
         _remove_torn(target)
-        try:
-            scratch.write_bytes(data)
-            os.replace(scratch, target)
-        except BaseException:
-            scratch.unlink(missing_ok=True)
-            raise
+        replace(target, data)
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def replace(target: Path, data: bytes) -> None:
+    """Write a file in one step. A process that is killed meanwhile leaves a hidden file, which nobody removes here."""
+    scratch = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        scratch.write_bytes(data)
+        os.replace(scratch, target)
+    except BaseException:
+        scratch.unlink(missing_ok=True)
+        raise
 
 
 def _remove_torn(target: Path) -> None:

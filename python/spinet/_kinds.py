@@ -118,6 +118,10 @@ class Kind:
         """The parts and connections of one of its cards, with settings over it, for a drawing."""
         raise UsageError(f"{nic} {self.does}; such cards have no drawing")
 
+    def whole(self, nic: str, sets: Sequence[str], base_dir: str) -> str:
+        """Text with all parameters of one of its cards, also those of files that its file is based on."""
+        return _core.nic_show(nic, list(sets), base_dir)
+
     def parameters(self, nic: str, sets: Sequence[str]) -> NicParams:
         """The parameters of one of its cards, with settings over it."""
         raise UsageError(
@@ -356,6 +360,9 @@ class _Modules(Kind):
         from spinet import wiring
 
         return wiring.design(nic, set=sets)
+
+    def whole(self, nic: str, sets: Sequence[str], base_dir: str) -> str:
+        return _core.card_design(nic, list(sets), base_dir)
 
     def parameters(self, nic: str, sets: Sequence[str]) -> NicParams:
         from spinet._wired_parameters import WiredParams

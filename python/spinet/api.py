@@ -14,7 +14,6 @@ from spinet import (
     _files,
     _kinds,
     _nics,
-    _packets,
     _programs,
     card_firmware,
     chains,
@@ -193,34 +192,35 @@ def run(
     """
     if folder is not None and not keep_packets:
         raise UsageError("folder needs the packets, which keep_packets=False does not keep")
-    card, sets = _nics.chosen(nic, set)
-    given = {
-        "program": _programs.several(program),
-        "match": match,
-        "message": message,
-        "handler": handler,
-        "handler_memory": _programs.kept(handler_memory) if isinstance(handler_memory, bytes) else handler_memory,
-        "chains": _programs.several(chains),
-        "services": _programs.several(services),
-        "tenants": _programs.several(tenants),
-        "policy": policy,
-        "policies": policies,
-        "firmware": _programs.several(firmware),
-        "load": load,
-        "entry": entry,
-        "profile": profile,
-        "paths": paths or None,
-        "check": check or None,
-        "traffic": _packets.sources("traffic", traffic),
-        "send": _packets.sources("send", send),
-        "nic": card,
-        "set": sets,
-        "seed": seed,
-        "faults": faults,
-        "pacing": pacing,
-        "count": count,
-        "limit": limit,
-    }
+    given = experiments.keywords(
+        {
+            "program": program,
+            "match": match,
+            "message": message,
+            "handler": handler,
+            "handler_memory": handler_memory,
+            "chains": chains,
+            "services": services,
+            "tenants": tenants,
+            "policy": policy,
+            "policies": policies,
+            "firmware": firmware,
+            "load": load,
+            "entry": entry,
+            "profile": profile,
+            "paths": paths,
+            "check": check,
+            "traffic": traffic,
+            "send": send,
+            "nic": nic,
+            "set": set,
+            "seed": seed,
+            "faults": faults,
+            "pacing": pacing,
+            "count": count,
+            "limit": limit,
+        }
+    )
     with contextlib.ExitStack() as stack:
         # Check the folder first, so that its error appears before the run.
         made = None if folder is None else stack.enter_context(OutputFolder(Path(folder)))
@@ -438,10 +438,10 @@ def collect(
     recorded = packet_table.of_kind(kind.name, paths, lambda _, columns: packet_table.Collected(columns))
     tables = recorded if keep_packets else {}
     console: list[tuple[int, int, int, str]] = []
-    with _files.scratch() as scratch:
+    with _files.scratch() if keep_packets else contextlib.nullcontext() as scratch:
         native = start(
             ready,
-            captures=scratch if keep_packets else None,
+            captures=scratch,
             tables=keep_packets,
             profile=profile,
             paths=paths,
@@ -462,7 +462,7 @@ def collect(
             kind=kind.name,
             console=tuple(console),
             _tables={name: rows.all() for name, rows in tables.items()},
-            _captures={name: (scratch / name).read_bytes() for name in kind.captures if keep_packets},
+            _captures={} if scratch is None else {name: (scratch / name).read_bytes() for name in kind.captures},
             _host=HostMemory(native) if keeps_host else None,
             _profile=counted,
         )
