@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from spinet._offered import OfferedPacket, offered
     from spinet.api import run
     from spinet.comparison import Comparison, compare
+    from spinet.differences import Difference, diff
     from spinet.experiment import Experiment
     from spinet.handler import Handler
     from spinet.machine import Machine
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from spinet.output import OutputError
     from spinet.presets import FpgaPart, Nic, Part, fpga_cost, nic, nic_cost, nics, parameters_of
     from spinet.result import Latency, Rate, Result, SentPacket, Service, Tenant
+    from spinet.sweeps import Sweep, sweep
     from spinet.toolchain import Build, BuildError, build
 
     __version__: str
@@ -31,6 +33,7 @@ __all__ = [
     "Build",
     "BuildError",
     "Comparison",
+    "Difference",
     "Experiment",
     "FpgaPart",
     "Handler",
@@ -48,10 +51,12 @@ __all__ = [
     "SentPacket",
     "Service",
     "SpinetError",
+    "Sweep",
     "Tenant",
     "__version__",
     "build",
     "compare",
+    "diff",
     "fpga_cost",
     "nic",
     "nic_cost",
@@ -60,6 +65,7 @@ __all__ = [
     "offered",
     "parameters_of",
     "run",
+    "sweep",
 ]
 
 _HOMES = {
@@ -67,6 +73,7 @@ _HOMES = {
     "_offered": ("OfferedPacket", "offered"),
     "api": ("run",),
     "comparison": ("Comparison", "compare"),
+    "differences": ("Difference", "diff"),
     "experiment": ("Experiment",),
     "handler": ("Handler",),
     "machine": ("Machine",),
@@ -74,6 +81,7 @@ _HOMES = {
     "output": ("OutputError",),
     "presets": ("FpgaPart", "Nic", "Part", "fpga_cost", "nic", "nic_cost", "nics", "parameters_of"),
     "result": ("Latency", "Rate", "Result", "SentPacket", "Service", "Tenant"),
+    "sweeps": ("Sweep", "sweep"),
     "toolchain": ("Build", "BuildError", "build"),
 }
 # Names that `run` and `Result` replace.

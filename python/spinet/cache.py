@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The folder of everything that spinet keeps between runs: compiled programs, and points of reproduced figures.
+"""The folder of everything that spinet keeps between runs: compiled programs, runs of sweeps, points of figures.
 
 It lies in ``$SPINET_CACHE``, else ``$XDG_CACHE_HOME/spinet``, else ``~/.cache/spinet``. `usage` tells what is there,
 `empty` removes it. Builds remove the least recently used files when the folder holds more than `limit_bytes`.
@@ -28,6 +28,7 @@ KINDS = {
     "compilers": "what compilers said about themselves",
     "cards": "files of cards",
     "memory": "contents of handler memory",
+    "runs": "summaries of the runs of sweeps",
     "reproduce": "points of reproduced figures",
     "zig": "libraries that zig made",
 }

@@ -17,6 +17,7 @@ from spinet.reproduce import Claim, Point, expected, pool
 from spinet.reproduce import report as reports
 from spinet.reproduce.expected import COLUMNS, REQUIRED, Expectation, judge
 from spinet.reproduce.results import Results, read_csv, write_csv
+from spinet.sweeps import workers
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 DATA = ROOT / "docs" / "experiments"
@@ -195,7 +196,7 @@ def test_a_point_is_measured_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
 def test_what_a_process_has_started_ends_with_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     endless = f"cd {tmp_path}/spinet-scratch-*; while :; do i=$((i+1)); : > $i; done"
-    with pytest.raises(KeyboardInterrupt), pool._processes(1) as processes:
+    with pytest.raises(KeyboardInterrupt), workers._processes(1) as processes:
         processes.submit(subprocess.call, ["/bin/sh", "-c", endless])
         while not list(tmp_path.glob("*/1")):
             os.sched_yield()

@@ -11,7 +11,6 @@ import signal
 import subprocess
 import sys
 import time
-from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import pytest
@@ -304,7 +303,6 @@ def test_a_disk_that_is_full_in_the_middle_of_a_table_is_told(tmp_path: Path) ->
         (OSError(28, "No space left on device"), 2, "error: No space left on device"),
         (RuntimeError("can't start new thread"), 2, "starts no more threads"),
         (UnicodeEncodeError("utf-8", "/tmp/\udcff", 5, 6, "surrogates not allowed"), 2, "/tmp/\\xff is not UTF-8"),
-        (BrokenProcessPool("a child has died"), 2, "was killed"),
         (ZeroDivisionError("division by zero"), 70, "a mistake in spinet: ZeroDivisionError: division by zero"),
         (RecursionError("deep"), 70, "a mistake in spinet: RecursionError: deep"),
         (AssertionError("promise"), 70, "a mistake in spinet: AssertionError: promise"),
@@ -337,10 +335,10 @@ def test_folders_that_are_not_utf8_are_named(name: str, tmp_path: Path) -> None:
 
 def test_a_process_that_is_killed_while_it_measures_is_told(tmp_path: Path) -> None:
     code = (
-        "import os, signal, sys, spinet.cli, spinet.reproduce.pool as pool\n"
+        "import os, signal, sys, spinet.cli, spinet.sweeps.workers as workers\n"
         "def end(scratch): os.kill(os.getpid(), signal.SIGKILL)\n"
     )
-    (tmp_path / "deadly.py").write_text(code + "pool._begin = end\n")
+    (tmp_path / "deadly.py").write_text(code + "workers._begin = end\n")
     run = "import deadly, sys, spinet.cli\nif __name__ == '__main__': sys.exit(spinet.cli.main(sys.argv[1:]))"
     (tmp_path / "main.py").write_text(run)
     command = (sys.executable, tmp_path / "main.py", "reproduce", "pspin/fig9", "--no-plot", "--fresh", "-j", "2")

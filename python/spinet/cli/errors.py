@@ -64,9 +64,6 @@ def _report_environment(error: BaseException) -> int:
         raw = os.fsencode(str(error.object)).decode(errors="backslashreplace")[:200]
         complain(f"{raw} is not UTF-8", hint="rename the file or folder, or name another with TMPDIR or SPINET_CACHE")
         return BAD_INPUT
-    if type(error).__name__ == "BrokenProcessPool":
-        complain("a process that measured was killed", hint="was there memory for all of them? --jobs takes fewer")
-        return BAD_INPUT
     if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
         complain("this machine starts no more threads", hint="a limit of processes (ulimit -u) may be too low")
         return BAD_INPUT

@@ -25,6 +25,13 @@ json_option = click.option(
 )
 
 
+jobs_option = click.option(
+    "-j", "--jobs", metavar="N", type=click.IntRange(min=1), help="Number of processes. Default: one per core."
+)
+scheduler_option = click.option(
+    "--scheduler", metavar="ADDRESS", help="Use the workers of this Dask scheduler, such as tcp://host:8786."
+)
+
 # Allowed values of -D: a macro, or one with arguments.
 _MACRO = re.compile(r"[A-Za-z_]\w*(\(.*\))?", re.ASCII)
 
@@ -216,6 +223,35 @@ def print_output(text: str) -> None:
     # Not by click, which takes what colours the text out of it.
     sys.stdout.write(visible(ended) if sys.stdout.isatty() else ended)
     sys.stdout.flush()
+
+
+@contextlib.contextmanager
+def count_bar(total: int, what: str) -> Iterator[Callable[[str], None] | None]:
+    """A bar on stderr that counts; it takes the name of what is done. None where nobody looks."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn(what),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[last]}"),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=total, last="")
+        yield lambda name: bar.update(task, advance=1, last=name)
 
 
 @contextlib.contextmanager

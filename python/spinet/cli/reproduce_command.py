@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +14,6 @@ from spinet.cli import errors, parameters
 
 if TYPE_CHECKING:
     from spinet.reproduce.experiment import Experiment, Point
-    from spinet.reproduce.pool import OnPoint
     from spinet.reproduce.report import Report
 
 MISSED = 1
@@ -37,9 +34,8 @@ def _complete(_ctx: click.Context, _param: click.Parameter, begun: str) -> list[
 @click.option("--no-plot", is_flag=True, help="Draw nothing; does not need matplotlib.")
 @click.option("--fresh", is_flag=True, help="Ignore cached results.")
 @click.option("--all", "everything", is_flag=True, help="Print every point, not only misses.")
-@click.option(
-    "-j", "--jobs", metavar="N", type=click.IntRange(min=1), help="Number of processes. Default: one per core."
-)
+@parameters.jobs_option
+@parameters.scheduler_option
 @click.option(
     "-o",
     "--output",
@@ -58,6 +54,7 @@ def command(
     fresh: bool,
     everything: bool,
     jobs: int | None,
+    scheduler: str | None,
     output: Path,
     as_json: bool,
 ) -> int:
@@ -98,7 +95,7 @@ def command(
         written.append(made.results.experiment.name)
 
     try:
-        made = _run(chosen, quick=quick, fresh=fresh, jobs=jobs, done=write)
+        made = _run(chosen, quick=quick, fresh=fresh, jobs=jobs, scheduler=scheduler, done=write)
     except KeyboardInterrupt:
         ended = f"{len(written)} of {len(chosen)} experiments are in {output}" if written else "nothing was written"
         click.echo(f"stopped; {ended}", err=True)
@@ -127,7 +124,13 @@ def _list(chosen: Sequence[Experiment], *, as_json: bool) -> None:
 
 
 def _run(
-    chosen: Sequence[Experiment], *, quick: bool, fresh: bool, jobs: int | None, done: Callable[[Report], None]
+    chosen: Sequence[Experiment],
+    *,
+    quick: bool,
+    fresh: bool,
+    jobs: int | None,
+    scheduler: str | None,
+    done: Callable[[Report], None],
 ) -> list[Report]:
     """Measure all; each is `done` as soon as its last point is measured."""
     from spinet.reproduce import Results, pool
@@ -140,33 +143,14 @@ def _run(
         done(made[item.name])
 
     work = [(item, point) for item in chosen for point in item.points if point.quick or not quick]
-    with _progress(len(work)) as on_point:
-        pool.measure(work, jobs=jobs, fresh=fresh, on_point=on_point, on_experiment=on_experiment)
-    return [made[item.name] for item in chosen if item.name in made]
-
-
-@contextlib.contextmanager
-def _progress(total: int) -> Iterator[OnPoint | None]:
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    columns = (
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("points"),
-        TimeElapsedColumn(),
-        TextColumn("{task.fields[last]}"),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=total, last="")
+    with parameters.count_bar(len(work), "points") as on_count:
 
         def on_point(name: str, point: Point, _known: bool) -> None:
-            bar.update(task, advance=1, last=f"{name} {point.name}")
+            if on_count is not None:
+                on_count(f"{name} {point.name}")
 
-        yield on_point
+        pool.measure(work, jobs=jobs, scheduler=scheduler, fresh=fresh, on_point=on_point, on_experiment=on_experiment)
+    return [made[item.name] for item in chosen if item.name in made]
 
 
 def _write(report: Report, output: Path, *, plot: bool) -> None:

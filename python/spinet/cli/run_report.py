@@ -64,9 +64,9 @@ def print_common(summary: Mapping[str, Any], *, title: str) -> None:
     show([*blocks, *resources(summary), footer(summary)])
 
 
-def show(blocks: Iterable[str | Table | Text]) -> None:
-    """Print blocks with an empty line between them."""
-    console = Console(width=columns(), highlight=False, markup=False)
+def show(blocks: Iterable[str | Table | Text], *, width: int | None = None) -> None:
+    """Print blocks with an empty line between them. Default width: that of the terminal."""
+    console = Console(width=width or columns(), highlight=False, markup=False)
     with console.capture() as printed:
         for number, block in enumerate(blocks):
             if number:

@@ -17,6 +17,7 @@ from spinet import _files
 from spinet._core import UsageError
 from spinet.plots.bars import BarPanel, Group, Stack, bars, stacks
 from spinet.plots.boxes import BoxPanel, Spread, boxes
+from spinet.plots.columns import columns
 from spinet.plots.curves import Curve, Panel, curves
 
 if TYPE_CHECKING:
@@ -32,16 +33,18 @@ __all__ = [
     "Stack",
     "bars",
     "boxes",
+    "columns",
     "curves",
     "require",
     "save",
+    "save_as",
     "stacks",
 ]
 
 _DPI = 160
 
 
-def require() -> None:
+def require(*, hint: str = "pip install 'spinet[plot]', or --no-plot") -> None:
     """Complain if matplotlib is missing.
 
     Raises
@@ -50,21 +53,29 @@ def require() -> None:
         With what to install.
     """
     if importlib.util.find_spec("matplotlib") is None:
-        raise UsageError("figures need matplotlib, which is not there", hint="pip install 'spinet[plot]', or --no-plot")
+        raise UsageError("figures need matplotlib, which is not there", hint=hint)
 
 
 def save(figure: Figure, base: Path, *, png: bool = True) -> None:
     """Write a figure as `base`.svg and `base`.png; equal figures give equal files."""
+    for suffix in (".svg", ".png") if png else (".svg",):
+        save_as(figure, base.with_suffix(suffix))
+
+
+# Nothing in a file says when or by what it was made.
+_METADATA: dict[str, dict[str, Any]] = {
+    ".svg": {"Date": None, "Creator": None},
+    ".png": {"Software": None},
+    ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+}
+
+
+def save_as(figure: Figure, path: Path) -> None:
+    """Write a figure as .svg, .png or .pdf; equal figures give equal files."""
     import matplotlib as mpl
 
+    drawn = io.BytesIO()
     # Text stays text: small files, and readers can search it.
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "spinet", "hatch.linewidth": 0.5}):
-        _save(figure, base.with_suffix(".svg"), metadata={"Date": None, "Creator": None})
-        if png:
-            _save(figure, base.with_suffix(".png"), dpi=_DPI, metadata={"Software": None})
-
-
-def _save(figure: Figure, path: Path, **how: Any) -> None:
-    drawn = io.BytesIO()
-    figure.savefig(drawn, format=path.suffix[1:], **how)
+        figure.savefig(drawn, format=path.suffix[1:], dpi=_DPI, metadata=_METADATA[path.suffix])
     _files.write(path, drawn.getvalue())

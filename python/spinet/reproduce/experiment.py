@@ -102,7 +102,7 @@ class Experiment:
         return self.name.rpartition("/")[2]
 
 
-def root() -> Path:
+def find_root() -> Path:
     """The folder `experiments`: of the current folder if that has any, else those that come with spinet."""
     here, shipped = Path.cwd() / "experiments", Path(__file__).resolve().parents[1] / "experiments"
     for candidate in (here, shipped):
@@ -124,7 +124,7 @@ def find(*patterns: str) -> list[str]:
     ExperimentError
         If a pattern names neither a paper nor an experiment.
     """
-    folder = root()
+    folder = find_root()
     known = sorted((f"{file.parent.name}/{file.stem}" for file in _files(folder)), key=_by_number)
     found: list[str] = []
     for pattern in patterns or sorted({name.partition("/")[0] for name in known}):
@@ -151,15 +151,20 @@ def _package(folder: Path) -> None:
         sys.modules["experiments"] = module_from_spec(spec)
 
 
-def load(name: str) -> Experiment:
+def load(name: str, *, root: Path | None = None) -> Experiment:
     """Read an experiment's module and its expected values.
+
+    Parameters
+    ----------
+    root
+        The folder `experiments`. Default: that of `find_root`.
 
     Raises
     ------
     ExperimentError
         If the module lacks something, or the expected values name points that do not exist.
     """
-    folder = root()
+    folder = find_root() if root is None else root
     file = folder / f"{name}.py"
     _package(folder)
     module = importlib.import_module("experiments." + name.replace("/", "."))
