@@ -4,43 +4,39 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from spinet import _experiments as experiments
 from spinet import (
-    _core,
-    _driving,
-    _files,
     _kinds,
     _nics,
     _programs,
     card_firmware,
     chains,
-    output,
-    packet_table,
 )
-from spinet import _experiments as experiments
-from spinet._core import InputError, UsageError
+from spinet._core import UsageError
 from spinet._driving import InstructionTrace as InstructionTrace
 from spinet._driving import Interrupted as Interrupted
 from spinet._experiments import Prepared
 from spinet._nics import Settings
 from spinet._programs import Ready as Ready
+from spinet._simulation import OnProgress as OnProgress
+from spinet._simulation import OnRows as OnRows
+from spinet._simulation import collect as collect
+from spinet._simulation import drive as drive
+from spinet._simulation import start as start
+from spinet._simulation import stream as stream
 from spinet.output import OutputFolder
-from spinet.profile import Profile, profile_of
-from spinet.result import HostMemory, Result, write_rest
+from spinet.result import Result
 
 if TYPE_CHECKING:
-    from spinet._core import Progress
     from spinet._nics import Card
     from spinet._packets import Traffic
     from spinet.chains import Entry, Policy
 
-OnProgress = Callable[["Progress"], None]
-OnConsole = Callable[[int, int, int, str], None]
 Paths = str | Path | Sequence[str | Path]
-Tables = Mapping[str, packet_table.Collected | packet_table.ParquetFile]
 
 
 def run(
@@ -76,6 +72,7 @@ def run(
     keep_packets: bool = True,
     folder: str | Path | None = None,
     on_progress: OnProgress | None = None,
+    on_rows: OnRows | None = None,
 ) -> Result:
     """Run an experiment on a simulated card of any kind.
 
@@ -156,6 +153,10 @@ def run(
         Called about ten times per second of host time, and at the end, with a mapping: ``done``, ``packets_in``,
         ``packets_done``, ``packets_total`` and ``fraction`` (None if the traffic is endless), ``simulated_ps``,
         ``cycles``.
+    on_rows
+        Called during the run with the name of a table and its new rows as a pyarrow table, about ten times per second
+        of host time: ``packets`` (``frames`` of wired cards), ``hops``, ``paths``. With ``keep_packets=False`` the rows
+        are not kept anywhere else, so that runs of any length need little memory.
 
     Returns
     -------
@@ -233,6 +234,7 @@ def run(
             check=check,
             policies=policies,
             on_progress=on_progress,
+            on_rows=on_rows,
         )
         if made is not None:
             result.write(made.path)
@@ -421,178 +423,3 @@ def handlers(
         handler_memory=None if handler_memory is None else str(handler_memory),
         overrides=overrides,
     )
-
-
-def collect(
-    ready: Ready,
-    *,
-    keep_packets: bool = True,
-    profile: bool = False,
-    paths: bool = False,
-    check: bool = False,
-    policies: Mapping[str, Policy] | None = None,
-    on_progress: OnProgress | None = None,
-) -> Result:
-    """Run and keep the results in memory."""
-    kind = _kinds.get(ready.experiment.kind)
-    recorded = packet_table.of_kind(kind.name, paths, lambda _, columns: packet_table.Collected(columns))
-    tables = recorded if keep_packets else {}
-    console: list[tuple[int, int, int, str]] = []
-    with _files.scratch() if keep_packets else contextlib.nullcontext() as scratch:
-        native = start(
-            ready,
-            captures=scratch,
-            tables=keep_packets,
-            profile=profile,
-            paths=paths,
-            check=check,
-            policies=policies,
-        )
-        keeps_host = keep_packets and kind.keeps_host
-        try:
-            summary = drive(
-                native, tables=tables, on_progress=on_progress, on_console=lambda *line: console.append(line)
-            )
-            counted = profile_of(native) if profile else None
-        finally:
-            if not keeps_host:
-                native.close()
-        return Result(
-            summary=summary,
-            kind=kind.name,
-            console=tuple(console),
-            _tables={name: rows.all() for name, rows in tables.items()},
-            _captures={} if scratch is None else {name: (scratch / name).read_bytes() for name in kind.captures},
-            _host=HostMemory(native) if keeps_host else None,
-            _profile=counted,
-        )
-
-
-def stream(
-    ready: Ready,
-    *,
-    folder: Path | None,
-    trace: InstructionTrace | None = None,
-    profile: bool = False,
-    paths: bool = False,
-    check: bool = False,
-    on_profile: Callable[[Profile | None], None] | None = None,
-    on_progress: OnProgress | None = None,
-    on_console: OnConsole | None = None,
-    debug_port: int | None = None,
-    on_listen: Callable[[int], None] | None = None,
-) -> dict[str, Any]:
-    """Run and return the summary; packets go into files of `folder` during the run.
-
-    Ctrl-C ends the run: `ended.reason` of the summary is then ``interrupted``. With a `debug_port`, the run waits for
-    gdb at that TCP port; 0 chooses a free one. `on_listen` gets its number.
-    """
-    with contextlib.ExitStack() as stack:
-        tables: Tables = {}
-        if folder is not None:
-            tables = packet_table.of_kind(
-                ready.experiment.kind,
-                paths,
-                lambda name, columns: packet_table.ParquetFile(folder / f"{name}.parquet", columns),
-            )
-            for table in tables.values():
-                stack.callback(table.close)
-        native = start(
-            ready,
-            captures=folder,
-            tables=folder is not None,
-            trace=trace,
-            profile=profile,
-            paths=paths,
-            check=check,
-            debug_port=debug_port,
-        )
-        stack.callback(native.close)
-        if on_listen is not None and native.debug_port is not None:
-            on_listen(native.debug_port)
-        try:
-            summary = drive(native, tables=tables, on_progress=on_progress, on_console=on_console)
-        except Interrupted as stopped:
-            summary = stopped.summary
-        counted = profile_of(native) if profile else None
-        if folder is not None:
-            host = HostMemory(native) if _kinds.get(ready.experiment.kind).keeps_host else None
-            write_rest(folder, summary=summary, host=host, profile=counted)
-        if on_profile is not None:
-            on_profile(counted)
-    return summary
-
-
-def start(
-    ready: Ready,
-    *,
-    captures: Path | None = None,
-    tables: bool = False,
-    trace: InstructionTrace | None = None,
-    profile: bool = False,
-    paths: bool = False,
-    check: bool = False,
-    policies: Mapping[str, Policy] | None = None,
-    trial: bool = False,
-    debug_port: int | None = None,
-) -> _core.Run:
-    """Build the simulated card, ready for its first packet.
-
-    Parameters
-    ----------
-    captures
-        A folder for files of the packets that leave the card, and for traces.
-    tables
-        Record the rows of tables.
-    trial
-        The caller gives the packets one at a time, as `spinet.Handler` does.
-    """
-    experiment = ready.experiment
-    instructions = None
-    if captures is not None and trace is not None:
-        instructions = captures / output.INSTRUCTIONS
-        instructions.mkdir()
-    try:
-        return _core.Run(
-            experiment.text(),
-            file=experiment.file,
-            base_dir=experiment.base_dir,
-            format=experiment.format(),
-            programs={name: str(elf) for name, elf in ready.elfs.items()},
-            captures=str(captures) if captures else None,
-            tables=tables,
-            profile=profile,
-            paths=paths and tables,
-            check=check,
-            instructions=str(instructions) if instructions else None,
-            trace_cores=trace.cores if trace else None,
-            trace_time=trace.time if trace else None,
-            policies=dict(policies or {}),
-            trial=trial,
-            debug_port=debug_port,
-        )
-    except InputError as error:
-        text = str(error).removeprefix(f"{experiments.NO_FILE}: ")
-        for elf, name in ready.shown.items():
-            text = text.replace(elf, name)
-        raise InputError(text) from None
-
-
-def drive(
-    native: _core.Run,
-    *,
-    tables: Tables | None = None,
-    on_progress: OnProgress | None = None,
-    on_console: OnConsole | None = None,
-) -> dict[str, Any]:
-    """Advance a run to its end and return its summary; Ctrl-C raises `Interrupted`."""
-
-    def look() -> None:
-        if tables:
-            for name, rows in native.take_tables().items():
-                tables[name].append(rows)
-        if on_console is not None:
-            for line in native.take_console():
-                on_console(*line)
-
-    return _driving.to_the_end(native, on_slice=look, on_progress=on_progress)

@@ -61,16 +61,24 @@ def to_numpy(chunk: Chunk, columns: Columns) -> dict[str, np.ndarray[Any, Any]]:
 
 
 class Collected:
-    """Rows in memory."""
+    """Rows in memory. `on_rows` gets them as they come; without `keep` they go nowhere else."""
 
-    def __init__(self, columns: Columns) -> None:
+    def __init__(
+        self, columns: Columns, *, keep: bool = True, on_rows: Callable[[pa.Table], None] | None = None
+    ) -> None:
         self._columns = columns
         self._chunks: list[Chunk] = []
+        self._keeps = keep
+        self._on_rows = on_rows
 
     def append(self, chunk: Chunk) -> None:
         """Take some rows; an empty mapping is none."""
-        if chunk:
+        if not chunk:
+            return
+        if self._keeps:
             self._chunks.append(chunk)
+        if self._on_rows is not None and any(chunk.values()):
+            self._on_rows(to_arrow(chunk, self._columns))
 
     def all(self) -> Chunk:
         """All rows so far as one chunk."""

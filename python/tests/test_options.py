@@ -50,7 +50,7 @@ def test_every_option_is_a_keyword_or_belongs_to_the_command_alone() -> None:
     of_the_command = {"output", "force", "report", "strict", "trace_instructions", "trace_cores", "trace_time"}
     keywords = set(inspect.signature(spinet.run).parameters)
     assert set(OPTIONS) - keywords == of_the_command
-    assert keywords - set(OPTIONS) == {"experiment", "keep_packets", "folder", "on_progress"}
+    assert keywords - set(OPTIONS) == {"experiment", "keep_packets", "folder", "on_progress", "on_rows"}
 
 
 def test_python_errors_name_keywords() -> None:

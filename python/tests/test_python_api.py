@@ -196,3 +196,27 @@ def test_examples_are_found_copied_and_run(tmp_path: Path, capfd: pytest.Capture
     readme = "run sdk/examples/ping_pong.c --traffic captures/memcached.pcap --match udp -o result"
     done = subprocess.run([sys.executable, "-m", "spinet.cli", *readme.split()], cwd=tmp_path, capture_output=True)
     assert done.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("keywords", "name"),
+    [
+        ({"program": PING_PONG, "traffic": "udp:size=64,count=3000"}, "packets"),
+        ({"chains": "all: aes", "traffic": "udp:size=256,count=30,rate=1G"}, "packets"),
+        ({"nic": "tigon2", "traffic": "udp:payload=numbered,count=3"}, "frames"),
+    ],
+)
+def test_rows_are_handed_out_during_the_run(keywords: dict[str, Any], name: str) -> None:
+    import pyarrow as pa
+
+    taken: dict[str, list[pa.Table]] = {}
+    result = spinet.run(**keywords, on_rows=lambda table, rows: taken.setdefault(table, []).append(rows))
+    assert pa.concat_tables(taken[name]).equals(result.table(name))
+    kept = sum(len(rows) for rows in taken[name])
+    taken.clear()
+    summary = spinet.run(
+        **keywords, keep_packets=False, on_rows=lambda table, rows: taken.setdefault(table, []).append(rows)
+    )
+    assert sum(len(rows) for rows in taken[name]) == kept == result.table(name).num_rows
+    with pytest.raises(AttributeError, match="keep_packets=False"):
+        summary.table(name)

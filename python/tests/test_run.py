@@ -327,9 +327,9 @@ def test_remarks_fail_a_strict_run(tmp_path: Path, capfd: pytest.CaptureFixture[
 # The interrupt comes when three handlers have begun, whatever the speed of the machine.
 STOP_WHEN_BUSY = """
 import os, signal, sys
-from spinet import api, cli
+from spinet import _simulation, cli
 
-drive = api.drive
+drive = _simulation.drive
 
 def drive_and_stop(native, on_progress, **more):
     def look(progress):
@@ -337,7 +337,7 @@ def drive_and_stop(native, on_progress, **more):
             os.kill(os.getpid(), signal.SIGINT)
     return drive(native, on_progress=look, **more)
 
-api.drive = drive_and_stop
+_simulation.drive = drive_and_stop
 sys.exit(cli.main(sys.argv[1:]))
 """
 
