@@ -159,6 +159,13 @@ def _packet_table() -> str:
         "",
         *_columns(tables["handlers"]["packets"]),
         "",
+        "# frames.parquet",
+        "",
+        "Of wired cards: one row per frame, those that the host sent and then those that it received, in the order in",
+        "which they were given to the card. Frames that came out and were never given follow.",
+        "",
+        *_columns(tables["modules"]["frames"]),
+        "",
         "# paths.parquet",
         "",
         "With `--paths`: one row per step of a packet's path. Steps of a packet follow each other without gaps, so",
@@ -166,7 +173,7 @@ def _packet_table() -> str:
         "",
         *_columns(tables["handlers"]["paths"], choices=False),
     ]
-    for kind, nic in (("handlers", "PsPIN"), ("chains", "PANIC and its baselines")):
+    for kind, nic in (("handlers", "PsPIN"), ("chains", "PANIC and its baselines"), ("modules", "wired cards")):
         choices = {name: categories for name, _, _, categories in tables[kind]["paths"]}
         lines += [
             "",
@@ -181,6 +188,7 @@ def _packet_table() -> str:
     lines += [
         "",
         "In names of resources, `{0}` and `{1}` are `index` and `subindex`, and `{name}` is the name of service `{0}`.",
+        "`{place}` is the busiest of the resources that row `index` of the summary's `places` lists.",
     ]
     return "\n".join(lines) + "\n"
 

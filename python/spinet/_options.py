@@ -170,7 +170,6 @@ OPTIONS: Mapping[str, Option] = {
     "paths": Option(
         flags=("--paths",),
         help="Record what each packet waits for; with -o, for spinet explain.",
-        kinds=(HANDLERS, CHAINS),
         value="flag",
     ),
     "check": Option(

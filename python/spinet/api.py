@@ -127,7 +127,7 @@ def run(
     profile
         Count the cycles of all cores by source line and cause: `Result.profile`. Default for wired cards: true.
     paths
-        Record what each packet waits for: `Result.paths`. For cards that run handlers or chains.
+        Record what each packet waits for: `Result.paths`.
     check
         Check accesses to memory: `Result.findings`. For cards that run handlers.
     seed

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, Self
 
-from spinet import _core, _files, output
+from spinet import _core, _files, _kinds, output
 from spinet._core import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Path:
 
     packet: int  # its number in the card
     steps: tuple[Step, ...]
-    row: Mapping[str, Any]  # of the table `packets`
+    row: Mapping[str, Any]  # of the table `packets` or `frames`
 
     @property
     def takes_ps(self) -> int:
@@ -78,7 +78,7 @@ class Paths:
     summary
         The summary of the run.
     packets
-        Its table of packets.
+        Its table of packets, or of frames.
     table
         One row per step: see `packet_table`.
     """
@@ -102,11 +102,12 @@ class Paths:
         import pyarrow.parquet as pq
 
         folder = FilePath(folder)
-        names = (output.SUMMARY, output.PACKETS, f"{output.PATHS}.parquet")
         hint = "spinet run --paths -o DIR writes it"
-        for name in names:
+        output.read(folder / output.SUMMARY, FilePath.stat, hint=hint)
+        summary = output.read(folder / output.SUMMARY, _summary, hint=hint)
+        names = (output.SUMMARY, f"{_kinds.get(summary['kind']).rows}.parquet", f"{output.PATHS}.parquet")
+        for name in names[1:]:
             output.read(folder / name, FilePath.stat, hint=hint)
-        summary = output.read(folder / names[0], _summary, hint=hint)
         packets, table = (output.read(folder / name, pq.read_table, hint=hint) for name in names[1:])
         for name, found, wanted in ((names[1], packets, {"packet"}), (names[2], table, set(_columns(summary["kind"])))):
             if missing := wanted - set(found.column_names):
@@ -125,7 +126,9 @@ class Paths:
 
         rows = self.table.filter(pc.equal(self.table["packet"], packet)).to_pylist()
         found = self.packets.filter(pc.equal(self.packets["packet"], packet)).to_pylist()
-        if not found or not rows:
+        if not rows:
+            if found:
+                raise UsageError(f"packet {packet}: it has no path, because no part that records paths had it")
             numbers = pc.min_max(self.packets["packet"]).as_py()
             allowed = "it had none" if numbers["max"] is None else f"allowed: {numbers['min']} to {numbers['max']}"
             raise UsageError(f"packet {packet}: the card had no such packet ({allowed})")
@@ -181,6 +184,8 @@ class Paths:
     def _place(self, place: str, numbers: Sequence[int]) -> str:
         if place == "unit":  # of a service
             return f"{self._service(numbers)}[{numbers[1]}]"
+        if place == "assist":  # of a wired card
+            return str(self.summary["places"][numbers[0]]["place"])
         return " ".join([place.replace("_", " "), ".".join(map(str, numbers))]).strip()
 
     def _service(self, numbers: Sequence[int]) -> str:
@@ -190,13 +195,18 @@ class Paths:
         """The busiest part of this name."""
         if not template:
             return None
+        if template == "{place}":
+            return self._busiest(lambda name: name in self.summary["places"][numbers[0]]["resources"])
         for position, number in enumerate(numbers):
             template = template.replace(f"{{{position}}}", str(number))
         if "{name}" in template:
             template = template.replace("{name}", self._service(numbers))
         pattern = re.compile(re.escape(template).replace(r"\*", ".*"))
-        fits = (row for row in self.summary["resources"] if pattern.fullmatch(row["name"]))
-        found = max(fits, key=lambda row: row["utilisation"], default=None)
+        return self._busiest(lambda name: pattern.fullmatch(name) is not None)
+
+    def _busiest(self, fits: Callable[[str], bool]) -> Resource | None:
+        rows = (row for row in self.summary["resources"] if fits(row["name"]))
+        found = max(rows, key=lambda row: row["utilisation"], default=None)
         return found and Resource(name=found["name"], limit=found["limit"], busy=found["utilisation"])
 
 
@@ -213,6 +223,8 @@ def _summary(file: FilePath) -> dict[str, Any]:
     summary: dict[str, Any] = json.loads(_files.read(file))
     for key in ("kind", "resources", "packets"):
         summary[key]
+    if summary["kind"] not in _kinds.names():
+        raise ValueError(f"kind is {summary['kind']}")
     return summary
 
 

@@ -262,9 +262,10 @@ class Result:
         Raises
         ------
         AttributeError
-            If the run did not record paths, or cards of this kind have none.
+            If the run did not record paths.
         """
-        return Paths(self.summary, self.packets, self.table(output.PATHS))
+        paths = self.table(output.PATHS)
+        return Paths(self.summary, self.table(_kinds.get(self.kind).rows), paths)
 
     @cached_property
     def packets(self) -> pa.Table:

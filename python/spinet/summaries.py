@@ -1120,6 +1120,17 @@ class FunctionSummary(TypedDict):
     """Cycles spent on locks."""
 
 
+class PlaceSummary(TypedDict):
+    """A place of paths."""
+
+    place: str
+    """Path of the assist, or of a port of it."""
+    resources: list[str]
+    """Names of the resources that the assist uses there: its own, or those of the memories and buses behind the
+    port.
+    """
+
+
 ModulesPackets = TypedDict(
     "ModulesPackets",
     {
@@ -1201,3 +1212,5 @@ class ModulesSummary(TypedDict):
     """The first illegal actions of the card, such as a reference to unmapped host memory."""
     timeline: list[ActionSummary]
     """Actions (`[[at]]` of the experiment) in order."""
+    places: list[PlaceSummary]
+    """Places of the paths of frames: `index` of their table is a position here."""

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
+from typing import Any
 
 import pyarrow.compute as pc
 import pytest
 import spinet
 from spinet import InputError, cli
-from spinet._core import UsageError
 from spinet.paths import Paths
 
 REDUCE = "sdk/examples/reduce.c"
@@ -121,8 +122,91 @@ def test_a_result_without_paths_says_how_to_get_them() -> None:
     result = spinet.run(program=REDUCE, traffic="udp:count=2")
     with pytest.raises(AttributeError, match="paths=True records them"):
         _ = result.paths
-    with pytest.raises(UsageError, match="paths is for cards that"):
-        spinet.run(nic="tigon2", send="udp:size=60,count=1", paths=True)
+
+
+LOADS = {
+    "tigon2": {
+        "traffic": "udp:payload=numbered,size=list:60:1514:300,count=250,rate=100kpps",
+        "send": "udp:payload=numbered,size=list:60:1400,count=250",
+    },
+    "tigon2-cached": {"traffic": "udp:payload=numbered,size=60,count=200,rate=max", "limit": "20 ms"},
+    "tengig": {
+        "traffic": "udp:payload=numbered,size=1514,count=400,rate=9G",
+        "send": "udp:payload=numbered,size=1514,count=400",
+    },
+    "tengig-events": {"traffic": "udp:payload=numbered,size=60,count=1500,rate=max"},
+    "small.toml of a user": {
+        "traffic": "udp:payload=numbered,size=300,count=200,rate=500M",
+        "send": "udp:payload=numbered,size=900,count=100",
+    },
+    # Idle time is skipped between the frames.
+    "tigon2 with gaps": {"traffic": "udp:payload=numbered,size=700,count=6,rate=600k", "limit": "100 ms"},
+    "tigon2 with faults": {
+        "traffic": "udp:payload=numbered,size=200,count=200,rate=300M",
+        "faults": "loss=0.1,duplicate=0.1,reorder=0.1:4",
+    },
+}
+
+
+@pytest.mark.parametrize("load", LOADS)
+def test_steps_of_frames_on_wired_cards_add_up_to_their_time(load: str, tmp_path: Path) -> None:
+    nic, keywords = load.split()[0], LOADS[load]
+    if nic.endswith(".toml"):  # a card of the guide
+        guide = Path("docs/guides/build-a-nic.md").read_text()
+        cards = dict(reversed(card) for card in re.findall(r"```toml\n(# (\S+\.toml)\n.*?)```", guide, flags=re.DOTALL))
+        (tmp_path / nic).write_text(cards[nic])
+        nic = str(tmp_path / nic)
+    result = spinet.run(nic=nic, paths=True, **keywords)
+    without = spinet.run(nic=nic, **keywords)
+    assert result.frames.equals(without.frames)
+    assert (result.summary["digest"], result.summary["counters"]) == (
+        without.summary["digest"],
+        without.summary["counters"],
+    )
+    came_out = 0
+    steps: dict[int, list[dict[str, Any]]] = {}
+    for step in result.paths.table.to_pylist():
+        steps.setdefault(step["packet"], []).append(step)
+    for row in result.frames.to_pylist():
+        if row["given_ps"] is None:
+            continue
+        assert row["packet"] in steps, row
+        at = row["given_ps"]
+        for step in steps[row["packet"]]:
+            assert step["from_ps"] == at
+            assert step["takes_ps"] > 0
+            at += step["takes_ps"]
+        if row["out_ps"] is not None:
+            came_out += 1
+            assert at == row["out_ps"]
+            assert at - row["given_ps"] == row["latency_ps"]
+            last = [step["place"] for step in steps[row["packet"]]][-1]
+            assert last == ("network" if row["way"] == "sent" else "driver")
+            assert "unrecorded" not in {step["cause"] for step in steps[row["packet"]]}
+    assert came_out > 5, result.summary["ended"]
+
+
+def test_a_frame_of_a_wired_card_passes_each_of_its_assists_and_names_what_is_full() -> None:
+    traffic = "udp:payload=numbered,size=1514,count=120,rate=400M"
+    result = spinet.run(nic="tigon2", traffic=traffic, send=traffic.replace("rate=400M", "rate=300M"), paths=True)
+    rows = {(row["way"], row["frame"]): row for row in result.frames.to_pylist()}
+    received = result.paths.path(rows["received", 60]["packet"])
+    assert list(dict.fromkeys(step.stage for step in received.steps)) == ["receive", "to_host", "return"]
+    (line,) = [step for step in received.steps if step.cause == "line"]
+    assert line.place == "mac_receive.wire"
+    assert 0 <= line.takes_ps - 8 * 1518 * 1000 < 10_000  # 1 Gbit/s, with check sequence, to the next edge of 100 MHz
+    (write,) = [step for step in received.steps if step.cause == "host_write" and step.stage == "to_host"]
+    assert write.resource is not None
+    assert (write.place, write.resource.name) == ("dma_write.host", "pci.busy_cycles")
+    sent = result.paths.path(rows["sent", 60]["packet"])
+    assert list(dict.fromkeys(step.stage for step in sent.steps)) == ["announce", "from_host", "send"]
+    reads = {step.resource.name for step in sent.steps if step.cause == "memory_read" and step.resource is not None}
+    assert reads == {"sram.busy_cycles"}
+    for path in map(result.paths.path, (row["packet"] for row in rows.values())):
+        for step in path.steps:
+            if step.cause == "firmware_busy":
+                assert step.blocker is not None
+                assert step.blocker != path.packet
 
 
 def run(capfd: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str, str]:

@@ -3,7 +3,7 @@
 use crate::tengig::{TengigHost, TengigHostParams};
 use crate::tigon2::Tigon2Host;
 use crate::tigon2::host::Tigon2HostParams;
-use blocks::feeders::{Checker, FrameLog, Offered};
+use blocks::feeders::{Checker, FrameLog, HostPlace, Offered};
 use blocks::netlist::{Card, Design, Module};
 use kernel::Time;
 use std::cell::RefCell;
@@ -22,6 +22,10 @@ pub trait Host {
     fn received(&self) -> &FrameLog;
     /// Log of posted frames.
     fn posted(&self) -> &FrameLog;
+    /// Keeps the places of frames from now on.
+    fn keep_places(&mut self);
+    /// Places of posted frames, and places of received frames, in order of time; none unless they are kept.
+    fn places(&self) -> [&[HostPlace]; 2];
     /// Check of the received frames.
     fn checker(&self) -> &Checker;
     /// Number of frames that the card marked as damaged.

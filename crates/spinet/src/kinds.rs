@@ -30,7 +30,7 @@ pub struct Kind {
     pub schema: LazyLock<Value>,
     /// Tables of its runs.
     pub tables: &'static [TableSpec],
-    /// Causes of time in its table of paths; empty if it has none.
+    /// Causes of time in its table of paths.
     pub causes: fn() -> &'static [Cause],
     /// Reasons for which its cards drop packets, and their meanings.
     pub drops: fn() -> Vec<(&'static str, String)>,
@@ -130,8 +130,11 @@ pub static MODULES: Kind = Kind {
     example: "tigon2",
     stall_limit: Span::from_fs(50_000_000_000_000),
     schema: LazyLock::new(schema::of::<FirmwareExperiment>),
-    tables: &[TableSpec { name: "frames", columns: wired::FRAME_COLUMNS, words: wired::words }],
-    causes: || &[],
+    tables: &[
+        TableSpec { name: "frames", columns: wired::FRAME_COLUMNS, words: wired::words },
+        TableSpec { name: PATHS, columns: paths::COLUMNS, words: wired::paths::words },
+    ],
+    causes: || &wired::paths::CAUSES,
     drops: wired::drops,
     summary: [summary::schema_of::<NoMore>, summary::schema_of::<WiredSection>],
     keys: &["firmware", "profile"],

@@ -5,6 +5,7 @@ mod debug;
 mod experiment;
 mod fates;
 mod frames;
+pub mod paths;
 mod rates;
 mod remarks;
 mod setup;

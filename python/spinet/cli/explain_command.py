@@ -28,7 +28,8 @@ def command(run: str, packet: int | None, top: int, as_json: bool) -> int:
     """Show where a packet spent its time, and what it waited for.
 
     DIR is the folder of a run with --paths. PACKET is the number of a packet in the card: the column `packet` of
-    packets.parquet. Without it, the causes of all packets and the slowest packets are listed.
+    packets.parquet, or of frames.parquet for wired cards. Without it, the causes of all packets and the slowest packets
+    are listed.
 
     A path is a list of steps without gaps, from the packet's arrival until the card is done with it. Each step has a
     place, a cause and, if one is known, the packet that is waited for. The steps add up to the time exactly. Steps
@@ -85,7 +86,8 @@ def report(path: Path) -> Iterator[str | Table]:
     from spinet.cli import run_report
 
     row = path.row
-    named = f"Packet {path.packet}: {row['bytes']} bytes, {row['fate'].replace('_', ' ')}"
+    fate = row["fate"] if "fate" in row else f"{row['way']}, {'came' if row['out_ps'] is not None else 'not'} out"
+    named = f"Packet {path.packet}: {row['bytes']} bytes, {fate.replace('_', ' ')}"
     if row.get("frame") is not None:
         named += f", frame {row['frame']} of its source"
     yield f"{named}; {path.takes_ps / 1000:,.1f} ns from arrival to end"

@@ -267,9 +267,7 @@ def _slowest(run: Run) -> Section:
     section = Section("Paths of packets")
     paths = run.paths
     if paths is None:
-        section.add(
-            Markup(f"Not recorded. {tag('code', 'spinet run --paths')} records it for cards with handlers or chains.")
-        )
+        section.add(Markup(f"Not recorded. {tag('code', 'spinet run --paths')} records it."))
         return section
     causes = paths.by_cause()
     whole = sum(causes.values()) or 1

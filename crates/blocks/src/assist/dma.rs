@@ -16,15 +16,16 @@ mod job;
 mod params;
 
 use super::card_side::{CardPorts, CardSide, Reading};
+use super::moves::{MoveLog, Recorder, Route, Wait, count_since};
 use super::pieces::mirror;
 use super::protocol::{Buffers, DmaOrder, DmaProgress, Transfer};
 use super::ring::Ring;
 use super::tracked_port::{TrackedPort, TrackedReply};
 use crate::activity::busy_if;
 use crate::bus::{Access, BusError, Data, Requester};
-use job::{Entry, Job, transfer};
+use job::{Entry, Job, Times, transfer};
 use kernel::trace::Counter;
-use kernel::{Activity, Component, CounterList, Cycle, Ports};
+use kernel::{Activity, Clock, Component, CounterList, Cycle, Ports};
 pub use params::{Direction, DmaAssistParams};
 use std::collections::VecDeque;
 
@@ -46,7 +47,9 @@ pub struct DmaAssist {
     is_enabled: bool,
     /// The descriptor that is being read.
     reading: Option<Reading<Entry>>,
-    singles: VecDeque<Transfer>,
+    /// When its first word was requested.
+    reading_since: Cycle,
+    singles: VecDeque<(Transfer, Cycle)>,
     jobs: VecDeque<Job>,
     /// Bytes read from the source and not yet written to the sink.
     buffer: VecDeque<u8>,
@@ -57,6 +60,9 @@ pub struct DmaAssist {
     failures: Counter,
     busy_cycles: Counter,
     busy_since: Option<Cycle>,
+    recorder: Option<Recorder>,
+    /// Since when the source cannot be asked, because the buffer is full; only while transfers are recorded.
+    full_since: Option<Cycle>,
 }
 
 /// Purpose of a memory reference.
@@ -83,6 +89,7 @@ impl DmaAssist {
             buffers: Buffers::default(),
             is_enabled: false,
             reading: None,
+            reading_since: 0,
             singles: VecDeque::new(),
             jobs: VecDeque::new(),
             buffer: VecDeque::new(),
@@ -93,11 +100,19 @@ impl DmaAssist {
             failures: Counter::default(),
             busy_cycles: Counter::default(),
             busy_since: None,
+            recorder: None,
+            full_since: None,
             params,
         }
     }
 
-    fn apply(&mut self, order: DmaOrder) {
+    /// Records its transfers from now on; `clock` drives it.
+    pub fn record(&mut self, clock: Clock, log: MoveLog) {
+        let rings = self.rings.map(|ring| ring.entries);
+        self.recorder = Some(Recorder::new(clock, log, &rings));
+    }
+
+    fn apply(&mut self, now: Cycle, order: DmaOrder) {
         match order {
             DmaOrder::Reset => {
                 self.card.reset();
@@ -109,10 +124,16 @@ impl DmaAssist {
                 }
             }
             DmaOrder::Enable(is_enabled) => self.is_enabled = is_enabled,
-            DmaOrder::Single(transfer) => self.singles.push_back(transfer),
+            DmaOrder::Single(transfer) => self.singles.push_back((transfer, now)),
             DmaOrder::Buffers(buffers) => self.buffers = buffers,
             DmaOrder::Ring(ring, base) => self.ring(ring).base = base,
-            DmaOrder::Producer(ring, index) => self.ring(ring).fill_to(index),
+            DmaOrder::Producer(ring, index) => {
+                let from = self.ring(ring).producer;
+                self.ring(ring).fill_to(index);
+                if let Some(recorder) = &mut self.recorder {
+                    recorder.order(now, usize::from(ring).min(1), from, index);
+                }
+            }
             DmaOrder::Consumer(ring, index) => self.ring(ring).go_to(index),
         }
     }
@@ -122,13 +143,13 @@ impl DmaAssist {
     }
 
     /// Handles all replies that have arrived.
-    fn take_answers(&mut self) -> bool {
+    fn take_answers(&mut self, now: Cycle) -> bool {
         let mut any = false;
         while let Some(TrackedReply { what, result, is_current }) = self.card.answer().or_else(|| self.host.answer()) {
             any = true;
             match result {
                 _ if !is_current => {}
-                Ok(data) => self.take_answer(what, data),
+                Ok(data) => self.take_answer(now, what, data),
                 Err(error) => {
                     self.failures.add(1);
                     self.failed.get_or_insert(error);
@@ -138,9 +159,9 @@ impl DmaAssist {
         any
     }
 
-    fn take_answer(&mut self, what: Use, mut data: Data) {
+    fn take_answer(&mut self, now: Cycle, what: Use, mut data: Data) {
         match what {
-            Use::Descriptor => self.take_descriptor(&data),
+            Use::Descriptor => self.take_descriptor(now, &data),
             Use::Source { is_mirrored } => {
                 if is_mirrored {
                     mirror(&mut data);
@@ -149,29 +170,34 @@ impl DmaAssist {
                     self.jobs.iter_mut().find(|job| job.received < job.transfer.bytes).expect("a job requested it");
                 job.sum.add(&data);
                 job.received += data.len() as u32;
+                job.times.received = now;
                 self.buffer.extend(data);
             }
             Use::Sink(bytes) => {
                 let job =
                     self.jobs.iter_mut().find(|job| job.acknowledged < job.transfer.bytes).expect("a job wrote it");
                 job.acknowledged += bytes;
+                job.times.stored = now;
             }
             Use::Checksum => {
                 let job = self.jobs.iter_mut().find(|job| !job.is_sum_stored).expect("a job stored it");
                 job.is_sum_stored = true;
+                job.times.stored = now;
             }
         }
     }
 
-    fn take_descriptor(&mut self, data: &Data) {
+    fn take_descriptor(&mut self, now: Cycle, data: &Data) {
         let is_whole = self.reading.as_mut().expect("a descriptor is being read").take(data);
         if let Some(Reading { entry, data, .. }) = self.reading.take_if(|_| is_whole) {
-            self.jobs.push_back(Job::new(Some(entry), transfer(&data)));
+            let recorder = self.recorder.as_ref();
+            let ordered = recorder.map_or(0, |recorder| recorder.ordered(entry.ring.into(), entry.index));
+            self.jobs.push_back(Job::new(Some(entry), transfer(&data)).at(ordered, self.reading_since, now));
         }
     }
 
     /// Reports completed jobs in order.
-    fn report(&mut self) -> bool {
+    fn report(&mut self, now: Cycle) -> bool {
         let progress = &self.card.progress;
         if let Some(error) = self.failed {
             if !self.is_failure_reported && progress.has_room() {
@@ -182,8 +208,26 @@ impl DmaAssist {
         }
         let mut any = false;
         while progress.has_room() && self.jobs.front().is_some_and(Job::is_done) {
-            let Job { entry, transfer, sum, .. } = self.jobs.pop_front().expect("there is one");
-            let Transfer { local, bytes, state, .. } = transfer;
+            let Job { entry, transfer, sum, times, .. } = self.jobs.pop_front().expect("there is one");
+            let Transfer { local, host, bytes, state, .. } = transfer;
+            if let Some(recorder) = &self.recorder {
+                let (route, from, to) = match self.params.direction {
+                    Direction::Read => (Route::FromHost, Wait::HostRead, Wait::MemoryWrite),
+                    Direction::Write => (Route::ToHost, Wait::MemoryRead, Wait::HostWrite),
+                };
+                let Times { ordered, reading, read, requested, received, full, stored } = times;
+                let steps = [
+                    (Wait::Before, reading),
+                    (Wait::Descriptor, read),
+                    (Wait::Before, requested),
+                    // While the buffer was full, the sink was the slower side.
+                    (from, requested.max(received.saturating_sub(full))),
+                    (to, stored),
+                    (Wait::Report, now),
+                ];
+                let areas = self.buffers.areas(local, bytes.into());
+                recorder.note(route, areas, (host, bytes.into()), [ordered, requested], &steps);
+            }
             let end = self.buffers.after(local, u64::from(bytes));
             progress.send(match entry {
                 Some(Entry { ring, index }) => {
@@ -199,12 +243,12 @@ impl DmaAssist {
     }
 
     /// Starts the next transfer: a single transfer first, then a descriptor of the high ring, then of the other ring.
-    fn begin(&mut self) -> bool {
+    fn begin(&mut self, now: Cycle) -> bool {
         if self.reading.is_some() || self.jobs.len() > self.params.descriptors_ahead {
             return false;
         }
-        if let Some(transfer) = self.singles.pop_front() {
-            self.jobs.push_back(Job::new(None, transfer));
+        if let Some((transfer, ordered)) = self.singles.pop_front() {
+            self.jobs.push_back(Job::new(None, transfer).at(ordered, ordered, ordered));
             return true;
         }
         let Some(ring) = [1, 0].into_iter().find(|&i| self.is_enabled && !self.rings[i].is_empty()) else {
@@ -214,6 +258,7 @@ impl DmaAssist {
         self.rings[ring].next = self.rings[ring].after(index);
         let addr = self.rings[ring].addr(index, self.params.descriptor_bytes);
         self.reading = Some(Reading::new(Entry { ring: ring as u8, index }, addr, self.params.descriptor_bytes));
+        self.reading_since = now;
         true
     }
 
@@ -236,16 +281,23 @@ impl DmaAssist {
     }
 
     fn ask_source(&mut self, now: Cycle) {
-        let DmaAssist { params, card, host, jobs, buffer, buffers, .. } = self;
+        let DmaAssist { params, card, host, jobs, buffer, buffers, recorder, full_since, .. } = self;
         let is_host = params.direction == Direction::Read;
         let limit = if is_host { params.host_burst_bytes } else { params.memory_burst_bytes };
         let source = if is_host { host } else { &mut card.memory };
         let reserved = buffer.len() as u32 + jobs.iter().map(|job| job.requested - job.received).sum::<u32>();
         let Some(job) = jobs.iter_mut().find(|job| job.requested < job.transfer.bytes) else { return };
         let (addr, bytes) = job.reference(is_host, job.requested, limit, buffers);
+        if recorder.is_some() {
+            let is_full = job.requested > 0 && reserved + bytes > params.buffer_bytes;
+            job.times.full += count_since(full_since, now, is_full);
+        }
         if reserved + bytes <= params.buffer_bytes && source.is_free(now) {
             let is_mirrored = is_host && job.is_mirrored();
             source.ask(now, addr, Access::Read(bytes), Use::Source { is_mirrored });
+            if job.requested == 0 {
+                job.times.requested = now;
+            }
             job.requested += bytes;
         }
     }
@@ -285,13 +337,13 @@ impl Component for DmaAssist {
     fn tick(&mut self, now: Cycle) -> Activity {
         let mut acted = false;
         while let Some(order) = self.card.orders.take() {
-            self.apply(order);
+            self.apply(now, order);
             acted = true;
         }
-        acted |= self.take_answers();
-        acted |= self.report();
+        acted |= self.take_answers(now);
+        acted |= self.report(now);
         if self.failed.is_none() {
-            acted |= self.begin();
+            acted |= self.begin(now);
             self.ask_descriptor(now);
             self.ask_checksum(now);
             self.ask_sink(now);

@@ -10,6 +10,7 @@ mod checksum;
 mod dma;
 mod filter;
 mod line_rate;
+pub mod moves;
 mod pieces;
 mod pointer_reader;
 mod protocol;

@@ -85,6 +85,13 @@ impl Buffers {
         if to >= from { to - from } else { (self.end.saturating_sub(self.base)).saturating_sub(from - to) }
     }
 
+    /// A range of `bytes` at `addr` as ranges that do not wrap: addresses and lengths.
+    pub(super) fn areas(&self, addr: u64, bytes: u64) -> Vec<(u64, u64)> {
+        let to_end = if (self.base..self.end).contains(&addr) { self.end - addr } else { bytes };
+        let (first, rest) = (bytes.min(to_end), bytes.saturating_sub(to_end));
+        std::iter::once((addr, first)).chain((rest > 0).then_some((self.base, rest))).collect()
+    }
+
     /// Address and length of the next reference of a range of `bytes` at `addr`, after `done` bytes.
     pub(super) fn piece(&self, addr: u64, done: u32, bytes: u32, limit: u32) -> (u64, u32) {
         let at = self.after(addr, u64::from(done));

@@ -20,6 +20,7 @@ mod params;
 use super::card_side::{CardPorts, CardSide, next_activity};
 use super::filter::Filter;
 use super::line_rate::LineRate;
+use super::moves::{MoveLog, Recorder, Route, Wait};
 use super::protocol::{Attention, Buffers, ReceiveOrder, ReceiveProgress};
 use super::ring::Ring;
 use super::tracked_port::TrackedReply;
@@ -60,6 +61,7 @@ pub struct MacReceive {
     /// End of the last frame on a paced line.
     busy_until: Time,
     counts: Counts,
+    recorder: Option<Recorder>,
 }
 
 /// Frames dropped by a [`MacReceive`], by reason.
@@ -90,6 +92,7 @@ enum Use {
 
 /// A frame that is being written to memory.
 struct Incoming {
+    id: u64,
     /// Bytes with check sequence.
     bytes: Vec<u8>,
     flags: u32,
@@ -102,6 +105,18 @@ struct Incoming {
     acknowledged: u32,
     is_described: bool,
     is_done: bool,
+    times: Times,
+}
+
+/// Cycles of a frame, for records of transfers.
+#[derive(Clone, Copy, Default)]
+struct Times {
+    arrived: Cycle,
+    /// Its first byte was sent to memory, and memory acknowledged its last one.
+    sent: Cycle,
+    stored: Cycle,
+    /// Its descriptor was in memory.
+    described: Cycle,
 }
 
 /// Frame counters.
@@ -147,8 +162,14 @@ impl MacReceive {
             drops: Drops::new(),
             busy_until: Time::ZERO,
             counts: Counts::default(),
+            recorder: None,
             params,
         }
+    }
+
+    /// Records its frames from now on.
+    pub fn record(&mut self, log: MoveLog) {
+        self.recorder = Some(Recorder::new(self.clock, log, &[]));
     }
 
     /// Frames dropped, by reason.
@@ -227,7 +248,9 @@ impl MacReceive {
         let (addr, begins) = (self.producer, self.busy_until.max(self.clock.edge(now)));
         self.busy_until = begins + self.line.time(len);
         let (sent, acknowledged, is_described, is_done) = (0, 0, false, false);
+        let (id, times) = (frame.id, Times { arrived: now, ..Times::default() });
         self.frames.push_back(Incoming {
+            id,
             bytes,
             flags,
             addr,
@@ -237,6 +260,7 @@ impl MacReceive {
             acknowledged,
             is_described,
             is_done,
+            times,
         });
         self.producer = self.buffers.after(addr, room);
         self.ring.next = self.ring.after(index);
@@ -248,6 +272,7 @@ impl MacReceive {
     fn take_frame(&mut self, now: Cycle) -> bool {
         let Some(frame) = self.wire.take() else { return false };
         let is_taken = self.filter.map_or(Ok(()), |filter| filter.check(&frame.bytes));
+        let before = self.frames.len();
         if !self.is_enabled {
             self.counts.disabled.add(1);
         } else if let Err(stranger) = is_taken {
@@ -262,10 +287,13 @@ impl MacReceive {
             self.drops.note_loss(attention);
             self.attentions.push_back(attention);
         }
+        if let Some(recorder) = self.recorder.as_ref().filter(|_| self.frames.len() == before) {
+            recorder.note(Route::Drop(frame.id), Vec::new(), (0, 0), [now, now], &[]);
+        }
         true
     }
 
-    fn take_answers(&mut self) -> bool {
+    fn take_answers(&mut self, now: Cycle) -> bool {
         let mut any = false;
         while let Some(TrackedReply { what, result, is_current }) = self.card.answer() {
             any = true;
@@ -278,10 +306,13 @@ impl MacReceive {
                 Use::Count(kind) => self.drops.update(kind, &result.unwrap_or_default()),
                 Use::Bytes(bytes) if is_current => {
                     let unacknowledged = |frame: &&mut Incoming| (frame.acknowledged as usize) < frame.bytes.len();
-                    self.frames.iter_mut().find(unacknowledged).expect("a frame wrote them").acknowledged += bytes;
+                    let frame = self.frames.iter_mut().find(unacknowledged).expect("a frame wrote them");
+                    frame.acknowledged += bytes;
+                    frame.times.stored = now;
                 }
                 Use::Descriptor if is_current => {
-                    self.frames.iter_mut().find(|frame| !frame.is_done).expect("a frame has it").is_done = true;
+                    let frame = self.frames.iter_mut().find(|frame| !frame.is_done).expect("a frame has it");
+                    (frame.is_done, frame.times.described) = (true, now);
                 }
                 Use::Bytes(_) | Use::Descriptor | Use::Counted => {}
             }
@@ -290,15 +321,36 @@ impl MacReceive {
     }
 
     /// Reports frames that are in memory, and attentions.
-    fn report(&mut self) -> bool {
+    fn report(&mut self, now: Cycle) -> bool {
         let mut any = self.card.report(&mut self.attentions, ReceiveProgress::Attention);
         while self.card.progress.has_room() && self.frames.front().is_some_and(|frame| frame.is_done) {
             let frame = self.frames.pop_front().expect("there is one");
             let end = self.buffers.after(frame.addr, (frame.bytes.len() as u64).next_multiple_of(ALIGNMENT));
             self.card.progress.send(ReceiveProgress::Producer(self.ring.after(frame.index), end));
+            self.note(now, &frame);
             any = true;
         }
         any
+    }
+
+    /// Records a frame that is in memory.
+    fn note(&self, now: Cycle, frame: &Incoming) {
+        let Some(recorder) = &self.recorder else { return };
+        let Times { arrived, sent, stored, described } = frame.times;
+        let len = frame.bytes.len() as u64;
+        // A paced receiver gets the frame's bytes again, at the rate of the line.
+        let at = |time: Time| self.clock.cycle_at_or_after(time);
+        let line = self.params.is_paced.then(|| [at(frame.begins), at(frame.begins + self.line.time(len))]);
+        let [begins, whole] = line.unwrap_or([sent, sent]);
+        let steps = [
+            (Wait::Before, begins),
+            (Wait::Line, whole.min(stored)),
+            (Wait::MemoryWrite, stored),
+            (Wait::Describe, described),
+            (Wait::Report, now),
+        ];
+        let areas = self.buffers.areas(frame.addr, len);
+        recorder.note(Route::Receive(frame.id), areas, (0, 0), [arrived, sent], &steps);
     }
 
     /// Writes the next bytes of the first incomplete frame, or returns when they are due.
@@ -317,6 +369,9 @@ impl MacReceive {
             let (from, to) = (frame.sent as usize, (frame.sent + bytes) as usize);
             let data = Data::from_slice(&frame.bytes[from..to]);
             card.memory.ask(now, addr, Access::Write(data), Use::Bytes(bytes));
+            if frame.sent == 0 {
+                frame.times.sent = now;
+            }
             frame.sent += bytes;
         }
         None
@@ -348,9 +403,9 @@ impl Component for MacReceive {
             self.apply(order);
             acted = true;
         }
-        acted |= self.take_answers();
+        acted |= self.take_answers(now);
         acted |= self.take_frame(now);
-        acted |= self.report();
+        acted |= self.report(now);
         self.describe(now);
         let due = self.give_bytes(now);
         self.drops.work(now, &mut self.card.memory);

@@ -1,10 +1,22 @@
 //! Memories and scripts for test scenes of assists.
 
+use crate::assist::moves::{Move, MoveLog};
 use crate::bus::{Access, BusError, Data, Reply, Requester, Responder};
 use kernel::{Activity, Component, Cycle, Ports};
 use std::cell::RefCell;
 use std::rc::Rc;
 use testkit::{Bench, Log};
+
+/// Recorded transfers, one a line, in nanoseconds.
+pub fn told(moves: &MoveLog) -> String {
+    let told = |one: &Move| {
+        let steps = one.steps.iter().map(|(wait, end)| format!(" {}@{}", wait.word(), end.ns()));
+        let Move { route, card, host, ordered, begun, .. } = one;
+        let (ordered, begun) = (ordered.ns(), begun.ns());
+        format!("{route:?} {card:x?} {host:x?} ordered@{ordered} begun@{begun}{}\n", steps.collect::<String>())
+    };
+    moves.borrow().iter().map(told).collect()
+}
 
 /// Memory contents shared between a scene and its memory.
 pub type Shared = Rc<RefCell<Vec<u8>>>;

@@ -19,6 +19,7 @@ mod params;
 
 use super::card_side::{CardPorts, CardSide, Reading, next_activity};
 use super::line_rate::LineRate;
+use super::moves::{MoveLog, Recorder, Route, Wait, count_since};
 use super::protocol::{Attention, Buffers, TransmitOrder, TransmitProgress};
 use super::ring::Ring;
 use super::tracked_port::TrackedReply;
@@ -26,7 +27,7 @@ use crate::bus::{Access, BusError, Data};
 use crate::ethernet::Frame;
 use kernel::trace::Counter;
 use kernel::{Activity, Clock, Component, CounterList, Cycle, Ports, Time, Tx};
-use outgoing::{DESCRIPTOR_BYTES, GAP_BYTES, Outgoing, PREAMBLE_BYTES, Piece};
+use outgoing::{DESCRIPTOR_BYTES, GAP_BYTES, Outgoing, PREAMBLE_BYTES, Piece, Times};
 pub use params::MacTransmitParams;
 use std::collections::VecDeque;
 
@@ -65,6 +66,11 @@ pub struct MacTransmit {
     underruns: Counter,
     bad_descriptors: Counter,
     failures: Counter,
+    recorder: Option<Recorder>,
+    /// When the first word of `reading` was requested.
+    reading_since: Cycle,
+    /// Since when no byte can be requested, because the buffer is full; only while transfers are recorded.
+    full_since: Option<Cycle>,
 }
 
 /// Purpose of a memory reference.
@@ -99,11 +105,19 @@ impl MacTransmit {
             underruns: Counter::default(),
             bad_descriptors: Counter::default(),
             failures: Counter::default(),
+            recorder: None,
+            reading_since: 0,
+            full_since: None,
             params,
         }
     }
 
-    fn apply(&mut self, order: TransmitOrder) {
+    /// Records its frames from now on.
+    pub fn record(&mut self, log: MoveLog) {
+        self.recorder = Some(Recorder::new(self.clock, log, &[self.ring.entries]));
+    }
+
+    fn apply(&mut self, now: Cycle, order: TransmitOrder) {
         match order {
             TransmitOrder::Reset => {
                 self.card.reset();
@@ -117,7 +131,12 @@ impl MacTransmit {
             TransmitOrder::Enable(is_enabled) => self.is_enabled = is_enabled,
             TransmitOrder::Ring(base) => self.ring.base = base,
             TransmitOrder::Buffers(buffers) => self.buffers = buffers,
-            TransmitOrder::Producer(index) => self.ring.fill_to(index),
+            TransmitOrder::Producer(index) => {
+                if let Some(recorder) = &mut self.recorder {
+                    recorder.order(now, 0, self.ring.producer, index);
+                }
+                self.ring.fill_to(index);
+            }
             TransmitOrder::Consumer(index) => self.ring.go_to(index),
             TransmitOrder::BufferProducer(addr) => self.filled = Some(addr),
             TransmitOrder::BufferConsumer(addr) => self.next_frame = addr,
@@ -144,7 +163,7 @@ impl MacTransmit {
         }
         match what {
             Use::Descriptor => match result {
-                Ok(data) => self.take_descriptor(&data),
+                Ok(data) => self.take_descriptor(now, &data),
                 // The entry is skipped.
                 Err(_) => self.reading = None,
             },
@@ -156,10 +175,12 @@ impl MacTransmit {
         }
     }
 
-    fn take_descriptor(&mut self, data: &Data) {
+    fn take_descriptor(&mut self, now: Cycle, data: &Data) {
         let is_whole = self.reading.as_mut().expect("a descriptor is being read").take(data);
         let Some(Reading { entry, data, .. }) = self.reading.take_if(|_| is_whole) else { return };
-        let piece = Piece::of(&data, self.ring.after(entry));
+        let mut piece = Piece::of(&data, self.ring.after(entry));
+        let ordered = self.recorder.as_ref().map_or(0, |recorder| recorder.ordered(0, entry));
+        piece.times = Times { ordered, reading: self.reading_since, read: now, requested: 0, full: 0 };
         if piece.bytes == 0 {
             self.bad_descriptors.add(1);
             self.attentions.push_back(Attention::Descriptor);
@@ -176,6 +197,8 @@ impl MacTransmit {
         }
         let frame = self.frames.back_mut().expect("there is one");
         frame.is_broken |= is_broken;
+        let full = std::mem::take(&mut piece.times.full);
+        frame.times.get_or_insert(piece.times).full += if frame.ready.is_none() { full } else { 0 };
         let due = frame.start.map(|start| start + self.line.time(PREAMBLE_BYTES + frame.bytes.len() as u64));
         if due.is_some_and(|due| at > due) && !frame.is_broken {
             frame.is_broken = true;
@@ -184,6 +207,9 @@ impl MacTransmit {
         }
         frame.bytes.extend_from_slice(data);
         piece.received += data.len() as u32;
+        if piece.received == piece.bytes && self.recorder.is_some() {
+            frame.areas.extend(self.buffers.areas(piece.addr, piece.bytes.into()));
+        }
         if piece.received == piece.bytes && piece.is_last {
             frame.finish(piece.vlan.map(|tag| (self.vlan_type, tag)));
         }
@@ -209,7 +235,7 @@ impl MacTransmit {
         any
     }
 
-    fn begin(&mut self) -> bool {
+    fn begin(&mut self, now: Cycle) -> bool {
         let unread = self.pieces.iter().filter(|piece| piece.received < piece.bytes).count();
         let may = self.is_enabled && self.reading.is_none() && unread <= self.params.descriptors_ahead;
         if !may || self.ring.is_empty() {
@@ -219,6 +245,7 @@ impl MacTransmit {
         self.ring.next = self.ring.after(index);
         let addr = self.ring.addr(index, DESCRIPTOR_BYTES);
         self.reading = Some(Reading::new(index, addr, DESCRIPTOR_BYTES));
+        self.reading_since = now;
         true
     }
 
@@ -247,12 +274,18 @@ impl MacTransmit {
         }
         let (addr, bytes) = buffers.piece(piece.addr, piece.requested, piece.bytes, params.memory_burst_bytes);
         let over = (requested + held + u64::from(bytes)).saturating_sub(u64::from(params.buffer_bytes));
+        if self.recorder.is_some() {
+            piece.times.full += count_since(&mut self.full_since, now, piece.requested > 0 && over > gone);
+        }
         if over > gone {
             let start = self.frames.front()?.start?;
             return Some(start + self.line.time(PREAMBLE_BYTES + over));
         }
         if card.memory.is_free(now) {
             card.memory.ask(now, addr, Access::Read(bytes), Use::Bytes(bytes));
+            if piece.requested == 0 {
+                piece.times.requested = now;
+            }
             piece.requested += bytes;
             if piece.requested == piece.bytes {
                 *next_frame = end;
@@ -283,7 +316,21 @@ impl MacTransmit {
                 return None;
             }
             self.line_free = start + self.line.time(PREAMBLE_BYTES + len + GAP_BYTES);
-            let Outgoing { bytes, is_broken, .. } = self.frames.pop_front().expect("there is one");
+            let Outgoing { bytes, is_broken, ready, times, areas, .. } = self.frames.pop_front().expect("there is one");
+            if let (Some(recorder), Some(times)) = (&self.recorder, times) {
+                let Times { ordered, reading, read, requested, full } = times;
+                let ready = self.clock.cycle_at_or_after(ready.unwrap_or(start));
+                let steps = [
+                    (Wait::Before, reading),
+                    (Wait::Descriptor, read),
+                    (Wait::Before, requested),
+                    // While the buffer was full, the line was the slower side.
+                    (Wait::MemoryRead, requested.max(ready.saturating_sub(full))),
+                    (Wait::LineBusy, self.clock.cycle_at_or_after(start)),
+                    (Wait::Line, now),
+                ];
+                recorder.note(Route::Send, areas, (0, 0), [ordered, requested], &steps);
+            }
             self.wire.send(Frame { id: self.n_frames, bytes: bytes.into(), is_intact: !is_broken });
             self.n_frames += 1;
             self.bytes.add(len);
@@ -295,12 +342,12 @@ impl Component for MacTransmit {
     fn tick(&mut self, now: Cycle) -> Activity {
         let mut acted = false;
         while let Some(order) = self.card.orders.take() {
-            self.apply(order);
+            self.apply(now, order);
             acted = true;
         }
         acted |= self.take_answers(now);
         acted |= self.report();
-        acted |= self.begin();
+        acted |= self.begin(now);
         self.ask_descriptor(now);
         let room = self.ask_bytes(now);
         let leaves = self.transmit(now);

@@ -13,6 +13,19 @@ pub struct Passage {
     pub bytes: u32,
 }
 
+/// Where a host keeps a frame, for the paths of frames.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HostPlace {
+    /// The frame number.
+    pub frame: u64,
+    /// When the host posted the frame, or took it.
+    pub at: Time,
+    /// Host memory of its bytes: addresses and numbers of bytes.
+    pub data: Vec<(u64, u64)>,
+    /// Host memory of its descriptors, and of the word by which the host learns of a received frame.
+    pub descriptors: Vec<(u64, u64)>,
+}
+
 /// Times at which frames passed a place. All are counted; the first `room` are kept.
 #[derive(Clone, Default, Debug)]
 pub struct FrameLog {

@@ -20,7 +20,7 @@ pub use datagrams::{Datagrams, Station};
 pub use frame_sink::{FrameSink, FrameSinkParams};
 pub use go::Go;
 pub use host_memory::HostMemory;
-pub use log::{FrameLog, Passage};
+pub use log::{FrameLog, HostPlace, Passage};
 pub use packet_feeder::{PacketFeeder, PacketFeederParams, PacketFeederPorts};
 pub use schedule::Schedule;
 pub use traffic::{FrameTraffic, Frames, LineFrames, ListedFrame, Offered, Pace, TrafficError};

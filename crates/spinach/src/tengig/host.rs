@@ -18,7 +18,7 @@ use crate::hosts::Host;
 use blocks::bus::{Access, Data, Reference, Requester, Responder};
 use blocks::checks;
 use blocks::ethernet::Frame;
-use blocks::feeders::{Checker, FrameLog, Go, HostMemory, Offered, TrafficError};
+use blocks::feeders::{Checker, FrameLog, Go, HostMemory, HostPlace, Offered, TrafficError};
 use blocks::interrupt::InterruptLine;
 use blocks::netlist::{Built, Memory, Module, OneWay, PortSpec, Site};
 use driver::{Driver, STANDARD_BYTES};
@@ -234,6 +234,14 @@ impl Host for TengigHost {
 
     fn posted(&self) -> &FrameLog {
         &self.driver.posted_log
+    }
+
+    fn keep_places(&mut self) {
+        self.driver.places.get_or_insert_default();
+    }
+
+    fn places(&self) -> [&[HostPlace]; 2] {
+        self.driver.places.as_ref().map_or_else(Default::default, |places| places.each_ref().map(Vec::as_slice))
     }
 
     fn checker(&self) -> &Checker {

@@ -1,5 +1,6 @@
 //! A card that is wired from modules, as a run sees it: firmware and traffic in, frames and where the time went out.
 
+use super::paths::Recorded;
 use super::setup::{CardProgram, MOST_IMAGE_BYTES, Setup, Sides};
 use super::timeline::Timeline;
 use super::traffic::CardTrafficError;
@@ -8,6 +9,7 @@ use crate::debug::Cores;
 use crate::elf::{Elf, ElfError, Machine};
 use crate::experiment::Problem;
 use crate::instructions::{CoreTraces, TraceWriteError};
+use crate::paths::PATHS;
 use crate::profile::{self, Profile};
 use crate::room::{self, NoRoom};
 use crate::run::{Card, Departure, Ended, HORIZON, InjectError, Port, Progress, Rows, RunError, Simulated, Wanted};
@@ -112,8 +114,10 @@ pub struct WiredCard {
     /// The card stops exactly where it is asked to, not at its next look for the end.
     pub(super) stops_exactly: bool,
     is_closed: bool,
-    /// The table, once the run is over, until it is taken.
-    rows: Option<Rows>,
+    /// Transfers of frames, if paths are wanted.
+    recorded: Option<Recorded>,
+    /// The tables, once the run is over, until they are taken.
+    rows: Vec<Rows>,
 }
 
 impl WiredCard {
@@ -160,6 +164,7 @@ impl WiredCard {
                 .check(&offered)
                 .map_err(|problem| WiredError::Offered { nic: setup.nic().into(), problem })?;
         }
+        let recorded = wanted.paths.then(|| Recorded::start(&design, &card, &hosts));
         // Last, so that no file is created if another step fails.
         let traces = match &wanted.instructions {
             Some((folder, choice)) => CoreTraces::start_wired(&clocked(&design, &cores), folder, choice)?,
@@ -189,7 +194,8 @@ impl WiredCard {
             wanted: wanted.clone(),
             stops_exactly: wanted.lines,
             is_closed: false,
-            rows: None,
+            recorded,
+            rows: Vec::new(),
         })
     }
 
@@ -428,7 +434,12 @@ impl Simulated for WiredCard {
             return Ok(());
         }
         self.traces.flush().map_err(RunError::new)?;
-        self.rows = self.wanted.tables.then(|| Rows { table: "frames", columns: self.frame_table() });
+        if self.wanted.tables {
+            let (columns, frames) = self.frames_given();
+            self.rows.push(Rows { table: "frames", columns });
+            let paths = self.recorded.as_ref().map(|recorded| self.path_table(recorded, &frames));
+            self.rows.extend(paths.map(|columns| Rows { table: PATHS, columns }));
+        }
         match &self.wanted.captures {
             Some(folder) => self.write_captures(folder).map_err(RunError::new),
             None => Ok(()),
@@ -502,6 +513,6 @@ impl Card for WiredCard {
     }
 
     fn take_tables(&mut self) -> Vec<Rows> {
-        self.rows.take().into_iter().collect()
+        std::mem::take(&mut self.rows)
     }
 }

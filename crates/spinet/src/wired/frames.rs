@@ -1,6 +1,7 @@
 //! Every frame of a run: when it was given to the card and when it came out, as a table and as captures.
 
 use super::card::{WiredCard, WiredError};
+use super::paths::Traced;
 use crate::columns::{Column, Columns, Kind};
 use crate::digest::{Digest, Stream};
 use blocks::feeders::{Frames, Passage, Verdict};
@@ -18,6 +19,11 @@ pub const RECEIVED: &str = "received.pcapng";
 
 /// Columns of the table.
 pub const FRAME_COLUMNS: &[Column] = &[
+    Column {
+        name: "packet",
+        kind: Kind::U64,
+        about: "its number in the table; the tables of other kinds of cards have it, too",
+    },
     Column { name: "way", kind: Kind::U8, about: "from host to network, or from network to host" },
     Column { name: "frame", kind: Kind::I64, about: "its number in the traffic; none if it was never offered" },
     Column { name: "bytes", kind: Kind::U32, about: "its length without check sequence" },
@@ -44,8 +50,17 @@ pub(super) struct Passages {
 }
 
 impl WiredCard {
-    /// Frames from the host to the network, and in the other direction.
+    /// Frames from the host to the network, and in the other direction, in simulated time.
     pub(super) fn passages(&self) -> [Passages; 2] {
+        let mut ways = self.passages_on_card();
+        for passages in ways.iter_mut().flat_map(|way| [&mut way.given, &mut way.out]) {
+            passages.iter_mut().for_each(|passage| passage.at = self.simulated(passage.at));
+        }
+        ways
+    }
+
+    /// The same by the card's clock, without skipped idle time.
+    fn passages_on_card(&self) -> [Passages; 2] {
         let (mut sent, mut received) = (Passages::default(), Passages::default());
         for sink in &self.sinks {
             let sink = sink.borrow();
@@ -64,7 +79,6 @@ impl WiredCard {
         // Of several sides each log is in order, but not one behind the other.
         for passages in [&mut sent.given, &mut sent.out, &mut received.given, &mut received.out] {
             passages.sort_by_key(|passage| passage.at);
-            passages.iter_mut().for_each(|passage| passage.at = self.simulated(passage.at));
         }
         [sent, received]
     }
@@ -72,10 +86,15 @@ impl WiredCard {
     /// The table of frames: a row for each frame that was given to the card, and one for each further frame that came
     /// out, which is a second copy or an unknown frame. Milestones that a frame did not reach are -1.
     pub fn frame_table(&self) -> Vec<(&'static str, Vec<u8>)> {
-        let mut columns = Columns::new(FRAME_COLUMNS);
-        let ps = |time: Option<Time>| time.map_or(-1, |time| time.ps() as i64);
+        self.frames_given().0
+    }
+
+    /// The table of frames, and all frames that were given to the card.
+    pub(super) fn frames_given(&self) -> (Vec<(&'static str, Vec<u8>)>, Vec<Traced>) {
+        let (mut columns, mut traced, mut row) = (Columns::new(FRAME_COLUMNS), Vec::new(), 0);
+        let ps = |time: Option<Time>| time.map_or(-1, |time| self.simulated(time).ps() as i64);
         let sides = [&self.sides.host, &self.sides.network];
-        for ((way, passages), side) in (0..).zip(self.passages()).zip(sides) {
+        for ((way, passages), side) in (0..).zip(self.passages_on_card()).zip(sides) {
             let number = |id: Option<u64>| id.map_or(-1, |id| side.number(id) as i64);
             let (mut out, mut others) = (BTreeMap::new(), Vec::new());
             for passage in &passages.out {
@@ -86,15 +105,24 @@ impl WiredCard {
             }
             for given in &passages.given {
                 let end = given.id.and_then(|id| out.remove(&id));
-                let latency = end.and_then(|end| end.ps().checked_sub(given.at.ps()));
-                let latency = latency.map_or(-1, |ps| ps as i64);
-                columns.push(&[way, number(given.id), given.bytes.into(), ps(Some(given.at)), ps(end), latency]);
+                let latency = end.filter(|&end| end >= given.at).map_or(-1, |end| ps(Some(end)) - ps(Some(given.at)));
+                columns.push(&[row, way, number(given.id), given.bytes.into(), ps(Some(given.at)), ps(end), latency]);
+                let is_received = way == 1;
+                traced.extend(given.id.map(|id| Traced {
+                    row: row as u64,
+                    is_received,
+                    id,
+                    given: given.at,
+                    out: end,
+                }));
+                row += 1;
             }
             for other in others {
-                columns.push(&[way, number(other.id), other.bytes.into(), -1, ps(Some(other.at)), -1]);
+                columns.push(&[row, way, number(other.id), other.bytes.into(), -1, ps(Some(other.at)), -1]);
+                row += 1;
             }
         }
-        columns.take()
+        (columns.take(), traced)
     }
 
     /// The digest of the frames that came out of the card: way, number, length and time of each that the logs keep, and how many

@@ -3,6 +3,7 @@
 use super::card::WiredCard;
 use super::fates::Fates;
 use super::frames::Passages;
+use super::paths::{self, PlaceSummary};
 use super::rates::{short_window, throughput};
 use crate::experiment::SourceSpec;
 use crate::flows::Series;
@@ -51,6 +52,8 @@ pub struct WiredSection {
     pub faults: Vec<String>,
     /// Actions (`[[at]]` of the experiment) in order.
     pub timeline: Vec<ActionSummary>,
+    /// Places of the paths of frames: `index` of their table is a position here.
+    pub places: Vec<PlaceSummary>,
 }
 
 /// Rates while all directions with frames were active.
@@ -245,6 +248,7 @@ impl WiredCard {
             rings: self.hosts.iter().flat_map(|host| host.borrow().rings()).collect(),
             faults: self.hosts.iter().flat_map(|host| host.borrow().faults()).collect(),
             timeline: self.timeline.done.clone(),
+            places: paths::places(&self.design, &self.card),
         };
         let experiment = &self.setup.experiment;
         Summary::of(self, (&experiment.common, experiment), wall, report, section)

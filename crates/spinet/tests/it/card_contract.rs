@@ -126,7 +126,16 @@ fn paths_change_no_result_and_their_steps_add_up_to_the_time_of_each_packet() {
     // The second run of each kind is overloaded: packets wait for each other.
     let crowd = HANDLERS.replace("100G", "400G").replace("count=40", "count=400");
     let chains = CHAINS.replace("40G", "100G").replace("cycles=20", "cycles=90");
-    let all = [("handlers", HANDLERS), ("handlers", &crowd), ("chains", CHAINS), ("chains", &chains)];
+    std::fs::copy(FIRMWARE, folder.join("tigon2.bin")).unwrap();
+    let modules = MODULES.replace("count=4", "count=300").replace("size=103", "size=list:60:1400");
+    let all = [
+        ("handlers", HANDLERS),
+        ("handlers", &crowd),
+        ("chains", CHAINS),
+        ("chains", &chains),
+        ("modules", MODULES),
+        ("modules", &modules),
+    ];
     for (name, text) in all {
         let [without, with] = [false, true].map(|paths| {
             let mut run = start_with(text, &folder, name, &Wanted { tables: true, paths, ..Wanted::default() });
@@ -136,14 +145,19 @@ fn paths_change_no_result_and_their_steps_add_up_to_the_time_of_each_packet() {
         assert!(without.0 == with.0, "{name}");
         assert!(without.1.iter().all(|rows| rows.table != PATHS), "{name}");
         let table = |name: &str| with.1.iter().find(|rows| rows.table == name).unwrap();
-        let (packets, paths) = (table("packets"), table(PATHS));
-        let end = if name == "handlers" { "done_ps" } else { "left_ps" };
+        let (rows, start, end) = match name {
+            "handlers" => ("packets", "arrival_ps", "done_ps"),
+            "chains" => ("packets", "arrival_ps", "left_ps"),
+            _ => ("frames", "given_ps", "out_ps"),
+        };
+        let (packets, paths) = (table(rows), table(PATHS));
         let mut want: Vec<_> = numbers(packets, "packet")
             .into_iter()
-            .zip(numbers(packets, "arrival_ps"))
+            .zip(numbers(packets, start))
             .zip(numbers(packets, end))
             .map(|((packet, from), to)| (packet, from, to))
             .collect();
+        assert!(want.iter().all(|(.., to)| *to > 0), "{name}: a packet did not leave");
         want.sort_unstable();
         let steps = numbers(paths, "packet").into_iter().zip(numbers(paths, "from_ps"));
         let mut found: Vec<(i64, i64, i64)> = Vec::new();

@@ -4,6 +4,7 @@ use crate::assist::checksum::OnesComplement;
 use crate::assist::pieces::{mirrored_piece, piece};
 use crate::assist::protocol::{Buffers, Transfer};
 use crate::bus::word;
+use kernel::Cycle;
 
 /// An entry of one of the rings.
 #[derive(Clone, Copy)]
@@ -24,6 +25,24 @@ pub struct Job {
     pub sum: OnesComplement,
     pub is_sum_sent: bool,
     pub is_sum_stored: bool,
+    pub times: Times,
+}
+
+/// Cycles of a job, for records of transfers.
+#[derive(Clone, Copy, Default)]
+pub struct Times {
+    /// The assist learned of it.
+    pub ordered: Cycle,
+    /// Its descriptor was read from, and read to the end.
+    pub reading: Cycle,
+    pub read: Cycle,
+    /// Its first byte was requested from the source, and its last byte came.
+    pub requested: Cycle,
+    pub received: Cycle,
+    /// Cycles in which the source could not be asked, because the assist's buffer was full.
+    pub full: Cycle,
+    /// The sink acknowledged its last byte, and memory its checksum.
+    pub stored: Cycle,
 }
 
 impl Job {
@@ -40,7 +59,14 @@ impl Job {
             sum,
             is_sum_sent: is_sum_stored,
             is_sum_stored,
+            times: Times::default(),
         }
+    }
+
+    /// Sets its times up to the end of its descriptor.
+    pub fn at(mut self, ordered: Cycle, reading: Cycle, read: Cycle) -> Job {
+        self.times = Times { ordered, reading, read, ..self.times };
+        self
     }
 
     pub fn is_done(&self) -> bool {

@@ -1,7 +1,8 @@
 use super::*;
-use crate::assist::testing::{Shared, hex, memory};
+use crate::assist::testing::{Shared, hex, memory, told};
 use crate::netlist::Module;
 use expect_test::{Expect, expect};
+use kernel::Freq;
 use proptest::prelude::*;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -44,6 +45,17 @@ fn scene(
     orders: &[(Cycle, DmaOrder)],
     logged: &str,
 ) -> (String, Vec<u8>, Vec<u8>) {
+    recorded_scene(params, rings, orders, logged, None)
+}
+
+/// The same, with a log of the transfers.
+fn recorded_scene(
+    params: &DmaAssistParams,
+    rings: &[(usize, &[[u32; 5]])],
+    orders: &[(Cycle, DmaOrder)],
+    logged: &str,
+    moves: Option<&MoveLog>,
+) -> (String, Vec<u8>, Vec<u8>) {
     let fill = |len: usize| (0..len).map(|a| a as u8).collect::<Vec<_>>();
     let (card, host): (Shared, Shared) = Default::default();
     let log = bench(4000, |bench| {
@@ -58,9 +70,35 @@ fn scene(
             descriptors: None,
         };
         let ports = DmaAssistPorts { card: card_ports, host: memory(bench, "host", &host, logged.contains("host")) };
-        bench.add("dma", DmaAssist::new(params.clone(), ports));
+        let mut dma = DmaAssist::new(params.clone(), ports);
+        if let Some(moves) = moves {
+            moves.borrow_mut().clear();
+            dma.record(Clock::new(Freq::mhz(1000).expect("1 GHz is a frequency")), moves.clone());
+        }
+        bench.add("dma", dma);
     });
     (log, card.take(), host.take())
+}
+
+#[test]
+fn recorded_transfers_name_their_bytes_and_the_causes_of_their_cycles() {
+    let entries: &[[u32; 5]] = &[[0x40, 0x304, 20, 0, 0], [0x60, 0x338, 16, 0, 0], [0x80, 0x308, 48, 0, 0]];
+    let orders = [
+        (1, DmaOrder::Buffers(Buffers { base: 0x300, end: 0x340 })),
+        (1, DmaOrder::Enable(true)),
+        (2, DmaOrder::Producer(0, 2)),
+        (9, DmaOrder::Producer(0, 3)),
+    ];
+    // The sink takes 8 bytes in 2 cycles, and the buffer holds 32 bytes: the source waits for it.
+    let moves = MoveLog::default();
+    let slow = DmaAssistParams { memory_references: 1, buffer_bytes: 32, ..params(Direction::Read) };
+    let (log, ..) = recorded_scene(&slow, &[(RING, entries)], &orders, "card host", Some(&moves));
+    assert_eq!(log, scene(&slow, &[(RING, entries)], &orders, "card host").0, "recording changes nothing");
+    expect![[r#"
+        FromHost [(304, 14)] (40, 14) ordered@2 begun@10 transfer_before@2 descriptor_read@10 transfer_before@10 host_read@13 memory_write@24 report@24
+        FromHost [(338, 8), (300, 8)] (60, 10) ordered@2 begun@18 transfer_before@10 descriptor_read@18 transfer_before@18 host_read@20 memory_write@36 report@36
+        FromHost [(308, 30)] (80, 30) ordered@9 begun@32 transfer_before@24 descriptor_read@32 transfer_before@32 host_read@36 memory_write@48 report@48
+    "#]].assert_eq(&told(&moves));
 }
 
 fn check(params: &DmaAssistParams, rings: &[(usize, &[[u32; 5]])], orders: &[(Cycle, DmaOrder)], want: Expect) {

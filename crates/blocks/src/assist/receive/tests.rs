@@ -1,5 +1,5 @@
 use super::*;
-use crate::assist::testing::{Shared, hex, memory};
+use crate::assist::testing::{Shared, hex, memory, told};
 use expect_test::{Expect, expect};
 use kernel::Freq;
 use testkit::bench;
@@ -28,6 +28,17 @@ fn scene(
     orders: &[(Cycle, ReceiveOrder)],
     is_logged: bool,
 ) -> (String, Vec<u8>) {
+    recorded_scene(params, frames, orders, is_logged, None)
+}
+
+/// The same, with a log of the transfers.
+fn recorded_scene(
+    params: &MacReceiveParams,
+    frames: &[(Cycle, i32)],
+    orders: &[(Cycle, ReceiveOrder)],
+    is_logged: bool,
+    moves: Option<&MoveLog>,
+) -> (String, Vec<u8>) {
     let card: Shared = Shared::default();
     let log = bench(100_000, |bench| {
         *card.borrow_mut() = vec![0; 0x1000];
@@ -49,7 +60,12 @@ fn scene(
         let ports =
             MacReceivePorts { card: card_ports, wire: bench.input("wire", 2, (0..).zip(frames).map(frame).collect()) };
         let clock = Clock::new(Freq::mhz(1000).unwrap());
-        bench.add("mac", MacReceive::new(params.clone(), ports, clock));
+        let mut mac = MacReceive::new(params.clone(), ports, clock);
+        if let Some(moves) = moves {
+            moves.borrow_mut().clear();
+            mac.record(moves.clone());
+        }
+        bench.add("mac", mac);
         bench.log_counters();
     });
     (log, card.take())
@@ -63,6 +79,35 @@ fn check(
     want: Expect,
 ) {
     want.assert_eq(&scene(params, frames, orders, is_logged).0);
+}
+
+#[test]
+fn recorded_frames_name_their_bytes_and_the_causes_of_their_cycles() {
+    // The third frame finds no buffer. A byte takes 8 cycles on the line of a paced receiver.
+    for (is_paced, want) in [
+        (
+            false,
+            expect![[r#"
+                Drop(2) [] (0, 0) ordered@14 begun@14
+                Receive(0) [(200, 40)] (0, 0) ordered@10 begun@10 transfer_before@10 line@10 memory_write@19 descriptor_write@20 report@20
+                Receive(1) [(240, 4a)] (0, 0) ordered@12 begun@19 transfer_before@19 line@19 memory_write@30 descriptor_write@31 report@31
+            "#]],
+        ),
+        (
+            true,
+            expect![[r#"
+                Drop(2) [] (0, 0) ordered@14 begun@14
+                Receive(0) [(200, 40)] (0, 0) ordered@10 begun@74 transfer_before@10 line@522 memory_write@524 descriptor_write@525 report@525
+                Receive(1) [(240, 4a)] (0, 0) ordered@12 begun@586 transfer_before@522 line@1114 memory_write@1116 descriptor_write@1117 report@1117
+            "#]],
+        ),
+    ] {
+        let (params, moves) = (MacReceiveParams { is_paced, ..params() }, MoveLog::default());
+        let frames = [(10, 60), (12, 70), (14, 60)];
+        let (log, _) = recorded_scene(&params, &frames, &[], true, Some(&moves));
+        assert_eq!(log, scene(&params, &frames, &[], true).0, "recording changes nothing");
+        want.assert_eq(&told(&moves));
+    }
 }
 
 #[test]

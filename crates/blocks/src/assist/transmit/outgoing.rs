@@ -1,9 +1,10 @@
 //! A frame that is being sent: its pieces in memory, and the bytes read so far.
 
 use crate::assist::line_rate::LineRate;
+use crate::assist::moves::Area;
 use crate::bus::word;
 use crate::ethernet::Frame;
-use kernel::Time;
+use kernel::{Cycle, Time};
 
 /// Bytes of a preamble with its start delimiter. Source: IEEE 802.3, 3.1.1.
 pub const PREAMBLE_BYTES: u64 = 8;
@@ -28,6 +29,21 @@ pub struct Piece {
     pub vlan: Option<u16>,
     /// True for the last piece of a frame.
     pub is_last: bool,
+    pub times: Times,
+}
+
+/// Cycles of a piece, for records of transfers.
+#[derive(Clone, Copy, Default)]
+pub struct Times {
+    /// The assist learned of its descriptor.
+    pub ordered: Cycle,
+    /// The descriptor was read from, and read to the end.
+    pub reading: Cycle,
+    pub read: Cycle,
+    /// Its first byte was requested.
+    pub requested: Cycle,
+    /// Cycles in which no byte could be requested, because the assist's buffer was full.
+    pub full: Cycle,
 }
 
 impl Piece {
@@ -42,6 +58,7 @@ impl Piece {
             after,
             vlan: (first & INSERT_TAG != 0).then_some((second >> 16) as u16),
             is_last: first & CONTINUES == 0,
+            times: Times::default(),
         }
     }
 }
@@ -55,6 +72,10 @@ pub struct Outgoing {
     /// Earliest start of the preamble.
     pub ready: Option<Time>,
     pub start: Option<Time>,
+    /// Of its first piece; the cycles with a full buffer are those of all its pieces.
+    pub times: Option<Times>,
+    /// Where its bytes were, if transfers are recorded.
+    pub areas: Vec<Area>,
 }
 
 impl Outgoing {

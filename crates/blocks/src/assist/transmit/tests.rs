@@ -1,6 +1,6 @@
 use super::outgoing::{CONTINUES, INSERT_TAG};
 use super::*;
-use crate::assist::testing::{Shared, hex, memory};
+use crate::assist::testing::{Shared, hex, memory, told};
 use expect_test::{Expect, expect};
 use kernel::Freq;
 use testkit::bench;
@@ -23,6 +23,16 @@ const RING: usize = 0x8000;
 
 /// A scene: a memory whose byte at address a is the low byte of a, descriptor words, and orders by cycle.
 fn scene(params: &MacTransmitParams, ring: &[[u32; 2]], orders: &[(Cycle, TransmitOrder)]) -> String {
+    recorded_scene(params, ring, orders, None)
+}
+
+/// The same, with a log of the transfers.
+fn recorded_scene(
+    params: &MacTransmitParams,
+    ring: &[[u32; 2]],
+    orders: &[(Cycle, TransmitOrder)],
+    moves: Option<&MoveLog>,
+) -> String {
     bench(100_000, |bench| {
         let card: Shared = Shared::default();
         card.borrow_mut().extend((0..0x8800).map(|a| a as u8));
@@ -44,13 +54,33 @@ fn scene(params: &MacTransmitParams, ring: &[[u32; 2]], orders: &[(Cycle, Transm
         };
         let ports = MacTransmitPorts { card: card_ports, wire: bench.output("wire", 2, |_| true, show) };
         let clock = Clock::new(Freq::mhz(1000).unwrap());
-        bench.add("mac", MacTransmit::new(params.clone(), ports, clock));
+        let mut mac = MacTransmit::new(params.clone(), ports, clock);
+        if let Some(moves) = moves {
+            moves.borrow_mut().clear();
+            mac.record(moves.clone());
+        }
+        bench.add("mac", mac);
         bench.log_counters();
     })
 }
 
 fn check(params: &MacTransmitParams, ring: &[[u32; 2]], orders: &[(Cycle, TransmitOrder)], want: Expect) {
     want.assert_eq(&scene(params, ring, orders));
+}
+
+#[test]
+fn recorded_frames_name_their_bytes_and_the_causes_of_their_cycles() {
+    // The first frame has two pieces. The buffer holds two frames, so the third waits for the line.
+    let ring = [[0x100 | CONTINUES, 42], [0x800, 58], [0x1000, 100], [0x1100, 100]];
+    let orders = [(1, TransmitOrder::Producer(3)), (20, TransmitOrder::Producer(4))];
+    let (params, moves) = (MacTransmitParams { buffer_bytes: 208, ..params() }, MoveLog::default());
+    let log = recorded_scene(&params, &ring, &orders, Some(&moves));
+    assert_eq!(log, scene(&params, &ring, &orders), "recording changes nothing");
+    expect![[r#"
+        Send [(100, 2a), (800, 3a)] (0, 0) ordered@1 begun@4 transfer_before@1 descriptor_read@3 transfer_before@4 memory_read@20 line_busy@20 line@916
+        Send [(1000, 64)] (0, 0) ordered@1 begun@19 transfer_before@11 descriptor_read@13 transfer_before@19 memory_read@34 line_busy@1012 line@1908
+        Send [(1100, 64)] (0, 0) ordered@20 begun@33 transfer_before@20 descriptor_read@22 transfer_before@33 memory_read@47 line_busy@2004 line@2900
+    "#]].assert_eq(&told(&moves));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use super::buffers::{self, BufferRing, put, take_long, take_short};
 use super::outgoing::prepare;
 use super::rings;
 use crate::tengig::map;
-use blocks::feeders::{Checker, FrameLog, HostMemory, Offered, Passage, Schedule};
+use blocks::feeders::{Checker, FrameLog, HostMemory, HostPlace, Offered, Passage, Schedule};
 use kernel::trace::Counter;
 use kernel::{Inlet, Rx, Time};
 
@@ -47,6 +47,8 @@ pub(super) struct Driver {
     pub damaged: Counter,
     /// Log of posted frames.
     pub posted_log: FrameLog,
+    /// Places of posted and of received frames, if they are kept.
+    pub places: Option<[Vec<HostPlace>; 2]>,
     /// Invalid reports of the card: their number, and the first few as text.
     pub faults: Counter,
     pub kept_faults: Vec<(Time, String)>,
@@ -77,6 +79,7 @@ impl Driver {
         Driver {
             log: FrameLog::new(params.kept_times),
             posted_log: FrameLog::new(params.kept_times),
+            places: None,
             kept_faults: Vec::new(),
             progressed: Time::ZERO,
             diagnosis: None,
@@ -303,6 +306,12 @@ impl Driver {
             let words = [(at >> 32) as u32, at as u32, (part.len() as u32) << 16 | flags, third];
             put(memory, base + rings::SEND_RING + u64::from(n * map::DESCRIPTOR_BYTES), &words);
         }
+        if let Some([posted, _]) = &mut self.places {
+            let data = parts.map(|(part, at, _)| (at, part.len() as u64)).to_vec();
+            let first = base + rings::SEND_RING + u64::from(2 * place * map::DESCRIPTOR_BYTES);
+            let descriptors = vec![(first, u64::from(2 * map::DESCRIPTOR_BYTES))];
+            posted.push(HostPlace { frame: self.posted, at: now, data, descriptors });
+        }
         self.posted_octets += bytes.len() as u64;
         self.posted_log.note(Passage { id: Some(self.posted), at: now, bytes: frame.bytes.len() as u32 });
         self.posted += 1;
@@ -342,6 +351,11 @@ impl Driver {
     fn take_frame(&mut self, memory: &HostMemory, now: Time) {
         let TengigHostParams { base, receive_sums, .. } = self.params;
         let number = self.returned as u32;
+        let (entries, entry_bytes) = match self.has_three {
+            true => (map::LONG_RETURN_ENTRIES, map::LONG_DESCRIPTOR_BYTES),
+            false => (map::RETURN_ENTRIES, map::DESCRIPTOR_BYTES),
+        };
+        let returned = (base + rings::RETURN_RING + u64::from(number % entries * entry_bytes), entry_bytes.into());
         let taken = if self.has_three {
             take_long(memory, base, &mut self.rings, number, receive_sums)
         } else {
@@ -354,6 +368,10 @@ impl Driver {
                 let frame = memory.get(at, bytes as usize).expect("a buffer must be in host memory");
                 let id = self.checker.check(now, frame).id();
                 self.log.note(Passage { id, at: now, bytes });
+                if let (Some([_, received]), Some(frame)) = (&mut self.places, id) {
+                    let descriptors = vec![returned, (base + rings::STATUS + 4, 4)];
+                    received.push(HostPlace { frame, at: now, data: vec![(at, bytes.into())], descriptors });
+                }
             }
         }
     }

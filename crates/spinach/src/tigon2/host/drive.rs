@@ -2,11 +2,11 @@
 
 use super::boot::BootStep;
 use super::eeprom;
-use super::layout::{COMMAND_ENTRIES, EVENT_BYTES, EVENT_ENTRIES};
+use super::layout::{COMMAND_ENTRIES, EVENT_BYTES, EVENT_ENTRIES, RECEIVE_BYTES};
 use super::window::{self, events, host_control, mailbox, mailboxes, words};
 use super::{Diagnosis, Fault, Interrupts, RingState, Stage, Tigon2Host};
 use blocks::bus::word;
-use blocks::feeders::{Go, Passage};
+use blocks::feeders::{Go, HostPlace, Passage};
 use kernel::{Cycle, Time};
 
 /// Polling interval for the command ring's consumer.
@@ -174,6 +174,12 @@ impl Tigon2Host {
                     let at = self.clock.edge(now);
                     let id = self.checker.check(at, bytes).id();
                     self.received.note(Passage { id, at, bytes: returned.len });
+                    if let (Some([_, received]), Some(frame)) = (&mut self.places, id) {
+                        let data = vec![(returned.address, returned.len.into())];
+                        let descriptors =
+                            vec![(returned.entry, RECEIVE_BYTES.into()), (self.layout.return_producer, 4)];
+                        received.push(HostPlace { frame, at, data, descriptors });
+                    }
                 }
                 for (bit, total) in self.receive_errors.iter_mut().enumerate() {
                     *total += u64::from(returned.errors >> bit & 1);
@@ -332,6 +338,10 @@ impl Tigon2Host {
         let frame = self.traffic.frame(self.next_id).expect("a due frame must exist");
         let (id, bytes) = (Some(self.next_id), frame.bytes.len() as u32);
         self.posted.note(Passage { id, at: self.clock.edge(now), bytes });
+        if let Some([posted, _]) = &mut self.places {
+            let [data, descriptors] = self.send.areas(frame.bytes.len());
+            posted.push(HostPlace { frame: self.next_id, at: self.clock.edge(now), data, descriptors });
+        }
         self.next_id += 1;
         self.post(now, &frame.bytes);
         true

@@ -29,7 +29,7 @@ pub use params::{Coalescing, Interrupts, ReceiveParams, SendParams, SendRing, Ti
 use super::FirmwareImage;
 use accesses::Accesses;
 use blocks::bus::{Requester, Responder};
-use blocks::feeders::{Acknowledgements, Checker, FrameLog, Go, HostMemory, Offered, Schedule};
+use blocks::feeders::{Acknowledgements, Checker, FrameLog, Go, HostMemory, HostPlace, Offered, Schedule};
 use blocks::interrupt::InterruptLine;
 use blocks::netlist::{Built, Memory, Module, OneWay, PortSpec, Site};
 use boot::BootStep;
@@ -94,6 +94,8 @@ pub struct Tigon2Host {
     checker: Checker,
     posted: FrameLog,
     received: FrameLog,
+    /// Places of posted and of received frames, if they are kept.
+    places: Option<[Vec<HostPlace>; 2]>,
     receive_errors: [u64; receive::ERRORS.len()],
     /// Frames that the card returned with an error.
     damaged: u64,
@@ -158,6 +160,7 @@ impl Tigon2Host {
             checker: Checker::new(offered.network.frames.clone()),
             posted: FrameLog::new(params.kept_times),
             received: FrameLog::new(params.kept_times),
+            places: None,
             receive_errors: [0; receive::ERRORS.len()],
             damaged: 0,
             link_events: 0,

@@ -32,6 +32,8 @@ pub struct Returned {
     /// The ring of its buffer.
     ring: usize,
     index: u32,
+    /// Address of the entry.
+    pub entry: u64,
     /// Address of the frame.
     pub address: u64,
     /// Length in bytes without check sequence.
@@ -123,7 +125,7 @@ impl Receiver {
             return Err(format!("return entry {entry}: {len} bytes in {name} buffer {index} of {most}"));
         }
         let errors = if flags & flags::ERROR != 0 { (word(5) >> 16).max(1) } else { 0 };
-        Ok(Returned { ring, index, address, len, errors })
+        Ok(Returned { ring, index, entry: at, address, len, errors })
     }
 
     /// Marks a buffer as free.

@@ -2,7 +2,7 @@
 
 use super::Tigon2Host;
 use crate::hosts::Host;
-use blocks::feeders::{Checker, FrameLog, Offered};
+use blocks::feeders::{Checker, FrameLog, HostPlace, Offered};
 use kernel::Time;
 
 impl Host for Tigon2Host {
@@ -26,6 +26,14 @@ impl Host for Tigon2Host {
 
     fn posted(&self) -> &FrameLog {
         &self.posted
+    }
+
+    fn keep_places(&mut self) {
+        self.places.get_or_insert_default();
+    }
+
+    fn places(&self) -> [&[HostPlace]; 2] {
+        self.places.as_ref().map_or_else(Default::default, |places| places.each_ref().map(Vec::as_slice))
     }
 
     fn checker(&self) -> &Checker {

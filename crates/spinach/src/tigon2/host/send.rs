@@ -63,6 +63,22 @@ impl SendRingState {
         self.unannounced += 1;
     }
 
+    /// Host memory that the next frame, of this many bytes, will use: areas of its bytes, and of its descriptors if they are in host
+    /// memory.
+    pub fn areas(&self, bytes: usize) -> [Vec<(u64, u64)>; 2] {
+        let place = self.layout.send_place(self.producer);
+        let header = bytes.min(self.params.header_bytes as usize);
+        let data = [(place, header as u64), (place + PAYLOAD_OFFSET, (bytes - header) as u64)];
+        let data: Vec<_> = data.into_iter().filter(|&(_, bytes)| bytes > 0).collect();
+        let entries =
+            (self.producer..).take(data.len()).map(|entry| u64::from(entry % self.params.entries * SEND_BYTES));
+        let descriptors = match self.params.ring {
+            SendRing::Host => entries.map(|offset| (self.layout.send_ring + offset, SEND_BYTES.into())).collect(),
+            SendRing::Card => Vec::new(),
+        };
+        [data, descriptors]
+    }
+
     fn describe(&mut self, address: u64, len: u32, flags: u32, memory: &mut HostMemory, bus: &mut Accesses) {
         match self.params.ring {
             SendRing::Host => {
