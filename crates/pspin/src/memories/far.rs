@@ -81,7 +81,7 @@ impl Memories {
         let next = far.n_writes > 0 && side.address_passes(true, &mut ways[FAR], now);
         if read_passes && let Some(initiator) = sides[position(FAR, READ)].turn.take(reads) {
             let burst = self.ports.bursts[initiator as usize].0.take().expect("just seen");
-            self.memories[memory].reads[FAR].push(initiator as usize, Read::Burst(initiator as usize, burst));
+            self.memories[memory].reads[FAR].push(initiator as usize, Read::Burst(initiator as usize, burst), now);
         }
         self.come_read(memory, FAR, now);
         let at = position(FAR, WRITE);

@@ -10,6 +10,7 @@ mod program;
 mod reads;
 mod remapper;
 mod singles;
+mod upsizer;
 
 use self::memory::{FAR, Memory, NEAR, Reading, position};
 use self::near::DmaTurn;

@@ -34,6 +34,11 @@ pub(super) struct DmaTurn {
 }
 
 impl DmaTurn {
+    /// The cluster whose turn it is.
+    fn chosen(&self) -> usize {
+        self.chosen.trailing_zeros() as usize
+    }
+
     fn pass(&mut self) -> usize {
         self.passes = true;
         std::mem::take(&mut self.chosen).trailing_zeros() as usize
@@ -170,20 +175,25 @@ impl Memories {
         }
         let single = self.singles.next(READ).is_some_and(|request| self.memories[PACKET].contains(request.addr));
         let asking = u64::from(single) | u64::from(dma != 0) << 1;
-        let Memory { sides, reads, .. } = &mut self.memories[PACKET];
-        if asking != 0 && reads[NEAR].has_room(now) {
-            match sides[at].turn.take(asking) {
-                Some(0) => {
-                    let (cluster, request) = self.singles.take(READ, now);
-                    let core = self.ports.dma.len() + cluster * MAX_CORES + request.core as usize;
-                    reads[NEAR].push(core, Read::Single(cluster, request));
+        let Memory { reads, .. } = &mut self.memories[PACKET];
+        if let Some(chosen) = reads[NEAR].turn.choose(asking) {
+            let who = match chosen {
+                0 => {
+                    let (cluster, core) = self.singles.next_reader().expect("an access that was seen");
+                    self.ports.dma.len() + cluster * MAX_CORES + core as usize
                 }
-                _ => {
-                    let cluster = self.dma_turn.pass();
-                    let burst = self.ports.dma[cluster].0.take().expect("just seen");
-                    self.dma_reads[cluster].push_back((Cycle::MAX, PACKET));
-                    reads[NEAR].push(cluster, Read::Burst(cluster, burst));
-                }
+                _ => self.dma_turn.chosen(),
+            };
+            let passes = reads[NEAR].show(who, now);
+            reads[NEAR].turn.take(asking, passes);
+            if passes && chosen == 0 {
+                let (cluster, request) = self.singles.take(READ, now);
+                reads[NEAR].push(who, Read::Single(cluster, request), now);
+            } else if passes {
+                let cluster = self.dma_turn.pass();
+                let burst = self.ports.dma[cluster].0.take().expect("just seen");
+                self.dma_reads[cluster].push_back((Cycle::MAX, PACKET));
+                reads[NEAR].push(cluster, Read::Burst(cluster, burst), now);
             }
         }
         self.come_read(PACKET, NEAR, now);
@@ -218,7 +228,7 @@ impl Memories {
     fn passes(&mut self, memory: usize, side: usize, now: Cycle) -> bool {
         let Some(&PeRequest { addr, op, .. }) = self.singles.next(side) else { return false };
         // The data of a write follow its address.
-        if (!is_read(op) || side == WRITE && memory == PACKET) && self.singles.came(side) == Some(now) {
+        if side == WRITE && (!is_read(op) || memory == PACKET) && self.singles.write_came(now) {
             return false;
         }
         self.memories[memory].contains(addr)
@@ -273,14 +283,12 @@ impl Memories {
                 self.forget_reservations(addr..addr + 1);
                 self.singles.reply_at(now - 1 + self.timing.store, true, cluster, reply(0));
             }
-            PeOp::Load if memory == PACKET => {
-                self.singles.reply_at(now + self.timing.packet_load, false, cluster, reply(old));
+            PeOp::Load | PeOp::Amo { amo: Amo::LoadReserved, .. } if memory == PACKET => {
+                self.singles.answer_read(now + self.timing.packet_load, cluster, reply(old));
             }
             PeOp::Load => self.singles.filter.read(now, cluster, reply(old), false),
-            PeOp::Amo { amo, .. } if memory == PACKET => {
-                let is_load = amo == Amo::LoadReserved;
-                let at = if is_load { now + self.timing.packet_load } else { now - 1 + self.timing.packet_amo };
-                self.singles.reply_at(at, amo != Amo::LoadReserved, cluster, reply(old));
+            PeOp::Amo { .. } if memory == PACKET => {
+                self.singles.reply_at(now - 1 + self.timing.packet_amo, true, cluster, reply(old));
             }
             PeOp::Amo { amo: Amo::LoadReserved, .. } => {
                 self.reservations[hart] = Some(addr);

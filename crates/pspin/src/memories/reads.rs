@@ -1,5 +1,6 @@
 //! Reads on their way into a port of an L2 memory.
 
+use crate::arbiter::LockingTree;
 use crate::pe::PeRequest;
 use crate::protocol::Burst;
 use kernel::Cycle;
@@ -91,6 +92,9 @@ pub(super) struct Reads {
     bursts: VecDeque<Named>,
     singles: VecDeque<Named>,
     converter: Converter,
+    /// Whose turn it is at the multiplexer, and the identity of the read that it shows.
+    pub(super) turn: LockingTree,
+    shown: Option<usize>,
     /// Owner of each identity, and its number of reads.
     identities: [Option<(usize, u32)>; IDENTITIES],
     /// Reads that the demultiplexer counts, of even and of odd identities.
@@ -123,16 +127,36 @@ impl Reads {
     /// Returns true if the multiplexer may forward a read in this cycle.
     pub(super) fn has_room(&mut self, now: Cycle) -> bool {
         self.settle(now);
-        let leaving = self.left_at.is_some_and(|at| at + 1 == now);
-        self.register.len() + usize::from(leaving) < REGISTER && self.identities.iter().any(Option::is_none)
+        self.register_has_room(now) && self.identities.iter().any(Option::is_none)
     }
 
-    /// A read passes the multiplexer.
-    pub(super) fn push(&mut self, who: usize, read: Read) {
+    fn register_has_room(&self, now: Cycle) -> bool {
+        let leaving = self.left_at.is_some_and(|at| at + 1 == now);
+        self.register.len() + usize::from(leaving) < REGISTER
+    }
+
+    /// The multiplexer shows a read to the remapper, which gives it an identity as soon as it has one. Returns true if it passes in
+    /// this cycle; else the multiplexer shows it in the next one, too.
+    pub(super) fn show(&mut self, who: usize, now: Cycle) -> bool {
+        if self.shown.is_none() {
+            self.shown = self.name(who, now);
+        }
+        self.shown.is_some() && self.register_has_room(now)
+    }
+
+    /// The identity of a read of this requester, which counts from now on.
+    fn name(&mut self, who: usize, now: Cycle) -> Option<usize> {
+        self.settle(now);
         let of_who = self.identities.iter().position(|slot| slot.is_some_and(|(other, _)| other == who));
-        let identity = of_who.or_else(|| self.identities.iter().position(Option::is_none)).expect("there is room");
+        let identity = of_who.or_else(|| self.identities.iter().position(Option::is_none))?;
         let n = self.identities[identity].map_or(0, |(_, n)| n);
         self.identities[identity] = Some((who, n + 1));
+        Some(identity)
+    }
+
+    /// A read passes the multiplexer and the remapper.
+    pub(super) fn push(&mut self, who: usize, read: Read, now: Cycle) {
+        let identity = self.shown.take().or_else(|| self.name(who, now)).expect("there is room");
         self.register.push_back(Named { read, identity });
     }
 

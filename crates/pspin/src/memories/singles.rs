@@ -2,6 +2,7 @@
 
 use super::filter::Filter;
 use super::remapper::Remapper;
+use super::upsizer::Upsizer;
 use super::{READ, WRITE};
 use crate::arbiter::{LockingTree, requests};
 use crate::params::PspinParams;
@@ -35,8 +36,9 @@ struct LateReply {
 /// The accesses, and the index of the next one.
 ///
 /// Timing: one read a cycle and a write in [`WRITE_INTERVAL`], of all clusters in turn, each cluster's in order. The arbiter
-///         grants up to [`GRANTED`] accesses before the converter takes them. A cluster takes one answer a cycle, those
-///         to reads first. An AMO of another cluster's L1 has both, a cycle apart or more.
+///         grants up to [`GRANTED`] accesses before the converter takes them. The converter holds reads as [`Upsizer`] says, and one
+///         write. A cluster takes one answer a cycle, those to reads first. An AMO of another cluster's L1 has both, a cycle
+///         apart or more.
 /// Source: PsPIN RTL a49fec8, `pe_noc.sv`, `axi_mux.sv`, `axi_dw_upsizer.sv`, `per2axi_res_channel.sv`.
 pub(super) struct Singles {
     /// Waiting accesses, by side and cluster.
@@ -49,8 +51,10 @@ pub(super) struct Singles {
     remapper: Remapper,
     /// When the converter last took one.
     taken_at: [Option<Cycle>; 2],
-    /// The access at the converter, its cluster and its arrival cycle.
-    next: [Option<(Cycle, usize, PeRequest)>; 2],
+    /// Reads in the converter.
+    reads: Upsizer,
+    /// The write at the converter, its cluster and its arrival cycle.
+    write: Option<(Cycle, usize, PeRequest)>,
     next_write: Cycle,
     /// In front of handler memory.
     pub(super) filter: Filter,
@@ -81,7 +85,8 @@ impl Singles {
             granted: Default::default(),
             remapper: Remapper::default(),
             taken_at: Default::default(),
-            next: Default::default(),
+            reads: Upsizer::default(),
+            write: None,
             next_write: 0,
             filter: Filter::new(&params.l2),
             replies: BinaryHeap::new(),
@@ -104,6 +109,7 @@ impl Singles {
     /// remapper shows them.
     pub(super) fn choose(&mut self, now: Cycle) {
         if self.n_waiting == 0 {
+            self.reads.forward(now);
             return;
         }
         for side in [READ, WRITE] {
@@ -121,35 +127,54 @@ impl Singles {
         }
         let asks = [READ, WRITE].map(|side| !self.granted[side].is_empty());
         let is_atomic = self.granted[WRITE].front().is_some_and(|(_, request)| is_atomic(request.op));
-        let has_room = [self.next[READ].is_none(), self.next[WRITE].is_none() && now >= self.next_write];
+        let has_room = [asks[READ] && self.reads.has_room(now), self.write.is_none() && now >= self.next_write];
         let passes = self.remapper.pass(asks, is_atomic, has_room);
         for side in [READ, WRITE] {
             if passes[side] {
                 let (cluster, request) = self.granted[side].pop_front().expect("only an access that asks passes");
-                self.next[side] = Some((now, cluster, request));
+                match side {
+                    READ => self.reads.push(now, cluster, request),
+                    _ => self.write = Some((now, cluster, request)),
+                }
                 self.taken_at[side] = Some(now);
                 self.n_waiting -= 1;
             }
         }
+        self.reads.forward(now);
     }
 
-    /// The access at the converter on this side.
+    /// The next access on this side behind the converter.
     pub(super) fn next(&self, side: usize) -> Option<&PeRequest> {
-        self.next[side].as_ref().map(|(.., request)| request)
-    }
-
-    /// When the access at the converter on this side came there.
-    pub(super) fn came(&self, side: usize) -> Option<Cycle> {
-        self.next[side].as_ref().map(|&(came, ..)| came)
-    }
-
-    /// Removes the access at the converter on this side; returns it with its cluster.
-    pub(super) fn take(&mut self, side: usize, now: Cycle) -> (usize, PeRequest) {
-        let (came, cluster, request) = self.next[side].take().expect("an access that was seen");
-        if side == WRITE {
-            self.next_write = (came + WRITE_INTERVAL).max(now + WRITE_BEHIND);
+        match side {
+            READ => self.reads.next(),
+            _ => self.write.as_ref().map(|(.., request)| request),
         }
+    }
+
+    /// Cluster and core of the next read behind the converter.
+    pub(super) fn next_reader(&self) -> Option<(usize, u32)> {
+        self.reads.next_reader()
+    }
+
+    /// Returns true if the next write came in this cycle.
+    pub(super) fn write_came(&self, now: Cycle) -> bool {
+        self.write.as_ref().is_some_and(|&(came, ..)| came == now)
+    }
+
+    /// Removes the next access on this side; returns it with its cluster.
+    pub(super) fn take(&mut self, side: usize, now: Cycle) -> (usize, PeRequest) {
+        if side == READ {
+            return self.reads.take(now);
+        }
+        let (came, cluster, request) = self.write.take().expect("an access that was seen");
+        self.next_write = (came + WRITE_INTERVAL).max(now + WRITE_BEHIND);
         (cluster, request)
+    }
+
+    /// The answer to a read of a memory leaves at a cycle.
+    pub(super) fn answer_read(&mut self, at: Cycle, cluster: usize, reply: PeReply) {
+        self.reads.answer(at, cluster, reply.core);
+        self.reply_at(at, false, cluster, reply);
     }
 
     /// An answer leaves at a cycle.
@@ -171,8 +196,10 @@ impl Singles {
 
     /// Hands every answer that is due to `send`, with its cluster, one for each cluster; the others are due next.
     pub(super) fn send_replies(&mut self, now: Cycle, send: impl Fn(usize, PeReply)) {
-        if let Some((at, cluster, reply, is_amo)) = self.filter.back(now) {
-            self.reply_at(at, is_amo, cluster, reply);
+        match self.filter.back(now) {
+            Some((at, cluster, reply, false)) => self.answer_read(at, cluster, reply),
+            Some((at, cluster, reply, true)) => self.reply_at(at, true, cluster, reply),
+            None => {}
         }
         let mut sent = 0u64;
         while self.replies.peek().is_some_and(|Reverse(reply)| reply.at <= now) {
@@ -190,7 +217,7 @@ impl Singles {
 
     /// The next cycle in which anything here can change.
     pub(super) fn next_event(&self, now: Cycle) -> Option<Cycle> {
-        if self.n_waiting != 0 || self.next.iter().any(Option::is_some) || self.filter.is_waiting() {
+        if self.n_waiting != 0 || self.reads.is_waiting() || self.write.is_some() || self.filter.is_waiting() {
             return Some(now + 1);
         }
         let reply = self.replies.peek().map(|Reverse(reply)| reply.at.max(now + 1));

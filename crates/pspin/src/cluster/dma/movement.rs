@@ -221,8 +221,8 @@ impl Movement {
         number < self.first + self.chunks.len() as u64
     }
 
-    /// Takes replies of L2. The first beat of read data reaches the engine in this cycle. If the data pause, they do so
-    /// after the first beat.
+    /// Takes replies of L2. Read data reach the engine from this cycle on, the last beat in the cycle that the reply says. If
+    /// they pause, they do so after the first beat.
     fn take_replies(&mut self, now: Cycle) {
         // In a catch-up `now` is before the cluster's current cycle, in which a reply may already have arrived.
         while self.replies.is_due(now)
@@ -234,8 +234,8 @@ impl Movement {
                     let chunk = self.chunk_mut(number);
                     chunk.data = data.into_vec();
                     let behind = u64::from(chunk.reads) - 1;
-                    self.coming.push_back(now);
-                    self.coming.extend(last + 1 - behind..=last);
+                    let last = last.max(now + behind);
+                    self.coming.extend(last - behind..=last);
                 }
                 BurstReply::Later => {
                     self.coming.iter_mut().filter(|at| **at >= now).for_each(|at| *at += 1);

@@ -56,19 +56,32 @@ impl Set {
         nhi: fn(Cycle) -> BeatRequests,
         shows: Shows,
     ) -> (Store, Rc<RefCell<Vec<u8>>>) {
-        let (store, seen) = (Store::default(), Rc::default());
+        let store = Store::default();
         let l2 = TestMemory::with_store(bench, "l2", latency, store.clone());
+        let seen = Set::before(bench, transfers, (l2.requests, l2.replies), nhi, shows);
+        (store, seen)
+    }
+
+    /// Adds a set before an L2. Returns the final content of L1.
+    fn before(
+        bench: &mut Bench,
+        transfers: &[Transfer],
+        l2: (Tx<Burst>, Rx<BurstReply>),
+        nhi: fn(Cycle) -> BeatRequests,
+        shows: Shows,
+    ) -> Rc<RefCell<Vec<u8>>> {
+        let seen = Rc::default();
         let launches = bench.input("launches", 64, transfers.iter().map(|&transfer| (10, transfer)).collect());
         let mut params = params();
         params.cluster.l1_bytes = L1_BYTES;
         let mut l1 = L1::new(L1_BYTES, params.cluster.l1_banks);
         l1.write(0, &(0..L1_BYTES).map(l1_byte).collect::<Vec<u8>>());
-        let dma = Dma::new(0, &params, (l2.requests, l2.replies));
+        let dma = Dma::new(0, &params, l2);
         let (wide, log) = (WidePorts::default(), bench.log.clone());
         let has_company = !std::ptr::fn_addr_eq(nhi, nobody as fn(Cycle) -> BeatRequests);
         let next = Cycle::MAX;
         bench.add("dma", Set { launches, dma, l1, wide, nhi, has_company, shows, log, next, seen: Rc::clone(&seen) });
-        (store, seen)
+        seen
     }
 
     /// Simulates one cycle. Returns true if a transfer ends in it.
@@ -149,6 +162,36 @@ fn a_packet_of_one_beat_comes_to_l1_in_ten_cycles_and_is_done_after_twelve() {
         22   done
     "#]],
     );
+}
+
+/// Handler memory has a register more on the way back than packet memory: its answer comes in the cycle before the first beat.
+#[test]
+fn beats_come_when_the_answer_says_also_if_there_is_one() {
+    let answered = |reads: u32| {
+        bench(100, |bench| {
+            let data = vec![0; 64 * reads as usize].into();
+            let answer = BurstReply::Data { tag: 0, data, last: 17 + Cycle::from(reads) };
+            let l2 = (
+                bench.output("read", 2, |_| true, |_: &Burst| String::new()),
+                bench.input("answer", 4, vec![(17, answer)]),
+            );
+            Set::before(bench, &[(L2_HANDLER_BASE, L1_BASE, 64 * reads)], l2, nobody, Shows::Beats);
+        })
+    };
+    // The answer to the read of cycle 14 comes in 17, the first beat in 18, and two cycles later it is written.
+    let want = expect![[r#"
+        14   read
+        20   Write 0x0
+        22   done
+    "#]];
+    want.assert_eq(&answered(1));
+    let want = expect![[r#"
+        14   read
+        20   Write 0x0
+        21   Write 0x40
+        23   done
+    "#]];
+    want.assert_eq(&answered(2));
 }
 
 #[test]
