@@ -1,0 +1,1 @@
+//! Hosts that follow the LogGOPS model: overhead, gap and latency of each message.
