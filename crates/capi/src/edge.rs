@@ -148,14 +148,14 @@ impl Edge {
     fn done(&mut self, done: &PacketDone, clock: &Clock) {
         self.in_nic -= 1;
         if self.reported_early.take() != Some(done.feedback) {
-            self.tell_feedback(done, clock);
+            self.report_feedback(done, clock);
         }
     }
 
     /// Reports the feedback of the last cycle early: the NIC's notice comes one cycle later.
     pub fn report_early(&mut self, done: &PacketDone, clock: &Clock) {
         self.reported_early = Some(done.feedback);
-        self.tell_feedback(done, clock);
+        self.report_feedback(done, clock);
     }
 
     /// Returns true if the NIC's notice of an early feedback is still to come.
@@ -163,7 +163,7 @@ impl Edge {
         self.reported_early.is_some()
     }
 
-    fn tell_feedback(&mut self, done: &PacketDone, clock: &Clock) {
+    fn report_feedback(&mut self, done: &PacketDone, clock: &Clock) {
         let [nic_arrival, her, feedback] =
             [done.nic_arrival, done.her, done.feedback].map(|cycle| clock.edge(cycle).ps());
         self.schedule(done.feedback, Call::Feedback([done.user, nic_arrival, her, feedback]));

@@ -105,11 +105,11 @@ impl Cells {
     pub fn are_few(&self, now: Cycle) -> bool {
         let mut cells = self.0.borrow_mut();
         cells.reach(now);
-        let Some(heard) = now.checked_sub(cells.params.warning_cycles.into()) else { return false };
-        while cells.warnings.get(1).is_some_and(|&(since, _)| since <= heard) {
+        let Some(noticed) = now.checked_sub(cells.params.warning_cycles.into()) else { return false };
+        while cells.warnings.get(1).is_some_and(|&(since, _)| since <= noticed) {
             cells.warnings.pop_front();
         }
-        cells.warnings.front().is_some_and(|&(since, few)| since <= heard && few)
+        cells.warnings.front().is_some_and(|&(since, few)| since <= noticed && few)
     }
 }
 

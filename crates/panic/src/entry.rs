@@ -122,7 +122,7 @@ impl Entry {
     }
 
     /// Reads the scheduler's bank notes. Called at each tick.
-    pub fn hear(&mut self) {
+    pub fn take_bank_notes(&mut self) {
         while let Some(BankNote { port, is_short }) = self.notes.as_ref().and_then(Rx::take) {
             self.is_short[port] = is_short;
         }

@@ -172,7 +172,7 @@ impl Ingress {
 
 impl Component for Ingress {
     fn tick(&mut self, now: Cycle) -> Activity {
-        self.wires.entry.hear();
+        self.wires.entry.take_bank_notes();
         let next_packet = self.receive(now);
         let next_flit = self.wires.sender.send(now);
         match [next_packet, next_flit].into_iter().flatten().min() {

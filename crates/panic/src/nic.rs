@@ -151,7 +151,7 @@ impl Wiring<'_> {
         let (from, to) = (self.take_end(node), self.add_lane(node, &format!("from node {}", node.0)));
         let flit_bytes = self.params.flit_bytes as usize;
         let room = 2 * self.nodes.scheduler.len();
-        let (bank_notes, heard) = self.system.channel(&format!("network[{number}].bank_notes"), room, 1);
+        let (bank_notes, notes_rx) = self.system.channel(&format!("network[{number}].bank_notes"), room, 1);
         let wires = IngressWiring {
             node: (node, number as u8),
             flit_bytes,
@@ -159,7 +159,7 @@ impl Wiring<'_> {
             source,
             classifier: classifier.clone(),
             outlet: outlet.clone(),
-            entry: Entry::new(self.nodes.clone(), heard).with_cells(self.cells.clone(), number as u32),
+            entry: Entry::new(self.nodes.clone(), notes_rx).with_cells(self.cells.clone(), number as u32),
             sender: Sender::new(node, flit_bytes, to),
         };
         let path = format!("network[{number}]");
@@ -180,7 +180,7 @@ impl Wiring<'_> {
         let node = self.nodes.dma;
         let (input, to) = (self.take_end(node), self.add_lane(node, &format!("from node {}", node.0)));
         let flit_bytes = self.params.flit_bytes as usize;
-        let (bank_notes, heard) = self.system.channel("dma.bank_notes", 2 * self.nodes.scheduler.len(), 1);
+        let (bank_notes, notes_rx) = self.system.channel("dma.bank_notes", 2 * self.nodes.scheduler.len(), 1);
         let wires = DmaWiring {
             node,
             flit_bytes,
@@ -189,7 +189,7 @@ impl Wiring<'_> {
             sources,
             classifier: classifier.clone(),
             outlet: outlet.clone(),
-            entry: Entry::new(self.nodes.clone(), heard).with_cells(self.cells.clone(), self.params.network_ports),
+            entry: Entry::new(self.nodes.clone(), notes_rx).with_cells(self.cells.clone(), self.params.network_ports),
             sender: Sender::new(node, flit_bytes, to),
             cells: self.cells.clone(),
         };
@@ -216,7 +216,7 @@ impl Wiring<'_> {
         let (to_engine, engine_in) = self.system.channel(&format!("{path}.scratchpad"), scratchpad, 1);
         let (engine_out, from_engine) = self.system.channel(&format!("{path}.out"), longest, 1);
         let note_cycles = self.params.scheduler.note_cycles;
-        let (notes, heard) =
+        let (notes, notes_rx) =
             self.system.channel(&format!("{path}.notes"), 3 + note_cycles as usize, note_cycles.into());
         let engine = format!("{path}.engine");
         let program = image.map(|image| Program::new(image.clone()));
@@ -242,7 +242,7 @@ impl Wiring<'_> {
         };
         let wires = TrafficManagerWiring { input, output, detours, to_engine, from_engine, notes };
         self.system.add(&path, self.clock, TrafficManager::new(params, wires));
-        heard
+        notes_rx
     }
 
     fn add_scheduler(

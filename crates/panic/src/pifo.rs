@@ -181,7 +181,7 @@ impl<T> LogicalPifo<T> {
     /// Removes the last packet, to drop it.
     pub fn drop_last(&mut self) -> Option<T> {
         let (path, waiting) = self.take(Pifo::pop_greatest)?;
-        Some(self.tell_dropped(path, waiting))
+        Some(self.report_drop(path, waiting))
     }
 
     /// Removes the last packet that satisfies `is_wanted`, to drop it. Also removes the last token of each of its branches, so
@@ -204,7 +204,7 @@ impl<T> LogicalPifo<T> {
             at = above;
         }
         self.len -= 1;
-        Some(self.tell_dropped(path, waiting))
+        Some(self.report_drop(path, waiting))
     }
 
     /// All packets in the order in which they would leave if no more arrived: the PIFO of each, and its key there.
@@ -240,7 +240,7 @@ impl<T> LogicalPifo<T> {
 
     /// Reports a drop to the policies. The removed token may have come with another packet of the branch. The refund is what
     /// the dropped packet itself was charged, so the branch pays only for packets that are served.
-    fn tell_dropped(&mut self, path: Path, waiting: Waiting<T>) -> T {
+    fn report_drop(&mut self, path: Path, waiting: Waiting<T>) -> T {
         let Waiting { mut arrival, charges, packet } = waiting;
         for (&(at, rank), charged) in path.iter().rev().zip(charges) {
             let Node { policy, above, .. } = &mut self.nodes[at];

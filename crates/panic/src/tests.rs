@@ -118,14 +118,14 @@ impl Scene {
     ) -> Rx<CreditNote> {
         let (to_engine, engine_in) = bench.channel(&format!("to engine {node}"), 25 * self.credits as usize, 1);
         let (engine_out, from_engine) = bench.channel(&format!("from engine {node}"), 25, 1);
-        let (notes, heard) = bench.channel(&format!("notes of {node}"), 4, 1);
+        let (notes, notes_rx) = bench.channel(&format!("notes of {node}"), 4, 1);
         let delay = DelayUnitParams { service: self.delay, gap_cycles: 2, start_cycles: 0, grant_cycles: 0 };
         let stream = RandomStream::new(1, &format!("engine {node}"));
         bench.add(&format!("engine {node}"), DelayUnit::new(delay, engine_in, engine_out, stream));
         let params = TrafficManagerParams { credits: self.credits, flit_bytes: 64, detour_flits: 25 };
         let wires = TrafficManagerWiring { input, output, detours, to_engine, from_engine, notes };
         bench.add(&format!("unit {node}"), TrafficManager::new(params, wires));
-        heard
+        notes_rx
     }
 
     fn run(&self) -> String {

@@ -174,7 +174,7 @@ impl Component for HostEventUnit {
     }
 
     fn counters(&self, counters: &mut CounterList) {
-        counters.add("told", self.n_events.total());
+        counters.add("reported", self.n_events.total());
         counters.add("records", self.n_records.into());
         counters.add("lost_records", self.n_lost.total());
     }

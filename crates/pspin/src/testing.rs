@@ -145,9 +145,10 @@ impl Component for TestMemory {
 
 /// A channel of the remapper whose other one waits, or does not, from the cycle behind each of the script.
 pub fn remap(bench: &mut Bench, script: &[(Cycle, bool)]) -> Remap {
-    let hears = bench.input("other address", 4, script.to_vec());
-    let tells = bench.output("address", 4, |_| true, |waits: &bool| if *waits { "waits" } else { "taken" }.to_owned());
-    Remap::new(tells, hears)
+    let other_rx = bench.input("other address", 4, script.to_vec());
+    let address_tx =
+        bench.output("address", 4, |_| true, |waits: &bool| if *waits { "waits" } else { "taken" }.to_owned());
+    Remap::new(address_tx, other_rx)
 }
 
 /// A command with these words, zeros behind; its packet is numbered as the core.

@@ -199,11 +199,11 @@ pub fn offered<'py>(
     let mut ended = Ok(());
     let packets = py.detach(|| {
         let checked = read_experiment(text, file, &base_dir, format)?;
-        let goes_on = || {
+        let continues = || {
             ended = Python::attach(|py| py.check_signals());
             ended.is_ok()
         };
-        spinet::offered::offered(&checked, goes_on).map_err(input)
+        spinet::offered::offered(&checked, continues).map_err(input)
     })?;
     ended?;
     let packet = |(number, p): (usize, Offered)| {

@@ -120,8 +120,8 @@ pub fn load(nic: &str, settings: &[Setting], base_dir: &Path) -> Result<PspinPar
 /// The error of a value that its type does not take.
 pub(crate) fn not_a_value(key: &str, value: &Value, error: &toml::de::Error) -> NicError {
     // serde says `invalid value: integer `-1`, expected u32`. For an unknown word it lists all allowed words.
-    let told = explain_serde_error(error.message());
-    let allowed = told.rsplit("must be ").next().and_then(|told| told.rsplit("expected ").next());
+    let message = explain_serde_error(error.message());
+    let allowed = message.rsplit("must be ").next().and_then(|message| message.rsplit("expected ").next());
     let allowed = allowed.unwrap_or_default().to_owned();
     NicError::NotAValue { key: key.into(), found: value.to_string(), allowed }
 }

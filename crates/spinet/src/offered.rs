@@ -31,13 +31,13 @@ pub struct Target {
     pub is_last: bool,
 }
 
-/// Packets between two calls of `goes_on`: milliseconds of host time.
+/// Packets between two calls of `continues`: milliseconds of host time.
 const SLICE: usize = 1 << 16;
 
-/// All packets of the traffic, as a run would take them; `None` if `goes_on`, which is called from time to time, returns false.
+/// All packets of the traffic, as a run would take them; `None` if `continues`, which is called from time to time, returns false.
 ///
 /// They are held in memory all at once.
-pub fn offered(checked: &Checked, mut goes_on: impl FnMut() -> bool) -> Result<Option<Vec<Offered>>, FeedError> {
+pub fn offered(checked: &Checked, mut continues: impl FnMut() -> bool) -> Result<Option<Vec<Offered>>, FeedError> {
     let mut classifiers = classifiers(checked)?;
     // Reservations of tenants depend on when the card finishes packets, so they are left out.
     let mut ids = MessageIds::new(checked.nic.scheduler.n_mpqs, 0);
@@ -47,7 +47,7 @@ pub fn offered(checked: &Checked, mut goes_on: impl FnMut() -> bool) -> Result<O
         let start = source.start.filter(|_| checked.sources.len() > 1).map_or(0, Time::fs);
         while let Some(packet) = stream.read()? {
             coming.push(Coming { arrival_fs: packet.arrival_fs.saturating_add(start), ..packet });
-            if coming.len().is_multiple_of(SLICE) && !goes_on() {
+            if coming.len().is_multiple_of(SLICE) && !continues() {
                 return Ok(None);
             }
         }
@@ -63,7 +63,7 @@ pub fn offered(checked: &Checked, mut goes_on: impl FnMut() -> bool) -> Result<O
             Target { context, message: verdict.message, msgid, is_last: verdict.is_last }
         });
         all.push(Offered { arrival_fs, target, bytes });
-        if all.len().is_multiple_of(SLICE) && !goes_on() {
+        if all.len().is_multiple_of(SLICE) && !continues() {
             return Ok(None);
         }
     }

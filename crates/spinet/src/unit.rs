@@ -154,7 +154,7 @@ pub fn run(elf: &Elf, setting: &Setting, offers: Vec<Offer>) -> Result<Report, U
     let (detours, back) = builder.channel("back", 8, 1);
     let (to_engine, engine_in) = builder.channel("to engine", room * setting.credits as usize, 1);
     let (engine_out, from_engine) = builder.channel("from engine", room, 1);
-    let (notes, heard) = builder.channel("notes", 3, 1);
+    let (notes, notes_rx) = builder.channel("notes", 3, 1);
     let wires = TrafficManagerWiring { input, output, detours, to_engine, from_engine, notes };
     let manager =
         TrafficManagerParams { credits: setting.credits, flit_bytes: FLIT_BYTES as u32, detour_flits: room as u32 };
@@ -165,7 +165,7 @@ pub fn run(elf: &Elf, setting: &Setting, offers: Vec<Offer>) -> Result<Report, U
         credits: setting.credits,
         offered,
         left,
-        heard,
+        notes_rx,
         leaving: None,
         answers: answers.clone(),
     };
@@ -205,7 +205,7 @@ struct Around {
     credits: u32,
     offered: Tx<Flit>,
     left: Rx<Flit>,
-    heard: Rx<CreditNote>,
+    notes_rx: Rx<CreditNote>,
     leaving: Option<Box<Message>>,
     answers: Rc<RefCell<Vec<Answer>>>,
 }
@@ -238,7 +238,7 @@ impl Around {
 impl Component for Around {
     fn tick(&mut self, now: Cycle) -> Activity {
         let mut is_busy = false;
-        while let Some(note) = self.heard.take() {
+        while let Some(note) = self.notes_rx.take() {
             self.credits += u32::from(note == CreditNote::Return);
             is_busy = true;
         }
@@ -276,7 +276,7 @@ impl Component for Around {
     fn ports(&self, ports: &mut Ports) {
         ports.output("offered", &self.offered);
         ports.input("left", &self.left);
-        ports.input("heard", &self.heard);
+        ports.input("notes_rx", &self.notes_rx);
     }
 }
 

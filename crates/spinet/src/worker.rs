@@ -47,19 +47,19 @@ impl<T: 'static> Worker<T> {
         build: impl FnOnce() -> Result<T, E> + Send + 'static,
     ) -> Result<Self, StartError<E>> {
         let (jobs, inbox) = channel::<Job<T>>();
-        let (tell, hear) = channel();
+        let (reply, replies) = channel();
         let body = move || match build() {
             Ok(thing) => {
                 // If the starter has ended, nothing receives this; then the inbox is closed too.
-                let _ = tell.send(Ok(()));
+                let _ = reply.send(Ok(()));
                 serve(thing, &inbox);
             }
-            Err(error) => drop(tell.send(Err(error))),
+            Err(error) => drop(reply.send(Err(error))),
         };
         let thread = std::thread::Builder::new().name("spinet".into()).stack_size(STACK_BYTES).spawn(body);
         let thread = thread.map_err(|error| WorkerGone::Panicked { what: format!("no thread: {error}") })?;
         let worker = Worker { jobs: Mutex::new(Some(jobs)), thread: Mutex::new(Some(thread)) };
-        match hear.recv() {
+        match replies.recv() {
             Ok(Ok(())) => Ok(worker),
             Ok(Err(error)) => Err(StartError::Run(Box::new(error))),
             Err(_) => Err(worker.gone().into()),
@@ -68,13 +68,13 @@ impl<T: 'static> Worker<T> {
 
     /// Runs a function on it and waits for the result.
     pub fn call<R: Send + 'static>(&self, what: impl FnOnce(&mut T) -> R + Send + 'static) -> Result<R, WorkerGone> {
-        let (tell, hear) = channel();
-        let job: Job<T> = Box::new(move |thing| drop(tell.send(what(thing))));
+        let (reply, replies) = channel();
+        let job: Job<T> = Box::new(move |thing| drop(reply.send(what(thing))));
         let sent = match &*lock(&self.jobs) {
             Some(jobs) => jobs.send(job).is_ok(),
             None => false,
         };
-        match sent.then(|| hear.recv()) {
+        match sent.then(|| replies.recv()) {
             Some(Ok(value)) => Ok(value),
             _ => Err(self.gone()),
         }

@@ -186,10 +186,10 @@ impl<O: Orders> PointerReader<O> {
 impl<O: Orders> Component for PointerReader<O> {
     fn tick(&mut self, now: Cycle) -> Activity {
         self.take_answers(now);
-        let has_heard = self.take_orders();
+        let has_orders = self.take_orders();
         let has_passed = self.pass();
         match self.read(now) {
-            _ if has_heard || has_passed || self.memory.has_sent(now) => Activity::Busy,
+            _ if has_orders || has_passed || self.memory.has_sent(now) => Activity::Busy,
             Some(due) => Activity::Until(due),
             None => Activity::Idle,
         }

@@ -8,14 +8,14 @@ use std::rc::Rc;
 use testkit::{Bench, Log};
 
 /// Recorded transfers, one a line, in nanoseconds.
-pub fn told(moves: &MoveLog) -> String {
-    let told = |one: &Move| {
+pub fn as_text(moves: &MoveLog) -> String {
+    let as_text = |one: &Move| {
         let steps = one.steps.iter().map(|(wait, end)| format!(" {}@{}", wait.word(), end.ns()));
         let Move { route, card, host, ordered, begun, .. } = one;
         let (ordered, begun) = (ordered.ns(), begun.ns());
         format!("{route:?} {card:x?} {host:x?} ordered@{ordered} begun@{begun}{}\n", steps.collect::<String>())
     };
-    moves.borrow().iter().map(told).collect()
+    moves.borrow().iter().map(as_text).collect()
 }
 
 /// Memory contents shared between a scene and its memory.

@@ -21,7 +21,7 @@ impl Core {
     }
 
     /// Reports an event that the core's surroundings know, if the core has a probe.
-    pub fn tell(&mut self, event: impl FnOnce() -> Event) {
+    pub fn report_with(&mut self, event: impl FnOnce() -> Event) {
         if self.probe.is_some() {
             self.report(event());
         }

@@ -263,7 +263,8 @@ impl Component for PacketFeeder {
         if self.start.is_none() && self.go.as_ref().is_some_and(|go| go.take().is_some()) {
             self.start = Some(self.clock.edge(now));
         }
-        if self.traffic.hear() && self.under_way.as_ref().is_some_and(|next| next.begins > self.clock.edge(now)) {
+        if self.traffic.apply_skips() && self.under_way.as_ref().is_some_and(|next| next.begins > self.clock.edge(now))
+        {
             let next = self.under_way.take().expect("a frame is pending");
             (self.line_free, self.after_gap, self.next_id) = (next.line_before, next.gap_before, next.frame.id);
         }

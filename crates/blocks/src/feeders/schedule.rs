@@ -52,7 +52,7 @@ impl Schedule {
     }
 
     /// Applies newly skipped time; returns true if there was any. Call it at each tick.
-    pub fn hear(&mut self) -> bool {
+    pub fn apply_skips(&mut self) -> bool {
         let Some((_, skips)) = &self.skips else { return false };
         let mut any = false;
         while let Some(span) = skips.take() {

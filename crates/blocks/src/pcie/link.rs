@@ -109,7 +109,7 @@ impl Link {
     pub fn tick(&mut self, now: Cycle, ends: &mut impl Ends) -> Activity {
         let mut activity = self.send_to_host(now);
         activity = earliest(activity, self.answer(now, ends));
-        activity = earliest(activity, self.tell_left(now, ends));
+        activity = earliest(activity, self.respond_to_left(now, ends));
         activity = earliest(activity, self.store(now, ends));
         earliest(activity, self.give(now, ends))
     }
@@ -235,7 +235,7 @@ impl Link {
     }
 
     /// Answers write bursts whose last packet has left.
-    fn tell_left(&mut self, now: Cycle, ends: &mut impl Ends) -> Activity {
+    fn respond_to_left(&mut self, now: Cycle, ends: &mut impl Ends) -> Activity {
         let Some(&(at, from)) = self.left.front() else { return Activity::Idle };
         if now + 1 < at {
             return Activity::Until(at - 1);

@@ -80,7 +80,7 @@ extern "C-unwind" fn count_feedback(_user: u64, _nic_arrival: u64, _her: u64, _f
     PROCESSED.fetch_add(1, Ordering::Relaxed);
 }
 
-extern "C-unwind" fn tell_write(user: *mut c_void) {
+extern "C-unwind" fn on_write_done(user: *mut c_void) {
     // The text of C's %p.
     let user = if user.is_null() { "(nil)".into() } else { format!("{user:p}") };
     print(&format!("Write to NIC memory completed (user_ptr: {user})\n"));
@@ -108,7 +108,7 @@ unsafe fn init(form: Interface, argc: c_int, argv: *const *const c_char, matchin
     let images = Some(Path::new(IMAGES)).filter(|path| image::is_there(path));
     crate::ffi::init(&PspinConf::default(), images)?;
     library::change_edge(|edge| {
-        edge.callbacks.pcie_mst_write = Some(tell_write);
+        edge.callbacks.pcie_mst_write = Some(on_write_done);
         edge.callbacks.pkt_feedback = Some(count_feedback);
     })?;
     PROCESSED.store(0, Ordering::Relaxed);

@@ -86,7 +86,7 @@ impl Dma {
     }
 
     /// Runs the host's cycle and processes its doorbells.
-    fn hear(&mut self, now: Cycle) -> bool {
+    fn take_doorbells(&mut self, now: Cycle) -> bool {
         let mut changed = false;
         if let Some((_, arrival)) = self.host.tick(now, self.link.memory()) {
             self.transmit.refuse(now, arrival);
@@ -148,8 +148,8 @@ impl Dma {
 
 impl Component for Dma {
     fn tick(&mut self, now: Cycle) -> Activity {
-        self.transmit.hear();
-        let mut changed = self.hear(now);
+        self.transmit.take_bank_notes();
+        let mut changed = self.take_doorbells(now);
         changed |= self.take_answers(now);
         changed |= self.receive.take(now);
         changed |= self.transmit.complete(&mut self.link);

@@ -69,8 +69,8 @@ impl Transmit {
     }
 
     /// Reads the scheduler's bank notes. Called at each tick.
-    pub fn hear(&mut self) {
-        self.wires.entry.hear();
+    pub fn take_bank_notes(&mut self) {
+        self.wires.entry.take_bank_notes();
     }
 
     /// The host has put packets into a ring.

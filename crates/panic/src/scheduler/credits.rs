@@ -52,7 +52,7 @@ impl Credits {
     }
 
     /// Processes a unit's note.
-    pub fn hear(&mut self, unit: usize, note: CreditNote) {
+    pub fn take_note(&mut self, unit: usize, note: CreditNote) {
         let unit = &mut self.units[unit];
         unit.held += match note {
             CreditNote::Return => 1,
@@ -62,7 +62,7 @@ impl Credits {
     }
 
     /// Traces the number of credits of a unit.
-    pub fn tell(&self, unit: usize, now: Cycle, tracer: &Tracer) {
+    pub fn trace_held(&self, unit: usize, now: Cycle, tracer: &Tracer) {
         let Unit { node, held, .. } = &self.units[unit];
         tracer.emit(&super::CREDITS, now, &[node.0.into(), u64::try_from(*held).unwrap_or(0)]);
     }
@@ -129,7 +129,7 @@ mod tests {
         };
         let mut credits = Credits::new(&[service([4, 5]), service([6, 7])]);
         let number = |word: &str| word[1..].parse::<usize>().unwrap_or(0);
-        let tell = |word: &str| match word.as_bytes()[0] {
+        let step = |word: &str| match word.as_bytes()[0] {
             b's' => credits.unit_for(1, number(word) as u32).map_or("none".to_owned(), |unit| {
                 credits.spend(unit);
                 credits.node(unit).0.to_string()
@@ -138,11 +138,11 @@ mod tests {
                 credits.push_destination(1, number(word) as u32).map_or("none".to_owned(), |node| node.0.to_string())
             }
             sign => {
-                credits.hear(number(word) - 4, if sign == b'+' { CreditNote::Return } else { CreditNote::Cancel });
+                credits.take_note(number(word) - 4, if sign == b'+' { CreditNote::Return } else { CreditNote::Cancel });
                 "ok".to_owned()
             }
         };
-        want.assert_eq(&script.split(' ').map(tell).collect::<Vec<_>>().join(" "));
+        want.assert_eq(&script.split(' ').map(step).collect::<Vec<_>>().join(" "));
     }
 
     #[test]

@@ -83,7 +83,7 @@ impl Scheduler {
     /// Spends a unit's credit on a packet, which leaves for the unit.
     fn release(&mut self, now: Cycle, BufferCell { port, cell }: BufferCell, unit: usize) {
         self.credits.spend(unit);
-        self.credits.tell(unit, now, &self.tracer);
+        self.credits.trace_held(unit, now, &self.tracer);
         let (message, since) = self.ports[port].bank.message(cell);
         message.to = self.credits.node(unit);
         message.leg = Leg::Paid;

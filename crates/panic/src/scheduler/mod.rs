@@ -180,11 +180,11 @@ impl Scheduler {
         self
     }
 
-    fn hear(&mut self, now: Cycle) {
+    fn take_notes(&mut self, now: Cycle) {
         for (unit, notes) in self.notes.iter().enumerate() {
             while let Some(note) = notes.take() {
-                self.credits.hear(unit, note);
-                self.credits.tell(unit, now, &self.tracer);
+                self.credits.take_note(unit, note);
+                self.credits.trace_held(unit, now, &self.tracer);
             }
         }
     }
@@ -288,7 +288,7 @@ impl Scheduler {
     }
 
     /// Sends a note for each bank that became short of cells or is no longer.
-    fn tell_banks(&mut self) {
+    fn send_bank_notes(&mut self) {
         for (port, is_short) in self.is_short.iter_mut().enumerate() {
             let now_short = self.ports[port].bank.n_free() <= self.params.dropping.free_cells as usize;
             if *is_short != now_short {
@@ -365,7 +365,7 @@ impl Scheduler {
 
 impl Component for Scheduler {
     fn tick(&mut self, now: Cycle) -> Activity {
-        self.hear(now);
+        self.take_notes(now);
         let mut is_active = false;
         for which in 0..self.ports.len() {
             is_active |= self.receive(now, which);
@@ -384,7 +384,7 @@ impl Component for Scheduler {
         for which in 0..self.ports.len() {
             is_active |= self.send(now, which);
         }
-        self.tell_banks();
+        self.send_bank_notes();
         match next {
             _ if is_active => Activity::Busy,
             Some(later) => Activity::Until(later),

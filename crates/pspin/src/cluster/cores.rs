@@ -73,7 +73,7 @@ impl Cluster {
                     return;
                 }
                 Stop::Trap => {
-                    self.tell_trap(i, now);
+                    self.report_trap(i, now);
                     stop = self.run_core(i, now);
                     continue;
                 }

@@ -27,9 +27,9 @@ impl Cluster {
     }
 
     /// Reports to the probe of core `i` that its task starts or ends.
-    pub(super) fn tell_task(&mut self, i: usize) {
+    pub(super) fn report_task(&mut self, i: usize) {
         let Hpu { core, driver, .. } = &mut self.hpus[i];
-        core.tell(|| match driver.running() {
+        core.report_with(|| match driver.running() {
             None => Event::Ends,
             Some(HpuTask { task, pkt_ptr }) => Event::Begins(Task {
                 packet: task.packet.0,
@@ -42,7 +42,7 @@ impl Cluster {
     }
 
     /// Reports to the probe of core `i` the memory of the card that a command reads or writes.
-    pub(super) fn tell_command(&mut self, i: usize, command: &Command) {
+    pub(super) fn report_command(&mut self, i: usize, command: &Command) {
         let [_, _, addr, size, word, ..] = command.words;
         let (reads, bytes) = match command.target {
             CommandTarget::NicSend => (true, word),
@@ -50,7 +50,7 @@ impl Cluster {
             CommandTarget::HostDirect => return, // Its data are the words of the command.
         };
         let (from, to) = if reads { (Some(addr), None) } else { (None, Some(addr)) };
-        self.hpus[i].core.tell(|| Event::Moves { from, to, bytes });
+        self.hpus[i].core.report_with(|| Event::Moves { from, to, bytes });
     }
 
     /// Program counter and general registers of a core.

@@ -45,7 +45,7 @@ impl Cluster {
         }
         if launches {
             self.launching |= 1 << i;
-            self.hpus[i].core.tell(|| Event::Moves { from: Some(src), to: Some(dst), bytes });
+            self.hpus[i].core.report_with(|| Event::Moves { from: Some(src), to: Some(dst), bytes });
             self.hpus[i].wait = Wait::Launch;
             return;
         }

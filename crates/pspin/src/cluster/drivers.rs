@@ -88,7 +88,7 @@ impl Cluster {
             && was_running != is_running
         {
             self.guard_changes(i, granted);
-            self.tell_task(i);
+            self.report_task(i);
             self.hpus[i].core.mark_profile();
             if is_running {
                 self.hpus[i].started = instructions;
@@ -104,7 +104,7 @@ impl Cluster {
         if let Some(command) = issued {
             let values = [command.packet.0, i as u64, command.target as u64, command.writes_host().into()];
             self.trace.emit(&COMMAND_ISSUED, granted, &values);
-            self.tell_command(i, &command);
+            self.report_command(i, &command);
             self.drivers.command_fifos[i].push_back(command);
             self.drivers.with_commands |= 1 << i;
         }

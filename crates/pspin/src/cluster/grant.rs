@@ -17,7 +17,7 @@ impl Cluster {
     pub(super) fn run_cores(&mut self, now: Cycle) {
         let others = self.ready.take_others(now);
         if others != 0 {
-            self.go_on(others, now);
+            self.grant_others(others, now);
         }
         if !self.plan.is_cores_only(now) {
             self.admit_remote(now);
@@ -36,7 +36,7 @@ impl Cluster {
 
     /// These cores perform their due action, which is not a bank request.
     #[inline(never)]
-    fn go_on(&mut self, cores: u32, now: Cycle) {
+    fn grant_others(&mut self, cores: u32, now: Cycle) {
         for i in members(cores.into()).map(|core| core as usize) {
             match self.hpus[i].wait {
                 Wait::Access => self.access(i, now),

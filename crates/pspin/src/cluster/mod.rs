@@ -271,7 +271,7 @@ impl Cluster {
     }
 
     /// Notifies the inbound engine, once, that all cores have reached their drivers.
-    fn tell_active(&mut self, now: Cycle) {
+    fn report_active(&mut self, now: Cycle) {
         if !self.is_active && self.hpus.iter().all(|hpu| hpu.driver.is_active()) {
             self.is_active = true;
             self.trace.emit(&CLUSTER_ACTIVE, now, &[]);
@@ -302,7 +302,7 @@ impl Cluster {
         self.send_pe_request(now);
         self.send_command();
         self.send_feedback(now);
-        self.tell_active(now);
+        self.report_active(now);
         self.next(now)
     }
 }

@@ -18,7 +18,7 @@ impl Cluster {
     pub(super) fn refuse(&mut self, i: usize, now: Cycle) {
         self.hpus[i].core.fault(now);
         self.hpus[i].first_part = None;
-        self.tell_trap(i, now);
+        self.report_trap(i, now);
         self.advance(i, now);
     }
 
@@ -26,7 +26,7 @@ impl Cluster {
     #[cold]
     pub(super) fn refuse_misaligned(&mut self, i: usize, now: Cycle) {
         self.hpus[i].core.misalign(now);
-        self.tell_trap(i, now);
+        self.report_trap(i, now);
         self.advance(i, now);
     }
 
@@ -45,7 +45,7 @@ impl Cluster {
             } else if self.hpus[i].wait == Wait::Stray {
                 self.hpus[i].wait = Wait::Run;
                 self.hpus[i].core.fetched(now);
-                self.tell_trap(i, now);
+                self.report_trap(i, now);
                 self.ready.add(i, now, now + 1);
             }
         }
@@ -62,7 +62,7 @@ impl Cluster {
         let hpu = &mut self.hpus[i];
         hpu.first_part = None;
         hpu.core.interrupt(now, WATCHDOG_CAUSE);
-        self.tell_trap(i, now);
+        self.report_trap(i, now);
         self.advance(i, now);
     }
 
@@ -78,7 +78,7 @@ impl Cluster {
         core.set_x(A1, i as u32);
     }
 
-    pub(super) fn tell_trap(&mut self, i: usize, now: Cycle) {
+    pub(super) fn report_trap(&mut self, i: usize, now: Cycle) {
         self.plan.do_all();
         self.totals.traps.add(1);
         let trap = self.hpus[i].core.last_trap();

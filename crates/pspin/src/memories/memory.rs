@@ -69,7 +69,7 @@ pub(super) struct Memory {
     pub(super) reads: [Reads; 2],
     pub(super) far: Addresses,
     /// An access was refused a bank, and may meet another in the next cycle.
-    pub(super) goes_on: bool,
+    pub(super) is_contended: bool,
 }
 
 impl Memory {
@@ -82,7 +82,7 @@ impl Memory {
             sides: Default::default(),
             reads: Default::default(),
             far: Addresses::default(),
-            goes_on: false,
+            is_contended: false,
         }
     }
 
@@ -102,7 +102,7 @@ impl Memory {
     /// The next cycle in which there is something to do, even if nobody comes.
     pub(super) fn next_event(&self, now: Cycle) -> Option<Cycle> {
         let in_parts = self.sides.iter().any(|side| side.reading.is_some_and(|reading| reading.parts.is_some()));
-        if self.goes_on || in_parts || self.far.is_waiting() || self.reads.iter().any(Reads::is_waiting) {
+        if self.is_contended || in_parts || self.far.is_waiting() || self.reads.iter().any(Reads::is_waiting) {
             return Some(now + 1);
         }
         let writing = (0..).zip(&self.sides).filter(|(_, side)| side.writing.is_some());

@@ -204,7 +204,7 @@ impl Memories {
         self.take_far(memory, now);
         let held = self.hold_parts(memory, now);
         let (refused, refused_singles) = self.memories[memory].banks.decide(now);
-        self.memories[memory].goes_on = refused != 0;
+        self.memories[memory].is_contended = refused != 0;
         let near = position(NEAR, READ);
         self.memories[memory].reads[NEAR].end_cycle(refused_singles >> near & 1 != 0, refused >> near & 1 != 0);
         self.pass_singles(memory, singles, refused_singles, now);

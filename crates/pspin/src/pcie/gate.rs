@@ -28,7 +28,7 @@ struct Stage {
     rest_of_write: Option<HostWrite>,
     rest_of_read: Option<HostRead>,
     /// End address of the last refused access of each direction: its continuation is not reported again.
-    told: [Option<(Issuer, u64)>; 2],
+    last_fault: [Option<(Issuer, u64)>; 2],
 }
 
 /// Accesses of the initiators, translated if there is a translation cache.
@@ -128,8 +128,8 @@ impl Gate {
     /// Discards a refused access. The host is notified of the first one of a contiguous series.
     fn refuse(&mut self, i: usize, now: Cycle, issuer: Issuer, addr: u64, size: u32, write: bool) {
         let end = addr.wrapping_add(u64::from(size));
-        let told = self.stages[i].told[usize::from(write)].replace((issuer, end));
-        if told == Some((issuer, addr)) {
+        let last_fault = self.stages[i].last_fault[usize::from(write)].replace((issuer, end));
+        if last_fault == Some((issuer, addr)) {
             return;
         }
         let Issuer { packet, context } = issuer;

@@ -88,7 +88,7 @@ impl EventQueue {
         }
     }
 
-    fn hear(&mut self) {
+    fn take_sources(&mut self) {
         while let Some(source) = self.sources.take() {
             match source {
                 EventSource::Pointer(source, count) => self.newest[usize::from(source)] = count,
@@ -163,7 +163,7 @@ impl EventQueue {
 
 impl Component for EventQueue {
     fn tick(&mut self, now: Cycle) -> Activity {
-        self.hear();
+        self.take_sources();
         let n_cpus = self.cpus.len();
         let mut is_active = false;
         for i in 0..n_cpus {

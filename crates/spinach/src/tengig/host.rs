@@ -155,7 +155,7 @@ impl TengigHost {
 impl Component for TengigHost {
     fn tick(&mut self, now: Cycle) -> Activity {
         let time = self.clock.edge(now);
-        self.driver.traffic.hear();
+        self.driver.traffic.apply_skips();
         self.serve_card();
         self.take_answer(time);
         while let Some(line) = self.ports.interrupt.take() {

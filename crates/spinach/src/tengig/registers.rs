@@ -151,7 +151,7 @@ impl TengigRegisters {
     }
 
     /// Sends changed values to the event queue as far as there is room; room for the rest wakes this component.
-    fn tell_sources(&mut self) {
+    fn send_changed_values(&mut self) {
         let Some(sources) = &self.sources else { return };
         let newest = self.newest();
         for (source, (sent, newest)) in (0..).zip(self.sent.iter_mut().zip(newest)) {
@@ -293,7 +293,7 @@ impl Component for TengigRegisters {
             let change = self.changes.pop_front().map(|is_raised| InterruptLine { is_raised });
             change.into_iter().for_each(|line| self.interrupt.send(line));
         }
-        self.tell_sources();
+        self.send_changed_values();
         // Writes at this edge are forwarded at the next, and a second access is answered there.
         if is_active { Activity::Busy } else { Activity::Idle }
     }

@@ -194,14 +194,14 @@ engine = "delay"
 "#
         );
         let read = CheckedChains::read(&text, "test.toml", Path::new(""), Format::Toml);
-        let told = match read {
+        let result = match read {
             Err(error) => error.to_string(),
             Ok(checked) => {
                 let found = checked.services.iter().find(|service| service.name == "work");
                 format!("{:?}", found.expect("it is there").policy)
             }
         };
-        want.assert_eq(&told);
+        want.assert_eq(&result);
     }
 
     #[test]

@@ -183,16 +183,16 @@ mod tests {
             trail.mark(at.parse().expect("a cycle"), step, NodeId(node.parse().expect("a node")));
         }
         let way = Way::of(&trail);
-        let mut told = format!("{:?} {:?}\n", way.latency(), way.parts);
+        let mut text = format!("{:?} {:?}\n", way.latency(), way.parts);
         for visit in &way.visits {
             let Visit { parts, unit, detours, .. } = visit;
             let unit = unit.map_or(-1, |node| i32::from(node.0));
-            told += &format!("unit {unit}, pushed {}, detours {detours}: {parts:?}\n", visit.is_pushed());
+            text += &format!("unit {unit}, pushed {}, detours {detours}: {parts:?}\n", visit.is_pushed());
         }
         if let Some(latency) = way.latency() {
             assert_eq!(latency, way.parts.iter().sum::<Cycle>(), "parts add up");
         }
-        want.assert_eq(&told);
+        want.assert_eq(&text);
     }
 
     #[test]

@@ -88,12 +88,12 @@ impl Driver {
             context: nic_context,
             copy_bytes,
         });
-        self.tell_tenants();
+        self.update_tenant_count();
         Ok(id)
     }
 
     /// Tells the card the number of tenants with rules.
-    fn tell_tenants(&mut self) {
+    fn update_tenant_count(&mut self) {
         let mut tenants: Vec<u64> = self.rules.all().map(|(_, tenant, _)| tenant.0).collect();
         tenants.sort_unstable();
         tenants.dedup();
@@ -107,7 +107,7 @@ impl Driver {
     /// that were to end, and may never, can be killed later.
     pub fn remove(&mut self, tenant: TenantId, rule: RuleId, remaining: Remaining) -> Result<(), DriverError> {
         let context = self.take_out(tenant, rule, remaining)?;
-        self.tell_tenants();
+        self.update_tenant_count();
         let mut feed = self.feed.borrow_mut();
         match remaining {
             Remaining::End => {

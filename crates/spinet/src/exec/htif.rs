@@ -71,7 +71,7 @@ impl Htif {
         let half = |memory: &Memory, addr| memory.load(addr, 4).unwrap_or(0);
         let (low, high) = (half(memory, tohost), half(memory, tohost.wrapping_add(4)));
         let command = (high >> 24, high >> 16 & 0xff);
-        let heard = match command {
+        let result = match command {
             (0, 0) if low == 0 && high == 0 => return HostReply::Served,
             (0, 0) if low & 1 == 1 => return HostReply::Exit(low >> 1),
             (0, 0) if high == 0 && memory.around(low, 64).is_some() => {
@@ -103,6 +103,6 @@ impl Htif {
         };
         memory.store(tohost, 0, 4);
         memory.store(tohost.wrapping_add(4), 0, 4);
-        heard
+        result
     }
 }

@@ -53,7 +53,7 @@ pub struct Feed {
     record: SharedRecord,
     n_queues: u32,
     /// Messages that timed out in the NIC: the cycle in which the host was notified, the identity, and the number of requests that the queue had received.
-    given_up: VecDeque<(Cycle, u16, u64)>,
+    timed_out: VecDeque<(Cycle, u16, u64)>,
 }
 
 /// The NIC takes packets from it; between two runs the driver may read and change it.
@@ -64,8 +64,8 @@ impl Feed {
     pub fn new(nic: &PspinParams, gap: u64, limit: Cycle, record: SharedRecord) -> Self {
         let (n_queues, reserved) = (nic.scheduler.n_mpqs, nic.sharing.reserved_queues);
         let (clock, ids) = (record.borrow().clock, MessageIds::new(n_queues, reserved));
-        let (streams, n_sources, rules, status, given_up) = Default::default();
-        Feed { streams, n_sources, rules, ids, clock, gap, limit, start: None, status, record, n_queues, given_up }
+        let (streams, n_sources, rules, status, timed_out) = Default::default();
+        Feed { streams, n_sources, rules, ids, clock, gap, limit, start: None, status, record, n_queues, timed_out }
     }
 
     /// Adds packets; those of one cycle come in the order in which their streams were added.
@@ -82,15 +82,15 @@ impl Feed {
 
     /// Records that the NIC has reported a timeout of a message.
     pub fn gave_up(&mut self, at: Cycle, msgid: u16, received: u64) {
-        self.given_up.push_back((at, msgid, received));
+        self.timed_out.push_back((at, msgid, received));
     }
 
     /// Ends messages that timed out before this cycle: their identities are free, and further packets of their flows
     /// begin new messages. If a packet was on its way when its message timed out, it begins the message again in the
     /// NIC.
     pub fn end_given_up(&mut self, now: Cycle) {
-        while let Some(&(_, msgid, received)) = self.given_up.front().filter(|&&(at, ..)| at < now) {
-            self.given_up.pop_front();
+        while let Some(&(_, msgid, received)) = self.timed_out.front().filter(|&&(at, ..)| at < now) {
+            self.timed_out.pop_front();
             let queue = u32::from(msgid) % self.n_queues;
             if self.record.borrow().window.n_unheard(queue, self.n_queues, received) > 0 {
                 continue;
@@ -153,7 +153,7 @@ impl Feed {
             if arrival > now {
                 break;
             }
-            let coming = self.streams[stream].take().expect("its arrival was told");
+            let coming = self.streams[stream].take().expect("its arrival is known");
             let source = (stream < self.n_sources).then_some(stream as u16);
             if let Some(arrival) = self.matched(source, coming, arrival) {
                 return Ok(Some(arrival));

@@ -131,7 +131,7 @@ mod tests {
     /// Compares the values of a PANIC after `--set` with these settings, or the error.
     fn check(settings: &[&str], want: Expect) {
         let parsed: Vec<_> = settings.iter().map(|text| parse_setting(text).unwrap()).collect();
-        let told = match crate::chains::load("panic", &parsed, Path::new("")) {
+        let result = match crate::chains::load("panic", &parsed, Path::new("")) {
             Err(error) => error.to_string(),
             Ok(params) => {
                 let table = toml::Table::try_from(&params).unwrap();
@@ -139,7 +139,7 @@ mod tests {
                 format!("{} / {}", table["interconnect"]["topology"], engine.get("clock").unwrap_or(engine))
             }
         };
-        want.assert_eq(&told);
+        want.assert_eq(&result);
     }
 
     const BUTTERFLY: [&str; 6] = [

@@ -1,5 +1,5 @@
 use super::*;
-use crate::assist::testing::{Shared, hex, memory, told};
+use crate::assist::testing::{Shared, as_text, hex, memory};
 use crate::netlist::Module;
 use expect_test::{Expect, expect};
 use kernel::Freq;
@@ -98,7 +98,7 @@ fn recorded_transfers_name_their_bytes_and_the_causes_of_their_cycles() {
         FromHost [(304, 14)] (40, 14) ordered@2 begun@10 transfer_before@2 descriptor_read@10 transfer_before@10 host_read@13 memory_write@24 report@24
         FromHost [(338, 8), (300, 8)] (60, 10) ordered@2 begun@18 transfer_before@10 descriptor_read@18 transfer_before@18 host_read@20 memory_write@36 report@36
         FromHost [(308, 30)] (80, 30) ordered@9 begun@32 transfer_before@24 descriptor_read@32 transfer_before@32 host_read@36 memory_write@48 report@48
-    "#]].assert_eq(&told(&moves));
+    "#]].assert_eq(&as_text(&moves));
 }
 
 fn check(params: &DmaAssistParams, rings: &[(usize, &[[u32; 5]])], orders: &[(Cycle, DmaOrder)], want: Expect) {

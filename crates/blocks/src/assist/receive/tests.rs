@@ -1,5 +1,5 @@
 use super::*;
-use crate::assist::testing::{Shared, hex, memory, told};
+use crate::assist::testing::{Shared, as_text, hex, memory};
 use expect_test::{Expect, expect};
 use kernel::Freq;
 use testkit::bench;
@@ -106,7 +106,7 @@ fn recorded_frames_name_their_bytes_and_the_causes_of_their_cycles() {
         let frames = [(10, 60), (12, 70), (14, 60)];
         let (log, _) = recorded_scene(&params, &frames, &[], true, Some(&moves));
         assert_eq!(log, scene(&params, &frames, &[], true).0, "recording changes nothing");
-        want.assert_eq(&told(&moves));
+        want.assert_eq(&as_text(&moves));
     }
 }
 

@@ -1,6 +1,6 @@
 use super::outgoing::{CONTINUES, INSERT_TAG};
 use super::*;
-use crate::assist::testing::{Shared, hex, memory, told};
+use crate::assist::testing::{Shared, as_text, hex, memory};
 use expect_test::{Expect, expect};
 use kernel::Freq;
 use testkit::bench;
@@ -80,7 +80,7 @@ fn recorded_frames_name_their_bytes_and_the_causes_of_their_cycles() {
         Send [(100, 2a), (800, 3a)] (0, 0) ordered@1 begun@4 transfer_before@1 descriptor_read@3 transfer_before@4 memory_read@20 line_busy@20 line@916
         Send [(1000, 64)] (0, 0) ordered@1 begun@19 transfer_before@11 descriptor_read@13 transfer_before@19 memory_read@34 line_busy@1012 line@1908
         Send [(1100, 64)] (0, 0) ordered@20 begun@33 transfer_before@20 descriptor_read@22 transfer_before@33 memory_read@47 line_busy@2004 line@2900
-    "#]].assert_eq(&told(&moves));
+    "#]].assert_eq(&as_text(&moves));
 }
 
 #[test]

@@ -19,7 +19,7 @@ pub(super) struct Balancer {
     nodes: Vec<NodeId>,
     intake: Intake,
     output: Tx<Flit>,
-    heard: Vec<Rx<()>>,
+    done_rx: Vec<Rx<()>>,
     cores: Vec<Waiting>,
     /// The core considered first for the next arriving packet, and for the next packet sent.
     turns: [usize; 2],
@@ -43,10 +43,10 @@ impl Balancer {
         nodes: Vec<NodeId>,
         intake: Intake,
         output: Tx<Flit>,
-        heard: Vec<Rx<()>>,
+        done_rx: Vec<Rx<()>>,
     ) -> Balancer {
         let cores = nodes.iter().map(|_| Waiting::default()).collect();
-        Balancer { balance, packets, nodes, intake, output, heard, cores, turns: [0; 2], sending: None }
+        Balancer { balance, packets, nodes, intake, output, done_rx, cores, turns: [0; 2], sending: None }
     }
 
     fn receive(&mut self, now: Cycle) -> bool {
@@ -102,8 +102,8 @@ impl Balancer {
 
 impl Component for Balancer {
     fn tick(&mut self, now: Cycle) -> Activity {
-        for (heard, core) in self.heard.iter().zip(&mut self.cores) {
-            while heard.take().is_some() {
+        for (done_rx, core) in self.done_rx.iter().zip(&mut self.cores) {
+            while done_rx.take().is_some() {
                 core.held -= 1;
             }
         }
@@ -115,7 +115,7 @@ impl Component for Balancer {
     fn ports(&self, ports: &mut Ports) {
         self.intake.ports(ports);
         ports.output("out", &self.output);
-        ports.inputs("done", &self.heard);
+        ports.inputs("done", &self.done_rx);
     }
 
     fn counters(&self, counters: &mut CounterList) {

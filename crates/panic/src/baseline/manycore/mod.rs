@@ -122,7 +122,7 @@ impl Manycore {
         let CardParams { flit_bytes, longest_bytes, n_classes, .. } = params.card;
         let nodes = params.nodes();
         let (mut card, from_networks) = Card::new(params.card, seed, nodes.clone(), outside);
-        let (mut inputs, mut outputs, mut heard) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut inputs, mut outputs, mut done_rx) = (Vec::new(), Vec::new(), Vec::new());
         let n_services = params.services.len();
         for (i, (service, units)) in params.services.iter().zip(&nodes.units).enumerate() {
             for (number, &node) in units.iter().enumerate() {
@@ -139,10 +139,10 @@ impl Manycore {
             let path = format!("manycore.core[{number}]");
             let (to_core, input) = card.lane(&format!("to {path}"));
             let (output, from_core) = card.lane(&format!("from {path}"));
-            let (done, hears) = card.system.channel(&format!("{path}.done"), 2, 1);
+            let (done, rx) = card.system.channel(&format!("{path}.done"), 2, 1);
             outputs.push(to_core);
             inputs.push(from_core);
-            heard.push(hears);
+            done_rx.push(rx);
             let wires = CoreWiring { input, output, done };
             card.add(&path, Core::new(params.cores, node, number, flit_bytes as usize, &nodes.units, wires));
         }
@@ -151,7 +151,7 @@ impl Manycore {
         let intake = Intake::new(limits, from_networks, card.outlet.clone());
         let (output, from_balancer) = card.lane("from balancer");
         inputs.push(from_balancer);
-        card.add("balancer", Balancer::new(params.balance, params.cores.packets, nodes.cores, intake, output, heard));
+        card.add("balancer", Balancer::new(params.balance, params.cores.packets, nodes.cores, intake, output, done_rx));
         card.finish(inputs, Vec::new(), outputs, params.interconnect_flits as usize)
     }
 }

@@ -172,7 +172,7 @@ impl RiscvUnit {
                         let packet =
                             if is_at_hand { self.doorbells.drop_packet(now, DropReason::BadDoorbell) } else { None };
                         self.core.let_packet_go(now);
-                        self.tell(now, cause, packet, request.pc);
+                        self.record_trouble(now, cause, packet, request.pc);
                     }
                 }
             }
@@ -215,20 +215,20 @@ impl RiscvUnit {
             return self.reset(now, cause, trap.pc, DropReason::Trap);
         }
         let packet = if self.doorbells.is_at_hand { self.doorbells.drop_packet(now, DropReason::Trap) } else { None };
-        self.tell(now, cause, packet, trap.pc);
+        self.record_trouble(now, cause, packet, trap.pc);
     }
 
     /// Restarts the program when a packet arrives; drops the current packet.
     fn reset(&mut self, now: Cycle, cause: Cause, pc: u32, reason: DropReason) {
         let packet = self.doorbells.drop_packet(now, reason);
-        self.tell(now, cause, packet, pc);
+        self.record_trouble(now, cause, packet, pc);
         self.core.reset(now + 1, self.program.image.entry);
         if self.doorbells.packets.is_empty() {
             self.core.wait = Wait::Packet;
         }
     }
 
-    fn tell(&mut self, at: Cycle, cause: Cause, packet: Option<u64>, pc: u32) {
+    fn record_trouble(&mut self, at: Cycle, cause: Cause, packet: Option<u64>, pc: u32) {
         let mut troubles = self.program.troubles.borrow_mut();
         if troubles.len() < KEPT_TROUBLES {
             let symbol = self.program.image.symbol_at(pc).map(|(name, distance)| (name.to_owned(), distance));

@@ -12,17 +12,17 @@ fn at(gbps: u64, bytes: u64, percent: u64) -> (u64, u64) {
 }
 
 /// The quantity measured in a scene.
-type Tell = fn(&Scene) -> String;
+type Measure = fn(&Scene) -> String;
 
 /// Makes one line for each value of the scene's first parameter and one entry for each of the second.
-fn check<A, B>(lines: &[A], entries: &[B], scene: impl Fn(A, B) -> Scene, tell: Tell, want: Expect)
+fn check<A, B>(lines: &[A], entries: &[B], scene: impl Fn(A, B) -> Scene, result: Measure, want: Expect)
 where
     A: Copy + std::fmt::Display,
     B: Copy + std::fmt::Display,
 {
     let mut table = String::new();
     for &line in lines {
-        let results = entries.iter().map(|&entry| format!("{entry}: {}", tell(&scene(line, entry))));
+        let results = entries.iter().map(|&entry| format!("{entry}: {}", result(&scene(line, entry))));
         table += &format!("{line} | {}\n", results.collect::<Vec<_>>().join(", "));
     }
     want.assert_eq(&table);
@@ -80,12 +80,12 @@ fn three_units_take_half_a_microsecond() {
         line: None,
         first: None,
     };
-    let tell: Tell = |scene| format!("{:.0}", 4.0 * mean(&scene.run().latencies));
+    let result: Measure = |scene| format!("{:.0}", 4.0 * mean(&scene.run().latencies));
     check(
         &[10, 50],
         &SIZES,
         scene,
-        tell,
+        result,
         expect![[r#"
             10 | 64: 382, 128: 382, 256: 382, 512: 394, 1024: 418, 1500: 432
             50 | 64: 1083, 128: 382, 256: 382, 512: 394, 1024: 418, 1500: 432
@@ -175,7 +175,7 @@ fn scheduling_takes_less_than_the_papers_bounds() {
         line: Some(128),
         first: None,
     };
-    let tell: Tell = |scene| {
+    let result: Measure = |scene| {
         let results = scene.run().scheduling;
         format!("{:.0} ({} to {})", 4.0 * mean(&results), 4 * percentile(&results, 5), 4 * percentile(&results, 99))
     };
@@ -183,7 +183,7 @@ fn scheduling_takes_less_than_the_papers_bounds() {
         &[1500],
         &[10, 30, 50, 70, 90, 95, 98],
         scene,
-        tell,
+        result,
         expect![[r#"
             1500 | 10: 280 (280 to 280), 30: 280 (280 to 280), 50: 286 (280 to 372), 70: 314 (276 to 604), 90: 427 (280 to 716), 95: 465 (280 to 756), 98: 508 (280 to 892)
         "#]],
@@ -206,7 +206,7 @@ fn detours_cost_no_throughput() {
         line: None,
         first: None,
     };
-    let tell: Tell = |scene| {
+    let result: Measure = |scene| {
         let results = scene.run();
         format!("{:.1} ({:.2})", results.gbps, results.detoured)
     };
@@ -214,7 +214,7 @@ fn detours_cost_no_throughput() {
         &[2, 4],
         &SIZES,
         scene,
-        tell,
+        result,
         expect![[r#"
             2 | 64: 21.4 (0.00), 128: 40.2 (0.00), 256: 65.3 (0.00), 512: 78.5 (0.01), 1024: 97.0 (0.05), 1500: 98.1 (0.06)
             4 | 64: 42.7 (0.00), 128: 73.0 (0.00), 256: 85.1 (0.00), 512: 92.8 (0.00), 1024: 97.2 (0.00), 1500: 98.6 (0.01)

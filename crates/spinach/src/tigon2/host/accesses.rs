@@ -72,11 +72,11 @@ impl Accesses {
         self.answer.take()
     }
 
-    /// Collects replies and passes errors to `heard`.
-    pub fn collect(&mut self, mut heard: impl FnMut(BusError)) {
+    /// Collects replies and passes errors to `on_error`.
+    pub fn collect(&mut self, mut on_error: impl FnMut(BusError)) {
         while let Some(reply) = self.port.replies.take() {
             if let Err(error) = &reply.result {
-                heard(*error);
+                on_error(*error);
             }
             if reply.id == READ {
                 self.reading = false;

@@ -108,8 +108,8 @@ impl Tigon2Host {
         }
         let consumer = self.memory.word(self.layout.send_consumer);
         if consumer != self.send.consumer {
-            let heard = self.send.hear(now, consumer);
-            if let Err(text) = heard {
+            let result = self.send.advance_consumer(now, consumer);
+            if let Err(text) = result {
                 self.bad_ring(now, text);
                 self.memory.put_word(self.layout.send_consumer, self.send.consumer);
             }
@@ -243,9 +243,9 @@ impl Tigon2Host {
                 self.replace_step(BootStep::Load { from: next });
                 next as usize == self.image.bytes().len()
             }
-            BootStep::AwaitRunning => self.hears(self.is_running, now, since, "that it runs", "its start"),
+            BootStep::AwaitRunning => self.has_reported(self.is_running, now, since, "that it runs", "its start"),
             BootStep::AwaitLink => {
-                self.hears(self.is_link_up, now, since, "that the link is up", "it took the commands")
+                self.has_reported(self.is_link_up, now, since, "that the link is up", "it took the commands")
             }
             BootStep::PostBuffers => {
                 self.receiver.post(1, &mut self.memory, &mut self.bus);
@@ -288,7 +288,7 @@ impl Tigon2Host {
     }
 
     /// Returns true if firmware has reported the event; gives up after the timeout.
-    fn hears(&mut self, is_reported: bool, now: Cycle, since: Cycle, what: &str, from: &str) -> bool {
+    fn has_reported(&mut self, is_reported: bool, now: Cycle, since: Cycle, what: &str, from: &str) -> bool {
         let timeout = self.params.boot_timeout_us;
         if !is_reported && now >= since + self.cycles(timeout * 1000) {
             self.give_up(now, format!("firmware did not report {what} within {timeout} us after {from}"), None);

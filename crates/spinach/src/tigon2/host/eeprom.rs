@@ -101,7 +101,7 @@ mod tests {
     use expect_test::expect;
 
     /// Decodes the wires: `S` start, `P` stop, bytes of nine bits with `A` if the ninth is released to the EEPROM.
-    fn heard(steps: &[BootStep]) -> String {
+    fn logged(steps: &[BootStep]) -> String {
         let (mut clock, mut data, mut bits, mut text) = (true, true, Vec::new(), String::new());
         for step in steps {
             let &BootStep::Write(_, value) = step else { continue };
@@ -137,6 +137,6 @@ mod tests {
             S a0A 00A 92A S a1A ff P
             S a0A 00A 93A S a1A ff P
         "#]]
-        .assert_eq(&heard(&steps(0x200)));
+        .assert_eq(&logged(&steps(0x200)));
     }
 }

@@ -236,7 +236,7 @@ impl Tigon2Host {
         self.memory_port.replies.send(reply);
     }
 
-    fn hear_interrupt(&mut self, now: Cycle) {
+    fn take_interrupts(&mut self, now: Cycle) {
         while let Some(line) = self.interrupt.take() {
             self.is_raised = line.is_raised;
             if line.is_raised && !matches!(self.params.interrupts, Interrupts::Poll { .. }) {
@@ -254,9 +254,9 @@ impl Tigon2Host {
 
 impl Component for Tigon2Host {
     fn tick(&mut self, now: Cycle) -> Activity {
-        self.traffic.hear();
+        self.traffic.apply_skips();
         self.answer_card(now);
-        self.hear_interrupt(now);
+        self.take_interrupts(now);
         let (faults, at) = (&mut self.faults, self.clock.edge(now));
         self.bus.collect(|error| faults.note(at, Fault::Bus, || error.to_string()));
         let wait = self.drive(now);

@@ -161,7 +161,7 @@ impl ScriptedCard {
     }
 
     /// Continues the firmware after an answer.
-    fn go_on(&mut self, then: Then, data: &[u8]) {
+    fn continue_with(&mut self, then: Then, data: &[u8]) {
         match then {
             Then::Nothing => {}
             Then::Information => {
@@ -251,7 +251,7 @@ impl ScriptedCard {
             } else {
                 let at = (self.address(0x420) + at) as usize;
                 let descriptor = self.state.sram[at..at + 16].to_vec();
-                self.go_on(Then::SendDescriptor, &descriptor);
+                self.continue_with(Then::SendDescriptor, &descriptor);
             }
         } else if self.state.is_up
             && let Some(frame) = self.wire_in.take()
@@ -294,7 +294,7 @@ impl Component for ScriptedCard {
         }
         if let Some(reply) = self.memory.replies.take() {
             let then = self.state.under_way.pop_front().expect("an access must be in flight");
-            self.go_on(then, &reply.result.unwrap_or_default());
+            self.continue_with(then, &reply.result.unwrap_or_default());
         }
         if self.state.under_way.is_empty() {
             if self.state.jobs.is_empty() {

@@ -110,7 +110,7 @@ impl SendRingState {
     }
 
     /// Processes the card's consumer; an impossible value is an error.
-    pub fn hear(&mut self, now: Cycle, consumer: u32) -> Result<(), String> {
+    pub fn advance_consumer(&mut self, now: Cycle, consumer: u32) -> Result<(), String> {
         let most = self.distance(self.consumer, self.producer);
         let entries = self.params.entries;
         if consumer >= entries || self.distance(self.consumer, consumer) > most {

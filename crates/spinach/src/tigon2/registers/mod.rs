@@ -135,21 +135,21 @@ impl Tigon2Registers {
         let mut any = false;
         for (is_read, port) in [true, false].into_iter().zip(&self.dma) {
             while let Some(progress) = port.as_ref().and_then(Rx::take) {
-                self.block.hear_dma(is_read, progress);
+                self.block.record_dma(is_read, progress);
                 any = true;
             }
         }
         while let Some(progress) = self.transmit.as_ref().and_then(Rx::take) {
-            self.block.hear_transmit(progress);
+            self.block.record_transmit(progress);
             any = true;
         }
         while let Some(progress) = self.receive.as_ref().and_then(Rx::take) {
-            self.block.hear_receive(progress);
+            self.block.record_receive(progress);
             any = true;
         }
         for (cpu, port) in self.statuses.iter().enumerate() {
             while let Some(status) = port.as_ref().and_then(Rx::take) {
-                self.block.hear_cpu(cpu, status);
+                self.block.record_cpu(cpu, status);
                 any = true;
             }
         }

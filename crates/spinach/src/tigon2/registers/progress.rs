@@ -8,7 +8,7 @@ use blocks::mips::CpuStatus;
 
 impl Block {
     /// Processes the progress of a DMA assist.
-    pub fn hear_dma(&mut self, is_read: bool, progress: DmaProgress) {
+    pub fn record_dma(&mut self, is_read: bool, progress: DmaProgress) {
         let State { read, write, transmit_producer, .. } = &mut self.state;
         let channel = if is_read { read } else { write };
         match progress {
@@ -38,7 +38,7 @@ impl Block {
         }
     }
 
-    pub fn hear_transmit(&mut self, progress: TransmitProgress) {
+    pub fn record_transmit(&mut self, progress: TransmitProgress) {
         match progress {
             TransmitProgress::Consumer(index, end) => {
                 self.state.transmit.consumer = index;
@@ -48,7 +48,7 @@ impl Block {
         }
     }
 
-    pub fn hear_receive(&mut self, progress: ReceiveProgress) {
+    pub fn record_receive(&mut self, progress: ReceiveProgress) {
         match progress {
             ReceiveProgress::Producer(index, end) => {
                 self.state.receive.producer = index;
@@ -62,7 +62,7 @@ impl Block {
         }
     }
 
-    pub fn hear_cpu(&mut self, cpu: usize, status: CpuStatus) {
+    pub fn record_cpu(&mut self, cpu: usize, status: CpuStatus) {
         let own = &mut self.state.cpus[cpu];
         own.is_halted = status.is_halted;
         own.pc = status.pc;

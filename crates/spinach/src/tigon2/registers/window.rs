@@ -50,7 +50,7 @@ impl HostWindow {
 
     /// Serves the host; returns true if it did anything.
     pub fn tick(&mut self, now: Cycle, block: &mut Block) -> bool {
-        let mut any = self.hear();
+        let mut any = self.take_replies();
         any |= self.finish(block);
         any |= self.begin(now, block);
         any |= self.ask();
@@ -58,7 +58,7 @@ impl HostWindow {
     }
 
     /// Processes replies; their ids are byte ranges of the access.
-    fn hear(&mut self) -> bool {
+    fn take_replies(&mut self) -> bool {
         let mut any = false;
         while let Some(reply) = self.sram.replies.take() {
             any = true;

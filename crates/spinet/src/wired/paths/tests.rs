@@ -10,20 +10,20 @@ fn one(route: Route, card: &[Area], host: Area, [ordered, begun]: [u64; 2], step
     Move { route, card: card.to_vec(), host, ordered: ns(ordered), begun: ns(begun), steps }
 }
 
-fn told(frames: &[Traced], moves: Vec<Vec<Move>>, hosts: &[[Vec<HostPlace>; 2]]) -> String {
+fn text(frames: &[Traced], moves: Vec<Vec<Move>>, hosts: &[[Vec<HostPlace>; 2]]) -> String {
     let tracker = Tracker::new(frames, moves, hosts);
-    let mut told = String::new();
+    let mut text = String::new();
     for (position, frame) in frames.iter().enumerate() {
-        told += &format!("frame {}\n", frame.row);
+        text += &format!("frame {}\n", frame.row);
         for step in &tracker.path(position, |at| at.ns()).steps {
             let (stage, place) = (STAGES[step.stage as usize], PLACES[step.at.place as usize]);
             let number = step.at.numbers[0].map_or(String::new(), |number| format!(" {number}"));
             let blocker = step.blocker.map_or(String::new(), |blocker| format!(" ({blocker})"));
             let cause = CAUSES[step.cause as usize].name;
-            told += &format!("  {}-{} {stage} {place}{number} {cause}{blocker}\n", step.from, step.to);
+            text += &format!("  {}-{} {stage} {place}{number} {cause}{blocker}\n", step.from, step.to);
         }
     }
-    told
+    text
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn received_frames_are_followed_to_the_host_by_their_addresses() {
         frame 4
           50-90 receive card unrecorded
     "#]]
-    .assert_eq(&told(&frames, vec![to_host, receive], &[[Vec::new(), places]]));
+    .assert_eq(&text(&frames, vec![to_host, receive], &[[Vec::new(), places]]));
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn posted_frames_are_followed_to_the_network_by_their_addresses() {
           300-390 send assist 9 line
           390-400 send network wire
     "#]]
-    .assert_eq(&told(&frames, vec![from_host, send], &[[places, Vec::new()]]));
+    .assert_eq(&text(&frames, vec![from_host, send], &[[places, Vec::new()]]));
 }
 
 #[test]
