@@ -168,6 +168,44 @@ pub struct FaultCounts {
     pub reordered: u64,
 }
 
+/// The fate of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fate {
+    /// It is lost; the other fields have no meaning.
+    pub is_lost: bool,
+    /// A copy arrives directly after it, or at its place if it is late.
+    pub is_double: bool,
+    /// It arrives after this number of the packets that follow it.
+    pub late_by: Option<u32>,
+}
+
+/// Draws the fates of packets. Each kind of fault has its own random stream and draws once per packet, so the probability of one kind
+/// does not change the draws of another.
+#[derive(Clone, Debug)]
+pub struct FaultDraws {
+    faults: Faults,
+    loss: Random,
+    duplicate: Random,
+    reorder: Random,
+}
+
+impl FaultDraws {
+    /// The draws of `seed` from the streams `NAME.loss`, `NAME.duplicate` and `NAME.reorder`.
+    pub fn new(faults: Faults, seed: u64, name: &str) -> Self {
+        let stream = |kind| Random::named(seed, &format!("{name}.{kind}"));
+        FaultDraws { faults, loss: stream("loss"), duplicate: stream("duplicate"), reorder: stream("reorder") }
+    }
+
+    /// The fate of the next packet.
+    pub fn next_fate(&mut self) -> Fate {
+        let is_lost = self.faults.loss.happens(&mut self.loss);
+        let is_double = self.faults.duplicate.happens(&mut self.duplicate);
+        let is_late = self.faults.reorder.happens(&mut self.reorder);
+        let distance = 1 + self.reorder.below(u64::from(self.faults.distance)) as u32;
+        Fate { is_lost, is_double, late_by: is_late.then_some(distance) }
+    }
+}
+
 /// A buffered packet.
 #[derive(Clone, Debug)]
 struct HeldPacket {
@@ -179,16 +217,13 @@ struct HeldPacket {
 
 /// Applies faults to the packets of a source.
 ///
-/// Each kind of fault has its own random stream and draws once per packet, so the probability of one kind does not
-/// change the draws of another. A copy has the arrival time of its original. A late packet has the arrival time of the
+/// [`FaultDraws`] draws the fate of each packet. A copy has the arrival time of its original. A late packet has the arrival time of the
 /// packet before it. At the end of the source, the remaining late packets arrive after the last packet. Packets keep
 /// the numbers of the source.
 pub struct FaultySource<S> {
     source: S,
     faults: Faults,
-    loss: Random,
-    duplicate: Random,
-    reorder: Random,
+    draws: FaultDraws,
     /// Late packets, each with the number of packets that must arrive before it.
     late: Vec<(u32, HeldPacket)>,
     /// Packets to return next.
@@ -204,9 +239,7 @@ impl<S> FaultySource<S> {
         FaultySource {
             source,
             faults,
-            loss: Random::named(seed, "faults.loss"),
-            duplicate: Random::named(seed, "faults.duplicate"),
-            reorder: Random::named(seed, "faults.reorder"),
+            draws: FaultDraws::new(faults, seed, "faults"),
             late: Vec::new(),
             ready: VecDeque::new(),
             current: None,
@@ -228,24 +261,21 @@ impl<S> FaultySource<S> {
     /// Processes one packet of the source: loses, forwards, duplicates or delays it. Then releases late packets that
     /// are due.
     fn pass(&mut self, packet: HeldPacket) {
-        let is_lost = self.faults.loss.happens(&mut self.loss);
-        let is_double = self.faults.duplicate.happens(&mut self.duplicate);
-        let is_late = self.faults.reorder.happens(&mut self.reorder);
-        let distance = 1 + self.reorder.below(u64::from(self.faults.distance)) as u32;
+        let Fate { is_lost, is_double, late_by } = self.draws.next_fate();
         if is_lost {
             self.counts.lost += 1;
             return;
         }
         self.counts.duplicated += u64::from(is_double);
-        self.counts.reordered += u64::from(is_late);
+        self.counts.reordered += u64::from(late_by.is_some());
         self.last_arrival_fs = self.last_arrival_fs.max(packet.arrival_fs);
         for (left, _) in &mut self.late {
             *left -= 1;
         }
         let copy = is_double.then(|| packet.clone());
-        match is_late {
-            true => self.late.push((distance, packet)),
-            false => self.release(packet),
+        match late_by {
+            Some(distance) => self.late.push((distance, packet)),
+            None => self.release(packet),
         }
         if let Some(copy) = copy {
             self.release(copy);

@@ -1,0 +1,302 @@
+//! A network at run time: nodes on threads, which meet at windows.
+//!
+//! A node never moves: it is built on its thread and stays there. In a window, each thread runs its nodes on its own. The window ends before
+//! anything that happens in it can reach a node of another thread: it is the least delay of the links that join threads (or processes).
+//! A window begins at the next time at which anything happens anywhere, so windows without work do not exist.
+
+use crate::NodeId;
+use crate::error::NetError;
+use crate::exchange::Exchange;
+use crate::link::{Link, Wire};
+use crate::node::{Node, NodeFailure, Place};
+use crate::observe::{Ledger, Observer};
+use crate::plan::Plan;
+use crate::shard::{NodeReport, Shard};
+use crate::worker::{Call, Command, Homes, Reply, Shared, Work, Worker};
+use kernel::Time;
+use std::any::Any;
+use std::sync::{Arc, mpsc};
+use std::thread::JoinHandle;
+
+/// How a network runs. None of it changes a result.
+#[derive(Default)]
+pub struct Options {
+    /// Number of threads; 0 means one for each core.
+    pub threads: usize,
+    /// The thread of each node, if the default (equal shares of neighbouring numbers) does not fit.
+    pub placement: Option<Vec<u32>>,
+    /// Other processes that simulate parts of the network.
+    pub exchange: Option<Box<dyn Exchange>>,
+    /// The process of each node; needed with `exchange`. `placement` then counts threads within the process.
+    pub ranks: Option<Vec<u32>>,
+    /// Receives rows.
+    pub observer: Option<Box<dyn Observer>>,
+}
+
+/// The state of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// Simulated time.
+    pub now: Time,
+    /// The next time at which anything happens; `None` if nothing can happen any more.
+    pub next: Option<Time>,
+    /// Windows so far.
+    pub windows: u64,
+}
+
+/// A network of nodes.
+pub struct Network {
+    commands: Vec<mpsc::Sender<Command>>,
+    replies: mpsc::Receiver<(usize, Reply)>,
+    threads: Vec<JoinHandle<()>>,
+    homes: Homes,
+    links: Vec<Link>,
+    progress: Progress,
+    failure: Option<NetError>,
+}
+
+impl Network {
+    /// Builds all nodes, each on its thread.
+    pub fn build(plan: Plan, mut options: Options) -> Result<Self, NetError> {
+        let places = plan.places()?;
+        let n_threads = threads(options.threads, places.len());
+        let homes = homes(places.len(), n_threads, &mut options)?;
+        let is_observed = options.observer.is_some();
+        let shared = Arc::new(Shared::new(n_threads, &homes, &plan, options.exchange.take(), options.observer.take()));
+        let (reply, replies) = mpsc::channel();
+        let mut work: Vec<Vec<Work>> = (0..n_threads).map(|_| Vec::new()).collect();
+        let wires = wires(&places, &plan);
+        for ((place, node), wires) in places.into_iter().zip(plan.nodes).zip(wires) {
+            if let Some(thread) = homes.thread(place.node) {
+                work[thread].push((place, node.build, wires));
+            }
+        }
+        let (mut commands, mut handles) = (Vec::new(), Vec::new());
+        for (thread, work) in work.into_iter().enumerate() {
+            let (command, orders) = mpsc::channel();
+            let (shared, reply, homes) = (Arc::clone(&shared), reply.clone(), homes.clone());
+            let lookahead = homes.least_delay(&plan.links, |ends| ends.iter().all(|&home| home == homes.local(thread)));
+            commands.push(command);
+            let name = format!("net-{thread}");
+            let body = move || {
+                let shard = Shard::new(homes.local(thread), homes.all.clone(), lookahead);
+                Worker::new(thread, shard, shared, orders, reply).serve(work, is_observed);
+            };
+            let handle = std::thread::Builder::new().name(name).spawn(body);
+            let handle = handle.map_err(|error| NetError::Thread { message: error.to_string() })?;
+            handles.push(handle);
+        }
+        let progress = Progress { now: Time::ZERO, next: None, windows: 0 };
+        let links = plan.links;
+        let mut network = Network { commands, replies, threads: handles, homes, links, progress, failure: None };
+        for reply in network.collect()? {
+            if let Reply::Built(next) = reply {
+                network.progress.next = [network.progress.next, next].into_iter().flatten().min();
+            }
+        }
+        Ok(network)
+    }
+
+    /// Simulates up to `until`, `until` included. The times of the calls change no result.
+    pub fn run_until(&mut self, until: Time) -> Result<Progress, NetError> {
+        self.send_all(|| Command::Run(until))?;
+        for reply in self.collect()? {
+            if let Reply::Ran { next, windows } = reply {
+                self.progress = Progress { now: until, next, windows };
+            }
+        }
+        Ok(self.progress)
+    }
+
+    /// The state of the run.
+    pub fn progress(&self) -> Progress {
+        self.progress
+    }
+
+    /// Its links.
+    pub fn links(&self) -> &[Link] {
+        &self.links
+    }
+
+    /// Calls `act` with a node, on the node's thread, and returns its answer. `act` may change the node between two runs.
+    pub fn with_node<R: Send + 'static>(
+        &mut self,
+        node: NodeId,
+        act: impl FnOnce(&mut dyn Node) -> R + Send + 'static,
+    ) -> Result<R, NetError> {
+        self.check()?;
+        let all = self.homes.all.len();
+        let n_here = (0..all).filter(|&number| self.homes.thread(NodeId(number as u32)).is_some()).count();
+        let elsewhere = NetError::Elsewhere { number: node.0, n_here, n_nodes: all };
+        let thread = self.homes.thread(node).ok_or(elsewhere)?;
+        let call: Call = Box::new(move |node| Box::new(act(node)) as Box<dyn Any + Send>);
+        self.order(thread, Command::Call(node, call))?;
+        match self.reply()? {
+            (_, Reply::Called { answer, next }) => {
+                self.progress.next = [self.progress.next, next].into_iter().flatten().min();
+                let answer = answer.downcast::<R>();
+                Ok(*answer.expect("a call returns what its closure returns"))
+            }
+            _ => Err(self.broken("a thread answered another question")),
+        }
+    }
+
+    /// Digests and counters of the nodes that live in this process, in order of their numbers.
+    pub fn report(&mut self) -> Result<Vec<NodeReport>, NetError> {
+        self.send_all(|| Command::Report)?;
+        let mut all = Vec::new();
+        for reply in self.collect()? {
+            if let Reply::Reported(reports, _) = reply {
+                all.extend(reports);
+            }
+        }
+        all.sort_by_key(|report| report.node);
+        Ok(all)
+    }
+
+    /// Where the frames of this process are.
+    pub fn ledger(&mut self) -> Result<Ledger, NetError> {
+        self.send_all(|| Command::Report)?;
+        let mut sum = Ledger::default();
+        for reply in self.collect()? {
+            if let Reply::Reported(_, ledger) = reply {
+                sum.merge(&ledger);
+            }
+        }
+        Ok(sum)
+    }
+
+    /// The digest of everything that happened: of all nodes, and of all frames that crossed links, with their times.
+    pub fn digest(&mut self) -> Result<String, NetError> {
+        Ok(digest_of(&self.report()?))
+    }
+
+    fn send_all(&mut self, command: impl Fn() -> Command) -> Result<(), NetError> {
+        self.check()?;
+        (0..self.commands.len()).try_for_each(|thread| self.order(thread, command()))
+    }
+
+    fn order(&mut self, thread: usize, command: Command) -> Result<(), NetError> {
+        match self.commands[thread].send(command) {
+            Ok(()) => Ok(()),
+            Err(_) => Err(self.broken("a thread ended")),
+        }
+    }
+
+    fn check(&self) -> Result<(), NetError> {
+        self.failure.clone().map_or(Ok(()), Err)
+    }
+
+    /// A reply of each thread. If several failed, the error of the node with the least number counts.
+    fn collect(&mut self) -> Result<Vec<Reply>, NetError> {
+        let mut replies = Vec::new();
+        let mut failures = Vec::new();
+        for _ in 0..self.commands.len() {
+            match self.reply()? {
+                (_, Reply::Failed(order, error)) => failures.push((order, error)),
+                (_, reply) => replies.push(reply),
+            }
+        }
+        failures.sort_by_key(|&(order, _)| order);
+        match failures.into_iter().next() {
+            Some((_, error)) => {
+                self.failure = Some(error.clone());
+                Err(error)
+            }
+            None => Ok(replies),
+        }
+    }
+
+    fn reply(&mut self) -> Result<(usize, Reply), NetError> {
+        match self.replies.recv() {
+            Ok(reply) => Ok(reply),
+            Err(_) => Err(self.broken("all threads ended")),
+        }
+    }
+
+    fn broken(&mut self, message: &str) -> NetError {
+        let error = NetError::Thread { message: message.to_owned() };
+        self.failure.get_or_insert(error).clone()
+    }
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        self.commands.clear();
+        // A thread that panicked has told so.
+        self.threads.drain(..).for_each(|thread| drop(thread.join()));
+    }
+}
+
+/// The digest of a whole network, from the reports of all its nodes in order of their numbers; ranks bring theirs together.
+pub fn digest_of(reports: &[NodeReport]) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for NodeReport { node, name, digest, lines, .. } in reports {
+        hasher.update(format!("{} {name} {digest}", node.0).as_bytes());
+        for (port, line) in lines.iter().enumerate() {
+            if let Some((counts, hash)) = line {
+                hasher.update(format!("\n{port} {hash:016x} {counts:?}").as_bytes());
+            }
+        }
+        hasher.update(b"\n");
+    }
+    hasher.finalize().to_hex()[..32].to_owned()
+}
+
+fn threads(wanted: usize, n_nodes: usize) -> usize {
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    let n = if wanted == 0 { cores() } else { wanted };
+    n.clamp(1, n_nodes)
+}
+
+/// The directions of links that begin at each node, by port.
+fn wires(places: &[Place], plan: &Plan) -> Vec<Vec<Option<Wire>>> {
+    let wire = |place: &Place, port: usize| {
+        let link = place.ports[port].as_ref()?.link;
+        let plan_of = &plan.links[link.0 as usize];
+        let end = usize::from(plan_of.ends[0] != (place.node, crate::PortId(port as u16)));
+        Some(Wire::new(link, plan_of, end, plan.seed))
+    };
+    places.iter().map(|place| (0..place.ports.len()).map(|port| wire(place, port)).collect()).collect()
+}
+
+fn homes(n_nodes: usize, n_threads: usize, options: &mut Options) -> Result<Homes, NetError> {
+    let refuse = |key: &str, found: String, allowed: String| Err(NetError::Plan { key: key.into(), found, allowed });
+    let (me, n_ranks) = options.exchange.as_ref().map_or((0, 1), |exchange| (exchange.rank(), exchange.n_ranks()));
+    let ranks = match options.ranks.take() {
+        Some(ranks) if ranks.len() != n_nodes => {
+            return refuse("ranks", format!("{} numbers", ranks.len()), format!("one for each of {n_nodes} nodes"));
+        }
+        Some(ranks) => ranks,
+        None => (0..n_nodes).map(|node| (node as u64 * u64::from(n_ranks) / n_nodes as u64) as u32).collect(),
+    };
+    if let Some(rank) = ranks.iter().find(|&&rank| rank >= n_ranks) {
+        return refuse("ranks", rank.to_string(), format!("below {n_ranks}, the number of ranks"));
+    }
+    let here: Vec<usize> = (0..n_nodes).filter(|&node| ranks[node] == me).collect();
+    let share = |position: usize| (position * n_threads / here.len().max(1)) as u32;
+    let mut threads = vec![0; n_nodes];
+    match options.placement.take() {
+        Some(placement) if placement.len() != n_nodes => {
+            return refuse(
+                "placement",
+                format!("{} numbers", placement.len()),
+                format!("one for each of {n_nodes} nodes"),
+            );
+        }
+        Some(placement) => {
+            if let Some(thread) = here.iter().map(|&node| placement[node]).find(|&thread| thread as usize >= n_threads)
+            {
+                return refuse("placement", thread.to_string(), format!("below {n_threads}, the number of threads"));
+            }
+            threads = placement;
+        }
+        None => here.iter().enumerate().for_each(|(position, &node)| threads[node] = share(position)),
+    }
+    Ok(Homes::new(me, &ranks, &threads))
+}
+
+/// Turns the error of a node into that of a network.
+pub(crate) fn node_error(name: String, at: Time, failure: NodeFailure) -> NetError {
+    NetError::Node { name, at, failure: Arc::from(failure) }
+}

@@ -1,0 +1,291 @@
+//! The nodes of one thread, and the loop that runs them.
+
+use crate::link::{Delivery, LinkCounts, Wire};
+use crate::node::{Node, NodeFailure, Output, Place};
+use crate::observe::{Ledger, Row};
+use crate::{NodeId, PortId};
+use kernel::Time;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+/// A delivery in an inbox; the earliest is the greatest.
+struct Waiting(Delivery);
+
+impl PartialEq for Waiting {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.key() == other.0.key()
+    }
+}
+
+impl Eq for Waiting {}
+
+impl PartialOrd for Waiting {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Waiting {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        other.0.key().cmp(&self.0.key())
+    }
+}
+
+/// A node with the directions of links that begin at it.
+struct Resident {
+    node: Box<dyn Node>,
+    name: String,
+    inbox: BinaryHeap<Waiting>,
+    wires: Vec<Option<Wire>>,
+    output: Output,
+    /// The time for which it stands in the agenda; `None` while it waits for frames.
+    due: Option<Time>,
+}
+
+impl Resident {
+    /// The next time at which something happens to it.
+    fn next(&self) -> Option<Time> {
+        let arrival = self.inbox.peek().map(|waiting| waiting.0.arrival.head);
+        let wires = self.wires.iter().flatten().filter_map(Wire::next_event).min();
+        [self.node.next_event(), arrival, wires].into_iter().flatten().min()
+    }
+}
+
+/// A node failed, or broke a rule.
+pub(crate) struct Failure {
+    pub node: NodeId,
+    pub name: String,
+    pub at: Time,
+    pub failure: NodeFailure,
+}
+
+/// A node broke a rule of [`Node`].
+#[derive(Debug, thiserror::Error)]
+enum Broken {
+    #[error("it sent a frame through port {0}, which has no link")]
+    NoLink(PortId),
+    #[error("it sent a frame at {at}, must be after {after} and at most {until}, which is simulated (bug in the node)")]
+    Past { at: Time, after: Time, until: Time },
+}
+
+/// The nodes of one thread.
+pub(crate) struct Shard {
+    residents: Vec<Resident>,
+    /// Position of each node that lives here.
+    positions: BTreeMap<NodeId, usize>,
+    /// Times at which nodes are due; an entry that is not its node's `due` is old.
+    agenda: BinaryHeap<Reverse<(Time, usize)>>,
+    /// Least delay of links between nodes that live here.
+    lookahead: Time,
+    /// Where each node lives.
+    homes: Vec<u32>,
+    me: u32,
+    /// Simulated time.
+    now: Option<Time>,
+    deliveries: Vec<Delivery>,
+    /// The node that runs now.
+    running: Option<usize>,
+    /// How often a node was run.
+    pub steps: u64,
+}
+
+impl Shard {
+    /// An empty shard; `homes` names the shard of each node.
+    pub fn new(me: u32, homes: Vec<u32>, lookahead: Time) -> Self {
+        Shard {
+            residents: Vec::new(),
+            positions: BTreeMap::new(),
+            agenda: BinaryHeap::new(),
+            lookahead,
+            homes,
+            me,
+            now: None,
+            deliveries: Vec::new(),
+            running: None,
+            steps: 0,
+        }
+    }
+
+    /// Adds a node.
+    pub fn add(&mut self, node: Box<dyn Node>, place: &Place, wires: Vec<Option<Wire>>, is_observed: bool) {
+        let output = Output { node: place.node, rows: is_observed.then(Vec::new), ..Output::default() };
+        let resident = Resident { node, name: place.name.clone(), inbox: BinaryHeap::new(), wires, output, due: None };
+        self.positions.insert(place.node, self.residents.len());
+        self.residents.push(resident);
+        self.schedule(self.residents.len() - 1);
+    }
+
+    /// The next time at which something happens here.
+    pub fn next_event(&mut self) -> Option<Time> {
+        while let Some(&Reverse((at, position))) = self.agenda.peek() {
+            if self.residents[position].due == Some(at) {
+                return Some(at);
+            }
+            self.agenda.pop();
+        }
+        None
+    }
+
+    /// Takes a frame from another thread.
+    pub fn accept(&mut self, delivery: Delivery) {
+        let position = self.positions[&delivery.node];
+        let (resident, head) = (&mut self.residents[position], delivery.arrival.head);
+        resident.inbox.push(Waiting(delivery));
+        if resident.due.is_none_or(|due| head < due) {
+            resident.due = Some(head);
+            self.agenda.push(Reverse((head, position)));
+        }
+    }
+
+    /// Puts a node into the agenda for the next time at which something happens to it.
+    fn schedule(&mut self, position: usize) {
+        let resident = &mut self.residents[position];
+        let due = resident.next();
+        // Nothing happens twice: a node that stays due in the past would run forever.
+        let due = due.map(|due| self.now.map_or(due, |now| due.max(now + Time::from_fs(1))));
+        resident.due = due;
+        if let Some(due) = due {
+            self.agenda.push(Reverse((due, position)));
+        }
+    }
+
+    /// Simulates all that happens up to `until`, `until` included. `away` takes frames for other threads.
+    pub fn run_until(&mut self, until: Time, away: &mut dyn FnMut(u32, Delivery)) -> Result<(), Box<Failure>> {
+        let mut due_now = Vec::new();
+        while let Some(next) = self.next_event().filter(|&next| next <= until) {
+            // An event at `next` or later reaches a neighbour at `next` + lookahead at the earliest.
+            let end = next.fs().saturating_add(self.lookahead.fs() - 1);
+            let end = Time::from_fs(end).min(until);
+            while let Some(at) = self.next_event().filter(|&at| at <= end) {
+                if let Some(Reverse((_, position))) = self.agenda.pop() {
+                    self.residents[position].due = None;
+                    due_now.push(position);
+                }
+                debug_assert!(at <= end);
+            }
+            for &position in &due_now {
+                self.running = Some(position);
+                self.step(position, end)?;
+            }
+            self.running = None;
+            self.now = Some(end);
+            for position in due_now.drain(..) {
+                self.schedule(position);
+            }
+            let deliveries = std::mem::take(&mut self.deliveries);
+            for delivery in deliveries {
+                match self.homes[delivery.node.0 as usize] {
+                    home if home == self.me => self.accept(delivery),
+                    home => away(home, delivery),
+                }
+            }
+        }
+        self.now = Some(until);
+        Ok(())
+    }
+
+    /// Runs a node to `end`.
+    fn step(&mut self, position: usize, end: Time) -> Result<(), Box<Failure>> {
+        self.steps += 1;
+        let after = self.now;
+        let Resident { node, inbox, wires, output, name, .. } = &mut self.residents[position];
+        while inbox.peek().is_some_and(|waiting| waiting.0.arrival.head <= end) {
+            if let Some(Waiting(delivery)) = inbox.pop() {
+                node.receive(delivery.port, delivery.arrival, output);
+            }
+        }
+        let id = output.node;
+        let fail = |failure: NodeFailure| Box::new(Failure { node: id, name: name.clone(), at: end, failure });
+        if let Err(failure) = node.run_until(end, output) {
+            return Err(fail(failure));
+        }
+        let mut sent = std::mem::take(&mut output.sent);
+        for transmission in sent.drain(..) {
+            let at = transmission.slot.start;
+            if at > end || after.is_some_and(|after| at <= after) {
+                let after = after.unwrap_or_default();
+                return Err(fail(Box::new(Broken::Past { at, after, until: end })));
+            }
+            let port = transmission.port;
+            let Some(Some(wire)) = wires.get_mut(usize::from(port.0)) else {
+                return Err(fail(Box::new(Broken::NoLink(port))));
+            };
+            wire.release(at, &mut self.deliveries);
+            wire.carry(transmission, output, &mut self.deliveries);
+        }
+        output.sent = sent;
+        for wire in wires.iter_mut().flatten() {
+            wire.release(end, &mut self.deliveries);
+        }
+        Ok(())
+    }
+
+    /// The node that was running when the thread panicked.
+    pub fn running(&self) -> Option<(NodeId, String)> {
+        let resident = &self.residents[self.running?];
+        Some((resident.output.node, resident.name.clone()))
+    }
+
+    /// Takes the rows of all nodes, in no order.
+    pub fn take_rows(&mut self, rows: &mut Vec<Row>) {
+        for resident in &mut self.residents {
+            if let Some(own) = &mut resident.output.rows {
+                rows.append(own);
+            }
+        }
+    }
+
+    /// Where the frames of its nodes are; frames in mailboxes between threads are not included.
+    pub fn ledger(&self) -> Ledger {
+        let mut sum = Ledger::default();
+        for resident in &self.residents {
+            sum.merge(&resident.output.ledger);
+            sum.in_flight.merge(resident.node.inside());
+            resident.wires.iter().flatten().for_each(|wire| sum.in_flight.merge(wire.held()));
+            for Waiting(delivery) in resident.inbox.iter().filter(|waiting| !waiting.0.arrival.frame.is_control) {
+                sum.in_flight.add(&delivery.arrival.frame);
+            }
+        }
+        sum
+    }
+
+    /// The digests and counters of its nodes.
+    pub fn report(&self) -> Vec<NodeReport> {
+        let report = |resident: &Resident| NodeReport {
+            node: resident.output.node,
+            name: resident.name.clone(),
+            digest: resident.node.digest(),
+            counters: resident.node.counters(),
+            lines: resident.wires.iter().map(|wire| wire.as_ref().map(|wire| (wire.counts(), wire.hash()))).collect(),
+        };
+        self.residents.iter().map(report).collect()
+    }
+
+    /// A node that lives here, and the time that is simulated.
+    pub fn node(&mut self, node: NodeId) -> Option<&mut dyn Node> {
+        let position = *self.positions.get(&node)?;
+        Some(&mut *self.residents[position].node)
+    }
+
+    /// Looks again when a node is due, after a caller has changed it.
+    pub fn reschedule(&mut self, node: NodeId) {
+        if let Some(&position) = self.positions.get(&node) {
+            self.schedule(position);
+        }
+    }
+}
+
+/// Digest and counters of a node and of the directions of links that begin at it.
+#[derive(Clone, Debug)]
+pub struct NodeReport {
+    /// The node.
+    pub node: NodeId,
+    /// Its name.
+    pub name: String,
+    /// Its digest.
+    pub digest: String,
+    /// Its counters.
+    pub counters: Vec<(String, u64)>,
+    /// For each port with a link: counters of its line, and the hash of what crossed it.
+    pub lines: Vec<Option<(LinkCounts, u64)>>,
+}

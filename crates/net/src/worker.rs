@@ -1,0 +1,407 @@
+//! A thread of a network: it runs its nodes window by window, and exchanges frames with the others between windows.
+
+use crate::NodeId;
+use crate::address::Directory;
+use crate::barrier::{Barrier, Broken};
+use crate::error::NetError;
+use crate::exchange::{Exchange, Message};
+use crate::link::{Delivery, Link, Wire};
+use crate::network::node_error;
+use crate::node::{BuildNode, Node, Place};
+use crate::observe::{Ledger, Observer, Row};
+use crate::plan::Plan;
+use crate::shard::{NodeReport, Shard};
+use kernel::Time;
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+
+/// Longest window of a network with an observer, so that they do not pile up.
+const OBSERVED_WINDOW: Time = Time::from_ns(20_000);
+
+/// First number of a home in another process.
+const REMOTE: u32 = 1 << 31;
+
+/// Where each node lives: the number of a thread, or [`REMOTE`] and the number of a process.
+#[derive(Clone)]
+pub(crate) struct Homes {
+    pub all: Vec<u32>,
+}
+
+impl Homes {
+    pub fn new(me: u32, ranks: &[u32], threads: &[u32]) -> Self {
+        let home = |(&rank, &thread): (&u32, &u32)| if rank == me { thread } else { REMOTE + rank };
+        Homes { all: ranks.iter().zip(threads).map(home).collect() }
+    }
+
+    /// The thread of a node; `None` if it does not live in this process.
+    pub fn thread(&self, node: NodeId) -> Option<usize> {
+        self.all.get(node.0 as usize).filter(|&&home| home < REMOTE).map(|&home| home as usize)
+    }
+
+    /// The home of nodes on a thread.
+    pub fn local(&self, thread: usize) -> u32 {
+        thread as u32
+    }
+
+    /// Least delay of the links whose ends have homes that `holds`.
+    pub fn least_delay(&self, links: &[Link], holds: impl Fn([u32; 2]) -> bool) -> Time {
+        let homes = |link: &Link| link.ends.map(|(node, _)| self.all[node.0 as usize]);
+        let delays =
+            links.iter().filter(|link| holds(homes(link))).flat_map(|link| link.directions.map(|way| way.delay));
+        delays.min().unwrap_or(Time::MAX)
+    }
+}
+
+/// A node to build, with the directions of links that begin at it.
+pub(crate) type Work = (Place, BuildNode, Vec<Option<Wire>>);
+
+/// A function that is called with a node.
+pub(crate) type Call = Box<dyn FnOnce(&mut dyn Node) -> Box<dyn Any + Send> + Send>;
+
+pub(crate) enum Command {
+    Run(Time),
+    Call(NodeId, Call),
+    Report,
+}
+
+pub(crate) enum Reply {
+    Built(Option<Time>),
+    Ran {
+        next: Option<Time>,
+        windows: u64,
+    },
+    Called {
+        answer: Box<dyn Any + Send>,
+        next: Option<Time>,
+    },
+    Reported(Vec<NodeReport>, Ledger),
+    /// With the order of errors: the least one counts.
+    Failed(u32, NetError),
+}
+
+/// A thread's message to the others at a window's end.
+struct Slot {
+    /// Its next event, in femtoseconds; `u64::MAX` for none.
+    next: AtomicU64,
+    /// It cannot go on.
+    has_failed: AtomicBool,
+    /// Frames for each home.
+    mail: Vec<Mutex<Vec<Delivery>>>,
+    rows: Mutex<Vec<Row>>,
+}
+
+/// Data that the threads of a network share. Everything of a window exists twice: while one thread still reads the last window's, another
+/// writes this window's.
+pub(crate) struct Shared {
+    barrier: Barrier,
+    slots: [Vec<Slot>; 2],
+    /// Least delay of the links that join threads or processes.
+    lookahead: Time,
+    n_threads: usize,
+    remote: Option<Mutex<Remote>>,
+    observer: Option<Mutex<Box<dyn Observer>>>,
+}
+
+/// The other processes.
+struct Remote {
+    exchange: Box<dyn Exchange>,
+    homes: Homes,
+    directory: Directory,
+    /// The next event of any rank.
+    next: u64,
+    /// Frames that arrived for each thread.
+    mail: Vec<Vec<Delivery>>,
+    failure: Option<NetError>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Shared {
+    pub fn new(
+        n_threads: usize,
+        homes: &Homes,
+        plan: &Plan,
+        exchange: Option<Box<dyn Exchange>>,
+        observer: Option<Box<dyn Observer>>,
+    ) -> Self {
+        let n_ranks = exchange.as_ref().map_or(0, |exchange| exchange.n_ranks() as usize);
+        let slot = |_| Slot {
+            next: AtomicU64::new(u64::MAX),
+            has_failed: AtomicBool::new(false),
+            mail: (0..n_threads + n_ranks).map(|_| Mutex::default()).collect(),
+            rows: Mutex::default(),
+        };
+        let remote = exchange.map(|exchange| {
+            let (homes, directory) = (homes.clone(), plan.directory.clone());
+            let mail = vec![Vec::new(); n_threads];
+            Mutex::new(Remote { exchange, homes, directory, next: u64::MAX, mail, failure: None })
+        });
+        // With several processes, links between other processes count, too: all must have the same windows.
+        let lookahead = match &remote {
+            Some(_) => homes.least_delay(&plan.links, |_| true),
+            None => homes.least_delay(&plan.links, |[one, other]| one != other),
+        };
+        Shared {
+            barrier: Barrier::new(n_threads),
+            slots: [(0..n_threads).map(slot).collect(), (0..n_threads).map(slot).collect()],
+            lookahead,
+            n_threads,
+            remote,
+            observer: observer.map(Mutex::new),
+        }
+    }
+}
+
+/// A thread of a network.
+pub(crate) struct Worker {
+    me: usize,
+    shard: Shard,
+    shared: Arc<Shared>,
+    orders: mpsc::Receiver<Command>,
+    reply: mpsc::Sender<(usize, Reply)>,
+    parity: usize,
+    windows: u64,
+    /// Earliest frame that was put into a mailbox in this window.
+    mailed: u64,
+    /// Rows given to the observer.
+    n_rows: u64,
+}
+
+/// Why a run ended early on this thread.
+enum Stop {
+    /// Its own failure.
+    Own(u32, NetError),
+    /// Another thread's, which tells it.
+    Other,
+}
+
+impl From<Broken> for Stop {
+    fn from(_: Broken) -> Self {
+        Stop::Other
+    }
+}
+
+impl Worker {
+    pub fn new(
+        me: usize,
+        shard: Shard,
+        shared: Arc<Shared>,
+        orders: mpsc::Receiver<Command>,
+        reply: mpsc::Sender<(usize, Reply)>,
+    ) -> Self {
+        Worker { me, shard, shared, orders, reply, parity: 0, windows: 0, mailed: u64::MAX, n_rows: 0 }
+    }
+
+    /// Builds the nodes, and obeys until the network is dropped.
+    pub fn serve(mut self, work: Vec<Work>, is_observed: bool) {
+        let first = match self.build(work, is_observed) {
+            Ok(()) => Reply::Built(self.shard.next_event()),
+            Err((order, error)) => Reply::Failed(order, error),
+        };
+        let mut is_wanted = self.reply.send((self.me, first)).is_ok();
+        while is_wanted {
+            let Ok(order) = self.orders.recv() else { return };
+            let reply = match order {
+                Command::Run(until) => self.guarded_run(until),
+                Command::Call(node, call) => self.call(node, call),
+                Command::Report => Reply::Reported(self.shard.report(), self.shard.ledger()),
+            };
+            is_wanted = self.reply.send((self.me, reply)).is_ok();
+        }
+    }
+
+    fn build(&mut self, work: Vec<Work>, is_observed: bool) -> Result<(), (u32, NetError)> {
+        for (place, build, wires) in work {
+            let name = place.name.clone();
+            let node = match catch_unwind(AssertUnwindSafe(|| build(&place))) {
+                Ok(Ok(node)) => node,
+                Ok(Err(failure)) => return Err((place.node.0, NetError::Build { name, failure: Arc::from(failure) })),
+                Err(panic) => return Err((place.node.0, NetError::Panic { name, message: text_of(&*panic) })),
+            };
+            self.shard.add(node, &place, wires, is_observed);
+        }
+        Ok(())
+    }
+
+    fn call(&mut self, node: NodeId, call: Call) -> Reply {
+        let name = format!("{}", node.0);
+        let shard = &mut self.shard;
+        let answer = catch_unwind(AssertUnwindSafe(|| shard.node(node).map(call)));
+        match answer {
+            Ok(Some(answer)) => {
+                self.shard.reschedule(node);
+                Reply::Called { answer, next: self.shard.next_event() }
+            }
+            Ok(None) => Reply::Failed(node.0, NetError::Elsewhere { number: node.0, n_here: 0, n_nodes: 0 }),
+            Err(panic) => Reply::Failed(node.0, NetError::Panic { name, message: text_of(&*panic) }),
+        }
+    }
+
+    /// Runs. A panic outside of nodes, which would be a bug here, wakes the other threads.
+    fn guarded_run(&mut self, until: Time) -> Reply {
+        match catch_unwind(AssertUnwindSafe(|| self.run(until))) {
+            Ok(Ok(next)) => Reply::Ran { next, windows: self.windows },
+            Ok(Err(Stop::Own(order, error))) => Reply::Failed(order, error),
+            Ok(Err(Stop::Other)) => {
+                Reply::Failed(u32::MAX, NetError::Thread { message: "another thread failed".into() })
+            }
+            Err(panic) => {
+                self.shared.barrier.break_down();
+                Reply::Failed(u32::MAX - 1, NetError::Thread { message: text_of(&*panic) })
+            }
+        }
+    }
+
+    fn run(&mut self, until: Time) -> Result<Option<Time>, Stop> {
+        let shared = Arc::clone(&self.shared);
+        let mut failure: Option<(u32, NetError)> = None;
+        loop {
+            let own = self.shard.next_event().map_or(u64::MAX, Time::fs).min(self.mailed);
+            self.mailed = u64::MAX;
+            shared.slots[self.parity][self.me].next.store(own, Ordering::SeqCst);
+            shared.slots[self.parity][self.me].has_failed.store(failure.is_some(), Ordering::SeqCst);
+            shared.barrier.wait()?;
+            if let Some(remote) = &shared.remote {
+                if self.me == 0 {
+                    self.exchange(&mut lock(remote), failure.as_ref().map(|(_, error)| error));
+                }
+                shared.barrier.wait()?;
+            }
+            let slots = &shared.slots[self.parity];
+            let observed = if self.me == 0 { self.observe(slots) } else { Ok(()) };
+            if let Some((order, error)) = failure.take() {
+                return Err(Stop::Own(order, error));
+            }
+            // The thread that failed wrote this before the barrier, so all threads stop after the same window.
+            if slots.iter().any(|slot| slot.has_failed.load(Ordering::SeqCst)) {
+                return Err(Stop::Other);
+            }
+            let mut next = slots.iter().map(|slot| slot.next.load(Ordering::SeqCst)).min().unwrap_or(u64::MAX);
+            for slot in slots {
+                let mail = std::mem::take(&mut *lock(&slot.mail[self.me]));
+                mail.into_iter().for_each(|delivery| self.shard.accept(delivery));
+            }
+            if let Some(remote) = &shared.remote {
+                let mut remote = lock(remote);
+                next = next.min(remote.next);
+                std::mem::take(&mut remote.mail[self.me]).into_iter().for_each(|delivery| self.shard.accept(delivery));
+                if let Some(error) = &remote.failure {
+                    return Err(Stop::Own(u32::MAX - 2, error.clone()));
+                }
+            }
+            self.parity = 1 - self.parity;
+            if next > until.fs() || next == u64::MAX {
+                // All threads leave here; a failure of the observer is the leader's own.
+                observed.map_err(|error| Stop::Own(0, error))?;
+                self.run_shard(until).map_err(|(order, error)| Stop::Own(order, error))?;
+                return Ok((next != u64::MAX).then_some(Time::from_fs(next)));
+            }
+            self.windows += 1;
+            let mut end = next.saturating_add(shared.lookahead.fs() - 1).min(until.fs());
+            if shared.observer.is_some() {
+                end = end.min(next.saturating_add(OBSERVED_WINDOW.fs()));
+            }
+            failure = observed.err().map(|error| (0, error));
+            if failure.is_none() {
+                failure = self.run_shard(Time::from_fs(end)).err();
+            }
+        }
+    }
+
+    /// Runs the own nodes, and puts frames for others into mailboxes.
+    fn run_shard(&mut self, until: Time) -> Result<(), (u32, NetError)> {
+        let Worker { shard, shared, mailed, .. } = self;
+        let slot = &shared.slots[self.parity][self.me];
+        let n_threads = shared.n_threads;
+        let mut away = |home: u32, delivery: Delivery| {
+            *mailed = (*mailed).min(delivery.arrival.head.fs());
+            let place = if home < REMOTE { home as usize } else { n_threads + (home - REMOTE) as usize };
+            lock(&slot.mail[place]).push(delivery);
+        };
+        let ran = catch_unwind(AssertUnwindSafe(|| shard.run_until(until, &mut away)));
+        if shared.observer.is_some() {
+            shard.take_rows(&mut lock(&slot.rows));
+        }
+        match ran {
+            Ok(Ok(())) => Ok(()),
+            Ok(Err(failure)) => Err((failure.node.0, node_error(failure.name, failure.at, failure.failure))),
+            Err(panic) => {
+                let message = text_of(&*panic);
+                Err(match shard.running() {
+                    Some((node, name)) => (node.0, NetError::Panic { name, message }),
+                    None => (u32::MAX - 1, NetError::Thread { message }),
+                })
+            }
+        }
+    }
+
+    /// Gives the rows of a window to the observer.
+    fn observe(&mut self, slots: &[Slot]) -> Result<(), NetError> {
+        let Some(observer) = &self.shared.observer else { return Ok(()) };
+        let mut rows: Vec<Row> = Vec::new();
+        slots.iter().for_each(|slot| rows.append(&mut lock(&slot.rows)));
+        if rows.is_empty() {
+            return Ok(());
+        }
+        // The nodes' own numbers depend on windows, but not their order at one time.
+        rows.sort_unstable_by_key(|row| (row.at, row.node, row.number));
+        for row in &mut rows {
+            row.number = self.n_rows;
+            self.n_rows += 1;
+        }
+        lock(observer).rows(&rows).map_err(|failure| NetError::Observer { failure: Arc::from(failure) })
+    }
+
+    /// Exchanges the window's frames with other processes.
+    fn exchange(&self, remote: &mut Remote, own: Option<&NetError>) {
+        let slots = &self.shared.slots[self.parity];
+        let next = slots.iter().map(|slot| slot.next.load(Ordering::SeqCst)).min().unwrap_or(u64::MAX);
+        let has_failed = slots.iter().any(|slot| slot.has_failed.load(Ordering::SeqCst));
+        let failure = has_failed.then(|| own.map_or("a thread of it failed".to_owned(), NetError::to_string));
+        let me = remote.exchange.rank() as usize;
+        let outgoing = (0..remote.exchange.n_ranks() as usize).map(|rank| {
+            if rank == me {
+                return Vec::new();
+            }
+            let deliveries =
+                slots.iter().flat_map(|slot| std::mem::take(&mut *lock(&slot.mail[self.shared.n_threads + rank])));
+            let next = (next != u64::MAX).then_some(Time::from_fs(next));
+            Message { next, failure: failure.clone(), deliveries: deliveries.collect() }.emit()
+        });
+        remote.next = next;
+        if let Err(error) = remote.swap(outgoing.collect(), me) {
+            remote.failure = Some(error);
+        }
+    }
+}
+
+impl Remote {
+    fn swap(&mut self, outgoing: Vec<Vec<u8>>, me: usize) -> Result<(), NetError> {
+        let incoming =
+            self.exchange.exchange(outgoing).map_err(|failure| NetError::Exchange { failure: Arc::from(failure) })?;
+        for (rank, bytes) in incoming.iter().enumerate().filter(|&(rank, _)| rank != me) {
+            let message = Message::parse(rank, bytes, &self.directory);
+            let message = message.map_err(|error| NetError::Exchange { failure: Arc::new(error) })?;
+            if let Some(message) = message.failure {
+                return Err(NetError::Rank { rank: rank as u32, message });
+            }
+            self.next = self.next.min(message.next.map_or(u64::MAX, Time::fs));
+            for delivery in message.deliveries {
+                if let Some(thread) = self.homes.thread(delivery.node) {
+                    self.mail[thread].push(delivery);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The text of a panic.
+fn text_of(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no message".to_owned())
+}
