@@ -185,8 +185,9 @@ pub struct Rows {
 
 /// A simulation that a run takes forward in time. It lives on one thread.
 pub trait Simulated {
-    /// Simulates up to `until`, or to an earlier time at which the run ends. A card that looks for its end at fixed times may stop
-    /// at the first of these after `until`. The times of the calls change no result.
+    /// Simulates up to `until`, `until` included, or to an earlier time at which the run ends. A card that looks for its end at fixed
+    /// times may stop at the first of these after `until`; with [`Wanted::lines`], no card goes beyond `until`. The times of the calls
+    /// change no result.
     fn run_until(&mut self, until: Time) -> Result<(), RunError>;
 
     /// Simulated time.

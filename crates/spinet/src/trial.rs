@@ -85,9 +85,9 @@ const CALM: Time = Time::from_ns(10_000);
 ///
 /// Cores that poll never stop: such a card has finished when [`CALM`] has passed since its last packet was finished.
 fn settle(card: &mut dyn Card, n_packets: u64, end: Time) -> Result<bool, RunError> {
-    let mut finished_at = None;
+    let (mut finished_at, mut now) = (None, card.now());
     loop {
-        let (now, progress) = (card.now(), card.progress());
+        let progress = card.progress();
         let is_finished = progress.packets_in >= n_packets && progress.packets_done == progress.packets_in;
         if is_finished {
             let since = *finished_at.get_or_insert(now);
@@ -99,7 +99,8 @@ fn settle(card: &mut dyn Card, n_packets: u64, end: Time) -> Result<bool, RunErr
         if now >= end || card.ended().is_some() {
             return Ok(false);
         }
-        card.run_until((now + STEP).min(end))?;
+        now = (now + STEP).min(end);
+        card.run_until(now)?;
     }
 }
 

@@ -189,6 +189,7 @@ impl ChainCard {
         // Nothing happens until the next packet or change: there is no need to look often.
         if outcome == Outcome::Quiet && self.ended.is_none() {
             self.now = self.now.max(self.next_change().unwrap_or(self.now).saturating_sub(1)).min(self.limit);
+            self.now = self.now.min(until.max(target));
         }
         Ok(())
     }
@@ -264,11 +265,15 @@ impl ChainCard {
 impl Simulated for ChainCard {
     fn run_until(&mut self, until: Time) -> Result<(), RunError> {
         // A card between lines, for example: packets may be injected for the next cycle.
-        let most = if self.stops_exactly { self.clock.cycle_at_or_after(until) } else { Cycle::MAX };
+        let most = match () {
+            _ if self.has_lines => self.clock.cycle_after(until) - 1,
+            _ if self.stops_exactly => self.clock.cycle_at_or_after(until),
+            _ => Cycle::MAX,
+        };
         if self.has_lines {
             self.ports.iter().for_each(|port| port.set_quiet_until(most));
         }
-        while self.ended.is_none() && self.now() < until {
+        while self.ended.is_none() && self.now < most && self.now() < until {
             self.step(most).map_err(RunError::new)?;
         }
         Ok(())

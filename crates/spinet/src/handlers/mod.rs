@@ -268,7 +268,9 @@ impl HandlerCard {
 impl Simulated for HandlerCard {
     fn run_until(&mut self, until: Time) -> Result<(), RunError> {
         let clock = self.record().borrow().clock;
-        let until = clock.cycle_at_or_after(until);
+        // A card between lines, for example: packets may be injected for the next cycle.
+        let is_exact = self.injected.is_some();
+        let until = if is_exact { clock.cycle_after(until) - 1 } else { clock.cycle_at_or_after(until) };
         while self.ended.is_none() && self.driver.now() < until {
             self.step(until).map_err(RunError::new)?;
         }

@@ -280,6 +280,28 @@ fn wired_cards_take_frames_from_a_line_and_their_hosts_check_them() {
     }
 }
 
+/// So a frame that arrives within a cycle is taken at the next edge, wherever the window before it ended.
+#[test]
+fn cards_between_lines_stop_at_or_before_the_end_of_a_window() {
+    let folder = support::folder_with_program("contract_stop");
+    let wanted = Wanted { lines: true, ..Wanted::default() };
+    std::fs::copy(FIRMWARE, folder.join("tigon2.bin")).unwrap();
+    let (handlers, chains, modules) = (without_traffic(HANDLERS), without_traffic(CHAINS), without_traffic(MODULES));
+    for (name, text) in [("handlers", handlers), ("chains", chains), ("modules", modules)] {
+        let run = |end: u64| {
+            let mut run = start_with(&text, &folder, name, &wanted);
+            for until in [end / 3, end].map(Time::from_fs) {
+                run.card.run_until(until).unwrap();
+                assert!(run.card.now() <= until, "{name}: {} is beyond {until}", run.card.now());
+            }
+            run.card.inject(Port::Network(0), Time::from_fs(12_000_000_400), vec![0; 60].into()).unwrap();
+            run.card.run_until(Time::from_ns(30_000)).unwrap();
+            run.digest()
+        };
+        assert!(run(12_000_000_300) == run(11_000_000_000), "{name}");
+    }
+}
+
 #[test]
 fn frames_that_a_card_cannot_take_are_errors() {
     let folder = support::folder_with_program("contract_refused");
