@@ -1,6 +1,10 @@
-//! Tests of the public interface of packet networks.
+//! Tests of the public interface of packet networks, of schedules, and of the hosts that run them.
 
 #![expect(clippy::unwrap_used, reason = "these are tests")]
 
+mod drawn;
 mod engine;
+mod goal_binary;
+mod goal_patterns;
+mod goal_text;
 mod rig;
