@@ -79,6 +79,13 @@ impl Frame {
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
+
+    /// The same frame with other bytes of the same flow and destination, for example with a congestion mark.
+    pub(crate) fn with_bytes(mut self, bytes: Vec<u8>) -> Self {
+        self.content = fold_bytes(&bytes);
+        self.bytes = bytes.into();
+        self
+    }
 }
 
 /// The class that headers state: the priority of the VLAN tag, else the upper three bits of the IP traffic class (class selector,

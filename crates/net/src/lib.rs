@@ -22,7 +22,10 @@ pub mod node;
 pub mod observe;
 pub mod pause;
 pub mod plan;
+pub mod routes;
 mod shard;
+pub mod span;
+pub mod switch;
 mod worker;
 
 use std::fmt;

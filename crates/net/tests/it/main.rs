@@ -8,3 +8,4 @@ mod goal_binary;
 mod goal_patterns;
 mod goal_text;
 mod rig;
+mod switch;

@@ -11,6 +11,9 @@ use net::network::{Network, Options};
 use net::node::{Node, NodeFailure};
 use net::observe::Row;
 use net::plan::{NodePlan, Plan};
+use net::routes::Graph;
+use net::switch::Switch;
+use net::switch::params::SwitchParams;
 use net::{NodeId, PortId};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -165,6 +168,44 @@ pub fn arrived(network: &mut Network, node: u32) -> Vec<(u64, u64)> {
     let act = |node: &mut dyn Node| {
         let attached = node.as_any().downcast_mut::<Attached<Script>>().unwrap();
         attached.device().arrived.iter().map(|arrival| (arrival.head.ps(), arrival.tail.ps())).collect()
+    };
+    network.with_node(NodeId(node), act).unwrap()
+}
+
+/// Adds switches behind the devices, with `n_ports` ports each, and routes over all links.
+pub fn switched(mut nodes: Vec<NodePlan>, switches: &[(u16, SwitchParams)], links: Vec<Link>) -> Plan {
+    let is_switch = (0..nodes.len() + switches.len()).map(|node| node >= nodes.len()).collect();
+    let routes = Graph::new(&links, is_switch).routes();
+    for (i, (n_ports, params)) in switches.iter().enumerate() {
+        let (params, routes) = (params.clone(), routes[nodes.len()].clone().unwrap());
+        nodes.push(NodePlan {
+            name: format!("sw{i}"),
+            n_ports: *n_ports,
+            build: Box::new(move |place| Ok(Box::new(Switch::new(params, place, routes, None)) as Box<dyn Node>)),
+        });
+    }
+    plan(nodes, links)
+}
+
+/// Devices around one switch; device `i` is at its port `i`.
+pub fn star(scripts: Vec<Script>, params: SwitchParams, direction: Direction) -> Plan {
+    let n = scripts.len();
+    let links = (0..n).map(|i| link(&format!("l{i}"), (i as u32, 0), (n as u32, i as u16), direction)).collect();
+    let nodes = scripts.into_iter().enumerate().map(|(i, script)| device(&format!("n{i}"), || script)).collect();
+    switched(nodes, &[(n as u16, params)], links)
+}
+
+/// Counters of a switch.
+pub fn counts(network: &mut Network, node: u32) -> net::switch::SwitchCounts {
+    let act = |node: &mut dyn Node| node.as_any().downcast_mut::<Switch>().unwrap().counts();
+    network.with_node(NodeId(node), act).unwrap()
+}
+
+/// Origin and number of the frames that arrived at a device.
+pub fn origins(network: &mut Network, node: u32) -> Vec<(u32, u64)> {
+    let act = |node: &mut dyn Node| {
+        let attached = node.as_any().downcast_mut::<Attached<Script>>().unwrap();
+        attached.device().arrived.iter().map(|arrival| (arrival.frame.id.node.0, arrival.frame.id.number)).collect()
     };
     network.with_node(NodeId(node), act).unwrap()
 }

@@ -1,12 +1,11 @@
 //! Values that can be written in several ways.
 
 use super::entry::TextOr;
-use kernel::Time;
+pub use net::span::Span;
 use schemars::JsonSchema;
 use serde::de::{Error, MapAccess, SeqAccess, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
-use std::num::IntErrorKind;
 use toml::Value;
 use wire::faults::Faults;
 
@@ -158,77 +157,5 @@ impl<'de> Deserialize<'de> for FaultSpec {
 impl Serialize for FaultSpec {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&self.0)
-    }
-}
-
-/// A span of simulated time, written as `10 ms`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema)]
-#[schemars(with = "String")]
-pub struct Span(Time);
-
-const UNITS: [(&str, u64); 5] =
-    [("ps", 1_000), ("ns", 1_000_000), ("us", 1_000_000_000), ("ms", 1_000_000_000_000), ("s", 1_000_000_000_000_000)];
-
-impl Span {
-    /// `fs` femtoseconds.
-    pub const fn from_fs(fs: u64) -> Self {
-        Span(Time::from_fs(fs))
-    }
-
-    /// As time.
-    pub fn time(self) -> Time {
-        self.0
-    }
-
-    /// Reads `10 ms`, `1.5us`; at least 1 fs, and as much as 64 bits of it hold.
-    pub fn parse(text: &str) -> Result<Self, NoSpan> {
-        let no_span = || NoSpan::Form { text: text.into() };
-        let trimmed = text.trim();
-        let digits = trimmed.find(|c: char| !c.is_ascii_digit() && c != '.').ok_or_else(no_span)?;
-        let (number, unit) = (&trimmed[..digits], trimmed[digits..].trim());
-        let (_, fs) = UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(no_span)?;
-        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-        let number = match format!("{whole}{fraction}").parse::<u128>() {
-            Ok(number) => number,
-            Err(error) if *error.kind() == IntErrorKind::PosOverflow => u128::MAX,
-            Err(_) => return Err(no_span()),
-        };
-        let fs = || {
-            let scale = 10u64.checked_pow(fraction.len() as u32)?;
-            u64::try_from(number.checked_mul(u128::from(*fs))? / u128::from(scale)).ok().filter(|&fs| fs > 0)
-        };
-        fs().map(Span::from_fs).ok_or_else(|| NoSpan::Size { text: text.into() })
-    }
-}
-
-/// A text that is not a span of time.
-#[derive(Debug, thiserror::Error)]
-pub enum NoSpan {
-    #[error("`{text}` is not a time; write for example `10 ms` (units: ps, ns, us, ms, s)")]
-    Form { text: String },
-    #[error("`{text}` is out of range, must be above 0 and at most 18446 s (5.1 hours)")]
-    Size { text: String },
-}
-
-impl fmt::Display for Span {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let fs = self.0.fs();
-        match UNITS.iter().rev().find(|(_, unit)| fs.is_multiple_of(*unit)) {
-            Some((name, unit)) => write!(f, "{} {name}", fs / unit),
-            None => write!(f, "{}.{:03} ps", fs / 1000, fs % 1000),
-        }
-    }
-}
-
-impl<'de> Deserialize<'de> for Span {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        Span::parse(&text).map_err(D::Error::custom)
-    }
-}
-
-impl Serialize for Span {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
     }
 }
