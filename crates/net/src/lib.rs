@@ -8,6 +8,7 @@
 
 pub mod address;
 mod barrier;
+pub mod design;
 pub mod device;
 pub mod digest;
 pub mod error;
@@ -25,7 +26,9 @@ pub mod plan;
 pub mod routes;
 mod shard;
 pub mod span;
+pub mod spec;
 pub mod switch;
+pub mod topology;
 mod worker;
 
 use std::fmt;

@@ -126,14 +126,16 @@ impl Graph {
                     let then = self.neighbours[next]
                         .iter()
                         .filter(|(port, peer)| onward.contains(port) && self.is_switch[peer.0 as usize]);
-                    waits.entry((switch, next)).or_default().extend(then.map(|(_, peer)| (next, peer.0 as usize)));
+                    let known = waits.entry((switch, next)).or_default();
+                    for (_, peer) in then {
+                        let channel = (next, peer.0 as usize);
+                        if !known.contains(&channel) {
+                            known.push(channel);
+                        }
+                    }
                 }
             }
         }
-        waits.values_mut().for_each(|next| {
-            next.sort_unstable();
-            next.dedup();
-        });
         find_cycle(&waits).map(|cycle| cycle.into_iter().map(|(switch, _)| NodeId(switch as u32)).collect())
     }
 }

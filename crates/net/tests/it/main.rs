@@ -8,4 +8,5 @@ mod goal_binary;
 mod goal_patterns;
 mod goal_text;
 mod rig;
+mod spec;
 mod switch;
