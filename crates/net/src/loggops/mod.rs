@@ -1,1 +1,86 @@
-//! Hosts that follow the LogGOPS model: overhead, gap and latency of each message.
+//! Hosts that follow the LogGOPS model: they run a [`Schedule`] over a network.
+//!
+//! Parameters: `L` latency, `o` overhead of a processor for a message, `g` gap between messages of a network card, `G` gap per
+//! byte, `O` overhead per byte, `S` the largest message that is sent at once (eager); a larger one waits for its receive
+//! (rendezvous). s is the size of a message in bytes, t the time at which its processor and card are free.
+//!
+//! **2010** is the model of LogGOPSim:
+//!
+//! - A send takes its processor for o + (s-1) O and its card for g + (s-1) G. The message arrives at t + o + L.
+//! - A receive takes no time. It takes the first message that fits, or waits for one.
+//! - A message that arrives takes the processor with the number of its sender's for o + max((s-1) O, (s-1) G), and the card for
+//!   g + (s-1) G, whether or not a receive waits for it.
+//! - A message above S ends its send when it meets its receive. The sender's processor and card are busy until then.
+//! - Operations that become free begin when their own processor is free, even if this is before the time at which they
+//!   become free.
+//!
+//! **atlahs** is the model of ATLAHS' copy of LogGOPSim, which charges G on the way:
+//!
+//! - A message arrives at the end of the send's overhead, plus L and (s-1) G, in whole nanoseconds.
+//! - A message is received when it has met its receive, on the receive's processor: the card takes g, then the processor
+//!   o + (s-1) O.
+//! - Operations begin at the end of those that they require. An empty message counts as one of a byte.
+//!
+//! Events are processed in the order of time, then of their making, as both programs do.
+
+mod atlahs;
+mod critical;
+mod events;
+mod hosts;
+mod matching;
+mod network;
+mod params;
+mod record;
+mod stuck;
+
+pub use critical::{Step, StepKind};
+pub use hosts::Run;
+pub use network::{Message, Network, Plain};
+pub use params::{Model, Params};
+pub use record::{Outcome, Record, Timing};
+pub use stuck::{Stuck, Wait};
+
+use crate::goal::Schedule;
+
+/// A schedule that cannot be run to its end.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum RunError {
+    /// A time is beyond the range of the simulator.
+    #[error("the schedule takes more than five hours: {at} ends after the last time that spinet can hold")]
+    TooLong {
+        /// The operation.
+        at: String,
+    },
+    /// Too many ranks, processors and cards.
+    #[error("{ranks} ranks with {cpus} cpus and {nics} nics each are too many, must be at most {most} in all")]
+    TooMany {
+        /// Number of ranks.
+        ranks: u32,
+        /// Processors of each.
+        cpus: usize,
+        /// Network cards of each.
+        nics: usize,
+        /// The most of all together.
+        most: usize,
+    },
+    /// A message that would take less than no time.
+    #[error(
+        "{at} of rank {rank} is empty, and the model 2010 charges one gap per byte less for it: G and O must be at most o and g"
+    )]
+    Empty {
+        /// The operation.
+        at: String,
+        /// Its rank.
+        rank: u32,
+    },
+    /// Receives or messages are left.
+    #[error("{0}")]
+    Stuck(Stuck),
+}
+
+/// Runs a schedule over the plain network.
+pub fn run(schedule: &Schedule, params: &Params, model: Model, with_record: bool) -> Result<Outcome, RunError> {
+    let mut run = Run::new(schedule, *params, model, Plain::new(params, model), with_record)?;
+    while !run.advance(u64::MAX)? {}
+    run.finish()
+}

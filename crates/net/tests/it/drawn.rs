@@ -17,9 +17,14 @@ pub struct Shape {
     pub size: u64,
     /// Messages of no bytes.
     pub empty: bool,
+    /// Number of tags.
+    pub tags: u64,
 }
 
-pub const WILD: Shape = Shape { ranks: 6, cpus: 3, nics: 3, wildcards: true, starts: true, size: 2000, empty: true };
+pub const WILD: Shape =
+    Shape { ranks: 6, cpus: 3, nics: 3, wildcards: true, starts: true, size: 2000, empty: true, tags: 3 };
+/// Each message fits one receive only, so both have the same size: LogGOPSim decides by either size what is rendezvous.
+pub const UNIQUE: Shape = Shape { wildcards: false, tags: 1 << 20, ..WILD };
 
 /// A schedule in which each message has a receive. It may still end in a deadlock, because of its order.
 pub fn schedule(seed: u64, shape: Shape) -> Schedule {
@@ -35,7 +40,7 @@ pub fn schedule(seed: u64, shape: Shape) -> Schedule {
             ops[from as usize].push(Op { size, peer: 0, tag: 0, line: 0, kind: Kind::Calc, cpu, nic });
             continue;
         }
-        let tag = random.below(3) as u32;
+        let tag = random.below(shape.tags) as u32;
         let any =
             |random: &mut RandomStream, number| if shape.wildcards && random.below(5) == 0 { ANY } else { number };
         let place = |random: &mut RandomStream| (random.below(shape.cpus) as u8, random.below(shape.nics) as u8);

@@ -1,0 +1,141 @@
+//! Events in the order of time, then of their making; and operations that wait for a processor or a card.
+
+use super::matching::Mix;
+use super::record::Cause;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+use std::hash::BuildHasherDefault;
+
+/// An operation's turn, or a message's at its receiver.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Event {
+    /// In femtoseconds.
+    pub time: u64,
+    /// The number in the order of making, which stays when the event is put off.
+    pub number: u64,
+    /// The operation; of a message, its send.
+    pub op: u32,
+    /// The rank of the operation, and flags.
+    rank: u32,
+}
+
+/// The event is a message that arrives.
+const MESSAGE: u32 = 1 << 31;
+/// The event stands for all that wait in a group.
+const FIRST: u32 = 1 << 30;
+
+impl Event {
+    pub fn new(time: u64, number: u64, op: u32, rank: u32, is_message: bool) -> Event {
+        Event { time, number, op, rank: rank | if is_message { MESSAGE } else { 0 } }
+    }
+
+    pub fn rank(self) -> u32 {
+        self.rank & !(MESSAGE | FIRST)
+    }
+
+    pub fn is_message(self) -> bool {
+        self.rank & MESSAGE != 0
+    }
+}
+
+/// Events that wait until the same time for the same processor and card, the one that was made first in front.
+struct Group {
+    until: u64,
+    cause: Cause,
+    waiting: BinaryHeap<Reverse<(u64, u32, u32)>>,
+}
+
+/// The events of a run.
+///
+/// If an event's processor or card is busy, the event waits until that is free. Many events may wait for one processor, and
+/// each time only the first of them has its turn. So those that wait for the same form a group, and only the first one is
+/// in the heap: an event costs the same however many others wait.
+#[derive(Default)]
+pub struct Events {
+    heap: BinaryHeap<Reverse<Event>>,
+    groups: HashMap<u64, Vec<Group>, BuildHasherDefault<Mix>>,
+}
+
+impl Events {
+    pub fn push(&mut self, event: Event) {
+        self.heap.push(Reverse(event));
+    }
+
+    /// Time of the next event.
+    pub fn next_time(&self) -> Option<u64> {
+        self.heap.peek().map(|Reverse(event)| event.time)
+    }
+
+    /// The next event, if it is not an old one of a group; and the event's group if it waited in one.
+    pub fn pop(&mut self) -> Option<(Event, bool)> {
+        let Reverse(mut event) = self.heap.pop()?;
+        let waited = event.rank & FIRST != 0;
+        event.rank &= !FIRST;
+        Some((event, waited))
+    }
+
+    /// True if an event that waited is still the first one of its group.
+    pub fn is_first(&self, place: u64, event: Event) -> bool {
+        let group = self.groups.get(&place).and_then(|groups| groups.iter().find(|group| group.until == event.time));
+        group.and_then(|group| group.waiting.peek()).is_some_and(|Reverse(first)| first.0 == event.number)
+    }
+
+    /// Takes an event out of its group, whose first one it is. The next one in the group has its turn at the same time.
+    pub fn leave(&mut self, place: u64, event: Event) -> Option<Cause> {
+        let groups = self.groups.get_mut(&place)?;
+        let at = groups.iter().position(|group| group.until == event.time)?;
+        let group = &mut groups[at];
+        group.waiting.pop();
+        let cause = group.cause;
+        match group.waiting.peek() {
+            Some(&Reverse((number, op, rank))) => {
+                self.heap.push(Reverse(Event { time: event.time, number, op, rank: rank | FIRST }));
+            }
+            None => {
+                groups.swap_remove(at);
+                if groups.is_empty() {
+                    self.groups.remove(&place);
+                }
+            }
+        }
+        Some(cause)
+    }
+
+    /// Puts off an event that has not waited yet.
+    pub fn wait(&mut self, place: u64, event: Event, until: u64, cause: Cause) {
+        let groups = self.groups.entry(place).or_default();
+        let entry = Reverse((event.number, event.op, event.rank));
+        let is_first = match groups.iter_mut().find(|group| group.until == until) {
+            Some(group) => {
+                group.waiting.push(entry);
+                group.waiting.peek() == Some(&entry)
+            }
+            None => {
+                groups.push(Group { until, cause, waiting: BinaryHeap::from([entry]) });
+                true
+            }
+        };
+        if is_first {
+            self.heap.push(Reverse(Event { time: until, rank: event.rank | FIRST, ..event }));
+        }
+    }
+
+    /// Puts off a whole group, whose first event had its turn in vain.
+    pub fn wait_longer(&mut self, place: u64, event: Event, until: u64, cause: Cause) {
+        let Some(groups) = self.groups.get_mut(&place) else { return };
+        let Some(at) = groups.iter().position(|group| group.until == event.time) else { return };
+        let mut moved = groups.swap_remove(at);
+        (moved.until, moved.cause) = (until, cause);
+        if let Some(at) = groups.iter().position(|group| group.until == until) {
+            let mut other = groups.swap_remove(at);
+            if other.waiting.len() > moved.waiting.len() {
+                std::mem::swap(&mut other, &mut moved);
+            }
+            moved.waiting.append(&mut other.waiting);
+        }
+        if let Some(&Reverse((number, op, rank))) = moved.waiting.peek() {
+            self.heap.push(Reverse(Event { time: until, number, op, rank: rank | FIRST }));
+        }
+        groups.push(moved);
+    }
+}
