@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use wire::layers::{Layer, Layers};
-use wire::{arp, eth, vlan};
+use wire::{arp, eth, roce, vlan};
 
 fuzz_target!(|packet: &[u8]| {
     let layers = Layers::parse(packet);
@@ -23,5 +23,10 @@ fuzz_target!(|packet: &[u8]| {
         let (header, _) = arp::ArpHeader::parse(&packet[at..]).expect("a layer that is present parses");
         let len = header.emit(&mut out).expect("what was read can be written");
         assert_eq!(out[..len], packet[at..at + len]);
+    }
+    roce::icrc_is_valid(packet);
+    if let Ok((header, _)) = roce::Bth::parse(packet) {
+        header.emit(&mut out).expect("what was read can be written");
+        assert_eq!(roce::Bth::parse(&out).map(|(header, _)| header), Ok(header), "reserved bits are written as 0");
     }
 });

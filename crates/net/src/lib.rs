@@ -22,6 +22,7 @@ pub mod network;
 pub mod node;
 pub mod observe;
 pub mod pause;
+pub mod plain;
 pub mod plan;
 pub mod routes;
 mod shard;

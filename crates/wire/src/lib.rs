@@ -8,7 +8,7 @@
 //! 4. [`capture::PcapngWriter`] writes the packets that a NIC sent.
 //!
 //! Each packet format has a file: [`eth`], [`vlan`], [`arp`], [`ipv4`], [`ipv6`], [`udp`], [`tcp`], [`icmp`],
-//! [`icmpv6`]. Each file has byte ranges, a view that checks a buffer once, and an owned header with `parse` and
+//! [`icmpv6`], [`roce`]. Each file has byte ranges, a view that checks a buffer once, and an owned header with `parse` and
 //! `emit`.
 //! ```
 //! use wire::{expr::Matcher, layers::Layers, message::Classifier, pacing::Pacing, source::Source, traffic::*};
@@ -50,6 +50,7 @@ pub mod message;
 pub mod pacing;
 pub mod pspin;
 pub mod random;
+pub mod roce;
 pub mod source;
 pub mod tcp;
 pub mod traffic;

@@ -10,6 +10,7 @@ mod goal_text;
 mod loggops_against;
 mod loggops_rules;
 mod loggops_stuck;
+mod plain;
 mod rig;
 mod spec;
 mod switch;

@@ -1,0 +1,75 @@
+//! Parameters of a plain NIC.
+
+use crate::span::Span;
+use diagnostics::param::{ParamError, within};
+use kernel::Time;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How messages cross the network.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Transport {
+    /// No acknowledgments: the network loses nothing. Packets may overtake each other.
+    #[default]
+    Lossless,
+    /// The receiver takes packets in order only. A gap or a timeout makes the sender repeat everything from the missing packet on.
+    GoBackN,
+    /// The receiver keeps packets that came too early, and the sender repeats the missing ones.
+    Selective,
+}
+
+/// Parameters of a plain NIC.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct PlainParams {
+    /// Most payload of a packet, in bytes.
+    pub mtu: u32,
+    /// How messages cross the network.
+    pub transport: Transport,
+    /// Traffic class of all packets.
+    pub class: u8,
+    /// From the post of a message until its first packet may leave; none if not given.
+    pub post_latency: Option<Span>,
+    /// From the last bit of a message until the host learns of it; none if not given.
+    pub deliver_latency: Option<Span>,
+    /// Most packets without acknowledgment to each peer.
+    pub window: u32,
+    /// Packets for which the receiver sends one acknowledgment. The last packet of a message always has one.
+    pub ack_every: u32,
+    /// Time without progress after which the sender repeats packets.
+    pub timeout: Span,
+}
+
+impl Default for PlainParams {
+    fn default() -> Self {
+        PlainParams {
+            mtu: 4096, // assumed: the longest MTU of InfiniBand
+            transport: Transport::Lossless,
+            class: 0,
+            post_latency: None,
+            deliver_latency: None,
+            window: 256,   // assumed: 1 MiB in flight, more than 400 Gbit/s in 20 us
+            ack_every: 16, // assumed
+            timeout: Span::from_fs(100_000_000_000), // assumed: 100 us, some round trips under load
+        }
+    }
+}
+
+impl PlainParams {
+    /// Checks all values.
+    pub fn check(&self) -> Result<(), ParamError> {
+        within("mtu", self.mtu, 64, 32_768)?;
+        within("class", self.class, 0, 7)?;
+        within("window", self.window, 1, 1 << 20)?;
+        within("ack_every", self.ack_every, 1, self.window).map_err(|error| error.because("the window"))
+    }
+
+    pub(super) fn post(&self) -> Time {
+        self.post_latency.map_or(Time::ZERO, Span::time)
+    }
+
+    pub(super) fn deliver(&self) -> Time {
+        self.deliver_latency.map_or(Time::ZERO, Span::time)
+    }
+}

@@ -1,0 +1,103 @@
+//! The receiving side of a connection: the order of packets, gaps, and acknowledgments.
+
+use super::params::{PlainParams, Transport};
+use kernel::Time;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Most packets that came too early and are kept, without a window.
+const MOST_EARLY: usize = 1 << 16;
+
+/// A data packet that arrived.
+#[derive(Clone)]
+pub(super) struct DataPacket {
+    pub head: Time,
+    pub begin: Option<(u64, u32, u32)>,
+    pub is_last: bool,
+    pub payload_len: u32,
+    pub bytes: Arc<[u8]>,
+}
+
+/// An answer to the sender.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Answer {
+    Acknowledge,
+    Missing(u64),
+}
+
+/// The receiving side of a connection.
+#[derive(Default)]
+pub(super) struct Incoming {
+    /// The next packet in order.
+    pub expected: u64,
+    early: BTreeMap<u64, DataPacket>,
+    /// Packets in order since the last acknowledgment.
+    unacknowledged: u32,
+    /// Gaps below were reported.
+    reported: u64,
+    /// The message whose packets arrive now.
+    pub building: Option<u64>,
+}
+
+impl Incoming {
+    /// A packet arrives. Returns false if it has no use. Packets that are in order now are added to `ready`.
+    pub fn arrive(
+        &mut self,
+        psn: Option<u64>,
+        packet: DataPacket,
+        params: &PlainParams,
+        ready: &mut Vec<DataPacket>,
+        answers: &mut Vec<Answer>,
+    ) -> bool {
+        let is_reliable = params.transport != Transport::Lossless;
+        let Some(psn) = psn.filter(|&psn| psn >= self.expected) else {
+            // It came before. Its acknowledgment may be lost.
+            answers.extend(is_reliable.then_some(Answer::Acknowledge));
+            return false;
+        };
+        if psn > self.expected {
+            return self.early(psn, packet, params, answers);
+        }
+        let mut ends = packet.is_last;
+        ready.push(packet);
+        self.expected += 1;
+        while let Some(packet) = self.early.remove(&self.expected) {
+            ends |= packet.is_last;
+            ready.push(packet);
+            self.expected += 1;
+        }
+        self.unacknowledged += ready.len() as u32;
+        if is_reliable && (ends || self.unacknowledged >= params.ack_every) {
+            answers.push(Answer::Acknowledge);
+            self.unacknowledged = 0;
+        }
+        true
+    }
+
+    /// A packet arrives before others that are missing.
+    fn early(&mut self, psn: u64, packet: DataPacket, params: &PlainParams, answers: &mut Vec<Answer>) -> bool {
+        match params.transport {
+            Transport::GoBackN => {
+                // One report a gap: the sender repeats all packets from there on.
+                if self.reported <= self.expected {
+                    self.reported = self.expected + 1;
+                    answers.push(Answer::Missing(self.expected));
+                }
+                false
+            }
+            Transport::Selective | Transport::Lossless => {
+                let room = if params.transport == Transport::Lossless { MOST_EARLY } else { params.window as usize };
+                if self.early.len() >= room || self.early.contains_key(&psn) {
+                    return false;
+                }
+                if params.transport == Transport::Selective {
+                    let gaps = self.reported.max(self.expected)..psn;
+                    answers.extend(gaps.filter(|psn| !self.early.contains_key(psn)).map(Answer::Missing));
+                    self.reported = self.reported.max(psn + 1);
+                }
+                self.early.insert(psn, packet);
+                true
+            }
+        }
+    }
+}

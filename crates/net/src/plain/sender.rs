@@ -1,0 +1,136 @@
+//! The sending side of a connection: packets of messages in order, repeats, and the window.
+
+use super::params::{PlainParams, Transport};
+use super::program::{MessageId, Payload};
+use kernel::Time;
+use std::collections::{BTreeSet, VecDeque};
+use std::ops::Range;
+
+struct Message {
+    id: MessageId,
+    tag: u64,
+    payload: Payload,
+    /// Sequence number of its first packet.
+    first: u64,
+    n_packets: u64,
+}
+
+/// A packet to send now.
+pub(super) struct Part {
+    pub psn: u64,
+    pub begin: Option<(u64, u32, u32)>,
+    pub is_last: bool,
+    pub range: Range<usize>,
+    pub payload: Payload,
+    /// The message that is finished when this packet has left, without acknowledgments.
+    pub finishes: Option<MessageId>,
+}
+
+/// The sending side of a connection.
+#[derive(Default)]
+pub(super) struct Outgoing {
+    messages: VecDeque<Message>,
+    /// Sequence number after the last packet that was posted.
+    posted: u64,
+    /// The next new packet.
+    next: u64,
+    /// All packets below were acknowledged, or have left if there are no acknowledgments.
+    done: u64,
+    /// Packets to repeat.
+    repeats: BTreeSet<u64>,
+    /// When packets are repeated if nothing is acknowledged.
+    pub timer: Option<Time>,
+    /// An event for the timer is under way.
+    pub has_event: bool,
+    /// Packets sent again.
+    pub repeated: u64,
+    /// All packets below were sent once.
+    sent: u64,
+}
+
+impl Outgoing {
+    pub fn post(&mut self, id: MessageId, tag: u64, payload: Payload, mtu: u32) {
+        let n_packets = u64::from(payload.len().div_ceil(mtu).max(1));
+        self.messages.push_back(Message { id, tag, payload, first: self.posted, n_packets });
+        self.posted += n_packets;
+    }
+
+    /// Returns true if a packet may leave.
+    pub fn is_ready(&self, params: &PlainParams) -> bool {
+        let has_window = params.transport == Transport::Lossless || self.next < self.done + u64::from(params.window);
+        !self.repeats.is_empty() || self.next < self.posted && has_window
+    }
+
+    /// All packets below were acknowledged.
+    pub fn done(&self) -> u64 {
+        self.done
+    }
+
+    /// Returns true if packets wait for acknowledgments.
+    pub fn is_waiting(&self) -> bool {
+        self.done < self.next
+    }
+
+    /// Takes the next packet.
+    pub fn take(&mut self, params: &PlainParams) -> Option<Part> {
+        let psn = match self.repeats.pop_first() {
+            Some(psn) => psn,
+            None => {
+                self.next += 1;
+                self.next - 1
+            }
+        };
+        self.repeated += u64::from(psn < self.sent);
+        self.sent = self.sent.max(psn + 1);
+        let at = self.messages.partition_point(|message| message.first <= psn).checked_sub(1)?;
+        let message = &self.messages[at];
+        let number = psn - message.first;
+        let is_last = number + 1 == message.n_packets;
+        let start = number as usize * params.mtu as usize;
+        let len = message.payload.len();
+        let range = start..(start + params.mtu as usize).min(len as usize);
+        let begin = (number == 0).then_some((message.tag, message.id.0, len));
+        let payload = message.payload.clone();
+        let mut finishes = None;
+        if params.transport == Transport::Lossless {
+            self.done = self.next;
+            if is_last {
+                finishes = self.messages.pop_front().map(|message| message.id);
+            }
+        }
+        Some(Part { psn, begin, is_last, range, payload, finishes })
+    }
+
+    /// All packets below `below` have arrived. Returns the messages that are finished, and true if there was progress.
+    pub fn acknowledge(&mut self, below: u64) -> (Vec<MessageId>, bool) {
+        // Packets that were not sent cannot have arrived.
+        if below <= self.done || below > self.sent {
+            return (Vec::new(), false);
+        }
+        self.done = below;
+        self.next = self.next.max(below);
+        self.repeats = self.repeats.split_off(&below);
+        let mut finished = Vec::new();
+        while self.messages.front().is_some_and(|message| message.first + message.n_packets <= below) {
+            finished.extend(self.messages.pop_front().map(|message| message.id));
+        }
+        (finished, true)
+    }
+
+    /// The receiver misses a packet.
+    pub fn repeat(&mut self, psn: u64, transport: Transport) {
+        if !(self.done..self.next).contains(&psn) {
+            return;
+        }
+        match transport {
+            Transport::Lossless => {}
+            Transport::GoBackN => self.next = psn,
+            Transport::Selective => drop(self.repeats.insert(psn)),
+        }
+    }
+
+    /// Nothing was acknowledged for the timeout.
+    pub fn time_out(&mut self, transport: Transport) {
+        self.repeat(self.done, transport);
+    }
+}
