@@ -8,6 +8,7 @@
 
 pub mod address;
 mod barrier;
+pub mod capture;
 pub mod design;
 pub mod device;
 pub mod digest;

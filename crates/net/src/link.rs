@@ -1,5 +1,6 @@
 //! Links: two directions, each with delay, faults, a longest frame, and counters.
 
+use crate::capture::Captured;
 use crate::digest::fold;
 use crate::frame::{Arrival, Frame};
 use crate::line::{Framing, Rate, Slot};
@@ -90,6 +91,10 @@ pub(crate) struct Wire {
     hash: u64,
     last: Slot,
     counts: LinkCounts,
+    /// The captures of its begin and of its end.
+    pub taps: [Option<u32>; 2],
+    /// Frames that began, for the order in captures.
+    begun: u64,
 }
 
 impl Wire {
@@ -108,6 +113,8 @@ impl Wire {
             hash: 0,
             last: Slot { start: Time::ZERO, head: Time::ZERO, tail: Time::ZERO },
             counts: LinkCounts::default(),
+            taps: [None; 2],
+            begun: 0,
         }
     }
 
@@ -145,11 +152,15 @@ impl Wire {
                 tail: slot.tail + self.direction.delay,
             },
         );
+        if let Some(tap) = self.taps[0] {
+            out.captured.push(Captured { key: (slot.head, tap, false, self.begun), frame: frame.clone() });
+        }
+        self.begun += 1;
         frame.hops += 1;
         self.last = slot;
         if frame.is_control {
             self.counts.pauses += 1;
-            self.arrive(frame, deliveries);
+            self.arrive(frame, out, deliveries);
             return;
         }
         self.counts.sent.add(&frame);
@@ -159,7 +170,7 @@ impl Wire {
             return;
         }
         let Some(fate) = self.draws.as_mut().map(FaultDraws::next_fate) else {
-            self.arrive(frame, deliveries);
+            self.arrive(frame, out, deliveries);
             return;
         };
         if fate.is_lost {
@@ -174,32 +185,32 @@ impl Wire {
                 self.counts.faults.reordered += 1;
                 self.late.push((by, slot.start + self.direction.longest_hold, frame));
             }
-            None => self.arrive(frame, deliveries),
+            None => self.arrive(frame, out, deliveries),
         }
         if let Some(copy) = copy {
             self.counts.faults.duplicated += 1;
             out.copied(&copy);
             out.row(slot.start, &copy, What::Copied { link: self.link });
-            self.arrive(copy, deliveries);
+            self.arrive(copy, out, deliveries);
         }
         while let Some(at) = self.late.iter().position(|&(left, ..)| left == 0) {
             let (_, _, frame) = self.late.remove(at);
-            self.arrive(frame, deliveries);
+            self.arrive(frame, out, deliveries);
         }
     }
 
     /// Releases the late frames that have waited for the longest time.
-    pub fn release(&mut self, until: Time, deliveries: &mut Vec<Delivery>) {
+    pub fn release(&mut self, until: Time, out: &mut Output, deliveries: &mut Vec<Delivery>) {
         while let Some(at) = self.late.iter().position(|&(_, latest, ..)| latest <= until) {
             let (_, latest, frame) = self.late.remove(at);
             let (head, tail) = (latest.max(self.last.head), latest.max(self.last.tail));
             self.last = Slot { start: latest, head, tail };
-            self.arrive(frame, deliveries);
+            self.arrive(frame, out, deliveries);
         }
     }
 
     /// Lets a frame arrive with the times of the last one that crossed.
-    fn arrive(&mut self, frame: Frame, deliveries: &mut Vec<Delivery>) {
+    fn arrive(&mut self, frame: Frame, out: &mut Output, deliveries: &mut Vec<Delivery>) {
         let (head, tail) = (self.last.head + self.direction.delay, self.last.tail + self.direction.delay);
         for word in [head.fs(), tail.fs(), frame.content, frame.id.number, u64::from(frame.id.node.0)] {
             self.hash = fold(self.hash, word);
@@ -210,6 +221,9 @@ impl Wire {
         let (node, port) = self.to;
         let number = self.number;
         self.number += 1;
+        if let Some(tap) = self.taps[1] {
+            out.captured.push(Captured { key: (head, tap, true, number), frame: frame.clone() });
+        }
         deliveries.push(Delivery { node, port, link: self.link, number, arrival: Arrival { head, tail, frame } });
     }
 }

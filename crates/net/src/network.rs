@@ -5,6 +5,7 @@
 //! A window begins at the next time at which anything happens anywhere, so windows without work do not exist.
 
 use crate::NodeId;
+use crate::capture::{Capture, Captures};
 use crate::error::NetError;
 use crate::exchange::Exchange;
 use crate::link::{Link, Wire};
@@ -31,6 +32,8 @@ pub struct Options {
     pub ranks: Option<Vec<u32>>,
     /// Receives rows.
     pub observer: Option<Box<dyn Observer>>,
+    /// Captures. [`Network::close`] completes the files.
+    pub captures: Vec<Capture>,
 }
 
 /// The state of a run.
@@ -49,6 +52,7 @@ pub struct Network {
     commands: Vec<mpsc::Sender<Command>>,
     replies: mpsc::Receiver<(usize, Reply)>,
     threads: Vec<JoinHandle<()>>,
+    shared: Arc<Shared>,
     homes: Homes,
     links: Vec<Link>,
     progress: Progress,
@@ -62,10 +66,12 @@ impl Network {
         let n_threads = threads(options.threads, places.len());
         let homes = homes(places.len(), n_threads, &mut options)?;
         let is_observed = options.observer.is_some();
-        let shared = Arc::new(Shared::new(n_threads, &homes, &plan, options.exchange.take(), options.observer.take()));
+        let mut wires = wires(&places, &plan);
+        let captures = captures(std::mem::take(&mut options.captures), &plan, &mut wires)?;
+        let (exchange, observer) = (options.exchange.take(), options.observer.take());
+        let shared = Arc::new(Shared::new(n_threads, &homes, &plan, exchange, observer, captures));
         let (reply, replies) = mpsc::channel();
         let mut work: Vec<Vec<Work>> = (0..n_threads).map(|_| Vec::new()).collect();
-        let wires = wires(&places, &plan);
         for ((place, node), wires) in places.into_iter().zip(plan.nodes).zip(wires) {
             if let Some(thread) = homes.thread(place.node) {
                 work[thread].push((place, node.build, wires));
@@ -88,7 +94,8 @@ impl Network {
         }
         let progress = Progress { now: Time::ZERO, next: None, windows: 0 };
         let links = plan.links;
-        let mut network = Network { commands, replies, threads: handles, homes, links, progress, failure: None };
+        let mut network =
+            Network { commands, replies, threads: handles, shared, homes, links, progress, failure: None };
         for reply in network.collect()? {
             if let Reply::Built(next) = reply {
                 network.progress.next = [network.progress.next, next].into_iter().flatten().min();
@@ -169,6 +176,11 @@ impl Network {
     /// The digest of everything that happened: of all nodes, and of all frames that crossed links, with their times.
     pub fn digest(&mut self) -> Result<String, NetError> {
         Ok(digest_of(&self.report()?))
+    }
+
+    /// Completes the captures. Without this call, their last frames may be missing.
+    pub fn close(&mut self) -> Result<(), NetError> {
+        self.shared.close_captures()
     }
 
     fn send_all(&mut self, command: impl Fn() -> Command) -> Result<(), NetError> {
@@ -258,6 +270,42 @@ fn wires(places: &[Place], plan: &Plan) -> Vec<Vec<Option<Wire>>> {
         Some(Wire::new(link, plan_of, end, plan.seed))
     };
     places.iter().map(|place| (0..place.ports.len()).map(|port| wire(place, port)).collect()).collect()
+}
+
+/// Begins the captures, and taps their lines.
+fn captures(
+    captures: Vec<Capture>,
+    plan: &Plan,
+    wires: &mut [Vec<Option<Wire>>],
+) -> Result<Option<Captures>, NetError> {
+    if captures.is_empty() {
+        return Ok(None);
+    }
+    for (number, capture) in captures.iter().enumerate() {
+        let link = plan.links.get(capture.link.0 as usize).filter(|_| capture.end < 2);
+        let Some(link) = link else {
+            let found = format!("end {} of link {}", capture.end, capture.link.0);
+            let allowed = format!("end 0 or 1 of a link below {}", plan.links.len());
+            return Err(NetError::Plan { key: format!("captures[{number}]"), found, allowed });
+        };
+        for (tap, end) in [capture.end, 1 - capture.end].into_iter().enumerate() {
+            let (node, port) = link.ends[end];
+            let wire = &mut wires[node.0 as usize][usize::from(port.0)];
+            let taps = wire.as_mut().map(|wire| &mut wire.taps[tap]);
+            if let Some(Some(other)) = taps.map(|tap| tap.replace(number as u32)) {
+                let found = format!("end {} of link `{}`", capture.end, link.name);
+                let allowed = format!("an end without a capture; captures[{other}] has it");
+                return Err(NetError::Plan { key: format!("captures[{number}]"), found, allowed });
+            }
+        }
+    }
+    let describe = |link: crate::LinkId, end: usize| {
+        let link = &plan.links[link.0 as usize];
+        let (node, port) = link.ends[end];
+        let rate = |end: usize| link.directions[end].rate.in_bps().unwrap_or(0);
+        (format!("{}:{port}", plan.nodes[node.0 as usize].name), [rate(end), rate(1 - end)])
+    };
+    Captures::new(captures, describe).map(Some)
 }
 
 fn homes(n_nodes: usize, n_threads: usize, options: &mut Options) -> Result<Homes, NetError> {

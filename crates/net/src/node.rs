@@ -1,6 +1,7 @@
 //! Nodes: everything that has ends of links. The engine runs them; they meet through links only.
 
 use crate::address::Directory;
+use crate::capture::Captured;
 use crate::frame::{Arrival, Frame, FrameId};
 use crate::line::{Framing, Line, Rate, Slot};
 use crate::observe::{DropReason, Ledger, Row, Tally, What};
@@ -136,6 +137,7 @@ pub struct Output {
     pub(crate) node: NodeId,
     pub(crate) sent: Vec<Transmission>,
     pub(crate) ledger: Ledger,
+    pub(crate) captured: Vec<Captured>,
     pub(crate) rows: Option<Vec<Row>>,
     pub(crate) next_row: u64,
 }

@@ -1,5 +1,6 @@
 //! The nodes of one thread, and the loop that runs them.
 
+use crate::capture::Captured;
 use crate::link::{Delivery, LinkCounts, Wire};
 use crate::node::{Node, NodeFailure, Output, Place};
 use crate::observe::{Ledger, Row};
@@ -210,12 +211,12 @@ impl Shard {
             let Some(Some(wire)) = wires.get_mut(usize::from(port.0)) else {
                 return Err(fail(Box::new(Broken::NoLink(port))));
             };
-            wire.release(at, &mut self.deliveries);
+            wire.release(at, output, &mut self.deliveries);
             wire.carry(transmission, output, &mut self.deliveries);
         }
         output.sent = sent;
         for wire in wires.iter_mut().flatten() {
-            wire.release(end, &mut self.deliveries);
+            wire.release(end, output, &mut self.deliveries);
         }
         Ok(())
     }
@@ -233,6 +234,11 @@ impl Shard {
                 rows.append(own);
             }
         }
+    }
+
+    /// Takes the captured frames of all nodes.
+    pub fn take_captured(&mut self, frames: &mut Vec<Captured>) {
+        self.residents.iter_mut().for_each(|resident| frames.append(&mut resident.output.captured));
     }
 
     /// Where the frames of its nodes are; frames in mailboxes between threads are not included.

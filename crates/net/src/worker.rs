@@ -3,6 +3,7 @@
 use crate::NodeId;
 use crate::address::Directory;
 use crate::barrier::{Barrier, Broken};
+use crate::capture::{Captured, Captures};
 use crate::error::NetError;
 use crate::exchange::{Exchange, Message};
 use crate::link::{Delivery, Link, Wire};
@@ -90,6 +91,7 @@ struct Slot {
     /// Frames for each home.
     mail: Vec<Mutex<Vec<Delivery>>>,
     rows: Mutex<Vec<Row>>,
+    captured: Mutex<Vec<Captured>>,
 }
 
 /// Data that the threads of a network share. Everything of a window exists twice: while one thread still reads the last window's, another
@@ -102,6 +104,7 @@ pub(crate) struct Shared {
     n_threads: usize,
     remote: Option<Mutex<Remote>>,
     observer: Option<Mutex<Box<dyn Observer>>>,
+    captures: Option<Mutex<Captures>>,
 }
 
 /// The other processes.
@@ -127,6 +130,7 @@ impl Shared {
         plan: &Plan,
         exchange: Option<Box<dyn Exchange>>,
         observer: Option<Box<dyn Observer>>,
+        captures: Option<Captures>,
     ) -> Self {
         let n_ranks = exchange.as_ref().map_or(0, |exchange| exchange.n_ranks() as usize);
         let slot = |_| Slot {
@@ -134,6 +138,7 @@ impl Shared {
             has_failed: AtomicBool::new(false),
             mail: (0..n_threads + n_ranks).map(|_| Mutex::default()).collect(),
             rows: Mutex::default(),
+            captured: Mutex::default(),
         };
         let remote = exchange.map(|exchange| {
             let (homes, directory) = (homes.clone(), plan.directory.clone());
@@ -152,7 +157,13 @@ impl Shared {
             n_threads,
             remote,
             observer: observer.map(Mutex::new),
+            captures: captures.map(Mutex::new),
         }
+    }
+
+    /// Writes all captured frames and closes the captures.
+    pub fn close_captures(&self) -> Result<(), NetError> {
+        self.captures.as_ref().map_or(Ok(()), |captures| lock(captures).close())
     }
 }
 
@@ -169,6 +180,8 @@ pub(crate) struct Worker {
     mailed: u64,
     /// Rows given to the observer.
     n_rows: u64,
+    /// End of the last window.
+    until: Time,
 }
 
 /// Why a run ended early on this thread.
@@ -193,7 +206,18 @@ impl Worker {
         orders: mpsc::Receiver<Command>,
         reply: mpsc::Sender<(usize, Reply)>,
     ) -> Self {
-        Worker { me, shard, shared, orders, reply, parity: 0, windows: 0, mailed: u64::MAX, n_rows: 0 }
+        Worker {
+            me,
+            shard,
+            shared,
+            orders,
+            reply,
+            parity: 0,
+            windows: 0,
+            mailed: u64::MAX,
+            n_rows: 0,
+            until: Time::ZERO,
+        }
     }
 
     /// Builds the nodes, and obeys until the network is dropped.
@@ -302,9 +326,10 @@ impl Worker {
             }
             self.windows += 1;
             let mut end = next.saturating_add(shared.lookahead.fs() - 1).min(until.fs());
-            if shared.observer.is_some() {
+            if shared.observer.is_some() || shared.captures.is_some() {
                 end = end.min(next.saturating_add(OBSERVED_WINDOW.fs()));
             }
+            self.until = Time::from_fs(end);
             failure = observed.err().map(|error| (0, error));
             if failure.is_none() {
                 failure = self.run_shard(Time::from_fs(end)).err();
@@ -326,6 +351,9 @@ impl Worker {
         if shared.observer.is_some() {
             shard.take_rows(&mut lock(&slot.rows));
         }
+        if shared.captures.is_some() {
+            shard.take_captured(&mut lock(&slot.captured));
+        }
         match ran {
             Ok(Ok(())) => Ok(()),
             Ok(Err(failure)) => Err((failure.node.0, node_error(failure.name, failure.at, failure.failure))),
@@ -339,8 +367,13 @@ impl Worker {
         }
     }
 
-    /// Gives the rows of a window to the observer.
+    /// Gives the rows of a window to the observer, and its frames to the captures.
     fn observe(&mut self, slots: &[Slot]) -> Result<(), NetError> {
+        if let Some(captures) = &self.shared.captures {
+            let mut frames: Vec<Captured> = Vec::new();
+            slots.iter().for_each(|slot| frames.append(&mut lock(&slot.captured)));
+            lock(captures).take(&mut frames, self.until)?;
+        }
         let Some(observer) = &self.shared.observer else { return Ok(()) };
         let mut rows: Vec<Row> = Vec::new();
         slots.iter().for_each(|slot| rows.append(&mut lock(&slot.rows)));

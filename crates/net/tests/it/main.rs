@@ -2,8 +2,11 @@
 
 #![expect(clippy::unwrap_used, reason = "these are tests")]
 
+mod captures;
 mod drawn;
+mod drawn_networks;
 mod engine;
+mod exchange;
 mod goal_binary;
 mod goal_patterns;
 mod goal_text;
