@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from pathlib import Path
+from typing import Any, Protocol, Self, TypeVar
+
+from spinet._core import UsageError
 
 SLICE_MS = 100
 INTERRUPTED = "interrupted"  # the reason for which such a run ended
@@ -34,6 +37,25 @@ class InstructionTrace:
 
     cores: str | None = None  # cluster:core, such as "0:3,1:*"
     time: str | None = None  # simulated time, such as "1 us..2 us"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timeline:
+    """A timeline to write, and the part of the run that is drawn; by default, all of it."""
+
+    file: Path
+    only: tuple[str, ...] = ()  # such as "time=1 us..2 us", "every=100"
+
+    @classmethod
+    def of(cls, file: str | Path | None, only: str | Sequence[str], folder: Path | None) -> Self | None:
+        """The timeline of a run with results in a folder: a name without a folder is a file there."""
+        restrictions = (only,) if isinstance(only, str) else tuple(only)
+        if file is None:
+            if restrictions:
+                raise UsageError("timeline_only goes with timeline")
+            return None
+        inside = folder is not None and len(Path(file).parts) == 1
+        return cls(file=folder / file if folder is not None and inside else Path(file), only=restrictions)
 
 
 class Interrupted(KeyboardInterrupt):

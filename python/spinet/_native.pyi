@@ -46,6 +46,8 @@ class Run:
         tables: bool = False,
         profile: bool = False,
         paths: bool = False,
+        timeline: str | None = None,
+        timeline_only: list[str] = ...,
         check: bool = False,
         instructions: str | None = None,
         trace_cores: str | None = None,

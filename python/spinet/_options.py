@@ -172,6 +172,20 @@ OPTIONS: Mapping[str, Option] = {
         help="Record what each packet waits for; with -o, for spinet explain.",
         value="flag",
     ),
+    "timeline": Option(
+        flags=("--timeline",),
+        metavar="FILE",
+        help="Write a timeline for ui.perfetto.dev: FILE.perfetto-trace. With -o, a name without a folder is a file of "
+        "DIR.",
+    ),
+    "timeline_only": Option(
+        flags=("--timeline-only",),
+        metavar="KEY=VALUE",
+        help="Draw only a part: 'time=1 us..2 us', 'match=EXPR', packets=0..99, messages=3, every=100; may be "
+        "repeated.",
+        keys=("timeline",),
+        multiple=True,
+    ),
     "check": Option(
         flags=("--check",),
         help="Find uses of memory that nobody wrote, accesses out of bounds, races between cores, and lost locks; with "

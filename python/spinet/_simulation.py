@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from spinet import _core, _driving, _files, _kinds, output, packet_table
 from spinet import _experiments as experiments
 from spinet._core import InputError
-from spinet._driving import InstructionTrace, Interrupted
+from spinet._driving import InstructionTrace, Interrupted, Timeline
 from spinet._programs import Ready
 from spinet.profile import Profile, profile_of
 from spinet.result import HostMemory, Result, write_rest
@@ -35,6 +35,7 @@ def collect(
     keep_packets: bool = True,
     profile: bool = False,
     paths: bool = False,
+    timeline: Timeline | None = None,
     check: bool = False,
     policies: Mapping[str, Policy] | None = None,
     on_progress: OnProgress | None = None,
@@ -56,6 +57,7 @@ def collect(
             tables=has_tables,
             profile=profile,
             paths=paths,
+            timeline=timeline,
             check=check,
             policies=policies,
         )
@@ -86,6 +88,7 @@ def stream(
     trace: InstructionTrace | None = None,
     profile: bool = False,
     paths: bool = False,
+    timeline: Timeline | None = None,
     check: bool = False,
     on_profile: Callable[[Profile | None], None] | None = None,
     on_progress: OnProgress | None = None,
@@ -115,6 +118,7 @@ def stream(
             trace=trace,
             profile=profile,
             paths=paths,
+            timeline=timeline,
             check=check,
             debug_port=debug_port,
         )
@@ -142,6 +146,7 @@ def start(
     trace: InstructionTrace | None = None,
     profile: bool = False,
     paths: bool = False,
+    timeline: Timeline | None = None,
     check: bool = False,
     policies: Mapping[str, Policy] | None = None,
     trial: bool = False,
@@ -174,6 +179,8 @@ def start(
             tables=tables,
             profile=profile,
             paths=paths and tables,
+            timeline=str(timeline.file) if timeline else None,
+            timeline_only=list(timeline.only) if timeline else [],
             check=check,
             instructions=str(instructions) if instructions else None,
             trace_cores=trace.cores if trace else None,

@@ -19,6 +19,7 @@ from spinet import (
 from spinet._core import UsageError
 from spinet._driving import InstructionTrace as InstructionTrace
 from spinet._driving import Interrupted as Interrupted
+from spinet._driving import Timeline as Timeline
 from spinet._experiments import Prepared
 from spinet._nics import Settings
 from spinet._programs import Ready as Ready
@@ -61,6 +62,8 @@ def run(
     entry: int | None = None,
     profile: bool | None = None,
     paths: bool = False,
+    timeline: str | Path | None = None,
+    timeline_only: str | Sequence[str] = (),
     check: bool = False,
     seed: int | None = None,
     faults: str | None = None,
@@ -128,6 +131,12 @@ def run(
         Count the cycles of all cores by source line and cause: `Result.profile`. Default for wired cards: true.
     paths
         Record what each packet waits for: `Result.paths`.
+    timeline
+        Write a timeline for https://ui.perfetto.dev to this file, whose name ends with ``.perfetto-trace``. With
+        `folder`, a name without a folder is a file there.
+    timeline_only
+        Draw only a part: ``"time=1 us..2 us"``, ``"match=udp.dst_port == 53"``, ``"packets=0..99"``,
+        ``"messages=3"``, ``"every=100"``; several as a list.
     check
         Check accesses to memory: `Result.findings`. For cards that run handlers.
     seed
@@ -210,6 +219,8 @@ def run(
             "entry": entry,
             "profile": profile,
             "paths": paths,
+            "timeline": timeline,
+            "timeline_only": timeline_only,
             "check": check,
             "traffic": traffic,
             "send": send,
@@ -231,6 +242,7 @@ def run(
             keep_packets=keep_packets,
             profile=bool(profile),
             paths=paths,
+            timeline=Timeline.of(timeline, timeline_only, made.path if made else None),
             check=check,
             policies=policies,
             on_progress=on_progress,

@@ -14,6 +14,7 @@ use spinet::handlers::record::Line;
 use spinet::instructions::Choice;
 use spinet::kinds::{self, Text};
 use spinet::run::{HORIZON, Port, RunError, Wanted};
+use spinet::tracks::TracksSpec;
 use spinet::trial::{self, Trial};
 use spinet::worker::{StartError, Worker};
 use std::collections::BTreeMap;
@@ -54,7 +55,7 @@ pub struct Run {
 impl Run {
     /// Builds the card.
     #[new]
-    #[pyo3(signature = (experiment, *, file, base_dir, format = "toml", programs = BTreeMap::new(), captures = None, tables = false, profile = false, paths = false, check = false, instructions = None, trace_cores = None, trace_time = None, policies = BTreeMap::new(), trial = false, debug_port = None))]
+    #[pyo3(signature = (experiment, *, file, base_dir, format = "toml", programs = BTreeMap::new(), captures = None, tables = false, profile = false, paths = false, timeline = None, timeline_only = Vec::new(), check = false, instructions = None, trace_cores = None, trace_time = None, policies = BTreeMap::new(), trial = false, debug_port = None))]
     #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn new(
         py: Python<'_>,
@@ -67,6 +68,8 @@ impl Run {
         tables: bool,
         profile: bool,
         paths: bool,
+        timeline: Option<PathBuf>,
+        timeline_only: Vec<String>,
         check: bool,
         instructions: Option<PathBuf>,
         trace_cores: Option<String>,
@@ -86,7 +89,9 @@ impl Run {
             let choice = Choice::parse(trace_cores.as_deref(), trace_time.as_deref()).map_err(input)?;
             let instructions = instructions.map(|directory| (directory, choice));
             let (lines, outcomes) = (trial, trial);
-            let wanted = Wanted { tables, captures, instructions, paths, profile, check, programs, lines, outcomes };
+            let timeline = timeline.map(|file| TracksSpec::parse(file, &timeline_only)).transpose().map_err(input)?;
+            let wanted =
+                Wanted { tables, captures, instructions, paths, timeline, profile, check, programs, lines, outcomes };
             let boxed = |(service, policy)| (service, Box::new(policy) as Box<dyn Policy>);
             let build = move || {
                 let text = Text { text: &experiment, file: &file, base_dir: &base_dir, format };

@@ -3,7 +3,9 @@
 //! A step begins where the one before it ends, so the steps of a packet add up to its time in the card.
 
 use crate::columns::{Columns, columns};
-use kernel::{Clock, Cycle};
+use crate::run::Wanted;
+use crate::tracks::{Scenery, Subject, Tracks, TracksError};
+use kernel::{Clock, Cycle, Resource, Time};
 
 /// Name of the table of paths.
 pub const PATHS: &str = "paths";
@@ -123,6 +125,76 @@ impl PathTable {
     /// The rows since the last call, column by column as little-endian arrays.
     pub fn take(&mut self) -> Vec<(&'static str, Vec<u8>)> {
         self.columns.take()
+    }
+}
+
+/// Where the paths of a run go: into their table, and onto the tracks of a timeline.
+pub struct PathLog {
+    clock: Clock,
+    table: Option<PathTable>,
+    tracks: Option<Tracks>,
+}
+
+impl PathLog {
+    /// The log of a run whose paths have times by this clock; `None` if nobody wants paths. Creates the file of the timeline.
+    pub fn new(
+        wanted: &Wanted,
+        clock: Clock,
+        scenery: impl FnOnce() -> Scenery,
+    ) -> Result<Option<PathLog>, TracksError> {
+        let table = wanted.paths.then(|| PathTable::new(clock));
+        let tracks = wanted.timeline.as_ref().map(|spec| Tracks::create(spec, scenery())).transpose()?;
+        Ok((table.is_some() || tracks.is_some()).then_some(PathLog { clock, table, tracks }))
+    }
+
+    /// Returns true if the bytes of packets decide which are drawn.
+    pub fn needs_bytes(&self) -> bool {
+        self.tracks.as_ref().is_some_and(Tracks::needs_bytes)
+    }
+
+    /// A packet arrives. Numbers count up.
+    pub fn enter(&mut self, packet: u64, bytes: &[u8]) {
+        if let Some(tracks) = &mut self.tracks {
+            tracks.enter(packet, bytes);
+        }
+    }
+
+    /// Adds the path of a packet.
+    pub fn add(&mut self, subject: &Subject, path: &Path) {
+        if let Some(table) = &mut self.table {
+            table.add(subject.packet, path);
+        }
+        if let Some(tracks) = &mut self.tracks {
+            tracks.add(self.clock, subject, path);
+        }
+    }
+
+    /// The oldest packet that is inside, or the next one, arrived then or arrives later, and has this number.
+    pub fn settle(&mut self, arrival: Cycle, packet: u64) -> Result<(), TracksError> {
+        let arrival = self.clock.edge(arrival);
+        self.tracks.as_mut().map_or(Ok(()), |tracks| tracks.settle(arrival, packet))
+    }
+
+    /// The run is over: ends the timeline.
+    pub fn finish(&mut self) -> Result<(), TracksError> {
+        self.tracks.take().map_or(Ok(()), |mut tracks| tracks.finish())
+    }
+
+    /// When the timeline wants to see the resources next: at `next`, the next time at which something happens, or later.
+    pub fn sample_at(&self, next: Option<Time>) -> Option<Time> {
+        Some(self.tracks.as_ref()?.sample_at().max(next.unwrap_or(Time::ZERO)))
+    }
+
+    /// The resources of the card at this time, for the timeline.
+    pub fn sample(&mut self, now: Time, resources: &[(Clock, Resource)]) -> Result<(), TracksError> {
+        let Some(tracks) = &mut self.tracks else { return Ok(()) };
+        tracks.sample(now, resources);
+        tracks.settle(Time::ZERO, 0)
+    }
+
+    /// The rows of the table since the last call, column by column as little-endian arrays; `None` if there is no table.
+    pub fn take(&mut self) -> Option<Vec<(&'static str, Vec<u8>)>> {
+        self.table.as_mut().map(PathTable::take)
     }
 }
 

@@ -4,6 +4,7 @@ use crate::debug::Cores;
 use crate::handlers::record::Line;
 use crate::instructions::Choice;
 use crate::profile::Profile;
+use crate::tracks::TracksSpec;
 use crate::trial::{Fault, HostWrites, PacketOutcome};
 use kernel::{Clock, Cycle, Mode, Resource, Time};
 use serde_json::Value;
@@ -101,6 +102,8 @@ pub struct Wanted {
     pub instructions: Option<(PathBuf, Choice)>,
     /// Record the path of each packet, for cards that have a table of paths. Counts the cycles of all cores, too.
     pub paths: bool,
+    /// Write a timeline, which needs the path of each packet.
+    pub timeline: Option<TracksSpec>,
     /// Count the cycles of all cores by instruction. For cards with cores.
     pub profile: bool,
     /// Check the accesses of programs to memory. For cards that run handlers.
@@ -113,6 +116,13 @@ pub struct Wanted {
     pub lines: bool,
     /// Keep the outcome of each packet, for [`Card::take_outcomes`] and [`Card::take_host_writes`], which the caller must call.
     pub outcomes: bool,
+}
+
+impl Wanted {
+    /// Returns true if paths of packets are needed.
+    pub fn needs_paths(&self) -> bool {
+        self.paths || self.timeline.is_some()
+    }
 }
 
 /// An end of a line or a queue of the host.
@@ -210,6 +220,16 @@ pub trait Simulated {
 
     /// Every counter of every part.
     fn counters(&self) -> BTreeMap<String, u64>;
+
+    /// When [`Simulated::observe`] wants to be called next, if a record of the run needs that.
+    fn observe_at(&self) -> Option<Time> {
+        None
+    }
+
+    /// Notes the state of the card for a record of the run, which changes no result.
+    fn observe(&mut self) -> Result<(), RunError> {
+        Ok(())
+    }
 }
 
 /// A card with its traffic, its hosts and its record. After [`Simulated::close`], packets that are inside have their rows, and nothing
@@ -324,7 +344,11 @@ impl<C: Simulated + ?Sized> Run<C> {
         while self.card.ended().is_none() && begun.elapsed() < budget {
             let slice_begun = Instant::now();
             let until = Time::from_fs(self.card.now().fs().saturating_add(self.slice.fs()));
-            self.card.run_until(until.min(HORIZON))?;
+            let observed = self.card.observe_at();
+            self.card.run_until(until.min(HORIZON).min(observed.unwrap_or(HORIZON)))?;
+            if observed.is_some_and(|at| self.card.now() >= at) {
+                self.card.observe()?;
+            }
             let took = slice_begun.elapsed();
             if took < budget / 16 {
                 self.slice = Time::from_fs(self.slice.fs().saturating_mul(2));

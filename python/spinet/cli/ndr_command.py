@@ -27,6 +27,8 @@ _NOT_HERE = (
     "report",
     "profile",
     "paths",
+    "timeline",
+    "timeline_only",
     "check",
     "trace_instructions",
     "trace_cores",

@@ -82,6 +82,7 @@ def command(**options: Any) -> int:
       experiment.json   the experiment with all defaults
       profile.json      with --profile: where the cycles of the cores went; spinet profile shows it
       paths.parquet     with --paths: what each packet waited for; spinet explain shows it
+      timeline.perfetto-trace   with --timeline timeline.perfetto-trace: for ui.perfetto.dev
       findings.json     with --check: mistakes of the program in the use of memory
       report.html       with --report: charts of all of this; spinet report makes it, too
       instructions/     with --trace-instructions: trace_core_CLUSTER_CORE.log, in the format of the RTL's tracer;
@@ -133,6 +134,8 @@ def simulate(
             folder = stack.enter_context(OutputFolder(options["output"], force=options["force"]))
         if options["report"]:
             report.check()
+        inside = folder.path if folder else None
+        timeline = api.Timeline.of(options["timeline"], options["timeline_only"], inside)
         ready = _programs.built(prepared, given, cc=options["cc"], defines=parameters.macros(options["defines"]))
         if ready.messages:
             click.echo(ready.messages.rstrip("\n"), err=True)
@@ -147,6 +150,7 @@ def simulate(
                 trace=trace,
                 profile=options["profile"],
                 paths=options["paths"],
+                timeline=timeline,
                 check=options["check"],
                 on_profile=profiles.append,
                 on_progress=on_progress,
@@ -190,6 +194,8 @@ def _check(options: Mapping[str, Any]) -> api.InstructionTrace | None:
     for name in ("force", "report"):
         if options[name] and options["output"] is None:
             raise click.UsageError(f"--{name} goes with -o")
+    if options["timeline_only"] and options["timeline"] is None:
+        raise click.UsageError("--timeline-only goes with --timeline")
     is_limited = options["trace_cores"] or options["trace_time"]
     if is_limited and not options["trace_instructions"]:
         raise click.UsageError("--trace-cores and --trace-time go with --trace-instructions")

@@ -33,6 +33,8 @@ NOT_HERE = (
     "report",
     "profile",
     "paths",
+    "timeline",
+    "timeline_only",
     "check",
     "policies",
     "trace_instructions",

@@ -5,6 +5,7 @@ use super::changes::Change;
 use super::check::{ChainError, CheckedChains, SideSource};
 use super::classify::Chains;
 use super::credits::{CreditLog, CreditSink};
+use super::paths;
 use super::programs::{self, Program, ProgramFault};
 use super::record::{Record, RecordError, SharedRecord, Watched};
 use super::source::SharedPort;
@@ -12,7 +13,7 @@ use super::table::Tables;
 use super::weights::{self, Policies};
 use crate::debug::Cores;
 use crate::elf::{Elf, Machine};
-use crate::paths::{PATHS, PathTable};
+use crate::paths::{PATHS, PathLog};
 use crate::profile::{self, Profile};
 use crate::run::{Card, Departure, Ended, HORIZON, InjectError, Port, Progress, Rows, RunError, Simulated, Wanted};
 use crate::streams::FeedError;
@@ -141,9 +142,12 @@ impl ChainCard {
         record.borrow_mut().departures = wanted.lines.then(Vec::new);
         record.borrow_mut().kept = wanted.outcomes.then(Vec::new);
         record.borrow_mut().tables = wanted.tables.then(|| Tables::new(clock, &units));
-        record.borrow_mut().paths = wanted.paths.then(|| PathTable::new(clock));
         // Last, so that nothing is written if anything else is wrong.
         record.borrow_mut().captures = wanted.captures.as_deref().map(Captures::create).transpose()?;
+        let services = checked.services.iter().map(|service| service.name.clone()).collect();
+        let names = checked.chains.all().iter().map(|chain| chain.params.name.clone());
+        let paths = PathLog::new(wanted, clock, || paths::scenery(services, names)).map_err(RecordError::from)?;
+        record.borrow_mut().paths = paths;
         Ok(ChainCard {
             checked,
             nic,
@@ -319,11 +323,24 @@ impl Simulated for ChainCard {
         if !std::mem::replace(&mut self.is_closed, true) {
             record.close_rest();
         }
+        if let Some(paths) = &mut record.paths {
+            paths.finish().map_err(RunError::new)?;
+        }
         record.captures.take().map_or(Ok(()), Captures::finish).map_err(RunError::new)
     }
 
     fn counters(&self) -> BTreeMap<String, u64> {
         self.all_counters()
+    }
+
+    fn observe_at(&self) -> Option<Time> {
+        self.record.borrow().paths.as_ref()?.sample_at(self.next_event())
+    }
+
+    fn observe(&mut self) -> Result<(), RunError> {
+        let (now, resources) = (Simulated::now(self), self.nic.system.resources());
+        let Some(paths) = &mut self.record.borrow_mut().paths else { return Ok(()) };
+        paths.sample(now, &resources).map_err(RunError::new)
     }
 }
 
@@ -397,7 +414,8 @@ impl Card for ChainCard {
             rows.push(Rows { table: "packets", columns: tables.take_packets() });
             rows.push(Rows { table: "hops", columns: tables.take_hops() });
         }
-        rows.extend(record.paths.as_mut().map(|paths| Rows { table: PATHS, columns: paths.take() }));
+        let paths = record.paths.as_mut().and_then(PathLog::take);
+        rows.extend(paths.map(|columns| Rows { table: PATHS, columns }));
         rows
     }
 }

@@ -1,7 +1,8 @@
 //! The path of a packet through PANIC or a baseline, from its trail.
 
 use crate::chains::trail::{Part, part_before};
-use crate::paths::{self, At, Cause, Path};
+use crate::paths::{self, At, Cause, Path, Step};
+use crate::tracks::{Group, Scenery, Track};
 use panic::protocol::{PacketStep, Trail};
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -66,6 +67,36 @@ pub static CAUSES: LazyLock<Vec<Cause>> = LazyLock::new(|| {
 /// Words for the numbers of a column.
 pub fn words(column: &str) -> Vec<&'static str> {
     paths::words(column, &STAGES, &PLACES, &CAUSES)
+}
+
+/// How paths become slices, on a card with these services. `chains` has the names of chains; packets without one come behind them.
+pub fn scenery(services: Vec<String>, chains: impl Iterator<Item = String>) -> Scenery {
+    let runs = |chain: String| vec![STAGES[0].to_owned(), chain, STAGES[2].to_owned()];
+    Scenery {
+        stages: &STAGES,
+        causes: &CAUSES,
+        track: Box::new(move |step| track(step, &services)),
+        runs: chains.chain(["no chain".to_owned()]).map(runs).collect(),
+        has_messages: false,
+        memory: "bytes inside",
+    }
+}
+
+/// The track of a step.
+fn track(step: &Step, services: &[String]) -> Track {
+    let number = |which: usize| step.at.numbers[which].unwrap_or(0);
+    let unit = || format!("{}[{}]", services[number(0) as usize], number(1));
+    let unit_rank = (number(0) << 8) + number(1);
+    let (group, rank, name) = match Place::ALL[step.at.place as usize] {
+        Place::Ingress => (Group::Links, 0, "ingress".to_owned()),
+        Place::Interconnect => (Group::Links, 2 + number(0), format!("interconnect to node {}", number(0))),
+        Place::Egress => (Group::Links, 1, "egress".to_owned()),
+        Place::Scheduler => (Group::Queues, 0, "scheduler".to_owned()),
+        Place::Unit if step.cause == Why::Service as u8 => (Group::Cores, unit_rank, unit()),
+        Place::Unit => (Group::Queues, 1 + unit_rank, format!("in {}", unit())),
+        Place::Node => (Group::Software, number(0), format!("node {}", number(0))),
+    };
+    Track { group, rank, name }
 }
 
 /// The path of a packet with this trail, up to its last mark; `units` has the service of each node, and the position in it.

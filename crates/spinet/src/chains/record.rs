@@ -10,9 +10,10 @@ use super::table::{Tables, numbered};
 use super::trail::{Part, Visit, Way};
 use crate::digest::{Digest, Stream};
 use crate::milestones::Inside;
-use crate::paths::PathTable;
+use crate::paths::PathLog;
 use crate::run::{Departure, Port};
 use crate::streams::FeedError;
+use crate::tracks::{Subject, TracksError};
 use kernel::{Clock, Cycle};
 use panic::drops::DropReason;
 use panic::protocol::{Descriptor, Message, NodeId};
@@ -30,6 +31,9 @@ pub enum RecordError {
     /// The captures of what leaves.
     #[error(transparent)]
     Capture(#[from] CaptureFailed),
+    /// The timeline.
+    #[error(transparent)]
+    Tracks(#[from] TracksError),
 }
 
 /// A packet that is inside.
@@ -97,7 +101,7 @@ pub struct Record {
     /// Rows, if wanted.
     pub tables: Option<Tables>,
     /// Paths of packets, if wanted.
-    pub paths: Option<PathTable>,
+    pub paths: Option<PathLog>,
     /// Packets out, if wanted.
     pub captures: Option<Captures>,
     /// Departed packets that the caller has not taken, if wanted.
@@ -160,7 +164,11 @@ impl Record {
     }
 
     /// A packet has come; its number.
-    pub fn came(&mut self, now: Cycle, due: Cycle, from: ExternalPort, bytes: usize) -> u64 {
+    pub fn came(&mut self, now: Cycle, due: Cycle, from: ExternalPort, data: &[u8]) -> u64 {
+        let bytes = data.len();
+        if let Some(paths) = &mut self.paths {
+            paths.enter(self.open.next(), data);
+        }
         let (chain, tenant, is_looked_at) = (None, None, false);
         let id = self.open.enter(Open { due, came: now, from, bytes: bytes as u32, chain, tenant, is_looked_at });
         self.progress_at = now;
@@ -251,7 +259,22 @@ impl Record {
 
     fn row(&mut self, open: &Open, fate: (Fate, Option<DropReason>), message: &Message, way: &Way) {
         if let Some(paths) = &mut self.paths {
-            paths.add(message.descriptor.id, &path(&message.descriptor.trail, &self.units));
+            let id = message.descriptor.id;
+            let path = path(&message.descriptor.trail, &self.units);
+            let subject = Subject {
+                packet: id,
+                group: open.chain.unwrap_or(self.names.len()),
+                message: None,
+                bytes: open.bytes.into(),
+                held: None,
+                left: way.left.map(|at| (at, message.data.len() as u64)),
+            };
+            paths.add(&subject, &path);
+            let oldest = self.open.iter().next().map(|(packet, open)| (open.came, packet));
+            let (came, packet) = oldest.unwrap_or((open.came, self.open.next()));
+            if let Err(error) = paths.settle(came, packet) {
+                self.fail(error.into());
+            }
         }
         if let Some(kept) = &mut self.kept {
             let (id, chain, visits) = (message.descriptor.id, open.chain, way.visits.clone());

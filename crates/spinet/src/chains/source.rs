@@ -122,7 +122,7 @@ impl Port {
     fn take(&mut self, now: Cycle) -> Result<Option<Arrival>, FeedError> {
         let Some((stream, due)) = self.first()?.filter(|&(_, due)| due <= now) else { return Ok(None) };
         let bytes = self.streams[stream].take().expect("its arrival is known").bytes.into_vec();
-        let id = self.record.borrow_mut().came(now, due, self.side, bytes.len());
+        let id = self.record.borrow_mut().came(now, due, self.side, &bytes);
         // Look up the next packet now, so that the end is known as early as possible.
         self.first()?;
         Ok(Some(Arrival { id, bytes }))

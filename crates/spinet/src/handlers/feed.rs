@@ -193,6 +193,9 @@ impl Feed {
         };
         let size = bytes.len() as u32;
         let packet = record.window.inside.next();
+        if let Some(paths) = &mut record.paths {
+            paths.enter(packet, &bytes);
+        }
         let user = record.window.inside.enter(Box::new(Row {
             packet,
             source,

@@ -30,7 +30,7 @@ use crate::handlers::stats::Stats;
 use crate::handlers::table::Table;
 use crate::handlers::timeline::{Known, Timeline};
 use crate::instructions::{Choice, CoreTraces, TraceWriteError};
-use crate::paths::{PATHS, PathTable};
+use crate::paths::{PATHS, PathLog};
 use crate::profile::Profile;
 use crate::program::{self, ProgramError, is_source};
 use crate::run::{Card, Departure, Ended, HORIZON, InjectError, Port, Progress, Rows, RunError, Simulated, Wanted};
@@ -139,8 +139,7 @@ impl HandlerCard {
         let record = Record::new(clock, Stats::new(checked.nic.n_clusters), table, None);
         let record: SharedRecord = Rc::new(RefCell::new(record));
         record.borrow_mut().sent = wanted.lines.then(Vec::new);
-        if wanted.paths {
-            record.borrow_mut().paths = Some(PathTable::new(clock));
+        if wanted.needs_paths() {
             record.borrow_mut().window.tracker = Some(Default::default());
         }
         record.borrow_mut().kept = wanted.outcomes.then(Default::default);
@@ -157,12 +156,15 @@ impl HandlerCard {
         let timeline = Timeline::new(&checked, &placed, clock, known)?;
         // Last, so that nothing is written if anything else is wrong.
         record.borrow_mut().out = wanted.captures.as_deref().map(create_out).transpose()?;
+        let runs = placed.iter().map(|one| one.handlers.stages.clone().map(|symbol| symbol.map(|symbol| symbol.name)));
+        let paths = PathLog::new(wanted, clock, || paths::scenery(runs)).map_err(RecordError::from)?;
+        record.borrow_mut().paths = paths;
         let start = |(directory, choice): &(PathBuf, Choice)| {
             CoreTraces::start(&mut driver.nic, &checked.nic, clock, directory, choice)
         };
         let traces = wanted.instructions.as_ref().map(start).transpose()?.unwrap_or_default();
-        if wanted.profile || wanted.paths {
-            driver.nic.profile_cores(wanted.paths);
+        if wanted.profile || wanted.needs_paths() {
+            driver.nic.profile_cores(wanted.needs_paths());
         }
         let mut card = HandlerCard {
             checked,
@@ -326,6 +328,9 @@ impl Simulated for HandlerCard {
             record.stats.still_busy(&row, at);
             record.finish(&row);
         }
+        if let Some(paths) = &mut record.paths {
+            paths.finish().map_err(RunError::new)?;
+        }
         if let Some(OutCapture { file, writer, .. }) = record.out.take() {
             writer.finish().map_err(|source| RunError::new(RecordError::Out { file, source }))?;
         }
@@ -334,6 +339,17 @@ impl Simulated for HandlerCard {
 
     fn counters(&self) -> BTreeMap<String, u64> {
         self.driver.nic.counters().into_iter().collect()
+    }
+
+    fn observe_at(&self) -> Option<Time> {
+        self.record().borrow().paths.as_ref()?.sample_at(self.next_event())
+    }
+
+    fn observe(&mut self) -> Result<(), RunError> {
+        // The tracks of HPUs show when these are busy.
+        let (now, resources) = (Simulated::now(self), self.driver.nic.resources());
+        let Some(paths) = &mut self.record().borrow_mut().paths else { return Ok(()) };
+        paths.sample(now, &resources).map_err(RunError::new)
     }
 }
 
@@ -375,7 +391,8 @@ impl Card for HandlerCard {
     fn take_tables(&mut self) -> Vec<Rows> {
         let columns = self.driver.take_table();
         let packets = (!columns.is_empty()).then_some(Rows { table: "packets", columns });
-        let paths = self.record().borrow_mut().paths.as_mut().map(|paths| Rows { table: PATHS, columns: paths.take() });
+        let paths = self.record().borrow_mut().paths.as_mut().and_then(PathLog::take);
+        let paths = paths.map(|columns| Rows { table: PATHS, columns });
         packets.into_iter().chain(paths).collect()
     }
 

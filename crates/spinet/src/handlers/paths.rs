@@ -2,7 +2,8 @@
 
 use crate::handlers::packets::{N_STAGES, Row, TaskRow};
 use crate::milestones::Inside;
-use crate::paths::{self, At, Cause, Path};
+use crate::paths::{self, At, Cause, Path, Step};
+use crate::tracks::{Group, Scenery, Track};
 use kernel::Cycle;
 use pspin::events::{Event, Hold};
 use std::collections::{BTreeMap, VecDeque};
@@ -132,6 +133,47 @@ pub static CAUSES: LazyLock<Vec<Cause>> = LazyLock::new(|| {
 /// Words for the numbers of a column.
 pub fn words(column: &str) -> Vec<&'static str> {
     paths::words(column, &STAGES, &PLACES, &CAUSES)
+}
+
+/// How paths become slices; `runs` has the names of handlers by context, for the stages after that of the packet.
+pub fn scenery(runs: impl Iterator<Item = [Option<String>; N_STAGES]>) -> Scenery {
+    let named = |names: [Option<String>; N_STAGES]| {
+        let stages = STAGES[1..].iter().zip(names).map(|(stage, name)| name.unwrap_or_else(|| (*stage).to_owned()));
+        std::iter::once(STAGES[0].to_owned()).chain(stages).collect()
+    };
+    Scenery {
+        stages: &STAGES,
+        causes: &CAUSES,
+        track: Box::new(track),
+        runs: runs.map(named).collect(),
+        has_messages: true,
+        memory: "packet memory in use",
+    }
+}
+
+/// The track of a step.
+fn track(step: &Step) -> Track {
+    let number = |which: usize| step.at.numbers[which].unwrap_or(0);
+    let is = |why: Why| step.cause == why as u8;
+    let (group, rank, name) = match Place::ALL[step.at.place as usize] {
+        Place::Inbound if is(Why::Release) => (Group::Queues, 5, "release".to_owned()),
+        Place::Inbound => (Group::Links, 0, "inbound engine".to_owned()),
+        Place::PacketMemory if is(Why::Write) => (Group::Links, 1, "into packet memory".to_owned()),
+        Place::PacketMemory => (Group::Queues, 0, "room in packet memory".to_owned()),
+        Place::MessageQueues => (Group::Queues, 1, "message queues".to_owned()),
+        Place::Dispatcher => (Group::Queues, 2, "dispatcher".to_owned()),
+        Place::Cluster if is(Why::Copy) => (Group::Dmas, number(0), format!("DMA of cluster {}", number(0))),
+        Place::Cluster => (Group::Queues, 10 + number(0), format!("tasks of cluster {}", number(0))),
+        // The HPU runs other handlers meanwhile.
+        Place::Hpu if is(Why::HostDma) => (Group::Queues, 6, "commands to the off-cluster DMA".to_owned()),
+        Place::Hpu if is(Why::Send) => (Group::Queues, 7, "commands to the outbound engine".to_owned()),
+        Place::Hpu if is(Why::HostDirect) => (Group::Queues, 8, "commands to HostDirect".to_owned()),
+        Place::Hpu if is(Why::Transfer) => {
+            (Group::Dmas, 1 << 8 | number(0), format!("transfers of cluster {}", number(0)))
+        }
+        Place::Hpu => (Group::Cores, (number(0) << 8) + number(1), format!("HPU {}.{}", number(0), number(1))),
+    };
+    Track { group, rank, name }
 }
 
 /// Milestones of a packet that only its path needs.

@@ -6,9 +6,10 @@ use crate::handlers::outcomes::{Kept, KeptPacket};
 use crate::handlers::packets::{Change, Fate, Row, Window};
 use crate::handlers::stats::Stats;
 use crate::handlers::table::Table;
-use crate::paths::PathTable;
+use crate::paths::PathLog;
 use crate::program::STAGES;
 use crate::streams::FeedError;
+use crate::tracks::{Subject, TracksError};
 use kernel::trace::{self, Sink};
 use kernel::{Clock, Cycle};
 use pspin::events::Event;
@@ -39,6 +40,9 @@ pub enum RecordError {
     /// The traffic.
     #[error(transparent)]
     Feed(#[from] FeedError),
+    /// The timeline.
+    #[error(transparent)]
+    Tracks(#[from] TracksError),
     /// The capture of what the NIC sends.
     #[error("{file}: {source}")]
     Out {
@@ -89,7 +93,7 @@ pub struct Record {
     /// Rows of the packet table, if wanted.
     pub table: Option<Table>,
     /// Paths of packets, if wanted.
-    pub paths: Option<PathTable>,
+    pub paths: Option<PathLog>,
     /// The digest so far.
     pub digest: Digest,
     /// Host memory.
@@ -211,8 +215,24 @@ impl Record {
             table.add(row);
         }
         if let (Some(paths), Some(tracker)) = (&mut self.paths, &mut self.window.tracker) {
-            paths.add(row.packet, &tracker.path(row));
+            let path = tracker.path(row);
+            let end = row.done.or(path.steps.last().map(|step| step.to));
+            let subject = Subject {
+                packet: row.packet,
+                group: row.context,
+                message: Some(row.message),
+                bytes: row.bytes.into(),
+                held: row.stored.zip(end),
+                left: row.sent_at.map(|at| (at, row.sent_bytes)),
+            };
+            paths.add(&subject, &path);
             tracker.left(&self.window.inside);
+            // Packets that come later arrive later than all that came.
+            let oldest = self.window.inside.iter().next().map(|(packet, row)| (row.arrival, packet));
+            let (arrival, packet) = oldest.unwrap_or((row.arrival, self.window.inside.next()));
+            if let Err(error) = paths.settle(arrival, packet) {
+                self.fail(error.into());
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! Which cores are traced, and when.
 
 use crate::experiment::Span;
+use crate::window::{Window, WindowError};
 use kernel::{Clock, Cycle};
 
 /// Cores and a window of simulated time.
@@ -8,8 +9,7 @@ use kernel::{Clock, Cycle};
 pub struct Choice {
     /// Clusters and cores; empty means all.
     cores: Vec<(Option<u32>, Option<u32>)>,
-    from: Option<Span>,
-    to: Option<Span>,
+    window: Window,
 }
 
 /// A choice that cannot be understood, or that no core meets.
@@ -20,15 +20,13 @@ pub enum ChoiceError {
     Core { found: String },
     #[error("traced cores: {found} is not there, must be within {n_clusters} clusters of {n_cores} cores")]
     Absent { found: String, n_clusters: u32, n_cores: u32 },
-    #[error("traced time: `{found}` is not a time window; write for example `1 us..2 us`, `..2 us` or `1 us..`")]
-    Time { found: String },
-    #[error("traced time: `{found}` is empty, its end must be behind its beginning")]
-    Empty { found: String },
+    #[error("traced time: {0}")]
+    Time(#[from] WindowError),
 }
 
 impl Choice {
     /// All cores, all the time.
-    pub const ALL: Choice = Choice { cores: Vec::new(), from: None, to: None };
+    pub const ALL: Choice = Choice { cores: Vec::new(), window: Window { from: None, to: None } };
 
     /// Reads a list of cores such as `0:3, 1:*` and a window such as `1 us..2 us`; without them, all.
     pub fn parse(cores: Option<&str>, time: Option<&str>) -> Result<Self, ChoiceError> {
@@ -44,20 +42,7 @@ impl Choice {
             choice.cores.push((number(cluster)?, number(core)?));
         }
         if let Some(found) = time {
-            let refuse = || ChoiceError::Time { found: found.into() };
-            let (from, to) = found.split_once("..").ok_or_else(refuse)?;
-            let end = |text: &str| match text.trim() {
-                "" => Ok(None),
-                text => Span::parse(text).map(Some).map_err(|_| refuse()),
-            };
-            // Users may write 0, which `Span` refuses.
-            let from = if from.trim().trim_end_matches(char::is_alphabetic).trim() == "0" { "" } else { from };
-            (choice.from, choice.to) = (end(from)?, end(to)?);
-            if let (Some(from), Some(to)) = (choice.from, choice.to)
-                && from.time() >= to.time()
-            {
-                return Err(ChoiceError::Empty { found: found.into() });
-            }
+            choice.window = Window::parse(found)?;
         }
         Ok(choice)
     }
@@ -82,7 +67,7 @@ impl Choice {
     /// The first cycle of the window and the first behind it.
     pub fn window(&self, clock: &Clock) -> (Cycle, Cycle) {
         let cycle = |span: Span| clock.cycle_at_or_after(span.time());
-        (self.from.map_or(0, cycle), self.to.map_or(Cycle::MAX, cycle))
+        (self.window.from.map_or(0, cycle), self.window.to.map_or(Cycle::MAX, cycle))
     }
 }
 

@@ -1,6 +1,6 @@
 //! A card that is wired from modules, as a run sees it: firmware and traffic in, frames and where the time went out.
 
-use super::paths::Recorded;
+use super::paths::{Recorded, picoseconds, places, scenery};
 use super::setup::{CardProgram, MOST_IMAGE_BYTES, Setup, Sides};
 use super::timeline::Timeline;
 use super::traffic::CardTrafficError;
@@ -9,11 +9,12 @@ use crate::debug::Cores;
 use crate::elf::{Elf, ElfError, Machine};
 use crate::experiment::Problem;
 use crate::instructions::{CoreTraces, TraceWriteError};
-use crate::paths::PATHS;
+use crate::paths::{PATHS, PathLog};
 use crate::profile::{self, Profile};
 use crate::room::{self, NoRoom};
 use crate::run::{Card, Departure, Ended, HORIZON, InjectError, Port, Progress, Rows, RunError, Simulated, Wanted};
 use crate::toml_text::KeyPosition;
+use crate::tracks::TracksError;
 use blocks::assist::MacReceive;
 use blocks::ethernet::Frame;
 use blocks::feeders::{FrameSink, FrameTraffic, Frames, Offered, PacketFeeder};
@@ -70,6 +71,8 @@ pub enum WiredError {
     Load { file: String, source: LoadError },
     #[error(transparent)]
     Trace(#[from] TraceWriteError),
+    #[error(transparent)]
+    Tracks(#[from] TracksError),
     #[error("{file}: firmware of {nic} must be an ELF file: an image says nothing of its two memories")]
     NoElf { file: String, nic: String },
     #[error("{file}: it has more than {MOST_IMAGE_BYTES} bytes, which no card holds")]
@@ -116,6 +119,7 @@ pub struct WiredCard {
     is_closed: bool,
     /// Transfers of frames, if paths are wanted.
     recorded: Option<Recorded>,
+    paths: Option<PathLog>,
     /// The tables, once the run is over, until they are taken.
     rows: Vec<Rows>,
 }
@@ -164,7 +168,7 @@ impl WiredCard {
                 .check(&offered)
                 .map_err(|problem| WiredError::Offered { nic: setup.nic().into(), problem })?;
         }
-        let recorded = wanted.paths.then(|| Recorded::start(&design, &card, &hosts));
+        let recorded = wanted.needs_paths().then(|| Recorded::start(&design, &card, &hosts));
         // Last, so that no file is created if another step fails.
         let traces = match &wanted.instructions {
             Some((folder, choice)) => CoreTraces::start_wired(&clocked(&design, &cores), folder, choice)?,
@@ -172,6 +176,7 @@ impl WiredCard {
         };
         let timeline = Timeline::new(&setup.experiment.at, &card, &setup.base_dir);
         let timeline = timeline.map_err(|fault| setup.fault(fault))?;
+        let paths = PathLog::new(wanted, picoseconds(), || scenery(places(&design, &card)))?;
         Ok(WiredCard {
             setup,
             design,
@@ -195,6 +200,7 @@ impl WiredCard {
             stops_exactly: wanted.lines,
             is_closed: false,
             recorded,
+            paths,
             rows: Vec::new(),
         })
     }
@@ -434,11 +440,15 @@ impl Simulated for WiredCard {
             return Ok(());
         }
         self.traces.flush().map_err(RunError::new)?;
-        if self.wanted.tables {
+        let mut paths = self.paths.take();
+        if self.wanted.tables || paths.is_some() {
             let (columns, frames) = self.frames_given();
-            self.rows.push(Rows { table: "frames", columns });
-            let paths = self.recorded.as_ref().map(|recorded| self.path_table(recorded, &frames));
-            self.rows.extend(paths.map(|columns| Rows { table: PATHS, columns }));
+            self.rows.extend(self.wanted.tables.then_some(Rows { table: "frames", columns }));
+            if let (Some(recorded), Some(paths)) = (&self.recorded, &mut paths) {
+                self.log_paths(recorded, &frames, paths).map_err(RunError::new)?;
+                let columns = paths.take().filter(|_| self.wanted.tables);
+                self.rows.extend(columns.map(|columns| Rows { table: PATHS, columns }));
+            }
         }
         match &self.wanted.captures {
             Some(folder) => self.write_captures(folder).map_err(RunError::new),
@@ -448,6 +458,16 @@ impl Simulated for WiredCard {
 
     fn counters(&self) -> BTreeMap<String, u64> {
         self.card.system.counters().into_iter().collect()
+    }
+
+    fn observe_at(&self) -> Option<Time> {
+        self.paths.as_ref()?.sample_at(self.next_event())
+    }
+
+    fn observe(&mut self) -> Result<(), RunError> {
+        let (now, resources) = (self.simulated(self.now), self.card.system.resources());
+        let Some(paths) = &mut self.paths else { return Ok(()) };
+        paths.sample(now, &resources).map_err(RunError::new)
     }
 }
 

@@ -112,6 +112,7 @@ impl WiredCard {
                     row: row as u64,
                     is_received,
                     id,
+                    bytes: given.bytes,
                     given: given.at,
                     out: end,
                 }));

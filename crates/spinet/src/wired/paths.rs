@@ -4,7 +4,8 @@
 //! to the frames whose bytes or descriptors it moves. The time between two transfers of a frame is firmware's.
 
 use super::card::WiredCard;
-use crate::paths::{self, At, Cause, Path, PathTable};
+use crate::paths::{self, At, Cause, Path, PathLog, Step};
+use crate::tracks::{Group, Scenery, Subject, Track, TracksError};
 use blocks::assist::moves::{Area, Move, MoveLog, PORTS, Route, Wait};
 use blocks::assist::{DmaAssist, MacReceive, MacTransmit};
 use blocks::feeders::HostPlace;
@@ -85,6 +86,31 @@ pub static CAUSES: LazyLock<Vec<Cause>> = LazyLock::new(|| {
 /// Words for the numbers of a column.
 pub fn words(column: &str) -> Vec<&'static str> {
     paths::words(column, &STAGES, &PLACES, &CAUSES)
+}
+
+/// How paths become slices, on a card with these places.
+pub(super) fn scenery(places: Vec<PlaceSummary>) -> Scenery {
+    Scenery {
+        stages: &STAGES,
+        causes: &CAUSES,
+        track: Box::new(move |step| track(step, &places)),
+        runs: Vec::new(),
+        has_messages: false,
+        memory: "bytes inside",
+    }
+}
+
+/// The track of a step.
+fn track(step: &Step, places: &[PlaceSummary]) -> Track {
+    let number = step.at.numbers[0].unwrap_or(0);
+    let (group, rank, name) = match Place::ALL[step.at.place as usize] {
+        Place::Network => (Group::Links, 0, "network".to_owned()),
+        Place::Firmware => (Group::Software, 0, "firmware".to_owned()),
+        Place::Driver => (Group::Software, 1, "driver".to_owned()),
+        Place::Card => (Group::Links, 1, "card".to_owned()),
+        Place::Assist => (Group::Dmas, number, places[number as usize].place.clone()),
+    };
+    Track { group, rank, name }
 }
 
 /// A place of paths.
@@ -239,6 +265,8 @@ pub(super) struct Traced {
     pub is_received: bool,
     /// Its number in its direction.
     pub id: u64,
+    /// Its length without check sequence.
+    pub bytes: u32,
     pub given: Time,
     pub out: Option<Time>,
 }
@@ -434,22 +462,43 @@ impl<'a> Tracker<'a> {
 }
 
 /// A clock whose cycles are picoseconds.
-fn picoseconds() -> Clock {
+pub(super) fn picoseconds() -> Clock {
     Clock::new(Freq::mhz(1_000_000).expect("1 THz is a frequency"))
 }
 
 impl WiredCard {
-    /// The table of paths of these frames.
-    pub(super) fn path_table(&self, recorded: &Recorded, frames: &[Traced]) -> Vec<(&'static str, Vec<u8>)> {
+    /// Logs the paths of these frames.
+    pub(super) fn log_paths(
+        &self,
+        recorded: &Recorded,
+        frames: &[Traced],
+        log: &mut PathLog,
+    ) -> Result<(), TracksError> {
         let moves = recorded.moves.iter().map(|log| log.take()).collect();
         let places = recorded.hosts.iter().map(|host| host.borrow().places().map(<[HostPlace]>::to_vec));
         let places: Vec<_> = places.collect();
         let tracker = Tracker::new(frames, moves, &places);
-        let mut table = PathTable::new(picoseconds());
         for (position, frame) in frames.iter().enumerate() {
-            table.add(frame.row, &tracker.path(position, |at| self.simulated(at).ps()));
+            let ps = |at: Time| self.simulated(at).ps();
+            let side = if frame.is_received { &self.offered.network } else { &self.offered.host };
+            if log.needs_bytes() {
+                let content = side.frames.frame(frame.id).map(|frame| frame.bytes);
+                log.enter(frame.row, content.as_deref().unwrap_or_default());
+            }
+            let bytes = frame.bytes.into();
+            let subject = Subject {
+                packet: frame.row,
+                group: 0,
+                message: None,
+                bytes,
+                held: None,
+                left: frame.out.map(|out| (ps(out), bytes)),
+            };
+            log.add(&subject, &tracker.path(position, ps));
+            // Rows are in order of time in each direction, and frames of both directions are inside at once.
+            log.settle(0, frame.row)?;
         }
-        table.take()
+        log.finish()
     }
 }
 

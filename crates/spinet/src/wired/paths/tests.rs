@@ -28,8 +28,14 @@ fn text(frames: &[Traced], moves: Vec<Vec<Move>>, hosts: &[[Vec<HostPlace>; 2]])
 
 #[test]
 fn received_frames_are_followed_to_the_host_by_their_addresses() {
-    let frame =
-        |row, given, out: Option<u64>| Traced { row, is_received: true, id: row, given: ns(given), out: out.map(ns) };
+    let frame = |row, given, out: Option<u64>| Traced {
+        row,
+        is_received: true,
+        id: row,
+        bytes: 60,
+        given: ns(given),
+        out: out.map(ns),
+    };
     // The third frame is dropped, the fourth is still in the card's memory, and the fifth is known to no assist.
     let frames = [
         frame(0, 10, Some(200)),
@@ -95,7 +101,8 @@ fn received_frames_are_followed_to_the_host_by_their_addresses() {
 
 #[test]
 fn posted_frames_are_followed_to_the_network_by_their_addresses() {
-    let frame = |row, given, out| Traced { row, is_received: false, id: row, given: ns(given), out: Some(ns(out)) };
+    let frame =
+        |row, given, out| Traced { row, is_received: false, id: row, bytes: 60, given: ns(given), out: Some(ns(out)) };
     let frames = [frame(0, 10, 300), frame(1, 10, 400)];
     let posted =
         |frame, data, descriptor| HostPlace { frame, at: ns(10), data: vec![data], descriptors: vec![descriptor] };
@@ -120,7 +127,7 @@ fn posted_frames_are_followed_to_the_network_by_their_addresses() {
           20-22 announce assist 0 transfer_before
           22-30 announce assist 3 host_read
           30-50 from_host firmware firmware
-          50-52 from_host assist 0 transfer_before (1)
+          50-52 from_host assist 0 transfer_before
           52-60 from_host assist 3 host_read
           60-70 from_host assist 3 host_read
           70-80 send firmware firmware
