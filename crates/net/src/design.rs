@@ -7,8 +7,8 @@ use crate::node::{BuildNode, Node};
 use crate::plan::{NodePlan, Plan};
 use crate::routes::{Graph, SwitchRoutes};
 use crate::spec::{DeviceSpec, LinkParams, LinkSpec, NetworkSpec, SwitchChoice};
-use crate::switch::Switch;
 use crate::switch::params::SwitchParams;
+use crate::switch::{Divert, Switch};
 use crate::topology::{End, MAX_DEVICES, MAX_PORTS, Shape};
 use crate::{NodeId, PortId};
 use diagnostics::near::{listed, suggestion};
@@ -17,6 +17,7 @@ use kernel::Time;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use wire::eth::Mac;
+use wire::expr::Matcher;
 use wire::faults::Faults;
 
 /// Rate of links that state none.
@@ -44,8 +45,8 @@ pub struct DesignNode {
 pub enum DesignKind {
     /// A device.
     Device(DeviceSpec),
-    /// A switch, with its routes.
-    Switch(Box<SwitchParams>, Arc<SwitchRoutes>),
+    /// A switch, with its routes and the card in it.
+    Switch(Box<SwitchParams>, Arc<SwitchRoutes>, Option<Divert>),
 }
 
 /// A checked network. Devices come first, then switches.
@@ -75,8 +76,8 @@ impl Design {
         for (number, node) in self.nodes.into_iter().enumerate() {
             let build: BuildNode = match node.kind {
                 DesignKind::Device(spec) => device(NodeId(number as u32), &node.name, &spec)?,
-                DesignKind::Switch(params, routes) => {
-                    Box::new(move |place| Ok(Box::new(Switch::new(*params, place, routes, None)) as Box<dyn Node>))
+                DesignKind::Switch(params, routes, divert) => {
+                    Box::new(move |place| Ok(Box::new(Switch::new(*params, place, routes, divert)) as Box<dyn Node>))
                 }
             };
             nodes.push(NodePlan { name: node.name, n_ports: node.n_ports, build });
@@ -359,6 +360,39 @@ impl<'a> Draft<'a> {
         Ok(Link { name, ends, directions, pause_reaction: [reaction; 2] })
     }
 
+    /// The card in a switch.
+    fn divert(&self, switch: usize, links: &[Link]) -> Result<Option<Divert>, ParamError> {
+        let specs = self.spec.switches.iter().enumerate();
+        let Some((i, compute)) = specs
+            .filter(|(_, spec)| spec.name == self.names[switch])
+            .find_map(|(i, spec)| Some((i, spec.compute.as_ref()?)))
+        else {
+            return Ok(None);
+        };
+        let matcher = Matcher::parse(&compute.matching).map_err(|error| ParamError {
+            key: format!("switches[{i}].compute.match"),
+            found: format!("`{}`", compute.matching),
+            allowed: format!("an expression ({error})"),
+        })?;
+        let ends = links.iter().flat_map(|link| [(link.ends[0], link.ends[1]), (link.ends[1], link.ends[0])]);
+        let here = ends.filter(|((node, _), _)| node.0 as usize == switch);
+        let neighbours: Vec<(PortId, &str)> = here
+            .filter(|(_, (peer, _))| peer.0 < self.n_devices)
+            .map(|((_, port), (peer, _))| (port, self.names[peer.0 as usize].as_str()))
+            .collect();
+        let port = neighbours.iter().find(|(_, name)| *name == compute.card).map(|&(port, _)| port);
+        let names = || neighbours.iter().map(|&(_, name)| name);
+        port.map(|port| Some(Divert { matcher, port })).ok_or_else(|| ParamError {
+            key: format!("switches[{i}].compute.card"),
+            found: format!("`{}`", compute.card),
+            allowed: format!(
+                "a node with a link to the switch: {}{}",
+                listed(names()),
+                suggestion(&compute.card, names())
+            ),
+        })
+    }
+
     /// Computes the routes, and checks that all devices reach each other.
     fn finish(self, links: Vec<Link>) -> Result<Design, ParamError> {
         let (n, n_devices) = (self.names.len(), self.n_devices as usize);
@@ -407,7 +441,8 @@ impl<'a> Draft<'a> {
         }
         for (i, params) in self.switches.iter().enumerate() {
             let node = n_devices + i;
-            let kind = DesignKind::Switch(Box::new(params.clone()), routes[node].clone().unwrap_or_default());
+            let divert = self.divert(node, &links)?;
+            let kind = DesignKind::Switch(Box::new(params.clone()), routes[node].clone().unwrap_or_default(), divert);
             nodes.push(DesignNode { name: self.names[node].clone(), kind, n_ports: n_ports(node) });
         }
         let (directory, seed) = (self.directory, self.spec.seed);

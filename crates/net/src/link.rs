@@ -127,6 +127,11 @@ impl Wire {
         self.hash
     }
 
+    /// Returns true if it can hold frames back.
+    pub fn has_faults(&self) -> bool {
+        self.draws.is_some()
+    }
+
     /// Frames that it holds back.
     pub fn held(&self) -> Tally {
         let mut sum = Tally::default();

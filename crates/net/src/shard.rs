@@ -38,6 +38,8 @@ struct Resident {
     name: String,
     inbox: BinaryHeap<Waiting>,
     wires: Vec<Option<Wire>>,
+    /// Ports whose lines can hold frames back.
+    faulty: Vec<usize>,
     output: Output,
     /// The time for which it stands in the agenda; `None` while it waits for frames.
     due: Option<Time>,
@@ -47,7 +49,7 @@ impl Resident {
     /// The next time at which something happens to it.
     fn next(&self) -> Option<Time> {
         let arrival = self.inbox.peek().map(|waiting| waiting.0.arrival.head);
-        let wires = self.wires.iter().flatten().filter_map(Wire::next_event).min();
+        let wires = self.faulty.iter().filter_map(|&port| self.wires[port].as_ref()?.next_event()).min();
         [self.node.next_event(), arrival, wires].into_iter().flatten().min()
     }
 }
@@ -110,7 +112,9 @@ impl Shard {
     /// Adds a node.
     pub fn add(&mut self, node: Box<dyn Node>, place: &Place, wires: Vec<Option<Wire>>, is_observed: bool) {
         let output = Output { node: place.node, rows: is_observed.then(Vec::new), ..Output::default() };
-        let resident = Resident { node, name: place.name.clone(), inbox: BinaryHeap::new(), wires, output, due: None };
+        let faulty = (0..wires.len()).filter(|&port| wires[port].as_ref().is_some_and(Wire::has_faults)).collect();
+        let name = place.name.clone();
+        let resident = Resident { node, name, inbox: BinaryHeap::new(), wires, faulty, output, due: None };
         self.positions.insert(place.node, self.residents.len());
         self.residents.push(resident);
         self.schedule(self.residents.len() - 1);
@@ -189,7 +193,7 @@ impl Shard {
     fn step(&mut self, position: usize, end: Time) -> Result<(), Box<Failure>> {
         self.steps += 1;
         let after = self.now;
-        let Resident { node, inbox, wires, output, name, .. } = &mut self.residents[position];
+        let Resident { node, inbox, wires, faulty, output, name, .. } = &mut self.residents[position];
         while inbox.peek().is_some_and(|waiting| waiting.0.arrival.head <= end) {
             if let Some(Waiting(delivery)) = inbox.pop() {
                 node.receive(delivery.port, delivery.arrival, output);
@@ -215,8 +219,10 @@ impl Shard {
             wire.carry(transmission, output, &mut self.deliveries);
         }
         output.sent = sent;
-        for wire in wires.iter_mut().flatten() {
-            wire.release(end, output, &mut self.deliveries);
+        for &port in faulty.iter() {
+            if let Some(wire) = &mut wires[port] {
+                wire.release(end, output, &mut self.deliveries);
+            }
         }
         Ok(())
     }

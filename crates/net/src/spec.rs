@@ -117,6 +117,20 @@ pub struct SwitchSpec {
     /// Its parameters, if not those of all switches.
     #[serde(default)]
     pub params: Option<SwitchChoice>,
+    /// Packets that a card in the switch handles.
+    #[serde(default)]
+    pub compute: Option<ComputeSpec>,
+}
+
+/// A card in a switch: packets that match leave to it, whatever their destination. The packets that it sends are routed as usual.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ComputeSpec {
+    /// An expression such as `udp.dst_port == 9999`.
+    #[serde(rename = "match")]
+    pub matching: String,
+    /// The node that is the card. It has a link to the switch.
+    pub card: String,
 }
 
 /// Properties of a link. Both directions have them, unless an entry of `links` says otherwise.

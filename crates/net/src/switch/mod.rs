@@ -26,6 +26,7 @@ use wire::ecn;
 use wire::expr::Matcher;
 
 /// Frames that match leave through a port, to a card in the switch. Frames from this port are routed as usual.
+#[derive(Clone, Debug)]
 pub struct Divert {
     /// Selects frames.
     pub matcher: Matcher,

@@ -165,3 +165,17 @@ fn windows_without_work_are_skipped() {
     assert_eq!(progress.next, None);
     assert!(progress.windows <= 6, "{progress:?}: a window to send and one to arrive for each frame");
 }
+
+#[test]
+fn an_observer_that_fails_ends_the_run() {
+    for threads in 1..=3 {
+        let observer = |rows: &[net::observe::Row]| match rows.last() {
+            Some(row) if row.at > Time::from_ns(700) => Err("the disk is full".into()),
+            _ => Ok(()),
+        };
+        let options = Options { threads, observer: Some(Box::new(observer)), ..Options::default() };
+        let mut network = Network::build(echoing(""), options).unwrap();
+        let error = network.run_until(Time::from_ns(20_000)).unwrap_err().to_string();
+        assert_eq!(error, "rows of the network: the disk is full");
+    }
+}

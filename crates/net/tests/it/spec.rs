@@ -249,6 +249,47 @@ fn all_nodes_of_each_topology_reach_each_other() {
 }
 
 #[test]
+fn a_card_in_a_switch_gets_the_packets_that_match() {
+    let text = r#"
+        topology = { name = "star", nodes = 4 }
+        switches = [{ name = "sw0", compute = { match = "ipv4.len == 86", card = "n3" } }]
+        links = [{ from = "n3", to = "sw0", with = { delay = "20 ns", rate = "400G" } }]
+    "#;
+    let design = read(text).design(&["plain"], |_| false).unwrap();
+    let plan = design.plan(|node, _, _| {
+        let build: BuildNode = Box::new(move |place| {
+            let script = match node.0 {
+                0 => Script::sending([100, 200, 100].map(|len| (Time::ZERO, packet(0, 1, len, 0)))),
+                // The card answers to the sender: its own packets also match, and still go where they are addressed.
+                3 => Script { echoes: true, ..Script::default() },
+                _ => Script::default(),
+            };
+            Ok(Box::new(Attached::new(script, place)) as Box<dyn Node>)
+        });
+        Ok::<_, NodeFailure>(build)
+    });
+    let mut network = Network::build(plan.unwrap(), Options { threads: 2, ..Options::default() }).unwrap();
+    network.run_until(Time::from_ns(100_000)).unwrap();
+    let n: Vec<usize> = (0..4).map(|node| crate::rig::arrived(&mut network, node).len()).collect();
+    assert_eq!(n, [2, 1, 0, 2]);
+    let star = "topology = { name = \"star\", nodes = 3 }\n";
+    let with = |more: &str| format!("{star}switches = [{{ name = \"sw0\", compute = {more} }}]");
+    check(
+        &with("{ match = \"udp\", card = \"n9\" }"),
+        expect![
+            "switches[0].compute.card is `n9`, must be a node with a link to the switch: `n0`, `n1`, `n2`; did you mean `n0`?"
+        ],
+    );
+    check(
+        &with("{ match = \"udp.prt == 3\", card = \"n1\" }"),
+        expect![[r#"
+        switches[0].compute.match is `udp.prt == 3`, must be an expression (unknown name `udp.prt`, udp has `src_port`, `dst_port`, `len`, `checksum`, `payload_len`
+          udp.prt == 3
+          ^^^^^^^)"#]],
+    );
+}
+
+#[test]
 fn a_spec_comes_back_from_its_text() {
     let spec = read(
         "seed = 5\ntopology = { name = \"fat-tree\", levels = 3, radix = 4 }\nswitch = { alpha = \"1/8\", latency = \"1.5 us\" }\nlink = { rate = \"400G\" }",
