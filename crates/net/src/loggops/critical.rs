@@ -52,6 +52,14 @@ pub struct Step {
     pub end: Time,
 }
 
+impl Step {
+    /// True if the step happens at the receiver of its message.
+    pub fn is_at_receiver(&self, schedule: &Schedule) -> bool {
+        self.kind == StepKind::Receive
+            || (self.kind == StepKind::Gap && self.rank != schedule.rank_of(self.op as usize))
+    }
+}
+
 /// The steps from time 0 to the end of the run.
 pub(super) fn path(record: &Record, schedule: &Schedule) -> Vec<Step> {
     let mut steps = Vec::new();

@@ -3,7 +3,7 @@
 use super::matching::Mix;
 use super::record::Cause;
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::hash::BuildHasherDefault;
 
 /// An operation's turn, or a message's at its receiver.
@@ -38,37 +38,88 @@ impl Event {
     }
 }
 
+/// A queue from which the least item is taken.
+///
+/// Items are often added in their order. Those that are not less than the last one form a run, in which adding and taking
+/// cost nothing; only the others are in a heap.
+struct Ordered<T> {
+    run: VecDeque<T>,
+    heap: BinaryHeap<Reverse<T>>,
+}
+
+impl<T: Ord + Copy> Ordered<T> {
+    fn new() -> Self {
+        Ordered { run: VecDeque::new(), heap: BinaryHeap::new() }
+    }
+
+    fn len(&self) -> usize {
+        self.run.len() + self.heap.len()
+    }
+
+    fn push(&mut self, item: T) {
+        match self.run.back() {
+            Some(last) if item < *last => self.heap.push(Reverse(item)),
+            _ => self.run.push_back(item),
+        }
+    }
+
+    fn first(&self) -> Option<T> {
+        match (self.run.front(), self.heap.peek()) {
+            (Some(run), Some(Reverse(heap))) => Some(*run.min(heap)),
+            (run, heap) => run.copied().or(heap.map(|Reverse(item)| *item)),
+        }
+    }
+
+    fn pop(&mut self) -> Option<T> {
+        let is_in_run = match (self.run.front(), self.heap.peek()) {
+            (Some(run), Some(Reverse(heap))) => run <= heap,
+            (run, _) => run.is_some(),
+        };
+        if is_in_run { self.run.pop_front() } else { self.heap.pop().map(|Reverse(item)| item) }
+    }
+
+    /// Adds all items of another queue.
+    fn append(&mut self, other: Self) {
+        other.run.into_iter().for_each(|item| self.push(item));
+        other.heap.into_iter().for_each(|Reverse(item)| self.push(item));
+    }
+}
+
 /// Events that wait until the same time for the same processor and card, the one that was made first in front.
 struct Group {
     until: u64,
     cause: Cause,
-    waiting: BinaryHeap<Reverse<(u64, u32, u32)>>,
+    /// Number, operation, and rank with flags.
+    waiting: Ordered<(u64, u32, u32)>,
 }
 
 /// The events of a run.
 ///
 /// If an event's processor or card is busy, the event waits until that is free. Many events may wait for one processor, and
 /// each time only the first of them has its turn. So those that wait for the same form a group, and only the first one is
-/// in the heap: an event costs the same however many others wait.
-#[derive(Default)]
+/// in the queue: an event costs the same however many others wait.
 pub struct Events {
-    heap: BinaryHeap<Reverse<Event>>,
+    queue: Ordered<Event>,
     groups: HashMap<u64, Vec<Group>, BuildHasherDefault<Mix>>,
 }
 
 impl Events {
+    pub fn new() -> Events {
+        Events { queue: Ordered::new(), groups: HashMap::default() }
+    }
+
     pub fn push(&mut self, event: Event) {
-        self.heap.push(Reverse(event));
+        self.queue.push(event);
     }
 
     /// Time of the next event.
     pub fn next_time(&self) -> Option<u64> {
-        self.heap.peek().map(|Reverse(event)| event.time)
+        self.queue.first().map(|event| event.time)
     }
 
     /// The next event, if it is not an old one of a group; and the event's group if it waited in one.
     pub fn pop(&mut self) -> Option<(Event, bool)> {
-        let Reverse(mut event) = self.heap.pop()?;
+        let mut event = self.queue.pop()?;
         let waited = event.rank & FIRST != 0;
         event.rank &= !FIRST;
         Some((event, waited))
@@ -77,7 +128,7 @@ impl Events {
     /// True if an event that waited is still the first one of its group.
     pub fn is_first(&self, place: u64, event: Event) -> bool {
         let group = self.groups.get(&place).and_then(|groups| groups.iter().find(|group| group.until == event.time));
-        group.and_then(|group| group.waiting.peek()).is_some_and(|Reverse(first)| first.0 == event.number)
+        group.and_then(|group| group.waiting.first()).is_some_and(|first| first.0 == event.number)
     }
 
     /// Takes an event out of its group, whose first one it is. The next one in the group has its turn at the same time.
@@ -87,9 +138,9 @@ impl Events {
         let group = &mut groups[at];
         group.waiting.pop();
         let cause = group.cause;
-        match group.waiting.peek() {
-            Some(&Reverse((number, op, rank))) => {
-                self.heap.push(Reverse(Event { time: event.time, number, op, rank: rank | FIRST }));
+        match group.waiting.first() {
+            Some((number, op, rank)) => {
+                self.queue.push(Event { time: event.time, number, op, rank: rank | FIRST });
             }
             None => {
                 groups.swap_remove(at);
@@ -104,19 +155,21 @@ impl Events {
     /// Puts off an event that has not waited yet.
     pub fn wait(&mut self, place: u64, event: Event, until: u64, cause: Cause) {
         let groups = self.groups.entry(place).or_default();
-        let entry = Reverse((event.number, event.op, event.rank));
+        let entry = (event.number, event.op, event.rank);
         let is_first = match groups.iter_mut().find(|group| group.until == until) {
             Some(group) => {
                 group.waiting.push(entry);
-                group.waiting.peek() == Some(&entry)
+                group.waiting.first() == Some(entry)
             }
             None => {
-                groups.push(Group { until, cause, waiting: BinaryHeap::from([entry]) });
+                let mut waiting = Ordered::new();
+                waiting.push(entry);
+                groups.push(Group { until, cause, waiting });
                 true
             }
         };
         if is_first {
-            self.heap.push(Reverse(Event { time: until, rank: event.rank | FIRST, ..event }));
+            self.queue.push(Event { time: until, rank: event.rank | FIRST, ..event });
         }
     }
 
@@ -131,11 +184,50 @@ impl Events {
             if other.waiting.len() > moved.waiting.len() {
                 std::mem::swap(&mut other, &mut moved);
             }
-            moved.waiting.append(&mut other.waiting);
+            moved.waiting.append(other.waiting);
         }
-        if let Some(&Reverse((number, op, rank))) = moved.waiting.peek() {
-            self.heap.push(Reverse(Event { time: until, number, op, rank: rank | FIRST }));
+        if let Some((number, op, rank)) = moved.waiting.first() {
+            self.queue.push(Event { time: until, number, op, rank: rank | FIRST });
         }
         groups.push(moved);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kernel::RandomStream;
+
+    #[test]
+    fn the_least_item_is_taken_first() {
+        for seed in 0..100 {
+            let mut random = RandomStream::new(seed, "ordered");
+            let (mut ordered, mut plain) = (Ordered::new(), Vec::new());
+            let mut other = Ordered::new();
+            for step in 0..200 {
+                let item = step / 3 + random.below(1 + 20 * (seed % 3));
+                match random.below(4) {
+                    0 => {
+                        let least = plain.iter().min().copied();
+                        assert_eq!((ordered.first(), ordered.pop()), (least, least), "seed {seed}");
+                        plain.iter().position(|item| Some(*item) == least).map(|at| plain.swap_remove(at));
+                    }
+                    1 => other.push(item),
+                    _ => {
+                        ordered.push(item);
+                        plain.push(item);
+                    }
+                }
+            }
+            while let Some(item) = other.pop() {
+                plain.push(item);
+                let mut one = Ordered::new();
+                one.push(item);
+                ordered.append(one);
+            }
+            assert_eq!(ordered.len(), plain.len());
+            plain.sort_unstable();
+            assert_eq!(std::iter::from_fn(|| ordered.pop()).collect::<Vec<_>>(), plain, "seed {seed}");
+        }
     }
 }

@@ -115,7 +115,7 @@ impl<'a, N: Network> Run<'a, N> {
             receiving: slots(n_nics),
             open: schedule.open_dependencies(),
             ready: if is_atlahs { vec![(0, Cause::START); n_ops] } else { Vec::new() },
-            events: Events::default(),
+            events: Events::new(),
             next_number: 0,
             posted: Queues::new(ranks as usize),
             unexpected: Queues::new(ranks as usize),
