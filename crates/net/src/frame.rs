@@ -5,6 +5,7 @@ use crate::address::Directory;
 use crate::digest::fold_bytes;
 use kernel::Time;
 use std::fmt;
+use std::ops::Deref;
 use std::sync::Arc;
 use wire::eth::EthView;
 use wire::layers::{Layer, Layers};
@@ -31,9 +32,17 @@ impl fmt::Display for FrameId {
     }
 }
 
-/// A frame in the network. Cloning it copies no bytes.
+/// A frame in the network. It is as large as a pointer and a number, and cloning it copies no bytes. Its [`Content`] never changes.
 #[derive(Clone, Debug)]
 pub struct Frame {
+    content: Arc<Content>,
+    /// Number of links that it crossed.
+    pub hops: u16,
+}
+
+/// Bytes and identity of a frame.
+#[derive(Clone, Debug)]
+pub struct Content {
     /// Its bytes, from the Ethernet header on, without FCS.
     pub bytes: Arc<[u8]>,
     /// Its identity.
@@ -45,11 +54,16 @@ pub struct Frame {
     /// Hash of its flow: addresses, protocol and ports, or the Ethernet addresses if it has no IP header.
     pub flow: u64,
     /// Hash of its bytes, for digests.
-    pub content: u64,
-    /// Number of links that it crossed.
-    pub hops: u16,
+    pub hash: u64,
     /// A pause frame. It concerns one link and never passes a node.
     pub is_control: bool,
+}
+
+impl Deref for Frame {
+    type Target = Content;
+    fn deref(&self) -> &Content {
+        &self.content
+    }
 }
 
 impl Frame {
@@ -58,16 +72,16 @@ impl Frame {
         let bytes = bytes.into();
         let layers = Layers::parse(&bytes);
         let is_control = EthView::new(&bytes[..]).is_ok_and(|view| view.ether_type() == MAC_CONTROL);
-        Frame {
+        let content = Content {
             class: class.unwrap_or_else(|| class_of(&bytes, &layers)) & 7,
             dest: directory.node_of(&bytes, &layers),
             flow: flow_of(&bytes, &layers),
-            content: fold_bytes(&bytes),
-            hops: 0,
+            hash: fold_bytes(&bytes),
             is_control,
             id,
             bytes,
-        }
+        };
+        Frame { content: Arc::new(content), hops: 0 }
     }
 
     /// Length without FCS, in bytes.
@@ -81,10 +95,9 @@ impl Frame {
     }
 
     /// The same frame with other bytes of the same flow and destination, for example with a congestion mark.
-    pub(crate) fn with_bytes(mut self, bytes: Vec<u8>) -> Self {
-        self.content = fold_bytes(&bytes);
-        self.bytes = bytes.into();
-        self
+    pub(crate) fn with_bytes(self, bytes: Vec<u8>) -> Self {
+        let content = Content { hash: fold_bytes(&bytes), bytes: bytes.into(), ..(*self.content).clone() };
+        Frame { content: Arc::new(content), hops: self.hops }
     }
 }
 

@@ -217,7 +217,7 @@ impl Wire {
     /// Lets a frame arrive with the times of the last one that crossed.
     fn arrive(&mut self, frame: Frame, out: &mut Output, deliveries: &mut Vec<Delivery>) {
         let (head, tail) = (self.last.head + self.direction.delay, self.last.tail + self.direction.delay);
-        for word in [head.fs(), tail.fs(), frame.content, frame.id.number, u64::from(frame.id.node.0)] {
+        for word in [head.fs(), tail.fs(), frame.hash, frame.id.number, u64::from(frame.id.node.0)] {
             self.hash = fold(self.hash, word);
         }
         if !frame.is_control {

@@ -384,7 +384,7 @@ impl PlainNic {
             let frame = self.origin.frame(bytes, Some(self.params.class));
             out.entered(now, &frame);
             let slot = self.line.send(now, frame.len());
-            self.hash = fold(fold(self.hash, slot.start.fs()), frame.content);
+            self.hash = fold(fold(self.hash, slot.start.fs()), frame.hash);
             out.transmit(PortId(0), slot, frame);
             if let Some(id) = finishes {
                 self.schedule(slot.tail + self.params.deliver(), Kind::Tell(Event::Sent(id)));

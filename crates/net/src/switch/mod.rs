@@ -207,7 +207,7 @@ impl Switch {
         let drop = |this: &mut Self, frame: &Frame, reason, out: &mut Output| {
             this.inside.frames -= 1;
             this.inside.bytes -= frame.len() as u64;
-            this.hash = fold(fold(this.hash, head.fs()), frame.content ^ reason as u64);
+            this.hash = fold(fold(this.hash, head.fs()), frame.hash ^ reason as u64);
             out.dropped(head, frame, reason);
         };
         let output = match self.route(input, &frame) {
@@ -337,7 +337,7 @@ impl Switch {
             self.inside.frames -= 1;
             self.inside.bytes -= bytes;
             self.counts.forwarded += 1;
-            self.hash = fold(fold(self.hash, now.fs() ^ output as u64), frame.content);
+            self.hash = fold(fold(self.hash, now.fs() ^ output as u64), frame.hash);
             out.transmit(number, slot, frame);
             self.schedule(slot.tail, Kind::Release { output, input, class: class as u8, bytes });
         }

@@ -49,7 +49,7 @@ impl Script {
 
 impl Device for Script {
     fn receive(&mut self, _port: PortId, arrival: Arrival) {
-        self.hash = fold(self.hash, arrival.tail.fs() ^ arrival.frame.content);
+        self.hash = fold(self.hash, arrival.tail.fs() ^ arrival.frame.hash);
         if self.echoes {
             let at = self.waiting.partition_point(|other| other.tail <= arrival.tail);
             self.waiting.insert(at, arrival.clone());
