@@ -4,7 +4,7 @@ use crate::PortId;
 use crate::frame::{Arrival, Frame, N_CLASSES};
 use crate::line::Line;
 use crate::node::{Node, NodeFailure, Origin, Output, Place};
-use crate::observe::Tally;
+use crate::observe::{Tally, What};
 use crate::pause::{Pause, Pauses};
 use kernel::Time;
 use std::any::Any;
@@ -130,7 +130,11 @@ impl<D: Device> Node for Attached<D> {
     }
 
     fn counters(&self) -> Vec<(String, u64)> {
-        self.device.counters()
+        let mut counters = self.device.counters();
+        for (number, port) in self.ports.iter().enumerate() {
+            counters.extend(port.as_ref().map(|port| (format!("port[{number}].peak_queue_bytes"), port.peak)));
+        }
+        counters
     }
 
     fn as_any(&mut self) -> &mut dyn Any {
@@ -149,6 +153,10 @@ struct Transmitter {
     coming: VecDeque<(Time, Frame)>,
     queues: [VecDeque<Frame>; N_CLASSES],
     waiting: Tally,
+    /// Bytes in each queue.
+    depth: [u64; N_CLASSES],
+    /// Most bytes in one queue.
+    peak: u64,
     now: Time,
 }
 
@@ -162,6 +170,8 @@ impl Transmitter {
             coming: VecDeque::new(),
             queues: Default::default(),
             waiting: Tally::default(),
+            depth: [0; N_CLASSES],
+            peak: 0,
             now: Time::ZERO,
         }
     }
@@ -192,6 +202,14 @@ impl Transmitter {
         [next, order, self.coming.front().map(|&(at, _)| at)].into_iter().flatten().min()
     }
 
+    fn enqueue(&mut self, at: Time, frame: Frame, port: PortId, out: &mut Output) {
+        let class = usize::from(frame.class);
+        self.depth[class] += frame.len() as u64;
+        self.peak = self.peak.max(self.depth[class]);
+        out.row(at, &frame, What::Depth { port, class: frame.class, bytes: self.depth[class] });
+        self.queues[class].push_back(frame);
+    }
+
     fn run_until(&mut self, until: Time, port: PortId, out: &mut Output) {
         loop {
             let order = self.orders.front().map_or(Time::MAX, |&(at, _)| at);
@@ -208,10 +226,13 @@ impl Transmitter {
                 pause.iter().for_each(|(at, pause)| self.pauses.apply(*at, pause, self.line.rate()));
             } else if coming == next {
                 let frame = self.coming.pop_front();
-                frame.into_iter().for_each(|(_, frame)| self.queues[usize::from(frame.class)].push_back(frame));
+                frame.into_iter().for_each(|(at, frame)| self.enqueue(at, frame, port, out));
             } else if let Some(frame) = self.queues[class].pop_front() {
                 self.waiting.frames -= 1;
                 self.waiting.bytes -= frame.len() as u64;
+                let depth = &mut self.depth[class];
+                *depth -= frame.len() as u64;
+                out.row(start, &frame, What::Depth { port, class: class as u8, bytes: *depth });
                 let slot = self.line.send(start, frame.len());
                 out.transmit(port, slot, frame);
             }

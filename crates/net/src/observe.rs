@@ -92,7 +92,7 @@ pub enum What {
     },
     /// A switch marked congestion in it.
     Marked,
-    /// Bytes in an output queue of a switch, after the frame came or left.
+    /// Bytes in an output queue of a switch, or in a transmitter's queue of a device, after the frame came or left.
     Depth {
         /// Output.
         port: PortId,

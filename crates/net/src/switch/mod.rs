@@ -154,7 +154,8 @@ impl Switch {
     /// Its counters.
     pub fn counts(&self) -> SwitchCounts {
         let (peak_buffer, peak_headroom) = (self.buffer.peak_used, self.buffer.peak_headroom);
-        SwitchCounts { peak_buffer, peak_headroom, ..self.counts }
+        let peak_queue = self.outputs.iter().flatten().map(|port| port.peak).max().unwrap_or(0);
+        SwitchCounts { peak_buffer, peak_headroom, peak_queue, ..self.counts }
     }
 
     fn schedule(&mut self, at: Time, kind: Kind) {
@@ -235,7 +236,7 @@ impl Switch {
         let Some(port) = &mut self.outputs[output] else { return };
         port.depth[usize::from(class)] += bytes;
         let depth = port.depth[usize::from(class)];
-        self.counts.peak_queue = self.counts.peak_queue.max(depth);
+        port.peak = port.peak.max(depth);
         if out.is_observed() {
             out.row(head, &frame, What::Depth { port: PortId(output as u16), class, bytes: depth });
         }
@@ -400,7 +401,11 @@ impl Node for Switch {
             ("peak_headroom_bytes", peak_headroom),
             ("peak_queue_bytes", peak_queue),
         ];
-        list.map(|(name, count)| (name.to_owned(), count)).to_vec()
+        let mut list = list.map(|(name, count)| (name.to_owned(), count)).to_vec();
+        for (number, port) in self.outputs.iter().enumerate() {
+            list.extend(port.as_ref().map(|port| (format!("port[{number}].peak_queue_bytes"), port.peak)));
+        }
+        list
     }
 
     fn as_any(&mut self) -> &mut dyn Any {

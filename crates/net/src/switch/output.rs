@@ -31,6 +31,8 @@ pub(super) struct OutPort {
     pub control: VecDeque<Frame>,
     /// Bytes by class that were admitted and have not left.
     pub depth: [u64; N_CLASSES],
+    /// Most bytes of a class.
+    pub peak: u64,
     /// The next time at which it is looked at again.
     pub wake: Option<Time>,
     queues: [ClassQueue; N_CLASSES],
@@ -47,6 +49,7 @@ impl OutPort {
             pauses: Pauses::default(),
             control: VecDeque::new(),
             depth: [0; N_CLASSES],
+            peak: 0,
             wake: None,
             queues: Default::default(),
             schedule: params.schedule,
