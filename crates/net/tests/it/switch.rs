@@ -4,6 +4,7 @@ use crate::rig::{RATE, Script, arrived, build, counts, device, direction, link, 
 use kernel::Time;
 use net::NodeId;
 use net::device::Attached;
+use net::line::{Framing, Rate};
 use net::network::Network;
 use net::node::Node;
 use net::observe::DropReason;
@@ -377,4 +378,41 @@ fn invalid_parameters_are_refused() {
         SwitchParams::preset(preset).unwrap().check(9018).unwrap();
     }
     assert_eq!(SwitchParams::preset("spectrum-2").unwrap().latency, Span::parse("300 ns").unwrap());
+}
+
+/// Devices that serialise their frames themselves: their direction has no rate.
+fn unrated(scripts: Vec<Script>, params: SwitchParams, framing: Framing) -> Plan {
+    let mut plan = star(scripts, params, direction(RATE, 500, ""));
+    for link in &mut plan.links {
+        link.directions[0].rate = Rate::INFINITE;
+        link.directions.iter_mut().for_each(|way| way.framing = framing);
+    }
+    plan
+}
+
+#[test]
+fn a_direction_without_a_rate_takes_no_time_for_bits() {
+    let at = Time::from_ns(40);
+    for (framing, body) in [(Framing::Ethernet, 8 + 100 + 4), (Framing::Fcs, 100 + 4), (Framing::None, 100)] {
+        let frames = [(at, packet(0, 1, 100, 0)), (at, packet(0, 1, 100, 1))];
+        let plan = unrated(vec![Script::sending(frames), Script::default()], SwitchParams::default(), framing);
+        let mut network = run(plan);
+        let first = at.ps() + DELAY + LATENCY + body * BYTE + DELAY;
+        let gap = if framing == Framing::Ethernet { 12 } else { 0 };
+        let tails: Vec<u64> = arrived(&mut network, 1).iter().map(|&(_, tail)| tail).collect();
+        assert_eq!(tails, [first, first + (body + gap) * BYTE], "{framing:?}");
+    }
+}
+
+#[test]
+fn a_sender_without_a_rate_pauses_until_it_may_go_on() {
+    // Two senders of 80 Gbit/s each to an output of 100 Gbit/s.
+    let frames = |from: u32| (0..300).map(move |i| (Time::from_ns(100 * u64::from(i)), packet(from, 2, 1000, i)));
+    let pfc = PfcParams { classes: vec![0], xoff_bytes: 20_000, xon_bytes: 15_000, headroom_bytes: 100_000 };
+    let params = SwitchParams { pfc: Some(pfc), ..SwitchParams::default() };
+    let scripts = vec![Script::sending(frames(0)), Script::sending(frames(1)), Script::default()];
+    let mut network = run(unrated(scripts, params, Framing::Ethernet));
+    let ledger = network.ledger().unwrap();
+    assert_eq!((ledger.delivered.frames, ledger.all_dropped().frames), (600, 0));
+    assert!(counts(&mut network, 3).pauses > 0);
 }
