@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import saturated
-from spinet import Handler, _programs, api
+from spinet import Handler, _programs, api, goal
 
 ROOT = Path(__file__).resolve().parent.parent
 BUSY = ROOT / "benches" / "handlers" / "busy.c"
@@ -141,6 +141,18 @@ def host_instructions(scratch: Path) -> float:
     subprocess.run(build, check=True, cwd=ROOT)
     program = ROOT / "target" / "release" / "examples" / "run_elf"
     return counted(scratch, [[str(program), str(elf), f"udp:size=64,count={packets}"] for packets in (256, 1024)])
+
+
+def goal_messages_per_s() -> float:
+    """Messages between 1,024 hosts with the plain card in a second of host time: of two schedules, the slower one."""
+
+    def once(schedule: goal.Schedule) -> float:
+        before = time.process_time()
+        result = goal.run(schedule, record=False)
+        return float(result.summary["messages"]) / (time.process_time() - before)
+
+    made = (goal.make(pattern, ranks=1024, bytes=1024) for pattern in ("alltoall", "dissemination"))
+    return min(max(once(schedule) for _ in range(_BEST_OF)) for schedule in made)
 
 
 def panic_cycles_per_s() -> float:
@@ -307,6 +319,13 @@ FIGURES = (
         unit="1/s",
         measure=lambda _: panic_cycles_per_s(),
         least=1.0e6,
+    ),
+    Figure(
+        key="goal_messages_per_s",
+        what="GOAL schedules of 1,024 ranks, all to all and dissemination, the slower one",
+        unit="1/s",
+        measure=lambda _: goal_messages_per_s(),
+        least=300_000,
     ),
     Figure(
         key="rss_mib_1m",

@@ -12,6 +12,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from spinet import goal
     from spinet._core import InputError, InternalError, SpinetError
     from spinet._offered import OfferedPacket, offered
     from spinet.api import run
@@ -58,6 +59,7 @@ __all__ = [
     "compare",
     "diff",
     "fpga_cost",
+    "goal",
     "nic",
     "nic_cost",
     "nics",
@@ -91,6 +93,7 @@ _NOW = {
     "ChainResult": "spinet.Result",
     "CardResult": "spinet.Result",
 }
+_MODULES = ("goal",)  # with names of their own
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
@@ -103,6 +106,8 @@ def __getattr__(name: str) -> object:
     """Load a name's module when the name is first used, so that no command waits for unused modules."""
     if name == "__version__":
         return importlib.import_module("spinet._core").version()
+    if name in _MODULES:
+        return importlib.import_module(f"spinet.{name}")
     if name in _NOW:
         raise AttributeError(f"spinet.{name} is now {_NOW[name]}")
     if name not in _HOME_OF:

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 try:
     from spinet._native import (
+        GoalRun,
+        GoalSchedule,
         InputError,
         InternalError,
         Machine,
@@ -29,6 +31,8 @@ try:
         elf_info,
         exec_elf,
         fpga_cost,
+        goal_columns,
+        goal_patterns,
         kind_of_experiment,
         kind_of_nic,
         kinds_of_cards,
@@ -49,6 +53,8 @@ except ImportError as missing:
     raise ImportError(f"the simulator is not built ({missing}); in a checkout, `make setup` builds it") from missing
 
 __all__ = [
+    "GoalRun",
+    "GoalSchedule",
     "InputError",
     "InternalError",
     "Machine",
@@ -70,6 +76,8 @@ __all__ = [
     "elf_info",
     "exec_elf",
     "fpga_cost",
+    "goal_columns",
+    "goal_patterns",
     "kind_of_experiment",
     "kind_of_nic",
     "kinds_of_cards",

@@ -3,6 +3,7 @@
 //! Texts are experiments, expressions and JSON; whatever takes long releases the interpreter's lock.
 
 mod convert;
+mod goal;
 mod machine;
 mod policy;
 mod run;
@@ -84,5 +85,9 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(tools::exec_elf, m)?)?;
     m.add_function(wrap_pyfunction!(tools::diff_trace, m)?)?;
     m.add_function(wrap_pyfunction!(unit::run_unit, m)?)?;
+    m.add_class::<goal::GoalSchedule>()?;
+    m.add_class::<goal::GoalRun>()?;
+    m.add_function(wrap_pyfunction!(goal::goal_columns, m)?)?;
+    m.add_function(wrap_pyfunction!(goal::goal_patterns, m)?)?;
     Ok(())
 }

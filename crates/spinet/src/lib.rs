@@ -14,6 +14,7 @@ pub mod exec;
 pub mod experiment;
 pub mod files;
 pub mod flows;
+pub mod goal;
 pub mod handlers;
 pub mod histogram;
 pub mod instructions;

@@ -39,6 +39,7 @@ _COMMANDS = {
     "schema": "Print the JSON schema of a card or an experiment, for editors.",
     "match": "Try a match expression on a capture.",
     "reproduce": "Measure published figures and tables again.",
+    "goal": "Run, make, convert and check schedules of message-passing programs.",
     "exec": "Run a bare RISC-V program on a plain machine.",
     "diff-trace": "Compare instruction traces and name the first difference.",
     "cache": "Show or empty the build cache.",

@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""GOAL schedules: the command, the Python API, and the results."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+import spinet.cli
+from spinet import InputError, goal
+
+TWO = """num_ranks 2
+rank 0 {
+a: calc 1000
+b: send 100b to 1 tag 7
+b requires a
+}
+rank 1 {
+a: recv 100b from 0 tag 7
+b: calc 10
+b requires a
+}
+"""
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 0) -> str:
+    assert spinet.cli.main([str(argument) for argument in arguments]) == code
+    captured = capsys.readouterr()
+    return captured.out if code == 0 else captured.err
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Path:
+    path = tmp_path / "two.goal"
+    path.write_text(TWO)
+    return path
+
+
+def test_the_command_prints_when_each_host_ends(two: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    printed = run(capsys, "goal", two)
+    # 1000 calc + 1500 o; then 2500 L + 1500 o + 99 * 6 G + 10 calc.
+    assert "two.goal: 7,104 ns; 2 ranks, 1 message," in printed
+    assert [line.split() for line in printed.splitlines() if line[:2] in ("0 ", "1 ")] == [
+        ["0", "2,500"],
+        ["1", "7,104"],
+    ]
+    assert run(capsys, "goal", "run", two) == printed
+
+
+def test_json_has_the_documented_keys(two: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(run(capsys, "goal", "--json", two, "--path", 10))
+    assert (found["finish_ns"], found["hosts_ns"], found["messages"]) == (7104, [2500, 7104], 1)
+    assert found["schedule"] == {
+        "ranks": 2,
+        "operations": 4,
+        "sends": 1,
+        "recvs": 1,
+        "calcs": 2,
+        "dependencies": 2,
+        "bytes": 100,
+        "cpus": 1,
+        "nics": 1,
+    }
+    path = found["critical_path"]
+    assert path["by_kind_ns"] == {"calc": 1010, "gap": 0, "network": 2500, "receive": 2094, "send": 1500}
+    assert sum(path["by_kind_ns"].values()) == found["finish_ns"]
+    steps = [(step["kind"], step["rank"], step["line"], step["end_ns"]) for step in found["steps"]]
+    assert steps == [
+        ("calc", 0, 3, 1000),
+        ("send", 0, 4, 2500),
+        ("network", 0, 4, 5000),
+        ("receive", 1, 4, 7094),
+        ("calc", 1, 9, 7104),
+    ]
+    help_page = run(capsys, "goal", "run", "--help")
+    assert all(key in help_page for key in found)
+
+
+def test_the_table_of_operations(two: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = tmp_path / "out"
+    run(capsys, "goal", two, "-o", out, "--loggops", "L=100,o=10,g=5,G=0.5,S=8", "--model", "atlahs")
+    rows = pq.read_table(out / "operations.parquet").to_pylist()
+    summary = json.loads((out / "summary.json").read_text())
+    # The message leaves at 1010, takes 100 and 99 * 0.5 cut to 49, then g and o.
+    assert summary["finish_ns"] == 1010 + 149 + 5 + 10 + 10
+    kinds = [(row["rank"], row["operation"], row["kind"], row["peer"], row["tag"], row["partner"]) for row in rows]
+    assert kinds == [
+        (0, 0, "calc", None, None, None),
+        (0, 1, "send", 1, 7, 0),
+        (1, 0, "recv", 0, 7, 1),
+        (1, 1, "calc", None, None, None),
+    ]
+    send, recv = rows[1], rows[2]
+    assert (send["posted_ps"], send["started_ps"], send["left_ps"], send["arrived_ps"]) == (
+        1_000_000,
+        1_000_000,
+        1_010_000,
+        1_159_000,
+    )
+    # It is above S, so it ends with its receive.
+    assert (recv["posted_ps"], recv["started_ps"], recv["done_ps"], send["done_ps"]) == (
+        0,
+        1_159_000,
+        1_174_000,
+        1_174_000,
+    )
+    assert [row["critical"] for row in rows] == [1, 1, 1, 1]
+    refused = run(capsys, "goal", two, "-o", out, code=2)
+    assert "exists" in refused
+    run(capsys, "goal", two, "-o", out, "--force")
+
+
+def test_schedules_are_made_converted_and_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text, binary, again = tmp_path / "a.goal", tmp_path / "a.bin", tmp_path / "again.goal"
+    run(capsys, "goal", "make", "binomial-bcast", "--ranks", 8, "--bytes", 4096, "-o", text)
+    assert run(capsys, "goal", "make", "binomialtreebcast", "--ranks", 8, "--bytes", 4096) == text.read_text()
+    run(capsys, "goal", "convert", text, binary)
+    run(capsys, "goal", "convert", binary, again)
+    assert again.read_text() == text.read_text()
+    assert binary.read_bytes()[:8] == (4223).to_bytes(8, "little")
+    assert "8 ranks, 7 sends, 7 recvs, 0 calcs, 4 dependencies" in run(capsys, "goal", "check", binary)
+    found = json.loads(run(capsys, "goal", "check", "--json", text))
+    assert found["ok"] and found["operations"] == 14
+    # From LogGOPSim.
+    assert json.loads(run(capsys, "goal", binary, "--json"))["finish_ns"] == 90210
+
+
+def test_mistakes_are_told_with_their_place(two: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    wrong = tmp_path / "wrong.goal"
+    wrong.write_text(TWO.replace("recv 100b", "rcev 100b"))
+    assert f"{wrong}:8:4: an operation must follow a label (found `rcev`" in run(capsys, "goal", wrong, code=2)
+    wrong.write_text(TWO.replace("send 100b to 1 tag 7", "send 100b to 1 tag 8"))
+    printed = run(capsys, "goal", wrong, "-o", tmp_path / "out", code=2)
+    assert "rank 1 waits in recv (line 8) for rank 0, which has ended" in printed
+    assert not (tmp_path / "out").exists() and not list(tmp_path.glob(".out*"))
+    assert "No such file" in run(capsys, "goal", tmp_path / "missing.goal", code=2)
+    assert "did you mean `L`?" in run(capsys, "goal", two, "--loggops", "l=5", code=2)
+    assert "unknown pattern (found `alltoal`" in run(capsys, "goal", "make", "alltoal", "--ranks", 4, code=2)
+    assert "missing/a.bin" in run(capsys, "goal", "convert", two, tmp_path / "missing" / "a.bin", code=2)
+
+
+def test_python_has_the_same(two: Path) -> None:
+    assert spinet.goal is goal
+    result = goal.run(two)
+    assert (result.finish_ns, result.hosts_ns) == (7104, [2500, 7104])
+    assert result.operations.column("kind").to_pylist() == ["calc", "send", "recv", "calc"]
+    assert result.operations.num_rows == 4  # a second time
+    assert [step["kind"] for step in result.critical_path()] == ["calc", "send", "network", "receive", "calc"]
+    assert {step["kind"] for step in result.critical_path(2)} == {"network", "receive"}
+    assert goal.run(goal.parse(TWO), loggops={"L": 0}).finish_ns == 4604
+    assert goal.run(two, record=False).summary["critical_path"] is None
+    assert set(goal.patterns()) >= {"alltoall", "allreduce-ring"}
+    with pytest.raises(InputError, match=r"a\.goal:1:1: a schedule begins"):
+        goal.parse("nothing", "a.goal")
+    with pytest.raises(InputError, match="ranks is 6, must be a power of two"):
+        goal.make("allreduce-doubling", ranks=6)
+
+
+def test_the_digest_is_that_of_the_times(two: Path) -> None:
+    recorded, bare = goal.run(two).summary, goal.run(two, record=False).summary
+    assert recorded["digest"] == bare["digest"] != goal.run(two, loggops="L=2501").summary["digest"]
