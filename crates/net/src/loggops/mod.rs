@@ -19,7 +19,8 @@
 //! - A message arrives at the end of the send's overhead, plus L and (s-1) G, in whole nanoseconds.
 //! - A message is received when it has met its receive, on the receive's processor: the card takes g, then the processor
 //!   o + (s-1) O.
-//! - Operations begin at the end of those that they require. An empty message counts as one of a byte.
+//! - Operations begin at the end of those that they require. One that an `irequires` frees last may begin at once, and a
+//!   receive then counts as posted at time 0. An empty message counts as one of a byte.
 //!
 //! Events are processed in the order of time, then of their making, as both programs do.
 
