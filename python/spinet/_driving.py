@@ -94,8 +94,13 @@ def to_the_end(
 
 def _interrupted(summary: dict[str, Any]) -> dict[str, Any]:
     """The summary of a run in progress, marked as ended."""
+    return ended_by_caller(summary, reason=INTERRUPTED, text=INTERRUPTED, is_unfinished=True)
+
+
+def ended_by_caller(summary: dict[str, Any], *, reason: str, text: str, is_unfinished: bool) -> dict[str, Any]:
+    """The summary of a run in progress that ends here; `text` says why in place of its going on."""
     ended = summary["ended"]
-    text = ended["text"]
+    told = ended["text"]
     for running in ("the run goes on", "it runs"):
-        text = text.replace(running, "interrupted", 1)
-    return {**summary, "ended": {**ended, "reason": INTERRUPTED, "text": text, "is_unfinished": True}}
+        told = told.replace(running, text, 1)
+    return {**summary, "ended": {**ended, "reason": reason, "text": told, "is_unfinished": is_unfinished}}

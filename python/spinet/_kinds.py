@@ -11,7 +11,7 @@ import json
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from spinet import _core, _experiments, _files, output
 from spinet._core import UsageError
@@ -50,6 +50,9 @@ class Kind:
         Captures of the packets that left; None if there is none.
     keeps_host
         Its runs keep host memory.
+    host_frames
+        Frames that a real host sends: through the card's port for the host; past the card, which gives its host frames
+        but takes none; or its host is simulated, and a real one cannot take its place.
     hints
         Hints by the reason for which a run did not finish.
     timing
@@ -61,6 +64,7 @@ class Kind:
     to_network: ClassVar[str | None] = output.TO_NETWORK
     to_host: ClassVar[str | None] = output.TO_HOST
     keeps_host: ClassVar[bool] = False
+    host_frames: ClassVar[Literal["port", "pass", "none"]] = "port"
     hints: ClassVar[Mapping[str, str]] = {"limit": _TIME}
     timing: ClassVar[Timing | None] = None
 
@@ -135,6 +139,7 @@ class _Handlers(Kind):
     usual = "pspin"
     to_network, to_host = output.SENT, None
     keeps_host = True
+    host_frames = "pass"
     hints: ClassVar[Mapping[str, str]] = {
         "limit": f"{_TIME}, or look for a loop where the cores are",
         "stalled": "nothing moved any more: a handler loops, or waits for something that does not come",
@@ -314,6 +319,7 @@ class _Modules(Kind):
 
     rows = "frames"
     to_network, to_host = output.SENT_FRAMES, output.RECEIVED_FRAMES
+    host_frames = "none"
     timing = Timing(
         came="given_ps",
         bytes="bytes",

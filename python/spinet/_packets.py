@@ -16,7 +16,7 @@ Entry: TypeAlias = str | Path | Mapping[str, Any]  # a source as text or with it
 Traffic: TypeAlias = Entry | Iterable[Entry] | Iterable[PacketLike | tuple[int, PacketLike]]
 
 # A capture in the classic format: times in nanoseconds, Ethernet frames.
-_HEADER = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 262144, 1)
+HEADER = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 262144, 1)
 _RECORD = struct.Struct("<IIII")
 _NS = 10**9
 
@@ -51,7 +51,7 @@ def capture(what: str, packets: Iterable[PacketLike | tuple[int, PacketLike]]) -
     """A capture of these packets, kept in the cache. Packets without a time have the time of the one before."""
     from spinet import _programs  # which needs much else
 
-    parts, now = [_HEADER], 0
+    parts, now = [HEADER], 0
     for at, item in enumerate(packets):
         time, packet = item if isinstance(item, tuple) else (now, item)
         try:
@@ -63,8 +63,13 @@ def capture(what: str, packets: Iterable[PacketLike | tuple[int, PacketLike]]) -
         data = _bytes(packet)
         if data is None:
             raise UsageError(f"{what}[{at}] is {packet!r}, must be bytes, a packet of scapy, or a pair (ns, packet)")
-        parts += [_RECORD.pack(now // _NS, now % _NS, len(data), len(data)), data]
+        parts.append(record(now, data))
     return _programs.kept(b"".join(parts), kind="traffic", suffix=".pcap")
+
+
+def record(time_ns: int, packet: bytes) -> bytes:
+    """A packet in a capture, behind `HEADER` and the packets before it."""
+    return _RECORD.pack(time_ns // _NS, time_ns % _NS, len(packet), len(packet)) + packet
 
 
 def _bytes(packet: object) -> bytes | None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 OnProgress = Callable[["Progress"], None]
 OnRows = Callable[[str, "pa.Table"], None]
 OnConsole = Callable[[int, int, int, str], None]
+Live = Callable[[_core.Run, Callable[[], None]], dict[str, Any]]
 Tables = Mapping[str, packet_table.Collected | packet_table.ParquetFile]
 
 
@@ -95,11 +96,13 @@ def stream(
     on_console: OnConsole | None = None,
     debug_port: int | None = None,
     on_listen: Callable[[int], None] | None = None,
+    live: Live | None = None,
 ) -> dict[str, Any]:
     """Run and return the summary; packets go into files of `folder` during the run.
 
     Ctrl-C ends the run: `ended.reason` of the summary is then ``interrupted``. With a `debug_port`, the run waits for
-    gdb at that TCP port; 0 chooses a free one. `on_listen` gets its number.
+    gdb at that TCP port; 0 chooses a free one. `on_listen` gets its number. With `live`, the card has lines, and that
+    function exchanges frames with it until the run is over.
     """
     with contextlib.ExitStack() as stack:
         tables: Tables = {}
@@ -120,13 +123,14 @@ def stream(
             paths=paths,
             timeline=timeline,
             check=check,
+            lines=live is not None,
             debug_port=debug_port,
         )
         stack.callback(native.close)
         if on_listen is not None and native.debug_port is not None:
             on_listen(native.debug_port)
         try:
-            summary = drive(native, tables=tables, on_progress=on_progress, on_console=on_console)
+            summary = drive(native, tables=tables, on_progress=on_progress, on_console=on_console, live=live)
         except Interrupted as stopped:
             summary = stopped.summary
         counted = profile_of(native) if profile else None
@@ -150,6 +154,7 @@ def start(
     check: bool = False,
     policies: Mapping[str, Policy] | None = None,
     trial: bool = False,
+    lines: bool = False,
     debug_port: int | None = None,
 ) -> _core.Run:
     """Build the simulated card, ready for its first packet.
@@ -162,6 +167,8 @@ def start(
         Record the rows of tables.
     trial
         The caller gives the packets one at a time, as `spinet.Handler` does.
+    lines
+        The caller is the network around the card, and the run has no end of its own.
     """
     experiment = ready.experiment
     instructions = None
@@ -187,6 +194,7 @@ def start(
             trace_time=trace.time if trace else None,
             policies=dict(policies or {}),
             trial=trial,
+            lines=lines,
             debug_port=debug_port,
         )
     except InputError as error:
@@ -202,6 +210,7 @@ def drive(
     tables: Tables | None = None,
     on_progress: OnProgress | None = None,
     on_console: OnConsole | None = None,
+    live: Live | None = None,
 ) -> dict[str, Any]:
     """Advance a run to its end and return its summary; Ctrl-C raises `Interrupted`."""
 
@@ -213,4 +222,6 @@ def drive(
             for line in native.take_console():
                 on_console(*line)
 
+    if live is not None:
+        return live(native, look)
     return _driving.to_the_end(native, on_slice=look, on_progress=on_progress)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -271,6 +272,12 @@ def prepare(
     subject = nic or ("the experiment" if isinstance(experiment, Mapping) else experiment) or _kinds.get(kind).example
     _kinds.check(kind, subject, given, options=options)
     return _kinds.get(kind).prepare(experiment, given, options=options)
+
+
+def idle(prepared: Prepared, keys: Sequence[str]) -> Prepared:
+    """The same experiment without what these keys say about its traffic: its caller gives the packets."""
+    values = {key: value for key, value in prepared.values.items() if key not in keys}
+    return dataclasses.replace(prepared, values=values, toml=None)
 
 
 def of_any(kind: _kinds.Kind, experiment: str | Path | Mapping[str, Any] | None, given: Mapping[str, Any]) -> Prepared:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import difflib
 import json
 import operator
@@ -269,15 +268,17 @@ class Handler:
             given["program"] = _programs.several(program) or None
         names = ", ".join(Path(source).name for source in _programs.several(program))
         self._name = names or (Path(experiment).name if isinstance(experiment, str | Path) else "of an experiment")
-        prepared = api.prepare(experiment, given)
-        values = {key: value for key, value in prepared.values.items() if key not in _OF_TRAFFIC}
-        prepared = dataclasses.replace(prepared, values=values, toml=None)
+        prepared = api.idle(api.prepare(experiment, given), _OF_TRAFFIC)
         self._ready: Ready = _programs.built(prepared, given, cc=cc, defines=defines)
         self.kind = kind
         self._checks = check
         self.nic: str = _name_of_card(prepared)
         self._symbols: dict[str, dict[str, list[_elf.Symbol]]] = {}
-        if kind == _kinds.CHAINS and not self._ready.elfs and not any(map(_has_program, values.get("service", ()))):
+        if (
+            kind == _kinds.CHAINS
+            and not self._ready.elfs
+            and not any(map(_has_program, prepared.values.get("service", ())))
+        ):
             raise UsageError(
                 "no service of the experiment runs a program", hint="spinet.run tests chains of other units"
             )

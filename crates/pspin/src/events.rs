@@ -104,6 +104,8 @@ events! {
     PACKET_DONE PacketDone = "packet_done" [packet];
     /// A core issued a command; `writes_host` is 1 if it moves bytes to host memory.
     COMMAND_ISSUED CommandIssued = "command_issued" [packet, hpu, target, writes_host];
+    /// The core's command copies bytes to host memory, from this address on.
+    HOST_COPY_ISSUED HostCopyIssued = "host_copy_issued" [packet, addr, bytes];
     /// A command's response reached its core.
     COMMAND_DONE CommandDone = "command_done" [packet, hpu, target];
     /// A unit refused a command of this many bytes.

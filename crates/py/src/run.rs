@@ -13,6 +13,7 @@ use spinet::debug::{Debugged, Session};
 use spinet::handlers::record::Line;
 use spinet::instructions::Choice;
 use spinet::kinds::{self, Text};
+use spinet::live::{self, Coming, Exchanged};
 use spinet::run::{HORIZON, Port, RunError, Wanted};
 use spinet::tracks::TracksSpec;
 use spinet::trial::{self, Trial};
@@ -25,7 +26,13 @@ use std::time::Duration;
 const MAX_HOST_BYTES: usize = 1 << 30;
 
 /// An outcome as JSON; packets that left: time in ps, port, bytes; writes to host memory: address, bytes.
-type Offered<'py> = (String, Vec<(u64, String, Bound<'py, PyBytes>)>, Vec<(u64, Bound<'py, PyBytes>)>);
+type Offered<'py> = (String, Vec<Left<'py>>, Vec<(u64, Bound<'py, PyBytes>)>);
+
+/// A frame that left a card: time in ps, port, bytes.
+type Left<'py> = (u64, String, Bound<'py, PyBytes>);
+
+/// The progress, the simulated time in ps, frames that left, the number of refused frames.
+type Live<'py> = (Bound<'py, PyDict>, u64, Vec<Left<'py>>, u64);
 
 /// A span of simulated time.
 fn within(ps: u64) -> PyResult<Time> {
@@ -55,7 +62,7 @@ pub struct Run {
 impl Run {
     /// Builds the card.
     #[new]
-    #[pyo3(signature = (experiment, *, file, base_dir, format = "toml", programs = BTreeMap::new(), captures = None, tables = false, profile = false, paths = false, timeline = None, timeline_only = Vec::new(), check = false, instructions = None, trace_cores = None, trace_time = None, policies = BTreeMap::new(), trial = false, debug_port = None))]
+    #[pyo3(signature = (experiment, *, file, base_dir, format = "toml", programs = BTreeMap::new(), captures = None, tables = false, profile = false, paths = false, timeline = None, timeline_only = Vec::new(), check = false, instructions = None, trace_cores = None, trace_time = None, policies = BTreeMap::new(), trial = false, lines = false, debug_port = None))]
     #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn new(
         py: Python<'_>,
@@ -76,6 +83,7 @@ impl Run {
         trace_time: Option<String>,
         policies: BTreeMap<String, Py<PyAny>>,
         trial: bool,
+        lines: bool,
         debug_port: Option<u16>,
     ) -> PyResult<Self> {
         let format = self::format(format)?;
@@ -88,7 +96,7 @@ impl Run {
         let worker = py.detach(|| {
             let choice = Choice::parse(trace_cores.as_deref(), trace_time.as_deref()).map_err(input)?;
             let instructions = instructions.map(|directory| (directory, choice));
-            let (lines, outcomes) = (trial, trial);
+            let (lines, outcomes) = (lines || trial, trial);
             let timeline = timeline.map(|file| TracksSpec::parse(file, &timeline_only)).transpose().map_err(input)?;
             let wanted =
                 Wanted { tables, captures, instructions, paths, timeline, profile, check, programs, lines, outcomes };
@@ -135,6 +143,33 @@ impl Run {
             return Err(PyKeyboardInterrupt::new_err("gdb has ended the run"));
         }
         convert::progress(py, progress)
+    }
+
+    /// Of a run with lines: gives frames to the card, each with its port and its arrival in ps, and simulates up to a time in ps, but
+    /// for at most about so long. Returns the progress, the simulated time in ps, frames that left (time in ps, port, bytes), and the
+    /// number of frames that the card cannot take.
+    fn exchange<'py>(
+        &self,
+        py: Python<'py>,
+        coming: Vec<(String, u64, Vec<u8>)>,
+        until: u64,
+        max_wall_ms: u64,
+    ) -> PyResult<Live<'py>> {
+        let time = |ps: u64| Time::from_fs(ps.saturating_mul(1000)).min(HORIZON);
+        let coming = coming.into_iter().map(|(port, at, frame)| {
+            let port = port.parse::<Port>().map_err(input)?;
+            Ok(Coming { port, at: time(at), frame: frame.into() })
+        });
+        let coming = coming.collect::<PyResult<Vec<_>>>()?;
+        let budget = Duration::from_millis(max_wall_ms);
+        let exchange = move |run: &mut Session| live::exchange(run, coming, time(until), budget);
+        let exchanged = py.detach(|| self.worker.call(exchange));
+        if let Some(error) = self.failure.take() {
+            return Err(error);
+        }
+        let Exchanged { now, progress, left, refused } = exchanged.map_err(gone)?.map_err(input)?;
+        let left = left.into_iter().map(|left| (left.at.ps(), left.port.to_string(), PyBytes::new(py, &left.frame)));
+        Ok((convert::progress(py, progress)?, now.ps(), left.collect(), refused))
     }
 
     /// Of a trial: lets the card boot, for at most so long in ps. Returns true if it waits for packets now.

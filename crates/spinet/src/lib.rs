@@ -20,6 +20,7 @@ pub mod histogram;
 pub mod instructions;
 pub mod kinds;
 pub mod lines;
+pub mod live;
 pub mod matching;
 pub mod milestones;
 pub mod nics;

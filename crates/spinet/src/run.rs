@@ -340,17 +340,25 @@ impl<C: Simulated> Run<C> {
 impl<C: Simulated + ?Sized> Run<C> {
     /// Simulates for about `budget` of host time, or to the end. How time is sliced changes no result.
     pub fn advance(&mut self, budget: Duration) -> Result<Progress, RunError> {
+        self.advance_to(Time::from_fs(u64::MAX), budget)
+    }
+
+    /// The same, but not past `end`.
+    pub fn advance_to(&mut self, end: Time, budget: Duration) -> Result<Progress, RunError> {
         let begun = Instant::now();
-        while self.card.ended().is_none() && begun.elapsed() < budget {
+        let mut is_there = self.card.now() >= end;
+        while !is_there && self.card.ended().is_none() && begun.elapsed() < budget {
             let slice_begun = Instant::now();
-            let until = Time::from_fs(self.card.now().fs().saturating_add(self.slice.fs()));
+            let whole = Time::from_fs(self.card.now().fs().saturating_add(self.slice.fs()));
             let observed = self.card.observe_at();
-            self.card.run_until(until.min(HORIZON).min(observed.unwrap_or(HORIZON)))?;
+            let until = whole.min(end).min(HORIZON).min(observed.unwrap_or(HORIZON));
+            self.card.run_until(until)?;
             if observed.is_some_and(|at| self.card.now() >= at) {
                 self.card.observe()?;
             }
+            is_there = until >= end; // A card with lines may have stopped within a cycle before.
             let took = slice_begun.elapsed();
-            if took < budget / 16 {
+            if took < budget / 16 && whole <= end {
                 self.slice = Time::from_fs(self.slice.fs().saturating_mul(2));
             } else if took > budget / 4 {
                 self.slice = Time::from_fs((self.slice.fs() / 2).max(SHORTEST_SLICE.fs()));

@@ -154,7 +154,7 @@ def simulate(
                 check=options["check"],
                 on_profile=profiles.append,
                 on_progress=on_progress,
-                on_console=_print_console,
+                on_console=print_console,
                 debug_port=debug_port,
                 on_listen=on_listen,
             )
@@ -174,7 +174,7 @@ def simulate(
             click.echo(f"\nResults are in {options['output']}")
             if options["report"]:
                 click.echo(f"The report is {Path(options['output']) / report.NAME}")
-    return _strict(options["strict"], ends.exit_code(prepared.kind, summary), summary)
+    return strict(options["strict"], ends.exit_code(prepared.kind, summary), summary)
 
 
 def _print_profile(profile: Profile | None = None) -> None:
@@ -189,11 +189,7 @@ def _check(options: Mapping[str, Any]) -> api.InstructionTrace | None:
     """Check options that depend on each other; the instructions to trace."""
     from spinet import api
 
-    if options["paths"] and options["output"] is None:
-        raise click.UsageError("--paths goes with -o: spinet explain reads what it writes")
-    for name in ("force", "report"):
-        if options[name] and options["output"] is None:
-            raise click.UsageError(f"--{name} goes with -o")
+    check_output(options)
     if options["timeline_only"] and options["timeline"] is None:
         raise click.UsageError("--timeline-only goes with --timeline")
     is_limited = options["trace_cores"] or options["trace_time"]
@@ -204,6 +200,15 @@ def _check(options: Mapping[str, Any]) -> api.InstructionTrace | None:
     if options["output"] is None:
         raise click.UsageError("--trace-instructions goes with -o")
     return api.InstructionTrace(cores=options["trace_cores"], time=options["trace_time"])
+
+
+def check_output(options: Mapping[str, Any]) -> None:
+    """Refuse options that need an output folder, if there is none."""
+    if options["paths"] and options["output"] is None:
+        raise click.UsageError("--paths goes with -o: spinet explain reads what it writes")
+    for name in ("force", "report"):
+        if options[name] and options["output"] is None:
+            raise click.UsageError(f"--{name} goes with -o")
 
 
 def keywords(options: dict[str, Any]) -> tuple[dict[str, Any], str | None]:
@@ -231,12 +236,13 @@ def keywords(options: dict[str, Any]) -> tuple[dict[str, Any], str | None]:
     return given, experiment
 
 
-def _print_console(time_ps: int, cluster: int, core: int, text: str) -> None:
+def print_console(time_ps: int, cluster: int, core: int, text: str) -> None:
+    """Print a line of a program on stderr."""
     for line in parameters.visible(text).removesuffix("\n").split("\n"):
         click.echo(f"[{time_ps / 1000:.0f} ns, cluster {cluster} core {core}] {line}", err=True)
 
 
-def _strict(is_strict: bool, code: int, summary: Mapping[str, Any]) -> int:
+def strict(is_strict: bool, code: int, summary: Mapping[str, Any]) -> int:
     """Exit code of a run that would end with `code`: with --strict, remarks are a failure too."""
     if code or not (is_strict and summary["remarks"]):
         return code

@@ -5,7 +5,9 @@ use super::dma_registers::DmaRegisters;
 use super::hpu::{Hpu, Wait};
 use super::hpu_driver::{Answer, ERROR, ISSUE, Trapped};
 use crate::arbiter::LockingTree;
-use crate::events::{COMMAND_DONE, COMMAND_ISSUED, HANDLER_END, HANDLER_LOST, HANDLER_START, HPU_IDLE, TASK_DONE};
+use crate::events::{
+    COMMAND_DONE, COMMAND_ISSUED, HANDLER_END, HANDLER_LOST, HANDLER_START, HOST_COPY_ISSUED, HPU_IDLE, TASK_DONE,
+};
 use crate::protocol::{CONTEXT_CAUSE, Command, CommandResponse, CommandTarget};
 use blocks::cpu::Privilege;
 use kernel::{Cycle, members};
@@ -104,6 +106,9 @@ impl Cluster {
         if let Some(command) = issued {
             let values = [command.packet.0, i as u64, command.target as u64, command.writes_host().into()];
             self.trace.emit(&COMMAND_ISSUED, granted, &values);
+            if let Some((addr, bytes)) = command.copy_to_host() {
+                self.trace.emit(&HOST_COPY_ISSUED, granted, &[command.packet.0, addr, bytes.into()]);
+            }
             self.report_command(i, &command);
             self.drivers.command_fifos[i].push_back(command);
             self.drivers.with_commands |= 1 << i;

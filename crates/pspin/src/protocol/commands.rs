@@ -63,6 +63,13 @@ impl Command {
         }
     }
 
+    /// Destination and length of a copy to host memory; `None` for other commands.
+    pub fn copy_to_host(&self) -> Option<(u64, u32)> {
+        let [low, high, _, size, ..] = self.words;
+        let copies = self.target == CommandTarget::HostDma && self.writes_host();
+        copies.then_some((u64::from(high) << 32 | u64::from(low), size))
+    }
+
     /// Splits a host DMA at the page boundary of NIC memory: returns the part before it and keeps the rest.
     pub fn split_page(&mut self) -> Option<Command> {
         let [low, high, nic, size, ..] = self.words;

@@ -5,6 +5,7 @@ use super::changes::Change;
 use super::check::{ChainError, CheckedChains, SideSource};
 use super::classify::Chains;
 use super::credits::{CreditLog, CreditSink};
+use super::nic::host_queues;
 use super::paths;
 use super::programs::{self, Program, ProgramFault};
 use super::record::{Record, RecordError, SharedRecord, Watched};
@@ -108,6 +109,9 @@ impl ChainCard {
             ExternalPort::Network(_) => None,
         };
         let n_queues = checked.sources.iter().filter_map(queue).max().map_or(0, |queue| queue + 1);
+        // A caller may be the host, too.
+        let of_caller = if wanted.lines { host_queues(&checked.nic).1.min(1) as u16 } else { 0 };
+        let n_queues = n_queues.max(of_caller);
         let transmits: Vec<SharedPort> =
             (0..n_queues).map(|queue| open(ExternalPort::Host(queue))).collect::<Result<_, FeedError>>()?;
         let chains = Rc::new(RefCell::new(checked.chains.clone()));

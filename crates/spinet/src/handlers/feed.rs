@@ -155,7 +155,7 @@ impl Feed {
             }
             let coming = self.streams[stream].take().expect("its arrival is known");
             let source = (stream < self.n_sources).then_some(stream as u16);
-            if let Some(arrival) = self.matched(source, coming, arrival) {
+            if let Some(arrival) = self.matched(now, source, coming, arrival) {
                 return Ok(Some(arrival));
             }
         }
@@ -163,13 +163,13 @@ impl Feed {
     }
 
     /// The packet as the NIC sees it, if a context takes it.
-    fn matched(&mut self, source: Option<u16>, coming: Coming, arrival: Cycle) -> Option<Arrival> {
+    fn matched(&mut self, now: Cycle, source: Option<u16>, coming: Coming, arrival: Cycle) -> Option<Arrival> {
         let Coming { index, bytes, .. } = coming;
         let mut record = self.record.borrow_mut();
         record.frame_in(bytes.len());
         let layers = Layers::parse(&bytes);
         let Some(rule) = self.rules.find(&bytes, &layers) else {
-            record.ordinary(source, index, arrival, &bytes);
+            record.ordinary(now, source, index, arrival, &bytes);
             return None;
         };
         let verdict = rule.classifier.classify(&bytes, &layers);
@@ -188,7 +188,7 @@ impl Feed {
         record.matched(context_idx, bytes.len(), &verdict, id.is_some());
         self.rules.drop_ended();
         let Some(msgid) = id else {
-            record.ordinary(source, index, arrival, &bytes);
+            record.ordinary(now, source, index, arrival, &bytes);
             return None;
         };
         let size = bytes.len() as u32;

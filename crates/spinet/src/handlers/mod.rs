@@ -14,6 +14,7 @@ pub mod stats;
 mod summary;
 pub mod table;
 mod timeline;
+pub mod to_host;
 mod unmatched;
 
 pub use check::{CheckSummary, FindingPlace, FindingSummary};
@@ -29,6 +30,7 @@ use crate::handlers::record::{Line, OutCapture, Record, RecordError, SharedRecor
 use crate::handlers::stats::Stats;
 use crate::handlers::table::Table;
 use crate::handlers::timeline::{Known, Timeline};
+use crate::handlers::to_host::ToHost;
 use crate::instructions::{Choice, CoreTraces, TraceWriteError};
 use crate::paths::{PATHS, PathLog};
 use crate::profile::Profile;
@@ -139,6 +141,8 @@ impl HandlerCard {
         let record = Record::new(clock, Stats::new(checked.nic.n_clusters), table, None);
         let record: SharedRecord = Rc::new(RefCell::new(record));
         record.borrow_mut().sent = wanted.lines.then(Vec::new);
+        // With outcomes, the caller has verdicts and writes to host memory instead.
+        record.borrow_mut().to_host = (wanted.lines && !wanted.outcomes).then(Default::default);
         if wanted.needs_paths() {
             record.borrow_mut().window.tracker = Some(Default::default());
         }
@@ -411,8 +415,12 @@ impl Card for HandlerCard {
 
     fn take_departures(&mut self) -> Vec<Departure> {
         let clock = self.record().borrow().clock;
-        let departure = |(at, frame)| Departure { at: clock.edge(at), port: Port::Network(0), frame };
-        self.driver.take_sent().into_iter().map(departure).collect()
+        let departure = |port| move |(at, frame)| Departure { at: clock.edge(at), port, frame };
+        let to_host = self.record().borrow_mut().to_host.as_mut().map(ToHost::take).unwrap_or_default();
+        let sent = self.driver.take_sent().into_iter().map(departure(Port::Network(0)));
+        let mut departures: Vec<_> = sent.chain(to_host.into_iter().map(departure(Port::Host(0)))).collect();
+        departures.sort_by_key(|departure| departure.at);
+        departures
     }
 
     fn take_outcomes(&mut self) -> Vec<PacketOutcome> {

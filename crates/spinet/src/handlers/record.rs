@@ -6,6 +6,7 @@ use crate::handlers::outcomes::{Kept, KeptPacket};
 use crate::handlers::packets::{Change, Fate, Row, Window};
 use crate::handlers::stats::Stats;
 use crate::handlers::table::Table;
+use crate::handlers::to_host::ToHost;
 use crate::paths::PathLog;
 use crate::program::STAGES;
 use crate::streams::FeedError;
@@ -102,6 +103,8 @@ pub struct Record {
     pub out: Option<OutCapture>,
     /// Sent packets that the caller has not taken, if wanted: time and bytes.
     pub sent: Option<Vec<(Cycle, Box<[u8]>)>>,
+    /// Packets for the host that the caller has not taken, if wanted.
+    pub to_host: Option<ToHost>,
     /// Finished packets of contexts that the caller has not taken, if wanted.
     pub finished: Option<Vec<Row>>,
     /// Finished packets and host writes that the caller has not taken, if wanted.
@@ -135,6 +138,7 @@ impl Record {
             host: Pages::default(),
             out,
             sent: None,
+            to_host: None,
             finished: None,
             kept: None,
             lines: VecDeque::new(),
@@ -169,8 +173,8 @@ impl Record {
         context.without_queue += u64::from(verdict.is_first() && !has_queue);
     }
 
-    /// A packet bypasses the handlers and goes to the ring in host memory.
-    pub fn ordinary(&mut self, source: Option<u16>, frame: u64, arrival: Cycle, bytes: &[u8]) {
+    /// A packet bypasses the handlers and goes to the ring in host memory, now.
+    pub fn ordinary(&mut self, now: Cycle, source: Option<u16>, frame: u64, arrival: Cycle, bytes: &[u8]) {
         self.stats.ordinary.add(bytes.len() as u64);
         self.digest.add(Stream::Ordinary, &[frame, arrival], bytes);
         let mut head = [0; 16];
@@ -188,6 +192,9 @@ impl Record {
         }
         if let Some(table) = &mut self.table {
             table.add_ordinary(source, frame, bytes.len() as u32, arrival);
+        }
+        if let Some(to_host) = &mut self.to_host {
+            to_host.ordinary(now, bytes);
         }
         if let Some(kept) = &mut self.kept {
             kept.packets.push(KeptPacket::Ordinary(bytes.into()));
@@ -239,6 +246,10 @@ impl Record {
     fn event(&mut self, event: &trace::Event) {
         let Some(what) = Event::of(event) else { return };
         let at = || self.clock.cycle_at_or_after(event.at);
+        if let Some(to_host) = &mut self.to_host {
+            let inside = &self.window.inside;
+            to_host.note(at(), &what, |packet| inside.get(packet).map(|row| row.bytes), &self.host);
+        }
         match what {
             Event::HostWritten { bytes, .. } => {
                 self.stats.host_writes.add(bytes);

@@ -11,6 +11,7 @@ mod derived;
 mod driver;
 mod exec;
 mod instructions;
+mod live;
 mod mutations;
 mod runs;
 mod support;
