@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from spinet import _compile_commands, _core, _kinds, firmware, toolchain
+from spinet import _compile_commands, _core, _kinds, _vscode, firmware, toolchain
 from spinet._core import InputError, UsageError
 from spinet.api import prepare
 from spinet.output import OutputFolder
@@ -62,6 +62,9 @@ def make(folder: Path, *, nic: str = "pspin") -> list[Path]:
             values["BUILD"] = f"spinet build{target} --compile-commands {identifier}.c"
         for template in sorted([*(_TEMPLATES / "all").iterdir(), *(_TEMPLATES / kind).iterdir()]):
             _fill(template, made.path, values)
+        for path, text in _vscode.files(["debug", "experiment.toml"]).items():
+            (made.path / path).parent.mkdir(exist_ok=True)
+            (made.path / path).write_text(text)
         _check(made.path, nic)
         _write_commands(made.path, kind, identifier, folder.absolute())
         made.commit()

@@ -72,6 +72,26 @@ def test_a_new_project_passes_its_tests_and_its_experiment(
         assert place.read_text() == before
 
 
+def test_vs_code_debugs_the_experiment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "answer"
+    assert {".vscode/launch.json", ".vscode/tasks.json"} <= made(folder, capsys)
+    tasks, launch = (json.loads((folder / ".vscode" / name).read_text()) for name in ("tasks.json", "launch.json"))
+    (task,), (configuration,) = tasks["tasks"], launch["configurations"]
+    assert configuration["preLaunchTask"] == task["label"]
+    assert configuration["program"] == "${workspaceFolder}/debug.elf"
+    assert configuration["miDebuggerPath"] == "gdb-multiarch"
+    # The task with another port, so that tests can run beside each other, as far as VS Code's pattern for its end.
+    assert task["command"] == "spinet"
+    arguments = [*task["args"][:-1], "0"]
+    command = [sys.executable, "-m", "spinet.cli", *arguments]
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as run:
+        assert run.stderr is not None
+        pattern = task["problemMatcher"]["background"]["endsPattern"]
+        assert any(re.match(pattern, line) for line in run.stderr), "no gdb can connect"
+        assert (folder / "debug.elf").read_bytes()[:4] == b"\x7fELF"
+        run.kill()
+
+
 def test_the_workflow_is_the_documented_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made(tmp_path / "answer", capsys)
     text = (tmp_path / "answer" / ".github" / "workflows" / "test.yml").read_text()

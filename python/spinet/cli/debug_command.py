@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import shlex
 import shutil
 import signal
@@ -16,15 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from spinet import _vscode
 from spinet.cli import parameters, run_command
 
 if TYPE_CHECKING:
     from spinet import api
 
-GDB = "gdb-multiarch"
-_PORT = 3333  # of --vscode, and the default
-_FOLDER = Path(".vscode")
-_SYMBOLS = "debug.elf"  # of --vscode
+GDB = _vscode.GDB
+_PORT = _vscode.PORT
 
 
 @click.command(cls=parameters.CommandOfKinds, short_help="Run handlers under gdb.")
@@ -141,54 +139,15 @@ def _write_vscode(options: dict[str, Any]) -> int:
     words = [word for word in sys.argv[1:] if word != "--vscode"]
     if not words or words[0] != "debug":
         words = ["debug", *options["program"]]
-    if "--symbols" not in words:
-        words += ["--symbols", _SYMBOLS]
-    if "--port" not in words:
-        words += ["--port", str(_PORT)]
-    task = "spinet debug"
-    symbols, port = words[words.index("--symbols") + 1], words[words.index("--port") + 1]
-    background = {"activeOnStart": True, "beginsPattern": "^$", "endsPattern": "^waiting for gdb"}
-    listening = {"pattern": {"regexp": "^$"}, "background": background}
-    tasks = {
-        "version": "2.0.0",
-        "tasks": [
-            {
-                "label": task,
-                "type": "process",
-                "command": "spinet",
-                "args": words,
-                "isBackground": True,
-                "problemMatcher": listening,
-            }
-        ],
-    }
-    launch = {
-        "version": "0.2.0",
-        "configurations": [
-            {
-                "name": task,
-                "type": "cppdbg",
-                "request": "launch",
-                "program": f"${{workspaceFolder}}/{symbols}",
-                "cwd": "${workspaceFolder}",
-                "MIMode": "gdb",
-                "miDebuggerPath": GDB,
-                "miDebuggerServerAddress": f"localhost:{port}",
-                "preLaunchTask": task,
-                "stopAtEntry": False,
-                "setupCommands": [{"text": "-enable-pretty-printing", "ignoreFailures": True}],
-            }
-        ],
-    }
-    files = {_FOLDER / "tasks.json": tasks, _FOLDER / "launch.json": launch}
+    files = _vscode.files(words)
     for path in files:
         if path.exists() and not options["force"]:
             raise UsageError(f"{path} exists already", hint="--force replaces it")
     try:
-        _FOLDER.mkdir(exist_ok=True)
+        _vscode.FOLDER.mkdir(exist_ok=True)
         for path, content in files.items():
-            _files.write(path, (json.dumps(content, indent=2) + "\n").encode())
+            _files.write(path, content.encode())
     except OSError as error:
-        raise UsageError(f"{_FOLDER}: {error.strerror}") from None
-    click.echo(f"{_FOLDER}/launch.json and tasks.json: start `{task}` in VS Code's debugger (F5)")
+        raise UsageError(f"{_vscode.FOLDER}: {error.strerror}") from None
+    click.echo(f"{_vscode.FOLDER}/launch.json and tasks.json: start `{_vscode.TASK}` in VS Code's debugger (F5)")
     return 0

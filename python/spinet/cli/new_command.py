@@ -24,7 +24,8 @@ def command(folder: Path, nic: str) -> None:
     """Make a folder with a program that answers packets, and everything to work on it.
 
     NAME is the folder, and the name of the program: letters, digits, _ and -. The folder gets a test that pytest runs,
-    an experiment, a workflow for GitHub Actions, and compile_commands.json for editors. Nothing is overwritten.
+    an experiment, a workflow for GitHub Actions, compile_commands.json for editors, and a launch file for VS Code's
+    debugger. Nothing is overwritten.
 
     \b
     Examples:
