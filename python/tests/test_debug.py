@@ -123,6 +123,70 @@ def test_gdb_stops_at_a_fault(tmp_path: Path) -> None:
     assert "stray.c:4" in said
 
 
+PANIC = [
+    *["--nic", "panic", "--chain", "all: core", "--service", "core: riscv, program=sdk/examples/panic/swap.c, units=2"],
+    *["--traffic", "udp:size=128,count=6,rate=10G"],
+]
+
+
+def test_gdb_debugs_the_cores_of_panic(tmp_path: Path) -> None:
+    said, summary = gdb(
+        PANIC,
+        [
+            "info threads",
+            "break swap.c:23",
+            "continue",
+            "print packet.size",
+            "x/6xb packet.data",
+            "delete",
+            "monitor break packet 3",
+            "continue",
+            "monitor reason",
+            "detach",
+        ],
+        folder=tmp_path,
+    )
+    assert re.search(r"1 +Thread 1.1 \(core\[0\]; .*\n +2 +Thread 1.2 \(core\[1\]; ", said), said
+    assert re.search(r"hit Breakpoint 1, panic_main \(\) at .*swap.c:23", said), said
+    assert "$1 = 128" in said
+    assert re.search(r"0x80006000:(\t0x0[02]){5}\t0x01", said), "the packet in the unit, with its addresses swapped"
+    assert re.search(r"a handler begins: core\[\d\]: packet 3, program", said), said
+    without = spinet.run(nic="panic", chains=PANIC[3], services=PANIC[5], traffic=PANIC[7], keep_packets=False)
+    assert summary["digest"] == without.digest
+    assert summary["counters"] == without.summary["counters"]
+
+
+TIGON2 = ["--nic", "tigon2", "--traffic", "udp:payload=numbered,count=3", "--limit", "60 ms"]
+
+
+def test_gdb_debugs_the_firmware_of_a_mips_card(tmp_path: Path) -> None:
+    said, summary = gdb(
+        TIGON2,
+        [
+            "break lay_out",
+            "continue",
+            "backtrace",
+            "info registers",
+            "next",
+            "info threads",
+            "x/2i $pc",
+            "set var *(int *)0x90000 = 77",
+            "x/4xb 0x90000",
+            "detach",
+        ],
+        folder=tmp_path,
+    )
+    assert re.search(r"Thread 1 hit Breakpoint 1, lay_out \(\) at .*main.c:\d+", said), said
+    assert re.search(r"#1 +(0x\w+ in )?start_up \(\) at .*main.c:\d+", said), said
+    assert re.search(r"sp +s8 +ra\n R24 .* 00004010 ", said), "the address to return to, in big-endian registers"
+    assert re.search(r"1 +Thread 1.1 \(cpu_a.core; runs\) .*\n +2 +Thread 1.2 \(cpu_b.core; halted\) ", said), said
+    assert re.search(r"=> 0x\w+ <start_up\+\d+>:\t\w+", said), said
+    assert re.search(r"0x90000.*:\t0x00\t0x00\t0x00\t0x4d", said), "memory of the card, where a buffer will be"
+    without = spinet.run(nic="tigon2", traffic=TIGON2[3], limit=TIGON2[5], keep_packets=False)
+    assert summary["digest"] == without.digest
+    assert summary["counters"] == without.summary["counters"]
+
+
 def test_files_for_vs_code_start_the_same_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
