@@ -98,7 +98,7 @@ def _interrupted(summary: dict[str, Any]) -> dict[str, Any]:
 
 
 def ended_by_caller(summary: dict[str, Any], *, reason: str, text: str, is_unfinished: bool) -> dict[str, Any]:
-    """The summary of a run in progress that ends here; `text` says why in place of its going on."""
+    """The summary of a run in progress that ends here; `text` says why."""
     ended = summary["ended"]
     told = ended["text"]
     for running in ("the run goes on", "it runs"):

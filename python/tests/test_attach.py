@@ -229,6 +229,22 @@ def is_open(host: Namespace) -> bool | None:
     return True
 
 
+@live
+def test_a_card_with_chains_forwards_pings_to_the_host_and_back(net: Namespace) -> None:
+    arguments = [
+        *["--nic", "panic", "--service", "work: delay, cycles=40, units=2", "--tap", "spin0", "--host-tap", "host0"],
+        *["--chain", "in: work => host", "--chain", "out queues=0: work => network:0"],
+    ]
+    with Namespace(within=net) as host, Attached(net, arguments) as attached:
+        net.ip(f"link set host0 netns {host.pid}")
+        addresses(net, "spin0", "10.7.0.1")
+        addresses(host, "host0", "10.7.0.2")
+        assert "3 received" in net.run("ping", "-c", "3", "-i", "0.2", "-W", "10", "10.7.0.2")
+    spin0, host0 = (interface(attached.summary, name) for name in ("spin0", "host0"))
+    assert spin0["frames_in"] == host0["frames_out"] >= 4
+    assert host0["frames_in"] == spin0["frames_out"] >= 4
+
+
 SENDER = """
 import socket
 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:

@@ -77,3 +77,21 @@ fn a_late_frame_arrives_as_soon_as_possible_and_one_that_is_too_long_is_refused(
     let error = exchange(&mut run, vec![nowhere], Time::from_ns(11_000), BUDGET).err().unwrap();
     assert_eq!(error.to_string(), "host:0: no such port (allowed: network:0)");
 }
+
+/// Frames as short as ARP's, in both directions at once.
+#[test]
+fn a_card_with_chains_takes_frames_of_the_network_and_of_the_host() {
+    let folder = support::folder("live_chains");
+    let text = "service = ['work: delay, cycles=40, units=2']\npreset_services = false\n\
+        chain = ['in: work => host', 'out queues=0: work => network:0']\n";
+    let mut run = start(text, &folder);
+    let (first, second) = ([0xff; 42], support::udp(1, 7, 98));
+    let frames =
+        vec![coming(1_000, &first), Coming { port: Port::Host(0), ..coming(1_000, &second) }, coming(2_000, &second)];
+    let done = exchange(&mut run, frames, Time::from_ns(50_000), BUDGET).unwrap();
+    let mut found: Vec<_> = done.left.iter().map(|one| (one.port, one.frame.to_vec())).collect();
+    found.sort();
+    let mut want = vec![(Port::Network(0), second.clone()), (Port::Host(0), second), (Port::Host(0), first.to_vec())];
+    want.sort();
+    assert!(found == want && done.refused == 0 && !done.progress.is_done, "{found:?}");
+}
