@@ -115,7 +115,7 @@ impl HostSlave {
     fn take_answers(&mut self, now: Cycle) -> bool {
         let mut changed = false;
         while let Some(reply) = self.nhi.reply() {
-            if reply == BurstReply::Later {
+            if matches!(reply, BurstReply::Later { .. }) {
                 let read = |access: &&mut UnderWay| !access.data.is_empty();
                 self.under_way.iter_mut().rev().find(read).expect("data have come").until += 1;
                 continue;
@@ -131,7 +131,7 @@ impl HostSlave {
                     access.data.extend_from_slice(&data);
                     access.until = last;
                 }
-                BurstReply::Later => unreachable!("seen above"),
+                BurstReply::Later { .. } => unreachable!("seen above"),
             }
             access.until = access.until.max(now);
             changed = true;

@@ -3,6 +3,9 @@
 use crate::protocol::BEAT_BYTES;
 use std::ops::Range;
 
+/// Bytes that a lane holds. Source: PsPIN RTL a49fec8, BufferDepth of `pulp_cluster_frontend.sv` and `pspin_soc_dma.sv`.
+pub const LANE_BYTES: u32 = 3;
+
 /// Number of bytes in each lane of a beat: a FIFO of three bytes per lane. Bytes are in the lanes of their
 /// destination.
 ///
@@ -33,6 +36,16 @@ impl Lanes {
     /// Returns true if no lane has a byte.
     pub fn are_empty(&self) -> bool {
         self.low | self.high == 0
+    }
+
+    /// The number of bytes in the fullest lane.
+    #[inline]
+    pub fn fullest(&self) -> u32 {
+        match (self.low, self.high) {
+            (low, high) if low & high != 0 => 3,
+            (_, high) if high != 0 => 2,
+            (low, _) => u32::from(low != 0),
+        }
     }
 
     /// Adds a byte to each of these lanes.
@@ -78,6 +91,7 @@ mod tests {
             assert!(lanes.take(0b0110));
             lanes.push(0b0110);
         }
+        assert_eq!(lanes.fullest(), LANE_BYTES);
         assert!(!lanes.take(0b1100) && lanes.take(0b1001));
         assert!(lanes.hold(0b0110) && !lanes.hold(0b1110));
         lanes.pop(0b0010);

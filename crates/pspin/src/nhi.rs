@@ -345,7 +345,7 @@ impl NhiMaster {
                     self.reads.replied(Some(*last));
                 }
             }
-            BurstReply::Later => self.reads.reply_until = self.reads.reply_until.map(|until| until + 1),
+            BurstReply::Later { .. } => self.reads.reply_until = self.reads.reply_until.map(|until| until + 1),
             BurstReply::Written { .. } => {
                 let last = self.parts.pop_front().expect("a reply answers a request");
                 if last {

@@ -133,7 +133,7 @@ impl Outbound {
         while let Some(reply) = self.nhi.reply() {
             let (data, last) = match reply {
                 BurstReply::Data { data, last, .. } => (data, last),
-                BurstReply::Later => {
+                BurstReply::Later { .. } => {
                     let is_fetched = |packet: &&mut Outgoing| packet.ready_at > 0;
                     let packet = self.fetching.front_mut().filter(is_fetched).or(self.leaving.back_mut());
                     packet.expect("the last data are of a packet").ready_at += 1;

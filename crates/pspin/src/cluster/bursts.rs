@@ -211,7 +211,9 @@ impl Cluster {
             return;
         }
         self.plan.next_beat = self.next_wide(now);
-        let of_dma = if self.dma.is_busy() { self.dma.shows_at(now) } else { Cycle::MAX };
+        let is_clearing = self.wide.is_clearing();
+        let is_alone = self.outside.is_quiet() && !is_clearing;
+        let of_dma = if self.dma.is_busy() { self.dma.shows_at(now, is_alone, is_clearing) } else { Cycle::MAX };
         self.plan.next_wide_effect = self.outside.answers_at(now).min(self.wide.clears_at(now)).min(of_dma);
     }
 

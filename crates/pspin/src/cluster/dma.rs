@@ -8,12 +8,13 @@ mod movement;
 mod tests;
 
 use super::l1::L1;
+use super::ports::DmaPorts;
 use super::wide::{BeatRequests, Side};
 use crate::params::{PspinParams, Regions};
-use crate::protocol::{Burst, BurstReply, PAGE_BYTES};
+use crate::protocol::PAGE_BYTES;
 use chunk::{Chunk, Place};
 use kernel::trace::Counter;
-use kernel::{Cycle, Ports, Rx, Tx};
+use kernel::{Cycle, Ports};
 use movement::{EMITTERS, Movement};
 use std::collections::VecDeque;
 
@@ -84,7 +85,7 @@ pub struct Dma {
 }
 
 impl Dma {
-    pub fn new(cluster: u32, params: &PspinParams, ports: (Tx<Burst>, Rx<BurstReply>)) -> Self {
+    pub fn new(cluster: u32, params: &PspinParams, ports: DmaPorts) -> Self {
         let range = |base: u32, bytes: u32| base..base + bytes;
         Dma {
             l1_base: crate::map::L1_BASE + cluster * crate::map::L1_STRIDE,
@@ -184,9 +185,14 @@ impl Dma {
 
     /// The first cycle after `now` in which the engine may send a request to L2 or a transfer may end, if no launch and
     /// no reply arrives. Before this cycle the engine only moves beats to L1.
-    pub fn shows_at(&self, now: Cycle) -> Cycle {
+    /// `is_alone`: no other beat of L1 can be requested before; `is_clearing`: stacks are cleared.
+    #[inline]
+    pub fn shows_at(&self, now: Cycle, is_alone: bool, is_clearing: bool) -> Cycle {
         match self.next_event(now) {
-            next if next == now + 1 && !self.has_more() => self.next_finish(now).min(self.movement.shows_at(now)),
+            next if next == now + 1 && !self.has_more() => {
+                let shows = self.next_finish(now).min(self.movement.shows_at(now));
+                if shows <= next { next } else { shows.min(self.movement.holds_at(now, is_alone, is_clearing)) }
+            }
             next => next,
         }
     }

@@ -34,7 +34,7 @@ mod traps;
 mod wide;
 
 pub use debug::{TASK_BYTES, Work};
-pub use ports::{ClusterPorts, Links};
+pub use ports::{ClusterPorts, DmaPorts, Links};
 pub use profile::{CAUSES, CAUSES_ABOUT};
 pub use refills::MISS_PATH;
 

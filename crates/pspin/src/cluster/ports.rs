@@ -4,7 +4,7 @@ use crate::host_events::Notice;
 use crate::memories::BurstPort;
 use crate::pe::{CodeWrite, LineReply, LineRequest, PeReply, PeRequest, RemoteReply, RemoteRequest};
 use crate::protocol::{Burst, BurstReply, ClusterActive, Command, CommandResponse, Feedback, Task};
-use kernel::{Rx, Tx};
+use kernel::{Cycle, Rx, Tx};
 
 /// Channels between a cluster and the rest of the NIC, except the memories.
 pub struct ClusterPorts {
@@ -28,12 +28,24 @@ pub struct ClusterPorts {
 pub struct Links {
     /// Single accesses to addresses outside the cluster.
     pub pe: (Tx<PeRequest>, Rx<PeReply>),
-    /// Bursts of the DMA engine to L2.
-    pub dma: (Tx<Burst>, Rx<BurstReply>),
+    /// Those of the DMA engine.
+    pub dma: DmaPorts,
     /// Lines that the instruction cache misses.
     pub lines: (Tx<LineRequest>, Rx<LineReply>),
     /// Writes of the host to program memory.
     pub code: Rx<CodeWrite>,
     /// Single accesses from other clusters.
     pub remote: (Rx<RemoteRequest>, Tx<RemoteReply>),
+}
+
+/// Channels between a cluster's DMA engine and the memories.
+pub struct DmaPorts {
+    /// Bursts to L2.
+    pub requests: Tx<Burst>,
+    /// The replies.
+    pub replies: Rx<BurstReply>,
+    /// Beats of reads that stay in the register in front of the engine, whenever their number changes.
+    pub held: Tx<u32>,
+    /// A beat that was to arrive in this cycle arrives one cycle later, because one in front of it was held.
+    pub late: Rx<Cycle>,
 }

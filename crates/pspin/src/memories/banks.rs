@@ -76,6 +76,17 @@ impl Banks {
         self.singles[side] = Some(self.bank(addr));
     }
 
+    /// Nothing of a side asks for its bank in this cycle: it is as if banks refused it. Returns the side, by bit, if a beat would have
+    /// asked, and if a single access would have.
+    pub(super) fn stop(&mut self, side: usize, now: Cycle) -> (u64, u64) {
+        let single = self.singles[side].take().is_some();
+        let beat = self.next_bank(side, now).is_some();
+        if beat {
+            self.hold(side, now);
+        }
+        (u64::from(beat) << side, u64::from(single) << side)
+    }
+
     /// The cycle behind the last beat of the burst on a side, as far as is known.
     pub(super) fn end(&self, side: usize) -> Cycle {
         self.bursts[side].map_or(0, |beats| beats.end)

@@ -1,5 +1,6 @@
 //! The bytes of one L2 memory, and who uses its ports.
 
+use super::back::Back;
 use super::banks::{Banks, SIDES};
 use super::far::Addresses;
 use super::reads::Reads;
@@ -68,13 +69,15 @@ pub(super) struct Memory {
     /// State of each port.
     pub(super) reads: [Reads; 2],
     pub(super) far: Addresses,
+    /// The way back to the clusters' DMA engines.
+    pub(super) back: Back,
     /// An access was refused a bank, and may meet another in the next cycle.
     pub(super) is_contended: bool,
 }
 
 impl Memory {
-    /// A memory of `n_banks` banks of 64 bytes.
-    pub(super) fn new(base: u32, bytes: u32, n_banks: u32) -> Self {
+    /// A memory of `n_banks` banks of 64 bytes, with `to_engine` cycles from a bank to a cluster's DMA engine.
+    pub(super) fn new(base: u32, bytes: u32, n_banks: u32, to_engine: Cycle) -> Self {
         let store = Store::new(base.into(), bytes);
         Memory {
             store,
@@ -82,6 +85,7 @@ impl Memory {
             sides: Default::default(),
             reads: Default::default(),
             far: Addresses::default(),
+            back: Back::new(to_engine),
             is_contended: false,
         }
     }
@@ -102,7 +106,12 @@ impl Memory {
     /// The next cycle in which there is something to do, even if nobody comes.
     pub(super) fn next_event(&self, now: Cycle) -> Option<Cycle> {
         let in_parts = self.sides.iter().any(|side| side.reading.is_some_and(|reading| reading.parts.is_some()));
-        if self.is_contended || in_parts || self.far.is_waiting() || self.reads.iter().any(Reads::is_waiting) {
+        if self.is_contended
+            || self.back.is_watched()
+            || in_parts
+            || self.far.is_waiting()
+            || self.reads.iter().any(Reads::is_waiting)
+        {
             return Some(now + 1);
         }
         let writing = (0..).zip(&self.sides).filter(|(_, side)| side.writing.is_some());

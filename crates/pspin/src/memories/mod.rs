@@ -1,5 +1,6 @@
 //! L2 memories and program memory, with the interconnects that lead to them.
 
+mod back;
 mod banks;
 mod debug;
 mod far;
@@ -12,6 +13,7 @@ mod remapper;
 mod singles;
 mod upsizer;
 
+pub use self::back::late_beats;
 use self::memory::{FAR, Memory, NEAR, Reading, position};
 use self::near::DmaTurn;
 use self::program::ProgramMemory;
@@ -34,6 +36,9 @@ pub struct MemoryPorts {
     pub pe: Vec<(Rx<PeRequest>, Tx<PeReply>)>,
     /// Bursts of the cluster DMA engines.
     pub dma: Vec<BurstPort>,
+    /// The way back to these engines: beats that an engine holds in front of it, whenever their number changes; and the cycle of a
+    /// beat that arrives one cycle later than its reply says.
+    pub dma_back: Vec<(Rx<u32>, Tx<Cycle>)>,
     /// Bursts of the NIC-host interconnect.
     pub bursts: Vec<BurstPort>,
     /// Addresses of the bursts of one initiator among them, which writes packet memory and sends them ahead of the data.
@@ -145,16 +150,17 @@ pub struct Memories {
 impl Memories {
     /// Memories with the given parts of handler memory and the bytes of program memory, all of them.
     pub fn new(params: &PspinParams, handler_image: &[(u32, Vec<u8>)], program: Vec<u8>, ports: MemoryPorts) -> Self {
+        let timing = Timing::new(params);
         let mut memories = [
-            Memory::new(map::L2_HANDLER_BASE, params.l2.handler_bytes, HANDLER_BANKS),
-            Memory::new(map::L2_PACKET_BASE, params.l2.packet_bytes, PACKET_BANKS),
+            Memory::new(map::L2_HANDLER_BASE, params.l2.handler_bytes, HANDLER_BANKS, timing.dma_reply),
+            Memory::new(map::L2_PACKET_BASE, params.l2.packet_bytes, PACKET_BANKS, timing.dma_reply),
         ];
         for (addr, bytes) in handler_image {
             memories[HANDLER].write(*addr, bytes);
         }
         Memories {
             memories,
-            timing: Timing::new(params),
+            timing,
             program: ProgramMemory::new(program, params.interconnect.nhi_reply_cycles.into()),
             ports,
             dma_reads: vec![VecDeque::new(); params.n_clusters as usize],
@@ -200,10 +206,14 @@ impl Memories {
     /// Lives through a cycle of a memory: bursts and single accesses come, and banks decide whose beats pass.
     fn serve(&mut self, memory: usize, now: Cycle) {
         self.memories[memory].end_reads(now);
+        let is_back_full = memory == PACKET && self.move_back(now);
         let singles = self.take_near(memory, now);
         self.take_far(memory, now);
         let held = self.hold_parts(memory, now);
-        let (refused, refused_singles) = self.memories[memory].banks.decide(now);
+        let banks = &mut self.memories[memory].banks;
+        let stopped = if is_back_full { banks.stop(position(NEAR, READ), now) } else { (0, 0) };
+        let (refused, refused_singles) = banks.decide(now);
+        let (refused, refused_singles) = (refused | stopped.0, refused_singles | stopped.1);
         self.memories[memory].is_contended = refused != 0;
         let near = position(NEAR, READ);
         self.memories[memory].reads[NEAR].end_cycle(refused_singles >> near & 1 != 0, refused >> near & 1 != 0);
@@ -214,8 +224,10 @@ impl Memories {
                 if sides[at].coming.is_none()
                     && let Some(Reading { initiator, parts: None, .. }) = sides[at].reading
                 {
-                    self.ports.replies(at, initiator).send(BurstReply::Later);
+                    let beats = (self.memories[memory].banks.end(at) - now - 1) as u32;
+                    self.ports.replies(at, initiator).send(BurstReply::Later { beats });
                     if at == position(NEAR, READ) {
+                        self.memories[memory].back.pause(now);
                         self.dma_reads[initiator]
                             .iter_mut()
                             .rfind(|(free, _)| *free != Cycle::MAX)
@@ -226,7 +238,7 @@ impl Memories {
                 continue;
             }
             if let Some((initiator, burst)) = sides[at].coming.take() {
-                self.begin_burst(memory, at, initiator, burst);
+                self.begin_burst(memory, at, initiator, burst, now);
             }
             if at == position(FAR, READ) && !held && self.memories[memory].banks.end(at) > now {
                 self.read_part(memory, at, now);
@@ -293,7 +305,7 @@ impl Memories {
     }
 
     /// The first beat of a burst passes: its bytes are read or written as a whole.
-    fn begin_burst(&mut self, memory: usize, at: usize, initiator: usize, burst: Burst) {
+    fn begin_burst(&mut self, memory: usize, at: usize, initiator: usize, burst: Burst, now: Cycle) {
         match burst {
             Burst::Read { tag, addr, size, in_parts } => {
                 let Memory { banks, sides, .. } = &mut self.memories[memory];
@@ -314,6 +326,7 @@ impl Memories {
                 let last = in_bank + filter + if is_near { self.timing.dma_reply } else { self.timing.nhi_reply };
                 let data = self.memories[memory].read(addr, size);
                 if is_near {
+                    self.memories[memory].back.begin(initiator, now, in_bank + 1);
                     let free = in_bank + near::DMA_READ_PLACE;
                     let places = &mut self.dma_reads[initiator];
                     places.iter_mut().find(|(free, _)| *free == Cycle::MAX).expect("a read has a place").0 = free;
@@ -383,6 +396,7 @@ fn burst_candidates(ports: &[BurstPort], memory: &Memory, side: usize) -> u64 {
 
 impl Component for Memories {
     fn tick(&mut self, now: Cycle) -> Activity {
+        self.take_held(now);
         self.take_singles(now);
         self.singles.choose(now);
         self.choose_dma_read();
@@ -414,6 +428,10 @@ impl Component for Memories {
         for (i, (requests, replies)) in p.dma.iter().enumerate() {
             ports.input(&format!("dma[{i}]"), requests);
             ports.output(&format!("dma_replies[{i}]"), replies);
+        }
+        for (i, (held, late)) in p.dma_back.iter().enumerate() {
+            ports.input(&format!("dma_held[{i}]"), held);
+            ports.output(&format!("dma_late[{i}]"), late);
         }
         for (i, (requests, replies)) in p.bursts.iter().enumerate() {
             ports.input(&format!("bursts[{i}]"), requests);

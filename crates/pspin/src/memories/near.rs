@@ -210,9 +210,12 @@ impl Memories {
         for side in [WRITE, READ] {
             let at = position(NEAR, side);
             let Some(asking) = singles[side].filter(|_| refused >> at & 1 == 0) else { continue };
-            let Memory { sides, reads, .. } = &mut self.memories[memory];
+            let Memory { sides, reads, back, .. } = &mut self.memories[memory];
             let (cluster, request) = match (side, memory) {
-                (READ, PACKET) => reads[NEAR].take_single(now),
+                (READ, PACKET) => {
+                    back.pass_single(now);
+                    reads[NEAR].take_single(now)
+                }
                 (READ, _) => self.singles.filter.take(),
                 _ => {
                     sides[at].turn.grant(asking);

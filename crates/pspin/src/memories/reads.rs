@@ -227,6 +227,16 @@ impl Reads {
         self.named.push_back((last, identity));
     }
 
+    /// The last beat of a read waits in front of the register behind its bank, instead of passing it in this cycle.
+    pub(super) fn last_waits(&mut self, now: Cycle) {
+        self.counted.iter_mut().filter(|(last, _)| *last + LAST_TO_COUNT == now).for_each(|(last, _)| *last += 1);
+    }
+
+    /// The beat that was to arrive at its cluster in cycle `at` is late by one.
+    pub(super) fn beat_is_late(&mut self, at: Cycle) {
+        self.named.iter_mut().filter(|(last, _)| *last + LAST_TO_IDENTITY == at).for_each(|(last, _)| *last += 1);
+    }
+
     /// Returns true if anything waits here.
     pub(super) fn is_waiting(&self) -> bool {
         !self.register.is_empty() || !self.bursts.is_empty() || !self.singles.is_empty()

@@ -17,7 +17,7 @@ fn answered(dma: &[(Cycle, u32, u32)], far: &[(Cycle, u32, u32)]) -> Vec<u32> {
         let show = |reply: &BurstReply| match reply {
             BurstReply::Data { data, .. } => data.len().to_string(),
             BurstReply::Written { .. } => "none".to_owned(),
-            BurstReply::Later => "later".to_owned(),
+            BurstReply::Later { .. } => "later".to_owned(),
         };
         let near = (bench.input("reads", 2, reads.collect()), bench.output("answer", 4, |_| true, show));
         let far = (bench.input("writes", 2, writes.collect()), bench.output("written", 4, |_| true, show));
@@ -75,7 +75,7 @@ fn check(
         let show = |reply: &BurstReply| match reply {
             BurstReply::Data { last, .. } => format!("last beat in {last}"),
             BurstReply::Written { .. } => String::new(),
-            BurstReply::Later => "a cycle later".to_owned(),
+            BurstReply::Later { .. } => "a cycle later".to_owned(),
         };
         // The reads of the clusters in turn.
         let dma = (0..4).map(|cluster| {
@@ -267,4 +267,52 @@ proptest! {
         let sizes: Vec<u32> = dma.iter().map(|&(.., size)| size).collect();
         prop_assert_eq!(answered(&dma, &far), sizes);
     }
+}
+
+/// Cluster 0 holds two beats from cycle 8 to 10: what it reads waits, and so does what cluster 1 reads behind it.
+#[test]
+fn a_cluster_that_takes_no_data_stops_copies_of_others() {
+    let run = |held: &[(Cycle, u32)]| {
+        bench(1_000, |bench| {
+            let read = |at: Cycle, addr| (at, Burst::Read { tag: 0, addr, size: 256, in_parts: false });
+            let show = |reply: &BurstReply| match reply {
+                BurstReply::Data { last, .. } => format!("last beat in {last}"),
+                BurstReply::Written { .. } => String::new(),
+                BurstReply::Later { beats } => format!("{beats} a cycle later"),
+            };
+            let (mut dma, mut dma_back) = (Vec::new(), Vec::new());
+            for (name, at, held) in [("0", 1, held), ("1", 2, &[])] {
+                let reads = vec![read(at, map::L2_PACKET_BASE + 0x100 * at as u32)];
+                let to_engine = bench.output(&format!("{name} answered"), 4, |_| true, show);
+                dma.push((bench.input(&format!("{name} reads"), 2, reads), to_engine));
+                let late = bench.output(&format!("{name} late"), 8, |_| true, |at: &Cycle| at.to_string());
+                dma_back.push((bench.input(&format!("{name} holds"), 2, held.to_vec()), late));
+            }
+            let params = PspinParams { n_clusters: 2, ..params() };
+            let ports = MemoryPorts { dma, dma_back, ..Default::default() };
+            bench.add("memories", Memories::new(&params, &[], vec![0; params.l2.program_bytes as usize], ports));
+        })
+    };
+    expect![[r#"
+        2    0 answered last beat in 8
+        6    1 answered last beat in 12
+    "#]]
+    .assert_eq(&run(&[]));
+    expect![[r#"
+        2    0 answered last beat in 8
+        6    1 answered last beat in 12
+        8    0 late 8
+        8    1 answered 2 a cycle later
+        8    1 late 10
+        9    0 late 9
+        9    1 answered 2 a cycle later
+        9    1 late 9
+        10   0 late 10
+        10   1 answered 2 a cycle later
+        10   1 late 11
+        11   1 late 10
+        12   1 late 12
+        13   1 late 11
+    "#]]
+    .assert_eq(&run(&[(7, 2), (10, 0)]));
 }

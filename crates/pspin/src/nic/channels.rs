@@ -1,10 +1,10 @@
 //! The channels between the parts of the NIC.
 
-use crate::cluster::Links;
+use crate::cluster::{DmaPorts, Links};
 use crate::cluster_noc::ClusterNoc;
 use crate::cmd_unit::UnitPort;
 use crate::host_link::{HOST_CHANNEL_ITEMS, HostPort, HostTarget};
-use crate::memories::{BurstPort, LINE_REQUEST_CYCLES, LINE_REQUESTS, MemoryPorts};
+use crate::memories::{BurstPort, LINE_REQUEST_CYCLES, LINE_REQUESTS, MemoryPorts, late_beats};
 use crate::nhi::{NhiMap, NhiMaster, NhiPort};
 use crate::params::{InterconnectParams, PspinParams};
 use crate::protocol::{Command, CommandResponse, WriteAddress};
@@ -150,6 +150,8 @@ impl Links {
         let (pe_tx, pe_replies) = way(b, name("pe_replies"), single(ways.core_reply_cycles));
         let (dma_requests, dma_rx) = way(b, name("dma"), burst(ways.dma_request_cycles));
         let (dma_tx, dma_replies) = way(b, name("dma_replies"), burst(ways.dma_reply_cycles));
+        let (dma_held, held_rx) = way(b, name("dma_held"), (2, 1));
+        let (late_tx, dma_late) = way(b, name("dma_late"), (late_beats(ways.dma_reply_cycles), 1));
         let (line_requests, line_rx) = way(b, name("lines"), (LINE_REQUESTS, LINE_REQUEST_CYCLES));
         let line_latency = u64::from(params.cluster.icache.miss_cycles - crate::cluster::MISS_PATH);
         // A cache controller has one line in flight.
@@ -159,11 +161,13 @@ impl Links {
         let (remote_replies, remote_rx) = way(b, name("remote_replies"), remote(ways.remote_reply_cycles));
         memories.pe.push((pe_rx, pe_tx));
         memories.dma.push((dma_rx, dma_tx));
+        memories.dma_back.push((held_rx, late_tx));
         memories.lines.push((line_rx, line_tx));
         memories.code.push(code_tx);
         memories.remote.push((remote_tx, remote_rx));
         let pe = (pe_requests, pe_replies);
-        let (dma, lines) = ((dma_requests, dma_replies), (line_requests, line_replies));
+        let dma = DmaPorts { requests: dma_requests, replies: dma_replies, held: dma_held, late: dma_late };
+        let lines = (line_requests, line_replies);
         Links { pe, dma, lines, code, remote: (remote_requests, remote_replies) }
     }
 }

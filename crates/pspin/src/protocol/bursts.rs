@@ -87,8 +87,11 @@ pub enum BurstReply {
         /// Cycle in which the last beat arrives at the requester.
         last: u64,
     },
-    /// Beats of the last [`BurstReply::Data`] that have not arrived yet arrive one cycle later.
-    Later,
+    /// The last beats of the last [`BurstReply::Data`], which have not passed their bank, arrive one cycle later.
+    Later {
+        /// How many.
+        beats: u32,
+    },
     /// Visible when the write response arrives.
     Written {
         /// Tag of the request.

@@ -171,7 +171,9 @@ mod tests {
         check(&["udp"], expect!["`udp` is no restriction, must be KEY=VALUE such as `packets=0..99`"]);
         check(
             &["packet=1"],
-            expect!["unknown key `packet`, must be one of time, match, packets, messages, every; did you mean `packets`?"],
+            expect![
+                "unknown key `packet`, must be one of time, match, packets, messages, every; did you mean `packets`?"
+            ],
         );
         check(&["every=2", "every=3"], expect!["`every` is stated twice"]);
         check(&["every=0"], expect!["every is `0`, must be a number of 1 or more"]);

@@ -1,7 +1,7 @@
 //! Parts of transfers that the cluster's DMA engine moves, and the position of a stage in them.
 
 use super::Finished;
-use crate::protocol::beats;
+use crate::protocol::{BEAT_BYTES, beats};
 use kernel::Cycle;
 use std::mem::Discriminant;
 
@@ -69,6 +69,12 @@ impl Chunk {
         }
     }
 
+    /// Returns true if L1 does not write its beats as fast as L2 may deliver them, one a cycle: bursts of one beat take two cycles
+    /// each, and beats that are shifted need bytes of two.
+    pub fn is_uneven(&self) -> bool {
+        self.writes == 1 || self.from.1 % BEAT_BYTES != self.to.1 % BEAT_BYTES
+    }
+
     /// An awaited event has happened. The response is at the crossbar in cycle `happened` at the earliest.
     pub fn has(&mut self, happened: Cycle) {
         self.responds = self.responds.max(happened);
@@ -107,6 +113,11 @@ impl Open {
     /// Returns true if a burst to this place may pass while `n` bursts are not answered.
     pub fn admits(&self, place: Place, n: u32) -> bool {
         n == 0 || self.place == Some(std::mem::discriminant(&place))
+    }
+
+    /// Returns true if the last burst that passed went to this kind of place.
+    pub fn is_to(&self, place: Place) -> bool {
+        self.place == Some(std::mem::discriminant(&place))
     }
 
     /// A burst to this place passes.

@@ -10,11 +10,12 @@ mod writes;
 use super::Finished;
 use super::chunk::{At, Chunk, Open, Place};
 use crate::cluster::l1::L1;
+use crate::cluster::ports::DmaPorts;
 use crate::cluster::wide::BeatRequests;
 use crate::lanes::{Lanes, bytes_of, lanes_of};
-use crate::protocol::{BEAT_BYTES, Burst, BurstReply};
+use crate::protocol::{BEAT_BYTES, BurstReply};
 use kernel::trace::Counter;
-use kernel::{Cycle, Ports, Rx, Tx};
+use kernel::{Cycle, Ports};
 use std::collections::VecDeque;
 
 /// Number of chunks that the emitters hold. Source: `dmac_wrap.sv`, AxiAxReqDepth.
@@ -35,14 +36,21 @@ const RESPONSE_TO_ENGINE: u64 = 1;
 ///          is on the crossbar and requests L1. Write bursts of one beat to L1 take 2 cycles each: the crossbar reads
 ///          the next address when the burst before it has left, and its data one cycle later.
 /// Source:  PsPIN RTL a49fec8, `dmac_wrap.sv`, `axi_dma_data_mover.sv`, `axi_demux.sv`, `axi_to_mem.sv`.
-/// Differs: L2 cannot be stalled, neither by a full buffer nor by late bytes. Data of a read that L2 has begun arrive,
-///          and wait in front of the crossbar. A write burst is sent whole with its first beat. Bytes that are not read
+/// Differs: an engine that writes to L2 does not stop other engines' reads of L2, neither by a full buffer nor by late bytes: its
+///          own data wait in front of the crossbar. A write burst is sent whole with its first beat. Bytes that are not read
 ///          yet have the values that L1 holds at that time. The response is as late as its last beat requires.
 pub struct Movement {
-    requests: Tx<Burst>,
-    replies: Rx<BurstReply>,
+    ports: DmaPorts,
+    /// The number of beats that the memories know to be held.
+    told: u32,
+    /// Beats in cycles whose data are not here yet, but are known to come later.
+    late: Vec<Cycle>,
     max_bursts: u32,
     chunks: VecDeque<Chunk>,
+    /// Those among them that L1 does not write at a beat a cycle, even alone.
+    n_uneven: u32,
+    /// Those among them that go to L2.
+    n_to_l2: u32,
     /// Number of the first chunk in `chunks`.
     first: u64,
 
@@ -93,12 +101,15 @@ pub struct Movement {
 
 impl Movement {
     /// At most `max_bursts` writes are outstanding at L2.
-    pub fn new(max_bursts: u32, (requests, replies): (Tx<Burst>, Rx<BurstReply>)) -> Self {
+    pub fn new(max_bursts: u32, ports: DmaPorts) -> Self {
         Movement {
-            requests,
-            replies,
+            ports,
+            told: 0,
+            late: Vec::new(),
             max_bursts,
             chunks: VecDeque::new(),
+            n_uneven: 0,
+            n_to_l2: 0,
             first: 0,
             next_read: (0, 0),
             open_reads: Open::default(),
@@ -129,8 +140,10 @@ impl Movement {
     }
 
     pub fn ports(&self, ports: &mut Ports) {
-        ports.output("dma_requests", &self.requests);
-        ports.input("dma_replies", &self.replies);
+        ports.output("dma_requests", &self.ports.requests);
+        ports.input("dma_replies", &self.ports.replies);
+        ports.output("dma_held", &self.ports.held);
+        ports.input("dma_late", &self.ports.late);
     }
 
     /// Number of chunks that are read from or written to an unmapped address.
@@ -145,6 +158,8 @@ impl Movement {
 
     /// Adds a chunk.
     pub fn take(&mut self, chunk: Chunk) {
+        self.n_uneven += u32::from(chunk.is_uneven());
+        self.n_to_l2 += u32::from(chunk.to.0 == Place::L2);
         self.chunks.push_back(chunk);
     }
 
@@ -185,9 +200,11 @@ impl Movement {
     /// Simulates one cycle, except for L1.
     pub fn tick(&mut self, now: Cycle, l1: &L1) {
         self.take_replies(now);
+        self.take_late(now);
         self.enter(now);
         let left = self.leaving;
         self.cross_lanes();
+        self.tell_held();
         if left > 0 {
             self.pass_write(now);
         }
@@ -225,8 +242,8 @@ impl Movement {
     /// they pause, they do so after the first beat.
     fn take_replies(&mut self, now: Cycle) {
         // In a catch-up `now` is before the cluster's current cycle, in which a reply may already have arrived.
-        while self.replies.is_due(now)
-            && let Some(reply) = self.replies.take()
+        while self.ports.replies.is_due(now)
+            && let Some(reply) = self.ports.replies.take()
         {
             match reply {
                 BurstReply::Data { data, last, .. } => {
@@ -236,9 +253,13 @@ impl Movement {
                     let behind = u64::from(chunk.reads) - 1;
                     let last = last.max(now + behind);
                     self.coming.extend(last - behind..=last);
+                    if !self.late.is_empty() {
+                        let late = std::mem::take(&mut self.late);
+                        late.into_iter().for_each(|at| self.beat_is_late(at));
+                    }
                 }
-                BurstReply::Later => {
-                    self.coming.iter_mut().filter(|at| **at >= now).for_each(|at| *at += 1);
+                BurstReply::Later { beats } => {
+                    self.coming.iter_mut().rev().take(beats as usize).for_each(|at| *at += 1);
                 }
                 BurstReply::Written { .. } => {
                     // The response passes the same registers as data, so the engine has it in this cycle.
@@ -279,7 +300,10 @@ impl Movement {
     /// Ends the oldest chunks that await no more events.
     fn end_chunks(&mut self) {
         while self.chunks.front().is_some_and(|chunk| chunk.awaits == 0) {
-            let Chunk { to, responds, finishes, .. } = self.chunks.pop_front().expect("just seen");
+            let chunk = self.chunks.pop_front().expect("just seen");
+            self.n_uneven -= u32::from(chunk.is_uneven());
+            self.n_to_l2 -= u32::from(chunk.to.0 == Place::L2);
+            let Chunk { to, responds, finishes, .. } = chunk;
             self.first += 1;
             self.responses.push_back((responds, to.0 == Place::L2));
             self.finished.extend(finishes.map(|finished| (responds + RESPONSE_TO_ENGINE, finished)));

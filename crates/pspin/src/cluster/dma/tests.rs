@@ -1,9 +1,10 @@
 use super::*;
 use crate::cluster::wide::WidePorts;
 use crate::map::{L1_BASE, L2_HANDLER_BASE, L2_PACKET_BASE};
+use crate::protocol::{Burst, BurstReply};
 use crate::testing::{Store, TestMemory, byte, params};
 use expect_test::{Expect, expect};
-use kernel::{Activity, Component};
+use kernel::{Activity, Component, Rx, Tx};
 use proptest::prelude::*;
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -70,13 +71,27 @@ impl Set {
         nhi: fn(Cycle) -> BeatRequests,
         shows: Shows,
     ) -> Rc<RefCell<Vec<u8>>> {
+        Set::told_late(bench, transfers, l2, Vec::new(), nhi, shows)
+    }
+
+    /// The same if beats come later than the answers say.
+    fn told_late(
+        bench: &mut Bench,
+        transfers: &[Transfer],
+        l2: (Tx<Burst>, Rx<BurstReply>),
+        late: Vec<(Cycle, Cycle)>,
+        nhi: fn(Cycle) -> BeatRequests,
+        shows: Shows,
+    ) -> Rc<RefCell<Vec<u8>>> {
         let seen = Rc::default();
         let launches = bench.input("launches", 64, transfers.iter().map(|&transfer| (10, transfer)).collect());
         let mut params = params();
         params.cluster.l1_bytes = L1_BYTES;
         let mut l1 = L1::new(L1_BYTES, params.cluster.l1_banks);
         l1.write(0, &(0..L1_BYTES).map(l1_byte).collect::<Vec<u8>>());
-        let dma = Dma::new(0, &params, l2);
+        let held = bench.output("held", 4, |_| true, |held: &u32| held.to_string());
+        let ports = DmaPorts { requests: l2.0, replies: l2.1, held, late: bench.input("late", 4, late) };
+        let dma = Dma::new(0, &params, ports);
         let (wide, log) = (WidePorts::default(), bench.log.clone());
         let has_company = !std::ptr::fn_addr_eq(nhi, nobody as fn(Cycle) -> BeatRequests);
         let next = Cycle::MAX;
@@ -127,7 +142,7 @@ impl Component for Set {
             return if self.launches.has_item() { Activity::Busy } else { Activity::Idle };
         }
         self.next = if self.has_company { now + 1 } else { self.dma.next_event(now) };
-        match self.dma.shows_at(now) {
+        match self.dma.shows_at(now, !self.has_company, false) {
             _ if self.launches.has_item() => Activity::Busy,
             Cycle::MAX => Activity::Idle,
             at if at == now + 1 => Activity::Busy,
@@ -192,6 +207,73 @@ fn beats_come_when_the_answer_says_also_if_there_is_one() {
         23   done
     "#]];
     want.assert_eq(&answered(2));
+}
+
+/// Beats of which the memories say that they come later, before and behind the answer to their read.
+#[test]
+fn a_late_beat_comes_a_cycle_later_and_those_behind_it_as_told() {
+    let log = bench(100, |bench| {
+        let answer = BurstReply::Data { tag: 0, data: vec![0; 256].into(), last: 21 };
+        let l2 = (
+            bench.output("read", 2, |_| true, |_: &Burst| String::new()),
+            bench.input("answer", 4, vec![(18, answer)]),
+        );
+        // The second and third beat were to come in 19 and 20. The third is late twice.
+        let late = vec![(17, 20), (17, 19), (18, 21), (18, 21)];
+        Set::told_late(bench, &[(L2_PACKET_BASE, L1_BASE, 256)], l2, late, nobody, Shows::Beats);
+    });
+    expect![[r#"
+        14   read
+        20   Write 0x0
+        22   Write 0x40
+        24   Write 0x80
+        25   Write 0xc0
+        27   done
+    "#]]
+    .assert_eq(&log);
+}
+
+/// The other port takes a superbank in every cycle, so that L1 takes fewer beats than come. First the lanes and the register behind
+/// them fill. Then beats stay in the register in front of them, and the engine reports to L2 how many.
+#[test]
+fn beats_that_the_lanes_do_not_take_are_held_and_told() {
+    let log = bench(10_000, |bench| {
+        let takes = |_| BeatRequests { write: Some(0), ..BeatRequests::default() };
+        Set::add(bench, &[(L2_PACKET_BASE, L1_BASE, 4096)], L2_LATENCY, takes, Shows::Ends);
+    });
+    expect![[r#"
+        14   l2: read 4096 at 0x1c400000
+        29   held 1
+        31   held 0
+        34   held 1
+        36   held 0
+        39   held 1
+        41   held 0
+        44   held 1
+        46   held 0
+        49   held 1
+        51   held 0
+        54   held 1
+        56   held 0
+        59   held 1
+        61   held 0
+        64   held 1
+        66   held 0
+        69   held 1
+        71   held 0
+        74   held 1
+        76   held 0
+        79   held 1
+        81   held 0
+        84   held 1
+        86   held 0
+        89   held 1
+        91   held 0
+        94   held 1
+        95   held 0
+        101  done
+    "#]]
+    .assert_eq(&log);
 }
 
 #[test]

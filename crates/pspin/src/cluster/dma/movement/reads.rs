@@ -3,7 +3,7 @@
 use super::super::chunk::{Chunk, Place};
 use super::{Movement, REGISTER, TO_CROSSBAR};
 use crate::cluster::l1::L1;
-use crate::lanes::bytes_of;
+use crate::lanes::{LANE_BYTES, bytes_of};
 use crate::protocol::Burst;
 use kernel::Cycle;
 
@@ -34,13 +34,13 @@ impl Movement {
         let ends = self.will_enter(now) && self.enters.beat + 1 == self.chunk(self.enters.chunk).reads;
         let n = self.open_reads.n - u32::from(ends);
         let admitted = if place == Place::L2 { self.open_reads.admits(place, n) } else { n == 0 };
-        if now + 1 < from || !admitted || !self.requests.has_room() {
+        if now + 1 < from || !admitted || !self.ports.requests.has_room() {
             return;
         }
         self.open_reads.add(place);
         self.next_read = (number + 1, now + 2);
         if place == Place::L2 {
-            self.requests.send(Burst::Read { tag: 0, addr, size, in_parts: false });
+            self.ports.requests.send(Burst::Read { tag: 0, addr, size, in_parts: false });
             self.at_l2.push_back(number);
         } else {
             self.faults.add(1);
@@ -93,5 +93,66 @@ impl Movement {
     /// Returns true if a beat arrives at the crossbar's register in this cycle, as far as is known.
     pub(super) fn will_enter(&self, now: Cycle) -> bool {
         self.had_room && self.coming.front().is_some_and(|&at| at <= now + 1)
+    }
+
+    /// Beats of L2 arrive later than their replies say, because a beat in front of them was held.
+    #[inline]
+    pub(super) fn take_late(&mut self, now: Cycle) {
+        while self.ports.late.is_due(now)
+            && let Some(at) = self.ports.late.take()
+        {
+            self.beat_is_late(at);
+        }
+    }
+
+    /// The beat that was to arrive in a cycle arrives one cycle later.
+    pub(super) fn beat_is_late(&mut self, at: Cycle) {
+        match self.coming.iter_mut().find(|coming| **coming == at) {
+            Some(coming) => *coming += 1,
+            None => self.late.push(at),
+        }
+    }
+
+    /// Tells the memories how many beats stay in the register in front of the engine, because a lane is full. Together with the
+    /// beat that enters they decide whether the register takes one in the next cycle. While it does not, the port of packet memory
+    /// stops, which all clusters share.
+    ///
+    /// Source: PsPIN RTL a49fec8, `axi_dma_data_path.sv` line 176 (r_ready_o), `axi_demux.sv` i_r_spill_reg of
+    /// i_wide_dma_axi_xbar in `dmac_wrap.sv`; `dma_noc.sv` line 81 (SpillR is 0).
+    #[inline]
+    pub(super) fn tell_held(&mut self) {
+        if self.arrived | self.told == 0 {
+            return;
+        }
+        // An address of a write to L2 that waits for its data here, and is ahead of them in the RTL, must not wait for these reads.
+        let is_telling = self.n_to_l2 == 0 && self.open_reads.n > 0 && self.open_reads.is_to(Place::L2);
+        let held = if is_telling { self.arrived } else { 0 };
+        if held != self.told {
+            self.told = held;
+            self.ports.held.send(held);
+        }
+    }
+
+    /// The first cycle after `now` in which a beat of L2 may be held, or be held no more, if no reply arrives. `is_alone`: no other
+    /// beat of L1 can be requested before; `is_clearing`: stacks are cleared at this port.
+    #[inline]
+    pub fn holds_at(&self, now: Cycle, is_alone: bool, is_clearing: bool) -> Cycle {
+        if self.told != 0 || self.arrived != 0 {
+            return now + 1;
+        }
+        let fullest = self.lanes.fullest();
+        if is_alone && self.n_uneven == 0 && fullest < 2 && self.leaving < REGISTER {
+            return Cycle::MAX;
+        }
+        // The lanes take one beat more for each free place, even if none leaves.
+        let room = LANE_BYTES - fullest;
+        let soonest = self.coming.get(room as usize).map_or(Cycle::MAX, |&at| at.max(now + 1));
+        if !is_clearing && self.n_uneven == 0 && self.at_l1.is_empty() && !self.requests_read {
+            // L1 grants the only request of its port in the second cycle at the latest, so that of the beats behind the lanes' input
+            // one leaves in two cycles. A lane is full only while the places behind the lanes are full, too.
+            let n = fullest + self.leaving + u32::from(self.requests_write);
+            return soonest.max(now + Cycle::from(2 * (LANE_BYTES + REGISTER).saturating_sub(n)).saturating_sub(1));
+        }
+        soonest
     }
 }

@@ -80,7 +80,7 @@ impl Movement {
         let chunk = self.chunk(number);
         let is_next = chunk.to.0 == Place::L2 && !chunk.is_sent && chunk.passes_from <= now + 1;
         // While a chunk waits for the interconnect, its address is still the next one to pass.
-        if !is_next || number == self.next_write.0 || !self.requests.has_room() {
+        if !is_next || number == self.next_write.0 || !self.ports.requests.has_room() {
             return;
         }
         let chunk = self.chunk_mut(number);
@@ -92,7 +92,7 @@ impl Movement {
         }
         let data = std::mem::take(&mut chunk.data).into_boxed_slice();
         let addr = chunk.to.1;
-        self.requests.send(Burst::Write { tag: 0, addr, data, last: true });
+        self.ports.requests.send(Burst::Write { tag: 0, addr, data, last: true });
         self.sent.push_back(number);
     }
 
