@@ -48,6 +48,8 @@ class Run:
         paths: bool = False,
         timeline: str | None = None,
         timeline_only: list[str] = ...,
+        drops: bool = False,
+        sent: str | None = None,
         check: bool = False,
         instructions: str | None = None,
         trace_cores: str | None = None,

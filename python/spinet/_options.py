@@ -79,7 +79,8 @@ OPTIONS: Mapping[str, Option] = {
     "traffic": Option(
         flags=("-t", "--traffic"),
         metavar="CAPTURE|SPEC",
-        help="Packets for the card: a pcap or pcapng file, or a generator such as 'udp:size=64,count=1000,rate=400G'.",
+        help="Packets for the card: a pcap or pcapng file, - for one on stdin, or a generator such as "
+        "'udp:size=64,count=1000,rate=400G'.",
         keys=("traffic", "traffic.source"),
         multiple=True,
         completes="files",
@@ -185,6 +186,17 @@ OPTIONS: Mapping[str, Option] = {
         "repeated.",
         keys=("timeline",),
         multiple=True,
+    ),
+    "capture_drops": Option(
+        flags=("--capture-drops",),
+        help="With -o: write dropped.pcapng, the packets that the card dropped, each with the reason as its comment.",
+        value="flag",
+    ),
+    "out": Option(
+        flags=("--out",),
+        metavar="FILE",
+        help="Write the packets that leave to the network into FILE as pcapng, as they leave. With -, to stdout; the "
+        "report goes to stderr then.",
     ),
     "check": Option(
         flags=("--check",),

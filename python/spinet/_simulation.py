@@ -37,6 +37,7 @@ def collect(
     profile: bool = False,
     paths: bool = False,
     timeline: Timeline | None = None,
+    capture_drops: bool = False,
     check: bool = False,
     policies: Mapping[str, Policy] | None = None,
     on_progress: OnProgress | None = None,
@@ -59,6 +60,7 @@ def collect(
             profile=profile,
             paths=paths,
             timeline=timeline,
+            capture_drops=capture_drops,
             check=check,
             policies=policies,
         )
@@ -71,12 +73,13 @@ def collect(
         finally:
             if not keeps_host:
                 native.close()
+        captures = [*kind.captures, *([output.DROPPED] if capture_drops else [])]
         return Result(
             summary=summary,
             kind=kind.name,
             console=tuple(console),
             _tables={name: rows.all() for name, rows in tables.items() if keep_packets},
-            _captures={} if scratch is None else {name: (scratch / name).read_bytes() for name in kind.captures},
+            _captures={} if scratch is None else {name: (scratch / name).read_bytes() for name in captures},
             _host=HostMemory(native) if keeps_host else None,
             _profile=counted,
         )
@@ -90,6 +93,8 @@ def stream(
     profile: bool = False,
     paths: bool = False,
     timeline: Timeline | None = None,
+    capture_drops: bool = False,
+    sent: str | None = None,
     check: bool = False,
     on_profile: Callable[[Profile | None], None] | None = None,
     on_progress: OnProgress | None = None,
@@ -122,6 +127,8 @@ def stream(
             profile=profile,
             paths=paths,
             timeline=timeline,
+            capture_drops=capture_drops,
+            sent=sent,
             check=check,
             lines=live is not None,
             debug_port=debug_port,
@@ -151,6 +158,8 @@ def start(
     profile: bool = False,
     paths: bool = False,
     timeline: Timeline | None = None,
+    capture_drops: bool = False,
+    sent: str | None = None,
     check: bool = False,
     policies: Mapping[str, Policy] | None = None,
     trial: bool = False,
@@ -165,6 +174,10 @@ def start(
         A folder for files of the packets that leave the card, and for traces.
     tables
         Record the rows of tables.
+    capture_drops
+        Write dropped packets into that folder, too.
+    sent
+        A file for packets that leave to the network, written during the run; ``-`` is stdout.
     trial
         The caller gives the packets one at a time, as `spinet.Handler` does.
     lines
@@ -188,6 +201,8 @@ def start(
             paths=paths and tables,
             timeline=str(timeline.file) if timeline else None,
             timeline_only=list(timeline.only) if timeline else [],
+            drops=capture_drops,
+            sent=sent,
             check=check,
             instructions=str(instructions) if instructions else None,
             trace_cores=trace.cores if trace else None,

@@ -65,6 +65,7 @@ def run(
     paths: bool = False,
     timeline: str | Path | None = None,
     timeline_only: str | Sequence[str] = (),
+    capture_drops: bool = False,
     check: bool = False,
     seed: int | None = None,
     faults: str | None = None,
@@ -138,6 +139,8 @@ def run(
     timeline_only
         Draw only a part: ``"time=1 us..2 us"``, ``"match=udp.dst_port == 53"``, ``"packets=0..99"``,
         ``"messages=3"``, ``"every=100"``; several as a list.
+    capture_drops
+        Keep the packets that the card dropped, each with the reason: `Result.dropped`.
     check
         Check accesses to memory: `Result.findings`. For cards that run handlers.
     seed
@@ -222,6 +225,7 @@ def run(
             "paths": paths,
             "timeline": timeline,
             "timeline_only": timeline_only,
+            "capture_drops": capture_drops or None,
             "check": check,
             "traffic": traffic,
             "send": send,
@@ -244,6 +248,7 @@ def run(
             profile=bool(profile),
             paths=paths,
             timeline=Timeline.of(timeline, timeline_only, made.path if made else None),
+            capture_drops=capture_drops,
             check=check,
             policies=policies,
             on_progress=on_progress,

@@ -30,6 +30,7 @@ INSTRUCTIONS = "instructions"
 EXPERIMENT = "experiment.json"
 PROFILE = "profile.json"
 FINDINGS = "findings.json"
+DROPPED = "dropped.pcapng"
 PATHS = "paths"  # a table, of runs that record paths
 
 _T = TypeVar("_T")

@@ -303,6 +303,17 @@ class Result:
         """Chains and wired cards: packets that left to the host, in order. Handlers write to `host_memory`."""
         return self._left("to_host", _kinds.get(self.kind).to_host)
 
+    @cached_property
+    def dropped(self) -> tuple[SentPacket, ...]:
+        """Packets that the card dropped, with ``capture_drops=True``: as they were then, with the times of the drops.
+
+        The capture ``dropped.pcapng`` of a saved result has the reasons as comments.
+        """
+        if output.DROPPED not in self._captures:
+            raise AttributeError("the run did not keep `dropped`: capture_drops=True keeps dropped packets")
+        found = _pcapng.packets(self._captures[output.DROPPED])
+        return tuple(SentPacket(time_ns=time_ns, data=data) for time_ns, data in found)
+
     def _left(self, name: str, file: str | None) -> tuple[SentPacket, ...]:
         if file is None:
             way = "to_host" if name == "to_host" else "to_network"

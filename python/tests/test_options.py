@@ -47,7 +47,7 @@ def test_the_help_page_lists_options_by_kind(capsys: pytest.CaptureFixture[str])
 
 
 def test_every_option_is_a_keyword_or_belongs_to_the_command_alone() -> None:
-    of_the_command = {"output", "force", "report", "strict", "trace_instructions", "trace_cores", "trace_time"}
+    of_the_command = {"output", "out", "force", "report", "strict", "trace_instructions", "trace_cores", "trace_time"}
     keywords = set(inspect.signature(spinet.run).parameters)
     assert set(OPTIONS) - keywords == of_the_command
     assert keywords - set(OPTIONS) == {"experiment", "keep_packets", "folder", "on_progress", "on_rows"}

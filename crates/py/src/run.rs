@@ -62,7 +62,7 @@ pub struct Run {
 impl Run {
     /// Builds the card.
     #[new]
-    #[pyo3(signature = (experiment, *, file, base_dir, format = "toml", programs = BTreeMap::new(), captures = None, tables = false, profile = false, paths = false, timeline = None, timeline_only = Vec::new(), check = false, instructions = None, trace_cores = None, trace_time = None, policies = BTreeMap::new(), trial = false, lines = false, debug_port = None))]
+    #[pyo3(signature = (experiment, *, file, base_dir, format = "toml", programs = BTreeMap::new(), captures = None, tables = false, profile = false, paths = false, timeline = None, timeline_only = Vec::new(), drops = false, sent = None, check = false, instructions = None, trace_cores = None, trace_time = None, policies = BTreeMap::new(), trial = false, lines = false, debug_port = None))]
     #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn new(
         py: Python<'_>,
@@ -77,6 +77,8 @@ impl Run {
         paths: bool,
         timeline: Option<PathBuf>,
         timeline_only: Vec<String>,
+        drops: bool,
+        sent: Option<PathBuf>,
         check: bool,
         instructions: Option<PathBuf>,
         trace_cores: Option<String>,
@@ -98,8 +100,20 @@ impl Run {
             let instructions = instructions.map(|directory| (directory, choice));
             let (lines, outcomes) = (lines || trial, trial);
             let timeline = timeline.map(|file| TracksSpec::parse(file, &timeline_only)).transpose().map_err(input)?;
-            let wanted =
-                Wanted { tables, captures, instructions, paths, timeline, profile, check, programs, lines, outcomes };
+            let wanted = Wanted {
+                tables,
+                captures,
+                drops,
+                sent,
+                instructions,
+                paths,
+                timeline,
+                profile,
+                check,
+                programs,
+                lines,
+                outcomes,
+            };
             let boxed = |(service, policy)| (service, Box::new(policy) as Box<dyn Policy>);
             let build = move || {
                 let text = Text { text: &experiment, file: &file, base_dir: &base_dir, format };

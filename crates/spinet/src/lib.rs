@@ -2,6 +2,7 @@
 //!
 //! [`experiment::Checked::read`] checks an experiment, [`run::Run`] runs it, [`summary::Summary`] reports it.
 
+pub mod captured;
 pub mod chains;
 mod check;
 pub mod columns;

@@ -98,6 +98,10 @@ pub struct Wanted {
     pub tables: bool,
     /// Write captures of what leaves the card into this folder, which exists.
     pub captures: Option<PathBuf>,
+    /// Write the packets that the card drops into that folder, too, each with the reason.
+    pub drops: bool,
+    /// Write a capture of what leaves to the network into this file as it leaves; [`PIPE`](crate::captured::PIPE) is standard output.
+    pub sent: Option<PathBuf>,
     /// Write instruction traces of some cores into this folder, which exists. For cards that run handlers or firmware.
     pub instructions: Option<(PathBuf, Choice)>,
     /// Record the path of each packet, for cards that have a table of paths. Counts the cycles of all cores, too.
@@ -220,6 +224,11 @@ pub trait Simulated {
 
     /// Every counter of every part.
     fn counters(&self) -> BTreeMap<String, u64>;
+
+    /// Hands on captures that others read during the run.
+    fn flush(&mut self) -> Result<(), RunError> {
+        Ok(())
+    }
 
     /// When [`Simulated::observe`] wants to be called next, if a record of the run needs that.
     fn observe_at(&self) -> Option<Time> {
@@ -365,6 +374,7 @@ impl<C: Simulated + ?Sized> Run<C> {
             }
         }
         self.wall += begun.elapsed();
+        self.card.flush()?;
         if self.card.ended().is_some() {
             self.card.close()?;
         }

@@ -1,17 +1,23 @@
 //! Streams of packets: captures, generators, injected packets.
 
+use crate::captured::PIPE;
 use crate::experiment::Traffic;
 use kernel::{Clock, Cycle, Time};
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, IsTerminal, Read};
+use std::path::Path;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use wire::capture::{CaptureCounts, CaptureLimits, CaptureReader};
 use wire::faults::{FaultCounts, Faults, FaultySource};
 use wire::pacing::{Pacing, PacingCounts};
 use wire::source::{CaptureSource, Frame, Source, SourceError};
 use wire::traffic::{Generator, TrafficError};
+
+/// True once a stream reads standard input, which has only one.
+static STDIN_TAKEN: AtomicBool = AtomicBool::new(false);
 
 /// Traffic that cannot be read or generated.
 #[derive(Debug, thiserror::Error)]
@@ -22,6 +28,16 @@ pub enum FeedError {
     /// The generator.
     #[error(transparent)]
     Generator(#[from] TrafficError),
+    /// Standard input is a terminal.
+    #[error(
+        "traffic `-` reads a capture from stdin, which is a terminal; pipe one into it, such as `tcpdump -w - | spinet run ...`"
+    )]
+    Terminal,
+    /// Standard input was read before.
+    #[error(
+        "traffic `-`: stdin was read before; it can be one source of one run, and messages that end with the last packet of a flow need to read the packets twice"
+    )]
+    Taken,
 }
 
 /// Counts of the data read from a source.
@@ -35,9 +51,9 @@ pub struct FeedReport {
     pub faults: FaultCounts,
 }
 
-/// A file that counts the bytes read from it.
+/// A file or a pipe that counts the bytes read from it.
 pub struct Counted {
-    file: File,
+    file: Box<dyn Read>,
     read: Rc<Cell<u64>>,
 }
 
@@ -120,10 +136,22 @@ impl Stream {
         let file_read = Rc::<Cell<u64>>::default();
         let (sent, file_len) = match traffic {
             Traffic::Capture(path, snapped) => {
-                let name = path.display().to_string();
-                let open = |source| wire::capture::CaptureError::Open { file: name.clone(), source };
-                let file = File::open(path).map_err(|e| SourceError::from(open(e)))?;
-                let len = file.metadata().map_or(0, |metadata| metadata.len());
+                let is_pipe = path.as_path() == Path::new(PIPE);
+                let name = if is_pipe { "stdin".to_owned() } else { path.display().to_string() };
+                let (file, len): (Box<dyn Read>, u64) = if is_pipe {
+                    if io::stdin().is_terminal() {
+                        return Err(FeedError::Terminal);
+                    }
+                    if STDIN_TAKEN.swap(true, Ordering::Relaxed) {
+                        return Err(FeedError::Taken);
+                    }
+                    (Box::new(io::stdin()), 0)
+                } else {
+                    let open = |source| wire::capture::CaptureError::Open { file: name.clone(), source };
+                    let file = File::open(path).map_err(|e| SourceError::from(open(e)))?;
+                    let len = file.metadata().map_or(0, |metadata| metadata.len());
+                    (Box::new(file), len)
+                };
                 let counted = Counted { file, read: file_read.clone() };
                 let reader = CaptureReader::new(counted, name.clone(), CaptureLimits::default());
                 (Sent::Capture(CaptureSource::new(reader.map_err(SourceError::from)?, pacing, *snapped)), len)

@@ -29,6 +29,8 @@ _NOT_HERE = (
     "paths",
     "timeline",
     "timeline_only",
+    "capture_drops",
+    "out",
     "check",
     "trace_instructions",
     "trace_cores",

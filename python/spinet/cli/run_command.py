@@ -4,8 +4,11 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
-from collections.abc import Callable, Collection, Mapping
+import os
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +52,7 @@ def command(**options: Any) -> int:
       spinet run ping_pong.c --traffic dns.pcap --pace asap --set cluster.n_cores=4
       spinet run experiment.toml --json
       spinet run result/experiment.json        (the experiment of an earlier run)
+      tcpdump -i eth0 -w - | spinet run ping_pong.c --traffic - --out - | tshark -r -
 
     A wired card runs firmware and has a host instead of handlers. --traffic comes from the network, and --send from its
     host: captures, generators, or 'udp:size=1514,payload=numbered' (endless, every frame checked).
@@ -83,6 +87,7 @@ def command(**options: Any) -> int:
       profile.json      with --profile: where the cycles of the cores went; spinet profile shows it
       paths.parquet     with --paths: what each packet waited for; spinet explain shows it
       timeline.perfetto-trace   with --timeline timeline.perfetto-trace: for ui.perfetto.dev
+      dropped.pcapng    with --capture-drops: packets that the card dropped, each with the reason
       findings.json     with --check: mistakes of the program in the use of memory
       report.html       with --report: charts of all of this; spinet report makes it, too
       instructions/     with --trace-instructions: trace_core_CLUSTER_CORE.log, in the format of the RTL's tracer;
@@ -125,6 +130,8 @@ def simulate(
     if debug_port is not None and options["check"]:
         raise click.UsageError("--check does not go with spinet debug: both observe the cores")
     with contextlib.ExitStack() as stack:
+        if options["out"] == "-":
+            stack.enter_context(_report_on_stderr())
         given, experiment = keywords(options)
         trace = _check(options)
         prepared = api.prepare(experiment, given, options=True)
@@ -151,6 +158,8 @@ def simulate(
                 profile=options["profile"],
                 paths=options["paths"],
                 timeline=timeline,
+                capture_drops=options["capture_drops"],
+                sent=options["out"],
                 check=options["check"],
                 on_profile=profiles.append,
                 on_progress=on_progress,
@@ -162,19 +171,37 @@ def simulate(
             if options["report"]:
                 report.write(folder.path)
             folder.commit()
-    if profiles == [None] and options["profile"]:
-        click.echo("no profile: no core of this card runs a program", err=True)
-    if options["as_json"]:
-        click.echo(json.dumps(summary, indent=2))
-        errors.warn(summary["remarks"])
-    else:
-        _kinds.get(prepared.kind).print_summary(prepared, summary, experiment)
-        _print_profile(*profiles)
-        if folder is not None:
-            click.echo(f"\nResults are in {options['output']}")
-            if options["report"]:
-                click.echo(f"The report is {Path(options['output']) / report.NAME}")
+        if profiles == [None] and options["profile"]:
+            click.echo("no profile: no core of this card runs a program", err=True)
+        if options["as_json"]:
+            click.echo(json.dumps(summary, indent=2))
+            errors.warn(summary["remarks"])
+        else:
+            _kinds.get(prepared.kind).print_summary(prepared, summary, experiment)
+            _print_profile(*profiles)
+            if folder is not None:
+                click.echo(f"\nResults are in {options['output']}")
+                if options["report"]:
+                    click.echo(f"The report is {Path(options['output']) / report.NAME}")
     return strict(options["strict"], ends.exit_code(prepared.kind, summary), summary)
+
+
+@contextlib.contextmanager
+def _report_on_stderr() -> Iterator[None]:
+    """Stdout is for packets. If nobody reads them any more, the run ends as other programs in a pipe do."""
+    from spinet._core import InputError, UsageError
+
+    if sys.stdout.isatty():
+        raise UsageError(
+            "--out - writes a capture to stdout, which is a terminal; pipe it into a program such as tshark"
+        )
+    with contextlib.redirect_stdout(sys.stderr):
+        try:
+            yield
+        except InputError as error:
+            if str(error).startswith("stdout: ") and os.strerror(errno.EPIPE) in str(error):
+                raise BrokenPipeError from error
+            raise
 
 
 def _print_profile(profile: Profile | None = None) -> None:
@@ -190,6 +217,8 @@ def _check(options: Mapping[str, Any]) -> api.InstructionTrace | None:
     from spinet import api
 
     check_output(options)
+    if options["capture_drops"] and options["output"] is None:
+        raise click.UsageError("--capture-drops goes with -o")
     if options["timeline_only"] and options["timeline"] is None:
         raise click.UsageError("--timeline-only goes with --timeline")
     is_limited = options["trace_cores"] or options["trace_time"]
@@ -222,6 +251,7 @@ def keywords(options: dict[str, Any]) -> tuple[dict[str, Any], str | None]:
     given["profile"] = options["profile"] or None
     given["paths"] = options["paths"] or None
     given["check"] = options["check"] or None
+    given["capture_drops"] = options["capture_drops"] or None
     kind = _kinds.of(experiment, nic, has_chains=bool(options["chains"]))
     subject = nic or experiment or _kinds.get(kind).usual
     if experiment is not None:

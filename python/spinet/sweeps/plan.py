@@ -35,6 +35,8 @@ NOT_HERE = (
     "paths",
     "timeline",
     "timeline_only",
+    "capture_drops",
+    "out",
     "check",
     "policies",
     "trace_instructions",

@@ -51,8 +51,8 @@ impl Wait {
 pub enum Route {
     /// A frame of this number from the network to the card's memory.
     Receive(u64),
-    /// A frame of this number from the network, which the assist dropped.
-    Drop(u64),
+    /// A frame of this number from the network, which the assist dropped for this reason.
+    Drop(u64, &'static str),
     /// From the card's memory to host memory.
     ToHost,
     /// From host memory to the card's memory.

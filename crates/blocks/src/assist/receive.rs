@@ -272,23 +272,30 @@ impl MacReceive {
     fn take_frame(&mut self, now: Cycle) -> bool {
         let Some(frame) = self.wire.take() else { return false };
         let is_taken = self.filter.map_or(Ok(()), |filter| filter.check(&frame.bytes));
-        let before = self.frames.len();
+        let mut reason = None;
         if !self.is_enabled {
             self.counts.disabled.add(1);
+            reason = Some("receiver_off");
         } else if let Err(stranger) = is_taken {
             self.counts.filtered.add(1);
             self.drops.note_refused(stranger);
+            reason = Some("filtered");
         } else if let Err(attention) = self.accept(now, &frame) {
             match attention {
                 Attention::BufferFull => self.counts.buffer_full.add(1),
                 Attention::RingFull => self.counts.ring_full.add(1),
                 _ => self.counts.overruns.add(1),
             }
+            reason = Some(match attention {
+                Attention::BufferFull => "no_buffer",
+                Attention::RingFull => "no_descriptor",
+                _ => "overrun",
+            });
             self.drops.note_loss(attention);
             self.attentions.push_back(attention);
         }
-        if let Some(recorder) = self.recorder.as_ref().filter(|_| self.frames.len() == before) {
-            recorder.note(Route::Drop(frame.id), Vec::new(), (0, 0), [now, now], &[]);
+        if let Some((recorder, reason)) = self.recorder.as_ref().zip(reason) {
+            recorder.note(Route::Drop(frame.id, reason), Vec::new(), (0, 0), [now, now], &[]);
         }
         true
     }

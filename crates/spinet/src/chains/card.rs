@@ -1,6 +1,6 @@
 //! A card that runs chains of offloads, as a run sees it.
 
-use super::captures::{CaptureFailed, Captures};
+use super::captures::Captures;
 use super::changes::Change;
 use super::check::{ChainError, CheckedChains, SideSource};
 use super::classify::Chains;
@@ -12,6 +12,7 @@ use super::record::{Record, RecordError, SharedRecord, Watched};
 use super::source::SharedPort;
 use super::table::Tables;
 use super::weights::{self, Policies};
+use crate::captured::CaptureFailed;
 use crate::debug::Cores;
 use crate::elf::{Elf, Machine};
 use crate::paths::{PATHS, PathLog};
@@ -147,7 +148,7 @@ impl ChainCard {
         record.borrow_mut().kept = wanted.outcomes.then(Vec::new);
         record.borrow_mut().tables = wanted.tables.then(|| Tables::new(clock, &units));
         // Last, so that nothing is written if anything else is wrong.
-        record.borrow_mut().captures = wanted.captures.as_deref().map(Captures::create).transpose()?;
+        record.borrow_mut().captures = Captures::create(wanted)?;
         let services = checked.services.iter().map(|service| service.name.clone()).collect();
         let names = checked.chains.all().iter().map(|chain| chain.params.name.clone());
         let paths = PathLog::new(wanted, clock, || paths::scenery(services, names)).map_err(RecordError::from)?;
@@ -330,11 +331,15 @@ impl Simulated for ChainCard {
         if let Some(paths) = &mut record.paths {
             paths.finish().map_err(RunError::new)?;
         }
-        record.captures.take().map_or(Ok(()), Captures::finish).map_err(RunError::new)
+        record.captures.flush().map_err(RunError::new)
     }
 
     fn counters(&self) -> BTreeMap<String, u64> {
         self.all_counters()
+    }
+
+    fn flush(&mut self) -> Result<(), RunError> {
+        self.record.borrow_mut().captures.flush().map_err(RunError::new)
     }
 
     fn observe_at(&self) -> Option<Time> {

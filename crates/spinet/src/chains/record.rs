@@ -1,6 +1,6 @@
 //! The results of a run: the outside of the NIC's ports.
 
-use super::captures::{CaptureFailed, Captures};
+use super::captures::Captures;
 use super::check::CheckedChains;
 use super::classify::Chains;
 use super::paths::path;
@@ -8,6 +8,7 @@ use super::shares::Shares;
 use super::stats::Stats;
 use super::table::{Tables, numbered};
 use super::trail::{Part, Visit, Way};
+use crate::captured::CaptureFailed;
 use crate::digest::{Digest, Stream};
 use crate::milestones::Inside;
 use crate::paths::PathLog;
@@ -102,8 +103,8 @@ pub struct Record {
     pub tables: Option<Tables>,
     /// Paths of packets, if wanted.
     pub paths: Option<PathLog>,
-    /// Packets out, if wanted.
-    pub captures: Option<Captures>,
+    /// Packets out and dropped, as far as they are wanted.
+    pub captures: Captures,
     /// Departed packets that the caller has not taken, if wanted.
     pub departures: Option<Vec<Departure>>,
     /// Finished packets that the caller has not taken, if wanted.
@@ -118,6 +119,8 @@ pub struct Record {
     unseen: BTreeMap<ExternalPort, VecDeque<u64>>,
     /// Names and tenants of chains.
     names: Vec<(String, usize)>,
+    /// Names of services.
+    services: Vec<String>,
     /// Traffic classes of tenants.
     classes: Vec<u8>,
     /// The service of each unit and its position in it, by node.
@@ -143,7 +146,7 @@ impl Record {
             stats,
             digest: Digest::default(),
             tables: None,
-            captures: None,
+            captures: Captures::default(),
             departures: None,
             kept: None,
             error: None,
@@ -151,6 +154,7 @@ impl Record {
             open: Inside::default(),
             unseen: BTreeMap::new(),
             names,
+            services: checked.services.iter().map(|service| service.name.clone()).collect(),
             classes: checked.tenants.iter().map(|tenant| tenant.class).collect(),
             units: BTreeMap::new(),
             paths: None,
@@ -240,6 +244,25 @@ impl Record {
         way
     }
 
+    /// The comment of a packet in a capture: its chain, its time so far by part, and the units that it visited.
+    fn comment(&self, open: &Open, message: &Message, way: &Way) -> String {
+        let chain = open.chain.map_or("no chain", |chain| &self.names[chain].0);
+        let ns =
+            |cycles: Cycle| (self.clock.edge(way.arrived + cycles) - self.clock.edge(way.arrived)).ps() as f64 / 1e3;
+        let mut comment =
+            format!("packet {}, {chain}, {} ns inside", message.descriptor.id, ns(way.parts.iter().sum()));
+        for (name, cycles) in Part::NAMES.iter().zip(way.parts).filter(|&(_, cycles)| cycles > 0) {
+            comment += &format!(", {} {} ns", name.replace('_', " "), ns(cycles));
+        }
+        for visit in &way.visits {
+            if let Some(&(service, unit)) = visit.unit.and_then(|node| self.units.get(&node.0)) {
+                let cycles = visit.parts[Part::Service as usize];
+                comment += &format!(", {}[{unit}] took {cycles} cycles", self.services[service]);
+            }
+        }
+        comment
+    }
+
     fn count_visits(&mut self, chain: Option<usize>, descriptor: &Descriptor, way: &Way) {
         for (i, visit) in way.visits.iter().enumerate().filter(|(_, visit)| visit.done.is_some()) {
             let planned = descriptor.chain.get(i).map(|hop| usize::from(hop.service));
@@ -306,9 +329,9 @@ impl Outlet for Record {
         flow.add(now, bytes);
         self.digest.add(stream, &[now, id, place], &message.data);
         self.count_visits(open.chain, &message.descriptor, &way);
-        if let Some(captures) = &mut self.captures {
-            let name = open.chain.map_or("no chain", |chain| &self.names[chain].0);
-            let written = captures.write(side, self.clock.edge(now).ns(), &message.data, id, name);
+        if self.captures.are_wanted() {
+            let comment = format!("{}, left", self.comment(&open, &message, &way));
+            let written = self.captures.write(side, self.clock.edge(now).ns(), &message.data, &comment);
             if let Err(error) = written {
                 self.fail(error.into());
             }
@@ -330,6 +353,16 @@ impl Outlet for Record {
         }
         stats.series.add(open.due, None, open.bytes.into());
         self.digest.add(Stream::Done, &[now, id], reason.word().as_bytes());
+        if self.captures.drops.is_some() {
+            let (comment, about) = (self.comment(&open, &message, &way), DropReason::ABOUT[reason as usize]);
+            let (comment, ns) = (format!("{comment}, dropped: {}: {about}", reason.word()), self.clock.edge(now).ns());
+            let port = Port::from(open.from).to_string();
+            let written =
+                self.captures.drops.as_mut().map(|drops| drops.write(&port, ns, &message.data, Some(&comment)));
+            if let Some(Err(error)) = written {
+                self.fail(error.into());
+            }
+        }
         self.count_visits(open.chain, &message.descriptor, &way);
         self.row(&open, (Fate::Dropped, Some(reason)), &message, &way);
     }

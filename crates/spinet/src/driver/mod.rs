@@ -166,7 +166,7 @@ impl Driver {
         let clock = Clock::new(params.clock_mhz.freq()?);
         let image = program::load(&runtime, params)?.image;
         let stats = Stats::new(params.n_clusters);
-        let record: SharedRecord = Rc::new(RefCell::new(Record::new(clock, stats, None, None)));
+        let record: SharedRecord = Rc::new(RefCell::new(Record::new(clock, stats, None)));
         let feed = Feed::new(params, 0, Cycle::MAX, record.clone());
         let mut driver = Driver::new(params, &image, Rc::new(RefCell::new(feed)), record, seed)?;
         driver.pending.replace(Some(Vec::new()));

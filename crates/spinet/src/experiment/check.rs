@@ -3,6 +3,7 @@
 use super::common::{ExperimentError, read};
 use super::sources::{CheckedSource, Ends};
 use super::{Common, ContextSpec, Experiment, NicSpec, OneOrMany};
+use crate::captured::PIPE;
 use crate::files;
 use crate::kinds;
 use crate::nics::{self, NicError};
@@ -162,6 +163,9 @@ impl Traffic {
     /// Understands `source`, a capture or a definition for the generator; paths in it become absolute.
     pub fn read(source: &mut String, snapped: Snapped, seed: u64, base_dir: &Path) -> Result<Self, Problem> {
         let absolute = |path: &mut String| *path = base_dir.join(&*path).display().to_string();
+        if source == PIPE {
+            return Ok(Traffic::Capture(PathBuf::from(PIPE), snapped)); // It is opened when the run begins.
+        }
         if !TrafficSpec::is_definition(source) {
             if let Some(error) = TrafficSpec::unknown(source, TrafficSpec::KINDS)
                 && !base_dir.join(&*source).exists()

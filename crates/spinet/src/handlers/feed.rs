@@ -196,6 +196,9 @@ impl Feed {
         if let Some(paths) = &mut record.paths {
             paths.enter(packet, &bytes);
         }
+        if let Some(drops) = &mut record.drops {
+            drops.inside.insert(packet, bytes.clone());
+        }
         let user = record.window.inside.enter(Box::new(Row {
             packet,
             source,
@@ -288,7 +291,7 @@ mod tests {
     #[test]
     fn streams_that_are_over_are_forgotten() {
         let clock = Clock::new(Freq::mhz(1000).expect("a clock"));
-        let record = Rc::new(RefCell::new(Record::new(clock, Stats::new(1), None, None)));
+        let record = Rc::new(RefCell::new(Record::new(clock, Stats::new(1), None)));
         let nic = crate::nics::load("pspin", &[], std::path::Path::new(".")).expect("a preset");
         let mut source = Source(Rc::new(RefCell::new(Feed::new(&nic, 0, Cycle::MAX, record.clone()))));
         for cycle in (1..1000).step_by(10) {

@@ -20,13 +20,14 @@ mod unmatched;
 pub use check::{CheckSummary, FindingPlace, FindingSummary};
 pub use summary::{HandlerPackets, HandlerSection, HandlerSummary, cause_name};
 
+use crate::captured::{CaptureFailed, CaptureFile};
 use crate::debug::Cores;
 use crate::driver::{ContextSpec, Driver, DriverError, RuleSpec};
 use crate::elf::{Elf, ElfError, Machine};
 use crate::experiment::{
     Checked, CheckedSource, ExperimentError, LayoutError, OneOrMany, PlacedContext, PlacedProgram, Span, place,
 };
-use crate::handlers::record::{Line, OutCapture, Record, RecordError, SharedRecord};
+use crate::handlers::record::{Drops, Line, Record, RecordError, SENT_AT, SharedRecord};
 use crate::handlers::stats::Stats;
 use crate::handlers::table::Table;
 use crate::handlers::timeline::{Known, Timeline};
@@ -47,12 +48,10 @@ use pspin::protocol::Context;
 use serde_json::Value;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{self, BufWriter};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Duration;
-use wire::capture::{Interface, PcapngWriter, WriteError};
 use wire::message::Classifier;
 
 /// Why a run of handlers cannot start or continue.
@@ -75,6 +74,8 @@ pub enum HandlerError {
     Feed(#[from] FeedError),
     #[error(transparent)]
     Record(#[from] RecordError),
+    #[error(transparent)]
+    Capture(#[from] CaptureFailed),
     #[error(transparent)]
     Driver(#[from] DriverError),
     #[error(transparent)]
@@ -138,7 +139,7 @@ impl HandlerCard {
         let stall_limit = clock.cycle_at_or_after(common.stall_limit.time());
 
         let table = wanted.tables.then(|| Table::new(clock));
-        let record = Record::new(clock, Stats::new(checked.nic.n_clusters), table, None);
+        let record = Record::new(clock, Stats::new(checked.nic.n_clusters), table);
         let record: SharedRecord = Rc::new(RefCell::new(record));
         record.borrow_mut().sent = wanted.lines.then(Vec::new);
         // With outcomes, the caller has verdicts and writes to host memory instead.
@@ -159,7 +160,13 @@ impl HandlerCard {
         let known = install(&checked, &elfs, &placed, classifiers, &mut driver)?;
         let timeline = Timeline::new(&checked, &placed, clock, known)?;
         // Last, so that nothing is written if anything else is wrong.
-        record.borrow_mut().out = wanted.captures.as_deref().map(create_out).transpose()?;
+        for path in wanted.captures.iter().map(|folder| folder.join(SENT)).chain(wanted.sent.clone()) {
+            let mut out = CaptureFile::create(&path, "what the NIC sends, in simulated time since reset")?;
+            out.add_interface(SENT_AT)?;
+            record.borrow_mut().out.push(out);
+        }
+        let drops = wanted.captures.as_deref().filter(|_| wanted.drops).map(CaptureFile::of_drops).transpose()?;
+        record.borrow_mut().drops = drops.map(|capture| Drops { capture, inside: BTreeMap::new() });
         let runs = placed.iter().map(|one| one.handlers.stages.clone().map(|symbol| symbol.map(|symbol| symbol.name)));
         let paths = PathLog::new(wanted, clock, || paths::scenery(runs)).map_err(RecordError::from)?;
         record.borrow_mut().paths = paths;
@@ -335,14 +342,17 @@ impl Simulated for HandlerCard {
         if let Some(paths) = &mut record.paths {
             paths.finish().map_err(RunError::new)?;
         }
-        if let Some(OutCapture { file, writer, .. }) = record.out.take() {
-            writer.finish().map_err(|source| RunError::new(RecordError::Out { file, source }))?;
-        }
+        let mut captures = record.out.iter_mut().chain(record.drops.as_mut().map(|drops| &mut drops.capture));
+        captures.try_for_each(CaptureFile::flush).map_err(RunError::new)?;
         Ok(())
     }
 
     fn counters(&self) -> BTreeMap<String, u64> {
         self.driver.nic.counters().into_iter().collect()
+    }
+
+    fn flush(&mut self) -> Result<(), RunError> {
+        self.record().borrow_mut().out.iter_mut().try_for_each(CaptureFile::flush).map_err(RunError::new)
     }
 
     fn observe_at(&self) -> Option<Time> {
@@ -494,16 +504,4 @@ fn install(
         known.push(Known { tenant, id, rule, memory, spec: RuleSpec { matches, message, priority } });
     }
     Ok(known)
-}
-
-fn create_out(folder: &Path) -> Result<OutCapture, HandlerError> {
-    let path = &folder.join(SENT).display().to_string();
-    let file = File::create(path).map_err(|source| HandlerError::Create { file: path.clone(), source })?;
-    let fail = |source: WriteError| RecordError::Out { file: path.clone(), source };
-    let application = concat!("spinet ", env!("CARGO_PKG_VERSION"));
-    let mut writer = PcapngWriter::new(BufWriter::new(file), application).map_err(fail)?;
-    let description = "what the NIC sends, in simulated time since reset";
-    let interface = Interface { name: "nic.tx".into(), description: description.into(), link_bps: 0 };
-    let interface = writer.add_interface(&interface).map_err(fail)?;
-    Ok(OutCapture { file: path.clone(), writer, interface })
 }

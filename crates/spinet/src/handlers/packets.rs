@@ -118,6 +118,8 @@ pub struct Row {
     pub sent_at: Option<Cycle>,
     /// Why the NIC did not take it.
     pub dropped: Option<u32>,
+    /// When.
+    pub dropped_at: Option<Cycle>,
 }
 
 kernel::words! {
@@ -291,7 +293,7 @@ impl Window {
             }
             Event::PacketDropped { packet, reason } => {
                 if let Some(row) = self.inside.get_mut(packet) {
-                    row.dropped = Some(reason as u32);
+                    (row.dropped, row.dropped_at) = (Some(reason as u32), Some(at));
                 }
                 return self.remove(packet);
             }

@@ -181,7 +181,6 @@ fn track(step: &Step) -> Track {
 pub struct Notes {
     /// It found packet memory full.
     memory_full: Option<Cycle>,
-    dropped: Option<Cycle>,
     stages: [StageNotes; N_STAGES],
 }
 
@@ -320,7 +319,6 @@ impl Tracker {
             Event::PacketStalled { packet } => edit(inside, packet, |notes, _| notes.memory_full = Some(at)),
             Event::RequestHeld { .. } => self.requests.begin(at, Why::QueuesFull),
             Event::HerSent { .. } => self.requests.end(at),
-            Event::PacketDropped { packet, .. } => edit(inside, packet, |notes, _| notes.dropped = Some(at)),
             Event::TaskCopying { packet, stage } => {
                 edit(inside, packet, |notes, _| notes.stages[stage as usize].copying = Some(at));
             }
@@ -351,7 +349,7 @@ impl Tracker {
         let none = Notes::default();
         let notes = row.notes.as_deref().unwrap_or(&none);
         let mut path = Path::from(row.arrival);
-        let last = row.done.or(notes.dropped);
+        let last = row.done.or(row.dropped_at);
         let packet = |path: &mut Path, to: Option<Cycle>, place: Place, why: Why| {
             path.until(to.or(last).unwrap_or(0), 0, At::only(place as u8), why as u8, None);
         };

@@ -1,5 +1,6 @@
 //! The results of a run: the outside of the NIC's ports.
 
+use crate::captured::{CaptureFailed, CaptureFile};
 use crate::digest::{Digest, Stream};
 use crate::handlers::host::Pages;
 use crate::handlers::outcomes::{Kept, KeptPacket};
@@ -13,16 +14,14 @@ use crate::streams::FeedError;
 use crate::tracks::{Subject, TracksError};
 use kernel::trace::{self, Sink};
 use kernel::{Clock, Cycle};
+use pspin::delivery::DropReason;
 use pspin::events::Event;
 use pspin::host_events::HostEvent;
 use pspin::protocol::CLUSTER_ACTIVE_CYCLES;
 use pspin::world::{Completions, Console, Departure, Egress, HostEvents, HostMemory, PacketDone};
 use std::cell::RefCell;
-use std::collections::VecDeque;
-use std::fs::File;
-use std::io::BufWriter;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
-use wire::capture::{InterfaceId, PcapngWriter, WriteError};
 use wire::message::Verdict;
 
 /// A ring in host memory where packets go that no context takes: 16 bytes (length as u32, 0 as u32, arrival in ns as
@@ -31,6 +30,9 @@ use wire::message::Verdict;
 pub const ORDINARY_RING: u64 = 0x2000_0000_0000_0000;
 /// Its size.
 pub const ORDINARY_RING_BYTES: u64 = 1 << 20;
+
+/// Name of the interface of what the NIC sends.
+pub const SENT_AT: &str = "nic.tx";
 
 /// Lines of console output that are kept until they are taken.
 const MAX_LINES: usize = 1 << 16;
@@ -44,14 +46,9 @@ pub enum RecordError {
     /// The timeline.
     #[error(transparent)]
     Tracks(#[from] TracksError),
-    /// The capture of what the NIC sends.
-    #[error("{file}: {source}")]
-    Out {
-        /// The file.
-        file: String,
-        /// The fault.
-        source: WriteError,
-    },
+    /// The captures of what the NIC sends and drops.
+    #[error(transparent)]
+    Capture(#[from] CaptureFailed),
 }
 
 impl From<wire::source::SourceError> for RecordError {
@@ -73,14 +70,12 @@ pub struct Line {
     pub text: String,
 }
 
-/// The capture of what the NIC sends.
-pub struct OutCapture {
-    /// Name of the file.
-    pub file: String,
-    /// Its writer.
-    pub writer: PcapngWriter<BufWriter<File>>,
-    /// Its only interface.
-    pub interface: InterfaceId,
+/// The capture of dropped packets.
+pub struct Drops {
+    /// The file.
+    pub capture: CaptureFile,
+    /// Bytes of the packets inside.
+    pub inside: BTreeMap<u64, Box<[u8]>>,
 }
 
 /// Everything that a run leaves behind.
@@ -100,7 +95,9 @@ pub struct Record {
     /// Host memory.
     pub host: Pages,
     /// Packets out, if wanted.
-    pub out: Option<OutCapture>,
+    pub out: Vec<CaptureFile>,
+    /// Dropped packets, if wanted.
+    pub drops: Option<Drops>,
     /// Sent packets that the caller has not taken, if wanted: time and bytes.
     pub sent: Option<Vec<(Cycle, Box<[u8]>)>>,
     /// Packets for the host that the caller has not taken, if wanted.
@@ -127,7 +124,7 @@ pub type SharedRecord = Rc<RefCell<Record>>;
 
 impl Record {
     /// An empty record of a run by this clock.
-    pub fn new(clock: Clock, stats: Stats, table: Option<Table>, out: Option<OutCapture>) -> Self {
+    pub fn new(clock: Clock, stats: Stats, table: Option<Table>) -> Self {
         Record {
             clock,
             window: Window::new(),
@@ -136,7 +133,8 @@ impl Record {
             paths: None,
             digest: Digest::default(),
             host: Pages::default(),
-            out,
+            out: Vec::new(),
+            drops: None,
             sent: None,
             to_host: None,
             finished: None,
@@ -212,6 +210,9 @@ impl Record {
         if row.fate() == Fate::Dropped {
             self.digest.add(Stream::Done, &[row.frame, u64::from(row.dropped.unwrap_or(0))], b"dropped");
         }
+        if let Err(error) = self.capture_drop(row) {
+            self.fail(error.into());
+        }
         if let Some(finished) = &mut self.finished {
             finished.push(row.clone());
         }
@@ -241,6 +242,23 @@ impl Record {
                 self.fail(error.into());
             }
         }
+    }
+
+    /// Writes the packet if the card has dropped it, and forgets its bytes.
+    fn capture_drop(&mut self, row: &Row) -> Result<(), CaptureFailed> {
+        let Some(Drops { capture, inside }) = &mut self.drops else { return Ok(()) };
+        let Some(bytes) = inside.remove(&row.packet) else { return Ok(()) };
+        let Some(reason) = row.dropped.map(|reason| DropReason::ALL[reason as usize]) else { return Ok(()) };
+        let at = row.dropped_at.unwrap_or(row.arrival);
+        let ns = (self.clock.edge(at) - self.clock.edge(row.arrival)).ps() as f64 / 1e3;
+        let about = DropReason::ABOUT[reason as usize];
+        let comment = format!(
+            "packet {}, message {}: dropped {ns} ns after arrival: {}: {about}",
+            row.packet,
+            row.message,
+            reason.word()
+        );
+        capture.write("nic.rx", self.clock.edge(at).ns(), &bytes, Some(&comment))
     }
 
     fn event(&mut self, event: &trace::Event) {
@@ -304,12 +322,10 @@ impl Record {
         if let Some(sent) = &mut self.sent {
             sent.push((*cycle, bytes.clone()));
         }
-        let comment = if self.out.is_some() { self.comment(departure) } else { String::new() };
-        if let Some(out) = &mut self.out
-            && let Err(source) = out.writer.write(out.interface, time_ns, bytes, Some(&comment))
-        {
-            let file = out.file.clone();
-            self.fail(RecordError::Out { file, source });
+        let comment = if self.out.is_empty() { String::new() } else { self.comment(departure) };
+        let write = |out: &mut CaptureFile| out.write(SENT_AT, time_ns, bytes, Some(&comment));
+        if let Err(error) = self.out.iter_mut().try_for_each(write) {
+            self.fail(error.into());
         }
     }
 }

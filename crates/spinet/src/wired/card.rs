@@ -5,6 +5,7 @@ use super::setup::{CardProgram, MOST_IMAGE_BYTES, Setup, Sides};
 use super::timeline::Timeline;
 use super::traffic::CardTrafficError;
 use super::{CardError, design};
+use crate::captured::CaptureFailed;
 use crate::debug::Cores;
 use crate::elf::{Elf, ElfError, Machine};
 use crate::experiment::Problem;
@@ -32,7 +33,6 @@ use std::io;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::Duration;
-use wire::capture::WriteError;
 
 /// Interval at which the card checks for the end of the run.
 const LOOK: Time = Time::from_ns(2_000);
@@ -63,8 +63,8 @@ pub enum WiredError {
     Elf(#[from] ElfError),
     #[error("{file}: {source}")]
     Read { file: String, source: io::Error },
-    #[error("{file}: {source}")]
-    Write { file: String, source: WriteError },
+    #[error(transparent)]
+    Capture(#[from] CaptureFailed),
     #[error("{file}: {source}")]
     Image { file: String, source: ImageError },
     #[error("{file}: {source}")]
@@ -113,7 +113,7 @@ pub struct WiredCard {
     traces: CoreTraces,
     pub(super) timeline: Timeline,
     pub(super) ended: Option<Ended>,
-    wanted: Wanted,
+    pub(super) wanted: Wanted,
     /// The card stops exactly where it is asked to, not at its next look for the end.
     pub(super) stops_exactly: bool,
     is_closed: bool,
@@ -168,7 +168,7 @@ impl WiredCard {
                 .check(&offered)
                 .map_err(|problem| WiredError::Offered { nic: setup.nic().into(), problem })?;
         }
-        let recorded = wanted.needs_paths().then(|| Recorded::start(&design, &card, &hosts));
+        let recorded = (wanted.needs_paths() || wanted.drops).then(|| Recorded::start(&design, &card, &hosts));
         // Last, so that no file is created if another step fails.
         let traces = match &wanted.instructions {
             Some((folder, choice)) => CoreTraces::start_wired(&clocked(&design, &cores), folder, choice)?,
@@ -440,6 +440,9 @@ impl Simulated for WiredCard {
             return Ok(());
         }
         self.traces.flush().map_err(RunError::new)?;
+        if let (Some(folder), Some(recorded), true) = (&self.wanted.captures, &self.recorded, self.wanted.drops) {
+            self.write_drops(folder, recorded).map_err(RunError::new)?;
+        }
         let mut paths = self.paths.take();
         if self.wanted.tables || paths.is_some() {
             let (columns, frames) = self.frames_given();
@@ -450,9 +453,9 @@ impl Simulated for WiredCard {
                 self.rows.extend(columns.map(|columns| Rows { table: PATHS, columns }));
             }
         }
-        match &self.wanted.captures {
-            Some(folder) => self.write_captures(folder).map_err(RunError::new),
-            None => Ok(()),
+        match (self.wanted.captures.as_deref(), &self.wanted.sent) {
+            (None, None) => Ok(()),
+            (folder, _) => self.write_captures(folder).map_err(RunError::new),
         }
     }
 

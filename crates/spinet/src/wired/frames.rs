@@ -1,16 +1,14 @@
 //! Every frame of a run: when it was given to the card and when it came out, as a table and as captures.
 
 use super::card::{WiredCard, WiredError};
-use super::paths::Traced;
+use super::paths::{Recorded, Traced};
+use crate::captured::CaptureFile;
 use crate::columns::{Column, Columns, Kind};
 use crate::digest::{Digest, Stream};
-use blocks::feeders::{Frames, Passage, Verdict};
+use blocks::feeders::{Passage, Verdict};
 use kernel::Time;
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::BufWriter;
 use std::path::Path;
-use wire::capture::{Interface, PcapngWriter, WriteError};
 
 /// Capture of what came out at the network, in the output folder.
 pub const SENT: &str = "sent.pcapng";
@@ -139,11 +137,12 @@ impl WiredCard {
         digest.to_hex()
     }
 
-    /// Writes the frames that came out of the card into `folder`: at the network, and at the host.
+    /// Writes the frames that came out of the card into `folder`, if there is one: at the network, and at the host. Those at the
+    /// network go where the caller wants them, too.
     ///
     /// Unmodified frames keep their original bytes. Of unknown frames, the checkers keep the first few with their
     /// bytes; the rest are left out, and so are acknowledgements if some were lost.
-    pub fn write_captures(&self, folder: &Path) -> Result<(), WiredError> {
+    pub fn write_captures(&self, folder: Option<&Path>) -> Result<(), WiredError> {
         let [sent, received] = self.passages();
         let mut at_network = BTreeMap::new();
         let mut at_host = BTreeMap::new();
@@ -166,33 +165,65 @@ impl WiredCard {
                 at_network.entry((passage.at, passage.bytes)).or_insert_with(|| replies.next().unwrap_or_default());
             }
         }
-        write(&folder.join(SENT), "network", &sent.out, &self.offered.host.frames, &at_network)?;
-        write(&folder.join(RECEIVED), "host", &received.out, &self.offered.network.frames, &at_host)
-    }
-}
-
-fn write(
-    path: &Path,
-    place: &str,
-    passages: &[Passage],
-    offered: &Frames,
-    strange: &BTreeMap<(Time, u32), Vec<u8>>,
-) -> Result<(), WiredError> {
-    let file = path.display().to_string();
-    let fail = |source: WriteError| WiredError::Write { file: file.clone(), source };
-    let created = File::create(path).map_err(|error| fail(error.into()))?;
-    let application = concat!("spinet ", env!("CARGO_PKG_VERSION"));
-    let mut writer = PcapngWriter::new(BufWriter::new(created), application).map_err(fail)?;
-    let description = format!("frames at the {place}, in simulated time since reset");
-    let interface = Interface { name: place.to_owned(), description, link_bps: 0 };
-    let interface = writer.add_interface(&interface).map_err(fail)?;
-    for passage in passages {
-        let known = passage.id.and_then(|id| offered.frame(id)).map(|frame| frame.bytes);
-        let comment = known.is_none().then_some("not of the traffic that was offered");
-        let bytes = known.or_else(|| strange.get(&(passage.at, passage.bytes)).map(|bytes| bytes.as_slice().into()));
-        if let Some(bytes) = bytes {
-            writer.write(interface, passage.at.ns(), &bytes, comment).map_err(fail)?;
+        let given = [&sent.given, &received.given].map(|passages| {
+            let given = |passage: &Passage| Some((passage.id?, passage.at));
+            passages.iter().filter_map(given).collect::<BTreeMap<u64, Time>>()
+        });
+        for path in folder.iter().map(|folder| folder.join(SENT)).chain(self.wanted.sent.clone()) {
+            self.write(&path, "network", &sent.out, &given[0], &at_network)?;
         }
+        for path in folder.iter().map(|folder| folder.join(RECEIVED)) {
+            self.write(&path, "host", &received.out, &given[1], &at_host)?;
+        }
+        Ok(())
     }
-    writer.finish().map(drop).map_err(fail)
+
+    /// Writes the frames from the network that receivers dropped, each with the reason.
+    pub(super) fn write_drops(&self, folder: &Path, recorded: &Recorded) -> Result<(), WiredError> {
+        let (mut capture, about) = (CaptureFile::of_drops(folder)?, super::drops());
+        for (at, id, reason) in recorded.drops() {
+            let Some(frame) = self.offered.network.frames.frame(id) else { continue };
+            let about = about.iter().find(|(name, _)| *name == reason).map_or("", |(_, about)| about.as_str());
+            let number = self.sides.network.number(id);
+            let comment = format!("frame {number} from the network: dropped: {reason}: {about}");
+            capture.write("network", self.simulated(at).ns(), &frame.bytes, Some(&comment))?;
+        }
+        Ok(capture.flush()?)
+    }
+
+    /// Writes frames that came out at a place, with their times in the card; `given` has when they were given to it.
+    fn write(
+        &self,
+        path: &Path,
+        place: &str,
+        passages: &[Passage],
+        given: &BTreeMap<u64, Time>,
+        strange: &BTreeMap<(Time, u32), Vec<u8>>,
+    ) -> Result<(), WiredError> {
+        let mut capture = CaptureFile::create(path, &format!("frames at the {place}, in simulated time since reset"))?;
+        capture.add_interface(place)?;
+        let (side, from) = match place {
+            "network" => ((&self.offered.host, &self.sides.host), "host"),
+            _ => ((&self.offered.network, &self.sides.network), "network"),
+        };
+        for passage in passages {
+            let known = passage.id.and_then(|id| side.0.frames.frame(id)).map(|frame| frame.bytes);
+            let comment = match passage.id.filter(|_| known.is_some()) {
+                None => "not of the traffic that was offered".to_owned(),
+                Some(id) => {
+                    let number = side.1.number(id);
+                    let times = given.get(&id).filter(|&&given| given <= passage.at).map_or(String::new(), |&given| {
+                        format!(", {} ns in the card", (passage.at - given).ps() as f64 / 1e3)
+                    });
+                    format!("frame {number} from the {from}{times}, came out at the {place}")
+                }
+            };
+            let bytes =
+                known.or_else(|| strange.get(&(passage.at, passage.bytes)).map(|bytes| bytes.as_slice().into()));
+            if let Some(bytes) = bytes {
+                capture.write(place, passage.at.ns(), &bytes, Some(&comment))?;
+            }
+        }
+        Ok(capture.flush()?)
+    }
 }

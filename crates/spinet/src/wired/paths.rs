@@ -129,6 +129,20 @@ pub(super) struct Recorded {
     hosts: Vec<SharedHost>,
 }
 
+impl Recorded {
+    /// Frames from the network that assists dropped: when, their numbers and why, in order of time.
+    pub fn drops(&self) -> Vec<(Time, u64, &'static str)> {
+        let drop = |one: &Move| match one.route {
+            Route::Drop(id, reason) => Some((one.ordered, id, reason)),
+            _ => None,
+        };
+        let mut drops: Vec<_> =
+            self.moves.iter().flat_map(|log| log.borrow().iter().filter_map(drop).collect::<Vec<_>>()).collect();
+        drops.sort_unstable();
+        drops
+    }
+}
+
 /// Paths of the assists of a card, kind by kind.
 fn assists(card: &Card) -> [Vec<String>; 3] {
     fn paths<A: 'static>(card: &Card) -> Vec<String> {
@@ -351,13 +365,13 @@ impl<'a> Tracker<'a> {
                         }
                         Route::ToHost => in_card().into_iter().for_each(|one| self.add(one, assist, i, Stage::ToHost)),
                         Route::Send => in_card().into_iter().for_each(|one| self.add(one, assist, i, Stage::Send)),
-                        Route::Receive(_) | Route::Drop(_) => {}
+                        Route::Receive(_) | Route::Drop(..) => {}
                     }
                 }
                 Happens::Done(assist, i) => {
                     let one = self.moves[assist][i].clone();
                     match one.route {
-                        Route::Receive(id) | Route::Drop(id) => {
+                        Route::Receive(id) | Route::Drop(id, _) => {
                             let Some(&frame) = position.get(&(true, id)) else { continue };
                             one.card.iter().for_each(|&area| in_card.give(area, frame));
                             self.add(frame, assist, i, Stage::Receive);

@@ -120,6 +120,11 @@ impl<W: Write> PcapngWriter<W> {
         self.end()
     }
 
+    /// Flushes the stream.
+    pub fn flush(&mut self) -> Result<(), WriteError> {
+        Ok(self.stream.flush()?)
+    }
+
     /// Flushes and returns the stream.
     pub fn finish(mut self) -> Result<W, WriteError> {
         self.stream.flush()?;

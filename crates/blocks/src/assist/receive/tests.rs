@@ -88,7 +88,7 @@ fn recorded_frames_name_their_bytes_and_the_causes_of_their_cycles() {
         (
             false,
             expect![[r#"
-                Drop(2) [] (0, 0) ordered@14 begun@14
+                Drop(2, "no_buffer") [] (0, 0) ordered@14 begun@14
                 Receive(0) [(200, 40)] (0, 0) ordered@10 begun@10 transfer_before@10 line@10 memory_write@19 descriptor_write@20 report@20
                 Receive(1) [(240, 4a)] (0, 0) ordered@12 begun@19 transfer_before@19 line@19 memory_write@30 descriptor_write@31 report@31
             "#]],
@@ -96,7 +96,7 @@ fn recorded_frames_name_their_bytes_and_the_causes_of_their_cycles() {
         (
             true,
             expect![[r#"
-                Drop(2) [] (0, 0) ordered@14 begun@14
+                Drop(2, "no_buffer") [] (0, 0) ordered@14 begun@14
                 Receive(0) [(200, 40)] (0, 0) ordered@10 begun@74 transfer_before@10 line@522 memory_write@524 descriptor_write@525 report@525
                 Receive(1) [(240, 4a)] (0, 0) ordered@12 begun@586 transfer_before@522 line@1114 memory_write@1116 descriptor_write@1117 report@1117
             "#]],

@@ -51,7 +51,7 @@ fn received_frames_are_followed_to_the_host_by_their_addresses() {
     let receive = vec![
         stored(0, &[(0x100, 64)], 12, 30),
         stored(1, &[(0x140, 32), (0x80, 32)], 22, 40),
-        one(Route::Drop(2), &[], (0, 0), [33, 33], &[]),
+        one(Route::Drop(2, "no_buffer"), &[], (0, 0), [33, 33], &[]),
         stored(3, &[(0x100, 64)], 170, 180), // In the buffer of the first frame, which has gone.
     ];
     let dma = |card, host, [ordered, begun, end]: [u64; 3]| {

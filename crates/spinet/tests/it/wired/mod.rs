@@ -84,7 +84,7 @@ fn captures_hold_what_came_out() {
     assert_eq!((summary.ended.reason, summary.received.good, summary.sent.good), ("complete", 3, 3));
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("card_captures");
     std::fs::create_dir_all(&folder).unwrap();
-    run.card.write_captures(&folder).unwrap();
+    run.card.write_captures(Some(&folder)).unwrap();
     let frames = |name: &str| {
         let mut reader = CaptureReader::open(folder.join(name)).unwrap();
         let mut bytes = Vec::new();
