@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import json
 import select
+import signal
 import time
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Event, current_thread, main_thread
 from typing import IO, Any, Protocol
 
 from spinet import _core, _driving, _packets, _tap
@@ -173,9 +175,8 @@ class Bridge:
 
         `look` is called after each exchange.
         """
-        why = "detached"
-        with suppress(KeyboardInterrupt):
-            why = self._until_the_end(look)
+        with _signals() as is_asked:
+            why = self._until_the_end(look, is_asked)
         summary: dict[str, Any] = json.loads(self._native.summary())
         self._native.finish()
         look()
@@ -187,7 +188,7 @@ class Bridge:
             summary = _driving.ended_by_caller(summary, reason="detached", text=text, is_unfinished=False)
         return {**summary, "attach": self.counts()}
 
-    def _until_the_end(self, look: Callable[[], None]) -> str:
+    def _until_the_end(self, look: Callable[[], None], is_asked: Event) -> str:
         inside, over_since = 0, None
         with ExitStack() as stack:
             poll = stack.enter_context(_Poll(self.sides))
@@ -208,6 +209,8 @@ class Bridge:
                 self._tell()
                 if progress["done"]:
                     return ""
+                if is_asked.is_set():
+                    return "detached"
 
     def _enough(self) -> str:
         """Why no more frames are taken; empty if they are."""
@@ -302,6 +305,23 @@ class Bridge:
             "to_host_without_interface": self.to_host,
             "out_without_interface": self.unconnected,
         }
+
+
+@contextmanager
+def _signals() -> Iterator[Event]:
+    """Lets Ctrl-C and its kin set an event: an exception between two calls could lose frames or rows."""
+    is_asked = Event()
+    known = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    is_main = current_thread() is main_thread()
+    # A signal that the parent ignores stays ignored.
+    ours = {one: signal.getsignal(one) for one in known if is_main and signal.getsignal(one) is not signal.SIG_IGN}
+    for one in ours:
+        signal.signal(one, lambda _number, _frame: is_asked.set())
+    try:
+        yield is_asked
+    finally:
+        for one, before in ours.items():
+            signal.signal(one, before)
 
 
 class _Poll:
