@@ -177,6 +177,8 @@ class Bridge:
         """
         with _signals() as is_asked:
             why = self._until_the_end(look, is_asked)
+        if self._on_status is not None:
+            self._on_status(self)
         summary: dict[str, Any] = json.loads(self._native.summary())
         self._native.finish()
         look()
