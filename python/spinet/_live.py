@@ -135,6 +135,7 @@ class Bridge:
         self.to_host = 0  # frames to the host without an interface
         self.unconnected = 0  # frames that left at a network port without an interface
         self.simulated_ps = 0
+        self._given = 0  # frames that the card has or gets
         self._latest_ps = 0  # arrival of the latest frame
         self._is_late = False  # in the latest exchange
         self.clock = Clock(speed=terms.speed)
@@ -206,7 +207,8 @@ class Bridge:
                     wait = max(0.0, min(wait, self._terms.duration_s - self.real_s))
                 coming = [] if enough else self._read(poll.ready(wait))
                 progress = self._exchange(coming)
-                inside = progress["packets_in"] - progress["packets_done"]
+                # Frames that were given and whose time has not come are not in the card yet.
+                inside = max(self._given, progress["packets_in"]) - progress["packets_done"]
                 look()
                 self._tell()
                 if progress["done"]:
@@ -256,6 +258,7 @@ class Bridge:
         self._is_late = self.simulated_ps + _CYCLE_PS < until and not progress["done"]
         if self._is_late:
             self.clock.reached(self.simulated_ps, time.monotonic_ns())
+        self._given += len(coming) - refused
         if coming or left:
             self._moved_ns = time.monotonic_ns()
         if refused:
