@@ -205,7 +205,11 @@ class Bridge:
                 wait = 0.0 if self._is_late else _IDLE_S if is_calm else _BUSY_S
                 if self._terms.duration_s is not None:
                     wait = max(0.0, min(wait, self._terms.duration_s - self.real_s))
-                coming = [] if enough else self._read(poll.ready(wait))
+                ready = poll.ready(wait)
+                if ready and not self._is_late:
+                    # First the time that has passed without frames; they must not wait for it in a card that is slow.
+                    self._exchange([])
+                coming = [] if enough else self._read(ready)
                 progress = self._exchange(coming)
                 # Frames that were given and whose time has not come are not in the card yet.
                 inside = max(self._given, progress["packets_in"]) - progress["packets_done"]
