@@ -10,6 +10,7 @@ use spinet::experiment::{Checked, Span};
 use spinet::instructions::CoreTraces;
 use spinet::kinds::{self, Text};
 use spinet::offered::Offered;
+use spinet::run::Wanted;
 use spinet::toml_text::{self, Format};
 use spinet::{chains, matching, nics, program, wired};
 use std::path::{Path, PathBuf};
@@ -158,9 +159,10 @@ pub fn kinds_of_cards() -> Vec<(&'static str, &'static str, &'static str)> {
     kinds::ALL.iter().map(|kind| (kind.name, kind.does, kind.example)).collect()
 }
 
-/// An experiment with its defaults, as JSON; without a kind of card, it is for the kind that it seems to be for.
+/// An experiment with its defaults, as JSON; without a kind of card, it is for the kind that it seems to be for. With `lines`, the card
+/// is a part of a network, and needs no traffic.
 #[pyfunction]
-#[pyo3(signature = (text, file, base_dir, format = "toml", kind = None))]
+#[pyo3(signature = (text, file, base_dir, format = "toml", kind = None, *, lines = false))]
 pub fn check_experiment(
     py: Python<'_>,
     text: &str,
@@ -168,6 +170,7 @@ pub fn check_experiment(
     base_dir: PathBuf,
     format: &str,
     kind: Option<&str>,
+    lines: bool,
 ) -> PyResult<String> {
     let format = self::format(format)?;
     let named = |name: &str| kinds::ALL.into_iter().find(|kind| kind.name == name);
@@ -176,7 +179,8 @@ pub fn check_experiment(
         None => kinds::of_experiment(text, &base_dir, format),
     };
     let text = Text { text, file, base_dir: &base_dir, format };
-    py.detach(|| Ok((kind.check)(&text).map_err(input)?.to_string()))
+    let wanted = Wanted { lines, ..Wanted::default() };
+    py.detach(|| Ok((kind.check)(&text, &wanted).map_err(input)?.to_string()))
 }
 
 /// A packet of the traffic: arrival in ps, bytes, and context, message, identity and whether it is the last, if any takes it.

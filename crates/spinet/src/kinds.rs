@@ -2,16 +2,18 @@
 //!
 //! A new kind of card adds its line to [`ALL`].
 
-use crate::chains::{ChainCard, ChainExperiment, ChainPackets, ChainSection, CheckedChains, OwnPolicies};
+pub use crate::chains::OwnPolicies;
+use crate::chains::{ChainCard, ChainExperiment, ChainPackets, ChainSection, CheckedChains};
 use crate::columns::TableSpec;
 use crate::experiment::{Checked, Experiment, Span, schema};
 use crate::handlers::{HandlerCard, HandlerPackets, HandlerSection};
+use crate::network::{NetworkCard, NetworkExperiment, NetworkPackets, NetworkSection};
 use crate::paths::{self, Cause, PATHS};
 use crate::run::{Run, RunError, Wanted};
 use crate::summary::NoMore;
 use crate::toml_text::{self, Format};
 use crate::wired::{FirmwareExperiment, Setup, WiredCard, WiredSection};
-use crate::{chains, handlers, summary, wired};
+use crate::{chains, handlers, network, summary, wired};
 use serde_json::Value;
 use std::path::Path;
 use std::sync::LazyLock;
@@ -24,6 +26,8 @@ pub struct Kind {
     pub does: &'static str,
     /// A preset of this kind, which is the default of its experiments.
     pub example: &'static str,
+    /// Its network ports have lines with a rate of their own, which carry each frame.
+    pub has_lines: bool,
     /// Default of `stall_limit` in its experiments.
     pub stall_limit: Span,
     /// Schema of its experiments.
@@ -43,7 +47,7 @@ pub struct Kind {
     /// Returns true if a card is of this kind: its name, and the folder of relative paths.
     pub has: fn(&str, &Path) -> bool,
     /// An experiment with its defaults filled in.
-    pub check: fn(&Text<'_>) -> Result<Value, RunError>,
+    pub check: fn(&Text<'_>, &Wanted) -> Result<Value, RunError>,
     /// Builds the card of an experiment.
     pub start: fn(&Text<'_>, &Wanted, OwnPolicies) -> Result<Run, RunError>,
 }
@@ -81,6 +85,7 @@ pub static HANDLERS: Kind = Kind {
     name: "handlers",
     does: "runs handlers",
     example: "pspin",
+    has_lines: false,
     stall_limit: Span::from_fs(10_000_000_000_000),
     schema: LazyLock::new(schema::of::<Experiment>),
     tables: &[
@@ -93,7 +98,7 @@ pub static HANDLERS: Kind = Kind {
     keys: &["program", "context"],
     lacks: &[],
     has: |nic, base_dir| !chains::is_nic(nic, base_dir) && !wired::is_wired(nic, base_dir),
-    check: |text| Ok(json(&text.handlers(&Wanted::default())?.experiment)),
+    check: |text, wanted| Ok(json(&text.handlers(wanted)?.experiment)),
     start: |text, wanted, own| {
         refuse_policies(&own, &HANDLERS)?;
         Ok(Run::of(HandlerCard::new(text.handlers(wanted)?, wanted).map_err(RunError::new)?).erased())
@@ -104,6 +109,7 @@ pub static CHAINS: Kind = Kind {
     name: "chains",
     does: "runs chains of offloads",
     example: "panic",
+    has_lines: true,
     stall_limit: Span::from_fs(10_000_000_000_000),
     schema: LazyLock::new(schema::of::<ChainExperiment>),
     tables: &[
@@ -117,7 +123,7 @@ pub static CHAINS: Kind = Kind {
     keys: &["chain", "service", "preset_services", "rmt"],
     lacks: &[],
     has: chains::is_nic,
-    check: |text| Ok(json(&text.chains(&Wanted::default())?.experiment)),
+    check: |text, wanted| Ok(json(&text.chains(wanted)?.experiment)),
     start: |text, wanted, own| {
         let card = ChainCard::with_policies(text.chains(wanted)?, wanted, own).map_err(RunError::new)?;
         Ok(Run::of(card).erased())
@@ -128,6 +134,7 @@ pub static MODULES: Kind = Kind {
     name: "modules",
     does: "is wired from modules and runs firmware",
     example: "tigon2",
+    has_lines: true,
     stall_limit: Span::from_fs(50_000_000_000_000),
     schema: LazyLock::new(schema::of::<FirmwareExperiment>),
     tables: &[
@@ -147,15 +154,38 @@ pub static MODULES: Kind = Kind {
         ("policy", "the arbiters of its parts have policies, which `nic.set` changes"),
     ],
     has: wired::is_wired,
-    check: |text| Ok(json(&text.modules()?.experiment)),
+    check: |text, _| Ok(json(&text.modules()?.experiment)),
     start: |text, wanted, own| {
         refuse_policies(&own, &MODULES)?;
         Ok(Run::of(WiredCard::new(text.modules()?, wanted).map_err(RunError::new)?).erased())
     },
 };
 
+/// Networks of cards.
+pub static NETWORK: Kind = Kind {
+    name: "network",
+    does: "is a network of cards",
+    example: "",
+    has_lines: false,
+    stall_limit: Span::from_fs(50_000_000_000_000),
+    schema: LazyLock::new(schema::of::<NetworkExperiment>),
+    tables: &[TableSpec { name: network::FRAMES, columns: network::FRAME_COLUMNS, words: network::words }],
+    causes: || &[],
+    drops: network::drops,
+    summary: [summary::schema_of::<NetworkPackets>, summary::schema_of::<NetworkSection>],
+    keys: &["nodes", "links", "topology"],
+    lacks: &[],
+    has: |_, _| false,
+    check: |text, _| Ok(json(&network::Setup::read(text).map_err(RunError::new)?.experiment)),
+    start: |text, wanted, own| {
+        refuse_policies(&own, &NETWORK)?;
+        let setup = network::Setup::read(text).map_err(RunError::new)?;
+        Ok(Run::of(NetworkCard::new(setup, wanted).map_err(RunError::new)?).erased())
+    },
+};
+
 /// All kinds.
-pub static ALL: [&Kind; 3] = [&HANDLERS, &CHAINS, &MODULES];
+pub static ALL: [&Kind; 4] = [&HANDLERS, &CHAINS, &MODULES, &NETWORK];
 
 /// The kind of a card: its name, or the path of its file.
 pub fn of_nic(nic: &str, base_dir: &Path) -> &'static Kind {
@@ -165,7 +195,7 @@ pub fn of_nic(nic: &str, base_dir: &Path) -> &'static Kind {
 /// The kind of card that an experiment is for: it has keys that only this kind has, or names a card of this kind.
 pub fn of_experiment(text: &str, base_dir: &Path, format: Format) -> &'static Kind {
     let is_short = toml_text::check_limits(text, "", format).is_ok();
-    let table: Option<toml::Table> = match format {
+    let table: Option<serde_json::Map<String, Value>> = match format {
         _ if !is_short => None,
         Format::Toml => toml::from_str(text).ok(),
         Format::Json => serde_json::from_str(text).ok(),
@@ -177,6 +207,9 @@ pub fn of_experiment(text: &str, base_dir: &Path, format: Format) -> &'static Ki
         return others().find(|kind| kind.keys.iter().any(|key| has(key))).unwrap_or(&HANDLERS);
     };
     let nic = table.get("nic").and_then(|nic| nic.as_str().or_else(|| nic.get("preset")?.as_str()));
+    if NETWORK.keys.iter().any(|key| table.contains_key(*key)) {
+        return &NETWORK; // Its `nic` is the card of its nodes.
+    }
     let by_key = ALL.into_iter().find(|kind| kind.keys.iter().any(|key| table.contains_key(*key)));
     let by_nic = nic.and_then(|nic| others().find(|kind| (kind.has)(nic, base_dir)));
     by_nic.or(by_key).unwrap_or(&HANDLERS)

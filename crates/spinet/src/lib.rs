@@ -24,6 +24,7 @@ pub mod lines;
 pub mod live;
 pub mod matching;
 pub mod milestones;
+pub mod network;
 pub mod nics;
 pub mod offered;
 pub mod paths;

@@ -118,6 +118,8 @@ pub struct Wanted {
     /// The caller is the network around the card: it may call [`Card::inject`], and must call [`Card::take_departures`]. Such a run ends
     /// at its limit, or if a core of the card stops by itself.
     pub lines: bool,
+    /// Number of threads of a network; 0 means one for each core. It changes no result.
+    pub threads: usize,
     /// Keep the outcome of each packet, for [`Card::take_outcomes`] and [`Card::take_host_writes`], which the caller must call.
     pub outcomes: bool,
 }
@@ -256,6 +258,9 @@ pub trait Card: Simulated {
 
     /// Rows that are complete since the last call. Only [`Simulated::close`] completes the rows of packets that are inside.
     fn take_tables(&mut self) -> Vec<Rows>;
+
+    /// The ports at which it takes frames from a caller.
+    fn ports(&self) -> Vec<Port>;
 
     /// Lets a frame arrive at a port, at the first clock edge from `at` on; at a line with a rate, when the line has carried it. The card
     /// keeps the order of calls among frames of the same time.

@@ -393,11 +393,15 @@ impl Card for ChainCard {
         Profile::joined(self.programs.iter().filter_map(of_service))
     }
 
+    fn ports(&self) -> Vec<Port> {
+        self.ports.iter().map(|port| port.side().into()).collect()
+    }
+
     fn inject(&mut self, port: Port, at: Time, frame: Box<[u8]>) -> Result<(), InjectError> {
         if !self.has_lines {
             return Err(InjectError::NoLines { port });
         }
-        let ports: Vec<Port> = self.ports.iter().map(|port| port.side().into()).collect();
+        let ports = Card::ports(self);
         InjectError::check(&ports, Simulated::now(self), port, at, &frame)?;
         let position = ports.iter().position(|&other| other == port).expect("the port was checked");
         self.ports[position].inject(self.clock.cycle_at_or_after(at), frame);

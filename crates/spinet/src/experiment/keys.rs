@@ -109,8 +109,11 @@ impl Unknown<'_> {
     fn text(&self, kind: &Kind) -> String {
         let key = self.key;
         let others = kinds::ALL.iter().filter(|other| other.name != kind.name && has(other, &self.path, key));
-        let others: Vec<String> =
-            others.map(|other| format!("a card that {} (such as {})", other.does, other.example)).collect();
+        let such_as = |kind: &Kind| match kind.example {
+            "" => String::new(),
+            example => format!(" (such as {example})"),
+        };
+        let others: Vec<String> = others.map(|other| format!("a card that {}{}", other.does, such_as(other))).collect();
         let place = if self.path.is_empty() { String::new() } else { format!(" in `{}`", self.path.join(".")) };
         if !others.is_empty() {
             let reason = kind.lacks.iter().find(|(lacking, _)| self.path.is_empty() && *lacking == key);

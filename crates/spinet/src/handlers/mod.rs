@@ -414,9 +414,13 @@ impl Card for HandlerCard {
         self.driver.take_console()
     }
 
+    fn ports(&self) -> Vec<Port> {
+        vec![Port::Network(0)]
+    }
+
     fn inject(&mut self, port: Port, at: Time, frame: Box<[u8]>) -> Result<(), InjectError> {
         let number = self.injected.ok_or(InjectError::NoLines { port })?;
-        InjectError::check(&[Port::Network(0)], Simulated::now(self), port, at, &frame)?;
+        InjectError::check(&self.ports(), Simulated::now(self), port, at, &frame)?;
         let at = self.record().borrow().clock.cycle_at_or_after(at);
         self.driver.inject(number, at, frame);
         self.injected = Some(number + 1);

@@ -504,11 +504,15 @@ impl Card for WiredCard {
         (!profiles.is_empty()).then(|| Profile::of(&profiles, Machine::Mips, |_| self.elf.as_ref()))
     }
 
+    fn ports(&self) -> Vec<Port> {
+        (0..self.feeders.len() as u8).map(Port::Network).collect()
+    }
+
     fn inject(&mut self, port: Port, at: Time, frame: Box<[u8]>) -> Result<(), InjectError> {
         if !self.wanted.lines {
             return Err(InjectError::NoLines { port });
         }
-        let ports: Vec<Port> = (0..self.feeders.len() as u8).map(Port::Network).collect();
+        let ports = self.ports();
         InjectError::check(&ports, self.now, port, at, &frame)?;
         let (mut frame, most) = (frame.into_vec(), hosts::longest(&self.design).unwrap_or(usize::MAX));
         if frame.len() > most {

@@ -13,6 +13,7 @@ mod exec;
 mod instructions;
 mod live;
 mod mutations;
+mod network;
 mod runs;
 mod support;
 mod wired;

@@ -1,0 +1,130 @@
+//! An experiment with a network, as it is written.
+
+use crate::experiment::{Common, ExperimentError, FromText, OneOrMany, Problem, Section, SourceSpec};
+use crate::kinds::{self, Kind};
+use net::error::NetError;
+use net::spec::{LinkParams, LinkSpec, SwitchChoice, SwitchSpec};
+use net::topology::Topology;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::net::Ipv4Addr;
+
+/// An experiment with a network, as it is written.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NetworkExperiment {
+    /// The keys of all experiments. `nic` is the card of nodes that name none; without it, those have a plain NIC.
+    #[serde(flatten, skip_deserializing)]
+    pub common: Common,
+    /// A topology by name. Without one, `nodes`, `switches` and `links` are the network.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub topology: Option<Topology>,
+    /// Nodes and their cards.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nodes: Vec<NodeSpec>,
+    /// Properties of links that state no others.
+    #[serde(default)]
+    pub link: LinkParams,
+    /// Properties of switches that state no others.
+    #[serde(default)]
+    pub switch: SwitchChoice,
+    /// Switches; with a topology, those that differ from the others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub switches: Vec<SwitchSpec>,
+    /// Links; with a topology, those that differ from the others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<LinkSpec>,
+    /// Accepts priority flow control on routes that can wait for each other in a circle.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub may_deadlock: bool,
+}
+
+impl Section for NetworkExperiment {
+    const KIND: &'static Kind = &kinds::NETWORK;
+
+    fn common(&mut self) -> &mut Common {
+        &mut self.common
+    }
+}
+
+/// A node, or several alike. All other keys are an experiment for the node's card: `nic`, `program`, `context`, ...
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NodeSpec {
+    /// Its name. With `count`, the nodes are called `name0`, `name1`, ... With a topology, the name of one of its nodes, or a pattern
+    /// such as `n*`; a node has the first entry that fits.
+    pub name: String,
+    /// Number of nodes, without a topology.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u32>,
+    /// Its IPv4 address, if not 10.0.0.1 + its number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ip: Option<Ipv4Addr>,
+    /// Its MAC address, if not `02:00:` and its IPv4 address by number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mac: Option<String>,
+    /// Packets that the host sends to other nodes.
+    #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
+    pub send: OneOrMany<HostSourceSpec>,
+    /// The experiment for its card.
+    #[serde(flatten)]
+    #[schemars(skip)]
+    pub card: toml::Table,
+}
+
+/// Packets of a host, and the node that they go to; a text is its `source`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct HostSourceSpec {
+    /// Name of the node that generated packets go to. They then carry the addresses of both nodes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// The packets.
+    #[serde(flatten)]
+    pub source: SourceSpec,
+}
+
+impl FromText for HostSourceSpec {
+    const EXAMPLE: &'static str = SourceSpec::EXAMPLE;
+
+    fn from_text(text: &str) -> Result<Self, String> {
+        Ok(HostSourceSpec { to: None, source: SourceSpec::from_text(text)? })
+    }
+}
+
+/// A network that cannot be run.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the texts say what each field is")]
+pub enum NetworkError {
+    #[error(transparent)]
+    Experiment(#[from] ExperimentError<NetworkProblem>),
+    #[error(transparent)]
+    Network(#[from] NetError),
+    #[error("{file}: {source}")]
+    Create { file: String, source: io::Error },
+}
+
+/// The fault of a value.
+#[derive(Debug, thiserror::Error)]
+pub enum NetworkProblem {
+    #[error(transparent)]
+    Source(#[from] Problem),
+    #[error("`{key}` belongs to the network, above [[nodes]]{}", hint)]
+    OfNetwork { key: String, hint: &'static str },
+    #[error("packets of a network come from its nodes: write `send` in [[nodes]]")]
+    Packets,
+    #[error("`{found}` is the name of two nodes, each must have its own")]
+    Name { found: String },
+    #[error("`{found}` is no name; allowed are letters, digits, `-`, `_` and `.`, and it begins with a letter")]
+    BadName { found: String },
+    #[error("there is no node `{found}`{}", diagnostics::near::did_you_mean(near.as_ref()))]
+    NoNode { found: String, near: Option<String> },
+    #[error("count is {found}, must be 1 to {most}")]
+    Count { found: u32, most: u32 },
+    #[error("count is for networks without a topology, whose nodes are named here")]
+    CountOfTopology,
+    #[error("ip and mac are for a single node")]
+    AddressOfSeveral,
+    #[error("`{found}` fits no node of the topology, whose nodes are n0 to {last}")]
+    NoSuchNodes { found: String, last: String },
+    #[error("is {found}, must be {allowed}")]
+    Design { found: String, allowed: String },
+}

@@ -1,0 +1,381 @@
+//! Checks an experiment with a network and makes the plan of the network: cards, links and switches.
+
+use super::device::{CardDevice, HostFrames};
+use super::experiment::{HostSourceSpec, NetworkError, NetworkExperiment, NetworkProblem, NodeSpec};
+use super::plain::{PLAIN, PlainCard};
+use super::progress::NodeProgress;
+use crate::experiment::{self, CheckedSource, ExperimentError, Traffic, gives};
+use crate::kinds::{self, Kind, OwnPolicies, Text};
+use crate::run::{Card, RunError, Wanted};
+use crate::streams::Stream;
+use crate::toml_text::Format;
+use diagnostics::near::nearest;
+use diagnostics::param::ParamError;
+use kernel::Time;
+use net::NodeId;
+use net::address::Directory;
+use net::design::Design;
+use net::device::Attached;
+use net::node::{BuildNode, Node};
+use net::plan::Plan;
+use net::spec::{DeviceSpec, NetworkSpec};
+use std::collections::{BTreeMap, BTreeSet};
+use std::convert::Infallible;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use wire::faults::Faults;
+use wire::traffic::TrafficSpec;
+
+/// Most nodes of one entry. assumed: more would be a mistake; a thousand nodes are a large experiment.
+const MOST_COUNT: u32 = 1 << 16;
+
+/// Keys of an experiment that a node's card cannot have, because the network has them, each with a hint.
+const OF_NETWORK: [(&str, &str); 5] = [
+    ("limit", ""),
+    ("seed", ""),
+    ("stall_limit", ""),
+    ("faults", "; links lose packets"),
+    ("traffic", "; packets come to a node from other nodes, whose `send` names them"),
+];
+
+/// A node with its card.
+#[derive(Clone, Debug)]
+pub struct NodeSetup {
+    /// Its name.
+    pub name: String,
+    /// Its card: a preset, or the path of its file.
+    pub nic: String,
+    /// The kind of its card; `None` for a plain NIC.
+    pub kind: Option<&'static Kind>,
+    /// The position of its entry in `[[nodes]]`, if it has one.
+    pub entry: Option<usize>,
+    /// The experiment for its card, as JSON.
+    text: String,
+    /// Packets that its host sends beside the card.
+    sends: Vec<CheckedSource>,
+}
+
+impl std::fmt::Debug for Kind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// An experiment with a network that is understood.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// As it was written, with defaults filled in.
+    pub experiment: NetworkExperiment,
+    /// Its nodes; their positions are their numbers.
+    pub nodes: Vec<NodeSetup>,
+    design: Design,
+    file: String,
+    base_dir: PathBuf,
+}
+
+/// The path of a key, and its fault.
+type Fault = (Vec<String>, NetworkProblem);
+
+/// The name of a node, and the entry of `[[nodes]]` that describes it.
+type Named = (String, Option<usize>);
+
+fn fault(path: &[&str], problem: NetworkProblem) -> Fault {
+    (path.iter().map(|&part| part.to_owned()).collect(), problem)
+}
+
+impl Setup {
+    /// Reads an experiment with a network, and checks everything but what only the cards can.
+    pub fn read(text: &Text<'_>) -> Result<Setup, NetworkError> {
+        let Text { text, file, base_dir, format } = *text;
+        let read = experiment::read(text, file, format);
+        let experiment: NetworkExperiment = read.map_err(ExperimentError::from)?;
+        let at = |(path, problem): Fault| ExperimentError::at((text, file, format), &path, Box::new(problem));
+        let base_dir = std::path::absolute(base_dir).unwrap_or_else(|_| base_dir.into());
+        Ok(Self::check(experiment, file, base_dir).map_err(at)?)
+    }
+
+    fn check(experiment: NetworkExperiment, file: &str, base_dir: PathBuf) -> Result<Setup, Fault> {
+        for (key, specs) in [("traffic", &experiment.common.traffic), ("send", &experiment.common.send)] {
+            if !specs.is_empty() {
+                return Err(fault(&[key], NetworkProblem::Packets));
+            }
+        }
+        let entries = entries(&experiment)?;
+        let design = spec_of(&experiment, &entries).design(&[PLAIN], |_| false).map_err(design_fault)?;
+        let numbers: BTreeMap<String, usize> =
+            entries.iter().enumerate().map(|(number, (name, _))| (name.clone(), number)).collect();
+        let mut nodes = Vec::new();
+        for (number, (name, entry)) in entries.into_iter().enumerate() {
+            let mut node = node_of(&experiment, entry, name);
+            let seed = seed_of(experiment.common.seed, number);
+            for (entry, spec) in
+                entry.into_iter().flat_map(|entry| experiment.nodes[entry].send.iter().map(move |spec| (entry, spec)))
+            {
+                let source = checked(spec.clone(), number, seed, &numbers, &design.directory, &base_dir);
+                let at = |(key, problem): (&str, _)| fault(&["nodes", &entry.to_string(), "send", key], problem);
+                node.sends.push(source.map_err(at)?);
+            }
+            nodes.push(node);
+        }
+        Ok(Setup { experiment, nodes, design, file: file.to_owned(), base_dir })
+    }
+
+    /// The address of a node.
+    pub fn ip(&self, node: usize) -> Ipv4Addr {
+        self.design.directory.ip(NodeId(node as u32))
+    }
+
+    /// Number of packets that hosts send, if it is known.
+    pub fn offered(&self) -> Option<u64> {
+        self.nodes.iter().flat_map(|node| &node.sends).map(CheckedSource::total).sum()
+    }
+
+    /// The network to build. Cards are built on the threads that run them.
+    pub fn plan(&self, wanted: &Wanted, progress: &[Arc<NodeProgress>]) -> Plan {
+        let seed = self.experiment.common.seed;
+        let device = |id: NodeId, _: &str, _: &DeviceSpec| {
+            let number = id.0 as usize;
+            let node = self.nodes[number].clone();
+            let builder = Builder {
+                file: self.file.clone(),
+                base_dir: self.base_dir.clone(),
+                wanted: of_node(wanted, node.entry),
+                node,
+                seed: seed_of(seed, number),
+                progress: progress[number].clone(),
+            };
+            Ok::<_, Infallible>(builder.build())
+        };
+        match self.design.clone().plan(device) {
+            Ok(plan) => plan,
+            Err(never) => match never {},
+        }
+    }
+}
+
+/// All nodes, each with its entry.
+fn entries(experiment: &NetworkExperiment) -> Result<Vec<Named>, Fault> {
+    for (entry, spec) in experiment.nodes.iter().enumerate() {
+        for (key, hint) in OF_NETWORK {
+            if spec.card.contains_key(key) {
+                let problem = NetworkProblem::OfNetwork { key: key.into(), hint };
+                return Err(fault(&["nodes", &entry.to_string(), key], problem));
+            }
+        }
+    }
+    match &experiment.topology {
+        None => named(&experiment.nodes),
+        Some(topology) => {
+            let shape = topology.shape().map_err(|error| design_fault(error.inside("topology")))?;
+            chosen(&experiment.nodes, shape.n_devices)
+        }
+    }
+}
+
+/// The nodes that entries name.
+fn named(specs: &[NodeSpec]) -> Result<Vec<Named>, Fault> {
+    let (mut all, mut known) = (Vec::new(), BTreeSet::new());
+    for (entry, spec) in specs.iter().enumerate() {
+        let at = |key, problem| fault(&["nodes", &entry.to_string(), key], problem);
+        let names = names(spec).map_err(|problem| at("name", problem))?;
+        if names.len() > 1 && (spec.ip.is_some() || spec.mac.is_some()) {
+            return Err(at("count", NetworkProblem::AddressOfSeveral));
+        }
+        for name in names {
+            if !known.insert(name.clone()) {
+                return Err(at("name", NetworkProblem::Name { found: name }));
+            }
+            all.push((name, Some(entry)));
+        }
+    }
+    Ok(all)
+}
+
+/// The nodes of a topology, each with the first entry that fits.
+fn chosen(specs: &[NodeSpec], n_nodes: u32) -> Result<Vec<Named>, Fault> {
+    let mut all: Vec<Named> = (0..n_nodes).map(|i| (format!("n{i}"), None)).collect();
+    for (entry, spec) in specs.iter().enumerate() {
+        let at = |key, problem| fault(&["nodes", &entry.to_string(), key], problem);
+        if spec.count.is_some() {
+            return Err(at("count", NetworkProblem::CountOfTopology));
+        }
+        if spec.name.contains('*') && (spec.ip.is_some() || spec.mac.is_some()) {
+            return Err(at("name", NetworkProblem::AddressOfSeveral));
+        }
+        let mut fits = all.iter_mut().filter(|(name, _)| matches(&spec.name, name)).peekable();
+        if fits.peek().is_none() {
+            let last = format!("n{}", n_nodes - 1);
+            return Err(at("name", NetworkProblem::NoSuchNodes { found: spec.name.clone(), last }));
+        }
+        fits.for_each(|(_, found)| _ = found.get_or_insert(entry));
+    }
+    Ok(all)
+}
+
+/// True if a name fits a pattern, in which `*` stands for any text.
+fn matches(pattern: &str, name: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == name,
+        Some((start, rest)) => name.strip_prefix(start).is_some_and(|tail| {
+            (0..=tail.len()).filter(|&at| tail.is_char_boundary(at)).any(|at| matches(rest, &tail[at..]))
+        }),
+    }
+}
+
+/// The network without its cards.
+fn spec_of(experiment: &NetworkExperiment, entries: &[Named]) -> NetworkSpec {
+    let NetworkExperiment { topology, link, switch, switches, links, may_deadlock, .. } = experiment.clone();
+    let node = |(name, entry): &Named| {
+        let spec = entry.map(|entry| &experiment.nodes[entry]);
+        let (ip, mac) = spec.map_or((None, None), |spec| (spec.ip, spec.mac.clone()));
+        net::spec::NodeSpec { name: name.clone(), device: None, ip, mac }
+    };
+    NetworkSpec {
+        seed: experiment.common.seed,
+        topology,
+        device: DeviceSpec::default(),
+        link,
+        switch,
+        nodes: entries.iter().map(node).collect(),
+        switches,
+        links,
+        may_deadlock,
+    }
+}
+
+/// The fault of a network's value, whose key is a text such as `links[3].with.rate`.
+fn design_fault(error: ParamError) -> Fault {
+    let ParamError { key, found, allowed } = error;
+    let parts = key.split(['.', '[']).map(|part| part.trim_end_matches(']').to_owned());
+    (parts.collect(), NetworkProblem::Design { found, allowed })
+}
+
+/// The seed of a node: nodes with equal cards draw different numbers.
+fn seed_of(seed: u64, node: usize) -> u64 {
+    // TOML has 63 bits.
+    net::digest::fold(seed, node as u64) >> 1
+}
+
+/// The records of a node's card.
+fn of_node(wanted: &Wanted, entry: Option<usize>) -> Wanted {
+    let prefix = entry.map(|entry| format!("{entry}/")).unwrap_or_default();
+    let mine = |(name, path): (&String, &PathBuf)| Some((name.strip_prefix(&prefix)?.to_owned(), path.clone()));
+    Wanted { programs: wanted.programs.iter().filter_map(mine).collect(), lines: true, ..Wanted::default() }
+}
+
+fn names(spec: &NodeSpec) -> Result<Vec<String>, NetworkProblem> {
+    let name = &spec.name;
+    let is_good = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if !name.starts_with(|c: char| c.is_ascii_alphabetic()) || !name.chars().all(is_good) {
+        return Err(NetworkProblem::BadName { found: name.clone() });
+    }
+    match spec.count {
+        None => Ok(vec![name.clone()]),
+        Some(count) if (1..=MOST_COUNT).contains(&count) => Ok((0..count).map(|i| format!("{name}{i}")).collect()),
+        Some(found) => Err(NetworkProblem::Count { found, most: MOST_COUNT }),
+    }
+}
+
+fn node_of(experiment: &NetworkExperiment, entry: Option<usize>, name: String) -> NodeSetup {
+    let mut table = entry.map(|entry| experiment.nodes[entry].card.clone()).unwrap_or_default();
+    let default = &experiment.common.nic;
+    if !table.contains_key("nic") && !default.preset.is_empty() {
+        let nic = toml::Value::try_from(default).expect("a card's name and settings are TOML");
+        table.insert("nic".into(), nic);
+    }
+    let nic = table.get("nic").and_then(|nic| nic.as_str().or_else(|| nic.get("preset")?.as_str()));
+    let text = serde_json::to_string(&table).expect("a TOML table is JSON");
+    let kind = match nic {
+        Some(PLAIN) => None,
+        None if table.is_empty() => None,
+        _ => Some(kinds::of_experiment(&text, Path::new(""), Format::Json)),
+    };
+    let nic = nic.unwrap_or(kind.map_or(PLAIN, |kind| kind.example)).to_owned();
+    NodeSetup { name, nic, kind, entry, text, sends: Vec::new() }
+}
+
+fn checked(
+    mut spec: HostSourceSpec,
+    node: usize,
+    seed: u64,
+    numbers: &BTreeMap<String, usize>,
+    directory: &Directory,
+    base_dir: &Path,
+) -> Result<CheckedSource, (&'static str, NetworkProblem)> {
+    let text = spec.source.source.clone();
+    let mut source = spec.source.check(seed, base_dir).map_err(|(key, problem)| (key, problem.into()))?;
+    let to = spec.to.map(|to| find(&to, numbers).map_err(|problem| ("to", problem))).transpose()?;
+    if let Traffic::Generator(generated) = &mut source.traffic {
+        address(generated, &text, node, to, directory);
+    }
+    Ok(source)
+}
+
+/// Gives generated packets the addresses of their nodes, where the text does not state others.
+fn address(spec: &mut TrafficSpec, text: &str, from: usize, to: Option<usize>, directory: &Directory) {
+    let id = |node: usize| NodeId(node as u32);
+    if !gives(text, "src") {
+        spec.src = directory.ip(id(from)).into();
+    }
+    if !gives(text, "src_mac") {
+        spec.src_mac = directory.mac(id(from));
+    }
+    let Some(to) = to else { return };
+    if !gives(text, "dst") {
+        spec.dst = directory.ip(id(to)).into();
+    }
+    if !gives(text, "dst_mac") {
+        spec.dst_mac = directory.mac(id(to));
+    }
+}
+
+fn find(name: &str, numbers: &BTreeMap<String, usize>) -> Result<usize, NetworkProblem> {
+    let near = || nearest(name, numbers.keys().map(String::as_str)).map(str::to_owned);
+    numbers.get(name).copied().ok_or_else(|| NetworkProblem::NoNode { found: name.into(), near: near() })
+}
+
+/// Builds the card of a node, on the node's thread.
+struct Builder {
+    file: String,
+    base_dir: PathBuf,
+    wanted: Wanted,
+    node: NodeSetup,
+    seed: u64,
+    progress: Arc<NodeProgress>,
+}
+
+impl Builder {
+    fn build(self) -> BuildNode {
+        Box::new(move |place| {
+            let device = self.device()?;
+            device.check_ports(place)?;
+            Ok(Box::new(Attached::new(device, place)) as Box<dyn Node>)
+        })
+    }
+
+    /// The experiment for the card, with the node's seed.
+    fn text(&self) -> String {
+        let mut table: serde_json::Map<String, serde_json::Value> =
+            serde_json::from_str(&self.node.text).expect("the text was made from a table");
+        table.insert("seed".into(), self.seed.into());
+        serde_json::Value::Object(table).to_string()
+    }
+
+    fn device(&self) -> Result<CardDevice, RunError> {
+        let NodeSetup { kind, sends, .. } = &self.node;
+        let text = Text { text: &self.text(), file: &self.file, base_dir: &self.base_dir, format: Format::Json };
+        let (card, has_lines) = match kind {
+            None => (Box::<PlainCard>::default() as Box<dyn Card>, false),
+            Some(kind) => ((kind.start)(&text, &self.wanted, OwnPolicies::default())?.card, kind.has_lines),
+        };
+        let open = |source: &CheckedSource| {
+            let CheckedSource { traffic, pacing, count, start } = source;
+            let stream = Stream::open(traffic, pacing.clone(), *count, (Faults::NONE, self.seed), None);
+            Ok::<_, RunError>((stream.map_err(RunError::new)?, start.unwrap_or(Time::ZERO)))
+        };
+        let host = sends.iter().map(open).collect::<Result<Vec<_>, RunError>>()?;
+        let host = HostFrames::new(host).map_err(RunError::new)?;
+        Ok(CardDevice::new(card, has_lines, host, self.progress.clone()))
+    }
+}

@@ -1,0 +1,207 @@
+//! The section of the summary for networks.
+
+use super::card::NetworkCard;
+use crate::experiment::NicSpec;
+use crate::kinds;
+use crate::run::{Ended, Simulated};
+use crate::summary::{
+    EndedSummary, LatencySummary, PacketSummary, Remark, Report, Summary, ThroughputSummary, TimeSummary, part_of,
+};
+use net::observe::DropReason;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::time::Duration;
+
+/// The summary of a run of a network.
+pub type NetworkSummary = Summary<NetworkPackets, NetworkSection>;
+
+/// Counts of frames in a network.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct NetworkPackets {
+    /// Copies that faulty links made.
+    pub copied: u64,
+    /// Frames that waited in nodes or were on links when the run ended.
+    pub in_flight: u64,
+    /// Frames in which switches marked congestion.
+    pub marked: u64,
+}
+
+/// Keys of networks.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct NetworkSection {
+    /// Nodes in the order of their numbers.
+    pub nodes: Vec<NodeSummary>,
+    /// Links, each direction apart.
+    pub links: Vec<LinkSummary>,
+    /// Greatest number of bytes in a queue of a switch.
+    pub deepest_queue_bytes: u64,
+}
+
+/// A node.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct NodeSummary {
+    /// Its name.
+    pub name: String,
+    /// Its card.
+    pub nic: String,
+    /// Kind of its card; `plain` for a plain NIC.
+    pub kind: &'static str,
+    /// Its IPv4 address.
+    pub ip: String,
+    /// Digest of everything that left its card.
+    pub digest: String,
+    /// Packets that its card took.
+    #[serde(rename = "in")]
+    pub packets_in: u64,
+    /// Packets that its card finished.
+    pub done: u64,
+    /// Frames that were too long for its card.
+    pub refused: u64,
+}
+
+/// A direction of a link.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct LinkSummary {
+    /// Name of the link.
+    pub name: String,
+    /// The node that sends.
+    pub from: String,
+    /// The node that receives.
+    pub to: String,
+    /// Frames that began to cross it.
+    pub frames: u64,
+    /// Their bytes without FCS.
+    pub bytes: u64,
+    /// Share of the simulated time in which frames were on it.
+    pub utilisation: f64,
+    /// Frames that a fault lost.
+    pub lost: u64,
+    /// Pause frames.
+    pub pauses: u64,
+}
+
+impl NetworkCard {
+    /// The summary so far; `wall` is the host time that the run took.
+    pub(super) fn summarize(&self, wall: Duration) -> NetworkSummary {
+        let ledger = self.network.borrow_mut().ledger().unwrap_or_default();
+        let (entered, delivered, dropped) = (ledger.entered, ledger.delivered, ledger.all_dropped());
+        let by_reason = DropReason::ALL.iter().map(|&reason| (reason.name(), ledger.dropped_for(reason).frames));
+        let unfinished = ledger.in_flight.frames + self.sum().inside;
+        let seconds = self.frames.span.map(|(first, last)| (last - first).fs() as f64 / 1e15).filter(|&s| s > 0.0);
+        let gbps = |bytes: u64| seconds.map(|seconds| bytes as f64 * 8.0 / seconds / 1e9);
+        let latency_ns = LatencySummary::exact(self.frames.latencies().to_vec());
+        let simulated = match (&self.ended, self.frames.span) {
+            // Looks for the end come later than the end.
+            (Some(Ended::Complete), Some((_, last))) => last,
+            _ => self.now(),
+        };
+        let report = Report {
+            kind: &kinds::NETWORK,
+            ended: EndedSummary::new(self.ended.as_ref(), self.end_text(unfinished), unfinished),
+            remarks: self.remarks(dropped.frames),
+            packets: PacketSummary {
+                packets_in: entered.frames,
+                in_bytes: entered.bytes,
+                out: delivered.frames,
+                out_bytes: delivered.bytes,
+                dropped: dropped.frames,
+                dropped_by_reason: by_reason.filter(|&(_, n)| n > 0).collect(),
+                unfinished,
+                more: NetworkPackets {
+                    copied: ledger.copied.frames,
+                    in_flight: ledger.in_flight.frames,
+                    marked: self.frames.marked,
+                },
+            },
+            throughput: ThroughputSummary {
+                in_gbps: gbps(entered.bytes),
+                out_gbps: gbps(delivered.bytes),
+                network_gbps: gbps(delivered.bytes),
+                host_gbps: None,
+                done_packets_per_s: seconds.map(|seconds| delivered.frames as f64 / seconds),
+            },
+            steady: None,
+            latency_ns,
+            ingress_wait_ns: None,
+            sources: Vec::new(),
+            time: TimeSummary {
+                simulated_ns: simulated.fs() as f64 / 1e6,
+                skipped_ns: 0.0,
+                started_ns: None,
+                cycles: None,
+                clock_mhz: None,
+            },
+        };
+        let section = self.section(simulated.fs());
+        let mut common = self.setup.experiment.common.clone();
+        common.nic = NicSpec { preset: kinds::NETWORK.name.into(), ..NicSpec::default() };
+        Summary::of(self, (&common, &self.setup.experiment), wall, report, section)
+    }
+
+    fn end_text(&self, unfinished: u64) -> String {
+        let left = format!("{} unfinished", part_of(unfinished, self.frames.entered().max(unfinished), "packet"));
+        match &self.ended {
+            None => "it is running".into(),
+            Some(Ended::Complete) => "all packets are done".into(),
+            Some(Ended::Limit) if unfinished == 0 => "the limit came; no packet was under way".into(),
+            Some(Ended::Limit) => format!("the limit came with {left}"),
+            Some(Ended::Trouble(text)) => text.clone(),
+            Some(Ended::Stalled(Some(text))) => format!("nothing moves any more; {text}"),
+            Some(_) => format!("nothing moves any more, with {left}"),
+        }
+    }
+
+    fn remarks(&self, dropped: u64) -> Vec<Remark> {
+        let drops = (dropped > 0).then(|| {
+            Remark::new(
+                "network_drops",
+                format!("the network dropped {}", part_of(dropped, self.frames.entered(), "frame")),
+            )
+        });
+        drops.into_iter().collect()
+    }
+
+    fn section(&self, simulated_fs: u64) -> NetworkSection {
+        let reports = self.reports();
+        let name =
+            |node: net::NodeId| reports.get(node.0 as usize).map_or_else(String::new, |report| report.name.clone());
+        let node = |(number, setup): (usize, &super::NodeSetup)| {
+            let seen = self.with_card(number, |device| (device.card().progress(), device.refused()));
+            let (packets_in, done, refused) =
+                seen.map_or((0, 0, 0), |(progress, refused)| (progress.packets_in, progress.packets_done, refused));
+            NodeSummary {
+                name: setup.name.clone(),
+                nic: setup.nic.clone(),
+                kind: setup.kind.map_or(super::plain::PLAIN, |kind| kind.name),
+                ip: self.setup.ip(number).to_string(),
+                digest: reports.get(number).map_or_else(String::new, |report| report.digest.clone()),
+                packets_in,
+                done,
+                refused,
+            }
+        };
+        let network = self.network.borrow();
+        let mut links = Vec::new();
+        for link in network.links() {
+            for end in 0..2 {
+                let ((from, port), (to, _)) = (link.ends[end], link.ends[1 - end]);
+                let line =
+                    reports.get(from.0 as usize).and_then(|report| report.lines.get(usize::from(port.0))?.as_ref());
+                let counts = line.map(|(counts, _)| *counts).unwrap_or_default();
+                links.push(LinkSummary {
+                    name: link.name.clone(),
+                    from: name(from),
+                    to: name(to),
+                    frames: counts.sent.frames,
+                    bytes: counts.sent.bytes,
+                    utilisation: counts.busy_fs as f64 / simulated_fs.max(1) as f64,
+                    lost: counts.faults.lost,
+                    pauses: counts.pauses,
+                });
+            }
+        }
+        drop(network);
+        let nodes = self.nodes().iter().enumerate().map(node).collect();
+        NetworkSection { nodes, links, deepest_queue_bytes: self.frames.deepest }
+    }
+}

@@ -1,0 +1,215 @@
+//! Networks of cards: what a user sees of a run.
+
+use crate::support;
+use expect_test::{Expect, expect};
+use serde_json::Value;
+use spinet::kinds::{self, OwnPolicies, Text};
+use spinet::run::{Run, RunError, Wanted};
+use spinet::toml_text::Format;
+use std::path::Path;
+use std::time::Duration;
+
+/// The host of `left` sends to `right`, whose handler sends everything back. Nothing matches on `left`.
+const PAIR: &str = "
+    [[nodes]]
+    name = 'left'
+    program = 'nic.elf'
+    context = [{ handler = 'echo', match = 'udp.dst_port == 1' }]
+    send = { source = 'udp:size=64..1500,count=20,rate=50G', to = 'right' }
+    [[nodes]]
+    name = 'right'
+    program = 'nic.elf'
+    context = [{ handler = 'echo' }]
+    [[links]]
+    from = 'left'
+    to = 'right'
+    with = { rate = '100G', delay = '500 ns' }
+";
+
+fn start(text: &str, folder: &Path, wanted: &Wanted) -> Result<Run, RunError> {
+    let text = Text { text, file: "net.toml", base_dir: folder, format: Format::Toml };
+    assert_eq!(kinds::of_experiment(text.text, folder, Format::Toml).name, "network");
+    (kinds::NETWORK.start)(&text, wanted, OwnPolicies::default())
+}
+
+/// Runs to the end, in slices of `ms` milliseconds of host time.
+fn run(text: &str, folder: &Path, wanted: &Wanted, ms: u64) -> Run {
+    let mut run = start(text, folder, wanted).unwrap_or_else(|error| panic!("{error}"));
+    while !run.advance(Duration::from_millis(ms)).unwrap_or_else(|error| panic!("{error}")).is_done {}
+    run
+}
+
+fn show(summary: &Value) -> String {
+    let packets = &summary["packets"];
+    let mut text = format!("{}: {}\n", summary["ended"]["reason"], summary["ended"]["text"]).replace('"', "");
+    text += &format!("{} in, {} out, {} dropped\n", packets["in"], packets["out"], packets["dropped"]);
+    for node in summary["nodes"].as_array().into_iter().flatten() {
+        text +=
+            &format!("{} {}: {} in, {} done\n", node["name"], node["ip"], node["in"], node["done"]).replace('"', "");
+    }
+    for link in summary["links"].as_array().into_iter().flatten() {
+        text += &format!("{} -> {}: {} frames\n", link["from"], link["to"], link["frames"]).replace('"', "");
+    }
+    text
+}
+
+fn refused(text: &str, want: Expect) {
+    let folder = support::folder_with_program("network_refused");
+    let error = start(text, &folder, &Wanted::default()).err().expect("it is wrong");
+    want.assert_eq(&error.to_string().replace(&folder.display().to_string(), "FOLDER"));
+}
+
+#[test]
+fn packets_go_from_host_to_handler_and_back() {
+    let folder = support::folder_with_program("network_pair");
+    let run = run(PAIR, &folder, &Wanted::default(), 100);
+    expect![[r#"
+        complete: all packets are done
+        40 in, 40 out, 0 dropped
+        left 10.0.0.1: 20 in, 20 done
+        right 10.0.0.2: 20 in, 20 done
+        left -> right: 20 frames
+        right -> left: 20 frames
+    "#]]
+    .assert_eq(&show(&run.summary()));
+}
+
+/// A star: three hosts send through their cards' ports to the next three nodes, whose handlers count the packets.
+const STAR: &str = "
+    topology = { name = 'star', nodes = 6 }
+    link = { rate = '100G', delay = '333 ns' }
+    [[nodes]]
+    name = 'n0'
+    program = 'nic.elf'
+    context = [{ handler = 'echo', match = 'udp.dst_port == 1' }]
+    send = { source = 'udp:size=imix,count=30,rate=40G,arrivals=poisson', to = 'n3' }
+    [[nodes]]
+    name = 'n1'
+    send = { source = 'udp:size=imix,count=30,rate=90G,arrivals=poisson', to = 'n3' }
+    [[nodes]]
+    name = 'n2'
+    send = { source = 'udp:size=imix,count=30,rate=40G,arrivals=poisson', to = 'n4' }
+    [[nodes]]
+    name = '*'
+    program = 'nic.elf'
+    context = [{ handler = 'tally' }]
+";
+
+#[test]
+fn threads_and_slices_change_no_result() {
+    let folder = support::folder_with_program("network_threads");
+    let result = |threads, ms| {
+        let run = run(STAR, &folder, &Wanted { threads, tables: true, ..Wanted::default() }, ms);
+        let mut summary = run.summary();
+        summary["wall"].take();
+        (run.digest(), summary)
+    };
+    let want = result(1, 100);
+    assert_eq!(want.1["packets"]["out"], 90);
+    for (threads, ms) in [(2, 1), (3, 100), (4, 1)] {
+        assert!(result(threads, ms) == want, "{threads} threads in slices of {ms} ms differ");
+    }
+}
+
+/// A fat tree whose first node has a PsPIN.
+const TREE: &str = "
+    topology = { name = 'fat-tree', levels = 2, radix = 4, nodes = 8 }
+    link = { rate = '100G', delay = '300 ns' }
+    [[nodes]]
+    name = 'n0'
+    program = 'nic.elf'
+    context = [{ handler = 'tally' }]
+    [[nodes]]
+    name = 'n[2]'
+";
+
+#[test]
+fn nodes_of_a_topology_have_the_card_of_the_first_entry_that_fits() {
+    let folder = support::folder_with_program("network_tree");
+    let send = "name = 'n*'\n    send = { source = 'udp:size=1000,count=5,rate=10G,payload=random', to = 'n0' }";
+    let run = run(&TREE.replace("name = 'n[2]'", send), &folder, &Wanted::default(), 100);
+    let summary = run.summary();
+    // Seven hosts send five frames each.
+    let packets = &summary["packets"];
+    assert_eq!(
+        (&packets["in"], &packets["out"], &packets["dropped"]),
+        (&35.into(), &35.into(), &0.into()),
+        "{packets}"
+    );
+    assert_eq!((&summary["nodes"][0]["kind"], &summary["nodes"][0]["done"]), (&"handlers".into(), &35.into()));
+    assert_eq!(summary["nodes"][7]["kind"], "plain");
+}
+
+#[test]
+fn mistakes_name_their_place() {
+    refused(
+        "[[nodes]]\nname = 'a'\nprogram = 'nic.elf'\nlimit = '1 ms'\n",
+        expect!["net.toml: line 4: nodes[0].limit: `limit` belongs to the network, above [[nodes]]"],
+    );
+    refused(
+        "[[nodes]]\nname = '0'\nprogram = 'nic.elf'\n",
+        expect![
+            "net.toml: line 2: nodes[0].name: `0` is no name; allowed are letters, digits, `-`, `_` and `.`, and it begins with a letter"
+        ],
+    );
+    refused(
+        &PAIR.replace("to = 'right'\n    with", "to = 'rigth'\n    with"),
+        expect![
+            "net.toml: line 13: links[0].to: is `rigth`, must be a node or switch: `left`, `right`; did you mean `right`?"
+        ],
+    );
+    refused(
+        &PAIR.replace("to = 'right' }", "to = 'rigt' }"),
+        expect!["net.toml: line 6: nodes[0].send.to: there is no node `rigt`; did you mean `right`?"],
+    );
+    refused(
+        &PAIR.replace("'right'\n    program = 'nic.elf'", "'right'\n    program = 'none.elf'"),
+        expect!["node `right`: net.toml: program: FOLDER/none.elf: No such file or directory (os error 2)"],
+    );
+    refused(
+        &PAIR.replace("handler = 'echo' }", "handlr = 'echo' }"),
+        expect![
+            "node `right`: net.toml: unknown key `handlr` in `context`, expected one of `name`, `tenant`, `match`, `message`, `priority`, `installed`, `handler`, `header`, `payload`, `completion`, `handler_memory`, `host_memory`, `scratchpad_bytes`, `copy_bytes`, `watchdog_cycles`, `delivery`; did you mean `handler`?"
+        ],
+    );
+    refused(
+        &PAIR.replace("[[links]]", "[[links]]\nspeed = 3"),
+        expect![[r#"
+        net.toml: line 12: unknown key `speed` in `links`, expected one of `from`, `to`, `name`, `with`
+          speed = 3
+          ^^^^^"#]],
+    );
+    refused(
+        &PAIR.replace("100G", "fast"),
+        expect![[r#"
+        net.toml: line 14: `fast` is not a rate above 0; write for example `100G`, or `none` for no limit
+              with = { rate = 'fast', delay = '500 ns' }
+                              ^^^^^^"#]],
+    );
+    refused(
+        &PAIR.replace("'right'\n    program", "'left'\n    program"),
+        expect!["net.toml: line 8: nodes[1].name: `left` is the name of two nodes, each must have its own"],
+    );
+    refused(
+        &PAIR.replace("to = 'right'\n    with", "to = 'right:1'\n    with"),
+        expect!["node `right`: port 1 has a link, and the card has 1 network port"],
+    );
+    refused(
+        &format!("traffic = 'udp:count=3'\n{PAIR}"),
+        expect!["net.toml: line 1: traffic: packets of a network come from its nodes: write `send` in [[nodes]]"],
+    );
+    refused(
+        TREE,
+        expect!["net.toml: line 9: nodes[1].name: `n[2]` fits no node of the topology, whose nodes are n0 to n7"],
+    );
+    refused(
+        &TREE.replace("levels = 2", "levels = 9"),
+        expect!["net.toml: line 2: topology.levels: is 9, must be 1 to 4"],
+    );
+    refused(
+        &TREE.replace("'n[2]'", "'n1'\ncount = 3"),
+        expect![
+            "net.toml: line 10: nodes[1].count: count is for networks without a topology, whose nodes are named here"
+        ],
+    );
+}
