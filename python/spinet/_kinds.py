@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias
 
 from spinet import _core, _experiments, _files, output
 from spinet._core import UsageError
-from spinet._options import CHAINS, HANDLERS, MODULES, OPTIONS
+from spinet._options import CHAINS, HANDLERS, MODULES, NETWORK, OPTIONS
 from spinet._timing import Level, Timing
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from spinet.comparison.on_card import OnKind
     from spinet.wiring import Design
 
-__all__ = ["CHAINS", "HANDLERS", "MODULES", "Kind", "check", "get", "names", "of", "of_nic", "option", "who"]
+__all__ = ["CHAINS", "HANDLERS", "MODULES", "NETWORK", "Kind", "check", "get", "names", "of", "of_nic", "option", "who"]
 
 Source: TypeAlias = str | Path | Mapping[str, Any] | None  # of an experiment: file or mapping
 Given: TypeAlias = Mapping[str, Any]  # keywords of `spinet.run`, or the command's values by keyword
@@ -376,7 +376,28 @@ class _Modules(Kind):
         return WiredParams._of(nic, sets)
 
 
-_OWN: Mapping[str, type[Kind]] = {HANDLERS: _Handlers, CHAINS: _Chains, MODULES: _Modules}
+class _Network(Kind):
+    """Networks of cards."""
+
+    rows = "frames"
+    to_network, to_host = None, None
+
+    def built(self, experiment: Prepared, given: Given, *, cc: str | None, defines: Defines) -> Ready:
+        from spinet import _programs
+
+        return _programs.of_nodes(experiment, given, cc=cc, defines=defines)
+
+    def counts(self, summary: Mapping[str, Any]) -> str:
+        packets = summary["packets"]
+        return f"{packets['in']} frames sent, {packets['out']} received, {packets['dropped']} dropped"
+
+    def print_summary(self, prepared: Prepared, summary: dict[str, Any], title: str | None) -> None:
+        from spinet.cli import network_report
+
+        network_report.print_summary(summary, title=title or self.name)
+
+
+_OWN: Mapping[str, type[Kind]] = {HANDLERS: _Handlers, CHAINS: _Chains, MODULES: _Modules, NETWORK: _Network}
 
 
 def catalogue(known: Sequence[tuple[str, str, str]]) -> Mapping[str, Kind]:
@@ -413,7 +434,8 @@ def who(kinds: Sequence[str]) -> str:
     >>> who(["chains"])
     'cards that run chains of offloads (such as panic)'
     """
-    return "cards that " + " or ".join(f"{_plural(get(kind).does)} (such as {get(kind).example})" for kind in kinds)
+    such_as = {kind: f" (such as {get(kind).example})" if get(kind).example else "" for kind in kinds}
+    return "cards that " + " or ".join(f"{_plural(get(kind).does)}{such_as[kind]}" for kind in kinds)
 
 
 def of_nic(nic: str) -> str | None:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from spinet import _core
 
-HANDLERS, CHAINS, MODULES = "handlers", "chains", "modules"
+HANDLERS, CHAINS, MODULES, NETWORK = "handlers", "chains", "modules", "network"
 ALL = tuple(name for name, _does, _example in _core.kinds_of_cards())
 
 
@@ -131,6 +131,13 @@ OPTIONS: Mapping[str, Option] = {
     "strict": Option(
         flags=("--strict",), help="Exit code 1 if there is a remark, such as a trap or a drop.", value="flag"
     ),
+    "threads": Option(
+        flags=("--threads",),
+        metavar="N",
+        help="Simulate a network on this number of threads; the results do not depend on it. Default: one a core.",
+        kinds=(NETWORK,),
+        value="positive",
+    ),
     "program": Option(kinds=(HANDLERS,), keys=("program",)),
     "match": Option(
         flags=("-m", "--match"),
@@ -166,11 +173,13 @@ OPTIONS: Mapping[str, Option] = {
     "profile": Option(
         flags=("--profile",),
         help="Count the cycles of all cores by source line and cause; with -o, for spinet profile.",
+        kinds=(HANDLERS, CHAINS, MODULES),
         value="flag",
     ),
     "paths": Option(
         flags=("--paths",),
         help="Record what each packet waits for; with -o, for spinet explain.",
+        kinds=(HANDLERS, CHAINS, MODULES),
         value="flag",
     ),
     "timeline": Option(
@@ -178,6 +187,7 @@ OPTIONS: Mapping[str, Option] = {
         metavar="FILE",
         help="Write a timeline for ui.perfetto.dev: FILE.perfetto-trace. With -o, a name without a folder is a file of "
         "DIR.",
+        kinds=(HANDLERS, CHAINS, MODULES),
     ),
     "timeline_only": Option(
         flags=("--timeline-only",),
@@ -186,17 +196,20 @@ OPTIONS: Mapping[str, Option] = {
         "repeated.",
         keys=("timeline",),
         multiple=True,
+        kinds=(HANDLERS, CHAINS, MODULES),
     ),
     "capture_drops": Option(
         flags=("--capture-drops",),
         help="With -o: write dropped.pcapng, the packets that the card dropped, each with the reason as its comment.",
         value="flag",
+        kinds=(HANDLERS, CHAINS, MODULES),
     ),
     "out": Option(
         flags=("--out",),
         metavar="FILE",
         help="Write the packets that leave to the network into FILE as pcapng, as they leave. With -, to stdout; the "
         "report goes to stderr then.",
+        kinds=(HANDLERS, CHAINS, MODULES),
     ),
     "check": Option(
         flags=("--check",),

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any
 
 from spinet import _core, _files, _kinds, card_firmware, chains, toolchain
 from spinet import _experiments as experiments
+from spinet._core import InputError
 from spinet._experiments import Prepared
 
 
@@ -34,12 +36,15 @@ class Ready:
         Names by which the user knows programs, by the paths of linked ones.
     messages
         Output of the compiler.
+    threads
+        Threads of a network; 0 for one a core.
     """
 
     experiment: Prepared
     elfs: Mapping[str, Path]
     shown: Mapping[str, str] = dataclasses.field(default_factory=dict)
     messages: str = ""
+    threads: int = 0
 
 
 def kept(content: bytes, *, kind: str = "memory", suffix: str = ".bin") -> Path:
@@ -87,6 +92,52 @@ def with_handlers(experiment: Prepared, *, cc: str | None, defines: Mapping[str,
     # The user knows the sources, not the path in the build cache.
     shown = {str(build.elf): experiment.program_name()}
     return Ready(experiment=experiment, elfs={**elfs, "": build.elf}, shown=shown, messages=build.messages)
+
+
+PLAIN = "plain"  # the NIC of a node that runs no program
+
+
+def _nic_of(values: Mapping[str, Any]) -> str | None:
+    nic = values.get("nic")
+    return nic.get("preset") if isinstance(nic, Mapping) else nic
+
+
+def of_nodes(
+    experiment: Prepared, given: Mapping[str, Any], *, cc: str | None, defines: Mapping[str, str | int] | None
+) -> Ready:
+    """The programs of the nodes of a network, by the position of their entry in ``[[nodes]]`` and their name."""
+    elfs: dict[str, Path] = {}
+    shown: dict[str, str] = {}
+    messages, nodes = [], []
+    for entry, node in enumerate(experiment.values.get("nodes", ())):
+        values = {key: value for key, value in node.items() if key not in ("name", "count", "ip", "mac", "send")}
+        if experiment.values.get("nic", {}).get("preset"):
+            values.setdefault("nic", experiment.values["nic"])
+        text, base_dir = json.dumps(values), experiment.base_dir
+        if not values or _nic_of(values) == PLAIN:
+            nodes.append(node)
+            continue
+        kind = _core.kind_of_experiment(text, base_dir, "json")
+        try:
+            checked = json.loads(_core.check_experiment(text, experiment.file, base_dir, "json", kind, lines=True))
+        except InputError as error:
+            raise InputError(f"node `{node['name']}`: {error}") from None
+        checked["nic"] = {"set": [], **checked["nic"]}
+        prepared = Prepared(values=checked, file=experiment.file, base_dir=base_dir, kind=kind)
+        ready = built(prepared, {}, cc=cc, defines=defines)
+        found = ready.experiment.values.get("firmware")
+        # An image of firmware is named in the experiment.
+        nodes.append(node if found == checked.get("firmware") else {**node, "firmware": found})
+        elfs.update({f"{entry}/{name}": elf for name, elf in ready.elfs.items()})
+        shown.update(ready.shown)
+        messages.append(ready.messages)
+    return Ready(
+        experiment=dataclasses.replace(experiment, values={**experiment.values, "nodes": nodes}),
+        elfs=elfs,
+        shown=shown,
+        messages="".join(dict.fromkeys(messages)),
+        threads=given.get("threads") or 0,
+    )
 
 
 def with_firmware(

@@ -211,6 +211,7 @@ def start(
             trial=trial,
             lines=lines,
             debug_port=debug_port,
+            threads=ready.threads,
         )
     except InputError as error:
         text = str(error).removeprefix(f"{experiments.NO_FILE}: ")

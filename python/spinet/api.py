@@ -72,6 +72,7 @@ def run(
     pacing: str | None = None,
     count: int | None = None,
     limit: str | None = None,
+    threads: int | None = None,
     cc: str | None = None,
     defines: Mapping[str, str | int] | None = None,
     keep_packets: bool = True,
@@ -154,6 +155,8 @@ def run(
     limit
         Simulated time at which the run ends, such as ``"10 ms"``. Default: when all packets are done; with endless
         traffic, 40 ms after the card has started.
+    threads
+        Networks: number of threads that simulate; no result depends on it. Default: one a core.
     cc
         A compiler to use instead of spinet's.
     defines
@@ -236,6 +239,7 @@ def run(
             "pacing": pacing,
             "count": count,
             "limit": limit,
+            "threads": threads,
         }
     )
     with contextlib.ExitStack() as stack:

@@ -38,7 +38,7 @@ def common(summary: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.fixture
 def plain(monkeypatch: pytest.MonkeyPatch) -> _kinds.Kind:
-    """The simulator has cards of a fourth kind. The catalogue of Python is made again, as on import."""
+    """The simulator has cards of one more kind. The catalogue of Python is made again, as on import."""
     known = [*_core.kinds_of_cards(), ("plain", "forwards packets", "plain-nic")]
     monkeypatch.setattr(_kinds, "_ALL", _kinds.catalogue(known))
     options = {
@@ -120,7 +120,9 @@ def kinds_named(tree: ast.AST) -> Iterator[int]:
 
 def test_only_the_catalogue_names_kinds() -> None:
     assert list(
-        kinds_named(ast.parse("if kind == 'chains': pass\nx = {'handlers': 1, 'chains': 2, 'modules': 3}"))
+        kinds_named(
+            ast.parse("if kind == 'chains': pass\nx = {'handlers': 1, 'chains': 2, 'modules': 3, 'network': 4}")
+        )
     ) == [
         1,
         2,

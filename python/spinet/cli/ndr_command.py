@@ -35,6 +35,7 @@ _NOT_HERE = (
     "trace_instructions",
     "trace_cores",
     "trace_time",
+    "threads",
 )
 
 

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Networks as a user runs them: the command, files, Python."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+import spinet
+from spinet import cli
+
+NETWORKS = Path("experiments/networks")
+PAIR = NETWORKS / "pair.toml"
+
+
+def test_every_example_runs_to_its_end() -> None:
+    for path in sorted(NETWORKS.glob("*.toml")):
+        packets = spinet.run(path).summary["packets"]
+        assert packets["in"] == packets["out"] + packets["dropped"], f"{path}: frames are lost without a reason"
+        assert packets["unfinished"] == 0, path
+
+
+def test_a_pair_exchanges_requests_and_answers(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "result"
+    assert cli.main(["run", str(PAIR), "-o", str(folder)]) == 0
+    out = capfd.readouterr().out
+    assert "2 nodes, 1 links; all packets are done" in out
+    assert "client to server" in out
+    frames = pq.read_table(folder / "frames.parquet").to_pydict()
+    assert frames["event"].count("entered") == frames["event"].count("delivered") == 2000
+    # Each frame takes its own time on the line and the link's 500 ns: preamble 8, FCS 4, 100 Gbit/s.
+    for at, tail, size, event in zip(frames["at_ps"], frames["tail_ps"], frames["bytes"], frames["event"], strict=True):
+        if event == "crossed":
+            assert tail - at == 80 * (8 + max(size, 60) + 4) + 500_000
+
+
+def test_the_digest_does_not_depend_on_threads(capfd: pytest.CaptureFixture[str]) -> None:
+    def digest(threads: int) -> str:
+        assert cli.main(["run", str(NETWORKS / "fat-tree.toml"), "--threads", str(threads), "--json"]) == 0
+        found: str = json.loads(capfd.readouterr().out)["digest"]
+        return found
+
+    assert digest(1) == digest(2) == digest(4)
+
+
+def test_an_incast_fills_the_queue_and_drops_or_pauses() -> None:
+    experiment = spinet.Experiment.load(NETWORKS / "incast.toml")
+    summary = spinet.run(experiment).summary
+    assert summary["packets"]["dropped"] == summary["packets"]["dropped_by_reason"]["queue_full"] > 0
+    # The queue takes a frame while it has room for it.
+    assert 200_000 - 1500 < summary["deepest_queue_bytes"] <= 200_000
+
+    pfc = {"xoff_bytes": 50_000, "xon_bytes": 25_000, "headroom_bytes": 40_000}
+    lossless = dict(experiment) | {"switch": {"buffer_bytes": 4_000_000, "pfc": pfc}}
+    lossless["nodes"] = [
+        {**node, "program": "sdk/examples/empty.c"} if "program" in node else node for node in experiment["nodes"]
+    ]
+    summary = spinet.run(lossless).summary
+    assert (summary["packets"]["dropped"], summary["packets"]["out"]) == (0, 1600)
+    assert sum(link["pauses"] for link in summary["links"]) > 0
+
+
+def test_cards_of_every_kind_stand_on_nodes() -> None:
+    network = {
+        "topology": {"name": "star", "nodes": 3},
+        "nodes": [
+            {"name": "n0", "send": {"source": "udp:size=512,count=20,rate=10G", "to": "n1"}},
+            {"name": "n1", "nic": "panic", "service": ["work: delay, cycles=20"], "chain": ["all: work"]},
+            {"name": "n2", "nic": "tigon2", "firmware": "tigon2"},
+        ],
+        "limit": "4 ms",
+    }
+    summary = spinet.run(network).summary
+    assert [node["kind"] for node in summary["nodes"]] == ["plain", "chains", "modules"]
+    assert summary["nodes"][1]["in"] == 20
+
+
+def test_mistakes_are_errors_of_their_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "net.toml"
+    path.write_text(PAIR.read_text().replace('to = "server"\nwith', 'to = "sever"\nwith'))
+    assert cli.main(["run", str(path)]) == 2
+    assert "links[0].to: is `sever`, must be a node or switch" in capfd.readouterr().err
+    assert cli.main(["run", str(PAIR), "--traffic", "udp:count=3"]) == 2
+    assert "packets of a network come from its nodes" in capfd.readouterr().err
