@@ -37,6 +37,7 @@ _KINDS = {
     "handlers": "Cards that run handlers",
     "chains": "Cards that run chains of offloads",
     "modules": "Wired cards",
+    "network": "Networks of cards",
 }
 
 # Small tables that many keys have.
@@ -84,6 +85,7 @@ The printed summary begins with them, marked `!`. They do not change the exit co
 | `frames_filtered`, `frames_without_room`, `receiver_off` | wired | the receiver dropped frames: for other addresses; without a buffer, a descriptor, or room in its FIFO; before firmware enabled it |
 | `frames_damaged` | wired | frames reached the host with an error flag |
 | `frames_not_out` | wired | frames were given to the card and did not come out, without a counted drop |
+| `network_drops` | network | links and switches dropped frames |
 """,
     "latency_ns": """
 The latency begins and ends where the kind of card can observe it. Percentiles are exact up to 2047 cycles, and within 0.1 % above; those
@@ -94,6 +96,7 @@ of wired cards are exact.
 | handlers | room in packet memory | the card is done with the packet |
 | chains | first bytes in | first bytes out, for packets that left |
 | wired | given to the card | came out, for frames known at both ends |
+| network | entered the network at its node | last bit at the node that received it |
 
 Parts on cards that run handlers:
 
@@ -147,6 +150,7 @@ _TAIL = """## The output folder and exit codes
 | `packets.parquet` | handlers, chains | one row per packet: [handlers](packets.md), [chains](chains.md#packetsparquet) |
 | `hops.parquet` | chains | one row per [visit to a service](chains.md#hopsparquet) |
 | `frames.parquet` | wired | one row for each frame given to the card, and for each further frame that came out: `way` (`sent`, `received`), `frame` (its number in the traffic), `bytes`, `given_ps`, `out_ps`, `latency_ps`. Times are picoseconds since reset, null if it did not happen |
+| `frames.parquet` | network | one row for each [event of each frame](packets.md#framesparquet-of-networks) |
 | `out.pcapng` | handlers | packets that the card sent |
 | `network.pcapng`, `host.pcapng` | chains | packets that left, with the times of their last bytes; a comment gives number, chain, the parts of its time, and the units that worked on it |
 | `sent.pcapng`, `received.pcapng` | wired | frames that came out at the network and at the host, each with its number and time in the card as a comment. Of frames that were never given, the first few, marked by a comment |

@@ -18,7 +18,9 @@ _CARDS = {
     "handlers": "cards that run handlers",
     "chains": "cards that run chains of offloads",
     "modules": "wired cards",
+    "network": "networks of cards",
 }
+_PREFIXES = {"network": "Networks"}  # of names; others have that of the kind
 _HEAD = '''# SPDX-License-Identifier: Apache-2.0
 """Types of summaries, for type checkers; docs/generate.py makes this from the Rust types.
 
@@ -41,7 +43,7 @@ def module() -> str:
     _table(made, "Summary", common, "The parts of a summary that all cards have.")
     for kind, schema in schemas.items():
         packets, section = schema["packets"], schema["section"]
-        name = kind.capitalize()
+        name = _PREFIXES.get(kind, kind.capitalize())
         all_packets = common["$defs"][_ref(common["properties"]["packets"])]
         for part in (packets, section):
             _tables(made, part)

@@ -1214,3 +1214,103 @@ class ModulesSummary(TypedDict):
     """Actions (`[[at]]` of the experiment) in order."""
     places: list[PlaceSummary]
     """Places of the paths of frames: `index` of their table is a position here."""
+
+
+NodeSummary = TypedDict(
+    "NodeSummary",
+    {
+        "name": "str",
+        "nic": "str",
+        "kind": "str",
+        "ip": "str",
+        "digest": "str",
+        "in": "int",
+        "done": "int",
+        "refused": "int",
+    },
+)
+
+
+LinkSummary = TypedDict(
+    "LinkSummary",
+    {
+        "name": "str",
+        "from": "str",
+        "to": "str",
+        "frames": "int",
+        "bytes": "int",
+        "utilisation": "float",
+        "lost": "int",
+        "pauses": "int",
+    },
+)
+
+
+NetworksPackets = TypedDict(
+    "NetworksPackets",
+    {
+        "in": "int",
+        "in_bytes": "int",
+        "out": "int",
+        "out_bytes": "int",
+        "dropped": "int",
+        "dropped_by_reason": "dict[str, int]",
+        "unfinished": "int",
+        "copied": "int",
+        "in_flight": "int",
+        "marked": "int",
+    },
+)
+
+
+class NetworksSummary(TypedDict):
+    """The summary of networks of cards."""
+
+    spinet: str
+    """Version of spinet."""
+    kind: str
+    """Kind of the card: `handlers`, `chains` or `modules`."""
+    nic: str
+    """The card: a preset, or the path of its file."""
+    seed: int
+    """Seed of all random choices."""
+    digest: str
+    """64 hexadecimal digits: a hash over everything that left the card, with times. Equal inputs give equal digests
+    on every machine.
+    """
+    ended: EndedSummary
+    """How the run ended."""
+    remarks: list[Remark]
+    """Problems in the simulated world and likely mistakes, the most urgent first."""
+    packets: NetworksPackets
+    """Number of packets."""
+    throughput: ThroughputSummary
+    """Rates from the first packet to the last."""
+    steady: SteadySummary | None
+    """Rates while packets came, without the start and the end. `null` if that time was too short."""
+    latency_ns: LatencySummary | None
+    """Time of packets in the card."""
+    ingress_wait_ns: Spread | None
+    """Time from when a packet was due on the line until the card took it. It is not part of the latency."""
+    sources: list[SourceSummary]
+    """Sources of packets."""
+    time: TimeSummary
+    """Simulated time."""
+    wall: WallSummary
+    """Host time. It differs from run to run and is not part of the digest."""
+    counters: dict[str, int]
+    """Every counter of every part, by path."""
+    resources: list[ResourceSummary]
+    """Parts that can be full and were used, the busiest first."""
+    bottleneck: str | None
+    """The name of the part that limited the throughput: the busiest one, if it was busy for 90 % of the time. Cores
+    that run handlers only if no other part was, because they are busy while they wait. `null` if no part was.
+    """
+    experiment: Any
+    """The experiment with all defaults; `spinet run` accepts it as a file."""
+    nodes: list[NodeSummary]
+    """Nodes in the order of their numbers."""
+    links: list[LinkSummary]
+    """Links, each direction apart."""
+    deepest_queue_bytes: int
+    """Greatest number of bytes in a queue of a switch."""

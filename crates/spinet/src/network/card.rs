@@ -16,7 +16,6 @@ use net::{NodeId, NodeReport};
 use serde_json::Value;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -243,18 +242,5 @@ impl Card for NetworkCard {
 
     fn inject(&mut self, port: Port, _at: Time, _frame: Box<[u8]>) -> Result<(), InjectError> {
         Err(InjectError::NoLines { port })
-    }
-
-    fn write_host(&self, folder: &Path) -> Result<Vec<String>, RunError> {
-        let mut names = Vec::new();
-        for (node, setup) in self.nodes().iter().enumerate() {
-            let folder = folder.join(&setup.name);
-            std::fs::create_dir(&folder)
-                .map_err(|source| RunError::new(NetworkError::Create { file: folder.display().to_string(), source }))?;
-            let written = self.with_card(node, move |device| device.card().write_host(&folder));
-            let written = written.map_err(RunError::new)??;
-            names.extend(written.into_iter().map(|name| format!("{}/{name}", setup.name)));
-        }
-        Ok(names)
     }
 }

@@ -7,7 +7,6 @@ use net::spec::{LinkParams, LinkSpec, SwitchChoice, SwitchSpec};
 use net::topology::Topology;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::io;
 use std::net::Ipv4Addr;
 
 /// An experiment with a network, as it is written.
@@ -92,14 +91,13 @@ impl FromText for HostSourceSpec {
 
 /// A network that cannot be run.
 #[derive(Debug, thiserror::Error)]
-#[expect(missing_docs, reason = "the texts say what each field is")]
 pub enum NetworkError {
+    /// A value of the experiment.
     #[error(transparent)]
     Experiment(#[from] ExperimentError<NetworkProblem>),
+    /// The network, or a card on a node.
     #[error(transparent)]
     Network(#[from] NetError),
-    #[error("{file}: {source}")]
-    Create { file: String, source: io::Error },
 }
 
 /// The fault of a value.
