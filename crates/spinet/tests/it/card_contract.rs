@@ -18,6 +18,10 @@ const CHAINS: &str = "service = ['work: delay, cycles=20, units=2']\nchain = ['a
     traffic = 'udp:size=512,count=40,rate=40G'\n";
 const MODULES: &str = "firmware = 'tigon2.bin'\nnic = { set = { 'host.clear_end' = 0x8000 } }\n\
     traffic = 'udp:size=list:60:742,payload=numbered,count=4'\nsend = 'udp:size=103,payload=numbered,count=4'\nlimit = '60 ms'\n";
+/// Two nodes, of which one has a card with handlers.
+const NETWORK: &str = "links = [{ from = 'a', to = 'b' }]\n\
+    [[nodes]]\nname = 'a'\nprogram = 'nic.elf'\ncontext = [{ handler = 'tally' }]\n\
+    [[nodes]]\nname = 'b'\nsend = { source = 'udp:size=64..1500,count=40,rate=90G,payload=random', to = 'a' }\n";
 
 const FIRMWARE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/elf/tigon2.bin");
 
@@ -30,10 +34,10 @@ fn without_traffic(text: &str) -> String {
 fn each(test: &str, check: impl Fn(&str, &dyn Fn() -> Run)) {
     let folder = support::folder_with_program(test);
     std::fs::copy(FIRMWARE, folder.join("tigon2.bin")).unwrap();
-    for (name, text) in [("handlers", HANDLERS), ("chains", CHAINS), ("modules", MODULES)] {
+    for (name, text) in [("handlers", HANDLERS), ("chains", CHAINS), ("modules", MODULES), ("network", NETWORK)] {
         check(name, &|| start(text, &folder, name));
     }
-    assert_eq!(kinds::ALL.len(), 3, "a new kind of card belongs into this test");
+    assert_eq!(kinds::ALL.len(), 4, "a new kind of card belongs into this test");
 }
 
 fn start(text: &str, base_dir: &Path, name: &str) -> Run {
