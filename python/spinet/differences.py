@@ -124,7 +124,7 @@ def diff(before: Side, after: Side, *, counters: bool = False) -> Difference:
     Examples
     --------
     >>> import spinet
-    >>> keywords = {"program": "sdk/examples/ping_pong.c", "traffic": "udp:size=64,count=4"}
+    >>> keywords = {"program": "sdk/examples/ping_pong.c", "traffic": "udp:size=64,count=8"}
     >>> slow = spinet.run(**keywords, set="cluster.n_cores=1")
     >>> spinet.diff(spinet.run(**keywords), spinet.run(**keywords)).is_empty
     True

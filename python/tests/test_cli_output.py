@@ -323,7 +323,7 @@ def test_a_program_for_a_card_is_sent_there(tmp_path: Path, capfd: pytest.Captur
 def test_a_handler_cannot_steer_the_terminal(capfd: pytest.CaptureFixture[str]) -> None:
     from spinet.cli import run_command
 
-    run_command._print_console(1500, 2, 3, "\x1b[2Jcleared\x07\r\n\tna\u00efve \u202e\x9b31m\n")
+    run_command.print_console(1500, 2, 3, "\x1b[2Jcleared\x07\r\n\tna\u00efve \u202e\x9b31m\n")
     assert capfd.readouterr().err == (
         "[2 ns, cluster 2 core 3] \\x1b[2Jcleared\\x07\\r\n[2 ns, cluster 2 core 3] \tna\u00efve \\u202e\\x9b31m\n"
     )
