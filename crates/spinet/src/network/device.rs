@@ -25,10 +25,20 @@ pub struct NoPort {
     has: usize,
 }
 
+/// A frame with the time at which it leaves the host.
+type Timed = (Time, Arc<[u8]>);
+
+/// A source of a host's frames.
+struct HostSource {
+    stream: Stream,
+    /// Begin of the stream's times.
+    start: Time,
+    next: Option<Timed>,
+}
+
 /// Frames of a host that do not pass the card: they wait for the line beside the frames that the card sends.
 pub struct HostFrames {
-    /// Its sources, each with the next frame and its time.
-    sources: Vec<(Stream, Time, Option<(Time, Arc<[u8]>)>)>,
+    sources: Vec<HostSource>,
 }
 
 impl HostFrames {
@@ -37,29 +47,27 @@ impl HostFrames {
         let mut all = HostFrames { sources: Vec::new() };
         for (mut stream, start) in sources {
             let next = Self::read(&mut stream, start)?;
-            all.sources.push((stream, start, next));
+            all.sources.push(HostSource { stream, start, next });
         }
         Ok(all)
     }
 
-    fn read(stream: &mut Stream, start: Time) -> Result<Option<(Time, Arc<[u8]>)>, SourceError> {
+    fn read(stream: &mut Stream, start: Time) -> Result<Option<Timed>, SourceError> {
         Ok(stream.read()?.map(|coming| (start + Time::from_fs(coming.arrival_fs), coming.bytes.into())))
     }
 
     /// When the next frame leaves the host; `None` if none is left.
     fn next_at(&self) -> Option<Time> {
-        self.sources.iter().filter_map(|(.., next)| Some(next.as_ref()?.0)).min()
+        self.sources.iter().filter_map(|source| Some(source.next.as_ref()?.0)).min()
     }
 
     /// The next frame, if it leaves at `until` at the latest. Of frames of one time, the first source's goes first.
-    fn take(&mut self, until: Time) -> Result<Option<(Time, Arc<[u8]>)>, SourceError> {
+    fn take(&mut self, until: Time) -> Result<Option<Timed>, SourceError> {
         let Some(at) = self.next_at().filter(|&at| at <= until) else { return Ok(None) };
-        let is_next = |(.., next): &&mut (Stream, Time, Option<(Time, Arc<[u8]>)>)| {
-            next.as_ref().is_some_and(|(time, _)| *time == at)
-        };
-        let (stream, start, next) = self.sources.iter_mut().find(is_next).expect("a source has the earliest frame");
-        let frame = next.take();
-        *next = Self::read(stream, *start)?;
+        let is_next = |source: &&mut HostSource| source.next.as_ref().is_some_and(|(time, _)| *time == at);
+        let source = self.sources.iter_mut().find(is_next).expect("a source has the earliest frame");
+        let frame = source.next.take();
+        source.next = Self::read(&mut source.stream, source.start)?;
         Ok(frame)
     }
 }

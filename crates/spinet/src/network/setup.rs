@@ -371,7 +371,7 @@ impl Builder {
         };
         let open = |source: &CheckedSource| {
             let CheckedSource { traffic, pacing, count, start } = source;
-            let stream = Stream::open(traffic, pacing.clone(), *count, (Faults::NONE, self.seed), None);
+            let stream = Stream::open(traffic, *pacing, *count, (Faults::NONE, self.seed), None);
             Ok::<_, RunError>((stream.map_err(RunError::new)?, start.unwrap_or(Time::ZERO)))
         };
         let host = sends.iter().map(open).collect::<Result<Vec<_>, RunError>>()?;
