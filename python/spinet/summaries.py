@@ -277,7 +277,7 @@ class Summary(TypedDict):
     spinet: str
     """Version of spinet."""
     kind: str
-    """Kind of the card: `handlers`, `chains` or `modules`."""
+    """Kind of the card: `handlers`, `chains`, `modules` or `network`."""
     nic: str
     """The card: a preset, or the path of its file."""
     seed: int
@@ -666,7 +666,7 @@ class HandlersSummary(TypedDict):
     spinet: str
     """Version of spinet."""
     kind: str
-    """Kind of the card: `handlers`, `chains` or `modules`."""
+    """Kind of the card: `handlers`, `chains`, `modules` or `network`."""
     nic: str
     """The card: a preset, or the path of its file."""
     seed: int
@@ -930,7 +930,7 @@ class ChainsSummary(TypedDict):
     spinet: str
     """Version of spinet."""
     kind: str
-    """Kind of the card: `handlers`, `chains` or `modules`."""
+    """Kind of the card: `handlers`, `chains`, `modules` or `network`."""
     nic: str
     """The card: a preset, or the path of its file."""
     seed: int
@@ -1151,7 +1151,7 @@ class ModulesSummary(TypedDict):
     spinet: str
     """Version of spinet."""
     kind: str
-    """Kind of the card: `handlers`, `chains` or `modules`."""
+    """Kind of the card: `handlers`, `chains`, `modules` or `network`."""
     nic: str
     """The card: a preset, or the path of its file."""
     seed: int
@@ -1269,7 +1269,7 @@ class NetworksSummary(TypedDict):
     spinet: str
     """Version of spinet."""
     kind: str
-    """Kind of the card: `handlers`, `chains` or `modules`."""
+    """Kind of the card: `handlers`, `chains`, `modules` or `network`."""
     nic: str
     """The card: a preset, or the path of its file."""
     seed: int

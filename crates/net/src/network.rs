@@ -252,7 +252,7 @@ pub fn digest_of(reports: &[NodeReport]) -> String {
         }
         hasher.update(b"\n");
     }
-    hasher.finalize().to_hex()[..32].to_owned()
+    hasher.finalize().to_hex().to_string()
 }
 
 fn threads(wanted: usize, n_nodes: usize) -> usize {

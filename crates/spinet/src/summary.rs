@@ -30,7 +30,7 @@ use wire::pacing::PacingCounts;
 pub struct Summary<P, S> {
     /// Version of spinet.
     pub spinet: &'static str,
-    /// Kind of the card: `handlers`, `chains` or `modules`.
+    /// Kind of the card: `handlers`, `chains`, `modules` or `network`.
     pub kind: &'static str,
     /// The card: a preset, or the path of its file.
     pub nic: String,

@@ -64,7 +64,7 @@ pub enum RunError {
         /// The most of all together.
         most: usize,
     },
-    /// A message that would take less than no time.
+    /// A message without bytes.
     #[error(
         "{at} of rank {rank} is empty, and the model 2010 charges one gap per byte less for it: G and O must be at most o and g"
     )]

@@ -91,7 +91,7 @@ impl NetworkCard {
         self.setup.experiment.common.limit.map_or(HORIZON, |limit| limit.time().min(HORIZON))
     }
 
-    /// The next time at which the end is looked for. It follows from the state at the last look, so slices change nothing.
+    /// The next time at which the run checks for its end. It depends only on the state at the last check, so slices change no result.
     fn next_look(&self) -> Time {
         let after = self.network.borrow().progress().next.unwrap_or(self.now).max(self.now);
         let look = Time::from_fs((after.fs() / LOOK.fs() + 1).saturating_mul(LOOK.fs()));
