@@ -72,7 +72,7 @@ class Book:
 
 
 class Budget:
-    """A budget. `measured <= budget` is the question that tests ask."""
+    """A budget. Tests write `measured <= budget`."""
 
     def __init__(self, book: Book, name: str, test: str) -> None:
         self.book, self.name, self._test = book, name, test
@@ -108,7 +108,7 @@ def change(name: str, before: int | None, after: int) -> str:
 
 
 def explain(budget: Budget, measured: int) -> list[str]:
-    """Why a measurement fails, as a difference of the file."""
+    """The message of a measurement that exceeds its budget: the change of the file, as a diff."""
     before = budget.value
     return [
         f"{measured} exceeds the budget {change(budget.name, before, measured)}",

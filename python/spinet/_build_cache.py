@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Finished builds, found by everything that decided them.
+"""The build cache: finished builds, keyed by all their inputs.
 
 `builds/<key>.json` describes a build and names its ELF file; `runtime/<key>.json` names the objects of a runtime. A key
 covers what the preprocessor reads now, so a new header that hides another one changes it. Files are written elsewhere
@@ -24,7 +24,7 @@ from pathlib import Path
 from spinet import _files
 from spinet._compiler import Compiler, run
 
-FORMAT = 4  # of what the cache holds; goes up when its meaning changes
+FORMAT = 4  # version of the cache's format
 _HASH = 24  # digits of hashes in names
 
 # Line markers in the preprocessor's output name the files that it read: `# 12 "handler.h" 2`.
@@ -36,7 +36,7 @@ _SCRIPT_READS_MORE = re.compile(rb"\b(INCLUDE|INPUT|GROUP|STARTUP|SEARCH_DIR)\b"
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where a program is linked that runs beside others: room in program memory, and in L2 handler memory."""
+    """Memory for a program that runs beside others: a range of program memory, and one of L2 handler memory."""
 
     code: int
     code_bytes: int
@@ -55,7 +55,7 @@ class Request:
     place: Place | None = None  # None for a program that brings the runtime
     script: Path | None = None  # linker script of firmware
     is_unit: bool = False  # for a core-based unit of a PANIC NIC
-    handler: str | None = None  # for such a unit: the set of handlers, if there are several
+    handler: str | None = None  # units of PANIC: the set of handlers, if the program has several
 
     def include_flags(self) -> tuple[str, ...]:
         """Where the preprocessor looks for the SDK's headers."""
@@ -65,7 +65,7 @@ class Request:
         return tuple(f"-I{self.sdk / folder}" for folder in folders)
 
     def key(self, compiler: Compiler) -> str | None:
-        """A text that stands for everything that decides the build; None if that cannot be known."""
+        """A text that identifies all inputs of the build; None if that cannot be known."""
         if self.script is not None and _SCRIPT_READS_MORE.search(self.script.read_bytes()):
             return None
         with _files.scratch() as scratch, ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
@@ -79,17 +79,17 @@ class Request:
 
 
 def unknown_key() -> str:
-    """A key that no later request has: the build is not found again."""
+    """A unique key, for a build that must not be found again."""
     return secrets.token_hex(32)
 
 
 def _read_by(request: Request, compiler: Compiler, source: Path, scratch: Path) -> str | None:
-    """Stands for what the preprocessor makes of a source, and for the files that it reads; None if it fails."""
+    """Identifies the preprocessor's output for a source, and the files that it reads; None if it fails."""
     flags = (*compiler.compile_flags, *request.flags, *request.include_flags())
     if source.suffix == ".s":
         text = source.read_bytes()
     else:
-        # zig writes a list of headers in any case; nothing may be written, so that a hit works on a full disk.
+        # zig always writes a list of headers; it goes to /dev/null, so that a cache hit works on a full disk.
         no_list = ("-MMD", "-MF", os.devnull)
         done = run(compiler, (*flags, *no_list, "-E", str(source)), cache=request.cache, workshop=scratch)
         if done.returncode != 0:
@@ -113,7 +113,7 @@ def _read_by(request: Request, compiler: Compiler, source: Path, scratch: Path) 
 
 
 def _hash_named(flags: Sequence[str]) -> list[str]:
-    """Of files that flags name, such as `-include=FILE`, `@FILE` or `-fprofile-use=FILE`."""
+    """Identifies the files that flags name, such as `-include=FILE`, `@FILE` or `-fprofile-use=FILE`."""
     names = {name for flag in flags for name in (flag, flag.removeprefix("@"), flag.partition("=")[2]) if name}
     return [hash_file(Path(name)) for name in sorted(names) if os.path.isfile(name)]
 
@@ -176,7 +176,7 @@ def store_runtime(cache: Path, key: str, objects: Mapping[str, Path]) -> dict[st
 
 
 def _move(built: Path, folder: Path, stem: str) -> Path:
-    """Give a file its place, under a name that tells what it holds."""
+    """Move a file into the cache; its name ends with a hash of its content."""
     folder.mkdir(parents=True, exist_ok=True)
     place = folder / f"{stem}-{hash_file(built)[:_HASH]}{built.suffix}"
     os.replace(built, place)
@@ -193,7 +193,7 @@ def hash_file(path: Path) -> str:
 
 
 def hash_sdk(sdk: Path) -> str:
-    """Of everything in the SDK that a build can see."""
+    """Hash of all files of the SDK that a build can read."""
     digest = hashlib.sha256()
     for folder in ("include", "link", "panic", "runtime"):
         for path in sorted(path for path in (sdk / folder).rglob("*") if path.is_file()):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Errors between a source and its ELF file. All of them are bad input: exit code 2."""
+"""Errors of builds. All of them are bad input: exit code 2."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class CompileError(BuildError):
 
 
 class UnsupportedByTarget(BuildError):
-    """The program needs what the processor that it is built for does not have, such as a console."""
+    """The program needs something that the target processor lacks, such as a console."""
 
 
 class MissingHandlers(BuildError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compiler at work: sources and runtime to objects, objects to an ELF file."""
+"""Compiles sources and the runtime, and links them into an ELF file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from spinet._compiler import Compiler, run
 SUFFIXES = ("_hh", "_ph", "_th")  # header, payload and tail handler
 PROGRAM_MEMORY_BYTES = 32 * 1024  # source: PsPIN RTL a49fec8, pspin_cfg_pkg.sv
 
-_START = ("crt0.S", "boot.c")  # what a program leaves out that runs under another's runtime
+_START = ("crt0.S", "boot.c")  # parts that a program omits if it runs under the runtime of another one
 _RUNTIME = (*_START, "string.c", "stdlib.c", "stdio.c", "putchar.c")
 # For a PANIC unit, which has no console; handlers.c is for programs with handlers.
 _UNIT_HANDLERS = "panic/handlers.c"
@@ -33,7 +33,7 @@ _UNIT_RUNTIME = ("panic/start.S", "string.c", "stdlib.c", "stdio.c")
 _FUNCTION = re.compile(r"\b(\w+)\s*\(\s*handler_args_t\s*\*\s*\w*\s*\)\s*\{")
 _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 
-_ALL = "/* all */"  # ends the line of a linker script that keeps functions which nothing calls
+_ALL = "/* all */"  # ends the line of a linker script that keeps functions without callers
 
 # A linker's complaint about a function that the compiler calls by itself, such as __udivdi3.
 _HELPER = re.compile(r"undefined (symbol: |reference to `)__\w+")
@@ -142,13 +142,13 @@ class _Unit:
 
 
 def _compile_source(request: Request, compiler: Compiler, source: Path, target: Path) -> _Unit:
-    # zig writes a list of headers in any case, and its own is not readable if the source's name has a `#`.
+    # zig always writes a list of headers, but an unreadable one if the source's name has a `#`.
     dependencies = ("-MMD", "-MF", str(target.with_suffix(".d")))
     return _compile_one(request, compiler, source, target, (*compiler.compile_flags, *request.flags, *dependencies))
 
 
 def _runtime(request: Request, compiler: Compiler, pool: ThreadPoolExecutor, workshop: Path) -> list[Path]:
-    """Objects of the runtime: compiled once for each compiler, as its authors meant it, whatever the user's flags."""
+    """Objects of the runtime: compiled once for each compiler, with flags of its own and without the user's."""
     sdk = request.sdk
     if sdk is None:
         return []
@@ -260,7 +260,7 @@ def _run_linker(
 
 
 def _too_large(contents: _elf.Elf) -> ProgramTooLarge:
-    """From the program linked into a roomy memory: how large it is, and what makes it so."""
+    """Sizes of the program's sections, from a link into a larger memory."""
     size = contents.sections[".text"]
     functions = [symbol for symbol in contents.symbols if symbol.is_function]
     largest = sorted(functions, key=lambda symbol: (-symbol.size, symbol.name))[:3]
@@ -291,7 +291,7 @@ def _handlers(request: Request, contents: _elf.Elf) -> dict[str, int]:
     if request.sdk is None:
         return {}
     handlers = {s.name: s.address for s in contents.symbols if s.is_function and s.name.endswith(SUFFIXES)}
-    # A driver finds handlers by any name; a program that registers handlers is made for one.
+    # A driver finds handlers of any name. Programs that register handlers are written for a driver.
     is_for_driver = any(symbol.name == "init_handlers" for symbol in contents.symbols)
     if not handlers and request.sources and not request.is_unit and not is_for_driver:
         names = ", ".join(source.name for source in request.sources)
@@ -306,17 +306,20 @@ def _handlers(request: Request, contents: _elf.Elf) -> dict[str, int]:
 
 
 def _near_handlers(request: Request) -> str:
-    """Remarks on functions that look like handlers and are not called like one, where others are."""
+    """Remarks on functions that have a handler's argument but not a handler's name, if the program has other
+    handlers.
+    """
     if request.sdk is None:
         return ""
-    # PsPIN's drivers ask for handlers by name, whatever it is; its programs have a function for that.
+    # PsPIN's drivers ask for handlers by any name, through a function of the program.
     is_for_driver = any("init_handlers" in source.read_text(errors="replace") for source in request.sources)
     called = "is called only by drivers that ask for it" if is_for_driver else "is called for no packet"
     return "".join(
         f"note: {source.name}: {name} {called}, since its name ends in none of _hh, _ph and _th: {_suggest(name)}\n"
         for source in request.sources
         for name in _handlers_by_look(source)
-        # A helper may take a handler's arguments: only what is marked, or nearly named as a handler, is meant as one.
+        # A helper may have a handler's arguments. So only functions that are marked as handlers, or nearly named like
+        # one, count.
         if not name.endswith(SUFFIXES)
     )
 
@@ -329,12 +332,12 @@ def _handlers_by_look(source: Path) -> list[str]:
 
 
 def _functions_of(sources: Sequence[Path]) -> list[str]:
-    """Functions that look like handlers, by their one argument."""
+    """Functions with the single argument that handlers have."""
     return [name for source in sources for name in _FUNCTION.findall(source.read_text(errors="replace"))]
 
 
 def _near_suffix(name: str) -> str | None:
-    """The suffix that the end of a name may have been meant as: _ph for _hp, _PH, _hP."""
+    """The handler suffix that a misspelt end of a name stands for: _ph for _hp, _PH, _hP."""
     _, _, last = name.rpartition("_")
     return {"".join(sorted(suffix[1:])): suffix for suffix in SUFFIXES}.get("".join(sorted(last.lower())))
 

@@ -31,8 +31,8 @@ def entries(request: Request, compiler: Compiler) -> list[dict[str, Any]]:
 def _command(request: Request, compiler: Compiler) -> list[str]:
     """The compiler with the flags of the target.
 
-    `zig cc` has words of its own for processors, which clangd refuses. `zig clang` is the clang in it, as it is, so the
-    command also says what `zig cc` adds: headers of the compiler, and NDEBUG for programs that are optimised.
+    `zig cc` has its own names of processors, which clangd does not know. `zig clang` is the plain clang inside zig. So
+    the command also has the flags that `zig cc` adds: the compiler's headers, and NDEBUG if optimisation is on.
     """
     if compiler.kind != "zig":
         return [*compiler.command, *compiler.compile_flags]

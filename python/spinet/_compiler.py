@@ -65,14 +65,14 @@ def find_compiler(*, cc: str | None, cache: Path, target: Target = RISCV) -> Com
     cc
         ``"zig"``, or a command such as ``"riscv64-unknown-elf-gcc"`` or ``"/opt/llvm/bin/clang -v"``.
     cache
-        Folder that remembers what each compiler said about itself, so that asking again costs nothing.
+        Folder that keeps each compiler's description of itself, so that it is asked only once.
     target
         What to compile for.
 
     Raises
     ------
     CompilerNotFound
-        If there is none, or it does not compile for the target.
+        If no compiler is found, or it does not compile for the target.
     """
     wanted = cc or os.environ.get(target.variable)
     command = _resolve(wanted, target) if wanted else _first_of(target)
@@ -83,7 +83,7 @@ def find_compiler(*, cc: str | None, cache: Path, target: Target = RISCV) -> Com
     note = cache / "compilers" / f"{identity}-{target.name}.json"
     answer = _noted(note, target)
     if answer is None:
-        # Asked once we know that the answer can be kept: zig says nothing without a folder that it may write.
+        # Asked after the check that the cache is writable: zig does not run without a writable folder.
         with _files.workshop(cache) as workshop:
             answer = _ask(command, target, environment(cache, workshop))
         with _files.keeping(cache):
@@ -107,8 +107,8 @@ def environment(cache: Path, workshop: Path) -> dict[str, str]:
     """The environment of compilers; they see nothing else of the user's.
 
     Variables such as ``CPATH`` or ``CCC_OVERRIDE_OPTIONS`` change what a compiler makes. `PATH` stays, for compilers
-    that start others; `identity` covers it. zig keeps the library of its helpers in `cache`. It keeps nothing of
-    sources: it would trust an object that a full disk or a power cut has left cut off.
+    that start others; `identity` covers it. zig keeps the library of its helpers in `cache`. Objects
+    go to the scratch folder, because zig would reuse an object that a full disk or a power cut left truncated.
     """
     passed = {name: os.environ[name] for name in _PASSED if name in os.environ}
     zig = {"ZIG_GLOBAL_CACHE_DIR": str(cache / "zig"), "ZIG_LOCAL_CACHE_DIR": str(workshop / "zig")}
@@ -163,7 +163,7 @@ def _resolve(wanted: str, target: Target) -> tuple[str, ...]:
 
 
 def _ask(command: tuple[str, ...], target: Target, env: dict[str, str]) -> tuple[Kind, str]:
-    """Kind and version of a compiler, from what it says about itself."""
+    """Kind and version of a compiler, from its description of itself."""
     said = _output((*command, "--version"), env)
     if said is None:
         raise CompilerNotFound(f"{shlex.join(command)} does not answer --version", hint=target.hint)

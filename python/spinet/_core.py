@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The only door to the simulator: nothing else imports `spinet._native`."""
+"""The only module that imports `spinet._native`."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def whole(what: str, number: int, *, bits: int = 32, least: int = 0) -> int:
     Raises
     ------
     UsageError
-        If it is below `least` or too large; the text calls it `what`.
+        If it is below `least` or too large; the message calls it `what`.
     """
     number, most = operator.index(number), (1 << bits) - 1 + min(least, 0)
     if not least <= number <= most:
@@ -125,7 +125,7 @@ def address(given: int | str, *, what: str = "addr") -> int:
     Raises
     ------
     UsageError
-        If it is neither, or does not fit into 64 bits; the text calls it `what`.
+        If it is neither, or exceeds 64 bits; the message calls it `what`.
     """
     if isinstance(given, str):
         try:

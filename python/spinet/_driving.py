@@ -28,7 +28,7 @@ class Sliced(Protocol[P_co]):
         """The summary as JSON."""
 
     def finish(self) -> None:
-        """End it here: packets inside get their rows, and files are complete."""
+        """End the run now: packets inside the card get rows, and files are complete."""
 
 
 @dataclass(frozen=True, kw_only=True)

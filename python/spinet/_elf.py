@@ -126,7 +126,7 @@ def entry_and_load(path: Path) -> tuple[int, list[tuple[int, bytes]]]:
     entry, table_at = struct.unpack_from(f"{order}II", data, 24)
     entry_size, count = struct.unpack_from(f"{order}HH", data, 42)
     segments = [struct.unpack_from(f"{order}4xIIII", data, table_at + i * entry_size) for i in range(count)]
-    # Addresses where it runs do not tell sections apart that take turns there; places in the file do.
+    # Overlays share the address at which they run, so sections are told apart by their place in the file.
     moved = {at: load - address for at, address, load, _size in segments}
 
     def load_address(at: int, address: int) -> int:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From keywords or a file to one experiment that says everything, and the program that it names."""
+"""Turns keywords or a file into a complete experiment, and builds the program that it names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from spinet._core import InputError, UsageError
 NO_FILE = "keywords"  # in place of a path, for an experiment given as keyword arguments
 _PUBLISHED_SHAPE = {"NB_CLUSTERS": 4, "NB_CORES": 8}  # sdk/include/spin_conf.h
 
-# Keywords that a context of an experiment file says for itself.
+# Keywords that an experiment file has in each context instead.
 _OF_A_CONTEXT = ("match", "message", "handler", "handler_memory")
 
 
@@ -29,7 +29,7 @@ class Prepared:
     file: str  # for messages
     base_dir: str
     kind: str = "handlers"
-    toml: str | None = None  # the text of the file if it says everything: errors then name its lines
+    toml: str | None = None  # the text of the file, if no keywords change it: errors then name its lines
 
     def text(self) -> str:
         """The experiment as the simulator reads it: TOML or JSON."""
@@ -95,7 +95,7 @@ def from_keywords(
     try:
         return _checked(json.dumps(values), file=NO_FILE, base_dir=str(Path.cwd()), format="json")
     except InputError as error:
-        # There is no file that the caller could look into, and only one context: `match` is name enough.
+        # The caller has no file to look into, and there is only one context: `match` is name enough.
         raise InputError(str(error).removeprefix(f"{NO_FILE}: ").removeprefix("context[0].")) from None
 
 
@@ -105,7 +105,7 @@ def from_file(path: Path, *, overrides: Mapping[str, Any]) -> Prepared:
     Raises
     ------
     InputError
-        If the file cannot be read, or says what no experiment says.
+        If the file cannot be read, or has unknown keys or wrong values.
     """
     try:
         text = _files.read(path).decode()
@@ -131,7 +131,7 @@ def plain(stated: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain_sources(key: str, given: Any) -> Any:
-    """Sources as they are; packets as the capture that has them."""
+    """Sources unchanged; packets in memory become the path of a capture."""
     if given is None or isinstance(given, str | Path):
         return given
     if isinstance(given, Mapping):
@@ -163,7 +163,7 @@ def from_mapping(stated: Mapping[str, Any], *, overrides: Mapping[str, Any]) -> 
 
 
 def _plain_value(value: object) -> object:
-    """Paths and NumPy's numbers, which JSON does not know."""
+    """Converts paths and NumPy's numbers, which JSON does not know."""
     return value.item() if hasattr(value, "item") else str(value)
 
 
@@ -175,7 +175,7 @@ def _checked(text: str, *, file: str, base_dir: str, format: str) -> Prepared:
 def _override(values: dict[str, Any], overrides: Mapping[str, Any]) -> None:
     """Lay `overrides` over an experiment.
 
-    A dotted name reaches into a table, or into each table of a list. `nic.set` adds to the experiment's parameters,
+    A dotted name is a key of a table, or of each table of a list. `nic.set` adds to the experiment's parameters,
     and a source replaces all sources.
     """
     for name, value in overrides.items():
@@ -202,7 +202,7 @@ def compiled(
     Raises
     ------
     UsageError
-        If there is something to compile with, and nothing to compile.
+        If compiler options are given, but nothing is compiled.
     """
     sources = experiment.programs()
     if (cc or defines) and all(map(_is_linked, [sources, *experiment.tenants_programs()])):
@@ -262,7 +262,7 @@ def compiled_tenants(
     defines = {**_shape_of(experiment), **(defines or {})}
     for sources in experiment.tenants_programs():
         if _is_linked(sources):
-            elfs.append(sources[0])  # linked by its owner for memory that is free, or the simulator says so
+            elfs.append(sources[0])  # linked by its owner into unused memory; otherwise the simulator reports an error
             given.append(sources[0])
         else:
             for elf in given:
@@ -273,7 +273,7 @@ def compiled_tenants(
 
 
 def refuse_context_keywords(path: str | Path, given: Mapping[str, object]) -> None:
-    """Complain about keywords that an experiment file says for each of its contexts."""
+    """Refuse keywords whose values an experiment file gives for each context."""
     for name in _OF_A_CONTEXT:
         if given.get(name) is not None:
             raise UsageError(f"{name} belongs into {path}", hint=f"say it in a [[context]] table: {name} = ...")

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Files that users name, files that appear only when complete, and scratch folders that end with their process."""
+"""Files that users name, files that appear only when complete, and scratch folders that are removed with their
+process.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,7 @@ from pathlib import Path
 from spinet._build_errors import BuildError
 from spinet._core import UsageError
 
-MOST_BYTES = 64 << 20  # of a file that a user names and that is read whole
+MOST_BYTES = 64 << 20  # largest file of a user that is read as a whole
 
 
 def read(path: Path, *, most: int = MOST_BYTES) -> bytes:
@@ -46,7 +48,7 @@ def write(path: Path, content: str | bytes) -> None:
     Raises
     ------
     OSError
-        With the name that was given; what was there before is there still.
+        With the given name; an earlier file stays unchanged.
     """
     data = content.encode() if isinstance(content, str) else content
     try:
@@ -61,7 +63,9 @@ def write(path: Path, content: str | bytes) -> None:
 
 
 def replace(target: Path, data: bytes) -> None:
-    """Write a file in one step. A process that is killed meanwhile leaves a hidden file, which nobody removes here."""
+    """Write a file in one step. A process that is killed meanwhile leaves a hidden file, which this function does not
+    remove.
+    """
     scratch = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         scratch.write_bytes(data)
@@ -72,7 +76,7 @@ def replace(target: Path, data: bytes) -> None:
 
 
 def _remove_torn(target: Path) -> None:
-    """Remove what processes left that were killed while they wrote this file."""
+    """Remove partial files of killed processes that were writing this file."""
     for name in glob.glob(f".{glob.escape(target.name)}.*.tmp", root_dir=target.parent):
         pid = re.search(r"\.(\d+)\.tmp$", name)
         if pid and not _is_alive(int(pid[1])):
@@ -90,7 +94,7 @@ def _is_alive(pid: int) -> bool:
 
 
 def mark_used(*paths: Path) -> None:
-    """Note that files of the cache were used now; where the cache cannot be written, nobody removes files either."""
+    """Mark files of the cache as used now. Failure is harmless: in a read-only cache, no files are removed either."""
     for path in paths:
         with contextlib.suppress(OSError):
             os.utime(path)
@@ -123,9 +127,9 @@ def sweep(parent: Path, prefix: str, suffix: str = "") -> None:
     try:
         names = [name for name in os.listdir(parent) if made.fullmatch(name)]
     except OSError:
-        return  # a folder that cannot be read has nothing that we could remove
+        return  # in a folder that cannot be read, nothing can be removed
     for folder in (parent / name for name in names):
-        # Another user's, a file, or one that a process holds: it stays.
+        # Not removed: another user's folder, a file, or a folder that a process holds.
         with contextlib.suppress(OSError):
             if folder.is_symlink() or folder.stat().st_uid != os.getuid():
                 continue
@@ -164,7 +168,7 @@ def scratch(prefix: str = "spinet-scratch-", parent: Path | None = None) -> Iter
 
 @contextlib.contextmanager
 def workshop(cache: Path) -> Iterator[Path]:
-    """A folder of our own on the cache's file system, so that what is finished can be moved in one step.
+    """A scratch folder on the cache's file system, so that finished files can be moved in one step.
 
     Raises
     ------

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Small pieces of HTML, with which notebooks show results, experiments and cards. All text is escaped."""
+"""HTML that notebooks show for results, experiments and cards. All text is escaped."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _cell(at: int, value: object) -> str:
 
 
 def number(value: object) -> object:
-    """A number as people read it; everything else as it is, and nothing for None."""
+    """A number formatted for people; other values unchanged, and an empty text for None."""
     if value is None:
         return ""
     if isinstance(value, bool) or not isinstance(value, int | float):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The kinds of cards: one class for each that needs code of its own, and the check that an option is for a kind.
+"""The kinds of cards: one class for each kind that needs code of its own, and the check that a kind has an option.
 
 A kind that the simulator knows and this file does not runs as it is: `Kind` has its reader, report and result. A class
 here is for a kind that differs. Few other modules name a kind; `test_kinds.py` lists them.
@@ -36,7 +36,7 @@ _MOST_CORES = 8  # in messages
 
 
 class Kind:
-    """A kind of card. Its methods suit a kind that needs nothing of its own.
+    """A kind of card. The methods of this class suit kinds without special needs.
 
     Attributes
     ----------
@@ -91,7 +91,7 @@ class Kind:
         return Ready(experiment=experiment, elfs={})
 
     def check_command(self, options: Given, experiment: str | None, nic: str | None, program: Sequence[str]) -> None:
-        """Refuse command lines that this kind cannot mean."""
+        """Refuse command lines that make no sense for this kind."""
         if program and experiment is None:
             raise UsageError(f"{program[0]}: {nic} {self.does} and takes no program")
 
@@ -123,7 +123,7 @@ class Kind:
         raise UsageError(f"{nic} {self.does}; such cards have no drawing")
 
     def whole(self, nic: str, sets: Sequence[str], base_dir: str) -> str:
-        """Text with all parameters of one of its cards, also those of files that its file is based on."""
+        """Text with all parameters of a card, including those of its base files."""
         return _core.nic_show(nic, list(sets), base_dir)
 
     def parameters(self, nic: str, sets: Sequence[str]) -> NicParams:

@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True, kw_only=True)
 class PortOf:
-    """A port of a part: `side` is ``"from"`` if it stands left of an arrow, ``"to"`` if right."""
+    """A port of a part: `side` is ``"from"`` if the port is written left of an arrow, ``"to"`` if right."""
 
     name: str
     protocol: str
@@ -21,7 +21,7 @@ class PortOf:
 
 @dataclass(frozen=True, kw_only=True)
 class Parameter:
-    """A parameter of a module: path of its key, what kind of value, what it means, and its default if it has one."""
+    """A parameter of a module: path of its key, kind of value, meaning, and default if it has one."""
 
     path: str
     kind: str
@@ -43,7 +43,7 @@ class Kind:
     schema: Mapping[str, Any]
 
     def gathered_ports(self) -> list[PortOf]:
-        """The ports, with those of an array as one: ``requesters[0..4]``."""
+        """The ports, an array of ports as one: ``requesters[0..4]``."""
         found: dict[str, list[PortOf]] = {}
         for port in self.ports:
             found.setdefault(port.name.partition("[")[0], []).append(port)
@@ -72,7 +72,7 @@ def _parameters(table: Mapping[str, Any], named: Mapping[str, Any], prefix: str)
 
 
 def _choices(path: str, about: str, value: Mapping[str, Any], named: Mapping[str, Any]) -> Iterator[Parameter]:
-    """A value of one of several kinds: told by a key of its own, or by the name of its only key."""
+    """A value of one of several types: the type follows from a tag, or from the name of its only key."""
     tables = [choice for choice in value["oneOf"] if "properties" in choice]
     tags = [key for key, inner in tables[0]["properties"].items() if "const" in inner]
     words = [_word(choice) for choice in value["oneOf"] if tags or "properties" not in choice]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A new project: a program for a card, its test, its experiment, and what keeps both running."""
+"""A new project: a program for a card with its test, its experiment, and a CI workflow."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from spinet.output import OutputFolder
 _TEMPLATES = Path(__file__).resolve().parent / "templates"
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _PLACES = {"gitignore": ".gitignore", "workflow.yml": ".github/workflows/test.yml"}
-_RESERVED = {"test", "main", "handler"}  # names of functions and modules that would meet others
+_RESERVED = {"test", "main", "handler"}  # names that would collide with functions or modules
 
 
 def make(folder: Path, *, nic: str = "pspin") -> list[Path]:
@@ -89,7 +89,7 @@ def _copy_firmware(folder: Path, name: str) -> list[Path]:
 
 
 def _check(folder: Path, nic: str) -> None:
-    """The experiment of a project can run, or the card is the reason."""
+    """Check that the experiment of the project can run on the card."""
     try:
         prepare(folder / "experiment.toml", {})
     except InputError as error:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The packets of a capture or of the generator, with the messages they belong to, and no card in between."""
+"""The packets of a capture or a generator with their messages, without a card."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class OfferedPacket:
     data
         From the first byte of its Ethernet header, without FCS.
     context
-        Position of the context that takes it; None if none does, and then the rest means nothing.
+        Position of the context that takes it; None if no context does; the other attributes then have no meaning.
     message
         Number of its message in that context, from 0.
     msgid
@@ -73,7 +73,7 @@ def offered(
     given = {"seed": seed, "traffic.pacing": pacing, "traffic.count": count}
     return of(
         experiments.from_keywords(
-            # An experiment names a program; nothing here looks into it.
+            # An experiment must name a program, but it is not read here.
             program=[str(toolchain.sdk_dir() / "examples" / "empty.c")],
             traffic=str(traffic),
             match=match,
@@ -89,7 +89,7 @@ def of(experiment: Prepared) -> list[OfferedPacket]:
 
 
 def each(experiment: Prepared) -> Iterator[OfferedPacket]:
-    """The same one after the other; what was taken is not kept."""
+    """The same as an iterator; packets are not kept."""
     left = _core.offered(experiment.text(), experiment.file, experiment.base_dir, experiment.format())
     left.reverse()
     while left:

@@ -27,7 +27,7 @@ def sources(what: str, given: Traffic | None) -> list[Entry]:
     Raises
     ------
     UsageError
-        If it is neither; the text calls it `what`.
+        If it is neither; the message calls it `what`.
     """
     if given is None:
         return []

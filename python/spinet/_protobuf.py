@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A profile as a message of pprof's profile.proto, encoded by hand: the format has four wire types and this needs two.
+"""A profile as a message of pprof's profile.proto. Encoded here, because it needs only two of the format's four wire
+types.
 
 Source: github.com/google/pprof, proto/profile.proto.
 """
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def varint(number: int) -> bytes:
-    """A number of seven bits a byte, lowest first."""
+    """A variable-length number: seven bits per byte, lowest first."""
     encoded = bytearray()
     while number > 0x7F:
         encoded.append(number & 0x7F | 0x80)

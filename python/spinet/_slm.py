@@ -14,7 +14,7 @@ from spinet import _elf, _files
 
 _HANDLER_MEMORY = 0x1C00_0000, 4 << 20  # first byte, bytes
 _PROGRAM_MEMORY = 0x1D00_0000, 32 << 10
-_CUTS = 32  # of handler memory: a word of 8 bytes from each in turn
+_CUTS = 32  # banks of handler memory, which is interleaved by words of 8 bytes
 
 
 def write(elf: Path, folder: Path) -> None:
@@ -33,7 +33,7 @@ def write(elf: Path, folder: Path) -> None:
 
 
 def _words(content: Iterable[tuple[int, bytes]], base: int, size: int, *, width: int) -> dict[int, int]:
-    """Words of a memory by number, for those of which the program has a byte; its other bytes are 0."""
+    """Words of a memory by number: those in which the program has at least one byte. Their other bytes are 0."""
     words: dict[int, int] = {}
     for address, data in content:
         for offset, byte in enumerate(data, address - base):

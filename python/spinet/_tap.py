@@ -145,7 +145,7 @@ def _hint(name: str) -> str:
 
 
 def _set_up(name: str) -> bool:
-    """Set the interface up. Returns false if it is down and this user may not."""
+    """Set the interface up. Returns false if it is down and this user lacks the privilege."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         flags = _ioctl(control.fileno(), _SIOCGIFFLAGS, name, 0)
         if flags & _IFF_UP:
@@ -169,7 +169,9 @@ def _ioctl(fd: int, request: int, name: str, flags: int) -> int:
 
 
 def queue_drops(name: str) -> int | None:
-    """Frames that the kernel dropped because nobody read them in time; None if the interface is elsewhere by now."""
+    """Frames that the kernel dropped because nobody read them in time; None if the interface has moved to another name
+    space.
+    """
     for line in Path("/proc/net/dev").read_text().splitlines():
         interface, colon, counts = line.partition(":")
         if colon and interface.strip() == name:

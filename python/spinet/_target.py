@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The processors that programs are made for, and flags with which each kind of compiler makes the same sort of code."""
+"""The processors that programs are built for, and the flags of each kind of compiler."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class Target:
     name: str
     machine: str  # how gcc's -dumpmachine begins
     common_flags: tuple[str, ...]
-    kind_flags: Mapping[Kind, tuple[str, ...]]  # a kind that is not here does not compile for it
+    kind_flags: Mapping[Kind, tuple[str, ...]]  # kinds of compilers that are not listed cannot compile for it
     link_flags: Mapping[Kind, tuple[str, ...]]
-    clang_flags: tuple[str, ...]  # what `zig cc` makes of the flags for zig, in the words of clang
+    clang_flags: tuple[str, ...]  # the same flags for plain clang, as `zig cc` translates them
     commands: tuple[str, ...]  # compilers to look for, in this order, where nobody names one
     variable: str  # environment variable that names one
     hint: str
@@ -34,7 +34,7 @@ _RISCV_COMMON = (
     "-fdata-sections",
     "-fno-delete-null-pointer-checks",
     "-fno-pic",
-    "-falign-functions=16",  # a fetch line: what a handler costs does not hang on what precedes it
+    "-falign-functions=16",  # a fetch line, so that a handler's cost does not depend on the code before it
     "-D__riscv__=1",
 )
 
@@ -129,7 +129,7 @@ RV32I = Target(
 )
 
 # Big-endian MIPS II, as the R4000 of a card runs it: no operating system, no position-independent code, no small data,
-# and no jump tables, which would lie in slow memory. memcpy and memset are not called behind the author's back.
+# and no jump tables, which would be in slow memory. The compiler adds no calls of memcpy and memset.
 MIPS = Target(
     name="MIPS",
     machine="mips-",

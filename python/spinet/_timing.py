@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which columns of a card's tables say when packets came, waited, were worked on and left."""
+"""Columns of a card's tables with the times of packets: arrival, waiting, processing and departure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class Level(NamedTuple):
-    """Something that is occupied from one time to another, such as cores by handlers."""
+    """A resource that is occupied for spans of time, such as cores by handlers."""
 
     title: str
     spans: tuple[tuple[str, str], ...]  # columns: begin, end
@@ -15,7 +15,7 @@ class Level(NamedTuple):
     group: str = ""  # the noun of a group
     weight: str = ""  # column of what a row occupies; empty: each row counts as one
     table: str = ""  # empty: the table of packets
-    resource: str = ""  # pattern of the resources whose units are the most that can be occupied
+    resource: str = ""  # pattern of the resources whose number of units is the maximum occupancy
 
 
 class Timing(NamedTuple):

@@ -41,7 +41,7 @@ def _long(value: Any) -> str:
 
 
 def inline(value: Any) -> str:
-    """A value as it stands behind `key =`, on one line."""
+    """A value as text behind `key =`, on one line."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
@@ -61,5 +61,5 @@ def _key(key: str) -> str:
 
 
 def _text(text: str) -> str:
-    # JSON's escapes are TOML's, but for pairs of surrogates, which are not written, and for DEL.
+    # JSON's escapes are valid in TOML, except surrogate pairs, which are not written, and DEL.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

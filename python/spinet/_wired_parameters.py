@@ -23,8 +23,8 @@ _Module = TypeVar("_Module", bound=ModuleParams)
 class WiredParams(NicParams):
     """Parameters of a card that is wired from modules, such as tigon2, or of a user's own.
 
-    A value that the card's file computes from others, such as ``"5 + 2 * $cpus"``, follows them as long as it is not
-    changed itself.
+    A value that the card's file computes from others, such as ``"5 + 2 * $cpus"``, follows them unless it is changed
+    itself.
 
     Examples
     --------

@@ -284,7 +284,7 @@ def prepare(
 
 
 def idle(prepared: Prepared, keys: Sequence[str]) -> Prepared:
-    """The same experiment without what these keys say about its traffic: its caller gives the packets."""
+    """The same experiment without traffic: the caller gives the packets."""
     values = {key: value for key, value in prepared.values.items() if key not in keys}
     return dataclasses.replace(prepared, values=values, toml=None)
 

@@ -33,7 +33,7 @@ KINDS = {
     "zig": "libraries that zig made",
 }
 _LIMIT_MIB = 512
-_LEFT = 0.8  # share of the limit that trimming leaves, so that not every build trims
+_LEFT = 0.8  # share of the limit that remains after trimming, so that not every build trims
 _KEPT_S = 600  # a file used within this time may be one that a run is about to load
 _TORN_S = 3600  # no file is being written for so long
 _TORN = re.compile(r"\..*\.\d+\.tmp")
@@ -85,7 +85,7 @@ def limit_bytes() -> int:
     Raises
     ------
     BuildError
-        If the variable holds something else than a whole number.
+        If the variable is not a whole number.
     """
     text = os.environ.get("SPINET_CACHE_MIB", str(_LIMIT_MIB))
     if not text.isdecimal():
@@ -113,7 +113,7 @@ def empty(folder: Path | None = None) -> int:
 
 
 def trim(folder: Path) -> None:
-    """Remove what killed processes left, and the least recently used files beyond the limit."""
+    """Remove leftovers of killed processes, and the least recently used files beyond the limit."""
     limit, now = limit_bytes(), time.time()
     files = []
     for file in (file for kind in KINDS for file in _files_in(folder / kind)):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Change", "Difference", "diff"]
 
-# Values that differ between equal runs, or are a list of the others.
+# Values that differ between equal runs, or repeat other values.
 _NOT_COMPARED = ("wall.", "digest", "spinet")
 _COUNTERS = "counters."
 _SHOWN = 40  # changes in a notebook
@@ -74,7 +74,7 @@ class Difference:
         return [change for change in self.changes if change.section == section]
 
     def beyond(self, tolerance: float) -> Difference:
-        """Without numbers that changed by at most this share of their value."""
+        """Removes numbers that changed by at most this share."""
         kept = (
             one
             for one in self.changes

@@ -69,7 +69,7 @@ def find(name: str) -> Example:
 
 
 def copy(folder: str | Path, names: Sequence[str] = ()) -> list[Path]:
-    """Copy examples, all if none is named, into a folder, each under its name; files that are there stay.
+    """Copy examples, or all if none is named, into a folder, each under its name. Existing files stay.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def _names_of(example: Example) -> set[str]:
 
 
 def _about(source: Path) -> str:
-    """The first sentence of a source's first comment, that on the licence left out."""
+    """The first sentence of a source's first comment after the licence."""
     comments = re.findall(r"/\*(.*?)\*/", source.read_text(), re.DOTALL)
     text = next(comment for comment in comments if "SPDX" not in comment)
     words = " ".join(line.strip().removeprefix("*").strip() for line in text.splitlines()).strip()

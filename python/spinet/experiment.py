@@ -51,7 +51,7 @@ class Experiment(Mapping[str, Any]):
     def __init__(
         self, values: Mapping[str, Any] | None = None, /, *, base_dir: str | Path | None = None, **keys: Any
     ) -> None:
-        # Read once as JSON: a later change of the caller's lists and tables does not change the experiment.
+        # Copied through JSON, so that later changes of the caller's lists and tables do not change the experiment.
         self._values: dict[str, Any] = _experiments.plain({**(values or {}), **keys})
         if base_dir is None:
             base_dir = values.base_dir if isinstance(values, Experiment) else Path.cwd()

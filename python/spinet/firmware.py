@@ -90,7 +90,8 @@ def build(
     Parameters
     ----------
     sources
-        What comes with spinet (``"tigon2"``), a folder of C and assembly (``.S``) with one linker script, or files.
+        Name of firmware that comes with spinet (``"tigon2"``), a folder of C and assembly (``.S``) with one linker
+        script, or files.
     script
         Linker script; by default the one (``.ld``) beside the first source.
     defines
@@ -168,7 +169,7 @@ def image(elf: Path) -> Image:
     Raises
     ------
     BuildError
-        If nothing is loaded, if sections overlap, or if they lie further apart than any card has memory.
+        If nothing is loaded, sections overlap, or the image would exceed the memory of any card.
     """
     entry, sections = _elf.entry_and_load(elf)
     if not sections:

@@ -89,7 +89,7 @@ class GoalResult:
         return self._operations
 
     def take_operations(self, take: Callable[[Mapping[str, bytes]], None]) -> None:
-        """Give all rows of operations to `take`, some at a time. They can be taken once."""
+        """Pass all rows of operations to `take` in batches. They can be taken once."""
         while True:
             rows = self._native.take_operations(_ROWS)
             if not rows["rank"]:

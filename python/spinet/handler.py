@@ -78,7 +78,7 @@ class Visit:
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """A fault of a program: an exception, a refused command, or where a program still runs."""
+    """A fault of a program: an exception, a refused command, or a program that has not ended."""
 
     text: str  # its cause, with values
     frames: tuple[Frame, ...]  # the function that contains the instruction first, then those inlined there
@@ -130,7 +130,7 @@ class Outcome:
     _number: int = field(repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Let the parts that tests compare know the whole."""
+        """Link the parts that tests compare to this outcome."""
         for part in (self.sent, self.to_host, self.verdict):
             part.outcome = repr(self)
 
@@ -468,7 +468,7 @@ class Handler:
         raise UsageError(f"the program has no variable {name}", hint=hint)
 
     def _variables(self, program: str, elf: Path) -> dict[str, list[_elf.Symbol]]:
-        """Variables by name; that of a static one also without what the compiler adds to it."""
+        """Variables by name; static ones also without the suffix that the compiler adds."""
         if program not in self._symbols:
             known: dict[str, list[_elf.Symbol]] = {}
             for symbol in _elf.read(elf).symbols:

@@ -28,7 +28,7 @@ _STEP_PS = 1_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryLeft:
-    """Bytes of a memory of the card: in all, free, the most that one can get, and the address of that."""
+    """A memory of the card: its size, the free bytes, the largest free range, and the address of that range."""
 
     bytes: int
     free: int
@@ -82,7 +82,7 @@ class HandlerError:
 class Machine:
     """A card that has booted, with a driver that hands its memories, code and rules to tenants.
 
-    Time stands still but for `run`, `step` and calls that wait for the card.
+    Simulated time advances only in `run`, `step` and calls that wait for the card.
 
     Parameters
     ----------
@@ -98,7 +98,8 @@ class Machine:
     Raises
     ------
     InputError
-        If there is no such card. All methods raise it for what a tenant may not do; nothing has changed then.
+        If there is no such card. All methods raise it if a tenant lacks the right for a call; the call then changes
+        nothing.
 
     Examples
     --------
@@ -159,7 +160,7 @@ class Machine:
         return self._native.digest()
 
     def run(self, *, until: str) -> None:
-        """Let time go on until `until` after reset, such as ``"20 us"``; nothing happens if that is over."""
+        """Simulate until `until` after reset, such as ``"20 us"``; does nothing if that time has passed."""
         self._run_to(_core.span_ps(until))
 
     def step(self, time: str) -> None:
@@ -177,7 +178,7 @@ class Machine:
         Raises
         ------
         UsageError
-            If the card still has something to do then.
+            If the card is not idle then.
         """
         end = self._native.now() + _core.span_ps(within)
         while not self.is_idle:
@@ -268,9 +269,9 @@ class Tenant:
     def load(
         self, program: str | Path | Sequence[str | Path], *, defines: Mapping[str, str | int] | None = None
     ) -> Program:
-        """Load handlers: C sources, compiled and linked for where there is room, or an ELF file that is.
+        """Load handlers: C sources, which are linked into unused memory, or an ELF file that was.
 
-        They run under the card's own runtime; nobody calls `init_handlers`.
+        They run under the card's own runtime, which does not call `init_handlers`.
 
         Raises
         ------
@@ -326,7 +327,7 @@ class Tenant:
         header, payload, completion
             Functions instead; an empty name for none.
         memory, scratchpad, host
-            What its handlers may use besides their packets.
+            Memory that its handlers may use besides their packets.
         copy_bytes
             Largest number of bytes of each packet that are copied to L1.
         watchdog_cycles
@@ -377,7 +378,7 @@ class Program:
 
 
 def _range(whole: int, offset: int, size: int | None) -> tuple[int, int]:
-    """Where a read begins and how much it reads: up to the end if `size` is not given."""
+    """Start and size of a read; without `size`, it extends to the end."""
     offset = _core.whole("offset", offset)
     return offset, _core.whole("size", max(whole - offset, 0) if size is None else size)
 
@@ -450,9 +451,9 @@ class Context:
         Parameters
         ----------
         match
-            Which packets, such as ``"udp.dst_port == 53"``; all that the tenant may have if not given.
+            Packets, such as ``"udp.dst_port == 53"``. Default: all packets in the tenant's scope.
         message
-            Which packets are one message, and what ends it.
+            How packets form messages, and when a message ends.
         priority
             Rules of higher priority come first; of equal ones, the older.
         """

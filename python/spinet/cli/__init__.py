@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `spinet`: one file per command; what goes wrong becomes a message and an exit code here."""
+"""The command `spinet`: one file per command. Exceptions become messages and exit codes here."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _COMMANDS = {
 
 
 class _ReaderGone(Exception):
-    """A broken pipe, under a name of which click does not make an exit with code 1."""
+    """A broken pipe. click would turn a BrokenPipeError into exit code 1."""
 
 
 @contextlib.contextmanager
@@ -134,7 +134,7 @@ def cli() -> None:
 
 
 def _check_texts(arguments: Sequence[str]) -> None:
-    """Refuse what is not UTF-8: it could stand in no summary, no experiment file and no message."""
+    """Refuse arguments that are not UTF-8, because summaries, experiment files and messages are."""
     try:
         here = os.getcwd()
     except FileNotFoundError:
@@ -184,7 +184,9 @@ def _print_what_can_be() -> None:
 
 
 def _open_what_is_closed() -> None:
-    """After `2>&-`, let output go nowhere: else a file that is opened later could get the stream's number."""
+    """Replace streams that are closed, as after `2>&-`, by /dev/null; otherwise a file opened later could get the
+    stream's number.
+    """
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name) is None:
             null = os.open(os.devnull, os.O_RDWR)  # the lowest free number
@@ -229,7 +231,9 @@ def _report(error: BaseException) -> int:
 
 
 def _close_if_broken(stream: TextIO | None) -> None:
-    """Drop what a stream does not take, as with `| head` or on a full disk: Python would end with a code of its own."""
+    """Drop output that a stream does not accept, as with `| head` or on a full disk: Python would end with a code of
+    its own.
+    """
     if stream is None:  # as after `>&-`
         return
     try:

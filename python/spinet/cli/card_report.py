@@ -90,7 +90,7 @@ def _way(way: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _cores(cores: Sequence[Mapping[str, Any]]) -> Table:
-    """Cores side by side: what they did and where their cycles went."""
+    """The cores side by side: instructions, cycles and their causes."""
 
     def share(core: Mapping[str, Any], count: int) -> str:
         return f"{count / core['cycles']:.1%}" if core["cycles"] else "-"

@@ -11,7 +11,7 @@ from spinet.cli import run_report
 if TYPE_CHECKING:
     from rich.table import Table
 
-# Parts of a packet's time in the card, as the summary names them, and what happens there.
+# Parts of a packet's time in the card by their names in the summary, each with an explanation.
 _PARTS = {
     "ingress": "line and RMT pipeline",
     "interconnect": "interconnect",
@@ -27,7 +27,7 @@ _MOST_WORDS = 8
 
 
 def print_summary(summary: Mapping[str, Any], *, title: str) -> None:
-    """Print all that a person wants to know first."""
+    """Print the most important results for people."""
     parts = (_packets, _tables, _tenants, _times, _services, _chains, _drops, run_report.captures)
     blocks = [block for part in parts for block in part(summary)]
     run_report.show(

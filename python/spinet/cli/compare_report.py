@@ -19,7 +19,7 @@ _KINDS = ("waiting", "transfers", "computation")
 
 
 def print_comparison(comparison: Comparison) -> None:
-    """One table, with what is needed to read it."""
+    """The table of a comparison, with explanations."""
     run_report.show([*_offered(comparison), *_table(comparison), *_notes(comparison)])
 
 

@@ -26,7 +26,7 @@ def _option_and_value(word: str) -> tuple[str, str]:
 
 
 class _Bash(BashComplete):
-    """Bash splits words at `=` and `:`. So read the line itself, and answer with the part after the last of them."""
+    """Bash splits words at `=` and `:`. So read the line itself, and return the part after the last separator."""
 
     source_template = BashComplete.source_template.replace(
         'COMP_WORDS="${COMP_WORDS[*]}"', 'COMP_LINE="${COMP_LINE:0:$COMP_POINT}" COMP_WORDS="${COMP_WORDS[*]}"'

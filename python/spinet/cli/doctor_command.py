@@ -24,7 +24,7 @@ class Finding:
     """One check and its result."""
 
     what: str
-    state: str  # "ok", "missing" or "optional": not there, and only some work needs it
+    state: str  # "ok", "missing", or "optional": missing, but only some commands need it
     detail: str
 
 
@@ -95,7 +95,7 @@ def _sdk() -> str:
 
 def _library(name: str) -> Finding:
     def look() -> str:
-        importlib.import_module(name)  # which tells more than that it was installed once
+        importlib.import_module(name)  # a real use, which also finds broken installations
         return importlib.metadata.version(name)
 
     return _try(name, look)

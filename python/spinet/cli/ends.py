@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exit codes of `spinet run`, and the reason on stderr if a run did not finish."""
+"""Exit codes of `spinet run`; prints the reason on stderr if a run did not finish."""
 
 from __future__ import annotations
 

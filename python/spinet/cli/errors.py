@@ -28,7 +28,7 @@ class NoSuchCommand(click.ClickException):
 
 
 def report(error: BaseException) -> int:
-    """Tell the user about an error and return the exit code, which is never 1: that is a result of some commands."""
+    """Print an error and return its exit code. It is never 1, because for some commands 1 is a result."""
     if isinstance(error, click.exceptions.Exit):
         return error.exit_code
     if isinstance(error, SystemExit):
@@ -51,9 +51,9 @@ def report(error: BaseException) -> int:
 
 
 def _report_environment(error: BaseException) -> int:
-    """Exit code of what this machine does not have or do; 0 if it is something else."""
+    """Exit code of an error of this machine, such as a full disk; 0 for other errors."""
     if isinstance(error, OSError):
-        # Writes to a full disk do not say which file they were for.
+        # Errors of a full disk do not name the file.
         place = f"{error.filename}: " if error.filename is not None else ""
         complain(f"{place}{error.strerror or error}")
         return BAD_INPUT
@@ -71,7 +71,7 @@ def _report_environment(error: BaseException) -> int:
 
 
 def _report_ours(error: BaseException) -> int:
-    # Not at the top: these need the simulator, whose absence `spinet doctor` is there to explain.
+    # Imported here, because they need the simulator, and `spinet doctor` must also run without it.
     try:
         from spinet._core import InternalError, SpinetError
         from spinet.toolchain import CompileError
@@ -93,7 +93,7 @@ def _report_ours(error: BaseException) -> int:
 
 
 def complain(message: str, *, hint: str = "") -> None:
-    """Write an error, and what to try if we know."""
+    """Write an error, with a hint if there is one."""
     click.echo(f"error: {message}", err=True)
     if hint:
         click.echo(f"hint: {hint}", err=True)
@@ -102,7 +102,7 @@ def complain(message: str, *, hint: str = "") -> None:
 
 
 def interrupted(text: str) -> int:
-    """Say that a run ended early although its results are there; the exit code."""
+    """Report that a run ended early, with results; returns the exit code."""
     click.echo(f"the run was {text}", err=True)
     return INTERRUPTED
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from spinet.paths import Path, Paths
 
-_FULL = 0.9  # of its time, from which on a part is named as a reason
+_FULL = 0.9  # share of the time above which a part is named as a reason
 
 
 @click.command(short_help="Show where a packet spent its time, and what it waited for.")

@@ -29,7 +29,7 @@ def command(expression: str, capture: str, limit: int, as_json: bool) -> None:
     from spinet import _core
     from spinet.cli import run_report
 
-    # Unlike Path's, these say no to what is too long for a name.
+    # Unlike Path's methods, these return false for names that are too long.
     if os.path.isfile(expression) and not os.path.exists(capture):
         raise click.UsageError(f"the expression comes first: spinet match '{capture}' {expression}")
     found = json.loads(_core.match_capture(expression, capture, limit))

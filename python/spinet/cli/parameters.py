@@ -74,7 +74,7 @@ def complete_files(_context: click.Context, _parameter: click.Parameter, incompl
 
 
 def complete_nics(_context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Names of cards; the path of a file is as good."""
+    """Names of cards. Paths of files are also allowed."""
     from spinet import _core
 
     known = [CompletionItem(name, help=about) for name, about in _core.nic_list() if name.startswith(incomplete)]
@@ -82,7 +82,7 @@ def complete_nics(_context: click.Context, _parameter: click.Parameter, incomple
 
 
 def complete_sets(context: click.Context, _parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """`PATH=VALUE` of every parameter of the card that the line names, with the value that it has."""
+    """`PATH=VALUE` for every parameter of the card on the command line, with its present value."""
     from spinet import SpinetError
 
     nic = context.params.get("nic")
@@ -93,13 +93,13 @@ def complete_sets(context: click.Context, _parameter: click.Parameter, incomplet
         nic = next(iter(context.args), None)
     try:
         offered = [f"{path}={_shown(value)}" for path, value in settings(nic or "pspin")]
-    except SpinetError:  # no such card, which the command itself will say
+    except SpinetError:  # there is no such card; the command itself reports it
         return []
     return [CompletionItem(setting) for setting in offered if setting.startswith(incomplete)]
 
 
 def settings(nic: str) -> list[tuple[str, Any]]:
-    """Paths that `--set` takes for a card, and the values that it has there."""
+    """Parameters of a card by the paths that `--set` accepts, with their values."""
     from spinet import _core, wiring
 
     if _core.kind_of_nic(nic) != "modules":
@@ -129,7 +129,7 @@ _COMPLETE = {"files": complete_files, "nics": complete_nics, "sets": complete_se
 
 
 def option(name: str, *, dest: str | None = None, **other: Any) -> Callable[[Any], Any]:
-    """The option of this name as `spinet.run` has it; `other` replaces what differs in a command."""
+    """The option of this name as `spinet.run` has it; `other` replaces properties that differ in this command."""
     known = OPTIONS[name]
     types: dict[str, Any] = {
         "address": ADDRESS,
@@ -153,7 +153,7 @@ def is_experiment(name: str) -> bool:
 
 
 class NamingCommand(click.Command):
-    """A command whose errors name its options. The simulator knows keys of experiments only."""
+    """A command whose errors name its options. The simulator's errors name keys of experiments, not options."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command."""
@@ -170,7 +170,7 @@ class NamingCommand(click.Command):
             raise UsageError(text, hint=getattr(error, "hint", "")) from error
 
     def _given(self, ctx: click.Context) -> dict[str, Any]:
-        """Values of all options: shared ones by their keyword, those of this command alone by their own name."""
+        """Values of all options: shared ones by their keyword, options of this command alone by their name."""
         names = {known.flags[-1]: name for name, known in OPTIONS.items() if known.flags}
         options = [each for each in self.params if isinstance(each, click.Option)]
         keywords = ((next((names[flag] for flag in each.opts if flag in names), each.name), each) for each in options)
@@ -208,7 +208,7 @@ def macros(definitions: Sequence[str]) -> dict[str, str | int]:
 
 
 def visible(text: str) -> str:
-    """A text of a simulated program as a terminal may have it: control characters, but for tabs and line ends, escaped.
+    """Text of a simulated program, safe for a terminal: control characters except tabs and line ends are escaped.
 
     >>> visible("\\x1b[2Jall clear\\n")
     '\\\\x1b[2Jall clear\\n'
@@ -218,16 +218,16 @@ def visible(text: str) -> str:
 
 
 def print_output(text: str) -> None:
-    """Print what a program printed: as it is into a file or pipe, `visible` on a terminal."""
+    """Print the output of a program: unchanged into a file or pipe, `visible` on a terminal."""
     ended = text if text.endswith("\n") else f"{text}\n"
-    # Not by click, which takes what colours the text out of it.
+    # Not by click, which removes colours from the text.
     sys.stdout.write(visible(ended) if sys.stdout.isatty() else ended)
     sys.stdout.flush()
 
 
 @contextlib.contextmanager
 def count_bar(total: int, what: str) -> Iterator[Callable[[str], None] | None]:
-    """A bar on stderr that counts; it takes the name of what is done. None where nobody looks."""
+    """A counting progress bar on stderr, updated with the name of the finished item. None where nobody looks."""
     if not sys.stderr.isatty():
         yield None
         return
@@ -278,7 +278,7 @@ def progress_bar() -> Iterator[OnProgress | None]:
     def show(progress: Progress) -> None:
         if progress["done"]:
             return
-        bar.start()  # does nothing the second time; a run of one slice shows no bar
+        bar.start()  # does nothing when called again; a run of one slice shows no bar
         total = progress["packets_total"]
         known = f" of {total:,}" if total is not None else ""
         bar.update(

@@ -132,7 +132,7 @@ def _run(
     scheduler: str | None,
     done: Callable[[Report], None],
 ) -> list[Report]:
-    """Measure all; each is `done` as soon as its last point is measured."""
+    """Measure all points; an experiment is `done` as soon as its last point is measured."""
     from spinet.reproduce import Results, pool
     from spinet.reproduce import report as reports
 

@@ -188,7 +188,7 @@ def simulate(
 
 @contextlib.contextmanager
 def _report_on_stderr() -> Iterator[None]:
-    """Stdout is for packets. If nobody reads them any more, the run ends as other programs in a pipe do."""
+    """Stdout is for packets. If the reader of the pipe has closed it, the run ends as other programs in a pipe do."""
     from spinet._core import InputError, UsageError
 
     if sys.stdout.isatty():
@@ -232,7 +232,7 @@ def _check(options: Mapping[str, Any]) -> api.InstructionTrace | None:
 
 
 def check_output(options: Mapping[str, Any]) -> None:
-    """Refuse options that need an output folder, if there is none."""
+    """Refuse options that need an output folder if none is given."""
     if options["paths"] and options["output"] is None:
         raise click.UsageError("--paths goes with -o: spinet explain reads what it writes")
     for name in ("force", "report"):

@@ -21,7 +21,7 @@ _MOST_COLUMNS = 100
 _KEEPS_UP = 0.995  # share of the offered packets from which on a card holds the offered rate
 _MOST_RESOURCES, _LEAST_BUSY = 4, 0.01  # number and share of the busiest parts that are shown
 
-# Stages of a packet in the card, as the summary names them, and what happens there.
+# Stages of a packet in the card by their names in the summary, each with an explanation.
 _STAGES = {
     "packet_memory": "into packet memory",
     "message_queue": "in its message's queue",
@@ -37,7 +37,7 @@ _STAGES = {
 
 
 def print_summary(summary: Mapping[str, Any], *, title: str) -> None:
-    """Print all that a person wants to know first."""
+    """Print the most important results for people."""
     parts = (_packets, _contexts, _times, resources, _handlers, _faults, _findings, captures, _stuck)
     blocks = [block for part in parts for block in part(summary)]
     show([_headline(summary, title), *remarks(summary), *blocks, footer(summary)])
@@ -73,7 +73,7 @@ def show(blocks: Iterable[str | Table | Text], *, width: int | None = None) -> N
                 console.print()
             console.print(block, soft_wrap=isinstance(block, str))
     for line in printed.get().splitlines():
-        click.echo(line.rstrip())  # tables fill their last column with blanks
+        click.echo(line.rstrip())  # without the blanks at the end of the last column
 
 
 Blocks = Iterator[str | Table]
@@ -102,7 +102,8 @@ def columns() -> int:
 def table(
     *headings: str, rows: Sequence[Sequence[str]], kinds: str = "w", bars: Sequence[float] | None = None
 ) -> Table:
-    """Columns under their headings; `kinds`: w for words, which may be broken; the rest are numbers.
+    """Columns under their headings; `kinds` has a letter for each column: w for words, which may be broken, any other
+    for numbers.
 
     `bars` are drawn behind the rows, 1 being the longest, as long as there is room.
     """
@@ -231,7 +232,7 @@ def _times(summary: Mapping[str, Any]) -> Blocks:
 
 
 def _order(stage: str) -> int:
-    """Stages in order of time; one that this list does not know comes last."""
+    """Stages in order of time; unknown ones come last."""
     return list(_STAGES).index(stage) if stage in _STAGES else len(_STAGES)
 
 
@@ -384,7 +385,7 @@ def captures(summary: Mapping[str, Any]) -> Blocks:
 
 
 def _of(source: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
-    """The name of a source, where there are several."""
+    """The name of a source, if there are several."""
     return f" of {source['source']}" if len(summary["sources"]) > 1 else ""
 
 
@@ -456,7 +457,7 @@ def footer(summary: Mapping[str, Any]) -> str:
 
 
 def bar(fraction: float, longest: int) -> str:
-    """A bar of eighths of a column; what is not nothing shows."""
+    """A bar in eighths of a column; any value above 0 is visible."""
     eighths = max(round(fraction * longest * 8), 1 if fraction > 0 else 0)
     return "█" * (eighths // 8) + ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")[eighths % 8]
 
@@ -471,7 +472,7 @@ def duration(nanoseconds: float | None) -> str:
 
 
 def _scaled(value: float | None, units: Sequence[str]) -> str:
-    """Three digits or so, and the unit that makes them few; each unit is a thousand of the one before."""
+    """About three digits with the fitting unit; each unit is a thousand times the previous one."""
     if value is None:
         return "-"
     unit = 0

@@ -197,7 +197,7 @@ def _print(made: Sweep, names: list[str]) -> None:
 
     shown = made.table.select(names).slice(0, _SHOWN).to_pylist()
     cells = [tuple(_cell(row[name]) for name in names) for row in shown]
-    # All columns, also where the terminal has to break lines.
+    # All columns, even if the terminal has to break lines.
     needed = sum(2 + max(map(len, column)) for column in zip(names, *cells, strict=True))
     blocks: list[str | Table] = [run_report.table(*names, rows=cells)]
     if len(made.table) > _SHOWN:

@@ -62,9 +62,9 @@ def compare(
     match, message, handler
         As in `spinet.run`.
     exit
-        Which packets count as having come out: those sent to the ``network``, or given to the ``host``.
+        Exit of the packets that count as output: ``network`` or ``host``.
     rate
-        Packets come as fast as a line of that rate carries them, such as ``"10G"``; if not given, as the traffic says.
+        Packets arrive back to back on a line of this rate, such as ``"10G"``. Default: at the times of the traffic.
     count
         Take only this number of packets.
     longest_gap
@@ -233,7 +233,7 @@ def _check(
 
 
 def _first_error(error: toolchain.BuildError) -> str:
-    """The message, and of a compiler's the first line that says what is wrong."""
+    """The message; of a compiler's output, the first line with an error."""
     lines = getattr(error, "stderr", "").splitlines()
     first = next((line for line in lines if "error" in line or "undefined" in line), "")
     return f"{error.args[0]}: {first.strip()}" if first else str(error)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plain forwarding where handlers do it: sdk/examples/copy_to_host.c, and what it put into host memory."""
+"""Plain forwarding by handlers: sdk/examples/copy_to_host.c, and the packets that it wrote to host memory."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from spinet import toolchain
 
-HOST, RING_BYTES = 0x1000_0000_0000_0000, 4 << 20  # it puts packets where L2 packet memory has them
+HOST, RING_BYTES = 0x1000_0000_0000_0000, 4 << 20  # it writes packets at their offsets in L2 packet memory
 _COMPARED_BYTES = 3 << 20  # bytes of that ring that are certainly not overwritten
 
 
@@ -17,7 +17,9 @@ def program() -> list[str]:
 
 
 def in_ring(memory: bytes, packets: Sequence[bytes]) -> list[bytes]:
-    """Those of `packets` that stand in the ring, in their order; of more than it holds, the last are looked for."""
+    """Those of `packets` that are in the ring, in order. If there were more than it holds, only the last ones can be
+    found.
+    """
     last, total = len(packets), 0
     while last and total + len(packets[last - 1]) <= _COMPARED_BYTES:
         last -= 1

@@ -31,7 +31,7 @@ class Job:
     program
         Sources of the handlers; none for plain forwarding.
     build
-        The program as PsPIN runs it, which tells what handlers there are; None for plain forwarding.
+        The program built for PsPIN, with the list of its handlers; None for plain forwarding.
     file
         The offered packets as a capture.
     exit
@@ -60,13 +60,13 @@ class Job:
 
     @property
     def is_forwarding(self) -> bool:
-        """No handler: packets go from the network to the host as they are."""
+        """True without handlers: packets go from the network to the host unchanged."""
         return not self.program
 
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """Where packets spent time, as the model names it; ps for each packet that came out."""
+    """A part of the packets' time, by the model's name for it; ps for each packet that came out."""
 
     name: str
     kind: PartKind
@@ -80,7 +80,7 @@ class Observed:
     Attributes
     ----------
     how
-        What ran there, in a few words.
+        The program that ran, in a few words.
     frames
         Numbers of the offered packets that came out; shape ``(n_out,)``.
     out_ps
@@ -88,11 +88,11 @@ class Observed:
     parts
         They add up to each packet's latency.
     consumed
-        Packets that the handlers took and neither sent nor gave to the host; None if nobody knows.
+        Packets that the handlers took and neither sent nor gave to the host; None if unknown.
     lost
-        Packets by why they were lost.
+        Number of lost packets by reason.
     output
-        What came out, in any order; None if that cannot be looked at.
+        The packets that came out, in any order; None if they are not recorded.
     sizes
         Bytes that came out for each of `frames`.
     line_gbps
@@ -126,7 +126,7 @@ class Observed:
 
 
 def spans(names: Sequence[tuple[str, PartKind]], edges: Sequence[Times]) -> list[Part]:
-    """Parts between one moment and the next; of a moment that never was (-1) or is past the end, nothing."""
+    """Times between successive milestones; 0 for a milestone that never happened (-1) or lies past the end."""
     table = np.maximum.accumulate(np.stack(edges), axis=0)
     table = np.minimum(table, edges[-1])
     return [Part(name=name, kind=kind, ps=table[i + 1] - table[i]) for i, (name, kind) in enumerate(names)]

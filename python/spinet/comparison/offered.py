@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The packets that all NICs of a comparison get: read once, and handed to each in the same file."""
+"""The packets of a comparison: read once, and given to every NIC in the same file."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ class Offered:
     Attributes
     ----------
     traffic
-        As the caller named it.
+        The caller's text.
     packets
         With the times of their first bits on the line, from 0.
     padded
-        How many were shorter than Ethernet allows, and got zeros behind them.
+        Number of packets that were padded with zeros to Ethernet's minimum length.
     cut_gaps
-        How many gaps were longer than `longest_gap_ps`, and are that long now.
+        Number of gaps that were cut to `longest_gap_ps`.
     """
 
     traffic: str

@@ -21,7 +21,8 @@ from spinet.result import Result
 
 Truths = np.ndarray[Any, np.dtype[np.bool_]]
 
-# Source: Di Girolamo et al., ISCA 2021, IV: 400 Gbit/s. The model takes packets when they are due, whatever the line.
+# Source: Di Girolamo et al., ISCA 2021, IV: 400 Gbit/s. The model accepts packets when they are due, independent of the
+# line's rate.
 _PSPIN_LINE_GBPS = 400.0
 # assumed: no start-up of firmware and its host takes longer
 _STARTUP_MS = 300
@@ -48,7 +49,7 @@ class OnKind(ABC):
     number: ClassVar[str] = "frame"
     """Column with the number of a packet in the traffic."""
     begins: ClassVar[str]
-    """Column with the time at which a packet is due; of the first packet, nothing delays it."""
+    """Column with the time at which a packet is due. The first packet is never delayed."""
 
     def __init__(self, job: Job, nic: str) -> None:
         self.job: Job = job
@@ -171,7 +172,7 @@ class Handlers(OnKind):
         notes = []
         if job.exit == "network" and did["host_writes"] and not did["sent_packets"]:
             notes.append("handlers sent nothing but wrote to host memory: --exit host compares that")
-        output: list[bytes] | None = None  # where handlers put packets in host memory, they alone know
+        output: list[bytes] | None = None  # only the handlers know where they put packets in host memory
         if job.is_forwarding:
             memory = result.host_memory(forwarding.HOST, forwarding.RING_BYTES)
             output = forwarding.in_ring(memory, [job.offered.packets[n].data for n in sorted(frames)])
@@ -220,7 +221,9 @@ class Chains(OnKind):
         return {"services": services, "chains": [chain], "pacing": "times", "defines": job.defines}
 
     def _refuse_messages(self) -> None:
-        """Messages are flows in a unit, and their ends are not known there: what needs more gives other results."""
+        """In a unit, messages are flows without known ends, so handlers that rely on the end of a message give other
+        results.
+        """
         assert self.job.build is not None
         entry = self.job.build.entry(name=self.job.handler)
         if entry.tail:

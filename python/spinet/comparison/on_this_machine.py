@@ -12,7 +12,7 @@ from spinet.comparison.observed import CannotRun, Job, Observed, Part
 
 
 def on_this_machine(job: Job, _nic: str) -> Observed:
-    """Handlers on this machine's processor, on packets that lie in its memory."""
+    """Handlers on this machine's processor, with packets in its memory."""
     if job.exit == "host" and not job.is_forwarding:
         raise CannotRun("it does not tell which packets handlers gave to the host")
     try:
@@ -29,7 +29,7 @@ def on_this_machine(job: Job, _nic: str) -> Observed:
     except UsageError as error:  # the traffic is known to be good
         raise CannotRun(str(error)) from error
     matched = np.array([i for i, p in enumerate(job.offered.packets) if p.context is not None], dtype=np.int64)
-    # A look at the clock costs something itself.
+    # Reading the clock takes time, too.
     ns = sum(np.where(taken >= 0, np.maximum(taken - result.clock_ns, 0), 0) for taken in result.ns.values())
     assert isinstance(ns, np.ndarray)
     output: list[bytes] = list(result.sent)

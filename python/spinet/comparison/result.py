@@ -99,7 +99,7 @@ class Comparison:
 
     @property
     def outputs_equal(self) -> bool | None:
-        """All sent the same packets, but for those that were lost; None if there are no two to compare."""
+        """True if all NICs sent the same packets, apart from lost ones; None if there are no two to compare."""
         seen = [(row.output, row.lost) for row in self.rows if row.output is not None]
         if not seen or (len(seen) < 2 and self.handler):
             return None
@@ -188,7 +188,7 @@ class Comparison:
             folder.commit()
 
     def write(self, folder: Path, *, plot: bool = True) -> None:
-        """Write the same files into a folder that is there."""
+        """Write the same files into an existing folder."""
         (folder / JSON).write_text(json.dumps(self.as_json(), indent=2) + "\n")
         (folder / CSV).write_text(self.as_csv())
         if plot:

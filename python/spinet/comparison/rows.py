@@ -34,7 +34,7 @@ DEFINITIONS = {
 }
 
 
-_LEAST_STEADY = 100  # assumed: one packet more or less at the edges changes the rate by 1 %
+_LEAST_STEADY = 100  # assumed: one packet more or less then changes the rate by at most 1 %
 _MOST_UNSTEADY = 0.1  # assumed: share by which the halves of a steady state may differ
 
 
@@ -52,7 +52,7 @@ class Latency:
 
 @dataclass(frozen=True, kw_only=True)
 class Rate:
-    """From the first packet to the last, the last one not counted; None of fewer than two."""
+    """From the first packet to the last, without the last one; None of fewer than two."""
 
     packets: int
     bytes: int
@@ -71,7 +71,7 @@ class Output:
     sha256
         Over all of them, sorted.
     missing, unexpected
-        Packets that the reference has and this has not, and the other way round.
+        Packets that only the reference sent, and packets that only this NIC sent.
     """
 
     compared: int
@@ -95,11 +95,11 @@ class Row:
         Packets of the whole run, warm-up and drain included.
     steady
         Packets that came out in steady state; None if there is none, for the reason in ``not_steady_because``. Both are
-        None of this machine, where packets wait in memory.
+        None for this machine's processor, where packets wait in memory.
     time_ns
         Shares of the mean latency: waiting, transfers, computation, and the unknown rest; they add up to it.
     parts_ns
-        The same as the model names it: part, which of the four it is, mean.
+        The parts by the model's names: name, its group of the four, mean.
     """
 
     nic: str
@@ -199,7 +199,7 @@ def _delivered(one: Observed, offered: Offered) -> Rate:
 
 
 def _steady(one: Observed, offered: Offered) -> tuple[Rate | None, str | None]:
-    """The rate without warm-up and drain, or why there is none; neither where packets have no times."""
+    """The rate without warm-up and drain, or the reason why there is none; neither if packets have no times."""
     if one.out_ps is None:
         return None, None
     first, last = int(offered.time_ps[0]), int(offered.time_ps[-1])

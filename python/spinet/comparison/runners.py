@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which NICs there are to compare, and what runs each."""
+"""The NICs that can be compared, and the runner of each."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def check(nic: str) -> None:
     Raises
     ------
     InputError
-        With a name that is near, if there is one.
+        With a similar name, if there is one.
     """
     known = [NATIVE, *(name for name, _about in _core.nic_list())]
     if nic in known:

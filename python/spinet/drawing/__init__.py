@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Drawings of cards: a checked design in, SVG out. Requesters are left of responders, except in cycles.
 
-A drawing is made in steps, one file each: `boxes` makes of a design a tree of boxes, in which copies are drawn once;
-`layers` says which box stands in which column, and in which order; `places` gives all of it coordinates; `paint`
+A drawing is made in steps, one file each: `boxes` turns a design into a tree of boxes, in which copies are drawn once;
+`layers` gives each box a column, and a place in it; `places` gives all of it coordinates; `paint`
 writes it. All numbers are whole, so a design has one drawing.
 """
 

@@ -37,14 +37,14 @@ class Pin:
 
 @dataclass(eq=False)
 class Box:
-    """A part, an instance of a module with boxes inside, or an edge: where a wire goes through the border around it."""
+    """A part, an instance of a module with boxes inside, or an edge, where a wire crosses the border around it."""
 
     path: str
     name: str
     module: str = ""
     clock: str = ""
     copies: int = 0
-    """How many it stands for, if it is an array."""
+    """Number of copies, if it is an array."""
     edge: Pin | None = None
     """For a port at an edge: the pin of the surrounding box."""
     inner: list[Box] = field(default_factory=list)
@@ -60,7 +60,7 @@ class Box:
 
 @dataclass(eq=False)
 class Wire:
-    """A connection between two boxes that stand side by side, or `count` that are drawn as one."""
+    """A connection between two boxes with the same parent, or `count` connections drawn as one."""
 
     source: Box
     source_pin: Pin
@@ -168,7 +168,7 @@ class _Tree:
                 bundle.count //= len(self.instances[box.path])
 
     def _chain(self, part: str, port: str, other: str, peer: str) -> list[tuple[Box, Pin]]:
-        """The boxes around a port up to the one that stands beside the other end, each with its pin."""
+        """The boxes around a port, up to the one with the same parent as the other end, each with its pin."""
         names, others = part.split("."), other.split(".")
         shared = 0
         while shared < min(len(names), len(others)) - 1 and names[shared] == others[shared]:

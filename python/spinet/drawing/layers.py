@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which box stands in which column, and in which order from above: Sugiyama's method, for a few dozen boxes.
+"""Assigns boxes to columns, and orders them within a column: Sugiyama's method, for a few dozen boxes.
 
 Source: Sugiyama, Tagawa, Toda: Methods for visual understanding of hierarchical system structures, 1981.
 """
@@ -81,7 +81,7 @@ def columns(box: Box) -> Columns:
 
 
 def _number(box: Box) -> None:
-    """Give each box inside its column: right of those that ask it, where no circle forbids it; edges at a border."""
+    """Assign a column to each box: right of its requesters, unless a circle forbids it; edges at a border."""
     inner = [each for each in box.inner if each.edge is None]
     after: dict[int, list[Box]] = {id(each): [] for each in inner}
     for wire in box.wires:
@@ -109,7 +109,7 @@ def _number(box: Box) -> None:
 
 
 def _without_circles(boxes: list[Box], after: dict[int, list[Box]]) -> dict[int, list[Box]]:
-    """The same arrows, with those that close a circle turned round."""
+    """The same arrows; those that close a circle are reversed."""
     forward: dict[int, list[Box]] = {id(box): [] for box in boxes}
     order = {id(box): at for at, box in enumerate(_by_excess(boxes, after))}
     for box in boxes:
@@ -122,7 +122,7 @@ def _without_circles(boxes: list[Box], after: dict[int, list[Box]]) -> dict[int,
 
 
 def _by_excess(boxes: list[Box], after: dict[int, list[Box]]) -> list[Box]:
-    """An order in which few arrows point back: sinks last, sources first, else who has more arrows out than in.
+    """An order in which few arrows point back: sinks last, sources first, then boxes with the most arrows out minus in.
 
     Source: Eades, Lin, Smyth: A fast and effective heuristic for the feedback arc set problem, 1993.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a drawing shows how busy the resources of a run were: at parts, or at connections."""
+"""Assigns the load of a run's resources to parts and connections of a drawing."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from spinet.drawing.boxes import Wire
     from spinet.wiring import Design
 
-# Resources of PsPIN that belong to another part of the drawing than the one that counts them, or to a port of it.
+# Resources of PsPIN that the drawing shows at another part than the one that counts them, or at a port.
 _ELSEWHERE = {
     "cluster.hpus": "cluster.cores",
     "cluster.l1_busiest_bank_cycles": "cluster.l1",

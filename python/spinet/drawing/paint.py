@@ -130,7 +130,9 @@ class _Brush:
             self.lines.append(_text(beside, y + pin.y + lift, pin.label, 10, anchor=anchor))
 
     def wire(self, wire: Wire, x: int, y: int) -> None:
-        """A wire with an arrow at who answers or receives; white beside it, so that wires that cross stay apart."""
+        """A wire with an arrow at the responder or receiver, and a white border, so that crossing wires can be told
+        apart.
+        """
         at = self.protocols.index(wire.protocol)
         points = " ".join(f"{x + px},{y + py}" for px, py in wire.points)
         width = 2 if wire.count > 1 else 1.2
@@ -157,7 +159,7 @@ class _Brush:
         self.lines.append(_text(right - width // 2, middle + 4, text, 10, anchor="middle"))
 
     def notes(self, wire: Wire, x: int, y: int) -> None:
-        """How many wires a thick one stands for, and its latency where it is not one cycle: where it begins."""
+        """At the begin of a wire: the number of wires that it stands for, and its latency if it is not one cycle."""
         notes = [f"{wire.count}"] if wire.count > 1 else []
         notes += [f"{wire.latency} cycles"] if wire.latency != 1 else []
         if not notes or wire.source.edge is not None:
@@ -173,7 +175,7 @@ class _Brush:
         self.lines.append(_text(beside, y + ay - 4, ", ".join(notes), 9, anchor=anchor, fill=ink))
 
     def legend(self, left: int, y: int, right: int) -> tuple[int, int]:
-        """Clocks and protocols with their colours, in rows that end at `right`; how far they reach, right and down."""
+        """Clocks and protocols with their colours, in rows that end at `right`; returns the right and lower ends."""
         x = reach = left
 
         def room(width: int) -> int:

@@ -22,7 +22,7 @@ _SWEEPS = 24
 
 
 def text_width(text: str, size: int) -> int:
-    """Width of a text in Helvetica or one of its kin, a little more rather than less."""
+    """Width of a text in Helvetica or a similar font, estimated on the large side."""
     narrow, wide = set("iljtfrI.,:;[]()/ "), set("mwMW_")
     thousandths = sum(310 if char in narrow else 860 if char in wide else 590 for char in text)
     return thousandths * size // 1000 + 1
@@ -93,7 +93,7 @@ def _rows(found: Columns) -> None:
             for slot in column:
                 pairs = near.get(id(slot), [])
                 rows = goals(slot, [pair for pair in pairs if both or (pair[1].layer < pair[0].layer) is forwards])
-                # At first the mean, so that all find their region; then the median, so that some wire runs straight.
+                # First the mean, for a rough position; then the median, so that at least one wire is straight.
                 wish = (rows[len(rows) // 2] if both else sum(rows) // len(rows)) if rows else slot.y
                 wishes.append((wish, len(rows) * (4 if slot.box is None else 1)))
             _settle(column, wishes)
@@ -107,7 +107,7 @@ def _rows(found: Columns) -> None:
 
 
 def _straighten(slot: Slot, rows: list[int], above: Slot | None, below: Slot | None) -> None:
-    """Move a slot, as far as it is free to, to where more of its wires are straight."""
+    """Move a slot within its free space, so that more of its wires are straight."""
     least = above.y + above.height + _space(above, slot) if above else slot.y - 10 * _GAP
     most = below.y - slot.height - _space(slot, below) if below else slot.y + 10 * _GAP
     free = [row for row in rows if least <= row <= most]
@@ -123,7 +123,7 @@ def _space(above: Slot, below: Slot) -> int:
 
 
 def _settle(column: list[Slot], wishes: list[tuple[int, int]]) -> None:
-    """The rows nearest to those wished for, by least squares, that keep order and spaces: pool adjacent violators."""
+    """The rows closest to the desired ones by least squares that keep order and spaces: pool adjacent violators."""
     tops = [0]
     for above, below in itertools.pairwise(column):
         tops.append(tops[-1] + above.height + _space(above, below))
@@ -197,7 +197,7 @@ def _tracks(routes: list[Route], layer: int, slot_of: dict[int, Slot]) -> dict[i
                 a, b = (slot_of[id(stop)].y + _offset(slot_of[id(stop)], stop) for stop in (left, right))
                 if a != b or right.layer == layer:
                     runs.append((a, b, route))
-    # Downwards the lowest begins first, upwards the highest: such wires do not cross each other.
+    # Wires that go down change rows in order from the lowest, those that go up from the highest, so they do not cross.
     down = sorted((run for run in runs if run[1] > run[0]), key=lambda run: -run[0])
     up = sorted((run for run in runs if run[1] <= run[0]), key=lambda run: run[0])
     found: dict[int, int] = {}

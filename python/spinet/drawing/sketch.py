@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Drawings of cards that are wired in code: their parts and connections, from their parameters.
 
-A wired card is drawn as it is built. For the others, this file knows the parts and their connections, and takes every
-number from the parameters: count, width, depth. It simulates nothing.
+A wired card is drawn as it is built. This file knows their parts and connections; all numbers (counts, widths, depths)
+come from the parameters. It simulates nothing.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _of(name: str, about: str, params: Params) -> Design:
 
 
 class _Sketch:
-    """A design as it grows: parts first, then ways; a port is there once a way leads to it."""
+    """A design under construction: first parts, then connections. A port exists once a connection leads to it."""
 
     def __init__(self, name: str, about: str, clocks: Mapping[str, str]) -> None:
         self.name, self.about, self.clocks = name, about, clocks
