@@ -1,6 +1,6 @@
 //! The module `spinet._native`: the facade as Python sees it, one to one.
 //!
-//! Texts are experiments, expressions and JSON; whatever takes long releases the interpreter's lock.
+//! Texts are experiments, expressions and JSON. Long calls release the interpreter's lock.
 
 mod convert;
 mod goal;
@@ -31,7 +31,7 @@ fn internal(error: impl Display) -> PyErr {
     InternalError::new_err(error.to_string())
 }
 
-/// Nobody answers: it was closed, or that is a bug of ours.
+/// The thread does not answer: it was closed, or spinet has a bug.
 fn gone(error: WorkerGone) -> PyErr {
     match error {
         WorkerGone::Closed => input(error),

@@ -25,10 +25,10 @@ use wire::faults::{Faults, NotFaults};
 use wire::pacing::{NotAPacing, Pacing};
 use wire::source::Snapped;
 
-/// Cycles between two looks at the clock on the wall.
+/// Cycles between two readings of the host's clock.
 const SLICE: Cycle = 20_000;
 
-/// An event: time in ps, context, what, and its numbers by name.
+/// An event: time in ps, context, kind, and its numbers by name.
 type EventTuple<'py> = (u64, u64, &'static str, Bound<'py, PyDict>);
 
 /// A card, ready for tenants; it lives on a thread of its own.
@@ -172,7 +172,7 @@ impl Machine {
     ) -> PyResult<Bound<'py, PyBytes>> {
         let data = self.with(py, move |driver| {
             let (tenant, host) = (TenantId(tenant), HostId(host));
-            // Asked for before there are so many bytes to fill.
+            // Reserved before the bytes are filled.
             driver.host_part(tenant, host, offset, size.into())?;
             let mut data = vec![0; size as usize];
             driver.host_read(tenant, host, offset, &mut data).map(|()| data)
@@ -270,13 +270,13 @@ impl Machine {
         })
     }
 
-    /// What the network does to packets that are added from now on.
+    /// Sets the faults of the network for packets that are added from now on.
     fn set_network(&self, py: Python<'_>, faults: &str, seed: u64) -> PyResult<()> {
         let faults: Faults = faults.parse().map_err(|error: NotFaults| input(error))?;
         self.look(py, move |driver| driver.set_network(faults, seed))
     }
 
-    /// Whether all packets that were added have arrived and the card is done with them.
+    /// Returns true if all added packets have arrived and the card is done with them.
     fn is_idle(&self, py: Python<'_>) -> PyResult<bool> {
         self.look(py, |driver| driver.is_idle())
     }
@@ -294,7 +294,7 @@ impl Machine {
         self.look(py, |driver| driver.clock().edge(driver.now()).ps())
     }
 
-    /// Lets time go on, at most for about so much wall time; whether `ps` is reached.
+    /// Simulates up to `ps`, for at most about this much host time; returns true if `ps` is reached.
     fn run_until(&self, py: Python<'_>, ps: u64, max_wall_ms: u64) -> PyResult<bool> {
         let Some(fs) = ps.checked_mul(1000) else { return Err(input("time is more than 5.1 hours, must be less")) };
         let budget = Duration::from_millis(max_wall_ms);
@@ -308,7 +308,7 @@ impl Machine {
         })
     }
 
-    /// What happened to a tenant's contexts: time in ps, context, what, and its numbers by name.
+    /// Events of a tenant's contexts: time in ps, context, kind, and its numbers by name.
     fn take_events<'py>(&self, py: Python<'py>, tenant: u64) -> PyResult<Vec<EventTuple<'py>>> {
         let (events, clock) =
             self.with(py, move |driver| driver.take_events(TenantId(tenant)).map(|events| (events, driver.clock())))?;

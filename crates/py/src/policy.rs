@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The first thing that went wrong in a policy; the run that meets it ends.
+/// The first error of a policy; it ends the run.
 #[derive(Clone, Default)]
 pub struct Failure(Arc<Mutex<Option<PyErr>>>);
 
@@ -48,7 +48,7 @@ pub struct Shared {
     changes: Changes,
 }
 
-/// A packet that comes to a service, as a policy sees it.
+/// A packet that arrives at a service, as a policy sees it.
 #[pyclass(frozen, get_all, module = "spinet._native", name = "PacketArrival")]
 pub struct PacketArrival {
     now: Cycle,
@@ -67,7 +67,7 @@ impl From<&Arrival> for PacketArrival {
     }
 }
 
-/// An object with a method `rank`, and if it likes `served`, `dropped` and `eligible`.
+/// An object with a method `rank`, and optionally `served`, `dropped` and `eligible`.
 pub struct OwnPolicy {
     object: Py<PyAny>,
     /// How errors call it: `LeastAttainedService, the policy of service `work``.
@@ -93,7 +93,8 @@ impl OwnPolicy {
         Ok(OwnPolicy { object, name, hears_served, hears_dropped, says_eligible, shared, answer: Cell::new(None) })
     }
 
-    /// Calls a method. Once one has failed, none is called any more: the run is about to end. What it raises says whose it is.
+    /// Calls a method. After one policy has failed, no policy is called any more, because the run is about to end. What
+    /// it raises says whose it is.
     fn call<'py, R>(&self, py: Python<'py>, otherwise: R, call: impl FnOnce(&Bound<'py, PyAny>) -> PyResult<R>) -> R {
         if self.shared.failure.is_noted() {
             return otherwise;

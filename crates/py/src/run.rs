@@ -161,8 +161,9 @@ impl Run {
         convert::progress(py, progress)
     }
 
-    /// Of a run with lines: gives frames to the card, each with its port and its arrival in ps, and simulates up to a time in ps, but
-    /// for at most about so long. Returns the progress, the simulated time in ps, frames that left (time in ps, port, bytes), and the
+    /// For runs with lines: gives frames to the card, each with its port and its arrival in ps, and simulates up to a
+    /// time in ps, for at most about this much host time. Returns the progress, the simulated time in ps, frames that
+    /// left (time in ps, port, bytes), and the
     /// number of frames that the card cannot take.
     fn exchange<'py>(
         &self,
@@ -188,19 +189,21 @@ impl Run {
         Ok((convert::progress(py, progress)?, now.ps(), left.collect(), refused))
     }
 
-    /// Of a trial: lets the card boot, for at most so long in ps. Returns true if it waits for packets now.
+    /// For trials: simulates until the card has booted, for at most this time in ps. Returns true if it waits for
+    /// packets now.
     fn boot(&self, py: Python<'_>, within: u64) -> PyResult<bool> {
         let within = self::within(within)?;
         py.detach(|| self.worker.call(move |run| trial::boot(&mut *run.card, within))).map_err(gone)?.map_err(input)
     }
 
-    /// Of a trial: the packets that `offer` will give to the card next.
+    /// For trials: announces the packets that `offer` will give to the card next.
     fn expect(&self, py: Python<'_>, packets: Vec<Vec<u8>>) -> PyResult<()> {
         let packets: Vec<Box<[u8]>> = packets.into_iter().map(Vec::into_boxed_slice).collect();
         py.detach(|| self.worker.call(move |run| run.card.expect(&packets))).map_err(gone)
     }
 
-    /// Of a trial: gives a packet to the card and simulates until the card has finished it, for at most so long in ps. Returns its
+    /// For trials: gives a packet to the card and simulates until the card has finished it, for at most this time in
+    /// ps. Returns its
     /// outcome as JSON, packets that left with their ports, and writes to host memory with their addresses.
     fn offer<'py>(&self, py: Python<'py>, packet: Vec<u8>, within: u64) -> PyResult<Offered<'py>> {
         let within = self::within(within)?;
@@ -227,7 +230,7 @@ impl Run {
         }
     }
 
-    /// Ends the run here: packets inside get their rows, and files are complete. Nothing to do at a run's own end.
+    /// Ends the run now: packets inside the card get rows, and files are complete. Nothing to do at a run's own end.
     fn finish(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| self.worker.call(|run| run.card.close())).map_err(gone)?.map_err(input)
     }
@@ -275,7 +278,7 @@ impl Run {
         }
     }
 
-    /// Writes host memory to files in a directory that is there; their names.
+    /// Writes host memory to files in an existing directory; returns their names.
     fn write_host(&self, py: Python<'_>, directory: PathBuf) -> PyResult<Vec<String>> {
         py.detach(|| self.worker.call(move |run| run.card.write_host(&directory))).map_err(gone)?.map_err(input)
     }

@@ -1,4 +1,4 @@
-//! What needs no run: presets, expressions, ELF files, the plain machine.
+//! Functions without a run: presets, expressions, ELF files, the plain machine.
 
 use crate::{input, json, settings};
 use pyo3::prelude::*;
@@ -57,7 +57,7 @@ pub fn nic_cost(nic: &str, sets: Vec<String>, base_dir: PathBuf) -> PyResult<Str
     json(&nics::cost(nic, &settings(&sets)?, &base_dir).map_err(input)?)
 }
 
-/// What a NIC of chains costs on the prototype's FPGA, as JSON: percent of LUTs and block memory, by part.
+/// The share of the prototype's FPGA that a NIC of chains takes, as JSON: percent of LUTs and block memory, by part.
 #[pyfunction]
 pub fn fpga_cost(ports: u32, flit_bytes: u32, pifo_entries: u32, buffer_bytes: u64) -> PyResult<String> {
     let shape = spinet::chains::cost::Shape { ports, flit_bytes, pifo_entries, buffer_bytes };
@@ -186,7 +186,7 @@ pub fn check_experiment(
 /// A packet of the traffic: arrival in ps, bytes, and context, message, identity and whether it is the last, if any takes it.
 type OfferedPacket<'py> = (u64, Bound<'py, PyBytes>, Option<(usize, u64, Option<u16>, bool)>);
 
-/// Packets that are made between two looks for Ctrl-C: milliseconds.
+/// Packets between two checks for Ctrl-C: milliseconds of host time.
 const HEARD_EVERY: usize = 1 << 14;
 
 /// The packets of an experiment's traffic, with their contexts and messages.
@@ -226,7 +226,7 @@ pub fn match_expression(expr: &str) -> PyResult<String> {
     Matcher::parse(expr).map(|matcher| matcher.to_string()).map_err(input)
 }
 
-/// Packets of a capture that an expression means, as JSON.
+/// Packets of a capture that match an expression, as JSON.
 #[pyfunction]
 #[pyo3(signature = (expr, path, limit = 10))]
 pub fn match_capture(py: Python<'_>, expr: &str, path: PathBuf, limit: usize) -> PyResult<String> {
@@ -255,7 +255,7 @@ pub fn elf_info(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     py.detach(|| json(&program::Info::open(&path).map_err(input)?))
 }
 
-/// Runs a program on the plain machine; what came of it, as JSON.
+/// Runs a program on the plain machine; returns the result as JSON.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "Python names them")]
 #[pyo3(signature = (path, *, isa = None, max_instructions = None, max_cycles = None, signature = None, linux_user = false, trace = None))]
@@ -300,7 +300,8 @@ pub fn exec_elf(
     })
 }
 
-/// Compares two instruction traces, or two folders of them; whether they are equal, a report for people, and as JSON.
+/// Compares two instruction traces, or two folders of them; returns true if they are equal, a report for people, and
+/// the report as JSON.
 #[pyfunction]
 #[pyo3(signature = (a, b, *, program = None, lookahead = None, listed = None))]
 pub fn diff_trace(
@@ -324,5 +325,5 @@ pub fn diff_trace(
     })
 }
 
-/// Instructions between two looks for Ctrl-C.
+/// Instructions between two checks for Ctrl-C.
 const INSTRUCTIONS_PER_SLICE: u64 = 2_000_000;

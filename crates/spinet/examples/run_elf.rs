@@ -1,5 +1,5 @@
-//! Runs an ELF file on generated traffic and prints how many instructions its cores executed: something small to put
-//! under a profiler. `run_elf FILE.elf udp:size=64,count=100`
+//! Runs an ELF file on generated traffic and prints the number of executed instructions: a small program for profilers.
+//! `run_elf FILE.elf udp:size=64,count=100`
 
 use spinet::experiment::Checked;
 use spinet::handlers::HandlerCard;

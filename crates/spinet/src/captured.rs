@@ -75,7 +75,7 @@ impl CaptureFile {
         written.map_err(|source| CaptureFailed::Write { file: self.file.clone(), source })
     }
 
-    /// Hands on everything that was written so far.
+    /// Flushes everything that was written so far.
     pub fn flush(&mut self) -> Result<(), CaptureFailed> {
         self.writer.flush().map_err(|source| CaptureFailed::Write { file: self.file.clone(), source })
     }

@@ -1,4 +1,4 @@
-//! One number for everything that a NIC did.
+//! A hash over everything that a NIC did.
 
 use blake3::Hasher;
 
@@ -31,7 +31,7 @@ struct Buffered {
     waiting: Vec<u8>,
 }
 
-/// Bytes that wait at most, but for what one packet adds.
+/// Maximum number of buffered bytes, apart from the last packet.
 const BUFFER_BYTES: usize = 1 << 16;
 
 impl Digest {
@@ -53,7 +53,8 @@ impl Digest {
     pub fn to_hex(&self) -> String {
         let mut whole = Hasher::new();
         for (i, Buffered { hasher, waiting }) in self.streams.iter().enumerate() {
-            // Most runs have no such events, and keep the digest that they had before there were any.
+            // Most runs have no such events. An empty stream adds nothing, so their digests stay as before this stream
+            // existed.
             if i == Stream::Event as usize && hasher.count() == 0 && waiting.is_empty() {
                 continue;
             }

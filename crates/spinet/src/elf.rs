@@ -1,4 +1,4 @@
-//! ELF files for 32-bit RISC-V and big-endian MIPS: hostile until every number in them has been checked.
+//! ELF files for 32-bit RISC-V and big-endian MIPS. Every number in a file is checked before its use.
 
 use crate::files::read_at_most;
 use object::Endianness;
@@ -8,7 +8,7 @@ use std::fmt::Display;
 use std::io;
 use std::path::Path;
 
-/// Largest file that is looked at, in bytes: room for much debug information around the largest program memory, 1 MiB.
+/// Largest file, in bytes: enough for the largest program memory, 1 MiB, with much debug information.
 pub const MAX_FILE_BYTES: u64 = 256 << 20;
 
 /// Bounds for a program, far above what linkers produce. Many headers may name the same bytes of the file, so the
@@ -16,7 +16,7 @@ pub const MAX_FILE_BYTES: u64 = 256 << 20;
 const MAX_SEGMENTS: usize = 1024;
 const MAX_SECTIONS: usize = 0xff00;
 const MAX_SYMBOLS: usize = 1 << 20;
-/// Most bytes that are loaded, and most that all names take.
+/// Maximum number of loaded bytes, and of bytes of all names.
 const MAX_BYTES: usize = 64 << 20;
 
 /// An invalid ELF file. Each text names the file, the place, the value found and the values allowed.
@@ -150,7 +150,8 @@ impl Elf {
         if segments.iter().all(|part| part.size == 0) {
             return Err(ElfError::Empty { file });
         }
-        // Firmware copies code to scratchpads, which have one address in every core: only load addresses are one memory's.
+        // Firmware copies code to scratchpads, which have the same address in every core. So only load addresses
+        // identify a place in one memory.
         if machine == Machine::RiscV {
             refuse_overlaps(&file, &segments)?;
         }
@@ -342,7 +343,7 @@ impl<'a> Reader<'a> {
             let name = row.name(self.order, table.strings()).map_err(|e| self.malformed("symbol names", e))?;
             named += name.len();
             self.at_most("symbol names", named, MAX_BYTES, "bytes")?;
-            // Names that begin so mark data in code and lines of assembler, not places that a person named.
+            // Names with this prefix are made by assemblers, for data in code and local labels.
             if name.is_empty() || name.starts_with(b"$") || name.starts_with(b".L") {
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Files that users name, which may be pipes without a writer, or endless devices.
+//! Reads files that users name. They may be pipes without a writer, or endless devices.
 
 use std::fs::File;
 use std::io::{self, Read};

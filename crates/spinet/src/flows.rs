@@ -91,7 +91,7 @@ impl Default for Series {
 }
 
 impl Series {
-    /// A packet came, as the traffic had it, and perhaps the card was done with it.
+    /// Adds a packet: its arrival and size in the traffic and, if the card finished it, that time.
     pub fn add(&mut self, came: u64, done: Option<u64>, bytes: u64) {
         self.bin(came).came.add(bytes);
         if let Some(done) = done {

@@ -42,7 +42,7 @@ pub struct Kind {
     pub summary: [fn() -> Value; 2],
     /// Keys that only experiments of this kind have.
     keys: &'static [&'static str],
-    /// Keys of other kinds that cannot have a meaning here, each with the reason.
+    /// Keys of other kinds that are refused here, each with the reason.
     pub lacks: &'static [(&'static str, &'static str)],
     /// Returns true if a card is of this kind: its name, and the folder of relative paths.
     pub has: fn(&str, &Path) -> bool,
@@ -202,7 +202,7 @@ pub fn of_experiment(text: &str, base_dir: &Path, format: Format) -> &'static Ki
     };
     let others = || ALL.into_iter().filter(|kind| kind.name != HANDLERS.name);
     let Some(table) = table else {
-        // The kind's reader reports the error. Choose the kind that the text seems to be for.
+        // The kind's reader reports the error. Choose the kind that fits the text best.
         let has = |key: &str| text.lines().any(|line| line.trim() == format!("[[{key}]]"));
         return others().find(|kind| kind.keys.iter().any(|key| has(key))).unwrap_or(&HANDLERS);
     };

@@ -27,7 +27,7 @@ impl FromStr for Port {
 pub struct Coming {
     /// Where it comes in.
     pub port: Port,
-    /// When, or as soon as possible if that is simulated already.
+    /// Time of arrival. If it is already simulated, the frame arrives as soon as possible.
     pub at: Time,
     /// The frame without FCS.
     pub frame: Box<[u8]>,

@@ -1,4 +1,4 @@
-//! Which packets of a capture an expression means.
+//! Finds the packets of a capture that match an expression.
 
 use serde::Serialize;
 use std::path::Path;

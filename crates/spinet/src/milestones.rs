@@ -142,7 +142,7 @@ impl<const N: usize> Latency<N> {
         self.parts.iter_mut().zip(parts).for_each(|(part, &cycles)| part.add(cycles));
     }
 
-    /// The row of the summary: parts with these names, the empty ones left out. `None` without packets.
+    /// The row of the summary: parts with these names, without empty ones. `None` without packets.
     pub(crate) fn summary(&self, clock: Clock, names: [&'static str; N]) -> Option<LatencySummary> {
         LatencySummary::of(clock, &self.whole, Split::of(clock, names.into_iter().zip(&self.parts)))
     }

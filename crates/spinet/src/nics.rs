@@ -166,7 +166,8 @@ pub(crate) fn read_file(nic: &str, base_dir: &Path) -> Result<(String, String), 
     read(nic, base_dir).map_err(|(file, source)| NicError::Read { file, source })
 }
 
-/// Name and text of the file called `nic`, within the limits of such texts; or its name and why it cannot be had.
+/// Name and text of the file called `nic`, within the limits of such texts; or its name and the reason why it cannot be
+/// read.
 pub(crate) fn read(nic: &str, base_dir: &Path) -> Result<(String, String), (String, io::Error)> {
     let path = base_dir.join(nic);
     let file = path.display().to_string();

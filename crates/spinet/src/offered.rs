@@ -1,4 +1,5 @@
-//! The packets that an experiment offers its handlers, without a NIC: for references and for handlers run elsewhere.
+//! The packets that an experiment offers to its handlers, without a NIC, for reference implementations and for handlers
+//! that run elsewhere.
 
 use crate::experiment::Checked;
 use crate::handlers::feed::{classifiers, first_context, traffic};
@@ -7,7 +8,7 @@ use crate::streams::{Coming, FeedError};
 use kernel::Time;
 use wire::layers::Layers;
 
-/// A packet of the traffic, and where it belongs.
+/// A packet of the traffic, with its context and message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offered {
     /// When its first bit arrives, in femtoseconds since the start of the traffic.

@@ -67,7 +67,7 @@ pub struct Step {
     pub at: At,
     /// Position in the causes.
     pub cause: u8,
-    /// Number of the packet that is waited for, if one is.
+    /// Number of the packet that it waits for, if there is one.
     pub blocker: Option<u64>,
     /// When it begins.
     pub from: Cycle,
@@ -128,7 +128,7 @@ impl PathTable {
     }
 }
 
-/// Where the paths of a run go: into their table, and onto the tracks of a timeline.
+/// The destinations of a run's paths: their table, and the tracks of a timeline.
 pub struct PathLog {
     clock: Clock,
     table: Option<PathTable>,
@@ -169,7 +169,7 @@ impl PathLog {
         }
     }
 
-    /// The oldest packet that is inside, or the next one, arrived then or arrives later, and has this number.
+    /// Reports arrival and number of the oldest packet inside. If there is none, they are lower bounds for the next one.
     pub fn settle(&mut self, arrival: Cycle, packet: u64) -> Result<(), TracksError> {
         let arrival = self.clock.edge(arrival);
         self.tracks.as_mut().map_or(Ok(()), |tracks| tracks.settle(arrival, packet))
@@ -180,7 +180,7 @@ impl PathLog {
         self.tracks.take().map_or(Ok(()), |mut tracks| tracks.finish())
     }
 
-    /// When the timeline wants to see the resources next: at `next`, the next time at which something happens, or later.
+    /// The next time for a sample of the resources for the timeline: `next`, the time of the next event, or later.
     pub fn sample_at(&self, next: Option<Time>) -> Option<Time> {
         Some(self.tracks.as_ref()?.sample_at().max(next.unwrap_or(Time::ZERO)))
     }

@@ -123,8 +123,8 @@ impl Profile {
     }
 }
 
-/// Addresses and bytes of the code of some programs. A file may claim any size; of what is beyond what a card holds, only the sum is
-/// counted.
+/// Addresses and bytes of the code of some programs. A file may claim any size. Code beyond a card's memory is only
+/// counted in the sum.
 pub(crate) fn ranges<'a>(programs: impl IntoIterator<Item = &'a Elf>) -> Vec<(u32, u32)> {
     let mut room = MOST_IMAGE_BYTES as u32;
     let ranges = programs.into_iter().flat_map(|elf| &elf.segments).map(|part| {

@@ -1,4 +1,4 @@
-//! Programs for PsPIN: what an ELF file puts into the NIC's memories, and the handlers in it.
+//! Programs for PsPIN: the contents that an ELF file puts into the NIC's memories, and its handlers.
 
 use crate::elf::{Elf, ElfError, Part, Symbol};
 use diagnostics::near::nearest;
@@ -13,7 +13,8 @@ pub const BOOT_ADDR: u32 = map::BOOT_ADDR;
 /// Own L1, as every cluster sees it.
 const L1_ALIAS: u32 = map::ALIAS_BASE;
 
-/// Bytes of code that the host claims for a handler. The driver of PsPIN (libpspin, `spin_find_handler_by_name`) says
+/// Number of bytes that the host states as the size of a handler. The driver of PsPIN (libpspin,
+/// `spin_find_handler_by_name`) says
 /// so for every handler.
 pub const HANDLER_BYTES: u32 = 4096;
 
@@ -54,7 +55,7 @@ pub enum ProgramError {
     HandlerOutside { file: String, symbol: String, addr: u32, last: u64 },
 }
 
-/// Which name may have been meant, or else which names there are.
+/// Suggests a similar name, or lists all names.
 fn hint<'a>(found: &str, names: impl Iterator<Item = &'a str> + Clone) -> String {
     match (nearest(found, names.clone()), names.clone().next()) {
         (Some(near), _) => format!("; did you mean `{near}`?"),
@@ -83,8 +84,8 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    /// The parts of handler memory that hold its static data, in order and as few as a context may name: what lies
-    /// between two parts that are nearest to each other is taken with them.
+    /// The parts of handler memory with its static data, in order. If there are more than a context may name, the
+    /// closest ones are merged with the gap between them.
     pub fn static_data(&self) -> Vec<Region> {
         let parts = join(self.in_handler_memory.iter().map(|&(from, to)| (from.into(), to)).collect(), DATA_REGIONS);
         parts.iter().map(|&(from, to)| Region { addr: from as u32, size: (to - from) as u32 }).collect()
@@ -221,7 +222,7 @@ pub(crate) fn is_source(path: &str) -> bool {
     [".c", ".S", ".s"].iter().any(|suffix| path.ends_with(suffix))
 }
 
-/// Offset of a part that lies wholly in a range.
+/// Offset of a part within a range that contains all of it.
 fn within(part: &Part, base: u32, size: u64) -> Option<u32> {
     let at = part.addr.checked_sub(base)?;
     (u64::from(at) + u64::from(part.size) <= size).then_some(at)

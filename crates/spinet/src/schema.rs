@@ -55,7 +55,7 @@ fn numbers(table: &Value, prefix: &str) -> Vec<String> {
     table.as_object().into_iter().flatten().flat_map(of).collect()
 }
 
-/// The parameters with another value at `key`, if the result is valid for the types.
+/// The parameters with another value at `key`, if the types allow the value.
 fn with(base: &Value, key: &str, value: u64) -> Option<(Value, PspinParams)> {
     let mut table = base.clone();
     *table.pointer_mut(&format!("/{}", key.replace('.', "/")))? = json!(value);

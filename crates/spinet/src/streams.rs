@@ -75,7 +75,7 @@ enum Sent {
 /// Injected packets with their times.
 struct Made {
     packets: VecDeque<(Time, Box<[u8]>)>,
-    /// The one that was taken last, and the number of the next.
+    /// The packet that was taken last, and the number of the next one.
     current: Box<[u8]>,
     n_taken: u64,
 }
@@ -124,8 +124,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// The first `count` packets of some traffic, from `start` on, of what a network with these faults, drawn from a seed,
-    /// lets arrive.
+    /// The first `count` packets of a source, from `start` on, after the network's faults, which are drawn from a seed.
     pub fn open(
         traffic: &Traffic,
         pacing: Pacing,

@@ -1,4 +1,4 @@
-//! TOML and JSON files into types, with errors that show the line and the word that may have been meant.
+//! Reads TOML and JSON files into types. Errors show the line and suggest a similar word.
 
 use diagnostics::near::explain_serde_error;
 use diagnostics::text::TextError;
@@ -72,7 +72,7 @@ pub fn check_limits(text: &str, file: &str, format: Format) -> Result<(), TextFi
     }
 }
 
-/// Where a key of a TOML text has a part too many. Dots within texts and comments do not count.
+/// The position at which a key of a TOML text has too many parts. Dots within texts and comments do not count.
 fn long_key(text: &str) -> Option<usize> {
     let (bytes, mut at, mut dots) = (text.as_bytes(), 0, 0);
     while at < bytes.len() {

@@ -187,7 +187,7 @@ pub fn run(elf: &Elf, setting: &Setting, offers: Vec<Offer>) -> Result<Report, U
     Ok(Report { gbps: rate(&answers, setting.clock_mhz), cycles, is_done, answers, counters, troubles })
 }
 
-/// Bits a nanosecond of what left in the middle half, from the packet before on.
+/// Rate in bits per nanosecond of the middle half of the packets, from the preceding packet on.
 fn rate(answers: &[Answer], clock_mhz: u32) -> Option<f64> {
     if answers.len() < 8 {
         return None;
@@ -280,7 +280,7 @@ impl Component for Around {
     }
 }
 
-/// Takes what a unit sends back, which is nothing as long as its credits are kept.
+/// Takes packets that a unit sends back. There are none as long as credits are respected.
 struct Nobody {
     back: Rx<Flit>,
 }

@@ -1,4 +1,4 @@
-//! Something that lives on a thread of its own: a NIC lives on one thread, its user may come from any.
+//! Keeps a value on a thread of its own, because a NIC cannot change threads but its user may call from any.
 
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,7 @@ pub enum WorkerGone {
     /// The caller closed it.
     #[error("it was closed before, and cannot be used any more")]
     Closed,
-    /// The thread panicked, which is a bug of ours.
+    /// The thread panicked, which is a bug in spinet.
     #[error("internal error: {what}; please report it")]
     Panicked {
         /// The message of the panic.
@@ -32,7 +32,7 @@ pub enum StartError<E> {
     Gone(#[from] WorkerGone),
 }
 
-/// A run, or a driver, that lives on a thread of its own until this is dropped.
+/// A run, or a driver, on a thread of its own, which ends when this is dropped.
 pub struct Worker<T> {
     jobs: Mutex<Option<Sender<Job<T>>>>,
     thread: Mutex<Option<JoinHandle<()>>>,

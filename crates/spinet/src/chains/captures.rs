@@ -1,4 +1,4 @@
-//! Captures of what leaves the NIC: real bytes, with the number, the chain and the way of each packet.
+//! Captures of departing packets: their bytes, with number, chain and path of each packet.
 
 use crate::captured::{CaptureFailed, CaptureFile};
 use crate::run::Wanted;
@@ -53,7 +53,7 @@ impl Captures {
         }
     }
 
-    /// Hands on everything that was written so far.
+    /// Flushes everything that was written so far.
     pub fn flush(&mut self) -> Result<(), CaptureFailed> {
         self.network.iter_mut().chain(&mut self.host).chain(&mut self.drops).try_for_each(CaptureFile::flush)
     }

@@ -31,7 +31,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
 
-/// Cycles between two looks for the end of a run, which are the same however it is sliced.
+/// Cycles between two checks for the end of a run. The checks do not depend on the run's slices.
 const LOOK: Cycle = 2048;
 
 /// A run that cannot begin, or cannot go on.
@@ -78,9 +78,9 @@ pub struct ChainCard {
     pub(super) now: Cycle,
     /// The caller is the network.
     has_lines: bool,
-    /// The card stops exactly where it is asked to, not at its next look for the end.
+    /// The card stops exactly at the requested time, not at its next check for the end.
     pub(super) stops_exactly: bool,
-    /// The next look for the end, once it is known; a stop before it changes nothing.
+    /// The next check for the end, once it is known; a stop before it changes nothing.
     look: Option<Cycle>,
     limit: Cycle,
     stall_limit: Cycle,
@@ -176,7 +176,7 @@ impl ChainCard {
         })
     }
 
-    /// Up to the next look, change or limit, whichever is first, and not past `until`.
+    /// Up to the next check, change or limit, whichever is first, and not past `until`.
     fn step(&mut self, until: Cycle) -> Result<(), ChainFault> {
         let look = self.look.unwrap_or_else(|| (self.idle_until().max(self.now) / LOOK + 1).saturating_mul(LOOK));
         let change = self.next_change().unwrap_or(Cycle::MAX);
@@ -195,7 +195,7 @@ impl ChainCard {
             return Ok(());
         }
         self.ended = self.judge(outcome);
-        // Nothing happens until the next packet or change: there is no need to look often.
+        // Nothing happens until the next packet or change, so fewer checks suffice.
         if outcome == Outcome::Quiet && self.ended.is_none() {
             self.now = self.now.max(self.next_change().unwrap_or(self.now).saturating_sub(1)).min(self.limit);
             self.now = self.now.min(until.max(target));

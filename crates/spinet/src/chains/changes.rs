@@ -13,7 +13,7 @@ use panic::rmt::EntryParams;
 pub struct Change {
     /// When.
     pub time: Time,
-    /// Chains that are there from then on, and chains that are gone.
+    /// Chains that are installed then, and chains that are removed.
     pub install: Vec<usize>,
     /// See `install`.
     pub remove: Vec<usize>,
@@ -23,7 +23,7 @@ pub struct Change {
     pub entries: Vec<(String, Vec<EntryParams>)>,
 }
 
-/// Everything that changes can change when its time comes.
+/// The checks guarantee that every change succeeds at its time.
 pub fn changes(
     experiment: &ChainExperiment,
     pipeline: &Chains,

@@ -76,7 +76,7 @@ pub struct CheckedChains {
     pub services: Vec<ServiceSpec>,
     /// The tenants, which own packets.
     pub tenants: Vec<Tenant>,
-    /// The pipeline with the chains that are there from the start.
+    /// The pipeline with the chains that are installed at the start.
     pub chains: Chains,
     /// Where packets come from: networks, then transmit queues.
     pub sources: Vec<SideSource>,
@@ -133,7 +133,7 @@ impl CheckedChains {
             let problem = format!("n_classes is {n_classes}, must be at least {needed}: each tenant has one");
             return Err(fault(&["nic", "set"], Problem::Params(problem)));
         }
-        // Policies count the classes that there are in the end.
+        // Policies need the final number of classes.
         let weighted = set_policies(&mut nic, &tenants, &experiment, &policies)?;
         nic.check().map_err(|problem| fault(&["service"], Problem::Params(problem)))?;
         let services = nic::services_of(&nic);
@@ -218,7 +218,7 @@ fn chains(experiment: &ChainExperiment, nic: &NicModel, tenants: &Tenants) -> Re
     if experiment.chain.is_empty() && experiment.rmt.as_ref().is_none_or(|rmt| rmt.tables.is_empty()) {
         return Err(fault(&["chain"], Problem::NothingToDo));
     }
-    // Chains keep their places when they go and come again.
+    // A chain keeps its position when it is removed and installed again.
     let mut in_order: Vec<usize> = (0..experiment.chain.len()).collect();
     in_order.sort_by_key(|&i| experiment.chain[i].0.order);
     let mut chains: Vec<Chain> = Vec::new();

@@ -8,7 +8,7 @@ use panic::rmt::action_params::ActionParams;
 use panic::rmt::{Card, ChainParams, EntryHandle, EntryParams, Rmt, RmtError, RmtParams};
 use panic::world::{Classifier, ExternalPort, Verdict};
 
-/// The table in which chains are, as errors and tables call it.
+/// Name of the table with the chains, in errors and tables.
 const TABLE: &str = "chains";
 
 /// A chain, looked up.
@@ -22,7 +22,7 @@ pub struct Chain {
     pub is_installed: bool,
 }
 
-/// The pipeline in front of a NIC, with chains that come and go.
+/// The pipeline in front of a NIC, with chains that are installed and removed.
 #[derive(Clone, Debug)]
 pub struct Chains {
     rmt: Rmt,
@@ -31,7 +31,7 @@ pub struct Chains {
     handles: Vec<Option<EntryHandle>>,
 }
 
-/// A pipeline that cannot be: where the mistake is, and what.
+/// An invalid pipeline: the place and the mistake.
 #[derive(Debug)]
 pub enum Wrong {
     /// In the pipeline.
@@ -69,7 +69,7 @@ impl Chain {
 }
 
 impl Chains {
-    /// The pipeline with the chains that are there from the start.
+    /// The pipeline with the chains that are installed at the start.
     pub fn new(
         params: Option<&RmtParams>,
         nic: &NicModel,
@@ -115,7 +115,7 @@ impl Chains {
         }
     }
 
-    /// A table gets these entries in place of all that it has.
+    /// Replaces all entries of a table.
     pub fn replace(&mut self, table: &str, entries: &[EntryParams]) -> Result<(), RmtError> {
         self.rmt.replace(table, entries)
     }
@@ -130,7 +130,7 @@ impl Chains {
         &self.chains
     }
 
-    /// The chain that took the packet looked at last; none if it was none, or another entry of the pipeline's.
+    /// The chain that took the last packet; `None` if no chain did, or another entry of the pipeline.
     pub fn taken(&self) -> Option<usize> {
         let taken = self.rmt.taken()?;
         self.handles.iter().position(|&handle| handle == Some(taken))

@@ -30,13 +30,13 @@ pub struct ChainExperiment {
     /// The tenants, which own packets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tenant: Vec<Entry<TenantEntry>>,
-    /// The pipeline of match-action tables in front of the chains, for those who need more than chains.
+    /// The pipeline of match-action tables in front of the chains.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rmt: Option<RmtParams>,
     /// Chains of services; a packet takes the first that it matches.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chain: Vec<Entry<ChainEntry>>,
-    /// Where packets from the network go that no chain takes: `host`, `host:2`, `network:0`, `drop`.
+    /// Destination of packets from the network that no chain takes: `host`, `host:2`, `network:0`, `drop`.
     #[serde(default = "host")]
     pub otherwise: String,
     /// Changes while packets flow.
@@ -65,7 +65,7 @@ pub struct ServiceEntry {
     /// Programs for its cores: C sources, or one ELF file for such a unit.
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     pub program: OneOrMany<String>,
-    /// Which handlers a program runs that has several sets of them.
+    /// The set of handlers to run, if the program has several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handler: Option<String>,
     /// Parameters of the engine that differ, by their paths.
@@ -85,7 +85,7 @@ pub struct ServiceEntry {
     pub policy: Option<PolicySpec>,
 }
 
-/// The engine of a service: its name, or all about it.
+/// The engine of a service: its name, or a table with its parameters.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum EngineSpec {
@@ -180,16 +180,16 @@ pub struct ChainEntry {
 pub struct ChangeEntry {
     /// When; packets that come after it see the change.
     pub time: Span,
-    /// Names of chains that are there from then on.
+    /// Names of chains that are installed then.
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     pub install: OneOrMany<String>,
-    /// Names of chains that are gone from then on; packets inside go their way.
+    /// Names of chains that are removed then; packets inside the card still follow them.
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     pub remove: OneOrMany<String>,
     /// Weights that tenants have from then on, by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub weights: BTreeMap<String, u32>,
-    /// Entries that tables of `rmt` have from then on in place of all that they had, by the tables' names.
+    /// New entries of tables of `rmt`, by the tables' names; they replace all earlier ones.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub entries: BTreeMap<String, Vec<EntryParams>>,
 }

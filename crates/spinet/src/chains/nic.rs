@@ -27,7 +27,7 @@ const SERVICES: &str = include_str!("../../../../presets/panic-services.toml");
 /// The engine of services that are cores.
 const RISCV: &str = include_str!("../../../../presets/units/riscv.toml");
 
-/// Keys that files of such NICs have, and others do not.
+/// Keys that only files of such NICs have.
 const KEYS: [&str; 2] = ["model", "ingress"];
 
 /// A service that cannot be.
@@ -163,7 +163,7 @@ pub fn set_services(nic: &mut NicModel, found: Vec<ServiceSpec>) {
     }
 }
 
-/// Adds traffic classes to a NIC until it has `least`.
+/// Raises the number of traffic classes of a NIC to at least `least`.
 pub fn set_classes(nic: &mut NicModel, least: usize) {
     let n_classes = match nic {
         NicModel::Panic(params) => &mut params.n_classes,
@@ -178,7 +178,7 @@ pub fn set_classes(nic: &mut NicModel, least: usize) {
 pub fn host_queues(nic: &NicModel) -> (u32, u32) {
     match nic {
         NicModel::Panic(params) => (params.dma.rx_queues, params.dma.tx_queues),
-        // assumed: their host takes what comes, on as many queues as a PANIC may have.
+        // assumed: their host accepts all packets, on as many queues as a PANIC may have.
         _ => (1024, 0),
     }
 }
@@ -188,7 +188,7 @@ fn blank(name: &str, units: u32, credits: u32, engine: EngineParams) -> ServiceS
     ServiceSpec { name: name.to_owned(), units, credits, engine, flow_affinity: false, policy }
 }
 
-/// A service as an entry makes it of one of the NIC's, or of none.
+/// A service made by an entry: it changes one of the NIC's services, or is a new one.
 pub fn service(entry: &ServiceEntry, own: &[ServiceSpec]) -> Result<ServiceSpec, ServiceError> {
     let of_same_name = own.iter().find(|service| service.name == entry.name);
     let mut service = match (&entry.engine, of_same_name) {
@@ -223,7 +223,7 @@ fn no_engine(name: &str, known: &[ServiceSpec]) -> ServiceError {
     ServiceError::NoEngine { found: name.into(), known: listed.join(", "), near }
 }
 
-/// An engine with other values; the last part of a path is enough where only one ends so.
+/// An engine with changed values. The last part of a path suffices if it is unique.
 fn set_engine(engine: &EngineParams, settings: &[Setting]) -> Result<EngineParams, ServiceError> {
     if settings.is_empty() {
         return Ok(engine.clone());

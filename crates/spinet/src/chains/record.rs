@@ -115,7 +115,7 @@ pub struct Record {
     pub progress_at: Cycle,
     /// Packets inside.
     open: Inside<Open>,
-    /// Those that the pipeline has not looked at, by where they came, in order.
+    /// Packets that the pipeline has not classified yet, by their entry, in order.
     unseen: BTreeMap<ExternalPort, VecDeque<u64>>,
     /// Names and tenants of chains.
     names: Vec<(String, usize)>,
@@ -182,8 +182,7 @@ impl Record {
         id
     }
 
-    /// The packet that came first of those from there that the pipeline has not looked at: it takes this chain, or it is one of a
-    /// tenant's class.
+    /// The oldest unclassified packet of this entry: it takes this chain, or belongs to a tenant's class.
     fn looked_at(&mut self, from: ExternalPort, chain: Option<usize>, class: Option<u8>) {
         let Some(id) = self.unseen.get_mut(&from).and_then(VecDeque::pop_front) else { return };
         let of_class = || self.classes.iter().position(|&known| Some(known) == class);
@@ -214,7 +213,7 @@ impl Record {
     /// Returns the data collected about a packet.
     fn close(&mut self, id: u64) -> Open {
         if let Some(&Open { is_looked_at: false, from, .. }) = self.open.get(id) {
-            // It ends before its classification, such as a packet of the host that is too long.
+            // The packet ended before its classification, such as a host's packet that is too long.
             self.unseen.entry(from).or_default().retain(|&other| other != id);
             self.count(id, None, None);
         }
@@ -236,7 +235,7 @@ impl Record {
         self.error.get_or_insert(error);
     }
 
-    /// The packet's way. Cores that only forward it are not a service: their time counts in the total, and they are not
+    /// The packet's way. Cores that only forward a packet are not a service: their time counts in the total, but not as
     /// a visit.
     fn way(&self, message: &Message) -> Way {
         let mut way = Way::of(&message.descriptor.trail);

@@ -3,7 +3,7 @@
 
 use kernel::Cycle;
 
-/// Bins at most; when there would be more, each two become one.
+/// Maximum number of bins; beyond it, pairs of bins are merged.
 const MOST_BINS: usize = 1024;
 
 /// Bytes that left, by tenant, over time; it does not grow with time.
@@ -51,8 +51,8 @@ impl Shares {
         self.width *= 2;
     }
 
-    /// The bytes of each tenant in the cycles from the first to before the second, which begin and end with bins, and lie within
-    /// all `spans`: the first and last arrivals of those tenants that sent. None if these have no bin in common.
+    /// A span of cycles, which begins and ends with bins, and the bytes of each tenant in it. It lies within all
+    /// `spans`, which are the first and last arrivals of the tenants that sent. None if these have no bin in common.
     pub fn together(&self, spans: &[Option<(Cycle, Cycle)>]) -> Option<((Cycle, Cycle), Vec<u64>)> {
         let sent = || spans.iter().flatten();
         let (first, last) = (sent().map(|span| span.0).max()?, sent().map(|span| span.1).min()?);
@@ -68,14 +68,15 @@ impl Shares {
         Some((span, found))
     }
 
-    /// When each bin begins within a span that begins and ends with bins, and the bytes of each tenant in it.
+    /// For each bin of a span that begins and ends with bins: its first cycle, and the bytes of each tenant.
     fn bins(&self, (begin, end): (Cycle, Cycle)) -> impl Iterator<Item = (Cycle, &[u64])> {
         let bins = self.bytes.chunks(self.n_tenants.max(1)).enumerate().map(|(i, bin)| (i as Cycle * self.width, bin));
         bins.skip_while(move |&(at, _)| at < begin).take_while(move |&(at, _)| at < end)
     }
 
-    /// Bytes that were due to each tenant in a span (all time, if none): those that left, shared out by the weights as they were
-    /// when they left. `weights` lists the weights with their first cycles, in order; tenants that take no part have 0.
+    /// Fair share of each tenant in a span (the whole run, if `None`): the bytes that left, divided by the weights at
+    /// the time when they left. `weights` lists the weights with their first cycles, in order; tenants that take no
+    /// part have 0.
     pub fn due(&self, span: Option<(Cycle, Cycle)>, weights: &[(Cycle, Vec<u32>)]) -> Vec<f64> {
         let mut due = vec![0.0; self.n_tenants];
         for (begin, bin) in self.bins(span.unwrap_or((0, Cycle::MAX))) {

@@ -149,7 +149,7 @@ impl<'de> Deserialize<'de> for PolicySpec {
     }
 }
 
-/// Reads a text into one thing and a table into another, and keeps errors within the table.
+/// Reads a value that is a text or a table; errors in a table keep their place.
 fn text_or_table<'de, D: Deserializer<'de>, T>(
     deserializer: D,
     like: &'static str,

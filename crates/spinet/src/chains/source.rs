@@ -21,12 +21,12 @@ pub struct Port {
     waiting: Option<Cycle>,
     is_over: bool,
     is_cut: bool,
-    /// If the caller is the network: up to this cycle, it injects nothing more.
+    /// If the caller is the network: the last cycle for which it injects no more packets.
     quiet_until: Option<Cycle>,
     record: SharedRecord,
 }
 
-/// The NIC takes packets from it; between two slices of the run the card reads it.
+/// The NIC takes packets from it, and the card reads it between two slices of the run.
 #[derive(Clone)]
 pub struct SharedPort(Rc<RefCell<Port>>);
 
@@ -44,7 +44,7 @@ impl SharedPort {
         for (i, SideSource { source, .. }) in sources.iter().enumerate().filter(|(_, source)| source.side == side) {
             let CheckedSource { traffic, pacing, count, start } = source;
             let start = Some(clock.cycle_at_or_after(start.unwrap_or(Time::ZERO)));
-            // The network is between the NIC and what comes from there; the host is beside it.
+            // Faults of the network affect packets from the network, not those of the host.
             let faults = if matches!(side, ExternalPort::Host(_)) { Faults::NONE } else { faults };
             let faults = (faults, seed.wrapping_add(i as u64));
             streams.push(Stream::open(traffic, *pacing, *count, faults, start)?);

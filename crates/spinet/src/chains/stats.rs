@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 pub struct Group {
     /// Those that came in.
     pub came: Flow,
-    /// Those that left, by when their last bytes did.
+    /// Packets that left, by the time of their last bytes.
     pub left: Flow,
     /// Those that were dropped.
     pub dropped: Traffic,
@@ -67,7 +67,7 @@ impl Visits {
 /// A unit.
 #[derive(Clone, Debug, Default)]
 pub struct UnitStats {
-    /// Packets that it was done with, and their bytes when they left the NIC.
+    /// Packets that it finished, and their bytes when they left the NIC.
     pub packets: u64,
     /// Cycles that its engine worked on packets, all packets together.
     pub service_cycles: u64,
@@ -86,11 +86,11 @@ pub struct Stats {
     pub series: Series,
     /// From when a packet was due on the line until the NIC took it.
     pub line_wait: Histogram,
-    /// By tenant; the last is what no chain took.
+    /// By tenant; the last entry is for packets that no chain took.
     pub tenants: Vec<Group>,
     /// Bytes of each tenant that left, over time.
     pub shares: Shares,
-    /// By chain; the last is what no chain took.
+    /// By chain; the last entry is for packets that no chain took.
     pub chains: Vec<Group>,
     /// Hops of each chain.
     pub hops: Vec<Vec<Visits>>,

@@ -9,7 +9,7 @@ use panic::protocol::{Hop, Message, NodeId};
 use panic::world::ExternalPort;
 use std::collections::BTreeMap;
 
-/// Words that the numbers of a column stand for. Reason 0 is of packets that are not dropped.
+/// Words that the numbers of a column stand for. Reason 0 stands for packets that were not dropped.
 pub fn words(column: &str) -> Vec<&'static str> {
     match column {
         "fate" => Fate::NAMES.to_vec(),
@@ -34,7 +34,7 @@ impl Tables {
         Tables { clock, packets: Columns::new(PACKET_COLUMNS), hops: Columns::new(HOP_COLUMNS), units }
     }
 
-    /// Adds a packet, and what came out of it if it is not inside any more.
+    /// Adds a packet, with its result unless it is still inside the card.
     pub fn add(
         &mut self,
         id: u64,

@@ -1,4 +1,4 @@
-//! Tenants, and the policies that are made of their weights, priorities and rates.
+//! Tenants, and the policies that follow from their weights, priorities and rates.
 
 use super::experiment::{ChainEntry, ChainExperiment, PolicySpec};
 use super::policies;
@@ -56,7 +56,7 @@ pub enum TenantError {
 
 /// All tenants of an experiment.
 pub struct Tenants {
-    /// Those that it lists, then one for each chain that has no tenant of its own.
+    /// The listed tenants, then one for each chain without a tenant.
     pub all: Vec<Tenant>,
 }
 

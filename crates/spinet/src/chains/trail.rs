@@ -28,7 +28,7 @@ pub const N_PARTS: usize = Part::ALL.len();
 /// A visit of a service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Visit {
-    /// Where it was, up to the end of the service; the way there belongs to it.
+    /// The node of the visit. It lasts from the way there to the end of the service.
     pub parts: [Cycle; N_PARTS],
     /// The unit that took it; none if none did.
     pub unit: Option<NodeId>,
@@ -66,7 +66,7 @@ pub struct Way {
     pub leaving: Option<Cycle>,
     /// When its last bytes left.
     pub left: Option<Cycle>,
-    /// Services, in order; the last may have been broken off.
+    /// Services, in order; the last visit may be incomplete.
     pub visits: Vec<Visit>,
     /// All its cycles.
     pub parts: [Cycle; N_PARTS],
@@ -77,7 +77,7 @@ impl Way {
     pub fn of(trail: &Trail) -> Way {
         let mut way = Way::default();
         let mut parts = Parts::from(trail.marks().first().map_or(0, |mark| mark.at));
-        // The visit that is under way, and what came since the last mark before it began.
+        // The visit in progress, and the time since the last mark before it began.
         let mut visit: Option<Visit> = None;
         let mut is_detoured = false;
         let mut last: Option<PacketStep> = None;

@@ -1,4 +1,4 @@
-//! Parts of an experiment that no packet used: most often a slip.
+//! Parts of an experiment that no packet used: most often a mistake.
 
 use super::check::CheckedChains;
 use super::stats::Stats;
@@ -10,9 +10,9 @@ use serde::Serialize;
 pub struct Unused {
     /// Chains that took no packet.
     pub chains: Vec<String>,
-    /// Services that the experiment names and no packet was for.
+    /// Services of the experiment that no packet visited.
     pub services: Vec<String>,
-    /// Units, such as `aes[1]`, of services that packets visited, that got none.
+    /// Units, such as `aes[1]`, that got no packet although their service did.
     pub units: Vec<String>,
     /// Tenants that no packet was of.
     pub tenants: Vec<String>,

@@ -6,7 +6,7 @@ use panic::policy::{Arrival, FairShare, Policy, PolicyParams};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// A fair share that the run and a service's queue share.
+/// The weighted-fair state that a run and a service's queue share.
 struct Shared(Rc<RefCell<FairShare>>);
 
 impl Policy for Shared {
@@ -39,7 +39,8 @@ type Shares = Vec<Rc<RefCell<FairShare>>>;
 /// By position of their services.
 pub type Policies = Vec<(usize, Box<dyn Policy>)>;
 
-/// The shares of services whose weights are the tenants', if an experiment changes weights; and the policies that use them.
+/// The weighted-fair states of services that use the tenants' weights, for experiments that change weights; and the
+/// policies that use them.
 pub fn shares(checked: &CheckedChains) -> (Shares, Policies) {
     let (mut shares, mut policies): (Shares, Policies) = Default::default();
     if checked.changes.iter().all(|change| change.weights.is_empty()) {

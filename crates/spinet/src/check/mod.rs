@@ -141,7 +141,7 @@ struct Core {
     inst: Option<Inst>,
     pending: Option<Pending>,
     task: Option<(Task, Work)>,
-    /// Its handler took an exception: the runtime runs now.
+    /// The handler took an exception, so the runtime runs now.
     is_over: bool,
 }
 
@@ -151,7 +151,7 @@ pub struct Checker<M> {
     shadow: Shadow,
     cores: Vec<Core>,
     races: Races<Place>,
-    /// Locks that are held: who took them where.
+    /// Held locks, with the core and the place that took each.
     held: BTreeMap<u32, Place>,
     code: HashMap<u32, Option<Inst>>,
     lock_calls: HashMap<u32, Option<LockCall>>,

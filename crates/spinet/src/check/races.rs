@@ -144,7 +144,7 @@ impl<T: Clone> Races<T> {
         let race =
             known.iter().find(|access| access.bytes & bytes != 0 && access.kind.conflicts(kind) && !is_before(access));
         let found = race.map(|access| (access.core, access.place.clone()));
-        // A store stands for all accesses before it; another access for those of its core and kind.
+        // A store replaces all earlier accesses; any other access replaces earlier ones of its core and kind.
         known.retain(|access| {
             let is_same = access.core == core && access.kind == kind || kind == Kind::Store && is_before(access);
             !(is_same && access.bytes & !bytes == 0)

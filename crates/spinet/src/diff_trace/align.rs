@@ -1,8 +1,7 @@
-//! Two traces side by side: which instruction of one is which of the other.
+//! Aligns two traces: pairs each instruction of one with an instruction of the other.
 //!
-//! As long as both are at the same address they go on together. Where they part, for instance since one polls more often
-//! than the other, both are read ahead until they meet again: the nearest place from which on [`COMMON`] instructions
-//! have the same addresses.
+//! While both are at the same address, instructions are paired. If they diverge, for instance because one polls more
+//! often, both are read ahead to the nearest place where [`COMMON`] instructions have the same addresses.
 
 use crate::instructions::{Entry, Reader, TraceReadError};
 use std::collections::{HashMap, VecDeque};
@@ -18,7 +17,7 @@ const NEAR: usize = 64;
 pub enum Step {
     /// The same instruction in both.
     Pair(Entry, Entry),
-    /// Instructions that only one has, or both in different ways; behind them both are together again.
+    /// Instructions that only one trace has, or that differ; after them the traces match again.
     Apart(Vec<Entry>, Vec<Entry>),
     /// The traces do not meet again. These are the next entries of both.
     Lost(Option<Entry>, Option<Entry>),
@@ -40,7 +39,7 @@ struct Side<R> {
 }
 
 impl<R: BufRead> Side<R> {
-    /// Reads on until `n` instructions are there, or the trace is over.
+    /// Reads ahead until `n` instructions are buffered, or the trace ends.
     fn fill(&mut self, n: usize) -> Result<(), TraceReadError> {
         while self.ahead.len() < n && !self.is_over {
             match self.reader.read()? {

@@ -64,7 +64,7 @@ impl Cause {
 
 /// Maximum number of lines whose first use is stored, so that a hostile trace does not take more memory than others.
 const MAX_LINES: usize = 1 << 16;
-/// A refill takes more cycles than what else a change of line may cost.
+/// A refill takes more cycles than any other cost of a change of line.
 const REFILL: u64 = 4;
 
 /// Data besides the instructions that a cause depends on.

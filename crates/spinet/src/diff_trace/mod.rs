@@ -1,7 +1,7 @@
-//! Two instruction traces compared: where the runs first do something else, where they first take another time, and why.
+//! Compares two instruction traces: the first difference in behaviour, the first difference in time, and its cause.
 //!
 //! [`align`] pairs the instructions of both, [`values`] and [`cause`] describe the differences between them, [`report`]
-//! is what comes out. Traces are read as a stream: memory grows with the program, not with the run.
+//! is the result. Traces are read as a stream: memory grows with the program, not with the run.
 
 mod align;
 mod cause;
@@ -72,7 +72,7 @@ pub struct TraceDiff<A, B> {
     by_place: BTreeMap<(u32, Cause), Sums>,
     /// The last pair.
     last: Option<(Entry, Entry)>,
-    /// The cause of the time that the runs went different ways since.
+    /// The cause of the time since the runs diverged.
     apart: Option<Cause>,
     is_lost: bool,
 }
@@ -145,7 +145,7 @@ impl<A: BufRead, B: BufRead> TraceDiff<A, B> {
 
     /// Instructions that only one of the traces executed.
     fn part(&mut self, a: &[Entry], b: &[Entry]) {
-        // A trace that only continues is where both meet again.
+        // If only one trace has instructions here, the other continues where both meet again.
         let (next_a, next_b) = self.aligner.next();
         let (first_a, first_b) = (a.first().or(next_a).cloned(), b.first().or(next_b).cloned());
         self.differs(Differs::PATH, first_a.as_ref(), first_b.as_ref());

@@ -39,7 +39,7 @@ pub struct Difference {
 pub struct Side {
     pub file: String,
     pub instructions: u64,
-    /// From the first instruction that both have to the last.
+    /// From the first to the last instruction that both have.
     pub cycles: u64,
 }
 
@@ -51,7 +51,7 @@ pub struct Values {
     pub first: Vec<ValueDifference>,
 }
 
-/// Where the runs went different ways and met again.
+/// Places at which the runs diverged and met again.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Apart {
     pub times: u64,

@@ -16,7 +16,7 @@ impl Display for Report {
         }
         if self.files.len() > 1 {
             overview(self, f)?;
-            // The first that differs is worth the details.
+            // Details are shown for the first differing file only.
             return match self.files.iter().find(|file| !file.equal) {
                 Some(first) => write!(f, "\n{first}"),
                 None => Ok(()),

@@ -11,7 +11,7 @@ pub enum Kind {
     Path,
     /// The program has another instruction there.
     Instruction,
-    /// A register that was read holds another value.
+    /// An operand has another value.
     Read,
     /// Another address was accessed.
     Address,

@@ -39,7 +39,7 @@ impl Driver {
     /// contains none, and its `init_handlers` is not called.
     pub fn load(&mut self, tenant: TenantId, elf: Rc<Elf>) -> Result<ProgramId, DriverError> {
         self.tenants.get(OPERATOR, tenant)?;
-        // L1 has no books: what stood there would be some other tenant's stack or scratchpad.
+        // Memory of L1 is not allocated here: it would be another tenant's stack or scratchpad.
         if let Some(part) = elf.sections.iter().find(|part| is_below_handler_memory(part)) {
             return Err(outside(&elf, part, &self.program_memory, &self.handler_memory));
         }
@@ -50,7 +50,7 @@ impl Driver {
         Ok(program)
     }
 
-    /// Books the memory of a program that is in the card before the first cycle.
+    /// Allocates the memory of a program that is in the card before the first cycle.
     pub(crate) fn adopt(&mut self, tenant: TenantId, elf: Rc<Elf>) -> Result<ProgramId, DriverError> {
         let mut parts: Vec<Part> = Vec::new();
         for part @ Part { kind, addr, size } in wanted(&elf, &self.program_memory, &self.handler_memory)? {
@@ -67,7 +67,7 @@ impl Driver {
         Ok(self.programs.add(tenant, Program { elf, parts }))
     }
 
-    /// Takes a program out; no context may use it. Its memory is set to zero.
+    /// Removes a program; no context may use it. Its memory is set to zero.
     pub fn unload(&mut self, tenant: TenantId, program: ProgramId) -> Result<(), DriverError> {
         self.programs.get(tenant, program)?;
         if let Some(user) = self.contexts.all().find(|(.., built)| built.program == program) {
@@ -79,8 +79,8 @@ impl Driver {
     }
 }
 
-/// The parts that a program needs in each memory, in order of address: its sections, and those that take room but are
-/// not in the file. Code is one part, so that no other tenant's code can be between its sections. Static data has at
+/// The parts that a program needs in each memory, in order of address: its sections, including those without content in
+/// the file. Code is one part, so that no other tenant's code can be between its sections. Static data has at
 /// most as many parts as a context may name.
 fn wanted(elf: &Elf, program: &Heap, handler: &Heap) -> Result<Vec<Part>, DriverError> {
     let (mut code, mut data) = (Vec::new(), Vec::new());
@@ -89,7 +89,7 @@ fn wanted(elf: &Elf, program: &Heap, handler: &Heap) -> Result<Vec<Part>, Driver
         match () {
             _ if program.spans(first, end) => code.push((first, end)),
             _ if handler.spans(first, end) => data.push((first, end)),
-            // Its bytes are there before the first cycle; only the program that boots the card has such.
+            // True if its bytes are loaded before the first cycle, as for the program that boots the card.
             _ if is_below_handler_memory(part) => {}
             _ => return Err(outside(elf, part, program, handler)),
         }
@@ -105,7 +105,7 @@ fn is_below_handler_memory(part: &ElfPart) -> bool {
     part.addr < map::L2_HANDLER_BASE
 }
 
-/// The error of a part that lies where no program may.
+/// The error of a part at an address that is not allowed for programs.
 fn outside(elf: &Elf, part: &ElfPart, program: &Heap, handler: &Heap) -> DriverError {
     let range = |heap: &Heap| format!("{:#010x} to {:#010x}", heap.first(), heap.first() + heap.bytes() - 1);
     let allowed = format!("program memory ({}) or handler memory ({})", range(program), range(handler));

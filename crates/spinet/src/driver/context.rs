@@ -144,7 +144,7 @@ impl Driver {
         Ok(&self.contexts.get(tenant, context)?.context)
     }
 
-    /// Takes a context apart; its memories stay. It must have no rules, and no packets in the card.
+    /// Frees a context; its memories stay allocated. It must have no rules, and no packets in the card.
     pub fn destroy(&mut self, tenant: TenantId, context: ContextId) -> Result<(), DriverError> {
         self.contexts.get(tenant, context)?;
         let rule = self.rules.all().find(|(.., rule)| rule.context == context);
@@ -176,7 +176,7 @@ impl Driver {
         Ok((record.count > 0).then_some(record))
     }
 
-    /// No packet of the context is in the card, and no message of it is still to end.
+    /// True if no packet of the context is in the card, and no message of it is open.
     pub(super) fn check_idle(&self, tenant: TenantId, context: ContextId) -> Result<(), DriverError> {
         let built = self.contexts.get(tenant, context)?;
         let (what, number) = (ContextId::WHAT, context.0);

@@ -1,4 +1,4 @@
-//! The driver's handles: numbers that stand for objects, and the table of each kind.
+//! The driver's handles: numbers that identify objects, and a table for each kind of object.
 
 use super::DriverError;
 use std::collections::BTreeMap;
@@ -84,7 +84,7 @@ impl<H: Handle, T> Registry<H, T> {
         H::from_number(self.last)
     }
 
-    /// The number that the next thing will have.
+    /// The number of the next object.
     pub fn next(&self) -> H {
         H::from_number(self.last + 1)
     }
@@ -121,7 +121,7 @@ impl<H: Handle, T> Registry<H, T> {
         self.things.get_mut(&handle.number()).map(|(_, thing)| thing)
     }
 
-    /// Takes a thing out, for the driver itself.
+    /// Removes an object, for the driver itself.
     pub fn drop_any(&mut self, handle: H) {
         self.things.remove(&handle.number());
     }
@@ -132,7 +132,7 @@ impl<H: Handle, T> Registry<H, T> {
         Ok(self.things.remove(&handle.number()).expect("just checked").1)
     }
 
-    /// All things of all owners, in the order in which they were added.
+    /// All objects of all owners, in the order in which they were added.
     pub fn all(&self) -> impl Iterator<Item = (H, TenantId, &T)> {
         self.things.iter().map(|(&number, (owner, thing))| (H::from_number(number), *owner, thing))
     }

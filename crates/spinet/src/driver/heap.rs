@@ -18,7 +18,7 @@ pub struct Heap {
 /// A part cannot be allocated at the given address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refused {
-    /// Some byte of it is outside of the memory.
+    /// A part of the range is outside of the memory.
     Outside,
     /// The byte at this address is allocated.
     Taken(u64),

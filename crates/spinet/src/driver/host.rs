@@ -34,7 +34,7 @@ impl Driver {
         Ok(self.hosts.add(tenant, Region { addr, size: bytes }))
     }
 
-    /// The card may reach it no more; no context may use it.
+    /// Unregisters memory, so that the card cannot access it; no context may use it.
     pub fn unregister(&mut self, tenant: TenantId, host: HostId) -> Result<(), DriverError> {
         self.hosts.get(tenant, host)?;
         if let Some(user) = self.contexts.all().find(|(.., built)| built.host == Some(host)) {

@@ -1,4 +1,4 @@
-//! Memory of the card: who has it, and how the host reads and writes it.
+//! Memory of the card: its owners, and the host's reads and writes.
 
 use super::handles::Handle;
 use super::heap::Heap;
@@ -46,8 +46,8 @@ pub(super) enum Access {
     Read(Option<Box<[u8]>>),
 }
 
-/// Cycles in which the card answers, whatever else it does: the largest access there can be takes 65,536 beats, and shares
-/// the port with three initiators.
+/// Cycles within which the card answers under any load: the largest access takes 65,536 beats and shares the port with
+/// three initiators.
 const PATIENCE: u64 = 10_000_000;
 
 impl Driver {
@@ -125,7 +125,8 @@ impl Driver {
         Ok(self.begin_write(tenant, addr, bytes))
     }
 
-    /// Reads `size` bytes of handler memory or program memory, in the same way; [`Driver::take`] has them when they are here.
+    /// Reads `size` bytes of handler memory or program memory, in the same way; [`Driver::take`] returns them when they
+    /// have arrived.
     pub fn read(
         &mut self,
         tenant: TenantId,

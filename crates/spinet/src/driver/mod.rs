@@ -76,9 +76,9 @@ pub struct Driver {
     program_memory: Heap,
     handler_memory: Heap,
     scratchpad_memory: Heap,
-    /// Where in host memory descriptors of contexts lie, into which the card writes errors.
+    /// Place of the contexts' descriptors in host memory, to which the card writes errors.
     descriptors: Heap,
-    /// Which host memory the card may reach for which context.
+    /// Host memory that the card may access, by context.
     page_tables: SharedPageTables,
     /// First byte of host memory that was never allocated.
     next_host: u64,
@@ -100,7 +100,7 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// A card with these bytes in its memories before the first cycle, fed by `feed` and written down in `record`. It
+    /// A card with these bytes in its memories before the first cycle, fed by `feed` and recorded in `record`. It
     /// keeps no events: [`Driver::boot`] makes one that does.
     pub fn new(
         params: &PspinParams,
@@ -208,7 +208,8 @@ impl Driver {
         }
         self.events.retain(|(owner, _)| *owner != tenant);
         for ticket in self.tickets.owned(tenant) {
-            // The result of a read cannot be taken any more. A write is forgotten when it has ended, and `settle` waits for that.
+            // The result of a read can no longer be taken. A write is forgotten when it has ended, and `settle` waits
+            // for that.
             if matches!(self.tickets.get(tenant, ticket), Ok(memory::Access::Read(_))) {
                 self.tickets.drop_any(ticket);
             }
@@ -236,7 +237,7 @@ impl Driver {
         self.at
     }
 
-    /// Lives through everything up to and including `cycle`; nothing if that is over.
+    /// Simulates up to and including `cycle`; does nothing if that has passed.
     pub fn run_until(&mut self, cycle: Cycle) -> Outcome {
         let outcome = self.nic.run_until(cycle.max(self.at));
         self.at = self.at.max(cycle);
@@ -270,7 +271,7 @@ impl Driver {
         self.record.borrow_mut().sent.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Packets of contexts that are finished since the last call, with their context and what happened to them when.
+    /// Packets of contexts that were finished since the last call, with their context and the times of their events.
     pub fn take_packets(&mut self) -> Vec<(ContextId, Row)> {
         let finished = self.record.borrow_mut().finished.as_mut().map(std::mem::take);
         finished.unwrap_or_default().into_iter().map(|row| (ContextId(row.context as u64 + 1), row)).collect()

@@ -103,8 +103,8 @@ impl Driver {
         }
     }
 
-    /// Takes a rule out, from the next cycle on: it begins no new message, and those that have begun end or are killed. Those
-    /// that were to end, and may never, can be killed later.
+    /// Removes a rule from the next cycle on: it begins no new message, and open messages end or are killed. Messages
+    /// that were allowed to end can still be killed later.
     pub fn remove(&mut self, tenant: TenantId, rule: RuleId, remaining: Remaining) -> Result<(), DriverError> {
         let context = self.take_out(tenant, rule, remaining)?;
         self.update_tenant_count();

@@ -1,4 +1,4 @@
-//! Packets for the card, and what the network does to them on their way.
+//! Packets for the card, and the network's faults.
 
 use super::{Driver, DriverError};
 use crate::experiment::Traffic;
@@ -9,13 +9,14 @@ use wire::faults::Faults;
 use wire::pacing::Pacing;
 
 impl Driver {
-    /// From now on the network loses, doubles and reorders packets that are added, as `seed` decides, each call's by
-    /// themselves; [`Driver::capabilities`] promise no more than that.
+    /// From now on the network loses, duplicates and reorders added packets, separately for each call, with random
+    /// numbers from `seed`. [`Driver::capabilities`] then no longer promise a reliable network.
     pub fn set_network(&mut self, faults: Faults, seed: u64) {
         self.faults = (faults, seed);
     }
 
-    /// Lets packets arrive, each at its time from the next cycle on, or from when the card is ready; times do not descend.
+    /// Adds packets, each with its time from the next cycle on, or from when the card is ready. Times must not
+    /// decrease.
     pub fn add_packets(&mut self, packets: Vec<(Time, Box<[u8]>)>) -> Result<(), DriverError> {
         let most = self.max_copy_bytes() as usize;
         let mut before = Time::ZERO;
@@ -54,7 +55,7 @@ impl Driver {
         network
     }
 
-    /// Lets a packet with a number arrive in a cycle that is not simulated yet, past the network.
+    /// Adds a packet with a number at a cycle that is not simulated yet, without faults of the network.
     pub(crate) fn inject(&mut self, number: u64, at: Cycle, bytes: Box<[u8]>) {
         self.add(Stream::single(number, bytes, at));
     }

@@ -1,15 +1,17 @@
-//! The host-target interface: how a bare program talks to who runs it, by two numbers of 64 bits in its memory.
+//! The host-target interface: a bare program and its host communicate by two 64-bit numbers in the program's memory.
 //!
-//! `tohost` contains a device (8 bits), a command (8 bits) and data (48 bits). Device 0 ends the program with an odd
-//! number, which is twice the exit code and 1, and serves a system call with an even one: the address of eight numbers of
-//! 64 bits, the call's number and arguments, of which the first becomes the answer. Device 1 prints a character. Then
-//! `tohost` is 0 again, and after a call `fromhost` is 1. This is what the simulators do that public tests are written for.
+//! `tohost` contains a device (8 bits), a command (8 bits) and data (48 bits). At device 0, odd data, twice the exit
+//! code plus 1, end the program. Even data are the address of a system call: eight 64-bit numbers, the call's number
+//! and its arguments. The result replaces the first one. Device 1 prints a character. Then
+//! `tohost` is 0 again, and after a call `fromhost` is 1. The simulators for which the public tests are written do the
+//! same.
 
 use super::calls::{Called, Output};
 use super::memory::Memory;
 
-/// Instructions after which a program that has stored a half of `tohost` will store no other. The order of the halves is
-/// the compiler's, and often the upper one stays 0. assumed: the address of the other half takes no more to compute.
+/// Number of instructions after a store to one half of `tohost` within which a store to the other half belongs to it.
+/// Compilers choose the order of the halves, and often the upper one stays 0. assumed: more instructions are not needed
+/// to compute the other half's address.
 pub(super) const PATIENCE: u64 = 16;
 
 /// Where a run was.

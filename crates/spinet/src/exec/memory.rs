@@ -11,7 +11,7 @@ pub(super) const MAX_BYTES: u64 = 64 << 20;
 const SLACK: u64 = 1 << 20;
 const PAGE: u64 = 4096;
 
-/// Fetch lines that are always present, for [`FetchLines::there`]: enough for the longest part of the program.
+/// Fetch lines that are always present, for [`FetchLines::there`]: enough for the program's longest range.
 pub(super) struct AlwaysThere(Vec<u8>);
 
 impl FetchLines for AlwaysThere {
@@ -26,7 +26,7 @@ impl FetchLines for AlwaysThere {
     }
 }
 
-/// A range of addresses behind which there is memory.
+/// A mapped range of addresses.
 pub(super) struct Range {
     pub base: u32,
     pub size: u64,
@@ -40,14 +40,14 @@ impl Range {
     }
 }
 
-/// All memory there is, in order of addresses.
+/// All mapped ranges, in order of addresses.
 pub(super) struct Memory {
     pub ranges: Vec<Range>,
     pub lines: AlwaysThere,
 }
 
 impl Memory {
-    /// The program's memory: its segments rounded to pages, with slack; what touches becomes one range.
+    /// The program's memory: its segments rounded to pages, with slack; adjacent ranges are merged.
     pub fn new(elf: &Elf, isa: Isa) -> Result<Self, ExecError> {
         let mut segments: Vec<_> = elf.segments.iter().collect();
         segments.sort_by_key(|segment| segment.addr);

@@ -1,4 +1,4 @@
-//! A plain machine: one core and flat memory, for programs that bring all they need.
+//! A plain machine: one core and flat memory, for self-contained programs.
 //!
 //! Segments are loaded at their addresses, each followed by 1 MiB of zeros. All other addresses are unmapped and trap. A store to the symbol `tohost` ends the run, as in the public RISC-V tests: 1 passes, any other odd number
 //! is twice the number of the test that failed, plus 1; an even number is a system call (`htif`). Memory answers in one
@@ -31,7 +31,7 @@ pub enum Host {
     LinuxUser,
 }
 
-/// When a run ends, if the program does not end it.
+/// The limit of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Instructions.
@@ -206,7 +206,8 @@ impl Machine {
             None => return self.core.refuse_fetch(pc),
             Some(around) if around.start <= base && end <= around.end => {}
             Some(around) => {
-                // Protection differs nearby: a look before each instruction, which may have its second half elsewhere.
+                // Protection differs within this region, so each instruction is checked; its second half may be
+                // elsewhere.
                 let inst = range.and_then(|range| range.program.slot(pc)).map_or(2, |slot| slot.inst.bytes());
                 if u64::from(pc) + u64::from(inst) > around.end {
                     return self.core.refuse_fetch(pc.wrapping_add(2));
@@ -214,11 +215,11 @@ impl Machine {
                 most = 1;
             }
         }
-        // Between ranges of memory the core has to be led from one to the other.
+        // The core needs help to cross from one range of memory to another.
         if self.memory.ranges.len() != 1 {
             most = 1;
         }
-        // An instruction takes a cycle or more, so as many cycles do not pass the limit.
+        // Each instruction takes at least a cycle, so this number of instructions stays within the limit.
         let horizon = self.core.time().saturating_add(most).min(last_cycle);
         self.core.run(range.map_or(&self.nothing, |range| &range.program), &self.memory.lines, horizon)
     }
@@ -257,7 +258,7 @@ impl Machine {
         Stop::Yield
     }
 
-    /// Does what Linux would do after a trap; an outcome if the program is over.
+    /// Serves a trap as Linux would; returns an outcome if the program has ended.
     fn linux(&mut self, trap: TrapInfo) -> Option<Outcome> {
         let is_call = matches!(trap.cause, cause::ECALL_USER | cause::ECALL_MACHINE);
         if !is_call {
@@ -331,7 +332,7 @@ impl Machine {
         format!("{}{what} at {at}, and nothing there to handle it", cause_name(cause))
     }
 
-    /// The reason why a word is illegal that is an instruction on other cores, in brackets; else nothing.
+    /// For an illegal word that other cores execute: the missing extension, in brackets; otherwise empty.
     fn lacking(&self, word: u32) -> String {
         let Some(row) = decode(word).row().filter(|row| !self.isa.has(row.extension)) else { return String::new() };
         format!(" ({} needs the extension {}, but the core is {})", row.name, row.extension.name(), self.isa)

@@ -73,7 +73,7 @@ pub struct ReadSpec {
 }
 
 impl ActionSpec {
-    /// The contexts that it names, each with the key that does.
+    /// The contexts that it names, each with its key.
     pub fn contexts(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let names = [
             ("write", self.write.as_ref().map(|spec| &spec.context)),

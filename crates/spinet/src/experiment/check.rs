@@ -328,7 +328,7 @@ impl Checked {
         self.text.place(&path)
     }
 
-    /// The last packet of a flow is known only if the packets of a context are known.
+    /// To find the last packet of a flow, the packets of a context must be known.
     fn check_last(&self) -> Result<(), Fault> {
         let Experiment { tenant, context, at, .. } = &self.experiment;
         let is_plain = context.iter().all(|context| context.installed && context.priority == 0)
@@ -343,7 +343,7 @@ impl Checked {
         }
     }
 
-    /// Everything that is to be done can be done when its time comes.
+    /// Checks that every action can succeed at its time.
     fn check_actions(&mut self, base_dir: &Path) -> Result<(), Fault> {
         let mut installed: Vec<bool> = self.contexts.iter().map(|context| context.spec.installed).collect();
         let mut order: Vec<usize> = (0..self.experiment.at.len()).collect();
@@ -392,7 +392,7 @@ fn check_sources(common: &mut Common, base_dir: &Path) -> Result<Vec<CheckedSour
     sources.map_err(|(path, problem)| (path, Box::new(problem)))
 }
 
-/// Paths of a program become absolute, and are there.
+/// Makes paths of a program absolute, and checks that the files exist.
 fn check_program(program: &mut OneOrMany<String>, base_dir: &Path) -> Result<(), Problem> {
     let found = program.len();
     if found == 0 || found > MAX_SOURCES {

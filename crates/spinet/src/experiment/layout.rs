@@ -1,7 +1,8 @@
 //! The memory areas of an experiment's contexts.
 //!
-//! The defaults are these. Handler memory: equal parts of the last quarter of L2 handler memory, without the program's
-//! data. Scratchpads: equal parts of what the given scratchpads leave. Host memory: 1 GiB for each context, from
+//! The defaults are these. Handler memory: equal parts of the last quarter of L2 handler memory that the program's data
+//! leave free. Scratchpads: equal parts of the memory that explicitly placed scratchpads leave free. Host memory: 1 GiB
+//! for each context, from
 //! 0x1000_0000_0000_0000 on. Below that are the contexts' descriptors, 64 bytes each from 0x0fff_ffff_ffff_0000 on, to
 //! which the card writes errors of handlers.
 

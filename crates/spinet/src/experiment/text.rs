@@ -62,7 +62,7 @@ struct FaultTable {
     loss: Option<TextOr<f64>>,
     /// Chance that a packet is duplicated.
     duplicate: Option<TextOr<f64>>,
-    /// Chance that a packet is late, and the largest number of packets that overtake it.
+    /// Probability that a packet is late, and the largest number of packets that overtake it.
     reorder: Option<TextOr<f64>>,
 }
 

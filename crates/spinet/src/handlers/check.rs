@@ -1,4 +1,4 @@
-//! The memory checker of PsPIN: what a handler may use, and the findings of a run.
+//! The memory checker of PsPIN: the memories that a handler may use, and the findings of a run.
 
 use super::HandlerCard;
 use super::record::SharedRecord;
@@ -147,7 +147,8 @@ impl Layout {
         }
     }
 
-    /// Memory as it is at reset. Defined are static data and what the host writes: handler memory, and scratchpads if it clears them.
+    /// Memory as it is at reset. Static data and memory that the host writes are defined: handler memory, and
+    /// scratchpads if the host clears them.
     fn at_reset(&self, params: &PspinParams) -> Shadow {
         let mut shadow = Shadow::default();
         for cluster in 0..self.n_clusters {
@@ -208,7 +209,7 @@ impl Region {
     }
 }
 
-/// How far an access is from a memory, and the words for it. If a part of it is inside, that part is not counted.
+/// How far an access is from a memory, and the words for it. Bytes inside the memory are not counted.
 fn distance(name: &str, (base, size): Range, addr: u32, bytes: u32) -> (u32, String) {
     let (end, last) = (base.saturating_add(size), addr.saturating_add(bytes));
     if addr < base {

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashMap};
 /// Positions of packets in their messages.
 #[derive(Default)]
 pub(super) struct Positions {
-    /// Number of the first packet that was not looked at.
+    /// Number of the first packet that was not examined.
     next: u64,
     /// Packets of each message so far, by context and message.
     counts: HashMap<(usize, u64), u64>,

@@ -1,6 +1,6 @@
 //! Prepares packets for the NIC: chooses the context, the message and the message's identity.
 //!
-//! A packet is looked at when it arrives, so that a rule holds from the cycle in which it is installed.
+//! A packet is matched when it arrives, so that a rule holds from the cycle in which it is installed.
 
 use crate::experiment::{Checked, CheckedContext, CheckedSource, Common};
 use crate::handlers::message_ids::{Message, MessageIds};
@@ -25,7 +25,7 @@ use wire::source::SourceError;
 pub struct FeedStatus {
     /// When the next packet arrives.
     pub waiting: Option<Cycle>,
-    /// No packet comes any more, unless a stream is added.
+    /// True if no more packets come, unless a stream is added.
     pub is_over: bool,
     /// Packets would have come after the limit.
     pub is_cut: bool,
@@ -33,9 +33,9 @@ pub struct FeedStatus {
     pub open_messages: usize,
 }
 
-/// The NIC's source of packets. Packets that no rule takes bypass the handlers, and the record counts them.
+/// The NIC's source of packets. Packets without a rule bypass the handlers, and the record counts them.
 pub struct Feed {
-    /// Those of the experiment first: they stay for their reports.
+    /// The sources of the experiment come first; they are kept for their reports.
     streams: Vec<Stream>,
     n_sources: usize,
     /// Which packets go where.

@@ -16,7 +16,8 @@ pub struct Message {
     pub number: u64,
 }
 
-/// A queue, from the first packet of a message until the NIC is done with its packets and its last has come.
+/// A queue in use: from the first packet of a message until its last packet has come and the NIC is done with all of
+/// them.
 #[derive(Clone, Copy, Default)]
 struct Queue {
     /// The tenant of the last message.
@@ -129,7 +130,7 @@ impl MessageIds {
         Some(id as u16)
     }
 
-    /// A queue that is empty, if that is not kept for others, or has only what the tenant itself put into it.
+    /// An empty queue that is not reserved for others, or a queue with messages of this tenant only.
     fn take_shared(&self, tenant: u64, sharers: &[u64]) -> Option<u32> {
         let share = self.share(sharers);
         let is_sure = self.held(tenant) < share;
@@ -155,7 +156,7 @@ impl MessageIds {
         (0..n).map(|k| (self.next + k) % N_IDS).find(|id| fits(&self.queues[(id % n) as usize]))
     }
 
-    /// Changes the queue of this identity, and with it what tenants have.
+    /// Changes the queue of this identity, and the tenants' counts of queues.
     fn change(&mut self, msgid: u16, change: impl FnOnce(&mut Queue)) {
         let n = self.queues.len();
         let queue = &mut self.queues[usize::from(msgid) % n];
@@ -178,7 +179,7 @@ impl MessageIds {
         self.change(msgid, |queue| queue.packets = queue.packets.saturating_sub(1));
     }
 
-    /// The messages of a rule that have begun will get no packet any more; the identities of those that had one.
+    /// Ends the open messages of a rule, which get no more packets; returns the identities that they had.
     pub fn abandon(&mut self, rule: u64) -> Vec<u16> {
         let mut ids = Vec::new();
         self.open.retain(|key, id| {
@@ -190,8 +191,8 @@ impl MessageIds {
         ids
     }
 
-    /// The card has given up the message that had this identity, and no packet of it is on the way: its rule and its number, if
-    /// it is open. Its queue is free.
+    /// The card has given up the message with this identity, and no packet of it is on the way. Returns its rule and
+    /// number if it is open. Its queue is free.
     pub fn give_up(&mut self, msgid: u16) -> Option<(u64, u64)> {
         let n = self.queues.len();
         let queue = &self.queues[usize::from(msgid) % n];

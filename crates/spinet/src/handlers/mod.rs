@@ -103,7 +103,7 @@ pub struct HandlerCard {
     pub(crate) timeline: Timeline,
     traces: CoreTraces,
     pub(crate) ended: Option<Ended>,
-    /// Nothing was left that could happen when the run ended.
+    /// True if the run ended because nothing more could happen.
     pub(crate) is_quiet: bool,
     /// Cores that were not at rest when the run ended early.
     pub(crate) restless: Vec<BusyCore>,
@@ -251,7 +251,7 @@ impl HandlerCard {
         }
     }
 
-    /// Cores that do not just wait for a packet.
+    /// Cores that are not waiting for a packet.
     pub(crate) fn cores(&self) -> Vec<BusyCore> {
         let record = self.record().borrow();
         let is_ready = record.ready.0 == self.checked.nic.n_clusters;
@@ -477,7 +477,7 @@ fn open_program(elf: Option<&Path>, sources: &OneOrMany<String>) -> Result<Rc<El
     }
 }
 
-/// Tenants and contexts of an experiment become the driver's; those that are there from the start get their rules.
+/// Gives the tenants and contexts of an experiment to the driver, and installs the rules of those that start at once.
 fn install(
     checked: &Checked,
     elfs: &[Rc<Elf>],

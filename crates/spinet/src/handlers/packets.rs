@@ -228,7 +228,7 @@ pub const N_PARTS: usize = Part::ALL.len();
 /// Packets under way, by the number that the NIC gives them.
 #[derive(Default)]
 pub struct Window {
-    /// Taken from the traffic and not finished. In boxes: a row is large and moves several times.
+    /// Taken from the traffic and not finished. Boxed, because a row is large and is moved several times.
     pub inside: Inside<Box<Row>>,
     /// Requests that the message queues were sent for each identity.
     requests: Vec<u64>,
@@ -242,7 +242,7 @@ pub struct Window {
 pub enum Change {
     /// No progress.
     Nothing,
-    /// A packet came in or a task ended: the run gets on.
+    /// A packet came in or a task ended: the run makes progress.
     Progress,
     /// The NIC is done with this packet.
     Finished(Box<Row>),
@@ -279,7 +279,7 @@ impl Window {
         Change::Finished(row)
     }
 
-    /// Notes a milestone of a packet. Events that are not about packets mean nothing here.
+    /// Notes a milestone of a packet. Ignores events that do not concern packets.
     pub fn note(&mut self, at: Cycle, event: Event) -> Change {
         if let Some(tracker) = &mut self.tracker {
             tracker.note(at, event, &mut self.inside);

@@ -31,7 +31,7 @@ pub const ORDINARY_RING: u64 = 0x2000_0000_0000_0000;
 /// Its size.
 pub const ORDINARY_RING_BYTES: u64 = 1 << 20;
 
-/// Name of the interface of what the NIC sends.
+/// Name of the captures' interface for sent packets.
 pub const SENT_AT: &str = "nic.tx";
 
 /// Lines of console output that are kept until they are taken.
@@ -46,7 +46,7 @@ pub enum RecordError {
     /// The timeline.
     #[error(transparent)]
     Tracks(#[from] TracksError),
-    /// The captures of what the NIC sends and drops.
+    /// The captures of sent and dropped packets.
     #[error(transparent)]
     Capture(#[from] CaptureFailed),
 }
@@ -235,7 +235,7 @@ impl Record {
             };
             paths.add(&subject, &path);
             tracker.left(&self.window.inside);
-            // Packets that come later arrive later than all that came.
+            // Later packets arrive after all earlier ones.
             let oldest = self.window.inside.iter().next().map(|(packet, row)| (row.arrival, packet));
             let (arrival, packet) = oldest.unwrap_or((row.arrival, self.window.inside.next()));
             if let Err(error) = paths.settle(arrival, packet) {
@@ -364,7 +364,7 @@ impl HostEvents for Scribe {
     fn event(&mut self, at: Cycle, context: u32, event: &HostEvent) {
         let record = &mut *self.0.borrow_mut();
         record.stats.events.add(event);
-        // Ends of messages and handlers that fail show in other streams.
+        // Other streams of the digest cover ends of messages and failed handlers.
         let numbers = match *event {
             HostEvent::MessageDone { .. } | HostEvent::HandlerError(_) => return,
             HostEvent::MessageTimeout { msgid, dropped, .. } => [1, u64::from(msgid), u64::from(dropped)],

@@ -109,12 +109,13 @@ impl Rules {
         self.installed.iter().any(|rule| rule.id == id)
     }
 
-    /// The first rule of a context, be it only for messages that have begun.
+    /// The first rule of a context, even if it only serves open messages.
     pub fn of_context(&self, context_idx: usize) -> Option<u64> {
         self.installed.iter().find(|rule| rule.context_idx == context_idx).map(|rule| rule.id)
     }
 
-    /// The packets that come next. A flow that lasts until its last packet ends with its last one among them.
+    /// The packets that come next. If messages last until the last packet of a flow, a flow ends with its last packet
+    /// among these.
     pub fn expect(&mut self, packets: &[Box<[u8]>]) {
         self.installed.iter_mut().for_each(|rule| rule.classifier.forget_index());
         for packet in packets {
@@ -153,7 +154,7 @@ impl Rules {
         self.unmatched.iter().filter_map(|(&context, unmatched)| Some((context, unmatched.as_ref()?)))
     }
 
-    /// Drops rules that were only there for messages that have ended now.
+    /// Drops rules that only served messages which have now ended.
     pub fn drop_ended(&mut self) {
         let Rules { installed, ending, .. } = self;
         if ending.is_empty() {

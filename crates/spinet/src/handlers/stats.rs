@@ -171,7 +171,7 @@ pub struct Stats {
     pub traps: BTreeMap<u32, TrapStats>,
     /// From room in packet memory to the end.
     pub latency: Latency<N_PARTS>,
-    /// From the wire to room in packet memory, in cycles.
+    /// Cycles from arrival on the wire until packet memory has room.
     pub ingress: Histogram,
     /// Cycles in which the HPUs of each cluster ran handlers.
     pub busy: Vec<u64>,
@@ -183,7 +183,7 @@ pub struct Stats {
     pub ended: Flow,
     /// Packets that left.
     pub left: Flow,
-    /// Packets of contexts that came, and those that the NIC was done with, by cycle.
+    /// Packets of contexts by cycle: arrivals, and those that the NIC finished.
     pub series: Series,
 }
 
@@ -199,7 +199,7 @@ impl Stats {
         self.contexts.len() - 1
     }
 
-    /// A packet is not finished when the run ends: its handlers have been busy until then.
+    /// Adds a packet that is unfinished at the end of the run: its handlers were busy until then.
     pub fn still_busy(&mut self, row: &Row, at: Cycle) {
         for task in row.tasks.iter().filter(|task| task.end.is_none()) {
             self.busy[task.cluster as usize] += task.start.map_or(0, |start| at.saturating_sub(start));

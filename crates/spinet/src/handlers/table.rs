@@ -5,7 +5,7 @@ use crate::handlers::packets::{Fate, Row, TaskRow, Trap};
 use kernel::{Clock, Cycle};
 use pspin::delivery::DropReason;
 
-/// Words that the numbers of a column stand for. Reason 0 is of packets that are not dropped.
+/// Words that the numbers of a column stand for. Reason 0 stands for packets that were not dropped.
 pub fn words(column: &str) -> Vec<&'static str> {
     match column {
         "fate" => Fate::NAMES.to_vec(),
@@ -83,7 +83,7 @@ impl Cells<'_> {
     }
 }
 
-/// A position that is known once an HPU took the task.
+/// The number of an HPU or cluster, known once an HPU took the task.
 fn place(task: &TaskRow, value: u32) -> i64 {
     if task.assigned.is_some() { value.into() } else { -1 }
 }

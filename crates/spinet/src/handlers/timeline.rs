@@ -98,7 +98,7 @@ impl Timeline {
         Ok(())
     }
 
-    /// Does one thing; bytes that were read, in hexadecimal.
+    /// Performs one action; returns the bytes of a read, in hexadecimal.
     fn perform(&mut self, driver: &mut Driver, act: Act) -> Result<Option<String>, DriverError> {
         match act {
             Act::Install(context) => {

@@ -1,4 +1,4 @@
-//! Explains why a rule matched no packet: the parts of its expression that never held.
+//! Explains why a rule matched no packet: lists the parts of its expression that never held.
 
 use crate::summary::grouped;
 use wire::expr::Matcher;

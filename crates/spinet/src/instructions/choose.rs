@@ -47,7 +47,7 @@ impl Choice {
         Ok(choice)
     }
 
-    /// Clusters and cores that are meant, in order; an error if one that is named is not there.
+    /// The chosen clusters and cores, in order; an error if a named one does not exist.
     pub fn cores(&self, n_clusters: u32, n_cores: u32) -> Result<Vec<(u32, u32)>, ChoiceError> {
         for &(cluster, core) in &self.cores {
             if cluster.is_some_and(|cluster| cluster >= n_clusters) || core.is_some_and(|core| core >= n_cores) {

@@ -1,4 +1,4 @@
-//! Traces from files: ours, the RTL's, or others' that keep to the format but for spelling and spaces.
+//! Reads traces of spinet, of the RTL, or of others with the same format up to spelling and spaces.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};

@@ -24,7 +24,7 @@ pub fn spelled(word: u32) -> String {
         _ if inst.op == Op::FenceI => return "fencei".into(),
         Class::System | Class::Fence => return row.name.into(),
         Class::Alu if matches!(inst.op, Op::Lui | Op::Auipc) => format!("x{rd}, 0x{imm:x}"),
-        // The function's bits are taken for a part of the distance.
+        // The tracer prints the function's bits as a part of the distance.
         Class::Alu if matches!(inst.op, Op::Slli | Op::Srli | Op::Srai) => format!("x{rd}, x{rs1}, 0x{:x}", word >> 20),
         Class::Jump => format!("x{rd}, {imm}"),
         Class::JumpReg => format!("x{rd}, x{rs1}, {imm}"),

@@ -1,4 +1,4 @@
-//! Traces as files, one a core, line by line as instructions are done.
+//! Writes a trace file for each core, line by line as instructions complete.
 
 use super::choose::{Choice, ChoiceError};
 use super::spelling::{base_word, spelled};

@@ -11,7 +11,7 @@ const CHOICE: &str = "kind";
 
 /// The parameters in `table`, replaced by `settings` in any order: a choice is set before its keys.
 pub(crate) fn apply<T: Serialize + DeserializeOwned>(mut table: Table, settings: &[Setting]) -> Result<T, NicError> {
-    // Outer choices before inner ones, each with all that is set below it.
+    // Sets outer choices before inner ones, each with the settings below it.
     let mut choices: Vec<&Setting> = settings.iter().filter(|setting| is_choice(setting)).collect();
     choices.sort_by_key(|(key, _)| key.len());
     let mut chosen: Vec<&str> = Vec::new();
@@ -27,7 +27,7 @@ pub(crate) fn apply<T: Serialize + DeserializeOwned>(mut table: Table, settings:
         read::<T>(&table).map_err(|error| not_a_value(key, value, &error))?;
     }
     let params: T = read(&table).expect("it was read after the last that was set");
-    // Types may pass over a key that a choice does not have.
+    // Some types ignore keys that a choice does not have.
     let mut known = Table::try_from(&params).expect("parameters are tables of numbers and words");
     match settings.iter().find(|(key, _)| is_below(key) && value_at(&mut known, key).is_none()) {
         Some((key, _)) => Err(no_parameter(&known, key)),

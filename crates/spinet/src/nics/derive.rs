@@ -38,7 +38,7 @@ impl Merged {
     }
 }
 
-/// A value of the derived text that has no place in a file with a base: its range, and why.
+/// A value that is not allowed in a file with a base: its range, and the reason.
 #[derive(Debug)]
 pub(super) struct Refused(pub Range<usize>, pub String);
 
@@ -333,7 +333,7 @@ fn is_list_of_tables(text: &str, list: &DeArray<'_>) -> bool {
     !list.is_empty() && list.iter().all(|item| item.get_ref().is_table() && !is_inline(text, item))
 }
 
-/// Returns true for a table or list that has headers or dotted keys, and so no place as a value.
+/// Returns true for a table or list with headers or dotted keys, which cannot be replaced as a value.
 fn is_open(text: &str, value: &Spanned<DeValue<'_>>) -> bool {
     match value.get_ref() {
         DeValue::Table(_) => !is_inline(text, value),

@@ -12,7 +12,7 @@ pub(crate) const MOST_BASES: usize = 8;
 /// Finds the text of a NIC: from its name and the folder in which paths begin to the name and the text of its file.
 pub(crate) type Find<'a> = &'a dyn Fn(&str, &Path) -> Result<(String, String), NicError>;
 
-/// The file of a NIC. Its text holds all values: those of its `base` too.
+/// The file of a NIC. Its text contains all values, including those of its `base`.
 pub(crate) struct NicFile {
     /// Name of the file, for errors.
     pub file: String,
@@ -50,7 +50,7 @@ impl NicFile {
         Ok(NicFile { file, text: merged.text.clone(), own: Some((text, merged)) })
     }
 
-    /// Reads the values from `text`, which is the whole text or one with blanks in places of it.
+    /// Reads the values from `text`, which is the whole text, possibly with parts replaced by blanks.
     pub(crate) fn read<T: DeserializeOwned>(&self, text: &str) -> Result<T, TextFileError> {
         let Some((own, merged)) = &self.own else { return toml_text::read(text, &self.file, Format::Toml) };
         toml_text::read_toml(text).map_err(|(span, message)| {

@@ -1,4 +1,4 @@
-//! A card that is wired from modules, as a run sees it: firmware and traffic in, frames and where the time went out.
+//! A card that is wired from modules, as a run sees it: takes firmware and traffic, returns frames and times.
 
 use super::paths::{Recorded, picoseconds, places, scenery};
 use super::setup::{CardProgram, MOST_IMAGE_BYTES, Setup, Sides};
@@ -114,7 +114,7 @@ pub struct WiredCard {
     pub(super) timeline: Timeline,
     pub(super) ended: Option<Ended>,
     pub(super) wanted: Wanted,
-    /// The card stops exactly where it is asked to, not at its next look for the end.
+    /// The card stops exactly at the requested time, not at its next check for the end.
     pub(super) stops_exactly: bool,
     is_closed: bool,
     /// Transfers of frames, if paths are wanted.
@@ -205,7 +205,7 @@ impl WiredCard {
         })
     }
 
-    /// The running card, for tests and tools that look into it.
+    /// The running card, for tests and tools that inspect it.
     pub fn card(&self) -> &netlist::Card {
         &self.card
     }
@@ -380,7 +380,7 @@ pub(super) fn clocked(
 impl Simulated for WiredCard {
     fn run_until(&mut self, until: Time) -> Result<(), RunError> {
         let mut judged = Outcome::Limit;
-        // Ends are looked for at the same times whatever `until` is.
+        // The times of the checks for the end do not depend on `until`.
         while self.ended.is_none() && self.now < until {
             let look = Time::from_fs((self.now.fs() / LOOK.fs() + 1) * LOOK.fs());
             let look = self.setup.limit().map_or(look, |limit| look.min(self.on_card(limit)));

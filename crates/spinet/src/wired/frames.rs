@@ -74,7 +74,7 @@ impl WiredCard {
         for feeder in &self.feeders {
             received.given.extend_from_slice(feeder.borrow().log().kept());
         }
-        // Of several sides each log is in order, but not one behind the other.
+        // With several sides, each log is in order, but they overlap in time.
         for passages in [&mut sent.given, &mut sent.out, &mut received.given, &mut received.out] {
             passages.sort_by_key(|passage| passage.at);
         }
@@ -124,8 +124,8 @@ impl WiredCard {
         (columns.take(), traced)
     }
 
-    /// The digest of the frames that came out of the card: way, number, length and time of each that the logs keep, and how many
-    /// there were.
+    /// The digest of the frames that came out of the card: direction, number, length and time of each logged frame, and
+    /// the count of all.
     pub(super) fn frames_digest(&self) -> String {
         let mut digest = Digest::default();
         for (passages, stream) in self.passages().iter().zip([Stream::Out, Stream::Host]) {
@@ -137,8 +137,8 @@ impl WiredCard {
         digest.to_hex()
     }
 
-    /// Writes the frames that came out of the card into `folder`, if there is one: at the network, and at the host. Those at the
-    /// network go where the caller wants them, too.
+    /// Writes the frames that came out of the card into `folder`, if there is one: at the network, and at the host.
+    /// Frames at the network are also written to the caller's file.
     ///
     /// Unmodified frames keep their original bytes. Of unknown frames, the checkers keep the first few with their
     /// bytes; the rest are left out, and so are acknowledgements if some were lost.

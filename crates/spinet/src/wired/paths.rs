@@ -192,7 +192,8 @@ fn of_part(part: &str, resources: &[String]) -> impl Iterator<Item = String> {
     resources.iter().filter(move |name| name.starts_with(&prefix)).cloned()
 }
 
-/// Resources of the parts behind a port: of the first ones that have any, through crossbars and such.
+/// Resources of the parts behind a port: those of the nearest parts with resources, seen through crossbars and similar
+/// parts.
 fn behind(design: &Design, port: &str, resources: &[String]) -> Vec<String> {
     let part_of = |port: &str| port.rsplit_once('.').map_or(String::new(), |(part, _)| part.to_owned());
     let is_host =
@@ -399,7 +400,7 @@ impl<'a> Tracker<'a> {
         self.orders.iter_mut().for_each(|orders| orders.sort_unstable());
     }
 
-    /// A transfer is one of a frame, unless it is known to be, or was over before the frame came.
+    /// Assigns a transfer to a frame, if it began after the frame was given to the card and ended before it came out.
     fn add(&mut self, frame: usize, assist: usize, number: usize, stage: Stage) {
         let (known, traced) = (&mut self.of_move[assist][number], &self.frames[frame]);
         let one = &self.moves[assist][number];

@@ -1,4 +1,4 @@
-//! Remarks about a run of a wired card: most likely slips of the user.
+//! Remarks about a run of a wired card: likely mistakes of the user.
 
 use super::card::WiredCard;
 use super::fates::Fates;
@@ -69,7 +69,7 @@ impl WiredCard {
         remarks
     }
 
-    /// The parameter that makes the card hand on frames for others, if it has one and it is off.
+    /// The parameter for promiscuous mode, if the card has one and it is off.
     fn promiscuous(&self) -> Option<String> {
         let is_off = |part: &&blocks::netlist::DesignPart| {
             part.parameters.get("promiscuous").and_then(toml::Value::as_bool) == Some(false)

@@ -209,7 +209,7 @@ impl Setup {
         Ok(Sides { network, host, replies, gap_cycles })
     }
 
-    /// The firmware, as this card takes it; `compiled` is what the experiment's was compiled to.
+    /// The firmware, as this card takes it; `compiled` is the compiled program of the experiment.
     pub(super) fn program(&self, design: &Design, compiled: Option<&Path>) -> Result<CardProgram, WiredError> {
         let firmware = match (&self.firmware, compiled, &self.experiment.firmware) {
             (Some(firmware), ..) => Some(firmware.clone()),
@@ -218,7 +218,7 @@ impl Setup {
             (None, None, None) => None,
         };
         let kinds = hosts::kinds(design);
-        // A host that loads an image does so into a card of one memory; with others, and without any, there may be several.
+        // A host that loads an image needs a card with one memory; other cards may have several.
         let loads_image = !kinds.is_empty() && kinds.iter().all(|kind| kind.loads_image);
         let has_memories = !loads_image || has(design, BootLoaderParams::NAME);
         match &firmware {

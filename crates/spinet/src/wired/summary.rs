@@ -297,7 +297,7 @@ impl WiredCard {
         }
     }
 
-    /// The part of a run that it did not reach before its end.
+    /// The fraction of a run that was not reached before its end.
     fn unfinished(&self) -> Option<&'static str> {
         match () {
             _ if self.hosts.iter().any(|host| host.borrow().started().is_none()) => Some("before the card had started"),

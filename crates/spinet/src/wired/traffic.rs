@@ -16,7 +16,7 @@ use wire::units::show_bps;
 
 /// Frames that one direction of a run may hold in memory; [`Frames::Datagrams`] have no bound.
 pub const MOST_FRAMES: u64 = 1_000_000;
-/// Room for frames is checked each time that they have grown by this many bytes.
+/// The memory for frames is checked each time they have grown by this number of bytes.
 const CHECKED_BYTES: u64 = 16 << 20;
 /// Memory of a frame besides its bytes: its place in the list, its time, its number, its allocation.
 const FRAME_BYTES: u64 = 72;
@@ -177,7 +177,7 @@ pub fn replies(text: &str, card: Mac) -> Result<Option<Acknowledgements>, CardTr
     Ok(Some(Acknowledgements { every, from, to }))
 }
 
-/// The keys and values behind the colon of a text, no key twice.
+/// The keys and values behind the colon of a text; refuses repeated keys.
 fn pairs_of<'a>(place: &'static str, text: &str, pairs: &'a str) -> Result<Vec<[&'a str; 2]>, CardTrafficError> {
     let mut found: Vec<[&str; 2]> = Vec::new();
     for pair in pairs.split(',').filter(|pair| !pair.trim().is_empty()) {
@@ -191,7 +191,7 @@ fn pairs_of<'a>(place: &'static str, text: &str, pairs: &'a str) -> Result<Vec<[
     Ok(found)
 }
 
-/// The host with its card, and whom it talks to.
+/// The host with its card, and its peer.
 fn stations(card: Mac) -> [Station; 2] {
     let own = Station { mac: card, ip: Ipv4Addr::new(10, 0, 0, 2), port: 9_999 };
     let other = Station { mac: Mac([2, 0, 0, 0, 0, 1]), ip: Ipv4Addr::new(10, 0, 0, 1), port: 10_000 };

@@ -91,7 +91,7 @@ entries = [{ match = "meta.over == 1", actions = [{ exit = "drop" }, { hash = { 
 "#,
 ];
 
-/// One thing more or less, or another: a character, a word of any original, a line, or a stretch that is gone.
+/// A mutation: inserts, removes or replaces a character, a word of any original, a line, or removes a range.
 fn mutate(text: &mut String, words: &[&str], draw: &mut impl FnMut(usize) -> usize) {
     let edges: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
     let is_word = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
@@ -110,7 +110,7 @@ fn mutate(text: &mut String, words: &[&str], draw: &mut impl FnMut(usize) -> usi
             let begin = text[..at].rfind(|c| !is_word(c)).map_or(0, |before| before + 1);
             let end = text[at..].find(|c| !is_word(c)).map_or(text.len(), |len| at + len);
             let begin = (begin..=end).find(|&begin| text.is_char_boundary(begin)).unwrap_or(end);
-            // Mostly one of its kind, so that more than the spelling is wrong.
+            // Usually a word of the same kind, so that errors go beyond spelling.
             let is_number = |word: &str| word.starts_with(|c: char| c.is_ascii_digit() || c == '-');
             let kind = is_number(&text[begin..end]);
             let alike: Vec<&str> = words.iter().copied().filter(|word| is_number(word) == kind).collect();

@@ -47,7 +47,7 @@ fn tenants_get_what_their_weights_say() {
     let shares = |text: &str| run(text).tenants.iter().map(|tenant| tenant.share).collect::<Vec<_>>();
     let weighted = shares(TWO_TENANTS);
     assert!((weighted[0] - 2.0 / 3.0).abs() < 0.01, "{weighted:?}");
-    // Drawn arrivals: of two streams in step, the one that is always second would meet another queue.
+    // Arrivals are random: with two synchronous streams, the second one would always find a longer queue.
     let drawn = TWO_TENANTS.replace("rate=40G", "rate=40G,arrivals=poisson");
     let equal = shares(&drawn.replace("weighted-fair", "fifo"));
     assert!((equal[0] - 0.5).abs() < 0.05, "{equal:?}");
@@ -107,7 +107,7 @@ fn entries_of_tables_change_while_packets_flow() {
 fn fairness_goes_by_the_weights_as_they_were_in_time() {
     let steady = run(TWO_TENANTS);
     assert!(steady.jain_index > 0.999, "{}", steady.jain_index);
-    // Turned round in the middle of the time when both send, both get about the same, which the weights at no time say.
+    // The weights are swapped halfway, so both tenants get about the same in total, unlike the weights at any time.
     let turned = run(&format!("{TWO_TENANTS}\n[[at]]\ntime = '160 us'\nweights = {{ gold = 1, rest = 2 }}\n"));
     let weights: Vec<_> = turned.tenants.iter().map(|tenant| (tenant.weight, tenant.last_weight)).collect();
     assert_eq!(weights, [(2, 1), (1, 2)]);

@@ -21,7 +21,7 @@ use panic::unit::riscv::{Program, Trouble};
 use panic::world::ExternalPort;
 use std::time::Duration;
 
-/// Sums become what people read, by one clock.
+/// Computes the summary from the sums of a run.
 pub(super) struct Maker {
     clock: Clock,
 }
@@ -146,7 +146,8 @@ impl ChainCard {
         EndedSummary::new(self.ended.as_ref(), text, unfinished_packets)
     }
 
-    /// Bytes of each tenant that left while all sent that sent anything, and when that was; of the whole run, if never.
+    /// Bytes of each tenant that left while all sending tenants sent, and that span; of the whole run, if there is no
+    /// such span.
     fn got(&self, stats: &Stats) -> (Option<(Cycle, Cycle)>, Vec<u64>) {
         let groups = &stats.tenants[..self.checked.tenants.len()];
         let spans: Vec<_> = groups.iter().map(|group| group.came.span).collect();
@@ -156,7 +157,7 @@ impl ChainCard {
         }
     }
 
-    /// How fair what tenants got was, by their weights as they were in time; of those that sent anything.
+    /// Jain's index of the shares of the tenants that sent packets, by their weights over time.
     fn jain_index(&self, stats: &Stats, window: Option<(Cycle, Cycle)>, got: &[u64]) -> f64 {
         let has_sent: Vec<bool> = stats.tenants.iter().map(|group| group.came.packets > 0).collect();
         let mut weights = self.weights();
@@ -169,7 +170,7 @@ impl ChainCard {
         jain(&got, &due)
     }
 
-    /// From which cycle on which tenant had which weight.
+    /// The weights of the tenants, each with its first cycle.
     fn weights(&self) -> Vec<(Cycle, Vec<u32>)> {
         let mut now: Vec<u32> = self.checked.tenants.iter().map(|tenant| tenant.weight).collect();
         let mut weights = vec![(0, now.clone())];
@@ -195,7 +196,7 @@ impl ChainCard {
         named.map(summary).collect()
     }
 
-    /// The chains, and behind them what none took, if there was such.
+    /// The chains, and an entry for packets that no chain took, if there were any.
     fn chains(&self, groups: &[Group], hops: &[Vec<Visits>], maker: &Maker) -> Vec<ChainGroupSummary> {
         let summary = |((chain, group), hops): ((&Chain, &Group), &Vec<Visits>)| {
             let services: Vec<String> = chain.params.services.iter().map(|hop| hop.service.clone()).collect();
@@ -279,7 +280,7 @@ impl ChainCard {
         counters
     }
 
-    /// The first things that programs of units did wrong.
+    /// The first faults of the units' programs.
     pub(super) fn troubles(&self, maker: &Maker) -> Vec<TroubleSummary> {
         let of_unit = |(unit, program): &(String, Program)| {
             let summary = |trouble: &Trouble| TroubleSummary {

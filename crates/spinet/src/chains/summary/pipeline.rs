@@ -36,7 +36,7 @@ pub struct RegisterSummary {
     pub words: Vec<(usize, u64)>,
 }
 
-/// The tables but that of the chains, which the summary has as such.
+/// The tables except that of the chains, which has its own part of the summary.
 pub fn tables(rmt: &Rmt) -> Vec<TableSummary> {
     let entry = |entry: EntryState| match entry.source {
         Source::Entry(source) => {

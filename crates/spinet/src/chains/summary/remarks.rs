@@ -1,4 +1,4 @@
-//! Remarks: what a reader of the summary should know first.
+//! Remarks: faults and likely mistakes, for the top of the summary.
 
 use super::make::Maker;
 use crate::chains::card::ChainCard;

@@ -1,4 +1,4 @@
-//! Remarks: faults in the simulated world, and likely slips of the user.
+//! Remarks: faults in the simulated world, and likely mistakes of the user.
 
 use super::{CommandFaultSummary, TrapPlaceSummary};
 use crate::experiment::{CheckedSource, Traffic};

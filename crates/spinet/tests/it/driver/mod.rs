@@ -30,7 +30,7 @@ fn handlers(addr: u32) -> Rc<Elf> {
     Rc::new(Elf::parse("tenant.elf".into(), support::handlers_at(addr)).unwrap())
 }
 
-/// A context whose handler sends back what it gets.
+/// A context whose handler returns its packets.
 fn echo(program: ProgramId) -> ContextSpec {
     ContextSpec { handler: Some("echo".into()), ..ContextSpec::new(program) }
 }
@@ -47,7 +47,7 @@ fn packet(at: Time, port: u16) -> (Time, Box<[u8]>) {
     (at, support::udp(port, 7, 60).into())
 }
 
-/// A transcript: what was asked, and the answer.
+/// A transcript: requests and answers.
 #[derive(Default)]
 struct Transcript(String);
 

@@ -21,8 +21,8 @@ enum Act {
 }
 
 /// Forty packets to port 7, one each 50 cycles from cycle 3000 on, by turns from four source ports, and two tenants that send
-/// back what they get. For each packet who got it, `.` for nobody and `x` where it was dropped; then what both hear of
-/// messages that did not just end.
+/// back what they get. For each packet the tenant that got it, `.` for none and `x` for a drop; then both tenants'
+/// events of messages that did not end normally.
 fn scene(mode: Mode, slice: u64, acts: &[(u64, Act)]) -> String {
     let mut driver = card();
     driver.set_mode(mode);

@@ -52,7 +52,7 @@ fn finish(setup: Setup, mode: Mode, slice_ms: u64) -> Run<WiredCard> {
     run
 }
 
-/// All that a run says but the time it took here.
+/// All results of a run, without its host time.
 fn told(run: &Run<WiredCard>) -> String {
     let mut summary = serde_json::to_value(run.card.summarize(Duration::ZERO)).unwrap();
     summary["wall"] = 0.into();
