@@ -58,11 +58,11 @@ class Request:
     handler: str | None = None  # units of PANIC: the set of handlers, if the program has several
 
     def include_flags(self) -> tuple[str, ...]:
-        """Where the preprocessor looks for the SDK's headers."""
+        """Where the preprocessor looks for the SDK's headers, and libraries such as `<collectives/spin_reduce.h>`."""
         if self.sdk is None:
             return ()
-        folders = ("panic/include", "include") if self.is_unit else ("include",)
-        return tuple(f"-I{self.sdk / folder}" for folder in folders)
+        own = ("panic/include",) if self.is_unit else ()
+        return tuple(f"-I{self.sdk / folder}" for folder in (*own, "include", ""))
 
     def key(self, compiler: Compiler) -> str | None:
         """A text that identifies all inputs of the build; None if that cannot be known."""

@@ -246,7 +246,7 @@ def _compile(
     sdk = toolchain.sdk_dir()
     own = [f"-DSPIN_{stage.upper()}={symbol}" for stage, symbol in setting.symbols.items()]
     # Headers of this system come first, so handlers get its printf. Missing ones come from the SDK.
-    include = ["-I", str(sdk / "native" / "include"), "-idirafter", str(sdk / "include")]
+    include = ["-I", str(sdk / "native" / "include"), "-idirafter", str(sdk / "include"), "-idirafter", str(sdk)]
     sources = [*(str(sdk / "native" / name) for name in _SOURCES), *map(str, prepared.programs())]
     warnings = ["-Wall", "-Wno-unused", "-Wno-packed-not-aligned"]
     done = subprocess.run(
