@@ -67,6 +67,7 @@ __all__ = [
     "offered",
     "parameters_of",
     "run",
+    "storage",
     "sweep",
 ]
 
@@ -93,7 +94,7 @@ _NOW = {
     "ChainResult": "spinet.Result",
     "CardResult": "spinet.Result",
 }
-_MODULES = ("goal",)  # with names of their own
+_MODULES = ("goal", "storage")  # with names of their own
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 

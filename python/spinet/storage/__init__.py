@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A distributed file system's data path on cards: clients, storage nodes, Reed-Solomon codes.
+
+The handlers are `sdk/storage/storage.c`. docs/guides/storage.md shows how to use all of this.
+"""
+
+from spinet.storage.client import Client, Request, blocks, recover
+from spinet.storage.metadata import Metadata
+from spinet.storage.node import events, memory, node
+
+__all__ = ["Client", "Metadata", "Request", "blocks", "events", "memory", "node", "recover"]

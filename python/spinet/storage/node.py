@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Storage nodes: the program of `sdk/storage`, with its context and memory."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+from spinet import _programs
+from spinet.storage import gf256, wire
+from spinet.storage.metadata import Metadata
+
+PROGRAM = wire.SOURCES / "storage.c"
+MATCH = f"ipv4.header_words == 5 && udp.dst_port == {wire.PORT}"
+# Client, request, attempt and stream, behind two unused bytes and four others.
+MESSAGE = (
+    "by udp.payload[6:12] "
+    f"from udp.payload[3:1] in {{{wire.FIRST}, {wire.FIRST | wire.LAST}}} "
+    f"until udp.payload[3:1] in {{{wire.LAST}, {wire.FIRST | wire.LAST}}}"
+)
+TIMEOUT_CYCLES = 200_000  # assumed: longer than any gap in a message of a client that is alive; shorter than its retry
+EVENTS = ("duplicates", "strays", "refused", "torn_ends", "pool_empty", "stripes_lost")
+
+
+def memory(metadata: Metadata, *, buffers: int = wire.constant("BUFFERS")) -> bytes:
+    """Initial contents of a node's handler memory.
+
+    Parameters
+    ----------
+    buffers
+        Free accumulators for erasure-coded writes.
+    """
+    content = bytearray(wire.constant("NODE_BYTES"))
+    struct.pack_into("<8s", content, wire.constant("KEY_AT"), metadata.key)
+    struct.pack_into("<i", content, wire.constant("FREE_AT"), buffers)
+    struct.pack_into(f"<{buffers}I", content, wire.constant("RING_AT"), *range(1, buffers + 1))
+    table = gf256.products().tobytes()
+    at = wire.constant("PRODUCTS_AT")
+    content[at : at + len(table)] = table
+    return bytes(content)
+
+
+def events(handler_memory: bytes) -> dict[str, int]:
+    """Counters of a node, by the names of `EVENTS`, from its handler memory."""
+    values = struct.unpack_from(f"<{len(EVENTS)}I", handler_memory, wire.constant("EVENTS_AT"))
+    return dict(zip(EVENTS, values, strict=True))
+
+
+def node(metadata: Metadata | None = None, *, buffers: int = wire.constant("BUFFERS")) -> dict[str, Any]:
+    """The keys of an experiment, or of a node of a network, that make its card a storage node.
+
+    Examples
+    --------
+    >>> sorted(node())
+    ['context', 'program']
+    """
+    content = memory(Metadata() if metadata is None else metadata, buffers=buffers)
+    context = {
+        "name": "storage",
+        "match": MATCH,
+        "message": MESSAGE,
+        "handler_memory": {"size": len(content), "data": str(_programs.kept(content))},
+        "delivery": {"timeout_cycles": TIMEOUT_CYCLES},
+    }
+    return {"program": str(PROGRAM), "context": [context]}

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packets of the storage example, by the definitions of `sdk/storage/wire.h` and `node.h`."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import struct
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+from spinet._core import UsageError
+
+SOURCES = Path(__file__).resolve().parents[1] / "sdk" / "storage"
+_DEFINE = re.compile(r"^#define STORAGE_(\w+) (0x[0-9a-fA-F]+|\d+)u?\b", re.MULTILINE)
+
+
+@cache
+def constants() -> dict[str, int]:
+    """Numbers that the C headers define, without the prefix ``STORAGE_``."""
+    text = "".join((SOURCES / name).read_text() for name in ("wire.h", "node.h"))
+    return {name: int(value, 0) for name, value in _DEFINE.findall(text)}
+
+
+def constant(name: str) -> int:
+    """One of `constants`."""
+    return constants()[name]
+
+
+UNIT = constant("UNIT")
+MAX_BYTES = UNIT * constant("MAX_UNITS")
+MAX_NODES = constant("MAX_NODES")
+MAX_PARITY = constant("MAX_PARITY")
+FIRST, LAST = constant("FIRST"), constant("LAST")
+PORT, CLIENT_PORT = constant("PORT"), constant("CLIENT_PORT")
+
+POLICIES = {
+    "plain": constant("PLAIN"),
+    "chain": constant("CHAIN"),
+    "tree": constant("TREE"),
+    "code": constant("CODE_DATA"),
+    "raid": constant("RAID_DATA"),
+}
+
+STATUS = {
+    constant(name.upper()): name
+    for name in ("ok", "malformed", "forged", "expired", "forbidden", "out_of_range", "torn", "busy")
+}
+"""Names of a reply's status."""
+
+_PACKET = struct.Struct("<BBHIIHHI")
+_REQUEST = struct.Struct(f"<II32sBBBB{MAX_PARITY}s{4 * MAX_NODES}s")
+_HEADERS = 42  # Ethernet, IPv4, UDP
+_UNUSED = bytes(constant("PACKET_AT") - _HEADERS)
+assert constant("PACKET_AT") + _PACKET.size == constant("REQUEST_AT") == constant("DATA_AT")
+assert constant("REQUEST_AT") + _REQUEST.size == constant("ONLY_DATA_AT")
+
+
+def address(ip: str) -> bytes:
+    """An IPv4 address as it is in packets."""
+    return ipaddress.IPv4Address(ip).packed
+
+
+@dataclass(frozen=True, kw_only=True)
+class Header:
+    """What each packet has: `storage_packet_t`."""
+
+    kind: int
+    place: int = FIRST | LAST
+    n_bytes: int = 0
+    client: str
+    request: int
+    attempt: int = 0
+    stream: int = 0
+    offset: int = 0
+
+    def pack(self) -> bytes:
+        """Its 20 bytes."""
+        client = int.from_bytes(address(self.client), "little")
+        numbers = (self.kind, self.place, self.n_bytes, client, self.request, self.attempt, self.stream, self.offset)
+        return _PACKET.pack(*numbers)
+
+    @staticmethod
+    def unpack(data: bytes) -> Header:
+        """From the first bytes of a packet's data."""
+        kind, place, n_bytes, client, request, attempt, stream, offset = _PACKET.unpack_from(data)
+        ip = str(ipaddress.IPv4Address(client.to_bytes(4, "little")))
+        return Header(
+            kind=kind,
+            place=place,
+            n_bytes=n_bytes,
+            client=ip,
+            request=request,
+            attempt=attempt,
+            stream=stream,
+            offset=offset,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ask:
+    """What the first packet of a request says: `storage_request_t`.
+
+    Attributes
+    ----------
+    capability
+        The bytes that the metadata service issued.
+    policy
+        A name of `POLICIES`.
+    k, m, rank
+        Number of replicas or data blocks, number of parity blocks, and number of this replica or data block.
+    coefficients
+        Of this data block, for each parity block.
+    nodes
+        Replicas by rank, or parity nodes.
+    """
+
+    address: int
+    n_bytes: int
+    capability: bytes
+    policy: str = "plain"
+    k: int = 0
+    m: int = 0
+    rank: int = 0
+    coefficients: bytes = b""
+    nodes: tuple[str, ...] = ()
+
+    def pack(self) -> bytes:
+        """Its 80 bytes."""
+        return _REQUEST.pack(
+            self.address,
+            self.n_bytes,
+            self.capability,
+            POLICIES[self.policy],
+            self.k,
+            self.m,
+            self.rank,
+            self.coefficients,
+            b"".join(map(address, self.nodes)),
+        )
+
+
+def mac(ip: str) -> bytes:
+    """The MAC address of a node, which follows from its IPv4 address."""
+    return b"\x02\x00" + address(ip)
+
+
+def frame(*, source: str, target: str, header: Header, rest: bytes, port: int = PORT) -> bytes:
+    """An Ethernet frame, without FCS, that carries a header and what follows it."""
+    payload = _UNUSED + header.pack() + rest
+    udp = struct.pack("!HHHH", CLIENT_PORT, port, 8 + len(payload), 0)
+    ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 28 + len(payload), 0, 0, 64, 17, 0, address(source), address(target))
+    total = int(sum(struct.unpack("!10H", ip)))
+    total = (total & 0xFFFF) + (total >> 16)
+    checksum = ~(total + (total >> 16)) & 0xFFFF
+    return mac(target) + mac(source) + b"\x08\x00" + ip[:10] + checksum.to_bytes(2, "big") + ip[12:] + udp + payload
+
+
+def message(*, source: str, target: str, header: Header, ask: Ask, data: bytes) -> list[bytes]:
+    """The frames of a write, in order.
+
+    Raises
+    ------
+    UsageError
+        If the data are empty or more than a message holds.
+    """
+    if not 0 < len(data) <= MAX_BYTES:
+        raise UsageError(f"a write has {len(data)} bytes, must be 1 to {MAX_BYTES}")
+    frames = []
+    if len(data) > UNIT:
+        frames.append(frame(source=source, target=target, header=replace(header, place=FIRST), rest=ask.pack()))
+    for at in range(0, len(data), UNIT):
+        part = data[at : at + UNIT]
+        is_only, is_last = len(data) <= UNIT, at + UNIT >= len(data)
+        place = (FIRST if is_only else 0) | (LAST if is_last else 0)
+        own = replace(header, place=place, n_bytes=len(part), offset=at)
+        frames.append(frame(source=source, target=target, header=own, rest=(ask.pack() if is_only else b"") + part))
+    return frames
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reply:
+    """A packet for a client."""
+
+    node: str
+    header: Header
+    status: str  # of `STATUS`; empty if it has data of a read
+    n_bytes: int
+    data: bytes
+
+
+def target(packet: bytes) -> str:
+    """The IPv4 address to which a frame goes."""
+    return str(ipaddress.IPv4Address(packet[30:34]))
+
+
+def reply(packet: bytes) -> Reply | None:
+    """What a frame says to a client; None if it is nothing that a storage node sends."""
+    if len(packet) < constant("REPLY_BYTES") or packet[36:38] != CLIENT_PORT.to_bytes(2, "big"):
+        return None
+    header = Header.unpack(packet[constant("PACKET_AT") :])
+    node = str(ipaddress.IPv4Address(packet[26:30]))
+    at = constant("REQUEST_AT")
+    if header.kind == constant("DATA"):
+        return Reply(node=node, header=header, status="", n_bytes=header.n_bytes, data=packet[at : at + header.n_bytes])
+    if header.kind != constant("REPLY"):
+        return None
+    status = STATUS.get(header.place, f"status {header.place}")
+    return Reply(node=node, header=header, status=status, n_bytes=header.offset, data=b"")

@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The storage example: bytes in the host memory of each node, and the answers that a client gets."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+import reedsolo
+from spinet import storage
+from spinet._core import UsageError
+from spinet.storage import client, gf256, metadata, wire
+from spinet.storage.node import TIMEOUT_CYCLES
+
+from storage_cluster import HOST_BYTES, Cluster
+
+SIZES = (1, 1023, 1024, 1025, 3000, 20_001)
+AT = 0x2003  # nothing needs an aligned address
+
+
+def seeded(seed: int) -> random.Random:
+    print("seed", seed)
+    return random.Random(seed)
+
+
+def xor(*parts: bytes) -> bytes:
+    return np.bitwise_xor.reduce([np.frombuffer(part, dtype=np.uint8) for part in parts]).tobytes()
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Cluster:
+    return Cluster(9)
+
+
+@pytest.fixture(autouse=True)
+def empty(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Host memory of the shared nodes is zero before each test, and no packet is lost in a card."""
+    if "cluster" in request.fixturenames:
+        shared: Cluster = request.getfixturevalue("cluster")
+        for node in shared.nodes.values():
+            node.host.write(bytes(HOST_BYTES))
+        yield
+        assert all(node.finished == node.received for node in shared.nodes.values())
+    else:
+        yield
+
+
+def holds(cluster: Cluster, ip: str, address: int, data: bytes) -> bool:
+    """True if the node has these bytes there, and zeros everywhere else."""
+    memory = cluster.host(ip, 0, HOST_BYTES)
+    end = address + len(data)
+    return memory[address:end] == data and not any(memory[:address]) and not any(memory[end:])
+
+
+def test_tags_are_those_of_the_published_vectors() -> None:
+    assert metadata.tag(bytes(range(8)), bytes(range(28))).hex() == "2d925ffb1e0016b5"
+
+
+@pytest.mark.parametrize(("k", "m"), [(3, 2), (6, 3), (1, 1), (10, 4)])
+def test_codes_are_those_of_reedsolo_and_any_k_blocks_suffice(k: int, m: int) -> None:
+    data = np.frombuffer(seeded(7).randbytes(k * 64), dtype=np.uint8).reshape(k, 64)
+    parity = gf256.encode(data, m)
+    codec = reedsolo.RSCodec(m)
+    for column in range(64):
+        assert bytes(codec.encode(bytes(data[:, column])))[k:] == bytes(parity[:, column])
+    every = dict(enumerate([*data, *parity]))
+    for known in itertools.combinations(every, k):
+        assert np.array_equal(gf256.decode({number: every[number] for number in known}, k, m), data)
+    with pytest.raises(UsageError, match=f"{k - 1} blocks of"):
+        gf256.decode(dict(itertools.islice(every.items(), k - 1)), k, m)
+
+
+def test_data_are_in_host_memory_and_can_be_read(cluster: Cluster) -> None:
+    draw = seeded(1)
+    for size, ip in zip(SIZES, cluster.ips, strict=False):
+        data = draw.randbytes(size)
+        written = cluster.client.write(ip, AT, data)
+        cluster.run(written)
+        assert written.replies == {ip: "ok"}
+        assert holds(cluster, ip, AT, data)
+        read = cluster.client.read(ip, AT, size)
+        cluster.run(read)
+        assert read.data == data
+
+
+@pytest.mark.parametrize("strategy", ["chain", "tree"])
+@pytest.mark.parametrize("k", range(1, 9))
+def test_each_replica_has_the_data(cluster: Cluster, k: int, strategy: str) -> None:
+    draw = seeded(k)
+    size = SIZES[k % len(SIZES)]
+    nodes, data = draw.sample(cluster.ips, k), draw.randbytes(size)
+    before = {ip: cluster.nodes[ip].sent for ip in nodes}
+    request = cluster.client.replicate(nodes, AT, data, strategy=strategy)
+    cluster.run(request)
+    assert request.replies == dict.fromkeys(nodes, "ok")
+    assert all(holds(cluster, ip, AT, data) for ip in nodes)
+    # Each node sends the message to its children and one reply to the client.
+    n_frames = len(cluster.client.frames(request))
+    for rank, ip in enumerate(nodes):
+        children = [rank + 1] if strategy == "chain" else [2 * rank + 1, 2 * rank + 2]
+        expected = 1 + n_frames * sum(child < k for child in children)
+        assert cluster.nodes[ip].sent - before[ip] == expected
+
+
+@pytest.mark.parametrize(("k", "m"), [(3, 2), (6, 3), (2, 1), (4, 4)])
+@pytest.mark.parametrize("size", [5, 3000, 30_001])
+def test_stripes_are_coded_by_the_cards(cluster: Cluster, k: int, m: int, size: int) -> None:
+    draw = seeded(size)
+    nodes, data = draw.sample(cluster.ips, k + m), draw.randbytes(size)
+    request = cluster.client.encode(nodes[:k], nodes[k:], AT, data)
+    cluster.run(request)
+    assert request.replies == dict.fromkeys(nodes, "ok")
+    blocks = storage.blocks(data, k)
+    codec = reedsolo.RSCodec(m)
+    parity = [bytes(codec.encode(bytes(column)))[k:] for column in zip(*blocks, strict=True)]
+    stored = [*blocks, *(bytes(column) for column in zip(*parity, strict=True))]
+    assert all(holds(cluster, ip, AT, block) for ip, block in zip(nodes, stored, strict=True))
+
+    # As many nodes as there are parity blocks fail; the client reads the others.
+    alive = sorted(draw.sample(range(k + m), k))
+    reads = {number: cluster.client.read(nodes[number], AT, len(blocks[0])) for number in alive}
+    cluster.run(*reads.values())
+    assert storage.recover({number: read.data for number, read in reads.items()}, k, m, size) == data
+
+
+def test_parity_of_raid_follows_updates_of_single_blocks(cluster: Cluster) -> None:
+    draw = seeded(3)
+    *nodes, parity_node = cluster.ips[:5]
+    content = [bytes(3000)] * 4
+    for blocks in ((0, 1, 2, 3), (2,), (0, 3)):
+        updates = []
+        for block in blocks:
+            content[block] = draw.randbytes(3000)
+            updates.append(cluster.client.update(nodes[block], parity_node, AT, content[block], block=block))
+        cluster.run(*updates)
+        assert all(update.is_done for update in updates)
+        assert all(holds(cluster, ip, AT, data) for ip, data in zip(nodes, content, strict=True))
+        assert holds(cluster, parity_node, AT, xor(*content))
+    with pytest.raises(UsageError, match="cannot be repeated"):
+        cluster.client.repeat(updates[0])
+
+
+def grant(cluster: Cluster, **settings: object) -> bytes:
+    return cluster.metadata.grant(cluster.client.ip, **settings)  # type: ignore[arg-type]
+
+
+def test_nodes_refuse_what_a_capability_does_not_grant(cluster: Cluster) -> None:
+    good = grant(cluster)
+    cases = {
+        "forged": [good[:-1] + bytes([good[-1] ^ 1]), cluster.metadata.grant("10.0.0.9")],
+        "expired": [grant(cluster, expires=0)],
+        "forbidden": [grant(cluster, rights=("read",))],
+        "out_of_range": [
+            grant(cluster, begin=AT + 1),
+            grant(cluster, begin=AT, n_bytes=2999),
+            grant(cluster, begin=0xFFFF_FFFF),
+        ],
+    }
+    refused = 0
+    for status, capabilities in cases.items():
+        for capability in capabilities:
+            request = cluster.client.replicate(cluster.ips[:2], AT, b"x" * 3000)
+            cluster.run(client.changed(request, capability=capability))
+            # The first node passes nothing on.
+            assert (request.replies, request.refusal) == ({cluster.ips[0]: status}, status)
+            refused += 1
+    read = cluster.client.read(cluster.ips[0], AT, 10)
+    cluster.run(client.changed(read, capability=grant(cluster, rights=("write",))))
+    assert read.refusal == "forbidden"
+    assert cluster.nodes[cluster.ips[0]].events["refused"] == refused + 1
+    assert not any(cluster.host(cluster.ips[0], 0, HOST_BYTES))
+
+
+def test_nodes_refuse_what_is_malformed_or_outside_their_memory(cluster: Cluster) -> None:
+    ip = cluster.ips[1]
+    for settings in ({"k": 0}, {"k": 9}, {"rank": 2}, {"n_bytes": wire.MAX_BYTES + 1}):
+        request = cluster.client.replicate([ip, cluster.ips[2]], AT, b"x" * 3000)
+        cluster.run(client.changed(request, **settings))
+        assert request.replies == {ip: "malformed"}, settings
+    request = cluster.client.write(ip, HOST_BYTES - 10, b"x" * 11)
+    cluster.run(request)
+    assert request.replies == {ip: "out_of_range"}
+    assert not any(cluster.host(ip, 0, HOST_BYTES))
+
+
+def test_random_packets_do_no_harm(cluster: Cluster) -> None:
+    draw = seeded(11)
+    ip = cluster.ips[3]
+    capability = grant(cluster, begin=AT, n_bytes=3000)
+    frames = []
+    for _ in range(150):
+        request = client.changed(
+            cluster.client.write(ip, AT, draw.randbytes(draw.choice((20, 3000)))), capability=capability
+        )
+        for frame in cluster.client.frames(request):
+            broken = bytearray(frame)
+            for _ in range(draw.randrange(4)):
+                broken[draw.randrange(42, min(len(broken), 160))] = draw.randrange(256)
+            frames.append(bytes(broken[: draw.choice((len(broken), draw.randrange(44, len(broken))))]))
+    cluster.nodes[ip].process(frames)  # which finds no error of a handler
+    memory = cluster.host(ip, 0, HOST_BYTES)
+    assert not any(memory[:AT]) and not any(memory[AT + 3000 :])
+    again = cluster.client.write(ip, AT, b"still there")
+    cluster.run(again)
+    assert again.is_done
+
+
+@pytest.mark.parametrize("missing", [1, 2, -1, 0])
+def test_a_torn_write_is_not_acknowledged_and_succeeds_when_repeated(cluster: Cluster, missing: int) -> None:
+    ip, data = cluster.ips[4], seeded(4).randbytes(4000)
+    request = cluster.client.write(ip, AT, data)
+    frames = cluster.client.frames(request)
+    del frames[missing]
+    cluster.run(request, frames=frames)
+    # Without the first or the last packet, a node cannot know that the message has ended: the client waits in vain.
+    assert request.replies == ({ip: "torn"} if missing in (1, 2) else {})
+    assert request.silent == (() if missing in (1, 2) else (ip,))
+    cluster.nodes[ip].machine.step(f"{2 * TIMEOUT_CYCLES} ns")
+    cluster.run(request, attempts=2)
+    assert request.is_done and holds(cluster, ip, AT, data)
+
+
+def test_a_dead_node_leaves_its_chain_silent_and_a_chain_without_it_works(cluster: Cluster) -> None:
+    data = seeded(5).randbytes(3000)
+    nodes = cluster.ips[:4]
+    cluster.dead = {nodes[2]}
+    try:
+        request = cluster.client.replicate(nodes, AT, data)
+        cluster.run(request, attempts=3)
+        assert (request.is_done, request.silent) == (False, tuple(nodes[2:]))
+        again = cluster.client.replicate([node for node in nodes if node not in cluster.dead], AT, data)
+        cluster.run(again)
+        assert again.is_done
+        assert [holds(cluster, ip, AT, data) for ip in nodes] == [True, True, False, True]
+    finally:
+        cluster.dead = set()
+
+
+@pytest.mark.parametrize(
+    "faults", ["loss=0.02", "duplicate=0.2", "reorder=0.05:3", "loss=0.01,duplicate=0.1,reorder=0.02:4"]
+)
+def test_writes_survive_a_network_that_loses_copies_and_reorders(faults: str) -> None:
+    draw = seeded(21)
+    cluster = Cluster(5, faults=faults, seed=21)
+    data = [draw.randbytes(9000) for _ in range(4)]
+    requests = [
+        cluster.client.write(cluster.ips[0], 0, data[0]),
+        cluster.client.replicate(cluster.ips[:3], 10_000, data[1]),
+        cluster.client.replicate(cluster.ips[:3], 20_000, data[2], strategy="tree"),
+        cluster.client.encode(cluster.ips[:3], cluster.ips[3:], 30_000, data[3]),
+    ]
+    cluster.run(*requests, attempts=25)
+    assert all(request.is_done for request in requests), requests
+    assert cluster.host(cluster.ips[0], 0, 9000) == data[0]
+    for ip in cluster.ips[:3]:
+        assert cluster.host(ip, 10_000, 9000) == data[1]
+        assert cluster.host(ip, 20_000, 9000) == data[2]
+    known = {number: cluster.host(ip, 30_000, 3000) for number, ip in enumerate(cluster.ips)}
+    for alive in itertools.combinations(known, 3):
+        assert storage.recover({number: known[number] for number in alive}, 3, 2, 9000) == data[3]
+
+
+def test_a_node_without_free_accumulators_is_busy() -> None:
+    cluster = Cluster(3, buffers=1)
+    draw = seeded(6)
+    request = cluster.client.encode(cluster.ips[:2], cluster.ips[2:], AT, draw.randbytes(2 * 8 * 1024))
+    cluster.run(request)
+    assert request.replies[cluster.ips[2]] == "busy"
+    assert cluster.nodes[cluster.ips[2]].events["pool_empty"] > 0
+    small = cluster.client.encode(cluster.ips[:2], cluster.ips[2:], AT, draw.randbytes(2 * 500))
+    cluster.run(small)
+    assert small.replies[cluster.ips[2]] == "busy"  # the unfinished stripe keeps the accumulator
+
+
+def test_clients_refuse_what_no_request_can_say() -> None:
+    some = storage.Client("10.0.0.1")
+    with pytest.raises(UsageError, match="strategy is `ring`"):
+        some.replicate(["10.0.0.2"], 0, b"x", strategy="ring")
+    with pytest.raises(UsageError, match="9 replicas"):
+        some.replicate(["10.0.0.2"] * 9, 0, b"x")
+    with pytest.raises(UsageError, match="5 parity nodes"):
+        some.encode(["10.0.0.2"], ["10.0.0.3"] * 5, 0, b"x")
+    with pytest.raises(UsageError, match="0 bytes"):
+        some.frames(some.write("10.0.0.2", 0, b""))
+    with pytest.raises(UsageError, match="has no data"):
+        _ = some.write("10.0.0.2", 0, b"x").data

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Erasure coding: a data node multiplies each byte of its block by one coefficient for each parity block, in GF(256), and parity
+ * nodes add (XOR) the products of all data blocks.
+ *
+ * Multiplication is a look-up in a table of 64 KiB in each cluster's L1. Sums live in L2, because the products of one unit
+ * come in different messages, which run on different clusters. A core that has products takes the unit's sum out of its place, adds
+ * it to its packet, and puts the new sum back, so no core ever waits for another one.
+ */
+#ifndef STORAGE_CODE_H
+#define STORAGE_CODE_H
+
+#include "send.h"
+#include <spin_time.h>
+
+/* The table in this cluster's L1; the first core to need it fetches it, 1,040 cycles. */
+static inline const uint8_t (*storage_products(const handler_args_t *args))[256]
+{
+    storage_scratchpad_t *own = storage_own(args);
+    if (own->products_state != 3) {
+        if (amo_or(&own->products_state, 1) == 0) {
+            spin_dma_t fetched;
+            spin_dma(storage_node(args->task)->products, own->products, sizeof own->products, SPIN_DMA_EXT2LOC, 0, &fetched);
+            spin_dma_wait(fetched);
+            amo_store(&own->products_state, 3);
+        }
+        while (own->products_state != 3) {
+            rt_time_wait_cycles(SPIN_LOCK_BACKOFF_CYCLES);
+        }
+    }
+    return own->products;
+}
+
+/*
+ * Products of `n` bytes with `m` coefficients, each in its own row of the table. `m` is a constant where this is inlined. A byte
+ * is 1 load, and for each product an addition, a load and a store; four bytes a turn, so that no load is followed by its use.
+ */
+static inline __attribute__((__always_inline__)) void storage_multiply_by(const uint8_t *const *rows, uint8_t *const *out,
+                                                                         const uint8_t *data, uint32_t n, const uint32_t m)
+{
+    uint8_t *to[STORAGE_MAX_PARITY];
+    const uint8_t *row[STORAGE_MAX_PARITY];
+    for (uint32_t j = 0; j < m; j++) {
+        to[j] = out[j];
+        row[j] = rows[j];
+    }
+    const uint8_t *end = data + (n & ~3u);
+    while (data < end) {
+        uint32_t a = data[0], b = data[1], c = data[2], d = data[3];
+        data += 4;
+        for (uint32_t j = 0; j < m; j++) {
+            uint8_t p = row[j][a], q = row[j][b], r = row[j][c], s = row[j][d];
+            to[j][0] = p;
+            to[j][1] = q;
+            to[j][2] = r;
+            to[j][3] = s;
+            to[j] += 4;
+        }
+    }
+    for (uint32_t i = 0; i < n % 4; i++) {
+        for (uint32_t j = 0; j < m; j++) {
+            to[j][i] = row[j][data[i]];
+        }
+    }
+}
+
+/* For any `m`; a compiler makes one loop for each. */
+static inline void storage_multiply(const uint8_t *const *rows, uint8_t *const *out, const uint8_t *data, uint32_t n,
+                                    uint32_t m)
+{
+    switch (m) {
+    case 1:
+        storage_multiply_by(rows, out, data, n, 1);
+        break;
+    case 2:
+        storage_multiply_by(rows, out, data, n, 2);
+        break;
+    case 3:
+        storage_multiply_by(rows, out, data, n, 3);
+        break;
+    default:
+        storage_multiply_by(rows, out, data, n, 4);
+        break;
+    }
+}
+
+/* to[i] ^= from[i] for `n` bytes; both begin at multiples of 4. About 5.5 cycles a word. */
+static inline void storage_add(uint8_t *to_bytes, const uint8_t *from_bytes, uint32_t n)
+{
+    uint32_t *to = (uint32_t *)to_bytes;
+    const uint32_t *from = (const uint32_t *)from_bytes, *end = from + n / 16 * 4;
+    while (from < end) {
+        uint32_t a = from[0], b = from[1], c = from[2], d = from[3];
+        uint32_t w = to[0], x = to[1], y = to[2], z = to[3];
+        to[0] = a ^ w;
+        to[1] = b ^ x;
+        to[2] = c ^ y;
+        to[3] = d ^ z;
+        from += 4;
+        to += 4;
+    }
+    for (uint32_t i = n / 16 * 16; i < n; i++) {
+        to_bytes[i] ^= from_bytes[i];
+    }
+}
+
+/* Send the products of a packet's data to the parity nodes. The packet keeps its bytes. */
+static inline void storage_encode(const handler_args_t *args, const storage_message_t *message, const uint8_t *packet,
+                                  const uint8_t *data, uint32_t n)
+{
+    const uint8_t(*products)[256] = storage_products(args);
+    uint8_t(*rooms)[STORAGE_ROOM] = storage_own(args)->rooms[args->hpu_id];
+    const uint32_t m = message->m, at = (uint32_t)(data - packet);
+    const uint8_t *rows[STORAGE_MAX_PARITY];
+    uint8_t *out[STORAGE_MAX_PARITY];
+    spin_cmd_t sent[STORAGE_MAX_PARITY];
+    for (uint32_t j = 0; j < m; j++) {
+        rows[j] = products[message->coefficients[j]];
+        out[j] = rooms[j] + at;
+        /* Headers, in words: the packet and the rooms begin at multiples of 4. */
+        for (uint32_t i = 0; i < at / 4; i++) {
+            ((uint32_t *)rooms[j])[i] = ((const uint32_t *)packet)[i];
+        }
+        storage_direct(message, rooms[j], j);
+    }
+    storage_multiply(rows, out, data, n, m);
+    for (uint32_t j = 0; j < m; j++) {
+        spin_send_packet(rooms[j], at + n, &sent[j]);
+    }
+    for (uint32_t j = 0; j < m; j++) {
+        spin_cmd_wait(sent[j]);
+    }
+}
+
+/* An accumulator's number, or 0 if all are taken. Three atomics on L2. */
+static inline uint32_t storage_take_buffer(storage_node_t *node)
+{
+    if (amo_add(&node->free, -1) <= 0) {
+        amo_add(&node->free, 1);
+        return 0;
+    }
+    volatile uint32_t *place = &node->ring[amo_add((volatile int32_t *)&node->taken, 1) % STORAGE_BUFFERS];
+    uint32_t buffer;
+    while ((buffer = amo_swap(place, 0)) == 0) { /* a core is about to fill it */
+    }
+    return buffer;
+}
+
+static inline void storage_return_buffer(storage_node_t *node, uint32_t buffer)
+{
+    volatile uint32_t *place = &node->ring[amo_add((volatile int32_t *)&node->returned, 1) % STORAGE_BUFFERS];
+    amo_store(place, buffer);
+    amo_add(&node->free, 1);
+}
+
+static inline void storage_clear_stripe(storage_node_t *node, storage_stripe_t *stripe)
+{
+    for (uint32_t unit = 0; unit < STORAGE_MAX_UNITS; unit++) {
+        uint32_t sum = amo_swap(&stripe->sums[unit], 0);
+        if (sum != 0) {
+            storage_return_buffer(node, sum & 0xffff);
+        }
+    }
+}
+
+/* The stripe of this message, which the first of its messages opens; NULL if all places are taken by younger ones. */
+static inline storage_stripe_t *storage_open_stripe(const task_t *task, const storage_packet_t *header)
+{
+    storage_node_t *node = storage_node(task);
+    storage_stripe_t *found = NULL, *oldest = NULL;
+    uint32_t now = spin_now32(), age = STORAGE_STRIPE_CYCLES - 1;
+    spin_lock_lock((spin_lock_t *)&node->stripes_lock);
+    for (uint32_t i = 0; i < STORAGE_STRIPES && found == NULL; i++) {
+        storage_stripe_t *stripe = &node->stripes[(header->request + i) % STORAGE_STRIPES];
+        uint32_t client = stripe->client;
+        if (client == 0) {
+            oldest = oldest != NULL && oldest->client == 0 ? oldest : stripe;
+            age = UINT32_MAX;
+        } else if (client == header->client && stripe->request == header->request && stripe->attempt == header->attempt) {
+            found = stripe;
+        } else if (age != UINT32_MAX && now - stripe->began > age) {
+            oldest = stripe;
+            age = now - stripe->began;
+        }
+    }
+    if (found == NULL && oldest != NULL) {
+        found = oldest;
+        if (found->client != 0) {
+            storage_clear_stripe(node, found);
+            storage_count(task, STORAGE_STRIPES_LOST);
+        }
+        found->request = header->request;
+        found->attempt = header->attempt;
+        found->began = now;
+        found->done = 0;
+        amo_store(&found->client, header->client);
+    }
+    spin_lock_unlock((spin_lock_t *)&node->stripes_lock);
+    return found;
+}
+
+/*
+ * Add a packet's products to its unit's sum. Returns 0 if products of other blocks are still to come, and 1 if `data` now is
+ * the parity. Returns -1 if no accumulator is free. `data` is in L1 and changes.
+ *
+ * Memory: DMA of a unit between L1 and L2 for each call, two if a sum was there; one atomic on L2 each time that the unit's place
+ * is read or written.
+ */
+static inline int storage_accumulate(const handler_args_t *args, const storage_message_t *message, uint32_t unit,
+                                     uint8_t *data, uint32_t n)
+{
+    storage_node_t *node = storage_node(args->task);
+    volatile uint32_t *place = &message->stripe->sums[unit];
+    uint8_t *other_data = storage_own(args)->rooms[args->hpu_id][0];
+    uint32_t count = 1, buffer = 0; /* products in `data`; an accumulator of this core */
+    spin_dma_t copied;
+    while (count < message->k) {
+        uint32_t sum = amo_swap(place, 0);
+        if (sum == 0) {
+            if (buffer == 0 && (buffer = storage_take_buffer(node)) == 0) {
+                return -1;
+            }
+            spin_dma(data, node->buffers[buffer - 1], n, SPIN_DMA_LOC2EXT, 0, &copied);
+            spin_dma_wait(copied);
+            sum = amo_swap(place, count << 16 | buffer);
+            if (sum == 0) {
+                return 0;
+            }
+            /* Another core put its sum here meanwhile. Its sum is ours now, and it is the one to go on with. */
+            buffer = sum & 0xffff;
+            count = sum >> 16;
+            spin_dma(node->buffers[buffer - 1], data, n, SPIN_DMA_EXT2LOC, 0, &copied);
+            spin_dma_wait(copied);
+            continue;
+        }
+        spin_dma(node->buffers[(sum & 0xffff) - 1], other_data, n, SPIN_DMA_EXT2LOC, 0, &copied);
+        spin_dma_wait(copied);
+        storage_add(data, other_data, n);
+        count += sum >> 16;
+        if (buffer == 0) {
+            buffer = sum & 0xffff;
+        } else {
+            storage_return_buffer(node, sum & 0xffff);
+        }
+    }
+    if (buffer != 0) {
+        storage_return_buffer(node, buffer);
+    }
+    return 1;
+}
+
+#endif

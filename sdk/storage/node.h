@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The memory of a storage node: what all its handlers share in L2, and what each message has in the L1 of its home cluster.
+ * `spinet.storage` reads the numbers and fills the first two parts.
+ */
+#ifndef STORAGE_NODE_H
+#define STORAGE_NODE_H
+
+#include "wire.h"
+#include <handler.h>
+
+#define STORAGE_STRIPES 16   /* erasure-coded writes whose parity is computed at the same time */
+#define STORAGE_BUFFERS 512  /* accumulators */
+#define STORAGE_LOCKS 64     /* of places that are read, changed and written */
+#define STORAGE_STRIPE_CYCLES 1000000u /* age from which an unfinished stripe may be given up; longer than a message lives */
+
+/* Offsets in handler memory. */
+#define STORAGE_KEY_AT 0        /* two words: the key of capabilities */
+#define STORAGE_FREE_AT 8       /* number of free accumulators */
+#define STORAGE_EVENTS_AT 32    /* counters, by the numbers below */
+#define STORAGE_RING_AT 4096    /* free accumulators: their numbers, from 1 */
+#define STORAGE_PRODUCTS_AT 8192 /* products in GF(256): row a has a * b at b */
+#define STORAGE_STRIPES_AT 73728
+#define STORAGE_BUFFERS_AT 139776
+#define STORAGE_NODE_BYTES 664064
+
+/* Counters: what a node had to ignore or give up. */
+#define STORAGE_DUPLICATES 0 /* packets that had arrived before */
+#define STORAGE_STRAYS 1     /* packets that contradict their message */
+#define STORAGE_REFUSED 2    /* requests */
+#define STORAGE_TORN_ENDS 3  /* messages that ended with packets missing */
+#define STORAGE_POOL_EMPTY 4 /* packets without an accumulator */
+#define STORAGE_STRIPES_LOST 5 /* unfinished stripes that made room for others */
+#define STORAGE_EVENT_KINDS 6
+
+/* A stripe whose parity is computed. All of it is zero while it is free. */
+typedef struct {
+    volatile uint32_t client; /* 0: free */
+    volatile uint32_t request;
+    volatile uint32_t attempt;
+    volatile uint32_t began; /* cycles */
+    volatile uint32_t done;  /* units whose parity is in host memory */
+    uint32_t unused[3];
+    /* For each unit the sum so far: its accumulator, and above 16 bits the number of products in it; 0: none. */
+    volatile uint32_t sums[STORAGE_MAX_UNITS];
+} storage_stripe_t;
+
+typedef struct {
+    uint32_t key[2];
+    volatile int32_t free;
+    volatile uint32_t taken, returned; /* places in the ring, modulo STORAGE_BUFFERS */
+    volatile uint32_t stripes_lock;
+    uint32_t unused[2];
+    volatile uint32_t events[STORAGE_EVENT_KINDS];
+    spin_lock_t locks[STORAGE_LOCKS];
+    uint8_t unused2[STORAGE_RING_AT - STORAGE_EVENTS_AT - 4 * (STORAGE_EVENT_KINDS + STORAGE_LOCKS)];
+    volatile uint32_t ring[STORAGE_BUFFERS];
+    uint8_t unused3[STORAGE_PRODUCTS_AT - STORAGE_RING_AT - 4 * STORAGE_BUFFERS];
+    uint8_t products[256][256];
+    storage_stripe_t stripes[STORAGE_STRIPES];
+    uint8_t buffers[STORAGE_BUFFERS][STORAGE_UNIT];
+} storage_node_t;
+
+_Static_assert(offsetof(storage_node_t, events) == STORAGE_EVENTS_AT, "as Python reads it");
+_Static_assert(offsetof(storage_node_t, ring) == STORAGE_RING_AT, "as Python fills it");
+_Static_assert(offsetof(storage_node_t, products) == STORAGE_PRODUCTS_AT, "as Python fills it");
+_Static_assert(offsetof(storage_node_t, stripes) == STORAGE_STRIPES_AT, "as Python reads it");
+_Static_assert(offsetof(storage_node_t, buffers) == STORAGE_BUFFERS_AT, "as Python reads it");
+_Static_assert(sizeof(storage_node_t) == STORAGE_NODE_BYTES, "as Python allocates it");
+
+/* A message, from its header handler to its completion handler. */
+typedef struct {
+    uint32_t is_accepted;
+    volatile uint32_t status;
+    uint32_t own;     /* IPv4 address of this node, as in packets */
+    uint32_t address; /* in host memory */
+    uint32_t bytes;
+    uint32_t units;            /* packets with data that it has */
+    volatile int32_t received; /* packets whose work is done */
+    uint8_t kind, policy, k, m;
+    uint8_t rank, n_next;       /* n_next: nodes to which packets go on */
+    uint8_t next_policy, unused; /* policy of those packets */
+    uint32_t next[STORAGE_MAX_PARITY];
+    uint8_t next_rank[2];              /* their ranks among the replicas */
+    uint8_t unused2[2];
+    uint8_t coefficients[STORAGE_MAX_PARITY];
+    storage_stripe_t *stripe;
+    volatile uint32_t arrived[STORAGE_MAX_UNITS / 32]; /* a bit for each packet */
+} storage_message_t;
+
+#define STORAGE_MESSAGES 256 /* one for each message queue of the card: scheduler.n_mpqs */
+#define STORAGE_ROOM (STORAGE_ONLY_DATA_AT + STORAGE_UNIT + 48) /* a packet; a multiple of 64 */
+
+/* A scratchpad. */
+typedef struct {
+    storage_message_t messages[STORAGE_MESSAGES]; /* of which this is the home cluster */
+    volatile uint32_t products_state; /* of the table below: 0 absent, 1 a core fetches it, 3 there */
+    uint32_t unused[15];
+    uint8_t products[256][256];
+    uint8_t rooms[NB_CORES][STORAGE_MAX_PARITY][STORAGE_ROOM]; /* of each core, for packets that it builds */
+} storage_scratchpad_t;
+
+static inline storage_node_t *storage_node(const task_t *task) { return (storage_node_t *)task->handler_mem; }
+
+/* In the scratchpad of this core's cluster. */
+static inline storage_scratchpad_t *storage_own(const handler_args_t *args)
+{
+    return (storage_scratchpad_t *)args->task->scratchpad[args->cluster_id];
+}
+
+/* The message of a task. It is in this cluster's L1 unless the home cluster was full. */
+static inline storage_message_t *storage_message(const task_t *task)
+{
+    storage_scratchpad_t *home = (storage_scratchpad_t *)task->scratchpad[task->home_cluster_id];
+    return &home->messages[task->flow_id % STORAGE_MESSAGES];
+}
+
+static inline storage_packet_t *storage_packet(const task_t *task)
+{
+    return (storage_packet_t *)((uint8_t *)task->pkt_mem + STORAGE_PACKET_AT);
+}
+
+static inline uint64_t storage_host(const task_t *task, uint32_t address)
+{
+    return ((uint64_t)task->host_mem_high << 32 | task->host_mem_low) + address;
+}
+
+/* One atomic on L2: for rare events. */
+static inline void storage_count(const task_t *task, uint32_t event)
+{
+    amo_add((volatile int32_t *)&storage_node(task)->events[event], 1);
+}
+
+#endif
