@@ -16,7 +16,7 @@
 
 /* Offsets in handler memory. */
 #define STORAGE_KEY_AT 0        /* two words: the key of capabilities */
-#define STORAGE_FREE_AT 8       /* number of free accumulators */
+#define STORAGE_FREE_AT 8       /* number of free accumulators, then how many were taken and returned */
 #define STORAGE_EVENTS_AT 32    /* counters, by the numbers below */
 #define STORAGE_RING_AT 4096    /* free accumulators: their numbers, from 1 */
 #define STORAGE_PRODUCTS_AT 8192 /* products in GF(256): row a has a * b at b */

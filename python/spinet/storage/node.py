@@ -7,6 +7,7 @@ import struct
 from typing import Any
 
 from spinet import _programs
+from spinet._core import UsageError
 from spinet.storage import gf256, wire
 from spinet.storage.metadata import Metadata
 
@@ -29,10 +30,19 @@ def memory(metadata: Metadata, *, buffers: int = wire.constant("BUFFERS")) -> by
     ----------
     buffers
         Free accumulators for erasure-coded writes.
+
+    Raises
+    ------
+    UsageError
+        If there is no room for so many, or the key does not have 8 bytes.
     """
+    if not 1 <= buffers <= wire.constant("BUFFERS"):
+        raise UsageError(f"{buffers} accumulators, must be 1 to {wire.constant('BUFFERS')}")
+    if len(metadata.key) != 8:
+        raise UsageError(f"the key has {len(metadata.key)} bytes, must be 8")
     content = bytearray(wire.constant("NODE_BYTES"))
     struct.pack_into("<8s", content, wire.constant("KEY_AT"), metadata.key)
-    struct.pack_into("<i", content, wire.constant("FREE_AT"), buffers)
+    struct.pack_into("<iII", content, wire.constant("FREE_AT"), buffers, 0, buffers)  # free, taken, returned
     struct.pack_into(f"<{buffers}I", content, wire.constant("RING_AT"), *range(1, buffers + 1))
     table = gf256.products().tobytes()
     at = wire.constant("PRODUCTS_AT")
