@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Allreduce by switches that compute: `sdk/collectives/flare_switch.c` and `flare_host.c` on a star or a fat tree."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from spinet import _programs, toolchain
+from spinet._core import UsageError
+from spinet.collectives.peers import SOURCES, Peer, constants
+
+TYPES = {"int8": 1, "int16": 2, "int32": 4, "float16": 2, "bfloat16": 2, "float32": 4}
+"""Types of elements, with their bytes."""
+
+_WIRE = constants("flare.h")
+BLOCK_BYTES = _WIRE["FLARE_BLOCK_BYTES"]
+_SWITCH = constants("flare_switch.c")
+_FRAMES_AT = constants("flare_host.c")["FRAMES_AT"]
+_FRAME_BYTES = (_WIRE["FLARE_DATA_AT"] + BLOCK_BYTES + 63) // 64 * 64
+_CORES = 8
+# Handler memory of a switch's context: the last three quarters of L2; the first is for the program's own data.
+_SWITCH_AT, _SWITCH_L2 = 0x1C10_0000, 3 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Flare:
+    """An allreduce of a vector among hosts, in one switch or in a tree of two levels.
+
+    Attributes
+    ----------
+    hosts
+        Number of hosts.
+    leaves
+        Number of leaf switches, each with an equal number of hosts, below one root switch. 1: a single switch.
+    elements
+        Elements of the vector.
+    dtype, op
+        ``int8``, ``int16``, ``int32``, ``float16``, ``bfloat16``, ``float32``; ``sum``, ``min``, ``max``, ``prod``.
+    buffers
+        Buffers of a block in a switch: 1 to 7, or ``"tree"`` for results that do not depend on the order of arrival.
+    window
+        Blocks under way.
+    stagger
+        Host *r* begins with block ``r * stagger``, so that packets of a block do not arrive at once.
+    custom
+        An operator in place of `dtype` and `op`: the path of its header. Its elements have `element_bytes`.
+
+    Examples
+    --------
+    >>> flare = Flare(hosts=4, elements=1000)
+    >>> flare.blocks, len(flare.network()["nodes"])
+    (4, 6)
+    """
+
+    hosts: int
+    elements: int
+    leaves: int = 1
+    dtype: str = "int32"
+    op: str = "sum"
+    buffers: int | str = 1
+    window: int = 64
+    stagger: int = 1
+    custom: str | None = None
+    element_bytes: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what the handlers cannot do."""
+        if self.custom is None and self.dtype not in TYPES:
+            raise UsageError(f"dtype is {self.dtype!r}, must be one of {', '.join(TYPES)}")
+        if self.op not in ("sum", "min", "max", "prod"):
+            raise UsageError(f"op is {self.op!r}, must be one of sum, min, max, prod")
+        if self.buffers != "tree" and self.buffers not in range(1, 8):
+            raise UsageError(f"buffers is {self.buffers!r}, must be 1 to 7, or 'tree'")
+        if self.leaves < 1 or self.hosts % self.leaves:
+            raise UsageError(f"leaves is {self.leaves}, must be a divisor of the {self.hosts} hosts")
+        most = _WIRE["FLARE_MAX_CHILDREN"]
+        if not 2 <= self.hosts // self.leaves <= most or not (self.leaves == 1 or 2 <= self.leaves <= most):
+            raise UsageError(f"{self.hosts} hosts on {self.leaves} switches: a switch must have 2 to {most} children")
+        if self.elements < 1 or not 1 <= self.window <= 256:
+            raise UsageError("elements must be 1 or more, and window 1 to 256")
+        if self._switch_bytes > _SWITCH_L2:
+            raise UsageError(
+                f"{self.window} blocks need {self._switch_bytes} bytes in a switch's card, {_SWITCH_L2} are there",
+                hint="a smaller window, or fewer buffers",
+            )
+
+    @property
+    def n_bytes(self) -> int:
+        """Bytes of the vector."""
+        return self.elements * self.item_bytes
+
+    @property
+    def item_bytes(self) -> int:
+        """Bytes of an element."""
+        return self.element_bytes or TYPES[self.dtype]
+
+    @property
+    def blocks(self) -> int:
+        """Number of blocks, one packet of each host."""
+        return -(-self.n_bytes // BLOCK_BYTES)
+
+    @property
+    def result_at(self) -> int:
+        """Place of the result in host memory; 8 bytes behind it become 1."""
+        return -(-self.n_bytes // 64) * 64
+
+    @property
+    def _switch_bytes(self) -> int:
+        children = max(self.hosts // self.leaves, self.leaves)
+        buffers = 2 * (children - 1) if self.buffers == "tree" else int(self.buffers)
+        return _SWITCH["CONFIGURATION_BYTES"] + self.window * (_SWITCH["RECORD_BYTES"] + buffers * BLOCK_BYTES)
+
+    @property
+    def defines(self) -> dict[str, str | int]:
+        """Macros for the switch's handler."""
+        made: dict[str, str | int] = {"TYPE": f"SPIN_{self.dtype.upper()}", "OP": f"SPIN_{self.op.upper()}"}
+        if self.custom is not None:
+            made = {"TYPE": "SPIN_CUSTOM", "OP": 0, "SPIN_CUSTOM_OPERATOR": f'"{self.custom}"'}
+        return made | ({"TREE": 1} if self.buffers == "tree" else {"BUFFERS": self.buffers})
+
+    @property
+    def peers(self) -> list[Peer]:
+        """Hosts, then the leaf switches' cards, the root's, and the node that starts."""
+        return [Peer(number=i) for i in range(self.hosts + self.leaves + (self.leaves > 1) + 1)]
+
+    @property
+    def starter(self) -> Peer:
+        """The node whose packets start the hosts."""
+        return self.peers[-1]
+
+    @property
+    def root(self) -> Peer:
+        """The card of the root switch."""
+        return self.peers[-2]
+
+    def host(self, rank: int) -> dict[str, Any]:
+        """The keys of a node for a host."""
+        in_flight, below = min(self.window, self.blocks), self.hosts // self.leaves
+        content = struct.pack(
+            "<7I12s12s2i",
+            self.blocks,
+            self.n_bytes,
+            self.result_at,
+            self.window,
+            rank * self.stagger % in_flight,
+            rank % below,
+            self.item_bytes,
+            self.peers[rank].packed,
+            self.root.packed,
+            0,
+            0,
+        )
+        ports = f"{_WIRE['FLARE_DOWN']}, {_WIRE['FLARE_GO']}"
+        return _node("flare_host.c", ports, content, _FRAMES_AT + _CORES * _FRAME_BYTES, {})
+
+    def switch(self, number: int) -> dict[str, Any]:
+        """The keys of a node for the card of a leaf switch, or for the root's with the number of leaves."""
+        below = self.hosts // self.leaves
+        is_root = self.leaves == 1 or number == self.leaves
+        if self.leaves > 1 and is_root:
+            children = self.peers[self.hosts : self.hosts + self.leaves]
+        else:
+            children = self.peers[number * below : (number + 1) * below]
+        content = struct.pack("<4I", len(children), self.window, is_root, number)
+        content += self.peers[self.hosts + number].packed + self.root.packed
+        content += b"".join(child.packed for child in children)
+        content += bytes(12 * (_WIRE["FLARE_MAX_CHILDREN"] - len(children)))
+        ports = f"{_WIRE['FLARE_UP']}, {_WIRE['FLARE_DOWN']}"
+        scratchpad = _SWITCH["CONFIGURATION_BYTES"] + _CORES * BLOCK_BYTES
+        node = _node("flare_switch.c", ports, content, scratchpad, self.defines)
+        node["context"][0]["handler_memory"] |= {"addr": _SWITCH_AT, "size": self._switch_bytes}
+        return node
+
+    def host_memory(self, vector: NDArray[Any]) -> bytes:
+        """Initial contents of a host's memory."""
+        data = vector.tobytes()
+        if len(data) != self.n_bytes:
+            raise UsageError(f"the vector has {len(data)} bytes, must have {self.n_bytes}")
+        return data + bytes(self.result_at + self.n_bytes + 8 - len(data))
+
+    def result(self, memory: bytes, dtype: DTypeLike) -> NDArray[Any] | None:
+        """The result in a host's memory; None if the host has not finished."""
+        end = self.result_at + self.n_bytes
+        if memory[end : end + 8] != (1).to_bytes(8, "little"):
+            return None
+        return np.frombuffer(memory[self.result_at : end], dtype)
+
+    def network(
+        self,
+        vectors: Sequence[NDArray[Any]] | None = None,
+        *,
+        link: Mapping[str, Any] | None = None,
+        card_link: Mapping[str, Any] | None = None,
+        nic: Mapping[str, Any] | str = "pspin",
+        clusters: int = 4,
+        switch: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """A network for `spinet.run`: hosts, switches with cards, and a node that starts the hosts.
+
+        Parameters
+        ----------
+        vectors
+            The vector of each host; zeros without.
+        link, card_link
+            Properties of the links of hosts and between switches, and of those between a switch and its card.
+        nic
+            Card of all nodes.
+        clusters
+            Clusters of the switches' cards.
+        switch
+            Parameters of the switches.
+        """
+        shared = dict(link or {"rate": "100G", "delay": "300 ns"})
+        # assumed: a PsPIN takes 400 Gbit/s; inside the switch there is no cable
+        inside = dict(card_link or {"rate": "400G", "delay": "20 ns"})
+        shape = {"NB_CLUSTERS": clusters} if clusters != 4 else {}
+        builds = {
+            source: str(toolchain.build([SOURCES / source], defines=defines).elf)
+            for source, defines in (("flare_host.c", {}), ("flare_switch.c", self.defines | shape))
+        }
+        named: dict[str, Any] = {"preset": nic} if isinstance(nic, str) else dict(nic)
+        card = named | {"set": {**named.get("set", {}), "n_clusters": clusters}} if shape else nic
+        nodes: list[dict[str, Any]] = []
+        links: list[dict[str, Any]] = []
+        below = self.hosts // self.leaves
+        for rank in range(self.hosts):
+            node = self.host(rank)
+            content = self.host_memory(vectors[rank] if vectors is not None else np.zeros(self.n_bytes, "u1"))
+            node["context"][0]["host_memory"] = {"size": len(content), "data": str(_programs.kept(content))}
+            nodes.append({"name": f"host{rank}", "nic": nic} | node | {"program": builds["flare_host.c"]})
+            links.append({"from": f"host{rank}", "to": f"leaf{rank // below}", "with": shared})
+        n_switches = self.leaves + (self.leaves > 1)
+        names = [f"leaf{i}" for i in range(self.leaves)] + ["root"] * (self.leaves > 1)
+        for number, name in enumerate(names):
+            program = {"program": builds["flare_switch.c"]}
+            nodes.append({"name": f"{name}card", "nic": card} | self.switch(number) | program)
+            links.append({"from": f"{name}card", "to": name, "with": inside})
+        links += [{"from": f"leaf{i}", "to": "root", "with": shared} for i in range(n_switches - 1)]
+        go = f"udp:size=64,dst_port={_WIRE['FLARE_GO']},rate=100G,count={min(self.window, self.blocks)}"
+        nodes.append({"name": "start", "send": [{"source": go, "to": f"host{rank}"} for rank in range(self.hosts)]})
+        links.append({"from": "start", "to": names[-1], "with": shared})
+        computes = {"match": f"udp.dst_port == {_WIRE['FLARE_UP']}"}
+        switches = [{"name": name, "compute": computes | {"card": f"{name}card"}} for name in names]
+        for node in nodes:
+            node.pop("defines", None)
+        made: dict[str, Any] = {"nodes": nodes, "links": links, "switches": switches}
+        return made | ({"switch": dict(switch)} if switch else {})
+
+
+def _node(source: str, ports: str, content: bytes, scratchpad: int, defines: Mapping[str, str | int]) -> dict[str, Any]:
+    context = {
+        "match": f"ipv4.header_words == 5 && udp.dst_port in {{{ports}}}",
+        "handler_memory": {"size": (len(content) + 63) // 64 * 64, "data": str(_programs.kept(content))},
+        "scratchpad_bytes": scratchpad,
+    }
+    return {"program": str(SOURCES / source), "context": [context], "defines": dict(defines)}

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Allreduce in switches that compute: every byte of every host's result against NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import spinet
+from spinet._core import UsageError
+from spinet.collectives import Flare, headers
+from spinet.collectives.peers import constants
+
+from rounds import Card, Rounds
+
+WIRE = constants("flare.h")
+SEED = 7
+
+
+def divert(flare: Flare, sender: str, frame: bytes) -> str | None:
+    """The card of the switch in which a frame arrives, for frames that go up."""
+    if int.from_bytes(frame[36:38], "big") != WIRE["FLARE_UP"]:
+        return None
+    ranks = [peer.ip for peer in flare.peers]
+    rank = ranks.index(sender)
+    return flare.root.ip if rank >= flare.hosts else ranks[flare.hosts + rank // (flare.hosts // flare.leaves)]
+
+
+def allreduce(flare: Flare, vectors: list[np.ndarray], *, shuffle_seed: int | None = None) -> list[np.ndarray | None]:
+    """The result of each host, by cards without a network."""
+    peers = flare.peers
+    cards = {peers[r].ip: Card(flare.host(r), host=flare.host_memory(vectors[r])) for r in range(flare.hosts)}
+    for number in range(flare.leaves + (flare.leaves > 1)):
+        cards[peers[flare.hosts + number].ip] = Card(flare.switch(number))
+    rounds = Rounds(cards, lambda sender, frame: divert(flare, sender, frame))
+    in_flight = min(flare.window, flare.blocks)
+    go = [headers(flare.starter, peers[r], WIRE["FLARE_GO"], bytes(12)) for r in range(flare.hosts)] * in_flight
+    random = np.random.default_rng(shuffle_seed)
+
+    def shuffled(queue: list[bytes]) -> list[bytes]:
+        return [queue[i] for i in random.permutation(len(queue))] if shuffle_seed is not None else queue
+
+    rounds.run(go, shuffle=shuffled)
+    links = flare.hosts + (flare.leaves if flare.leaves > 1 else 0)
+    assert (rounds.lost, rounds.frames) == ([], 2 * flare.blocks * links + len(go))
+    size = flare.result_at + flare.n_bytes + 8
+    return [flare.result(cards[peers[r].ip].host.read(size=size), vectors[r].dtype) for r in range(flare.hosts)]
+
+
+def drawn(flare: Flare, dtype: str, low: int, high: int) -> list[np.ndarray]:
+    random = np.random.default_rng(SEED)
+    return [random.integers(low, high, flare.elements).astype(dtype) for _ in range(flare.hosts)]
+
+
+@pytest.mark.parametrize("buffers", [1, 2, "tree"])
+@pytest.mark.parametrize(("hosts", "leaves"), [(4, 1), (5, 1), (6, 3)])
+def test_all_hosts_have_the_exact_sums(hosts: int, leaves: int, buffers: int | str) -> None:
+    flare = Flare(hosts=hosts, leaves=leaves, elements=2500, buffers=buffers, window=4)  # the last block is partial
+    vectors = drawn(flare, "<i4", -(2**31), 2**31)
+    wanted = np.add.reduce(vectors, dtype="<i4").tolist()
+    for result in allreduce(flare, vectors, shuffle_seed=SEED):
+        assert result is not None and result.tolist() == wanted
+
+
+@pytest.mark.parametrize(("dtype", "op"), [("int8", "sum"), ("int16", "max"), ("int32", "prod"), ("int8", "min")])
+def test_integers_of_all_widths(dtype: str, op: str) -> None:
+    flare = Flare(hosts=3, elements=1500, dtype=dtype, op=op, window=2)
+    vectors = drawn(flare, f"<{dtype.replace('int', 'i')[0]}{flare.item_bytes}", -100, 100)
+    combine = {"sum": np.add, "min": np.minimum, "max": np.maximum, "prod": np.multiply}[op]
+    wanted = combine.reduce(vectors, dtype=vectors[0].dtype).tolist()
+    for result in allreduce(flare, vectors):
+        assert result is not None and result.tolist() == wanted
+
+
+def test_a_tree_adds_float_in_the_same_order_however_packets_arrive() -> None:
+    flare = Flare(hosts=5, elements=600, dtype="float32", buffers="tree", window=4)
+    random = np.random.default_rng(SEED)
+    vectors = [(random.standard_normal(600) * 10.0 ** random.integers(-6, 7, 600)).astype("<f4") for _ in range(5)]
+    wanted = ((vectors[0] + vectors[1]) + (vectors[2] + vectors[3])) + vectors[4]
+    assert wanted.tolist() != np.add.reduce(vectors).tolist()
+    for seed in (1, 2):
+        for result in allreduce(flare, vectors, shuffle_seed=seed):
+            assert result is not None and result.tobytes() == wanted.tobytes()
+
+
+def test_custom_operators_travel_through_switches() -> None:
+    flare = Flare(hosts=4, elements=300, custom="operators/maxloc.h", element_bytes=8, window=2)
+    random = np.random.default_rng(SEED)
+    vectors = [np.stack([random.integers(0, 9, 300), np.full(300, r)], axis=1).astype("<i4") for r in range(4)]
+    values = np.stack([vector[:, 0] for vector in vectors])
+    wanted = np.stack([values.max(axis=0), values.argmax(axis=0)], axis=1)
+    for result in allreduce(flare, vectors):
+        assert result is not None and result.reshape(-1, 2).tolist() == wanted.tolist()
+
+
+def test_a_network_runs_to_its_end_with_half_the_traffic_of_a_ring() -> None:
+    flare = Flare(hosts=4, elements=8192)
+    summary = spinet.run(flare.network()).summary
+    assert summary["ended"]["reason"] == "complete" and summary["packets"]["dropped"] == 0
+    assert summary["packets"]["in"] == flare.hosts * (2 * flare.blocks + 32)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "text"),
+    [
+        ({"dtype": "int4"}, "dtype is 'int4', must be one of int8, int16, int32, float16, bfloat16, float32"),
+        ({"hosts": 65}, "65 hosts on 1 switches: a switch must have 2 to 64 children"),
+        ({"leaves": 3}, "leaves is 3, must be a divisor of the 4 hosts"),
+        ({"buffers": 8}, "buffers is 8, must be 1 to 7, or 'tree'"),
+        ({"hosts": 64, "buffers": "tree"}, "64 blocks need 8262656 bytes in a switch's card, 3145728 are there"),
+    ],
+)
+def test_impossible_requests_are_refused(wrong: dict[str, object], text: str) -> None:
+    with pytest.raises(UsageError, match=text):
+        Flare(**({"hosts": 4, "elements": 100} | wrong))  # type: ignore[arg-type]
