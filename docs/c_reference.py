@@ -20,6 +20,7 @@ _CHAPTERS = {
             "spin_merge.h", "packets.h",
         ),
     ),
+    "Datatypes": ("sdk/datatypes", ("spin_ddt.h", "spin_ddt_blocks.h", "spin_ddt_segment.h")),
     "Offloads of PANIC": ("sdk/include", ("panic.h",)),
     "Drivers": ("crates/capi/include", ("spinet_driver.h", "spin.h", "pspinsim.h", "gdriver.h")),
 }  # fmt: skip
@@ -34,7 +35,8 @@ def page(note: str) -> str:
         "",
         "Handlers for PsPIN and offloads of PANIC are C programs with the headers of the SDK. Drivers in C link with",
         "libpspin. This page has the comments of these headers. Names that begin with `spin__` are for the SDK itself.",
-        "Every handler includes `handler.h`, which includes the other headers of its chapter.",
+        "Every handler includes `handler.h`, which includes the other headers of its chapter. The headers of the chapter *Datatypes*",
+        "are for the handlers of [MPI datatypes](../guides/datatypes.md).",
         "",
     ]
     for chapter, (folder, names) in _CHAPTERS.items():

@@ -12,7 +12,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from spinet import goal
+    from spinet import datatypes, goal
     from spinet._core import InputError, InternalError, SpinetError
     from spinet._offered import OfferedPacket, offered
     from spinet.api import run
@@ -57,6 +57,7 @@ __all__ = [
     "__version__",
     "build",
     "compare",
+    "datatypes",
     "diff",
     "fpga_cost",
     "goal",
@@ -94,7 +95,7 @@ _NOW = {
     "ChainResult": "spinet.Result",
     "CardResult": "spinet.Result",
 }
-_MODULES = ("goal", "storage")  # with names of their own
+_MODULES = ("datatypes", "goal", "storage")  # with names of their own
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 

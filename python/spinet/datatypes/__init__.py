@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MPI derived datatypes, processed on the card: types, their compilation for handlers, and messages through PsPIN.
+
+`vector`, `indexed`, `struct` and the others make types as MPI does; `from_mpi4py` takes one of mpi4py. `pack` and
+`unpack` are the host's reference. `compile` makes the description that the handlers of `sdk/datatypes` read, and
+`receive` runs messages through a simulated card. The guide is docs/guides/datatypes.md.
+"""
+
+from __future__ import annotations
+
+from spinet.datatypes.compiled import STRATEGIES, Compiled, choose_interval, compile
+from spinet.datatypes.ddtbench import DDTBENCH, ddtbench
+from spinet.datatypes.interval import Interval, Setting, message_ns
+from spinet.datatypes.mpi import from_mpi4py
+from spinet.datatypes.packing import pack, unpack
+from spinet.datatypes.receiving import Completion, Received, experiment_of, line_rate_cycles, packets, receive
+from spinet.datatypes.types import (
+    BYTE,
+    CHAR,
+    DOUBLE,
+    DOUBLE_COMPLEX,
+    FLOAT,
+    INT,
+    LONG,
+    SHORT,
+    Datatype,
+    basic,
+    contiguous,
+    hindexed,
+    hindexed_block,
+    hvector,
+    indexed,
+    indexed_block,
+    parse,
+    resized,
+    struct,
+    subarray,
+    vector,
+)
+
+__all__ = [
+    "BYTE",
+    "CHAR",
+    "DDTBENCH",
+    "DOUBLE",
+    "DOUBLE_COMPLEX",
+    "FLOAT",
+    "INT",
+    "LONG",
+    "SHORT",
+    "STRATEGIES",
+    "Compiled",
+    "Completion",
+    "Datatype",
+    "Interval",
+    "Received",
+    "Setting",
+    "basic",
+    "choose_interval",
+    "compile",
+    "contiguous",
+    "ddtbench",
+    "experiment_of",
+    "from_mpi4py",
+    "hindexed",
+    "hindexed_block",
+    "hvector",
+    "indexed",
+    "indexed_block",
+    "line_rate_cycles",
+    "message_ns",
+    "pack",
+    "packets",
+    "parse",
+    "receive",
+    "resized",
+    "struct",
+    "subarray",
+    "unpack",
+    "vector",
+]

@@ -1,0 +1,527 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From a datatype to what handlers read: the description of sdk/datatypes/spin_ddt.h, with tables and checkpoints."""
+
+from __future__ import annotations
+
+import struct
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from spinet import toolchain
+from spinet._core import UsageError
+from spinet.datatypes import interval as intervals
+from spinet.datatypes import loops
+from spinet.datatypes.loops import Loop
+from spinet.datatypes.types import Array, Datatype, whole
+
+SPECIALISED = ("vector", "blockindexed", "indexed", "struct")
+GENERAL = ("hpu_local", "ro_cp", "rw_cp")
+STRATEGIES = (*SPECIALISED, *GENERAL)
+
+HEADERS = 52  # bytes of a packet before its part of the message: Ethernet to UDP, 2 unused, `spin_ddt_header_t`
+LINE_BYTES = 24  # FCS, preamble and gap (IEEE 802.3)
+COMPLETION_BYTES = 16
+
+_MAGIC = 0x31544444
+_WORDS = 32
+_L1_HEAD = 64
+_BUFFER_HEAD = 48
+_OWNED_HEAD = 16
+N_CORES, N_CLUSTERS = 8, 4
+# Source: PsPIN RTL a49fec8, pspin_cfg_pkg.sv: 1 MiB of L1, of which scratchpads have what is behind 0x14400.
+SCRATCHPAD_BYTES = (1 << 20) - 0x14400
+HANDLER_MEMORY_BYTES = 1 << 20  # the default of a context, docs/reference/experiment.md
+_L2_PACKETS_BYTES = 4 << 20
+_BUFFERS = 32  # a cluster
+
+# Cycles of a payload handler: of a packet, and of each piece. Measured: `spinet reproduce spin/ddt_handlers`.
+HANDLER_CYCLES = {
+    "vector": (150, 37),
+    "blockindexed": (150, 40),
+    "indexed": (190, 40),
+    "struct": (250, 40),
+    "hpu_local": (200, 55),
+    "ro_cp": (200, 55),
+    "rw_cp": (350, 55),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compiled:
+    """A type as handlers read it.
+
+    Attributes
+    ----------
+    strategy
+        The handlers: ``vector``, ``blockindexed``, ``indexed``, ``struct``, ``hpu_local``, ``ro_cp`` or ``rw_cp``.
+    program
+        Their source.
+    handler_memory
+        The description.
+    size
+        Bytes of a message.
+    slots, slot_bytes
+        Receives that can be posted at a time, and the host memory of one.
+    origin
+        Where address 0 of the type is in a slot, in bytes.
+    payload
+        Bytes of the message in a packet.
+    pieces
+        Contiguous pieces of a message.
+    interval, n_checkpoints, checkpoint_bytes
+        Of checkpoints; 0 without.
+    l2_bytes, l1_bytes
+        Memory on the card: handler memory, and the scratchpad of each cluster.
+    seconds
+        Time that this machine needed to compile it.
+    """
+
+    strategy: str
+    program: Path
+    handler_memory: bytes = field(repr=False)
+    size: int
+    slots: int
+    slot_bytes: int
+    origin: int
+    payload: int
+    pieces: int
+    interval: int
+    n_checkpoints: int
+    checkpoint_bytes: int
+    l2_bytes: int
+    l1_bytes: int
+    seconds: float
+
+    @property
+    def nic_bytes(self) -> int:
+        """Memory on the card, of all clusters."""
+        return self.l2_bytes + N_CLUSTERS * self.l1_bytes
+
+    @property
+    def packets(self) -> int:
+        """Packets of a message."""
+        return -(-self.size // self.payload)
+
+    @property
+    def host_bytes(self) -> int:
+        """Host memory of all slots and their completions."""
+        return self.slots * (self.slot_bytes + COMPLETION_BYTES)
+
+
+def compile(
+    datatype: Datatype,
+    count: int = 1,
+    *,
+    strategy: str = "auto",
+    payload: int = 2048,
+    interval: int | None = None,
+    slots: int = 1,
+    rate: float = 400e9,
+    checkpoint_memory: int = 256 << 10,
+) -> Compiled:
+    """Compile `count` elements of a type for the handlers of a strategy.
+
+    Parameters
+    ----------
+    strategy
+        ``auto``: the specialised handlers that suit. ``general``: read-only checkpoints. Or one by its name.
+        Specialised: ``vector``, ``blockindexed``, ``indexed``, ``struct``. General: ``hpu_local``, ``ro_cp``, ``rw_cp``.
+    payload
+        Bytes of the message in each packet but the last.
+    interval
+        Bytes from one checkpoint to the next, a multiple of `payload`. Default: for ``rw_cp`` the formula of
+        `spinet.datatypes.choose_interval`; for ``ro_cp`` the smallest that fits `checkpoint_memory`.
+    slots
+        Receives that can be posted at a time.
+    rate
+        Line rate for the formula, in bit/s.
+    checkpoint_memory
+        Bytes for checkpoints.
+
+    Raises
+    ------
+    UsageError
+        If the type has no data, the strategy cannot do it, or it does not fit the card's memory.
+
+    Examples
+    --------
+    >>> from spinet import datatypes
+    >>> made = compile(datatypes.vector(64, 4, 9, datatypes.DOUBLE), 10)
+    >>> made.strategy, made.size, made.pieces, made.packets
+    ('vector', 20480, 631, 10)
+    """
+    began = time.perf_counter()
+    whole("count", count, least=1)
+    whole("payload", payload, least=1, most=8192)
+    whole("slots", slots, least=1, most=256)
+    root = loops.of(datatype, count)
+    if root is None:
+        raise UsageError(f"{count} of {datatype.name} have no data, so there is nothing to receive")
+    if strategy in ("auto", "general"):
+        chosen = _specialised(root) if strategy == "auto" else "ro_cp"
+    elif strategy in STRATEGIES:
+        chosen = strategy
+    else:
+        known = ", ".join(("auto", "general", *STRATEGIES))
+        raise UsageError(f"strategy is {strategy!r}, must be one of {known}")
+    low, high = _span(datatype, count)
+    origin = -min(low, 0)
+    layout = _Layout(
+        size=root.size, slots=slots, slot_bytes=_up(high + origin, 64), origin=origin, payload=payload, strategy=chosen
+    )
+    if chosen in SPECIALISED:
+        if interval is not None:
+            raise UsageError(f"interval is {interval}, but the {chosen} handlers have no checkpoints")
+        layout.blocks(_BLOCKS[chosen](root, datatype, count))
+    else:
+        layout.loops(root, _interval(chosen, root, datatype, count, interval, payload, rate, checkpoint_memory))
+    return layout.compiled(pieces=len(datatype.pieces(count)[0]), seconds=time.perf_counter() - began)
+
+
+def choose_interval(
+    datatype: Datatype,
+    count: int = 1,
+    *,
+    payload: int = 2048,
+    rate: float = 400e9,
+    checkpoint_memory: int = 256 << 10,
+    handler_ns: float | None = None,
+) -> intervals.Interval:
+    """The interval of ``rw_cp`` by the talk's formula, for 32 cores at 1 GHz.
+
+    Parameters
+    ----------
+    handler_ns
+        Time of a payload handler. Default: that of its mean number of pieces.
+
+    Examples
+    --------
+    >>> from spinet import datatypes
+    >>> chosen = choose_interval(datatypes.vector(1 << 18, 4, 8, datatypes.FLOAT), payload=1024)
+    >>> chosen.bytes // 1024, chosen.decided_by
+    (32, 'share')
+    """
+    root = loops.of(datatype, count)
+    if root is None:
+        raise UsageError(f"{count} of {datatype.name} have no data")
+    return intervals.choose(_setting(root, datatype, count, payload, rate, checkpoint_memory, handler_ns))
+
+
+def _setting(
+    root: Loop, datatype: Datatype, count: int, payload: int, rate: float, memory: int, handler_ns: float | None = None
+) -> intervals.Setting:
+    packets = -(-root.size // payload)
+    if handler_ns is None:
+        fixed, each = HANDLER_CYCLES["rw_cp"]
+        # A piece that two packets share counts in both.
+        handler_ns = fixed + each * (len(datatype.pieces(count)[0]) / packets + 1)
+    return intervals.Setting(
+        size=root.size,
+        payload=payload,
+        packet_ns=(payload + HEADERS + LINE_BYTES) * 8 / rate * 1e9,
+        handler_ns=handler_ns,
+        hpus=N_CORES * N_CLUSTERS,
+        checkpoint_bytes=_segment_bytes(root),
+        memory_bytes=memory,
+        buffer_packets=_L2_PACKETS_BYTES // (payload + HEADERS),
+    )
+
+
+def _interval(
+    strategy: str, root: Loop, datatype: Datatype, count: int, given: int | None, payload: int, rate: float, memory: int
+) -> int:
+    if strategy == "hpu_local":
+        if given is not None:
+            raise UsageError(f"interval is {given}, but hpu_local has no checkpoints")
+        return 0
+    if given is not None:
+        if given < payload or given % payload:
+            raise UsageError(f"interval is {given}, must be a multiple of the payload of {payload} bytes")
+        return int(given)
+    setting = _setting(root, datatype, count, payload, rate, memory)
+    chosen = intervals.choose(setting)
+    return chosen.bytes if strategy == "rw_cp" else chosen.least_for_memory * payload
+
+
+def _span(datatype: Datatype, count: int) -> tuple[int, int]:
+    """The first byte of `count` elements, and the one behind the last."""
+    spread = (count - 1) * datatype.extent
+    return datatype.true_lb + min(spread, 0), datatype.true_ub + max(spread, 0)
+
+
+def _up(value: int, to: int) -> int:
+    return -(-value // to) * to
+
+
+def _segment_bytes(root: Loop) -> int:
+    return loops.SEGMENT_HEAD_BYTES + root.depth * loops.LEVEL_BYTES
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Blocks:
+    """Fields of the description for specialised handlers."""
+
+    first: int = 0
+    block: int = 0
+    stride: int = 0
+    blocks: int = 0
+    extent: int = 0
+    element_bytes: int = 0
+    table: bytes = b""
+
+
+def _repetition(root: Loop) -> tuple[Loop, int, int, int]:
+    """The inner loop that a type repeats: loop, first offset, number, stride. Without one, the loop itself, once."""
+    at = loops.elements(root)
+    child = root.children[0]
+    if at is None or child is None:
+        return root, 0, 1, 0
+    steps = np.diff(at)
+    if len(steps) and (steps != steps[0]).any():
+        return root, 0, 1, 0
+    return child, int(at[0]), len(at), int(steps[0]) if len(steps) else 0
+
+
+def _vector_of(root: Loop) -> tuple[int, int, int, int, int] | None:
+    """First offset, block, stride, blocks in an element and extent, if these describe a loop."""
+    inner, first, _, extent = _repetition(root)
+    if not inner.is_innermost or inner.stride is None:
+        return None
+    return first + int(inner.offsets[0]), int(inner.counts[0]), inner.stride, len(inner.offsets), extent
+
+
+def _as_vector(root: Loop, datatype: Datatype, count: int) -> _Blocks:
+    found = _vector_of(root)
+    if found is None:
+        raise _cannot("vector", datatype, count, "must be blocks of one size with one stride, or repetitions of such")
+    first, block, stride, blocks, extent = found
+    return _Blocks(first=first, block=block, stride=stride, blocks=blocks, extent=extent, element_bytes=block * blocks)
+
+
+def _listed(root: Loop, datatype: Datatype, count: int) -> tuple[Array, Array, int, int]:
+    """Offsets and lengths of the pieces of an element, the first element's offset and the extent."""
+    inner, first, number, extent = _repetition(root)
+    if inner.is_innermost and number > 1:
+        return inner.offsets, inner.counts, first, extent
+    if number > 1 and _count_of_pieces(inner) <= 1 << 20:
+        offsets, lengths = _pieces_of(inner)
+        return offsets, lengths, first, extent
+    offsets, lengths = datatype.pieces(count)
+    return offsets, lengths, 0, 0
+
+
+def _count_of_pieces(loop: Loop) -> int:
+    if loop.is_innermost:
+        return len(loop.offsets)
+    return sum(
+        int(count) * (1 if child is None else _count_of_pieces(child))
+        for count, (child, _, _) in ((c, loop.child(i)) for i, c in enumerate(loop.counts))
+        if child is not None
+    ) + sum(1 for i in range(len(loop.offsets)) if loop.child(i)[0] is None)
+
+
+def _pieces_of(loop: Loop) -> tuple[Array, Array]:
+    if loop.is_innermost:
+        return loop.offsets, loop.counts
+    offsets, lengths = [], []
+    for block, (place, count) in enumerate(zip(loop.offsets, loop.counts, strict=True)):
+        child, extent, _ = loop.child(block)
+        if child is None:
+            offsets.append(np.array([place]))
+            lengths.append(np.array([count]))
+        else:
+            inner, sizes = _pieces_of(child)
+            starts = place + np.arange(count, dtype=np.int64) * extent
+            offsets.append((starts[:, None] + inner[None, :]).ravel())
+            lengths.append(np.tile(sizes, int(count)))
+    return np.concatenate(offsets), np.concatenate(lengths)
+
+
+def _as_blockindexed(root: Loop, datatype: Datatype, count: int) -> _Blocks:
+    offsets, lengths, first, extent = _listed(root, datatype, count)
+    if (lengths != lengths[0]).any():
+        sizes = f"has blocks of {int(lengths.min())} to {int(lengths.max())} bytes"
+        raise _cannot("blockindexed", datatype, count, f"must be blocks of one size, {sizes}")
+    block = int(lengths[0])
+    return _Blocks(
+        first=first, block=block, blocks=len(offsets), extent=extent, element_bytes=block * len(offsets),
+        table=offsets.astype("<u4").tobytes(),
+    )  # fmt: skip
+
+
+def _as_indexed(root: Loop, datatype: Datatype, count: int) -> _Blocks:
+    offsets, lengths, first, extent = _listed(root, datatype, count)
+    begins = np.concatenate([[0], np.cumsum(lengths)])
+    table = np.stack([begins, np.append(offsets, 0)], axis=1).astype("<u4").tobytes()
+    return _Blocks(first=first, blocks=len(offsets), extent=extent, element_bytes=int(begins[-1]), table=table)
+
+
+def _member_vector(child: Loop, count: int, extent: int, size: int) -> tuple[int, int, int, int, int] | None:
+    """As `_vector_of`, of `count` elements of a struct's block."""
+    if count == 1:
+        return _vector_of(child)
+    return _vector_of(Loop(np.zeros(1, np.int64), np.array([count]), (child,), (extent,), (size,)))
+
+
+def _as_struct(root: Loop, datatype: Datatype, count: int) -> _Blocks:
+    inner, first, extent = root, 0, 0
+    if root.kind != loops.STRUCT:
+        inner, first, _, extent = _repetition(root)
+    rows = b""
+    begins = inner.begins
+    for block in range(len(inner.offsets)):
+        child, step, size = inner.child(block)
+        offset, n = int(inner.offsets[block]), int(inner.counts[block])
+        if child is None:
+            vector = (0, n, n, 1, 0)
+        else:
+            found = _member_vector(child, n, step, size)
+            if found is None:
+                raise _cannot("struct", datatype, count, f"member {block} must be a vector")
+            vector = found
+        rows += struct.pack("<I", int(begins[block])) + b"".join(
+            struct.pack("<I", value & 0xFFFF_FFFF) for value in (offset + vector[0], *vector[1:])
+        )
+    rows += struct.pack("<6I", int(begins[-1]), 0, 0, 0, 0, 0)
+    return _Blocks(first=first, blocks=len(inner.offsets), extent=extent, element_bytes=inner.size, table=rows)
+
+
+_BLOCKS = {
+    "vector": _as_vector,
+    "blockindexed": _as_blockindexed,
+    "indexed": _as_indexed,
+    "struct": _as_struct,
+}
+
+
+def _specialised(root: Loop) -> str:
+    """The specialised handlers that suit: those with the shortest tables first."""
+    if _vector_of(root) is not None:
+        return "vector"
+    inner = root if root.kind == loops.STRUCT else _repetition(root)[0]
+    if inner.kind == loops.STRUCT and all(
+        child is None or _member_vector(child, int(n), step, size)
+        for n, (child, step, size) in ((inner.counts[at], inner.child(at)) for at in range(len(inner.offsets)))
+    ):
+        return "struct"
+    return "blockindexed" if _is_uniform(root) else "indexed"
+
+
+def _is_uniform(loop: Loop) -> bool:
+    """True if all pieces have one length."""
+    sizes: set[int] = set()
+    seen, left = set(), [loop]
+    while left:
+        one = left.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        for block in range(len(one.offsets)) if len(one.children) > 1 else (0,):
+            child = one.child(block)[0]
+            if child is not None:
+                left.append(child)
+            elif len(one.children) > 1:
+                sizes.add(int(one.counts[block]))
+            else:
+                sizes |= set(np.unique(one.counts).tolist())
+    return len(sizes) == 1
+
+
+def _cannot(strategy: str, datatype: Datatype, count: int, why: str) -> UsageError:
+    return UsageError(
+        f"the {strategy} handlers cannot receive {count} of {datatype.name}: the type {why}",
+        hint="strategy='auto' chooses specialised handlers that can; 'ro_cp' takes every type",
+    )
+
+
+class _Layout:
+    """The description while it is made."""
+
+    def __init__(self, *, size: int, slots: int, slot_bytes: int, origin: int, payload: int, strategy: str) -> None:
+        self.size, self.slots, self.slot_bytes, self.origin = size, slots, slot_bytes, origin
+        self.payload, self.strategy = payload, strategy
+        self.tables = b""
+        self.fields: list[int] = [0] * 19
+        self.interval = self.n_checkpoints = self.segment_bytes = 0
+        self.scratchpad = self.owned_bytes = 0
+
+    @property
+    def _behind(self) -> int:
+        """The scratchpad that the description and the counts of received bytes take."""
+        return _L1_HEAD + _up(4 * _WORDS + len(self.tables), 8) + _up(4 * self.slots, 8)
+
+    def blocks(self, made: _Blocks) -> None:
+        self.tables = made.table
+        self.fields[:7] = (
+            made.first + self.origin, made.block, made.stride, made.blocks, made.extent, made.element_bytes, 4 * _WORDS,
+        )  # fmt: skip
+        self.scratchpad = self._behind
+
+    def loops(self, root: Loop, interval: int) -> None:
+        root = root.shifted(self.origin)
+        image = loops.Image(root, 4 * _WORDS)
+        self.tables = image.data.ljust(_up(len(image.data), 8), b"\0")
+        self.segment_bytes = _segment_bytes(root)
+        self.interval = interval
+        self.n_checkpoints = -(-self.size // interval) if interval else 1
+        checkpoints = 4 * _WORDS + len(self.tables)
+        room = SCRATCHPAD_BYTES - checkpoints
+        if self.n_checkpoints * self.segment_bytes > room:
+            raise UsageError(
+                f"{self.n_checkpoints} checkpoints of {self.segment_bytes} bytes do not fit the {room} bytes that the "
+                "description leaves of a scratchpad",
+                hint="a larger interval needs fewer",
+            )
+        self.tables += b"".join(
+            image.segment(root, at * (interval or 1), root.depth) for at in range(self.n_checkpoints)
+        )
+        work = self._behind
+        each = self.segment_bytes * (self.slots if self.strategy == "hpu_local" else 1)
+        buffers, buffer_bytes, n_buffers, owned = work + N_CORES * each, 0, 0, 0
+        if self.strategy == "rw_cp":
+            buffers = _up(buffers, 64)
+            buffer_bytes, n_buffers = _up(_BUFFER_HEAD + self.payload, 64), _BUFFERS
+            self.owned_bytes = _OWNED_HEAD + self.segment_bytes
+            owned = _up(4 * _WORDS + len(self.tables), 64)
+        self.scratchpad = buffers + n_buffers * buffer_bytes
+        self.fields[7:] = (
+            image.root, self.segment_bytes, checkpoints, interval, self.n_checkpoints, work, each,
+            owned, self.owned_bytes, buffers, buffer_bytes, n_buffers,
+        )  # fmt: skip
+
+    def compiled(self, *, pieces: int, seconds: float) -> Compiled:
+        length = _up(4 * _WORDS + len(self.tables), 8)
+        owned = self.slots * self.n_checkpoints * self.owned_bytes if self.owned_bytes else 0
+        l2 = (_up(length, 64) if owned else length) + owned
+        for what, needed, room in (
+            ("scratchpad of each cluster", self.scratchpad, SCRATCHPAD_BYTES),
+            ("handler memory", l2, HANDLER_MEMORY_BYTES),
+        ):
+            if needed > room:
+                raise UsageError(
+                    f"the type needs {needed} bytes in the {what}, which has {room}",
+                    hint="fewer elements or slots, or another strategy; the general ones keep nested types short",
+                )
+        head = [_MAGIC, length, self.size, self.slots, self.slot_bytes, self.scratchpad, l2, *self.fields]
+        words = [word & 0xFFFF_FFFF for word in head] + [0] * (_WORDS - len(head))
+        data = struct.pack(f"<{_WORDS}I", *words) + self.tables
+        return Compiled(
+            strategy=self.strategy,
+            program=toolchain.sdk_dir() / "datatypes" / f"{self.strategy}.c",
+            handler_memory=data.ljust(length, b"\0"),
+            size=self.size,
+            slots=self.slots,
+            slot_bytes=self.slot_bytes,
+            origin=self.origin,
+            payload=self.payload,
+            pieces=pieces,
+            interval=self.interval,
+            n_checkpoints=self.n_checkpoints if self.interval else 0,
+            checkpoint_bytes=self.segment_bytes if self.interval else 0,
+            l2_bytes=l2,
+            l1_bytes=self.scratchpad,
+            seconds=seconds,
+        )

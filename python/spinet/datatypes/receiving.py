@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Messages of a datatype through a simulated PsPIN card: packets, host memory, and the comparison with `unpack`."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from spinet import _programs, api
+from spinet._core import UsageError
+from spinet.datatypes.compiled import HEADERS, N_CLUSTERS, N_CORES, Compiled, _up, compile
+from spinet.datatypes.packing import Bytes, unpack
+from spinet.datatypes.types import Datatype, whole
+from spinet.result import Result
+
+_PORT = 10_000  # source port of slot 0; the destination port is 9999
+_LARGE_PAGE = 2 << 20  # of the IOMMU; a hit in its cache covers more than with pages of 4 KiB
+
+
+@dataclass(frozen=True, kw_only=True)
+class Completion:
+    """The record that a completion handler writes at the end of a message.
+
+    Attributes
+    ----------
+    received
+        Bytes that handlers processed; repeated packets count again.
+    size
+        Bytes of the message.
+    status
+        1: done. 2: the description does not fit the context's memory. 0: nothing was written.
+    slot
+        Number of the posted receive.
+    """
+
+    received: int
+    size: int
+    status: int
+    slot: int
+
+    @property
+    def is_whole(self) -> bool:
+        """True if all bytes arrived, each once."""
+        return self.status == 1 and self.received == self.size
+
+
+@dataclass(frozen=True, kw_only=True)
+class Received:
+    """Result of `receive`.
+
+    Attributes
+    ----------
+    compiled
+        The type as handlers read it.
+    result
+        Result of the run.
+    messages
+        The bytes that were sent, by slot.
+    memory
+        Host memory after the run, an array of bytes of shape ``(slots, slot_bytes)``.
+    expected
+        Host memory after `unpack` of the same messages.
+    completions
+        One for each slot.
+    """
+
+    compiled: Compiled
+    result: Result = field(repr=False)
+    messages: tuple[bytes, ...] = field(repr=False)
+    memory: Bytes = field(repr=False)
+    expected: Bytes = field(repr=False)
+    completions: tuple[Completion, ...]
+
+    @property
+    def is_exact(self) -> bool:
+        """True if every byte of host memory is as `unpack` leaves it, also in the gaps."""
+        return bool((self.memory == self.expected).all())
+
+    @cached_property
+    def ns(self) -> float:
+        """Time from the first packet's arrival until all of the last is in host memory."""
+        columns = self.result.columns
+        return float(columns["done_ps"].max() - columns["arrival_ps"].min()) / 1000
+
+    @property
+    def gbps(self) -> float:
+        """Bytes of messages over `ns`, in Gbit/s."""
+        return sum(map(len, self.messages)) * 8 / self.ns
+
+    @property
+    def handler_cycles(self) -> np.ndarray[Any, np.dtype[np.int64]]:
+        """Cycles of each payload handler, in the order in which packets were done."""
+        return np.asarray(self.result.columns["cycles"], np.int64)
+
+
+def packets(
+    compiled: Compiled, messages: Sequence[bytes], *, under_way: int = 1, window: int = 0, seed: int = 1
+) -> list[bytes]:
+    """Ethernet frames that carry messages, one for each slot.
+
+    Parameters
+    ----------
+    under_way
+        Messages that are sent at a time, packet by packet in turn.
+    window
+        Packets leave at random places, at most this far from their own. 0 keeps the order. The first and the last
+        packet of a message keep their places.
+    seed
+        Of the random places.
+
+    Examples
+    --------
+    >>> from spinet import datatypes
+    >>> made = datatypes.compile(datatypes.vector(64, 4, 9, datatypes.DOUBLE), payload=512)
+    >>> [len(frame) for frame in packets(made, [bytes(2048)])]
+    [564, 564, 564, 564]
+    """
+    whole("under_way", under_way, least=1)
+    whole("window", window, least=0)
+    if len(messages) > compiled.slots:
+        raise UsageError(f"there are {len(messages)} messages, the type was compiled for {compiled.slots} slots")
+    rng = np.random.default_rng(seed)
+    rows = []
+    for slot, message in enumerate(messages):
+        if len(message) != compiled.size:
+            raise UsageError(f"messages[{slot}] has {len(message)} bytes, must be {compiled.size}")
+        places = np.arange(0, compiled.size, compiled.payload)
+        if window:
+            inner = places[1:-1]
+            places[1:-1] = inner[np.argsort(np.arange(len(inner)) + rng.uniform(0, window, len(inner)))]
+        rows.append([_frame(slot, int(at), message[at : at + compiled.payload]) for at in places])
+    out: list[bytes] = []
+    for first in range(0, len(rows), under_way):
+        group = rows[first : first + under_way]
+        for turn in range(max(map(len, group))):
+            out += [row[turn] for row in group if turn < len(row)]
+    return out
+
+
+def _frame(slot: int, at: int, part: bytes) -> bytes:
+    udp = 8 + 2 + 8 + len(part)
+    ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + udp, 0, 0x4000, 64, 17, 0, b"\x0a\0\0\1", b"\x0a\0\0\2")
+    total = sum(struct.unpack("!10H", ip))
+    total = (total & 0xFFFF) + (total >> 16)
+    ip = ip[:10] + struct.pack("!H", ~((total & 0xFFFF) + (total >> 16)) & 0xFFFF) + ip[12:]
+    ethernet = bytes.fromhex("020000000002 020000000001 0800")
+    # A UDP checksum of 0 means none (RFC 768). Two unused bytes put the numbers at a multiple of 4.
+    head = struct.pack("!HHHH2x", _PORT + slot, 9999, udp, 0) + struct.pack("<II", at, slot)
+    return (ethernet + ip + head + part).ljust(60, b"\0")
+
+
+def receive(
+    datatype: Datatype,
+    count: int = 1,
+    *,
+    strategy: str = "auto",
+    messages: int | Sequence[bytes] = 1,
+    payload: int = 2048,
+    interval: int | None = None,
+    compiled: Compiled | None = None,
+    under_way: int = 1,
+    window: int = 0,
+    seed: int = 1,
+    rate: str = "400G",
+    nic: str = "pspin",
+    **options: Any,
+) -> Received:
+    """Send messages of `count` elements to a PsPIN card whose handlers put them into host memory.
+
+    Parameters
+    ----------
+    datatype, count, strategy, payload, interval
+        As in `compile`.
+    messages
+        Their number, with random content, or their content. Each goes to a slot of its own.
+    compiled
+        The type as `compile` returned it, to use it again.
+    under_way, window
+        As in `packets`.
+    seed
+        Of the content, the places of packets, and the run.
+    rate
+        Of the line: packets arrive back to back.
+    nic
+        The card, of 4 clusters of 8 cores.
+    options
+        Further keywords of `spinet.run`: ``faults``, ``profile``, ``check``, ``set``, ...
+
+    Raises
+    ------
+    UsageError
+        If the type names a byte twice, which MPI forbids for receives (MPI 4.0, 5.1), or `compile` refuses it.
+
+    Examples
+    --------
+    >>> from spinet import datatypes
+    >>> column = datatypes.vector(256, 1, 64, datatypes.DOUBLE)
+    >>> got = receive(column, strategy="vector", payload=512)
+    >>> got.is_exact, got.completions[0].is_whole
+    (True, True)
+    """
+    check_receive(datatype, count)
+    n = messages if isinstance(messages, int) else len(messages)
+    whole("messages", n, least=1, most=256)
+    if compiled is None:
+        compiled = compile(
+            datatype, count, strategy=strategy, payload=payload, interval=interval, slots=n, rate=_line_rate(rate)
+        )
+    if isinstance(messages, int):
+        # No byte is 0, so that a byte that was not written differs from one that was.
+        rng = np.random.default_rng(seed)
+        content = tuple(rng.integers(1, 256, compiled.size, np.uint8).tobytes() for _ in range(n))
+    else:
+        content = tuple(bytes(message) for message in messages)
+    frames = packets(compiled, content, under_way=under_way, window=window, seed=seed)
+    result = api.run(experiment_of(compiled), nic=nic, traffic=frames, pacing=f"line:{rate}", seed=seed, **options)
+    host = result.summary["contexts"][0]["host_memory"]["addr"]
+    expected = np.zeros((compiled.slots, compiled.slot_bytes), np.uint8)
+    for slot, message in enumerate(content):
+        unpack(datatype, message, expected[slot], count, origin=compiled.origin)
+    memory = result.host_view(host, compiled.host_bytes)
+    end = compiled.slots * compiled.slot_bytes
+    records = memory[end:].tobytes()
+    return Received(
+        compiled=compiled,
+        result=result,
+        messages=content,
+        memory=memory[:end].reshape(compiled.slots, compiled.slot_bytes),
+        expected=expected,
+        completions=tuple(
+            Completion(received=received, size=size, status=status, slot=slot)
+            for received, size, status, slot in struct.iter_unpack("<4I", records)
+        ),
+    )
+
+
+def experiment_of(compiled: Compiled, *, host_bytes: int | None = None) -> Mapping[str, Any]:
+    """The experiment that receives a compiled type, for `spinet.run`: program, context and memory, without traffic."""
+    memory = _programs.kept(compiled.handler_memory)
+    return {
+        "program": str(compiled.program),
+        "context": [
+            {
+                "match": "ipv4.header_words == 5 && udp.dst_port == 9999",
+                "message": "by flow last",
+                "handler_memory": str(memory),
+                "host_memory": {"size": _up(compiled.host_bytes, _LARGE_PAGE) if host_bytes is None else host_bytes},
+            }
+        ],
+    }
+
+
+def check_receive(datatype: Datatype, count: int) -> None:
+    """Refuse types that name a byte twice.
+
+    Raises
+    ------
+    UsageError
+        If so; the text has the byte.
+    """
+    offsets, lengths = datatype.pieces(count)
+    order = np.argsort(offsets, kind="stable")
+    ends = (offsets + lengths)[order]
+    starts = offsets[order]
+    if len(starts) > 1:
+        again = np.flatnonzero(starts[1:] < np.maximum.accumulate(ends)[:-1])
+        if len(again):
+            raise UsageError(
+                f"{count} of {datatype.name} name byte {int(starts[1:][again[0]])} twice, which a receive must not",
+                hint="`pack` accepts such types",
+            )
+
+
+def _line_rate(text: str) -> float:
+    try:
+        return float(text.removesuffix("bit/s").rstrip("G")) * (1e9 if "G" in text else 1)
+    except ValueError:
+        raise UsageError(f"rate is {text!r}, must be a line rate such as 400G") from None
+
+
+def line_rate_cycles(compiled: Compiled, rate: float = 400e9) -> float:
+    """Cycles that a payload handler may take at 1 GHz so that 32 cores hold a line rate."""
+    return (compiled.payload + HEADERS + 24) * 8 / rate * 1e9 * N_CORES * N_CLUSTERS

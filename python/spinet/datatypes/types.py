@@ -1,0 +1,488 @@
+# SPDX-License-Identifier: Apache-2.0
+"""MPI's derived datatypes as values: size, bounds, and the pieces of memory that they name (MPI 4.0, chapter 5)."""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+import numpy as np
+
+from spinet._core import UsageError
+
+Array = np.ndarray[Any, np.dtype[np.int64]]
+_LIMIT = 1 << 31  # offsets and lengths have 32 bits on the card
+
+
+@dataclass(frozen=True, kw_only=True)
+class Blocks:
+    """The content of a derived datatype: rows of elements, in the order of the message.
+
+    Attributes
+    ----------
+    displacements
+        Where each block begins, in bytes.
+    lengths
+        Elements in each block.
+    children
+        Type of each block's elements; a single one if it is the same for all.
+    """
+
+    displacements: Array
+    lengths: Array
+    children: tuple[Datatype, ...]
+
+    def child(self, block: int) -> Datatype:
+        """Type of a block's elements."""
+        return self.children[block if len(self.children) > 1 else 0]
+
+
+@dataclass(frozen=True, eq=False)
+class Datatype:
+    """An MPI datatype. The functions of this module make them; all lengths are bytes.
+
+    Attributes
+    ----------
+    name
+        How it was made, such as ``vector(3, 2, 4, DOUBLE)``.
+    size
+        Data of one element in a message.
+    lb, ub
+        Lower and upper bound; `extent` is their difference.
+    true_lb, true_ub
+        The first byte of data, and the byte behind the last.
+    alignment
+        Of its most aligned basic type.
+    """
+
+    name: str
+    size: int
+    lb: int
+    ub: int
+    true_lb: int
+    true_ub: int
+    alignment: int
+    blocks: Blocks | None = field(default=None, repr=False)  # None: a basic type, or bytes without gaps
+    _marks: tuple[bool, bool] = field(default=(False, False), repr=False)  # lb, ub set by `resized`, which persist
+
+    @property
+    def extent(self) -> int:
+        """Bytes from one element to the next."""
+        return self.ub - self.lb
+
+    @property
+    def true_extent(self) -> int:
+        """Bytes from the first byte of data to behind the last."""
+        return self.true_ub - self.true_lb
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {self.size} B in {self.extent} B>"
+
+    def pieces(self, count: int = 1) -> tuple[Array, Array]:
+        """Offset and length of each contiguous piece of `count` elements, in the order of the message.
+
+        Pieces that follow each other in the message and in memory are one piece.
+
+        Examples
+        --------
+        >>> vector(2, 2, 3, INT).pieces()
+        (array([ 0, 12]), array([8, 8]))
+        """
+        _count("count", count)
+        offsets, lengths = _pieces(self)
+        if count != 1:
+            offsets, lengths = _repeated(offsets, lengths, np.arange(count, dtype=np.int64) * self.extent)
+        return offsets, lengths
+
+
+def _basic(name: str, size: int) -> Datatype:
+    return Datatype(name, size, 0, size, 0, size, size)
+
+
+BYTE = _basic("BYTE", 1)
+CHAR = _basic("CHAR", 1)
+SHORT = _basic("SHORT", 2)
+INT = _basic("INT", 4)
+LONG = _basic("LONG", 8)
+FLOAT = _basic("FLOAT", 4)
+DOUBLE = _basic("DOUBLE", 8)
+DOUBLE_COMPLEX = Datatype("DOUBLE_COMPLEX", 16, 0, 16, 0, 16, 8)
+
+
+def basic(name: str, size: int, *, alignment: int | None = None) -> Datatype:
+    """Another basic type of `size` bytes.
+
+    Examples
+    --------
+    >>> basic("LONG_DOUBLE", 16).extent
+    16
+    """
+    if _count("size", size) == 0:
+        raise UsageError("size is 0, must be at least 1")
+    return Datatype(name, size, 0, size, 0, size, size if alignment is None else alignment)
+
+
+def contiguous(count: int, child: Datatype) -> Datatype:
+    """`count` elements, each behind the extent of the one before (MPI_Type_contiguous).
+
+    Examples
+    --------
+    >>> contiguous(3, INT)
+    <contiguous(3, INT): 12 B in 12 B>
+    """
+    _count("count", count)
+    return _made(f"contiguous({count}, {_type(child).name})", [0], [count], (child,))
+
+
+def vector(count: int, blocklength: int, stride: int, child: Datatype) -> Datatype:
+    """`count` blocks of `blocklength` elements, `stride` elements from one block to the next (MPI_Type_vector)."""
+    name = f"vector({count}, {blocklength}, {stride}, {_type(child).name})"
+    return _strided(name, count, blocklength, _integer("stride", stride) * child.extent, child)
+
+
+def hvector(count: int, blocklength: int, stride: int, child: Datatype) -> Datatype:
+    """As `vector`, with a stride in bytes (MPI_Type_create_hvector)."""
+    name = f"hvector({count}, {blocklength}, {stride}, {_type(child).name})"
+    return _strided(name, count, blocklength, _integer("stride", stride), child)
+
+
+def indexed(lengths: Sequence[int], displacements: Sequence[int], child: Datatype) -> Datatype:
+    """Blocks of any lengths at any displacements, both in elements (MPI_Type_indexed).
+
+    Examples
+    --------
+    >>> indexed([1, 2], [3, 0], INT).pieces()
+    (array([12,  0]), array([4, 8]))
+    """
+    places = _numbers("displacements", displacements) * _type(child).extent
+    return _made(f"indexed({len(places)} blocks, {child.name})", places, _lengths(lengths, len(places)), (child,))
+
+
+def hindexed(lengths: Sequence[int], displacements: Sequence[int], child: Datatype) -> Datatype:
+    """As `indexed`, with displacements in bytes (MPI_Type_create_hindexed)."""
+    places = _numbers("displacements", displacements)
+    return _made(
+        f"hindexed({len(places)} blocks, {_type(child).name})", places, _lengths(lengths, len(places)), (child,)
+    )
+
+
+def indexed_block(blocklength: int, displacements: Sequence[int], child: Datatype) -> Datatype:
+    """Blocks of one length at any displacements, both in elements (MPI_Type_create_indexed_block)."""
+    places = _numbers("displacements", displacements) * _type(child).extent
+    return _blockindexed("indexed_block", blocklength, places, child)
+
+
+def hindexed_block(blocklength: int, displacements: Sequence[int], child: Datatype) -> Datatype:
+    """As `indexed_block`, with displacements in bytes (MPI_Type_create_hindexed_block)."""
+    return _blockindexed("hindexed_block", blocklength, _numbers("displacements", displacements), _type(child))
+
+
+def struct(lengths: Sequence[int], displacements: Sequence[int], children: Sequence[Datatype]) -> Datatype:
+    """Blocks of different types, with displacements in bytes (MPI_Type_create_struct).
+
+    The extent is rounded up to the alignment of the most aligned basic type, unless `resized` set the upper bound.
+
+    Examples
+    --------
+    >>> struct([1, 1], [0, 8], [DOUBLE, CHAR])
+    <struct(DOUBLE, CHAR): 9 B in 16 B>
+    """
+    places = _numbers("displacements", displacements)
+    if len(children) != len(places):
+        raise UsageError(f"children has {len(children)} types, displacements {len(places)} numbers; must be as many")
+    names = [_type(child).name for child in children]
+    name = f"struct({', '.join(names) if len(names) <= 4 else f'{len(names)} members'})"
+    return _made(name, places, _lengths(lengths, len(places)), tuple(children) or (BYTE,), pads=True)
+
+
+def resized(child: Datatype, lb: int, extent: int) -> Datatype:
+    """The same data with another lower bound and extent (MPI_Type_create_resized).
+
+    Examples
+    --------
+    >>> contiguous(2, resized(INT, 0, 16)).pieces()
+    (array([ 0, 16]), array([4, 4]))
+    """
+    lb, extent = _integer("lb", lb), _integer("extent", extent)
+    return Datatype(
+        f"resized({_type(child).name}, {lb}, {extent})",
+        child.size, lb, lb + extent, child.true_lb, child.true_ub, child.alignment,
+        Blocks(displacements=np.zeros(1, np.int64), lengths=np.ones(1, np.int64), children=(child,)),
+        (True, True),
+    )  # fmt: skip
+
+
+def subarray(
+    sizes: Sequence[int], subsizes: Sequence[int], starts: Sequence[int], child: Datatype, *, order: str = "C"
+) -> Datatype:
+    """A box of an array; its extent is that of the whole array (MPI_Type_create_subarray).
+
+    Parameters
+    ----------
+    order
+        ``C``: the last dimension is contiguous; ``F``: the first.
+
+    Examples
+    --------
+    >>> subarray([4, 4], [2, 2], [1, 2], INT).pieces()
+    (array([24, 40]), array([8, 8]))
+    """
+    whole, box, first = (_numbers(n, v) for n, v in (("sizes", sizes), ("subsizes", subsizes), ("starts", starts)))
+    if not len(whole) == len(box) == len(first) or len(whole) == 0:
+        raise UsageError(f"sizes, subsizes and starts have {len(whole)}, {len(box)} and {len(first)} numbers")
+    for axis, (n, m, at) in enumerate(zip(whole, box, first, strict=True)):
+        if not 1 <= m <= n or not 0 <= at <= n - m:
+            raise UsageError(f"dimension {axis}: {m} from {at} of {n}; the box must be within the array")
+    if order not in ("C", "F"):
+        raise UsageError(f"order is {order!r}, must be 'C' or 'F'")
+    if order == "C":
+        whole, box, first = whole[::-1], box[::-1], first[::-1]
+    made, step, at = _type(child), child.extent, 0
+    for axis, (n, m, start) in enumerate(zip(whole.tolist(), box.tolist(), first.tolist(), strict=True)):
+        made = contiguous(m, made) if axis == 0 else hvector(m, 1, step, made)
+        at += start * step
+        step *= n
+    shape = f"{'x'.join(map(str, subsizes))} of {'x'.join(map(str, sizes))}"
+    moved = _made("", [at], [1], (made,))
+    return Datatype(
+        f"subarray({shape}, {child.name})", moved.size, 0, step, moved.true_lb, moved.true_ub, moved.alignment,
+        moved.blocks, (True, True),
+    )  # fmt: skip
+
+
+_TOKEN = re.compile(r"\s*(?:(?P<word>[a-z]+)|(?P<number>-?\d+)|(?P<mark>[][(),]))")
+_LEAVES = {"byte": BYTE, "char": CHAR, "int": INT, "float": FLOAT, "double": DOUBLE}
+
+
+def parse(text: str) -> Datatype:
+    """A type from a text, in the grammar of FPsPIN's type compiler.
+
+    ``ctg(n)[t]``; ``vec(count blocklength stride)[t]``; ``hvec(...)[t]`` with the stride in bytes;
+    ``hidx(displacement,length displacement,length ...)[t]`` with displacements in bytes. Innermost are ``byte``,
+    ``char``, ``int``, ``float``, ``double``.
+
+    Examples
+    --------
+    >>> parse("vec(32 6 8)[ctg(18)[float]]")
+    <vector(32, 6, 8, contiguous(18, FLOAT)): 13824 B in 18288 B>
+    """
+    found = _Text(text)
+    made = found.type()
+    if found.kind is not None:
+        found.fail("expected the end")
+    return made
+
+
+class _Text:
+    """A text in the grammar of `parse`, token by token."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.end, self.start = text, 0, 0
+        self.kind: str | None = None
+        self.word = ""
+        self.next()
+
+    def next(self) -> None:
+        found = _TOKEN.match(self.text, self.end)
+        if found is None:
+            self.start, self.kind, self.word = self.end, None, ""
+            if self.text[self.end :].strip():
+                self.fail("unknown character")
+            return
+        self.kind = found.lastgroup
+        self.word = found[self.kind or 0]
+        self.start, self.end = found.start(self.kind or 0), found.end()
+
+    def fail(self, problem: str) -> NoReturn:
+        found = repr(self.text[self.start : self.start + 12].strip()) if self.start < len(self.text) else "the end"
+        raise UsageError(f"{self.text!r}, position {self.start}: {problem} (found {found})")
+
+    def take(self, mark: str) -> None:
+        if self.word != mark:
+            self.fail(f"expected `{mark}`")
+        self.next()
+
+    def numbers(self) -> list[int]:
+        found = []
+        while self.kind == "number" or self.word == ",":
+            if self.kind == "number":
+                found.append(int(self.word))
+            self.next()
+        return found
+
+    def type(self) -> Datatype:
+        word = self.word
+        if self.kind != "word" or word not in (*_LEAVES, "ctg", "vec", "hvec", "hidx"):
+            self.fail(f"expected ctg, vec, hvec, hidx or one of {', '.join(_LEAVES)}")
+        self.next()
+        if word in _LEAVES:
+            return _LEAVES[word]
+        self.take("(")
+        at, numbers = self.start, self.numbers()
+        self.take(")")
+        wanted = {"ctg": 1, "vec": 3, "hvec": 3}.get(word)
+        if (len(numbers) % 2 or not numbers) if wanted is None else len(numbers) != wanted:
+            self.start = at
+            self.fail(
+                f"{word} needs {'pairs of numbers' if wanted is None else f'{wanted} numbers'}, has {len(numbers)}"
+            )
+        self.take("[")
+        child = self.type()
+        self.take("]")
+        if word == "ctg":
+            return contiguous(numbers[0], child)
+        if word == "hidx":
+            return hindexed(numbers[1::2], numbers[::2], child)
+        return (vector if word == "vec" else hvector)(numbers[0], numbers[1], numbers[2], child)
+
+
+def _strided(name: str, count: int, blocklength: int, stride: int, child: Datatype) -> Datatype:
+    places = np.arange(_count("count", count), dtype=np.int64) * stride
+    return _made(name, places, np.full(count, _count("blocklength", blocklength)), (child,))
+
+
+def _blockindexed(name: str, blocklength: int, places: Array, child: Datatype) -> Datatype:
+    lengths = np.full(len(places), _count("blocklength", blocklength))
+    return _made(f"{name}({blocklength}, {len(places)} blocks, {child.name})", places, lengths, (child,))
+
+
+def _made(
+    name: str, displacements: Any, lengths: Any, children: tuple[Datatype, ...], *, pads: bool = False
+) -> Datatype:
+    """A type of blocks. Blocks without elements, or of types without data and bounds, do not count."""
+    places, counts = np.asarray(displacements, np.int64), np.asarray(lengths, np.int64)
+    rows = children * len(places) if len(children) == 1 else children
+    alignment = max((child.alignment for child in children), default=1)
+    used = [at for at in range(len(places)) if counts[at] > 0] if len(children) > 1 else np.flatnonzero(counts)
+    if len(used) == 0:
+        none = Blocks(displacements=np.zeros(0, np.int64), lengths=np.zeros(0, np.int64), children=children[:1])
+        return Datatype(name, 0, 0, 0, 0, 0, alignment, none)
+
+    def column(attribute: str) -> Array:
+        if len(children) == 1:
+            return np.full(len(used), getattr(children[0], attribute), np.int64)
+        return np.array([getattr(rows[at], attribute) for at in used], np.int64)
+
+    at, n = places[used], counts[used]
+    spread = (n - 1) * column("extent")
+    low, high = at + np.minimum(spread, 0), at + np.maximum(spread, 0)
+    marked = [
+        [child._marks[side] for child in (children if len(children) == 1 else [rows[i] for i in used])]
+        for side in (0, 1)
+    ]
+    lbs, ubs = low + column("lb"), high + column("ub")
+    # A bound that `resized` set hides those that follow from data (MPI 4.0, 5.1.6): so Open MPI 5, not MPICH 5.
+    keep_lb, keep_ub = (np.resize(mark, len(used)) if any(mark) else np.full(len(used), True) for mark in marked)
+    lb, ub = int(lbs[keep_lb].min()), int(ubs[keep_ub].max())
+    marks = (any(marked[0]), any(marked[1]))
+    if pads and not marks[1]:
+        ub += -(ub - lb) % alignment
+    sizes = column("size")
+    data = sizes > 0
+    true_lb = int((low + column("true_lb"))[data].min()) if data.any() else 0
+    true_ub = int((high + column("true_ub"))[data].max()) if data.any() else 0
+    size = int((n * sizes).sum())
+    for what, value in (("lb", lb), ("ub", ub), ("true lb", true_lb), ("true ub", true_ub), ("size", size)):
+        if not -_LIMIT <= value < _LIMIT:
+            raise UsageError(f"{name}: {what} is {value}, must be {-_LIMIT} to {_LIMIT - 1}")
+    kept = children if len(children) == 1 else tuple(rows[i] for i in used)
+    return Datatype(
+        name, size, lb, ub, true_lb, true_ub, alignment, Blocks(displacements=at, lengths=n, children=kept), marks
+    )
+
+
+def _pieces(datatype: Datatype) -> tuple[Array, Array]:
+    """Offsets and lengths of one element, merged."""
+    if datatype.blocks is None:
+        return np.array([0], np.int64), np.array([datatype.size], np.int64)
+    blocks = datatype.blocks
+    if len(blocks.children) == 1:
+        child = blocks.children[0]
+        if child.size == 0 or len(blocks.lengths) == 0:
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        return _repeated(*_pieces(child), _elements(blocks.displacements, blocks.lengths, child.extent))
+    parts = [
+        _repeated(*_pieces(child), place + np.arange(length, dtype=np.int64) * child.extent)
+        for place, length, child in zip(blocks.displacements, blocks.lengths, blocks.children, strict=True)
+        if child.size > 0
+    ]
+    if not parts:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    return _merged(np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts]))
+
+
+def _elements(places: Array, lengths: Array, extent: int) -> Array:
+    """Where each element of blocks begins."""
+    total = int(lengths.sum())
+    within = np.arange(total, dtype=np.int64) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    return np.repeat(places, lengths) + within * extent
+
+
+def _repeated(offsets: Array, lengths: Array, starts: Array) -> tuple[Array, Array]:
+    if len(offsets) == 0 or len(starts) == 0:
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    if len(offsets) * len(starts) > 1 << 27:
+        raise UsageError(f"the type has {len(offsets) * len(starts)} pieces, at most {1 << 27} can be listed")
+    return _merged((starts[:, None] + offsets[None, :]).ravel(), np.tile(lengths, len(starts)))
+
+
+def _merged(offsets: Array, lengths: Array) -> tuple[Array, Array]:
+    """Without borders between neighbours in message and memory."""
+    begins = np.concatenate([[True], offsets[1:] != offsets[:-1] + lengths[:-1]])
+    if begins.all():
+        return offsets, lengths
+    at = np.flatnonzero(begins)
+    return offsets[at], np.add.reduceat(lengths, at)
+
+
+def _type(given: object) -> Datatype:
+    if not isinstance(given, Datatype):
+        raise UsageError(
+            f"the element type is {given!r}, must be a datatype",
+            hint="spinet.datatypes.INT, or `from_mpi4py` for a type of mpi4py",
+        )
+    return given
+
+
+def whole(what: str, given: Any, *, least: int = -_LIMIT, most: int = _LIMIT - 1) -> int:
+    """An integer within bounds.
+
+    Raises
+    ------
+    UsageError
+        If it is not; the text calls it `what`.
+    """
+    try:
+        number = operator.index(given)
+    except TypeError:
+        number = least - 1
+    if not least <= number <= most or isinstance(given, bool):
+        raise UsageError(f"{what} is {given!r}, must be an integer from {least} to {most}")
+    return number
+
+
+def _integer(what: str, given: Any) -> int:
+    return whole(what, given)
+
+
+def _count(what: str, given: Any) -> int:
+    return whole(what, given, least=0)
+
+
+def _numbers(what: str, given: Sequence[int]) -> Array:
+    found = np.asarray(given)
+    if found.ndim != 1 or (found.size and not np.issubdtype(found.dtype, np.integer)):
+        raise UsageError(f"{what} must be a list of integers, has {found.dtype} in {found.ndim} dimensions")
+    return found.astype(np.int64)
+
+
+def _lengths(given: Sequence[int], wanted: int) -> Array:
+    found = _numbers("lengths", given)
+    if len(found) != wanted:
+        raise UsageError(f"lengths has {len(found)} numbers, displacements {wanted}; must be as many")
+    if (found < 0).any():
+        raise UsageError(f"lengths[{int(np.argmax(found < 0))}] is {int(found.min())}, must be at least 0")
+    return found

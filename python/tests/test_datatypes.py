@@ -1,0 +1,427 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Datatypes: bounds as MPI defines them, packing against an expansion byte by byte, and messages through the card."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import re
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import spinet
+from spinet import InputError, _packets, native, toolchain
+from spinet import datatypes as dt
+from spinet.datatypes import Datatype, interval
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+LEAVES = (dt.BYTE, dt.SHORT, dt.INT, dt.DOUBLE, dt.DOUBLE_COMPLEX)
+
+
+# the reference: MPI's definition of a type as a list of basic types with displacements (MPI 4.0, 5.1)
+
+
+def typemap(datatype: Datatype) -> list[tuple[int, int]]:
+    """Displacement and size of each basic type, in order; written from the definition, without shortcuts."""
+    if datatype.blocks is None:
+        return [(0, datatype.size)]
+    blocks, entries = datatype.blocks, []
+    for number, (place, length) in enumerate(zip(blocks.displacements, blocks.lengths, strict=True)):
+        child = blocks.child(number)
+        inner = typemap(child)
+        for element in range(length):
+            entries += [(int(place) + element * child.extent + at, size) for at, size in inner]
+    return entries
+
+
+def scattered(datatype: Datatype, message: bytes, count: int, origin: int, room: int) -> bytes:
+    """Host memory after a receive, basic type by basic type."""
+    memory, taken = bytearray(room), 0
+    entries = typemap(datatype)
+    for element in range(count):
+        for at, size in entries:
+            first = origin + element * datatype.extent + at
+            memory[first : first + size] = message[taken : taken + size]
+            taken += size
+    assert taken == len(message)
+    return bytes(memory)
+
+
+def drawn(rng: random.Random, depth: int) -> Datatype:
+    """A type whose elements do not overlap, nested up to `depth` times."""
+    if depth == 0 or rng.random() < 0.1:
+        return rng.choice(LEAVES)
+    child = drawn(rng, depth - 1)
+    n = rng.randint(1, 4)
+    kinds: dict[str, Callable[[], Datatype]] = {
+        "hvector": lambda: dt.hvector(n, 1, child.true_extent + rng.randint(0, 9), child),
+        "members": lambda: members(rng, n, child, None),
+        "struct": lambda: members(rng, n, child, depth - 1),
+        "resized": lambda: dt.resized(child, child.lb - rng.randint(0, 8), child.extent + rng.randint(8, 20)),
+    }
+    if child.extent >= child.true_extent > 0:  # elements can follow each other
+        blocks = [rng.randint(1, 3) for _ in range(n)]
+        places = np.cumsum([rng.randint(0, 3) + (blocks[at - 1] if at else 0) for at in range(n)]).tolist()
+        backwards = [place for place in places if rng.random() < 0.5] or places
+        kinds |= {
+            "contiguous": lambda: dt.contiguous(n, child),
+            "vector": lambda: dt.vector(n, blocks[0], blocks[0] + rng.randint(0, 3), child),
+            "indexed": lambda: dt.indexed(blocks, places, child),
+            "indexed_block": lambda: dt.indexed_block(1, backwards[::-1], child),
+            "subarray": lambda: dt.subarray([3, 4], [2, rng.randint(1, 3)], [1, 1], child, order=rng.choice("CF")),
+        }
+    return kinds[rng.choice(sorted(kinds))]()
+
+
+def members(rng: random.Random, n: int, child: Datatype, depth: int | None) -> Datatype:
+    """Blocks in any order, of one type or of several."""
+    rows, at = [], rng.randint(-20, 20)
+    for _ in range(n):
+        one = child if depth is None else drawn(rng, depth)
+        length = rng.randint(0, 3) if one.extent >= one.true_extent else rng.randint(0, 1)
+        rows.append((length, at - one.true_lb, one))
+        at += max(0, one.extent) * max(0, length - 1) + one.true_extent + rng.randint(0, 12)
+    rng.shuffle(rows)
+    lengths, places, types = zip(*rows, strict=True)
+    return dt.hindexed(lengths, places, child) if depth is None else dt.struct(lengths, places, types)
+
+
+def some(seed: int, *, most: int = 20_000) -> tuple[Datatype, int]:
+    """A drawn type with data, and a count."""
+    rng = random.Random(seed)
+    while True:
+        datatype = drawn(rng, rng.randint(1, 6))
+        repeats = datatype.extent >= datatype.true_extent > 0
+        count = max(1, min(30, 3000 // max(1, datatype.size))) if repeats else 1
+        if 0 < datatype.size * count <= most and datatype.true_extent * count < 1 << 20:
+            return datatype, count
+
+
+# bounds
+
+
+def test_bounds_of_the_constructors() -> None:
+    def bounds(datatype: Datatype) -> tuple[int, int, int]:
+        return datatype.size, datatype.lb, datatype.ub
+
+    assert bounds(dt.contiguous(3, dt.INT)) == (12, 0, 12)
+    assert bounds(dt.vector(3, 2, 4, dt.DOUBLE)) == (48, 0, 80)  # 2 strides of 32 bytes, then 2 doubles
+    assert bounds(dt.vector(3, 1, -2, dt.INT)) == (12, -16, 4)
+    assert bounds(dt.hvector(2, 1, 5, dt.INT)) == (8, 0, 9)
+    assert bounds(dt.indexed([1, 0, 2], [5, 100, 1], dt.INT)) == (12, 4, 24)  # the empty block does not count
+    assert bounds(dt.hindexed_block(2, [3, 20], dt.SHORT)) == (8, 3, 24)
+    assert bounds(dt.struct([1, 1], [0, 8], [dt.DOUBLE, dt.CHAR])) == (9, 0, 16)  # rounded up to 8
+    assert bounds(dt.subarray([4, 5], [2, 2], [1, 1], dt.INT)) == (16, 0, 80)
+    assert bounds(dt.contiguous(0, dt.INT)) == (0, 0, 0)
+
+
+def test_bounds_that_resized_sets_persist() -> None:
+    wide = dt.resized(dt.INT, -4, 16)
+    assert (wide.lb, wide.ub, wide.true_lb, wide.true_ub) == (-4, 12, 0, 4)
+    assert dt.contiguous(2, wide).pieces()[0].tolist() == [0, 16]
+    # The double reaches further, but only bounds that were set count.
+    mixed = dt.struct([1, 1], [0, 32], [wide, dt.DOUBLE])
+    assert (mixed.lb, mixed.ub, mixed.true_ub) == (-4, 12, 40)
+
+
+def test_types_that_cannot_be_are_refused() -> None:
+    refused = {
+        "count is -1, must be an integer from 0": lambda: dt.contiguous(-1, dt.INT),
+        "count is 1.5, must be an integer": lambda: dt.contiguous(1.5, dt.INT),  # type: ignore[arg-type]
+        "stride is '4', must be an integer": lambda: dt.vector(1, 1, "4", dt.INT),  # type: ignore[arg-type]
+        "the element type is 'int', must be a datatype": lambda: dt.contiguous(1, "int"),  # type: ignore[arg-type]
+        "lengths has 1 numbers, displacements 2": lambda: dt.indexed([1], [0, 4], dt.INT),
+        r"lengths\[1\] is -2, must be at least 0": lambda: dt.indexed([1, -2], [0, 4], dt.INT),
+        "children has 1 types, displacements 2": lambda: dt.struct([1, 1], [0, 4], [dt.INT]),
+        "dimension 1: 3 from 2 of 4": lambda: dt.subarray([4, 4], [1, 3], [0, 2], dt.INT),
+        "order is 'A', must be 'C' or 'F'": lambda: dt.subarray([4], [1], [0], dt.INT, order="A"),
+        "ub is 2400000000, must be": lambda: dt.contiguous(600_000_000, dt.INT),
+        r"position 4: vec needs 3 numbers, has 2 \(found '1 2\)\[int\]'\)": lambda: dt.parse("vec(1 2)[int]"),
+        "position 7: expected ctg, vec, hvec, hidx or one of byte": lambda: dt.parse("ctg(2)[long]"),
+        r"position 11: expected the end \(found '\]'\)": lambda: dt.parse("ctg(2)[int]]"),
+    }
+    for said, make in refused.items():
+        with pytest.raises(InputError, match=said):
+            make()
+
+
+def test_texts_of_fpspin_are_types() -> None:
+    nested = dt.parse("hvec(2 1 18432)[hvec(2 1 12288)[hvec(2 1 6144)[vec(32 6 8)[ctg(18)[float]]]]]")
+    assert (nested.size, len(nested.pieces()[0]), nested.pieces()[1][0]) == (110_592, 256, 432)
+    assert dt.parse("hidx(0,1 17952,1)[vec(34 1 34)[double]]").pieces()[0][[0, 34]].tolist() == [0, 17952]
+    one, other = dt.parse("ctg(256)[double]").pieces(), dt.parse("ctg(16)[ctg(16)[double]]").pieces()
+    assert one == other == (np.array([0]), np.array([2048]))
+
+
+# packing
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_packing_follows_the_type_map(seed: int) -> None:
+    datatype, count = some(seed)
+    origin = max(0, -datatype.true_lb)
+    room = origin + datatype.true_ub + (count - 1) * max(0, datatype.extent)
+    message = np.random.default_rng(seed).integers(1, 256, datatype.size * count, np.uint8)
+    expected = scattered(datatype, message.tobytes(), count, origin, room)
+    memory = np.zeros(room, np.uint8)
+    dt.unpack(datatype, message, memory, count, origin=origin)
+    assert memory.tobytes() == expected, f"seed {seed}: {datatype.name}"
+    assert (dt.pack(datatype, memory, count, origin=origin) == message).all(), f"seed {seed}: {datatype.name}"
+
+
+def test_packing_by_hand() -> None:
+    matrix = np.arange(12, dtype=np.int32).reshape(3, 4)
+    column = dt.vector(3, 1, 4, dt.INT)
+    assert dt.pack(column, matrix, origin=8).view(np.int32).tolist() == [2, 6, 10]
+    transposed = np.zeros((4, 3), np.int32)
+    dt.unpack(dt.resized(dt.vector(4, 1, 3, dt.INT), 0, 4), matrix, transposed, 3)
+    assert (transposed == matrix.T).all()
+
+
+def test_packing_stays_within_the_buffer() -> None:
+    with pytest.raises(InputError, match="reach from byte 0 to 20, the buffer has 19 bytes"):
+        dt.pack(dt.vector(2, 1, 4, dt.INT), bytes(19))
+    with pytest.raises(InputError, match="reach from byte -8 to 4"):
+        dt.pack(dt.vector(3, 1, -1, dt.INT), bytes(20))
+    with pytest.raises(InputError, match="the message has 3 bytes, 1 of INT have 4"):
+        dt.unpack(dt.INT, b"abc", bytearray(4))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_types_of_mpi4py_are_decoded_and_mpi_packs_the_same(seed: int) -> None:
+    mpi = pytest.importorskip("mpi4py.MPI")
+    rng = random.Random(seed)
+    made, count = of_mpi(mpi, rng, rng.randint(1, 4)), rng.randint(1, 3)
+    datatype = dt.from_mpi4py(made)
+    made.Commit()
+    lb, extent = made.Get_extent()
+    true_lb, true_extent = made.Get_true_extent()
+    assert (datatype.size, datatype.lb, datatype.extent) == (made.Get_size(), lb, extent), f"seed {seed}"
+    assert (datatype.true_lb, datatype.true_extent) == (true_lb, true_extent), f"seed {seed}"
+    buffer = np.random.default_rng(seed).integers(0, 256, true_lb + true_extent + count * extent, np.uint8)
+    packed = np.zeros(made.Pack_size(count, mpi.COMM_SELF), np.uint8)
+    end = made.Pack(buffer[: count * extent], packed, 0, mpi.COMM_SELF)  # counts elements by their extent
+    assert dt.pack(datatype, buffer, count).tobytes() == packed[:end].tobytes(), f"seed {seed}"
+
+
+def of_mpi(mpi, rng: random.Random, depth: int):
+    """A type of mpi4py with lower bounds of at least 0, so that its buffer can begin at address 0."""
+    if depth == 0:
+        return rng.choice([mpi.BYTE, mpi.SHORT, mpi.INT, mpi.DOUBLE])
+    child = of_mpi(mpi, rng, depth - 1)
+    n, block = rng.randint(1, 3), rng.randint(1, 3)
+    places = np.cumsum([rng.randint(block, block + 3) for _ in range(n)]).tolist()
+    extent = child.Get_extent()[1]
+    # If only some members have bounds that were set, MPICH 5 differs from Open MPI 5 and from MPI 4.0, 5.1.6.
+    other = child if any(dt.from_mpi4py(child)._marks) else mpi.SHORT
+    kinds = [
+        lambda: child.Create_contiguous(n),
+        lambda: child.Create_vector(n, block, block + 1),
+        lambda: child.Create_hvector(n, block, 8 * (extent * block // 8 + 2)),
+        lambda: child.Create_indexed([block] * n, places),
+        lambda: child.Create_hindexed([block] * n, [8 * extent * place for place in places]),
+        lambda: child.Create_indexed_block(block, places),
+        lambda: child.Create_hindexed_block(block, [8 * extent * place for place in places]),
+        lambda: mpi.Datatype.Create_struct([1, block], [0, 8 * extent], [other, child]),
+        lambda: child.Create_resized(0, 8 * (extent // 8 + 2)),
+        lambda: child.Create_subarray([3, 4], [2, 3], [1, 0], rng.choice([mpi.ORDER_C, mpi.ORDER_F])),
+        lambda: child.Dup(),
+    ]
+    return rng.choice(kinds)()
+
+
+# through the card
+
+
+def taken_by(datatype: Datatype, count: int) -> list[str]:
+    """The strategies that can receive a type."""
+    able = []
+    for strategy in dt.STRATEGIES:
+        try:
+            dt.compile(datatype, count, strategy=strategy, payload=333)
+        except InputError as error:
+            assert strategy in ("vector", "blockindexed", "struct") and "cannot receive" in str(error)
+        else:
+            able.append(strategy)
+    return able
+
+
+def check_on_card(seed: int) -> None:
+    """Two messages of a drawn type, mixed and out of order, with every strategy that can."""
+    datatype, count = some(seed)
+    rng = random.Random(seed)
+    for strategy in taken_by(datatype, count):
+        payload = rng.choice([64, 100, 333, 1024])
+        found = f"seed {seed}: {strategy}, payload {payload}, {count} of {datatype.name}"
+        got = dt.receive(
+            datatype, count, strategy=strategy, payload=payload, messages=2, under_way=2, window=5, seed=seed,
+        )  # fmt: skip
+        assert got.result.complete and not got.result.summary["traps"], found
+        origin, room = got.compiled.origin, got.compiled.slot_bytes
+        for slot, message in enumerate(got.messages):
+            assert got.memory[slot].tobytes() == scattered(datatype, message, count, origin, room), found
+            assert got.completions[slot].is_whole, found
+
+
+@pytest.mark.parametrize("seed", range(100, 112))
+def test_drawn_types_arrive_with_every_strategy(seed: int) -> None:
+    check_on_card(seed)
+
+
+@pytest.mark.parametrize("strategy", dt.STRATEGIES)
+def test_faults_of_the_network_that_lose_nothing_change_no_byte(strategy: str) -> None:
+    datatype = dt.vector(300, 24, 40, dt.FLOAT)
+    got = dt.receive(
+        datatype, strategy=strategy, payload=256, messages=3, under_way=3, faults="duplicate=0.1,reorder=0.3:9"
+    )
+    assert got.is_exact
+    assert all(done.status == 1 and done.received >= done.size == 28_800 for done in got.completions)
+    assert sum(done.received for done in got.completions) > 3 * 28_800, "no packet came twice"
+
+
+def test_a_lost_packet_shows_in_the_completion() -> None:
+    got = dt.receive(dt.vector(300, 24, 40, dt.FLOAT), payload=256, faults="loss=0.05", seed=3)
+    (done,) = got.completions
+    assert done.size - done.received > 0 and (done.size - done.received) % 128 == 0
+    assert not done.is_whole and not got.is_exact
+    assert (got.memory[got.memory != got.expected] == 0).all(), "bytes that arrived are in their places"
+
+
+def test_packets_outside_their_message_write_nothing() -> None:
+    made = dt.compile(dt.vector(8, 4, 8, dt.INT), payload=64)
+    (first, second) = dt.packets(made, [bytes(range(1, 129))])
+    at = 44  # of the header in the frame: offset, slot
+    wrong = [
+        first[:at] + struct.pack("<II", offset, slot) + first[at + 8 :]
+        for offset, slot in [(65, 0), (128, 0), (129, 0), (2**32 - 32, 0), (0, 1), (0, 2**32 - 1)]
+    ]
+    got = spinet.run(dt.experiment_of(made), traffic=[first, *wrong, first[:43], second])
+    host = int(got.summary["contexts"][0]["host_memory"]["addr"], 16)
+    expected = bytearray(made.slot_bytes)
+    dt.unpack(dt.vector(8, 4, 8, dt.INT), bytes(range(1, 129)), expected)
+    assert got.host_memory(host, made.slot_bytes) == bytes(expected)
+    assert struct.unpack("<4I", got.host_memory(host + made.slot_bytes, 16)) == (128, 128, 1, 0)
+    assert not got.summary["traps"] and got.complete
+
+
+def test_a_description_that_does_not_fit_is_refused_by_the_handlers() -> None:
+    made = dt.compile(dt.vector(8, 1024, 2048, dt.INT), payload=1024)
+    frames = dt.packets(made, [bytes(made.size)])
+    got = spinet.run(dt.experiment_of(made, host_bytes=4096), traffic=frames)
+    host = int(got.summary["contexts"][0]["host_memory"]["addr"], 16)
+    assert struct.unpack("<4I", got.host_memory(host, 16)) == (0, 0, 2, 0)
+    assert not any(got.host_memory(host + 16, 1 << 16)) and got.complete
+
+
+def test_patterns_of_ddtbench_arrive_with_every_strategy() -> None:
+    for pattern, sizes in dt.DDTBENCH.items():
+        datatype = min((dt.ddtbench(pattern, size) for size in sizes), key=lambda one: one.size)
+        for strategy in taken_by(datatype, 1):
+            got = dt.receive(datatype, strategy=strategy)
+            assert got.is_exact and got.completions[0].is_whole, f"{pattern}: {strategy}"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("pattern", sorted(dt.DDTBENCH))
+def test_all_sizes_of_ddtbench_arrive_with_every_strategy(pattern: str) -> None:
+    for size in dt.DDTBENCH[pattern]:
+        datatype = dt.ddtbench(pattern, size)
+        for strategy in taken_by(datatype, 1):
+            got = dt.receive(datatype, strategy=strategy, window=7)
+            assert got.is_exact and got.completions[0].is_whole, f"{pattern} {size}: {strategy}"
+
+
+def test_the_sizes_of_ddtbench_are_those_of_its_documentation() -> None:
+    published = {
+        ("NAS_LU_y", "1020"): 40_800, ("NAS_MG_x", "514x258x258"): 524_288, ("NAS_MG_y", "514x258x258"): 1_048_576,
+        ("MILC_su3_zd", "8x8x8x8"): 12_288, ("SPECFEM3D_mt", "7600"): 91_200, ("SPECFEM3D_oc", "493of3697"): 1972,
+        ("SPECFEM3D_cm", "11797of834917+3009of51153"): 177_672, ("LAMMPS_full", "1662of1907"): 64 * 1662,
+        ("LAMMPS_atomic", "114of1217"): 48 * 114, ("WRF_x", "4x4"): 62_088, ("WRF_y", "8x8"): 26_268,
+        ("FFT2D", "256x4"): 16 * 64 * 64,
+    }  # fmt: skip
+    assert {at: dt.ddtbench(*at).size for at in published} == published
+    with pytest.raises(InputError, match="no pattern 'HPCG' in DDTBench"):
+        dt.ddtbench("HPCG", "1")
+    with pytest.raises(InputError, match="LAMMPS_full of '3062': must be numbers from 1"):
+        dt.ddtbench("LAMMPS_full", "3062")
+    with pytest.raises(InputError, match="WRF_x of '3x3': must be one of 2x2, 4x4, 8x8"):
+        dt.ddtbench("WRF_x", "3x3")
+
+
+def test_types_that_cannot_be_received_are_refused() -> None:
+    with pytest.raises(InputError, match="name byte 2 twice, which a receive must not"):
+        dt.receive(dt.hindexed([1, 1], [0, 2], dt.INT))
+    with pytest.raises(InputError, match=r"1 of contiguous\(0, INT\) have no data"):
+        dt.compile(dt.contiguous(0, dt.INT))
+    with pytest.raises(InputError, match="strategy is 'fast', must be one of auto, general, vector"):
+        dt.compile(dt.INT, strategy="fast")
+    with pytest.raises(InputError, match=r"vector handlers cannot receive 1 of indexed.*must be blocks of one size"):
+        dt.compile(dt.indexed([1, 2, 1], [0, 4, 9], dt.INT), strategy="vector")
+    with pytest.raises(InputError, match="has blocks of 4 to 8 bytes"):
+        dt.compile(dt.indexed([1, 2, 1], [0, 4, 9], dt.INT), strategy="blockindexed")
+    with pytest.raises(InputError, match="interval is 3000, must be a multiple of the payload of 2048 bytes"):
+        dt.compile(dt.vector(4096, 1, 2, dt.INT), strategy="ro_cp", interval=3000)
+    with pytest.raises(InputError, match="interval is 2048, but the vector handlers have no checkpoints"):
+        dt.compile(dt.vector(4096, 1, 2, dt.INT), interval=2048)
+    with pytest.raises(InputError, match=r"the type needs \d+ bytes in the scratchpad of each cluster, which has"):
+        dt.compile(dt.indexed_block(1, np.arange(0, 900_000, 3), dt.INT), strategy="indexed")
+
+
+def test_the_interval_follows_its_three_conditions() -> None:
+    of = dt.Setting(size=4 << 20, payload=2048, packet_ns=81.92, handler_ns=1000, hpus=16)
+    assert dt.message_ns(of, 2048 * 20) == pytest.approx(81.92 + 20 * 15 * 81.92 + 128 * 1000)
+    chosen = interval.choose(of)
+    assert (chosen.bytes, chosen.decided_by) == (26 * 2048, "share")
+    share = 26 * 15 * 81.92 / dt.message_ns(of, chosen.bytes)
+    assert share <= 0.2 < 27 * 15 * 81.92 / dt.message_ns(of, 27 * 2048)
+    few = interval.choose(dataclasses.replace(of, memory_bytes=16 * 64))  # 16 checkpoints for 2048 packets
+    assert (few.bytes, few.decided_by) == (128 * 2048, "memory")
+    tight = interval.choose(dataclasses.replace(of, buffer_packets=44))
+    assert (tight.bytes, tight.decided_by) == (2 * 2048, "buffer")
+    short = interval.choose(dataclasses.replace(of, size=40 * 2048, handler_ns=100_000))
+    assert (short.bytes, short.decided_by) == (3 * 2048, "hpus")
+
+
+def test_owners_of_checkpoints_take_over_waiting_packets() -> None:
+    # 16 packets share an interval and come faster than a core processes them.
+    got = dt.receive(dt.vector(1 << 14, 4, 8, dt.FLOAT), strategy="rw_cp", interval=16 * 2048)
+    assert got.is_exact and got.completions[0].is_whole
+    commands = np.sort(got.result.columns["host_dma_commands"])
+    assert commands[0] == 0 and commands[-1] > 2 * 128, "handlers that left their packets, and those that took them"
+
+
+def test_handlers_here_do_what_handlers_on_the_card_do() -> None:
+    datatype = dt.ddtbench("LAMMPS_atomic", "114of1217")
+    for strategy in ("indexed", "ro_cp"):
+        made = dt.compile(datatype, strategy=strategy)
+        message = np.random.default_rng(1).integers(1, 256, made.size, np.uint8).tobytes()
+        traffic = _packets.capture("traffic", dt.packets(made, [message]))
+        here = native.run(experiment={**dt.experiment_of(made), "traffic": str(traffic)}, threads=4)
+        expected = np.zeros(made.slot_bytes, np.uint8)
+        dt.unpack(datatype, message, expected)
+        assert here.host_memory(0x1000_0000_0000_0000, made.slot_bytes) == expected.tobytes()
+
+
+@pytest.mark.parametrize("strategy", dt.STRATEGIES)
+def test_handlers_build_without_a_word(strategy: str) -> None:
+    built = toolchain.build([toolchain.sdk_dir() / "datatypes" / f"{strategy}.c"])
+    assert (built.messages, built.entry().name) == ("", strategy)
+
+
+def test_the_guide_runs() -> None:
+    guide = (ROOT / "docs" / "guides" / "datatypes.md").read_text()
+    names: dict[str, object] = {}
+    for code in re.findall(r"```python\n(.*?)```", guide, flags=re.DOTALL):
+        exec(compile(code, "datatypes.md", "exec"), names)
+    (shown,) = re.findall(r"```c\n(.*?)```", guide, flags=re.DOTALL)
+    source = (ROOT / "sdk" / "datatypes" / "ro_cp.c").read_text()
+    assert "__handler__" + shown.partition("__handler__")[2] in source
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(1000, 1400))
+def test_many_drawn_types_arrive_with_every_strategy(seed: int) -> None:
+    check_on_card(seed)

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * MPI datatypes on the NIC: a message arrives in packed order, and handlers write each piece to its place in host memory.
+ *
+ * The host compiles a type into a description (spinet.datatypes.compile) and puts it into handler memory. The first handler
+ * of each cluster copies the description to the cluster's scratchpad, where a load takes 1 cycle. All numbers have 32
+ * bits and are little-endian. Offsets of tables count from the start of the description.
+ *
+ * A packet is UDP over IPv4 without options. Its data begins with the header `spin_ddt_header_t`; the rest is a part of the
+ * message. Packets may arrive in any order and more than once.
+ *
+ * Scratchpad: `scratchpad_bytes` of the description, in each cluster. Handler memory: `handler_memory_bytes`.
+ * Host memory: `slots` times `slot_bytes`, then 16 bytes a slot for completions.
+ */
+#ifndef SPIN_DDT_H
+#define SPIN_DDT_H
+
+#include <handler.h>
+#include <spin_data.h>
+
+#define SPIN_DDT_MAGIC 0x31544444u /* "DDT1" */
+#define SPIN_DDT_NOINLINE __attribute__((noinline)) /* of functions that run seldom */
+
+/* In front of a packet's part of the message. */
+typedef struct {
+    uint32_t at;   /* bytes of the message before this part */
+    uint32_t slot; /* the posted receive to which the message belongs */
+} spin_ddt_header_t;
+
+/* Written to host memory at the end of a message. */
+typedef struct {
+    uint32_t received; /* bytes that handlers processed; repeated packets count again */
+    uint32_t size;     /* bytes of the message */
+    uint32_t status;   /* SPIN_DDT_DONE or SPIN_DDT_REFUSED */
+    uint32_t slot;
+} spin_ddt_completion_t;
+
+#define SPIN_DDT_DONE 1u
+#define SPIN_DDT_REFUSED 2u /* the description does not fit the context's memory; nothing was written */
+
+/* The description of a type. Each handler reads the fields of its own form. */
+typedef struct {
+    uint32_t magic;
+    uint32_t bytes;      /* of the description that are copied to each scratchpad */
+    uint32_t size;       /* bytes of a message */
+    uint32_t slots;      /* receives that can be posted at a time */
+    uint32_t slot_bytes; /* host memory of a slot */
+    uint32_t scratchpad_bytes;
+    uint32_t handler_memory_bytes;
+
+    /* Blocks: `blocks` blocks make an element, and elements repeat. */
+    uint32_t first;         /* offset of the first element in host memory */
+    uint32_t block;         /* bytes of a block */
+    uint32_t stride;        /* bytes from one block to the next */
+    uint32_t blocks;        /* in an element */
+    uint32_t extent;        /* bytes from one element to the next */
+    uint32_t element_bytes; /* data of an element */
+    uint32_t table;         /* offsets, entries or members of an element */
+
+    /* Loops and segments. */
+    uint32_t root;          /* the outermost loop */
+    uint32_t segment_bytes; /* of a segment, for the depth of this type */
+    uint32_t checkpoints;   /* the first of them; it stands for the start of the message */
+    uint32_t interval;      /* bytes of the message from one checkpoint to the next */
+    uint32_t n_checkpoints;
+    uint32_t work;          /* in the scratchpad: segments of the first core */
+    uint32_t work_bytes;    /* of a core */
+
+    /* Owned checkpoints. */
+    uint32_t owned;       /* in handler memory: those of slot 0 */
+    uint32_t owned_bytes; /* of one */
+    uint32_t buffers;     /* in the scratchpad: packets that wait */
+    uint32_t buffer_bytes;
+    uint32_t n_buffers; /* at most 32 */
+    uint32_t unused[6];
+} spin_ddt_t;
+
+/* The scratchpad. It is zero before the first packet. */
+typedef struct {
+    volatile uint32_t claimed;
+    volatile uint32_t state; /* 0, or one of those below */
+    volatile uint32_t free_buffers;
+    uint32_t unused[13];
+    spin_ddt_t type; /* its tables follow, then `received`, segments and buffers */
+} spin_ddt_l1_t;
+
+#define SPIN_DDT_READY 1u
+#define SPIN_DDT_BAD 2u
+
+/* A part of a message, and where it goes. */
+typedef struct {
+    uint32_t at;    /* position in the message */
+    uint32_t left;  /* bytes */
+    uintptr_t from; /* its first byte, in L2 packet memory or in L1 */
+    uint64_t to;    /* host address of the slot */
+    uint32_t slot;
+} spin_ddt_part_t;
+
+/* In the scratchpad of any cluster: bytes that the cluster's handlers processed, by slot. */
+static inline volatile uint32_t *spin_ddt_received(const task_t *task, uint32_t cluster, const spin_ddt_t *type)
+{
+    uint8_t *l1 = (uint8_t *)task->scratchpad[cluster];
+    return (volatile uint32_t *)(l1 + offsetof(spin_ddt_l1_t, type) + type->bytes);
+}
+
+/*
+ * Copy the description from handler memory to this cluster's scratchpad, or wait for the core that copies. One cycle for 64
+ * bytes, and about 150.
+ */
+static inline SPIN_DDT_NOINLINE void spin_ddt_fetch(const handler_args_t *args, spin_ddt_l1_t *l1)
+{
+    const task_t *task = args->task;
+    if (amo_swap(&l1->claimed, 1) != 0) {
+        while (l1->state == 0) {
+            rt_time_wait_cycles(32);
+        }
+        return;
+    }
+    const spin_ddt_t *type = (const spin_ddt_t *)task->handler_mem;
+    uint32_t room = task->handler_mem_size;
+    if (room < sizeof *type || type->magic != SPIN_DDT_MAGIC || type->handler_memory_bytes > room ||
+        type->scratchpad_bytes > task->scratchpad_size[args->cluster_id] ||
+        (uint64_t)type->slots * (type->slot_bytes + sizeof(spin_ddt_completion_t)) > task->host_mem_size) {
+        l1->state = SPIN_DDT_BAD;
+        return;
+    }
+    const uint32_t piece = 32768; /* PsPIN's limit of a transfer, DMA_MAX_XFER_SIZE */
+    uint8_t *from = (uint8_t *)task->handler_mem, *to = (uint8_t *)&l1->type;
+    spin_dma_t copied;
+    for (uint32_t left = type->bytes; left > 0;) {
+        uint32_t size = MIN(left, piece);
+        spin_dma(from, to, size, SPIN_DMA_EXT2LOC, 0, &copied);
+        spin_dma_wait(copied);
+        from += size;
+        to += size;
+        left -= size;
+    }
+    l1->free_buffers = l1->type.n_buffers < 32 ? (1u << l1->type.n_buffers) - 1 : UINT32_MAX;
+    SPIN_COMPILER_BARRIER();
+    l1->state = SPIN_DDT_READY;
+}
+
+/* The description in this cluster's scratchpad; NULL if it is bad. 3 loads. */
+static inline const spin_ddt_t *spin_ddt_type(const handler_args_t *args)
+{
+    spin_ddt_l1_t *l1 = (spin_ddt_l1_t *)args->task->scratchpad[args->cluster_id];
+    if (l1->state == 0) {
+        spin_ddt_fetch(args, l1);
+    }
+    return l1->state == SPIN_DDT_READY ? &l1->type : NULL;
+}
+
+/* This packet's part of its message; false if it has none, or one outside the message. About 25 cycles. */
+static inline bool spin_ddt_part(const handler_args_t *args, const spin_ddt_t *type, spin_ddt_part_t *part)
+{
+    const task_t *task = args->task;
+    spin_pkt_t data = spin_data(task);
+    if (type == NULL || data.size < sizeof(spin_ddt_header_t)) {
+        return false;
+    }
+    const spin_ddt_header_t *header = (const spin_ddt_header_t *)data.data;
+    part->at = header->at;
+    part->slot = header->slot;
+    part->left = data.size - sizeof *header;
+    if (part->slot >= type->slots || part->at > type->size || part->left > type->size - part->at || part->left == 0) {
+        return false;
+    }
+    /* The data was not touched, so commands take it from L2, which gives rows of 64 bytes. */
+    part->from = (uintptr_t)task->l2_pkt_mem + SPIN_DATA_OFFSET + sizeof *header;
+    part->to = ((uint64_t)task->host_mem_high << 32 | task->host_mem_low) + (uint64_t)part->slot * type->slot_bytes;
+    amo_add((volatile int32_t *)&spin_ddt_received(task, args->cluster_id, type)[part->slot], (int32_t)part->left);
+    return true;
+}
+
+/* Write the next `size` bytes to `offset` in the slot. A command: about 25 cycles, more if all four handles are in use. */
+static inline void spin_ddt_put(spin_ddt_part_t *part, uint32_t offset, uint32_t size)
+{
+    spin_cmd_t written;
+    spin_dma_to_host(part->to + offset, part->from, size, false, &written);
+    part->from += size;
+    part->left -= size;
+}
+
+/* For a header handler: a message begins. One store for each cluster, 23 cycles each. */
+static inline void spin_ddt_begin(const handler_args_t *args)
+{
+    const spin_ddt_t *type = spin_ddt_type(args);
+    spin_pkt_t data = spin_data(args->task);
+    if (type == NULL || data.size < sizeof(spin_ddt_header_t)) {
+        return;
+    }
+    uint32_t slot = ((const spin_ddt_header_t *)data.data)->slot;
+    for (uint32_t cluster = 0; slot < type->slots && cluster < NB_CLUSTERS; cluster++) {
+        spin_ddt_received(args->task, cluster, type)[slot] = 0;
+    }
+}
+
+/*
+ * For a completion handler: all packets of a message are processed and written. Writes the slot's completion, 16 bytes
+ * in two commands, the one with the status last.
+ */
+static inline void spin_ddt_end(const handler_args_t *args)
+{
+    const task_t *task = args->task;
+    const spin_ddt_t *type = spin_ddt_type(args);
+    spin_pkt_t data = spin_data(task);
+    if (data.size < sizeof(spin_ddt_header_t)) {
+        return;
+    }
+    uint32_t slot = ((const spin_ddt_header_t *)data.data)->slot, received = 0;
+    uint64_t host = (uint64_t)task->host_mem_high << 32 | task->host_mem_low;
+    uint32_t size = 0, status = SPIN_DDT_REFUSED;
+    if (type != NULL) {
+        if (slot >= type->slots) {
+            return;
+        }
+        for (uint32_t cluster = 0; cluster < NB_CLUSTERS; cluster++) {
+            received += spin_ddt_received(task, cluster, type)[slot];
+        }
+        host += (uint64_t)type->slots * type->slot_bytes + slot * sizeof(spin_ddt_completion_t);
+        size = type->size;
+        status = SPIN_DDT_DONE;
+    } else if (task->host_mem_size < sizeof(spin_ddt_completion_t)) {
+        return;
+    }
+    spin_cmd_t written;
+    spin_write_to_host(host, (uint64_t)size << 32 | received, &written);
+    spin_cmd_wait(written);
+    spin_write_to_host(host + 8, (uint64_t)slot << 32 | status, &written);
+}
+
+#endif
