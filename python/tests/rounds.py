@@ -73,3 +73,5 @@ class Rounds:
                 [(to, frame) for frame in self.cards[to].process(shuffle(queue))] for to, queue in queues.items()
             ]
             coming = [one for turn in zip_longest(*results) for one in turn if one is not None]
+        for card in self.cards.values():
+            card.machine.step("5 us")  # a write is on its way to the host when the card has done with its packet

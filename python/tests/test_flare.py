@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import spinet
 from spinet._core import UsageError
-from spinet.collectives import Flare, headers
+from spinet.collectives import Flare, SparseFlare, headers
 from spinet.collectives.peers import constants
 
 from rounds import Card, Rounds
@@ -25,8 +25,8 @@ def divert(flare: Flare, sender: str, frame: bytes) -> str | None:
     return flare.root.ip if rank >= flare.hosts else ranks[flare.hosts + rank // (flare.hosts // flare.leaves)]
 
 
-def allreduce(flare: Flare, vectors: list[np.ndarray], *, shuffle_seed: int | None = None) -> list[np.ndarray | None]:
-    """The result of each host, by cards without a network."""
+def start_all(flare: Flare, vectors: list[np.ndarray], *, shuffle_seed: int | None = None) -> Rounds:
+    """Cards without a network, after the allreduce."""
     peers = flare.peers
     cards = {peers[r].ip: Card(flare.host(r), host=flare.host_memory(vectors[r])) for r in range(flare.hosts)}
     for number in range(flare.leaves + (flare.leaves > 1)):
@@ -40,10 +40,17 @@ def allreduce(flare: Flare, vectors: list[np.ndarray], *, shuffle_seed: int | No
         return [queue[i] for i in random.permutation(len(queue))] if shuffle_seed is not None else queue
 
     rounds.run(go, shuffle=shuffled)
-    links = flare.hosts + (flare.leaves if flare.leaves > 1 else 0)
-    assert (rounds.lost, rounds.frames) == ([], 2 * flare.blocks * links + len(go))
+    assert rounds.lost == []
+    rounds.frames -= len(go)
+    return rounds
+
+
+def allreduce(flare: Flare, vectors: list[np.ndarray], *, shuffle_seed: int | None = None) -> list[np.ndarray | None]:
+    """The result of each host."""
+    peers, rounds = flare.peers, start_all(flare, vectors, shuffle_seed=shuffle_seed)
+    assert rounds.frames == 2 * flare.blocks * (flare.hosts + (flare.leaves if flare.leaves > 1 else 0))
     size = flare.result_at + flare.n_bytes + 8
-    return [flare.result(cards[peers[r].ip].host.read(size=size), vectors[r].dtype) for r in range(flare.hosts)]
+    return [flare.result(rounds.cards[peers[r].ip].host.read(size=size), vectors[r].dtype) for r in range(flare.hosts)]
 
 
 def drawn(flare: Flare, dtype: str, low: int, high: int) -> list[np.ndarray]:
@@ -112,3 +119,44 @@ def test_a_network_runs_to_its_end_with_half_the_traffic_of_a_ring() -> None:
 def test_impossible_requests_are_refused(wrong: dict[str, object], text: str) -> None:
     with pytest.raises(UsageError, match=text):
         Flare(**({"hosts": 4, "elements": 100} | wrong))  # type: ignore[arg-type]
+
+
+def sparse_vectors(flare: SparseFlare, dtype: str) -> list[np.ndarray]:
+    """One element of `ratio` is not zero, by independent draws."""
+    random = np.random.default_rng(SEED)
+    made = []
+    for _ in range(flare.hosts):
+        values = random.integers(1, 100, flare.elements) * random.choice([-1, 1], flare.elements)
+        made.append(np.where(random.random(flare.elements) < 1 / flare.ratio, values, 0).astype(dtype))
+    return made
+
+
+@pytest.mark.parametrize("storage", ["array", "hash"])
+@pytest.mark.parametrize(("dtype", "ratio"), [("int32", 1), ("int32", 8), ("int16", 2), ("int8", 2), ("float32", 4)])
+@pytest.mark.parametrize(("hosts", "leaves"), [(5, 1), (6, 3)])
+def test_sparse_vectors_have_exact_sums(hosts: int, leaves: int, dtype: str, ratio: int, storage: str) -> None:
+    flare = SparseFlare(
+        hosts=hosts, leaves=leaves, elements=2500, dtype=dtype, ratio=ratio, storage=storage, window=2, packets=2
+    )
+    kind = {"int32": "<i4", "int16": "<i2", "int8": "i1", "float32": "<f4"}[dtype]
+    vectors = sparse_vectors(flare, kind)
+    wanted = np.add.reduce(vectors, dtype=kind).tolist()  # sums of small integers are exact in float32
+    rounds = start_all(flare, vectors)
+    for rank in range(hosts):
+        card = rounds.cards[flare.peers[rank].ip]
+        result = flare.result(card.host.read(size=len(flare.host_memory(vectors[rank]))), kind)
+        assert result is not None and result.tolist() == wanted
+
+
+def test_a_full_table_spills_and_sums_stay_exact() -> None:
+    """Eight children with about 148 elements each, in a table of 256 entries and a stash of 164."""
+    flare = SparseFlare(hosts=8, elements=148 * 64, ratio=64, storage="hash", packets=2)
+    vectors = sparse_vectors(flare, "<i4")
+    rounds = start_all(flare, vectors)
+    present = np.count_nonzero(np.abs(vectors).sum(axis=0))
+    assert present > 256 + 2 * 164
+    memory = rounds.cards[flare.peers[0].ip].host.read(size=len(flare.host_memory(vectors[0])))
+    result = flare.result(memory, "<i4")
+    assert result is not None and result.tolist() == np.add.reduce(vectors, dtype="<i4").tolist()
+    with pytest.raises(UsageError, match="needs 38208 bytes in L1, must be 32768 or less"):
+        SparseFlare(hosts=8, elements=148 * 64, ratio=64, storage="array")

@@ -188,7 +188,7 @@ def packets(a: np.ndarray, b: np.ndarray, each: int) -> list[bytes]:
 
 
 def on_card(kind: str, a: np.ndarray, b: np.ndarray, **defines: str) -> np.ndarray:
-    """What the card makes of vectors."""
+    """Vectors that the card returns."""
     each = 512 // a.itemsize  # such a packet is below the longest that the card sends, 2 KiB
     result = spinet.run(
         program="sdk/collectives/combine.c",

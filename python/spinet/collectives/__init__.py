@@ -5,6 +5,8 @@ docs/guides/collectives.md shows how to use it.
 """
 
 from spinet.collectives.flare import Flare
+from spinet.collectives.group import Group
 from spinet.collectives.peers import Peer, headers
+from spinet.collectives.sparse import SparseFlare
 
-__all__ = ["Flare", "Peer", "headers"]
+__all__ = ["Flare", "Group", "Peer", "SparseFlare", "headers"]

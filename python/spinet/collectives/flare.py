@@ -101,6 +101,10 @@ class Flare:
         return self.element_bytes or TYPES[self.dtype]
 
     @property
+    def _zeros(self) -> str:
+        return f"V{self.item_bytes}"
+
+    @property
     def blocks(self) -> int:
         """Number of blocks, one packet of each host."""
         return -(-self.n_bytes // BLOCK_BYTES)
@@ -111,10 +115,23 @@ class Flare:
         return -(-self.n_bytes // 64) * 64
 
     @property
+    def _switch_scratchpad(self) -> int:
+        return _SWITCH["CONFIGURATION_BYTES"] + _CORES * BLOCK_BYTES
+
+    @property
     def _switch_bytes(self) -> int:
         children = max(self.hosts // self.leaves, self.leaves)
         buffers = 2 * (children - 1) if self.buffers == "tree" else int(self.buffers)
         return _SWITCH["CONFIGURATION_BYTES"] + self.window * (_SWITCH["RECORD_BYTES"] + buffers * BLOCK_BYTES)
+
+    @property
+    def programs(self) -> tuple[str, str]:
+        """Programs of the cards of hosts and switches."""
+        return "flare_host.c", "flare_switch.c"
+
+    @property
+    def _host_defines(self) -> dict[str, str | int]:
+        return {}
 
     @property
     def defines(self) -> dict[str, str | int]:
@@ -172,8 +189,7 @@ class Flare:
         content += b"".join(child.packed for child in children)
         content += bytes(12 * (_WIRE["FLARE_MAX_CHILDREN"] - len(children)))
         ports = f"{_WIRE['FLARE_UP']}, {_WIRE['FLARE_DOWN']}"
-        scratchpad = _SWITCH["CONFIGURATION_BYTES"] + _CORES * BLOCK_BYTES
-        node = _node("flare_switch.c", ports, content, scratchpad, self.defines)
+        node = _node(self.programs[1], ports, content, self._switch_scratchpad, self.defines)
         node["context"][0]["handler_memory"] |= {"addr": _SWITCH_AT, "size": self._switch_bytes}
         return node
 
@@ -219,11 +235,11 @@ class Flare:
         shared = dict(link or {"rate": "100G", "delay": "300 ns"})
         # assumed: a PsPIN takes 400 Gbit/s; inside the switch there is no cable
         inside = dict(card_link or {"rate": "400G", "delay": "20 ns"})
-        shape = {"NB_CLUSTERS": clusters} if clusters != 4 else {}
-        builds = {
-            source: str(toolchain.build([SOURCES / source], defines=defines).elf)
-            for source, defines in (("flare_host.c", {}), ("flare_switch.c", self.defines | shape))
-        }
+        shape: dict[str, str | int] = {"NB_CLUSTERS": clusters} if clusters != 4 else {}
+        host_program, switch_program = (
+            str(toolchain.build([SOURCES / source], defines=defines).elf)
+            for source, defines in zip(self.programs, (self._host_defines, self.defines | shape), strict=True)
+        )
         named: dict[str, Any] = {"preset": nic} if isinstance(nic, str) else dict(nic)
         card = named | {"set": {**named.get("set", {}), "n_clusters": clusters}} if shape else nic
         nodes: list[dict[str, Any]] = []
@@ -231,14 +247,14 @@ class Flare:
         below = self.hosts // self.leaves
         for rank in range(self.hosts):
             node = self.host(rank)
-            content = self.host_memory(vectors[rank] if vectors is not None else np.zeros(self.n_bytes, "u1"))
+            content = self.host_memory(vectors[rank] if vectors is not None else np.zeros(self.elements, self._zeros))
             node["context"][0]["host_memory"] = {"size": len(content), "data": str(_programs.kept(content))}
-            nodes.append({"name": f"host{rank}", "nic": nic} | node | {"program": builds["flare_host.c"]})
+            nodes.append({"name": f"host{rank}", "nic": nic} | node | {"program": host_program})
             links.append({"from": f"host{rank}", "to": f"leaf{rank // below}", "with": shared})
         n_switches = self.leaves + (self.leaves > 1)
         names = [f"leaf{i}" for i in range(self.leaves)] + ["root"] * (self.leaves > 1)
         for number, name in enumerate(names):
-            program = {"program": builds["flare_switch.c"]}
+            program = {"program": switch_program}
             nodes.append({"name": f"{name}card", "nic": card} | self.switch(number) | program)
             links.append({"from": f"{name}card", "to": name, "with": inside})
         links += [{"from": f"leaf{i}", "to": "root", "with": shared} for i in range(n_switches - 1)]

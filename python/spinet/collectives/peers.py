@@ -41,8 +41,7 @@ class Peer:
     @property
     def mac(self) -> bytes:
         """Its MAC address."""
-        address: bytes = ipaddress.IPv4Address(self.ip).packed
-        return b"\x02\x00" + address
+        return b"\x02\x00" + (0x0A000001 + self.number).to_bytes(4, "big")
 
     @property
     def packed(self) -> bytes:
@@ -58,4 +57,7 @@ def headers(sender: Peer, receiver: Peer, port: int, data: bytes) -> bytes:
     total = (total & 0xFFFF) + (total >> 16)
     checksum = ~(total + (total >> 16)) & 0xFFFF
     ip = ip[:10] + checksum.to_bytes(2, "big") + ip[12:]
-    return receiver.mac + sender.mac + b"\x08\x00" + ip + struct.pack(">HHHH", port, port, udp, 0) + bytes(2) + data
+    frame: bytes = (
+        receiver.mac + sender.mac + b"\x08\x00" + ip + struct.pack(">HHHH", port, port, udp, 0) + bytes(2) + data
+    )
+    return frame

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Collective operations on NICs: the programs of `OPERATIONS` in `sdk/collectives`."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from spinet import _programs, toolchain
+from spinet._core import UsageError
+from spinet.collectives.flare import TYPES
+from spinet.collectives.peers import SOURCES, Peer, constants
+
+OPERATIONS = ("broadcast", "ring", "doubling", "alltoall", "barrier", "accumulate")
+"""Names of operations; the program of each is `sdk/collectives/NAME.c`."""
+
+_WIRE = constants("group.h")
+BLOCK_BYTES = _WIRE["GROUP_BLOCK_BYTES"]
+_CORES = 8
+_STEPS = constants("doubling.c")["STEPS"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Group:
+    """A collective operation among nodes of a network.
+
+    Attributes
+    ----------
+    operation
+        One of `OPERATIONS`.
+    size
+        Number of ranks, 2 to 64. Rank *r* is node *r* of the network.
+    n_bytes
+        Bytes of the vector; of ``alltoall``, of the part for one rank.
+    dtype, op
+        As of `Flare`, for ``ring``, ``doubling`` and ``accumulate``.
+    window
+        Blocks that a rank begins with.
+    root
+        The rank that broadcasts.
+    redundant
+        Broadcast over more than one path, so that it reaches all living ranks although others are dead.
+    custom
+        An operator in place of `dtype` and `op`: the path of its header.
+
+    Examples
+    --------
+    >>> Group(operation="ring", size=5, n_bytes=10_000).blocks
+    10
+    """
+
+    operation: str
+    size: int
+    n_bytes: int = 0
+    dtype: str = "int32"
+    op: str = "sum"
+    window: int = 8
+    root: int = 0
+    redundant: bool = False
+    custom: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what the handlers cannot do."""
+        if self.operation not in OPERATIONS:
+            raise UsageError(f"operation is {self.operation!r}, must be one of {', '.join(OPERATIONS)}")
+        if not 2 <= self.size <= _WIRE["GROUP_MAX_SIZE"]:
+            raise UsageError(f"size is {self.size}, must be 2 to {_WIRE['GROUP_MAX_SIZE']}")
+        if self.dtype not in TYPES:
+            raise UsageError(f"dtype is {self.dtype!r}, must be one of {', '.join(TYPES)}")
+        if self.op not in ("sum", "min", "max", "prod"):
+            raise UsageError(f"op is {self.op!r}, must be one of sum, min, max, prod")
+        if not 0 <= self.root < self.size:
+            raise UsageError(f"root is {self.root}, must be a rank: 0 to {self.size - 1}")
+        if self.n_bytes < 1 and self.operation != "barrier":
+            raise UsageError(f"n_bytes is {self.n_bytes}, must be 1 or more")
+        if self.n_bytes % (TYPES[self.dtype] if self.custom is None else 1):
+            raise UsageError(
+                f"n_bytes is {self.n_bytes}, must be a multiple of the {TYPES[self.dtype]} of {self.dtype}"
+            )
+        if not 1 <= self.window <= 64:
+            raise UsageError(f"window is {self.window}, must be 1 to 64")
+
+    @property
+    def blocks(self) -> int:
+        """Blocks of the vector, or of a part."""
+        return -(-self.n_bytes // BLOCK_BYTES)
+
+    @property
+    def result_at(self) -> int:
+        """Place of the result in host memory; `accumulate` has it in place of the vector."""
+        if self.operation == "accumulate":
+            return 0
+        return -(-self.vector_bytes // 64) * 64
+
+    @property
+    def vector_bytes(self) -> int:
+        """Bytes of a rank's input."""
+        return self.n_bytes * (self.size if self.operation == "alltoall" else 1)
+
+    @property
+    def peers(self) -> list[Peer]:
+        """The ranks, then the node that starts."""
+        return [Peer(number=i) for i in range(self.size + 1)]
+
+    @property
+    def starts(self) -> list[int]:
+        """The rank that each start packet goes to."""
+        if self.operation == "broadcast":
+            return [self.root] * self.blocks
+        if self.operation == "barrier":
+            return list(range(self.size))
+        if self.operation == "accumulate":
+            return []
+        most = self.blocks * (self.size - 1 if self.operation == "alltoall" else 1)
+        return list(range(self.size)) * min(self.window, most)
+
+    @property
+    def defines(self) -> dict[str, str | int]:
+        """Macros for the handler."""
+        made: dict[str, str | int] = {"TYPE": f"SPIN_{self.dtype.upper()}", "OP": f"SPIN_{self.op.upper()}"}
+        if self.custom is not None:
+            made = {"TYPE": "SPIN_CUSTOM", "OP": 0, "SPIN_CUSTOM_OPERATOR": f'"{self.custom}"'}
+        return made | ({"REDUNDANT": 1} if self.redundant else {})
+
+    def node(self, rank: int) -> dict[str, Any]:
+        """The keys of a node for a rank."""
+        expected = self.blocks * (self.size - 1 if self.operation == "alltoall" else 1)
+        content = struct.pack(
+            "<8I4i",
+            rank,
+            self.size,
+            self.n_bytes,
+            self.blocks,
+            self.window,
+            self.result_at,
+            self.vector_bytes,
+            expected,
+            0,
+            0,
+            0,
+            0,
+        )
+        content += b"".join(peer.packed for peer in self.peers[: self.size])
+        more = {
+            "broadcast": -(-self.blocks // 32) * 4,
+            "doubling": 2 * self.window * (64 + 2 * _STEPS * BLOCK_BYTES),
+            "barrier": 64,
+            "accumulate": 1024,
+        }
+        ports = f"{_WIRE['GROUP_DATA']}, {_WIRE['GROUP_GO']}"
+        frames = _CORES * _WIRE["GROUP_FRAME_BYTES"] * (2 if self.operation == "doubling" else 1)
+        context = {
+            "match": f"ipv4.header_words == 5 && udp.dst_port in {{{ports}}}",
+            "handler_memory": {
+                "addr": 0x1C10_0000,
+                "size": _WIRE["GROUP_CONFIGURATION_BYTES"] + more.get(self.operation, 0),
+                "data": str(_programs.kept(content)),
+            },
+            "scratchpad_bytes": _WIRE["GROUP_CONFIGURATION_BYTES"] + frames,
+        }
+        program = str(SOURCES / f"{self.operation}.c")
+        return {"program": program, "context": [context], "defines": self.defines}
+
+    def host_memory(self, vector: bytes = b"") -> bytes:
+        """Initial contents of a rank's host memory."""
+        if len(vector) > self.vector_bytes:
+            raise UsageError(f"the vector has {len(vector)} bytes, {self.vector_bytes} are its room")
+        size = max(self.result_at + self.vector_bytes + 8, self.vector_bytes, 64)
+        return vector + bytes(size - len(vector))
+
+    def result(self, memory: bytes) -> bytes | None:
+        """The result in a rank's host memory; None if the operation has not finished there."""
+        end = self.result_at + self.vector_bytes
+        if self.operation != "accumulate" and memory[end : end + 8] != (1).to_bytes(8, "little"):
+            return None
+        return memory[self.result_at : end]
+
+    def network(
+        self,
+        vectors: Sequence[bytes] | None = None,
+        *,
+        link: Mapping[str, Any] | None = None,
+        nic: Mapping[str, Any] | str = "pspin",
+    ) -> dict[str, Any]:
+        """A star for `spinet.run`: the ranks around a switch, and a node that starts them.
+
+        Parameters
+        ----------
+        vectors
+            The vector of each rank; zeros without.
+        link
+            Properties of all links.
+        nic
+            Card of the ranks.
+        """
+        elf = str(toolchain.build([SOURCES / f"{self.operation}.c"], defines=self.defines).elf)
+        nodes: list[dict[str, Any]] = []
+        for rank in range(self.size):
+            node = self.node(rank)
+            content = self.host_memory(vectors[rank] if vectors is not None else b"")
+            node["context"][0]["host_memory"] = {"size": len(content), "data": str(_programs.kept(content))}
+            nodes.append({"name": f"n{rank}", "nic": nic, "program": elf, "context": node["context"]})
+        go = f"udp:size=64,dst_port={_WIRE['GROUP_GO']},rate=100G"
+        counts = {rank: self.starts.count(rank) for rank in range(self.size)}
+        send = [{"source": f"{go},count={count}", "to": f"n{rank}"} for rank, count in counts.items() if count]
+        nodes.append({"name": f"n{self.size}", "send": send})
+        return {
+            "topology": {"name": "star", "nodes": self.size + 1},
+            "link": dict(link or {"rate": "100G", "delay": "300 ns"}),
+            "nodes": nodes,
+        }

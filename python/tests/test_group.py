@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Collective operations on NICs: every byte of every rank, against NumPy, for groups of many sizes."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import spinet
+from spinet._core import UsageError
+from spinet.collectives import Group, headers
+from spinet.collectives.peers import constants
+
+from rounds import Card, Rounds
+
+WIRE = constants("group.h")
+SEED = 11
+
+
+def start(group: Group, vectors: list[bytes], dead: tuple[int, ...] = ()) -> tuple[Rounds, list[bytes]]:
+    """The cards of a group, and its start packets."""
+    ranks = [rank for rank in range(group.size) if rank not in dead]
+    cards = {group.peers[r].ip: Card(group.node(r), host=group.host_memory(vectors[r])) for r in ranks}
+    starter = group.peers[-1]
+    return Rounds(cards), [headers(starter, group.peers[r], WIRE["GROUP_GO"], bytes(12)) for r in group.starts]
+
+
+def shuffled() -> Callable[[list[bytes]], list[bytes]]:
+    random = np.random.default_rng(SEED)
+    return lambda queue: [queue[i] for i in random.permutation(len(queue))]
+
+
+def memory(group: Group, rounds: Rounds, rank: int) -> bytes:
+    return rounds.cards[group.peers[rank].ip].host.read(size=len(group.host_memory()))
+
+
+def run(group: Group, vectors: list[bytes], dead: tuple[int, ...] = ()) -> tuple[list[bytes | None], Rounds]:
+    """The result of each living rank, with packets in a drawn order."""
+    rounds, go = start(group, vectors, dead)
+    rounds.run(go, shuffle=shuffled())
+    return [group.result(memory(group, rounds, r)) for r in range(group.size) if r not in dead], rounds
+
+
+def drawn(n: int, n_bytes: int) -> list[bytes]:
+    random = np.random.default_rng(SEED)
+    return [random.bytes(n_bytes) for _ in range(n)]
+
+
+@pytest.mark.parametrize("operation", ["ring", "doubling"])
+@pytest.mark.parametrize("size", [2, 3, 4, 6, 9])
+def test_allreduce_has_exact_sums_at_all_ranks(operation: str, size: int) -> None:
+    group = Group(operation=operation, size=size, n_bytes=6000, window=2)  # the last block is partial
+    vectors = drawn(size, 6000)
+    wanted = np.add.reduce([np.frombuffer(vector, "<i4") for vector in vectors], dtype="<i4").tobytes()
+    results, rounds = run(group, vectors)
+    assert results == [wanted] * size
+    if operation == "ring":  # each block goes round twice, without the last hop
+        assert rounds.frames == group.blocks * (2 * size - 2) + len(group.starts)
+
+
+@pytest.mark.parametrize("operation", ["ring", "doubling"])
+def test_float_results_are_bit_identical_at_all_ranks(operation: str) -> None:
+    random = np.random.default_rng(SEED)
+    vectors = [(random.standard_normal(700) * 10.0 ** random.integers(-6, 7, 700)).astype("<f4") for _ in range(5)]
+    group = Group(operation=operation, size=5, n_bytes=2800, dtype="float32", window=2)
+    results, _ = run(group, [vector.tobytes() for vector in vectors])
+    if operation == "doubling":
+        wanted = ((vectors[0] + vectors[4]) + vectors[1]) + (vectors[2] + vectors[3])
+        assert results == [wanted.tobytes()] * 5
+    assert len(set(results)) == 1 and results[0] is not None
+    assert np.allclose(np.frombuffer(results[0], "<f4"), np.add.reduce(vectors, dtype="<f8"), rtol=1e-4, atol=1)
+
+
+@pytest.mark.parametrize(("size", "root"), [(2, 0), (5, 3), (8, 7), (13, 0)])
+def test_a_broadcast_reaches_all_ranks_once(size: int, root: int) -> None:
+    group = Group(operation="broadcast", size=size, n_bytes=2500, root=root)
+    vectors = drawn(size, 2500)
+    results, rounds = run(group, vectors)
+    assert results == [vectors[root]] * size
+    assert rounds.frames == group.blocks * (size - 1) + len(group.starts)
+
+
+@pytest.mark.parametrize("dead", [(1, 2, 4), (3, 11, 12), (8, 9, 10), (15, 14, 12)])
+def test_a_redundant_broadcast_survives_dead_ranks(dead: tuple[int, ...]) -> None:
+    """16 ranks have 4 distances, so any 3 may be dead."""
+    group = Group(operation="broadcast", size=16, n_bytes=1500, redundant=True)
+    vectors = drawn(16, 1500)
+    results, _ = run(group, vectors, dead)
+    assert results == [vectors[0]] * 13
+
+
+def test_a_plain_broadcast_ends_at_dead_ranks() -> None:
+    group = Group(operation="broadcast", size=8, n_bytes=1500)
+    vectors = drawn(8, 1500)
+    # Rank 1 has rank 3 and 5 behind it, and rank 3 rank 7.
+    results, _ = run(group, vectors, dead=(1,))
+    assert results == [vectors[0], vectors[0], None, vectors[0], None, vectors[0], None]
+
+
+@pytest.mark.parametrize("size", [2, 3, 7])
+def test_all_to_all_transposes(size: int) -> None:
+    group = Group(operation="alltoall", size=size, n_bytes=1300, window=3)
+    vectors = drawn(size, 1300 * size)
+    results, _ = run(group, vectors)
+    for rank, result in enumerate(results):
+        assert result is not None
+        for sender in range(size):
+            wanted = vectors[sender][rank * 1300 : (rank + 1) * 1300] if sender != rank else bytes(1300)
+            assert result[sender * 1300 : (sender + 1) * 1300] == wanted
+
+
+@pytest.mark.parametrize("size", [2, 3, 5, 8])
+def test_nobody_leaves_a_barrier_before_all_have_entered(size: int) -> None:
+    group = Group(operation="barrier", size=size)
+    rounds, go = start(group, [b""] * size)
+
+    def passed() -> list[int]:
+        return [struct.unpack("<Q", memory(group, rounds, rank)[:8])[0] for rank in range(size)]
+
+    late = go[size // 2]
+    for epoch in range(3):
+        rounds.run([frame for frame in go if frame is not late])
+        assert passed() == [epoch] * size
+        rounds.run([late])
+        assert passed() == [epoch + 1] * size
+
+
+def test_accumulate_multiplies_complex_numbers_of_several_origins() -> None:
+    group = Group(operation="accumulate", size=4, n_bytes=2048, custom="operators/complex.h")
+    random = np.random.default_rng(SEED)
+    vector = random.standard_normal(512).astype("<f4")
+    rounds, _ = start(group, [vector.tobytes(), b"", b"", b""])
+    operand = random.choice(np.array([-2, -1, 0.5, 1], "<f4"), (3, 512))  # such products do not depend on their order
+    frames = []
+    for origin in range(3):
+        for block in range(2):
+            head = struct.pack("<IHHI", block, origin + 1, 0, 1024)
+            data = operand[origin, block * 256 : block * 256 + 256].tobytes()
+            frames.append(headers(group.peers[origin + 1], group.peers[0], WIRE["GROUP_DATA"], head + data))
+    rounds.run(frames, shuffle=shuffled())
+    wanted = vector.astype("<f8").view("<c16")
+    for origin in range(3):
+        wanted = wanted * operand[origin].astype("<f8").view("<c16")
+    found = np.frombuffer(memory(group, rounds, 0)[:2048], "<f4").astype("<f8").view("<c16")
+    assert np.allclose(found, wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_a_ring_in_a_network_loses_nothing() -> None:
+    group = Group(operation="ring", size=4, n_bytes=32768)
+    packets = spinet.run(group.network()).summary["packets"]
+    assert packets["in"] == packets["out"] == group.blocks * 6 + len(group.starts)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "text"),
+    [
+        ({"operation": "scan"}, "operation is 'scan', must be one of broadcast, ring, doubling, alltoall, barrier"),
+        ({"size": 1}, "size is 1, must be 2 to 64"),
+        ({"root": 4}, "root is 4, must be a rank: 0 to 3"),
+        ({"n_bytes": 6}, "n_bytes is 6, must be a multiple of the 4 of int32"),
+    ],
+)
+def test_impossible_groups_are_refused(wrong: dict[str, object], text: str) -> None:
+    with pytest.raises(UsageError, match=text):
+        Group(**({"operation": "ring", "size": 4, "n_bytes": 8} | wrong))  # type: ignore[arg-type]

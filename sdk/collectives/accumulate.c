@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Accumulate: a packet brings operands for a block of an array in the target's host memory (group.h has the format). The handler
+ * fetches the block, combines both, and writes it back. Blocks are locked meanwhile, so packets of several origins can meet.
+ *
+ * -DTYPE and -DOP: as in spin_reduce.h; for the product of complex numbers as in SC'17
+ * -DTYPE=SPIN_CUSTOM -DOP=0 -DSPIN_CUSTOM_OPERATOR='"operators/complex.h"'.
+ *
+ * Memory: scratchpad of a block for each HPU; handler memory behind the configuration of a lock for each of 256 blocks; for each
+ * packet a DMA from the host and one to it.
+ */
+#include "group.h"
+
+#define LOCKS 256
+
+__handler__ void accumulate_ph(handler_args_t *args)
+{
+    const task_t *task = args->task;
+    const group_t *group = group_of(args);
+    const group_head_t *head = group_head(task);
+    if (head == NULL || head->block >= group->blocks || head->bytes > group_block_bytes(group, head->block)) {
+        return;
+    }
+    spin_lock_t *locks = (spin_lock_t *)((uint8_t *)task->handler_mem + GROUP_CONFIGURATION_BYTES);
+    spin_lock_t *lock = &locks[head->block % LOCKS];
+    uint8_t *own = group_frame(args), *data = (uint8_t *)task->pkt_mem + FLARE_DATA_AT;
+    const uint32_t at = head->block * GROUP_BLOCK_BYTES, bytes = head->bytes;
+    spin_lock_lock(lock);
+    group_fetch(task, at, own, bytes);
+    spin_reduce(TYPE, OP, own, own, data, bytes);
+    spin_cmd_t stored;
+    spin_dma_to_host(group_host(task, at), (uintptr_t)own, bytes, false, &stored);
+    spin_cmd_wait(stored);
+    spin_lock_unlock(lock);
+}

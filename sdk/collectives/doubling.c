@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Allreduce by recursive doubling, for short vectors and groups of any size (group.h has the format).
+ *
+ * In step s, a rank exchanges its sums with the rank whose number differs in bit s. If the size is not a power of two, each
+ * rank from the next lower power 2^k on first sends its vector to the rank 2^k below it, and gets the result from there.
+ *
+ * Two things come in each step: the partner's packet and the own sums of the step before, in any order. The first one waits
+ * in handler memory, the second one combines both, so no handler waits. A rank that is ahead by `window` blocks can send
+ * before its partner is done with the same place; therefore there are twice as many places.
+ *
+ * -DTYPE and -DOP: as in spin_reduce.h. Memory: handler memory behind the configuration of 64 bytes and 14 blocks for each of
+ * 2 * window places; scratchpad of two blocks for each HPU.
+ */
+#include "group.h"
+
+#define STEPS 7         /* one for the ranks beyond the power of two, and 6 for 64 ranks */
+#define RESULT_STEP 100 /* the result, for a rank beyond the power of two */
+
+typedef struct {
+    volatile uint32_t first_has_come; /* a bit for each step */
+    uint32_t unused[15];
+    uint8_t waiting[STEPS][2][GROUP_BLOCK_BYTES]; /* own sums, the partner's */
+} place_t;
+
+static void copy(void *to, const void *from, uint32_t bytes)
+{
+    spin_dma_t copied;
+    spin_dma((void *)from, to, bytes, 0, 0, &copied);
+    spin_dma_wait(copied);
+}
+
+static uint32_t power_below(uint32_t size)
+{
+    uint32_t power = 1;
+    while (power * 2 <= size) {
+        power *= 2;
+    }
+    return power;
+}
+
+static void begin(const handler_args_t *args, const group_t *group, uint32_t block);
+
+/* The result is in `data`. */
+static void finish(const handler_args_t *args, const group_t *group, uint8_t *frame, uint32_t block, uint32_t bytes)
+{
+    group_deliver(args, group, block * GROUP_BLOCK_BYTES, frame + FLARE_DATA_AT, bytes);
+    begin(args, group, block + group->window);
+}
+
+/* Data of a step have come, in a frame in L1: the own sums (`side` 0) or the partner's. Continues as far as it can. */
+static void arrive(const handler_args_t *args, const group_t *group, uint8_t *frame, uint32_t block, uint32_t step,
+                   uint32_t side)
+{
+    const uint32_t power = power_below(group->size), rank = group->rank, bytes = group_block_bytes(group, block);
+    place_t *places = (place_t *)((uint8_t *)args->task->handler_mem + GROUP_CONFIGURATION_BYTES);
+    place_t *place = &places[block % (2 * group->window)];
+    uint8_t *data = frame + FLARE_DATA_AT, *fetched = group_frame(args) + NUM_CLUSTER_HPUS * GROUP_FRAME_BYTES;
+    while (step == 0 || 1u << (step - 1) < power) {
+        const uint32_t partner = step == 0 ? rank + power : rank ^ 1u << (step - 1);
+        if (step == 0 && partner >= group->size) { /* nobody sends to this rank first */
+            step = 1;
+            side = 0;
+            if (power > 1) {
+                group_send(group, frame, rank ^ 1, (group_head_t){block, (uint16_t)rank, 1, bytes});
+            }
+            continue;
+        }
+        copy(place->waiting[step][side], data, bytes);
+        if ((amo_xor(&place->first_has_come, 1u << step) >> step & 1) == 0) {
+            return;
+        }
+        copy(fetched, place->waiting[step][1 - side], bytes);
+        const bool own_is_first = rank < partner, data_is_own = side == 0;
+        spin_reduce(TYPE, OP, data, own_is_first == data_is_own ? data : fetched,
+                    own_is_first == data_is_own ? fetched : data, bytes);
+        step++;
+        side = 0;
+        if (1u << (step - 1) < power) {
+            const group_head_t head = {block, (uint16_t)rank, (uint16_t)step, bytes};
+            group_send(group, frame, rank ^ 1u << (step - 1), head);
+        }
+    }
+    if (rank + power < group->size) {
+        group_send(group, frame, rank + power, (group_head_t){block, (uint16_t)rank, RESULT_STEP, bytes});
+    }
+    finish(args, group, frame, block, bytes);
+}
+
+static void begin(const handler_args_t *args, const group_t *group, uint32_t block)
+{
+    if (block >= group->blocks) {
+        return;
+    }
+    const uint32_t power = power_below(group->size), rank = group->rank, bytes = group_block_bytes(group, block);
+    uint8_t *frame = group_frame(args);
+    group_fetch(args->task, block * GROUP_BLOCK_BYTES, frame + FLARE_DATA_AT, bytes);
+    if (rank >= power) {
+        group_send(group, frame, rank - power, (group_head_t){block, (uint16_t)rank, 0, bytes});
+    } else {
+        arrive(args, group, frame, block, 0, 0);
+    }
+}
+
+__handler__ void doubling_ph(handler_args_t *args)
+{
+    const task_t *task = args->task;
+    const group_t *group = group_of(args);
+    if (flare_port(task) == GROUP_GO) {
+        const uint32_t block = group_next(args);
+        if (block < group->window) {
+            begin(args, group, block);
+        }
+        return;
+    }
+    const group_head_t *head = group_head(task);
+    if (head == NULL || head->block >= group->blocks || head->bytes != group_block_bytes(group, head->block)) {
+        return;
+    }
+    uint8_t *frame = (uint8_t *)task->pkt_mem;
+    if (head->step == RESULT_STEP) {
+        finish(args, group, frame, head->block, head->bytes);
+    } else if (head->step < STEPS) {
+        arrive(args, group, frame, head->block, head->step, 1);
+    }
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Collective operations on NICs: wire format and configuration of a group of any size.
+ *
+ * A frame is Ethernet, IPv4, UDP, two unused bytes, then
+ *
+ *     byte 44  block, u32     number of the block
+ *     byte 48  origin, u16    the rank that the operation began at, or the sender
+ *     byte 50  step, u16      hop, round, or place in the operation
+ *     byte 52  bytes, u32     of data
+ *     byte 56  the data
+ *
+ * Numbers are little-endian. Networks must not lose or repeat frames, except for broadcasts with -DREDUNDANT. The processor
+ * starts an operation by packets to port GROUP_GO: each starts one block.
+ */
+#ifndef GROUP_H
+#define GROUP_H
+
+#include "flare.h"
+#include "spin_reduce.h"
+
+#define GROUP_DATA 9410 /* UDP port of the operation's packets */
+#define GROUP_GO 9411
+
+#define GROUP_MAX_SIZE 64
+#define GROUP_BLOCK_BYTES 1024
+#define GROUP_COUNTERS 4
+#define GROUP_CONFIGURATION_BYTES 1024
+#define GROUP_FRAME_BYTES 1088 /* headers and a block, in whole lines of 64 bytes */
+
+#ifndef TYPE
+#define TYPE SPIN_INT32
+#endif
+#ifndef OP
+#define OP SPIN_SUM
+#endif
+
+typedef struct {
+    uint32_t block;
+    uint16_t origin, step;
+    uint32_t bytes;
+} group_head_t;
+
+/* Configuration at the start of the handler memory, with counters. */
+typedef struct {
+    uint32_t rank, size;
+    uint32_t bytes;  /* of the vector, at the start of host memory; of all-to-all: of the part for one rank */
+    uint32_t blocks; /* in the vector, or the part */
+    uint32_t window; /* blocks that each rank begins with */
+    uint32_t result; /* in host memory; 8 bytes behind its `result_bytes` become 1 at the end */
+    uint32_t result_bytes;
+    uint32_t expected;                         /* blocks until the end */
+    volatile int32_t counters[GROUP_COUNTERS]; /* started, finished, and two of the operation */
+    flare_peer_t peer[GROUP_MAX_SIZE];
+} group_t;
+
+_Static_assert(sizeof(group_t) <= GROUP_CONFIGURATION_BYTES - 16, "the configuration has 1 KiB");
+_Static_assert(FLARE_DATA_AT + GROUP_BLOCK_BYTES <= GROUP_FRAME_BYTES, "a frame holds a block");
+
+static inline const group_t *group_of(const handler_args_t *args)
+{
+    return (const group_t *)flare_configuration(args, sizeof(group_t));
+}
+
+static inline volatile int32_t *group_counters(const handler_args_t *args)
+{
+    return ((group_t *)args->task->handler_mem)->counters;
+}
+
+/* This core's own frame in L1. */
+static inline uint8_t *group_frame(const handler_args_t *args)
+{
+    uint8_t *own = (uint8_t *)args->task->scratchpad[args->cluster_id] + GROUP_CONFIGURATION_BYTES;
+    return own + args->hpu_id * GROUP_FRAME_BYTES;
+}
+
+static inline uint64_t group_host(const task_t *task, uint32_t at)
+{
+    return ((uint64_t)task->host_mem_high << 32 | task->host_mem_low) + at;
+}
+
+static inline uint32_t group_block_bytes(const group_t *group, uint32_t block)
+{
+    return MIN(group->bytes - block * GROUP_BLOCK_BYTES, GROUP_BLOCK_BYTES);
+}
+
+/* The header of an operation's packet; NULL for another packet, or one whose data are cut. */
+static inline group_head_t *group_head(const task_t *task)
+{
+    group_head_t *head = (group_head_t *)((uint8_t *)task->pkt_mem + FLARE_HEAD_AT);
+    const bool is_whole = flare_port(task) == GROUP_DATA && flare_data_bytes(task) >= head->bytes;
+    return is_whole && head->bytes <= GROUP_BLOCK_BYTES ? head : NULL;
+}
+
+/* Reads from host memory and waits. */
+static inline void group_fetch(const task_t *task, uint32_t at, void *to, uint32_t bytes)
+{
+    spin_cmd_t fetched;
+    spin_dma_from_host(group_host(task, at), (uintptr_t)to, bytes, false, &fetched);
+    spin_cmd_wait(fetched);
+}
+
+/* Sends a frame whose data are in place. */
+static inline void group_send(const group_t *group, uint8_t *frame, uint32_t to, group_head_t head)
+{
+    const uint32_t size = flare_headers(frame, &group->peer[group->rank], &group->peer[to], GROUP_DATA, head.bytes);
+    *(group_head_t *)(frame + FLARE_HEAD_AT) = head;
+    flare_send(frame, size);
+}
+
+/* Writes data to host memory, waits, and counts the block; the last one sets the flag behind the result. */
+static inline void group_deliver(const handler_args_t *args, const group_t *group, uint32_t at, const void *data,
+                                 uint32_t bytes)
+{
+    const task_t *task = args->task;
+    spin_cmd_t stored;
+    if (bytes != 0) {
+        spin_dma_to_host(group_host(task, group->result + at), (uintptr_t)data, bytes, false, &stored);
+        spin_cmd_wait(stored);
+    }
+    if ((uint32_t)amo_add(&group_counters(args)[1], 1) + 1 == group->expected) {
+        spin_write_to_host(group_host(task, group->result + group->result_bytes), 1, &stored);
+    }
+}
+
+/* The number of the next block that a start packet begins. */
+static inline uint32_t group_next(const handler_args_t *args) { return (uint32_t)amo_add(&group_counters(args)[0], 1); }
+
+#endif

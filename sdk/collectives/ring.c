@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Allreduce on a ring (group.h has the format): the vector has a part for each rank, and a packet for each block of a part
+ * goes round twice. On the first round each card adds its own block, which it fetches from host memory; on the second one it
+ * stores the result. The packet carries the sums, so cards keep nothing, and the order of operations is fixed.
+ *
+ * Each rank begins with `window` blocks of its part, and with another one when a result comes back. A start packet begins one.
+ * Each rank sends and receives 2 (n - 1) / n of the vector.
+ *
+ * -DTYPE and -DOP: as in spin_reduce.h. Memory: scratchpad of a block for each HPU; for each packet one DMA to or from the host.
+ */
+#include "group.h"
+
+/* Blocks of a rank's part: the first ranks have one more if there are some left. */
+static uint32_t first_block(const group_t *group, uint32_t rank)
+{
+    const uint32_t each = group->blocks / group->size, more = group->blocks % group->size;
+    return rank * each + MIN(rank, more);
+}
+
+static void begin(const handler_args_t *args, const group_t *group, uint32_t k)
+{
+    const uint32_t block = first_block(group, group->rank) + k;
+    if (block >= first_block(group, group->rank + 1)) {
+        return;
+    }
+    const uint32_t bytes = group_block_bytes(group, block);
+    uint8_t *frame = group_frame(args);
+    group_fetch(args->task, block * GROUP_BLOCK_BYTES, frame + FLARE_DATA_AT, bytes);
+    group_send(group, frame, (group->rank + 1) % group->size, (group_head_t){block, (uint16_t)group->rank, 1, bytes});
+}
+
+__handler__ void ring_ph(handler_args_t *args)
+{
+    const task_t *task = args->task;
+    const group_t *group = group_of(args);
+    if (flare_port(task) == GROUP_GO) {
+        begin(args, group, group_next(args));
+        return;
+    }
+    const group_head_t *head = group_head(task);
+    if (head == NULL || head->block >= group->blocks || head->bytes != group_block_bytes(group, head->block)) {
+        return;
+    }
+    uint8_t *frame = (uint8_t *)task->pkt_mem, *data = frame + FLARE_DATA_AT;
+    group_head_t next = *head;
+    next.step++;
+    if (head->step < group->size) { /* the first round */
+        uint8_t *own = group_frame(args);
+        group_fetch(task, head->block * GROUP_BLOCK_BYTES, own, next.bytes);
+        spin_reduce(TYPE, OP, data, data, own, next.bytes);
+    }
+    const bool has_result = next.step >= group->size;
+    if (next.step < 2 * group->size - 1) {
+        group_send(group, frame, (group->rank + 1) % group->size, next);
+    }
+    if (has_result) {
+        group_deliver(args, group, next.block * GROUP_BLOCK_BYTES, data, next.bytes);
+    }
+    if (next.step == group->size + 1 && next.origin == group->rank) { /* back at its first rank */
+        begin(args, group, group_next(args));
+    }
+}
