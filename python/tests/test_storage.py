@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import itertools
 import random
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -273,6 +275,13 @@ def test_a_node_without_free_accumulators_is_busy() -> None:
     small = cluster.client.encode(cluster.ips[:2], cluster.ips[2:], AT, draw.randbytes(2 * 500))
     cluster.run(small)
     assert small.replies[cluster.ips[2]] == "busy"  # the unfinished stripe keeps the accumulator
+
+
+def test_the_guide_runs() -> None:
+    guide = (Path(__file__).resolve().parents[2] / "docs/guides/storage.md").read_text()
+    names: dict[str, object] = {}
+    for code in re.findall(r"```python\n(.*?)```", guide, flags=re.DOTALL):
+        exec(code, names)
 
 
 def test_clients_refuse_what_no_request_can_say() -> None:

@@ -6,6 +6,7 @@
 #ifndef STORAGE_NODE_H
 #define STORAGE_NODE_H
 
+#include "capability.h"
 #include "wire.h"
 #include <handler.h>
 
@@ -88,6 +89,7 @@ typedef struct {
     volatile uint32_t arrived[STORAGE_MAX_UNITS / 32]; /* a bit for each packet */
 } storage_message_t;
 
+#define STORAGE_KNOWN 16     /* capabilities that a cluster remembers */
 #define STORAGE_MESSAGES 256 /* one for each message queue of the card: scheduler.n_mpqs */
 #define STORAGE_ROOM (STORAGE_ONLY_DATA_AT + STORAGE_UNIT + 48) /* a packet; a multiple of 64 */
 
@@ -96,6 +98,7 @@ typedef struct {
     storage_message_t messages[STORAGE_MESSAGES]; /* of which this is the home cluster */
     volatile uint32_t products_state; /* of the table below: 0 absent, 1 a core fetches it, 3 there */
     uint32_t unused[15];
+    storage_known_t known[STORAGE_KNOWN];
     uint8_t products[256][256];
     uint8_t rooms[NB_CORES][STORAGE_MAX_PARITY][STORAGE_ROOM]; /* of each core, for packets that it builds */
 } storage_scratchpad_t;

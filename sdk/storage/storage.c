@@ -15,8 +15,14 @@
  * Memory: handler memory and scratchpad as in node.h, 649 KiB in L2 and 156 KiB in each L1. Host memory: addresses are offsets in it.
  * Cost: see docs/guides/storage.md.
  *
+ * With -DSTORAGE_RV32, PULP's instructions are not used.
+ *
  * Run it with `spinet.storage.node()`, which has the context's match expression, message definition and memory.
  */
+#if defined(__riscv) && !defined(STORAGE_RV32)
+#define SPIN_XPULP
+#endif
+
 #include "capability.h"
 #include "code.h"
 #include "node.h"
@@ -31,14 +37,12 @@ static bool is_within(uint32_t address, uint32_t bytes, uint32_t begin, uint32_t
 }
 
 /* STORAGE_OK if the capability grants the request. */
-static uint32_t check_capability(const task_t *task, const storage_packet_t *header, const storage_request_t *request)
+static uint32_t check_capability(const handler_args_t *args, const storage_packet_t *header, const storage_request_t *request)
 {
+    const task_t *task = args->task;
     const storage_capability_t *capability = &request->capability;
-    const storage_node_t *node = storage_node(task);
-    const uint32_t key[2] = {node->key[0], node->key[1]};
-    uint32_t tag[2];
-    storage_tag(key, &capability->client, STORAGE_SIGNED_WORDS, tag);
-    if (tag[0] != capability->tag[0] || tag[1] != capability->tag[1] || capability->client != header->client) {
+    storage_known_t *known = &storage_own(args)->known[capability->tag[0] % STORAGE_KNOWN];
+    if (capability->client != header->client || !storage_is_genuine(known, storage_node(task)->key, capability)) {
         return STORAGE_FORGED;
     }
     if ((uint32_t)(spin_now() >> STORAGE_TICK_SHIFT) >= capability->expires) {
@@ -121,17 +125,15 @@ static void plan_forwarding(storage_message_t *message, const storage_request_t 
     message->n_next = (uint8_t)n;
 }
 
-static uint32_t open_message(const task_t *task, storage_message_t *message)
+/* Fills the table's entry; the status of the request. */
+static uint32_t open_message(const handler_args_t *args, storage_message_t *message)
 {
+    const task_t *task = args->task;
     const storage_packet_t *header = storage_packet(task);
     const storage_request_t *request = (const storage_request_t *)(header + 1);
     if (task->pkt_mem_size < STORAGE_ONLY_DATA_AT || (header->place & STORAGE_FIRST) == 0 ||
         task->handler_mem_size < sizeof(storage_node_t) || !is_well_formed(header, request)) {
         return STORAGE_MALFORMED;
-    }
-    uint32_t status = check_capability(task, header, request);
-    if (status != STORAGE_OK) {
-        return status;
     }
     message->kind = header->kind;
     message->address = request->address;
@@ -145,6 +147,10 @@ static uint32_t open_message(const task_t *task, storage_message_t *message)
         message->arrived[i] = 0;
     }
     plan_forwarding(message, request);
+    uint32_t status = check_capability(args, header, request);
+    if (status != STORAGE_OK) {
+        return status;
+    }
     if (header->kind == STORAGE_WRITE && request->policy == STORAGE_CODE_PARITY) {
         message->stripe = storage_open_stripe(task, header);
         if (message->stripe == NULL) {
@@ -158,18 +164,21 @@ __handler__ void storage_hh(handler_args_t *args)
 {
     const task_t *task = args->task;
     storage_message_t *message = storage_message(task);
+    const bool is_answerable = task->pkt_mem_size >= STORAGE_REPLY_BYTES;
+    uint32_t status = STORAGE_MALFORMED;
     message->received = 0;
-    message->is_accepted = 0;
-    if (task->pkt_mem_size < STORAGE_REPLY_BYTES) {
-        return; /* nobody could be answered */
+    message->status = STORAGE_OK;
+    if (is_answerable) {
+        message->own = storage_ip((uint8_t *)task->pkt_mem)->dst;
+        status = open_message(args, message);
     }
-    message->own = storage_ip((uint8_t *)task->pkt_mem)->dst;
-    message->status = open_message(task, message);
-    message->is_accepted = message->status == STORAGE_OK;
+    message->is_accepted = status == STORAGE_OK;
     if (!message->is_accepted) {
         /* The first packet is not needed any more: packets of a refused message are ignored. */
         storage_count(task, STORAGE_REFUSED);
-        storage_reply((uint8_t *)task->pkt_mem, message->own, message->status, 0);
+        if (is_answerable) {
+            storage_reply((uint8_t *)task->pkt_mem, message->own, status, 0);
+        }
     } else if ((storage_packet(task)->place & STORAGE_LAST) == 0) {
         storage_forward(message, (uint8_t *)task->pkt_mem, STORAGE_ONLY_DATA_AT);
     }
@@ -315,7 +324,7 @@ __handler__ void storage_th(handler_args_t *args)
         return; /* the data are the answer to a read */
     }
     take(args, message);
-    uint32_t status = message->status;
+        uint32_t status = message->status;
     if (status == STORAGE_OK && (uint32_t)message->received != message->units) {
         storage_count(task, STORAGE_TORN_ENDS);
         status = STORAGE_TORN;

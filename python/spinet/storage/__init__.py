@@ -6,6 +6,6 @@ The handlers are `sdk/storage/storage.c`. docs/guides/storage.md shows how to us
 
 from spinet.storage.client import Client, Request, blocks, recover
 from spinet.storage.metadata import Metadata
-from spinet.storage.node import events, memory, node
+from spinet.storage.node import capture, events, memory, node
 
-__all__ = ["Client", "Metadata", "Request", "blocks", "events", "memory", "node", "recover"]
+__all__ = ["Client", "Metadata", "Request", "blocks", "capture", "events", "memory", "node", "recover"]

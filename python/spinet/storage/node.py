@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterable
 from typing import Any
 
-from spinet import _programs
+from spinet import _packets, _programs
 from spinet._core import UsageError
 from spinet.storage import gf256, wire
 from spinet.storage.metadata import Metadata
@@ -73,3 +74,14 @@ def node(metadata: Metadata | None = None, *, buffers: int = wire.constant("BUFF
         "delivery": {"timeout_cycles": TIMEOUT_CYCLES},
     }
     return {"program": str(PROGRAM), "context": [context]}
+
+
+def capture(frames: Iterable[bytes | tuple[int, bytes]]) -> str:
+    """Path of a capture with these frames, as a source for a host of a network.
+
+    Parameters
+    ----------
+    frames
+        Frames, or pairs of a time in ns and a frame. A host sends the first one at its `start`.
+    """
+    return str(_packets.capture("frames", frames))

@@ -40,8 +40,11 @@ POLICIES = {
     "chain": constant("CHAIN"),
     "tree": constant("TREE"),
     "code": constant("CODE_DATA"),
+    "code parity": constant("CODE_PARITY"),
     "raid": constant("RAID_DATA"),
+    "raid parity": constant("RAID_PARITY"),
 }
+"""What to do with a write. Data nodes make the parity messages; clients need no name of theirs but for tests."""
 
 STATUS = {
     constant(name.upper()): name

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Code that the experiments with storage nodes share: the network, requests, and hosts that replicate by themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import spinet
+from spinet import storage
+from spinet.storage import wire
+
+__all__ = ["replace", "wire"]  # with what is defined here
+
+EXAMPLES = Path(__file__).resolve().parents[2] / "sdk" / "examples"
+PAPER = "Di Girolamo et al., SC 2022, as presented in the sPIN talk, OFA Workshop 2022"
+
+LINK_GBPS = 400  # source: talk, caption of Fig. 13: 400 and 200 Gbit/s
+WIRE_NS = 33.4  # source: sPIN, SC 2017: 10 m of cable; remembered, not read again
+SWITCH_NS = 50  # source: the same
+UNIT = wire.UNIT  # source: talk, caption of Fig. 13: packets of 1 KiB
+NS_PER_BYTE = 8 / LINK_GBPS
+HOP_NS = 2 * WIRE_NS + SWITCH_NS  # from one node to another, without the time of the bits
+
+PCIE_NS = 250  # source: talk: PCIe takes about 250 ns, one way
+# assumed: a host polls, looks up the request, checks it and posts the next transfer, without a system call. eRPC (NSDI
+# 2019) reports up to 10 million small requests a second on a core, hence 100 ns, and the check costs as much again.
+HOST_NS = 200
+# assumed: one core copies 12.5 GB/s from and to memory, about what a channel of DDR4-3200 gives with read and write.
+COPY_NS_PER_BYTE = 0.08
+
+_WARM_UP_NS = 50_000  # when requests come that fill the cards' instruction caches; the cards have booted
+_START_NS = 250_000  # when the measured request starts
+_RELAY_START_NS = 100.0  # networks of plain NICs need no warm-up
+_WARM_UPS = 4  # one for each cluster: messages have their home clusters in turns
+
+CLIENT = "10.0.0.1"
+MEASURED = (
+    f"spinet: preset pspin, links of {LINK_GBPS} Gbit/s with {WIRE_NS} ns, a switch with {SWITCH_NS} ns, packets with "
+    f"{UNIT} B of data; warm caches."
+)
+
+
+def nodes(count: int) -> list[str]:
+    """Addresses of storage nodes; the client is node 0."""
+    return [f"10.0.0.{2 + i}" for i in range(count)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deliveries:
+    """Frames of a network that arrived, by time."""
+
+    node: np.ndarray[Any, np.dtype[np.int64]]
+    sender: np.ndarray[Any, np.dtype[np.int64]]
+    number: np.ndarray[Any, np.dtype[np.int64]]  # among the frames of the sender
+    ns: np.ndarray[Any, np.dtype[np.float64]]  # last bit
+
+    def at(self, node: int, *, since: float = 0) -> np.ndarray[Any, np.dtype[np.float64]]:
+        """When frames arrived at a node, from some time on."""
+        times: np.ndarray[Any, np.dtype[np.float64]] = self.ns[(self.node == node) & (self.ns >= since)]
+        return times
+
+
+def run(sends: Mapping[int, Sequence[tuple[float, bytes]]], n_nodes: int, *, cards: bool) -> Deliveries:
+    """Run a network: a switch with nodes around it, whose hosts send these frames at these times, in order."""
+    entries: list[dict[str, Any]] = []
+    for node, frames in sends.items():
+        start = round(frames[0][0])  # a capture's first frame is sent at the start
+        capture = storage.capture((round(ns) - start, frame) for ns, frame in frames)
+        entries.append({"name": f"n{node}", "send": {"source": capture, "start": f"{start} ns"}})
+    if cards:
+        entries.append({"name": "n*", **storage.node()})
+    network = {
+        "topology": {"name": "star", "nodes": n_nodes},
+        "link": {"rate": f"{LINK_GBPS}G", "delay": f"{round(1000 * WIRE_NS)} ps"},
+        "switch": {"forwarding": "cut_through", "latency": f"{SWITCH_NS} ns", "buffer_bytes": 64 << 20},
+        "nodes": entries,
+    }
+    result = spinet.run(network)
+    assert result.complete and not result.summary["packets"]["dropped"], result.summary["ended"]["text"]
+    table = result.table("frames")
+    rows = table.filter(np.array(table["event"].to_pylist()) == "delivered")
+    return Deliveries(
+        node=rows["node"].to_numpy().astype(np.int64),
+        sender=rows["frame_node"].to_numpy().astype(np.int64),
+        number=rows["frame"].to_numpy().astype(np.int64),
+        ns=rows["tail_ps"].to_numpy() / 1000,
+    )
+
+
+@cache
+def flight_ns(n_bytes: int) -> float:
+    """Time of one frame from a host to another one, on an idle network."""
+    frame = wire.mac("10.0.0.2") + wire.mac(CLIENT) + bytes(n_bytes - 12)
+    return float(run({0: [(_RELAY_START_NS, frame)]}, 2, cards=False).ns[0]) - _RELAY_START_NS
+
+
+Build = Callable[[storage.Client, int, int], storage.Request]
+"""Makes a request of a client, at an address, with so many bytes of data."""
+
+
+def latency_ns(build: Build, size: int, n_nodes: int, *, parts: int = 1) -> float:
+    """Time from the first bit of a request until the last reply is at the client.
+
+    Parameters
+    ----------
+    build
+        Makes a request: of a client, at an address, with a number of bytes.
+    parts
+        Requests into which it is divided; their packets take turns.
+    """
+    client = storage.Client(CLIENT)
+    frames = []
+    for turn in range(_WARM_UPS):
+        request = build(client, 0, min(size, 8 * UNIT))
+        frames += [(_WARM_UP_NS * (1 + 0.5 * turn), frame) for frame in client.frames(request)]
+    each = size // parts
+    requests = [build(client, part * each, each) for part in range(parts)]
+    turns = zip_longest(*(client.frames(request) for request in requests))
+    frames += [(float(_START_NS), frame) for turn in turns for frame in turn if frame is not None]
+    replies = run({0: frames}, 1 + n_nodes, cards=True).at(0, since=_START_NS)
+    expected = sum(len(request.nodes) for request in requests)
+    if requests[0].kind == wire.constant("READ"):
+        expected = sum(-(-each // UNIT) for _ in requests)
+    assert len(replies) == expected, (len(replies), expected)
+    return float(replies.max()) - _START_NS
+
+
+def data(size: int) -> bytes:
+    """Bytes of a write."""
+    return np.random.default_rng(size).bytes(size)
+
+
+@cache
+def _message(size: int, target: str) -> list[bytes]:
+    """Frames of a message without request headers."""
+    header = wire.Header(kind=wire.constant("WRITE"), client=CLIENT, request=1)
+    return [
+        wire.frame(source=CLIENT, target=target, header=header, rest=bytes(min(UNIT, size - at)))
+        for at in range(0, size, UNIT)
+    ]
+
+
+def relayed_ns(k: int, size: int, *, tree: bool, chunk: int, delay_ns: float, core_ns: float, reply_ns: float) -> float:
+    """Time of a replicated write whose nodes pass on whole chunks, on a network of plain NICs.
+
+    Parameters
+    ----------
+    delay_ns
+        From the last bit of a chunk at a node until the node can send it.
+    core_ns
+        Time of the host's core for each chunk that it passes on, during which the next chunk waits.
+    reply_ns
+        From the last bit of the last chunk until a node replies.
+    """
+    targets, per_chunk = nodes(k), chunk // UNIT
+    sends = {0: [(_RELAY_START_NS, frame) for frame in _message(size, targets[0])]}
+    arrived = run(sends, 1 + k, cards=False)
+    for rank in range(k):
+        children = [child for child in ([2 * rank + 1, 2 * rank + 2] if tree else [rank + 1]) if child < k]
+        if not children:
+            continue
+        times = np.sort(arrived.at(1 + rank))
+        free, frames = 0.0, []
+        for first in range(0, len(times), per_chunk):
+            free = max(free, times[first : first + per_chunk][-1] + delay_ns) + core_ns
+            for child in children:
+                frames += [(free, frame) for frame in _message(size, targets[child])[first : first + per_chunk]]
+        sends[1 + rank] = frames
+        arrived = run(sends, 1 + k, cards=False)
+    done = float(arrived.ns.max()) - _RELAY_START_NS
+    return done + reply_ns + flight_ns(wire.constant("REPLY_BYTES"))
+
+
+def best_relayed_ns(k: int, size: int, *, tree: bool, delay_ns: float, core_ns: float, reply_ns: float) -> float:
+    """The same with the chunk that is fastest, of 4, 16 and 64 KiB."""
+    chunks = [chunk for chunk in (4 << 10, 16 << 10, 64 << 10) if chunk <= size]
+    return min(
+        relayed_ns(k, size, tree=tree, chunk=chunk, delay_ns=delay_ns, core_ns=core_ns, reply_ns=reply_ns)
+        for chunk in chunks
+    )
+
+
+def flat_ns(k: int, size: int) -> float:
+    """Time of k plain RDMA writes by the client; a NIC acknowledges the last packet when it has it."""
+    targets = nodes(k)
+    frames = [(_RELAY_START_NS, frame) for target in targets for frame in _message(size, target)]
+    return (
+        float(run({0: frames}, 1 + k, cards=False).ns.max()) - _RELAY_START_NS + flight_ns(wire.constant("REPLY_BYTES"))
+    )
