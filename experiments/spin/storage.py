@@ -101,7 +101,7 @@ def flight_ns(n_bytes: int) -> float:
 
 
 Build = Callable[[storage.Client, int, int], storage.Request]
-"""Makes a request of a client, at an address, with so many bytes of data."""
+"""Makes a request of a client, at an address, with a number of bytes."""
 
 
 def latency_ns(build: Build, size: int, n_nodes: int, *, parts: int = 1) -> float:

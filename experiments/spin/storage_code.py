@@ -86,7 +86,7 @@ def measure(*, what: str, length: int = 0, gbps: int = 0, code: str = "", count:
 
 
 def _busy(length: int, gbps: int) -> dict[str, float]:
-    """Mean number of HPUs that run a handler of so many cycles, at the rate of the figure."""
+    """Mean number of busy HPUs for a handler of `length` instructions, at the rate of the figure."""
     result = spinet.run(
         program=storage.EXAMPLES / "empty.c",
         defines={"INSTRUCTIONS": length},
@@ -129,7 +129,7 @@ def _frames(work: str) -> list[list[bytes]]:
 
 
 def _as_parity(client: application.Client, request: application.Request, k: int) -> list[bytes]:
-    """What a parity node gets for a request: a message from each data node, with any data."""
+    """The messages of all data nodes to a parity node, with any data."""
     policy = "code parity" if k > 1 else "raid parity"
     node, ask, data, _ = request.messages[0]
     request.messages = tuple((node, storage.replace(ask, policy=policy, rank=rank), data, rank) for rank in range(k))
@@ -170,7 +170,7 @@ def _given(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def claims(results: Results) -> Iterator[Claim]:
-    """What the figure says about line rate."""
+    """Line rate, and the code's loop."""
     rows = {work: results.value(work, "payload") for work in WORK}
     sustained = [work for work, cycles in rows.items() if cycles <= 32 * PACKET_NS[400]]
     yield Claim(

@@ -117,7 +117,7 @@ static inline void storage_encode(const handler_args_t *args, const storage_mess
     for (uint32_t j = 0; j < m; j++) {
         rows[j] = products[message->coefficients[j]];
         out[j] = rooms[j] + at;
-        /* Headers, in words: the packet and the rooms begin at multiples of 4. */
+        /* Copy the headers word by word: the packet and the rooms begin at multiples of 4. */
         for (uint32_t i = 0; i < at / 4; i++) {
             ((uint32_t *)rooms[j])[i] = ((const uint32_t *)packet)[i];
         }

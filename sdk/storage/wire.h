@@ -66,7 +66,7 @@
 #define STORAGE_TORN 6         /* packets of the message are missing */
 #define STORAGE_BUSY 7         /* no accumulator is free; the client may try again */
 
-/* Fields in words, for the capability's tag: all of storage_capability_t in front of it. */
+/* Number of words that the tag of a capability covers: all fields before it. */
 #define STORAGE_SIGNED_WORDS 6
 /* Unit of `expires`: cycles, as a shift. 2^20 cycles are about a millisecond at 1 GHz. */
 #define STORAGE_TICK_SHIFT 20

@@ -35,7 +35,7 @@ def memory(metadata: Metadata, *, buffers: int = wire.constant("BUFFERS")) -> by
     Raises
     ------
     UsageError
-        If there is no room for so many, or the key does not have 8 bytes.
+        If `buffers` is out of range, or the key does not have 8 bytes.
     """
     if not 1 <= buffers <= wire.constant("BUFFERS"):
         raise UsageError(f"{buffers} accumulators, must be 1 to {wire.constant('BUFFERS')}")

@@ -44,7 +44,7 @@ POLICIES = {
     "raid": constant("RAID_DATA"),
     "raid parity": constant("RAID_PARITY"),
 }
-"""What to do with a write. Data nodes make the parity messages; clients need no name of theirs but for tests."""
+"""Policies of writes. Data nodes make the parity messages; clients need their names only in tests."""
 
 STATUS = {
     constant(name.upper()): name
@@ -67,7 +67,7 @@ def address(ip: str) -> bytes:
 
 @dataclass(frozen=True, kw_only=True)
 class Header:
-    """What each packet has: `storage_packet_t`."""
+    """The header of each packet: `storage_packet_t`."""
 
     kind: int
     place: int = FIRST | LAST
@@ -103,7 +103,7 @@ class Header:
 
 @dataclass(frozen=True, kw_only=True)
 class Ask:
-    """What the first packet of a request says: `storage_request_t`.
+    """The first packet's description of a request: `storage_request_t`.
 
     Attributes
     ----------
@@ -199,7 +199,7 @@ def target(packet: bytes) -> str:
 
 
 def reply(packet: bytes) -> Reply | None:
-    """What a frame says to a client; None if it is nothing that a storage node sends."""
+    """The content of a frame for a client; None if no storage node sends such frames."""
     if len(packet) < constant("REPLY_BYTES") or packet[36:38] != CLIENT_PORT.to_bytes(2, "big"):
         return None
     header = Header.unpack(packet[constant("PACKET_AT") :])
