@@ -391,3 +391,17 @@ class RtlMistakes(Params):
     """A core that fetches outside program memory, or where its context may not, waits for the instruction forever."""
     peripherals_of_cluster_0_are_own: bool = False
     """The absolute addresses of cluster 0's peripherals lead to the own peripherals in every cluster."""
+    reused_queues_keep_packets: bool = False
+    """Packets behind the last one of a message extend that message while its queue is in use. Packets that come when
+    its last payload handler has started stay until another message takes the queue, and then belong to that one.
+    """
+    empty_commands_hang: bool = False
+    """A transfer of 0 bytes with the host or a packet of 0 bytes never ends. The transfer takes the response of the
+    next one in its direction.
+    """
+    unmapped_commands_succeed: bool = False
+    """Commands that name unmapped NIC memory end as if they had succeeded. Reads there give a pattern, writes
+    vanish.
+    """
+    unmapped_host_writes_vanish: bool = False
+    """Writes of the host to unmapped NIC memory vanish without an error."""

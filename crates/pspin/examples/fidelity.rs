@@ -22,6 +22,7 @@ One run of any conditions, as PsPIN's generic driver makes it; prints latencies 
   --consecutive-ids       messages are numbered 0, 1, 2 instead of 0, 2, 4
   --host-aligned          host memory begins at a page
   --events                a line for each packet
+  --trace                 a line for each trace event of the card: cycle, part, event, values
   --log                   the instructions of core 0 of cluster 0, with the cycle in which each leaves decode
 ";
 
@@ -95,7 +96,7 @@ fn one(args: Vec<String>) -> Result<(), String> {
         boot: None,
         elf: None,
     };
-    let (mut events, mut log) = (false, false);
+    let (mut events, mut log, mut trace) = (false, false, false);
     let mut args = args.into_iter();
     while let Some(arg) = args.next() {
         let mut value = || args.next().ok_or(format!("{arg} needs a value"));
@@ -114,16 +115,25 @@ fn one(args: Vec<String>) -> Result<(), String> {
             "--host-aligned" => conditions.host_aligned = true,
             "--events" => events = true,
             "--log" => log = true,
+            "--trace" => trace = true,
             _ => return Err(format!("{arg} is no option")),
         }
     }
     if conditions.handler.is_empty() {
         return Err("--run names no handler".to_owned());
     }
+    if conditions.elf.is_none() {
+        conditions.boot = rig::measured::measured().boot_of(&conditions);
+    }
     let driven = drive(&conditions);
     if log {
         for &(cycle, pc) in &driven.seen.log {
             println!("{cycle} {pc:#x}");
+        }
+    }
+    if trace {
+        for (cycle, part, event, values) in &driven.seen.events {
+            println!("{cycle} {part} {event} {values:x?}");
         }
     }
     if events {

@@ -49,6 +49,38 @@ struct Part<A> {
     start: Cycle,
 }
 
+/// The commands of an engine that have no response, and for each transfer that is not done the parts of it that are not.
+///
+/// Source:  PsPIN RTL a49fec8, `soc_dma_wrap.sv`, i_rx_resp_fifo and i_tx_resp_fifo: responses go to commands in order.
+#[derive(Default)]
+struct Open {
+    commands: VecDeque<CommandId>,
+    parts: VecDeque<u32>,
+}
+
+impl Open {
+    fn start(&mut self, id: CommandId, parts: u32) {
+        self.commands.push_back(id);
+        self.parts.push_back(parts);
+    }
+
+    /// A command that moves nothing.
+    fn start_empty(&mut self, id: CommandId) {
+        self.commands.push_back(id);
+    }
+
+    /// A part is done. Returns the command that has its response with it.
+    fn done(&mut self) -> Option<CommandId> {
+        let parts = self.parts.front_mut().expect("a response belongs to a transfer");
+        *parts -= 1;
+        if *parts > 0 {
+            return None;
+        }
+        self.parts.pop_front();
+        self.commands.pop_front()
+    }
+}
+
 /// Bursts of a transfer at a side where it begins at `addr`: none crosses a page.
 fn n_bursts(addr: u64, size: u32) -> u32 {
     1 + (to_page_end(addr, size)..size).step_by(PAGE_BYTES as usize).count() as u32
@@ -105,8 +137,10 @@ pub struct HostDmaPorts {
 ///           seen here, response 3 cycles after the memory's; c + 18 into L2,
 ///           c + 16 into L1. Each further beat takes a cycle.
 /// Source:   PsPIN RTL a49fec8, `soc_dma_wrap.sv`, `hw/deps/axi/src/dma`.
-/// Differs:  a command of length 0, which the RTL never ends, one that names NIC memory which is not there and one across
-///           the end of the host's address space move nothing, end at once and are counted.
+/// Mistakes: `rtl_mistakes.empty_commands_hang`: the responses of an engine go to its commands in order, and a command of length 0 causes
+///           none. `rtl_mistakes.unmapped_commands_succeed`: see [`crate::nhi`].
+/// Differs:  without these mistakes, a command of length 0 and one that names NIC memory which is not there move nothing, end at once and are
+///           counted; so does one across the end of the host's address space, always.
 pub struct HostDma {
     fifo: usize,
     commands: Rx<Command>,
@@ -120,6 +154,7 @@ pub struct HostDma {
     from_host: FromHost,
     /// That of the engine to the host, and that of the other.
     reshapers: [Reshaper; 2],
+    empty_commands_hang: bool,
     /// Commands to the host that are done, and those from it, and when the response may be given.
     ended: [VecDeque<(Cycle, CommandId)>; 2],
     turn: RoundRobinTree,
@@ -142,6 +177,7 @@ impl HostDma {
             to_host: ToHost::new(mistakes.unaligned_host_writes),
             from_host: FromHost::default(),
             reshapers: Default::default(),
+            empty_commands_hang: mistakes.empty_commands_hang,
             ended: Default::default(),
             turn: RoundRobinTree::default(),
             n_commands: Counter::default(),
@@ -154,7 +190,7 @@ impl HostDma {
         let mut changed = false;
         let [to_host, from_host] = &mut self.ended;
         let at = now + WRITTEN_TO_RESPONSE;
-        while let Some(reply) = self.targets.reply() {
+        while let Some(reply) = self.targets.reply(now) {
             assert!(matches!(reply, BurstReply::Written { .. }), "nothing is read here");
             from_host.extend(self.from_host.written().map(|id| (at, id)));
             changed = true;
@@ -181,6 +217,7 @@ impl HostDma {
         let [low, high, nic, size, ..] = command.words;
         let host = u64::from(high) << 32 | u64::from(low);
         let fault = match self.sources.check(nic, size) {
+            _ if size == 0 && self.empty_commands_hang => None,
             _ if size == 0 => Some((CommandFault::Length, u64::from(nic))),
             Err(undecoded) => Some((CommandFault::Address, undecoded.addr.into())),
             Ok(()) => host.checked_add(u64::from(size - 1)).is_none().then_some((CommandFault::Address, host)),
@@ -193,6 +230,12 @@ impl HostDma {
             return true;
         }
         let to_host = command.writes_host();
+        if size == 0 {
+            self.reshapers[usize::from(!to_host)].take(now, 1);
+            let open = if to_host { &mut self.to_host.open } else { &mut self.from_host.open };
+            open.start_empty(command.id);
+            return true;
+        }
         let reshaper = &mut self.reshapers[usize::from(!to_host)];
         let start = reshaper.take(now, n_bursts(nic.into(), size).max(n_bursts(host, size))) + COMMAND_TO_BURST;
         let transfer = Transfer { id: command.id, nic, host, size, issuer: (&command).into(), start };
@@ -231,13 +274,14 @@ impl Component for HostDma {
         let mut changed = self.to_host.send(&self.host);
         changed |= self.take_answers(now);
         let mut activity = self.from_host.send(now, &mut self.targets, &mut self.remap);
-        changed |= self.to_host.shift(&mut self.sources);
+        changed |= self.to_host.shift(now, &mut self.sources);
         changed |= self.from_host.shift(&self.host);
         activity = earliest(activity, self.to_host.read(now, &mut self.sources));
         activity = earliest(activity, self.to_host.announce(now, &self.host));
         activity = earliest(activity, self.from_host.read(now, &self.host));
         changed |= self.take_command(now);
         activity = earliest(activity, busy_if(changed));
+        activity = earliest(activity, earliest(self.sources.wake(now), self.targets.wake(now)));
         earliest(activity, self.respond(now))
     }
 

@@ -18,6 +18,9 @@ pub const HOST_ADDRESS_REGISTER: u64 = 1;
 /// Capacity of the channels of writes and reads: the registers on the path and the item in transfer.
 pub const HOST_CHANNEL_ITEMS: usize = 4;
 
+/// Capacity of a channel of read beats, so that a beat can arrive in each cycle.
+pub const HOST_DATA: usize = 2;
+
 /// Origin of an access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Issuer {
@@ -85,7 +88,7 @@ pub struct HostPort {
     pub written: Rx<HostWritten>,
     /// Read bursts; capacity [`HOST_CHANNEL_ITEMS`], latency 1.
     pub reads: Tx<HostRead>,
-    /// Read beats.
+    /// Read beats; capacity [`HOST_DATA`], latency 1.
     pub data: Rx<HostData>,
 }
 

@@ -84,7 +84,8 @@ impl HostOp {
 /// Source:   PsPIN RTL a49fec8, `hw/src/pspin.sv`, `hw/verilator_model/src/PCIeMaster.hpp`.
 /// Differs:  if the host clears scratchpads, the port reaches every L1, like those of the outbound engine and the
 ///           off-cluster DMA. Reads work (the functional model stops at an assertion). An access with any unmapped
-///           byte moves nothing and ends with that address; the functional model writes the rest and reports nothing.
+///           byte moves nothing and ends with that address; with `rtl_mistakes.unmapped_host_writes_vanish`, a write
+///           moves the rest and ends without an error, as in the functional model.
 pub struct HostSlave {
     accesses: Rx<HostAccess>,
     nhi: NhiMaster,
@@ -114,7 +115,7 @@ impl HostSlave {
     /// Assigns responses to the oldest access of their direction that waits for one.
     fn take_answers(&mut self, now: Cycle) -> bool {
         let mut changed = false;
-        while let Some(reply) = self.nhi.reply() {
+        while let Some(reply) = self.nhi.reply(now) {
             if matches!(reply, BurstReply::Later { .. }) {
                 let read = |access: &&mut UnderWay| !access.data.is_empty();
                 self.under_way.iter_mut().rev().find(read).expect("data have come").until += 1;
@@ -175,7 +176,11 @@ impl HostSlave {
             return false;
         }
         let HostAccess { addr, op, tag } = self.accesses.take().expect("just seen");
-        let fault = self.nhi.check(addr, op.size()).err();
+        // The functional model ends at an assertion when the host reads, so its reads keep their error.
+        let fault = match op {
+            HostOp::Write(_) => self.nhi.check(addr, op.size()).err(),
+            HostOp::Read(size) => self.nhi.check_mapped(addr, size).err(),
+        };
         let data = Vec::new();
         self.under_way.push_back(UnderWay { tag, addr, op, sent: 0, unanswered: 0, data, until: now, fault });
         true
@@ -184,7 +189,7 @@ impl HostSlave {
     /// Sends the next burst of the access in progress.
     fn send(&mut self, now: Cycle) -> Activity {
         let Some(access) = self.under_way.back_mut().filter(|access| !access.is_sent()) else { return Activity::Idle };
-        let addr = access.addr + access.sent;
+        let addr = access.addr.wrapping_add(access.sent);
         let size = burst_bytes(addr, access.op.size() - access.sent);
         let ready = match &access.op {
             HostOp::Write(_) => self.nhi.write_ready(now, addr),
@@ -212,7 +217,7 @@ impl Component for HostSlave {
     fn tick(&mut self, now: Cycle) -> Activity {
         let changed = self.take_answers(now) | self.begin(now);
         let sending = self.send(now);
-        earliest(busy_if(changed), earliest(sending, self.end(now)))
+        earliest(earliest(busy_if(changed), self.nhi.wake(now)), earliest(sending, self.end(now)))
     }
 
     fn ports(&self, ports: &mut Ports) {
@@ -347,5 +352,37 @@ mod tests {
             port.faults 5
         "#]],
         );
+    }
+
+    #[test]
+    fn a_write_to_unmapped_memory_vanishes_where_the_rtl_mistakes_it() {
+        let results = |is_silent| {
+            bench(1_000, |bench| {
+                let access = |at, addr, op| (at, HostAccess { addr, op, tag: 0 });
+                let write = HostOp::Write(vec![7; 128].into());
+                let script = vec![access(10, 0x1c3f_ffc0, write), access(50, 0x4000_0000, HostOp::Read(4))];
+                let accesses = bench.input("accesses", 16, script);
+                let l2 = TestMemory::with_store(bench, "memory", 3, Store::default());
+                let nhi = NhiMaster::new(NhiMap::host(&params()), l2, Vec::new()).with_silent_errors(is_silent);
+                let trace = bench.tracer("port");
+                bench.add("port", HostSlave::new(accesses, nhi, trace));
+                bench.log_events();
+                bench.log_counters();
+            })
+        };
+        expect![[r#"
+            11   memory: write 64 at 0x1c3fffc0
+            16   event host_access_done addr=0x1c3fffc0 bytes=0x80
+            50   event host_access_done addr=0x40000000 bytes=0x0
+            port.bytes_written 128
+            port.faults 1
+        "#]]
+        .assert_eq(&results(true));
+        expect![[r#"
+            10   event host_access_done addr=0x1c3fffc0 bytes=0x0
+            50   event host_access_done addr=0x40000000 bytes=0x0
+            port.faults 2
+        "#]]
+        .assert_eq(&results(false));
     }
 }

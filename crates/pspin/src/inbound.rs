@@ -188,9 +188,9 @@ impl Inbound {
     }
 
     /// Processes acknowledgements of bursts, in order.
-    fn take_replies(&mut self) -> bool {
+    fn take_replies(&mut self, now: Cycle) -> bool {
         let mut changed = false;
-        while let Some(reply) = self.nhi.reply() {
+        while let Some(reply) = self.nhi.reply(now) {
             assert!(matches!(reply, BurstReply::Written { decoded: true, .. }), "packet memory takes all writes");
             let stored = self.ring.get_mut(self.n_written);
             stored.bursts_left -= 1;
@@ -358,7 +358,7 @@ impl Component for Inbound {
         }
         // First, because feedback is from the previous cycle and its room is usable in this one.
         let mut changed = self.take_release(now);
-        changed |= self.take_replies();
+        changed |= self.take_replies(now);
         while self.more.take().is_some() {}
         changed |= self.take_kill(now);
         while let Some(TenantsServed(n)) = self.tenants.take() {

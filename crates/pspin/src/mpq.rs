@@ -56,6 +56,8 @@ struct Queue {
     packets: List,
     /// Further packets of the message will come.
     is_receiving: bool,
+    /// The last packet of the message has come. Only where queues keep packets.
+    has_last: bool,
     /// Cycle in which the last packet arrived.
     last_push: Cycle,
     /// Packets that have arrived, of all messages.
@@ -82,8 +84,10 @@ struct Queue {
 ///           requests meanwhile counts only from the next choice on.
 /// Source:   PsPIN RTL a49fec8, `mpq_engine.sv`, `fifo_engine.sv`; Di Girolamo et al., ISCA 2021, III-B3 and III-D, for
 ///           what the RTL lacks: messages that stop arriving, header first.
-/// Differs:  packets behind the last one of a message wait in the queue and start the next message, with their own
-///           context, when the previous one has ended. In the RTL they extend the message or stay forever. While a
+/// Mistake:  `rtl_mistakes.reused_queues_keep_packets`: packets behind the last one of a message extend the message, which ends with the
+///           last packet that is there. Packets that come later stay in the queue until a packet starts the next message.
+/// Differs:  without that mistake, packets behind the last one of a message wait in the queue and start the next message, with their
+///           own context, when the previous one has ended. While a
 ///           message is open, packets of other messages with the same queue count as its own, as in the RTL. A
 ///           message whose last packet was dropped ends with the previous packet.
 pub struct MpqEngine {
@@ -93,6 +97,10 @@ pub struct MpqEngine {
     lru: PseudoLru,
     /// Queues with a task to send.
     turns: Turns,
+    /// Mistake: see [`crate::params::RtlMistakes::reused_queues_keep_packets`].
+    keeps_packets: bool,
+    /// The queue whose message ended in this cycle, where queues keep packets.
+    just_ended: Option<usize>,
     output: Option<Task>,
     hers: Counter,
     /// Counters by [`Stage`].
@@ -104,7 +112,7 @@ pub struct MpqEngine {
 
 impl MpqEngine {
     /// Creates `n_mpqs` queues, a power of two, and `shared_cells` descriptors shared by all.
-    pub fn new(n_mpqs: u32, shared_cells: u32, tenants_take_turns: bool) -> Self {
+    pub fn new(n_mpqs: u32, shared_cells: u32, tenants_take_turns: bool, keeps_packets: bool) -> Self {
         assert!(n_mpqs.is_power_of_two(), "a message finds its queue by the low bits of its identity");
         let queue = || Queue {
             state: State::Free,
@@ -113,6 +121,7 @@ impl MpqEngine {
             in_flight: 0,
             packets: List::EMPTY,
             is_receiving: false,
+            has_last: false,
             last_push: 0,
             received: 0,
             reset_reason: DropReason::MessageTimeout,
@@ -122,6 +131,8 @@ impl MpqEngine {
             cells: Cells::new(n_mpqs, shared_cells),
             lru: PseudoLru::new(n_mpqs as usize),
             turns: Turns::new(n_mpqs as usize, tenants_take_turns),
+            keeps_packets,
+            just_ended: None,
             output: None,
             hers: Counter::default(),
             tasks: [Counter::default(); 3],
@@ -134,6 +145,7 @@ impl MpqEngine {
     /// Begins a cycle.
     pub fn begin_cycle(&mut self) {
         self.cells.begin_cycle();
+        self.just_ended = None;
     }
 
     fn queue_of(&self, msgid: u16) -> usize {
@@ -174,15 +186,21 @@ impl MpqEngine {
         let q = self.queue_of(her.msgid);
         let (eom, early) = (her.eom, self.is_early(q, &her));
         let queue = &mut self.queues[q];
+        let first = her.first();
         self.cells.push(q, &mut queue.packets, her);
         queue.last_push = now;
         queue.received += 1;
         self.hers.add(1);
         match queue.state {
+            // The RTL counts the packet for the message that ends.
+            State::Free if self.just_ended == Some(q) => {}
+            State::Free if self.keeps_packets => self.start(q, Some(first)),
             State::Free => self.start_message(q),
             State::AwaitHeader if !early => self.start_message(q),
             _ => queue.is_receiving &= !eom || early,
         }
+        let queue = &mut self.queues[q];
+        queue.has_last |= eom && queue.state != State::Free;
         self.lru.touch(q);
         self.update(q);
     }
@@ -228,7 +246,7 @@ impl MpqEngine {
         let done = HostEvent::MessageDone { msgid: queue.msgid };
         let notice = queue.context.as_ref().filter(|_| ended).map(|context| context.notice(done));
         if ended {
-            self.start_message(q);
+            self.end_message(q);
         }
         self.update(q);
         notice
@@ -271,13 +289,29 @@ impl MpqEngine {
         counters.add("evictions", self.evictions.total());
     }
 
+    /// The message that holds the queue has ended.
+    fn end_message(&mut self, q: usize) {
+        if self.keeps_packets {
+            self.start(q, None);
+            self.just_ended = Some(q);
+        } else {
+            self.start_message(q);
+        }
+    }
+
     /// Gives the queue to the message of its head packet, if any.
     fn start_message(&mut self, q: usize) {
+        let head = self.cells.head(&self.queues[q].packets).map(Her::first);
+        self.start(q, head);
+    }
+
+    /// Gives the queue to the message of a packet; without one it is free.
+    fn start(&mut self, q: usize, first: Option<First>) {
         let queue = &mut self.queues[q];
-        let head = self.cells.head(&queue.packets);
-        queue.context = head.map(|her| her.context.clone());
-        queue.msgid = head.map_or(0, |her| her.msgid);
-        let is_early = head.is_some_and(Her::is_late_in_message);
+        let is_early = first.as_ref().is_some_and(|first| first.is_late);
+        queue.msgid = first.as_ref().map_or(0, |first| first.msgid);
+        queue.context = first.map(|first| first.context);
+        queue.has_last = false;
         queue.state = match &queue.context {
             None => State::Free,
             Some(context) if context.header.addr == 0 => State::Payload,
@@ -288,7 +322,7 @@ impl MpqEngine {
         };
         // A message whose first packet is missing can time out even if its last packet is here.
         let is_complete = queue.state != State::AwaitHeader && self.cells.iter(&queue.packets).any(|her| her.eom);
-        queue.is_receiving = !queue.packets.is_empty() && !is_complete;
+        queue.is_receiving = queue.state != State::Free && !queue.packets.is_empty() && !is_complete;
         if queue.state == State::AwaitHeader {
             self.drop_what_may_not_wait(q);
         }
@@ -299,12 +333,13 @@ impl MpqEngine {
         let queue = &mut self.queues[q];
         let her = self.cells.head(&queue.packets).expect("a queue with a task has a packet");
         let context = queue.context.clone().expect("a queue with a task has a context");
-        let last_of_two = her.eom && queue.has_completion();
+        let is_last = if self.keeps_packets { queue.has_last && queue.packets.is_single() } else { her.eom };
+        let last_of_two = is_last && queue.has_completion();
         let (stage, handler, pops, next) = match queue.state {
             State::Header => (Stage::Header, context.header, false, State::HeaderRunning),
             // The last packet is kept for the completion handler.
             State::Payload if last_of_two => (Stage::Payload, context.payload, false, State::PayloadDraining),
-            State::Payload if her.eom => (Stage::Payload, context.payload, true, State::PayloadDraining),
+            State::Payload if is_last => (Stage::Payload, context.payload, true, State::PayloadDraining),
             State::Payload => (Stage::Payload, context.payload, true, State::Payload),
             State::Completion => (Stage::Completion, context.completion, true, State::CompletionRunning),
             other => unreachable!("a queue in state {other:?} has no task"),
@@ -350,7 +385,18 @@ impl Queue {
     }
 }
 
+/// Properties that a message has from its first packet.
+struct First {
+    msgid: u16,
+    context: Rc<Context>,
+    is_late: bool,
+}
+
 impl Her {
+    fn first(&self) -> First {
+        First { msgid: self.msgid, context: self.context.clone(), is_late: self.is_late_in_message() }
+    }
+
     /// Counts another packet that the network marks as the first of the message.
     fn is_late_in_message(&self) -> bool {
         self.som == Some(false)

@@ -3,8 +3,8 @@
 use crate::cluster_noc::ClusterNoc;
 use crate::map::{L1_BASE, L1_STRIDE, L2_HANDLER_BASE, L2_PACKET_BASE, PROGRAM_BASE};
 use crate::params::PspinParams;
-use crate::protocol::{Burst, BurstReply, beats};
-use kernel::{Cycle, Ports, Rx, Tx};
+use crate::protocol::{BEAT_BYTES, Burst, BurstReply, beats};
+use kernel::{Activity, Cycle, Ports, Rx, Tx};
 use std::collections::VecDeque;
 
 pub use crate::protocol::PAGE_BYTES;
@@ -17,6 +17,11 @@ pub const L1_ALIAS: u32 = 0x10_0000;
 /// (PsPIN RTL a49fec8, `axi_demux.sv`, a counter of three bits; `nhi_xbar.sv`, `cluster_noc.sv`).
 const PACKET_BURSTS: u32 = 7;
 const OTHER_BURSTS: u32 = 2;
+/// Bursts to unmapped addresses. Source: `nhi_xbar.sv`, MaxTrans of the error responders.
+const NOWHERE_BURSTS: u32 = 4;
+
+/// The first bytes of a beat from an unmapped address; the others are 0. Source: `axi_err_slv.sv`, RespData.
+const NO_DATA: [u8; 8] = 0xca11_ab1e_badc_ab1e_u64.to_le_bytes();
 
 /// Nothing answers at this address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -49,6 +54,8 @@ enum Target {
     L1(usize),
     /// All L1s, where something else tells them apart.
     Clusters,
+    /// No memory: see [`Nowhere`].
+    Nowhere,
 }
 
 impl NhiMap {
@@ -141,7 +148,11 @@ impl Lane {
     /// the cycle of the last beat is at its target in the next.
     fn ready(&self, now: Cycle, target: Target) -> Ready {
         let draining = self.reply_until.filter(|&until| until > now);
-        let limit = if matches!(target, Target::Packet | Target::Clusters) { PACKET_BURSTS } else { OTHER_BURSTS };
+        let limit = match target {
+            Target::Packet | Target::Clusters => PACKET_BURSTS,
+            Target::Nowhere => NOWHERE_BURSTS,
+            _ => OTHER_BURSTS,
+        };
         let same = self.target == Some(target);
         match (same, self.outstanding, draining) {
             (true, n, None) if n < limit => Ready::Now,
@@ -165,6 +176,52 @@ impl Lane {
     }
 }
 
+/// Answers bursts to unmapped addresses as if a memory were there. Part of `rtl_mistakes.unmapped_commands_succeed` and of
+/// `rtl_mistakes.unmapped_host_writes_vanish`.
+///
+/// Timing:  the first beat of a read arrives 3 cycles after the read is sent, and two cycles after the last beat of the read before at the
+///          earliest; then one beat a cycle. A write has its response in the cycle behind its last beat.
+/// Source:  PsPIN RTL a49fec8, `axi_err_slv.sv`.
+#[derive(Default)]
+struct Nowhere {
+    /// Reads: first cycle for the next beat, tag, next address, bytes to come.
+    reads: VecDeque<(Cycle, u32, u32, u32)>,
+    /// Writes: cycle of the response, tag.
+    writes: VecDeque<(Cycle, u32)>,
+}
+
+impl Nowhere {
+    /// The cycle of the next answer.
+    fn next(&self) -> Option<Cycle> {
+        let times = [self.reads.front().map(|read| read.0), self.writes.front().map(|write| write.0)];
+        times.into_iter().flatten().min()
+    }
+
+    /// The answer that is due, if any: one beat of a read if `in_parts`, else all of it with its first beat.
+    fn take(&mut self, now: Cycle, in_parts: bool) -> Option<BurstReply> {
+        if let Some(&(at, tag)) = self.writes.front()
+            && at <= now
+        {
+            self.writes.pop_front();
+            return Some(BurstReply::Written { tag, decoded: true });
+        }
+        let (at, tag, addr, left) = self.reads.front_mut().filter(|read| read.0 <= now)?;
+        let size = if in_parts { (*left).min(BEAT_BYTES - *addr % BEAT_BYTES) } else { *left };
+        let byte = |addr: u32| NO_DATA.get((addr % BEAT_BYTES) as usize).copied().unwrap_or(0);
+        let data = (0..size).map(|i| byte(addr.wrapping_add(i))).collect();
+        let last = now + Cycle::from(beats(*addr, size)) - 1;
+        let reply = BurstReply::Data { tag: *tag, data, last };
+        (*at, *addr, *left) = (last + 1, addr.wrapping_add(size), *left - size);
+        if *left == 0 {
+            self.reads.pop_front();
+            if let Some((at, ..)) = self.reads.front_mut() {
+                *at = (*at).max(last + 2);
+            }
+        }
+        Some(reply)
+    }
+}
+
 /// Routes bursts to the target that answers at their address and takes back the replies, in order for each direction.
 ///
 /// Ports:    `l2` (program memory too) and `l1[c]`, each a pair of requests out and replies in.
@@ -184,6 +241,8 @@ pub struct NhiMaster {
     /// True if read data of L1 arrives beat by beat; and the bytes that each read still waits for.
     in_parts: bool,
     unread: VecDeque<u32>,
+    /// Answers where no memory does.
+    nowhere: Option<Nowhere>,
 }
 
 /// The way to the L1s.
@@ -217,7 +276,8 @@ impl NhiMaster {
     fn with(map: NhiMap, l2: NhiPort, clusters: Clusters) -> Self {
         let (parts, unread) = (VecDeque::new(), VecDeque::new());
         let (reads, writes) = (Lane::default(), Lane::default());
-        NhiMaster { map, l2, clusters, reads, writes, bus_free: 0, parts, in_burst: false, in_parts: false, unread }
+        let (in_burst, in_parts, nowhere) = (false, false, None);
+        NhiMaster { map, l2, clusters, reads, writes, bus_free: 0, parts, in_burst, in_parts, unread, nowhere }
     }
 
     /// Beats come in this cycle. Called before [`NhiMaster::reply`] where the way to the L1s is a part of this.
@@ -237,9 +297,34 @@ impl NhiMaster {
         NhiMaster { in_parts: true, ..self }
     }
 
-    /// See [`NhiMap::check`].
+    /// The same, where unmapped addresses are answered as if a memory were there if `is_silent`.
+    pub fn with_silent_errors(self, is_silent: bool) -> Self {
+        NhiMaster { nowhere: is_silent.then(Nowhere::default), ..self }
+    }
+
+    /// Returns the first unmapped address, unless those are answered as if a memory were there.
     pub fn check(&self, addr: u32, size: u32) -> Result<(), Undecoded> {
+        if self.nowhere.is_some() { Ok(()) } else { self.check_mapped(addr, size) }
+    }
+
+    /// See [`NhiMap::check`].
+    pub fn check_mapped(&self, addr: u32, size: u32) -> Result<(), Undecoded> {
         self.map.check(addr, size)
+    }
+
+    /// The window at an address; one for this address alone if none is there and errors are silent.
+    fn window(&self, addr: u32) -> Result<Window, Undecoded> {
+        let window = self.map.window(addr);
+        let nowhere = Window { base: addr, size: 1, target: Target::Nowhere, seen_as: addr };
+        if self.nowhere.is_some() { Ok(window.unwrap_or(nowhere)) } else { window }
+    }
+
+    /// When an answer comes that no port announces.
+    pub fn wake(&self, now: Cycle) -> Activity {
+        match self.nowhere.as_ref().and_then(Nowhere::next) {
+            Some(at) => Activity::Until(at.max(now + 1)),
+            None => Activity::Idle,
+        }
     }
 
     /// Returns true if `addr` is in a cluster behind another module, which takes a cycle in each direction.
@@ -254,6 +339,7 @@ impl NhiMaster {
 
     fn room(&self, target: Target) -> Ready {
         let has_room = match (target, &self.clusters) {
+            (Target::Nowhere, _) => true,
             (Target::L1(cluster), Clusters::Each(l1s)) => l1s[cluster].requests.has_room(),
             (Target::L1(_), Clusters::One(port)) => port.requests.has_room(),
             (Target::L1(_), Clusters::Noc(noc)) => noc.has_room(),
@@ -262,8 +348,17 @@ impl NhiMaster {
         if has_room { Ready::Now } else { Ready::Later }
     }
 
-    fn send(&mut self, target: Target, burst: Burst) {
+    fn send(&mut self, now: Cycle, target: Target, burst: Burst) {
         match (target, &mut self.clusters) {
+            (Target::Nowhere, _) => {
+                let nowhere = self.nowhere.as_mut().expect("else the address is an error");
+                match burst {
+                    Burst::Read { tag, addr, size, .. } => nowhere.reads.push_back((now + 3, tag, addr, size)),
+                    Burst::Write { tag, addr, data, .. } => {
+                        nowhere.writes.push_back((now + Cycle::from(beats(addr, data.len() as u32)) + 1, tag));
+                    }
+                }
+            }
             (Target::L1(cluster), Clusters::Each(l1s)) => l1s[cluster].requests.send(burst),
             (Target::L1(_), Clusters::One(port)) => port.requests.send(burst),
             (Target::L1(_), Clusters::Noc(noc)) => noc.send(burst),
@@ -281,7 +376,7 @@ impl NhiMaster {
 
     /// When a read at `addr` can be sent.
     pub fn read_ready(&self, now: Cycle, addr: u32) -> Result<Ready, Undecoded> {
-        let target = self.map.window(addr)?.target;
+        let target = self.window(addr)?.target;
         Ok(match self.reads.ready(now, self.seen(target)) {
             Ready::Now => self.room(target),
             wait => wait,
@@ -292,17 +387,17 @@ impl NhiMaster {
     pub fn read(&mut self, now: Cycle, tag: u32, addr: u32, size: u32) {
         assert_eq!(self.read_ready(now, addr), Ok(Ready::Now), "a read is sent when it can be");
         assert_eq!(burst_bytes(addr, size), size, "a burst stays within a page");
-        let Window { base, target, seen_as, .. } = self.map.window(addr).expect("the address was decoded");
+        let Window { base, target, seen_as, .. } = self.window(addr).expect("the address was decoded");
         self.reads.sent(self.seen(target));
         self.unread.push_back(size);
         let addr = addr - base + seen_as;
         let in_parts = self.in_parts;
-        self.send(target, Burst::Read { tag, addr, size, in_parts });
+        self.send(now, target, Burst::Read { tag, addr, size, in_parts });
     }
 
     /// When a write at `addr` can be sent, or the next part of the burst that is being sent.
     pub fn write_ready(&self, now: Cycle, addr: u32) -> Result<Ready, Undecoded> {
-        let target = self.map.window(addr)?.target;
+        let target = self.window(addr)?.target;
         let lane = if self.in_burst { Ready::Now } else { self.writes.ready(now, target) };
         Ok(match lane {
             Ready::Now if now < self.bus_free => Ready::At(self.bus_free),
@@ -317,20 +412,22 @@ impl NhiMaster {
         assert_eq!(self.write_ready(now, addr), Ok(Ready::Now), "a write is sent when it can be");
         let size = u32::try_from(data.len()).expect("a burst is at most a page");
         assert_eq!(burst_bytes(addr, size), size, "a burst stays within a page");
-        let Window { base, target, seen_as, .. } = self.map.window(addr).expect("the address was decoded");
+        let Window { base, target, seen_as, .. } = self.window(addr).expect("the address was decoded");
         if !self.in_burst {
             self.writes.sent(target);
         }
         self.in_burst = !last;
         self.parts.push_back(last);
         self.bus_free = now + u64::from(beats(addr, size));
-        self.send(target, Burst::Write { tag, addr: addr - base + seen_as, data, last });
+        self.send(now, target, Burst::Write { tag, addr: addr - base + seen_as, data, last });
     }
 
     /// The next reply that has arrived, if any; there may be one for each direction. Data of a read from L1 come with their
     /// last beat, or [`NhiMaster::beat_by_beat`].
-    pub fn reply(&mut self) -> Option<BurstReply> {
-        let reply = self.l2.replies.take().or_else(|| match &mut self.clusters {
+    pub fn reply(&mut self, now: Cycle) -> Option<BurstReply> {
+        let in_parts = self.in_parts;
+        let of_nowhere = self.nowhere.as_mut().and_then(|nowhere| nowhere.take(now, in_parts));
+        let reply = of_nowhere.or_else(|| self.l2.replies.take()).or_else(|| match &mut self.clusters {
             Clusters::Each(l1s) => l1s.iter().find_map(|port| port.replies.take()),
             Clusters::One(port) => port.replies.take(),
             Clusters::Noc(noc) => noc.take(),

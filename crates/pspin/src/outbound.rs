@@ -59,9 +59,10 @@ struct Outgoing {
 ///           beat is here, if the wire is free, and the response is given then. Up to 1 read and 1 packet a cycle.
 /// Fairness: commands take turns, one packet each; packets leave in the order in which their reads are sent.
 /// Source:   PsPIN RTL a49fec8, `hw/verilator_model/src/NICOutbound.hpp`.
-/// Differs:  the functional model never ends a command of length 0. Here commands of length 0, plain packets that are
-///           too long, and reads of unmapped memory end at once and are counted. [`RtlMistakes`] lists the errors
-///           with RDMA headers and unaligned sources.
+/// Mistakes: RDMA headers, unaligned sources, empty commands and unmapped addresses, see [`RtlMistakes`]. The functional model ends at
+///           an assertion with the packet behind an empty command; here that packet leaves.
+/// Differs:  without these mistakes, commands of length 0 and reads of unmapped memory end at once and are counted; so do plain packets
+///           that are too long, always.
 pub struct Outbound {
     params: OutboundParams,
     mistakes: RtlMistakes,
@@ -128,9 +129,9 @@ impl Outbound {
     }
 
     /// Appends data to its packet. Replies arrive in the order of the reads.
-    fn take_data(&mut self) -> bool {
+    fn take_data(&mut self, now: Cycle) -> bool {
         let mut changed = false;
-        while let Some(reply) = self.nhi.reply() {
+        while let Some(reply) = self.nhi.reply(now) {
             let (data, last) = match reply {
                 BurstReply::Data { data, last, .. } => (data, last),
                 BurstReply::Later { .. } => {
@@ -195,6 +196,8 @@ impl Outbound {
         self.trace.emit(&SEND_TAKEN, now, &[command.packet.0, addr.into(), left.into(), fid.into()]);
         let too_long = fid == 0 && left > self.params.max_packet_bytes;
         let fault = match self.nhi.check(addr, left) {
+            // Its packet has no data, so the functional model waits for a last beat that never comes.
+            _ if left == 0 && self.mistakes.empty_commands_hang => return true,
             _ if left == 0 || too_long => Some((CommandFault::Length, addr)),
             Err(undecoded) => Some((CommandFault::Address, undecoded.addr)),
             Ok(()) => None,
@@ -227,7 +230,7 @@ impl Outbound {
         bytes.extend(words.take(front as usize));
         let mut done = 0;
         while done < below + payload {
-            let addr = job.addr - below + done;
+            let addr = (job.addr - below).wrapping_add(done);
             let burst = burst_bytes(addr, below + payload - done);
             self.reads.push_back((addr, burst));
             done += burst;
@@ -279,14 +282,14 @@ impl Outbound {
 impl Component for Outbound {
     fn tick(&mut self, now: Cycle) -> Activity {
         self.nhi.begin();
-        let mut changed = self.take_data();
+        let mut changed = self.take_data(now);
         let sending = self.send_packet(now);
         changed |= self.take_command(now);
         changed |= self.build_packet();
         let reading = self.send_read(now);
         changed |= self.respond();
         changed |= self.nhi.end(now);
-        earliest(busy_if(changed), earliest(sending, reading))
+        earliest(earliest(busy_if(changed), self.nhi.wake(now)), earliest(sending, reading))
     }
 
     fn ports(&self, ports: &mut Ports) {

@@ -299,6 +299,16 @@ pub struct RtlMistakes {
     pub stray_fetches_hang: bool,
     /// The absolute addresses of cluster 0's peripherals lead to the own peripherals in every cluster.
     pub peripherals_of_cluster_0_are_own: bool,
+    /// Packets behind the last one of a message extend that message while its queue is in use. Packets that come when
+    /// its last payload handler has started stay until another message takes the queue, and then belong to that one.
+    pub reused_queues_keep_packets: bool,
+    /// A transfer of 0 bytes with the host or a packet of 0 bytes never ends. The transfer takes the response of the
+    /// next one in its direction.
+    pub empty_commands_hang: bool,
+    /// Commands that name unmapped NIC memory end as if they had succeeded. Reads there give a pattern, writes vanish.
+    pub unmapped_commands_succeed: bool,
+    /// Writes of the host to unmapped NIC memory vanish without an error.
+    pub unmapped_host_writes_vanish: bool,
 }
 
 /// Bytes of L1 below the packet buffer, for the stacks and data of the runtime with eight cores.

@@ -3,7 +3,7 @@
 use crate::arbiter::{LockingTree, requests};
 use crate::events::{HOST_READ, HOST_WRITTEN};
 use crate::host_events::Notice;
-use crate::host_link::{HOST_BURSTS, HostData, HostTarget, HostWritten, MUX_BURSTS};
+use crate::host_link::{HOST_BURSTS, HOST_DATA, HostData, HostTarget, HostWritten, MUX_BURSTS};
 use crate::iommu::{SharedPageTables, TranslationCache};
 use crate::params::IommuParams;
 use crate::world::HostMemory;
@@ -34,15 +34,15 @@ struct Edge {
     at_host: Vec<u32>,
     /// For each initiator: read bursts at the host whose last beat the mux has not seen.
     reading: Vec<u32>,
-    /// Initiators of responses in flight, with the cycle in which they no longer count; likewise for last beats.
+    /// Initiators of responses in flight, with the cycle in which they no longer count.
     answered: VecDeque<(Cycle, usize)>,
-    read: VecDeque<(Cycle, usize)>,
+    /// For each initiator: beats that it has not taken, and if they are the last of their burst.
+    given: Vec<VecDeque<bool>>,
     /// The current cycle.
     now: Cycle,
 }
 
-/// Cycles from a response or last beat leaving the host until the place it frees is usable: the mux sees it in
-/// between.
+/// Cycles from a response leaving the host until the place it frees is usable: the mux sees it in between.
 const ANSWER_FREES: Cycle = 2;
 
 impl Edge {
@@ -54,11 +54,13 @@ impl Edge {
             self.answered.pop_front();
             self.at_host[from] -= 1;
         }
-        while let Some(&(at, from)) = self.read.front()
-            && at <= now
-        {
-            self.read.pop_front();
-            self.reading[from] -= 1;
+        // A burst is at the host until its initiator takes the last beat, which is in no register before that.
+        for (from, given) in self.given.iter_mut().enumerate() {
+            while given.len() > HOST_DATA - self.gate.initiators()[from].data.room() {
+                if given.pop_front() == Some(true) {
+                    self.reading[from] -= 1;
+                }
+            }
         }
     }
 }
@@ -89,9 +91,7 @@ impl Ends for Edge {
     }
 
     fn give(&mut self, from: usize, bytes: Bytes, last: bool) {
-        if last {
-            self.read.push_back((self.now + ANSWER_FREES, from));
-        }
+        self.given[from].push_back(last);
         self.gate.initiators()[from].data.send(HostData { bytes, last });
     }
 }
@@ -142,7 +142,7 @@ impl Pcie {
                 at_host: vec![0; n],
                 reading: vec![0; n],
                 answered: VecDeque::new(),
-                read: VecDeque::new(),
+                given: vec![VecDeque::new(); n],
                 now: 0,
             },
             bursts: Bursts::default(),
@@ -254,9 +254,9 @@ impl Component for Pcie {
         };
         let accepted = decided | self.accept_write(now) | self.accept_read(now);
         let moving = self.transport.tick(now, &mut self.edge);
-        let frees =
-            |queue: &VecDeque<(Cycle, usize)>| queue.front().map_or(Activity::Idle, |&(at, _)| Activity::Until(at));
-        let freed = earliest(frees(&self.edge.answered), frees(&self.edge.read));
+        let answered = self.edge.answered.front().map_or(Activity::Idle, |&(at, _)| Activity::Until(at));
+        let is_given = self.edge.given.iter().any(|given| given.contains(&true));
+        let freed = earliest(answered, if is_given { Activity::Until(now + 1) } else { Activity::Idle });
         earliest(earliest(translating, freed), earliest(busy_if(accepted), moving))
     }
 

@@ -5,7 +5,7 @@ use crate::dispatcher::Dispatcher;
 use crate::events::{HER_SENT, REQUEST_HELD};
 use crate::host_events::Notice;
 use crate::mpq::{Admission, MpqEngine};
-use crate::params::PspinParams;
+use crate::params::{PspinParams, RtlMistakes};
 use crate::protocol::{Feedback, Her, Release, Request, Task, TenantsServed};
 use kernel::trace::{Counter, Tracer};
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
@@ -82,7 +82,7 @@ impl PacketScheduler {
     /// Creates a scheduler for `tasks.len()` clusters.
     pub fn new(params: &PspinParams, ports: SchedulerPorts, trace: Tracer) -> Self {
         let tenants_take_turns = params.sharing.turns;
-        let requests_get_lost = params.rtl_mistakes.requests_get_lost;
+        let RtlMistakes { requests_get_lost, reused_queues_keep_packets, .. } = params.rtl_mistakes;
         let params = &params.scheduler;
         PacketScheduler {
             requests: ports.requests,
@@ -96,7 +96,7 @@ impl PacketScheduler {
             deferred: Deferred::default(),
             ports_turn: false,
             dropped_requests: VecDeque::new(),
-            engine: MpqEngine::new(params.n_mpqs, params.shared_cells, tenants_take_turns),
+            engine: MpqEngine::new(params.n_mpqs, params.shared_cells, tenants_take_turns, reused_queues_keep_packets),
             dispatcher: Dispatcher::new(params.max_tasks_per_cluster, ports.tasks, ports.feedbacks),
             stalled_since: None,
             her_stall_cycles: Counter::default(),

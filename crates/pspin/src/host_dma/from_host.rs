@@ -1,7 +1,7 @@
 //! The engine that copies from the host to NIC memory.
 
 use super::data_path::{Beat, DataPath, Register};
-use super::{Part, Transfer, to_page_end};
+use super::{Open, Part, Transfer, to_page_end};
 use crate::host_link::{HOST_ADDRESS_REGISTER, HostPort, HostRead};
 use crate::nhi::{NhiMaster, Ready, burst_bytes};
 use crate::protocol::{CommandId, beats};
@@ -23,13 +23,13 @@ pub(super) struct FromHost {
     /// Beats that are sent and not answered, now and before this cycle.
     unanswered: u32,
     was_unanswered: u32,
-    /// Commands that are not done, and how many of their beats have no response.
-    open: VecDeque<(CommandId, u32)>,
+    /// Commands that are not done, and their beats.
+    pub(super) open: Open,
 }
 
 impl FromHost {
     pub fn n_commands(&self) -> usize {
-        self.open.len()
+        self.open.commands.len()
     }
 
     pub fn start(&mut self, transfer: Transfer) {
@@ -37,7 +37,7 @@ impl FromHost {
         self.reads.push_back(Part { addr: host, left: size, issuer, start });
         self.addresses.bursts.push_back(Part { addr: nic, left: size, issuer, start });
         self.path.start(nic.into(), size, issuer);
-        self.open.push_back((id, beats(nic, size)));
+        self.open.start(id, beats(nic, size));
     }
 
     /// A cycle begins.
@@ -108,13 +108,7 @@ impl FromHost {
     /// A beat has its response. Returns the command that this ends.
     pub fn written(&mut self) -> Option<CommandId> {
         self.unanswered -= 1;
-        let (id, beats) = self.open.front_mut().expect("a response belongs to a command");
-        *beats -= 1;
-        let ended = (*beats == 0).then_some(*id);
-        if ended.is_some() {
-            self.open.pop_front();
-        }
-        ended
+        self.open.done()
     }
 }
 

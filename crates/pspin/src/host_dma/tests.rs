@@ -41,8 +41,11 @@ fn set_with(
         remap,
         commands: bench.input("commands", 8, commands.collect()),
         responses: bench.output("response", 2, |_| true, |response: &CommandResponse| response.id.core.to_string()),
-        sources: NhiMaster::through(NhiMap::all(&params()), l2, l1).beat_by_beat(),
-        targets: NhiMaster::new(NhiMap::all(&params()), into_l2, into_l1s.into()),
+        sources: NhiMaster::through(NhiMap::all(&params()), l2, l1)
+            .beat_by_beat()
+            .with_silent_errors(mistakes.unmapped_commands_succeed),
+        targets: NhiMaster::new(NhiMap::all(&params()), into_l2, into_l1s.into())
+            .with_silent_errors(mistakes.unmapped_commands_succeed),
         host: TestHost::add(bench, pcie, host_store.clone()),
     };
     let trace = bench.tracer("host_dma");
@@ -346,3 +349,54 @@ fn the_engines_take_turns_for_the_response() {
     "#]]
     .assert_eq(&responses);
 }
+
+#[test]
+fn an_empty_transfer_takes_the_next_response_where_the_rtl_mistakes_it() {
+    let script =
+        [(10, 0, 0x1c40_0000, 0, TO_HOST), (11, 0, 0x1c40_0000, 64, FROM_HOST), (12, 0, 0x1c40_0000, 64, TO_HOST)];
+    let responses = |mistakes| {
+        let log = bench(1_000, |bench| {
+            set_with(bench, mistakes, params().pcie, &script, &[], &Store::default(), &Store::default());
+        });
+        log.lines().filter(|line| line.contains("response")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let mistakes = RtlMistakes { empty_commands_hang: true, ..RtlMistakes::default() };
+    expect!["30   response 0, 31   response 1"].assert_eq(&responses(mistakes).join(", "));
+    expect!["11   response 0, 30   response 2, 31   response 1"]
+        .assert_eq(&responses(RtlMistakes::default()).join(", "));
+}
+
+#[test]
+fn transfers_with_unmapped_memory_end_where_the_rtl_mistakes_them() {
+    // The second one is in packet memory up to its last beat.
+    let script = [
+        (10, 0x1000, 0x4000_0000, 128, TO_HOST),
+        (60, 0x2000, 0x1c7f_ffc0, 128, TO_HOST),
+        (110, 0x3000, 0x4000_0000, 128, FROM_HOST),
+    ];
+    let mistakes = RtlMistakes { unmapped_commands_succeed: true, ..RtlMistakes::default() };
+    let host_store = Store::default();
+    let log = bench(1_000, |bench| {
+        set_with(bench, mistakes, params().pcie, &script, &[], &Store::default(), &host_store);
+        bench.log_events();
+    });
+    expect![[r#"
+        23   event host_written addr=0x1000 bytes=0x40
+        24   event host_written addr=0x1040 bytes=0x40
+        28   response 0
+        65   l2: read 64 at 0x1c7fffc0
+        74   event host_written addr=0x2000 bytes=0x40
+        77   event host_written addr=0x2040 bytes=0x40
+        81   response 1
+        117  event host_read addr=0x3000 bytes=0x40
+        118  event host_read addr=0x3040 bytes=0x40
+        128  response 2
+    "#]]
+    .assert_eq(&log);
+    let word = |at: u64| u64::from_le_bytes(std::array::from_fn(|i| byte(&host_store, at + i as u64)));
+    assert_eq!([0x1000, 0x1008, 0x1040, 0x2040].map(word), [NO_DATA, 0, NO_DATA, NO_DATA]);
+    assert_eq!(byte(&host_store, 0x2001), 0xc1);
+}
+
+/// The bytes of a beat from unmapped memory, before zeros.
+const NO_DATA: u64 = 0xca11_ab1e_badc_ab1e;

@@ -1,7 +1,7 @@
 //! The engine that copies from NIC memory to the host.
 
 use super::data_path::{Beat, DataPath, Register};
-use super::{Part, SOURCE_BURSTS, Transfer, n_bursts, to_page_end};
+use super::{Open, Part, SOURCE_BURSTS, Transfer, n_bursts, to_page_end};
 use crate::host_link::{HostBurst, HostPort, HostWrite};
 use crate::nhi::{NhiMaster, Ready, burst_bytes};
 use crate::protocol::{BEAT_BYTES, BurstReply, CommandId};
@@ -22,8 +22,8 @@ pub(super) struct ToHost {
     /// Transfers whose write bursts are not yet sent to the host.
     addresses: VecDeque<Part<u64>>,
     path: DataPath,
-    /// Commands that are not done, and how many of their write bursts are not.
-    open: VecDeque<(CommandId, u32)>,
+    /// Commands that are not done, and their write bursts.
+    pub(super) open: Open,
 }
 
 impl ToHost {
@@ -32,7 +32,7 @@ impl ToHost {
     }
 
     pub fn n_commands(&self) -> usize {
-        self.open.len()
+        self.open.commands.len()
     }
 
     pub fn start(&mut self, transfer: Transfer) {
@@ -41,7 +41,7 @@ impl ToHost {
         self.reads.push_back(Part { addr: nic, left: size, issuer, start });
         self.addresses.push_back(Part { addr: host, left: size, issuer, start });
         self.path.start(host, size, issuer);
-        self.open.push_back((id, bursts));
+        self.open.start(id, bursts);
     }
 
     /// Sends the next read burst.
@@ -97,12 +97,12 @@ impl ToHost {
     }
 
     /// Beats go on; whether any does.
-    pub fn shift(&mut self, nhi: &mut NhiMaster) -> bool {
+    pub fn shift(&mut self, now: Cycle, nhi: &mut NhiMaster) -> bool {
         let changed = self.path.shift();
         let Some(&(addr, _)) = self.reading.front() else { return changed };
         let at = if nhi.is_through(addr) { Register::Second } else { Register::First };
         if self.path.has_room(at)
-            && let Some(reply) = nhi.reply()
+            && let Some(reply) = nhi.reply(now)
         {
             let BurstReply::Data { data, .. } = reply else {
                 unreachable!("this unit is told each beat that it reads")
@@ -144,12 +144,6 @@ impl ToHost {
 
     /// A write burst has its response. Returns the command that this ends.
     pub fn written(&mut self) -> Option<CommandId> {
-        let (id, bursts) = self.open.front_mut().expect("a response belongs to a command");
-        *bursts -= 1;
-        let ended = (*bursts == 0).then_some(*id);
-        if ended.is_some() {
-            self.open.pop_front();
-        }
-        ended
+        self.open.done()
     }
 }

@@ -26,6 +26,11 @@ impl List {
     pub fn is_empty(&self) -> bool {
         self.head == NONE
     }
+
+    /// Returns true if there is one packet.
+    pub fn is_single(&self) -> bool {
+        !self.is_empty() && self.head == self.last
+    }
 }
 
 /// All descriptors. Source: PsPIN RTL a49fec8, `fifo_engine.sv`.

@@ -37,7 +37,8 @@ impl MpqEngine {
             self.kills.add(1)
         }
         let queue = &mut self.queues[q];
-        let dropped = if queue.is_receiving && queue.msgid == msgid {
+        // Where queues keep packets, those of other messages belong to the one that holds the queue.
+        let dropped = if self.keeps_packets || queue.is_receiving && queue.msgid == msgid {
             self.reset(q, reason)
         } else {
             // Another message holds the queue; the packets of the killed one are behind it.
@@ -61,6 +62,7 @@ impl MpqEngine {
         let queue = &mut self.queues[q];
         if !queue.packets.is_empty() {
             self.cells.end(&queue.packets);
+            queue.has_last |= queue.state != State::Free;
             // While the first packet is missing, the message is not complete.
             queue.is_receiving &= queue.state == State::AwaitHeader;
             self.update(q);
@@ -77,7 +79,7 @@ impl MpqEngine {
         queue.state = State::PayloadDraining;
         let is_done = queue.in_flight == 0;
         if is_done {
-            self.start_message(q);
+            self.end_message(q);
         }
         self.update(q);
         is_done.then(|| context.notice(HostEvent::MessageDone { msgid }))
@@ -107,7 +109,7 @@ impl MpqEngine {
         if head_in_use {
             self.cells.doom(&mut queue.packets, queue.reset_reason, |position, _| position == 0);
         }
-        self.start_message(q);
+        self.end_message(q);
         self.update(q);
     }
 

@@ -3,7 +3,7 @@
 use crate::cluster::{DmaPorts, Links};
 use crate::cluster_noc::ClusterNoc;
 use crate::cmd_unit::UnitPort;
-use crate::host_link::{HOST_CHANNEL_ITEMS, HostPort, HostTarget};
+use crate::host_link::{HOST_CHANNEL_ITEMS, HOST_DATA, HostPort, HostTarget};
 use crate::memories::{BurstPort, LINE_REQUEST_CYCLES, LINE_REQUESTS, MemoryPorts, late_beats};
 use crate::nhi::{NhiMap, NhiMaster, NhiPort};
 use crate::params::{InterconnectParams, PspinParams};
@@ -20,8 +20,9 @@ const L2_REPLY_CYCLES: u32 = 3;
 /// Beats of L2 on their way to the off-cluster DMA in the RTL: one in the bank, and those in a register. Source: the same,
 /// `stream_to_mem.sv`, BufDepth 1; `axi_demux.sv`, SpillR. One place more, for what is taken makes room a cycle later.
 const L2_BEATS: usize = 1 + REGISTER + 1;
-/// Beats of an L1 that wait for their initiator. Source: the same, `nhi_port_wrap.sv`, BufDepth.
-const L1_BEATS: usize = 4;
+/// Beats of an L1 that wait for their initiator: BufDepth of `nhi_port_wrap.sv`. One place more, because `stream_to_mem.sv` line 77 also asks
+/// while one leaves in the same cycle.
+const L1_BEATS: usize = 4 + 1;
 
 /// Creates `n` equal channels: their sending ends and their receiving ends.
 pub fn channels<T: 'static>(
@@ -76,7 +77,9 @@ pub fn readers(
     let noc = ClusterNoc::new(clusters, (from_host_dma, to_host_dma), Remap::new(reads_tell, reads_hear));
     let outbound = NhiMaster::around(NhiMap::all(params), outbound_l2, noc);
     let host_dma = NhiMaster::through(NhiMap::all(params), host_dma_l2, NhiPort { requests, replies });
-    ([outbound, host_dma.beat_by_beat()], Remap::new(writes_tell, writes_hear))
+    let is_silent = params.rtl_mistakes.unmapped_commands_succeed;
+    let masters = [outbound, host_dma.beat_by_beat()].map(|master| master.with_silent_errors(is_silent));
+    (masters, Remap::new(writes_tell, writes_hear))
 }
 
 fn l2_port(
@@ -178,7 +181,7 @@ pub fn host_channels(b: &mut SystemBuilder, name: &str, writes: usize) -> (HostP
     let (writes, target_writes) = b.channel(&format!("{name}_host_writes"), writes, 1);
     let (target_written, written) = b.channel(&format!("{name}_host_written"), 2, 1);
     let (reads, target_reads) = b.channel(&format!("{name}_host_reads"), HOST_CHANNEL_ITEMS, 1);
-    let (target_data, data) = b.channel(&format!("{name}_host_data"), 2, 1);
+    let (target_data, data) = b.channel(&format!("{name}_host_data"), HOST_DATA, 1);
     let target = HostTarget {
         bursts: target_bursts,
         writes: target_writes,

@@ -84,10 +84,13 @@ impl Wiring {
         let mut l1s: Vec<Vec<BurstPort>> = (0..n).map(|_| Vec::new()).collect();
         let (inbound_nhi, inbound_addresses) = writer(b, NhiMap::l2(params), ways, &mut memories);
         let ([outbound_nhi, sources], remap) = readers(b, params, &mut memories, &mut l1s);
-        let targets = master(b, "host_dma_writes", NhiMap::all(params), ways, &mut memories, &mut l1s);
+        let mistakes = params.rtl_mistakes;
+        let targets = master(b, "host_dma_writes", NhiMap::all(params), ways, &mut memories, &mut l1s)
+            .with_silent_errors(mistakes.unmapped_commands_succeed);
         memories.host = memories.bursts.len();
         let hosts = if params.isolation.host_clears_scratchpads { &mut l1s[..] } else { &mut [] };
-        let host_nhi = master(b, "host", NhiMap::host(params), ways, &mut memories, hosts);
+        let host_nhi = master(b, "host", NhiMap::host(params), ways, &mut memories, hosts)
+            .with_silent_errors(mistakes.unmapped_host_writes_vanish);
 
         // The way to the host, which HostDirect and the off-cluster DMA share.
         let (direct_host, direct_target) = host_channels(b, "host_direct", HOST_CHANNEL_ITEMS);

@@ -30,7 +30,8 @@ fn set_with(
     let ports = OutboundPorts {
         commands: bench.input("commands", 8, commands.collect()),
         responses: bench.output("response", 2, |_| true, |response: &CommandResponse| response.id.core.to_string()),
-        nhi: NhiMaster::new(NhiMap::all(&params), l2, l1s.into()),
+        nhi: NhiMaster::new(NhiMap::all(&params), l2, l1s.into())
+            .with_silent_errors(mistakes.unmapped_commands_succeed),
     };
     let params = OutboundParams { cycles_per_beat, ..params.outbound };
     let trace = bench.tracer("outbound");
@@ -286,4 +287,26 @@ fn what_cannot_be_sent_ends_at_once() {
             outbound.faults 4
         "#]],
     );
+}
+
+#[test]
+fn an_empty_packet_never_ends_where_the_rtl_mistakes_it() {
+    let script = [(10, 0, 0x1c40_0000, 0), (20, 0, 0x1c40_0000, 64)];
+    let responses = |mistakes| {
+        let log = bench(1_000, |bench| set_with(bench, 0, mistakes, &script, |_: Departure| ()));
+        log.lines().filter(|line| line.contains("response")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let mistakes = RtlMistakes { empty_commands_hang: true, ..RtlMistakes::default() };
+    assert_eq!(responses(mistakes), ["25   response 1"]);
+    assert_eq!(responses(RtlMistakes::default()), ["11   response 0", "25   response 1"]);
+}
+
+#[test]
+fn a_packet_from_unmapped_memory_is_a_pattern_where_the_rtl_mistakes_it() {
+    let script = [(10, 0, 0x4000_0020, 96)];
+    let mistakes = RtlMistakes { unmapped_commands_succeed: true, ..RtlMistakes::default() };
+    let mut want = vec![0; 96];
+    want[32..40].copy_from_slice(&0xca11_ab1e_badc_ab1e_u64.to_le_bytes());
+    assert_eq!(sent(mistakes, &script), [want]);
+    assert_eq!(sent(RtlMistakes::default(), &script), Vec::<Vec<u8>>::new());
 }

@@ -62,6 +62,7 @@ struct Scene {
     delivery: Delivery,
     turns: bool,
     requests_get_lost: bool,
+    keeps_packets: bool,
 }
 
 const RTL: Delivery = Delivery {
@@ -81,6 +82,7 @@ const USUAL: Scene = Scene {
     delivery: RTL,
     turns: false,
     requests_get_lost: false,
+    keeps_packets: false,
 };
 
 fn show_release(release: &Release) -> String {
@@ -141,6 +143,7 @@ fn set(bench: &mut Bench, scene: Scene, handlers: &str, hers: &str) {
     params.scheduler = SchedulerParams { n_mpqs, shared_cells, max_tasks_per_cluster: max_tasks, ..params.scheduler };
     params.sharing = SharingParams { reserved_queues: 0, turns: scene.turns, packet_memory_percent: 100 };
     params.rtl_mistakes.requests_get_lost = scene.requests_get_lost;
+    params.rtl_mistakes.reused_queues_keep_packets = scene.keeps_packets;
     let trace = bench.tracer("scheduler");
     bench.add("scheduler", PacketScheduler::new(&params, ports, trace));
     bench.log_counters();
@@ -175,7 +178,7 @@ proptest! {
             cycle += wait;
             format!("{cycle}:{msgid}{}", if eom { "!" } else { "" })
         }).collect();
-        let scene = Scene { n_mpqs, shared_cells, max_tasks, n_clusters, delay, delivery: RTL, turns, requests_get_lost: false };
+        let scene = Scene { n_mpqs, shared_cells, max_tasks, n_clusters, delay, delivery: RTL, turns, ..USUAL };
         let log = bench(100_000, |bench| set(bench, scene, handlers, &words.join(" ")));
         let mut queues: Vec<_> = (0..n_mpqs).map(|_| (Vec::new(), false)).collect();
         for (packet, &(_, msgid, eom)) in hers.iter().enumerate() {
@@ -220,7 +223,7 @@ proptest! {
         }).collect();
         let early_payload = if drops { EarlyPayload::Drop } else { EarlyPayload::Buffer };
         let delivery = Delivery { early_payload, early_packets, timeout_cycles, ..RTL };
-        let scene = Scene { n_mpqs, shared_cells, max_tasks, n_clusters: 2, delay, delivery, turns: false, requests_get_lost: false };
+        let scene = Scene { n_mpqs, shared_cells, max_tasks, n_clusters: 2, delay, delivery, turns: false, ..USUAL };
         let log = bench(100_000, |bench| set(bench, scene, handlers, &words.join(" ")));
         let mut left: Vec<usize> = log.lines()
             .filter_map(|line| line.split_once("released "))

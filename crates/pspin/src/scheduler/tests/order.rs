@@ -219,3 +219,56 @@ fn a_request_whose_queue_is_full_gets_lost_behind_one_whose_queue_is_not() {
         "#]],
     );
 }
+
+/// Where queues keep packets: packets 1 and 2 come while message 1 still takes packets, and extend it. Packet 3 comes in the cycle in
+/// which the message ends, and stays until packet 4 starts the next message. In the second scene packets 1 and 2 come when the last
+/// payload handler has started, and stay.
+#[test]
+fn a_reused_queue_keeps_packets_where_the_rtl_mistakes_it() {
+    let scene = Scene { keeps_packets: true, ..USUAL };
+    check(
+        scene,
+        "hp",
+        "10:1! 11:257! 12:1 40:513! 49:1! 100:769 101:257!",
+        expect![[r#"
+            13   cluster 1: Header 0 of 1
+            27   cluster 1: Payload 0 of 1, frees it
+            28   cluster 1: Payload 1 of 1, frees it
+            29   cluster 1: Payload 2 of 1, frees it
+            39   released 0
+            40   released 1
+            41   released 2
+            41   tells MessageDone { msgid: 1 }
+            52   cluster 1: Header 3 of 1
+            66   cluster 1: Payload 3 of 1, frees it
+            67   cluster 1: Payload 4 of 1, frees it
+            78   released 3
+            79   released 4
+            79   tells MessageDone { msgid: 1 }
+            103  cluster 1: Header 5 of 1
+            117  cluster 1: Payload 5 of 1, frees it
+            118  cluster 1: Payload 6 of 1, frees it
+            129  released 5
+            130  released 6
+            130  tells MessageDone { msgid: 769 }
+            scheduler.hers 7
+            scheduler.header_tasks 3
+            scheduler.payload_tasks 7
+        "#]],
+    );
+    check(
+        scene,
+        "pc",
+        "10:1! 11:257! 14:513!",
+        expect![[r#"
+            13   cluster 1: Payload 0 of 1
+            27   cluster 1: Completion 0 of 1, frees it
+            39   released 0
+            39   tells MessageDone { msgid: 1 }
+            scheduler.hers 3
+            scheduler.payload_tasks 1
+            scheduler.completion_tasks 1
+            scheduler.packets_held 2
+        "#]],
+    );
+}

@@ -129,15 +129,25 @@ impl Misses {
     }
 }
 
+/// The state that the boot code of a measured program left, if it was measured.
+fn boot_of(boots: &[Boot], program: &str, align: Option<u32>) -> Option<Boot> {
+    let key = align.map_or_else(|| program.to_owned(), |align| format!("{program}_a{align}"));
+    boots.iter().find(|boot| boot.programs.contains(&key)).cloned()
+}
+
+impl Measured {
+    /// The state in which the boot code of the handler's measured program left the card.
+    pub fn boot_of(&self, conditions: &Conditions) -> Option<Boot> {
+        boot_of(&self.boot, &conditions.handler, conditions.align)
+    }
+}
+
 pub fn measured() -> Measured {
     let text = include_str!("../../rtl/measured.toml");
     let mut measured: Measured = toml::from_str(text).expect("the measurements are well formed");
     for run in measured.section.iter_mut().flat_map(|section| &mut section.runs) {
-        let Conditions { handler, align, .. } = &run.conditions;
-        let program = run.program.as_ref().unwrap_or(handler);
-        let key = align.map_or_else(|| program.clone(), |align| format!("{program}_a{align}"));
-        let boot = measured.boot.iter().find(|boot| boot.programs.contains(&key));
-        run.conditions.boot = boot.cloned();
+        let program = run.program.as_ref().unwrap_or(&run.conditions.handler);
+        run.conditions.boot = boot_of(&measured.boot, program, run.conditions.align);
     }
     measured
 }
