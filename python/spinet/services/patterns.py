@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Automata for multi-pattern matching: `sdk/services/patterns.c`."""
+
+from __future__ import annotations
+
+import re
+import struct
+from collections import deque
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from spinet._core import UsageError
+
+PROGRAM = Path(__file__).resolve().parents[1] / "sdk" / "services" / "patterns.c"
+_NUMBERS = {name: int(value, 0) for name, value in re.findall(r"#define (\w+) (0x\w+?|\d+)u?\b", PROGRAM.read_text())}
+MAX_PATTERNS = _NUMBERS["MAX_PATTERNS"]
+MAX_STATES = _NUMBERS["ENDS"] - 1
+_COUNTERS_AT = _NUMBERS["HEADER_BYTES"] + 256
+
+
+class Patterns:
+    """An automaton that finds all occurrences of several byte strings (Aho and Corasick, 1975).
+
+    Parameters
+    ----------
+    patterns
+        Byte strings, 1 to 256.
+
+    Examples
+    --------
+    >>> patterns = Patterns([b"he", b"she", b"hers"])
+    >>> patterns.states, patterns.count(b"ushers")
+    (8, [1, 1, 1])
+    """
+
+    def __init__(self, patterns: Sequence[bytes]) -> None:
+        self.patterns = list(patterns)
+        if not 1 <= len(self.patterns) <= MAX_PATTERNS:
+            raise UsageError(f"{len(self.patterns)} patterns, must be 1 to {MAX_PATTERNS}")
+        if not all(self.patterns):
+            raise UsageError("a pattern is empty, must have 1 byte or more")
+        if len(set(self.patterns)) < len(self.patterns):
+            twice = next(one for one in self.patterns if self.patterns.count(one) > 1)
+            raise UsageError(f"pattern {twice!r} comes twice")
+        self._build()
+
+    def _build(self) -> None:
+        used = sorted({byte for pattern in self.patterns for byte in pattern})
+        self._class_of = np.zeros(256, "u1")  # class 0: bytes of no pattern
+        # If patterns have all bytes, none is left for class 0.
+        self._class_of[used] = np.arange(256) if len(used) == 256 else np.arange(1, len(used) + 1)
+        classes = int(self._class_of.max()) + 1
+        # The tree of all patterns, level by level, so that numbers grow with depth.
+        tree: list[dict[int, int]] = [{}]
+        ends: dict[int, int] = {}
+        level = dict.fromkeys(range(len(self.patterns)), 0)
+        depth = 0
+        while level:
+            below: dict[int, int] = {}
+            for number, state in level.items():
+                byte = int(self._class_of[self.patterns[number][depth]])
+                if byte not in tree[state]:
+                    tree[state][byte] = len(tree)
+                    tree.append({})
+                child = tree[state][byte]
+                if len(self.patterns[number]) == depth + 1:
+                    ends[child] = number
+                else:
+                    below[number] = child
+            level, depth = below, depth + 1
+        if len(tree) > MAX_STATES:
+            raise UsageError(f"the patterns need {len(tree)} states, {MAX_STATES} are possible")
+        rows = np.zeros((len(tree), classes), "<u2")
+        suffix = [0] * len(tree)
+        link = [0xFFFF] * len(tree)
+        queue = deque([0])
+        while queue:
+            state = queue.popleft()
+            fall = rows[suffix[state]].copy() if state else np.zeros(classes, "<u2")
+            for byte, child in tree[state].items():
+                suffix[child] = int(fall[byte]) if state else 0
+                queue.append(child)
+                fall[byte] = child
+            rows[state] = fall
+            if state:
+                behind = suffix[state]
+                link[state] = behind if behind in ends else link[behind]
+        # A state in which only patterns of its suffixes end stands for the longest of these.
+        self._first, self._link = [0] * len(tree), [0xFFFF] * len(tree)
+        for state in range(len(tree)):
+            source = state if state in ends else link[state]
+            if source != 0xFFFF:
+                self._first[state], self._link[state] = ends[source], link[source]
+        is_end = np.array([state in ends or link[state] != 0xFFFF for state in range(len(tree))])
+        self._rows = rows | np.where(is_end[rows], _NUMBERS["ENDS"], 0).astype("<u2")
+
+    @property
+    def states(self) -> int:
+        """Number of states."""
+        return len(self._rows)
+
+    def memory(self) -> bytes:
+        """Contents of the handler memory, with counters of zero."""
+        rows = self._rows.tobytes()
+        rows += bytes(-len(rows) % 4)
+        head = struct.pack("<HHI8x", self.states, self._rows.shape[1], len(rows))
+        outputs = b"".join(struct.pack("<HH", *pair) for pair in zip(self._first, self._link, strict=True))
+        memory: bytes = head + self._class_of.tobytes() + bytes(4 * MAX_PATTERNS) + rows + outputs
+        return memory
+
+    def counts(self, memory: bytes) -> list[int]:
+        """Occurrences of each pattern, from a card's handler memory."""
+        return list(struct.unpack_from(f"<{len(self.patterns)}i", memory, _COUNTERS_AT))
+
+    def count(self, data: bytes) -> list[int]:
+        """Occurrences of each pattern in bytes, overlapping ones as well, by plain search."""
+        return [len(re.findall(b"(?=" + re.escape(pattern) + b")", data, re.DOTALL)) for pattern in self.patterns]

@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Services on the card against plain Python."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+import spinet
+from spinet._core import UsageError
+from spinet.services import Patterns
+from spinet.services.patterns import PROGRAM
+
+import frames
+
+WORDS = [b"HTTP/1", b"GET ", b"STORED", b"\r\n\r\n", b"\r\n", b"key", b"get ", b"e", b"VALUE", b"\x00\x01", b"example"]
+WORDS += [b"ex", b"host", b"not there"]
+
+
+def payload_of(packet: bytes) -> bytes:
+    """The payload of UDP or TCP; nothing for other packets."""
+    frame = frames.parse(packet)
+    if frame.protocol == frames.UDP:
+        return packet[frame.l4 + 8 : frame.end]
+    return packet[frame.l4 + (packet[frame.l4 + 12] >> 4) * 4 : frame.end] if frame.protocol == frames.TCP else b""
+
+
+def search(patterns: Patterns, packets: Sequence[bytes], **defines: int) -> tuple[list[int], int]:
+    """Occurrences that the card counts, and packets that it copies to the host."""
+    machine = spinet.Machine()
+    tenant = machine.tenant("own")
+    program = tenant.load(PROGRAM, defines=defines)
+    memory = tenant.allocate(len(patterns.memory()))
+    memory.write(patterns.memory())
+    context = tenant.context(
+        program=program,
+        memory=memory,
+        scratchpad=tenant.allocate(defines.get("HOT_BYTES", 65536) + 320 + 64, kind="scratchpad"),
+        host=tenant.register(4 << 20),
+    )
+    context.install()
+    machine.send(packets)
+    machine.finish()
+    assert context.error() is None
+    table = machine.take_packets()
+    return patterns.counts(memory.read()), sum(1 for fate in table["fate"].to_pylist() if "host" in fate)
+
+
+@pytest.mark.parametrize("hot", [0, 256, 65536])
+def test_all_patterns_of_all_captures_are_found(hot: int) -> None:
+    patterns = Patterns(WORDS)
+    packets = [packet for path in sorted(Path("captures").glob("*.pcap")) for packet in frames.of(path)]
+    payloads = [payload_of(packet) for packet in packets]
+    wanted = [sum(counts) for counts in zip(*map(patterns.count, payloads), strict=True)]
+    assert min(wanted[:6]) > 0
+    counts, to_host = search(patterns, packets, HOT_BYTES=hot)
+    assert counts == wanted
+    assert to_host == sum(any(patterns.count(payload)) for payload in payloads)
+
+
+def test_overlapping_patterns_of_drawn_bytes_are_found() -> None:
+    random = np.random.default_rng(5)
+    drawn = {bytes(random.integers(0, 3, random.integers(1, 7)).astype("u1")) for _ in range(90)}
+    patterns = Patterns(sorted(drawn))
+    texts = [bytes(random.integers(0, 4, 900).astype("u1")) for _ in range(4)]
+    packets = [frames.build(ip=4, protocol=17, ports=(9, 9), payload=text) for text in texts]
+    counts, to_host = search(patterns, packets)
+    assert counts == [sum(counts) for counts in zip(*map(patterns.count, texts), strict=True)]
+    assert to_host == 4
+
+
+@pytest.mark.parametrize(
+    ("wrong", "text"),
+    [
+        ([], "0 patterns, must be 1 to 256"),
+        ([b"a", b""], "a pattern is empty"),
+        ([b"a", b"a"], "pattern b'a' comes twice"),
+    ],
+)
+def test_impossible_patterns_are_refused(wrong: list[bytes], text: str) -> None:
+    with pytest.raises(UsageError, match=text):
+        Patterns(wrong)
