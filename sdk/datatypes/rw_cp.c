@@ -22,12 +22,12 @@ typedef struct {
     spin_ddt_segment_t segment;
 } owned_t;
 
-/* In L1. */
+/* A packet that waits, in the L1 of the cluster that put it aside. The owner may be in another one: 22 cycles a load. */
 typedef struct {
     volatile uint32_t next;
-    spin_ddt_part_t part;
-    uint32_t cluster;
-    uint32_t bit;     /* in free_buffers */
+    uint32_t at;
+    uint32_t left;
+    uint32_t bit; /* in free_buffers */
     uint8_t bytes[];
 } buffer_t;
 
@@ -56,7 +56,6 @@ static buffer_t *take_buffer(const handler_args_t *args, const spin_ddt_t *type)
                 index++;
             }
             buffer_t *buffer = (buffer_t *)((uint8_t *)l1 + type->buffers + index * type->buffer_bytes);
-            buffer->cluster = args->cluster_id;
             buffer->bit = bit;
             return buffer;
         }
@@ -66,7 +65,8 @@ static buffer_t *take_buffer(const handler_args_t *args, const spin_ddt_t *type)
 
 static void free_buffer(const task_t *task, const buffer_t *buffer)
 {
-    spin_ddt_l1_t *l1 = (spin_ddt_l1_t *)task->scratchpad[buffer->cluster];
+    uint32_t cluster = ((uintptr_t)buffer >> 22) & 15; /* L1 memories are 4 MiB apart */
+    spin_ddt_l1_t *l1 = (spin_ddt_l1_t *)task->scratchpad[cluster];
     amo_or(&l1->free_buffers, buffer->bit);
 }
 
@@ -89,8 +89,8 @@ static bool enter(const handler_args_t *args, const spin_ddt_t *type, owned_t *o
         spin_dma_t copied;
         spin_dma((void *)part->from, buffer->bytes, part->left, SPIN_DMA_EXT2LOC, 0, &copied);
         buffer->next = 0;
-        buffer->part = *part;
-        buffer->part.from = (uintptr_t)buffer->bytes;
+        buffer->at = part->at;
+        buffer->left = part->left;
         spin_dma_wait(copied);
         lock(owned);
         bool left = !owned->is_owned;
@@ -157,8 +157,10 @@ __handler__ void rw_cp_ph(handler_args_t *args)
     spin_dma_wait(copied);
     process(type, segment, interval, &part);
     for (buffer_t *buffer; (buffer = leave(owned, segment, type->segment_bytes)) != NULL;) {
-        spin_ddt_part_t waiting = buffer->part;
-        process(type, segment, interval, &waiting);
+        part.at = buffer->at;
+        part.left = buffer->left;
+        part.from = (uintptr_t)buffer->bytes;
+        process(type, segment, interval, &part);
         for (spin_cmd_t handle = 0; handle < 4; handle++) {
             spin_cmd_wait(handle); /* no command reads the buffer any more */
         }

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from spinet.datatypes.compiled import STRATEGIES, Compiled, choose_interval, compile
 from spinet.datatypes.ddtbench import DDTBENCH, ddtbench
+from spinet.datatypes.host import Host
 from spinet.datatypes.interval import Interval, Setting, message_ns
 from spinet.datatypes.mpi import from_mpi4py
 from spinet.datatypes.packing import pack, unpack
@@ -52,6 +53,7 @@ __all__ = [
     "Compiled",
     "Completion",
     "Datatype",
+    "Host",
     "Interval",
     "Received",
     "Setting",

@@ -28,25 +28,17 @@ COMPLETION_BYTES = 16
 _MAGIC = 0x31544444
 _WORDS = 32
 _L1_HEAD = 64
-_BUFFER_HEAD = 48
+_BUFFER_HEAD = 16
 _OWNED_HEAD = 16
 N_CORES, N_CLUSTERS = 8, 4
 # Source: PsPIN RTL a49fec8, pspin_cfg_pkg.sv: 1 MiB of L1, of which scratchpads have what is behind 0x14400.
 SCRATCHPAD_BYTES = (1 << 20) - 0x14400
 HANDLER_MEMORY_BYTES = 1 << 20  # the default of a context, docs/reference/experiment.md
-_L2_PACKETS_BYTES = 4 << 20
-_BUFFERS = 32  # a cluster
+_BUFFERS = 32  # packets that a cluster puts aside; as many as a word of rw_cp.c has bits
 
-# Cycles of a payload handler: of a packet, and of each piece. Measured: `spinet reproduce spin/ddt_handlers`.
-HANDLER_CYCLES = {
-    "vector": (150, 37),
-    "blockindexed": (150, 40),
-    "indexed": (190, 40),
-    "struct": (250, 40),
-    "hpu_local": (200, 55),
-    "ro_cp": (200, 55),
-    "rw_cp": (350, 55),
-}
+# Cycles of the payload handler of rw_cp: of a packet, and of each piece. All HPUs together write a piece in _PIECE_CYCLES
+# at best. Measured with `spinet reproduce spin/ddt_handlers`.
+_PACKET_CYCLES, _OWN_PIECE_CYCLES, _PIECE_CYCLES = 590, 28, 3.4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,7 +120,8 @@ def compile(
     ----------
     strategy
         ``auto``: the specialised handlers that suit. ``general``: read-only checkpoints. Or one by its name.
-        Specialised: ``vector``, ``blockindexed``, ``indexed``, ``struct``. General: ``hpu_local``, ``ro_cp``, ``rw_cp``.
+        Specialised are ``vector``, ``blockindexed``, ``indexed`` and ``struct``; general are ``hpu_local``, ``ro_cp``
+        and ``rw_cp``.
     payload
         Bytes of the message in each packet but the last.
     interval
@@ -202,7 +195,7 @@ def choose_interval(
     >>> from spinet import datatypes
     >>> chosen = choose_interval(datatypes.vector(1 << 18, 4, 8, datatypes.FLOAT), payload=1024)
     >>> chosen.bytes // 1024, chosen.decided_by
-    (32, 'share')
+    (4, 'buffer')
     """
     root = loops.of(datatype, count)
     if root is None:
@@ -215,9 +208,11 @@ def _setting(
 ) -> intervals.Setting:
     packets = -(-root.size // payload)
     if handler_ns is None:
-        fixed, each = HANDLER_CYCLES["rw_cp"]
+        pieces = len(datatype.pieces(count)[0]) / packets
         # A piece that two packets share counts in both.
-        handler_ns = fixed + each * (len(datatype.pieces(count)[0]) / packets + 1)
+        handler_ns = max(
+            _PACKET_CYCLES + _OWN_PIECE_CYCLES * (pieces + 1), _PIECE_CYCLES * N_CORES * N_CLUSTERS * pieces
+        )
     return intervals.Setting(
         size=root.size,
         payload=payload,
@@ -226,7 +221,7 @@ def _setting(
         hpus=N_CORES * N_CLUSTERS,
         checkpoint_bytes=_segment_bytes(root),
         memory_bytes=memory,
-        buffer_packets=_L2_PACKETS_BYTES // (payload + HEADERS),
+        buffer_packets=_BUFFERS * N_CLUSTERS,
     )
 
 
