@@ -4,12 +4,13 @@
 The types are patterns of DDTBench. The host and the line are those of `spin/ddt_blocks`. `auto` is the specialised
 handler that suits the type.
 
-*Data moved* counts the bytes to and from host memory. Without handlers: the card's write of the message, the host's read
-of it, and fetch and write-back of each cache line that the type touches. With handlers: the card's writes. The talk
-does not say how it counts.
+*Data moved* counts the bytes to and from host memory. Without handlers: the card's write of the message, the host's
+read of it, and fetch and write-back of each cache line that the type touches. With handlers: the card's writes. The
+talk does not say how it counts.
 
 *Checkpoints* is the host's time to make them and to copy the description to the card: one walk over the type by the
-host's model, and the transfer. *Reuses* is the number of messages after which the time that handlers save exceeds it.
+host's model, and the transfer. *Reuses* is the number of messages after which the time that handlers save exceeds
+it.
 
 The speed-up of each type, the run time split of handlers and the memory use of the paper could not be had.
 """

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """SC 2019, microbenchmark: a vector received by handlers or unpacked by the host, by the size of its blocks.
 
-Blocks have gaps of their own size. The message has 1 MiB, or 256 KiB for blocks below 64 B. It arrives at 400 Gbit/s.
-Time is from the arrival of the first packet until all bytes are in host memory.
+Blocks have gaps of their own size. The message has 1 MiB, or 256 KiB for blocks below 64 B. It arrives at 400
+Gbit/s. Time is from the arrival of the first packet until all bytes are in host memory.
 
 The host receives the message at line rate into a buffer and unpacks it with one core and cold caches. Its cost is a
-model of a Core i7-4770, whose parameters and sources are in `python/spinet/datatypes/host.py`; three are assumed. *This
-machine* is the same specialised handler, compiled for the processor that ran this experiment, with warm caches.
+model of a Core i7-4770, whose parameters and sources are in `python/spinet/datatypes/host.py`; three are assumed.
+*This machine* is the same specialised handler, compiled for the processor that ran this experiment, with warm
+caches.
 
-The plot of the paper could not be had, and its cores (32 Cortex-A15 at 800 MHz) and network (200 Gbit/s) are others. So
-nothing is judged. The paper states up to 10 times for types of applications.
+The plot of the paper could not be had, and its cores (32 Cortex-A15 at 800 MHz) and network (200 Gbit/s) are
+others. So nothing is judged. The paper states up to 10 times for types of applications.
 """
 
 from __future__ import annotations

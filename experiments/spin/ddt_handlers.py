@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """SC 2019 and talk, handler analysis: cycles of payload handlers, their parts, and the line rate that they hold.
 
-The message has 1 MiB in pieces of 2,048, 256 or 64 bytes: 1, 8 or 32 in a packet. *Cycles* is the median of a handler at
-20 Gbit/s, where no core waits for another, with code in the instruction caches and the type in L1. *Throughput* is that
-of the message at 400 Gbit/s; headers leave 385.7 Gbit/s of it to the message.
+The message has 1 MiB in pieces of 2,048, 256 or 64 bytes: 1, 8 or 32 in a packet. *Cycles* is the median of a
+handler at 20 Gbit/s, where no core waits for another, with code in the instruction caches and the type in L1.
+*Throughput* is that of the message at 400 Gbit/s; headers leave 385.7 Gbit/s of it to the message.
 
 The parts come from a profile of all runs of the payload handler, cold ones included: *init* finds the type and the
-packet's part of the message, *set-up* finds its place in the type, *owner* takes and leaves checkpoints, *blocks* is the loop that issues
-commands, and waits for them. The published split could not be had.
+packet's part of the message, *set-up* finds its place in the type, *owner* takes and leaves checkpoints, *blocks*
+is the loop that issues commands, and waits for them. The published split could not be had.
 """
 
 from __future__ import annotations

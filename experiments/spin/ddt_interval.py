@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """sPIN talk: time of a message with read-write checkpoints, by their interval, and the formula for it.
 
-The formula is T_C = T_pkt + ceil(interval / k) (P - 1) T_pkt + ceil(n / P) T_PH. The card has one cluster, so P = 8 and
-the cores are the bottleneck, as the formula supposes. The message of 1 MiB is a vector with blocks of 64 B at 200 Gbit/s,
-or of 256 B at 400 Gbit/s. T_PH is the mean time of the payload handlers with an interval of one packet, where no packet
-waits for the owner of its checkpoint; the formula has no other parameter. Time is from the arrival of the first packet
-until all bytes are in host memory.
+The formula is T_C = T_pkt + ceil(interval / k) (P - 1) T_pkt + ceil(n / P) T_PH. The card has one cluster, so P = 8
+and the cores are the bottleneck, as the formula supposes. The message of 1 MiB is a vector with blocks of 64 B at
+200 Gbit/s, or of 256 B at 400 Gbit/s. T_PH is the mean time of the payload handlers with an interval of one packet,
+where no packet waits for the owner of its checkpoint; the formula has no other parameter. Time is from the arrival
+of the first packet until all bytes are in host memory.
 
-In the talk, packets that wait for their virtual HPU cost nothing. PsPIN's scheduler has no virtual HPUs, so handlers put
-such packets aside in software, and T_PH grows with the interval. The last curve is the formula with T_PH measured
-at each interval. The inequalities of the talk's three conditions could not be had.
+In the talk, packets that wait for their virtual HPU cost nothing. PsPIN's scheduler has no virtual HPUs, so
+handlers put such packets aside in software, and T_PH grows with the interval. The last curve is the formula with
+T_PH measured at each interval. The inequalities of the talk's three conditions could not be had.
 """
 
 from __future__ import annotations

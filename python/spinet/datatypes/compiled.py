@@ -36,8 +36,8 @@ SCRATCHPAD_BYTES = (1 << 20) - 0x14400
 HANDLER_MEMORY_BYTES = 1 << 20  # the default of a context, docs/reference/experiment.md
 _BUFFERS = 32  # packets that a cluster puts aside; as many as a word of rw_cp.c has bits
 
-# Cycles of the payload handler of rw_cp: of a packet, and of each piece. All HPUs together write a piece in _PIECE_CYCLES
-# at best. Measured with `spinet reproduce spin/ddt_handlers`.
+# Cycles of the payload handler of rw_cp: of a packet, and of each piece. All HPUs together write a piece in
+# _PIECE_CYCLES at best. Measured with `spinet reproduce spin/ddt_handlers`.
 _PACKET_CYCLES, _OWN_PIECE_CYCLES, _PIECE_CYCLES = 590, 28, 3.4
 
 
