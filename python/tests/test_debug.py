@@ -107,6 +107,18 @@ def test_gdb_watches_memory(tmp_path: Path) -> None:
     assert re.findall(r"Old value = (\d+)\nNew value = (\d+)", said)[:2] == [("0", "3"), ("3", "6")], said
 
 
+def test_gdb_watches_what_the_nic_writes(tmp_path: Path) -> None:
+    said, summary = gdb(
+        [HANDLER, "--traffic", "udp:size=64,count=2,rate=1G"],
+        ["watch *(int *)0x1c400000", "continue", "delete", "continue"],  # the beginning of L2 packet memory
+        folder=tmp_path,
+    )
+    (old, new) = re.findall(r"Old value = (-?\d+)\nNew value = (-?\d+)", said)[0]
+    assert old == "0" != new, said
+    without = spinet.run(program=HANDLER, traffic="udp:size=64,count=2,rate=1G")
+    assert summary["digest"] == without.digest
+
+
 def test_gdb_stops_at_a_fault(tmp_path: Path) -> None:
     (tmp_path / "stray.c").write_text(
         "#include <handler.h>\n"
@@ -185,6 +197,16 @@ def test_gdb_debugs_the_firmware_of_a_mips_card(tmp_path: Path) -> None:
     without = spinet.run(nic="tigon2", traffic=TIGON2[3], limit=TIGON2[5], keep_packets=False)
     assert summary["digest"] == without.digest
     assert summary["counters"] == without.summary["counters"]
+
+
+@pytest.mark.parametrize(
+    "watched", ["*((int *)&standard_copy[0] + 1)", "common.receive_base"], ids=["by DMA", "by the core"]
+)
+def test_gdb_watches_memory_behind_the_crossbar_of_a_mips_card(watched: str, tmp_path: Path) -> None:
+    said, _ = gdb(
+        TIGON2, ["break lay_out", "continue", "delete", f"watch {watched}", "continue", "detach"], folder=tmp_path
+    )
+    assert re.search(r"Hardware watchpoint 2: .*\n\nOld value = .*\nNew value = ", said), said
 
 
 def test_files_for_vs_code_start_the_same_run(

@@ -232,7 +232,7 @@ fn feed(mut machine: Machine, target: &mut CardTarget, bytes: &[u8]) -> Option<M
 fn go(target: &mut CardTarget, end: Instant) -> Result<Option<MultiThreadStopReason<u32>>, RunError> {
     for _ in 0..EDGES {
         let stop = target.watcher.borrow_mut().advance(target.run.card.now(), target);
-        if let Some(stop) = stop {
+        if let Some(stop) = stop.or_else(|| target.changed()) {
             target.stop = Some(stop);
             target.current = stop.core;
             return Ok(Some(reason(target.kind, stop)));

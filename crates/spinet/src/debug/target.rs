@@ -2,7 +2,7 @@
 
 use super::monitor::{self, PacketBreak};
 use super::registers::{AnyCore, Raw, description, memory_map, raw};
-use super::watcher::{Step, Stop, Watcher};
+use super::watcher::{Reason, Step, Stop, Watcher};
 use super::{CoreKind, Cores};
 use crate::run::Run;
 use gdbstub::common::{Signal, Tid};
@@ -35,6 +35,8 @@ pub struct CardTarget {
     /// The core of the last stop or of the last question about registers.
     pub(super) current: usize,
     pub(super) packets: Vec<PacketBreak>,
+    /// Bytes of watchpoints that stores hit, as they were last: address, the core that sees them there, and the bytes.
+    watched: Vec<(u32, usize, Vec<u8>)>,
     /// The last stop.
     pub(super) stop: Option<Stop>,
     /// The step that the next resumption asks for, and whether other cores were left out of it.
@@ -61,8 +63,18 @@ impl CardTarget {
         }
         let watcher = Rc::new(RefCell::new(Watcher::new(n_cores, kind == CoreKind::Mips)));
         cores.observe(&|core, clock| Watcher::probe(&watcher, core, clock));
-        let (packets, asked) = (Vec::new(), None);
-        Some(CardTarget { run, watcher, kind, n_cores, current: 0, packets, stop: None, asked, is_alone: false })
+        Some(CardTarget {
+            run,
+            watcher,
+            kind,
+            n_cores,
+            current: 0,
+            packets: Vec::new(),
+            watched: Vec::new(),
+            stop: None,
+            asked: None,
+            is_alone: false,
+        })
     }
 
     pub(super) fn cores(&self) -> &dyn Cores {
@@ -71,6 +83,47 @@ impl CardTarget {
 
     pub(super) fn cores_mut(&mut self) -> &mut dyn Cores {
         self.run.card.cores_mut().expect("a card keeps its cores")
+    }
+
+    /// The bytes of a watchpoint, as a core sees them.
+    fn bytes_at(&self, core: usize, addr: u32, bytes: u32) -> Vec<u8> {
+        let mut data = vec![0; bytes as usize];
+        let n = self.cores().read(core, addr, &mut data);
+        data.truncate(n);
+        self.watcher.borrow().undo(core, addr, &mut data, self.kind.order());
+        data
+    }
+
+    /// Notes the bytes of all watchpoints.
+    fn look_at_watched(&mut self) {
+        let points: Vec<_> = self.watcher.borrow().for_stores().collect();
+        let seen = |(_, addr, bytes): &(WatchKind, u32, u32)| {
+            let known = self.watched.iter().find(|(at, _, data)| at == addr && data.len() == *bytes as usize);
+            let core = known.map_or(self.current, |&(_, core, _)| core);
+            (*addr, core, self.bytes_at(core, *addr, *bytes))
+        };
+        self.watched = points.iter().map(seen).collect();
+    }
+
+    /// The stop at a watchpoint whose bytes changed though no core has just stored there: DMA or the NIC did, or a store arrives later than
+    /// its instruction ends.
+    pub(super) fn changed(&mut self) -> Option<Stop> {
+        let mut found = None;
+        for at in 0..self.watched.len() {
+            let &(addr, core, ref before) = &self.watched[at];
+            let now = self.bytes_at(core, addr, before.len() as u32);
+            if now != *before {
+                let watcher = self.watcher.borrow();
+                let kind = watcher.for_stores().find(|point| (point.1, point.2 as usize) == (addr, now.len()));
+                let is_of_core = watcher.stops_at_core(addr, now.len() as u32);
+                if let Some((kind, ..)) = kind.filter(|_| !is_of_core) {
+                    found = found.or(Some(Stop { core: self.current, reason: Reason::Watch(kind, addr) }));
+                }
+                drop(watcher);
+                self.watched[at].2 = now;
+            }
+        }
+        found
     }
 
     /// Program counter and registers of a core: before its first instruction whose time has not come.
@@ -134,7 +187,9 @@ impl MultiThreadBase for CardTarget {
     }
 
     fn write_addrs(&mut self, start: u32, data: &[u8], tid: Tid) -> TargetResult<(), Self> {
-        match self.cores_mut().write(core(tid), start, data) {
+        let written = self.cores_mut().write(core(tid), start, data);
+        self.look_at_watched();
+        match written {
             n if n == data.len() => Ok(()),
             _ => Err(TargetError::NonFatal),
         }
@@ -230,11 +285,14 @@ impl SwBreakpoint for CardTarget {
 impl HwWatchpoint for CardTarget {
     fn add_hw_watchpoint(&mut self, addr: u32, bytes: u32, kind: WatchKind) -> TargetResult<bool, Self> {
         self.watcher.borrow_mut().add_watchpoint(kind, addr, bytes);
+        self.look_at_watched();
         Ok(true)
     }
 
     fn remove_hw_watchpoint(&mut self, addr: u32, bytes: u32, kind: WatchKind) -> TargetResult<bool, Self> {
-        Ok(self.watcher.borrow_mut().remove_watchpoint(kind, addr, bytes))
+        let is_known = self.watcher.borrow_mut().remove_watchpoint(kind, addr, bytes);
+        self.look_at_watched();
+        Ok(is_known)
     }
 }
 

@@ -249,6 +249,18 @@ impl Watcher {
         at.map(|at| self.watchpoints.swap_remove(at)).is_some()
     }
 
+    /// Kind, address and bytes of each watchpoint that a store hits.
+    pub fn for_stores(&self) -> impl Iterator<Item = (WatchKind, u32, u32)> {
+        let points = self.watchpoints.iter().filter(|point| point.kind != WatchKind::Read);
+        points.map(|&Watchpoint { kind, addr, bytes }| (kind, addr, bytes))
+    }
+
+    /// Returns true if a core has just stored to these bytes, so that the run stops at that core.
+    pub fn stops_at_core(&self, addr: u32, bytes: u32) -> bool {
+        let point = Watchpoint { kind: WatchKind::Write, addr, bytes };
+        !self.stops_before_access && self.done.iter().flatten().any(|&access| point.hits(access))
+    }
+
     /// Nothing stops the run any more.
     pub fn end(&mut self) {
         *self = Watcher { is_over: true, ..Watcher::default() };
