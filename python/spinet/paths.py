@@ -184,6 +184,8 @@ class Paths:
     def _place(self, place: str, numbers: Sequence[int]) -> str:
         if place == "unit":  # of a service
             return f"{self._service(numbers)}[{numbers[1]}]"
+        if place == "scheduler" and numbers:  # of chains
+            return f"scheduler, for {self._service(numbers)}"
         if place == "assist":  # of a wired card
             return str(self.summary["places"][numbers[0]]["place"])
         return " ".join([place.replace("_", " "), ".".join(map(str, numbers))]).strip()
@@ -199,6 +201,8 @@ class Paths:
             return self._busiest(lambda name: name in self.summary["places"][numbers[0]]["resources"])
         for position, number in enumerate(numbers):
             template = template.replace(f"{{{position}}}", str(number))
+        if "{name}" in template and not numbers:
+            return None  # the packet had no service yet
         if "{name}" in template:
             template = template.replace("{name}", self._service(numbers))
         pattern = re.compile(re.escape(template).replace(r"\*", ".*"))

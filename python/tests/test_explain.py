@@ -118,6 +118,25 @@ def test_paths_of_chains_name_the_unit() -> None:
     assert step.resource.name.startswith(f"{step.place}.")
 
 
+def test_a_packet_of_a_chain_names_the_packet_before_it_in_the_unit() -> None:
+    # One unit with one credit: packets go through it one after the other.
+    result = spinet.run(
+        nic="panic",
+        services="work: delay, cycles=400, units=1, credits=1",
+        chains="all: work",
+        traffic="udp:size=256,count=20,rate=90G",
+        paths=True,
+    )
+    waits = 0
+    for packet in range(1, 20):
+        for step in result.paths.path(packet).steps:
+            if step.cause == "queueing" and step.takes_ps > 100_000:
+                assert (step.place, step.blocker) == ("scheduler, for work", packet - 1)
+                assert step.resource is not None and step.resource.name.startswith("work[0].")
+                waits += 1
+    assert waits >= 15
+
+
 def test_a_result_without_paths_says_how_to_get_them() -> None:
     result = spinet.run(program=REDUCE, traffic="udp:count=2")
     with pytest.raises(AttributeError, match="paths=True records them"):

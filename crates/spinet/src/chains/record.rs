@@ -3,7 +3,7 @@
 use super::captures::Captures;
 use super::check::CheckedChains;
 use super::classify::Chains;
-use super::paths::path;
+use super::paths::{InUnits, path};
 use super::shares::Shares;
 use super::stats::Stats;
 use super::table::{Tables, numbered};
@@ -125,6 +125,8 @@ pub struct Record {
     classes: Vec<u8>,
     /// The service of each unit and its position in it, by node.
     units: BTreeMap<u8, (usize, usize)>,
+    /// For the paths of other packets.
+    in_units: InUnits,
 }
 
 /// A record that the NIC's edge and the run share.
@@ -157,6 +159,7 @@ impl Record {
             services: checked.services.iter().map(|service| service.name.clone()).collect(),
             classes: checked.tenants.iter().map(|tenant| tenant.class).collect(),
             units: BTreeMap::new(),
+            in_units: InUnits::default(),
             paths: None,
         }
     }
@@ -282,7 +285,8 @@ impl Record {
     fn row(&mut self, open: &Open, fate: (Fate, Option<DropReason>), message: &Message, way: &Way) {
         if let Some(paths) = &mut self.paths {
             let id = message.descriptor.id;
-            let path = path(&message.descriptor.trail, &self.units);
+            let path = path(&message.descriptor.trail, &self.units, &self.in_units);
+            self.in_units.note(id, &message.descriptor.trail);
             let subject = Subject {
                 packet: id,
                 group: open.chain.unwrap_or(self.names.len()),
@@ -291,7 +295,7 @@ impl Record {
                 held: None,
                 left: way.left.map(|at| (at, message.data.len() as u64)),
             };
-            paths.add(&subject, &path);
+            paths.add(subject, path);
             let oldest = self.open.iter().next().map(|(packet, open)| (open.came, packet));
             let (came, packet) = oldest.unwrap_or((open.came, self.open.next()));
             if let Err(error) = paths.settle(came, packet) {
