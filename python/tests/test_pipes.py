@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 import subprocess
 import sys
@@ -52,6 +53,27 @@ def test_packets_come_and_go_through_pipes(card: list[str], tmp_path: Path) -> N
     again = piped(PING, "-t", "-", "--out", str(tmp_path / "again.pcapng"), stdin=done.stdout)
     assert again.returncode == 0 and again.stdout.startswith(b"ping_pong.c on pspin")
     assert len(list(_pcapng.packets((tmp_path / "again.pcapng").read_bytes()))) > 0
+
+
+def test_packets_leave_while_the_sender_still_waits() -> None:
+    capture = CAPTURE.read_bytes()
+    ends, at = [], 24  # behind the header of the file
+    while at < len(capture):
+        at += 16 + struct.unpack_from("<I", capture, at + 8)[0]
+        ends.append(at)
+    command = [*RUN, PING, "-t", "-", "--match", "udp", "--out", "-"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as run:
+        assert run.stdin is not None and run.stdout is not None
+        run.stdin.write(capture[: ends[7]])
+        run.stdin.flush()
+        # The card cannot pass the time of the last packet before it knows the time of the next one.
+        found = b""
+        while len(comments(found)) < 7:
+            found += os.read(run.stdout.fileno(), 1 << 16)
+        run.stdin.write(capture[ends[7] :])
+        run.stdin.close()
+        found += run.stdout.read()
+    assert len(comments(found)) == len(ends)
 
 
 def test_bad_input_is_an_error_without_a_traceback() -> None:

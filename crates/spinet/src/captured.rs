@@ -25,6 +25,8 @@ pub enum CaptureFailed {
 pub struct CaptureFile {
     file: String,
     writer: PcapngWriter<BufWriter<Box<dyn Write>>>,
+    /// Others read it during the run, maybe a program that waits for each packet.
+    is_pipe: bool,
     /// Description of its interfaces.
     description: String,
     interfaces: BTreeMap<String, InterfaceId>,
@@ -45,7 +47,8 @@ impl CaptureFile {
         let application = concat!("spinet ", env!("CARGO_PKG_VERSION"));
         match PcapngWriter::new(BufWriter::new(stream), application) {
             Ok(writer) => {
-                Ok(CaptureFile { file, writer, description: description.into(), interfaces: BTreeMap::new() })
+                let (description, interfaces) = (description.into(), BTreeMap::new());
+                Ok(CaptureFile { file, writer, is_pipe, description, interfaces })
             }
             Err(source) => Err(CaptureFailed::Write { file, source }),
         }
@@ -72,7 +75,8 @@ impl CaptureFile {
     pub fn write(&mut self, interface: &str, ns: u64, data: &[u8], comment: Option<&str>) -> Result<(), CaptureFailed> {
         let interface = self.add_interface(interface)?;
         let written = self.writer.write(interface, ns, data, comment);
-        written.map_err(|source| CaptureFailed::Write { file: self.file.clone(), source })
+        written.map_err(|source| CaptureFailed::Write { file: self.file.clone(), source })?;
+        if self.is_pipe { self.flush() } else { Ok(()) }
     }
 
     /// Flushes everything that was written so far.
