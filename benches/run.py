@@ -9,6 +9,7 @@ different length, so that starting and building the system do not count.
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import os
 import platform
@@ -25,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import saturated
-from spinet import Handler, _programs, api, goal
+from spinet import Handler, _programs, api, goal, packet_table
 
 ROOT = Path(__file__).resolve().parent.parent
 BUSY = ROOT / "benches" / "handlers" / "busy.c"
@@ -254,6 +255,31 @@ def sweep_share() -> float:
     return float(100 * simulating / (2 * wall))
 
 
+def record_ratio(scratch: Path, size: int, record: dict[str, Any]) -> float:
+    """Processor time of a run with a record of each packet, for that of the same run without; taken in turns."""
+    given = {"program": [PING_PONG], "traffic": [f"udp:size={size},count=20000"]}
+    ready = _programs.built(api.prepare(None, given), given, cc=None, defines=None)
+
+    def once(record: dict[str, Any]) -> float:
+        tables = packet_table.of_kind("handlers", False, lambda _, columns: packet_table.Collected(columns))
+        before = time.process_time()
+        native = api.start(ready, **record)
+        api.drive(native, tables=tables if record.get("tables") else None)
+        return time.process_time() - before
+
+    if record.get("timeline"):
+        record = {"timeline": api.Timeline(file=scratch / "run.perfetto-trace")}
+    turns = [(once(record), once({})) for _ in range(2 * _BEST_OF)]
+    return min(with_it for with_it, _ in turns) / min(bare for _, bare in turns)
+
+
+# Records, the greatest allowed share of the time without them, and their keywords.
+RECORDS: dict[str, tuple[float, dict[str, Any]]] = {
+    "packet_table": (1.1, {"tables": True}),
+    "profile": (1.3, {"profile": True}),
+    "timeline": (1.5, {"timeline": True}),
+}
+
 FIGURES = (
     Figure(
         key="pspin_busy_cycles_per_s",
@@ -354,6 +380,17 @@ FIGURES = (
         unit="%",
         measure=lambda _: sweep_share(),
         least=90,
+    ),
+    *(
+        Figure(
+            key=f"{name}_{size}_ratio",
+            what=f"run time with a {name.replace('_', ' ')}, {size} bytes",
+            unit="x",
+            measure=functools.partial(record_ratio, size=size, record=record),
+            most=most,
+        )
+        for name, (most, record) in RECORDS.items()
+        for size in (64, 1024)
     ),
     Figure(
         key="handler_packet_ms",

@@ -41,21 +41,28 @@ class InstructionTrace:
 
 @dataclass(frozen=True, kw_only=True)
 class Timeline:
-    """A timeline to write, and the part of the run that is drawn; by default, all of it."""
+    """A timeline or waveforms to write, and the part of the run that is drawn; by default, all of it."""
 
-    file: Path
+    file: Path | None = None
+    waves: Path | None = None
     only: tuple[str, ...] = ()  # such as "time=1 us..2 us", "every=100"
 
     @classmethod
-    def of(cls, file: str | Path | None, only: str | Sequence[str], folder: Path | None) -> Self | None:
+    def of(
+        cls, file: str | Path | None, waves: str | Path | None, only: str | Sequence[str], folder: Path | None
+    ) -> Self | None:
         """The timeline of a run with results in a folder: a name without a folder is a file there."""
         restrictions = (only,) if isinstance(only, str) else tuple(only)
-        if file is None:
+        if file is None and waves is None:
             if restrictions:
-                raise UsageError("timeline_only goes with timeline")
+                raise UsageError("timeline_only goes with timeline or waves")
             return None
-        inside = folder is not None and len(Path(file).parts) == 1
-        return cls(file=folder / file if folder is not None and inside else Path(file), only=restrictions)
+
+        def place(name: str | Path | None) -> Path | None:
+            inside = name is not None and folder is not None and len(Path(name).parts) == 1
+            return None if name is None else folder / name if folder is not None and inside else Path(name)
+
+        return cls(file=place(file), waves=place(waves), only=restrictions)
 
 
 class Interrupted(KeyboardInterrupt):

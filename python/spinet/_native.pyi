@@ -47,6 +47,7 @@ class Run:
         profile: bool = False,
         paths: bool = False,
         timeline: str | None = None,
+        waves: str | None = None,
         timeline_only: list[str] = ...,
         drops: bool = False,
         sent: str | None = None,

@@ -189,11 +189,18 @@ OPTIONS: Mapping[str, Option] = {
         "DIR.",
         kinds=(HANDLERS, CHAINS, MODULES),
     ),
+    "waves": Option(
+        flags=("--waves",),
+        metavar="FILE",
+        help="Write waveforms for GTKWave, Surfer and others: FILE.vcd or FILE.fst. With -o, a name without a folder "
+        "is a file of DIR.",
+        kinds=(HANDLERS, CHAINS, MODULES),
+    ),
     "timeline_only": Option(
         flags=("--timeline-only",),
         metavar="KEY=VALUE",
-        help="Draw only a part: 'time=1 us..2 us', 'match=EXPR', packets=0..99, messages=3, every=100; may be "
-        "repeated.",
+        help="Draw only a part of --timeline and --waves: 'time=1 us..2 us', 'match=EXPR', packets=0..99, messages=3, "
+        "every=100; may be repeated.",
         keys=("timeline",),
         multiple=True,
         kinds=(HANDLERS, CHAINS, MODULES),

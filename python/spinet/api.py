@@ -64,6 +64,7 @@ def run(
     profile: bool | None = None,
     paths: bool = False,
     timeline: str | Path | None = None,
+    waves: str | Path | None = None,
     timeline_only: str | Sequence[str] = (),
     capture_drops: bool = False,
     check: bool = False,
@@ -137,9 +138,11 @@ def run(
     timeline
         Write a timeline for https://ui.perfetto.dev to this file, whose name ends with ``.perfetto-trace``. With
         `folder`, a name without a folder is a file there.
+    waves
+        Write waveforms for viewers such as GTKWave to this file, ``.vcd`` or ``.fst``; with `folder` as above.
     timeline_only
-        Draw only a part: ``"time=1 us..2 us"``, ``"match=udp.dst_port == 53"``, ``"packets=0..99"``,
-        ``"messages=3"``, ``"every=100"``; several as a list.
+        Draw only a part of the timeline and the waveforms: ``"time=1 us..2 us"``, ``"match=udp.dst_port == 53"``,
+        ``"packets=0..99"``, ``"messages=3"``, ``"every=100"``; several as a list.
     capture_drops
         Keep the packets that the card dropped, each with the reason: `Result.dropped`.
     check
@@ -227,6 +230,7 @@ def run(
             "profile": profile,
             "paths": paths,
             "timeline": timeline,
+            "waves": waves,
             "timeline_only": timeline_only,
             "capture_drops": capture_drops or None,
             "check": check,
@@ -251,7 +255,7 @@ def run(
             keep_packets=keep_packets,
             profile=bool(profile),
             paths=paths,
-            timeline=Timeline.of(timeline, timeline_only, made.path if made else None),
+            timeline=Timeline.of(timeline, waves, timeline_only, made.path if made else None),
             capture_drops=capture_drops,
             check=check,
             policies=policies,

@@ -62,7 +62,7 @@ pub struct Run {
 impl Run {
     /// Builds the card.
     #[new]
-    #[pyo3(signature = (experiment, *, file, base_dir, format = "toml", programs = BTreeMap::new(), captures = None, tables = false, profile = false, paths = false, timeline = None, timeline_only = Vec::new(), drops = false, sent = None, check = false, instructions = None, trace_cores = None, trace_time = None, policies = BTreeMap::new(), trial = false, lines = false, debug_port = None, threads = 0))]
+    #[pyo3(signature = (experiment, *, file, base_dir, format = "toml", programs = BTreeMap::new(), captures = None, tables = false, profile = false, paths = false, timeline = None, waves = None, timeline_only = Vec::new(), drops = false, sent = None, check = false, instructions = None, trace_cores = None, trace_time = None, policies = BTreeMap::new(), trial = false, lines = false, debug_port = None, threads = 0))]
     #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn new(
         py: Python<'_>,
@@ -76,6 +76,7 @@ impl Run {
         profile: bool,
         paths: bool,
         timeline: Option<PathBuf>,
+        waves: Option<PathBuf>,
         timeline_only: Vec<String>,
         drops: bool,
         sent: Option<PathBuf>,
@@ -100,7 +101,7 @@ impl Run {
             let choice = Choice::parse(trace_cores.as_deref(), trace_time.as_deref()).map_err(input)?;
             let instructions = instructions.map(|directory| (directory, choice));
             let (lines, outcomes) = (lines || trial, trial);
-            let timeline = timeline.map(|file| TracksSpec::parse(file, &timeline_only)).transpose().map_err(input)?;
+            let tracks = TracksSpec::parse(timeline, waves, &timeline_only).map_err(input)?;
             let wanted = Wanted {
                 tables,
                 captures,
@@ -108,7 +109,7 @@ impl Run {
                 sent,
                 instructions,
                 paths,
-                timeline,
+                tracks,
                 profile,
                 check,
                 programs,

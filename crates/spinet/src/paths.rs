@@ -83,10 +83,13 @@ pub struct Path {
     pub steps: Vec<Step>,
 }
 
+/// Steps of most paths, at most.
+const USUAL_STEPS: usize = 20;
+
 impl Path {
     /// A path that begins now.
     pub fn from(start: Cycle) -> Path {
-        Path { now: start, steps: Vec::new() }
+        Path { now: start, steps: Vec::with_capacity(USUAL_STEPS) }
     }
 
     /// The end of the last step.
@@ -143,7 +146,7 @@ impl PathLog {
         scenery: impl FnOnce() -> Scenery,
     ) -> Result<Option<PathLog>, TracksError> {
         let table = wanted.paths.then(|| PathTable::new(clock));
-        let tracks = wanted.timeline.as_ref().map(|spec| Tracks::create(spec, scenery())).transpose()?;
+        let tracks = wanted.tracks.as_ref().map(|spec| Tracks::create(spec, scenery())).transpose()?;
         Ok((table.is_some() || tracks.is_some()).then_some(PathLog { clock, table, tracks }))
     }
 
@@ -160,9 +163,9 @@ impl PathLog {
     }
 
     /// Adds the path of a packet.
-    pub fn add(&mut self, subject: &Subject, path: &Path) {
+    pub fn add(&mut self, subject: Subject, path: Path) {
         if let Some(table) = &mut self.table {
-            table.add(subject.packet, path);
+            table.add(subject.packet, &path);
         }
         if let Some(tracks) = &mut self.tracks {
             tracks.add(self.clock, subject, path);
@@ -177,7 +180,7 @@ impl PathLog {
 
     /// The run is over: ends the timeline.
     pub fn finish(&mut self) -> Result<(), TracksError> {
-        self.tracks.take().map_or(Ok(()), |mut tracks| tracks.finish())
+        self.tracks.take().map_or(Ok(()), Tracks::finish)
     }
 
     /// The next time for a sample of the resources for the timeline: `next`, the time of the next event, or later.
@@ -186,10 +189,8 @@ impl PathLog {
     }
 
     /// The resources of the card at this time, for the timeline.
-    pub fn sample(&mut self, now: Time, resources: &[(Clock, Resource)]) -> Result<(), TracksError> {
-        let Some(tracks) = &mut self.tracks else { return Ok(()) };
-        tracks.sample(now, resources);
-        tracks.settle(Time::ZERO, 0)
+    pub fn sample(&mut self, now: Time, resources: Vec<(Clock, Resource)>) -> Result<(), TracksError> {
+        self.tracks.as_mut().map_or(Ok(()), |tracks| tracks.sample(now, resources))
     }
 
     /// The rows of the table since the last call, column by column as little-endian arrays; `None` if there is no table.

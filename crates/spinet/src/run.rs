@@ -106,8 +106,8 @@ pub struct Wanted {
     pub instructions: Option<(PathBuf, Choice)>,
     /// Record the path of each packet, for cards that have a table of paths. Counts the cycles of all cores, too.
     pub paths: bool,
-    /// Write a timeline, which needs the path of each packet.
-    pub timeline: Option<TracksSpec>,
+    /// Write a timeline or waveforms, which need the path of each packet.
+    pub tracks: Option<TracksSpec>,
     /// Count the cycles of all cores by instruction. For cards with cores.
     pub profile: bool,
     /// Check the accesses of programs to memory. For cards that run handlers.
@@ -127,7 +127,7 @@ pub struct Wanted {
 impl Wanted {
     /// Returns true if paths of packets are needed.
     pub fn needs_paths(&self) -> bool {
-        self.paths || self.timeline.is_some()
+        self.paths || self.tracks.is_some()
     }
 }
 

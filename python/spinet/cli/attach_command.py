@@ -21,7 +21,16 @@ if TYPE_CHECKING:
 
 # The packets come from the interfaces.
 _OF_TRAFFIC = ("traffic", "send", "faults")
-_OF_TRACES = ("trace_instructions", "trace_cores", "trace_time", "timeline", "timeline_only", "capture_drops", "out")
+_OF_TRACES = (
+    "trace_instructions",
+    "trace_cores",
+    "trace_time",
+    "timeline",
+    "waves",
+    "timeline_only",
+    "capture_drops",
+    "out",
+)
 _WITHOUT = (*_OF_TRAFFIC, *_OF_TRACES, "pacing", "count", "threads")
 
 

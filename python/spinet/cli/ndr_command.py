@@ -28,6 +28,7 @@ _NOT_HERE = (
     "profile",
     "paths",
     "timeline",
+    "waves",
     "timeline_only",
     "capture_drops",
     "out",

@@ -87,6 +87,7 @@ def command(**options: Any) -> int:
       profile.json      with --profile: where the cycles of the cores went; spinet profile shows it
       paths.parquet     with --paths: what each packet waited for; spinet explain shows it
       timeline.perfetto-trace   with --timeline timeline.perfetto-trace: for ui.perfetto.dev
+      waves.vcd, waves.fst   with --waves waves.vcd or --waves waves.fst: for viewers of waveforms
       dropped.pcapng    with --capture-drops: packets that the card dropped, each with the reason
       findings.json     with --check: mistakes of the program in the use of memory
       report.html       with --report: charts of all of this; spinet report makes it, too
@@ -142,7 +143,7 @@ def simulate(
         if options["report"]:
             report.check()
         inside = folder.path if folder else None
-        timeline = api.Timeline.of(options["timeline"], options["timeline_only"], inside)
+        timeline = api.Timeline.of(options["timeline"], options["waves"], options["timeline_only"], inside)
         ready = _programs.built(prepared, given, cc=options["cc"], defines=parameters.macros(options["defines"]))
         if ready.messages:
             click.echo(ready.messages.rstrip("\n"), err=True)
@@ -219,8 +220,8 @@ def _check(options: Mapping[str, Any]) -> api.InstructionTrace | None:
     check_output(options)
     if options["capture_drops"] and options["output"] is None:
         raise click.UsageError("--capture-drops goes with -o")
-    if options["timeline_only"] and options["timeline"] is None:
-        raise click.UsageError("--timeline-only goes with --timeline")
+    if options["timeline_only"] and options["timeline"] is None and options["waves"] is None:
+        raise click.UsageError("--timeline-only goes with --timeline or --waves")
     is_limited = options["trace_cores"] or options["trace_time"]
     if is_limited and not options["trace_instructions"]:
         raise click.UsageError("--trace-cores and --trace-time go with --trace-instructions")

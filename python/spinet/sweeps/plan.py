@@ -34,6 +34,7 @@ NOT_HERE = (
     "profile",
     "paths",
     "timeline",
+    "waves",
     "timeline_only",
     "capture_drops",
     "out",

@@ -349,7 +349,7 @@ impl Simulated for ChainCard {
     fn observe(&mut self) -> Result<(), RunError> {
         let (now, resources) = (Simulated::now(self), self.nic.system.resources());
         let Some(paths) = &mut self.record.borrow_mut().paths else { return Ok(()) };
-        paths.sample(now, &resources).map_err(RunError::new)
+        paths.sample(now, resources).map_err(RunError::new)
     }
 }
 

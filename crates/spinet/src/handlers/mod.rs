@@ -363,7 +363,7 @@ impl Simulated for HandlerCard {
         // The tracks of HPUs show when these are busy.
         let (now, resources) = (Simulated::now(self), self.driver.nic.resources());
         let Some(paths) = &mut self.record().borrow_mut().paths else { return Ok(()) };
-        paths.sample(now, &resources).map_err(RunError::new)
+        paths.sample(now, resources).map_err(RunError::new)
     }
 }
 

@@ -6,6 +6,7 @@ use crate::paths::{self, At, Cause, Path, Step};
 use crate::tracks::{Group, Scenery, Track};
 use kernel::Cycle;
 use pspin::events::{Event, Hold};
+use smallvec::SmallVec;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::LazyLock;
 
@@ -198,12 +199,27 @@ struct StageNotes {
     transfer: Option<Cycle>,
 }
 
+/// A time in which the next task at a place could not go on.
+struct Span {
+    from: Cycle,
+    to: Cycle,
+    /// Cycles of all holds of this cause before it.
+    before: Cycle,
+}
+
+impl Span {
+    /// Cycles of all holds of this cause up to its end.
+    fn sum(&self) -> Cycle {
+        self.before + self.to - self.from
+    }
+}
+
 /// When the next task at a place could not go on, and why.
 #[derive(Default)]
 struct Holds {
     now: Option<(Cycle, Why)>,
-    /// Those that are over, in order.
-    over: VecDeque<(Cycle, Cycle, Why)>,
+    /// Those that are over, in order of time, by cause in order of first appearance.
+    over: Vec<(Why, VecDeque<Span>)>,
 }
 
 impl Holds {
@@ -213,35 +229,56 @@ impl Holds {
     }
 
     fn end(&mut self, at: Cycle) {
-        if let Some((from, why)) = self.now.take().filter(|(from, _)| *from < at) {
-            self.over.push_back((from, at, why));
-        }
+        let Some((from, why)) = self.now.take().filter(|(from, _)| *from < at) else { return };
+        let known = self.over.iter().position(|(known, _)| *known == why);
+        let known = known.unwrap_or_else(|| {
+            self.over.push((why, VecDeque::new()));
+            self.over.len() - 1
+        });
+        let spans = &mut self.over[known].1;
+        let before = spans.back().map_or(0, Span::sum);
+        spans.push_back(Span { from, to: at, before });
+    }
+
+    /// The greatest number of holds of one cause that are kept.
+    fn len(&self) -> usize {
+        self.over.iter().map(|(_, spans)| spans.len()).max().unwrap_or(0)
     }
 
     fn forget_until(&mut self, oldest: Cycle) {
-        while self.over.front().is_some_and(|(_, to, _)| *to <= oldest) {
-            self.over.pop_front();
+        for (_, spans) in &mut self.over {
+            let n = spans.partition_point(|span| span.to <= oldest);
+            spans.drain(..n);
         }
     }
 
     /// Cycles from `from` to `to` in which something was held, by cause in order of first appearance.
-    fn between(&self, from: Cycle, to: Cycle) -> Vec<(Why, Cycle)> {
-        let now = self.now.map(|(begin, why)| (begin, Cycle::MAX, why));
-        let first = self.over.partition_point(|(_, end, _)| *end <= from);
-        let all = self.over.range(first..).copied().chain(now).take_while(|(begin, ..)| *begin < to);
-        let mut sums: Vec<(Why, Cycle)> = Vec::new();
-        for (begin, end, why) in all {
-            let cycles = end.min(to) - begin.max(from).min(to);
-            match sums.iter_mut().find(|(known, _)| *known == why) {
-                Some((_, sum)) => *sum += cycles,
-                None => sums.push((why, cycles)),
+    fn between(&self, from: Cycle, to: Cycle) -> SmallVec<[(Why, Cycle); 4]> {
+        let mut sums: SmallVec<[(Cycle, Why, Cycle); 4]> = SmallVec::new();
+        if from < to {
+            for (why, spans) in &self.over {
+                let first = spans.partition_point(|span| span.to <= from);
+                let end = spans.partition_point(|span| span.from < to);
+                if first < end {
+                    let (first, last) = (&spans[first], &spans[end - 1]);
+                    let outside = from.saturating_sub(first.from) + last.to.saturating_sub(to);
+                    sums.push((first.from, *why, last.sum() - first.before - outside));
+                }
+            }
+            if let Some((begin, why)) = self.now.filter(|(begin, _)| *begin < to) {
+                let cycles = to - begin.max(from);
+                match sums.iter_mut().find(|(_, known, _)| *known == why) {
+                    Some((.., sum)) => *sum += cycles,
+                    None => sums.push((begin, why, cycles)),
+                }
             }
         }
-        sums
+        sums.sort_by_key(|(first, ..)| *first);
+        sums.into_iter().map(|(_, why, cycles)| (why, cycles)).collect()
     }
 }
 
-/// Most holds of a place that are kept for no packet.
+/// Most holds of a place and cause that are kept for no packet.
 const MOST_HOLDS: usize = 1 << 10;
 
 /// Packets of the same message that others wait for.
@@ -338,7 +375,7 @@ impl Tracker {
     /// A packet has left. Forgets what no other packet needs.
     pub fn left(&mut self, inside: &Inside<Box<Row>>) {
         for holds in self.holds.iter_mut().chain([&mut self.requests]) {
-            if holds.over.len() > MOST_HOLDS {
+            if holds.len() > MOST_HOLDS {
                 holds.forget_until(inside.iter().next().map_or(Cycle::MAX, |(_, row)| row.arrival));
             }
         }
@@ -446,5 +483,29 @@ fn edit(inside: &mut Inside<Box<Row>>, packet: u64, change: impl FnOnce(&mut Not
     if let Some(row) = inside.get_mut(packet) {
         let stage = row.running();
         change(row.notes.get_or_insert_default(), stage);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn holds_are_summed_by_cause_within_a_time() {
+        let mut holds = Holds::default();
+        let (turn, room) = (Why::Channel, Why::L1Room);
+        for (from, to, why) in [(10, 14, turn), (14, 20, room), (25, 30, turn), (30, 31, turn)] {
+            holds.begin(from, why);
+            holds.end(to);
+        }
+        holds.begin(40, room);
+        let between = |from, to| holds.between(from, to).into_vec();
+        assert_eq!(between(0, 50), [(turn, 10), (room, 16)]);
+        assert_eq!(between(12, 28), [(turn, 5), (room, 6)]);
+        assert_eq!(between(16, 31), [(room, 4), (turn, 6)]);
+        assert_eq!(between(32, 45), [(room, 5)]);
+        assert_eq!([between(20, 25), between(31, 40), between(12, 12)], [vec![], vec![], vec![]]);
+        holds.forget_until(26);
+        assert_eq!(holds.between(16, 50).into_vec(), [(turn, 6), (room, 10)]);
     }
 }

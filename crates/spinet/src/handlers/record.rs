@@ -233,7 +233,7 @@ impl Record {
                 held: row.stored.zip(end),
                 left: row.sent_at.map(|at| (at, row.sent_bytes)),
             };
-            paths.add(&subject, &path);
+            paths.add(subject, path);
             tracker.left(&self.window.inside);
             // Later packets arrive after all earlier ones.
             let oldest = self.window.inside.iter().next().map(|(packet, row)| (row.arrival, packet));

@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-/// Numbers of an item. Items are ordered by their numbers, of which the first is the time.
+/// Numbers of an item. Items are ordered by the first number, and then as they came.
 pub type Item = [u64; 8];
 
 const ITEM_BYTES: usize = size_of::<Item>();
@@ -32,6 +32,8 @@ struct Run {
 /// Items that wait for earlier ones.
 pub struct Ordered {
     items: Vec<Item>,
+    /// First numbers and positions of items that are put in order, for their memory.
+    order: Vec<(u64, u32)>,
     /// Number of items at which the next sort is due.
     due: usize,
     /// Where items go that are too many.
@@ -46,7 +48,16 @@ pub struct Ordered {
 impl Ordered {
     /// Nothing yet. The file is made if it is needed, and removed when it is not.
     pub fn new(path: PathBuf) -> Ordered {
-        Ordered { items: Vec::new(), due: BATCH, path, file: None, written: 0, runs: Vec::new(), most: MOST }
+        Ordered {
+            items: Vec::new(),
+            order: Vec::new(),
+            due: BATCH,
+            path,
+            file: None,
+            written: 0,
+            runs: Vec::new(),
+            most: MOST,
+        }
     }
 
     /// Adds an item.
@@ -59,40 +70,29 @@ impl Ordered {
         self.items.len() >= self.due
     }
 
-    /// Gives the items before a time, which must not come later any more, in order.
-    pub fn take_before(&mut self, time: u64, mut give: impl FnMut(&Item) -> io::Result<()>) -> io::Result<()> {
-        self.items.sort();
-        let n = self.items.partition_point(|item| item[0] < time);
-        let mut taken = 0;
+    /// Gives the items whose first number is below `end`, in order; no such item may come later.
+    pub fn take_before(&mut self, end: u64, mut give: impl FnMut(&Item) -> io::Result<()>) -> io::Result<()> {
+        let mut order = std::mem::take(&mut self.order);
+        order.extend((0..).zip(&self.items).filter(|(_, item)| item[0] < end).map(|(at, item)| (item[0], at)));
+        order.sort_unstable();
+        let mut own = order.iter().peekable();
         loop {
-            let mut first: Option<(usize, Item)> = None;
-            for (number, run) in self.runs.iter_mut().enumerate() {
-                if run.ready.is_empty() && run.next < run.end {
-                    let file = self.file.as_ref().expect("a run is in the file");
-                    read(file, run)?;
+            let run = self.first_run()?.filter(|(_, first)| *first < end);
+            match (run, own.peek()) {
+                // Items in the file came earlier.
+                (Some((run, first)), own) if own.is_none_or(|(next, _)| first <= *next) => {
+                    give(&self.runs[run].ready.pop_front().expect("it has a first item"))?;
                 }
-                if let Some(item) =
-                    run.ready.front().filter(|item| first.as_ref().is_none_or(|(_, least)| *item < least))
-                {
-                    first = Some((number, *item));
+                (_, Some(_)) => {
+                    let (_, at) = own.next().expect("there is one");
+                    give(&self.items[*at as usize])?;
                 }
-            }
-            let own = self.items[..n].get(taken);
-            match first {
-                Some((run, item)) if item[0] < time && own.is_none_or(|own| item < *own) => {
-                    self.runs[run].ready.pop_front();
-                    give(&item)?;
-                }
-                _ => match own {
-                    None => break,
-                    Some(item) => {
-                        taken += 1;
-                        give(item)?;
-                    }
-                },
+                _ => break,
             }
         }
-        self.items.drain(..n);
+        order.clear();
+        self.order = order;
+        self.items.retain(|item| item[0] >= end);
         self.runs.retain(|run| !run.ready.is_empty() || run.next < run.end);
         if self.runs.is_empty() {
             self.forget_file();
@@ -104,6 +104,21 @@ impl Ordered {
         Ok(())
     }
 
+    /// The run with the least item, the oldest of several, and the first number of that item.
+    fn first_run(&mut self) -> io::Result<Option<(usize, u64)>> {
+        let mut first: Option<(usize, u64)> = None;
+        for (number, run) in self.runs.iter_mut().enumerate() {
+            if run.ready.is_empty() && run.next < run.end {
+                let file = self.file.as_ref().expect("a run is in the file");
+                read(file, run)?;
+            }
+            if let Some(item) = run.ready.front().filter(|item| first.is_none_or(|(_, least)| item[0] < least)) {
+                first = Some((number, item[0]));
+            }
+        }
+        Ok(first)
+    }
+
     /// Moves all items to the file.
     fn spill(&mut self) -> io::Result<()> {
         let file = match &self.file {
@@ -113,6 +128,7 @@ impl Ordered {
                 self.file.insert(options.read(true).write(true).create(true).truncate(true).open(&self.path)?)
             }
         };
+        self.items.sort_by_key(|item| item[0]);
         let bytes: Vec<u8> = self.items.iter().flatten().flat_map(|number| number.to_le_bytes()).collect();
         file.write_all_at(&bytes, self.written * ITEM_BYTES as u64)?;
         let end = self.written + self.items.len() as u64;

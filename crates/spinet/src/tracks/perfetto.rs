@@ -4,8 +4,11 @@
 //! `track_event/track_event.proto`, `track_descriptor.proto`, `counter_descriptor.proto` and `debug_annotation.proto`. A test
 //! decodes traces with Perfetto's own library.
 
-use super::{CounterAbout, Group, Slice, Track, Unit};
+use super::drawing::{CounterAbout, Slice, Unit};
+use super::{Group, Track};
+use std::fs::File;
 use std::io::{self, Write};
+use std::path::Path;
 
 /// `Trace.packet`.
 const PACKET: u32 = 1;
@@ -102,14 +105,29 @@ impl Message {
         fill(&mut inner);
         self.bytes(field, &inner.0);
     }
+
+    /// A message of less than 16 KiB in place: its length takes two bytes, even if one would do.
+    #[inline]
+    fn short(&mut self, field: u32, fill: impl FnOnce(&mut Message)) {
+        self.varint(u64::from(field) << 3 | 2);
+        let at = self.0.len();
+        self.0.extend_from_slice(&[0, 0]);
+        fill(self);
+        let len = self.0.len() - at - 2;
+        assert!(len < 1 << 14, "a short message has a length of two bytes");
+        self.0[at] = len as u8 | 0x80;
+        self.0[at + 1] = (len >> 7) as u8;
+    }
 }
 
+/// Bytes of a trace that are written at once.
+const WRITE: usize = 1 << 16;
+
 /// A trace in the making.
-pub struct Perfetto<W: Write> {
-    out: W,
-    /// The event and the packet of the last call, for their memory.
-    event: Message,
-    packet: Message,
+pub struct Perfetto {
+    file: File,
+    /// Bytes that are not yet in the file.
+    out: Message,
     /// Identities given to tracks.
     n_ids: u64,
     groups: [Option<u64>; Group::ALL.len() + 1],
@@ -121,11 +139,11 @@ pub struct Perfetto<W: Write> {
 /// Position of the group of counters.
 const COUNTERS: usize = Group::ALL.len();
 
-impl<W: Write> Perfetto<W> {
+impl Perfetto {
     /// Begins a trace whose slices have these categories and names.
-    pub fn new(out: W, categories: &[&str], names: &[String]) -> io::Result<Perfetto<W>> {
-        let (event, packet, groups) = (Message::default(), Message::default(), Default::default());
-        let mut trace = Perfetto { out, event, packet, n_ids: 0, groups, lanes: Vec::new(), counters: Vec::new() };
+    pub fn create(file: &Path, categories: &[&str], names: &[String]) -> io::Result<Perfetto> {
+        let (file, out, groups) = (File::create(file)?, Message::default(), Default::default());
+        let mut trace = Perfetto { file, out, n_ids: 0, groups, lanes: Vec::new(), counters: Vec::new() };
         let mut packet = Message::default();
         packet.number(packet::SEQUENCE, 1);
         packet.number(packet::SEQUENCE_FLAGS, STATE_CLEARED);
@@ -142,7 +160,7 @@ impl<W: Write> Perfetto<W> {
             all(interned::NAMES, &mut names.iter().map(String::as_str));
             all(interned::ANNOTATIONS, &mut ANNOTATIONS.into_iter());
         });
-        trace.write(&packet)?;
+        trace.out.bytes(PACKET, &packet.0);
         Ok(trace)
     }
 
@@ -156,7 +174,7 @@ impl<W: Write> Perfetto<W> {
             event.number(event::CATEGORY, u64::from(slice.stage) + 1);
             let mut annotate = |iid: u64, value: Option<u64>| {
                 if let Some(value) = value {
-                    event.message(event::ANNOTATION, |annotation| {
+                    event.short(event::ANNOTATION, |annotation| {
                         annotation.number(event::ANNOTATION_NAME, iid);
                         annotation.number(event::ANNOTATION_UINT, value);
                     });
@@ -213,9 +231,11 @@ impl<W: Write> Perfetto<W> {
         })
     }
 
-    /// Writes the last bytes.
+    /// Writes all bytes.
     pub fn finish(&mut self) -> io::Result<()> {
-        self.out.flush()
+        self.file.write_all(&self.out.0)?;
+        self.out.0.clear();
+        Ok(())
     }
 
     /// The identity of a lane, which is described when it is used first.
@@ -266,29 +286,18 @@ impl<W: Write> Perfetto<W> {
             descriptor.number(descriptor::RANK, rank);
             more(descriptor);
         });
-        self.write(&packet)?;
+        self.out.bytes(PACKET, &packet.0);
         Ok(id)
     }
 
+    #[inline]
     fn event(&mut self, at_ps: u64, fill: impl FnOnce(&mut Message)) -> io::Result<()> {
-        let (mut event, mut packet) = (std::mem::take(&mut self.event), std::mem::take(&mut self.packet));
-        event.0.clear();
-        packet.0.clear();
-        fill(&mut event);
-        packet.number(packet::TIMESTAMP, at_ps / 1000);
-        packet.number(packet::SEQUENCE, 1);
-        packet.number(packet::SEQUENCE_FLAGS, NEEDS_STATE);
-        packet.bytes(packet::TRACK_EVENT, &event.0);
-        let written = self.write(&packet);
-        (self.event, self.packet) = (event, packet);
-        written
-    }
-
-    fn write(&mut self, packet: &Message) -> io::Result<()> {
-        let mut head = Message::default();
-        head.varint(u64::from(PACKET) << 3 | 2);
-        head.varint(packet.0.len() as u64);
-        self.out.write_all(&head.0)?;
-        self.out.write_all(&packet.0)
+        self.out.short(PACKET, |packet| {
+            packet.number(packet::TIMESTAMP, at_ps / 1000);
+            packet.number(packet::SEQUENCE, 1);
+            packet.number(packet::SEQUENCE_FLAGS, NEEDS_STATE);
+            packet.short(packet::TRACK_EVENT, fill);
+        });
+        if self.out.0.len() >= WRITE { self.finish() } else { Ok(()) }
     }
 }

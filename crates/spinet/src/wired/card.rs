@@ -470,7 +470,7 @@ impl Simulated for WiredCard {
     fn observe(&mut self) -> Result<(), RunError> {
         let (now, resources) = (self.simulated(self.now), self.card.system.resources());
         let Some(paths) = &mut self.paths else { return Ok(()) };
-        paths.sample(now, &resources).map_err(RunError::new)
+        paths.sample(now, resources).map_err(RunError::new)
     }
 }
 

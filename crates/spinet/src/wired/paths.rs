@@ -509,7 +509,7 @@ impl WiredCard {
                 held: None,
                 left: frame.out.map(|out| (ps(out), bytes)),
             };
-            log.add(&subject, &tracker.path(position, ps));
+            log.add(subject, tracker.path(position, ps));
             // Rows are in order of time in each direction, and frames of both directions are inside at once.
             log.settle(0, frame.row)?;
         }

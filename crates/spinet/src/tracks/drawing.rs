@@ -1,0 +1,545 @@
+//! Draws tracks: turns the paths of packets into slices and counters in order of time, for the writers.
+
+use super::order::{Item, Ordered};
+use super::perfetto::Perfetto;
+use super::waves::Waves;
+use super::{Group, Note, PERIOD_PS, Scenery, Subject, Track, TracksError, TracksSpec};
+use crate::paths::Step;
+use kernel::{Clock, Cycle, Resource, Time};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::io;
+use std::path::PathBuf;
+
+/// A slice as writers get it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slice {
+    pub track: u32,
+    pub lane: u32,
+    /// Within the slice of what a core runs.
+    pub is_inner: bool,
+    /// Position of its name.
+    pub name: u32,
+    pub stage: u8,
+    pub packet: u64,
+    pub message: Option<u64>,
+    pub blocker: Option<u64>,
+    pub takes_ps: u64,
+    /// The packet has no step after it.
+    pub is_last: bool,
+}
+
+/// Unit of a counter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Unit {
+    Packets,
+    Bytes,
+    Named(&'static str),
+}
+
+/// Subject of a counter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Of {
+    /// The card.
+    Card,
+    /// Packets on this track.
+    Track(u32),
+    /// The load of a resource of the card.
+    Resource,
+}
+
+/// A counter as writers know it.
+pub(super) struct CounterAbout {
+    pub name: String,
+    pub unit: Unit,
+    pub of: Of,
+    /// Timelines leave it out: slices show the same.
+    pub is_in_slices: bool,
+}
+
+struct Counter {
+    about: CounterAbout,
+    value: f64,
+    /// The value that was written last.
+    shown: Option<f64>,
+}
+
+/// Counters that each run has.
+const INSIDE: usize = 0;
+const MEMORY: usize = 1;
+const IN: usize = 2;
+const OUT: usize = 3;
+const BUSY: usize = 4;
+
+/// Items of the same time come in this order.
+mod kind {
+    pub const END_INNER: u64 = 0;
+    pub const END: u64 = 1;
+    pub const ADD: u64 = 2;
+    pub const SET: u64 = 3;
+    pub const BEGIN: u64 = 4;
+    pub const BEGIN_INNER: u64 = 5;
+}
+
+/// The lowest bits of the first number of an item are its kind, and those above its time.
+const KIND_BITS: u32 = 3;
+
+/// The first number of an item.
+fn key(at: u64, kind: u64) -> u64 {
+    at << KIND_BITS | kind
+}
+
+/// Flags of an item: numbers of the stage and the message are above them.
+const IS_HIDDEN: u64 = 1;
+const IS_LAST: u64 = 2;
+const STAGE_BIT: u32 = 8;
+const MESSAGE_BIT: u32 = 16;
+
+/// Lanes of a track.
+#[derive(Default)]
+struct Lanes {
+    n: u32,
+    free: BinaryHeap<Reverse<u32>>,
+}
+
+impl Lanes {
+    fn enter(&mut self) -> u32 {
+        self.free.pop().map_or_else(
+            || {
+                self.n += 1;
+                self.n - 1
+            },
+            |Reverse(lane)| lane,
+        )
+    }
+
+    fn leave(&mut self, lane: u32) {
+        self.free.push(Reverse(lane));
+    }
+}
+
+/// Tracks by place, cause, and the numbers of the place.
+#[derive(Default)]
+struct OfSteps(Vec<Vec<Vec<Vec<Option<u32>>>>>);
+
+impl OfSteps {
+    /// The entry of a step.
+    fn of(&mut self, step: &Step) -> &mut Option<u32> {
+        fn at<T: Default>(list: &mut Vec<T>, position: usize) -> &mut T {
+            if list.len() <= position {
+                list.resize_with(position + 1, T::default);
+            }
+            &mut list[position]
+        }
+        let number = |which: usize| step.at.numbers[which].map_or(0, |number| number as usize + 1);
+        let places = at(&mut self.0, step.at.place.into());
+        at(at(at(places, step.cause.into()), number(0)), number(1))
+    }
+}
+
+/// Tracks that are drawn.
+pub(super) struct Drawing {
+    file: String,
+    scenery: Scenery,
+    /// The time that is drawn, in ps.
+    window: (u64, u64),
+    of_step: OfSteps,
+    numbers: BTreeMap<Track, u32>,
+    samples: BTreeMap<String, (usize, u64)>,
+    sampled: Option<u64>,
+    ordered: Ordered,
+    stage: Stage,
+}
+
+/// State after the items that were put in order so far.
+struct Stage {
+    perfetto: Option<Perfetto>,
+    waves: Option<Waves>,
+    tracks: Vec<Track>,
+    /// Lanes of drawn packets, by track.
+    lanes: Vec<Lanes>,
+    /// The lane of each slice that has begun, and free entries.
+    lane_of: Vec<u32>,
+    free: Vec<u64>,
+    /// The counter of each track.
+    counter_of: Vec<usize>,
+    counters: Vec<Counter>,
+    changed: Vec<usize>,
+    now: u64,
+    /// Bytes in and out in this period.
+    period: u64,
+    moved: [u64; 2],
+}
+
+impl Drawing {
+    /// Creates the files.
+    pub fn create(spec: &TracksSpec, scenery: Scenery) -> Result<Drawing, TracksError> {
+        let names =
+            scenery.causes.iter().map(|cause| cause.name.to_owned()).chain(scenery.runs.iter().flatten().cloned());
+        let names: Vec<String> = names.collect();
+        let fail = |file: &PathBuf| {
+            let file = file.display().to_string();
+            move |source| TracksError::Write { file, source }
+        };
+        let (from, to) = spec.only.time.times();
+        let window = (from.ps(), to.ps());
+        let perfetto = |file: &PathBuf| Perfetto::create(file, scenery.stages, &names).map_err(fail(file));
+        let waves = |file: &PathBuf| Waves::create(file, window.0, &names).map_err(fail(file));
+        let perfetto = spec.timeline.as_ref().map(perfetto).transpose()?;
+        let waves = spec.waves.as_ref().map(waves).transpose()?;
+        let file = spec.timeline.as_ref().or(spec.waves.as_ref()).expect("there is a file");
+        let mut spill = file.clone().into_os_string();
+        spill.push(".waiting");
+        let mut stage = Stage {
+            perfetto,
+            waves,
+            tracks: Vec::new(),
+            lanes: Vec::new(),
+            lane_of: Vec::new(),
+            free: Vec::new(),
+            counter_of: Vec::new(),
+            counters: Vec::new(),
+            changed: Vec::new(),
+            now: 0,
+            period: 0,
+            moved: [0; 2],
+        };
+        for (name, unit) in [
+            ("packets inside", Unit::Packets),
+            (scenery.memory, Unit::Bytes),
+            ("throughput in", Unit::Named("Gbit/s")),
+            ("throughput out", Unit::Named("Gbit/s")),
+            ("busy cores", Unit::Packets),
+        ] {
+            stage.add_counter(CounterAbout { name: name.to_owned(), unit, of: Of::Card, is_in_slices: false });
+        }
+        Ok(Drawing {
+            file: file.display().to_string(),
+            scenery,
+            window,
+            of_step: OfSteps::default(),
+            numbers: BTreeMap::new(),
+            samples: BTreeMap::new(),
+            sampled: None,
+            ordered: Ordered::new(PathBuf::from(spill)),
+            stage,
+        })
+    }
+
+    /// Takes the next record of the run.
+    pub fn note(&mut self, note: Note) -> Result<(), TracksError> {
+        match note {
+            Note::Packet { clock, subject, steps, is_hidden } => self.add(clock, &subject, &steps, is_hidden),
+            Note::Sample { now, resources } => self.sample(now.ps(), &resources),
+            Note::Settled(until) if self.ordered.is_due() => {
+                self.play(until.ps().min(self.sampled.unwrap_or(u64::MAX)))?;
+            }
+            Note::Settled(_) => {}
+            Note::Over => {
+                self.play(u64::MAX)?;
+                self.stage.finish().map_err(|source| self.failed(source))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn failed(&self, source: io::Error) -> TracksError {
+        TracksError::Write { file: self.file.clone(), source }
+    }
+
+    fn add(&mut self, clock: Clock, subject: &Subject, all: &[Step], is_hidden: bool) {
+        let [Some(first), Some(last)] = [all.first(), all.last()] else { return };
+        let ps = |cycle: Cycle| clock.edge(cycle).ps();
+        self.change(INSIDE, [ps(first.from), ps(last.to)], 1);
+        let held = subject.held.unwrap_or((first.from, last.to));
+        self.change(MEMORY, [held.0, held.1].map(ps), subject.bytes);
+        let left = subject.left.map(|(at, bytes)| (OUT, ps(at), bytes));
+        for (counter, at, bytes) in [(IN, ps(first.from), subject.bytes)].into_iter().chain(left) {
+            if (self.window.0..self.window.1).contains(&at) {
+                self.ordered.push([key(at, kind::ADD), counter as u64, 0, bytes, 0, 0, 0, 0]);
+            }
+        }
+        let hidden = if is_hidden { IS_HIDDEN } else { 0 };
+        let message = subject.message.map_or(0, |message| (message + 1) << MESSAGE_BIT);
+        let blocker = |step: &Step| step.blocker.map_or(0, |blocker| blocker + 1);
+        let mut at = 0;
+        while let Some(step) = all.get(at) {
+            let track = self.track(step);
+            let name = match self.stage.tracks[track as usize].group {
+                Group::Cores => self.run_name(subject.group, step.stage),
+                _ => None,
+            };
+            // Steps that follow each other in a run of a core are within it.
+            let mut n = 1;
+            while let Some(other) = all.get(at + n).filter(|other| name.is_some() && other.stage == step.stage)
+                && self.track(other) == track
+            {
+                n += 1;
+            }
+            let steps = &all[at..at + n];
+            at += n;
+            let is_last = if at == all.len() { IS_LAST } else { 0 };
+            let flags = hidden | is_last | message | u64::from(step.stage) << STAGE_BIT;
+            let whole = [ps(step.from), ps(steps[n - 1].to)];
+            let Some(drawn) = self.drawn(whole) else { continue };
+            let entry = if is_hidden { 0 } else { self.stage.entry() };
+            let item = |at, kind, name: u32, blocker, takes: [u64; 2]| {
+                [
+                    key(at, kind),
+                    u64::from(track) | u64::from(name) << 32,
+                    entry,
+                    subject.packet,
+                    blocker,
+                    takes[1] - takes[0],
+                    flags,
+                    0,
+                ]
+            };
+            let outer = if name.is_some() { 0 } else { blocker(step) };
+            let name_of_all = name.unwrap_or(step.cause.into());
+            self.ordered.push(item(drawn[0], kind::BEGIN, name_of_all, outer, whole));
+            if name.is_some() && !is_hidden {
+                for step in steps {
+                    let times = [ps(step.from), ps(step.to)];
+                    if let Some([from, to]) = self.drawn(times) {
+                        let name = step.cause.into();
+                        self.ordered.push(item(from, kind::BEGIN_INNER, name, blocker(step), times));
+                        self.ordered.push(item(to, kind::END_INNER, name, blocker(step), times));
+                    }
+                }
+            }
+            self.ordered.push(item(drawn[1], kind::END, name_of_all, outer, whole));
+        }
+    }
+
+    fn sample(&mut self, now: u64, resources: &[(Clock, Resource)]) {
+        let before = self.sampled.replace(now);
+        for (clock, Resource { path, busy, units, .. }) in resources {
+            let stage = &mut self.stage;
+            if !self.samples.contains_key(path) {
+                let (name, unit) = (format!("busy: {path}"), Unit::Named("%"));
+                let counter = stage.add_counter(CounterAbout { name, unit, of: Of::Resource, is_in_slices: false });
+                self.samples.insert(path.clone(), (counter, 0));
+            }
+            let Some((counter, known)) = self.samples.get_mut(path) else { continue };
+            let busy_before = std::mem::replace(known, *busy);
+            let Some(before) = before.filter(|&before| before < now) else { continue };
+            let cycles = clock.cycle_at_or_after(Time::from_ps(now)) - clock.cycle_at_or_after(Time::from_ps(before));
+            let share = 100.0 * busy.saturating_sub(busy_before) as f64 / (cycles * units) as f64;
+            if (self.window.0..self.window.1).contains(&before) {
+                self.ordered.push([key(before, kind::SET), *counter as u64, 0, share.to_bits(), 0, 0, 0, 0]);
+            }
+        }
+    }
+
+    /// Writes everything before this time.
+    fn play(&mut self, until: u64) -> Result<(), TracksError> {
+        let stage = &mut self.stage;
+        let until = until.min(u64::MAX >> KIND_BITS) << KIND_BITS;
+        let played = self.ordered.take_before(until, |item| stage.play(item));
+        played.map_err(|source| self.failed(source))
+    }
+
+    /// A counter is higher from one time to another.
+    fn change(&mut self, counter: usize, times: [u64; 2], by: u64) {
+        if let Some([from, to]) = self.drawn(times) {
+            self.ordered.push([key(from, kind::ADD), counter as u64, 0, by, 0, 0, 0, 0]);
+            self.ordered.push([key(to, kind::ADD), counter as u64, 0, by.wrapping_neg(), 0, 0, 0, 0]);
+        }
+    }
+
+    /// The part of a time that is drawn.
+    fn drawn(&self, [from, to]: [u64; 2]) -> Option<[u64; 2]> {
+        let [from, to] = [from.max(self.window.0), to.min(self.window.1)];
+        (from < to).then_some([from, to])
+    }
+
+    fn run_name(&self, group: usize, stage: u8) -> Option<u32> {
+        let stages = self.scenery.runs.get(group)?.len();
+        let before: usize = self.scenery.runs[..group].iter().map(Vec::len).sum();
+        (usize::from(stage) < stages).then(|| (self.scenery.causes.len() + before + usize::from(stage)) as u32)
+    }
+
+    fn track(&mut self, step: &Step) -> u32 {
+        if let Some(known) = *self.of_step.of(step) {
+            return known;
+        }
+        let track = (self.scenery.track)(step);
+        let number = match self.numbers.get(&track) {
+            Some(&number) => number,
+            None => {
+                let number = self.numbers.len() as u32;
+                self.stage.add_track(number, track.clone());
+                self.numbers.insert(track, number);
+                number
+            }
+        };
+        *self.of_step.of(step) = Some(number);
+        number
+    }
+}
+
+impl Stage {
+    fn add_counter(&mut self, about: CounterAbout) -> usize {
+        if let Some(waves) = &mut self.waves {
+            waves.add_counter(self.counters.len(), &about);
+        }
+        self.counters.push(Counter { about, value: 0.0, shown: None });
+        self.counters.len() - 1
+    }
+
+    fn add_track(&mut self, number: u32, track: Track) {
+        if let Some(waves) = &mut self.waves {
+            waves.add_track(&track);
+        }
+        let counter = self.add_counter(CounterAbout {
+            name: format!("packets: {}", track.name),
+            unit: Unit::Packets,
+            of: Of::Track(number),
+            is_in_slices: track.group == Group::Cores,
+        });
+        self.counter_of.push(counter);
+        self.lanes.push(Lanes::default());
+        self.tracks.push(track);
+    }
+
+    /// A free entry for the lane of a slice.
+    fn entry(&mut self) -> u64 {
+        self.free.pop().unwrap_or_else(|| {
+            self.lane_of.push(0);
+            self.lane_of.len() as u64 - 1
+        })
+    }
+
+    /// Takes the next item in order of time.
+    fn play(&mut self, item: &Item) -> io::Result<()> {
+        let &[key, which, entry, packet, blocker, takes_ps, flags, _] = item;
+        let (at, kind) = (key >> KIND_BITS, key & ((1 << KIND_BITS) - 1));
+        self.pass(at)?;
+        match kind {
+            kind::ADD if matches!(which as usize, IN | OUT) => self.moved[which as usize - IN] += packet,
+            kind::ADD => self.add(which as usize, packet as i64),
+            // A part that was never busy needs no counter.
+            kind::SET if packet == 0 && self.counters[which as usize].shown.is_none() => {}
+            kind::SET => {
+                self.counters[which as usize].value = f64::from_bits(packet);
+                self.changed.push(which as usize);
+            }
+            _ => {
+                let track = which as u32 as usize;
+                if matches!(kind, kind::BEGIN | kind::END) {
+                    let by = if kind == kind::BEGIN { 1 } else { -1 };
+                    if self.tracks[track].group == Group::Cores {
+                        self.add(BUSY, by);
+                    }
+                    self.add(self.counter_of[track], by);
+                }
+                if flags & IS_HIDDEN != 0 {
+                    return Ok(());
+                }
+                let lane = &mut self.lane_of[entry as usize];
+                match kind {
+                    kind::BEGIN => *lane = self.lanes[track].enter(),
+                    kind::END => {
+                        self.lanes[track].leave(*lane);
+                        self.free.push(entry);
+                    }
+                    _ => {}
+                }
+                let slice = Slice {
+                    track: track as u32,
+                    lane: *lane,
+                    is_inner: matches!(kind, kind::BEGIN_INNER | kind::END_INNER),
+                    name: (which >> 32) as u32,
+                    stage: (flags >> STAGE_BIT) as u8,
+                    packet,
+                    message: (flags >> MESSAGE_BIT).checked_sub(1),
+                    blocker: blocker.checked_sub(1),
+                    takes_ps,
+                    is_last: flags & IS_LAST != 0,
+                };
+                let is_begin = matches!(kind, kind::BEGIN | kind::BEGIN_INNER);
+                if let Some(perfetto) = &mut self.perfetto {
+                    match is_begin {
+                        true => perfetto.begin(at, &self.tracks[track], &slice)?,
+                        false => perfetto.end(at, &self.tracks[track], &slice)?,
+                    }
+                }
+                if let Some(waves) = &mut self.waves {
+                    waves.slice(&slice, is_begin);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, counter: usize, by: i64) {
+        self.counters[counter].value += by as f64;
+        self.changed.push(counter);
+    }
+
+    /// Time advances: counters that have changed are written.
+    fn pass(&mut self, at: u64) -> io::Result<()> {
+        if at == self.now {
+            return Ok(());
+        }
+        self.show()?;
+        if at / PERIOD_PS > self.period {
+            self.end_period()?;
+            if at / PERIOD_PS > self.period {
+                self.end_period()?; // Nothing has moved since.
+            }
+            self.period = at / PERIOD_PS;
+        }
+        self.now = at;
+        Ok(())
+    }
+
+    fn show(&mut self) -> io::Result<()> {
+        let mut changed = std::mem::take(&mut self.changed);
+        for number in changed.drain(..) {
+            self.count(self.now, number)?;
+        }
+        self.changed = changed;
+        self.waves.as_mut().map_or(Ok(()), |waves| waves.pass(self.now))
+    }
+
+    /// Writes a counter if it has changed.
+    fn count(&mut self, at: u64, number: usize) -> io::Result<()> {
+        let counter = &mut self.counters[number];
+        if counter.shown == Some(counter.value) {
+            return Ok(());
+        }
+        counter.shown = Some(counter.value);
+        if let Some(waves) = &mut self.waves {
+            waves.count(number, &counter.about, counter.value);
+        }
+        match &mut self.perfetto {
+            Some(perfetto) if !counter.about.is_in_slices => perfetto.count(at, number, &counter.about, counter.value),
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes the throughput of a period at its end.
+    fn end_period(&mut self) -> io::Result<()> {
+        self.period += 1;
+        for (counter, bytes) in [IN, OUT].into_iter().zip(std::mem::take(&mut self.moved)) {
+            // Bits in a nanosecond.
+            let value = (bytes * 8 * 1000) as f64 / PERIOD_PS as f64;
+            if self.counters[counter].shown.unwrap_or(0.0) != value {
+                self.counters[counter].value = value;
+                self.count(self.period * PERIOD_PS, counter)?;
+            }
+        }
+        self.waves.as_mut().map_or(Ok(()), |waves| waves.pass(self.period * PERIOD_PS))
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.show()?;
+        self.end_period()?;
+        if let Some(waves) = &mut self.waves {
+            waves.finish(self.now)?;
+        }
+        self.perfetto.as_mut().map_or(Ok(()), Perfetto::finish)
+    }
+}
