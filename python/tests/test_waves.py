@@ -113,7 +113,7 @@ def test_a_core_shows_its_handler_and_its_state(tmp_path: Path) -> None:
     result = spinet.run(**RUNS["handlers"], paths=True, waves=tmp_path / "run.vcd")
     waves = read(tmp_path / "run.vcd")
     rows = result.packets.to_pylist()
-    seen = set()
+    seen: set[Value] = set()
     for row in rows:
         core = f"cores.HPU_{row['cluster']}_{row['hpu']}"
         (span,) = (one for one in waves.during(f"{core}.packet") if one[2] == row["packet"])
