@@ -121,7 +121,14 @@ class Machine:
     def destroy(self, tenant: int, context: int) -> None: ...
     def error_record(self, tenant: int, context: int) -> list[int] | None: ...
     def install(
-        self, tenant: int, context: int, *, matches: str | None = None, message: str = "each", priority: int = 0
+        self,
+        tenant: int,
+        context: int,
+        *,
+        matches: str | None = None,
+        message: str = "each",
+        priority: int = 0,
+        rule_set: str | None = None,
     ) -> int: ...
     def remove(self, tenant: int, rule: int, remaining: str) -> None: ...
     def add_traffic(

@@ -445,7 +445,14 @@ class Context:
     number: int
     _tenant: Tenant = field(repr=False)
 
-    def install(self, *, match: str | None = None, message: str = "each", priority: int = 0) -> Rule:
+    def install(
+        self,
+        *,
+        match: str | None = None,
+        message: str = "each",
+        priority: int = 0,
+        rule_set: Mapping[str, Any] | None = None,
+    ) -> Rule:
         """Send packets to this context from the next cycle on. Time advances until all earlier writes are done.
 
         Parameters
@@ -456,10 +463,14 @@ class Context:
             How packets form messages, and when a message ends.
         priority
             Rules of higher priority come first; of equal ones, the older.
+        rule_set
+            For cards whose match engine has rule sets (``fpspin``), instead of `match` and `message`:
+            ``{"rules": [{"word": 5, "mask": 0xFF, "low": 17}]}``.
         """
         native, tenant = self._tenant._native, self._tenant._number
         priority = _core.whole("priority", priority, least=-(1 << 31))
-        number = native.install(tenant, self.number, matches=match, message=message, priority=priority)
+        rules = None if rule_set is None else json.dumps(dict(rule_set))
+        number = native.install(tenant, self.number, matches=match, message=message, priority=priority, rule_set=rules)
         return Rule(context=self, _number=number)
 
     def error(self) -> HandlerError | None:

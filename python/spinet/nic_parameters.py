@@ -27,6 +27,8 @@ class PspinParams(NicParams):
     """Memories outside the clusters."""
     interconnect: InterconnectParams = dataclasses.field(default_factory=lambda: InterconnectParams())
     """Interconnects between clusters, L2 and engines."""
+    ingress: IngressParams = dataclasses.field(default_factory=lambda: IngressParams())
+    """Way of packets from the network into packet memory."""
     scheduler: SchedulerParams = dataclasses.field(default_factory=lambda: SchedulerParams())
     """Message queues and dispatcher."""
     sharing: SharingParams = dataclasses.field(default_factory=lambda: SharingParams())
@@ -178,6 +180,38 @@ class InterconnectParams(Params):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class IngressParams(Params):
+    """Way of packets from the network into packet memory: selection, and places there."""
+
+    matching: Literal["expressions", "rule_sets"] = "expressions"
+    """Selection of packets and messages."""
+    rule_sets: int = 4
+    """Rule sets: number of contexts that can have one. The first set that holds takes a packet. Allowed: 1 to 64."""
+    rules: int = 3
+    """Rule sets: rules of a set, besides the one for the end of a message. Allowed: 1 to 64."""
+    match_bytes: int = 66
+    """Rule sets: bytes of a packet that the engine looks at. Allowed: 4 to 2048."""
+    message_at: int = 44
+    """Rule sets: byte of a packet at which the number of its message begins. Packets with the same queue are one
+    message. Allowed: 0 to 2046.
+    """
+    match_cycles: int = 4
+    """Rule sets: cycles from a packet to its place in memory, besides one for each 64 bytes. The engine takes the next
+    packet a cycle later. Allowed: 0 to 1000.
+    """
+    packet_memory: Literal["ring", "slots"] = "ring"
+    """Places in L2 packet memory."""
+    large_slots: int = 256
+    """Slots: number of large ones. Allowed: 1 to 65536."""
+    large_slot_bytes: int = 1536
+    """Slots: bytes of a large one, a multiple of 64. Allowed: 128 to 65536, at least ingress.small_slot_bytes."""
+    small_slots: int = 1024
+    """Slots: number of small ones. Allowed: 1 to 65536."""
+    small_slot_bytes: int = 128
+    """Slots: bytes of a small one, a multiple of 64. Allowed: 64 to 65536."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class SchedulerParams(Params):
     """Message queues and dispatcher."""
 
@@ -223,6 +257,10 @@ class CommandParams(Params):
     """FIFO depth of each of the two engines of the off-cluster DMA, in requests. Allowed: 1 to 1024."""
     host_direct_fifo: int = 16
     """FIFO depth of the HostDirect unit, in requests. Allowed: 1 to 1024."""
+    one_host_burst: bool = False
+    """If true, one burst in each direction is at the host at a time: a write leaves when all its beats are there,
+    and the next waits for its response. Reads of host memory must then begin at multiples of 64 bytes.
+    """
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -239,6 +277,10 @@ class OutboundParams(Params):
     """Bytes of the header that an RDMA put adds to each packet. Allowed: 0 to 4096."""
     cycles_per_beat: int = 0
     """Cycles per 64 bytes of a packet before the next can leave; 0 and 1 mean back to back. Allowed: 0 to 1000000."""
+    start_cycles: int = 0
+    """Cycles that the engine adds before the first read of a command. Allowed: 0 to 1000."""
+    response_cycles: int = 0
+    """Cycles from the last byte of a command to its response. Allowed: 0 to 1000."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

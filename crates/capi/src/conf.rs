@@ -167,7 +167,7 @@ mod tests {
         check(
             |conf| conf.no_conf.network_g = 0.037252,
             expect![[r#"
-                OutboundParams { command_slots: 16, max_packet_bytes: 2048, queue_packets: 32, rdma_header_bytes: 32, cycles_per_beat: 2 }
+                OutboundParams { command_slots: 16, max_packet_bytes: 2048, queue_packets: 32, rdma_header_bytes: 32, cycles_per_beat: 2, start_cycles: 0, response_cycles: 0 }
                 PcieParams { model: Ideal, latency_cycles: 1, write_gap_cycles: 0, read_gap_cycles: 0, buffer_beats: 32, link: LinkParams { lanes: 16, lane_mtps: 32000, code_bits: 128, code_line_bits: 130, latency_cycles: 150, host_read_cycles: 100, header_bytes: 16, completion_header_bytes: 12, framing_bytes: 8, max_payload_bytes: 256, max_read_request_bytes: 512, read_completion_boundary_bytes: 64, read_tags: 256 } }"#]],
         );
         check(
@@ -177,7 +177,7 @@ mod tests {
                 conf.pcie_slv_conf.axi_ar_buffer = 8;
             },
             expect![[r#"
-                OutboundParams { command_slots: 16, max_packet_bytes: 2048, queue_packets: 32, rdma_header_bytes: 32, cycles_per_beat: 0 }
+                OutboundParams { command_slots: 16, max_packet_bytes: 2048, queue_packets: 32, rdma_header_bytes: 32, cycles_per_beat: 0, start_cycles: 0, response_cycles: 0 }
                 PcieParams { model: Ideal, latency_cycles: 3, write_gap_cycles: 2, read_gap_cycles: 3, buffer_beats: 8, link: LinkParams { lanes: 16, lane_mtps: 32000, code_bits: 128, code_line_bits: 130, latency_cycles: 150, host_read_cycles: 100, header_bytes: 16, completion_header_bytes: 12, framing_bytes: 8, max_payload_bytes: 256, max_read_request_bytes: 512, read_completion_boundary_bytes: 64, read_tags: 256 } }"#]],
         );
     }

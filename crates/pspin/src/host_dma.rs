@@ -5,7 +5,9 @@ use crate::events::COMMAND_FAULT;
 use crate::host_link::{HostPort, Issuer};
 use crate::nhi::NhiMaster;
 use crate::params::RtlMistakes;
-use crate::protocol::{BurstReply, Command, CommandFault, CommandId, CommandResponse, CommandTarget, PAGE_BYTES};
+use crate::protocol::{
+    BEAT_BYTES, BurstReply, Command, CommandFault, CommandId, CommandResponse, CommandTarget, PAGE_BYTES,
+};
 use crate::remap::Remap;
 use blocks::activity::{busy_if, earliest};
 use blocks::policy::RoundRobinTree;
@@ -140,7 +142,8 @@ pub struct HostDmaPorts {
 /// Mistakes: `rtl_mistakes.empty_commands_hang`: the responses of an engine go to its commands in order, and a command of length 0 causes
 ///           none. `rtl_mistakes.unmapped_commands_succeed`: see [`crate::nhi`].
 /// Differs:  without these mistakes, a command of length 0 and one that names NIC memory which is not there move nothing, end at once and are
-///           counted; so does one across the end of the host's address space, always.
+///           counted; so does one across the end of the host's address space, always. With `reads_aligned`, a read from another
+///           host address than a multiple of 64 does so, too; FPsPIN does not support it.
 pub struct HostDma {
     fifo: usize,
     commands: Rx<Command>,
@@ -149,6 +152,8 @@ pub struct HostDma {
     targets: NhiMaster,
     remap: Remap,
     host: HostPort,
+    /// Reads must begin at multiples of a beat.
+    reads_aligned: bool,
     trace: Tracer,
     to_host: ToHost,
     from_host: FromHost,
@@ -163,8 +168,9 @@ pub struct HostDma {
 }
 
 impl HostDma {
-    /// A unit each of whose engines holds up to `fifo` commands.
-    pub fn new(fifo: u32, mistakes: RtlMistakes, ports: HostDmaPorts, trace: Tracer) -> Self {
+    /// A unit each of whose engines holds up to `fifo` commands. `reads_aligned` refuses reads from other host addresses than
+    /// multiples of a beat.
+    pub fn new(fifo: u32, reads_aligned: bool, mistakes: RtlMistakes, ports: HostDmaPorts, trace: Tracer) -> Self {
         HostDma {
             fifo: fifo as usize,
             commands: ports.commands,
@@ -173,6 +179,7 @@ impl HostDma {
             targets: ports.targets,
             remap: ports.remap,
             host: ports.host,
+            reads_aligned,
             trace,
             to_host: ToHost::new(mistakes.unaligned_host_writes),
             from_host: FromHost::default(),
@@ -220,7 +227,11 @@ impl HostDma {
             _ if size == 0 && self.empty_commands_hang => None,
             _ if size == 0 => Some((CommandFault::Length, u64::from(nic))),
             Err(undecoded) => Some((CommandFault::Address, undecoded.addr.into())),
-            Ok(()) => host.checked_add(u64::from(size - 1)).is_none().then_some((CommandFault::Address, host)),
+            Ok(()) => {
+                let is_misplaced = self.reads_aligned && !command.writes_host() && host % u64::from(BEAT_BYTES) != 0;
+                let is_beyond = host.checked_add(u64::from(size - 1)).is_none();
+                (is_misplaced || is_beyond).then_some((CommandFault::Address, host))
+            }
         };
         if let Some((why, addr)) = fault {
             let (packet, target) = (command.packet.0, CommandTarget::HostDma as u64);

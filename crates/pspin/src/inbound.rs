@@ -5,7 +5,7 @@ use crate::delivery::DropReason;
 use crate::events::{PACKET_DROPPED, PACKET_IN, PACKET_STALLED};
 use crate::map::L2_PACKET_BASE;
 use crate::nhi::{NhiMaster, PAGE_BYTES, Ready, burst_bytes};
-use crate::params::{PspinParams, Regions};
+use crate::params::{IngressParams, PspinParams, Regions};
 use crate::protocol::{
     BEAT_BYTES, BurstReply, ClusterActive, Her, Kill, PacketId, Release, Request, TenantsServed, WriteAddress,
     whole_words,
@@ -18,10 +18,12 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 mod admission;
 mod endings;
+mod packet_memory;
 mod release;
 mod ring;
+mod slots;
 mod stats;
-use ring::Ring;
+use packet_memory::Places;
 use stats::Stats;
 
 /// Fixed properties of an [`Inbound`] engine.
@@ -37,6 +39,8 @@ pub struct InboundParams {
     pub max_xfer_bytes: u32,
     /// If true, the last word of a packet is padded with zeros, so that no older data shows.
     pub fills_words: bool,
+    /// Selection of packets, and places of packets.
+    pub ingress: IngressParams,
 }
 
 impl From<&PspinParams> for InboundParams {
@@ -49,6 +53,7 @@ impl From<&PspinParams> for InboundParams {
             frees_copied: params.rtl_mistakes.l2_freed_by_copied_bytes,
             max_xfer_bytes: params.cluster.packet_buffer_bytes / params.cluster.packet_buffer_rings,
             fills_words: params.isolation.regions == Regions::Exact,
+            ingress: params.ingress,
         }
     }
 }
@@ -98,9 +103,10 @@ struct Stored {
 /// The packet's context decides what happens if there is no room ([`crate::delivery::Delivery`]).
 ///
 /// Ports:    `active[c]`, `released`, `more`, `kills` in, `requests` out, a master on the NIC-host interconnect.
-/// Timing:   room found in cycle p: L2 sees the first beat in p + 1. The last write response in cycle w: the request is
+/// Timing:   room is looked for [`IngressParams::match_cycles`] after the packet came; a match engine takes the next packet
+///           in the cycle after that. Room found in cycle p: L2 sees the first beat in p + 1. The last write response in cycle w: the request is
 ///           seen by the queues in w + 1. Feedback of cycle f, seen here in f + 1: the room can be used in f + 1.
-/// Source:   PsPIN RTL a49fec8, `hw/verilator_model/src/NICInbound.hpp`; Di Girolamo et al., ISCA 2021, III-A, for what
+/// Source:   PsPIN RTL a49fec8, `hw/verilator_model/src/NICInbound.hpp`; FPsPIN f5feca1, `pspin_pkt_match.v`, for the engine; Di Girolamo et al., ISCA 2021, III-A, for what
 ///           may be done when packet memory is full besides waiting.
 /// Differs:  room is freed by what was allocated, not by the bytes copied to L1, which may round to another size and then
 ///           blocks the ring forever; a packet that can never find room, or whose copy none in L1, is dropped;
@@ -129,7 +135,9 @@ pub struct Inbound {
     /// Cycle since which it has had no room.
     stalled_since: Option<Cycle>,
     n_seen: u64,
-    ring: Ring<Stored>,
+    /// Cycle in which the match engine is through with the next packet.
+    matched_at: Option<Cycle>,
+    ring: Places<Stored>,
     /// Several tenants have rules, so each is limited to its share.
     is_shared: bool,
     /// Bytes of packet memory used by each tenant.
@@ -175,7 +183,8 @@ impl Inbound {
             next_at: 0,
             stalled_since: None,
             n_seen: 0,
-            ring: Ring::new(params.ring_bytes),
+            matched_at: None,
+            ring: Places::new(params.ring_bytes, &params.ingress),
             is_shared: false,
             held: BTreeMap::new(),
             killed: BTreeSet::new(),
@@ -214,6 +223,11 @@ impl Inbound {
         if now < arriving.earliest {
             return Activity::Until(arriving.earliest);
         }
+        let matching = self.params.ingress.match_cycles(arriving.bytes.len());
+        let matched = *self.matched_at.get_or_insert(now + matching);
+        if now < matched {
+            return Activity::Until(matched);
+        }
         if !self.evict() {
             return Activity::Idle;
         }
@@ -242,6 +256,7 @@ impl Inbound {
 
     fn drop_arriving(&mut self, now: Cycle, reason: DropReason) -> Arrival {
         let arriving = self.arriving.take().expect("a packet arrives");
+        self.matched_at = None;
         self.next_at = now.saturating_add(arriving.gap.max(1));
         self.stats.stall_cycles.add(self.stalled_since.take().map_or(0, |since| now - since));
         self.dropped(now, PacketId(self.n_seen), reason);
@@ -256,6 +271,7 @@ impl Inbound {
 
     fn store(&mut self, now: Cycle, mut arriving: Arrival, offset: u32) {
         let packet = PacketId(self.n_seen);
+        self.matched_at = None;
         self.mark(now, packet, &mut arriving);
         let Arrival { gap, bytes, msgid, som, eom, xfer_size, context, user, .. } = arriving;
         let (addr, size) = (L2_PACKET_BASE + offset, bytes.len() as u32);

@@ -164,11 +164,14 @@ impl Pspin {
         });
         let (notices, records) = w.host_events;
         card.add("nic.host_events", |_| HostEventUnit::new(notices, records, events));
+        let one_burst = params.commands.one_host_burst;
         let (direct_fifo, dma_fifo) = (params.commands.host_direct_fifo, params.commands.host_dma_fifo);
         card.add("nic.host_direct", |trace| HostDirect::new(direct_fifo, w.host_direct, trace));
-        card.add("nic.host_dma", |trace| HostDma::new(dma_fifo, params.rtl_mistakes, w.host_dma, trace));
+        card.add("nic.host_dma", |trace| HostDma::new(dma_fifo, one_burst, params.rtl_mistakes, w.host_dma, trace));
         card.add("nic.pcie", |trace| {
-            Pcie::new(params.clock_mhz.hz(), &params.pcie, &params.iommu, page_tables, w.pcie, host, trace)
+            let hz = params.clock_mhz.hz();
+            let pcie = Pcie::new(hz, &params.pcie, &params.iommu, page_tables, w.pcie, host, trace);
+            if one_burst { pcie.one_burst_at_a_time() } else { pcie }
         });
         let (accesses, nhi) = w.host_port;
         let host_port = card.add_shared("nic.host_port", |trace| HostSlave::new(accesses, nhi, trace));

@@ -31,6 +31,8 @@ struct Job {
     addr: u32,
     /// Bytes that are not in a packet yet.
     left: u32,
+    /// First cycle in which a packet of it can begin.
+    start: Cycle,
 }
 
 /// A packet whose data is being read or that waits for the wire.
@@ -55,10 +57,11 @@ struct Outgoing {
 /// The header holds the destination and the flow as its first two little-endian words, then zeros.
 ///
 /// Ports:    `commands` in, `responses` out, up to 1 a cycle each; a master on the NIC-host interconnect.
-/// Timing:   command seen in cycle n: memory sees the read in n + 1. The packet leaves in the cycle in which its last
-///           beat is here, if the wire is free, and the response is given then. Up to 1 read and 1 packet a cycle.
+/// Timing:   command seen in cycle n: memory sees the read in n + 1 + `start_cycles`. The packet leaves in the cycle in which its last
+///           beat is here, if the wire is free, and the response is given `response_cycles` later. Up to 1 read and 1 packet a cycle.
 /// Fairness: commands take turns, one packet each; packets leave in the order in which their reads are sent.
-/// Source:   PsPIN RTL a49fec8, `hw/verilator_model/src/NICOutbound.hpp`.
+/// Source:   PsPIN RTL a49fec8, `hw/verilator_model/src/NICOutbound.hpp`; FPsPIN f5feca1, `axi_dma_rd.v`, for the cycles that
+///           its engine adds.
 /// Mistakes: RDMA headers, unaligned sources, empty commands and unmapped addresses, see [`RtlMistakes`]. The functional model ends at
 ///           an assertion with the packet behind an empty command; here that packet leaves.
 /// Differs:  without these mistakes, commands of length 0 and reads of unmapped memory end at once and are counted; so do plain packets
@@ -84,8 +87,8 @@ pub struct Outbound {
     leaving: VecDeque<Outgoing>,
     /// First cycle in which the wire is free.
     wire_free: Cycle,
-    /// Finished commands whose response has not been sent.
-    ended: VecDeque<CommandId>,
+    /// Finished commands whose response has not been sent, and the first cycle of that.
+    ended: VecDeque<(Cycle, CommandId)>,
 
     n_commands: Counter,
     n_faults: Counter,
@@ -179,7 +182,7 @@ impl Outbound {
         self.trace.emit(&PACKET_SENT, now, &[cause.0, size]);
         self.egress.send(Departure { cycle: now, cause, nid, fid, bytes: bytes.into() });
         if ends_command {
-            self.ended.push_back(id);
+            self.ended.push_back((now + Cycle::from(self.params.response_cycles), id));
         }
         Activity::Busy
     }
@@ -206,19 +209,25 @@ impl Outbound {
             let (packet, target) = (command.packet.0, CommandTarget::NicSend as u64);
             self.n_faults.add(1);
             self.trace.emit(&COMMAND_FAULT, now, &[packet, target, addr.into(), left.into(), why as u64]);
-            self.ended.push_back(command.id);
+            self.ended.push_back((now, command.id));
         } else {
-            self.jobs.push_back(Job { id: command.id, cause: command.packet, nid, fid, addr, left });
+            let start = now + Cycle::from(self.params.start_cycles);
+            self.jobs.push_back(Job { id: command.id, cause: command.packet, nid, fid, addr, left, start });
         }
         true
     }
 
     /// Starts the next packet of the command in turn.
-    fn build_packet(&mut self) -> bool {
+    fn build_packet(&mut self, now: Cycle) -> Activity {
         if self.fetching.len() + self.leaving.len() >= self.params.queue_packets as usize {
-            return false;
+            return Activity::Idle;
         }
-        let Some(mut job) = self.jobs.pop_front() else { return false };
+        if let Some(job) = self.jobs.front()
+            && now < job.start
+        {
+            return Activity::Until(job.start);
+        }
+        let Some(mut job) = self.jobs.pop_front() else { return Activity::Idle };
         let header = if job.fid == 0 { 0 } else { self.params.rdma_header_bytes };
         let payload = job.left.min(self.params.max_packet_bytes - header);
         let (front, behind) = if self.mistakes.rdma_headers_behind { (0, header) } else { (header, 0) };
@@ -252,7 +261,7 @@ impl Outbound {
         if left > 0 {
             self.jobs.push_back(job);
         }
-        true
+        Activity::Busy
     }
 
     fn send_read(&mut self, now: Cycle) -> Activity {
@@ -268,14 +277,18 @@ impl Outbound {
         }
     }
 
-    fn respond(&mut self) -> bool {
-        if self.ended.is_empty() || !self.responses.has_room() {
-            return false;
+    fn respond(&mut self, now: Cycle) -> Activity {
+        let Some(&(at, id)) = self.ended.front() else { return Activity::Idle };
+        if now < at {
+            return Activity::Until(at);
         }
-        let id = self.ended.pop_front().expect("a command has ended");
+        if !self.responses.has_room() {
+            return Activity::Idle;
+        }
+        self.ended.pop_front();
         self.responses.send(CommandResponse { id });
         self.n_open -= 1;
-        true
+        Activity::Busy
     }
 }
 
@@ -285,11 +298,12 @@ impl Component for Outbound {
         let mut changed = self.take_data(now);
         let sending = self.send_packet(now);
         changed |= self.take_command(now);
-        changed |= self.build_packet();
+        let building = self.build_packet(now);
         let reading = self.send_read(now);
-        changed |= self.respond();
+        let responding = self.respond(now);
         changed |= self.nhi.end(now);
-        earliest(earliest(busy_if(changed), self.nhi.wake(now)), earliest(sending, reading))
+        let moving = earliest(earliest(sending, building), earliest(reading, responding));
+        earliest(earliest(busy_if(changed), self.nhi.wake(now)), moving)
     }
 
     fn ports(&self, ports: &mut Ports) {

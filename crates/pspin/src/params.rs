@@ -25,6 +25,8 @@ pub struct PspinParams {
     pub l2: L2Params,
     /// Interconnects between clusters, L2 and engines.
     pub interconnect: InterconnectParams,
+    /// Way of packets from the network into packet memory.
+    pub ingress: IngressParams,
     /// Message queues and dispatcher.
     pub scheduler: SchedulerParams,
     /// Guarantees for tenants that share the card.
@@ -178,6 +180,90 @@ pub struct InterconnectParams {
     pub nhi_l1_reply_cycles: u32,
 }
 
+/// Way of packets from the network into packet memory: selection, and places there.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct IngressParams {
+    /// Selection of packets and messages.
+    pub matching: Matching,
+    /// Rule sets: number of contexts that can have one. The first set that holds takes a packet.
+    pub rule_sets: u32,
+    /// Rule sets: rules of a set, besides the one for the end of a message.
+    pub rules: u32,
+    /// Rule sets: bytes of a packet that the engine looks at.
+    pub match_bytes: u32,
+    /// Rule sets: byte of a packet at which the number of its message begins. Packets with the same queue are one message.
+    pub message_at: u32,
+    /// Rule sets: cycles from a packet to its place in memory, besides one for each 64 bytes. The engine takes the next packet a
+    /// cycle later.
+    pub match_cycles: u32,
+    /// Places in L2 packet memory.
+    pub packet_memory: PacketMemory,
+    /// Slots: number of large ones.
+    pub large_slots: u32,
+    /// Slots: bytes of a large one, a multiple of 64.
+    pub large_slot_bytes: u32,
+    /// Slots: number of small ones.
+    pub small_slots: u32,
+    /// Slots: bytes of a small one, a multiple of 64.
+    pub small_slot_bytes: u32,
+}
+
+/// Selection of packets and messages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Matching {
+    /// Match expressions without limits, as the paper leaves open.
+    Expressions,
+    /// An engine with rule sets, such as FPsPIN's.
+    RuleSets,
+}
+
+/// Places in L2 packet memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PacketMemory {
+    /// A ring: packets lie one behind the other.
+    Ring,
+    /// Slots of two sizes. A packet without a free slot has no room.
+    Slots,
+}
+
+impl IngressParams {
+    /// Cycles from a packet of `size` bytes to its place in memory.
+    pub fn match_cycles(&self, size: usize) -> u64 {
+        match self.matching {
+            Matching::Expressions => 0,
+            Matching::RuleSets => u64::from(self.match_cycles) + size.div_ceil(64) as u64,
+        }
+    }
+
+    fn validate(&self, packet_bytes: u32) -> Result<(), ParamError> {
+        within("rule_sets", self.rule_sets, 1, 64)?;
+        within("rules", self.rules, 1, 64)?;
+        within("match_bytes", self.match_bytes, 4, 2048)?;
+        within("message_at", self.message_at, 0, 2046)?;
+        within("match_cycles", self.match_cycles, 0, MAX_LATENCY)?;
+        within("large_slots", self.large_slots, 1, 65_536)?;
+        within("small_slots", self.small_slots, 1, 65_536)?;
+        within("small_slot_bytes", self.small_slot_bytes, 64, 65_536)?;
+        within("large_slot_bytes", self.large_slot_bytes, self.small_slot_bytes, 65_536)
+            .map_err(|error| error.because("at least ingress.small_slot_bytes"))?;
+        for (name, bytes) in [("large_slot_bytes", self.large_slot_bytes), ("small_slot_bytes", self.small_slot_bytes)]
+        {
+            must(name, bytes, bytes.is_multiple_of(64), || "a multiple of 64".into())?;
+        }
+        let all = |large: u32| {
+            u64::from(large) * u64::from(self.large_slot_bytes)
+                + u64::from(self.small_slots) * u64::from(self.small_slot_bytes)
+        };
+        let fits = self.packet_memory == PacketMemory::Ring || all(self.large_slots) <= u64::from(packet_bytes);
+        must("large_slots", self.large_slots, fits, || {
+            format!("so many that all slots together have at most the {packet_bytes} bytes of l2.packet_bytes")
+        })
+    }
+}
+
 /// Message queues and dispatcher.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -218,6 +304,9 @@ pub struct CommandParams {
     pub host_dma_fifo: u32,
     /// FIFO depth of the HostDirect unit, in requests.
     pub host_direct_fifo: u32,
+    /// If true, one burst in each direction is at the host at a time: a write leaves when all its beats are there, and the next
+    /// waits for its response. Reads of host memory must then begin at multiples of 64 bytes.
+    pub one_host_burst: bool,
 }
 
 /// NIC outbound engine.
@@ -234,6 +323,10 @@ pub struct OutboundParams {
     pub rdma_header_bytes: u32,
     /// Cycles per 64 bytes of a packet before the next can leave; 0 and 1 mean back to back.
     pub cycles_per_beat: u32,
+    /// Cycles that the engine adds before the first read of a command.
+    pub start_cycles: u32,
+    /// Cycles from the last byte of a command to its response.
+    pub response_cycles: u32,
 }
 
 /// Translation of host addresses in commands.
@@ -329,6 +422,7 @@ impl PspinParams {
         self.cluster.validate().map_err(|error| error.inside("cluster"))?;
         self.l2.validate().map_err(|error| error.inside("l2"))?;
         self.interconnect.validate().map_err(|error| error.inside("interconnect"))?;
+        self.ingress.validate(self.l2.packet_bytes).map_err(|error| error.inside("ingress"))?;
         self.scheduler.validate(&self.cluster).map_err(|error| error.inside("scheduler"))?;
         within("sharing.reserved_queues", self.sharing.reserved_queues, 0, 1024)?;
         within("sharing.packet_memory_percent", self.sharing.packet_memory_percent, 1, 100)?;
@@ -429,7 +523,9 @@ impl OutboundParams {
         within("max_packet_bytes", self.max_packet_bytes, self.rdma_header_bytes + 64, 65_536)
             .map_err(|error| error.because("at least 64 more than outbound.rdma_header_bytes"))?;
         within("queue_packets", self.queue_packets, 1, 65_536)?;
-        within("cycles_per_beat", self.cycles_per_beat, 0, 1_000_000)
+        within("cycles_per_beat", self.cycles_per_beat, 0, 1_000_000)?;
+        within("start_cycles", self.start_cycles, 0, MAX_LATENCY)?;
+        within("response_cycles", self.response_cycles, 0, MAX_LATENCY)
     }
 }
 

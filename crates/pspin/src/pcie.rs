@@ -8,7 +8,7 @@ use crate::iommu::{SharedPageTables, TranslationCache};
 use crate::params::IommuParams;
 use crate::world::HostMemory;
 use blocks::activity::{busy_if, earliest};
-use blocks::pcie::{Bytes, Ends, PcieParams, Transport};
+use blocks::pcie::{Bytes, Ends, PcieParams, Transport, Write};
 use blocks::policy::RoundRobinTree;
 use kernel::trace::Tracer;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Tx};
@@ -38,8 +38,20 @@ struct Edge {
     answered: VecDeque<(Cycle, usize)>,
     /// For each initiator: beats that it has not taken, and if they are the last of their burst.
     given: Vec<VecDeque<bool>>,
+    /// A write burst that is not answered, and a read burst that has not been given whole; kept only with
+    /// one burst at a time.
+    serial: Option<Serial>,
     /// The current cycle.
     now: Cycle,
+}
+
+/// One burst at a time in each direction.
+#[derive(Default)]
+struct Serial {
+    /// Beats of a write burst whose last beat has not come.
+    gathered: Vec<Write>,
+    is_writing: bool,
+    is_reading: bool,
 }
 
 /// Cycles from a response leaving the host until the place it frees is usable: the mux sees it in between.
@@ -82,6 +94,9 @@ impl Ends for Edge {
         if room {
             written.send(HostWritten);
             self.answered.push_back((self.now + ANSWER_FREES, from));
+            if let Some(serial) = &mut self.serial {
+                serial.is_writing = false;
+            }
         }
         room
     }
@@ -92,6 +107,9 @@ impl Ends for Edge {
 
     fn give(&mut self, from: usize, bytes: Bytes, last: bool) {
         self.given[from].push_back(last);
+        if last && let Some(serial) = &mut self.serial {
+            serial.is_reading = false;
+        }
         self.gate.initiators()[from].data.send(HostData { bytes, last });
     }
 }
@@ -105,7 +123,10 @@ impl Ends for Edge {
 ///           that order: a short write waits for all data of another initiator's burst whose address was first. An
 ///           address waits, and blocks those behind it, until fewer than [`HOST_BURSTS`] of its initiator are at the
 ///           host. The same holds for read bursts.
-/// Source:   PsPIN RTL a49fec8, `host_mst_mux.sv`; `axi_mux.sv` and `axi_id_remap.sv` of the PULP platform.
+///           With one burst at a time, a write burst leaves when all of it is here, and the next follows its response; a read
+///           burst follows the last data of the one before.
+/// Source:   PsPIN RTL a49fec8, `host_mst_mux.sv`; `axi_mux.sv` and `axi_id_remap.sv` of the PULP platform; FPsPIN f5feca1,
+///           `pspin_hostmem_dma_wr.v` and `pspin_hostmem_dma_rd.v`, for one burst at a time.
 /// Differs:  with address translation, which the RTL does not have, the order of the first translated data decides.
 pub struct Pcie {
     /// Beats and bursts that wait for the link.
@@ -143,6 +164,7 @@ impl Pcie {
                 reading: vec![0; n],
                 answered: VecDeque::new(),
                 given: vec![VecDeque::new(); n],
+                serial: None,
                 now: 0,
             },
             bursts: Bursts::default(),
@@ -153,9 +175,16 @@ impl Pcie {
         }
     }
 
+    /// Makes each direction have one burst at the host at a time.
+    pub fn one_burst_at_a_time(mut self) -> Self {
+        self.edge.serial = Some(Serial::default());
+        self
+    }
+
     /// Accepts a write beat. The beats of a burst stay together.
     fn accept_write(&mut self, now: Cycle) -> bool {
-        if self.transport.waiting().0 == self.room {
+        let is_writing = self.edge.serial.as_ref().is_some_and(|serial| serial.is_writing);
+        if is_writing || self.transport.waiting().0 == self.room {
             return false;
         }
         let writer = if self.edge.gate.translates() { self.translated_writer(now) } else { self.bursts.writer() };
@@ -167,7 +196,15 @@ impl Pcie {
         if write.last {
             self.bursts.end();
         }
-        self.transport.write(write);
+        let Some(serial) = &mut self.edge.serial else {
+            self.transport.write(write);
+            return true;
+        };
+        serial.is_writing = write.last;
+        serial.gathered.push(write);
+        if serial.is_writing {
+            serial.gathered.drain(..).for_each(|beat| self.transport.write(beat));
+        }
         true
     }
 
@@ -185,7 +222,8 @@ impl Pcie {
     }
 
     fn accept_read(&mut self, now: Cycle) -> bool {
-        if self.transport.waiting().1 == self.room {
+        let is_reading = self.edge.serial.as_ref().is_some_and(|serial| serial.is_reading);
+        if is_reading || self.transport.waiting().1 == self.room {
             return false;
         }
         let Edge { gate, reading, .. } = &mut self.edge;
@@ -193,6 +231,9 @@ impl Pcie {
         let chosen = self.read_arbiter.take(asking).map(|i| i as usize);
         let Some(read) = chosen.and_then(|i| gate.take_read(i, now)) else { return false };
         reading[read.from] += u32::from(read.last);
+        if let Some(serial) = &mut self.edge.serial {
+            serial.is_reading = read.last;
+        }
         self.transport.read(read);
         true
     }

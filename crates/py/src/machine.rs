@@ -226,7 +226,8 @@ impl Machine {
         Ok(record.map(|record| record.words()))
     }
 
-    #[pyo3(signature = (tenant, context, *, matches = None, message = "each", priority = 0))]
+    /// `rule_set` is JSON.
+    #[pyo3(signature = (tenant, context, *, matches = None, message = "each", priority = 0, rule_set = None))]
     fn install(
         &self,
         py: Python<'_>,
@@ -235,8 +236,11 @@ impl Machine {
         matches: Option<String>,
         message: &str,
         priority: i32,
+        rule_set: Option<&str>,
     ) -> PyResult<u64> {
-        let spec = RuleSpec { matches, message: message.into(), priority };
+        let rule_set = rule_set.map(serde_json::from_str).transpose();
+        let rule_set = rule_set.map_err(|error| input(format!("rule_set: {error}")))?;
+        let spec = RuleSpec { matches, message: message.into(), priority, rule_set };
         self.with(py, move |driver| driver.install(TenantId(tenant), ContextId(context), &spec).map(|rule| rule.0))
     }
 

@@ -28,6 +28,7 @@ pub struct Preset {
 /// All presets.
 pub const PRESETS: &[Preset] = &[
     Preset { name: "pspin", text: include_str!("../../../presets/pspin.toml") },
+    Preset { name: "fpspin", text: include_str!("../../../presets/fpspin.toml") },
     Preset { name: "pspin-paper", text: include_str!("../../../presets/pspin-paper.toml") },
     Preset { name: "pspin-rtl", text: include_str!("../../../presets/pspin-rtl.toml") },
 ];

@@ -51,6 +51,7 @@ pub mod pacing;
 pub mod pspin;
 pub mod random;
 pub mod roce;
+pub mod rule_set;
 pub mod source;
 pub mod tcp;
 pub mod traffic;

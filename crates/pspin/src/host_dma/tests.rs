@@ -49,7 +49,7 @@ fn set_with(
         host: TestHost::add(bench, pcie, host_store.clone()),
     };
     let trace = bench.tracer("host_dma");
-    bench.add("host_dma", HostDma::new(64, mistakes, ports, trace));
+    bench.add("host_dma", HostDma::new(64, false, mistakes, ports, trace));
 }
 
 fn check(script: &[Copy], want: Expect) {

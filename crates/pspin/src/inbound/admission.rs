@@ -11,7 +11,7 @@ impl Inbound {
         match arriving.bytes.len() {
             _ if self.is_killed(arriving) => Some(DropReason::MessageKilled),
             0 => Some(DropReason::Empty),
-            size if size > self.params.ring_bytes as usize => Some(DropReason::TooLarge),
+            size if size > self.ring.most_bytes(self.params.ring_bytes) as usize => Some(DropReason::TooLarge),
             _ if arriving.xfer_size > self.params.max_xfer_bytes => Some(DropReason::TransferTooLarge),
             size if self.is_beyond_share(arriving.context.tenant, size) => Some(DropReason::PacketMemoryShare),
             _ => None,

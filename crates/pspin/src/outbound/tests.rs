@@ -21,6 +21,17 @@ fn set_with(
     script: &[Send],
     egress: impl Egress + 'static,
 ) {
+    set_all(bench, cycles_per_beat, |_| (), mistakes, script, egress);
+}
+
+fn set_all(
+    bench: &mut Bench,
+    cycles_per_beat: u32,
+    change: impl FnOnce(&mut OutboundParams),
+    mistakes: RtlMistakes,
+    script: &[Send],
+    egress: impl Egress + 'static,
+) {
     let commands = script.iter().enumerate().map(|(core, &(cycle, fid, addr, left))| {
         (cycle, command(id(core), CommandTarget::NicSend, &[9, fid, addr, 0, left]))
     });
@@ -33,9 +44,20 @@ fn set_with(
         nhi: NhiMaster::new(NhiMap::all(&params), l2, l1s.into())
             .with_silent_errors(mistakes.unmapped_commands_succeed),
     };
-    let params = OutboundParams { cycles_per_beat, ..params.outbound };
+    let mut params = OutboundParams { cycles_per_beat, ..params.outbound };
+    change(&mut params);
     let trace = bench.tracer("outbound");
     bench.add("outbound", Outbound::new(params, mistakes, ports, Box::new(egress), trace));
+}
+
+/// With changed parameters.
+fn set_changed(
+    bench: &mut Bench,
+    change: impl FnOnce(&mut OutboundParams),
+    script: &[Send],
+    egress: impl Egress + 'static,
+) {
+    set_all(bench, 0, change, RtlMistakes::default(), script, egress);
 }
 
 /// The packets that leave, byte by byte; those of memory are the low bytes of their addresses.
@@ -57,6 +79,22 @@ fn a_packet_from_an_unaligned_source_begins_at_the_line_where_the_rtl_mistakes_i
     let script = [(10, 0, 0x1c40_0050, 100), (50, 0, 0x1c40_0fd0, 100)];
     assert_eq!(sent(mistakes, &script), [bytes(0x40, 100), bytes(0xfc0, 100)]);
     assert_eq!(sent(RtlMistakes::default(), &script), [bytes(0x50, 100), bytes(0xfd0, 100)]);
+}
+
+#[test]
+fn an_engine_with_registers_reads_and_answers_later() {
+    let run = |start_cycles, response_cycles| {
+        let log = bench(1_000, |bench| {
+            let change = |params: &mut OutboundParams| {
+                (params.start_cycles, params.response_cycles) = (start_cycles, response_cycles)
+            };
+            set_changed(bench, change, &[(10, 0, 0x1c40_0000, 64), (30, 0, 0x1c40_0000, 64)], |_: Departure| {});
+        });
+        let times = log.lines().filter(|line| line.contains("read") || line.contains("response"));
+        times.map(|line| line.split_whitespace().next().unwrap_or_default().to_owned()).collect::<Vec<_>>().join(" ")
+    };
+    expect!["11 15 31 35"].assert_eq(&run(0, 0));
+    expect!["13 20 33 40"].assert_eq(&run(2, 3));
 }
 
 #[test]

@@ -1,10 +1,12 @@
 //! Errors of the driver.
 
 use crate::elf::ElfError;
+use crate::experiment::engine::EngineError;
 use crate::program::ProgramError;
 use diagnostics::param::ParamError;
 use wire::expr::ExprError;
 use wire::message::MessageError;
+use wire::rule_set::RuleSetError;
 
 /// A refused request of a tenant. The request changed nothing.
 #[derive(Debug, thiserror::Error)]
@@ -42,6 +44,10 @@ pub enum DriverError {
     Match(#[from] ExprError),
     #[error("message: {0}")]
     Message(#[from] MessageError),
+    #[error("rule_set: {0}")]
+    RuleSet(#[from] RuleSetError),
+    #[error(transparent)]
+    Engine(#[from] EngineError),
     #[error("{rule} sends the same packets to {context} already; remove it first, or leave it")]
     Installed { rule: String, context: String },
     #[error("the card has not answered {ticket} within {cycles} cycles")]

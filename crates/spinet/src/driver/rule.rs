@@ -1,11 +1,13 @@
 //! Matching rules, installed and removed while packets flow.
 
 use super::{ContextId, Driver, DriverError, OPERATOR, RuleId, TenantId};
+use crate::experiment::engine::{self, EngineError};
 use crate::handlers::rules::Rule;
 use pspin::delivery::DropReason;
 use pspin::protocol::Kill;
 use wire::expr::Matcher;
 use wire::message::{Classifier, MessageSpec};
+use wire::rule_set::RuleSet;
 
 /// Which packets go to a context.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -16,12 +18,14 @@ pub struct RuleSpec {
     pub message: String,
     /// Rules of higher priority are tested first; of equal ones, the older first.
     pub priority: i32,
+    /// Packets and messages for a card whose match engine has rule sets, instead of `matches` and `message`.
+    pub rule_set: Option<RuleSet>,
 }
 
 impl Default for RuleSpec {
     /// All packets, each a message of its own.
     fn default() -> Self {
-        RuleSpec { matches: None, message: "each".into(), priority: 0 }
+        RuleSpec { matches: None, message: "each".into(), priority: 0, rule_set: None }
     }
 }
 
@@ -46,13 +50,30 @@ impl Driver {
     /// Sends packets to a context from the next cycle on. It first simulates until all earlier writes have reached the
     /// card.
     pub fn install(&mut self, tenant: TenantId, context: ContextId, spec: &RuleSpec) -> Result<RuleId, DriverError> {
-        let message = MessageSpec::parse(&spec.message)?;
+        let (matcher, message) = self.understood(spec)?;
         if message.needs_index() {
             let allowed = "one that says what ends a message: `last` needs traffic that is known before".into();
             return Err(DriverError::Value { what: "message", found: format!("`{}`", spec.message), allowed });
         }
-        let matcher = spec.matches.as_deref().map(Matcher::parse).transpose()?;
         self.install_classified(tenant, context, matcher, spec.priority, Classifier::new(message))
+    }
+
+    /// The packets and messages of a rule, within what the card's match engine can have.
+    fn understood(&self, spec: &RuleSpec) -> Result<(Option<Matcher>, MessageSpec), DriverError> {
+        let matcher = spec.matches.as_deref().map(Matcher::parse).transpose()?;
+        let message = MessageSpec::parse(&spec.message)?;
+        let Some(limits) = engine::limits(&self.params) else {
+            return if spec.rule_set.is_some() { Err(EngineError::NoEngine.into()) } else { Ok((matcher, message)) };
+        };
+        let is_said = matcher.is_some() || message != MessageSpec::Each;
+        let allowed = self.params.ingress.rule_sets;
+        match &spec.rule_set {
+            Some(_) if is_said => Err(EngineError::Both.into()),
+            None if is_said => Err(EngineError::Expression.into()),
+            _ if self.rules.all().count() >= allowed as usize => Err(EngineError::TooMany { allowed }.into()),
+            Some(set) => set.compile(limits).map(|(matcher, message)| (Some(matcher), message)).map_err(Into::into),
+            None => Ok((None, MessageSpec::Each)),
+        }
     }
 
     /// The same with texts that are understood.

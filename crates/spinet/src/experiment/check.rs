@@ -1,6 +1,7 @@
 //! Checks an experiment: parses each text, and opens each file.
 
 use super::common::{ExperimentError, read};
+use super::engine::{self, EngineError};
 use super::sources::{CheckedSource, Ends};
 use super::{Common, ContextSpec, Experiment, NicSpec, OneOrMany};
 use crate::captured::PIPE;
@@ -19,6 +20,7 @@ use wire::capture::{CaptureError, CaptureReader};
 use wire::expr::{ExprError, Matcher};
 use wire::message::{MessageError, MessageSpec};
 use wire::pacing::{NotAPacing, Pacing};
+use wire::rule_set::RuleSetError;
 use wire::source::Snapped;
 use wire::traffic::{Payload, TrafficSpec, TrafficTextError};
 
@@ -36,6 +38,10 @@ pub enum Problem {
     Match(#[from] ExprError),
     #[error(transparent)]
     Message(#[from] MessageError),
+    #[error(transparent)]
+    RuleSet(#[from] RuleSetError),
+    #[error(transparent)]
+    Engine(#[from] EngineError),
     #[error(transparent)]
     Traffic(#[from] TrafficTextError),
     #[error(transparent)]
@@ -291,10 +297,25 @@ impl Checked {
             {
                 return Err(fail(&path("name"), Problem::Name { found: name }));
             }
-            let matcher = spec.matches.as_deref().map(Matcher::parse).transpose();
-            let matcher = matcher.map_err(|problem| fail(&path("match"), problem.into()))?;
-            let message =
-                MessageSpec::parse(&spec.message).map_err(|problem| fail(&path("message"), problem.into()))?;
+            let (matcher, message) = match engine::limits(&nic) {
+                Some(limits) => {
+                    let key =
+                        engine::checked(spec, index, &nic).map_err(|(key, problem)| fail(&path(key), problem.into()));
+                    key?;
+                    let compiled = spec.rule_set.as_ref().map(|set| set.compile(limits)).transpose();
+                    let compiled = compiled.map_err(|problem| fail(&path("rule_set"), problem.into()))?;
+                    compiled.map_or((None, MessageSpec::Each), |(matcher, message)| (Some(matcher), message))
+                }
+                None if spec.rule_set.is_some() => {
+                    return Err(fail(&path("rule_set"), EngineError::NoEngine.into()));
+                }
+                None => {
+                    let matcher = spec.matches.as_deref().map(Matcher::parse).transpose();
+                    let message = MessageSpec::parse(&spec.message);
+                    let matcher = matcher.map_err(|problem| fail(&path("match"), problem.into()))?;
+                    (matcher, message.map_err(|problem| fail(&path("message"), problem.into()))?)
+                }
+            };
             for (key, memory) in [("handler_memory", &mut spec.handler_memory), ("host_memory", &mut spec.host_memory)]
             {
                 if let Some(data) = &mut memory.data {

@@ -6,6 +6,7 @@
 mod actions;
 mod check;
 mod common;
+pub(crate) mod engine;
 mod entry;
 mod keys;
 mod layout;
@@ -29,6 +30,7 @@ use crate::kinds::{self, Kind};
 use pspin::delivery::{Delivery, EarlyPayload, WhenFull};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use wire::rule_set::RuleSet;
 
 /// An experiment for a card that runs handlers, as it is written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -85,6 +87,9 @@ pub struct ContextSpec {
     /// The definition of a message, as in [`wire::message`].
     #[serde(default = "each")]
     pub message: String,
+    /// Packets and messages for a card whose match engine has rule sets, instead of `match` and `message`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule_set: Option<RuleSet>,
     /// Contexts of higher priority are tested first; equal ones in order.
     #[serde(default, skip_serializing_if = "is_default")]
     pub priority: i32,

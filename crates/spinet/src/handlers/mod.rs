@@ -505,7 +505,8 @@ fn install(
         };
         let memory = driver.adopt_memory(tenant, placed.context.handler_mem);
         let (matches, message) = (context.spec.matches.clone(), context.spec.message.clone());
-        known.push(Known { tenant, id, rule, memory, spec: RuleSpec { matches, message, priority } });
+        let rule_set = context.spec.rule_set.clone();
+        known.push(Known { tenant, id, rule, memory, spec: RuleSpec { matches, message, priority, rule_set } });
     }
     Ok(known)
 }

@@ -48,10 +48,10 @@ impl Kind {
 pub(super) enum Load {
     /// `width` bytes at `offset` in the fixed header of `layer`, shifted right by `shift`, then masked.
     Header { layer: Layer, offset: u32, width: u32, shift: u32, mask: u128 },
-    /// Bytes of the packet.
-    Packet { offset: u32, width: u32 },
-    /// Bytes of the payload of a layer above IP.
-    Payload { layer: Layer, offset: u32, width: u32 },
+    /// Bytes of the packet, masked.
+    Packet { offset: u32, width: u32, mask: u128 },
+    /// Bytes of the payload of a layer above IP, masked.
+    Payload { layer: Layer, offset: u32, width: u32, mask: u128 },
     /// Length of the packet.
     PacketLen,
     /// Length of the payload of a layer above IP.
@@ -68,11 +68,13 @@ impl Load {
                 let at = layers.offset(layer)? + offset as usize;
                 Some(big_endian(packet.get(at..at + width as usize)?) >> shift & mask)
             }
-            Self::Packet { offset, width } => packet.get(offset as usize..)?.get(..width as usize).map(big_endian),
-            Self::Payload { layer, offset, width } => {
+            Self::Packet { offset, width, mask } => {
+                Some(big_endian(packet.get(offset as usize..)?.get(..width as usize)?) & mask)
+            }
+            Self::Payload { layer, offset, width, mask } => {
                 layers.offset(layer)?;
                 let payload = packet.get(layers.payload())?;
-                payload.get(offset as usize..)?.get(..width as usize).map(big_endian)
+                Some(big_endian(payload.get(offset as usize..)?.get(..width as usize)?) & mask)
             }
             Self::PacketLen => Some(packet.len() as u128),
             Self::PayloadLen { layer } => {
@@ -90,12 +92,12 @@ impl Load {
                 let start = layers.offset(layer).map(|at| at + offset as usize);
                 (start.map(|start| start..start + width as usize), shift, mask)
             }
-            Self::Packet { offset, width } => (Some(offset as usize..offset as usize + width as usize), 0, u128::MAX),
-            Self::Payload { layer, offset, width } => {
+            Self::Packet { offset, width, mask } => (Some(offset as usize..offset as usize + width as usize), 0, mask),
+            Self::Payload { layer, offset, width, mask } => {
                 let payload = layers.payload();
                 let start = payload.start + offset as usize;
                 let is_inside = layers.has(layer) && start + width as usize <= payload.end;
-                (is_inside.then_some(start..start + width as usize), 0, u128::MAX)
+                (is_inside.then_some(start..start + width as usize), 0, mask)
             }
             Self::PacketLen | Self::PayloadLen { .. } | Self::ExternalField { .. } => (None, 0, 0),
         };
@@ -134,7 +136,7 @@ pub struct Field {
 #[derive(Clone, PartialEq, Eq)]
 enum Name {
     Row(&'static str),
-    Slice { of: &'static str, offset: u32, len: u32 },
+    Slice { of: &'static str, offset: u32, len: u32, mask: Option<u128> },
     ExternalField(Arc<str>),
 }
 
@@ -144,14 +146,16 @@ impl Field {
         FIELDS.iter().find(|field| matches!(field.name, Name::Row(row) if row == name)).cloned()
     }
 
-    /// `of[offset:len]`, where `of` is `bytes` or the payload of a layer. `None` if `of` is unknown.
-    pub(super) fn slice(of: &str, offset: u32, len: u32) -> Option<Self> {
+    /// `of[offset:len]` or `of[offset:len] & mask`, where `of` is `bytes` or the payload of a layer. `None` if `of` is
+    /// unknown.
+    pub(super) fn slice(of: &str, offset: u32, len: u32, mask: Option<u128>) -> Option<Self> {
         let &(of, layer) = SLICES.iter().find(|(name, _)| *name == of)?;
+        let (kind, bits) = (Kind::Bytes { len }, mask.unwrap_or(u128::MAX));
         let load = match layer {
-            None => Load::Packet { offset, width: len },
-            Some(layer) => Load::Payload { layer, offset, width: len },
+            None => Load::Packet { offset, width: len, mask: bits },
+            Some(layer) => Load::Payload { layer, offset, width: len, mask: bits },
         };
-        Some(Self { name: Name::Slice { of, offset, len }, kind: Kind::Bytes { len }, load })
+        Some(Self { name: Name::Slice { of, offset, len, mask }, kind, load })
     }
 
     /// The external field with this name.
@@ -219,7 +223,8 @@ impl fmt::Display for Field {
         match &self.name {
             Name::Row(name) => f.write_str(name),
             Name::ExternalField(name) => f.write_str(name),
-            Name::Slice { of, offset, len } => write!(f, "{of}[{offset}:{len}]"),
+            Name::Slice { of, offset, len, mask: None } => write!(f, "{of}[{offset}:{len}]"),
+            Name::Slice { of, offset, len, mask: Some(mask) } => write!(f, "{of}[{offset}:{len}] & {mask:#x}"),
         }
     }
 }

@@ -7,11 +7,12 @@
 //! udp.dst_port in {53, 123, 5000..5999}
 //! eth.type == 0x88b5 && bytes[42:2] == 0x1234
 //! tcp.payload[0:4] == "GET "
+//! bytes[42:2] & 0x8000 == 0x8000
 //! ```
 //!
 //! A protocol's name tests whether the packet has that layer; a flag's name tests whether it is set. Fields are
 //! compared with `==`, `!=`, `<`, `<=`, `>`, `>=` and `in`. `bytes[offset:length]` and `udp.payload[offset:length]` are
-//! up to 16 bytes as a big-endian number or a string. `&&` binds tighter than `||`; `and`, `or` and `not` are synonyms
+//! up to 16 bytes as a big-endian number or a string. `bytes[offset:length] & MASK` keeps some bits of them. `&&` binds tighter than `||`; `and`, `or` and `not` are synonyms
 //! of `&&`, `||` and `!`.
 //!
 //! **A comparison with a field that the packet does not have is false**, including `!=`: `udp.dst_port != 53` means

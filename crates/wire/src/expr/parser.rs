@@ -141,9 +141,27 @@ impl Parser<'_> {
         if !self.eat("]") {
             return self.unexpected("`]`");
         }
-        match Field::slice(of, offset, len) {
+        let mask = self.mask(of, offset, len)?;
+        match Field::slice(of, offset, len, mask) {
             Some(field) => Ok(field),
             None => self.fail(span, ExprProblem::UnknownName { found: of.into(), near: None }),
+        }
+    }
+
+    /// The part after a slice: `& NUMBER`, or nothing. The number keeps at least one bit of the slice.
+    fn mask(&mut self, of: &'static str, offset: u32, len: u32) -> Result<Option<u128>> {
+        self.skip_space();
+        let start = self.at;
+        if self.text[start..].starts_with("&&") || !self.eat("&") {
+            return Ok(None);
+        }
+        let Some(slice) = Field::slice(of, offset, len, None) else { return Ok(None) };
+        self.skip_space();
+        let mask_start = self.at;
+        let mask = self.value(&slice)?.bits;
+        match mask {
+            0 => self.fail(mask_start..self.at, ExprProblem::EmptyMask),
+            mask => Ok(Some(mask)),
         }
     }
 

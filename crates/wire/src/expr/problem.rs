@@ -36,6 +36,8 @@ pub enum ExprProblem {
     NoOrder { field: String },
     #[error("the comparison can never be true, `{field}` must be compared with 0 to {max}")]
     NeverTrue { field: String, max: String },
+    #[error("the mask is 0, must keep at least one bit")]
+    EmptyMask,
     #[error("the set is empty, must hold at least one value")]
     EmptySet,
     #[error("the end of the range is below its start, must be at or above it")]

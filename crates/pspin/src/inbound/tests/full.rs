@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::delivery::WhenFull;
+use crate::params::{Matching, PacketMemory};
 use std::collections::BTreeMap;
 
 /// Delivery options that differ from those of the RTL, so the log contains the events of packets.
@@ -239,4 +240,52 @@ fn a_tenant_beside_another_is_limited_to_its_share() {
         5: stored 50 at 0x0, requested 55!
     "#]],
     );
+}
+
+/// Two large slots and one small one, behind an engine that works 5 cycles on a packet besides one for each 64 bytes.
+fn slots() -> IngressParams {
+    IngressParams {
+        matching: Matching::RuleSets,
+        match_cycles: 5,
+        packet_memory: PacketMemory::Slots,
+        large_slots: 2,
+        large_slot_bytes: 1536,
+        small_slots: 1,
+        small_slot_bytes: 128,
+        ..params().ingress
+    }
+}
+
+#[test]
+fn packets_without_a_slot_are_dropped_and_counted() {
+    // The third large packet finds both large slots taken, the last one finds the one that was freed; 1537 bytes fit nowhere.
+    let drops = delivery(WhenFull::Drop);
+    let script = "200 64 200 200@30 1537@40 200@80";
+    let log = run_through(slots(), drops, 4096, script, "70:0");
+    let lines = log.lines().filter(|line| line.contains("l2:") || line.contains("dropped"));
+    expect![[r#"
+        15   l2: write 200 at 0x1c400000
+        22   l2: write 64 at 0x1c400c00
+        32   l2: write 200 at 0x1c400600
+        41   event packet_dropped packet=0x3 reason=0x3
+        72   event packet_dropped packet=0x4 reason=0x1
+        90   l2: write 200 at 0x1c400000
+        inbound.dropped_too_large 1
+        inbound.dropped_packet_memory_full 1
+    "#]]
+    .assert_eq(&lines.map(|line| format!("{line}\n")).collect::<String>());
+}
+
+#[test]
+fn the_match_engine_works_on_one_packet_at_a_time() {
+    // 64 bytes take 6 cycles and 1024 bytes 21: rooms are found in cycles 5 + 6, 11 + 1 + 21 and
+    // 33 + 1 + 13. The third write begins after the 16 beats of the second.
+    let log = run_through(slots(), Delivery::default(), 4096, "64 1024 500", "");
+    let lines = log.lines().filter(|line| line.contains("l2:"));
+    expect![[r#"
+        12   l2: write 64 at 0x1c400c00
+        34   l2: write 1024 at 0x1c400000
+        50   l2: write 500 at 0x1c400600
+    "#]]
+    .assert_eq(&lines.map(|line| format!("{line}\n")).collect::<String>());
 }

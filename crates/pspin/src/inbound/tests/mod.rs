@@ -44,8 +44,13 @@ fn check_with(delivery: Delivery, ring_bytes: u32, script: &str, feedback: &str,
     want.assert_eq(&run(delivery, ring_bytes, script, feedback));
 }
 
-/// The log of a script. It contains the events of packets unless the delivery options are those of the RTL.
+/// The log of a script with the preset's way in.
 fn run(delivery: Delivery, ring_bytes: u32, script: &str, feedback: &str) -> String {
+    run_through(params().ingress, delivery, ring_bytes, script, feedback)
+}
+
+/// The log of a script. It contains the events of packets unless the delivery options are those of the RTL.
+fn run_through(ingress: IngressParams, delivery: Delivery, ring_bytes: u32, script: &str, feedback: &str) -> String {
     bench(60_000, |bench| {
         let active = [3, 5].map(|cycle| bench.input(&format!("active {cycle}"), 1, vec![(cycle, ClusterActive)]));
         let released = feedback.split_whitespace().map(|word| {
@@ -79,6 +84,7 @@ fn run(delivery: Delivery, ring_bytes: u32, script: &str, feedback: &str) -> Str
             frees_copied: false,
             max_xfer_bytes: 16_384,
             fills_words: false,
+            ingress,
         };
         let trace = bench.tracer("inbound");
         let source = Box::new(arrivals(script, delivery).into_iter());
@@ -302,6 +308,7 @@ fn a_source_that_had_nothing_is_asked_again_when_there_may_be_more() {
             frees_copied: false,
             max_xfer_bytes: 16_384,
             fills_words: false,
+            ingress: params().ingress,
         };
         let trace = bench.tracer("inbound");
         let source = Box::new(Late(arrivals("64", Delivery::default()).into_iter()));

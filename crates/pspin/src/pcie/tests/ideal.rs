@@ -39,6 +39,39 @@ fn a_beat_a_cycle_and_bursts_stay_together() {
 }
 
 #[test]
+fn one_burst_at_a_time_leaves_whole_and_waits_for_its_response() {
+    // The first burst is here whole in cycle 20. The other initiator's beat has been here since 12 and goes after the response.
+    let writes: [&[_]; 2] = [&[(11, 0, 64, false), (20, 64, 64, true)], &[(12, 4096, 8, true)]];
+    let slow = PcieParams { latency_cycles: 10, ..params().pcie };
+    let way = Way { one_burst: true, ..Way::over(slow) };
+    way.check(
+        writes,
+        &[(10, 0, 128), (11, 256, 64)],
+        expect![[r#"
+        20   data 0 [00]
+        20   event host_read addr=0x0 bytes=0x40
+        21   data 0 [40]!
+        21   event host_read addr=0x40 bytes=0x40
+        30   event host_written addr=0x0 bytes=0x40
+        31   data 0 [00]!
+        31   event host_read addr=0x100 bytes=0x40
+        31   event host_written addr=0x40 bytes=0x40
+        31   written 0
+        41   event host_written addr=0x1000 bytes=0x8
+        41   written 1
+        pcie.write_beats 3
+        pcie.write_bytes 136
+        pcie.first_write_cycle 30
+        pcie.last_write_cycle 41
+        pcie.read_beats 3
+        pcie.read_bytes 192
+        pcie.first_read_cycle 20
+        pcie.last_read_cycle 31
+    "#]],
+    );
+}
+
+#[test]
 fn data_pass_in_the_order_of_addresses() {
     // The second's only beat is here long before those of the first, whose address came before; and the third and the fourth
     // of the first wait until one of two before them is answered, and what is behind them waits with them.

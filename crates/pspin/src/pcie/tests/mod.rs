@@ -24,6 +24,7 @@ type Read = (Cycle, u64, u32);
 #[derive(Clone)]
 struct Way {
     pcie: PcieParams,
+    one_burst: bool,
     iommu: IommuParams,
     tables: SharedPageTables,
     /// Cycles in which initiators take data.
@@ -33,7 +34,7 @@ struct Way {
 impl Way {
     /// Over this link, to physical addresses.
     fn over(pcie: PcieParams) -> Self {
-        Way { pcie, iommu: crate::testing::params().iommu, tables: Rc::default(), takes: |_| true }
+        Way { pcie, one_burst: false, iommu: crate::testing::params().iommu, tables: Rc::default(), takes: |_| true }
     }
 
     fn check(&self, writes: [&[Beat]; 2], reads: &[Read], want: Expect) {
@@ -73,10 +74,8 @@ impl Way {
             let memory = Box::new(TestHost::default());
             let notices = bench.output("tells", 4, |_| true, |notice: &Notice| format!("{:?}", notice.event));
             let ports = PciePorts { initiators: initiators.into(), notices };
-            bench.add(
-                "pcie",
-                Pcie::new(1_000_000_000, &self.pcie, &self.iommu, self.tables.clone(), ports, memory, trace),
-            );
+            let pcie = Pcie::new(1_000_000_000, &self.pcie, &self.iommu, self.tables.clone(), ports, memory, trace);
+            bench.add("pcie", if self.one_burst { pcie.one_burst_at_a_time() } else { pcie });
             bench.log_events();
             bench.log_counters();
         })

@@ -11,7 +11,7 @@ fn translated(pcie: PcieParams) -> Way {
     let mut tables = PageTables::default();
     tables.register(1, 0x1000, 0x7000, 0x1000, true).expect("it is free");
     tables.register(1, 0x3000, 0x9000, 0x1000, true).expect("it is free");
-    Way { pcie, iommu, tables: Rc::new(RefCell::new(tables)), takes: |_| true }
+    Way { pcie, one_burst: false, iommu, tables: Rc::new(RefCell::new(tables)), takes: |_| true }
 }
 
 #[test]

@@ -10,6 +10,24 @@ fn fails(expr: &str, want: Expect) {
 }
 
 #[test]
+fn masks_fit_their_slice() {
+    fails(
+        "bytes[0:1] & 0x100 == 0",
+        expect![[r#"
+            0x100 does not fit `bytes[0:1]`, must be 0 to 0xff
+              bytes[0:1] & 0x100 == 0
+                           ^^^^^"#]],
+    );
+    fails(
+        "bytes[0:1] & 0 == 0",
+        expect![[r#"
+            the mask is 0, must keep at least one bit
+              bytes[0:1] & 0 == 0
+                           ^"#]],
+    );
+}
+
+#[test]
 fn errors_point_into_the_text() {
     fails("", expect!["the expression is empty; write for example `udp.dst_port == 9999`"]);
     fails(

@@ -48,6 +48,17 @@ fn layers_flags_and_logic() {
 }
 
 #[test]
+fn masks_keep_bits_of_a_slice() {
+    // The UDP packet: version and length of the header are 0x45, the destination port is 0x270f.
+    check("bytes[14:1] & 0xf0 == 0x40", "u");
+    check("bytes[36:2]&0xff in 0x0f..0x10 && udp", "u");
+    check("udp.payload[0:2] & 0xff00 == 0x6800", "u");
+    check("bytes[0:1] & 2 == 2&& udp", "u");
+    check("bytes[100:1] & 1 == 0", "");
+    assert_eq!(Matcher::parse("bytes[0]&3==1").unwrap().to_string(), "bytes[0:1] & 0x3 == 1");
+}
+
+#[test]
 fn comparisons_and_sets() {
     check("ipv4 && udp.dst_port == 9999", "u");
     check("udp.dst_port >= 9999 && udp.dst_port <= 9999 && udp.dst_port > 9998 && udp.dst_port < 10_000", "u");

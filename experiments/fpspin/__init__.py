@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+"""FPsPIN: published measurements.
+
+Measurements of PsPIN on an FPGA (Xu et al., *FPsPIN*, arXiv 2405.16378), from the authors' repositories spcl/FPsPIN
+(f5feca1, data of May 2024) and KireinaHoro/pspin (201c3d1, data of August and September 2023), repeated on
+`presets/fpspin.toml`. `experiments/fpspin/measured` has all their values in a compact form: 180 rows of echoes, 409
+of file transfers, 50 of datatypes.
+
+Judged are cycles of handlers, their slopes, and ratios. Round-trip times and rates depend on the programs and the
+kernel of a host that nobody can look at, so these are shown for their shape. `experiments/fpspin/host.py` states the
+host's costs.
+
+FPsPIN compiles handlers with PULP's gcc for rv32imacxpulpv2, spinet with zig cc for rv32imac, so instruction counts
+differ. No parameter was chosen to bring a count closer.
+"""

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Code that the experiments of this paper share."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+from experiments.fpspin import host
+
+PAPER = "Xu et al., FPsPIN, arXiv 2405.16378"
+MEASURED = "spinet: preset fpspin, handlers compiled with zig cc for rv32imac."
+SIZES = tuple(range(16, 1417, 100))  # payloads
+QUICK = (16, 1416)
+
+
+def measured(name: str) -> list[dict[str, str]]:
+    """Rows of a file of the authors' measurements."""
+    with (Path(__file__).parent / "measured" / f"{name}.csv").open() as lines:
+        return list(csv.DictReader(line for line in lines if not line.startswith("#")))
+
+
+def echoes(protocol: str, year: int, who: str) -> dict[int, dict[str, str]]:
+    """The authors' measurements of echoes, by payload."""
+    rows = measured("echo")
+    wanted = {"protocol": protocol, "year": str(year), "who": who}
+    rows = [row for row in rows if all(row[key] == value for key, value in wanted.items())]
+    return {int(row["payload_bytes"]): row for row in rows}
+
+
+def slope(sizes: list[int], values: list[float]) -> float:
+    """Growth of a value with each byte: the line of least squares."""
+    return float(np.polyfit(sizes, values, 1)[0])
+
+
+def echo(protocol: str, size: int, *, on_host: bool = False, halves: bool = False) -> dict[str, float]:
+    """Cycles of warm handlers, and what the packet needs besides.
+
+    Every HPU runs the handler once before, so that instruction caches are warm. Then 4 packets are sent, one at a time.
+    """
+    defines: dict[str, int] = {**({"DO_HOST": 1} if on_host else {}), **({"HALVES": 1} if halves else {})}
+    costs = host.Costs()
+    is_icmp = protocol == "icmp"
+    computer = host.Computer(
+        program=f"{protocol}_echo.c",
+        rule_set=host.ECHO_REQUEST if is_icmp else host.UDP,
+        defines=defines,
+        answer=host.answer_echo(costs) if is_icmp else lambda data: (data, 0.0),
+    )
+    packet = host.ping(size) if is_icmp else host.udp(bytes(size), port=7)
+    for _ in range(2 * host.N_HPUS):
+        computer.ask(packet)
+    before = [computer.raw(number) for number in range(3)]
+    times = [computer.ask(packet) for _ in range(4)]
+    spent = [after[0] - first[0] for first, after in zip(before, [computer.raw(n) for n in range(3)], strict=True)]
+    reply = times[-1][0]
+    if is_icmp:
+        assert reply[34] == 0 and host.checksum(reply[34:]) == 0, "the reply has a correct checksum"
+        assert reply[38:] == packet[38:] and reply[:6] == packet[6:12], "the reply has the data and the addresses"
+    else:
+        assert reply[42:] == packet[42:] and reply[34:36] == packet[36:38], "the reply has the data and the ports"
+    visit = spent[1] / 4
+    return {
+        "handler": spent[0] / 4 - visit,
+        "host": visit,
+        "in the card": sum(time for _, time in times) / 4,
+    }

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* SLMP, sPIN's lightweight message protocol: messages in UDP packets to port 9330. */
+#ifndef SLMP_H
+#define SLMP_H
+
+#include "fpspin.h"
+
+#define SLMP_END 0x8000 /* the last packet of a message */
+#define SLMP_SYN 0x4000 /* the sender wants an acknowledgement */
+#define SLMP_ACK 0x2000
+
+typedef struct __attribute__((__packed__)) {
+    spin_be16_t flags;
+    spin_be32_t message;
+    spin_be32_t offset; /* of this packet's data in the message */
+} slmp_t;
+
+typedef struct __attribute__((__packed__)) {
+    spin_eth_t eth;
+    spin_ipv4_t ip;
+    spin_udp_t udp;
+    slmp_t slmp;
+} slmp_headers_t;
+
+/* Bytes of data in the packet. */
+static inline uint32_t slmp_size(const slmp_headers_t *headers)
+{
+    return spin_ntohs(headers->udp.length) - sizeof headers->udp - sizeof headers->slmp;
+}
+
+/*
+ * Send the packet's headers back as its acknowledgement, without waiting. The data behind them stays as it is, so a
+ * copy of it may still be under way.
+ */
+static inline void slmp_acknowledge(slmp_headers_t *headers)
+{
+    spin_eth_swap(&headers->eth);
+    spin_ipv4_swap(&headers->ip);
+    spin_udp_swap(&headers->udp);
+    headers->ip.total_length = spin_htons(sizeof *headers - sizeof headers->eth);
+    headers->ip.checksum = spin_ipv4_checksum(&headers->ip);
+    headers->udp.length = spin_htons(sizeof headers->udp + sizeof headers->slmp);
+    headers->udp.checksum = 0;
+    headers->slmp.flags = spin_htons(SLMP_ACK);
+
+    spin_cmd_t sent;
+    spin_send_packet(headers, sizeof *headers, &sent);
+}
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Receives files over SLMP into the context's host memory, behind the pages of the HPUs.
+ *
+ * The header handler refuses a message that does not begin at its first byte or does not ask for an acknowledgement.
+ * The payload handler copies the data without waiting, since the card keeps the packet until the copy is done, and
+ * acknowledges. The completion handler tells the host the length of the message.
+ */
+#include "slmp.h"
+#include <stdio.h>
+
+#define DATA (FPSPIN_HPUS * FPSPIN_PAGE)
+
+__handler__ void slmp_receive_hh(handler_args_t *args)
+{
+    slmp_headers_t *headers = (slmp_headers_t *)args->task->pkt_mem;
+    if (headers->slmp.offset != 0 || (headers->slmp.flags & spin_htons(SLMP_SYN)) == 0) {
+        printf("a message begins at byte %lu with flags %#x\n", (unsigned long)spin_ntohl(headers->slmp.offset),
+               spin_ntohs(headers->slmp.flags));
+    }
+}
+
+__handler__ void slmp_receive_ph(handler_args_t *args)
+{
+    slmp_headers_t *headers = (slmp_headers_t *)args->task->pkt_mem;
+    uint32_t size = slmp_size(headers);
+    if (size > 0) {
+        uint64_t to = fpspin_host(args) + DATA + spin_ntohl(headers->slmp.offset);
+        spin_cmd_t copy;
+        spin_dma_to_host(to, (uintptr_t)(headers + 1), size, false, &copy);
+    }
+    if ((headers->slmp.flags & spin_htons(SLMP_SYN)) != 0) {
+        slmp_acknowledge(headers);
+    }
+}
+
+__handler__ void slmp_receive_th(handler_args_t *args)
+{
+    slmp_headers_t *headers = (slmp_headers_t *)args->task->pkt_mem;
+    fpspin_call(args, spin_ntohl(headers->slmp.offset) + slmp_size(headers));
+}

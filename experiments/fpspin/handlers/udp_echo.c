@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * UDP echo with FPsPIN's counters: addresses and ports change places, and the packet goes back. With -DDO_HOST it visits
+ * the host first, which only answers.
+ *
+ * Counter 0: cycles of the handler, without reading the time. Counter 1: those of the visit. Counter 2 takes two
+ * atomic additions within the handler, as on FPsPIN, whose counter 2 has the cycles of reading the time.
+ *
+ * The context's rules select UDP over IPv4 without options, so nothing is checked here.
+ */
+#include "fpspin.h"
+
+typedef struct __attribute__((__packed__)) {
+    spin_eth_t eth;
+    spin_ipv4_t ip;
+    spin_udp_t udp;
+} headers_t;
+
+__handler__ void udp_echo_ph(handler_args_t *args)
+{
+    uint32_t start = spin_now32();
+    fpspin_count(args, 2, 1);
+
+    task_t *task = args->task;
+    headers_t *headers = (headers_t *)task->pkt_mem;
+    uint32_t size = task->pkt_mem_size;
+    spin_eth_swap(&headers->eth);
+    spin_ipv4_swap(&headers->ip);
+    spin_udp_swap(&headers->udp);
+#ifdef DO_HOST
+    uint32_t leaves = spin_now32();
+    size = fpspin_offload(args, headers, size);
+    fpspin_count(args, 1, spin_now32() - leaves);
+#endif
+    spin_cmd_t sent;
+    spin_send_packet(headers, size, &sent);
+    spin_cmd_wait(sent);
+
+    uint32_t end = spin_now32();
+    fpspin_count(args, 0, end - start);
+}

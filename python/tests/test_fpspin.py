@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""FPsPIN: rule sets, packet slots, host DMA, and its applications on a simulated host."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import spinet
+
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))
+
+from experiments.fpspin import datatypes, host  # noqa: E402
+
+ECHO = str(ROOT / "sdk" / "examples" / "udp_ping_pong.c")
+UDP_RULE = {"word": 5, "mask": 0xFF, "low": 17}
+
+
+def run(
+    *contexts: dict[str, Any], nic: Any = "fpspin", traffic: Any = "udp:size=64,count=4,rate=1Mpps"
+) -> spinet.Result:
+    """Run the echo with these contexts."""
+    named = [{"name": f"c{i}", "handler": "udp_ping_pong", **context} for i, context in enumerate(contexts)]
+    return spinet.run(spinet.Experiment(program=ECHO, nic=nic, traffic=traffic, context=named))
+
+
+def port(number: int) -> dict[str, Any]:
+    """A rule set for UDP packets to this port."""
+    return {"rules": [host.IPV4, UDP_RULE, {"word": 9, "mask": 0xFFFF0000, "low": number << 16}]}
+
+
+def taken(result: spinet.Result) -> list[int]:
+    """Packets of each context."""
+    return [context["packets"] for context in result.summary["contexts"]]
+
+
+def test_the_first_set_that_holds_takes_a_packet_and_the_rest_goes_the_ordinary_way() -> None:
+    packets = [host.udp(bytes(20), port=number) for number in (7, 9, 9999, 7)] + [host.ping(16)]
+    result = run({"rule_set": port(7)}, {"rule_set": {"rules": [UDP_RULE]}}, traffic=packets)
+    assert taken(result) == [2, 2]
+    assert result.summary["packets"]["ordinary"] == 1
+
+
+def test_rules_are_combined_by_or() -> None:
+    packets = [host.udp(bytes(20), port=7), host.ping(16), host.ipv4(6, bytes(40))]
+    either = {"combine": "or", "rules": [UDP_RULE, {"word": 5, "mask": 0xFF, "low": 1}]}
+    assert taken(run({"rule_set": either}, traffic=packets)) == [2]
+
+
+def test_a_context_without_rules_takes_every_packet() -> None:
+    assert taken(run({}, traffic=[host.ping(16), host.udp(bytes(20), port=7)])) == [2]
+
+
+def test_a_message_ends_with_the_rule_for_its_end() -> None:
+    """Packets of a message have the same queue: the lowest 4 bits of the number's first byte."""
+    numbers = [(1 << 24, 0), (2 << 24, 0), (0x11 << 24 | 99, host.END), (2 << 24, host.END), (1 << 24, host.END)]
+    packets = [host.slmp(flags, number, 0, bytes(8)) for number, flags in numbers]
+    columns = run({"rule_set": host.SLMP}, traffic=packets).columns
+    messages = dict(zip(columns["packet"], columns["message"], strict=True))
+    assert [int(messages[packet]) for packet in range(5)] == [0, 1, 0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("contexts", "complaint"),
+    [
+        ([{"rule_set": {"rules": [UDP_RULE] * 4}}], "the set has 4 rules, must have at most 3 besides `end`"),
+        ([{"rule_set": {"rules": [{"word": 17, "low": 0}]}}], "looks at word 17, must be 0 to 16"),
+        ([{"rule_set": {"rules": [{"word": 1, "low": 2, "high": 1}]}}], "has low 0x2 above high 0x1"),
+        ([{"rule_set": {"end": {"word": 1, "mask": 0, "low": 1}}}], "rule `end` can never hold"),
+        ([{"match": "udp"}], "has rule sets, no expressions"),
+        ([{"message": "by flow count 2"}], "has rule sets, no expressions"),
+        ([{"match": "udp", "rule_set": port(7)}], "leave `match` and `message` out"),
+        ([{"rule_set": port(7 + i)} for i in range(5)], "has 4 rule sets"),
+        ([{"rule_set": {"rule": []}}], "rule"),
+    ],
+)
+def test_what_the_engine_cannot_have_is_told(contexts: list[dict[str, Any]], complaint: str) -> None:
+    with pytest.raises(spinet.InputError, match=complaint.replace("`", "`")):
+        run(*contexts)
+
+
+def test_other_cards_have_no_rule_sets() -> None:
+    with pytest.raises(spinet.InputError, match="no match engine with rule sets"):
+        run({"rule_set": port(7)}, nic="pspin")
+
+
+def test_a_driver_installs_rule_sets_within_the_same_limits() -> None:
+    machine = spinet.Machine(nic="fpspin")
+    tenant = machine.tenant("a")
+    context = tenant.context(program=tenant.load(ECHO))
+    for number in range(4):
+        context.install(rule_set=port(7 + number), priority=number)
+    with pytest.raises(spinet.InputError, match="4 rule sets"):
+        context.install(rule_set=port(99))
+    with pytest.raises(spinet.InputError, match="no expressions"):
+        context.install(match="udp")
+    machine.send([host.udp(bytes(20), port=number) for number in (7, 10, 11)])
+    machine.finish()
+    assert len(machine.take_sent()) == 2
+
+
+def test_packets_without_a_slot_are_dropped_and_counted() -> None:
+    """Two large slots: of packets that arrive together, few find one. Small packets have slots of their own."""
+    nic = {"preset": "fpspin", "set": {"ingress.large_slots": 2}}
+    result = run({}, nic=nic, traffic="udp:size=1500,count=60,rate=100G")
+    packets = result.summary["packets"]
+    dropped = packets["dropped_by_reason"]["packet_memory_full"]
+    assert dropped > 0 and packets["in"] == 60 == packets["done"] + dropped
+    assert run({}, nic=nic, traffic="udp:size=128,count=60,rate=100G").summary["packets"]["done"] == 60
+
+
+def test_a_packet_beyond_a_large_slot_is_dropped() -> None:
+    result = run({}, traffic="udp:size=1537,count=3,rate=1Mpps")
+    assert result.summary["packets"]["dropped_by_reason"]["too_large"] == 3
+
+
+def test_the_match_engine_limits_the_rate() -> None:
+    """A packet of 1,472 bytes takes 23 + 5 cycles of 25 ns."""
+    result = run({}, traffic="udp:size=1472,count=20,rate=100G")
+    stored = sorted(int(time) for time in result.columns["stored_ps"])
+    gaps = {after - before for before, after in itertools.pairwise(stored[5:])}
+    assert gaps == {(23 + 5) * 25_000}
+
+
+@pytest.mark.parametrize("defines", [{}, {"HALVES": 1}, {"DO_HOST": 1}])
+@pytest.mark.parametrize("size", [0, 17, 1416])
+def test_a_ping_is_answered(size: int, defines: dict[str, int]) -> None:
+    costs = host.Costs()
+    computer = host.Computer(
+        program="icmp_echo.c", rule_set=host.ECHO_REQUEST, defines=defines, answer=host.answer_echo(costs)
+    )
+    asked = host.ping(size)
+    reply, _ = computer.ask(asked)
+    assert reply[:12] == asked[6:12] + asked[:6] and reply[26:34] == asked[30:34] + asked[26:30]
+    assert reply[34] == 0 and host.checksum(reply[34:]) == 0 and reply[38:] == asked[38:]
+    assert len(computer.calls) == ("DO_HOST" in defines)
+
+
+def test_only_echo_requests_visit_the_handlers() -> None:
+    computer = host.Computer(program="icmp_echo.c", rule_set=host.ECHO_REQUEST)
+    other = bytearray(host.ping(16))
+    other[34] = 13  # a timestamp request
+    computer.machine.send([bytes(other)])
+    computer.machine.finish()
+    assert not computer.machine.take_sent()
+
+
+@pytest.mark.parametrize(
+    ("size", "window", "threads"), [(1, 1, 1), (1408, 4, 1), (1409, 4, 1), (9000, 0, 1), (30_000, 4, 2), (30_000, 1, 1)]
+)
+def test_a_file_arrives_over_slmp(size: int, window: int, threads: int) -> None:
+    data = bytes((11 * i + i // 256) & 0xFF for i in range(size))
+    sent = host.transfer(data, window=window, threads=threads)
+    assert sent.complete and sent.received == data
+    assert sent.n_packets == max(-(-size // 1408), 1)
+    middle = sent.n_packets - 2 if window and sent.n_packets > 2 else 0
+    assert sent.n_acknowledged == min(sent.n_packets, 2) + middle
+
+
+@pytest.mark.parametrize("kind", ["complex", "simple"])
+def test_parallel_messages_scatter_into_their_datatypes(kind: str) -> None:
+    computer, _ = datatypes.receive(datatypes.TYPES[kind], parallel=2, elements=1)  # compares every byte
+    packets = -(-datatypes.ELEMENT // datatypes.DATA)
+    assert computer.raw(0)[1] == 2 * packets
+
+
+def test_host_reads_begin_at_multiples_of_a_beat(tmp_path: Path) -> None:
+    source = tmp_path / "read.c"
+    source.write_text(
+        "#include <handler.h>\n"
+        "__handler__ void read_ph(handler_args_t *args) {\n"
+        "    uint64_t host = (uint64_t)args->task->host_mem_high << 32 | args->task->host_mem_low;\n"
+        "    spin_cmd_t copy;\n"
+        "    spin_dma_from_host(host + OFFSET, (uintptr_t)args->task->pkt_mem, 32, false, &copy);\n"
+        "    spin_cmd_wait(copy);\n"
+        "}\n"
+    )
+    for offset, faults in ((64, 0), (72, 1)):
+        result = spinet.run(program=source, nic="fpspin", defines={"OFFSET": offset}, traffic="udp:size=64,count=1")
+        assert result.summary["output"]["command_faults"] == faults
