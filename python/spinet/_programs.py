@@ -102,6 +102,10 @@ def _nic_of(values: Mapping[str, Any]) -> str | None:
     return nic.get("preset") if isinstance(nic, Mapping) else nic
 
 
+_OF_NODE = ("name", "count", "ip", "mac", "send", "messages")
+"""Keys of a node that are not its card's."""
+
+
 def of_nodes(
     experiment: Prepared, given: Mapping[str, Any], *, cc: str | None, defines: Mapping[str, str | int] | None
 ) -> Ready:
@@ -110,7 +114,7 @@ def of_nodes(
     shown: dict[str, str] = {}
     messages, nodes = [], []
     for entry, node in enumerate(experiment.values.get("nodes", ())):
-        values = {key: value for key, value in node.items() if key not in ("name", "count", "ip", "mac", "send")}
+        values = {key: value for key, value in node.items() if key not in _OF_NODE}
         if experiment.values.get("nic", {}).get("preset"):
             values.setdefault("nic", experiment.values["nic"])
         text, base_dir = json.dumps(values), experiment.base_dir

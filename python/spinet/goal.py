@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,8 +15,12 @@ from spinet import _core, _html, packet_table
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from spinet.result import Result
+
 DEFAULTS = "L=2500,o=1500,g=1000,G=6,O=0,S=65535"
 MODELS = ("2010", "atlahs")
+PLAIN = "plain"
+"""The network card that only moves messages."""
 _ROWS = 1 << 18
 
 
@@ -63,9 +68,11 @@ class Schedule:
 class GoalResult:
     """A schedule that has run."""
 
-    def __init__(self, native: _core.GoalRun) -> None:
+    def __init__(self, native: _core.GoalRun | None, *, summary: dict[str, Any], network: Result | None = None) -> None:
         self._native = native
-        self.summary: dict[str, Any] = json.loads(native.summary())
+        self.summary = summary
+        self.network = network
+        """The run of the network, if the messages travelled through one."""
         self._operations: pa.Table | None = None
 
     @property
@@ -81,6 +88,8 @@ class GoalResult:
     @property
     def operations(self) -> pa.Table:
         """The table with one row an operation; empty if the run was not recorded."""
+        if self.network is not None:
+            return self.network.table("operations")
         if self._operations is None:
             columns = _core.goal_columns()
             rows = packet_table.Collected(columns)
@@ -89,8 +98,8 @@ class GoalResult:
         return self._operations
 
     def take_operations(self, take: Callable[[Mapping[str, bytes]], None]) -> None:
-        """Pass all rows of operations to `take` in batches. They can be taken once."""
-        while True:
+        """Pass all rows of operations to `take` in batches. They can be taken once. A network keeps its own."""
+        while self._native is not None:
             rows = self._native.take_operations(_ROWS)
             if not rows["rank"]:
                 return
@@ -98,7 +107,11 @@ class GoalResult:
 
     def critical_path(self, most: int = 1000) -> list[dict[str, Any]]:
         """The steps that lead to the end: kind, rank, operation, start and end. A longer path has its longest steps."""
-        steps = json.loads(self._native.steps(_core.whole("most", most)))
+        most = _core.whole("most", most)
+        if self._native is None:
+            assert self.network is not None
+            return _longest(self.network.summary["schedule"]["steps"], most)
+        steps = json.loads(self._native.steps(most))
         assert isinstance(steps, list)
         return steps
 
@@ -106,6 +119,12 @@ class GoalResult:
         """For notebooks: when the hosts ended."""
         rows = [(str(rank), f"{time:,}") for rank, time in enumerate(self.summary["hosts_ns"][:32])]
         return _html.heading("Schedule", f"{self.summary['finish_ns']:,} ns") + _html.table(("rank", "end, ns"), rows)
+
+
+def _longest(steps: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
+    if len(steps) <= most:
+        return steps
+    return sorted(steps, key=lambda step: (step["start_ns"] - step["end_ns"], step["start_ns"]))[:most]
 
 
 def read(path: str | Path) -> Schedule:
@@ -172,19 +191,48 @@ def run(
     loggops: str | Mapping[str, float] = DEFAULTS,
     model: str = "2010",
     record: bool = True,
+    nic: str = PLAIN,
+    topology: str | Mapping[str, Any] | None = None,
+    link: Mapping[str, Any] | None = None,
+    switch: str | Mapping[str, Any] | None = None,
+    messages: Mapping[str, Any] | None = None,
+    program: str | Path | list[str | Path] | None = None,
+    handler: str | None = None,
+    match: str | None = None,
+    seed: int | None = None,
+    limit: str | None = None,
+    threads: int | None = None,
+    folder: str | Path | None = None,
 ) -> GoalResult:
-    """Run a schedule on hosts with the plain network card.
+    """Run a schedule on hosts that follow LogGOPS.
+
+    With a topology or another card than the plain one, messages travel as packets through a simulated network: the
+    hosts charge o, g and O, and NICs, links and switches decide how long a message takes. Rank r runs on node r.
 
     Parameters
     ----------
     schedule
         A schedule, or a file.
     loggops
-        Parameters of the model in ns and bytes, as text or by name. The others keep their defaults.
+        Parameters of the model in ns and bytes, as text or by name. The others keep their defaults. In a network, L and
+        G have no use.
     model
         How messages are charged: ``"2010"`` as LogGOPSim does, ``"atlahs"`` as ATLAHS does.
     record
-        Keep the times of all operations and the critical path.
+        Keep the times of all operations and the critical path. A network always does.
+    nic
+        The card of each node: ``"plain"``, or a card that runs handlers such as ``"pspin"``.
+    topology
+        ``"fat-tree:levels=2,radix=8"``, or a mapping as in a file. Default in a network: a star.
+    link, switch, messages
+        Properties of all links, of all switches, and of the transport of messages, as in a file.
+    program, handler, match
+        Handlers that each packet of a message passes, and the packets that they get; they must copy packets to host
+        memory. Default: ``sdk/examples/copy_to_host.c`` for all packets of messages.
+    seed, limit, threads
+        As in `spinet.run`.
+    folder
+        In a network, a new folder for all results.
 
     Examples
     --------
@@ -192,14 +240,110 @@ def run(
     >>> result = goal.run(goal.make("binomial-bcast", ranks=8, bytes=4096))
     >>> result.finish_ns, result.summary["critical_path"]["by_kind_ns"]["network"]
     (90210.0, 7500)
+    >>> result = goal.run(goal.make("binomial-bcast", ranks=8, bytes=4096), topology="fat-tree:levels=2,radix=4")
+    >>> result.summary["messages"], result.network.summary["packets"]["dropped"]
+    (7, 0)
 
     Raises
     ------
     InputError
         If the schedule is wrong, or waits forever: the text names the ranks that wait.
     """
-    if not isinstance(schedule, Schedule):
-        schedule = read(schedule)
     if not isinstance(loggops, str):
         loggops = ",".join(f"{name}={value}" for name, value in loggops.items())
-    return GoalResult(schedule._native.run(loggops=loggops, model=model, record=record))
+    if nic == PLAIN and topology is None:
+        network_only = {
+            "link": link, "switch": switch, "messages": messages, "program": program, "handler": handler,
+            "match": match, "seed": seed, "limit": limit, "threads": threads, "folder": folder,
+        }  # fmt: skip
+        for name, value in network_only.items():
+            if value is not None:
+                raise _core.UsageError(f"{name} is for networks: give a topology, or a card other than {PLAIN}")
+        if not isinstance(schedule, Schedule):
+            schedule = read(schedule)
+        native = schedule._native.run(loggops=loggops, model=model, record=record)
+        return GoalResult(native, summary=json.loads(native.summary()))
+    with tempfile.TemporaryDirectory() as scratch:
+        if isinstance(schedule, Schedule):
+            file = Path(scratch) / "schedule.goal"
+            schedule.write(file, binary=False)
+        else:
+            file, schedule = Path(schedule).absolute(), read(schedule)
+        wanted = topology if topology is not None else {"name": "star", "nodes": max(2, schedule.ranks)}
+        experiment: dict[str, Any] = {
+            "schedule": str(file),
+            "loggops": loggops,
+            "model": model,
+            "topology": _topology(wanted, schedule.ranks) if isinstance(wanted, str) else dict(wanted),
+            "nodes": [_node(nic, program, handler, match)],
+            **{
+                key: value
+                for key, value in (("link", link), ("switch", switch), ("messages", messages))
+                if value is not None
+            },
+        }
+        return _on_network(experiment, seed=seed, limit=limit, threads=threads, folder=folder)
+
+
+def _topology(text: str, ranks: int) -> dict[str, Any]:
+    """A topology as in a file, from a text such as ``fat-tree:levels=2,radix=8``."""
+    name, _, pairs = text.partition(":")
+    topology: dict[str, Any] = {"name": name.strip()}
+    for pair in filter(None, (part.strip() for part in pairs.split(","))):
+        key, sign, value = (part.strip() for part in pair.partition("="))
+        if not (key and sign and value):
+            raise _core.InputError(f"topology: found `{pair}`, must be `key=value`")
+        if key in topology:
+            raise _core.InputError(f"topology: `{key}` is given twice")
+        sides = value.split("x")
+        if value.isdecimal() and key != "dimensions":
+            topology[key] = int(value)
+        elif key == "dimensions" and all(side.isdecimal() for side in sides):
+            topology[key] = [int(side) for side in sides]
+        else:
+            topology[key] = value
+    if topology["name"] == "star":
+        topology.setdefault("nodes", max(2, ranks))
+    return topology
+
+
+def _node(
+    nic: str, program: str | Path | list[str | Path] | None, handler: str | None, match: str | None
+) -> dict[str, Any]:
+    """The entry of all nodes."""
+    from spinet import toolchain
+
+    if nic == PLAIN:
+        for name, value in (("program", program), ("handler", handler), ("match", match)):
+            if value is not None:
+                raise _core.UsageError(f"{name} is for cards that run handlers, and the card is {PLAIN}")
+        return {"name": "*", "nic": nic}
+    if program is None:
+        program = toolchain.sdk_dir() / "examples" / "copy_to_host.c"
+    files = [str(Path(one).absolute()) for one in (program if isinstance(program, list) else [program])]
+    context = {"match": match or "udp.dst_port == 4791", **({} if handler is None else {"handler": handler})}
+    return {"name": "*", "nic": nic, "program": files, "context": [context]}
+
+
+def _on_network(
+    experiment: Mapping[str, Any],
+    *,
+    seed: int | None,
+    limit: str | None,
+    threads: int | None,
+    folder: str | Path | None,
+) -> GoalResult:
+    from spinet import api
+
+    result = api.run(experiment, seed=seed, limit=limit, threads=threads, folder=folder)
+    summary = result.summary
+    if summary["schedule"] is None:
+        dropped = summary["packets"]["dropped"]
+        hint = "give the hosts a transport that repeats lost packets: messages with transport = selective"
+        ended = summary["ended"]["text"].removeprefix("nothing moves any more; ")
+        text = ended if dropped == 0 else f"{ended}; the network dropped {dropped} frames"
+        raise _core.InputError(f"{text}\nhint: {hint}" if dropped else text)
+    packets = {key: summary["packets"][key] for key in ("in", "out", "dropped", "marked")}
+    run = {key: value for key, value in summary["schedule"].items() if key != "steps"}
+    found = {**run, "packets": packets, "digest": summary["digest"]}
+    return GoalResult(None, summary=found, network=result)

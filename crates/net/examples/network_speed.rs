@@ -2,12 +2,12 @@
 
 use kernel::Time;
 use net::NodeId;
+use net::host::Entry;
+use net::host::{Event, Host, Payload, Program};
 use net::network::{Network, Options};
 use net::node::{BuildNode, Node};
 use net::plain::PlainNic;
-use net::plain::matching::Entry;
 use net::plain::params::PlainParams;
-use net::plain::program::{Event, Host, Payload, Program};
 use net::span::Ratio;
 use net::spec::NetworkSpec;
 use net::topology::Topology;

@@ -29,6 +29,11 @@ impl Directory {
         Directory { n_nodes, ..Self::default() }
     }
 
+    /// Number of nodes with addresses.
+    pub fn n_nodes(&self) -> u32 {
+        self.n_nodes
+    }
+
     /// Gives a node addresses of its own. Returns the node that has one of them already, if another does.
     pub fn assign(&mut self, node: NodeId, ip: Ipv4Addr, mac: Mac) -> Result<(), NodeId> {
         let holder = self.node_of_ip(ip).or_else(|| self.node_of_mac(mac)).filter(|&holder| holder != node);

@@ -32,6 +32,9 @@ pub trait Device: Any {
     /// A frame arrives. `arrival.tail` may be later than the next `run_until`. Arrivals of different ports are in order of their heads.
     fn receive(&mut self, port: PortId, arrival: Arrival);
 
+    /// A pause frame arrives at a port, whose transmitter obeys it. A device that holds frames back by itself can obey it, too.
+    fn pause(&mut self, _port: PortId, _tail: Time, _pause: &Pause) {}
+
     /// Simulates all that happens up to `until`, `until` included.
     fn run_until(&mut self, until: Time) -> Result<(), NodeFailure>;
 
@@ -85,8 +88,11 @@ pub struct NoLink {
 impl<D: Device> Node for Attached<D> {
     fn receive(&mut self, port: PortId, arrival: Arrival, out: &mut Output) {
         if arrival.frame.is_control {
-            if let Some(Some(transmitter)) = self.ports.get_mut(usize::from(port.0)) {
-                transmitter.pause(arrival.tail, &arrival.frame);
+            if let (Some(Some(transmitter)), Some(pause)) =
+                (self.ports.get_mut(usize::from(port.0)), Pause::parse(&arrival.frame.bytes))
+            {
+                self.device.pause(port, arrival.tail, &pause);
+                transmitter.orders.push_back((arrival.tail + transmitter.reaction, pause));
             }
             return;
         }
@@ -173,12 +179,6 @@ impl Transmitter {
             depth: [0; N_CLASSES],
             peak: 0,
             now: Time::ZERO,
-        }
-    }
-
-    fn pause(&mut self, tail: Time, frame: &Frame) {
-        if let Some(pause) = Pause::parse(&frame.bytes) {
-            self.orders.push_back((tail + self.reaction, pause));
         }
     }
 

@@ -10,8 +10,8 @@
 //! use kernel::Time;
 //! use net::network::{Network, Options};
 //! use net::node::{BuildNode, Node};
-//! use net::plain::{PlainNic, matching::Entry, params::PlainParams};
-//! use net::plain::program::{Event, Host, Payload, Program};
+//! use net::host::{Entry, Event, Host, Payload, Program};
+//! use net::plain::{PlainNic, params::PlainParams};
 //! use net::{NodeId, spec::NetworkSpec, topology::Topology};
 //!
 //! /// All nodes send a message to node 0.
@@ -55,6 +55,7 @@ pub mod error;
 pub mod exchange;
 pub mod frame;
 pub mod goal;
+pub mod host;
 pub mod line;
 pub mod link;
 pub mod loggops;

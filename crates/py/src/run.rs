@@ -116,6 +116,7 @@ impl Run {
                 lines,
                 outcomes,
                 threads,
+                ..Wanted::default()
             };
             let boxed = |(service, policy)| (service, Box::new(policy) as Box<dyn Policy>);
             let build = move || {

@@ -13,7 +13,7 @@ use crate::run::{Run, RunError, Wanted};
 use crate::summary::NoMore;
 use crate::toml_text::{self, Format};
 use crate::wired::{FirmwareExperiment, Setup, WiredCard, WiredSection};
-use crate::{chains, handlers, network, summary, wired};
+use crate::{chains, goal, handlers, network, summary, wired};
 use serde_json::Value;
 use std::path::Path;
 use std::sync::LazyLock;
@@ -169,7 +169,10 @@ pub static NETWORK: Kind = Kind {
     has_lines: false,
     stall_limit: Span::from_fs(50_000_000_000_000),
     schema: LazyLock::new(schema::of::<NetworkExperiment>),
-    tables: &[TableSpec { name: network::FRAMES, columns: network::FRAME_COLUMNS, words: network::words }],
+    tables: &[
+        TableSpec { name: network::FRAMES, columns: network::FRAME_COLUMNS, words: network::words },
+        goal::OPERATIONS,
+    ],
     causes: || &[],
     drops: network::drops,
     summary: [summary::schema_of::<NetworkPackets>, summary::schema_of::<NetworkSection>],

@@ -7,6 +7,7 @@ use crate::profile::Profile;
 use crate::tracks::TracksSpec;
 use crate::trial::{Fault, HostWrites, PacketOutcome};
 use kernel::{Clock, Cycle, Mode, Resource, Time};
+use net::host::{BuildProgram, CardEvent, CardMemory};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -118,6 +119,10 @@ pub struct Wanted {
     /// The caller is the network around the card: it may call [`Card::inject`], and must call [`Card::take_departures`]. Such a run ends
     /// at its limit, or if a core of the card stops by itself.
     pub lines: bool,
+    /// The caller is the host of the card: it must call [`Card::take_host_changes`].
+    pub host: bool,
+    /// Programs of the hosts of a network, by the name of the node.
+    pub hosts: BTreeMap<String, BuildProgram>,
     /// Number of threads of a network; 0 means one for each core. It changes no result.
     pub threads: usize,
     /// Keep the outcome of each packet, for [`Card::take_outcomes`] and [`Card::take_host_writes`], which the caller must call.
@@ -189,6 +194,20 @@ impl InjectError {
             _ => Ok(()),
         }
     }
+}
+
+/// A change that a host sees.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HostChange {
+    /// The card wrote host memory.
+    Written {
+        /// First byte.
+        addr: u64,
+        /// The bytes.
+        bytes: Box<[u8]>,
+    },
+    /// An event of the card's driver.
+    Event(CardEvent),
 }
 
 /// Rows of a table, by column: little-endian numbers.
@@ -278,6 +297,19 @@ pub trait Card: Simulated {
 
     /// Writes of the card to host memory since the last call, in order of time; none without [`Wanted::outcomes`].
     fn take_host_writes(&mut self) -> HostWrites {
+        Vec::new()
+    }
+
+    /// Changes that the host sees, since the last call, in order of time; none without [`Wanted::host`].
+    fn take_host_changes(&mut self) -> Vec<(Time, HostChange)> {
+        Vec::new()
+    }
+
+    /// The host writes its memory. The card sees the bytes from the next cycle on.
+    fn host_writes(&mut self, _addr: u64, _bytes: &[u8]) {}
+
+    /// Host memory that contexts of the card may reach.
+    fn host_memory(&self) -> Vec<CardMemory> {
         Vec::new()
     }
 

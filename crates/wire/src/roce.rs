@@ -27,8 +27,18 @@ pub mod opcode {
     pub const WRITE_ONLY: u8 = 0x0a;
     /// RDMA read request; has a RETH.
     pub const READ_REQUEST: u8 = 0x0c;
+    /// RDMA read response, first packet of several; has an AETH.
+    pub const READ_RESPONSE_FIRST: u8 = 0x0d;
+    /// RDMA read response, packet between first and last.
+    pub const READ_RESPONSE_MIDDLE: u8 = 0x0e;
+    /// RDMA read response, last packet; has an AETH.
+    pub const READ_RESPONSE_LAST: u8 = 0x0f;
+    /// RDMA read response in one packet; has an AETH.
+    pub const READ_RESPONSE_ONLY: u8 = 0x10;
     /// Acknowledgment; has an AETH.
     pub const ACKNOWLEDGE: u8 = 0x11;
+    /// Congestion notification (annex A17.9.3); has 16 reserved bytes.
+    pub const CONGESTION: u8 = 0x81;
 }
 
 /// Values of the syndrome of an AETH (table 44): a positive acknowledgment without credits, and a missing packet.

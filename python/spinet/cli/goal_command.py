@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from spinet._core import InputError
 from spinet.cli import parameters
 
 if TYPE_CHECKING:
@@ -53,8 +54,34 @@ _SCHEDULE = click.argument("schedule", type=click.Path(path_type=Path), shell_co
 @command.command("run", cls=parameters.NamingCommand, short_help="Run a schedule.")
 @_SCHEDULE
 @click.option(
-    "--nic", type=click.Choice(["plain"]), default="plain", show_default=True, help="The network card of each host."
+    "--nic",
+    metavar="NIC",
+    default="plain",
+    show_default=True,
+    help="The network card of each host: plain, or one that runs handlers such as pspin.",
 )
+@click.option(
+    "--topology",
+    metavar="SPEC",
+    help="Send messages as packets through this network, such as fat-tree:levels=2,radix=8. Default: none; a star "
+    "with another card than plain.",
+)
+@click.option("--rate", metavar="RATE", help="Rate of all links of the network. Default: 100G.")
+@click.option("--delay", metavar="TIME", help="Delay of all links of the network. Default: 500 ns.")
+@click.option("--switch", metavar="NAME", help="Switches of the network: a preset.")
+@click.option(
+    "--messages", metavar="NAME=VALUE,...", help="Transport of messages, such as mtu=1024,transport=selective."
+)
+@click.option(
+    "--program",
+    metavar="FILE",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    help="Handlers that packets pass, C or ELF; they copy packets to host memory. Default: copy_to_host.c.",
+)
+@click.option("--handler", metavar="NAME", help="The handler, if the program has several.")
+@click.option("--match", metavar="EXPR", help="Packets for the handlers. Default: all packets of messages.")
+@parameters.option("threads")
 @click.option(
     "--loggops",
     metavar="NAME=VALUE,...",
@@ -75,7 +102,16 @@ _SCHEDULE = click.argument("schedule", type=click.Path(path_type=Path), shell_co
 @parameters.json_option
 def run_command(
     schedule: Path,
-    nic: str,  # noqa: ARG001  there is one
+    nic: str,
+    topology: str | None,
+    rate: str | None,
+    delay: str | None,
+    switch: str | None,
+    messages: str | None,
+    program: tuple[Path, ...],
+    handler: str | None,
+    match: str | None,
+    threads: int | None,
     loggops: str,
     model: str,
     n_steps: int | None,
@@ -84,6 +120,17 @@ def run_command(
     as_json: bool,
 ) -> None:
     """Run a schedule on hosts that follow the LogGOPS model, and print when each host ends.
+
+    With --topology or --nic, messages travel as packets through a simulated network, whose NICs, links and switches
+    take the place of L and G.
+
+    \b
+    Topologies:
+      pair
+      star:nodes=16
+      fat-tree:levels=2,radix=8,oversubscription=1/2,nodes=32
+      dragonfly:nodes_per_switch=2,switches_per_group=4,global_links=2,groups=9
+      torus:dimensions=4x4x4
 
     \b
     Parameters of --loggops:
@@ -98,12 +145,14 @@ def run_command(
       critical_path  number of steps, and the time of the steps of each kind, whose sum is finish_ns
       schedule       number of ranks, operations, sends, recvs, calcs, dependencies; bytes of all sends
       messages, nic, model, loggops, digest
+      packets        in a network: packets that entered, arrived, were dropped and marked
       steps          with --path: the steps of the critical path
 
     \b
     In the output folder:
       summary.json          what --json prints
       operations.parquet    a row for each operation: when it was posted, started and done, and its partner
+      frames.parquet        in a network: a row for each event of each packet
 
     Exit code 2 if the schedule is wrong, or cannot end because receives or messages are left.
     """
@@ -114,11 +163,28 @@ def run_command(
 
     with contextlib.ExitStack() as stack:
         folder = None if output is None else stack.enter_context(OutputFolder(output, force=force))
-        result = goal.run(schedule, loggops=loggops, model=model)
+        link = {key: value for key, value in (("rate", rate), ("delay", delay)) if value is not None}
+        result = goal.run(
+            schedule,
+            loggops=loggops,
+            model=model,
+            nic=nic,
+            topology=topology,
+            link=link or None,
+            switch=switch,
+            messages=None if messages is None else _pairs(messages),
+            program=list(program) or None,
+            handler=handler,
+            match=match,
+            threads=threads,
+        )
         found: dict[str, Any] = result.summary
         if n_steps is not None:
             found = {**found, "steps": result.critical_path(n_steps)}
-        if folder is not None:
+        if folder is not None and result.network is not None:
+            result.network.write(folder.path)
+            folder.commit()
+        elif folder is not None:
             rows = packet_table.ParquetFile(folder.path / "operations.parquet", goal_columns())
             try:
                 result.take_operations(rows.append)
@@ -132,6 +198,16 @@ def run_command(
     _print(found, schedule)
     if output is not None:
         click.echo(f"Results are in {output}")
+
+
+def _pairs(text: str) -> dict[str, Any]:
+    pairs: dict[str, Any] = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        key, sign, value = (word.strip() for word in part.partition("="))
+        if not (key and sign and value):
+            raise InputError(f"--messages: found `{part}`, must be `key=value`")
+        pairs[key] = int(value) if value.isdecimal() else value
+    return pairs
 
 
 def _print(found: Mapping[str, Any], schedule: Path) -> None:

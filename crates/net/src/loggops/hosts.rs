@@ -176,6 +176,7 @@ impl<'a, N: Network> Run<'a, N> {
             params: self.params,
             model: self.model,
             end: (end.free, end.cause),
+            path: None,
         });
         let hosts = ends.iter().map(|slot| Time::from_fs(slot.free)).collect();
         Ok(Outcome { finish: Time::from_fs(end.free), hosts, messages: self.messages, record })

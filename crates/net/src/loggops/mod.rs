@@ -27,17 +27,21 @@
 mod atlahs;
 mod critical;
 mod events;
+mod gather;
 mod hosts;
 mod matching;
 mod network;
 mod params;
+mod rank;
 mod record;
 mod stuck;
 
 pub use critical::{Step, StepKind};
+pub use gather::{RankResult, gather};
 pub use hosts::Run;
 pub use network::{Message, Network, Plain};
 pub use params::{Model, Params};
+pub use rank::{Rank, TooLarge};
 pub use record::{Outcome, Record, Timing};
 pub use stuck::{Stuck, Wait};
 

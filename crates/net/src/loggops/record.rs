@@ -100,6 +100,8 @@ pub struct Record {
     pub(super) model: Model,
     /// The end of the run: its time, and why.
     pub(super) end: (u64, Cause),
+    /// The critical path, if it is known already.
+    pub(super) path: Option<Vec<Step>>,
 }
 
 impl Record {
@@ -119,7 +121,7 @@ impl Record {
 
     /// The chain of steps that leads to the end of the run, from time 0 on. Each begins when the one before ends.
     pub fn critical_path(&self, schedule: &Schedule) -> Vec<Step> {
-        critical::path(self, schedule)
+        self.path.clone().unwrap_or_else(|| critical::path(self, schedule))
     }
 }
 

@@ -49,17 +49,24 @@ impl Stuck {
         if run.n_done >= schedule.ops().len() && sent.is_empty() {
             return None;
         }
-        // Waits by rank: receives, and sends above the eager limit.
-        let mut waits: Vec<Vec<(u32, u32)>> = vec![Vec::new(); n_ranks as usize];
-        let mut receives = 0;
-        for host in 0..n_ranks {
-            for entry in run.posted.entries(host) {
-                receives += 1;
-                waits[host as usize].push((entry.op, entry.source));
-            }
-        }
-        for &(source, op, host) in &sent {
-            if !run.is_done[op as usize] {
+        let waiting = |host| run.posted.entries(host).map(|entry| (entry.op, entry.source)).collect();
+        let waiting = (0..n_ranks).map(waiting).collect();
+        let is_done = |op: u32| run.is_done[op as usize];
+        Some(Stuck::of_waits(schedule, waiting, &sent, is_done, run.n_done))
+    }
+
+    /// Of receives that wait by rank, each with its source, and of messages without a receive: sender, operation, receiver.
+    pub(super) fn of_waits(
+        schedule: &Schedule,
+        mut waits: Vec<Vec<(u32, u32)>>,
+        sent: &[(u32, u32, u32)],
+        is_done: impl Fn(u32) -> bool,
+        n_done: usize,
+    ) -> Stuck {
+        let n_ranks = schedule.n_ranks();
+        let receives = waits.iter().map(Vec::len).sum();
+        for &(source, op, host) in sent {
+            if !is_done(op) {
                 waits[source as usize].push((op, host));
             }
         }
@@ -72,15 +79,15 @@ impl Stuck {
         let cycle: Vec<Wait> = in_cycle.iter().map(|&(rank, at)| wait(rank, &waits[rank as usize][at])).collect();
         let others = (0..n_ranks).flat_map(|rank| (0..waits[rank as usize].len()).map(move |at| (rank, at)));
         let others = others.filter(|place| !in_cycle.contains(place)).take(LISTED);
-        Some(Stuck {
+        Stuck {
             cycle,
             waits: others.map(|(rank, at)| wait(rank, &waits[rank as usize][at])).collect(),
             receives,
             messages: sent.len(),
-            operations: schedule.ops().len() - run.n_done,
-            sent: listed(schedule, &sent),
+            operations: schedule.ops().len() - n_done,
+            sent: listed(schedule, sent),
             blocked: (0..n_ranks).filter(|&rank| !waits[rank as usize].is_empty()).collect(),
-        })
+        }
     }
 }
 

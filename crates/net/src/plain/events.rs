@@ -1,18 +1,37 @@
 //! The events of a plain NIC, in order of time.
 
-use super::program::{Event, MessageId, Payload};
+use super::packet::Begin;
 use crate::NodeId;
 use crate::frame::Arrival;
+use crate::host::{Event, MessageId, Payload};
 use crate::pause::Pause;
 use kernel::Time;
 
 /// Something to do at a time. The order of variants is the order at one time.
 pub(super) enum Kind {
     Order(Pause),
+    /// The card has written host memory.
+    Memory {
+        addr: u64,
+        bytes: Box<[u8]>,
+    },
     Tail(Arrival),
-    Post { id: MessageId, to: NodeId, tag: u64, payload: Payload },
+    Post {
+        id: MessageId,
+        to: NodeId,
+        begin: Begin,
+        payload: Payload,
+    },
+    /// A message is for the program, once a processor has it.
+    Deliver {
+        cpu: u8,
+        len: u32,
+        event: Event,
+    },
     Tell(Event),
     Timeout(NodeId),
+    /// The rate to a peer allows the next packet.
+    Pace(NodeId),
     Wake,
 }
 
@@ -20,11 +39,14 @@ impl Kind {
     pub fn rank(&self) -> u8 {
         match self {
             Kind::Order(_) => 0,
-            Kind::Tail(_) => 1,
-            Kind::Post { .. } => 2,
-            Kind::Tell(_) => 3,
-            Kind::Timeout(_) => 4,
-            Kind::Wake => 5,
+            Kind::Memory { .. } => 1,
+            Kind::Tail(_) => 2,
+            Kind::Post { .. } => 3,
+            Kind::Deliver { .. } => 4,
+            Kind::Tell(_) => 5,
+            Kind::Timeout(_) => 6,
+            Kind::Pace(_) => 7,
+            Kind::Wake => 8,
         }
     }
 }

@@ -11,6 +11,15 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct EntryId(pub u64);
 
+/// A range of host memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Region {
+    /// First byte.
+    pub addr: u64,
+    /// Number of bytes.
+    pub bytes: u64,
+}
+
 /// An entry of a matching list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Entry {
@@ -22,15 +31,20 @@ pub struct Entry {
     pub source: Option<NodeId>,
     /// It stays in the list after a match.
     pub is_persistent: bool,
+    /// Where messages that it takes are written, and reads of peers read; bytes beyond its end are cut off.
+    pub memory: Option<Region>,
+    /// The processor that takes its messages at the host's costs; `None` if the program charges processors itself.
+    pub cpu: Option<u8>,
 }
 
 impl Entry {
     /// Takes all messages, and stays.
-    pub const ALL: Entry = Entry { bits: 0, ignore: u64::MAX, source: None, is_persistent: true };
+    pub const ALL: Entry =
+        Entry { bits: 0, ignore: u64::MAX, source: None, is_persistent: true, memory: None, cpu: Some(0) };
 
     /// Takes one message with this tag from this source.
     pub fn one(source: Option<NodeId>, tag: u64) -> Self {
-        Entry { bits: tag, ignore: 0, source, is_persistent: false }
+        Entry { bits: tag, ignore: 0, source, is_persistent: false, memory: None, cpu: Some(0) }
     }
 
     fn fits(&self, from: NodeId, bits: u64) -> bool {
@@ -52,7 +66,7 @@ impl<M> Default for Lists<M> {
 
 impl<M> Lists<M> {
     /// A message begins to arrive. Returns its entry; without one, it is unexpected.
-    pub fn arrive(&mut self, from: NodeId, bits: u64, message: M) -> Option<EntryId> {
+    pub fn arrive(&mut self, from: NodeId, bits: u64, message: M) -> Option<(EntryId, Entry)> {
         let found = self.entries.iter().position(|(_, entry)| entry.fits(from, bits));
         let Some(at) = found else {
             self.unexpected.push_back((from, bits, message));
@@ -62,7 +76,12 @@ impl<M> Lists<M> {
         if !entry.is_persistent {
             self.entries.remove(at);
         }
-        Some(id)
+        Some((id, entry))
+    }
+
+    /// Removes an entry.
+    pub fn remove(&mut self, id: EntryId) {
+        self.entries.retain(|(known, _)| *known != id);
     }
 
     /// Appends an entry. Returns the unexpected messages that it takes; an entry that is not persistent takes one at most, and is then used up.
@@ -92,29 +111,33 @@ mod tests {
     const A: NodeId = NodeId(1);
     const B: NodeId = NodeId(2);
 
+    fn arrive<M>(lists: &mut Lists<M>, from: NodeId, bits: u64, message: M) -> Option<EntryId> {
+        lists.arrive(from, bits, message).map(|(id, _)| id)
+    }
+
     #[test]
     fn the_first_entry_that_fits_takes_a_message() {
         let mut lists = Lists::default();
         lists.append(EntryId(0), Entry::one(Some(B), 5));
         lists.append(EntryId(1), Entry { ignore: 0xf, ..Entry::one(None, 0x10) });
         lists.append(EntryId(2), Entry::ALL);
-        assert_eq!(lists.arrive(A, 5, ()), Some(EntryId(2)), "another source");
-        assert_eq!(lists.arrive(B, 5, ()), Some(EntryId(0)));
-        assert_eq!(lists.arrive(B, 5, ()), Some(EntryId(2)), "entry 0 is used up");
-        assert_eq!(lists.arrive(B, 0x17, ()), Some(EntryId(1)), "ignored bits");
-        assert_eq!(lists.arrive(B, 0x17, ()), Some(EntryId(2)));
+        assert_eq!(arrive(&mut lists, A, 5, ()), Some(EntryId(2)), "another source");
+        assert_eq!(arrive(&mut lists, B, 5, ()), Some(EntryId(0)));
+        assert_eq!(arrive(&mut lists, B, 5, ()), Some(EntryId(2)), "entry 0 is used up");
+        assert_eq!(arrive(&mut lists, B, 0x17, ()), Some(EntryId(1)), "ignored bits");
+        assert_eq!(arrive(&mut lists, B, 0x17, ()), Some(EntryId(2)));
     }
 
     #[test]
     fn unexpected_messages_wait_in_order() {
         let mut lists = Lists::default();
         for (i, (from, tag)) in [(A, 1), (B, 1), (A, 2), (A, 1)].into_iter().enumerate() {
-            assert_eq!(lists.arrive(from, tag, i), None);
+            assert_eq!(arrive(&mut lists, from, tag, i), None);
         }
         assert_eq!(lists.append(EntryId(0), Entry::one(None, 1)), [0]);
         assert_eq!(lists.append(EntryId(1), Entry::one(Some(A), 1)), [3]);
         assert_eq!(lists.append(EntryId(2), Entry::ALL), [1, 2]);
-        assert_eq!((lists.unexpected.len(), lists.arrive(A, 9, 9)), (0, Some(EntryId(2))));
+        assert_eq!((lists.unexpected.len(), arrive(&mut lists, A, 9, 9)), (0, Some(EntryId(2))));
         assert_eq!(lists.append(EntryId(3), Entry::one(None, 3)), [] as [usize; 0]);
     }
 }

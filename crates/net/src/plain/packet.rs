@@ -18,22 +18,47 @@ const PARTITION: u16 = 0xffff;
 /// Source ports of RoCE begin here, so that flows differ (annex A17, as implementations do it).
 const FIRST_SOURCE_PORT: u16 = 0xc000;
 
+/// Reserved bytes of a congestion notification.
+const CONGESTION_LEN: usize = 16;
+
 /// Bits of a packet sequence number.
 pub(super) const PSN_BITS: u32 = 24;
+
+/// The begin of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Begin {
+    /// A message of `put`.
+    Write { tag: u64, number: u32, len: u32 },
+    /// A request of `get`; it has no payload.
+    Read { tag: u64, number: u32, len: u32 },
+    /// The answer to a request; only the lower 24 bits of the request's number count.
+    Response { number: u32 },
+}
+
+/// The kind of message that a packet belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stream {
+    Write,
+    Response,
+}
 
 /// A packet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Body {
     /// A part of a message.
     Data {
-        /// In the first packet: tag, number, and length of the message.
-        begin: Option<(u64, u32, u32)>,
+        /// In the first packet of a message.
+        begin: Option<Begin>,
         /// It is the last packet of its message.
         is_last: bool,
+        /// Bytes of headers behind the base transport header.
+        headers_len: u8,
         payload_len: u32,
     },
     /// All packets below the sequence number have arrived.
     Ack,
+    /// A packet of the node that receives this carried a congestion mark.
+    Congestion,
     /// The packet with the sequence number is missing. All packets below `below`, modulo 2^24, have arrived.
     Missing { below: u32 },
 }
@@ -102,24 +127,45 @@ pub(super) fn data(
     pair: Pair,
     directory: &Directory,
     psn: u64,
-    begin: Option<(u64, u32, u32)>,
+    (stream, begin): (Stream, Option<Begin>),
     is_last: bool,
     payload: &[u8],
 ) -> Vec<u8> {
-    let opcode = match (begin.is_some(), is_last) {
-        (true, true) => opcode::WRITE_ONLY,
-        (true, false) => opcode::WRITE_FIRST,
-        (false, false) => opcode::WRITE_MIDDLE,
-        (false, true) => opcode::WRITE_LAST,
+    let opcode = match (begin, stream, is_last) {
+        (Some(Begin::Read { .. }), ..) => opcode::READ_REQUEST,
+        (Some(_), Stream::Write, true) => opcode::WRITE_ONLY,
+        (Some(_), Stream::Write, false) => opcode::WRITE_FIRST,
+        (None, Stream::Write, false) => opcode::WRITE_MIDDLE,
+        (None, Stream::Write, true) => opcode::WRITE_LAST,
+        (Some(_), Stream::Response, true) => opcode::READ_RESPONSE_ONLY,
+        (Some(_), Stream::Response, false) => opcode::READ_RESPONSE_FIRST,
+        (None, Stream::Response, false) => opcode::READ_RESPONSE_MIDDLE,
+        (None, Stream::Response, true) => opcode::READ_RESPONSE_LAST,
     };
     let pad = (payload.len().wrapping_neg() & 3) as u8;
     let bth = bth(pair, opcode, pad, is_last, psn);
-    let len = if begin.is_some() { RETH_LEN } else { 0 };
-    frame(pair, directory, bth, len, payload, |bytes| {
-        if let Some((address, key, len)) = begin {
-            Reth { address, key, len }.emit(bytes).expect("there is room for a RETH");
-        }
+    frame(pair, directory, bth, headers_len(opcode), payload, |bytes| {
+        let written = match begin {
+            Some(Begin::Write { tag: address, number: key, len } | Begin::Read { tag: address, number: key, len }) => {
+                Reth { address, key, len }.emit(bytes).map(drop)
+            }
+            Some(Begin::Response { number }) => {
+                Aeth { syndrome: syndrome::ACK, msn: number & 0xff_ffff }.emit(bytes).map(drop)
+            }
+            None if bytes.len() == AETH_LEN => Aeth { syndrome: syndrome::ACK, msn: 0 }.emit(bytes).map(drop),
+            None => Ok(()),
+        };
+        written.expect("there is room for the headers");
     })
+}
+
+/// Bytes of headers between the base transport header and the payload (table 38).
+fn headers_len(opcode: u8) -> usize {
+    match opcode {
+        opcode::WRITE_FIRST | opcode::WRITE_ONLY | opcode::READ_REQUEST => RETH_LEN,
+        opcode::READ_RESPONSE_FIRST | opcode::READ_RESPONSE_LAST | opcode::READ_RESPONSE_ONLY => AETH_LEN,
+        _ => 0,
+    }
 }
 
 fn bth(pair: Pair, opcode: u8, pad: u8, ack_request: bool, psn: u64) -> Bth {
@@ -140,6 +186,11 @@ pub(super) fn acknowledge(pair: Pair, directory: &Directory, below: u64, missing
     })
 }
 
+/// A congestion notification.
+pub(super) fn congestion(pair: Pair, directory: &Directory) -> Vec<u8> {
+    frame(pair, directory, bth(pair, opcode::CONGESTION, 0, false, 0), CONGESTION_LEN, &[], |_| {})
+}
+
 /// Reads a packet; `None` if it is not one of a plain NIC, or is damaged.
 pub(super) fn parse(bytes: &[u8]) -> Option<Packet> {
     let at = HEADER_LEN + MIN_HEADER_LEN;
@@ -148,16 +199,25 @@ pub(super) fn parse(bytes: &[u8]) -> Option<Packet> {
         return None;
     }
     let (bth, rest) = Bth::parse(bytes.get(BTH_AT..bytes.len() - ICRC_LEN)?).ok()?;
-    let payload_len = |rest: &[u8]| rest.len().checked_sub(usize::from(bth.pad)).map(|len| len as u32);
+    let headers_len = headers_len(bth.opcode);
+    let payload_len = rest.len().checked_sub(headers_len + usize::from(bth.pad)).map(|len| len as u32);
+    let data =
+        |begin, is_last| Some(Body::Data { begin, is_last, headers_len: headers_len as u8, payload_len: payload_len? });
     let body = match bth.opcode {
-        opcode::WRITE_ONLY | opcode::WRITE_FIRST => {
-            let (reth, rest) = Reth::parse(rest).ok()?;
-            let begin = Some((reth.address, reth.key, reth.len));
-            Body::Data { begin, is_last: bth.opcode == opcode::WRITE_ONLY, payload_len: payload_len(rest)? }
+        opcode::WRITE_ONLY | opcode::WRITE_FIRST | opcode::READ_REQUEST => {
+            let (Reth { address: tag, key: number, len }, _) = Reth::parse(rest).ok()?;
+            match bth.opcode {
+                opcode::READ_REQUEST => data(Some(Begin::Read { tag, number, len }), true)?,
+                opcode => data(Some(Begin::Write { tag, number, len }), opcode == opcode::WRITE_ONLY)?,
+            }
         }
-        opcode::WRITE_MIDDLE | opcode::WRITE_LAST => {
-            Body::Data { begin: None, is_last: bth.opcode == opcode::WRITE_LAST, payload_len: payload_len(rest)? }
+        opcode::READ_RESPONSE_ONLY | opcode::READ_RESPONSE_FIRST => {
+            let number = Aeth::parse(rest).ok()?.0.msn;
+            data(Some(Begin::Response { number }), bth.opcode == opcode::READ_RESPONSE_ONLY)?
         }
+        opcode::WRITE_MIDDLE | opcode::READ_RESPONSE_MIDDLE => data(None, false)?,
+        opcode::WRITE_LAST | opcode::READ_RESPONSE_LAST => data(None, true)?,
+        opcode::CONGESTION => Body::Congestion,
         opcode::ACKNOWLEDGE => {
             let (aeth, _) = Aeth::parse(rest).ok()?;
             if aeth.syndrome == syndrome::SEQUENCE_ERROR { Body::Missing { below: aeth.msn } } else { Body::Ack }
@@ -168,8 +228,8 @@ pub(super) fn parse(bytes: &[u8]) -> Option<Packet> {
 }
 
 /// The payload of a data packet.
-pub(super) fn payload(bytes: &[u8], has_begin: bool, len: u32) -> &[u8] {
-    let at = BTH_AT + BTH_LEN + if has_begin { RETH_LEN } else { 0 };
+pub(super) fn payload(bytes: &[u8], headers_len: u8, len: u32) -> &[u8] {
+    let at = BTH_AT + BTH_LEN + usize::from(headers_len);
     &bytes[at..at + len as usize]
 }
 
@@ -187,20 +247,35 @@ mod tests {
     fn packets_come_back_from_their_bytes() {
         let directory = Directory::by_rule(10);
         let pair = Pair { from: NodeId(3), to: NodeId(4), class: 2 };
-        for len in 0..20 {
-            for (begin, is_last) in [(Some((7, 8, 9)), true), (Some((7, 8, 9)), false), (None, false), (None, true)] {
-                let content: Vec<u8> = (0..len).collect();
-                let bytes = data(pair, &directory, 0x0100_0005, begin, is_last, &content);
-                let packet = parse(&bytes).unwrap();
-                assert_eq!((packet.from, packet.psn), (pair.from, 5));
-                assert_eq!(packet.body, Body::Data { begin, is_last, payload_len: u32::from(len) });
-                assert_eq!(payload(&bytes, begin.is_some(), u32::from(len)), content);
-            }
+        let write = Some(Begin::Write { tag: 7, number: 8, len: 9 });
+        let response = Some(Begin::Response { number: 8 });
+        let messages = [(Stream::Write, write), (Stream::Response, response), (Stream::Write, None)];
+        let packets = messages.into_iter().chain([(Stream::Response, None)]);
+        for (len, (stream, begin), is_last) in
+            packets.flat_map(|kind| (0..20).flat_map(move |len| [(len, kind, true), (len, kind, false)]))
+        {
+            let content: Vec<u8> = (0..len).collect();
+            let bytes = data(pair, &directory, 0x0100_0005, (stream, begin), is_last, &content);
+            let packet = parse(&bytes).unwrap();
+            assert_eq!((packet.from, packet.psn), (pair.from, 5));
+            let Body::Data { headers_len, .. } = packet.body else { panic!("no data") };
+            let payload_len = u32::from(len);
+            assert_eq!(packet.body, Body::Data { begin, is_last, headers_len, payload_len });
+            assert_eq!(payload(&bytes, headers_len, payload_len), content);
         }
+        let read = Some(Begin::Read { tag: 7, number: 8, len: 9 });
+        let bytes = data(pair, &directory, 5, (Stream::Write, read), true, &[]);
+        let body = Body::Data { begin: read, is_last: true, headers_len: 16, payload_len: 0 };
+        assert_eq!(parse(&bytes).unwrap().body, body);
         let bytes = acknowledge(pair, &directory, 1 << 24, None);
         assert_eq!(parse(&bytes).map(|packet| (packet.psn, packet.body)), Some((0xff_ffff, Body::Ack)));
         let bytes = acknowledge(pair, &directory, 5, Some(9));
         assert_eq!(parse(&bytes).map(|packet| (packet.psn, packet.body)), Some((9, Body::Missing { below: 5 })));
+        let cnp = congestion(pair, &directory);
+        assert_eq!(
+            (cnp.len(), parse(&cnp).map(|packet| packet.body)),
+            (14 + 20 + 8 + 12 + 16 + 4, Some(Body::Congestion))
+        );
         for cut in 0..bytes.len() {
             assert!(parse(&bytes[..cut]).is_none());
         }

@@ -1,5 +1,7 @@
 //! Parameters of a plain NIC.
 
+use super::dcqcn::DcqcnParams;
+use crate::host::Costs;
 use crate::span::Span;
 use diagnostics::param::{ParamError, within};
 use kernel::Time;
@@ -17,6 +19,8 @@ pub enum Transport {
     GoBackN,
     /// The receiver keeps packets that came too early, and the sender repeats the missing ones.
     Selective,
+    /// As `lossless`, but the receiver grants credits: a sender has at most `window` packets at each peer that were not acknowledged.
+    Credits,
 }
 
 /// Parameters of a plain NIC.
@@ -39,6 +43,11 @@ pub struct PlainParams {
     pub ack_every: u32,
     /// Time without progress after which the sender repeats packets.
     pub timeout: Span,
+    /// Rate control; none if not given. `dcqcn = {}` has the parameters of the paper. Senders and receivers must agree.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dcqcn: Option<DcqcnParams>,
+    /// Costs of messages on the host's processors.
+    pub costs: Costs,
 }
 
 impl Default for PlainParams {
@@ -52,6 +61,8 @@ impl Default for PlainParams {
             window: 256,   // assumed: 1 MiB in flight, more than 400 Gbit/s in 20 us
             ack_every: 16, // assumed
             timeout: Span::from_fs(100_000_000_000), // assumed: 100 us, some round trips under load
+            dcqcn: None,
+            costs: Costs::default(),
         }
     }
 }
@@ -62,7 +73,20 @@ impl PlainParams {
         within("mtu", self.mtu, 64, 32_768)?;
         within("class", self.class, 0, 7)?;
         within("window", self.window, 1, 1 << 20)?;
+        if let Some(dcqcn) = &self.dcqcn {
+            dcqcn.check().map_err(|error| error.inside("dcqcn"))?;
+        }
         within("ack_every", self.ack_every, 1, self.window).map_err(|error| error.because("the window"))
+    }
+
+    /// Returns true if the sender repeats packets.
+    pub(super) fn is_reliable(&self) -> bool {
+        matches!(self.transport, Transport::GoBackN | Transport::Selective)
+    }
+
+    /// Returns true if the receiver acknowledges packets.
+    pub(super) fn acknowledges(&self) -> bool {
+        self.transport != Transport::Lossless
     }
 
     pub(super) fn post(&self) -> Time {

@@ -1,5 +1,6 @@
 //! The receiving side of a connection: the order of packets, gaps, and acknowledgments.
 
+use super::packet::Begin;
 use super::params::{PlainParams, Transport};
 use kernel::Time;
 use std::collections::BTreeMap;
@@ -12,8 +13,9 @@ const MOST_EARLY: usize = 1 << 16;
 #[derive(Clone)]
 pub(super) struct DataPacket {
     pub head: Time,
-    pub begin: Option<(u64, u32, u32)>,
+    pub begin: Option<Begin>,
     pub is_last: bool,
+    pub headers_len: u8,
     pub payload_len: u32,
     pub bytes: Arc<[u8]>,
 }
@@ -35,6 +37,8 @@ pub(super) struct Incoming {
     unacknowledged: u32,
     /// Gaps below were reported.
     reported: u64,
+    /// When the last congestion notification was sent.
+    pub notified: Option<Time>,
     /// The message whose packets arrive now.
     pub building: Option<u64>,
 }
@@ -49,7 +53,7 @@ impl Incoming {
         ready: &mut Vec<DataPacket>,
         answers: &mut Vec<Answer>,
     ) -> bool {
-        let is_reliable = params.transport != Transport::Lossless;
+        let is_reliable = params.acknowledges();
         let Some(psn) = psn.filter(|&psn| psn >= self.expected) else {
             // It came before. Its acknowledgment may be lost.
             answers.extend(is_reliable.then_some(Answer::Acknowledge));
@@ -85,7 +89,7 @@ impl Incoming {
                 }
                 false
             }
-            Transport::Selective | Transport::Lossless => {
+            Transport::Selective | Transport::Lossless | Transport::Credits => {
                 let room = if params.transport == Transport::Lossless { MOST_EARLY } else { params.window as usize };
                 if self.early.len() >= room || self.early.contains_key(&psn) {
                     return false;

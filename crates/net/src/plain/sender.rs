@@ -1,14 +1,16 @@
 //! The sending side of a connection: packets of messages in order, repeats, and the window.
 
+use super::dcqcn::Limit;
+use super::packet::{Begin, Stream};
 use super::params::{PlainParams, Transport};
-use super::program::{MessageId, Payload};
+use crate::host::{MessageId, Payload};
 use kernel::Time;
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
 
 struct Message {
     id: MessageId,
-    tag: u64,
+    begin: Begin,
     payload: Payload,
     /// Sequence number of its first packet.
     first: u64,
@@ -18,7 +20,8 @@ struct Message {
 /// A packet to send now.
 pub(super) struct Part {
     pub psn: u64,
-    pub begin: Option<(u64, u32, u32)>,
+    pub stream: Stream,
+    pub begin: Option<Begin>,
     pub is_last: bool,
     pub range: Range<usize>,
     pub payload: Payload,
@@ -40,6 +43,12 @@ pub(super) struct Outgoing {
     repeats: BTreeSet<u64>,
     /// When packets are repeated if nothing is acknowledged.
     pub timer: Option<Time>,
+    /// Rate control, after the first notification.
+    pub limit: Option<Limit>,
+    /// An event for the rate is under way.
+    pub has_pace: bool,
+    /// It is in the list of turns.
+    pub has_turn: bool,
     /// An event for the timer is under way.
     pub has_event: bool,
     /// Packets sent again.
@@ -49,15 +58,15 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
-    pub fn post(&mut self, id: MessageId, tag: u64, payload: Payload, mtu: u32) {
+    pub fn post(&mut self, id: MessageId, begin: Begin, payload: Payload, mtu: u32) {
         let n_packets = u64::from(payload.len().div_ceil(mtu).max(1));
-        self.messages.push_back(Message { id, tag, payload, first: self.posted, n_packets });
+        self.messages.push_back(Message { id, begin, payload, first: self.posted, n_packets });
         self.posted += n_packets;
     }
 
     /// Returns true if a packet may leave.
     pub fn is_ready(&self, params: &PlainParams) -> bool {
-        let has_window = params.transport == Transport::Lossless || self.next < self.done + u64::from(params.window);
+        let has_window = !params.acknowledges() || self.next < self.done + u64::from(params.window);
         !self.repeats.is_empty() || self.next < self.posted && has_window
     }
 
@@ -89,16 +98,17 @@ impl Outgoing {
         let start = number as usize * params.mtu as usize;
         let len = message.payload.len();
         let range = start..(start + params.mtu as usize).min(len as usize);
-        let begin = (number == 0).then_some((message.tag, message.id.0, len));
+        let begin = (number == 0).then_some(message.begin);
+        let stream = if matches!(message.begin, Begin::Response { .. }) { Stream::Response } else { Stream::Write };
         let payload = message.payload.clone();
         let mut finishes = None;
-        if params.transport == Transport::Lossless {
+        if !params.acknowledges() {
             self.done = self.next;
             if is_last {
                 finishes = self.messages.pop_front().map(|message| message.id);
             }
         }
-        Some(Part { psn, begin, is_last, range, payload, finishes })
+        Some(Part { psn, stream, begin, is_last, range, payload, finishes })
     }
 
     /// All packets below `below` have arrived. Returns the messages that are finished, and true if there was progress.
@@ -123,7 +133,7 @@ impl Outgoing {
             return;
         }
         match transport {
-            Transport::Lossless => {}
+            Transport::Lossless | Transport::Credits => {}
             Transport::GoBackN => self.next = psn,
             Transport::Selective => drop(self.repeats.insert(psn)),
         }

@@ -3,12 +3,12 @@
 use crate::plain::{Messages, outcome};
 use kernel::Time;
 use net::NodeId;
+use net::host::Payload;
 use net::network::{Network, Options};
 use net::node::{BuildNode, Node, NodeFailure};
 use net::observe::{DropReason, Row, What};
 use net::plain::PlainNic;
 use net::plain::params::{PlainParams, Transport};
-use net::plain::program::Payload;
 use net::plan::Plan;
 use net::span::{BitRate, Ratio, Span};
 use net::spec::{LinkParams, NetworkSpec, SwitchChoice};

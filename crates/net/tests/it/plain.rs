@@ -3,17 +3,22 @@
 use crate::rig::{RATE, direction, link, plan};
 use kernel::Time;
 use net::NodeId;
+use net::host::Entry;
+use net::host::{Event, Host, Payload, Program, Received};
 use net::link::Direction;
 use net::network::{Network, Options};
 use net::node::{BuildNode, Node};
-use net::observe::DropReason;
-use net::plain::matching::Entry;
+use net::observe::{DropReason, Row, What};
+use net::plain::dcqcn::DcqcnParams;
 use net::plain::params::{PlainParams, Transport};
-use net::plain::program::{Event, Host, Payload, Program, Received};
 use net::plain::{PlainCounts, PlainNic};
 use net::plan::{NodePlan, Plan};
-use net::span::Span;
+use net::span::{Ratio, Span};
+use net::spec::{NetworkSpec, SwitchChoice};
+use net::switch::params::{EcnParams, SwitchParams};
+use net::topology::Topology;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Byte time at 100 Gbit/s, in ps.
 const BYTE: u64 = 80;
@@ -62,6 +67,7 @@ impl Program for Messages {
             }
             Event::Received(received) => self.received.push((host.now(), received)),
             Event::Sent(_) => self.sent.push(host.now()),
+            _ => {}
         }
     }
 }
@@ -227,11 +233,12 @@ fn selective_repeats_fewer_packets_than_go_back_n() {
 #[test]
 fn a_window_limits_the_rate_to_its_bytes_a_round_trip() {
     // Two packets a round trip. The second acknowledgment comes a packet after the first; windows overlap in steps of a round trip.
-    let params =
-        PlainParams { mtu: 1024, transport: Transport::GoBackN, window: 2, ack_every: 1, ..PlainParams::default() };
-    let mut network =
-        pair(&params, Messages::to(1, [Payload::Zeros(40 * 1024)]), Messages::receiver(), direction(RATE, 500, ""));
-    let (received, _, _) = outcome(&mut network, 1);
+    let last = |transport| {
+        let params = PlainParams { mtu: 1024, transport, window: 2, ack_every: 1, ..PlainParams::default() };
+        let mut network =
+            pair(&params, Messages::to(1, [Payload::Zeros(40 * 1024)]), Messages::receiver(), direction(RATE, 500, ""));
+        outcome(&mut network, 1).0[0].1.last.ps()
+    };
     let packet = (8 + HEADERS + 1024 + 4) * BYTE;
     // An acknowledgment has 14 + 20 + 8 + 12 + 4 + 4 = 62 bytes.
     let ack = (8 + 62 + 4) * BYTE;
@@ -239,7 +246,57 @@ fn a_window_limits_the_rate_to_its_bytes_a_round_trip() {
     let first = packet + RETH * BYTE + DELAY + ack + DELAY;
     // 20 pairs of packets: packet 2k leaves when packet 2k - 2 was acknowledged. The last packet is a line time behind its partner.
     let last_even = first + 18 * round;
-    assert_eq!(received[0].1.last.ps(), last_even + packet + 12 * BYTE + packet + DELAY);
+    for transport in [Transport::GoBackN, Transport::Credits] {
+        assert_eq!(last(transport), last_even + packet + 12 * BYTE + packet + DELAY);
+    }
+}
+
+/// Two nodes send 2 MB each to a third through a switch that marks. Returns marks and notifications, and the deepest queue.
+fn incast(dcqcn: Option<DcqcnParams>) -> (u64, u64, u64) {
+    let ecn = EcnParams { k_min_bytes: 20_000, k_max_bytes: 100_000, p_max: Ratio::new(1, 1) };
+    let switch = SwitchParams { ecn: Some(ecn), ..SwitchParams::default() };
+    let spec = NetworkSpec {
+        topology: Some(Topology::Star { nodes: 3 }),
+        switch: SwitchChoice::Params(Box::new(switch)),
+        ..NetworkSpec::default()
+    };
+    let params = PlainParams { dcqcn, ..PlainParams::default() };
+    let build = |id: NodeId, _: &str, _: &_| {
+        let params = params.clone();
+        let build: BuildNode = Box::new(move |place| {
+            let program = match id {
+                NodeId(0) => Messages::receiver(),
+                _ => Messages::to(0, [Payload::Zeros(2_000_000)]),
+            };
+            Ok(Box::new(PlainNic::new(params, place, Box::new(program))?) as Box<dyn Node>)
+        });
+        Ok::<_, std::convert::Infallible>(build)
+    };
+    let plan = spec.design(&["plain"], |_| false).unwrap().plan(build).unwrap();
+    let deepest = Arc::new(AtomicU64::new(0));
+    let seen = deepest.clone();
+    let observer = move |rows: &[Row]| {
+        let depth = |row: &Row| if let What::Depth { bytes, .. } = row.what { bytes } else { 0 };
+        seen.fetch_max(rows.iter().map(depth).max().unwrap_or(0), Ordering::Relaxed);
+        Ok(())
+    };
+    let options = Options { threads: 1, observer: Some(Box::new(observer)), ..Options::default() };
+    let mut network = Network::build(plan, options).unwrap();
+    assert_eq!(network.run_until(Time::from_ns(20_000_000)).unwrap().next, None);
+    let (received, _, counts) = outcome(&mut network, 0);
+    assert_eq!(received.len(), 2);
+    let notified = (1..3).map(|node| outcome(&mut network, node).2.notified).sum();
+    (counts.marked, notified, deepest.load(Ordering::Relaxed))
+}
+
+#[test]
+fn dcqcn_keeps_queues_short() {
+    let (marked, notified, deepest) = incast(None);
+    assert!(marked > 100 && notified == 0, "{marked} marks, {notified} notifications");
+    let controlled = incast(Some(DcqcnParams::default()));
+    // At most one notification in 50 us for each sender, of a run that takes 320 us at least.
+    assert!((2..=40).contains(&controlled.1), "{} notifications", controlled.1);
+    assert!(controlled.2 * 4 < deepest, "{} bytes of {deepest}", controlled.2);
 }
 
 #[test]

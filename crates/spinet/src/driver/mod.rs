@@ -24,7 +24,7 @@ mod traffic;
 pub use capabilities::{Capabilities, MemoryLeft};
 pub use context::ContextSpec;
 pub use error::DriverError;
-pub use event::Event;
+pub use event::{Event, describe};
 pub use handles::{ContextId, HostId, MemoryId, ProgramId, RuleId, TenantId, TicketId};
 pub use memory::Kind;
 pub use rule::{Remaining, RuleSpec};

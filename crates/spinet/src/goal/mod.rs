@@ -75,6 +75,8 @@ pub struct Finished {
     is_critical: Vec<bool>,
     /// The first operation that [`Finished::take_operations`] has not returned yet.
     next: usize,
+    /// The network card of the hosts.
+    nic: String,
 }
 
 /// Runs a schedule on hosts with the plain network card. `goes_on` is asked now and then; the run ends with `None` if it
@@ -93,20 +95,30 @@ pub fn run(
             return Ok(None);
         }
     }
-    let outcome = run.finish()?;
-    let path = outcome.record.as_ref().map(|record| record.critical_path(schedule)).unwrap_or_default();
-    let mut is_critical = vec![false; if with_record { schedule.ops().len() } else { 0 }];
-    for step in &path {
-        is_critical[step.op as usize] = true;
-        let partner = outcome.record.as_ref().and_then(|record| record.timing(schedule, step.op as usize).partner);
-        if let (true, Some(partner)) = (step.is_at_receiver(schedule), partner) {
-            is_critical[partner as usize] = true;
-        }
-    }
-    Ok(Some(Finished { schedule: schedule.clone(), params: *params, model, outcome, path, is_critical, next: 0 }))
+    Ok(Some(Finished::new(schedule, *params, model, run.finish()?, "plain".into())))
 }
 
 impl Finished {
+    /// A schedule that has run on hosts with this network card.
+    pub(crate) fn new(
+        schedule: &Arc<Schedule>,
+        params: Params,
+        model: Model,
+        outcome: Outcome,
+        nic: String,
+    ) -> Finished {
+        let path = outcome.record.as_ref().map(|record| record.critical_path(schedule)).unwrap_or_default();
+        let mut is_critical = vec![false; if outcome.record.is_some() { schedule.ops().len() } else { 0 }];
+        for step in &path {
+            is_critical[step.op as usize] = true;
+            let partner = outcome.record.as_ref().and_then(|record| record.timing(schedule, step.op as usize).partner);
+            if let (true, Some(partner)) = (step.is_at_receiver(schedule), partner) {
+                is_critical[partner as usize] = true;
+            }
+        }
+        Finished { schedule: schedule.clone(), params, model, outcome, path, is_critical, next: 0, nic }
+    }
+
     /// The end of the last host.
     pub fn finish(&self) -> Time {
         self.outcome.finish

@@ -5,11 +5,13 @@ use blake3::Hasher;
 use kernel::Time;
 use net::goal::Kind;
 use net::loggops::{Step, StepKind};
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 
 /// A time in nanoseconds: a whole number if it is one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, JsonSchema)]
+#[schemars(with = "f64")]
 pub struct Ns(pub Time);
 
 impl Serialize for Ns {
@@ -22,7 +24,7 @@ impl Serialize for Ns {
 }
 
 /// The size of a schedule.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Counts {
     /// Number of ranks.
     pub ranks: u32,
@@ -63,7 +65,7 @@ impl Counts {
 }
 
 /// A step of the critical path.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct StepRow {
     /// Its kind.
     pub kind: &'static str,
@@ -82,7 +84,7 @@ pub struct StepRow {
 }
 
 /// The critical path in short.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct PathSummary {
     /// Number of steps.
     pub steps: usize,
@@ -91,14 +93,14 @@ pub struct PathSummary {
 }
 
 /// The summary of a run.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct GoalSummary {
     /// When the last host ended.
     pub finish_ns: Ns,
     /// When each host ended.
     pub hosts_ns: Vec<Ns>,
     /// The network card of the hosts.
-    pub nic: &'static str,
+    pub nic: String,
     /// The model of the hosts.
     pub model: &'static str,
     /// The parameters of the model.
@@ -124,7 +126,7 @@ impl Finished {
         GoalSummary {
             finish_ns: Ns(self.outcome.finish),
             hosts_ns: self.outcome.hosts.iter().copied().map(Ns).collect(),
-            nic: "plain",
+            nic: self.nic.clone(),
             model: self.model.name(),
             loggops: self.params.to_string(),
             schedule: Counts::of(&self.schedule),

@@ -36,13 +36,16 @@ use crate::instructions::{Choice, CoreTraces, TraceWriteError};
 use crate::paths::{PATHS, PathLog};
 use crate::profile::Profile;
 use crate::program::{self, ProgramError, is_source};
-use crate::run::{Card, Departure, Ended, HORIZON, InjectError, Port, Progress, Rows, RunError, Simulated, Wanted};
+use crate::run::{
+    Card, Departure, Ended, HORIZON, HostChange, InjectError, Port, Progress, Rows, RunError, Simulated, Wanted,
+};
 use crate::streams::FeedError;
 use crate::summary::{BusyCore, HPUS};
 use crate::toml_text::KeyPosition;
 use crate::trial::{Fault, HostWrites, PacketOutcome};
 use feed::Feed;
 use kernel::{Clock, Cycle, FreqError, Mode, Outcome, Resource, Time};
+use net::host::CardMemory;
 use pspin::PspinError;
 use pspin::protocol::Context;
 use serde_json::Value;
@@ -144,6 +147,7 @@ impl HandlerCard {
         record.borrow_mut().sent = wanted.lines.then(Vec::new);
         // With outcomes, the caller has verdicts and writes to host memory instead.
         record.borrow_mut().to_host = (wanted.lines && !wanted.outcomes).then(Default::default);
+        record.borrow_mut().for_host = wanted.host.then(Vec::new);
         if wanted.needs_paths() {
             record.borrow_mut().window.tracker = Some(Default::default());
         }
@@ -445,6 +449,25 @@ impl Card for HandlerCard {
         self.handlers_writes()
     }
 
+    fn take_host_changes(&mut self) -> Vec<(Time, HostChange)> {
+        let record = &mut *self.driver.record.borrow_mut();
+        let changes = record.for_host.as_mut().map(std::mem::take).unwrap_or_default();
+        changes.into_iter().map(|(at, change)| (record.clock.edge(at), change)).collect()
+    }
+
+    fn host_writes(&mut self, addr: u64, bytes: &[u8]) {
+        self.driver.record.borrow_mut().host.write(addr, bytes);
+    }
+
+    fn host_memory(&self) -> Vec<CardMemory> {
+        let memory = |placed: &PlacedContext| CardMemory {
+            context: placed.name.clone(),
+            addr: placed.context.host_mem_addr,
+            bytes: placed.context.host_mem_size.into(),
+        };
+        self.placed.iter().map(memory).collect()
+    }
+
     fn expect(&mut self, packets: &[Box<[u8]>]) {
         self.driver.feed.borrow_mut().rules.expect(packets);
     }
@@ -464,7 +487,7 @@ impl Card for HandlerCard {
 
     fn write_host(&self, folder: &Path) -> Result<Vec<String>, RunError> {
         let fail = |source| RunError::new(HandlerError::Create { file: folder.display().to_string(), source });
-        self.record().borrow().host.dump(folder).map_err(fail)
+        host::dump(&self.record().borrow().host, folder).map_err(fail)
     }
 }
 

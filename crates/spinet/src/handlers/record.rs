@@ -2,6 +2,7 @@
 
 use crate::captured::{CaptureFailed, CaptureFile};
 use crate::digest::{Digest, Stream};
+use crate::driver::describe;
 use crate::handlers::host::Pages;
 use crate::handlers::outcomes::{Kept, KeptPacket};
 use crate::handlers::packets::{Change, Fate, Row, Window};
@@ -10,10 +11,12 @@ use crate::handlers::table::Table;
 use crate::handlers::to_host::ToHost;
 use crate::paths::PathLog;
 use crate::program::STAGES;
+use crate::run::HostChange;
 use crate::streams::FeedError;
 use crate::tracks::{Subject, TracksError};
 use kernel::trace::{self, Sink};
 use kernel::{Clock, Cycle};
+use net::host::CardEvent;
 use pspin::delivery::DropReason;
 use pspin::events::Event;
 use pspin::host_events::HostEvent;
@@ -102,6 +105,8 @@ pub struct Record {
     pub sent: Option<Vec<(Cycle, Box<[u8]>)>>,
     /// Packets for the host that the caller has not taken, if wanted.
     pub to_host: Option<ToHost>,
+    /// Changes for the host that the caller has not taken, if wanted.
+    pub for_host: Option<Vec<(Cycle, HostChange)>>,
     /// Finished packets of contexts that the caller has not taken, if wanted.
     pub finished: Option<Vec<Row>>,
     /// Finished packets and host writes that the caller has not taken, if wanted.
@@ -137,6 +142,7 @@ impl Record {
             drops: None,
             sent: None,
             to_host: None,
+            for_host: None,
             finished: None,
             kept: None,
             lines: VecDeque::new(),
@@ -269,8 +275,13 @@ impl Record {
             to_host.note(at(), &what, |packet| inside.get(packet).map(|row| row.bytes), &self.host);
         }
         match what {
-            Event::HostWritten { bytes, .. } => {
+            Event::HostWritten { addr, bytes } => {
                 self.stats.host_writes.add(bytes);
+                if let Some(changes) = &mut self.for_host {
+                    let mut content = vec![0; bytes as usize].into_boxed_slice();
+                    self.host.read(addr, &mut content);
+                    changes.push((at(), HostChange::Written { addr, bytes: content }));
+                }
                 // The bytes came with the write, in the same call of the same component.
                 self.digest.add(Stream::Host, &[at()], b"");
             }
@@ -364,6 +375,12 @@ impl HostEvents for Scribe {
     fn event(&mut self, at: Cycle, context: u32, event: &HostEvent) {
         let record = &mut *self.0.borrow_mut();
         record.stats.events.add(event);
+        if let Some(changes) = &mut record.for_host {
+            let (name, values) = describe(event);
+            // Contexts have numbers from 1 on.
+            let context = context.saturating_sub(1);
+            changes.push((at, HostChange::Event(CardEvent { context, name, values })));
+        }
         // Other streams of the digest cover ends of messages and failed handlers.
         let numbers = match *event {
             HostEvent::MessageDone { .. } | HostEvent::HandlerError(_) => return,

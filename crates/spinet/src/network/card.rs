@@ -5,6 +5,7 @@ use super::experiment::NetworkError;
 use super::frames::{FrameLog, Frames};
 use super::progress::{NodeProgress, Sum};
 use super::setup::{NodeSetup, Setup};
+use crate::goal::{self, Finished};
 use crate::run::{Card, Ended, HORIZON, InjectError, Port, Progress, Rows, RunError, Simulated, Wanted};
 use kernel::{Clock, Mode, Resource, Time};
 use net::device::Attached;
@@ -25,6 +26,11 @@ const LOOK: Time = Time::from_ns(2_000);
 /// never stop by themselves. It is longer than any access to a host takes.
 const CALM: Time = Time::from_ns(20_000);
 
+/// Rows of operations in one call: all that a schedule can have.
+const MOST_ROWS: usize = usize::MAX;
+/// Nodes that the reason of a stall names.
+const MOST_NAMED: usize = 8;
+
 /// A network with the cards of its nodes.
 pub struct NetworkCard {
     pub(super) setup: Setup,
@@ -36,12 +42,15 @@ pub struct NetworkCard {
     now: Time,
     pub(super) ended: Option<Ended>,
     is_closed: bool,
+    /// The schedule that the hosts have run.
+    pub(super) finished: RefCell<Option<Finished>>,
     keeps_tables: bool,
 }
 
 impl NetworkCard {
     /// Builds all nodes, each on its thread.
     pub fn new(setup: Setup, wanted: &Wanted) -> Result<Self, NetworkError> {
+        setup.check_hosts(wanted)?;
         let progress: Vec<Arc<NodeProgress>> = setup.nodes.iter().map(|_| Arc::default()).collect();
         let plan = setup.plan(wanted, &progress);
         let rows: Arc<Mutex<Vec<Row>>> = Arc::default();
@@ -56,7 +65,8 @@ impl NetworkCard {
         let frames = Frames::new(wanted.tables.then(FrameLog::default));
         let (ended, is_closed) = (None, false);
         let keeps_tables = wanted.tables;
-        Ok(NetworkCard { setup, network, progress, rows, frames, now: Time::ZERO, ended, is_closed, keeps_tables })
+        let (now, finished) = (Time::ZERO, RefCell::new(None));
+        Ok(NetworkCard { setup, network, progress, rows, frames, now, ended, is_closed, finished, keeps_tables })
     }
 
     /// Sum over the nodes.
@@ -108,7 +118,14 @@ impl NetworkCard {
             && (is_quiet || self.now >= moved_at + CALM)
             && self.network.borrow_mut().ledger()?.in_flight.frames == 0
         {
-            return Ok(Some(Ended::Complete));
+            return Ok(Some(match self.take_schedule() {
+                Some(Err(text)) => Ended::Stalled(Some(text)),
+                Some(Ok(finished)) => {
+                    self.finished.replace(Some(finished));
+                    Ended::Complete
+                }
+                None => Ended::Complete,
+            }));
         }
         let stall = self.setup.experiment.common.stall_limit.time();
         let waits = sum.has_more && next.is_some_and(|next| next > self.now + stall);
@@ -121,12 +138,30 @@ impl NetworkCard {
 
     /// The nodes with unfinished packets.
     fn stuck_at(&self) -> Option<String> {
+        if let Some(Err(text)) = self.take_schedule() {
+            return Some(text);
+        }
         let stuck = self.nodes().iter().zip(&self.progress).filter_map(|(node, progress)| {
             let inside = NodeProgress::sum([&**progress]).inside;
             (inside > 0).then(|| format!("`{}` has {inside}", node.name))
         });
-        let stuck: Vec<String> = stuck.take(8).collect();
-        (!stuck.is_empty()).then(|| format!("unfinished packets: {}", stuck.join(", ")))
+        let stuck: Vec<String> = stuck.take(MOST_NAMED).collect();
+        let packets = (!stuck.is_empty()).then(|| format!("unfinished packets: {}", stuck.join(", ")));
+        let parts: Vec<String> = packets.into_iter().chain(self.waiting_hosts()).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+
+    /// The waits of hosts' programs.
+    fn waiting_hosts(&self) -> Option<String> {
+        let names = self.nodes().iter().zip(&self.progress).enumerate();
+        let waiting = names.filter(|(_, (_, progress))| NodeProgress::sum([&***progress]).has_more);
+        let texts = waiting.filter_map(|(number, (node, _))| {
+            let act = |device: &mut CardDevice| device.side()?.endpoint().waits_for();
+            let what = self.with_card(number, act).ok().flatten()?;
+            Some(format!("the host of `{}` waits for {what}", node.name))
+        });
+        let texts: Vec<String> = texts.take(MOST_NAMED).collect();
+        (!texts.is_empty()).then(|| texts.join(", "))
     }
 
     fn take_rows(&mut self) {
@@ -233,7 +268,13 @@ impl Card for NetworkCard {
         if !self.keeps_tables {
             return Vec::new();
         }
-        vec![Rows { table: super::FRAMES, columns: self.frames.take() }]
+        let frames = Rows { table: super::FRAMES, columns: self.frames.take() };
+        let mut finished = self.finished.borrow_mut();
+        let columns = finished.as_mut().map(|finished| finished.take_operations(MOST_ROWS));
+        // Without a schedule and after its last row, there are none.
+        let columns = columns.filter(|columns| columns.iter().any(|(_, bytes)| !bytes.is_empty()));
+        let operations = columns.map(|columns| Rows { table: goal::OPERATIONS.name, columns });
+        std::iter::once(frames).chain(operations).collect()
     }
 
     fn ports(&self) -> Vec<Port> {

@@ -1,13 +1,20 @@
 //! A card as a device of a network: frames of its links go in and out, and its host may send frames beside it.
 
 use super::progress::NodeProgress;
-use crate::run::{Card, Ended, InjectError, Port, RunError};
+use crate::run::{self, Card, Ended, HostChange, InjectError, Port, RunError};
 use crate::streams::Stream;
 use kernel::Time;
-use net::PortId;
+use net::address::Directory;
 use net::device::{Departure, Device};
-use net::frame::Arrival;
+use net::digest::fold_bytes;
+use net::frame::{Arrival, Frame, FrameId};
+use net::host::Program;
+use net::line::Slot;
 use net::node::{NodeFailure, Place};
+use net::pause::Pause;
+use net::plain::endpoint::{Endpoint, Exit};
+use net::plain::params::PlainParams;
+use net::{NodeId, PortId};
 use std::collections::VecDeque;
 use std::sync::Arc;
 use wire::source::SourceError;
@@ -72,9 +79,107 @@ impl HostFrames {
     }
 }
 
+/// The time that a host's write takes to its card. Source: `pcie.link.latency_cycles` of `presets/pspin.toml` at 1 GHz.
+pub const TO_CARD: Time = Time::from_ns(150);
+
+/// The way of a host's packets to the transmitter.
+#[derive(Default)]
+struct ToTransmitter(Vec<Departure>);
+
+impl Exit for ToTransmitter {
+    fn leave(&mut self, slot: Slot, bytes: Arc<[u8]>, class: Option<u8>) -> u64 {
+        let hash = fold_bytes(&bytes);
+        self.0.push(Departure { at: slot.start, port: PortId(0), bytes, class });
+        hash
+    }
+
+    // The transmitter has counted the frame.
+    fn used(&mut self, _: Time, _: &Arrival, _: bool) {}
+}
+
+/// The program of a host, beside its card.
+pub struct HostSide {
+    endpoint: Endpoint,
+    exit: ToTransmitter,
+    directory: Arc<Directory>,
+    node: NodeId,
+    /// Frames that came from the card.
+    n_frames: u64,
+    /// Writes of the host that the card does not know yet.
+    to_card: VecDeque<(Time, u64, Box<[u8]>)>,
+    written: Vec<(Time, u64, Box<[u8]>)>,
+}
+
+impl HostSide {
+    /// Starts the program of a host. `card` is its card, if it has a programmable one.
+    pub fn new(
+        params: PlainParams,
+        place: &Place,
+        program: Box<dyn Program>,
+        card: Option<&dyn Card>,
+    ) -> Result<HostSide, NodeFailure> {
+        let port = place.ports.first().and_then(Option::as_ref).ok_or(NoLink)?;
+        let endpoint = Endpoint::new(params, place, port, program, card.map(Card::host_memory))?;
+        Ok(HostSide {
+            endpoint,
+            exit: ToTransmitter::default(),
+            directory: place.directory.clone(),
+            node: place.node,
+            n_frames: 0,
+            to_card: VecDeque::new(),
+            written: Vec::new(),
+        })
+    }
+
+    /// The host and its program.
+    pub fn endpoint(&mut self) -> &mut Endpoint {
+        &mut self.endpoint
+    }
+
+    /// A frame comes from the card.
+    fn frame(&mut self, at: Time, bytes: Box<[u8]>) {
+        let id = FrameId { node: self.node, number: self.n_frames };
+        self.n_frames += 1;
+        let frame = Frame::new(bytes, id, None, &self.directory);
+        self.endpoint.receive(Arrival { head: at, tail: at, frame });
+    }
+
+    fn change(&mut self, at: Time, change: HostChange) {
+        match change {
+            HostChange::Written { addr, bytes } => self.endpoint.card_wrote(at, addr, bytes),
+            HostChange::Event(event) => self.endpoint.card_event(at, event),
+        }
+    }
+
+    fn run_until(&mut self, until: Time) -> Result<(), NodeFailure> {
+        self.endpoint.run_until(until, &mut self.exit)?;
+        self.endpoint.take_written(&mut self.written);
+        let later = |(at, addr, bytes): (Time, u64, _)| (at.checked_add(TO_CARD).unwrap_or(Time::MAX), addr, bytes);
+        self.to_card.extend(self.written.drain(..).map(later));
+        Ok(())
+    }
+
+    /// The host's writes that have reached the card at `until`.
+    fn reach_card(&mut self, until: Time, card: &mut dyn Card) {
+        while let Some((_, addr, bytes)) = self.to_card.pop_front_if(|&mut (at, ..)| at <= until) {
+            card.host_writes(addr, &bytes);
+        }
+    }
+}
+
+/// The node has no link at port 0, through which its host sends.
+#[derive(Debug, thiserror::Error)]
+#[error("its host has a program, but port 0, through which the host sends, has no link")]
+struct NoLink;
+
 /// A card and its host at the end of links.
 pub struct CardDevice {
     card: Box<dyn Card>,
+    /// The card passes everything to the host.
+    is_plain: bool,
+    /// The host's program, if it has one.
+    side: Option<HostSide>,
+    now: Option<Time>,
     /// Its network ports have lines with a rate of their own.
     has_lines: bool,
     host: HostFrames,
@@ -89,10 +194,32 @@ pub struct CardDevice {
 impl CardDevice {
     /// A card that was started with [`crate::run::Wanted::lines`].
     pub fn new(card: Box<dyn Card>, has_lines: bool, host: HostFrames, progress: Arc<NodeProgress>) -> Self {
-        let departures = VecDeque::new();
-        let mut device = CardDevice { card, has_lines, host, departures, refused: 0, n_injected: 0, progress };
+        let mut device = CardDevice {
+            card,
+            is_plain: false,
+            side: None,
+            now: None,
+            has_lines,
+            host,
+            departures: VecDeque::new(),
+            refused: 0,
+            n_injected: 0,
+            progress,
+        };
         device.report(Time::ZERO);
         device
+    }
+
+    /// Gives its host a program. `is_plain` says that the card passes everything to the host.
+    pub fn with_program(mut self, side: HostSide, is_plain: bool) -> Self {
+        (self.side, self.is_plain) = (Some(side), is_plain);
+        self.report(Time::ZERO);
+        self
+    }
+
+    /// The program of its host, if it has one.
+    pub fn side(&mut self) -> Option<&mut HostSide> {
+        self.side.as_mut()
     }
 
     /// Refuses ports that the card does not have.
@@ -122,11 +249,74 @@ impl CardDevice {
 
     /// Tells those who watch the run how far this node is.
     fn report(&mut self, at: Time) {
+        let is_over = self.host.next_at().is_none() && self.side.as_ref().is_none_or(|side| !side.endpoint.is_busy());
+        if self.is_plain {
+            self.progress.set(0, self.n_injected, self.n_injected, is_over, at);
+            return;
+        }
         let progress = self.card.progress();
         let own = progress.packets_total.unwrap_or_else(|| progress.packets_in.saturating_sub(self.n_injected));
         let inside = (self.n_injected + own).saturating_sub(progress.packets_done);
-        let is_over = self.host.next_at().is_none();
         self.progress.set(inside, progress.packets_in, progress.packets_done, is_over, at);
+    }
+}
+
+/// Takes what left a card: packets for the network into `departures`, and packets for the host to its program.
+fn take_departures(card: &mut dyn Card, mut side: Option<&mut HostSide>, departures: &mut Vec<Departure>) {
+    for run::Departure { at, port, frame } in card.take_departures() {
+        match port {
+            Port::Network(port) => {
+                departures.push(Departure { at, port: PortId(port.into()), bytes: frame.into(), class: None });
+            }
+            Port::Host(_) => {
+                if let Some(side) = &mut side {
+                    side.frame(at, frame);
+                }
+            }
+        }
+    }
+}
+
+/// The reason why a card ended, if it did.
+fn check_end(card: &dyn Card) -> Result<(), NodeFailure> {
+    let Some(ended) = card.ended() else { return Ok(()) };
+    let why = match ended {
+        Ended::Trouble(text) | Ended::Stalled(Some(text)) => text.clone(),
+        other => Ended::reason(Some(other)).replace('_', " "),
+    };
+    Err(CardEnded(why).into())
+}
+
+impl CardDevice {
+    /// Simulates the card, and the program of its host.
+    fn advance(&mut self, until: Time, departures: &mut Vec<Departure>) -> Result<(), NodeFailure> {
+        let CardDevice { card, side, is_plain, now, .. } = self;
+        let Some(side) = side else {
+            card.run_until(until)?;
+            check_end(&**card)?;
+            take_departures(&mut **card, None, departures);
+            return Ok(());
+        };
+        if *is_plain {
+            side.run_until(until)?;
+            departures.append(&mut side.exit.0);
+            return Ok(());
+        }
+        // A write of the host at any time reaches the card this much later. So the card may be ahead of the host by this time.
+        while now.is_none_or(|now| now < until) {
+            let reach = now.unwrap_or(Time::ZERO).checked_add(TO_CARD).unwrap_or(Time::MAX);
+            let write = side.to_card.front().map_or(Time::MAX, |&(at, ..)| at);
+            let step = until.min(reach).min(write);
+            card.run_until(step)?;
+            check_end(&**card)?;
+            side.reach_card(step, &mut **card);
+            take_departures(&mut **card, Some(side), departures);
+            card.take_host_changes().into_iter().for_each(|(at, change)| side.change(at, change));
+            side.run_until(step)?;
+            departures.append(&mut side.exit.0);
+            *now = Some(step);
+        }
+        Ok(())
     }
 }
 
@@ -134,43 +324,48 @@ impl Device for CardDevice {
     fn receive(&mut self, port: PortId, arrival: Arrival) {
         // A card with a line of its own carries the frame from its first bit on, as the link did.
         let at = if self.has_lines { arrival.head } else { arrival.tail };
-        match self.card.inject(Port::Network(port.0 as u8), at, arrival.frame.bytes[..].into()) {
-            Ok(()) => self.n_injected += 1,
-            Err(InjectError::TooLong { .. }) => self.refused += 1,
-            Err(error) => unreachable!("links are checked against the card's ports, and frames come in order: {error}"),
+        match &mut self.side {
+            Some(side) if self.is_plain => {
+                self.n_injected += 1;
+                side.endpoint.receive(arrival);
+            }
+            _ => match self.card.inject(Port::Network(port.0 as u8), at, arrival.frame.bytes[..].into()) {
+                Ok(()) => self.n_injected += 1,
+                Err(InjectError::TooLong { .. }) => self.refused += 1,
+                Err(error) => {
+                    unreachable!("links are checked against the card's ports, and frames come in order: {error}")
+                }
+            },
         }
         self.report(at);
     }
 
+    fn pause(&mut self, port: PortId, tail: Time, pause: &Pause) {
+        if let (Some(side), PortId(0)) = (&mut self.side, port) {
+            side.endpoint.pause(tail, *pause);
+        }
+    }
+
     fn run_until(&mut self, until: Time) -> Result<(), NodeFailure> {
-        self.card.run_until(until)?;
-        if let Some(ended) = self.card.ended() {
-            let why = match ended {
-                Ended::Trouble(text) | Ended::Stalled(Some(text)) => text.clone(),
-                other => Ended::reason(Some(other)).replace('_', " "),
-            };
-            return Err(CardEnded(why).into());
-        }
-        let before = self.departures.len();
-        for departure in self.card.take_departures() {
-            let Port::Network(port) = departure.port else { continue };
-            let at = departure.at;
-            while let Some((sent, bytes)) = self.host.take(at)? {
-                self.departures.push_back(Departure { at: sent, port: PortId(0), bytes, class: None });
-            }
-            let bytes = departure.frame.into();
-            self.departures.push_back(Departure { at, port: PortId(port.into()), bytes, class: None });
-        }
+        let mut departures = Vec::new();
         while let Some((at, bytes)) = self.host.take(until)? {
-            self.departures.push_back(Departure { at, port: PortId(0), bytes, class: None });
+            departures.push(Departure { at, port: PortId(0), bytes, class: None });
         }
-        let last = self.departures.iter().skip(before).last().map_or(Time::ZERO, |departure| departure.at);
+        self.advance(until, &mut departures)?;
+        // Of frames of one time, those that pass beside the card go first.
+        departures.sort_by_key(|departure| departure.at);
+        let last = departures.last().map_or(Time::ZERO, |departure| departure.at);
+        self.departures.extend(departures);
         self.report(last);
         Ok(())
     }
 
     fn next_event(&self) -> Option<Time> {
-        [self.card.next_event(), self.host.next_at()].into_iter().flatten().min()
+        let card = if self.is_plain { None } else { self.card.next_event() };
+        let side = self.side.as_ref();
+        let host = side.and_then(|side| side.endpoint.next_event());
+        let write = side.and_then(|side| side.to_card.front().map(|&(at, ..)| at));
+        [card, self.host.next_at(), host, write].into_iter().flatten().min()
     }
 
     fn take_departures(&mut self, departures: &mut Vec<Departure>) {
@@ -178,11 +373,17 @@ impl Device for CardDevice {
     }
 
     fn digest(&self) -> String {
-        self.card.digest()
+        let card = self.card.digest();
+        match &self.side {
+            None => card,
+            Some(side) => blake3::hash(format!("{card} {:016x}", side.endpoint.hash()).as_bytes()).to_hex().to_string(),
+        }
     }
 
     fn counters(&self) -> Vec<(String, u64)> {
         let refused = (self.refused > 0).then(|| ("refused_frames".to_owned(), self.refused));
-        self.card.counters().into_iter().chain(refused).collect()
+        let messages = self.side.iter().flat_map(|side| side.endpoint.counters());
+        let messages = messages.map(|(name, count)| (format!("host.messages.{name}"), count));
+        self.card.counters().into_iter().chain(refused).chain(messages).collect()
     }
 }

@@ -1,8 +1,10 @@
 //! An experiment with a network, as it is written.
 
+use super::schedule::ScheduleProblem;
 use crate::experiment::{Common, ExperimentError, FromText, OneOrMany, Problem, Section, SourceSpec};
 use crate::kinds::{self, Kind};
 use net::error::NetError;
+use net::plain::params::PlainParams;
 use net::spec::{LinkParams, LinkSpec, SwitchChoice, SwitchSpec};
 use net::topology::Topology;
 use schemars::JsonSchema;
@@ -33,6 +35,18 @@ pub struct NetworkExperiment {
     /// Links; with a topology, those that differ from the others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<LinkSpec>,
+    /// How messages of hosts cross the network, for nodes that do not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub messages: Option<PlainParams>,
+    /// A file with a GOAL schedule that the hosts run: rank 0 on the first node, and so on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule: Option<String>,
+    /// Parameters of the hosts that run the schedule, such as `o=1500,g=1000,O=0,S=65535`; the network takes the place of `L` and `G`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loggops: Option<String>,
+    /// How hosts charge messages of the schedule: `2010` as LogGOPSim does, `atlahs` as ATLAHS does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// Accepts priority flow control on routes that can wait for each other in a circle.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub may_deadlock: bool,
@@ -64,6 +78,9 @@ pub struct NodeSpec {
     /// Packets that the host sends to other nodes.
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     pub send: OneOrMany<HostSourceSpec>,
+    /// How messages of the host cross the network, for hosts with programs. Without a program, the host takes all messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub messages: Option<PlainParams>,
     /// The experiment for its card.
     #[serde(flatten)]
     #[schemars(skip)]
@@ -98,6 +115,14 @@ pub enum NetworkError {
     /// The network, or a card on a node.
     #[error(transparent)]
     Network(#[from] NetError),
+    /// A program for a node that does not exist.
+    #[error("the program of a host names node `{found}`, which does not exist{}", diagnostics::near::did_you_mean(near.as_ref()))]
+    Host {
+        /// The node.
+        found: String,
+        /// A node with a similar name.
+        near: Option<String>,
+    },
 }
 
 /// The fault of a value.
@@ -123,6 +148,8 @@ pub enum NetworkProblem {
     AddressOfSeveral,
     #[error("`{found}` fits no node of the topology, whose nodes are n0 to {last}")]
     NoSuchNodes { found: String, last: String },
+    #[error(transparent)]
+    Schedule(#[from] ScheduleProblem),
     #[error("is {found}, must be {allowed}")]
     Design { found: String, allowed: String },
 }

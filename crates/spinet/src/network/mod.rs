@@ -9,6 +9,7 @@ mod experiment;
 mod frames;
 mod plain;
 mod progress;
+mod schedule;
 mod setup;
 mod summary;
 

@@ -22,7 +22,7 @@ pub struct Sum {
     pub packets_in: u64,
     /// Packets that cards finished.
     pub packets_done: u64,
-    /// A source has more packets.
+    /// A source has more packets, or the program of a host is not done.
     pub has_more: bool,
     /// Time of the last frame that a card took or gave.
     pub active_at: Time,

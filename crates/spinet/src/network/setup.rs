@@ -1,9 +1,10 @@
 //! Checks an experiment with a network and makes the plan of the network: cards, links and switches.
 
-use super::device::{CardDevice, HostFrames};
+use super::device::{CardDevice, HostFrames, HostSide};
 use super::experiment::{HostSourceSpec, NetworkError, NetworkExperiment, NetworkProblem, NodeSpec};
 use super::plain::{PLAIN, PlainCard};
 use super::progress::NodeProgress;
+use super::schedule::Ranks;
 use crate::experiment::{self, CheckedSource, ExperimentError, Traffic, gives};
 use crate::kinds::{self, Kind, OwnPolicies, Text};
 use crate::run::{Card, RunError, Wanted};
@@ -16,7 +17,9 @@ use net::NodeId;
 use net::address::Directory;
 use net::design::Design;
 use net::device::Attached;
-use net::node::{BuildNode, Node};
+use net::host::{BuildProgram, Sink};
+use net::node::{BuildNode, Node, NodeFailure, Place};
+use net::plain::params::PlainParams;
 use net::plan::Plan;
 use net::spec::{DeviceSpec, NetworkSpec};
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,6 +57,8 @@ pub struct NodeSetup {
     text: String,
     /// Packets that its host sends beside the card.
     sends: Vec<CheckedSource>,
+    /// How messages of its host cross the network.
+    messages: Option<PlainParams>,
 }
 
 impl std::fmt::Debug for Kind {
@@ -69,6 +74,8 @@ pub struct Setup {
     pub experiment: NetworkExperiment,
     /// Its nodes; their positions are their numbers.
     pub nodes: Vec<NodeSetup>,
+    /// The schedule that hosts run.
+    pub(super) ranks: Option<Ranks>,
     design: Design,
     file: String,
     base_dir: PathBuf,
@@ -108,6 +115,14 @@ impl Setup {
         let mut nodes = Vec::new();
         for (number, (name, entry)) in entries.into_iter().enumerate() {
             let mut node = node_of(&experiment, entry, name);
+            if let Some(params) = &node.messages {
+                let own = entry.filter(|&entry| experiment.nodes[entry].messages.is_some());
+                let inside = |error: ParamError| {
+                    let error = error.inside("messages");
+                    own.map_or(error.clone(), |entry| error.inside(&format!("nodes[{entry}]")))
+                };
+                params.check().map_err(|error| design_fault(inside(error)))?;
+            }
             let seed = seed_of(experiment.common.seed, number);
             for (entry, spec) in
                 entry.into_iter().flat_map(|entry| experiment.nodes[entry].send.iter().map(move |spec| (entry, spec)))
@@ -118,7 +133,9 @@ impl Setup {
             }
             nodes.push(node);
         }
-        Ok(Setup { experiment, nodes, design, file: file.to_owned(), base_dir })
+        let ranks = Ranks::read(&experiment, &base_dir, nodes.len());
+        let ranks = ranks.map_err(|(key, problem)| fault(&[key], problem))?;
+        Ok(Setup { experiment, nodes, ranks, design, file: file.to_owned(), base_dir })
     }
 
     /// The address of a node.
@@ -131,16 +148,31 @@ impl Setup {
         self.nodes.iter().flat_map(|node| &node.sends).map(CheckedSource::total).sum()
     }
 
+    /// Checks that programs of hosts are for nodes that exist.
+    pub fn check_hosts(&self, wanted: &Wanted) -> Result<(), NetworkError> {
+        let names = || self.nodes.iter().map(|node| node.name.as_str());
+        let known: BTreeSet<&str> = names().collect();
+        match wanted.hosts.keys().find(|name| !known.contains(name.as_str())) {
+            None => Ok(()),
+            Some(found) => {
+                Err(NetworkError::Host { found: found.clone(), near: nearest(found, names()).map(str::to_owned) })
+            }
+        }
+    }
+
     /// The network to build. Cards are built on the threads that run them.
     pub fn plan(&self, wanted: &Wanted, progress: &[Arc<NodeProgress>]) -> Plan {
         let seed = self.experiment.common.seed;
         let device = |id: NodeId, _: &str, _: &DeviceSpec| {
             let number = id.0 as usize;
             let node = self.nodes[number].clone();
+            let rank = || self.ranks.as_ref().and_then(|ranks| ranks.program(number));
+            let program = wanted.hosts.get(&node.name).cloned().or_else(rank);
             let builder = Builder {
                 file: self.file.clone(),
                 base_dir: self.base_dir.clone(),
-                wanted: of_node(wanted, node.entry),
+                wanted: of_node(wanted, &node, program.is_some()),
+                program,
                 node,
                 seed: seed_of(seed, number),
                 progress: progress[number].clone(),
@@ -258,10 +290,11 @@ fn seed_of(seed: u64, node: usize) -> u64 {
 }
 
 /// The records of a node's card.
-fn of_node(wanted: &Wanted, entry: Option<usize>) -> Wanted {
-    let prefix = entry.map(|entry| format!("{entry}/")).unwrap_or_default();
+fn of_node(wanted: &Wanted, node: &NodeSetup, has_program: bool) -> Wanted {
+    let prefix = node.entry.map(|entry| format!("{entry}/")).unwrap_or_default();
     let mine = |(name, path): (&String, &PathBuf)| Some((name.strip_prefix(&prefix)?.to_owned(), path.clone()));
-    Wanted { programs: wanted.programs.iter().filter_map(mine).collect(), lines: true, ..Wanted::default() }
+    let host = node.messages.is_some() || has_program;
+    Wanted { programs: wanted.programs.iter().filter_map(mine).collect(), lines: true, host, ..Wanted::default() }
 }
 
 fn names(spec: &NodeSpec) -> Result<Vec<String>, NetworkProblem> {
@@ -292,7 +325,9 @@ fn node_of(experiment: &NetworkExperiment, entry: Option<usize>, name: String) -
         _ => Some(kinds::of_experiment(&text, Path::new(""), Format::Json)),
     };
     let nic = nic.unwrap_or(kind.map_or(PLAIN, |kind| kind.example)).to_owned();
-    NodeSetup { name, nic, kind, entry, text, sends: Vec::new() }
+    let own = entry.and_then(|entry| experiment.nodes[entry].messages.clone());
+    let messages = own.or_else(|| experiment.messages.clone());
+    NodeSetup { name, nic, kind, entry, text, sends: Vec::new(), messages }
 }
 
 fn checked(
@@ -341,6 +376,8 @@ struct Builder {
     base_dir: PathBuf,
     wanted: Wanted,
     node: NodeSetup,
+    /// The program of its host.
+    program: Option<BuildProgram>,
     seed: u64,
     progress: Arc<NodeProgress>,
 }
@@ -348,7 +385,7 @@ struct Builder {
 impl Builder {
     fn build(self) -> BuildNode {
         Box::new(move |place| {
-            let device = self.device()?;
+            let device = self.device(place)?;
             device.check_ports(place)?;
             Ok(Box::new(Attached::new(device, place)) as Box<dyn Node>)
         })
@@ -362,7 +399,7 @@ impl Builder {
         serde_json::Value::Object(table).to_string()
     }
 
-    fn device(&self) -> Result<CardDevice, RunError> {
+    fn device(&self, place: &Place) -> Result<CardDevice, NodeFailure> {
         let NodeSetup { kind, sends, .. } = &self.node;
         let text = Text { text: &self.text(), file: &self.file, base_dir: &self.base_dir, format: Format::Json };
         let (card, has_lines) = match kind {
@@ -376,6 +413,14 @@ impl Builder {
         };
         let host = sends.iter().map(open).collect::<Result<Vec<_>, RunError>>()?;
         let host = HostFrames::new(host).map_err(RunError::new)?;
-        Ok(CardDevice::new(card, has_lines, host, self.progress.clone()))
+        let program = match (&self.program, &self.node.messages) {
+            (Some(program), _) => program.build(place)?,
+            (None, Some(_)) => Box::new(Sink),
+            (None, None) => return Ok(CardDevice::new(card, has_lines, host, self.progress.clone())),
+        };
+        let is_plain = kind.is_none();
+        let params = self.node.messages.clone().unwrap_or_default();
+        let side = HostSide::new(params, place, program, (!is_plain).then_some(&*card))?;
+        Ok(CardDevice::new(card, has_lines, host, self.progress.clone()).with_program(side, is_plain))
     }
 }

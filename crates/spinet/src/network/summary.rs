@@ -2,6 +2,7 @@
 
 use super::card::NetworkCard;
 use crate::experiment::NicSpec;
+use crate::goal::{GoalSummary, StepRow};
 use crate::kinds;
 use crate::run::{Ended, Simulated};
 use crate::summary::{
@@ -35,7 +36,22 @@ pub struct NetworkSection {
     pub links: Vec<LinkSummary>,
     /// Greatest number of bytes in a queue of a switch.
     pub deepest_queue_bytes: u64,
+    /// The schedule that the hosts ran; null if there was none, or if it did not end.
+    pub schedule: Option<ScheduleSummary>,
 }
+
+/// The run of a schedule on the hosts.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ScheduleSummary {
+    /// When the hosts ended, and why then.
+    #[serde(flatten)]
+    pub run: GoalSummary,
+    /// Steps of the critical path, the longest ones of a long path.
+    pub steps: Vec<StepRow>,
+}
+
+/// Most steps of a critical path in a summary.
+const MOST_STEPS: usize = 100;
 
 /// A node.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -202,6 +218,10 @@ impl NetworkCard {
         }
         drop(network);
         let nodes = self.nodes().iter().enumerate().map(node).collect();
-        NetworkSection { nodes, links, deepest_queue_bytes: self.frames.deepest }
+        let finished = self.finished.borrow();
+        let schedule = finished
+            .as_ref()
+            .map(|finished| ScheduleSummary { run: finished.summary(), steps: finished.steps(MOST_STEPS) });
+        NetworkSection { nodes, links, deepest_queue_bytes: self.frames.deepest, schedule }
     }
 }

@@ -14,6 +14,7 @@ mod instructions;
 mod live;
 mod mutations;
 mod network;
+mod network_hosts;
 mod runs;
 mod support;
 mod wired;

@@ -187,7 +187,7 @@ impl Generator {
         let (ether_type, pseudo) = match (spec.src, spec.dst) {
             (IpAddr::V4(src), IpAddr::V4(dst)) => {
                 let header = Ipv4Header {
-                    dscp_ecn: 0,
+                    dscp_ecn: spec.ecn,
                     identification: self.index as u16,
                     dont_fragment: true,
                     more_fragments: false,
@@ -208,7 +208,7 @@ impl Generator {
                     IpAddr::V6(v6) => v6,
                 };
                 let header = Ipv6Header {
-                    traffic_class: 0,
+                    traffic_class: spec.ecn,
                     flow_label: 0,
                     payload_len: (network.len() - crate::ipv6::HEADER_LEN) as u16,
                     next_header: protocol,

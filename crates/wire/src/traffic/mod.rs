@@ -20,6 +20,7 @@
 //! | `src`, `dst` | IPv4 or IPv6 addresses | 10.0.0.1, 10.0.0.2 |
 //! | `src_port`, `dst_port` | ports of the first flow | 10000, 9999 |
 //! | `src_mac`, `dst_mac` | MAC addresses | 02:00:00:00:00:01, 02:00:00:00:00:02 |
+//! | `ecn` | the two ECN bits of the IP header (RFC 3168): 0 not capable, 1 or 2 capable, 3 marked | 0 |
 //!
 //! Sizes are those of packets as the NIC handles them, without FCS: a packet of 60 bytes is a frame of 64. `imix` is
 //! frames of 64, 594 and 1518 bytes, drawn in the ratio 7:4:1, which are packets of 60, 590 and 1514 bytes. They carry IP
@@ -93,6 +94,14 @@ pub struct TrafficSpec {
     pub src_port: u16,
     /// Receiver's port.
     pub dst_port: u16,
+    /// ECN bits of the IP header.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub ecn: u8,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u8) -> bool {
+    *number == 0
 }
 
 impl Default for TrafficSpec {
@@ -114,6 +123,7 @@ impl Default for TrafficSpec {
             dst: Ipv4Addr::new(10, 0, 0, 2).into(),
             src_port: 10_000,
             dst_port: 9_999,
+            ecn: 0,
         }
     }
 }
@@ -187,6 +197,12 @@ impl TrafficSpec {
             && small_percent > 100
         {
             return refuse("size", format!("bimodal with {small_percent} %"), "0 to 100 %".into());
+        }
+        if self.ecn > 3 {
+            return refuse("ecn", self.ecn.to_string(), read::ECN.into());
+        }
+        if self.ecn > 0 && self.transport == Transport::Pspin {
+            return refuse("ecn", self.ecn.to_string(), "0: packets in PsPIN's format have no such bits".into());
         }
         if self.rate == Rate::Bps(0) || self.rate == Rate::Pps(0) {
             return refuse("rate", "0".into(), "more than 0".into());

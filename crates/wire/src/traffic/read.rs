@@ -31,11 +31,12 @@ pub enum TrafficProblem {
 
 const GENERATORS: [&str; 3] = ["udp", "tcp", "pspin"];
 
-const KEYS: [&str; 15] = [
+const KEYS: [&str; 16] = [
     "size", "count", "rate", "arrivals", "flows", "senders", "messages", "payload", "seed", "src", "dst", "src_port",
-    "dst_port", "src_mac", "dst_mac",
+    "dst_port", "src_mac", "dst_mac", "ecn",
 ];
 
+pub(super) const ECN: &str = "0 (not capable), 1 or 2 (capable) or 3 (marked)";
 const SIZES: &str = "a length such as `64`, `64..1500`, `bimodal:64:1500:90`, `imix` or `list:64:128`";
 const RATES: &str =
     "a rate with its unit, such as `400G` or `1500bit/s` (bits a second) or `10Mpps` (packets a second)";
@@ -135,6 +136,7 @@ impl TrafficSpec {
             "dst_port" => self.dst_port = read(key, value, "0 to 65535")?,
             "src_mac" => self.src_mac = read(key, value, "a MAC address such as 02:00:00:00:00:01")?,
             "dst_mac" => self.dst_mac = read(key, value, "a MAC address such as 02:00:00:00:00:01")?,
+            "ecn" => self.ecn = read(key, value, ECN)?,
             _ => return Err(TrafficProblem::UnknownKey { found: key.into(), near: None }),
         }
         Ok(())
@@ -160,7 +162,8 @@ impl fmt::Display for TrafficSpec {
             self.src, self.dst
         )?;
         write!(f, ",src_port={},dst_port={}", self.src_port, self.dst_port)?;
-        write!(f, ",src_mac={},dst_mac={}", self.src_mac, self.dst_mac)
+        write!(f, ",src_mac={},dst_mac={}", self.src_mac, self.dst_mac)?;
+        if self.ecn == 0 { Ok(()) } else { write!(f, ",ecn={}", self.ecn) }
     }
 }
 

@@ -435,3 +435,20 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn ecn_bits_are_those_of_the_text() {
+    for (text, want) in [("udp:count=1", 0), ("udp:count=1,ecn=2", 2), ("tcp:count=2,ecn=1", 1)] {
+        let mut packets = Generator::new(TrafficSpec::parse(text).unwrap(), Pacing::TIMES).unwrap();
+        let packet = packets.next().unwrap().unwrap();
+        assert_eq!(packet.bytes[crate::eth::HEADER_LEN + crate::ipv4::DSCP_ECN], want, "{text}");
+    }
+    let v6 = "udp:count=1,ecn=3,src=fd00::1,dst=fd00::2";
+    let mut packets = Generator::new(TrafficSpec::parse(v6).unwrap(), Pacing::TIMES).unwrap();
+    // The traffic class is between the version and the flow label.
+    assert_eq!(packets.next().unwrap().unwrap().bytes[crate::eth::HEADER_LEN..][..2], [0x60, 0x30]);
+    assert_eq!(TrafficSpec::parse("udp:ecn=2").unwrap().to_string().split(',').next_back(), Some("ecn=2"));
+    for text in ["udp:ecn=4", "udp:ecn=x", "pspin:ecn=2"] {
+        assert!(TrafficSpec::parse(text).unwrap_err().to_string().contains("ecn is"), "{text}");
+    }
+}

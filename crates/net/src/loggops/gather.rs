@@ -1,0 +1,163 @@
+//! The results of the ranks of a schedule, brought together.
+
+use super::critical::{Step, StepKind};
+use super::params::{Model, Params};
+use super::rank::{Arrived, OpTimes, Rank, Why};
+use super::record::{Cause, NO_OP, Outcome, Record, Times};
+use super::stuck::Stuck;
+use crate::goal::{Kind, Schedule};
+use kernel::Time;
+use std::collections::BTreeMap;
+
+/// What a rank did.
+pub struct RankResult {
+    times: Vec<OpTimes>,
+    messages: Vec<Arrived>,
+    numbers: BTreeMap<u32, u32>,
+    end: (Time, Why),
+    n_done: usize,
+    waiting: Vec<(u32, u32)>,
+    left_over: Vec<Arrived>,
+}
+
+impl Rank {
+    /// Takes the results.
+    pub fn take(&mut self) -> RankResult {
+        RankResult {
+            waiting: self.waiting(),
+            left_over: self.left_over(),
+            times: std::mem::take(&mut self.times),
+            messages: std::mem::take(&mut self.messages),
+            numbers: std::mem::take(&mut self.numbers),
+            end: self.end,
+            n_done: self.n_done,
+        }
+    }
+}
+
+/// The place in the schedule of the send of a message.
+fn send_of(schedule: &Schedule, ranks: &[RankResult], message: &Arrived) -> usize {
+    let first = schedule.range(message.from).start;
+    first + message.send(&ranks[message.from as usize].numbers) as usize
+}
+
+/// Brings the results of all ranks together: the times of all operations, or why the schedule cannot end.
+pub fn gather(schedule: &Schedule, params: Params, model: Model, ranks: &[RankResult]) -> Result<Outcome, Stuck> {
+    let n_done: usize = ranks.iter().map(|rank| rank.n_done).sum();
+    let mut sent = Vec::new();
+    for (host, rank) in (0..).zip(ranks) {
+        let left = |message: &Arrived| (message.from, send_of(schedule, ranks, message) as u32, host);
+        sent.extend(rank.left_over.iter().map(left));
+    }
+    if n_done < schedule.ops().len() || !sent.is_empty() {
+        let first = |rank: u32| schedule.range(rank).start as u32;
+        let global = |(rank, result): (u32, &RankResult)| {
+            result.waiting.iter().map(|&(op, source)| (first(rank) + op, source)).collect::<Vec<_>>()
+        };
+        let waiting = (0..).zip(ranks).map(global).collect();
+        let is_done = |op: u32| {
+            let rank = schedule.rank_of(op as usize);
+            ranks[rank as usize].times[(op - first(rank)) as usize].done.is_some()
+        };
+        return Err(Stuck::of_waits(schedule, waiting, &sent, is_done, n_done));
+    }
+    let hosts: Vec<Time> = ranks.iter().map(|rank| rank.end.0).collect();
+    let last = (0..ranks.len()).max_by_key(|&rank| (hosts[rank], std::cmp::Reverse(rank))).unwrap_or(0);
+    let messages = ranks.iter().map(|rank| rank.messages.len() as u64).sum();
+    let mut times = vec![Times::NONE; schedule.ops().len()];
+    for (rank, result) in (0..).zip(ranks) {
+        let first = schedule.range(rank).start;
+        for (op, own) in result.times.iter().enumerate() {
+            let entry = &mut times[first + op];
+            entry.posted = own.posted.fs();
+            entry.started = own.started.fs();
+            entry.left = own.left.fs();
+            entry.done = own.done.unwrap_or(own.started).fs();
+        }
+        for message in &result.messages {
+            let (send, recv) = (send_of(schedule, ranks, message), message.recv.map(|recv| first + recv as usize));
+            (times[send].arrived, times[send].handled) = (message.arrived.fs(), message.begun.fs());
+            times[send].partner = recv.map_or(NO_OP, |recv| recv as u32);
+            if let Some(recv) = recv {
+                (times[recv].started, times[recv].partner) = (message.begun.fs(), send as u32);
+            }
+        }
+    }
+    let path = path(schedule, params, ranks, last as u32);
+    let end = (hosts.iter().max().map_or(0, |end| end.fs()), Cause::START);
+    let record = Record { times, params, model, end, path: Some(path) };
+    Ok(Outcome { finish: Time::from_fs(end.0), hosts, messages, record: Some(record) })
+}
+
+/// The chain of steps that leads to the end of a rank, from time 0 on.
+fn path(schedule: &Schedule, params: Params, ranks: &[RankResult], rank: u32) -> Vec<Step> {
+    let mut steps = Vec::new();
+    let mut rank = rank;
+    let (mut now, mut why) = ranks[rank as usize].end;
+    loop {
+        let result = &ranks[rank as usize];
+        let first = schedule.range(rank).start;
+        let add = |steps: &mut Vec<Step>, kind, op: usize, at, start: Time, end: Time| {
+            if start < end {
+                steps.push(Step { kind, op: op as u32, rank: at, start, end });
+            }
+        };
+        (now, why) = match why {
+            Why::Start => break,
+            Why::End(op) => {
+                let (times, place) = (&result.times[op as usize], first + op as usize);
+                let this = schedule.ops()[place];
+                match (this.kind, times.message) {
+                    (Kind::Recv, Some(message)) if result.messages[message as usize].ended == now => {
+                        (now, Why::Handled(message))
+                    }
+                    (Kind::Recv, _) => (times.posted, times.freed),
+                    (Kind::Send, _) if this.size > params.S && this.peer != rank => {
+                        add(&mut steps, StepKind::Network, place, rank, times.left, now);
+                        add(&mut steps, StepKind::Send, place, rank, times.started, times.left);
+                        (times.started, times.why)
+                    }
+                    _ => (now, Why::Held(op)),
+                }
+            }
+            Why::Begin(op) => (result.times[op as usize].started, result.times[op as usize].why),
+            Why::Held(op) | Why::SendGap(op) => {
+                let (times, place) = (&result.times[op as usize], first + op as usize);
+                let kind = match (why, schedule.ops()[place].kind) {
+                    (Why::SendGap(_), _) => StepKind::Gap,
+                    (_, Kind::Calc) => StepKind::Calc,
+                    _ => StepKind::Send,
+                };
+                add(&mut steps, kind, place, rank, times.started, now);
+                (times.started, times.why)
+            }
+            Why::Handled(message) | Why::RecvGap(message) => {
+                let is_gap = matches!(why, Why::RecvGap(_));
+                let message = &result.messages[message as usize];
+                let kind = if is_gap { StepKind::Gap } else { StepKind::Receive };
+                add(&mut steps, kind, send_of(schedule, ranks, message), rank, message.begun, now);
+                (message.begun, message.why)
+            }
+            Why::Way(message) => {
+                let message = &result.messages[message as usize];
+                let send = send_of(schedule, ranks, message);
+                match (message.asked, message.recv) {
+                    // The receive came after the announcement, and the bytes were read then.
+                    (Some((at, true)), Some(recv)) => {
+                        add(&mut steps, StepKind::Network, send, message.from, at, now);
+                        (at, Why::Begin(recv))
+                    }
+                    _ => {
+                        rank = message.from;
+                        let times = &ranks[rank as usize].times[send - schedule.range(rank).start];
+                        add(&mut steps, StepKind::Network, send, rank, times.left, now);
+                        add(&mut steps, StepKind::Send, send, rank, times.started, times.left);
+                        (times.started, times.why)
+                    }
+                }
+            }
+        };
+    }
+    steps.reverse();
+    steps
+}

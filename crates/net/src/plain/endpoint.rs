@@ -1,0 +1,686 @@
+//! Hosts and the transport of their messages, for all cards: the program, matching, connections, and packets that leave when the line is
+//! free.
+
+use super::dcqcn::Limit;
+use super::events::{self, Kind};
+use super::matching::{Entry, EntryId, Lists, Region};
+use super::packet::{self, Begin, Body, Packet, Pair};
+use super::params::PlainParams;
+use super::receiver::{Answer, DataPacket, Incoming};
+use super::sender::Outgoing;
+use crate::NodeId;
+use crate::address::Directory;
+use crate::digest::fold;
+use crate::frame::{Arrival, Frame};
+use crate::host::{Action, CardEvent, CardMemory, Event, Host, MessageId, Payload, Program, Received, Reply, Served};
+use crate::line::{Line, Slot};
+use crate::node::{NodeFailure, Place, PortPlace};
+use crate::observe::Tally;
+use crate::pause::{Pause, Pauses};
+use kernel::Time;
+use std::any::Any;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::sync::Arc;
+
+/// Why a plain NIC cannot be built or go on.
+#[derive(Clone, Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the texts say what each field is")]
+pub enum PlainError {
+    #[error("a plain NIC has {found} links, must have exactly one, at port 0")]
+    Links { found: usize },
+    #[error("the host sends a message to itself (tag {tag:#x})")]
+    ToItself { tag: u64 },
+    #[error("the host sends a message to node {found}, which does not exist (allowed: 0 to {})", n_nodes - 1)]
+    NoNode { found: u32, n_nodes: u32 },
+    #[error(
+        "its packets have up to {needed} bytes, but its link carries at most {max_frame}; choose an mtu of at most {mtu}"
+    )]
+    Mtu { needed: usize, max_frame: usize, mtu: usize },
+}
+
+/// The way out of an endpoint.
+pub trait Exit {
+    /// A frame leaves at `slot.start`, of this class if it is not the one that its headers state. Returns the hash of its bytes.
+    fn leave(&mut self, slot: Slot, bytes: Arc<[u8]>, class: Option<u8>) -> u64;
+
+    /// A frame that arrived was used, or had no use.
+    fn used(&mut self, now: Time, arrival: &Arrival, is_used: bool);
+}
+
+/// Bytes of a packet besides its payload: the first packet of a message has all headers.
+const OVERHEAD: usize = wire::roce::BTH_AT + wire::roce::BTH_LEN + wire::roce::RETH_LEN + wire::roce::ICRC_LEN;
+
+/// What to do with a message that has arrived.
+#[derive(Clone, Copy)]
+enum Purpose {
+    /// It is for the entry that it matches.
+    Put,
+    /// A request for memory of the entry that it matches.
+    Request,
+    /// The answer to a request of this host.
+    Reply(MessageId),
+}
+
+/// A message that arrives, or waits for its entry.
+struct Building {
+    from: NodeId,
+    number: u32,
+    tag: u64,
+    len: u32,
+    received: u32,
+    first: Time,
+    bytes: Option<Vec<u8>>,
+    purpose: Purpose,
+    entry: Option<(EntryId, Entry)>,
+    last: Option<Time>,
+}
+
+/// Counters of a plain NIC.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PlainCounts {
+    /// Messages posted.
+    pub posted: u64,
+    /// Messages received and matched.
+    pub received: u64,
+    /// Bytes of these.
+    pub received_bytes: u64,
+    /// Packets sent again.
+    pub repeated: u64,
+    /// Packets that carried a congestion mark.
+    pub marked: u64,
+    /// Congestion notifications that arrived.
+    pub notified: u64,
+    /// Messages without an entry so far.
+    pub unexpected: u64,
+}
+
+/// A host and the transport of its messages: everything of a plain NIC but the line's end.
+pub struct Endpoint {
+    params: PlainParams,
+    node: NodeId,
+    directory: Arc<Directory>,
+    line: Line,
+    reaction: Time,
+    pauses: Pauses,
+    program: Box<dyn Program>,
+    host: Host,
+    events: BinaryHeap<Reverse<events::Entry>>,
+    next_event: u64,
+    /// The time of the event that is handled.
+    now: Time,
+    outgoing: BTreeMap<NodeId, Outgoing>,
+    /// Peers with packets to send, in the order of their turns.
+    turns: VecDeque<NodeId>,
+    /// Acknowledgments, which go first.
+    answers: VecDeque<Vec<u8>>,
+    /// Frames of the program.
+    frames: VecDeque<Arc<[u8]>>,
+    incoming: BTreeMap<NodeId, Incoming>,
+    building: BTreeMap<u64, Building>,
+    next_building: u64,
+    lists: Lists<u64>,
+    /// Requests under way by the lower 24 bits of their numbers: peer, number, tag, length.
+    requests: BTreeMap<u32, (NodeId, MessageId, u64, u32)>,
+    /// Answers to peers' requests that have not left.
+    served: BTreeMap<MessageId, Served>,
+    wake: Option<Time>,
+    /// Frames that arrived and were not handled.
+    inside: Tally,
+    /// Bytes that the host wrote into memory that it shares with the card.
+    written: Vec<(Time, u64, Box<[u8]>)>,
+    hash: u64,
+    counts: PlainCounts,
+}
+
+impl Endpoint {
+    /// A host at its place, whose messages leave through `port`. It runs `program` from time 0 on. `card_memory` is host memory that it
+    /// shares with a card.
+    pub fn new(
+        params: PlainParams,
+        place: &Place,
+        port: &PortPlace,
+        program: Box<dyn Program>,
+        card_memory: Option<Vec<CardMemory>>,
+    ) -> Result<Self, NodeFailure> {
+        params.check()?;
+        let needed = params.mtu as usize + OVERHEAD;
+        if needed > port.max_frame {
+            let mtu = port.max_frame.saturating_sub(OVERHEAD);
+            return Err(Box::new(PlainError::Mtu { needed, max_frame: port.max_frame, mtu }));
+        }
+        let mut host = Host::new(place, params.costs);
+        if let Some(memory) = card_memory {
+            host.set_card_memory(memory);
+        }
+        let mut endpoint = Endpoint {
+            node: place.node,
+            directory: Arc::clone(&place.directory),
+            line: port.line(),
+            reaction: port.pause_reaction,
+            pauses: Pauses::default(),
+            program,
+            host,
+            events: BinaryHeap::new(),
+            next_event: 0,
+            now: Time::ZERO,
+            outgoing: BTreeMap::new(),
+            turns: VecDeque::new(),
+            answers: VecDeque::new(),
+            frames: VecDeque::new(),
+            incoming: BTreeMap::new(),
+            building: BTreeMap::new(),
+            next_building: 0,
+            lists: Lists::default(),
+            requests: BTreeMap::new(),
+            served: BTreeMap::new(),
+            wake: None,
+            inside: Tally::default(),
+            written: Vec::new(),
+            hash: 0,
+            counts: PlainCounts::default(),
+            params,
+        };
+        endpoint.program.start(&mut endpoint.host);
+        endpoint.obey(Time::ZERO)?;
+        Ok(endpoint)
+    }
+
+    /// A frame arrives.
+    pub fn receive(&mut self, arrival: Arrival) {
+        if arrival.frame.is_control {
+            if let Some(pause) = Pause::parse(&arrival.frame.bytes) {
+                self.pause(arrival.tail, pause);
+            }
+            return;
+        }
+        self.inside.add(&arrival.frame);
+        self.schedule(arrival.tail, Kind::Tail(arrival));
+    }
+
+    /// A pause frame for its port has arrived at `tail`.
+    pub fn pause(&mut self, tail: Time, pause: Pause) {
+        self.schedule(tail + self.reaction, Kind::Order(pause));
+    }
+
+    /// The card has written host memory.
+    pub fn card_wrote(&mut self, at: Time, addr: u64, bytes: Box<[u8]>) {
+        self.schedule(at, Kind::Memory { addr, bytes });
+    }
+
+    /// An event of the card's driver.
+    pub fn card_event(&mut self, at: Time, event: CardEvent) {
+        self.schedule(at, Kind::Tell(Event::Card(event)));
+    }
+
+    /// Adds the host's writes since the last call to memory that it shares with the card.
+    pub fn take_written(&mut self, written: &mut Vec<(Time, u64, Box<[u8]>)>) {
+        written.append(&mut self.written);
+    }
+
+    /// Does everything up to `until`, `until` included.
+    pub fn run_until(&mut self, until: Time, exit: &mut dyn Exit) -> Result<(), NodeFailure> {
+        while self.events.peek().is_some_and(|Reverse(entry)| entry.key.0 <= until) {
+            if let Some(Reverse(entry)) = self.events.pop() {
+                self.act(entry.key.0, entry.kind, exit)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The next time at which it acts by itself.
+    pub fn next_event(&self) -> Option<Time> {
+        self.events.peek().map(|Reverse(entry)| entry.key.0)
+    }
+
+    /// Frames that arrived and were not handled.
+    pub fn inside(&self) -> Tally {
+        self.inside
+    }
+
+    /// Stands for all messages that it received, and all packets that it sent, with their times.
+    pub fn hash(&self) -> u64 {
+        self.hash
+    }
+
+    /// What its program waits for.
+    pub fn waits_for(&self) -> Option<String> {
+        self.program.waits_for()
+    }
+
+    /// Returns true if its program waits for something, or has something to do.
+    pub fn is_busy(&self) -> bool {
+        !self.events.is_empty() || self.program.is_waiting()
+    }
+
+    /// Its counters.
+    pub fn counts(&self) -> PlainCounts {
+        PlainCounts { repeated: self.outgoing.values().map(|peer| peer.repeated).sum(), ..self.counts }
+    }
+
+    /// Its counters by name.
+    pub fn counters(&self) -> Vec<(String, u64)> {
+        let PlainCounts { posted, received, received_bytes, repeated, marked, notified, unexpected } = self.counts();
+        let list = [
+            ("posted", posted),
+            ("received", received),
+            ("received_bytes", received_bytes),
+            ("repeated", repeated),
+            ("marked", marked),
+            ("notified", notified),
+            ("unexpected", unexpected),
+        ];
+        list.map(|(name, count)| (name.to_owned(), count)).to_vec()
+    }
+
+    /// The host's program.
+    pub fn program(&mut self) -> &mut dyn Program {
+        &mut *self.program
+    }
+
+    /// The host's program, if it has this type.
+    pub fn program_as<P: Program>(&mut self) -> Option<&mut P> {
+        let program: &mut dyn Any = &mut *self.program;
+        program.downcast_mut()
+    }
+
+    fn schedule(&mut self, at: Time, kind: Kind) {
+        let key = (at, kind.rank(), self.next_event);
+        self.next_event += 1;
+        self.events.push(Reverse(events::Entry { key, kind }));
+    }
+
+    /// Does what the program wants.
+    fn obey(&mut self, now: Time) -> Result<(), NodeFailure> {
+        self.written.extend(self.host.written.drain(..).map(|(addr, bytes)| (now, addr, bytes)));
+        let mut actions = std::mem::take(&mut self.host.actions);
+        for action in actions.drain(..) {
+            match action {
+                Action::Put { to, tag, .. } | Action::Get { to, tag, .. } if to == self.node => {
+                    return Err(Box::new(PlainError::ToItself { tag }));
+                }
+                Action::Put { to, .. } | Action::Get { to, .. } if to.0 >= self.host.n_nodes() => {
+                    return Err(Box::new(PlainError::NoNode { found: to.0, n_nodes: self.host.n_nodes() }));
+                }
+                Action::Put { at, id, to, tag, payload } => {
+                    self.counts.posted += 1;
+                    let begin = Begin::Write { tag, number: id.0, len: payload.len() };
+                    self.schedule(at + self.params.post(), Kind::Post { id, to, begin, payload });
+                }
+                Action::Get { at, id, to, tag, len } => {
+                    self.counts.posted += 1;
+                    self.requests.insert(id.0 & 0xff_ffff, (to, id, tag, len));
+                    let begin = Begin::Read { tag, number: id.0, len };
+                    self.schedule(at + self.params.post(), Kind::Post { id, to, begin, payload: Payload::Zeros(0) });
+                }
+                Action::Frame { bytes } => {
+                    self.frames.push_back(bytes);
+                    self.schedule(now, Kind::Wake);
+                }
+                Action::Wait { until, token } => self.schedule(until, Kind::Tell(Event::Timer(token))),
+                Action::Append { id, entry } => {
+                    for message in self.lists.append(id, entry) {
+                        if let Some(building) = self.building.get_mut(&message) {
+                            building.entry = Some((id, entry));
+                        }
+                        self.finish(message, now);
+                    }
+                }
+                Action::Remove { id } => self.lists.remove(id),
+                Action::Fail(failure) => return Err(failure),
+            }
+        }
+        self.host.actions = actions;
+        Ok(())
+    }
+
+    /// Passes on a message that has arrived and has its entry.
+    fn finish(&mut self, message: u64, at: Time) {
+        let is_done = |building: &&Building| {
+            building.last.is_some() && (building.entry.is_some() || matches!(building.purpose, Purpose::Reply(_)))
+        };
+        if self.building.get(&message).filter(is_done).is_none() {
+            return;
+        }
+        let Some(building) = self.building.remove(&message) else { return };
+        let Building { from, number, tag, len, first, mut bytes, purpose, entry, last: Some(last), .. } = building
+        else {
+            return;
+        };
+        let entry_id = entry.map_or(0, |(EntryId(id), _)| id);
+        let words = [u64::from(from.0), tag, u64::from(len), first.fs(), last.fs(), entry_id];
+        self.hash = words.into_iter().fold(self.hash, fold);
+        let memory = entry.and_then(|(_, entry)| entry.memory);
+        match (purpose, entry) {
+            (Purpose::Reply(id), _) => {
+                let event = Event::Reply(Reply { id, from, tag, len, first, last, bytes });
+                self.schedule(at, Kind::Deliver { cpu: 0, len, event });
+            }
+            (Purpose::Request, Some((entry, _))) => {
+                let id = self.host.message_id();
+                self.served.insert(id, Served { entry, to: from, tag, len });
+                let payload = match memory {
+                    None => Payload::Zeros(len),
+                    Some(Region { addr, bytes }) => {
+                        let mut content = vec![0; len as usize];
+                        let stored = u64::from(len).min(bytes) as usize;
+                        self.host.memory.read(addr, &mut content[..stored]);
+                        Payload::Bytes(content.into())
+                    }
+                };
+                self.schedule(at, Kind::Post { id, to: from, begin: Begin::Response { number }, payload });
+            }
+            (Purpose::Put, Some((id, entry))) => {
+                self.counts.received += 1;
+                self.counts.received_bytes += u64::from(len);
+                if let Some(Region { addr, bytes: room }) = memory {
+                    let mut content = bytes.take().unwrap_or_else(|| vec![0; len as usize]);
+                    content.truncate(room.min(u64::from(len)) as usize);
+                    self.schedule(at, Kind::Memory { addr, bytes: content.into() });
+                }
+                let event = Event::Received(Received { entry: id, from, number, tag, len, first, last, bytes });
+                self.schedule(
+                    at,
+                    match entry.cpu {
+                        Some(cpu) => Kind::Deliver { cpu, len, event },
+                        None => Kind::Tell(event),
+                    },
+                );
+            }
+            _ => {}
+        }
+    }
+
+    /// Tells the program of an event.
+    fn tell(&mut self, now: Time, event: Event) -> Result<(), NodeFailure> {
+        self.host.now = now;
+        self.program.event(event, &mut self.host);
+        self.obey(now)
+    }
+
+    fn act(&mut self, now: Time, kind: Kind, exit: &mut dyn Exit) -> Result<(), NodeFailure> {
+        self.now = now;
+        match kind {
+            Kind::Order(pause) => self.pauses.apply(now, &pause, self.line.rate()),
+            Kind::Memory { addr, bytes } => {
+                self.host.memory.write(addr, &bytes);
+                let bytes = bytes.len() as u64;
+                if self.host.is_watched(addr, bytes) {
+                    self.tell(now, Event::Written { addr, bytes })?;
+                }
+            }
+            Kind::Tail(arrival) => self.arrive(now, arrival, exit)?,
+            Kind::Post { id, to, begin, payload } => {
+                self.outgoing.entry(to).or_default().post(id, begin, payload, self.params.mtu);
+                self.enlist(to);
+            }
+            Kind::Deliver { cpu, len, event } => match self.host.charge_receive(now, cpu, len) {
+                at if at <= now => self.tell(now, event)?,
+                at => self.schedule(at, Kind::Tell(event)),
+            },
+            Kind::Tell(event) => self.tell(now, event)?,
+            Kind::Timeout(to) => self.time_out(now, to),
+            Kind::Pace(to) => {
+                if let Some(peer) = self.outgoing.get_mut(&to) {
+                    peer.has_pace = false;
+                }
+                self.enlist(to);
+            }
+            Kind::Wake => self.wake = self.wake.filter(|&at| at > now),
+        }
+        self.serve(now, exit);
+        Ok(())
+    }
+
+    /// A message has left for good.
+    fn finished(&mut self, at: Time, id: MessageId) {
+        if let Some(served) = self.served.remove(&id) {
+            self.schedule(at, Kind::Tell(Event::Served(served)));
+        } else if self.requests.get(&(id.0 & 0xff_ffff)).is_none_or(|&(_, request, ..)| request != id) {
+            self.schedule(at, Kind::Tell(Event::Sent(id)));
+        }
+    }
+
+    /// Gives a peer a turn, if it has packets to send and has none.
+    fn enlist(&mut self, to: NodeId) {
+        let Some(peer) = self.outgoing.get_mut(&to) else { return };
+        if peer.has_turn || peer.has_pace || !peer.is_ready(&self.params) {
+            return;
+        }
+        match peer.limit.as_ref().map_or(Time::ZERO, |limit| limit.free) {
+            free if free > self.now => {
+                peer.has_pace = true;
+                self.schedule(free, Kind::Pace(to));
+            }
+            _ => {
+                peer.has_turn = true;
+                self.turns.push_back(to);
+            }
+        }
+    }
+
+    fn time_out(&mut self, now: Time, to: NodeId) {
+        let Some(peer) = self.outgoing.get_mut(&to) else { return };
+        peer.has_event = false;
+        match peer.timer {
+            Some(at) if at <= now => {
+                peer.time_out(self.params.transport);
+                peer.timer = None;
+                self.enlist(to);
+            }
+            Some(_) => self.arm(to),
+            None => {}
+        }
+    }
+
+    /// Makes an event for a peer's timer, if it has none.
+    fn arm(&mut self, to: NodeId) {
+        let Some(peer) = self.outgoing.get_mut(&to) else { return };
+        if let (Some(at), false) = (peer.timer, peer.has_event) {
+            peer.has_event = true;
+            self.schedule(at, Kind::Timeout(to));
+        }
+    }
+
+    /// A whole packet is here.
+    fn arrive(&mut self, now: Time, arrival: Arrival, exit: &mut dyn Exit) -> Result<(), NodeFailure> {
+        let Arrival { head, ref frame, .. } = arrival;
+        self.inside.frames -= 1;
+        self.inside.bytes -= frame.len() as u64;
+        let packet = if frame.dest == Some(self.node) { packet::parse(&frame.bytes) } else { None };
+        let (is_used, is_foreign) = match packet {
+            Some(packet) => (self.take(now, head, packet, frame), false),
+            None => (self.host.takes_frames, self.host.takes_frames),
+        };
+        exit.used(now, &arrival, is_used);
+        if is_foreign {
+            self.hash = fold(fold(self.hash, now.fs()), frame.hash);
+            self.tell(now, Event::Frame(Arc::clone(&frame.bytes)))?;
+        }
+        Ok(())
+    }
+
+    /// Uses a packet. Returns false if it is useless, for example a repeated one.
+    fn take(&mut self, now: Time, head: Time, packet: Packet, frame: &Frame) -> bool {
+        let Packet { from, psn, body } = packet;
+        let is_marked = frame.bytes[wire::eth::HEADER_LEN + wire::ipv4::DSCP_ECN] & 3 == 3;
+        self.counts.marked += u64::from(is_marked);
+        if let (true, Some(dcqcn), Body::Data { .. }) = (is_marked, &self.params.dcqcn, &body) {
+            let incoming = self.incoming.entry(from).or_default();
+            if incoming.notified.is_none_or(|last| now >= last + dcqcn.notification_interval.time()) {
+                incoming.notified = Some(now);
+                self.answers.push_back(packet::congestion(self.pair(from), &self.directory));
+            }
+        }
+        match body {
+            Body::Data { begin, is_last, headers_len, payload_len } => {
+                let incoming = self.incoming.entry(from).or_default();
+                let psn = packet::unwrap(psn, incoming.expected);
+                let bytes = Arc::clone(&frame.bytes);
+                let data = DataPacket { head, begin, is_last, headers_len, payload_len, bytes };
+                let (mut ready, mut answers) = (Vec::new(), Vec::new());
+                let is_used = incoming.arrive(psn, data, &self.params, &mut ready, &mut answers);
+                ready.into_iter().for_each(|packet| self.assemble(now, from, packet));
+                answers.into_iter().for_each(|answer| self.answer(from, answer));
+                is_used
+            }
+            Body::Congestion => {
+                self.counts.notified += 1;
+                let (Some(dcqcn), Some(line)) = (&self.params.dcqcn, self.line.rate().in_bps()) else { return false };
+                let peer = self.outgoing.entry(from).or_default();
+                peer.limit.get_or_insert_with(|| Limit::new(line)).cut(now, line, dcqcn);
+                true
+            }
+            Body::Ack => self.progress(now, from, psn.wrapping_add(1), None),
+            Body::Missing { below } => self.progress(now, from, below, Some(psn)),
+        }
+    }
+
+    /// A peer acknowledges all packets below `below`, and may miss one.
+    fn progress(&mut self, now: Time, from: NodeId, below: u32, missing: Option<u32>) -> bool {
+        let Some(peer) = self.outgoing.get_mut(&from) else { return false };
+        let near = peer.done();
+        let Some(below) = packet::unwrap(below & 0xff_ffff, near) else { return false };
+        let (finished, has_progress) = peer.acknowledge(below);
+        if let Some(missing) = missing.and_then(|missing| packet::unwrap(missing, near)) {
+            peer.repeat(missing, self.params.transport);
+        }
+        if has_progress && self.params.is_reliable() {
+            peer.timer = peer.is_waiting().then(|| now + self.params.timeout.time());
+        }
+        self.arm(from);
+        self.enlist(from);
+        let at = now + self.params.deliver();
+        finished.into_iter().for_each(|id| self.finished(at, id));
+        true
+    }
+
+    /// Adds a packet that is in order to its message.
+    fn assemble(&mut self, now: Time, from: NodeId, packet: DataPacket) {
+        let DataPacket { head, begin, is_last, headers_len, payload_len, bytes } = packet;
+        let Some(incoming) = self.incoming.get_mut(&from) else { return };
+        if let Some(begin) = begin {
+            let number = self.next_building;
+            self.next_building += 1;
+            incoming.building = Some(number);
+            let (purpose, id, tag, len) = match begin {
+                Begin::Write { tag, number, len } => (Purpose::Put, number, tag, len),
+                Begin::Read { tag, number, len } => (Purpose::Request, number, tag, len),
+                Begin::Response { number } => match self.requests.get(&number) {
+                    Some(&(to, id, tag, len)) if to == from => (Purpose::Reply(id), id.0, tag, len),
+                    // No request has this number: the packets are of no use.
+                    _ => {
+                        incoming.building = None;
+                        return;
+                    }
+                },
+            };
+            let entry = match purpose {
+                Purpose::Reply(id) => {
+                    self.requests.remove(&(id.0 & 0xff_ffff));
+                    None
+                }
+                _ => {
+                    let entry = self.lists.arrive(from, tag, number);
+                    self.counts.unexpected += u64::from(entry.is_none());
+                    entry
+                }
+            };
+            let (received, bytes, last) = (0, None, None);
+            let building = Building { from, number: id, tag, len, received, first: head, bytes, purpose, entry, last };
+            self.building.insert(number, building);
+        }
+        let Some(number) = incoming.building else { return };
+        if is_last {
+            incoming.building = None;
+        }
+        if let Some(building) = self.building.get_mut(&number) {
+            let payload = packet::payload(&bytes, headers_len, payload_len);
+            if building.bytes.is_none() && payload.iter().any(|&byte| byte != 0) {
+                building.bytes = Some(vec![0; building.received as usize]);
+            }
+            if let Some(bytes) = &mut building.bytes {
+                bytes.extend_from_slice(payload);
+            }
+            building.received += payload_len;
+            if is_last {
+                building.last = Some(now);
+            }
+        }
+        if is_last {
+            self.finish(number, now + self.params.deliver());
+        }
+    }
+
+    fn answer(&mut self, to: NodeId, answer: Answer) {
+        let below = self.incoming.get(&to).map_or(0, |incoming| incoming.expected);
+        let missing = match answer {
+            Answer::Acknowledge => None,
+            Answer::Missing(psn) => Some(psn),
+        };
+        self.answers.push_back(packet::acknowledge(self.pair(to), &self.directory, below, missing));
+    }
+
+    fn pair(&self, to: NodeId) -> Pair {
+        Pair { from: self.node, to, class: self.params.class }
+    }
+
+    /// Sends packets while the line is free.
+    fn serve(&mut self, now: Time, exit: &mut dyn Exit) {
+        while !(self.answers.is_empty() && self.frames.is_empty() && self.turns.is_empty()) {
+            let free = self.line.free_at().max(self.pauses.until(self.params.class));
+            if free > now {
+                if free < Time::MAX && self.wake.is_none_or(|at| free < at) {
+                    self.wake = Some(free);
+                    self.schedule(free, Kind::Wake);
+                }
+                return;
+            }
+            let (bytes, class, finishes): (Arc<[u8]>, _, _) = if let Some(bytes) = self.answers.pop_front() {
+                (bytes.into(), Some(self.params.class), None)
+            } else if let Some(bytes) = self.frames.pop_front() {
+                (bytes, None, None)
+            } else {
+                let Some((bytes, finishes)) = self.next_data(now) else { continue };
+                (bytes.into(), Some(self.params.class), finishes)
+            };
+            let slot = self.line.send(now, bytes.len());
+            let hash = exit.leave(slot, bytes, class);
+            self.hash = fold(fold(self.hash, slot.start.fs()), hash);
+            if let Some(id) = finishes {
+                self.finished(slot.tail + self.params.deliver(), id);
+            }
+        }
+    }
+
+    /// The next data packet of the peer whose turn it is.
+    fn next_data(&mut self, now: Time) -> Option<(Vec<u8>, Option<MessageId>)> {
+        let to = self.turns.pop_front()?;
+        let peer = self.outgoing.get_mut(&to)?;
+        peer.has_turn = false;
+        let part = peer.is_ready(&self.params).then(|| peer.take(&self.params)).flatten()?;
+        if self.params.is_reliable() && peer.timer.is_none() {
+            peer.timer = Some(now + self.params.timeout.time());
+        }
+        let zeros;
+        let payload = match &part.payload {
+            Payload::Bytes(bytes) => &bytes[part.range],
+            Payload::Zeros(_) => {
+                zeros = vec![0; part.range.len()];
+                &zeros[..]
+            }
+        };
+        let kind = (part.stream, part.begin);
+        let bytes = packet::data(self.pair(to), &self.directory, part.psn, kind, part.is_last, payload);
+        if let (Some(limit), Some(dcqcn), Some(line)) = (
+            self.outgoing.get_mut(&to).and_then(|peer| peer.limit.as_mut()),
+            &self.params.dcqcn,
+            self.line.rate().in_bps(),
+        ) {
+            limit.sent(now, self.line.framing().line_bits(bytes.len()), line, dcqcn);
+        }
+        self.arm(to);
+        self.enlist(to);
+        Some((bytes, part.finishes))
+    }
+}

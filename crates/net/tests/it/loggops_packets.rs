@@ -1,0 +1,160 @@
+//! Schedules whose messages travel as packets, against arithmetic.
+
+use kernel::Time;
+use net::NodeId;
+use net::goal::{Schedule, text};
+use net::loggops::{Model, Outcome, Params, Rank, RankResult, StepKind, Stuck, gather};
+use net::network::{Network, Options};
+use net::node::{BuildNode, Node};
+use net::plain::PlainNic;
+use net::plain::params::PlainParams;
+use net::spec::{LinkParams, NetworkSpec};
+use net::topology::Topology;
+use std::sync::Arc;
+
+/// Byte time at 100 Gbit/s, and the delay of a link, in ns.
+const BYTE: f64 = 0.08;
+const DELAY: f64 = 500.0;
+/// Bytes on the line besides the payload, from the preamble to the last bit: of a write, a read request, an answer.
+const WRITE: u64 = 8 + 14 + 20 + 8 + 12 + 16 + 4 + 4;
+const ANSWER: u64 = WRITE - 12;
+
+fn run(text: &str, params: &str, model: Model, threads: usize) -> (Result<Outcome, Stuck>, Arc<Schedule>, String) {
+    let schedule = Arc::new(text::read(text.as_bytes(), "t.goal").unwrap());
+    let params = Params::parse(params).unwrap();
+    let ranks = schedule.n_ranks();
+    let topology = if ranks == 2 { Topology::Pair {} } else { Topology::Star { nodes: ranks } };
+    let spec = NetworkSpec { topology: Some(topology), link: LinkParams::default(), ..NetworkSpec::default() };
+    let plan = spec.design(&["plain"], |_| false).unwrap().plan(|id, _, _| {
+        let schedule = schedule.clone();
+        let build: BuildNode = Box::new(move |place| {
+            let rank = Rank::new(schedule, params, model, id.0)?;
+            Ok(Box::new(PlainNic::new(PlainParams::default(), place, Box::new(rank))?) as Box<dyn Node>)
+        });
+        Ok::<_, std::convert::Infallible>(build)
+    });
+    let mut network = Network::build(plan.unwrap(), Options { threads, ..Options::default() }).unwrap();
+    assert_eq!(network.run_until(Time::from_ns(1_000_000_000)).unwrap().next, None);
+    let take =
+        |node: &mut dyn Node| node.as_any().downcast_mut::<PlainNic>().unwrap().program_as::<Rank>().unwrap().take();
+    let digest = network.digest().unwrap();
+    let results: Vec<RankResult> = (0..ranks).map(|rank| network.with_node(NodeId(rank), take).unwrap()).collect();
+    (gather(&schedule, params, model, &results), schedule, digest)
+}
+
+/// The ends of the hosts in ns. The critical path has no gaps.
+fn ends(text: &str, params: &str, model: Model) -> Vec<f64> {
+    let (outcome, schedule, _) = run(text, params, model, 1);
+    let outcome = outcome.unwrap_or_else(|stuck| panic!("{stuck}"));
+    let path = outcome.record.as_ref().unwrap().critical_path(&schedule);
+    let mut now = Time::ZERO;
+    for step in &path {
+        assert_eq!(step.start, now, "{path:?}");
+        now = step.end;
+    }
+    assert_eq!(now, outcome.finish, "{path:?}");
+    outcome.hosts.iter().map(|end| end.fs() as f64 / 1e6).collect()
+}
+
+const PAIR: &str = "num_ranks 2\nrank 0 {\na: calc 1000\nb: send 100b to 1 tag 7\nb requires a\n}\n\
+    rank 1 {\na: recv 100b from 0 tag 7\nb: calc 10\nb requires a\n}\n";
+
+#[test]
+fn a_message_takes_overheads_serialisation_and_delay() {
+    let line = (WRITE + 100) as f64 * BYTE + DELAY;
+    for (model, params) in [(Model::Loggopsim2010, "o=1500,g=0"), (Model::Atlahs, "o=1500,g=0")] {
+        assert_eq!(ends(PAIR, params, model), [2500.0, 2500.0 + line + 1500.0 + 10.0], "{model:?}");
+    }
+    // O: 99 bytes at 2 ns. The message leaves after o, or at the end of the processor's part.
+    assert_eq!(ends(PAIR, "o=1500,O=2,g=0", Model::Loggopsim2010), [2698.0, 2500.0 + line + 1698.0 + 10.0]);
+    assert_eq!(ends(PAIR, "o=1500,O=2,g=0", Model::Atlahs), [2698.0, 2698.0 + line + 1698.0 + 10.0]);
+}
+
+#[test]
+fn sends_keep_the_gap() {
+    let text = "num_ranks 2\nrank 0 {\nsend 1b to 1\nsend 1b to 1\nsend 1b to 1\n}\n\
+        rank 1 {\nrecv 1b from 0\nrecv 1b from 0\nrecv 1b from 0\n}\n";
+    // Sends begin at 0, 900 and 1800, and receives at the same distance.
+    let line = (WRITE + 4) as f64 * BYTE + DELAY;
+    assert_eq!(ends(text, "o=100,g=900", Model::Loggopsim2010), [1900.0, 1800.0 + 100.0 + line + 100.0]);
+}
+
+#[test]
+fn a_large_message_waits_for_its_receive() {
+    let text =
+        "num_ranks 2\nrank 0 {\nsend 1000b to 1\n}\nrank 1 {\na: calc 5000\nb: recv 1000b from 0\nb requires a\n}\n";
+    let answer = (ANSWER + 1000) as f64 * BYTE;
+    let got = ends(text, "o=100,g=0,S=999", Model::Loggopsim2010);
+    // The receiver asks at 5000; the sender ends when its bytes have left.
+    let asked = 5000.0 + WRITE as f64 * BYTE + DELAY;
+    assert_eq!(got, [asked + answer, asked + answer + DELAY + 100.0]);
+    // With the receive there before, the request follows the announcement of 8 bytes.
+    let early = text.replace("calc 5000", "calc 0");
+    let announced = 100.0 + (WRITE + 8) as f64 * BYTE + DELAY;
+    let asked = announced + WRITE as f64 * BYTE + DELAY;
+    assert_eq!(ends(&early, "o=100,g=0,S=999", Model::Loggopsim2010)[0], asked + answer);
+}
+
+#[test]
+fn wildcards_own_messages_and_starts_of_operations() {
+    let text = "num_ranks 2\nrank 0 {\na: calc 1000\nb: send 8b to 0 tag 3\nb irequires a\nc: recv 8b from -1 tag -1\n}\n\
+        rank 1 {\ncalc 5\n}\n";
+    // `b` may begin with `a`, but waits for the processor: 1000 + 10 to send, and 10 to receive.
+    assert_eq!(ends(text, "o=10,g=0", Model::Loggopsim2010), [1020.0, 5.0]);
+    let other = text.replace("b irequires a", "b irequires a\nd: calc 7 cpu 1\nd requires b");
+    assert_eq!(ends(&other, "o=10,g=0", Model::Loggopsim2010)[0], 1020.0);
+}
+
+#[test]
+fn messages_that_come_first_wait_for_their_receive() {
+    let text = "num_ranks 2\nrank 0 {\nsend 4b to 1\n}\nrank 1 {\na: calc 9000\nb: recv 4b from 0\nb requires a\n}\n";
+    // 2010: the message has its turn after the computation, and the receive is posted then, too. atlahs: the same o, after the receive.
+    for model in [Model::Loggopsim2010, Model::Atlahs] {
+        assert_eq!(ends(text, "o=100,g=0", model), [100.0, 9100.0], "{model:?}");
+    }
+}
+
+#[test]
+fn threads_change_no_time() {
+    let mut text = "num_ranks 6\n".to_owned();
+    for rank in 0..6 {
+        let others = (0..6).filter(|&peer| peer != rank);
+        let lines = others.map(|peer| format!("send {}b to {peer}\nrecv {}b from {peer}\n", 9000 + rank, 9000 + peer));
+        text += &format!("rank {rank} {{\n{}}}\n", lines.collect::<String>());
+    }
+    let result = |threads| {
+        let (outcome, _, digest) = run(&text, "o=100,g=50,O=0", Model::Loggopsim2010, threads);
+        (outcome.unwrap().hosts, digest)
+    };
+    let want = result(1);
+    assert!(result(2) == want && result(3) == want);
+    // Five messages of three packets arrive at each rank, one after the other.
+    let bytes = 5 * (3 * (WRITE + 12 - 16) + 16 + 9000);
+    let least = bytes as f64 * BYTE;
+    let last = want.0.iter().max().unwrap().fs() as f64 / 1e6;
+    assert!(last > least && last < 2.0 * least + 2500.0, "{last} ns, at least {least}");
+}
+
+#[test]
+fn schedules_that_wait_for_ever_name_the_circle() {
+    let text = "num_ranks 2\nrank 0 {\na: recv 1b from 1\nb: send 1b to 1\nb requires a\n}\n\
+        rank 1 {\na: recv 1b from 0\nb: send 1b to 0\nb requires a\n}\n";
+    let (outcome, _, _) = run(text, "", Model::Loggopsim2010, 1);
+    assert_eq!(
+        outcome.err().unwrap().to_string(),
+        "the schedule cannot end: rank 0 waits in recv (line 3) for rank 1, which waits in recv (line 8) for rank 0 (left: 2 receives \
+         without a message, 0 messages without a receive, 4 operations without an end)"
+    );
+    let left = "num_ranks 2\nrank 0 {\nsend 1b to 1 tag 5\n}\nrank 1 {\ncalc 1\n}\n";
+    let text = run(left, "", Model::Loggopsim2010, 1).0.err().unwrap().to_string();
+    assert!(text.contains("no receive of rank 1 takes the message of send (line 3) of rank 0"), "{text}");
+}
+
+#[test]
+fn the_path_has_the_steps_of_the_message() {
+    let (outcome, schedule, _) = run(PAIR, "o=1500,g=0", Model::Loggopsim2010, 1);
+    let path = outcome.unwrap().record.unwrap().critical_path(&schedule);
+    let kinds: Vec<StepKind> = path.iter().map(|step| step.kind).collect();
+    use StepKind::{Calc, Network, Receive, Send};
+    assert_eq!(kinds, [Calc, Send, Network, Receive, Calc]);
+}
