@@ -156,6 +156,70 @@ def goal_messages_per_s() -> float:
     return min(max(once(schedule) for _ in range(_BEST_OF)) for schedule in made)
 
 
+def network_messages_per_s() -> float:
+    """Messages of a schedule of 1,024 ranks on plain NICs around a switch, in a second of processor time."""
+    schedule = goal.make("dissemination", ranks=1024, bytes=64)
+    best = 0.0
+    for _ in range(_BEST_OF):
+        before = time.process_time()
+        result = goal.run(schedule, topology="star", loggops="o=100,g=0", threads=1)
+        best = max(best, result.summary["messages"] / (time.process_time() - before))
+    return best
+
+
+def idle_nodes(scratch: Path) -> tuple[float, float]:
+    """Seconds and MiB of a run with 1,024 nodes that have a PsPIN and do nothing."""
+    nodes = [{"name": "n*", "program": str(EMPTY), "context": [{}]}]
+    file = scratch / "idle.json"
+    file.write_text(json.dumps({"topology": {"name": "star", "nodes": 1024}, "nodes": nodes}))
+    runs = [_measured_run(file) for _ in range(_BEST_OF)]
+    return min(seconds for seconds, _ in runs), min(mib for _, mib in runs)
+
+
+def _measured_run(file: Path) -> tuple[float, float]:
+    code = (
+        "import resource, sys, time, spinet; begun = time.perf_counter();"
+        f"spinet.run({str(file)!r}, keep_packets=False, threads=1);"
+        "print(time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    seconds, mib = out.split()
+    return float(seconds), float(mib)
+
+
+def pairs(n_pairs: int) -> dict[str, Any]:
+    """PsPINs in pairs in a fat tree: each odd node's host sends 100 Gbit/s to the even node's handler, which answers."""
+    nodes: list[dict[str, Any]] = []
+    for pair in range(n_pairs):
+        source = {"source": "udp:size=1024,count=400,rate=100G", "to": f"n{2 * pair}"}
+        card = {"program": str(PING_PONG), "context": [{"match": "udp.dst_port == 1"}]}
+        nodes.append({"name": f"n{2 * pair + 1}", "send": source, **card})
+    nodes.append({"name": "n*", "program": str(PING_PONG), "context": [{"match": "udp"}]})
+    return {"topology": {"name": "fat-tree", "levels": 2, "radix": 16, "nodes": 2 * n_pairs}, "nodes": nodes}
+
+
+def network_share() -> float:
+    """Packets a second of 32 pairs in one network, as a share of the same pairs one after the other."""
+    spinet_run(pairs(1), threads=1)
+    together = min(spinet_run(pairs(32), threads=1) for _ in range(_BEST_OF))
+    alone = min(32 * spinet_run(pairs(1), threads=1) for _ in range(_BEST_OF))
+    return alone / together
+
+
+def network_speedup() -> float:
+    """Speed of 32 pairs on two threads, as a multiple of that on one."""
+    wall = {n: min(spinet_run(pairs(32), threads=n, wall=True) for _ in range(_BEST_OF)) for n in (1, 2)}
+    return wall[1] / wall[2]
+
+
+def spinet_run(experiment: dict[str, Any], *, threads: int, wall: bool = False) -> float:
+    """Seconds of processor time, or of time, that the run of a network takes."""
+    clock = time.perf_counter if wall else time.process_time
+    before = clock()
+    api.run(experiment, threads=threads, keep_packets=False)
+    return clock() - before
+
+
 def panic_cycles_per_s() -> float:
     """Cycles of a PANIC, 100 Gbit/s of full packets through three units that push, in a second of host time."""
     build = ["cargo", "build", "-q", "--release", "--locked", "-p", "panic", "--example", "speed"]
@@ -352,6 +416,41 @@ FIGURES = (
         unit="1/s",
         measure=lambda _: goal_messages_per_s(),
         least=300_000,
+    ),
+    Figure(
+        key="network_messages_per_s",
+        what="messages of a schedule of 1,024 ranks with plain NICs around a switch",
+        unit="1/s",
+        measure=lambda _: network_messages_per_s(),
+        least=300_000,
+    ),
+    Figure(
+        key="network_share",
+        what="64 PsPINs in a fat tree, as a share of their pairs one after the other",
+        unit="",
+        measure=lambda _: network_share(),
+        least=0.9,
+    ),
+    Figure(
+        key="network_speedup",
+        what="64 PsPINs in a fat tree on two threads, as a multiple of one (needs two free cores)",
+        unit="",
+        measure=lambda _: network_speedup(),
+        least=1.8,
+    ),
+    Figure(
+        key="idle_nodes_s",
+        what="run with 1,024 idle PsPINs",
+        unit="s",
+        measure=lambda scratch: idle_nodes(scratch)[0],
+        most=2,
+    ),
+    Figure(
+        key="idle_nodes_mib",
+        what="peak memory with 1,024 idle PsPINs",
+        unit="MiB",
+        measure=lambda scratch: idle_nodes(scratch)[1],
+        most=512,
     ),
     Figure(
         key="rss_mib_1m",

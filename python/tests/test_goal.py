@@ -161,3 +161,73 @@ def test_python_has_the_same(two: Path) -> None:
 def test_the_digest_is_that_of_the_times(two: Path) -> None:
     recorded, bare = goal.run(two).summary, goal.run(two, record=False).summary
     assert recorded["digest"] == bare["digest"] != goal.run(two, loggops="L=2501").summary["digest"]
+
+
+def test_a_pair_of_plain_cards_is_exact(two: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ("goal", two, "--topology", "pair", "--rate", "100G", "--delay", "500 ns", "--loggops", "o=1500,g=0")
+    found = json.loads(run(capsys, *arguments, "--json", "--path", 10))
+    # 100 bytes with preamble, Ethernet, IPv4, UDP, BTH, RETH, CRC and FCS: 8 + 14 + 20 + 8 + 12 + 16 + 4 + 4.
+    way = (100 + 86) * 0.08 + 500
+    assert found["hosts_ns"] == [2500, 2500 + way + 1500 + 10]
+    assert [step["kind"] for step in found["steps"]] == ["calc", "send", "network", "receive", "calc"]
+    assert sum(found["critical_path"]["by_kind_ns"].values()) == found["finish_ns"]
+    assert found["packets"] == {"in": 1, "out": 1, "dropped": 0, "marked": 0}
+    assert "two.goal: 4,524.88 ns" in run(capsys, *arguments)
+
+
+def test_an_alltoall_takes_a_little_more_than_its_bytes_on_a_link() -> None:
+    schedule = goal.make("alltoall", ranks=16, bytes=65536)
+    loggops = "o=100,g=0,O=0,S=100000"
+    results = [
+        goal.run(schedule, topology="star", link={"rate": "200G", "delay": "500 ns"}, loggops=loggops, threads=threads)
+        for threads in (1, 2, 3)
+    ]
+    least = 15 * 65536 * 8 / 200  # ns
+    assert least < results[0].finish_ns < 1.15 * least + 5000
+    assert len({result.summary["digest"] for result in results}) == 1
+    operations = results[0].operations
+    assert operations.num_rows == schedule.operations
+    assert max(operations["done_ps"].to_pylist()) == round(1000 * results[0].finish_ns)
+
+
+def test_messages_pass_cards_on_every_node(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    schedule = tmp_path / "ring.goal"
+    goal.make("dissemination", ranks=4, bytes=1000).write(schedule)
+    arguments = ("goal", schedule, "--loggops", "o=100,g=0", "--json")
+    plain = json.loads(run(capsys, *arguments, "--topology", "star"))
+    cards = json.loads(run(capsys, *arguments, "--nic", "pspin"))
+    assert cards["nic"] == "pspin"
+    assert plain["messages"] == cards["messages"] == 8
+    # Every message passes a handler and PCIe: some hundred ns each.
+    assert plain["finish_ns"] + 200 < cards["finish_ns"] < plain["finish_ns"] + 6000
+    folder = tmp_path / "result"
+    run(capsys, *arguments, "--nic", "pspin", "--threads", 2, "-o", folder)
+    summary = json.loads((folder / "summary.json").read_text())
+    assert summary["digest"] == cards["digest"]
+    assert pq.read_table(folder / "operations.parquet").num_rows == summary["schedule"]["schedule"]["operations"]
+    assert pq.read_table(folder / "frames.parquet").num_rows > 0
+
+
+def test_errors_of_networks_name_the_place(two: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "did you mean `fat-tree`" in run(capsys, "goal", two, "--topology", "fat-tre:levels=2,radix=4", code=2)
+    assert "radix" in run(capsys, "goal", two, "--topology", "fat-tree:levels=2,radx=4", code=2)
+    assert "found `radix`, must be `key=value`" in run(capsys, "goal", two, "--topology", "fat-tree:radix", code=2)
+    assert "the network has 1 node" in run(capsys, "goal", two, "--topology", "star:nodes=1", code=2)
+    assert "topology" in run(capsys, "goal", two, "--rate", "10G", code=2)
+    stuck = tmp_path / "stuck.goal"
+    stuck.write_text(
+        "num_ranks 2\nrank 0 {\na: recv 1b from 1\nb: send 1b to 1\nb requires a\n}\n"
+        "rank 1 {\na: recv 1b from 0\nb: send 1b to 0\nb requires a\n}\n"
+    )
+    text = run(capsys, "goal", stuck, "--topology", "pair", code=2)
+    assert "the schedule cannot end: rank 0 waits in recv (line 3) for rank 1" in text
+
+
+def test_lost_packets_need_a_transport_that_repeats_them() -> None:
+    schedule = goal.make("alltoall", ranks=4, bytes=20000)
+    link = {"faults": "loss=0.05", "faults_back": "loss=0.05"}
+    with pytest.raises(InputError, match="transport = selective"):
+        goal.run(schedule, topology="star", link=link)
+    result = goal.run(schedule, topology="star", link=link, messages={"transport": "selective", "mtu": 1024})
+    assert result.summary["packets"]["dropped"] > 0
+    assert result.summary["messages"] == 12

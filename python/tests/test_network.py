@@ -84,3 +84,36 @@ def test_mistakes_are_errors_of_their_line(tmp_path: Path, capfd: pytest.Capture
     assert "links[0].to: is `sever`, must be a node or switch" in capfd.readouterr().err
     assert cli.main(["run", str(PAIR), "--traffic", "udp:count=3"]) == 2
     assert "packets of a network come from its nodes" in capfd.readouterr().err
+
+
+def test_rate_control_keeps_queues_shorter_than_pauses_do() -> None:
+    dcqcn = spinet.run(NETWORKS / "incast-dcqcn.toml").summary
+    pfc = spinet.run(NETWORKS / "incast-pfc.toml").summary
+    for summary in (dcqcn, pfc):
+        assert summary["packets"]["dropped"] == 0
+        # 8 x 500 kB at 100 Gbit/s take 320 us.
+        assert summary["schedule"]["finish_ns"] > 320_000
+    assert dcqcn["packets"]["marked"] > 0
+    assert pfc["packets"]["marked"] == 0
+    assert sum(link["pauses"] for link in dcqcn["links"]) == 0
+    assert sum(link["pauses"] for link in pfc["links"]) > 0
+    # Links that are paused wait; senders that are slowed down leave the link free for a while.
+    assert pfc["schedule"]["finish_ns"] < dcqcn["schedule"]["finish_ns"]
+
+
+def test_generated_packets_can_be_marked() -> None:
+    switch = {"ecn": {"k_min_bytes": 20_000, "k_max_bytes": 60_000}}
+    node = {"name": "n*", "send": {"source": "udp:size=1500,count=100,rate=60G,ecn=2", "to": "n0"}}
+    experiment = {"topology": {"name": "star", "nodes": 3}, "switch": switch, "nodes": [{"name": "n0"}, node]}
+    assert spinet.run(experiment).summary["packets"]["marked"] > 0
+    node["send"]["source"] = "udp:size=1500,count=100,rate=60G"  # type: ignore[index]
+    assert spinet.run(experiment).summary["packets"]["marked"] == 0
+
+
+def test_hosts_behind_two_pspins_exchange_messages() -> None:
+    summary = spinet.run(NETWORKS / "ping-pong.toml").summary
+    run = summary["schedule"]
+    assert (run["messages"], run["schedule"]["ranks"]) == (4, 2)
+    # Four messages, each: o to send and to receive, 1 KiB and headers on the line, the delay; and the card.
+    plain = 4 * (200 + (1024 + 86) * 0.08 + 500 + 200)
+    assert plain < run["finish_ns"] < plain + 4 * 2000 + 10_000

@@ -42,8 +42,13 @@ fn run(text: &str, params: &str, model: Model, threads: usize) -> (Result<Outcom
     (gather(&schedule, params, model, &results), schedule, digest)
 }
 
-/// The ends of the hosts in ns. The critical path has no gaps.
-fn ends(text: &str, params: &str, model: Model) -> Vec<f64> {
+/// Nanoseconds as whole picoseconds.
+fn ps(ns: f64) -> u64 {
+    (ns * 1000.0).round() as u64
+}
+
+/// The ends of the hosts in ps. The critical path has no gaps.
+fn ends(text: &str, params: &str, model: Model) -> Vec<u64> {
     let (outcome, schedule, _) = run(text, params, model, 1);
     let outcome = outcome.unwrap_or_else(|stuck| panic!("{stuck}"));
     let path = outcome.record.as_ref().unwrap().critical_path(&schedule);
@@ -53,7 +58,7 @@ fn ends(text: &str, params: &str, model: Model) -> Vec<f64> {
         now = step.end;
     }
     assert_eq!(now, outcome.finish, "{path:?}");
-    outcome.hosts.iter().map(|end| end.fs() as f64 / 1e6).collect()
+    outcome.hosts.iter().map(|end| end.ps()).collect()
 }
 
 const PAIR: &str = "num_ranks 2\nrank 0 {\na: calc 1000\nb: send 100b to 1 tag 7\nb requires a\n}\n\
@@ -63,11 +68,11 @@ const PAIR: &str = "num_ranks 2\nrank 0 {\na: calc 1000\nb: send 100b to 1 tag 7
 fn a_message_takes_overheads_serialisation_and_delay() {
     let line = (WRITE + 100) as f64 * BYTE + DELAY;
     for (model, params) in [(Model::Loggopsim2010, "o=1500,g=0"), (Model::Atlahs, "o=1500,g=0")] {
-        assert_eq!(ends(PAIR, params, model), [2500.0, 2500.0 + line + 1500.0 + 10.0], "{model:?}");
+        assert_eq!(ends(PAIR, params, model), [2500.0, 2500.0 + line + 1500.0 + 10.0].map(ps), "{model:?}");
     }
     // O: 99 bytes at 2 ns. The message leaves after o, or at the end of the processor's part.
-    assert_eq!(ends(PAIR, "o=1500,O=2,g=0", Model::Loggopsim2010), [2698.0, 2500.0 + line + 1698.0 + 10.0]);
-    assert_eq!(ends(PAIR, "o=1500,O=2,g=0", Model::Atlahs), [2698.0, 2698.0 + line + 1698.0 + 10.0]);
+    assert_eq!(ends(PAIR, "o=1500,O=2,g=0", Model::Loggopsim2010), [2698.0, 2500.0 + line + 1698.0 + 10.0].map(ps));
+    assert_eq!(ends(PAIR, "o=1500,O=2,g=0", Model::Atlahs), [2698.0, 2698.0 + line + 1698.0 + 10.0].map(ps));
 }
 
 #[test]
@@ -76,7 +81,7 @@ fn sends_keep_the_gap() {
         rank 1 {\nrecv 1b from 0\nrecv 1b from 0\nrecv 1b from 0\n}\n";
     // Sends begin at 0, 900 and 1800, and receives at the same distance.
     let line = (WRITE + 4) as f64 * BYTE + DELAY;
-    assert_eq!(ends(text, "o=100,g=900", Model::Loggopsim2010), [1900.0, 1800.0 + 100.0 + line + 100.0]);
+    assert_eq!(ends(text, "o=100,g=900", Model::Loggopsim2010), [1900.0, 1800.0 + 100.0 + line + 100.0].map(ps));
 }
 
 #[test]
@@ -87,12 +92,12 @@ fn a_large_message_waits_for_its_receive() {
     let got = ends(text, "o=100,g=0,S=999", Model::Loggopsim2010);
     // The receiver asks at 5000; the sender ends when its bytes have left.
     let asked = 5000.0 + WRITE as f64 * BYTE + DELAY;
-    assert_eq!(got, [asked + answer, asked + answer + DELAY + 100.0]);
+    assert_eq!(got, [asked + answer, asked + answer + DELAY + 100.0].map(ps));
     // With the receive there before, the request follows the announcement of 8 bytes.
     let early = text.replace("calc 5000", "calc 0");
     let announced = 100.0 + (WRITE + 8) as f64 * BYTE + DELAY;
     let asked = announced + WRITE as f64 * BYTE + DELAY;
-    assert_eq!(ends(&early, "o=100,g=0,S=999", Model::Loggopsim2010)[0], asked + answer);
+    assert_eq!(ends(&early, "o=100,g=0,S=999", Model::Loggopsim2010)[0], ps(asked + answer));
 }
 
 #[test]
@@ -100,9 +105,9 @@ fn wildcards_own_messages_and_starts_of_operations() {
     let text = "num_ranks 2\nrank 0 {\na: calc 1000\nb: send 8b to 0 tag 3\nb irequires a\nc: recv 8b from -1 tag -1\n}\n\
         rank 1 {\ncalc 5\n}\n";
     // `b` may begin with `a`, but waits for the processor: 1000 + 10 to send, and 10 to receive.
-    assert_eq!(ends(text, "o=10,g=0", Model::Loggopsim2010), [1020.0, 5.0]);
+    assert_eq!(ends(text, "o=10,g=0", Model::Loggopsim2010), [1020.0, 5.0].map(ps));
     let other = text.replace("b irequires a", "b irequires a\nd: calc 7 cpu 1\nd requires b");
-    assert_eq!(ends(&other, "o=10,g=0", Model::Loggopsim2010)[0], 1020.0);
+    assert_eq!(ends(&other, "o=10,g=0", Model::Loggopsim2010)[0], ps(1020.0));
 }
 
 #[test]
@@ -110,7 +115,7 @@ fn messages_that_come_first_wait_for_their_receive() {
     let text = "num_ranks 2\nrank 0 {\nsend 4b to 1\n}\nrank 1 {\na: calc 9000\nb: recv 4b from 0\nb requires a\n}\n";
     // 2010: the message has its turn after the computation, and the receive is posted then, too. atlahs: the same o, after the receive.
     for model in [Model::Loggopsim2010, Model::Atlahs] {
-        assert_eq!(ends(text, "o=100,g=0", model), [100.0, 9100.0], "{model:?}");
+        assert_eq!(ends(text, "o=100,g=0", model), [100.0, 9100.0].map(ps), "{model:?}");
     }
 }
 

@@ -226,7 +226,7 @@ impl Simulated for NetworkCard {
     fn set_mode(&mut self, mode: Mode) {
         for node in 0..self.nodes().len() {
             // A network that failed reports it when it runs.
-            let _ = self.with_card(node, move |device| device.card().set_mode(mode));
+            let _ = self.with_card(node, move |device| device.set_mode(mode));
         }
     }
 

@@ -1,9 +1,10 @@
 //! A card as a device of a network: frames of its links go in and out, and its host may send frames beside it.
 
+use super::plain::PlainCard;
 use super::progress::NodeProgress;
 use crate::run::{self, Card, Ended, HostChange, InjectError, Port, RunError};
 use crate::streams::Stream;
-use kernel::Time;
+use kernel::{Mode, Time};
 use net::address::Directory;
 use net::device::{Departure, Device};
 use net::digest::fold_bytes;
@@ -172,9 +173,17 @@ impl HostSide {
 #[error("its host has a program, but port 0, through which the host sends, has no link")]
 struct NoLink;
 
+/// Builds a card when the first packet reaches it.
+pub type BuildCard = Box<dyn FnOnce() -> Result<Box<dyn Card>, RunError>>;
+
 /// A card and its host at the end of links.
 pub struct CardDevice {
+    /// While no packet has reached a card that waits in `unbuilt`, a plain one, which has the same digest.
     card: Box<dyn Card>,
+    unbuilt: Option<BuildCard>,
+    /// The card could not be built.
+    failure: Option<RunError>,
+    mode: Option<Mode>,
     /// The card passes everything to the host.
     is_plain: bool,
     /// The host's program, if it has one.
@@ -196,6 +205,9 @@ impl CardDevice {
     pub fn new(card: Box<dyn Card>, has_lines: bool, host: HostFrames, progress: Arc<NodeProgress>) -> Self {
         let mut device = CardDevice {
             card,
+            unbuilt: None,
+            failure: None,
+            mode: None,
             is_plain: false,
             side: None,
             now: None,
@@ -208,6 +220,30 @@ impl CardDevice {
         };
         device.report(Time::ZERO);
         device
+    }
+
+    /// A card that sleeps until a packet reaches it, and costs nothing until then. It is the same as if it had been there from the start.
+    pub fn sleeping(build: BuildCard, host: HostFrames, progress: Arc<NodeProgress>) -> Self {
+        let card = Box::<PlainCard>::default();
+        CardDevice { unbuilt: Some(build), ..CardDevice::new(card, false, host, progress) }
+    }
+
+    /// Builds the card if it does not exist yet.
+    fn wake(&mut self) {
+        let Some(build) = self.unbuilt.take() else { return };
+        match build() {
+            Ok(card) => self.card = card,
+            Err(error) => self.failure = Some(error),
+        }
+        if let Some(mode) = self.mode {
+            self.card.set_mode(mode);
+        }
+    }
+
+    /// Sets the order in which components tick.
+    pub fn set_mode(&mut self, mode: Mode) {
+        self.mode = Some(mode);
+        self.card.set_mode(mode);
     }
 
     /// Gives its host a program. `is_plain` says that the card passes everything to the host.
@@ -322,6 +358,7 @@ impl CardDevice {
 
 impl Device for CardDevice {
     fn receive(&mut self, port: PortId, arrival: Arrival) {
+        self.wake();
         // A card with a line of its own carries the frame from its first bit on, as the link did.
         let at = if self.has_lines { arrival.head } else { arrival.tail };
         match &mut self.side {
@@ -347,6 +384,9 @@ impl Device for CardDevice {
     }
 
     fn run_until(&mut self, until: Time) -> Result<(), NodeFailure> {
+        if let Some(failure) = self.failure.take() {
+            return Err(Box::new(failure));
+        }
         let mut departures = Vec::new();
         while let Some((at, bytes)) = self.host.take(until)? {
             departures.push(Departure { at, port: PortId(0), bytes, class: None });
@@ -384,6 +424,8 @@ impl Device for CardDevice {
         let refused = (self.refused > 0).then(|| ("refused_frames".to_owned(), self.refused));
         let messages = self.side.iter().flat_map(|side| side.endpoint.counters());
         let messages = messages.map(|(name, count)| (format!("host.messages.{name}"), count));
-        self.card.counters().into_iter().chain(refused).chain(messages).collect()
+        // Nothing is simulated of a card that no packet reached.
+        let card = if self.unbuilt.is_some() { Default::default() } else { self.card.counters() };
+        card.into_iter().chain(refused).chain(messages).collect()
     }
 }

@@ -163,6 +163,7 @@ impl Setup {
     /// The network to build. Cards are built on the threads that run them.
     pub fn plan(&self, wanted: &Wanted, progress: &[Arc<NodeProgress>]) -> Plan {
         let seed = self.experiment.common.seed;
+        let mut seen = BTreeSet::new();
         let device = |id: NodeId, _: &str, _: &DeviceSpec| {
             let number = id.0 as usize;
             let node = self.nodes[number].clone();
@@ -172,6 +173,7 @@ impl Setup {
                 file: self.file.clone(),
                 base_dir: self.base_dir.clone(),
                 wanted: of_node(wanted, &node, program.is_some()),
+                is_first: seen.insert(node.entry),
                 program,
                 node,
                 seed: seed_of(seed, number),
@@ -376,6 +378,8 @@ struct Builder {
     base_dir: PathBuf,
     wanted: Wanted,
     node: NodeSetup,
+    /// It is the first node with its entry.
+    is_first: bool,
     /// The program of its host.
     program: Option<BuildProgram>,
     seed: u64,
@@ -399,13 +403,22 @@ impl Builder {
         serde_json::Value::Object(table).to_string()
     }
 
-    fn device(&self, place: &Place) -> Result<CardDevice, NodeFailure> {
-        let NodeSetup { kind, sends, .. } = &self.node;
+    /// The card, if the node has one that is not plain.
+    fn card(&self, kind: &Kind) -> Result<Box<dyn Card>, RunError> {
         let text = Text { text: &self.text(), file: &self.file, base_dir: &self.base_dir, format: Format::Json };
-        let (card, has_lines) = match kind {
-            None => (Box::<PlainCard>::default() as Box<dyn Card>, false),
-            Some(kind) => ((kind.start)(&text, &self.wanted, OwnPolicies::default())?.card, kind.has_lines),
-        };
+        Ok((kind.start)(&text, &self.wanted, OwnPolicies::default())?.card)
+    }
+
+    /// Returns true if the card does nothing before a packet reaches it: it runs handlers, and its experiment acts at no times.
+    fn may_sleep(&self) -> bool {
+        let keys: BTreeMap<String, serde_json::Value> = serde_json::from_str(&self.node.text).unwrap_or_default();
+        let is_passive = |key: &String| ["nic", "program", "context"].contains(&key.as_str());
+        let is_alone = self.program.is_none() && self.node.messages.is_none();
+        is_alone && self.node.kind.is_some_and(|kind| kind.name == kinds::HANDLERS.name) && keys.keys().all(is_passive)
+    }
+
+    fn device(self, place: &Place) -> Result<CardDevice, NodeFailure> {
+        let NodeSetup { kind, sends, .. } = &self.node;
         let open = |source: &CheckedSource| {
             let CheckedSource { traffic, pacing, count, start } = source;
             let stream = Stream::open(traffic, *pacing, *count, (Faults::NONE, self.seed), None);
@@ -413,6 +426,15 @@ impl Builder {
         };
         let host = sends.iter().map(open).collect::<Result<Vec<_>, RunError>>()?;
         let host = HostFrames::new(host).map_err(RunError::new)?;
+        let (card, has_lines) = match *kind {
+            None => (Box::<PlainCard>::default() as Box<dyn Card>, false),
+            // The first card of an entry is built at once, so that mistakes in it are found.
+            Some(kind) if !self.is_first && self.may_sleep() => {
+                let progress = self.progress.clone();
+                return Ok(CardDevice::sleeping(Box::new(move || self.card(kind)), host, progress));
+            }
+            Some(kind) => (self.card(kind)?, kind.has_lines),
+        };
         let program = match (&self.program, &self.node.messages) {
             (Some(program), _) => program.build(place)?,
             (None, Some(_)) => Box::new(Sink),

@@ -213,3 +213,31 @@ fn mistakes_name_their_place() {
         ],
     );
 }
+
+/// Three PsPINs of one entry; a packet reaches `n2` only, after all have booted.
+const SLEEPERS: &str = "
+    topology = { name = 'star', nodes = 4 }
+    [[nodes]]
+    name = 'n0'
+    send = { source = 'udp:size=100,count=2,rate=1G', to = 'n2', start = '20 us' }
+    [[nodes]]
+    name = 'n*'
+    program = 'nic.elf'
+    context = [{ handler = 'echo' }]
+";
+
+#[test]
+fn cards_that_no_packet_reaches_cost_nothing() {
+    let folder = support::folder_with_program("network_sleepers");
+    let digests = |text: &str| {
+        let summary = run(text, &folder, &Wanted::default(), 100).summary();
+        let nodes = summary["nodes"].as_array().cloned().unwrap_or_default();
+        (nodes.iter().map(|node| node["digest"].clone()).collect::<Vec<_>>(), summary["packets"]["out"].clone())
+    };
+    let (sleeping, out) = digests(SLEEPERS);
+    assert_eq!(out, 4);
+    // Cards with an entry each are built at the start.
+    let own = (1..4).map(|i| SLEEPERS[SLEEPERS.rfind("[[nodes]]").unwrap()..].replace("n*", &format!("n{i}")));
+    let eager = SLEEPERS[..SLEEPERS.rfind("[[nodes]]").unwrap()].to_owned() + &own.collect::<String>();
+    assert_eq!(digests(&eager).0, sleeping);
+}
