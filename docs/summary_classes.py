@@ -67,8 +67,10 @@ def _tables(made: dict[str, str], schema: Schema) -> None:
     for name, inner in schema.get("$defs", {}).items():
         if inner.get("type") == "object" and "properties" in inner:
             _table(made, name, inner, inner.get("description", ""))
+        elif inner.get("type") in _TYPES:
+            made[name] = f"{name} = {_type(inner)}\n" + f'"""{inner.get("description", "")}"""\n'
         else:
-            raise AssertionError(f"{name} is not a table: {inner}")
+            raise AssertionError(f"{name} is neither a table nor a number or text: {inner}")
 
 
 def _table(made: dict[str, str], name: str, schema: Schema, about: str) -> None:

@@ -212,8 +212,8 @@ def test_errors_of_networks_name_the_place(two: Path, tmp_path: Path, capsys: py
     assert "did you mean `fat-tree`" in run(capsys, "goal", two, "--topology", "fat-tre:levels=2,radix=4", code=2)
     assert "radix" in run(capsys, "goal", two, "--topology", "fat-tree:levels=2,radx=4", code=2)
     assert "found `radix`, must be `key=value`" in run(capsys, "goal", two, "--topology", "fat-tree:radix", code=2)
-    assert "the network has 1 node" in run(capsys, "goal", two, "--topology", "star:nodes=1", code=2)
-    assert "topology" in run(capsys, "goal", two, "--rate", "10G", code=2)
+    assert "topology.nodes: is 1, must be 2 to 1024" in run(capsys, "goal", two, "--topology", "star:nodes=1", code=2)
+    assert "link is for networks" in run(capsys, "goal", two, "--rate", "10G", code=2)
     stuck = tmp_path / "stuck.goal"
     stuck.write_text(
         "num_ranks 2\nrank 0 {\na: recv 1b from 1\nb: send 1b to 1\nb requires a\n}\n"

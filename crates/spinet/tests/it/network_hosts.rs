@@ -171,7 +171,7 @@ const WATCHED: &str = "
     [[nodes]]
     name = 'b'
     program = 'nic.elf'
-    context = [{ handler = 'tally', host_memory = { size = 64 }, message = 'packet' }]
+    context = [{ handler = 'tally', host_memory = { size = 64 } }]
 ";
 
 #[test]
