@@ -847,9 +847,9 @@ class Unused(TypedDict):
     chains: list[str]
     """Chains that took no packet."""
     services: list[str]
-    """Services that the experiment names and no packet was for."""
+    """Services of the experiment that no packet visited."""
     units: list[str]
-    """Units, such as `aes[1]`, of services that packets visited, that got none."""
+    """Units, such as `aes[1]`, that got no packet although their service did."""
     tenants: list[str]
     """Tenants that no packet was of."""
 
@@ -1246,6 +1246,86 @@ LinkSummary = TypedDict(
 )
 
 
+class ScheduleSummary(TypedDict):
+    """The run of a schedule on the hosts."""
+
+    finish_ns: Ns
+    """When the last host ended."""
+    hosts_ns: list[Ns]
+    """When each host ended."""
+    nic: str
+    """The network card of the hosts."""
+    model: str
+    """The model of the hosts."""
+    loggops: str
+    """The parameters of the model."""
+    schedule: Counts
+    """The size of the schedule."""
+    messages: int
+    """Number of messages."""
+    critical_path: PathSummary | None
+    """The critical path; null if the run was not recorded."""
+    digest: str
+    """A hash of the times of all hosts."""
+    steps: list[StepRow]
+    """Steps of the critical path, the longest ones of a long path."""
+
+
+Ns = float
+"""A time in nanoseconds: a whole number if it is one."""
+
+
+class Counts(TypedDict):
+    """The size of a schedule."""
+
+    ranks: int
+    """Number of ranks."""
+    operations: int
+    """Number of operations."""
+    sends: int
+    """Number of sends."""
+    recvs: int
+    """Number of receives."""
+    calcs: int
+    """Number of computations."""
+    dependencies: int
+    """Number of dependencies."""
+    bytes: int
+    """Bytes of all sends together."""
+    cpus: int
+    """Processors of each rank."""
+    nics: int
+    """Network cards of each rank."""
+
+
+class PathSummary(TypedDict):
+    """The critical path in short."""
+
+    steps: int
+    """Number of steps."""
+    by_kind_ns: dict[str, Ns]
+    """The time of all steps of a kind; together, the time of the run."""
+
+
+class StepRow(TypedDict):
+    """A step of the critical path."""
+
+    kind: str
+    """Its kind."""
+    rank: int
+    """The rank at which it happens."""
+    of_rank: int
+    """The rank of its operation: a computation or a send."""
+    operation: int
+    """The number of the operation in that rank."""
+    line: int
+    """The line of the operation; 0 if the schedule is from no text."""
+    start_ns: Ns
+    """Its start."""
+    end_ns: Ns
+    """Its end."""
+
+
 NetworksPackets = TypedDict(
     "NetworksPackets",
     {
@@ -1314,3 +1394,5 @@ class NetworksSummary(TypedDict):
     """Links, each direction apart."""
     deepest_queue_bytes: int
     """Greatest number of bytes in a queue of a switch."""
+    schedule: ScheduleSummary | None
+    """The schedule that the hosts ran; null if there was none, or if it did not end."""
