@@ -188,7 +188,7 @@ def _measured_run(file: Path) -> tuple[float, float]:
 
 
 def pairs(n_pairs: int) -> dict[str, Any]:
-    """PsPINs in pairs in a fat tree: each odd node's host sends 100 Gbit/s to the even node's handler, which answers."""
+    """PsPINs in pairs in a fat tree: an odd node's host sends 100 Gbit/s to the even node's handler, which answers."""
     nodes: list[dict[str, Any]] = []
     for pair in range(n_pairs):
         source = {"source": "udp:size=1024,count=400,rate=100G", "to": f"n{2 * pair}"}

@@ -21,7 +21,7 @@
 //!
 //! **Cards.** On a plain NIC, messages leave and arrive through the NIC. On a card that runs handlers, messages leave beside the handlers, as
 //! the packets of `send` do, and wait for the line together with the card's own packets. Packets that arrive pass the card first: the host
-//! gets those that no context takes, and those that handlers copy to host memory as a whole. [`Host::watch`] tells of other writes of handlers
+//! gets those that no context takes, and those that handlers copy to host memory as a whole. [`Host::watch`] reports other writes of handlers
 //! to host memory, and [`Event::Card`] has the events of the card's driver.
 //!
 //! ```
@@ -176,7 +176,7 @@ pub enum Event {
     Served(Served),
     /// A timer or a computation ended.
     Timer(u64),
-    /// A frame that is no part of a message, after [`Host::take_frames`].
+    /// A frame outside of messages, after [`Host::take_frames`].
     Frame(Arc<[u8]>),
     /// The card wrote host memory that the program watches.
     Written {
@@ -328,7 +328,7 @@ impl Host {
         self.actions.push(Action::Frame { bytes: frame.into() });
     }
 
-    /// From now on, frames that are no parts of messages are [`Event::Frame`]s. Without this call, they are dropped as unwanted.
+    /// From now on, frames outside of messages are [`Event::Frame`]s. Without this call, they are dropped as unwanted.
     pub fn take_frames(&mut self) {
         self.takes_frames = true;
     }
@@ -447,7 +447,7 @@ pub trait Program: Any {
     /// An event.
     fn event(&mut self, event: Event, host: &mut Host);
 
-    /// What the program waits for; `None` if it has done all it wants. It is asked when nothing can happen any more.
+    /// A text about the wait of the program; `None` if it has done all it wants. The run asks when nothing can happen any more.
     fn waits_for(&self) -> Option<String> {
         None
     }

@@ -9,7 +9,7 @@ use crate::goal::{Kind, Schedule};
 use kernel::Time;
 use std::collections::BTreeMap;
 
-/// What a rank did.
+/// The results of a rank.
 pub struct RankResult {
     times: Vec<OpTimes>,
     messages: Vec<Arrived>,

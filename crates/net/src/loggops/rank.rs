@@ -69,7 +69,7 @@ pub(super) struct Arrived {
     is_announced: bool,
     /// `number` is that of the operation.
     has_operation: bool,
-    /// The whole message has arrived. Of an announced message, the bytes.
+    /// The whole message has arrived; for an announced one, its bytes.
     pub arrived: Time,
     /// An announced message: the read began, because the receive came (or the announcement).
     pub asked: Option<(Time, bool)>,
@@ -82,7 +82,7 @@ pub(super) struct Arrived {
 impl Arrived {
     /// The operation that sent it, from the sender's numbers of messages.
     pub fn send(&self, numbers: &BTreeMap<u32, u32>) -> u32 {
-        // Of an announced message and of one to the own rank, the number is the operation.
+        // Announced messages and those to the own rank have the number of the operation.
         numbers.get(&self.number).copied().filter(|_| !self.has_operation).unwrap_or(self.number)
     }
 }
@@ -96,7 +96,7 @@ fn tag_of(op: &Op) -> u64 {
     u64::from(op.tag) | u64::from(op.cpu) << 32 | u64::from(op.nic) << 40
 }
 
-/// What a timer is for, with the number of the operation or message.
+/// The purpose of a timer, with the number of the operation or message.
 #[derive(Clone, Copy)]
 #[repr(u8)]
 enum Token {

@@ -51,7 +51,7 @@ pub trait Exit {
 /// Bytes of a packet besides its payload: the first packet of a message has all headers.
 const OVERHEAD: usize = wire::roce::BTH_AT + wire::roce::BTH_LEN + wire::roce::RETH_LEN + wire::roce::ICRC_LEN;
 
-/// What to do with a message that has arrived.
+/// The purpose of a message that has arrived.
 #[derive(Clone, Copy)]
 enum Purpose {
     /// It is for the entry that it matches.
@@ -243,7 +243,7 @@ impl Endpoint {
         self.hash
     }
 
-    /// What its program waits for.
+    /// A text about the wait of its program.
     pub fn waits_for(&self) -> Option<String> {
         self.program.waits_for()
     }
