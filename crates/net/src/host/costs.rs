@@ -39,7 +39,7 @@ impl Costs {
         self.g.map_or(Time::ZERO, Span::time)
     }
 
-    /// Of the card, and of the processor.
+    /// Time for each byte: the card, and the processor.
     pub(super) fn per_byte(&self) -> (Time, Time) {
         (self.G.map_or(Time::ZERO, Span::time), self.O.map_or(Time::ZERO, Span::time))
     }
