@@ -90,8 +90,10 @@ def plot(results: Results) -> Figure:
         curves = []
         for look, (quantity, label) in enumerate(CURVES.items()):
             x, y = results.series("packets", quantity, block=block)
-            kind = "formula" if quantity == "formula" else "measured"
-            curves.append(plots.Curve(label=label, x=x, y=y, kind=kind, look=look))
+            if quantity == "formula":
+                curves.append(plots.Curve(label=label, x=x, y=y, kind="formula"))
+            else:
+                curves.append(plots.Curve(label=label, x=x, y=y, look=look))
         panels.append(
             plots.Panel(
                 title=f"blocks of {block} B, {gbps} Gbit/s",

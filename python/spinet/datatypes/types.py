@@ -7,13 +7,14 @@ import operator
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
 from spinet._core import UsageError
 
 Array = np.ndarray[Any, np.dtype[np.int64]]
+Numbers: TypeAlias = Sequence[int] | np.ndarray[Any, Any]
 _LIMIT = 1 << 31  # offsets and lengths have 32 bits on the card
 
 
@@ -149,7 +150,7 @@ def hvector(count: int, blocklength: int, stride: int, child: Datatype) -> Datat
     return _strided(name, count, blocklength, _integer("stride", stride), child)
 
 
-def indexed(lengths: Sequence[int], displacements: Sequence[int], child: Datatype) -> Datatype:
+def indexed(lengths: Numbers, displacements: Numbers, child: Datatype) -> Datatype:
     """Blocks of any lengths at any displacements, both in elements (MPI_Type_indexed).
 
     Examples
@@ -161,7 +162,7 @@ def indexed(lengths: Sequence[int], displacements: Sequence[int], child: Datatyp
     return _made(f"indexed({len(places)} blocks, {child.name})", places, _lengths(lengths, len(places)), (child,))
 
 
-def hindexed(lengths: Sequence[int], displacements: Sequence[int], child: Datatype) -> Datatype:
+def hindexed(lengths: Numbers, displacements: Numbers, child: Datatype) -> Datatype:
     """As `indexed`, with displacements in bytes (MPI_Type_create_hindexed)."""
     places = _numbers("displacements", displacements)
     return _made(
@@ -169,18 +170,18 @@ def hindexed(lengths: Sequence[int], displacements: Sequence[int], child: Dataty
     )
 
 
-def indexed_block(blocklength: int, displacements: Sequence[int], child: Datatype) -> Datatype:
+def indexed_block(blocklength: int, displacements: Numbers, child: Datatype) -> Datatype:
     """Blocks of one length at any displacements, both in elements (MPI_Type_create_indexed_block)."""
     places = _numbers("displacements", displacements) * _type(child).extent
     return _blockindexed("indexed_block", blocklength, places, child)
 
 
-def hindexed_block(blocklength: int, displacements: Sequence[int], child: Datatype) -> Datatype:
+def hindexed_block(blocklength: int, displacements: Numbers, child: Datatype) -> Datatype:
     """As `indexed_block`, with displacements in bytes (MPI_Type_create_hindexed_block)."""
     return _blockindexed("hindexed_block", blocklength, _numbers("displacements", displacements), _type(child))
 
 
-def struct(lengths: Sequence[int], displacements: Sequence[int], children: Sequence[Datatype]) -> Datatype:
+def struct(lengths: Numbers, displacements: Numbers, children: Sequence[Datatype]) -> Datatype:
     """Blocks of different types, with displacements in bytes (MPI_Type_create_struct).
 
     The extent is rounded up to the alignment of the most aligned basic type, unless `resized` set the upper bound.
@@ -215,9 +216,7 @@ def resized(child: Datatype, lb: int, extent: int) -> Datatype:
     )  # fmt: skip
 
 
-def subarray(
-    sizes: Sequence[int], subsizes: Sequence[int], starts: Sequence[int], child: Datatype, *, order: str = "C"
-) -> Datatype:
+def subarray(sizes: Numbers, subsizes: Numbers, starts: Numbers, child: Datatype, *, order: str = "C") -> Datatype:
     """A box of an array; its extent is that of the whole array (MPI_Type_create_subarray).
 
     Parameters
@@ -472,14 +471,14 @@ def _count(what: str, given: Any) -> int:
     return whole(what, given, least=0)
 
 
-def _numbers(what: str, given: Sequence[int]) -> Array:
+def _numbers(what: str, given: Numbers) -> Array:
     found = np.asarray(given)
     if found.ndim != 1 or (found.size and not np.issubdtype(found.dtype, np.integer)):
         raise UsageError(f"{what} must be a list of integers, has {found.dtype} in {found.ndim} dimensions")
     return found.astype(np.int64)
 
 
-def _lengths(given: Sequence[int], wanted: int) -> Array:
+def _lengths(given: Numbers, wanted: int) -> Array:
     found = _numbers("lengths", given)
     if len(found) != wanted:
         raise UsageError(f"lengths has {len(found)} numbers, displacements {wanted}; must be as many")
