@@ -3,7 +3,7 @@
 
 The sender's software takes most of the time. Its two costs are stated in `experiments/fpspin/host.py`: the time of a
 send is the authors' saturated rate with one thread, and the time until a thread knows of an acknowledgement is what
-their window 1 leaves. These two points agree by construction. What the model says by itself is how a window of 4 uses
+their window 1 leaves. These two points agree by construction. The model predicts how a window of 4 uses
 the time, where more window brings nothing, and that the card is never the limit. Threads share nothing in the model,
 while the authors' share a socket, a kernel and a CPU, so with more than one thread their rates are lower.
 """
