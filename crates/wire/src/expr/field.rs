@@ -136,7 +136,7 @@ pub struct Field {
 #[derive(Clone, PartialEq, Eq)]
 enum Name {
     Row(&'static str),
-    Slice { of: &'static str, offset: u32, len: u32, mask: Option<u128> },
+    Slice { of: &'static str, offset: u32, len: u32 },
     ExternalField(Arc<str>),
 }
 
@@ -155,7 +155,7 @@ impl Field {
             None => Load::Packet { offset, width: len, mask: bits },
             Some(layer) => Load::Payload { layer, offset, width: len, mask: bits },
         };
-        Some(Self { name: Name::Slice { of, offset, len, mask }, kind, load })
+        Some(Self { name: Name::Slice { of, offset, len }, kind, load })
     }
 
     /// The external field with this name.
@@ -223,8 +223,15 @@ impl fmt::Display for Field {
         match &self.name {
             Name::Row(name) => f.write_str(name),
             Name::ExternalField(name) => f.write_str(name),
-            Name::Slice { of, offset, len, mask: None } => write!(f, "{of}[{offset}:{len}]"),
-            Name::Slice { of, offset, len, mask: Some(mask) } => write!(f, "{of}[{offset}:{len}] & {mask:#x}"),
+            Name::Slice { of, offset, len } => {
+                write!(f, "{of}[{offset}:{len}]")?;
+                match self.load {
+                    Load::Packet { mask, .. } | Load::Payload { mask, .. } if mask != u128::MAX => {
+                        write!(f, " & {mask:#x}")
+                    }
+                    _ => Ok(()),
+                }
+            }
         }
     }
 }
