@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from spinet.handler import Handler
     from spinet.machine import Machine
     from spinet.ndr import NoDropRate, no_drop_rate
+    from spinet.network import Network
     from spinet.output import OutputError
     from spinet.presets import FpgaPart, Nic, Part, fpga_cost, nic, nic_cost, nics, parameters_of
     from spinet.result import Latency, Rate, Result, SentPacket, Service, Tenant
@@ -42,6 +43,7 @@ __all__ = [
     "InternalError",
     "Latency",
     "Machine",
+    "Network",
     "Nic",
     "NoDropRate",
     "OfferedPacket",
@@ -81,6 +83,7 @@ _HOMES = {
     "experiment": ("Experiment",),
     "handler": ("Handler",),
     "machine": ("Machine",),
+    "network": ("Network",),
     "ndr": ("NoDropRate", "no_drop_rate"),
     "output": ("OutputError",),
     "presets": ("FpgaPart", "Nic", "Part", "fpga_cost", "nic", "nic_cost", "nics", "parameters_of"),

@@ -50,6 +50,8 @@ class Kind:
         Captures of the packets that left; None if there is none.
     keeps_host
         Its runs keep host memory.
+    has_nodes
+        It has nodes, each with a card and records of its own.
     host_frames
         Frames that a real host sends: through the card's port for the host; past the card, which gives its host frames
         but takes none; or its host is simulated, and a real one cannot take its place.
@@ -64,6 +66,7 @@ class Kind:
     to_network: ClassVar[str | None] = output.TO_NETWORK
     to_host: ClassVar[str | None] = output.TO_HOST
     keeps_host: ClassVar[bool] = False
+    has_nodes: ClassVar[bool] = False
     host_frames: ClassVar[Literal["port", "pass", "none"]] = "port"
     hints: ClassVar[Mapping[str, str]] = {"limit": _TIME}
     timing: ClassVar[Timing | None] = None
@@ -121,6 +124,19 @@ class Kind:
     def design(self, nic: str, sets: Sequence[str]) -> Design:
         """The parts and connections of one of its cards, with settings over it, for a drawing."""
         raise UsageError(f"{nic} {self.does}; such cards have no drawing")
+
+    def picture(self, summary: Mapping[str, Any]) -> tuple[str, str, str]:
+        """A title, the card of a run with its load as SVG, and what the load is."""
+        from spinet import drawing
+
+        nic = summary["experiment"].get("nic", summary["nic"])
+        name, changes = (nic, {}) if isinstance(nic, str) else (nic["preset"], nic.get("set", {}))
+        busy = {one["name"]: one["utilisation"] for one in summary["resources"]}
+        drawn = drawing.svg(self.design(name, [f"{key}={value}" for key, value in changes.items()]), busy=busy)
+        about = (
+            "The load is the share of time for which a part or a connection was busy, at most one of several copies."
+        )
+        return "The card and its load", drawn, about
 
     def whole(self, nic: str, sets: Sequence[str], base_dir: str) -> str:
         """Text with all parameters of a card, including those of its base files."""
@@ -381,6 +397,7 @@ class _Network(Kind):
 
     rows = "frames"
     to_network, to_host = None, None
+    has_nodes = True
 
     def built(self, experiment: Prepared, given: Given, *, cc: str | None, defines: Defines) -> Ready:
         from spinet import _programs
@@ -390,6 +407,13 @@ class _Network(Kind):
     def counts(self, summary: Mapping[str, Any]) -> str:
         packets = summary["packets"]
         return f"{packets['in']} frames sent, {packets['out']} received, {packets['dropped']} dropped"
+
+    def picture(self, summary: Mapping[str, Any]) -> tuple[str, str, str]:
+        from spinet.network_overview import Overview
+
+        title = "The network and its load"
+        about = "The load is the share of time for which the busier direction of a link was busy."
+        return title, Overview.of_summary(summary, title=title).svg(), about
 
     def print_summary(self, prepared: Prepared, summary: dict[str, Any], title: str | None) -> None:
         from spinet.cli import network_report

@@ -138,6 +138,22 @@ OPTIONS: Mapping[str, Option] = {
         kinds=(NETWORK,),
         value="positive",
     ),
+    "keep_nodes": Option(
+        flags=("--keep-nodes",),
+        metavar="NAMES",
+        help="Of a network: keep tables, host memory and profiles of these nodes only, such as n3,n8,rack1-*; may be "
+        "repeated.",
+        kinds=(NETWORK,),
+        keys=("keep_nodes",),
+        multiple=True,
+    ),
+    "keep_time": Option(
+        flags=("--keep-time",),
+        metavar="FROM..TO",
+        help="Of a network: keep only rows of this simulated time, such as '1 ms..2 ms'.",
+        kinds=(NETWORK,),
+        keys=("keep_time",),
+    ),
     "program": Option(kinds=(HANDLERS,), keys=("program",)),
     "match": Option(
         flags=("-m", "--match"),
@@ -173,13 +189,11 @@ OPTIONS: Mapping[str, Option] = {
     "profile": Option(
         flags=("--profile",),
         help="Count the cycles of all cores by source line and cause; with -o, for spinet profile.",
-        kinds=(HANDLERS, CHAINS, MODULES),
         value="flag",
     ),
     "paths": Option(
         flags=("--paths",),
         help="Record what each packet waits for; with -o, for spinet explain.",
-        kinds=(HANDLERS, CHAINS, MODULES),
         value="flag",
     ),
     "timeline": Option(

@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,6 +38,12 @@ class Ready:
         Output of the compiler.
     threads
         Threads of a network; 0 for one a core.
+    keep_nodes, keep_time
+        Nodes of a network whose records are kept, and the time of their rows; None for all.
+    hosts
+        Programs of hosts by the names of nodes: what makes each of them.
+    peers
+        Other processes of a network: number of this one, of all, and the function that exchanges bytes with them.
     """
 
     experiment: Prepared
@@ -45,6 +51,17 @@ class Ready:
     shown: Mapping[str, str] = dataclasses.field(default_factory=dict)
     messages: str = ""
     threads: int = 0
+    keep_nodes: tuple[str, ...] | None = None
+    keep_time: str | None = None
+    peers: tuple[int, int, Callable[[list[bytes]], list[bytes]]] | None = None
+    hosts: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    @property
+    def window(self) -> tuple[int, int | None] | None:
+        """`keep_time` in ps."""
+        from spinet import _node_records
+
+        return _node_records.window(self.keep_time)
 
 
 def kept(content: bytes, *, kind: str = "memory", suffix: str = ".bin") -> Path:
@@ -102,7 +119,7 @@ def _nic_of(values: Mapping[str, Any]) -> str | None:
     return nic.get("preset") if isinstance(nic, Mapping) else nic
 
 
-_OF_NODE = ("name", "count", "ip", "mac", "send", "messages")
+_OF_NODE = ("name", "count", "ip", "mac", "send", "messages", "rank", "thread", "host_program")
 """Keys of a node that are not its card's."""
 
 
@@ -113,6 +130,7 @@ def of_nodes(
     elfs: dict[str, Path] = {}
     shown: dict[str, str] = {}
     messages, nodes = [], []
+    kept = given.get("keep_nodes")
     for entry, node in enumerate(experiment.values.get("nodes", ())):
         values = {key: value for key, value in node.items() if key not in _OF_NODE}
         if experiment.values.get("nic", {}).get("preset"):
@@ -141,7 +159,22 @@ def of_nodes(
         shown=shown,
         messages="".join(dict.fromkeys(messages)),
         threads=given.get("threads") or 0,
+        keep_nodes=tuple(one.strip() for name in several(kept) for one in str(name).split(",")) if kept else None,
+        keep_time=given.get("keep_time"),
+        hosts=_host_programs(experiment, given.get("host_programs") or {}),
     )
+
+
+def _host_programs(experiment: Prepared, own: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The programs of hosts that the experiment or the caller names, by node."""
+    entries = experiment.values.get("nodes", ())
+    if not own and not any("host_program" in entry for entry in entries):
+        return {}
+    from spinet import host_program
+
+    text, file = experiment.text(), experiment.file
+    found = _core.network_overview(text, file, experiment.base_dir, experiment.format(), is_whole=False)
+    return host_program.factories(json.loads(found)["nodes"], entries, own, experiment.base_dir)
 
 
 def with_firmware(

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spinet import _core, _driving, _files, _kinds, output, packet_table
+from spinet import _core, _driving, _files, _kinds, _node_records, output, packet_table
 from spinet import _experiments as experiments
-from spinet._core import InputError
+from spinet._core import InputError, UsageError
 from spinet._driving import InstructionTrace, Interrupted, Timeline
 from spinet._programs import Ready
 from spinet.profile import Profile, profile_of
@@ -64,14 +64,19 @@ def collect(
             check=check,
             policies=policies,
         )
+        nodes = _node_records.NodeResults(native, ready.window) if keep_packets and kind.has_nodes else None
         keeps_host = keep_packets and kind.keeps_host
         try:
             summary = drive(
-                native, tables=tables, on_progress=on_progress, on_console=lambda *line: console.append(line)
+                native,
+                tables=tables,
+                nodes=nodes,
+                on_progress=on_progress,
+                on_console=lambda *line: console.append(line),
             )
-            counted = profile_of(native) if profile else None
+            counted = profile_of(native) if profile and not kind.has_nodes else None
         finally:
-            if not keeps_host:
+            if not keeps_host and nodes is None:
                 native.close()
         captures = [*kind.captures, *([output.DROPPED] if capture_drops else [])]
         return Result(
@@ -82,6 +87,7 @@ def collect(
             _captures={} if scratch is None else {name: (scratch / name).read_bytes() for name in captures},
             _host=HostMemory(native) if keeps_host else None,
             _profile=counted,
+            _nodes=nodes,
         )
 
 
@@ -89,6 +95,7 @@ def stream(
     ready: Ready,
     *,
     folder: Path | None,
+    tables: bool = False,
     trace: InstructionTrace | None = None,
     profile: bool = False,
     paths: bool = False,
@@ -105,24 +112,26 @@ def stream(
 ) -> dict[str, Any]:
     """Run and return the summary; packets go into files of `folder` during the run.
 
+    With `tables`, cards record tables without a folder, too: another process writes them.
+
     Ctrl-C ends the run: `ended.reason` of the summary is then ``interrupted``. With a `debug_port`, the run waits for
     gdb at that TCP port; 0 chooses a free one. `on_listen` gets its number. With `live`, the card has lines, and that
     function exchanges frames with it until the run is over.
     """
     with contextlib.ExitStack() as stack:
-        tables: Tables = {}
+        files: Tables = {}
         if folder is not None:
-            tables = packet_table.of_kind(
+            files = packet_table.of_kind(
                 ready.experiment.kind,
                 paths,
                 lambda name, columns: packet_table.ParquetFile(folder / f"{name}.parquet", columns),
             )
-            for table in tables.values():
+            for table in files.values():
                 stack.callback(table.close)
         native = start(
             ready,
             captures=folder,
-            tables=folder is not None,
+            tables=tables or folder is not None,
             trace=trace,
             profile=profile,
             paths=paths,
@@ -136,15 +145,24 @@ def stream(
         stack.callback(native.close)
         if on_listen is not None and native.debug_port is not None:
             on_listen(native.debug_port)
+        nodes = None
+        kind = _kinds.get(ready.experiment.kind)
+        if folder is not None and kind.has_nodes:
+            nodes = _node_records.NodeFolders(native, folder / output.NODES, ready.window)
+            stack.callback(nodes.close)
         try:
-            summary = drive(native, tables=tables, on_progress=on_progress, on_console=on_console, live=live)
+            summary = drive(
+                native, tables=files, nodes=nodes, on_progress=on_progress, on_console=on_console, live=live
+            )
         except Interrupted as stopped:
             summary = stopped.summary
-        counted = profile_of(native) if profile else None
+        counted = profile_of(native) if profile and not kind.has_nodes else None
+        if nodes is not None:
+            nodes.finish()
         if folder is not None:
             host = HostMemory(native) if _kinds.get(ready.experiment.kind).keeps_host else None
             write_rest(folder, summary=summary, host=host, profile=counted)
-        if on_profile is not None:
+        if on_profile is not None and not kind.has_nodes:
             on_profile(counted)
     return summary
 
@@ -213,8 +231,14 @@ def start(
             lines=lines,
             debug_port=debug_port,
             threads=ready.threads,
+            keep_nodes=None if ready.keep_nodes is None else list(ready.keep_nodes),
+            keep_time=ready.keep_time,
+            peers=ready.peers,
+            **({"hosts": dict(ready.hosts)} if ready.hosts else {}),
         )
     except InputError as error:
+        if isinstance(error, UsageError):
+            raise  # of a program in Python
         text = str(error).removeprefix(f"{experiments.NO_FILE}: ")
         for elf, name in ready.shown.items():
             text = text.replace(elf, name)
@@ -225,6 +249,7 @@ def drive(
     native: _core.Run,
     *,
     tables: Tables | None = None,
+    nodes: _node_records.NodeResults | _node_records.NodeFolders | None = None,
     on_progress: OnProgress | None = None,
     on_console: OnConsole | None = None,
     live: Live | None = None,
@@ -235,6 +260,8 @@ def drive(
         if tables:
             for name, rows in native.take_tables().items():
                 tables[name].append(rows)
+        if nodes is not None:
+            nodes.take()
         if on_console is not None:
             for line in native.take_console():
                 on_console(*line)

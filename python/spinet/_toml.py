@@ -13,11 +13,21 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def dumps(table: Mapping[str, Any], *, order: Sequence[str] = ()) -> str:
-    """Text that `tomllib` reads as `table`; keys in `order` come first, the rest as they are."""
+    """Text that `tomllib` reads as `table`; keys in `order` come first, the rest as they are.
+
+    TOML has no None: such keys are left away.
+    """
+    table = _without_none(table)
     keys = [key for key in order if key in table] + [key for key in table if key not in order]
     plain = [f"{_key(key)} = {_long(table[key])}\n" for key in keys if not isinstance(table[key], Mapping)]
     tables = [_section(table[key], _key(key)) for key in keys if isinstance(table[key], Mapping)]
     return "".join(plain) + "".join(tables)
+
+
+def _without_none(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without_none(one) for key, one in value.items() if one is not None}
+    return [_without_none(one) for one in value] if isinstance(value, list) else value
 
 
 def _section(table: Mapping[str, Any], path: str) -> str:

@@ -74,6 +74,8 @@ def run(
     count: int | None = None,
     limit: str | None = None,
     threads: int | None = None,
+    keep_nodes: str | Sequence[str] | None = None,
+    keep_time: str | None = None,
     cc: str | None = None,
     defines: Mapping[str, str | int] | None = None,
     keep_packets: bool = True,
@@ -160,6 +162,11 @@ def run(
         traffic, 40 ms after the card has started.
     threads
         Networks: number of threads that simulate; no result depends on it. Default: one a core.
+    keep_nodes
+        Networks: nodes whose tables, host memory and profiles are kept: names and patterns such as ``"rack1-*"``.
+        Default: all.
+    keep_time
+        Networks: keep only rows of this simulated time, such as ``"1 ms..2 ms"``.
     cc
         A compiler to use instead of spinet's.
     defines
@@ -244,6 +251,8 @@ def run(
             "count": count,
             "limit": limit,
             "threads": threads,
+            "keep_nodes": keep_nodes,
+            "keep_time": keep_time,
         }
     )
     with contextlib.ExitStack() as stack:

@@ -102,15 +102,24 @@ class ParquetFile:
         # A row's size on the way in, from any column's width.
         self._first, dtype = self._columns[0][:2]
         self._width = int(dtype[-1])
+        self._row = sum(int(dtype[-1]) for _, dtype, *_ in columns)
 
     def append(self, chunk: Chunk) -> None:
         """Take some rows."""
         self._waiting.append(chunk)
         self._bytes += len(chunk.get(self._first, b""))
         if self._bytes >= _ROWS_PER_GROUP * self._width:
-            self._flush()
+            self.flush()
 
-    def _flush(self) -> None:
+    @property
+    def waiting(self) -> int:
+        """Bytes of rows that are not in the file yet."""
+        return self._bytes // self._width * self._row
+
+    def flush(self) -> None:
+        """Write the rows that wait as a row group."""
+        if not self._bytes:
+            return
         try:
             self._writer.write_table(to_arrow(self._waiting.all(), self._columns))
         except BaseException:
@@ -122,8 +131,8 @@ class ParquetFile:
     def close(self) -> None:
         """Write the last rows and the file's index; after a failed write, only let go of the file."""
         try:
-            if self._bytes and not self._failed:
-                self._flush()
+            if not self._failed:
+                self.flush()
         finally:
             self._end()
 

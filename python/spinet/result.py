@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
+    from spinet._node_records import NodeResult, NodeResults
+
 S = TypeVar("S")  # a type of `spinet.summaries`
 _INDEX = "index.json"  # of host memory's ranges
 
@@ -97,7 +99,7 @@ class Result:
     summary
         Counts, throughput, latencies and costs, as `spinet run --json` prints them: docs/reference/summary.md.
     kind
-        ``"handlers"`` (PsPIN), ``"chains"`` (PANIC and its baselines) or ``"modules"`` (wired cards).
+        ``"handlers"`` (PsPIN), ``"chains"`` (PANIC and its baselines), ``"modules"`` (wired cards) or ``"network"``.
     console
         Lines that handlers printed: simulated time in ps, cluster, core, text.
 
@@ -118,6 +120,7 @@ class Result:
     _captures: Mapping[str, bytes] = field(default_factory=dict)
     _host: HostMemory | None = None
     _profile: Profile | None = None
+    _nodes: NodeResults | None = None
 
     def __repr__(self) -> str:
         """The end of the run, the counts of packets and the digest, in one line."""
@@ -266,6 +269,23 @@ class Result:
         """
         paths = self.table(output.PATHS)
         return Paths(self.summary, self.table(_kinds.get(self.kind).rows), paths)
+
+    @property
+    def nodes(self) -> Mapping[str, NodeResult]:
+        """Networks: the cards on nodes by the names of these, each with tables, profile, host memory and summary.
+
+        Examples
+        --------
+        >>> import spinet
+        >>> result = spinet.run("experiments/networks/pair.toml")
+        >>> server = result.nodes["server"]
+        >>> server.packets.num_rows, server.summary["packets"]["sent"]
+        (1000, 1000)
+        """
+        self._check("nodes", *(kind for kind in _kinds.names() if _kinds.get(kind).has_nodes))
+        if self._nodes is None:
+            raise AttributeError("the run did not keep `nodes`: it had keep_packets=False")
+        return self._nodes
 
     @cached_property
     def packets(self) -> pa.Table:
@@ -416,6 +436,8 @@ class Result:
             table.close()
         for name, content in self._captures.items():
             (folder / name).write_bytes(content)
+        if self._nodes:
+            self._nodes.write(folder / output.NODES)
         write_rest(folder, summary=self.summary, host=self._host, profile=self._profile)
 
 
@@ -428,6 +450,13 @@ class HostMemory:
     def __init__(self, run: Run) -> None:
         self._run: Run | None = run
         self._files: dict[str, bytes] = {}
+
+    @classmethod
+    def of_files(cls, files: dict[str, bytes]) -> HostMemory:
+        """The memory that these files of its folder describe."""
+        made = cls.__new__(cls)
+        made.__setstate__(files)
+        return made
 
     def read(self, addr: int, size: int) -> bytes:
         """Bytes; zeros where nothing was written. Addresses wrap around at 2^64."""

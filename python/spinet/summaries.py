@@ -1231,6 +1231,23 @@ NodeSummary = TypedDict(
 )
 
 
+class SwitchSummary(TypedDict):
+    """A switch."""
+
+    name: str
+    """Its name."""
+    dropped: int
+    """Frames that it dropped."""
+    dropped_by_reason: dict[str, int]
+    """The same by reason; reasons without a drop are not listed."""
+    marked: int
+    """Frames in which it marked congestion."""
+    pauses: int
+    """Pauses that it asked for."""
+    deepest_queue_bytes: int
+    """Most bytes in one of its queues."""
+
+
 LinkSummary = TypedDict(
     "LinkSummary",
     {
@@ -1390,6 +1407,8 @@ class NetworksSummary(TypedDict):
     """The experiment with all defaults; `spinet run` accepts it as a file."""
     nodes: list[NodeSummary]
     """Nodes in the order of their numbers."""
+    switches: list[SwitchSummary]
+    """Switches in the order of their numbers."""
     links: list[LinkSummary]
     """Links, each direction apart."""
     deepest_queue_bytes: int

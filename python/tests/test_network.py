@@ -79,7 +79,8 @@ def test_cards_of_every_kind_stand_on_nodes() -> None:
 
 def test_mistakes_are_errors_of_their_line(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "net.toml"
-    path.write_text(PAIR.read_text().replace('to = "server"\nwith', 'to = "sever"\nwith'))
+    text = PAIR.read_text().replace("../../sdk", str(Path("sdk").absolute()))
+    path.write_text(text.replace('to = "server"\nwith', 'to = "sever"\nwith'))
     assert cli.main(["run", str(path)]) == 2
     assert "links[0].to: is `sever`, must be a node or switch" in capfd.readouterr().err
     assert cli.main(["run", str(PAIR), "--traffic", "udp:count=3"]) == 2

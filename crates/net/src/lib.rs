@@ -78,7 +78,7 @@ use std::fmt;
 pub use shard::NodeReport;
 
 /// Number of a node. Nodes are cards and switches.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct NodeId(pub u32);
 
 /// Number of a port of a node.

@@ -41,7 +41,7 @@ pub struct Link {
 }
 
 /// Counters of one direction of a link.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct LinkCounts {
     /// Frames that began to cross it. Pause frames are not counted here.
     pub sent: Tally,

@@ -147,7 +147,7 @@ impl<F: FnMut(&[Row]) -> Result<(), Box<dyn Error + Send + Sync>> + Send> Observ
 }
 
 /// Frames and their bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Tally {
     /// Frames.
     pub frames: u64,
@@ -170,7 +170,7 @@ impl Tally {
 }
 
 /// Where the frames of a network are. Pause frames are not in it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, serde::Serialize, serde::Deserialize)]
 pub struct Ledger {
     /// Entered at nodes.
     pub entered: Tally,

@@ -288,7 +288,7 @@ impl Shard {
 }
 
 /// Digest and counters of a node and of the directions of links that begin at it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct NodeReport {
     /// The node.
     pub node: NodeId,

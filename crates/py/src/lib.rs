@@ -5,7 +5,9 @@
 mod convert;
 mod goal;
 mod machine;
+mod peers;
 mod policy;
+mod program;
 mod run;
 mod tools;
 mod unit;
@@ -76,6 +78,7 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(tools::card_modules, m)?)?;
     m.add_function(wrap_pyfunction!(tools::schema, m)?)?;
     m.add_function(wrap_pyfunction!(tools::check_experiment, m)?)?;
+    m.add_function(wrap_pyfunction!(tools::network_overview, m)?)?;
     m.add_function(wrap_pyfunction!(tools::offered, m)?)?;
     m.add_function(wrap_pyfunction!(tools::match_expression, m)?)?;
     m.add_function(wrap_pyfunction!(tools::match_capture, m)?)?;

@@ -21,7 +21,8 @@ impl Failure {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    fn note(&self, error: PyErr) {
+    /// Notes an exception, unless one is noted.
+    pub fn note(&self, error: PyErr) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
     }
 }

@@ -1,7 +1,9 @@
 //! A run of an experiment, on a card of any kind.
 
 use crate::convert::{self, Described};
+use crate::peers::OwnPeers;
 use crate::policy::{Failure, OwnPolicy, Shared};
+use crate::program;
 use crate::tools::format;
 use crate::{gone, input, json};
 use kernel::Time;
@@ -14,12 +16,15 @@ use spinet::handlers::record::Line;
 use spinet::instructions::Choice;
 use spinet::kinds::{self, Text};
 use spinet::live::{self, Coming, Exchanged};
-use spinet::run::{HORIZON, Port, RunError, Wanted};
+use spinet::ranks::Ranks;
+use spinet::run::{HORIZON, Nodes, Port, RunError, Wanted};
 use spinet::tracks::TracksSpec;
 use spinet::trial::{self, Trial};
+use spinet::window::Window;
 use spinet::worker::{StartError, Worker};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Most bytes of host memory in one call.
@@ -62,7 +67,7 @@ pub struct Run {
 impl Run {
     /// Builds the card.
     #[new]
-    #[pyo3(signature = (experiment, *, file, base_dir, format = "toml", programs = BTreeMap::new(), captures = None, tables = false, profile = false, paths = false, timeline = None, waves = None, timeline_only = Vec::new(), drops = false, sent = None, check = false, instructions = None, trace_cores = None, trace_time = None, policies = BTreeMap::new(), trial = false, lines = false, debug_port = None, threads = 0))]
+    #[pyo3(signature = (experiment, *, file, base_dir, format = "toml", programs = BTreeMap::new(), captures = None, tables = false, profile = false, paths = false, timeline = None, waves = None, timeline_only = Vec::new(), drops = false, sent = None, check = false, instructions = None, trace_cores = None, trace_time = None, policies = BTreeMap::new(), trial = false, lines = false, debug_port = None, threads = 0, keep_nodes = None, keep_time = None, peers = None, hosts = BTreeMap::new()))]
     #[expect(clippy::too_many_arguments, reason = "Python names them")]
     fn new(
         py: Python<'_>,
@@ -89,9 +94,20 @@ impl Run {
         lines: bool,
         debug_port: Option<u16>,
         threads: usize,
+        keep_nodes: Option<Vec<String>>,
+        keep_time: Option<String>,
+        peers: Option<(u32, u32, Py<PyAny>)>,
+        hosts: BTreeMap<String, Py<PyAny>>,
     ) -> PyResult<Self> {
         let format = self::format(format)?;
         let shared = Shared::default();
+        let host = |(node, factory)| (node, program::build(factory, shared.failure.clone()));
+        let hosts = hosts.into_iter().map(host).collect();
+        let failure = shared.failure.clone();
+        let ranks = peers.map(|(rank, n_ranks, exchange)| {
+            let peers = OwnPeers { rank, n_ranks, exchange, failure };
+            Ranks(Arc::new(peers))
+        });
         let own = |(service, object): (String, Py<PyAny>)| {
             let policy = OwnPolicy::new(py, &service, object, shared.clone())?;
             Ok((service, policy))
@@ -101,6 +117,8 @@ impl Run {
             let choice = Choice::parse(trace_cores.as_deref(), trace_time.as_deref()).map_err(input)?;
             let instructions = instructions.map(|directory| (directory, choice));
             let (lines, outcomes) = (lines || trial, trial);
+            let window = |text: String| Window::parse(&text).map_err(|error| input(format!("keep_time: {error}")));
+            let keep_time = keep_time.map(window).transpose()?;
             let tracks = TracksSpec::parse(timeline, waves, &timeline_only).map_err(input)?;
             let wanted = Wanted {
                 tables,
@@ -116,6 +134,10 @@ impl Run {
                 lines,
                 outcomes,
                 threads,
+                ranks,
+                hosts,
+                keep_nodes,
+                keep_time,
                 ..Wanted::default()
             };
             let boxed = |(service, policy)| (service, Box::new(policy) as Box<dyn Policy>);
@@ -129,7 +151,11 @@ impl Run {
                 })
             };
             Worker::start(build).map_err(start_error::<RunError>)
-        })?;
+        });
+        if let Some(error) = shared.failure.take() {
+            return Err(error);
+        }
+        let worker = worker?;
         let port = |session: &mut Session| match session {
             Session::Plain(_) => None,
             Session::Debugged(debugged) => Some(debugged.address().port()),
@@ -144,11 +170,17 @@ impl Run {
         self.debug_port
     }
 
-    /// Runs for about that long. Raises what a policy raised, and `KeyboardInterrupt` if gdb ended the run.
-    fn advance<'py>(&self, py: Python<'py>, max_wall_ms: u64) -> PyResult<Bound<'py, PyDict>> {
+    /// Runs for about that long, but not past the simulated time `until_ps`. Raises what a policy raised, and `KeyboardInterrupt` if gdb
+    /// ended the run.
+    #[pyo3(signature = (max_wall_ms, until_ps = None))]
+    fn advance<'py>(&self, py: Python<'py>, max_wall_ms: u64, until_ps: Option<u64>) -> PyResult<Bound<'py, PyDict>> {
         let budget = Duration::from_millis(max_wall_ms);
+        let end = until_ps.map(|ps| Time::from_fs(ps.saturating_mul(1000)));
         let advance = move |run: &mut Session| {
-            let progress = run.advance(budget);
+            let progress = match (&mut *run, end) {
+                (Session::Plain(run), Some(end)) => run.advance_to(end, budget),
+                (run, _) => run.advance(budget),
+            };
             (progress, matches!(run, Session::Debugged(debugged) if debugged.is_killed()))
         };
         let advanced = py.detach(|| self.worker.call(advance));
@@ -285,9 +317,60 @@ impl Run {
         py.detach(|| self.worker.call(move |run| run.card.write_host(&directory))).map_err(gone)?.map_err(input)
     }
 
+    /// Numbers, names and kinds of cards of the nodes of a network whose records are kept.
+    fn kept_nodes(&self, py: Python<'_>) -> PyResult<Vec<(usize, String, &'static str)>> {
+        self.on_nodes(py, |nodes| nodes.kept())
+    }
+
+    /// Rows of nodes' tables that are complete since the last call: number of the node, table, columns.
+    fn take_node_tables<'py>(&self, py: Python<'py>) -> PyResult<Vec<(usize, &'static str, Bound<'py, PyDict>)>> {
+        let tables = self.on_nodes(py, |nodes| nodes.take_tables())?;
+        tables.into_iter().map(|(node, rows)| Ok((node, rows.table, convert::by_name(py, rows.columns)?))).collect()
+    }
+
+    /// The summary of a node's card so far, and its profile if cycles are counted, as JSON; `None` if no packet reached it.
+    fn node_records(&self, py: Python<'_>, node: usize) -> PyResult<Option<(String, Option<String>)>> {
+        let found = self.on_nodes(py, move |nodes| nodes.records(node))?.map_err(input)?;
+        Ok(found.map(|(summary, profile)| (summary.to_string(), profile.map(|profile| profile.to_string()))))
+    }
+
+    /// Bytes of a host's memory.
+    fn node_host_memory<'py>(
+        &self,
+        py: Python<'py>,
+        node: usize,
+        addr: u64,
+        size: usize,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        if size > MAX_HOST_BYTES {
+            return Err(input(format!("size is {size}, must be at most {MAX_HOST_BYTES}")));
+        }
+        match self.on_nodes(py, move |nodes| nodes.read_host(node, addr, size))?.map_err(input)? {
+            Some(data) => Ok(PyBytes::new(py, &data)),
+            None => Err(input("this card keeps no host memory; cards that run handlers do")),
+        }
+    }
+
+    /// Writes the memory of a host to files in a directory that is there; their names.
+    fn write_node_host(&self, py: Python<'_>, node: usize, directory: PathBuf) -> PyResult<Vec<String>> {
+        self.on_nodes(py, move |nodes| nodes.write_host(node, &directory))?.map_err(input)
+    }
+
     /// Ends the run and frees its memory.
     fn close(&self, py: Python<'_>) {
         py.detach(|| self.worker.stop());
+    }
+}
+
+impl Run {
+    /// Calls `act` with the cards on the nodes of a network.
+    fn on_nodes<R: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        act: impl FnOnce(&mut dyn Nodes) -> R + Send + 'static,
+    ) -> PyResult<R> {
+        let found = py.detach(|| self.worker.call(|run| run.card.as_nodes().map(act))).map_err(gone)?;
+        found.ok_or_else(|| input("this is a single card, so it has no nodes; networks have"))
     }
 }
 

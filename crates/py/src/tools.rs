@@ -12,7 +12,7 @@ use spinet::kinds::{self, Text};
 use spinet::offered::Offered;
 use spinet::run::Wanted;
 use spinet::toml_text::{self, Format};
-use spinet::{chains, matching, nics, program, wired};
+use spinet::{chains, matching, network, nics, program, wired};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use wire::expr::Matcher;
@@ -181,6 +181,21 @@ pub fn check_experiment(
     let text = Text { text, file, base_dir: &base_dir, format };
     let wanted = Wanted { lines, ..Wanted::default() };
     py.detach(|| Ok((kind.check)(&text, &wanted).map_err(input)?.to_string()))
+}
+
+/// A network before it runs, as JSON: nodes, switches, links, and what follows from them.
+#[pyfunction]
+#[pyo3(signature = (text, file, base_dir, format = "toml", *, is_whole = true))]
+pub fn network_overview(
+    py: Python<'_>,
+    text: &str,
+    file: &str,
+    base_dir: PathBuf,
+    format: &str,
+    is_whole: bool,
+) -> PyResult<String> {
+    let text = Text { text, file, base_dir: &base_dir, format: self::format(format)? };
+    py.detach(|| json(&network::Setup::read(&text).map_err(input)?.overview(is_whole)))
 }
 
 /// A packet of the traffic: arrival in ps, bytes, and context, message, identity and whether it is the last, if any takes it.

@@ -30,6 +30,7 @@ pub mod offered;
 pub mod paths;
 pub mod profile;
 pub mod program;
+pub mod ranks;
 pub mod room;
 pub mod run;
 pub mod schema;

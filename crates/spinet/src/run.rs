@@ -4,8 +4,10 @@ use crate::debug::Cores;
 use crate::handlers::record::Line;
 use crate::instructions::Choice;
 use crate::profile::Profile;
+use crate::ranks::Ranks;
 use crate::tracks::TracksSpec;
 use crate::trial::{Fault, HostWrites, PacketOutcome};
+use crate::window::Window;
 use kernel::{Clock, Cycle, Mode, Resource, Time};
 use net::host::{BuildProgram, CardEvent, CardMemory};
 use serde_json::Value;
@@ -125,6 +127,12 @@ pub struct Wanted {
     pub hosts: BTreeMap<String, BuildProgram>,
     /// Number of threads of a network; 0 means one for each core. It changes no result.
     pub threads: usize,
+    /// Other processes that simulate parts of a network. They change no result.
+    pub ranks: Option<Ranks>,
+    /// Nodes of a network whose cards keep tables, profile and host memory: names, or patterns with `*`. `None` means all.
+    pub keep_nodes: Option<Vec<String>>,
+    /// Keep only those events of a network's frames that happen within this time.
+    pub keep_time: Option<Window>,
     /// Keep the outcome of each packet, for [`Card::take_outcomes`] and [`Card::take_host_writes`], which the caller must call.
     pub outcomes: bool,
 }
@@ -357,6 +365,30 @@ pub trait Card: Simulated {
     fn write_host(&self, _folder: &Path) -> Result<Vec<String>, RunError> {
         Ok(Vec::new())
     }
+
+    /// The cards on its nodes, if it is a network.
+    fn as_nodes(&mut self) -> Option<&mut dyn Nodes> {
+        None
+    }
+}
+
+/// The cards on the nodes of a network.
+pub trait Nodes {
+    /// Numbers, names and kinds of cards of the nodes with a card whose records are kept.
+    fn kept(&self) -> Vec<(usize, String, &'static str)>;
+
+    /// Rows of their tables that are complete since the last call, each with the number of the node.
+    fn take_tables(&mut self) -> Vec<(usize, Rows)>;
+
+    /// The summary of a node's card so far, and its [`Profile`], if cycles are counted; `None` while no packet has reached a card that
+    /// sleeps until then.
+    fn records(&self, node: usize) -> Result<Option<(Value, Option<Value>)>, RunError>;
+
+    /// Bytes of a host's memory; `None` if the card keeps none.
+    fn read_host(&self, node: usize, addr: u64, size: usize) -> Result<Option<Vec<u8>>, RunError>;
+
+    /// Writes the memory of a host to files in a folder that exists; returns their names.
+    fn write_host(&self, node: usize, folder: &Path) -> Result<Vec<String>, RunError>;
 }
 
 /// A run of a card. It lives on one thread.

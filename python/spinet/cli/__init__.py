@@ -37,6 +37,7 @@ _COMMANDS = {
     "native": "Run handlers on this machine's processor, for comparison.",
     "compare": "Run the same packets and handlers on several NICs.",
     "nic": "List, show, check and draw cards.",
+    "net": "Check, count and draw networks.",
     "schema": "Print the JSON schema of a card or an experiment, for editors.",
     "match": "Try a match expression on a capture.",
     "reproduce": "Measure published figures and tables again.",

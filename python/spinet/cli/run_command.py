@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import errno
+import io
 import json
 import os
 import sys
@@ -18,7 +20,7 @@ from spinet._options import OPTIONS
 from spinet.cli import ends, errors, parameters
 
 if TYPE_CHECKING:
-    from spinet import api
+    from spinet import _mpi, api
     from spinet.profile import Profile
 
 
@@ -95,6 +97,8 @@ def command(**options: Any) -> int:
                         spinet diff-trace compares two of them
     With chains of offloads: summary.json, packets.parquet, hops.parquet (one row per visit to a service),
     network.pcapng and host.pcapng (packets that left), experiment.json.
+    With a network: summary.json, frames.parquet (one row per event of a frame), and nodes/NAME/ for each node whose
+    card got packets: the files of that card's run, which spinet report, profile and explain read.
     With a wired card: summary.json, frames.parquet (one row per frame: when it was given to the card, when it came
     out), sent.pcapng and received.pcapng (frames that came out at the network and at the host), instructions/.
 
@@ -125,36 +129,81 @@ def simulate(
     on_listen
         Called with the port when gdb can connect.
     """
-    from spinet import _kinds, _programs, api, report
-    from spinet.output import OutputFolder
+    from spinet import _mpi
 
     if debug_port is not None and options["check"]:
         raise click.UsageError("--check does not go with spinet debug: both observe the cores")
+    world = _mpi.join()
+    if world is None:
+        return _simulate(options, debug_port=debug_port, on_ready=on_ready, on_listen=on_listen)
+    with world.watching():
+        try:
+            code = _simulate(options, world=world)
+        except BaseException as error:
+            # The first process reports errors of all; a process that fails alone does so itself.
+            if world.is_first:
+                return world.leave(errors.report(error), has_failed=True)
+            with contextlib.redirect_stderr(io.StringIO()) as text:
+                code = errors.report(error)
+            return world.leave(code, has_failed=True, text=text.getvalue())
+        return world.leave(code, has_failed=False)
+
+
+def _simulate(
+    options: dict[str, Any],
+    *,
+    debug_port: int | None = None,
+    on_ready: Callable[[api.Ready], None] | None = None,
+    on_listen: Callable[[int], None] | None = None,
+    world: _mpi.World | None = None,
+) -> int:
+    from spinet import _kinds, _programs, api, report
+    from spinet._core import UsageError
+    from spinet.output import OutputFolder
+
+    is_first = world is None or world.is_first
     with contextlib.ExitStack() as stack:
         if options["out"] == "-":
             stack.enter_context(_report_on_stderr())
         given, experiment = keywords(options)
         trace = _check(options)
-        prepared = api.prepare(experiment, given, options=True)
-        # Check the output folder first, so that its error appears before the run.
-        folder = None
-        if options["output"] is not None:
-            folder = stack.enter_context(OutputFolder(options["output"], force=options["force"]))
-        if options["report"]:
-            report.check()
+
+        def make() -> tuple[api.Ready, OutputFolder | None]:
+            prepared = api.prepare(experiment, given, options=True)
+            has_nodes = _kinds.get(prepared.kind).has_nodes
+            if options["profile"] and options["output"] is None and has_nodes:
+                raise UsageError("--profile of a network goes with -o, which gets nodes/NAME/profile.json")
+            if world is not None and not has_nodes:
+                raise UsageError(
+                    f"mpiexec started {world.size} processes; only networks run on several",
+                    hint="run it without mpiexec",
+                )
+            # Check the output folder first, so that its error appears before the run.
+            folder = None
+            if options["output"] is not None and is_first:
+                folder = stack.enter_context(OutputFolder(options["output"], force=options["force"]))
+            if options["report"]:
+                report.check()
+            macros = parameters.macros(options["defines"])
+            return _programs.built(prepared, given, cc=options["cc"], defines=macros), folder
+
+        ready, folder = make() if world is None else world.together(make)
+        if world is not None:
+            ready = dataclasses.replace(ready, peers=(world.rank, world.size, world.exchange))
+        kind = _kinds.get(ready.experiment.kind)
         inside = folder.path if folder else None
         timeline = api.Timeline.of(options["timeline"], options["waves"], options["timeline_only"], inside)
-        ready = _programs.built(prepared, given, cc=options["cc"], defines=parameters.macros(options["defines"]))
-        if ready.messages:
+        if ready.messages and is_first:
             click.echo(ready.messages.rstrip("\n"), err=True)
         if on_ready is not None:
             on_ready(ready)
         profiles: list[Profile | None] = []
-        bar = parameters.progress_bar() if debug_port is None else contextlib.nullcontext()
+        bar = parameters.progress_bar() if debug_port is None and is_first else contextlib.nullcontext()
         with bar as on_progress:
             summary = api.stream(
                 ready,
-                folder=folder.path if folder else None,
+                folder=inside,
+                tables=options["output"] is not None,
                 trace=trace,
                 profile=options["profile"],
                 paths=options["paths"],
@@ -168,6 +217,8 @@ def simulate(
                 debug_port=debug_port,
                 on_listen=on_listen,
             )
+        if not is_first:
+            return 0
         if folder is not None:
             if options["report"]:
                 report.write(folder.path)
@@ -178,13 +229,13 @@ def simulate(
             click.echo(json.dumps(summary, indent=2))
             errors.warn(summary["remarks"])
         else:
-            _kinds.get(prepared.kind).print_summary(prepared, summary, experiment)
+            kind.print_summary(ready.experiment, summary, experiment)
             _print_profile(*profiles)
             if folder is not None:
                 click.echo(f"\nResults are in {options['output']}")
                 if options["report"]:
                     click.echo(f"The report is {Path(options['output']) / report.NAME}")
-    return strict(options["strict"], ends.exit_code(prepared.kind, summary), summary)
+    return strict(options["strict"], ends.exit_code(kind.name, summary), summary)
 
 
 @contextlib.contextmanager

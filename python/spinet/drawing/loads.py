@@ -68,3 +68,10 @@ def of(design: Design, busy: Mapping[str, float]) -> Loads:
 def plain(path: str) -> str:
     """A path without the numbers of arrays."""
     return re.sub(r"\[\d*\]", "", path)
+
+
+def heat(load: float) -> str:
+    """The colour of a share of time from 0 to 1: from pale yellow to red, light enough for black text."""
+    share = min(max(load, 0.0), 1.0)
+    pale, hot = (255, 246, 214), (247, 128, 96)
+    return "#" + "".join(f"{round(a + share * (b - a)):02x}" for a, b in zip(pale, hot, strict=True))

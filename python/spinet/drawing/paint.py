@@ -7,7 +7,7 @@ import html
 from typing import TYPE_CHECKING
 
 from spinet.drawing.boxes import Box, Wire
-from spinet.drawing.loads import Loads, plain
+from spinet.drawing.loads import Loads, heat, plain
 from spinet.drawing.places import text_width
 
 if TYPE_CHECKING:
@@ -54,13 +54,6 @@ def paint(design: Design, root: Box, loads: Loads) -> str:
     )
 
 
-def _heat(load: float) -> str:
-    """The colour of a share of time from 0 to 1: from pale yellow to red, light enough for black text."""
-    share = min(max(load, 0.0), 1.0)
-    pale, hot = (255, 246, 214), (247, 128, 96)
-    return "#" + "".join(f"{round(a + share * (b - a)):02x}" for a, b in zip(pale, hot, strict=True))
-
-
 def _length(ends: tuple[tuple[int, int], tuple[int, int]]) -> int:
     (ax, ay), (bx, by) = ends
     return abs(ax - bx) + abs(ay - by)
@@ -104,7 +97,7 @@ class _Brush:
         fill, border = self.clocks.get(box.clock, ("#f6f7f8", "#8b95a0"))
         load = self.loads.parts.get(plain(box.path))
         if load is not None and not box.inner:
-            fill = _heat(load)
+            fill = heat(load)
         dashes = ' stroke-dasharray="5 3"' if box.inner else ""
         for behind in (8, 4, 0) if box.copies > 1 else (0,):
             self.lines.append(
@@ -140,7 +133,7 @@ class _Brush:
         marker = f' marker-end="url(#to-{at})"' if wire.target.edge is None else ""
         load = self.loads.of_wire(wire)
         if load is not None:
-            self.lines.append(f'<polyline points="{points}" fill="none" stroke="{_heat(load)}" stroke-width="7"/>\n')
+            self.lines.append(f'<polyline points="{points}" fill="none" stroke="{heat(load)}" stroke-width="7"/>\n')
         self.lines.append(
             f'<polyline points="{points}" fill="none" stroke="{_wire_ink(at)}" stroke-width="{width}"{marker}/>\n'
         )
@@ -153,7 +146,7 @@ class _Brush:
         text = f"{100 * load:.0f} %"
         width = text_width(text, 10) + 8
         self.lines.append(
-            f'<rect x="{right - width}" y="{middle - 8}" width="{width}" height="16" rx="8" fill="{_heat(load)}" '
+            f'<rect x="{right - width}" y="{middle - 8}" width="{width}" height="16" rx="8" fill="{heat(load)}" '
             f'stroke="{_INK}" stroke-width="0.8"/>\n'
         )
         self.lines.append(_text(right - width // 2, middle + 4, text, 10, anchor="middle"))

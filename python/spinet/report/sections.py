@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from spinet import drawing
 from spinet._core import InputError, UsageError
 from spinet.cli import run_report
 from spinet.report import charts
@@ -106,16 +105,11 @@ def _what_ran(run: Run) -> Section:
 
 
 def _diagram(run: Run) -> list[Markup]:
-    """The card with its load."""
-    nic = run.summary["experiment"].get("nic", run.summary["nic"])
-    name, changes = (nic, {}) if isinstance(nic, str) else (nic["preset"], nic.get("set", {}))
-    busy = {one["name"]: one["utilisation"] for one in run.summary["resources"]}
+    """The card or the network with its load."""
     try:
-        drawn = drawing.svg(run.kind.design(name, [f"{key}={value}" for key, value in changes.items()]), busy=busy)
+        title, drawn, about = run.kind.picture(run.summary)
     except (InputError, UsageError) as error:
         return [tag("p", f"The card cannot be drawn: {error}")]
-    title = "The card and its load"
-    about = "The load is the share of time for which a part or a connection was busy, at most one of several copies."
     scroll = tag("div", Markup(drawn), class_="scroll diagram", tabindex=0, role="img", aria_label=title)
     return [tag("figure", tag("h3", title), scroll, tag("figcaption", about))]
 

@@ -228,6 +228,11 @@ impl CardDevice {
         CardDevice { unbuilt: Some(build), ..CardDevice::new(card, false, host, progress) }
     }
 
+    /// Returns true if no packet has reached the card yet, so that it was not built.
+    pub fn is_asleep(&self) -> bool {
+        self.unbuilt.is_some()
+    }
+
     /// Builds the card if it does not exist yet.
     fn wake(&mut self) {
         let Some(build) = self.unbuilt.take() else { return };

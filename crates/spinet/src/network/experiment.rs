@@ -81,6 +81,15 @@ pub struct NodeSpec {
     /// How messages of the host cross the network, for hosts with programs. Without a program, the host takes all messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<PlainParams>,
+    /// A function of Python that the host runs: `file.py:function`. Only Python can run it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_program: Option<String>,
+    /// The process that simulates it, of a run with several. Without it, nodes are distributed by their expected work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rank: Option<u32>,
+    /// The thread of that process. Without it, nodes are distributed likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread: Option<u32>,
     /// The experiment for its card.
     #[serde(flatten)]
     #[schemars(skip)]

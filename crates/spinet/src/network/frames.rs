@@ -81,9 +81,25 @@ impl Default for FrameLog {
 /// All columns of the table.
 pub const FRAME_COLUMNS: &[Column] = COLUMNS;
 
+/// Counts of frames at a node or switch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NodeFrames {
+    /// Dropped frames, in the order of [`DropReason::ALL`].
+    pub dropped: [u64; DropReason::ALL.len()],
+    /// Marked frames.
+    pub marked: u64,
+    /// Pauses that it asked for.
+    pub pauses: u64,
+    /// Most bytes in one of its queues.
+    pub deepest: u64,
+}
+
 /// The frames of a run.
 pub struct Frames {
     log: Option<FrameLog>,
+    /// The log keeps rows of this time: the first, and the first behind it.
+    within: (Time, Time),
+    by_node: Vec<NodeFrames>,
     /// When each frame that is under way entered, in femtoseconds. Only looked up, never iterated.
     under_way: HashMap<FrameId, u64>,
     /// Times from the entry to the last bit at the destination, in femtoseconds.
@@ -99,17 +115,37 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// No frames yet.
-    pub fn new(log: Option<FrameLog>) -> Self {
+    /// No frames yet, in a network of `n_nodes` nodes and switches. The log keeps rows of the time `within`.
+    pub fn new(log: Option<FrameLog>, within: (Time, Time), n_nodes: usize) -> Self {
         let (under_way, latencies) = Default::default();
-        Frames { log, under_way, latencies, entered: 0, moved_at: Time::ZERO, deepest: 0, marked: 0, span: None }
+        let by_node = vec![NodeFrames::default(); n_nodes];
+        Frames {
+            log,
+            within,
+            by_node,
+            under_way,
+            latencies,
+            entered: 0,
+            moved_at: Time::ZERO,
+            deepest: 0,
+            marked: 0,
+            span: None,
+        }
     }
 
     /// Adds events, which come in order of time.
     pub fn add(&mut self, rows: &[Row]) {
         for row in rows {
-            if let Some(log) = &mut self.log {
+            if let Some(log) = self.log.as_mut().filter(|_| self.within.0 <= row.at && row.at < self.within.1) {
                 log.0.push(&values(row));
+            }
+            let seen = &mut self.by_node[row.node.0 as usize];
+            match row.what {
+                What::Dropped { reason } => seen.dropped[reason as usize] += 1,
+                What::Marked => seen.marked += 1,
+                What::Depth { bytes, .. } => seen.deepest = seen.deepest.max(bytes),
+                What::Paused { is_on: true, .. } => seen.pauses += 1,
+                _ => {}
             }
             match row.what {
                 What::Entered => {
@@ -139,6 +175,11 @@ impl Frames {
     /// Rows since the last call, by column.
     pub fn take(&mut self) -> Vec<(&'static str, Vec<u8>)> {
         self.log.as_mut().map(|log| log.0.take()).unwrap_or_default()
+    }
+
+    /// Counts of frames at a node or switch.
+    pub fn of_node(&self, node: usize) -> NodeFrames {
+        self.by_node[node]
     }
 
     /// Frames that entered.

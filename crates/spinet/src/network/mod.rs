@@ -6,9 +6,14 @@
 mod card;
 mod device;
 mod experiment;
+mod flow;
 mod frames;
+mod gather;
+mod overview;
+mod place;
 mod plain;
 mod progress;
+mod records;
 mod schedule;
 mod setup;
 mod summary;
@@ -16,8 +21,11 @@ mod summary;
 pub use card::NetworkCard;
 pub use experiment::{HostSourceSpec, NetworkError, NetworkExperiment, NodeSpec};
 pub use frames::{FRAME_COLUMNS, words};
+pub use overview::{Bisection, LinkOverview, NodeOverview, Overview};
 pub use setup::{NodeSetup, Setup};
-pub use summary::{LinkSummary, NetworkPackets, NetworkSection, NodeSummary};
+pub use summary::{LinkSummary, NetworkPackets, NetworkSection, NodeSummary, SwitchSummary};
+
+pub use net::{NodeId, host};
 
 use net::observe::DropReason;
 

@@ -1,6 +1,7 @@
 //! How far each node is, for the thread that decides when the run ends.
 
 use kernel::Time;
+use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// The progress of a node. Its thread writes it, and others read it while no window is under way.
@@ -14,7 +15,7 @@ pub struct NodeProgress {
 }
 
 /// The sum over nodes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sum {
     /// Packets that cards have taken, or have waiting, and have not finished.
     pub inside: u64,
@@ -24,8 +25,21 @@ pub struct Sum {
     pub packets_done: u64,
     /// A source has more packets, or the program of a host is not done.
     pub has_more: bool,
-    /// Time of the last frame that a card took or gave.
-    pub active_at: Time,
+    /// Time of the last frame that a card took or gave, in femtoseconds.
+    pub active_fs: u64,
+}
+
+impl Sum {
+    /// The sum of both.
+    pub fn and(self, other: Sum) -> Sum {
+        Sum {
+            inside: self.inside + other.inside,
+            packets_in: self.packets_in + other.packets_in,
+            packets_done: self.packets_done + other.packets_done,
+            has_more: self.has_more || other.has_more,
+            active_fs: self.active_fs.max(other.active_fs),
+        }
+    }
 }
 
 impl NodeProgress {
@@ -38,14 +52,20 @@ impl NodeProgress {
         self.active_at.fetch_max(at.fs(), Ordering::Relaxed);
     }
 
+    /// Packets that the card finished.
+    pub fn packets_done(&self) -> u64 {
+        self.packets_done.load(Ordering::Relaxed)
+    }
+
     /// The sum of several.
     pub fn sum<'a>(all: impl IntoIterator<Item = &'a NodeProgress>) -> Sum {
-        all.into_iter().fold(Sum::default(), |sum, one| Sum {
-            inside: sum.inside + one.inside.load(Ordering::Relaxed),
-            packets_in: sum.packets_in + one.packets_in.load(Ordering::Relaxed),
-            packets_done: sum.packets_done + one.packets_done.load(Ordering::Relaxed),
-            has_more: sum.has_more || one.has_more.load(Ordering::Relaxed),
-            active_at: sum.active_at.max(Time::from_fs(one.active_at.load(Ordering::Relaxed))),
-        })
+        let one = |one: &NodeProgress| Sum {
+            inside: one.inside.load(Ordering::Relaxed),
+            packets_in: one.packets_in.load(Ordering::Relaxed),
+            packets_done: one.packets_done(),
+            has_more: one.has_more.load(Ordering::Relaxed),
+            active_fs: one.active_at.load(Ordering::Relaxed),
+        };
+        all.into_iter().map(one).fold(Sum::default(), Sum::and)
     }
 }

@@ -10,13 +10,14 @@ use crate::kinds::{self, Kind, OwnPolicies, Text};
 use crate::run::{Card, RunError, Wanted};
 use crate::streams::Stream;
 use crate::toml_text::Format;
-use diagnostics::near::nearest;
+use diagnostics::near::{nearest, suggestion};
 use diagnostics::param::ParamError;
 use kernel::Time;
 use net::NodeId;
 use net::address::Directory;
 use net::design::Design;
 use net::device::Attached;
+use net::error::NetError;
 use net::host::{BuildProgram, Sink};
 use net::node::{BuildNode, Node, NodeFailure, Place};
 use net::plain::params::PlainParams;
@@ -76,7 +77,7 @@ pub struct Setup {
     pub nodes: Vec<NodeSetup>,
     /// The schedule that hosts run.
     pub(super) ranks: Option<Ranks>,
-    design: Design,
+    pub(super) design: Design,
     file: String,
     base_dir: PathBuf,
 }
@@ -96,13 +97,14 @@ impl Setup {
     pub fn read(text: &Text<'_>) -> Result<Setup, NetworkError> {
         let Text { text, file, base_dir, format } = *text;
         let read = experiment::read(text, file, format);
-        let experiment: NetworkExperiment = read.map_err(ExperimentError::from)?;
+        let mut experiment: NetworkExperiment = read.map_err(ExperimentError::from)?;
         let at = |(path, problem): Fault| ExperimentError::at((text, file, format), &path, Box::new(problem));
         let base_dir = std::path::absolute(base_dir).unwrap_or_else(|_| base_dir.into());
+        complete(&mut experiment, file, &base_dir)?;
         Ok(Self::check(experiment, file, base_dir).map_err(at)?)
     }
 
-    fn check(experiment: NetworkExperiment, file: &str, base_dir: PathBuf) -> Result<Setup, Fault> {
+    fn check(mut experiment: NetworkExperiment, file: &str, base_dir: PathBuf) -> Result<Setup, Fault> {
         for (key, specs) in [("traffic", &experiment.common.traffic), ("send", &experiment.common.send)] {
             if !specs.is_empty() {
                 return Err(fault(&[key], NetworkProblem::Packets));
@@ -124,18 +126,33 @@ impl Setup {
                 params.check().map_err(|error| design_fault(inside(error)))?;
             }
             let seed = seed_of(experiment.common.seed, number);
-            for (entry, spec) in
-                entry.into_iter().flat_map(|entry| experiment.nodes[entry].send.iter().map(move |spec| (entry, spec)))
-            {
-                let source = checked(spec.clone(), number, seed, &numbers, &design.directory, &base_dir);
-                let at = |(key, problem): (&str, _)| fault(&["nodes", &entry.to_string(), "send", key], problem);
-                node.sends.push(source.map_err(at)?);
+            let sends = entry.map(|entry| (entry, experiment.nodes[entry].send.clone()));
+            if let Some((entry, mut specs)) = sends {
+                for spec in specs.iter_mut() {
+                    let source = checked(spec, number, seed, &numbers, &design.directory, &base_dir);
+                    let at = |(key, problem): (&str, _)| fault(&["nodes", &entry.to_string(), "send", key], problem);
+                    node.sends.push(source.map_err(at)?);
+                }
+                // With absolute paths.
+                experiment.nodes[entry].send = specs;
             }
             nodes.push(node);
         }
         let ranks = Ranks::read(&experiment, &base_dir, nodes.len());
         let ranks = ranks.map_err(|(key, problem)| fault(&[key], problem))?;
         Ok(Setup { experiment, nodes, ranks, design, file: file.to_owned(), base_dir })
+    }
+
+    /// Refuses patterns of [`Wanted::keep_nodes`] that fit no node.
+    pub(super) fn check_kept(&self, wanted: &Wanted) -> Result<(), NetError> {
+        let names = || self.nodes.iter().map(|node| node.name.as_str());
+        for pattern in wanted.keep_nodes.iter().flatten() {
+            if !names().any(|name| matches(pattern, name)) {
+                let allowed = format!("a node or a pattern that fits one{}", suggestion(pattern, names()));
+                return Err(NetError::Plan { key: "keep_nodes".into(), found: format!("`{pattern}`"), allowed });
+            }
+        }
+        Ok(())
     }
 
     /// The address of a node.
@@ -185,6 +202,51 @@ impl Setup {
             Ok(plan) => plan,
             Err(never) => match never {},
         }
+    }
+}
+
+/// Checks the experiments of the nodes' cards, and makes paths absolute.
+fn complete(experiment: &mut NetworkExperiment, file: &str, base_dir: &Path) -> Result<(), NetworkError> {
+    let absolute = |path: &mut String| *path = base_dir.join(&*path).display().to_string();
+    experiment.schedule.iter_mut().for_each(absolute);
+    experiment.nodes.iter_mut().filter_map(|node| node.host_program.as_mut()).for_each(absolute);
+    for entry in 0..experiment.nodes.len() {
+        let spec = &experiment.nodes[entry];
+        let (name, has_nic) = (spec.name.clone(), spec.card.contains_key("nic"));
+        // Those have a better error.
+        if OF_NETWORK.iter().any(|(key, _)| spec.card.contains_key(*key)) {
+            continue;
+        }
+        let node = node_of(experiment, Some(entry), name.clone());
+        let Some(kind) = node.kind else { continue };
+        let text = Text { text: &node.text, file, base_dir, format: Format::Json };
+        let wanted = Wanted { lines: true, ..Wanted::default() };
+        let failed = |error: RunError| NetError::Build { name: name.clone(), failure: Arc::new(error) };
+        let mut checked = (kind.check)(&text, &wanted).map_err(failed)?;
+        drop_nulls(&mut checked);
+        let table = toml::Table::try_from(&checked).map_err(|error| failed(RunError::new(error)))?;
+        // Defaults stay away: a card without further keys may sleep.
+        let given = &experiment.nodes[entry].card;
+        let is_kept = |key: &String| given.contains_key(key) || key == "nic";
+        let mut table: toml::Table = table.into_iter().filter(|(key, _)| is_kept(key)).collect();
+        if !has_nic && !experiment.common.nic.preset.is_empty() {
+            let preset = table.remove("nic").and_then(|nic| Some(nic.get("preset")?.as_str()?.to_owned()));
+            experiment.common.nic.preset = preset.unwrap_or_default();
+        }
+        experiment.nodes[entry].card = table;
+    }
+    Ok(())
+}
+
+/// Removes keys without a value, which TOML cannot have.
+fn drop_nulls(value: &mut serde_json::Value) {
+    match value {
+        serde_json::Value::Object(table) => {
+            table.retain(|_, value| !value.is_null());
+            table.values_mut().for_each(drop_nulls);
+        }
+        serde_json::Value::Array(list) => list.iter_mut().for_each(drop_nulls),
+        _ => {}
     }
 }
 
@@ -295,8 +357,21 @@ fn seed_of(seed: u64, node: usize) -> u64 {
 fn of_node(wanted: &Wanted, node: &NodeSetup, has_program: bool) -> Wanted {
     let prefix = node.entry.map(|entry| format!("{entry}/")).unwrap_or_default();
     let mine = |(name, path): (&String, &PathBuf)| Some((name.strip_prefix(&prefix)?.to_owned(), path.clone()));
-    let host = node.messages.is_some() || has_program;
-    Wanted { programs: wanted.programs.iter().filter_map(mine).collect(), lines: true, host, ..Wanted::default() }
+    let is_kept = keeps(wanted, &node.name);
+    Wanted {
+        programs: wanted.programs.iter().filter_map(mine).collect(),
+        lines: true,
+        host: node.messages.is_some() || has_program,
+        tables: wanted.tables && is_kept,
+        profile: wanted.profile && is_kept,
+        paths: wanted.paths && is_kept,
+        ..Wanted::default()
+    }
+}
+
+/// Returns true if the records of a node are kept.
+pub(super) fn keeps(wanted: &Wanted, name: &str) -> bool {
+    wanted.keep_nodes.as_ref().is_none_or(|patterns| patterns.iter().any(|pattern| matches(pattern, name)))
 }
 
 fn names(spec: &NodeSpec) -> Result<Vec<String>, NetworkProblem> {
@@ -333,7 +408,7 @@ fn node_of(experiment: &NetworkExperiment, entry: Option<usize>, name: String) -
 }
 
 fn checked(
-    mut spec: HostSourceSpec,
+    spec: &mut HostSourceSpec,
     node: usize,
     seed: u64,
     numbers: &BTreeMap<String, usize>,
@@ -342,9 +417,11 @@ fn checked(
 ) -> Result<CheckedSource, (&'static str, NetworkProblem)> {
     let text = spec.source.source.clone();
     let mut source = spec.source.check(seed, base_dir).map_err(|(key, problem)| (key, problem.into()))?;
-    let to = spec.to.map(|to| find(&to, numbers).map_err(|problem| ("to", problem))).transpose()?;
+    let to = spec.to.as_ref().map(|to| find(to, numbers).map_err(|problem| ("to", problem))).transpose()?;
     if let Traffic::Generator(generated) = &mut source.traffic {
         address(generated, &text, node, to, directory);
+        // As it was written: the check adds default addresses to the text.
+        spec.source.source = text;
     }
     Ok(source)
 }

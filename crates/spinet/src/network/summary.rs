@@ -8,9 +8,11 @@ use crate::run::{Ended, Simulated};
 use crate::summary::{
     EndedSummary, LatencySummary, PacketSummary, Remark, Report, Summary, ThroughputSummary, TimeSummary, part_of,
 };
+use net::design::DesignNode;
 use net::observe::DropReason;
 use schemars::JsonSchema;
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// The summary of a run of a network.
@@ -32,6 +34,8 @@ pub struct NetworkPackets {
 pub struct NetworkSection {
     /// Nodes in the order of their numbers.
     pub nodes: Vec<NodeSummary>,
+    /// Switches in the order of their numbers.
+    pub switches: Vec<SwitchSummary>,
     /// Links, each direction apart.
     pub links: Vec<LinkSummary>,
     /// Greatest number of bytes in a queue of a switch.
@@ -75,6 +79,23 @@ pub struct NodeSummary {
     pub refused: u64,
 }
 
+/// A switch.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct SwitchSummary {
+    /// Its name.
+    pub name: String,
+    /// Frames that it dropped.
+    pub dropped: u64,
+    /// The same by reason; reasons without a drop are not listed.
+    pub dropped_by_reason: BTreeMap<&'static str, u64>,
+    /// Frames in which it marked congestion.
+    pub marked: u64,
+    /// Pauses that it asked for.
+    pub pauses: u64,
+    /// Most bytes in one of its queues.
+    pub deepest_queue_bytes: u64,
+}
+
 /// A direction of a link.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct LinkSummary {
@@ -99,7 +120,7 @@ pub struct LinkSummary {
 impl NetworkCard {
     /// The summary so far; `wall` is the host time that the run took.
     pub(super) fn summarize(&self, wall: Duration) -> NetworkSummary {
-        let ledger = self.network.borrow_mut().ledger().unwrap_or_default();
+        let ledger = self.ledger();
         let (entered, delivered, dropped) = (ledger.entered, ledger.delivered, ledger.all_dropped());
         let by_reason = DropReason::ALL.iter().map(|&reason| (reason.name(), ledger.dropped_for(reason).frames));
         let unfinished = ledger.in_flight.frames + self.sum().inside;
@@ -182,9 +203,7 @@ impl NetworkCard {
         let name =
             |node: net::NodeId| reports.get(node.0 as usize).map_or_else(String::new, |report| report.name.clone());
         let node = |(number, setup): (usize, &super::NodeSetup)| {
-            let seen = self.with_card(number, |device| (device.card().progress(), device.refused()));
-            let (packets_in, done, refused) =
-                seen.map_or((0, 0, 0), |(progress, refused)| (progress.packets_in, progress.packets_done, refused));
+            let [packets_in, done, refused] = self.counts(number);
             NodeSummary {
                 name: setup.name.clone(),
                 nic: setup.nic.clone(),
@@ -218,10 +237,24 @@ impl NetworkCard {
         }
         drop(network);
         let nodes = self.nodes().iter().enumerate().map(node).collect();
+        let switch = |(number, design): (usize, &DesignNode)| {
+            let seen = self.frames.of_node(number);
+            let by_reason = DropReason::ALL.iter().map(|&reason| (reason.name(), seen.dropped[reason as usize]));
+            SwitchSummary {
+                name: design.name.clone(),
+                dropped: seen.dropped.iter().sum(),
+                dropped_by_reason: by_reason.filter(|&(_, n)| n > 0).collect(),
+                marked: seen.marked,
+                pauses: seen.pauses,
+                deepest_queue_bytes: seen.deepest,
+            }
+        };
+        let all = self.setup.design.nodes.iter().enumerate();
+        let switches = all.skip(self.nodes().len()).map(switch).collect();
         let finished = self.finished.borrow();
         let schedule = finished
             .as_ref()
             .map(|finished| ScheduleSummary { run: finished.summary(), steps: finished.steps(MOST_STEPS) });
-        NetworkSection { nodes, links, deepest_queue_bytes: self.frames.deepest, schedule }
+        NetworkSection { nodes, switches, links, deepest_queue_bytes: self.frames.deepest, schedule }
     }
 }

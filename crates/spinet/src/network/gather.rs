@@ -1,0 +1,298 @@
+//! Messages between processes about their parts of a network: how far each is, its rows, and at the end its records.
+
+use super::progress::Sum;
+use crate::ranks::Ranks;
+use crate::run::Rows;
+use kernel::Time;
+use net::frame::FrameId;
+use net::observe::{DropReason, Ledger, Row, What};
+use net::{LinkId, NodeId, NodeReport, PortId};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Bytes of a row in a message.
+const ROW: usize = 56;
+
+/// Why processes cannot meet.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum MeetError {
+    #[error("exchange between processes: {0}")]
+    Exchange(String),
+    #[error("the message of rank {rank} is cut off or is not one of this version of spinet")]
+    Message { rank: usize },
+}
+
+/// Why a process cannot go on.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub enum Failure {
+    /// A card stopped, which ends the run with results.
+    Stopped(String),
+    /// An error.
+    Error(String),
+    /// Another process has failed, and tells why.
+    Heard,
+}
+
+/// How far a process is.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Status {
+    /// Its next event, in femtoseconds.
+    pub next_fs: Option<u64>,
+    /// Why it cannot go on.
+    pub failure: Option<Failure>,
+    /// Progress of its cards.
+    pub sum: Sum,
+    /// The last time at which a frame moved, in femtoseconds.
+    pub moved_fs: u64,
+    /// Frames in flight.
+    pub in_flight: u64,
+    /// Its nodes with unfinished packets, if it seems to be stuck.
+    pub stuck: Vec<String>,
+    /// The waits of programs of its hosts, if nothing can happen any more.
+    pub waiting: Vec<String>,
+}
+
+/// Rows of the tables of a process, for the first one.
+#[derive(Default)]
+pub struct Gathered {
+    /// Events of frames, in order of time and node.
+    pub rows: Vec<Row>,
+    /// Rows of nodes' tables.
+    pub tables: Vec<(usize, String, Vec<(String, Vec<u8>)>)>,
+}
+
+/// The records of a process at the end.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Closing {
+    /// Why it could not complete its records.
+    pub failure: Option<String>,
+    /// Digests and counters of its nodes and switches.
+    pub reports: Vec<NodeReport>,
+    /// Its frames.
+    pub ledger: Ledger,
+    /// Its cards.
+    pub nodes: Vec<NodeRecord>,
+    /// The files of host memory, one behind the other.
+    #[serde(skip)]
+    pub files: Vec<u8>,
+}
+
+/// A node at the end.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct NodeRecord {
+    /// Its number.
+    pub node: usize,
+    /// Packets that its card took.
+    pub packets_in: u64,
+    /// Packets that its card finished.
+    pub done: u64,
+    /// Frames that were too long for its card.
+    pub refused: u64,
+    /// Summary and profile, if they are kept.
+    pub records: Option<(Value, Option<Value>)>,
+    /// Files of host memory, if they are kept: their names and lengths.
+    pub host: Vec<(String, usize)>,
+}
+
+/// Gives each rank the same value and returns those of all others, with their numbers.
+pub fn share<T: Serialize + DeserializeOwned>(ranks: &Ranks, value: &T) -> Result<Vec<(usize, T)>, MeetError> {
+    let bytes = json(value);
+    let outgoing = ranks.all().map(|_| bytes.clone()).collect();
+    let incoming = swap(ranks, outgoing)?;
+    let read = |(rank, bytes): (usize, Vec<u8>)| {
+        let value = serde_json::from_slice(&bytes).map_err(|_| MeetError::Message { rank })?;
+        Ok((rank, value))
+    };
+    incoming.into_iter().map(read).collect()
+}
+
+/// Exchanges how far all ranks are; the first one gets the rows of the others, too.
+pub fn meet(ranks: &Ranks, status: &Status, own: &Gathered) -> Result<Vec<(usize, Status, Gathered)>, MeetError> {
+    let for_others = message(status, &Gathered::default());
+    let for_first = if ranks.is_first() { Vec::new() } else { message(status, own) };
+    let outgoing = ranks.all().map(|rank| if rank == 0 { for_first.clone() } else { for_others.clone() });
+    let incoming = swap(ranks, outgoing.collect())?;
+    let read = |(rank, bytes): (usize, Vec<u8>)| {
+        let (status, gathered) = read(&bytes).ok_or(MeetError::Message { rank })?;
+        Ok((rank, status, gathered))
+    };
+    incoming.into_iter().map(read).collect()
+}
+
+/// Gives the first rank what all others know at the end; others get nothing.
+pub fn close(ranks: &Ranks, own: &Closing) -> Result<Vec<Closing>, MeetError> {
+    let outgoing =
+        ranks.all().map(|rank| if rank == 0 { framed(&json(own), &own.files) } else { Vec::new() }).collect();
+    let incoming = swap(ranks, outgoing)?;
+    if !ranks.is_first() {
+        return Ok(Vec::new());
+    }
+    let read = |bytes: &[u8]| {
+        let (head, files) = unframed(bytes)?;
+        let closing: Closing = serde_json::from_slice(head).ok()?;
+        let len: usize = closing.nodes.iter().flat_map(|node| &node.host).map(|&(_, len)| len).sum();
+        (len == files.len()).then(|| Closing { files: files.to_vec(), ..closing })
+    };
+    let read = |(rank, bytes): (usize, Vec<u8>)| read(&bytes).ok_or(MeetError::Message { rank });
+    incoming.into_iter().map(read).collect()
+}
+
+/// A head with its length in front, and what follows it.
+fn framed(head: &[u8], rest: &[u8]) -> Vec<u8> {
+    [&(head.len() as u64).to_le_bytes()[..], head, rest].concat()
+}
+
+fn unframed(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (len, bytes) = bytes.split_first_chunk::<8>()?;
+    bytes.split_at_checked(usize::try_from(u64::from_le_bytes(*len)).ok()?)
+}
+
+fn json(value: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(value).expect("messages are numbers and texts")
+}
+
+/// The messages of all other ranks.
+fn swap(ranks: &Ranks, mut outgoing: Vec<Vec<u8>>) -> Result<Vec<(usize, Vec<u8>)>, MeetError> {
+    let me = ranks.0.rank() as usize;
+    outgoing[me].clear();
+    let incoming = ranks.0.exchange(outgoing).map_err(|error| MeetError::Exchange(error.to_string()))?;
+    Ok(incoming.into_iter().enumerate().filter(|&(rank, _)| rank != me).collect())
+}
+
+/// The parts of a message that are not JSON.
+#[derive(Serialize, Deserialize)]
+struct Head {
+    status: Status,
+    n_rows: usize,
+    /// Node, table, and name and length of each column.
+    tables: Vec<(usize, String, Vec<(String, usize)>)>,
+}
+
+fn message(status: &Status, gathered: &Gathered) -> Vec<u8> {
+    let mut tables = Vec::new();
+    for (node, table, columns) in &gathered.tables {
+        let lengths = columns.iter().map(|(name, data)| (name.clone(), data.len()));
+        tables.push((*node, table.clone(), lengths.collect()));
+    }
+    let head = Head { status: status.clone(), n_rows: gathered.rows.len(), tables };
+    let mut bytes = framed(&json(&head), &[]);
+    gathered.rows.iter().for_each(|row| put_row(row, &mut bytes));
+    for (_, data) in gathered.tables.iter().flat_map(|(_, _, columns)| columns) {
+        bytes.extend_from_slice(data);
+    }
+    bytes
+}
+
+fn read(bytes: &[u8]) -> Option<(Status, Gathered)> {
+    let (head, bytes) = unframed(bytes)?;
+    let Head { status, n_rows, tables } = serde_json::from_slice(head).ok()?;
+    let (rows, mut bytes) = bytes.split_at_checked(n_rows.checked_mul(ROW)?)?;
+    let rows = rows.chunks_exact(ROW).map(row).collect::<Option<Vec<Row>>>()?;
+    let mut read = Vec::new();
+    for (node, table, columns) in tables {
+        let mut found = Vec::new();
+        for (name, len) in columns {
+            let (data, rest) = bytes.split_at_checked(len)?;
+            bytes = rest;
+            found.push((name, data.to_vec()));
+        }
+        read.push((node, table, found));
+    }
+    bytes.is_empty().then_some((status, Gathered { rows, tables: read }))
+}
+
+fn put_row(row: &Row, bytes: &mut Vec<u8>) {
+    let (event, words) = match row.what {
+        What::Entered => (0u8, [0; 3]),
+        What::Crossed { link, head, tail } => (1, [u64::from(link.0), head.fs(), tail.fs()]),
+        What::Copied { link } => (2, [u64::from(link.0), 0, 0]),
+        What::Delivered { tail } => (3, [tail.fs(), 0, 0]),
+        What::Dropped { reason } => (4, [reason as u64, 0, 0]),
+        What::Marked => (5, [0; 3]),
+        What::Depth { port, class, bytes } => (6, [u64::from(port.0), u64::from(class), bytes]),
+        What::Paused { port, class, is_on } => (7, [u64::from(port.0), u64::from(class), u64::from(is_on)]),
+    };
+    bytes.extend(row.at.fs().to_le_bytes());
+    bytes.extend(row.frame.number.to_le_bytes());
+    words.iter().for_each(|word| bytes.extend(word.to_le_bytes()));
+    [row.node.0, row.frame.node.0, row.bytes].iter().for_each(|word| bytes.extend(word.to_le_bytes()));
+    bytes.extend(row.hops.to_le_bytes());
+    bytes.extend([row.class, event]);
+}
+
+fn row(bytes: &[u8]) -> Option<Row> {
+    let word = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
+    let half = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+    let words = [word(16)?, word(24)?, word(32)?];
+    let (link, port, class) = (LinkId(words[0] as u32), PortId(words[0] as u16), words[1] as u8);
+    let what = match bytes[55] {
+        0 => What::Entered,
+        1 => What::Crossed { link, head: Time::from_fs(words[1]), tail: Time::from_fs(words[2]) },
+        2 => What::Copied { link },
+        3 => What::Delivered { tail: Time::from_fs(words[0]) },
+        4 => What::Dropped { reason: *DropReason::ALL.get(words[0] as usize)? },
+        5 => What::Marked,
+        6 => What::Depth { port, class, bytes: words[2] },
+        7 => What::Paused { port, class, is_on: words[2] != 0 },
+        _ => return None,
+    };
+    Some(Row {
+        at: Time::from_fs(word(0)?),
+        node: NodeId(half(40)?),
+        number: 0, // the first rank numbers them
+        frame: FrameId { node: NodeId(half(44)?), number: word(8)? },
+        bytes: half(48)?,
+        hops: u16::from_le_bytes([bytes[52], bytes[53]]),
+        class: bytes[54],
+        what,
+    })
+}
+
+impl Gathered {
+    /// Adds rows of a table of a node.
+    pub fn add(&mut self, node: usize, rows: Rows) {
+        let columns = rows.columns.into_iter().map(|(name, data)| (name.to_owned(), data));
+        self.tables.push((node, rows.table.to_owned(), columns.collect()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_come_back_as_they_were() {
+        let row = |what| Row {
+            at: Time::from_fs(12_345_678_901),
+            node: NodeId(7),
+            number: 0,
+            frame: FrameId { node: NodeId(3), number: 1 << 40 },
+            bytes: 1500,
+            hops: 2,
+            class: 5,
+            what,
+        };
+        let tail = Time::from_fs(99);
+        let rows = vec![
+            row(What::Entered),
+            row(What::Crossed { link: LinkId(4), head: Time::from_fs(98), tail }),
+            row(What::Copied { link: LinkId(9) }),
+            row(What::Delivered { tail }),
+            row(What::Dropped { reason: DropReason::QueueFull }),
+            row(What::Marked),
+            row(What::Depth { port: PortId(3), class: 1, bytes: 1 << 33 }),
+            row(What::Paused { port: PortId(3), class: 1, is_on: true }),
+        ];
+        let mut sent = Gathered { rows: rows.clone(), ..Gathered::default() };
+        sent.add(7, Rows { table: "packets", columns: vec![("a", vec![1, 2]), ("b", vec![])] });
+        let status = Status { next_fs: Some(5), stuck: vec!["`n1` has 2".into()], ..Status::default() };
+        let bytes = message(&status, &sent);
+        let (status, found) = read(&bytes).unwrap();
+        assert_eq!((status.next_fs, status.stuck.len(), &found.rows), (Some(5), 1, &rows));
+        assert_eq!(found.tables, sent.tables);
+        for len in 0..bytes.len() {
+            assert!(read(&bytes[..len]).is_none(), "cut off at {len}");
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Records of the cards on nodes: tables during the run, summaries, profiles and host memory at its end, from all processes.
+
+use super::card::NetworkCard;
+use super::device::CardDevice;
+use super::gather::{self, Closing, Gathered, NodeRecord, Status};
+use super::setup::keeps;
+use crate::ranks::Ranks;
+use crate::run::{Nodes, Rows, RunError};
+use net::error::NetError;
+use serde_json::Value;
+use std::path::Path;
+use std::time::Duration;
+
+/// Most rows of nodes' tables that wait in their cards, in all. assumed: some 400 bytes a row, so about 100 MiB at most
+const WAITING_ROWS: u64 = 1 << 18;
+
+impl NetworkCard {
+    /// Takes rows of tables from cards of this process with many of them; at the end, all rows.
+    pub(super) fn collect(&mut self, is_end: bool) {
+        if !self.wanted.tables {
+            return;
+        }
+        let kept: Vec<usize> = self.kept_here().collect();
+        let most = (WAITING_ROWS / kept.len().max(1) as u64).clamp(64, 4096);
+        for node in kept {
+            let done = self.progress[node].packets_done();
+            if !is_end && done - self.taken[node] < most {
+                continue;
+            }
+            self.taken[node] = done;
+            // A network that failed reports it when it runs.
+            let tables = self.with_card(node, |device| device.card().take_tables()).unwrap_or_default();
+            self.tables.extend(tables.into_iter().map(|rows| (node, rows)));
+        }
+    }
+
+    /// Nodes of this process with a card whose records are kept.
+    fn kept_here(&self) -> impl Iterator<Item = usize> {
+        self.kept_nodes().filter(|&node| self.is_here[node])
+    }
+
+    fn kept_nodes(&self) -> impl Iterator<Item = usize> {
+        let nodes = self.setup.nodes.iter().enumerate();
+        nodes.filter(|(_, node)| node.kind.is_some() && keeps(&self.wanted, &node.name)).map(|(number, _)| number)
+    }
+
+    /// Gives the records of this process to the first one, which gets all of them.
+    pub(super) fn gather(&mut self, ranks: &Ranks, failure: Option<String>) -> Result<(), RunError> {
+        let mut own = Closing { failure, reports: self.reports(), ledger: self.ledger(), ..Closing::default() };
+        for node in (0..self.setup.nodes.len()).filter(|&node| self.is_here[node]) {
+            let [packets_in, done, refused] = self.counts(node);
+            own.nodes.push(NodeRecord { node, packets_in, done, refused, records: None, host: Vec::new() });
+        }
+        let kept: Vec<usize> =
+            if ranks.is_first() || !self.wanted.tables { Vec::new() } else { self.kept_here().collect() };
+        for node in kept {
+            let records = Nodes::records(self, node).ok().flatten();
+            let files = self.host_files(node).unwrap_or_else(|error| {
+                own.failure.get_or_insert(error.to_string());
+                Vec::new()
+            });
+            if let Some(record) = own.nodes.iter_mut().find(|record| record.node == node) {
+                record.records = records;
+                for (name, data) in files {
+                    record.host.push((name, data.len()));
+                    own.files.extend(data);
+                }
+            }
+        }
+        let mut rows = Gathered::default();
+        std::mem::take(&mut self.tables).into_iter().for_each(|(node, table)| rows.add(node, table));
+        let is_first = ranks.is_first();
+        let (own_tables, sent) = if is_first { (rows, Gathered::default()) } else { (Gathered::default(), rows) };
+        let others = gather::meet(ranks, &Status::default(), &sent).map_err(RunError::new)?;
+        let tables = others.into_iter().flat_map(|(_, _, found)| found.tables);
+        self.tables = own_tables.tables.into_iter().chain(tables).filter_map(|table| self.named(table)).collect();
+        for other in gather::close(ranks, &own).map_err(RunError::new)? {
+            own.failure = own.failure.or(other.failure);
+            own.reports.extend(other.reports);
+            own.ledger.merge(&other.ledger);
+            own.nodes.extend(other.nodes);
+            own.files.extend(other.files);
+        }
+        own.reports.sort_by_key(|report| report.node);
+        match own.failure.take() {
+            Some(message) => Err(RunError::new(NetError::Thread { message })),
+            None => {
+                self.gathered = is_first.then_some(own);
+                Ok(())
+            }
+        }
+    }
+
+    /// The files of a host's memory, for another process.
+    fn host_files(&self, node: usize) -> std::io::Result<Vec<(String, Vec<u8>)>> {
+        let folder = std::env::temp_dir().join(format!("spinet-{}-{node}", std::process::id()));
+        std::fs::create_dir_all(&folder)?;
+        let names = Nodes::write_host(self, node, &folder).map_err(std::io::Error::other);
+        let read = |name: String| {
+            let data = std::fs::read(folder.join(&name))?;
+            Ok((name, data))
+        };
+        let files = names.and_then(|names| names.into_iter().map(read).collect());
+        std::fs::remove_dir_all(&folder)?;
+        files
+    }
+}
+
+impl Nodes for NetworkCard {
+    fn kept(&self) -> Vec<(usize, String, &'static str)> {
+        let kept = self.kept_nodes().map(|node| (node, &self.setup.nodes[node]));
+        kept.filter_map(|(number, node)| Some((number, node.name.clone(), node.kind?.name))).collect()
+    }
+
+    fn take_tables(&mut self) -> Vec<(usize, Rows)> {
+        if !self.is_closed {
+            self.collect(false);
+        }
+        std::mem::take(&mut self.tables)
+    }
+
+    fn records(&self, node: usize) -> Result<Option<(Value, Option<Value>)>, RunError> {
+        if let Some(record) = self.record(node) {
+            return Ok(record.records.clone());
+        }
+        let records = |device: &mut CardDevice| {
+            if device.is_asleep() {
+                return None;
+            }
+            let profile = device.card().profile();
+            let profile = profile.map(|profile| serde_json::to_value(profile).expect("a profile is numbers and texts"));
+            Some((device.card().summary(Duration::ZERO), profile))
+        };
+        self.with_card(node, records).map_err(RunError::new)
+    }
+
+    fn read_host(&self, node: usize, addr: u64, size: usize) -> Result<Option<Vec<u8>>, RunError> {
+        let read = move |device: &mut CardDevice| {
+            let mut data = vec![0; size];
+            device.card().read_host(addr, &mut data).then_some(data)
+        };
+        self.with_card(node, read).map_err(RunError::new)
+    }
+
+    fn write_host(&self, node: usize, folder: &Path) -> Result<Vec<String>, RunError> {
+        let Some(gathered) = self.gathered.as_ref().filter(|_| !self.is_here[node]) else {
+            let folder = folder.to_owned();
+            return self.with_card(node, move |device| device.card().write_host(&folder)).map_err(RunError::new)?;
+        };
+        let (mut at, mut names) = (0, Vec::new());
+        for record in &gathered.nodes {
+            for (name, len) in &record.host {
+                let data = &gathered.files[at..at + len];
+                at += len;
+                if record.node == node {
+                    std::fs::write(folder.join(name), data).map_err(RunError::new)?;
+                    names.push(name.clone());
+                }
+            }
+        }
+        Ok(names)
+    }
+}

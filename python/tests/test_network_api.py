@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`spinet.Network`: networks from Python, steps, hooks, records of nodes."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+import spinet
+from spinet import cli
+
+NETWORKS = Path("experiments/networks")
+
+
+def small() -> spinet.Network:
+    net = spinet.Network(topology="star", nodes=4, link={"rate": "100G", "delay": "300 ns"})
+    net["n0"].host.send = {"source": "udp:size=200..1500,count=300,rate=50G,flows=8", "to": "n3"}
+    net["n1"].host.send = [{"source": "udp:size=64,count=300,rate=20G", "to": "n3"}]
+    net["n3"].update(program="sdk/examples/copy_to_host.c", context=[{"match": "udp"}])
+    return net
+
+
+def test_python_and_toml_say_the_same(tmp_path: Path) -> None:
+    net = small()
+    again = spinet.Network.from_toml(net.to_toml())
+    assert again.experiment == net.experiment
+    net.save(tmp_path / "net.toml")
+    assert spinet.Network.load(tmp_path / "net.toml").run().digest == again.run().digest == net.run().digest
+    for path in sorted(NETWORKS.glob("*.toml")):
+        loaded = spinet.Network.load(path)
+        assert spinet.Network.from_toml(loaded.to_toml(), base_dir=loaded.base_dir).experiment == loaded.experiment
+
+
+def test_steps_threads_and_hooks_change_no_result() -> None:
+    whole = small().run(threads=1)
+    net = small()
+    seen: list[int] = []
+    net.on("delivered", lambda event: seen.append(event.at_ps), node="n3")
+    for until in ("700 ns", "1 us", "1001 ns", "17 us", "31.5 us"):
+        result = net.run(until=until, **({"threads": 2} if until == "700 ns" else {}))
+        assert (result.ended, net.now_ps) == ("running", spinet._core.span_ps(until))  # type: ignore[attr-defined]
+    result = net.run()
+    assert (result.digest, result.ended) == (whole.digest, "complete")
+    assert result.table("frames").equals(whole.table("frames"))
+    assert net[3].packets.equals(whole.nodes["n3"].packets)
+    assert len(seen) == 600 and seen == sorted(seen)
+
+
+def test_a_hook_gets_events_and_stops_the_run() -> None:
+    net = spinet.Network.load(NETWORKS / "incast.toml")
+    drops: list[spinet.network.FrameEvent] = []  # type: ignore[name-defined]
+
+    @net.on("dropped", node="sw0")
+    def stop(event: spinet.network.FrameEvent) -> None:  # type: ignore[name-defined]
+        drops.append(event)
+        net.stop()
+
+    result = net.run()
+    assert result.ended == "running" and net.now_ps % 10_000_000 == 0
+    assert {(event.reason, event.event) for event in drops} == {("queue_full", "dropped")}
+    rows = result.table("frames").to_pydict()
+    assert len(drops) == rows["event"].count("dropped")
+    with pytest.raises(spinet.InputError, match="event is 'drop', must be one of entered, crossed"):
+        net.on("drop")
+    with pytest.raises(spinet.InputError, match="no node or switch 'sw9'"):
+        net.on("dropped", node="sw9")
+
+
+def test_nodes_have_records_of_their_own() -> None:
+    net = small()
+    net.run(profile=True)
+    server = net["n3"]
+    assert server.packets.num_rows == server.summary["packets"]["in"] == 600
+    assert sum(row["executed"] for row in json.loads(server.profile.to_json())["instructions"]) > 0
+    context = server.summary["contexts"][0]["host_memory"]
+    payload = server.host.memory(context["addr"], 64)
+    assert payload[12:14] == b"\x08\x00", "the host has no packet with IPv4"
+    copied = pickle.loads(pickle.dumps(net.result))
+    assert copied.nodes["n3"].host_memory(context["addr"], 64) == payload
+    assert copied.nodes["n3"].packets.num_rows == 600
+    with pytest.raises(spinet.InputError, match="keeps no records of a card on n0"):
+        _ = net[0].packets
+
+
+def test_single_nodes_change_without_their_neighbours() -> None:
+    udp = [{"match": "udp"}]
+    net = spinet.Network(
+        nodes=[{"name": "a", "count": 3, "program": "sdk/examples/count.c", "context": udp}, {"name": "b"}],
+        switches=[{"name": "sw"}],
+        links=[{"from": name, "to": "sw"} for name in ("a0", "a1", "a2", "b")],
+    )
+    net["a1"]["program"] = "sdk/examples/empty.c"
+    assert [node.get("program") for node in net] == [
+        *(f"sdk/examples/{one}.c" for one in ("count", "empty", "count")),
+        None,
+    ]
+    tree = spinet.Network(topology="star", nodes=4, nic="plain")
+    tree.values["nodes"] = [{"name": "n*", "program": "sdk/examples/count.c", "nic": "pspin", "context": udp}]
+    tree[2]["program"] = "sdk/examples/empty.c"
+    assert [node["program"] for node in tree] == [
+        f"sdk/examples/{one}.c" for one in ("count", "count", "empty", "count")
+    ]
+
+
+def test_a_run_that_has_begun_refuses_changes() -> None:
+    net = small()
+    net.run(until="2 us")
+    net["n2"].host.send = {"source": "udp:count=3", "to": "n3"}
+    with pytest.raises(spinet.InputError, match="was changed after its run began"):
+        net.run()
+    net.reset()
+    assert net.run().summary["packets"]["in"] == 603
+    with pytest.raises(spinet.InputError, match="these keywords belong to its beginning"):
+        net.run(threads=2)
+    with pytest.raises(KeyError, match="there is no node 'n9'; there are 4, from n0 to n3"):
+        _ = net["n9"]
+    with pytest.raises(spinet.InputError, match=r"topology\.nodes: is 1, must be 2 to 1024"):
+        spinet.Network(topology="star", nodes=1)
+
+
+def test_a_folder_has_a_folder_for_each_node(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    net = small()
+    net.save(tmp_path / "net.toml")
+    folder = tmp_path / "result"
+    assert cli.main(["run", str(tmp_path / "net.toml"), "-o", str(folder), "--profile", "--threads", "2"]) == 0
+    capfd.readouterr()
+    node = folder / "nodes" / "n3"
+    assert sorted(path.name for path in (folder / "nodes").iterdir()) == ["n3"]
+    assert pq.read_table(node / "packets.parquet").equals(net.run().nodes["n3"].packets)
+    assert (node / "host" / "index.json").is_file()
+    assert cli.main(["profile", str(node)]) == 0
+    assert "copy_to_host.c" in capfd.readouterr().out
+    assert cli.main(["report", str(node), "-o", str(tmp_path / "node.html")]) == 0
+    net.result.save(tmp_path / "saved")
+    assert pq.read_table(tmp_path / "saved" / "nodes" / "n3" / "packets.parquet").num_rows == 600
+
+
+def test_filters_keep_results_small(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "result"
+    command = ["run", str(NETWORKS / "fat-tree.toml"), "-o", str(folder)]
+    assert cli.main([*command, "--keep-nodes", "n4,n1*", "--keep-time", "20 us..60 us"]) == 0
+    names = sorted(path.name for path in (folder / "nodes").iterdir())
+    assert names == ["n1", "n4"], "no packet reaches n10 to n14, and the first card of an entry is built at once"
+    times = pq.read_table(folder / "nodes" / "n4" / "packets.parquet")["arrival_ps"].to_pylist()
+    assert times and all(20_000_000 <= time < 60_000_000 for time in times)
+    frames = pq.read_table(folder / "frames.parquet")["at_ps"].to_pylist()
+    assert frames and all(20_000_000 <= time < 60_000_000 for time in frames)
+    capfd.readouterr()
+    assert cli.main([*command, "--force", "--keep-nodes", "m4"]) == 2
+    assert "--keep-nodes is `m4`, must be a node or a pattern that fits one" in capfd.readouterr().err
+    assert cli.main([*command, "--force", "--keep-time", "1..2"]) == 2
+    assert "`1..2` is not a time window" in capfd.readouterr().err
