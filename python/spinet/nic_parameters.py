@@ -196,8 +196,8 @@ class IngressParams(Params):
     message. Allowed: 0 to 2046.
     """
     match_cycles: int = 4
-    """Rule sets: cycles from a packet to its place in memory, besides one for each 64 bytes. The engine takes the next
-    packet a cycle later. Allowed: 0 to 1000.
+    """Rule sets: cycles from a packet to its place in memory, besides one for each 64 bytes. The engine takes the
+    next packet a cycle later. Allowed: 0 to 1000.
     """
     packet_memory: Literal["ring", "slots"] = "ring"
     """Places in L2 packet memory."""

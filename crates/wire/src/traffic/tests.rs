@@ -230,7 +230,7 @@ fn errors_point_into_the_text() {
     check(
         "udp:sise=64",
         expect![[r#"
-            unknown key `sise`, must be one of size, count, rate, arrivals, flows, senders, messages, payload, seed, src, dst, src_port, dst_port, src_mac, dst_mac; did you mean `size`?
+            unknown key `sise`, must be one of size, count, rate, arrivals, flows, senders, messages, payload, seed, src, dst, src_port, dst_port, src_mac, dst_mac, ecn; did you mean `size`?
               udp:sise=64
                   ^^^^"#]],
     );
