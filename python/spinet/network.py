@@ -292,14 +292,13 @@ class Network:
         --------
         >>> import spinet
         >>> net = spinet.Network.load("experiments/networks/incast.toml")
+        >>> drops = []
         >>> @net.on("dropped", node="sw0")
-        ... def first_drop(event):
-        ...     print(event.reason, "at", event.at_ps, "ps")
+        ... def note(event):
+        ...     drops.append(event)
         ...     net.stop()
-        >>> net.run().ended
-        queue_full at 9360400 ps
-        ...
-        'running'
+        >>> net.run().ended, net.now_ps, drops[0].reason, drops[0].at_ps
+        ('running', 10000000, 'queue_full', 7511040)
         """
         words = {name: names for name, _, _, names in frame_columns()}["event"]
         if event not in words:
