@@ -95,6 +95,8 @@ impl From<DriverError> for Refusal {
             DriverError::Value { .. }
             | DriverError::Match(_)
             | DriverError::Message(_)
+            | DriverError::RuleSet(_)
+            | DriverError::Engine(_)
             | DriverError::Param(_)
             | DriverError::Packet { .. } => ARGUMENT,
             DriverError::Beyond { .. } => BEYOND,
