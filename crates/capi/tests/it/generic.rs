@@ -56,7 +56,7 @@ fn a_card_that_translates_addresses_gets_the_contexts_memory_registered() {
         bytes.sort();
         bytes
     };
-    let without = of("pspin-rtl");
+    let without = of("pspin-paper");
     assert_eq!(without.len(), 12, "{without:#?}");
     assert_eq!(of("pspin"), without);
 }
@@ -80,9 +80,9 @@ fn the_generic_driver_generates_packets() {
         host deadbeefdeadc17f written: 8 bytes: 52 02 00 00 01 00*3
         host deadbeefdeadc17f written: 8 bytes: 52 02 00 00 02 00*3
         host deadbeefdeadc18f written: 8 bytes: 54 02 00 00 02 00*3
+        host deadbeefdeadc18f written: 8 bytes: 54 02 00 00 02 00*3
+        host deadbeefdeadc18f written: 8 bytes: 54 02 00 00 02 00*3
         host deadbeefdeadc18f written: 8 bytes: 54 02 00 00 03 00*3
-        out: 64 bytes: "what the host puts there, as much as a packet of this test has" 00 00
-        out: 64 bytes: "what the host puts there, as much as a packet of this test has" 00 00
         out: 64 bytes: "what the host puts there, as much as a packet of this test has" 00 00
         out: 64 bytes: "what the host puts there, as much as a packet of this test has" 00 00
     "#]]
@@ -237,7 +237,6 @@ fn drivers_for_the_older_generic_driver_compile_and_run() {
         host deadbeefdeadc16f written: 8 bytes: 50 00*3 01 00*3
         host deadbeefdeadc277 written: 8 bytes: 71 02 00 00 01 00*3
         host deadbeeffeadc177 written: 8 bytes: 51 04 00 00 02 00*3
-        host deadbeeffeadc177 written: 8 bytes: 51 02 00 00 02 00*3
         exit code 0
     "#]]
     .assert_eq(&run(&["plain", "-m", "2", "-p", "1", "-s", "64"]));

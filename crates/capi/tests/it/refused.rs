@@ -110,7 +110,7 @@ fn environment_variables_select_images_and_machine() {
     .assert_eq(&bench.run("variables", &[], &variables).text());
     let variables = [("PSPIN_HW", &hw[..]), ("SPINET_NIC", "pspn")];
     expect![[r#"
-        stderr: error: pspinsim_init: SPINET_NIC: nic is `pspn`, must be `pspin`, `pspin-paper`, `pspin-rtl`, `panic`, `panic-rtl`, `panic-asic`, `pipeline`, `manycore`, `rmt`, `tengig`, `tengig-events`, `tigon2`, `tigon2-cached` or the path of a preset (*.toml); did you mean `pspin`?
+        stderr: error: pspinsim_init: SPINET_NIC: nic is `pspn`, must be `pspin`, `fpspin`, `pspin-paper`, `pspin-rtl`, `panic`, `panic-rtl`, `panic-asic`, `pipeline`, `manycore`, `rmt`, `tengig`, `tengig-events`, `tigon2`, `tigon2-cached` or the path of a preset (*.toml); did you mean `pspin`?
         exit code 1
     "#]].assert_eq(&bench.run("variables", &[], &variables).text());
 }

@@ -17,7 +17,7 @@ fn two_tenants_share_a_card_and_wrong_calls_are_refused() {
     let sections: [Expect; 5] = [
         expect![[r#"
             spinet_boot("pspn", argv[1], 1, &card)
-              -12: nic is `pspn`, must be `pspin`, `pspin-paper`, `pspin-rtl`, `panic`, `panic-rtl`, `panic-asic`, `pipeline`, `manycore`, `rmt`, `tengig`, `tengig-events`, `tigon2`, `tigon2-cached` or the path of a preset (*.toml); did you mean `pspin`?
+              -12: nic is `pspn`, must be `pspin`, `fpspin`, `pspin-paper`, `pspin-rtl`, `panic`, `panic-rtl`, `panic-asic`, `pipeline`, `manycore`, `rmt`, `tengig`, `tengig-events`, `tigon2`, `tigon2-cached` or the path of a preset (*.toml); did you mean `pspin`?
             spinet_boot("pspin", "nowhere.elf", 1, &card)
               -11: nowhere.elf: No such file or directory (os error 2)
             spinet_boot("pspin", argv[1], 1, NULL)
@@ -302,7 +302,7 @@ fn wrong_delivery_and_traffic_are_refused() {
         spinet_add_traffic(scene.card, &traffic)
           -1: source: nowhere.pcap: No such file or directory (os error 2)
         spinet_add_traffic(scene.card, &traffic)
-          -1: source: unknown key `sice`, must be one of size, count, rate, arrivals, flows, senders, messages, payload, seed, src, dst, src_port, dst_port, src_mac, dst_mac; did you mean `size`?
+          -1: source: unknown key `sice`, must be one of size, count, rate, arrivals, flows, senders, messages, payload, seed, src, dst, src_port, dst_port, src_mac, dst_mac, ecn; did you mean `size`?
           udp:sice=64
               ^^^^
         spinet_add_traffic(scene.card, &traffic)

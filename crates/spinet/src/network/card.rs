@@ -421,7 +421,8 @@ impl Simulated for NetworkCard {
     }
 
     fn next_event(&self) -> Option<Time> {
-        self.next
+        // Before its first window, the network knows the events of time 0 only.
+        self.next.map(|next| next.max(self.now))
     }
 
     fn ended(&self) -> Option<&Ended> {

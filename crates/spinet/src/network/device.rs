@@ -162,7 +162,8 @@ impl HostSide {
 
     /// The host's writes that have reached the card at `until`.
     fn reach_card(&mut self, until: Time, card: &mut dyn Card) {
-        while let Some((_, addr, bytes)) = self.to_card.pop_front_if(|&mut (at, ..)| at <= until) {
+        while self.to_card.front().is_some_and(|&(at, ..)| at <= until) {
+            let (_, addr, bytes) = self.to_card.pop_front().expect("there is one");
             card.host_writes(addr, &bytes);
         }
     }

@@ -53,13 +53,16 @@ pub struct Status {
     pub waiting: Vec<String>,
 }
 
+/// Columns of rows of a node's table: node, table, and name and content of each column.
+pub type NodeRows<C> = (usize, String, Vec<(String, C)>);
+
 /// Rows of the tables of a process, for the first one.
 #[derive(Default)]
 pub struct Gathered {
     /// Events of frames, in order of time and node.
     pub rows: Vec<Row>,
     /// Rows of nodes' tables.
-    pub tables: Vec<(usize, String, Vec<(String, Vec<u8>)>)>,
+    pub tables: Vec<NodeRows<Vec<u8>>>,
 }
 
 /// The records of a process at the end.
@@ -166,7 +169,7 @@ struct Head {
     status: Status,
     n_rows: usize,
     /// Node, table, and name and length of each column.
-    tables: Vec<(usize, String, Vec<(String, usize)>)>,
+    tables: Vec<NodeRows<usize>>,
 }
 
 fn message(status: &Status, gathered: &Gathered) -> Vec<u8> {

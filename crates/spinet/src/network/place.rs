@@ -177,7 +177,7 @@ mod tests {
             2,
             expect!["n0=0 n1=1 n2=1 n3=1 n4=1 n5=1 sw0=1"],
         );
-        check("topology = { name = 'star', nodes = 3 }", 8, expect!["n0=0 n1=1 n2=2 sw0=3"]);
+        check("topology = { name = 'star', nodes = 3 }", 8, expect!["n0=0 n1=1 n2=2 sw0=0"]);
     }
 
     #[test]

@@ -88,7 +88,7 @@ fn an_error_names_the_line_of_the_file_with_the_mistake() {
         "derived_misspelt",
         "base = 'pspn'\n",
         expect![[r#"
-            own.toml: line 1: base is `pspn`, must be `pspin`, `pspin-paper`, `pspin-rtl`, `panic`, `panic-rtl`, `panic-asic`, `pipeline`, `manycore`, `rmt`, `tengig`, `tengig-events`, `tigon2`, `tigon2-cached` or the path of a preset (*.toml); did you mean `pspin`?
+            own.toml: line 1: base is `pspn`, must be `pspin`, `fpspin`, `pspin-paper`, `pspin-rtl`, `panic`, `panic-rtl`, `panic-asic`, `pipeline`, `manycore`, `rmt`, `tengig`, `tengig-events`, `tigon2`, `tigon2-cached` or the path of a preset (*.toml); did you mean `pspin`?
               base = 'pspn'
                      ^^^^^^"#]],
     );

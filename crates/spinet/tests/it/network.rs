@@ -147,7 +147,7 @@ fn mistakes_name_their_place() {
         expect!["net.toml: line 4: nodes[0].limit: `limit` belongs to the network, above [[nodes]]"],
     );
     refused(
-        "[[nodes]]\nname = '0'\nprogram = 'nic.elf'\n",
+        "[[nodes]]\nname = '0'\n",
         expect![
             "net.toml: line 2: nodes[0].name: `0` is no name; allowed are letters, digits, `-`, `_` and `.`, and it begins with a letter"
         ],
@@ -169,7 +169,7 @@ fn mistakes_name_their_place() {
     refused(
         &PAIR.replace("handler = 'echo' }", "handlr = 'echo' }"),
         expect![
-            "node `right`: net.toml: unknown key `handlr` in `context`, expected one of `name`, `tenant`, `match`, `message`, `priority`, `installed`, `handler`, `header`, `payload`, `completion`, `handler_memory`, `host_memory`, `scratchpad_bytes`, `copy_bytes`, `watchdog_cycles`, `delivery`; did you mean `handler`?"
+            "node `right`: net.toml: unknown key `handlr` in `context`, expected one of `name`, `tenant`, `match`, `message`, `rule_set`, `priority`, `installed`, `handler`, `header`, `payload`, `completion`, `handler_memory`, `host_memory`, `scratchpad_bytes`, `copy_bytes`, `watchdog_cycles`, `delivery`; did you mean `handler`?"
         ],
     );
     refused(

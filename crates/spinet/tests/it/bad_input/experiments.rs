@@ -96,7 +96,7 @@ fn all_unknown_keys_are_reported_at_once() {
             t.toml: line 4: `firmware` is for a card that is wired from modules and runs firmware (such as tigon2), this card runs handlers
               firmware = 'tigon2'
               ^^^^^^^^
-            t.toml: line 6: unknown key `matches` in `context`, expected one of `name`, `tenant`, `match`, `message`, `priority`, `installed`, `handler`, `header`, `payload`, `completion`, `handler_memory`, `host_memory`, `scratchpad_bytes`, `copy_bytes`, `watchdog_cycles`, `delivery`; did you mean `match`?
+            t.toml: line 6: unknown key `matches` in `context`, expected one of `name`, `tenant`, `match`, `message`, `rule_set`, `priority`, `installed`, `handler`, `header`, `payload`, `completion`, `handler_memory`, `host_memory`, `scratchpad_bytes`, `copy_bytes`, `watchdog_cycles`, `delivery`; did you mean `match`?
               matches = 'udp'
               ^^^^^^^
             t.toml: line 8: unknown key `sise` in `context.handler_memory`, expected one of `addr`, `size`, `data`; did you mean `size`?
@@ -139,7 +139,7 @@ fn nics() {
     check(
         "program = 'nic.elf'\nnic = 'psin'\ntraffic = 'udp'\n[[context]]",
         expect![
-            "t.toml: line 2: nic: nic is `psin`, must be `pspin`, `pspin-paper`, `pspin-rtl`, `panic`, `panic-rtl`, `panic-asic`, `pipeline`, `manycore`, `rmt`, `tengig`, `tengig-events`, `tigon2`, `tigon2-cached` or the path of a preset (*.toml); did you mean `pspin`?"
+            "t.toml: line 2: nic: nic is `psin`, must be `pspin`, `fpspin`, `pspin-paper`, `pspin-rtl`, `panic`, `panic-rtl`, `panic-asic`, `pipeline`, `manycore`, `rmt`, `tengig`, `tengig-events`, `tigon2`, `tigon2-cached` or the path of a preset (*.toml); did you mean `pspin`?"
         ],
     );
     check(

@@ -43,7 +43,8 @@ fn scene(mode: Mode, slice: u64, acts: &[(u64, Act)]) -> String {
         run(&mut driver, at);
         match act {
             Act::Install(who, matches, message, priority) => {
-                let spec = RuleSpec { matches: Some(matches.into()), message: message.into(), priority, rule_set: None };
+                let spec =
+                    RuleSpec { matches: Some(matches.into()), message: message.into(), priority, rule_set: None };
                 rules[who].push_back(driver.install(tenants[who], contexts[who], &spec).unwrap());
             }
             Act::Remove(who, remaining) => {

@@ -99,7 +99,7 @@ fn traffic_that_cannot_be_says_why() {
         tigon2: the size of datagrams is 45, must be 60 to 1514 bytes, without check sequence
         traffic: `udp:size=41,payload=numbered`: size is `41`, must be bytes of a packet such as `1514`, or of several in turn, `list:60:1514`
         tigon2: the size of datagrams is 59, must be 60 to 1514 bytes, without check sequence
-        traffic: unknown key `bytes`, must be one of size, count, rate, arrivals, flows, senders, messages, payload, seed, src, dst, src_port, dst_port, src_mac, dst_mac
+        traffic: unknown key `bytes`, must be one of size, count, rate, arrivals, flows, senders, messages, payload, seed, src, dst, src_port, dst_port, src_mac, dst_mac, ecn
           udp:bytes=18
               ^^^^^
         traffic: `udp:size=60,payload=numbered,count=-1`: count is `-1`, must be a number such as 1000 or 10M, or `endless`
