@@ -227,6 +227,7 @@ impl Machine {
     }
 
     /// `rule_set` is JSON.
+    #[expect(clippy::too_many_arguments, reason = "Python names them")]
     #[pyo3(signature = (tenant, context, *, matches = None, message = "each", priority = 0, rule_set = None))]
     fn install(
         &self,
