@@ -42,6 +42,7 @@ _KINDS = {
 
 # Small tables that many keys have.
 _INLINE = {
+    "Ns": "number",
     "Spread": "`mean`, `p99`, `max`",
     "RangeSummary": "`mean`, `min`, `max`, `total`",
     "MemorySummary": "`addr`, `size` in bytes",

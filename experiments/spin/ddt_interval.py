@@ -38,7 +38,11 @@ CURVES = {"time": "measured", "formula, own T_PH": "formula with T_PH of the int
 def points() -> list[Point]:
     """Blocks and intervals in packets."""
     return [
-        Point(name=f"{block} B, {packets} packets", settings={"block": block, "gbps": gbps, "packets": packets})
+        Point(
+            name=f"{block} B, {packets} packets",
+            settings={"block": block, "gbps": gbps, "packets": packets},
+            quick=(block, packets) == (256, 4),
+        )
         for block, gbps in CASES
         for packets in INTERVALS
     ]

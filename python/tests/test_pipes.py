@@ -26,8 +26,10 @@ def piped(*arguments: str, stdin: bytes = b"") -> subprocess.CompletedProcess[by
 def comments(data: bytes) -> list[str]:
     """The comment of each packet."""
     at, found = 0, []
-    while at < len(data):
+    while at + 8 <= len(data):
         kind, length = struct.unpack_from("<II", data, at)
+        if at + length > len(data):
+            break  # the rest of the block has not arrived
         if kind == 6:
             captured = struct.unpack_from("<I", data, at + 20)[0]
             option = at + 28 + (captured + 3) // 4 * 4

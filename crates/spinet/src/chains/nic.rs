@@ -28,7 +28,7 @@ const SERVICES: &str = include_str!("../../../../presets/panic-services.toml");
 const RISCV: &str = include_str!("../../../../presets/units/riscv.toml");
 
 /// Keys that only files of such NICs have.
-const KEYS: [&str; 2] = ["model", "ingress"];
+const KEYS: [&str; 2] = ["model", "flit_bytes"];
 
 /// A service that cannot be.
 #[derive(Debug, thiserror::Error)]
@@ -50,9 +50,7 @@ pub fn is_meant_by(nic: &str, base_dir: &Path) -> bool {
     match NicFile::open(nic, base_dir, &text_of) {
         Ok(NicFile { text, .. }) => match toml::from_str::<Table>(&text) {
             Ok(table) => KEYS.iter().any(|key| table.contains_key(*key)) && !table.contains_key("instances"),
-            Err(_) => text
-                .lines()
-                .any(|line| ["[ingress", "[card.ingress"].iter().any(|key| line.trim_start().starts_with(key))),
+            Err(_) => text.lines().any(|line| line.trim_start().starts_with(KEYS[1])),
         },
         Err(_) => false,
     }
