@@ -27,7 +27,7 @@ def handlers() -> str:
     file = _File("Parameters of a PsPIN, typed; docs/generate.py makes this from the Rust types.", "NicParams, Params")
     schema = json.loads(_core.schema("nic"))
     values = tomllib.loads(_core.nic_show("pspin", [], "."))
-    file.card(schema["title"], schema, schema["$defs"], values, ["pspin", "pspin-rtl", "pspin-paper"])
+    file.card(schema["title"], schema, schema["$defs"], values, ["pspin", "pspin-rtl", "pspin-paper", "fpspin"])
     return file.text()
 
 

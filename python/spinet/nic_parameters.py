@@ -13,7 +13,7 @@ from spinet._parameters import NicParams, Params
 class PspinParams(NicParams):
     """All parameters of a PsPIN NIC."""
 
-    _PRESETS: ClassVar[tuple[str, ...]] = ("pspin", "pspin-rtl", "pspin-paper")
+    _PRESETS: ClassVar[tuple[str, ...]] = ("pspin", "pspin-rtl", "pspin-paper", "fpspin")
 
     clock_mhz: float = 1000
     """Clock of the whole NIC, in MHz. Allowed: 1 to 100000."""

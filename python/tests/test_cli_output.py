@@ -156,8 +156,8 @@ def test_what_nic_show_prints_is_a_card(capfd: pytest.CaptureFixture[str], tmp_p
     assert runs[0].digest == runs[1].digest
     assert spinet.cli.main(["nic", "list", "--json"]) == 0
     known = [nic["name"] for nic in json.loads(capfd.readouterr().out)]
-    assert known[:3] == ["pspin", "pspin-paper", "pspin-rtl"]
-    assert known[3:5] == ["panic", "panic-rtl"]
+    assert known[:4] == ["pspin", "fpspin", "pspin-paper", "pspin-rtl"]
+    assert known[4:6] == ["panic", "panic-rtl"]
     assert {"panic-asic", "pipeline", "manycore", "rmt", "tengig", "tengig-events", "tigon2", "tigon2-cached"} == set(
         known[5:]
     )
