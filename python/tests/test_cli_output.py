@@ -159,7 +159,7 @@ def test_what_nic_show_prints_is_a_card(capfd: pytest.CaptureFixture[str], tmp_p
     assert known[:4] == ["pspin", "fpspin", "pspin-paper", "pspin-rtl"]
     assert known[4:6] == ["panic", "panic-rtl"]
     assert {"panic-asic", "pipeline", "manycore", "rmt", "tengig", "tengig-events", "tigon2", "tigon2-cached"} == set(
-        known[5:]
+        known[6:]
     )
 
 
