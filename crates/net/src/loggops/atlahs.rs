@@ -3,11 +3,10 @@
 use super::events::Event;
 use super::hosts::{Run, Slot};
 use super::matching::Entry;
-use super::network::Network;
 use super::record::{Cause, Part};
 use crate::goal::Op;
 
-impl<N: Network> Run<'_, N> {
+impl Run<'_> {
     pub(super) fn recv_atlahs(&mut self, event: Event, op: Op) -> Option<()> {
         let (host, time) = (event.rank(), event.time);
         self.note(event.op, |times| times.posted = time);

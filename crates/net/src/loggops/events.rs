@@ -112,11 +112,6 @@ impl Events {
         self.queue.push(event);
     }
 
-    /// Time of the next event.
-    pub fn next_time(&self) -> Option<u64> {
-        self.queue.first().map(|event| event.time)
-    }
-
     /// The next event, if it is not an old one of a group; and the event's group if it waited in one.
     pub fn pop(&mut self) -> Option<(Event, bool)> {
         let mut event = self.queue.pop()?;

@@ -3,7 +3,7 @@
 use super::RunError;
 use super::events::{Event, Events};
 use super::matching::{Entry, Queues};
-use super::network::{Message, Network, whole_ns};
+use super::network::{Ways, whole_ns};
 use super::params::{Model, Params};
 use super::record::{Cause, NO_OP, Outcome, Part, Record, Times};
 use super::stuck::Stuck;
@@ -48,12 +48,11 @@ struct Freed {
 }
 
 /// A run of a schedule.
-pub struct Run<'a, N> {
+pub struct Run<'a> {
     pub(super) schedule: &'a Schedule,
     pub(super) params: Params,
     pub(super) model: Model,
-    network: N,
-    is_causal: bool,
+    ways: Ways,
     n_cpus: usize,
     n_nics: usize,
     pub(super) cpus: Vec<Slot>,
@@ -77,15 +76,9 @@ pub struct Run<'a, N> {
     messages: u64,
 }
 
-impl<'a, N: Network> Run<'a, N> {
+impl<'a> Run<'a> {
     /// A run at its start.
-    pub fn new(
-        schedule: &'a Schedule,
-        params: Params,
-        model: Model,
-        network: N,
-        with_record: bool,
-    ) -> Result<Self, RunError> {
+    pub fn new(schedule: &'a Schedule, params: Params, model: Model, with_record: bool) -> Result<Self, RunError> {
         let (ranks, n_ops) = (schedule.n_ranks(), schedule.ops().len());
         let n_cpus = usize::from(schedule.highest_cpu()) + 1;
         let n_nics = usize::from(schedule.highest_nic()) + 1;
@@ -100,14 +93,12 @@ impl<'a, N: Network> Run<'a, N> {
                 return Err(RunError::Empty { at: schedule.describe(op), rank: schedule.rank_of(op) });
             }
         }
-        let is_causal = network.is_causal();
         let slots = |n: usize| vec![Slot::NEW; n * ranks as usize];
         let mut run = Run {
             schedule,
             params,
             model,
-            network,
-            is_causal,
+            ways: Ways::new(&params, model),
             n_cpus,
             n_nics,
             cpus: slots(n_cpus),
@@ -140,11 +131,6 @@ impl<'a, N: Network> Run<'a, N> {
     /// Handles events, at most this many. Returns true when there are none left.
     pub fn advance(&mut self, most: u64) -> Result<bool, RunError> {
         for _ in 0..most {
-            let next = self.events.next_time();
-            if let Some((op, at)) = self.network.arrival(next.map_or(Time::MAX, Time::from_fs)) {
-                self.push_message(op, self.schedule.rank_of(op as usize), at.fs());
-                continue;
-            }
             let Some((event, waited)) = self.events.pop() else { return Ok(true) };
             let op = self.schedule.ops()[event.op as usize];
             let handled = match (event.is_message(), op.kind, self.model) {
@@ -157,7 +143,7 @@ impl<'a, N: Network> Run<'a, N> {
             };
             handled.ok_or_else(|| RunError::TooLong { at: self.schedule.describe(event.op as usize) })?;
             if !self.freed.is_empty() {
-                self.release(event);
+                self.release();
             }
         }
         Ok(false)
@@ -283,13 +269,8 @@ impl<'a, N: Network> Run<'a, N> {
             times.left = left;
         });
         self.messages += 1;
-        let message = Message { number: event.op, from: (host, op.nic), to: (op.peer, op.nic), bytes };
-        if let Some(arrival) = self.network.start(message, Time::from_fs(left)) {
-            if arrival == Time::MAX {
-                return None;
-            }
-            self.push_message(event.op, host, arrival.fs());
-        }
+        let arrival = self.ways.arrival(bytes, left)?;
+        self.push_message(event.op, host, arrival);
         if bytes <= self.params.S {
             self.mark_done(host, host, event.op, cpu_end, cause);
         }
@@ -394,7 +375,7 @@ impl<'a, N: Network> Run<'a, N> {
     }
 
     /// Makes events of the operations that have become free.
-    fn release(&mut self, event: Event) {
+    fn release(&mut self) {
         let mut freed = std::mem::take(&mut self.freed);
         if freed.len() > 1 {
             match self.model {
@@ -404,25 +385,18 @@ impl<'a, N: Network> Run<'a, N> {
                 Model::Atlahs => freed.sort_by_key(|freed| freed.order),
             }
         }
-        let now = match event.is_message() {
-            true => Slot { free: event.time, cause: Cause::new(event.op, Part::MessageTurn) },
-            false => Slot { free: event.time, cause: Cause::new(event.op, Part::Turn) },
-        };
         for freed in freed.drain(..) {
             let Freed { host, op, ready, cause, .. } = freed;
             let Op { kind, cpu, nic, .. } = self.schedule.ops()[op as usize];
             let (cpu, card) = (self.cpus[self.cpu(host, cpu)], self.sending[self.nic(host, nic)]);
             let ready = Slot { free: ready, cause };
-            let mut start = match (self.model, kind) {
+            let start = match (self.model, kind) {
                 (Model::Loggopsim2010, Kind::Calc | Kind::Recv) => cpu,
                 (Model::Loggopsim2010, Kind::Send) => cpu.or_later(card),
                 (Model::Atlahs, Kind::Calc) => ready.or_later(cpu),
                 (Model::Atlahs, Kind::Send) => ready.or_later(card),
                 (Model::Atlahs, Kind::Recv) => ready,
             };
-            if self.is_causal {
-                start = start.or_later(now);
-            }
             self.push_op(freed, start.free, start.cause);
         }
         self.freed = freed;

@@ -1,4 +1,5 @@
-//! Hosts that follow the LogGOPS model: they run a [`Schedule`] over a network.
+//! Hosts that follow the LogGOPS model run a [`Schedule`]: with the model's network ([`Run`]), or as programs on the nodes of a network of
+//! packets ([`Rank`]). The model takes events of all hosts in one order, and one host changes times of another; ranks know messages only.
 //!
 //! Parameters: `L` latency, `o` overhead of a processor for a message, `g` gap between messages of a network card, `G` gap per
 //! byte, `O` overhead per byte, `S` the largest message that is sent at once (eager); a larger one waits for its receive
@@ -39,7 +40,6 @@ mod stuck;
 pub use critical::{Step, StepKind};
 pub use gather::{RankResult, gather};
 pub use hosts::Run;
-pub use network::{Message, Network, Plain};
 pub use params::{Model, Params};
 pub use rank::{Rank, TooLarge};
 pub use record::{Outcome, Record, Timing};
@@ -83,9 +83,9 @@ pub enum RunError {
     Stuck(Stuck),
 }
 
-/// Runs a schedule over the plain network.
+/// Runs a schedule.
 pub fn run(schedule: &Schedule, params: &Params, model: Model, with_record: bool) -> Result<Outcome, RunError> {
-    let mut run = Run::new(schedule, *params, model, Plain::new(params, model), with_record)?;
+    let mut run = Run::new(schedule, *params, model, with_record)?;
     while !run.advance(u64::MAX)? {}
     run.finish()
 }

@@ -1,7 +1,6 @@
 //! Schedules that cannot end: each rank that waits, its operation and its peer.
 
 use super::hosts::Run;
-use super::network::Network;
 use crate::goal::{ANY, Schedule};
 use std::fmt;
 
@@ -40,7 +39,7 @@ pub struct Stuck {
 
 impl Stuck {
     /// The reason why a run that has no events left is not at its end; `None` if it is.
-    pub(super) fn of<N: Network>(run: &Run<'_, N>) -> Option<Stuck> {
+    pub(super) fn of(run: &Run<'_>) -> Option<Stuck> {
         let schedule = run.schedule;
         let n_ranks = schedule.n_ranks();
         let sent: Vec<(u32, u32, u32)> = (0..n_ranks)

@@ -1,10 +1,9 @@
-//! The rules of the model, by arithmetic; the critical path; networks that tell arrivals later.
+//! The rules of the model, by arithmetic; the critical path.
 
 use crate::drawn::{self, read};
 use expect_test::{Expect, expect};
 use kernel::{RandomStream, Time};
-use net::goal::Schedule;
-use net::loggops::{Message, Model, Network, Params, Plain, Run, RunError, StepKind, run};
+use net::loggops::{Model, Params, StepKind, run};
 use std::collections::BTreeMap;
 
 fn hosts(text: &str, params: &str, model: Model) -> Vec<u64> {
@@ -110,74 +109,4 @@ fn the_critical_path_adds_up() {
         }
     }
     assert!(n > 1000 && kinds.len() == StepKind::ALL.len() && kinds.values().all(|&n| n > 50), "{n}: {kinds:?}");
-}
-
-/// A network that keeps messages until they arrive, each for another time.
-struct Late {
-    under_way: BTreeMap<(Time, u32), ()>,
-    random: RandomStream,
-    spread: u64,
-    latency: Time,
-    now: Time,
-    is_causal: bool,
-}
-
-impl Network for Late {
-    fn start(&mut self, message: Message, at: Time) -> Option<Time> {
-        assert!(!self.is_causal || at >= self.now, "a message starts at {at}, the network is at {}", self.now);
-        let late = if self.spread == 0 { Time::ZERO } else { Time::from_ns(self.random.below(self.spread)) };
-        self.under_way.insert((at + self.latency + late, message.number), ());
-        None
-    }
-
-    fn arrival(&mut self, until: Time) -> Option<(u32, Time)> {
-        let ((at, number), ()) = self.under_way.first_key_value()?;
-        let (at, number) = (*at, *number);
-        self.now = self.now.max(until.min(at));
-        (at <= until).then(|| {
-            self.under_way.remove(&(at, number));
-            (number, at)
-        })
-    }
-
-    fn is_causal(&self) -> bool {
-        self.is_causal
-    }
-}
-
-fn over(schedule: &Schedule, model: Model, spread: u64, is_causal: bool) -> Result<Vec<Time>, RunError> {
-    let params = Params::default();
-    let (under_way, random) = (BTreeMap::new(), RandomStream::new(7, "late"));
-    let network = Late { under_way, random, spread, latency: params.L, now: Time::ZERO, is_causal };
-    let mut run = Run::new(schedule, params, model, network, true)?;
-    while !run.advance(10)? {}
-    let outcome = run.finish()?;
-    let path = outcome.record.map(|record| record.critical_path(schedule)).unwrap_or_default();
-    assert_eq!(path.iter().fold(Time::ZERO, |now, step| now + (step.end - step.start)), outcome.finish);
-    Ok(outcome.hosts)
-}
-
-/// Times of arrival that the network tells later give the same as times that it tells at once, if no two events are at the
-/// same time; and a causal network never gets a message for the past.
-#[test]
-fn a_network_may_tell_arrivals_later() {
-    let mut n = 0;
-    for seed in 0..300 {
-        let shape = drawn::Shape { cpus: 1, nics: 1, empty: false, ..drawn::UNIQUE };
-        let schedule = drawn::schedule(seed, shape);
-        let params = Params::default();
-        let mut run =
-            Run::new(&schedule, params, Model::Loggopsim2010, Plain::new(&params, Model::Loggopsim2010), false)
-                .unwrap();
-        while !run.advance(u64::MAX).unwrap() {}
-        let at_once = run.finish().map(|outcome| outcome.hosts);
-        let later = over(&schedule, Model::Loggopsim2010, 0, false);
-        if let (Ok(at_once), Ok(later)) = (at_once, later) {
-            n += usize::from(at_once == later);
-        }
-        for model in [Model::Loggopsim2010, Model::Atlahs] {
-            let _ = over(&drawn::schedule(seed, drawn::WILD), model, 5000, true);
-        }
-    }
-    assert!(n > 150, "{n}");
 }

@@ -13,7 +13,7 @@ use crate::columns::Columns;
 use crate::files;
 use kernel::Time;
 use net::goal::{binary, text, write};
-use net::loggops::{Outcome, Plain, Run, Step};
+use net::loggops::{Outcome, Run, Step};
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Seek, Write};
 use std::path::Path;
@@ -89,7 +89,7 @@ pub fn run(
     mut goes_on: impl FnMut() -> bool,
 ) -> Result<Option<Finished>, RunError> {
     const EVENTS: u64 = 1 << 18; // assumed: some tenths of a second.
-    let mut run = Run::new(schedule, *params, model, Plain::new(params, model), with_record)?;
+    let mut run = Run::new(schedule, *params, model, with_record)?;
     while !run.advance(EVENTS)? {
         if !goes_on() {
             return Ok(None);
