@@ -7,8 +7,8 @@ use crate::{LinkId, NodeId, PortId};
 use kernel::Time;
 use std::error::Error;
 
-/// Moves bytes between processes (ranks). All ranks call it once a window, in the same order.
-pub trait Exchange: Send {
+/// Moves bytes between processes (ranks). All ranks call it the same number of times, in the same order.
+pub trait Exchange: Send + Sync {
     /// Number of this process.
     fn rank(&self) -> u32;
 
@@ -16,7 +16,7 @@ pub trait Exchange: Send {
     fn n_ranks(&self) -> u32;
 
     /// Gives `outgoing[r]` to rank `r` and returns what each rank sent to this one. The own place is empty in both.
-    fn exchange(&mut self, outgoing: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, Box<dyn Error + Send + Sync>>;
+    fn exchange(&self, outgoing: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, Box<dyn Error + Send + Sync>>;
 }
 
 /// The window's message from one rank to another.

@@ -27,7 +27,7 @@ pub struct Options {
     /// The thread of each node, if the default (equal shares of neighbouring numbers) does not fit.
     pub placement: Option<Vec<u32>>,
     /// Other processes that simulate parts of the network.
-    pub exchange: Option<Box<dyn Exchange>>,
+    pub exchange: Option<Arc<dyn Exchange>>,
     /// The process of each node; needed with `exchange`. `placement` then counts threads within the process.
     pub ranks: Option<Vec<u32>>,
     /// Receives rows.

@@ -109,7 +109,7 @@ pub(crate) struct Shared {
 
 /// The other processes.
 struct Remote {
-    exchange: Box<dyn Exchange>,
+    exchange: Arc<dyn Exchange>,
     homes: Homes,
     directory: Directory,
     /// The next event of any rank.
@@ -128,7 +128,7 @@ impl Shared {
         n_threads: usize,
         homes: &Homes,
         plan: &Plan,
-        exchange: Option<Box<dyn Exchange>>,
+        exchange: Option<Arc<dyn Exchange>>,
         observer: Option<Box<dyn Observer>>,
         captures: Option<Captures>,
     ) -> Self {

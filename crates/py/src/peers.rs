@@ -3,7 +3,7 @@
 use crate::policy::Failure;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
-use spinet::ranks::Peers;
+use spinet::ranks::Exchange;
 use std::error::Error;
 
 /// The function gets a list with the bytes for each rank, and returns one with the bytes of each.
@@ -15,7 +15,7 @@ pub struct OwnPeers {
     pub failure: Failure,
 }
 
-impl Peers for OwnPeers {
+impl Exchange for OwnPeers {
     fn rank(&self) -> u32 {
         self.rank
     }

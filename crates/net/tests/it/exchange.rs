@@ -10,12 +10,13 @@ use net::network::{Network, Options, digest_of};
 use net::plan::Plan;
 use std::error::Error;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
 
 /// Bytes to and from each other rank.
 struct Mesh {
     rank: u32,
     to: Vec<Sender<Vec<u8>>>,
-    from: Vec<Receiver<Vec<u8>>>,
+    from: Vec<Mutex<Receiver<Vec<u8>>>>,
     cut: Option<usize>,
 }
 
@@ -27,7 +28,7 @@ impl Mesh {
             for to in 0..n {
                 let (sender, receiver) = channel();
                 meshes[from].to.push(sender);
-                meshes[to].from.push(receiver);
+                meshes[to].from.push(Mutex::new(receiver));
             }
         }
         meshes
@@ -43,12 +44,12 @@ impl Exchange for Mesh {
         self.to.len() as u32
     }
 
-    fn exchange(&mut self, outgoing: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, Box<dyn Error + Send + Sync>> {
+    fn exchange(&self, outgoing: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, Box<dyn Error + Send + Sync>> {
         for (to, bytes) in self.to.iter().zip(outgoing) {
             let len = self.cut.map_or(bytes.len(), |cut| bytes.len().min(cut));
             to.send(bytes[..len].to_vec())?;
         }
-        self.from.iter().map(|from| Ok(from.recv()?)).collect()
+        self.from.iter().map(|from| Ok(from.lock().unwrap().recv()?)).collect()
     }
 }
 
@@ -61,7 +62,7 @@ fn ranks(
 ) -> Vec<Result<Vec<NodeReport>, NetError>> {
     let run = |mut mesh: Mesh| {
         mesh.cut = cut;
-        let options = Options { threads, exchange: Some(Box::new(mesh)), ..Options::default() };
+        let options = Options { threads, exchange: Some(Arc::new(mesh)), ..Options::default() };
         let mut network = Network::build(plan(), options)?;
         for slice in 1..=3 {
             network.run_until(Time::from_ns(slice * 10_000_000))?;

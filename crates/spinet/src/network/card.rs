@@ -3,7 +3,7 @@
 use super::device::{CardDevice, CardEnded};
 use super::experiment::NetworkError;
 use super::frames::{FrameLog, Frames};
-use super::gather::{self, Closing, Failure, Gathered, NodeRecord, Status};
+use super::gather::{self, Closing, Failure, Gathered, NodeRecord, NodeRows, Status};
 use super::place::{Places, place};
 use super::progress::{NodeProgress, Sum};
 use super::setup::{NodeSetup, Setup};
@@ -13,7 +13,6 @@ use crate::run::{Card, Ended, HORIZON, InjectError, Nodes, Port, Progress, Rows,
 use kernel::{Clock, Mode, Resource, Time};
 use net::device::Attached;
 use net::error::NetError;
-use net::exchange::Exchange;
 use net::network::{Network, Options, digest_of};
 use net::node::Node;
 use net::observe::{Ledger, Row, What};
@@ -90,7 +89,7 @@ impl NetworkCard {
         let options = Options {
             threads: n_threads,
             placement: Some(threads),
-            exchange: wanted.ranks.clone().map(|ranks| Box::new(ranks) as Box<dyn Exchange>),
+            exchange: wanted.ranks.as_ref().map(|ranks| ranks.0.clone()),
             ranks,
             observer: Some(Box::new(observer)),
             ..Options::default()
@@ -246,16 +245,13 @@ impl NetworkCard {
             }
             error => Failure::Error(error.to_string()),
         });
-        let mut gathered = Gathered::default();
+        let mut gathered = Gathered { rows, ..Gathered::default() };
         if !ranks.is_first() {
-            self.frames.add(&rows);
+            self.frames.add(&gathered.rows);
             if own.is_none() {
                 self.collect(false);
             }
             std::mem::take(&mut self.tables).into_iter().for_each(|(node, rows)| gathered.add(node, rows));
-            gathered.rows = rows;
-        } else {
-            gathered.rows = rows;
         }
         let mine = Status { moved_fs: self.frames.moved_at().fs().max(last_move(&gathered.rows)), ..self.status(own) };
         let others = gather::meet(&ranks, &mine, &gathered).map_err(RunError::new)?;
@@ -290,10 +286,7 @@ impl NetworkCard {
     }
 
     /// Rows of another process, with the names of this one.
-    pub(super) fn named(
-        &self,
-        (node, table, columns): (usize, String, Vec<(String, Vec<u8>)>),
-    ) -> Option<(usize, Rows)> {
+    pub(super) fn named(&self, (node, table, columns): NodeRows<Vec<u8>>) -> Option<(usize, Rows)> {
         let specs = self.setup.nodes.get(node)?.kind?.tables;
         let spec = specs.iter().find(|spec| spec.name == table)?;
         let name = |(name, data)| Some((spec.columns.iter().find(|column| column.name == name)?.name, data));
