@@ -49,6 +49,7 @@ try:
         span_ps,
         table_columns,
         version,
+        window_ps,
     )
 except ImportError as missing:
     raise ImportError(f"the simulator is not built ({missing}); in a checkout, `make setup` builds it") from missing
@@ -96,6 +97,7 @@ __all__ = [
     "table_columns",
     "version",
     "whole",
+    "window_ps",
 ]
 
 

@@ -22,15 +22,6 @@ _SPARE_FILES = 64  # that a run opens besides those of nodes
 Window = tuple[int, int | None]  # of simulated time in ps: the first, and the first behind it
 
 
-def window(text: str | None) -> Window | None:
-    """A window such as ``1 us..2 us``, whose ends may be missing."""
-    if text is None:
-        return None
-    first, _, last = text.partition("..")
-    is_zero = first.strip().rstrip("abcdefghijklmnopqrstuvwxyz").strip() in ("", "0")
-    return 0 if is_zero else _core.span_ps(first.strip()), _core.span_ps(last.strip()) if last.strip() else None
-
-
 def within(rows: packet_table.Chunk, columns: packet_table.Columns, kept: Window | None) -> packet_table.Chunk:
     """The rows whose first time is in a window."""
     import numpy as np

@@ -59,9 +59,7 @@ class Ready:
     @property
     def window(self) -> tuple[int, int | None] | None:
         """`keep_time` in ps."""
-        from spinet import _node_records
-
-        return _node_records.window(self.keep_time)
+        return None if self.keep_time is None else _core.window_ps(self.keep_time)
 
 
 def kept(content: bytes, *, kind: str = "memory", suffix: str = ".bin") -> Path:

@@ -85,6 +85,7 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(tools::elf_info, m)?)?;
     m.add_function(wrap_pyfunction!(tools::check_limits, m)?)?;
     m.add_function(wrap_pyfunction!(tools::span_ps, m)?)?;
+    m.add_function(wrap_pyfunction!(tools::window_ps, m)?)?;
     m.add_function(wrap_pyfunction!(tools::exec_elf, m)?)?;
     m.add_function(wrap_pyfunction!(tools::diff_trace, m)?)?;
     m.add_function(wrap_pyfunction!(unit::run_unit, m)?)?;

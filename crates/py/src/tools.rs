@@ -12,6 +12,7 @@ use spinet::kinds::{self, Text};
 use spinet::offered::Offered;
 use spinet::run::Wanted;
 use spinet::toml_text::{self, Format};
+use spinet::window::Window;
 use spinet::{chains, matching, network, nics, program, wired};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -255,6 +256,13 @@ pub fn match_capture(py: Python<'_>, expr: &str, path: PathBuf, limit: usize) ->
 #[pyfunction]
 pub fn span_ps(text: &str) -> PyResult<u64> {
     Span::parse(text).map(|span| span.time().ps()).map_err(input)
+}
+
+/// A window of simulated time such as `1 us..2 us`, in ps: its beginning and the first time behind it, if it ends.
+#[pyfunction]
+pub fn window_ps(text: &str) -> PyResult<(u64, Option<u64>)> {
+    let window = Window::parse(text).map_err(input)?;
+    Ok((window.times().0.ps(), window.to.map(|to| to.time().ps())))
 }
 
 /// Refuses the text of a file that is too long, or TOML with a key of too many parts.
