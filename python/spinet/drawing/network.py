@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from spinet.drawing.loads import heat
+from spinet.drawing.paint import text_element
 from spinet.drawing.places import text_width
 
 _INK, _FAINT = "#20262e", "#5c6670"
@@ -343,7 +344,7 @@ def _paint(page: _Page, overview: Mapping[str, Any], title: str) -> str:
             f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="8" fill="#fafbfc" stroke="#c3cad1" '
             'stroke-dasharray="5 3"/>\n'
         )
-        lines.append(_text(x + 8, y + 16, name, 11, fill=_FAINT))
+        lines.append(text_element(x + 8, y + 16, name, 11, fill=_FAINT))
     hosted = {host: switch for switch, hosts in page.hosts.items() for host in hosts}
     straight = [edge for edge in page.edges if not any(end in hosted for end in edge.ends)]
     between = sorted(straight, key=lambda edge: edge.load or 0)
@@ -361,7 +362,10 @@ def _paint(page: _Page, overview: Mapping[str, Any], title: str) -> str:
     left = min(spot.x for spot in page.spots.values())
     legend, reach, down = _legend(page, overview, _MARGIN, bottom + 28, max(right, 640))
     width, height = max(right, reach, text_width(title, 18) + _MARGIN) + _MARGIN + max(0, _MARGIN - left), down + 12
-    head = [_text(_MARGIN, _MARGIN + 4, title, 18, weight="bold"), _text(_MARGIN, _MARGIN + 22, _size(overview), 12)]
+    head = [
+        text_element(_MARGIN, _MARGIN + 4, title, 18, weight="bold"),
+        text_element(_MARGIN, _MARGIN + 22, _size(overview), 12),
+    ]
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
         f"font-family=\"Helvetica, Arial, 'Liberation Sans', sans-serif\">\n<title>{html.escape(title)}</title>\n"
@@ -428,7 +432,7 @@ def _label(edge: _Edge, x: int, y: int) -> Iterator[str]:
     width = text_width(edge.label, 10) + 10
     fill = heat(edge.load) if edge.load else "#ffffff"
     yield f'<rect x="{x - width // 2}" y="{y - 8}" width="{width}" height="15" rx="7" fill="{fill}"/>\n'
-    yield _text(x, y + 3, edge.label, 10, anchor="middle")
+    yield text_element(x, y + 3, edge.label, 10, anchor="middle")
 
 
 def _branch(page: _Page, edge: _Edge, node: _Spot, switch: _Spot) -> list[str]:
@@ -450,9 +454,9 @@ def _branch(page: _Page, edge: _Edge, node: _Spot, switch: _Spot) -> list[str]:
             f'<rect x="{at - 2}" y="{y - 8}" width="{text_width(text, 10) + 8}" height="15" rx="7" '
             f'fill="{heat(load)}"/>\n'
         )
-        lines.append(_text(at, y + 3, text, 10))
+        lines.append(text_element(at, y + 3, text, 10))
     elif edge.label:
-        lines.append(_text(node.x + node.width + 4, y + 3, edge.label, 10, fill=edge.ink))
+        lines.append(text_element(node.x + node.width + 4, y + 3, edge.label, 10, fill=edge.ink))
     return lines
 
 
@@ -462,17 +466,9 @@ def _spot(spot: _Spot, *, is_node: bool) -> list[str]:
     return [
         f'<rect x="{spot.x}" y="{spot.y}" width="{spot.width}" height="{spot.height}" rx="{radius}" '
         f'fill="{spot.fill}" stroke="{border}" stroke-width="1.2"><title>{html.escape(spot.about)}</title></rect>\n',
-        _text(spot.middle[0], spot.middle[1] + 4, spot.name, 11, anchor="middle"),
-        _text(spot.middle[0], spot.y - 5, spot.badge, 10, anchor="middle", fill="#b03030", weight="bold"),
+        text_element(spot.middle[0], spot.middle[1] + 4, spot.name, 11, anchor="middle"),
+        text_element(spot.middle[0], spot.y - 5, spot.badge, 10, anchor="middle", fill="#b03030", weight="bold"),
     ]
-
-
-def _text(x: int, y: int, text: str, size: int, *, anchor: str = "start", fill: str = _INK, weight: str = "") -> str:
-    if not text:
-        return ""
-    more = f' text-anchor="{anchor}"' if anchor != "start" else ""
-    more += f' font-weight="{weight}"' if weight else ""
-    return f'<text x="{x}" y="{y}" font-size="{size}" fill="{fill}"{more}>{html.escape(text)}</text>\n'
 
 
 def _legend(page: _Page, overview: Mapping[str, Any], left: int, y: int, right: int) -> tuple[list[str], int, int]:
@@ -487,7 +483,7 @@ def _legend(page: _Page, overview: Mapping[str, Any], left: int, y: int, right: 
             x, y = left, y + 20
         fill, border = _KINDS.get(kind, _OTHER)
         lines.append(f'<rect x="{x}" y="{y}" width="18" height="12" rx="6" fill="{fill}" stroke="{border}"/>\n')
-        lines.append(_text(x + 24, y + 10, label, 11))
+        lines.append(text_element(x + 24, y + 10, label, 11))
         reach, x = max(reach, x + width), x + width + 18
     x, y = left, y + 22
     classes = Counter(_class_of(link) for link in overview["links"]).most_common()
@@ -498,11 +494,11 @@ def _legend(page: _Page, overview: Mapping[str, Any], left: int, y: int, right: 
             x, y = left, y + 20
         ink = "#7b8794" if page.is_loaded else _LINKS[min(at, len(_LINKS) - 1)]
         lines.append(f'<path d="M{x},{y + 6} L{x + 26},{y + 6}" stroke="{ink}" stroke-width="1.6"/>\n')
-        lines.append(_text(x + 32, y + 10, label, 11))
+        lines.append(text_element(x + 32, y + 10, label, 11))
         reach, x = max(reach, x + width), x + width + 18
     if page.is_loaded:
         note = "Yellow to red, with percentages: share of time for which the busier direction of a link was busy."
         y += 22
-        lines.append(_text(left, y + 10, note, 11))
+        lines.append(text_element(left, y + 10, note, 11))
         reach = max(reach, left + text_width(note, 11))
     return lines, reach, y + 14

@@ -37,8 +37,8 @@ def paint(design: Design, root: Box, loads: Loads) -> str:
     width = max(root.width + _MARGIN, reach, text_width(design.about, 12) + _MARGIN) + _MARGIN
     height = bottom + _MARGIN
     title = [
-        _text(_MARGIN, _MARGIN + 4, design.name, 18, weight="bold"),
-        _text(_MARGIN, _MARGIN + 22, design.about, 12, fill=_FAINT),
+        text_element(_MARGIN, _MARGIN + 4, design.name, 18, weight="bold"),
+        text_element(_MARGIN, _MARGIN + 22, design.about, 12, fill=_FAINT),
     ]
     markers = "".join(
         f'<marker id="to-{at}" viewBox="0 0 8 8" refX="7.5" refY="4" markerWidth="8" markerHeight="8" orient="auto" '
@@ -63,7 +63,10 @@ def _wire_ink(at: int) -> str:
     return _WIRES[at % len(_WIRES)]
 
 
-def _text(x: int, y: int, text: str, size: int, *, anchor: str = "start", fill: str = _INK, weight: str = "") -> str:
+def text_element(
+    x: int, y: int, text: str, size: int, *, anchor: str = "start", fill: str = _INK, weight: str = ""
+) -> str:
+    """A text of an SVG file; nothing for an empty text."""
     if not text:
         return ""
     more = f' text-anchor="{anchor}"' if anchor != "start" else ""
@@ -106,8 +109,8 @@ class _Brush:
             )
         middle = x + box.width // 2
         name = f"{box.name} × {box.copies}" if box.copies else box.name  # noqa: RUF001  a times sign is meant
-        self.lines.append(_text(middle, y + 19, name, 14, anchor="middle", weight="bold"))
-        self.lines.append(_text(middle, y + 34, box.module, 11, anchor="middle", fill=_FAINT))
+        self.lines.append(text_element(middle, y + 19, name, 14, anchor="middle", weight="bold"))
+        self.lines.append(text_element(middle, y + 34, box.module, 11, anchor="middle", fill=_FAINT))
         if load is not None:
             self.percent(load, x + box.width - 4, y)
         if box.inner:
@@ -120,7 +123,7 @@ class _Brush:
             self.lines.append(f'<circle cx="{at}" cy="{y + pin.y}" r="2.6" fill="#ffffff" stroke="{_INK}"/>\n')
             beside, anchor = (at + 7, "start") if pin.is_left else (at - 7, "end")
             lift = -4 if box.inner else 4  # within a group the wire continues, and the name is above it
-            self.lines.append(_text(beside, y + pin.y + lift, pin.label, 10, anchor=anchor))
+            self.lines.append(text_element(beside, y + pin.y + lift, pin.label, 10, anchor=anchor))
 
     def wire(self, wire: Wire, x: int, y: int) -> None:
         """A wire with an arrow at the responder or receiver, and a white border, so that crossing wires can be told
@@ -149,7 +152,7 @@ class _Brush:
             f'<rect x="{right - width}" y="{middle - 8}" width="{width}" height="16" rx="8" fill="{heat(load)}" '
             f'stroke="{_INK}" stroke-width="0.8"/>\n'
         )
-        self.lines.append(_text(right - width // 2, middle + 4, text, 10, anchor="middle"))
+        self.lines.append(text_element(right - width // 2, middle + 4, text, 10, anchor="middle"))
 
     def notes(self, wire: Wire, x: int, y: int) -> None:
         """At the begin of a wire: the number of wires that it stands for, and its latency if it is not one cycle."""
@@ -165,7 +168,7 @@ class _Brush:
             path = f"M{stroke - 3},{y + ay + 5} L{stroke + 3},{y + ay - 5}"
             self.lines.append(f'<path d="{path}" stroke="{ink}" stroke-width="1.2"/>\n')
         beside, anchor = x + ax + 13 * towards, "start" if towards > 0 else "end"
-        self.lines.append(_text(beside, y + ay - 4, ", ".join(notes), 9, anchor=anchor, fill=ink))
+        self.lines.append(text_element(beside, y + ay - 4, ", ".join(notes), 9, anchor=anchor, fill=ink))
 
     def legend(self, left: int, y: int, right: int) -> tuple[int, int]:
         """Clocks and protocols with their colours, in rows that end at `right`; returns the right and lower ends."""
@@ -187,7 +190,7 @@ class _Brush:
                 f'<rect x="{at}" y="{y}" width="18" height="12" rx="2" fill="{fill}" stroke="{border}" '
                 'stroke-width="1.2"/>\n'
             )
-            self.lines.append(_text(at + 24, y + 10, label, 11))
+            self.lines.append(text_element(at + 24, y + 10, label, 11))
         if self.protocols and self.clocks:
             x = right  # a row of their own
         for number, protocol in enumerate(self.protocols):
@@ -196,10 +199,10 @@ class _Brush:
                 f'<polyline points="{at},{y + 6} {at + 26},{y + 6}" stroke="{_wire_ink(number)}" stroke-width="1.4" '
                 f'marker-end="url(#to-{number})"/>\n'
             )
-            self.lines.append(_text(at + 32, y + 10, protocol, 11))
+            self.lines.append(text_element(at + 32, y + 10, protocol, 11))
         if self.loads.parts or self.loads.ports:
             note = "Yellow to red, with percentages: share of time for which the part or the connection was busy."
             at, y = left, y + 22
-            self.lines.append(_text(at, y + 10, note, 11))
+            self.lines.append(text_element(at, y + 10, note, 11))
             reach = max(reach, at + text_width(note, 11))
         return reach, y + 12
