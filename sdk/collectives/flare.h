@@ -20,8 +20,17 @@
 #ifndef FLARE_H
 #define FLARE_H
 
+#include "spin_reduce.h"
 #include <handler.h>
 #include <spin_data.h>
+
+/* Type and operator of a program, as in spin_reduce.h. */
+#ifndef TYPE
+#define TYPE SPIN_INT32
+#endif
+#ifndef OP
+#define OP SPIN_SUM
+#endif
 
 #define FLARE_UP 9400   /* UDP port of packets towards the root */
 #define FLARE_DOWN 9401 /* results */

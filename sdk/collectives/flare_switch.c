@@ -16,14 +16,7 @@
  * -DTREE 2 * (children - 1) blocks. Scratchpad: 1 KiB for a copy of the configuration, then a block for each HPU.
  */
 #include "flare.h"
-#include "spin_reduce.h"
 
-#ifndef TYPE
-#define TYPE SPIN_INT32
-#endif
-#ifndef OP
-#define OP SPIN_SUM
-#endif
 #ifndef BUFFERS
 #define BUFFERS 1
 #endif

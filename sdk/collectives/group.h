@@ -17,7 +17,6 @@
 #define GROUP_H
 
 #include "flare.h"
-#include "spin_reduce.h"
 
 #define GROUP_DATA 9410 /* UDP port of the operation's packets */
 #define GROUP_GO 9411
@@ -28,12 +27,6 @@
 #define GROUP_CONFIGURATION_BYTES 1024
 #define GROUP_FRAME_BYTES 1088 /* headers and a block, in whole lines of 64 bytes */
 
-#ifndef TYPE
-#define TYPE SPIN_INT32
-#endif
-#ifndef OP
-#define OP SPIN_SUM
-#endif
 
 typedef struct {
     uint32_t block;

@@ -15,14 +15,7 @@
 #define SPARSE_H
 
 #include "flare.h"
-#include "spin_reduce.h"
 
-#ifndef TYPE
-#define TYPE SPIN_INT32
-#endif
-#ifndef OP
-#define OP SPIN_SUM
-#endif
 #ifndef RANGE
 #define RANGE 148
 #endif
