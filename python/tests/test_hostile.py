@@ -96,12 +96,20 @@ unknown_command                done, 1 commands refused
 flood_of_commands              done
 ring_the_doorbell              done
 """
-# The RTL never ends some of these commands, and hides others; test_presets has the parameters.
+# With its mistakes, the RTL never ends some of these commands and hides others: see PUBLISHED.
 ENDS_ALL = ("rtl_mistakes.empty_commands_hang=false", "rtl_mistakes.unmapped_commands_succeed=false")
 NICS = {"pspin-rtl": ENDS_ALL, "pspin": ("isolation.watchdog_cycles=20000",)}
 TABLES = {
     nic: dict(line.split(None, 1) for line in table.strip().splitlines())
     for nic, table in (("pspin-rtl", RTL), ("pspin", ISOLATED))
+}
+# The RTL as published.
+PUBLISHED = {
+    "send_from_nowhere": "done; sends 24",
+    "send_nothing": "stalled in send_nothing_deed, own > spin_issue.h, waits for its driver",
+    "copy_to_host_from_nowhere": "done",
+    "copy_nothing_to_host": "stalled in copy_nothing_to_host_deed, own > spin_issue.h, waits for its driver",
+    "copy_4_gib_to_host": "limit in copy_4_gib_to_host_deed, own > spin_issue.h, waits for its driver",
 }
 CASES = [(nic, name, said) for nic, table in TABLES.items() for name, said in table.items()]
 
@@ -184,6 +192,12 @@ def test_one_bad_packet(nic: str, name: str, said: str, program: Path, capture: 
     good = {packet for number, packet in enumerate(frames.of(capture)) if number != BAD}
     sent = [packet.data for packet in result.sent]
     assert set(sent) <= good and len(set(sent)) == len(sent)
+
+
+@pytest.mark.parametrize(("name", "said"), PUBLISHED.items())
+def test_one_bad_packet_on_the_rtl_with_its_mistakes(name: str, said: str, program: Path, capture: Path) -> None:
+    result = spinet.run(program=program, handler=name, traffic=capture, limit="100 us", nic="pspin-rtl")
+    assert describe(name, result) == said
 
 
 @pytest.mark.parametrize(("nic", "name", "said"), [case for case in CASES if case[2].startswith(("trap", "done"))])
