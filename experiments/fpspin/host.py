@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import spinet
+from spinet import _frames
+from spinet._frames import checksum
 
 HERE = Path(__file__).resolve().parent
 HANDLERS = HERE / "handlers"
@@ -31,6 +33,7 @@ SLMP = {
 }
 END, SYN, ACK = 0x8000, 0x4000, 0x2000
 SLMP_HEADERS = 14 + 20 + 8 + 10
+CARD, TESTER = b"\x0a\0\0\1", b"\x0a\0\0\2"
 MOST_DATA = 1462  # of an SLMP packet, before it is rounded down to the sender's alignment
 
 
@@ -48,25 +51,14 @@ class Costs:
     acknowledged: float = 14340.0
 
 
-def checksum(data: bytes) -> int:
-    """The Internet checksum."""
-    data += b"\0" * (len(data) % 2)
-    total: int = sum(struct.unpack(f">{len(data) // 2}H", data))
-    while total >> 16:
-        total = (total & 0xFFFF) + (total >> 16)
-    return ~total & 0xFFFF
-
-
-def ipv4(protocol: int, payload: bytes, *, src: bytes = b"\x0a\0\0\2", dst: bytes = b"\x0a\0\0\1") -> bytes:
+def ipv4(protocol: int, payload: bytes) -> bytes:
     """An Ethernet frame from the tester to the card."""
-    head = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(payload), 0, 0, 64, protocol, 0) + src + dst
-    head = head[:10] + struct.pack(">H", checksum(head)) + head[12:]
-    return b"\2\0\0\0\0\1" + b"\2\0\0\0\0\2" + b"\x08\0" + head + payload
+    return _frames.ipv4(protocol, payload, source=TESTER, target=CARD)
 
 
 def udp(payload: bytes, *, port: int, src_port: int = 40000) -> bytes:
     """A UDP packet without a checksum."""
-    return ipv4(17, struct.pack(">HHHH", src_port, port, 8 + len(payload), 0) + payload)
+    return _frames.udp(payload, source=TESTER, target=CARD, ports=(src_port, port))
 
 
 def ping(size: int, *, number: int = 1) -> bytes:

@@ -4,20 +4,17 @@
 from __future__ import annotations
 
 import ipaddress
-import re
-import struct
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
+from spinet import _c_numbers, _frames
+
 SOURCES = Path(__file__).resolve().parents[1] / "sdk" / "collectives"
-_DEFINE = re.compile(r"^#define (\w+) (0x[0-9a-fA-F]+|\d+)u?\b", re.MULTILINE)
 
 
-@cache
 def constants(header: str) -> dict[str, int]:
     """Numbers that a header of `sdk/collectives` defines."""
-    return {name: int(value, 0) for name, value in _DEFINE.findall((SOURCES / header).read_text())}
+    return _c_numbers.defined(SOURCES / header)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +38,7 @@ class Peer:
     @property
     def mac(self) -> bytes:
         """Its MAC address."""
-        return b"\x02\x00" + (0x0A000001 + self.number).to_bytes(4, "big")
+        return _frames.mac(ipaddress.IPv4Address(self.ip).packed)
 
     @property
     def packed(self) -> bytes:
@@ -51,13 +48,5 @@ class Peer:
 
 def headers(sender: Peer, receiver: Peer, port: int, data: bytes) -> bytes:
     """A frame with UDP data behind the two unused bytes of `spin_data.h`."""
-    udp = 8 + 2 + len(data)
-    ip = struct.pack(">BBHHHBBH", 0x45, 0, 20 + udp, 0, 0, 64, 17, 0) + sender.packed[8:] + receiver.packed[8:]
-    total = sum(struct.unpack(">10H", ip))
-    total = (total & 0xFFFF) + (total >> 16)
-    checksum = ~(total + (total >> 16)) & 0xFFFF
-    ip = ip[:10] + checksum.to_bytes(2, "big") + ip[12:]
-    frame: bytes = (
-        receiver.mac + sender.mac + b"\x08\x00" + ip + struct.pack(">HHHH", port, port, udp, 0) + bytes(2) + data
-    )
-    return frame
+    addresses = {"source": sender.packed[8:], "target": receiver.packed[8:]}
+    return _frames.udp(bytes(2) + data, **addresses, ports=(port, port))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from spinet import _programs, api
+from spinet import _frames, _programs, api, ndr
 from spinet._core import UsageError
 from spinet.datatypes.compiled import HEADERS, N_CLUSTERS, N_CORES, Compiled, _up, compile
 from spinet.datatypes.packing import Bytes, unpack
@@ -19,6 +19,7 @@ from spinet.datatypes.types import Datatype, whole
 from spinet.result import Result
 
 _PORT = 10_000  # source port of slot 0; the destination port is 9999
+_SENDER, _RECEIVER = b"\x0a\0\0\1", b"\x0a\0\0\2"
 _LARGE_PAGE = 2 << 20  # of the IOMMU; a hit in its cache covers more than with pages of 4 KiB
 
 
@@ -143,15 +144,10 @@ def packets(
 
 
 def _frame(slot: int, at: int, part: bytes) -> bytes:
-    udp = 8 + 2 + 8 + len(part)
-    ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 20 + udp, 0, 0x4000, 64, 17, 0, b"\x0a\0\0\1", b"\x0a\0\0\2")
-    total = sum(struct.unpack("!10H", ip))
-    total = (total & 0xFFFF) + (total >> 16)
-    ip = ip[:10] + struct.pack("!H", ~((total & 0xFFFF) + (total >> 16)) & 0xFFFF) + ip[12:]
-    ethernet = bytes.fromhex("020000000002 020000000001 0800")
-    # A UDP checksum of 0 means none (RFC 768). Two unused bytes put the numbers at a multiple of 4.
-    head = struct.pack("!HHHH2x", _PORT + slot, 9999, udp, 0) + struct.pack("<II", at, slot)
-    return (ethernet + ip + head + part).ljust(60, b"\0")
+    # Two unused bytes put the numbers at a multiple of 4.
+    data = struct.pack("<2xII", at, slot) + part
+    frame = _frames.udp(data, source=_SENDER, target=_RECEIVER, ports=(_PORT + slot, 9999))
+    return _frames.padded(frame)
 
 
 def receive(
@@ -209,7 +205,7 @@ def receive(
     whole("messages", n, least=1, most=256)
     if compiled is None:
         compiled = compile(
-            datatype, count, strategy=strategy, payload=payload, interval=interval, slots=n, rate=_line_rate(rate)
+            datatype, count, strategy=strategy, payload=payload, interval=interval, slots=n, rate=ndr.rate(rate) * 1e9
         )
     if isinstance(messages, int):
         # No byte is 0, so that a byte that was not written differs from one that was.
@@ -274,13 +270,6 @@ def check_receive(datatype: Datatype, count: int) -> None:
                 f"{count} of {datatype.name} name byte {int(starts[1:][again[0]])} twice, which a receive must not",
                 hint="`pack` accepts such types",
             )
-
-
-def _line_rate(text: str) -> float:
-    try:
-        return float(text.removesuffix("bit/s").rstrip("G")) * (1e9 if "G" in text else 1)
-    except ValueError:
-        raise UsageError(f"rate is {text!r}, must be a line rate such as 400G") from None
 
 
 def line_rate_cycles(compiled: Compiled, rate: float = 400e9) -> float:

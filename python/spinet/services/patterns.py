@@ -11,10 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
+from spinet import _c_numbers
 from spinet._core import UsageError
 
 PROGRAM = Path(__file__).resolve().parents[1] / "sdk" / "services" / "patterns.c"
-_NUMBERS = {name: int(value, 0) for name, value in re.findall(r"#define (\w+) (0x\w+?|\d+)u?\b", PROGRAM.read_text())}
+_NUMBERS = _c_numbers.defined(PROGRAM)
 MAX_PATTERNS = _NUMBERS["MAX_PATTERNS"]
 MAX_STATES = _NUMBERS["ENDS"] - 1
 _COUNTERS_AT = _NUMBERS["HEADER_BYTES"] + 256

@@ -4,23 +4,23 @@
 from __future__ import annotations
 
 import ipaddress
-import re
 import struct
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+from spinet import _c_numbers, _frames
 from spinet._core import UsageError
 
 SOURCES = Path(__file__).resolve().parents[1] / "sdk" / "storage"
-_DEFINE = re.compile(r"^#define STORAGE_(\w+) (0x[0-9a-fA-F]+|\d+)u?\b", re.MULTILINE)
+_PREFIX = "STORAGE_"
 
 
 @cache
 def constants() -> dict[str, int]:
     """Numbers that the C headers define, without the prefix ``STORAGE_``."""
-    text = "".join((SOURCES / name).read_text() for name in ("wire.h", "node.h"))
-    return {name: int(value, 0) for name, value in _DEFINE.findall(text)}
+    found = _c_numbers.defined(SOURCES / "wire.h", SOURCES / "node.h")
+    return {name.removeprefix(_PREFIX): value for name, value in found.items() if name.startswith(_PREFIX)}
 
 
 def constant(name: str) -> int:
@@ -146,18 +146,13 @@ class Ask:
 
 def mac(ip: str) -> bytes:
     """The MAC address of a node, which follows from its IPv4 address."""
-    return b"\x02\x00" + address(ip)
+    return _frames.mac(address(ip))
 
 
 def frame(*, source: str, target: str, header: Header, rest: bytes, port: int = PORT) -> bytes:
     """An Ethernet frame, without FCS, that carries a header and what follows it."""
     payload = _UNUSED + header.pack() + rest
-    udp = struct.pack("!HHHH", CLIENT_PORT, port, 8 + len(payload), 0)
-    ip = struct.pack("!BBHHHBBH4s4s", 0x45, 0, 28 + len(payload), 0, 0, 64, 17, 0, address(source), address(target))
-    total = int(sum(struct.unpack("!10H", ip)))
-    total = (total & 0xFFFF) + (total >> 16)
-    checksum = ~(total + (total >> 16)) & 0xFFFF
-    return mac(target) + mac(source) + b"\x08\x00" + ip[:10] + checksum.to_bytes(2, "big") + ip[12:] + udp + payload
+    return _frames.udp(payload, source=address(source), target=address(target), ports=(CLIENT_PORT, port))
 
 
 def message(*, source: str, target: str, header: Header, ask: Ask, data: bytes) -> list[bytes]:
