@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 from experiments.fpspin import host
+from spinet._frames import checksum
 
 PAPER = "Xu et al., FPsPIN, arXiv 2405.16378"
 MEASURED = "spinet: preset fpspin, handlers compiled with zig cc for rv32imac."
@@ -56,7 +57,7 @@ def echo(protocol: str, size: int, *, on_host: bool = False, halves: bool = Fals
     spent = [after[0] - first[0] for first, after in zip(before, [computer.raw(n) for n in range(3)], strict=True)]
     reply = times[-1][0]
     if is_icmp:
-        assert reply[34] == 0 and host.checksum(reply[34:]) == 0, "the reply has a correct checksum"
+        assert reply[34] == 0 and checksum(reply[34:]) == 0, "the reply has a correct checksum"
         assert reply[38:] == packet[38:] and reply[:6] == packet[6:12], "the reply has the data and the addresses"
     else:
         assert reply[42:] == packet[42:] and reply[34:36] == packet[36:38], "the reply has the data and the ports"

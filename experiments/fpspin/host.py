@@ -14,7 +14,6 @@ from typing import Any
 
 import spinet
 from spinet import _frames
-from spinet._frames import checksum
 
 HERE = Path(__file__).resolve().parent
 HANDLERS = HERE / "handlers"
@@ -65,7 +64,7 @@ def ping(size: int, *, number: int = 1) -> bytes:
     """An echo request with `size` bytes of data."""
     data = bytes(i & 0xFF for i in range(size))
     message = struct.pack(">BBHHH", 8, 0, 0, 7, number) + data
-    return ipv4(1, message[:2] + struct.pack(">H", checksum(message)) + message[4:])
+    return ipv4(1, message[:2] + struct.pack(">H", _frames.checksum(message)) + message[4:])
 
 
 def slmp(flags: int, message: int, offset: int, data: bytes, *, src_port: int = 40000) -> bytes:
@@ -173,7 +172,7 @@ def answer_echo(costs: Costs) -> Callable[[bytes], tuple[bytes, float]]:
         length = struct.unpack(">H", packet[16:18])[0]
         message = b"\0" + packet[35:36] + b"\0\0" + packet[38 : 14 + length]
         time = costs.checksum_byte * len(message)
-        reply = packet[:34] + message[:2] + struct.pack(">H", checksum(message)) + message[4:]
+        reply = packet[:34] + message[:2] + struct.pack(">H", _frames.checksum(message)) + message[4:]
         return reply, time
 
     return answer

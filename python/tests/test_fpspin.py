@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import spinet
+from spinet._frames import checksum
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
@@ -138,7 +139,7 @@ def test_a_ping_is_answered(size: int, defines: dict[str, int]) -> None:
     asked = host.ping(size)
     reply, _ = computer.ask(asked)
     assert reply[:12] == asked[6:12] + asked[:6] and reply[26:34] == asked[30:34] + asked[26:30]
-    assert reply[34] == 0 and host.checksum(reply[34:]) == 0 and reply[38:] == asked[38:]
+    assert reply[34] == 0 and checksum(reply[34:]) == 0 and reply[38:] == asked[38:]
     assert len(computer.calls) == ("DO_HOST" in defines)
 
 
