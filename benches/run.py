@@ -158,7 +158,7 @@ def goal_messages_per_s() -> float:
 
 
 def network_messages_per_s() -> float:
-    """Messages of a schedule of 1,024 ranks on plain NICs around a switch, in a second of processor time."""
+    """Messages per second of processor time: a schedule of 1,024 ranks on plain NICs around a switch."""
     schedule = goal.make("dissemination", ranks=1024, bytes=64)
     best = 0.0
     for _ in range(_BEST_OF):
@@ -169,7 +169,7 @@ def network_messages_per_s() -> float:
 
 
 def idle_nodes(scratch: Path) -> tuple[float, float]:
-    """Seconds and MiB of a run with 1,024 nodes that have a PsPIN and do nothing."""
+    """Seconds and peak MiB of a run with 1,024 PsPINs that get no packets."""
     nodes = [{"name": "n*", "program": str(EMPTY), "context": [{}]}]
     file = scratch / "idle.json"
     file.write_text(json.dumps({"topology": {"name": "star", "nodes": 1024}, "nodes": nodes}))
@@ -189,7 +189,7 @@ def _measured_run(file: Path) -> tuple[float, float]:
 
 
 def pairs(n_pairs: int) -> dict[str, Any]:
-    """PsPINs in pairs in a fat tree: an odd node's host sends 100 Gbit/s to the even node's handler, which answers."""
+    """Pairs of PsPINs in a fat tree: an odd node's host sends 100 Gbit/s to the even node's handler, which replies."""
     nodes: list[dict[str, Any]] = []
     for pair in range(n_pairs):
         source = {"source": "udp:size=1024,count=400,rate=100G", "to": f"n{2 * pair}"}
@@ -200,7 +200,7 @@ def pairs(n_pairs: int) -> dict[str, Any]:
 
 
 def network_share() -> float:
-    """Packets a second of 32 pairs in one network, as a share of the same pairs one after the other."""
+    """Speed of 32 pairs in one network, as a share of the speed of single pairs."""
     spinet_run(pairs(1), threads=1)
     together = min(spinet_run(pairs(32), threads=1) for _ in range(_BEST_OF))
     alone = min(32 * spinet_run(pairs(1), threads=1) for _ in range(_BEST_OF))
@@ -208,13 +208,13 @@ def network_share() -> float:
 
 
 def network_speedup() -> float:
-    """Speed of 32 pairs on two threads, as a multiple of that on one."""
+    """Speed of 32 pairs on two threads, as a multiple of the speed on one thread."""
     wall = {n: min(spinet_run(pairs(32), threads=n, wall=True) for _ in range(_BEST_OF)) for n in (1, 2)}
     return wall[1] / wall[2]
 
 
 def spinet_run(experiment: dict[str, Any], *, threads: int, wall: bool = False) -> float:
-    """Seconds of processor time, or of time, that the run of a network takes."""
+    """Seconds that the run of a network takes: processor time, or elapsed time with `wall`."""
     clock = time.perf_counter if wall else time.process_time
     before = clock()
     api.run(experiment, threads=threads, keep_packets=False)
@@ -321,7 +321,7 @@ def sweep_share() -> float:
 
 
 def record_ratio(scratch: Path, size: int, record: dict[str, Any]) -> float:
-    """Processor time of a run with a record of each packet, for that of the same run without; taken in turns."""
+    """Processor time of a run with a record of each packet, divided by that of the same run without; runs alternate."""
     given = {"program": [PING_PONG], "traffic": [f"udp:size={size},count=20000"]}
     ready = _programs.built(api.prepare(None, given), given, cc=None, defines=None)
 
@@ -338,7 +338,7 @@ def record_ratio(scratch: Path, size: int, record: dict[str, Any]) -> float:
     return min(with_it for with_it, _ in turns) / min(bare for _, bare in turns)
 
 
-# Records, the greatest allowed share of the time without them, and their keywords.
+# For each record: the greatest allowed ratio to the run time without it, and its keywords.
 RECORDS: dict[str, tuple[float, dict[str, Any]]] = {
     "packet_table": (1.1, {"tables": True}),
     "profile": (1.3, {"profile": True}),
@@ -420,21 +420,21 @@ FIGURES = (
     ),
     Figure(
         key="network_messages_per_s",
-        what="messages of a schedule of 1,024 ranks with plain NICs around a switch",
+        what="messages of a schedule, 1,024 plain NICs and a switch",
         unit="1/s",
         measure=lambda _: network_messages_per_s(),
         least=300_000,
     ),
     Figure(
         key="network_share",
-        what="64 PsPINs in a fat tree, as a share of their pairs one after the other",
+        what="64 PsPINs in a fat tree, relative to single pairs",
         unit="",
         measure=lambda _: network_share(),
         least=0.9,
     ),
     Figure(
         key="network_speedup",
-        what="64 PsPINs in a fat tree on two threads, as a multiple of one (needs two free cores)",
+        what="64 PsPINs in a fat tree, speedup on two free cores",
         unit="",
         measure=lambda _: network_speedup(),
         least=1.8,
@@ -486,7 +486,7 @@ FIGURES = (
     *(
         Figure(
             key=f"{name}_{size}_ratio",
-            what=f"run time with a {name.replace('_', ' ')}, {size} bytes",
+            what=f"run time with a {name.replace('_', ' ')}, packets of {size} bytes",
             unit="x",
             measure=functools.partial(record_ratio, size=size, record=record),
             most=most,

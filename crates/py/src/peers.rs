@@ -1,4 +1,4 @@
-//! The other processes of a run, which a function of Python reaches.
+//! Exchanges bytes with the other processes of a run through a Python function.
 
 use crate::policy::Failure;
 use pyo3::prelude::*;
@@ -6,12 +6,12 @@ use pyo3::types::{PyBytes, PyList};
 use spinet::ranks::Exchange;
 use std::error::Error;
 
-/// The function gets a list with the bytes for each rank, and returns one with the bytes of each.
+/// `exchange` gets a list with the bytes for each rank, and returns a list with the bytes from each rank.
 pub struct OwnPeers {
     pub rank: u32,
     pub n_ranks: u32,
     pub exchange: Py<PyAny>,
-    /// Where the exception of the function goes.
+    /// Keeps an exception of the function.
     pub failure: Failure,
 }
 

@@ -7,12 +7,12 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The first error of a policy; it ends the run.
+/// The first exception of the Python code that a run calls: policies, host programs, the exchange of processes. It ends the run.
 #[derive(Clone, Default)]
 pub struct Failure(Arc<Mutex<Option<PyErr>>>);
 
 impl Failure {
-    /// What went wrong, once.
+    /// Takes the exception, if there is one.
     pub fn take(&self) -> Option<PyErr> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -21,7 +21,7 @@ impl Failure {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
-    /// Notes an exception, unless one is noted.
+    /// Keeps this exception, unless there is an earlier one.
     pub fn note(&self, error: PyErr) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
     }
@@ -41,10 +41,10 @@ impl Changes {
     }
 }
 
-/// What a run's policies share.
+/// State that the policies of a run share.
 #[derive(Clone, Default)]
 pub struct Shared {
-    /// What went wrong.
+    /// The first exception.
     pub failure: Failure,
     changes: Changes,
 }
@@ -94,8 +94,8 @@ impl OwnPolicy {
         Ok(OwnPolicy { object, name, hears_served, hears_dropped, says_eligible, shared, answer: Cell::new(None) })
     }
 
-    /// Calls a method. After one policy has failed, no policy is called any more, because the run is about to end. What
-    /// it raises says whose it is.
+    /// Calls a method, and adds the policy's name to an exception. After a first exception, no policy is called any more,
+    /// because the run is about to end.
     fn call<'py, R>(&self, py: Python<'py>, otherwise: R, call: impl FnOnce(&Bound<'py, PyAny>) -> PyResult<R>) -> R {
         if self.shared.failure.is_noted() {
             return otherwise;

@@ -9,17 +9,17 @@ use spinet::network::host::{BuildProgram, Entry, EntryId, Event, Host, MessageId
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A program; the object's methods are those of `spinet.host_program.Driver`.
+/// A program. `driver` has the methods of `spinet.host_program.Driver`.
 struct OwnProgram {
     driver: Py<PyAny>,
     failure: Failure,
-    /// The object's numbers for messages and entries that are not complete.
+    /// The driver's numbers of incomplete messages and entries.
     messages: BTreeMap<MessageId, u64>,
     entries: BTreeMap<EntryId, u64>,
     is_waiting: bool,
 }
 
-/// The program raised an exception, which the run raises.
+/// The program raised an exception. The run raises it, too.
 #[derive(Debug)]
 struct Raised(String);
 
@@ -31,7 +31,7 @@ impl std::fmt::Display for Raised {
 
 impl std::error::Error for Raised {}
 
-/// Makes programs by a function that takes the number of the node.
+/// Makes programs with `factory`, which takes the number of the node.
 pub fn build(factory: Py<PyAny>, failure: Failure) -> BuildProgram {
     let factory = Arc::new(factory);
     BuildProgram::new(move |place| {
@@ -50,7 +50,7 @@ fn note(failure: &Failure, error: PyErr) -> Raised {
     raised
 }
 
-/// Kind, the object's number, and content of an event.
+/// An event: its kind, the driver's number for it, and its content.
 type Told<'py> = (&'static str, u64, Bound<'py, PyTuple>);
 
 impl OwnProgram {
@@ -105,7 +105,7 @@ impl OwnProgram {
         })
     }
 
-    /// Does what the program wants. A read is answered at once.
+    /// Performs an action of the program. Returns the answer to a read.
     fn act<'py>(
         &mut self,
         py: Python<'py>,
@@ -151,7 +151,7 @@ impl OwnProgram {
                 return Ok(Some(("read", number(1)?, (PyBytes::new(py, &data),).into_pyobject(py)?)));
             }
             "send" => host.send(action.get_item(1)?.extract::<Vec<u8>>()?),
-            other => return Err(crate::internal(format!("a host's program wants `{other}`"))),
+            other => return Err(crate::internal(format!("a host's program has the unknown action `{other}`"))),
         }
         Ok(None)
     }

@@ -170,8 +170,8 @@ impl Run {
         self.debug_port
     }
 
-    /// Runs for about that long, but not past the simulated time `until_ps`. Raises what a policy raised, and `KeyboardInterrupt` if gdb
-    /// ended the run.
+    /// Runs for about `max_wall_ms`, but not past the simulated time `until_ps`. Raises the exception of Python code that
+    /// the run called, and `KeyboardInterrupt` if gdb ended the run.
     #[pyo3(signature = (max_wall_ms, until_ps = None))]
     fn advance<'py>(&self, py: Python<'py>, max_wall_ms: u64, until_ps: Option<u64>) -> PyResult<Bound<'py, PyDict>> {
         let budget = Duration::from_millis(max_wall_ms);
@@ -197,8 +197,7 @@ impl Run {
 
     /// For runs with lines: gives frames to the card, each with its port and its arrival in ps, and simulates up to a
     /// time in ps, for at most about this much host time. Returns the progress, the simulated time in ps, frames that
-    /// left (time in ps, port, bytes), and the
-    /// number of frames that the card cannot take.
+    /// left (time in ps, port, bytes), and the number of frames that the card cannot take.
     fn exchange<'py>(
         &self,
         py: Python<'py>,
@@ -237,8 +236,8 @@ impl Run {
     }
 
     /// For trials: gives a packet to the card and simulates until the card has finished it, for at most this time in
-    /// ps. Returns its
-    /// outcome as JSON, packets that left with their ports, and writes to host memory with their addresses.
+    /// ps. Returns its outcome as JSON, packets that left with their ports, and writes to host memory with their
+    /// addresses.
     fn offer<'py>(&self, py: Python<'py>, packet: Vec<u8>, within: u64) -> PyResult<Offered<'py>> {
         let within = self::within(within)?;
         let offer = move |run: &mut Session| trial::offer(&mut *run.card, Port::Network(0), packet.into(), within);
@@ -264,7 +263,7 @@ impl Run {
         }
     }
 
-    /// Ends the run now: packets inside the card get rows, and files are complete. Nothing to do at a run's own end.
+    /// Ends the run now: packets inside the card get rows, and files are complete. Not needed after a run that ended itself.
     fn finish(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| self.worker.call(|run| run.card.close())).map_err(gone)?.map_err(input)
     }
@@ -317,18 +316,19 @@ impl Run {
         py.detach(|| self.worker.call(move |run| run.card.write_host(&directory))).map_err(gone)?.map_err(input)
     }
 
-    /// Numbers, names and kinds of cards of the nodes of a network whose records are kept.
+    /// Nodes of a network whose records are kept: number, name, and kind of the card.
     fn kept_nodes(&self, py: Python<'_>) -> PyResult<Vec<(usize, String, &'static str)>> {
         self.on_nodes(py, |nodes| nodes.kept())
     }
 
-    /// Rows of nodes' tables that are complete since the last call: number of the node, table, columns.
+    /// Rows of the nodes' tables that were completed since the last call: number of the node, table, columns.
     fn take_node_tables<'py>(&self, py: Python<'py>) -> PyResult<Vec<(usize, &'static str, Bound<'py, PyDict>)>> {
         let tables = self.on_nodes(py, |nodes| nodes.take_tables())?;
         tables.into_iter().map(|(node, rows)| Ok((node, rows.table, convert::by_name(py, rows.columns)?))).collect()
     }
 
-    /// The summary of a node's card so far, and its profile if cycles are counted, as JSON; `None` if no packet reached it.
+    /// The summary of a node's card so far, and its profile if cycles are counted, as JSON. `None` if the card was not built,
+    /// because no packet has reached it.
     fn node_records(&self, py: Python<'_>, node: usize) -> PyResult<Option<(String, Option<String>)>> {
         let found = self.on_nodes(py, move |nodes| nodes.records(node))?.map_err(input)?;
         Ok(found.map(|(summary, profile)| (summary.to_string(), profile.map(|profile| profile.to_string()))))
@@ -351,7 +351,7 @@ impl Run {
         }
     }
 
-    /// Writes the memory of a host to files in a directory that is there; their names.
+    /// Writes the memory of a host to files in an existing directory; returns their names.
     fn write_node_host(&self, py: Python<'_>, node: usize, directory: PathBuf) -> PyResult<Vec<String>> {
         self.on_nodes(py, move |nodes| nodes.write_host(node, &directory))?.map_err(input)
     }
@@ -370,7 +370,7 @@ impl Run {
         act: impl FnOnce(&mut dyn Nodes) -> R + Send + 'static,
     ) -> PyResult<R> {
         let found = py.detach(|| self.worker.call(|run| run.card.as_nodes().map(act))).map_err(gone)?;
-        found.ok_or_else(|| input("this is a single card, so it has no nodes; networks have"))
+        found.ok_or_else(|| input("this is a single card; only networks have nodes"))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Functions without a run: presets, expressions, ELF files, the plain machine.
+//! Functions that need no run: presets, expressions, ELF files, the plain machine.
 
 use crate::{input, json, settings};
 use pyo3::prelude::*;
@@ -160,7 +160,7 @@ pub fn kinds_of_cards() -> Vec<(&'static str, &'static str, &'static str)> {
     kinds::ALL.iter().map(|kind| (kind.name, kind.does, kind.example)).collect()
 }
 
-/// An experiment with its defaults, as JSON; without a kind of card, it is for the kind that it seems to be for. With `lines`, the card
+/// An experiment with its defaults, as JSON. Without `kind`, the kind of card follows from the text. With `lines`, the card
 /// is a part of a network, and needs no traffic.
 #[pyfunction]
 #[pyo3(signature = (text, file, base_dir, format = "toml", kind = None, *, lines = false))]
@@ -184,7 +184,7 @@ pub fn check_experiment(
     py.detach(|| Ok((kind.check)(&text, &wanted).map_err(input)?.to_string()))
 }
 
-/// A network before it runs, as JSON: nodes, switches, links, and what follows from them.
+/// A network before it runs, as JSON: nodes, switches, links, diameter, bisection and window.
 #[pyfunction]
 #[pyo3(signature = (text, file, base_dir, format = "toml", *, is_whole = true))]
 pub fn network_overview(
@@ -202,7 +202,7 @@ pub fn network_overview(
 /// A packet of the traffic: arrival in ps, bytes, and context, message, identity and whether it is the last, if any takes it.
 type OfferedPacket<'py> = (u64, Bound<'py, PyBytes>, Option<(usize, u64, Option<u16>, bool)>);
 
-/// Packets between two checks for Ctrl-C: milliseconds of host time.
+/// Number of packets between two checks for Ctrl-C. They take some milliseconds of host time.
 const HEARD_EVERY: usize = 1 << 14;
 
 /// The packets of an experiment's traffic, with their contexts and messages.
@@ -258,7 +258,7 @@ pub fn span_ps(text: &str) -> PyResult<u64> {
     Span::parse(text).map(|span| span.time().ps()).map_err(input)
 }
 
-/// A window of simulated time such as `1 us..2 us`, in ps: its beginning and the first time behind it, if it ends.
+/// A window of simulated time such as `1 us..2 us`, in ps: its beginning, and the first time behind it if it has an end.
 #[pyfunction]
 pub fn window_ps(text: &str) -> PyResult<(u64, Option<u64>)> {
     let window = Window::parse(text).map_err(input)?;
@@ -272,7 +272,7 @@ pub fn check_limits(text: &str, file: &str, format: &str) -> PyResult<()> {
     toml_text::check_limits(text, file, format).map_err(input)
 }
 
-/// What a program for PsPIN has, as JSON.
+/// Contents of a program for PsPIN, as JSON.
 #[pyfunction]
 pub fn elf_info(py: Python<'_>, path: PathBuf) -> PyResult<String> {
     py.detach(|| json(&program::Info::open(&path).map_err(input)?))

@@ -10,7 +10,7 @@ use std::error::Error;
 use std::path::Path;
 use std::time::Duration;
 
-/// As Python does it.
+/// Host time between two calls of `take_tables`, as in Python.
 const SLICE: Duration = Duration::from_millis(100);
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             Some(("waves", file)) => wanted.tracks = TracksSpec::parse(None, Some(file.into()), &[])?,
             _ => {
                 return Err(
-                    format!("`{record}` is no record (table, profile, paths, timeline=FILE, waves=FILE)").into()
+                    format!("unknown record `{record}` (table, profile, paths, timeline=FILE, waves=FILE)").into()
                 );
             }
         }

@@ -25,7 +25,7 @@ pub enum CaptureFailed {
 pub struct CaptureFile {
     file: String,
     writer: PcapngWriter<BufWriter<Box<dyn Write>>>,
-    /// Others read it during the run, maybe a program that waits for each packet.
+    /// True for a pipe. Each packet is flushed, because a program may wait for it.
     is_pipe: bool,
     /// Description of its interfaces.
     description: String,

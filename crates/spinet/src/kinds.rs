@@ -26,7 +26,7 @@ pub struct Kind {
     pub does: &'static str,
     /// A preset of this kind, which is the default of its experiments.
     pub example: &'static str,
-    /// Its network ports have lines with a rate of their own, which carry each frame.
+    /// True if its network ports simulate their lines: each frame takes time at the line's rate.
     pub has_lines: bool,
     /// Default of `stall_limit` in its experiments.
     pub stall_limit: Span,
@@ -211,7 +211,7 @@ pub fn of_experiment(text: &str, base_dir: &Path, format: Format) -> &'static Ki
     };
     let nic = table.get("nic").and_then(|nic| nic.as_str().or_else(|| nic.get("preset")?.as_str()));
     if NETWORK.keys.iter().any(|key| table.contains_key(*key)) {
-        return &NETWORK; // Its `nic` is the card of its nodes.
+        return &NETWORK; // In a network, `nic` is the default card of the nodes.
     }
     let by_key = ALL.into_iter().find(|kind| kind.keys.iter().any(|key| table.contains_key(*key)));
     let by_nic = nic.and_then(|nic| others().find(|kind| (kind.has)(nic, base_dir)));

@@ -83,7 +83,7 @@ pub struct Path {
     pub steps: Vec<Step>,
 }
 
-/// Steps of most paths, at most.
+/// Number of steps that suffices for most paths.
 const USUAL_STEPS: usize = 20;
 
 impl Path {

@@ -14,8 +14,7 @@ pub const BOOT_ADDR: u32 = map::BOOT_ADDR;
 const L1_ALIAS: u32 = map::ALIAS_BASE;
 
 /// Number of bytes that the host states as the size of a handler. The driver of PsPIN (libpspin,
-/// `spin_find_handler_by_name`) says
-/// so for every handler.
+/// `spin_find_handler_by_name`) states this size for every handler.
 pub const HANDLER_BYTES: u32 = 4096;
 
 /// The three kinds of handlers and how their symbols end.

@@ -121,17 +121,17 @@ pub struct Wanted {
     /// The caller is the network around the card: it may call [`Card::inject`], and must call [`Card::take_departures`]. Such a run ends
     /// at its limit, or if a core of the card stops by itself.
     pub lines: bool,
-    /// The caller is the host of the card: it must call [`Card::take_host_changes`].
+    /// True if the caller is the host of the card: it must call [`Card::take_host_changes`].
     pub host: bool,
     /// Programs of the hosts of a network, by the name of the node.
     pub hosts: BTreeMap<String, BuildProgram>,
     /// Number of threads of a network; 0 means one for each core. It changes no result.
     pub threads: usize,
-    /// Other processes that simulate parts of a network. They change no result.
+    /// The processes that simulate a network together. Their number changes no result.
     pub ranks: Option<Ranks>,
     /// Nodes of a network whose cards keep tables, profile and host memory: names, or patterns with `*`. `None` means all.
     pub keep_nodes: Option<Vec<String>>,
-    /// Keep only those events of a network's frames that happen within this time.
+    /// The time in which events of a network's frames are kept; `None` means the whole run.
     pub keep_time: Option<Window>,
     /// Keep the outcome of each packet, for [`Card::take_outcomes`] and [`Card::take_host_writes`], which the caller must call.
     pub outcomes: bool,
@@ -308,7 +308,7 @@ pub trait Card: Simulated {
         Vec::new()
     }
 
-    /// Changes that the host sees, since the last call, in order of time; none without [`Wanted::host`].
+    /// Changes since the last call that the host sees, in order of time; none without [`Wanted::host`].
     fn take_host_changes(&mut self) -> Vec<(Time, HostChange)> {
         Vec::new()
     }
@@ -316,7 +316,7 @@ pub trait Card: Simulated {
     /// The host writes its memory. The card sees the bytes from the next cycle on.
     fn host_writes(&mut self, _addr: u64, _bytes: &[u8]) {}
 
-    /// Host memory that contexts of the card may reach.
+    /// Host memory that contexts of the card may access.
     fn host_memory(&self) -> Vec<CardMemory> {
         Vec::new()
     }
@@ -374,14 +374,14 @@ pub trait Card: Simulated {
 
 /// The cards on the nodes of a network.
 pub trait Nodes {
-    /// Numbers, names and kinds of cards of the nodes with a card whose records are kept.
+    /// The nodes with a card whose records are kept: number, name, and kind of the card.
     fn kept(&self) -> Vec<(usize, String, &'static str)>;
 
-    /// Rows of their tables that are complete since the last call, each with the number of the node.
+    /// Rows of the nodes' tables that were completed since the last call, each with the number of the node.
     fn take_tables(&mut self) -> Vec<(usize, Rows)>;
 
-    /// The summary of a node's card so far, and its [`Profile`], if cycles are counted; `None` while no packet has reached a card that
-    /// sleeps until then.
+    /// The summary of a node's card so far, and its [`Profile`] if cycles are counted. `None` if the card was not built, because no
+    /// packet has reached it.
     fn records(&self, node: usize) -> Result<Option<(Value, Option<Value>)>, RunError>;
 
     /// Bytes of a host's memory; `None` if the card keeps none.

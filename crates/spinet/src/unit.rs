@@ -187,7 +187,7 @@ pub fn run(elf: &Elf, setting: &Setting, offers: Vec<Offer>) -> Result<Report, U
     Ok(Report { gbps: rate(&answers, setting.clock_mhz), cycles, is_done, answers, counters, troubles })
 }
 
-/// Rate in bits per nanosecond of the middle half of the packets, from the preceding packet on.
+/// Rate of the middle half of the packets in bits per nanosecond. Its time begins when the packet before them leaves.
 fn rate(answers: &[Answer], clock_mhz: u32) -> Option<f64> {
     if answers.len() < 8 {
         return None;

@@ -176,7 +176,7 @@ impl ChainCard {
         })
     }
 
-    /// Up to the next check, change or limit, whichever is first, and not past `until`.
+    /// Simulates up to the next check, change or limit, whichever is first, and not past `until`.
     fn step(&mut self, until: Cycle) -> Result<(), ChainFault> {
         let look = self.look.unwrap_or_else(|| (self.idle_until().max(self.now) / LOOK + 1).saturating_mul(LOOK));
         let change = self.next_change().unwrap_or(Cycle::MAX);

@@ -130,7 +130,7 @@ impl Chains {
         &self.chains
     }
 
-    /// The chain that took the last packet; `None` if no chain did, or another entry of the pipeline.
+    /// The chain that took the last packet; `None` if another entry of the pipeline took it, or no entry did.
     pub fn taken(&self) -> Option<usize> {
         let taken = self.rmt.taken()?;
         self.handles.iter().position(|&handle| handle == Some(taken))

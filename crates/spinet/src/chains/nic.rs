@@ -186,7 +186,7 @@ fn blank(name: &str, units: u32, credits: u32, engine: EngineParams) -> ServiceS
     ServiceSpec { name: name.to_owned(), units, credits, engine, flow_affinity: false, policy }
 }
 
-/// A service made by an entry: it changes one of the NIC's services, or is a new one.
+/// The service that an entry describes: one of the NIC's services with changes, or a new one.
 pub fn service(entry: &ServiceEntry, own: &[ServiceSpec]) -> Result<ServiceSpec, ServiceError> {
     let of_same_name = own.iter().find(|service| service.name == entry.name);
     let mut service = match (&entry.engine, of_same_name) {

@@ -112,16 +112,16 @@ struct InUnit {
     packet: u64,
 }
 
-/// Packets that were in each unit, for the packets that waited for them meanwhile. Packets are noted when they leave the card, so one that
-/// is still inside blocks nobody by name.
+/// Packets that were in each unit, so that paths can name the packets that blocked others. A packet is noted when it leaves
+/// the card, so paths never name one that is still inside.
 #[derive(Default)]
 pub struct InUnits(BTreeMap<u8, VecDeque<InUnit>>);
 
-/// Packets that are kept for each unit.
+/// Maximum number of packets that are kept for each unit.
 const MOST_KEPT: usize = 1 << 10;
 
 impl InUnits {
-    /// A packet has left the card.
+    /// Notes a packet that has left the card.
     pub fn note(&mut self, packet: u64, trail: &Trail) {
         let mut begun = None;
         for mark in trail.marks() {
@@ -141,14 +141,14 @@ impl InUnits {
         }
     }
 
-    /// The packet that was the last to leave a unit in this time.
+    /// The last packet that left a unit in this time.
     fn last_to_leave(&self, node: u8, from: Cycle, to: Cycle) -> Option<u64> {
         let known = self.0.get(&node)?;
         let at = known.partition_point(|one| one.done <= to).checked_sub(1)?;
         known.get(at).filter(|one| one.done > from).map(|one| one.packet)
     }
 
-    /// The packet on which the engine of a unit worked in this time, the last one of several.
+    /// The packet on which the engine of a unit worked in this time; of several packets, the one that began last.
     fn last_begun(&self, node: u8, from: Cycle, to: Cycle) -> Option<u64> {
         let there = self.0.get(&node)?.iter().rev().filter(|one| one.begun < to && one.done > from);
         there.max_by_key(|one| one.begun).map(|one| one.packet)

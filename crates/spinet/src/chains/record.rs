@@ -115,7 +115,7 @@ pub struct Record {
     pub progress_at: Cycle,
     /// Packets inside.
     open: Inside<Open>,
-    /// Packets that the pipeline has not classified yet, by their entry, in order.
+    /// Packets that the pipeline has not classified yet, in order, by the port at which they entered.
     unseen: BTreeMap<ExternalPort, VecDeque<u64>>,
     /// Names and tenants of chains.
     names: Vec<(String, usize)>,
@@ -125,7 +125,7 @@ pub struct Record {
     classes: Vec<u8>,
     /// The service of each unit and its position in it, by node.
     units: BTreeMap<u8, (usize, usize)>,
-    /// For the paths of other packets.
+    /// Packets in units, for the paths of packets that waited for them.
     in_units: InUnits,
 }
 
@@ -185,7 +185,7 @@ impl Record {
         id
     }
 
-    /// The oldest unclassified packet of this entry: it takes this chain, or belongs to a tenant's class.
+    /// Notes chain and tenant of the oldest unclassified packet of this port. Without a chain, the class identifies the tenant.
     fn looked_at(&mut self, from: ExternalPort, chain: Option<usize>, class: Option<u8>) {
         let Some(id) = self.unseen.get_mut(&from).and_then(VecDeque::pop_front) else { return };
         let of_class = || self.classes.iter().position(|&known| Some(known) == class);

@@ -21,12 +21,12 @@ pub struct Port {
     waiting: Option<Cycle>,
     is_over: bool,
     is_cut: bool,
-    /// If the caller is the network: the last cycle for which it injects no more packets.
+    /// If the caller is the network: the cycle up to which it injects no more packets.
     quiet_until: Option<Cycle>,
     record: SharedRecord,
 }
 
-/// The NIC takes packets from it, and the card reads it between two slices of the run.
+/// A port that the NIC and the card share: the NIC takes packets from it, and the card reads it between two slices.
 #[derive(Clone)]
 pub struct SharedPort(Rc<RefCell<Port>>);
 

@@ -35,7 +35,7 @@ pub struct CardTarget {
     /// The core of the last stop or of the last question about registers.
     pub(super) current: usize,
     pub(super) packets: Vec<PacketBreak>,
-    /// Bytes of watchpoints that stores hit, as they were last: address, the core that sees them there, and the bytes.
+    /// Last known bytes of the watchpoints for stores: address, the core that reads it, and the bytes.
     watched: Vec<(u32, usize, Vec<u8>)>,
     /// The last stop.
     pub(super) stop: Option<Stop>,
@@ -94,7 +94,7 @@ impl CardTarget {
         data
     }
 
-    /// Notes the bytes of all watchpoints.
+    /// Notes the bytes of all watchpoints for stores.
     fn look_at_watched(&mut self) {
         let points: Vec<_> = self.watcher.borrow().for_stores().collect();
         let seen = |(_, addr, bytes): &(WatchKind, u32, u32)| {
@@ -105,8 +105,8 @@ impl CardTarget {
         self.watched = points.iter().map(seen).collect();
     }
 
-    /// The stop at a watchpoint whose bytes changed though no core has just stored there: DMA or the NIC did, or a store arrives later than
-    /// its instruction ends.
+    /// Returns a stop if the bytes of a watchpoint changed although no core has just stored there: DMA or the NIC wrote them,
+    /// or a store reached the memory after its instruction had ended.
     pub(super) fn changed(&mut self) -> Option<Stop> {
         let mut found = None;
         for at in 0..self.watched.len() {

@@ -249,7 +249,7 @@ impl Watcher {
         at.map(|at| self.watchpoints.swap_remove(at)).is_some()
     }
 
-    /// Kind, address and bytes of each watchpoint that a store hits.
+    /// Kind, address and size in bytes of each watchpoint for stores.
     pub fn for_stores(&self) -> impl Iterator<Item = (WatchKind, u32, u32)> {
         let points = self.watchpoints.iter().filter(|point| point.kind != WatchKind::Read);
         points.map(|&Watchpoint { kind, addr, bytes }| (kind, addr, bytes))

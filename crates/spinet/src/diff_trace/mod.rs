@@ -72,7 +72,7 @@ pub struct TraceDiff<A, B> {
     by_place: BTreeMap<(u32, Cause), Sums>,
     /// The last pair.
     last: Option<(Entry, Entry)>,
-    /// The cause of the time since the runs diverged.
+    /// The cause of a time difference that arose while the runs were apart.
     apart: Option<Cause>,
     is_lost: bool,
 }

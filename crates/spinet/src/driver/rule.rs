@@ -58,7 +58,7 @@ impl Driver {
         self.install_classified(tenant, context, matcher, spec.priority, Classifier::new(message))
     }
 
-    /// The packets and messages of a rule, within what the card's match engine can have.
+    /// Reads the packets and messages of a rule, and checks them against the card's match engine.
     fn understood(&self, spec: &RuleSpec) -> Result<(Option<Matcher>, MessageSpec), DriverError> {
         let matcher = spec.matches.as_deref().map(Matcher::parse).transpose()?;
         let message = MessageSpec::parse(&spec.message)?;

@@ -2,9 +2,8 @@
 //!
 //! `tohost` contains a device (8 bits), a command (8 bits) and data (48 bits). At device 0, odd data, twice the exit
 //! code plus 1, end the program. Even data are the address of a system call: eight 64-bit numbers, the call's number
-//! and its arguments. The result replaces the first one. Device 1 prints a character. Then
-//! `tohost` is 0 again, and after a call `fromhost` is 1. The simulators for which the public tests are written do the
-//! same.
+//! and its arguments. The result replaces the first one. Device 1 prints a character. Then `tohost` is 0 again, and
+//! after a call `fromhost` is 1. The simulators for which the public tests are written do the same.
 
 use super::calls::{Called, Output};
 use super::memory::Memory;

@@ -1,4 +1,4 @@
-//! Cards whose match engine has rule sets: what a context or a rule may say there.
+//! Checks contexts and rules for cards whose match engine has rule sets.
 
 use super::ContextSpec;
 use pspin::PspinParams;
@@ -6,7 +6,7 @@ use pspin::params::Matching;
 use wire::message::MessageSpec;
 use wire::rule_set::Limits;
 
-/// A context or a rule that the card's engine cannot have.
+/// A context or a rule that the card's match engine does not support.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum EngineError {
     #[error(
@@ -15,20 +15,21 @@ pub enum EngineError {
     Expression,
     #[error("this card has no match engine with rule sets; write `match` and `message` instead of `rule_set`")]
     NoEngine,
-    #[error("`rule_set` says which packets and messages there are; leave `match` and `message` out")]
+    #[error("`rule_set` already selects packets and messages; leave `match` and `message` out")]
     Both,
-    #[error("this card's match engine has {allowed} rule sets, must have a context for each at most")]
+    #[error("this card's match engine has {allowed} rule sets, one for each context; use at most {allowed} contexts")]
     TooMany { allowed: u32 },
 }
 
-/// The limits of a card's match engine, if that has rule sets.
+/// The limits of a card's match engine, if it has rule sets.
 pub fn limits(nic: &PspinParams) -> Option<Limits> {
     let (ingress, messages) = (nic.ingress, nic.scheduler.n_mpqs);
     let Matching::RuleSets = ingress.matching else { return None };
     Some(Limits { rules: ingress.rules, bytes: ingress.match_bytes, message_at: ingress.message_at, messages })
 }
 
-/// Checks the context with this position for a card with rule sets. A context without a rule set takes every packet, each a message.
+/// Checks the context at this position for a card with rule sets. A context without a rule set takes every packet, and each packet is
+/// a message.
 pub fn checked(spec: &ContextSpec, index: usize, nic: &PspinParams) -> Result<(), (&'static str, EngineError)> {
     let is_plain = MessageSpec::parse(&spec.message).is_ok_and(|message| message == MessageSpec::Each);
     let allowed = nic.ingress.rule_sets;

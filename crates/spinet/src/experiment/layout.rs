@@ -2,9 +2,8 @@
 //!
 //! The defaults are these. Handler memory: equal parts of the last quarter of L2 handler memory that the program's data
 //! leave free. Scratchpads: equal parts of the memory that explicitly placed scratchpads leave free. Host memory: 1 GiB
-//! for each context, from
-//! 0x1000_0000_0000_0000 on. Below that are the contexts' descriptors, 64 bytes each from 0x0fff_ffff_ffff_0000 on, to
-//! which the card writes errors of handlers.
+//! for each context, from 0x1000_0000_0000_0000 on. Below that are the contexts' descriptors, 64 bytes each from
+//! 0x0fff_ffff_ffff_0000 on, to which the card writes errors of handlers.
 
 use super::{Checked, CheckedContext};
 use crate::elf::Elf;

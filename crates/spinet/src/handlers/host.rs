@@ -31,7 +31,7 @@ pub fn dump(memory: &Pages, directory: &Path) -> io::Result<Vec<String>> {
             let len = left.min(PAGE as u64) as usize;
             memory.read(at, &mut buffer[..len]);
             io::Write::write_all(&mut stream, &buffer[..len])?;
-            // Behind the last byte of memory there is no address.
+            // The address after the last byte of memory wraps around to 0.
             at = at.wrapping_add(len as u64);
             left -= len as u64;
         }

@@ -199,7 +199,7 @@ struct StageNotes {
     transfer: Option<Cycle>,
 }
 
-/// A time in which the next task at a place could not go on.
+/// A time in which the next task at a place was held.
 struct Span {
     from: Cycle,
     to: Cycle,
@@ -218,7 +218,7 @@ impl Span {
 #[derive(Default)]
 struct Holds {
     now: Option<(Cycle, Why)>,
-    /// Those that are over, in order of time, by cause in order of first appearance.
+    /// Past holds in order of time, for each cause. Causes are in order of first appearance.
     over: Vec<(Why, VecDeque<Span>)>,
 }
 
@@ -240,7 +240,7 @@ impl Holds {
         spans.push_back(Span { from, to: at, before });
     }
 
-    /// The greatest number of holds of one cause that are kept.
+    /// Number of kept holds of the cause that has the most.
     fn len(&self) -> usize {
         self.over.iter().map(|(_, spans)| spans.len()).max().unwrap_or(0)
     }
@@ -278,7 +278,7 @@ impl Holds {
     }
 }
 
-/// Most holds of a place and cause that are kept for no packet.
+/// Number of kept holds of a place and cause above which those that no packet needs are forgotten.
 const MOST_HOLDS: usize = 1 << 10;
 
 /// Packets of the same message that others wait for.

@@ -105,7 +105,7 @@ pub struct Record {
     pub sent: Option<Vec<(Cycle, Box<[u8]>)>>,
     /// Packets for the host that the caller has not taken, if wanted.
     pub to_host: Option<ToHost>,
-    /// Changes for the host that the caller has not taken, if wanted.
+    /// Changes for the host that the caller has not taken yet; `None` if it wants no changes.
     pub for_host: Option<Vec<(Cycle, HostChange)>>,
     /// Finished packets of contexts that the caller has not taken, if wanted.
     pub finished: Option<Vec<Row>>,
@@ -377,7 +377,7 @@ impl HostEvents for Scribe {
         record.stats.events.add(event);
         if let Some(changes) = &mut record.for_host {
             let (name, values) = describe(event);
-            // Contexts have numbers from 1 on.
+            // The NIC numbers contexts from 1.
             let context = context.saturating_sub(1);
             changes.push((at, HostChange::Event(CardEvent { context, name, values })));
         }

@@ -6,7 +6,7 @@ use kernel::Cycle;
 use pspin::events::Event;
 use std::collections::VecDeque;
 
-/// Copies under way that are kept. Forgets copies that fail without a report, such as a part of a refused command.
+/// Maximum number of copies under way that are kept. It bounds copies that failed without a report, such as parts of refused commands.
 const MOST_COPIES: usize = 1 << 12;
 
 /// A command that copies a whole packet to host memory.

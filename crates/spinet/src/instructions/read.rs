@@ -1,4 +1,4 @@
-//! Reads traces of spinet, of the RTL, or of others with the same format up to spelling and spaces.
+//! Reads traces of spinet, of the RTL, or of others whose format differs only in spelling and spaces.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};

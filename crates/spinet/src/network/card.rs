@@ -23,36 +23,36 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Interval at which a network looks for the end of its run.
+/// Interval at which a network checks for the end of its run.
 const LOOK: Time = Time::from_ns(2_000);
-/// A network whose cards are done with all packets, and in which no frame moved for this long, has finished: cards with cores that poll
-/// never stop by themselves. It is longer than any access to a host takes.
+/// A run ends when all cards are done with all packets and no frame has moved for this long. Cards with cores that poll
+/// never stop by themselves. This time is longer than any access to a host takes.
 const CALM: Time = Time::from_ns(20_000);
 
-/// Rows of operations in one call: all that a schedule can have.
+/// Maximum number of operation rows in one call: all rows of a schedule.
 const MOST_ROWS: usize = usize::MAX;
-/// Nodes that the reason of a stall names.
+/// Maximum number of nodes that the reason of a stall names.
 const MOST_NAMED: usize = 8;
 
-/// A network with the cards of its nodes. With several processes, each has its part, and all of them have the same looks.
+/// A network with the cards of its nodes. Each process simulates a part of it, and all processes check for the end at the same times.
 pub struct NetworkCard {
     pub(super) setup: Setup,
-    /// Calls into a node need it, and some of them come with a shared reference.
+    /// In a cell, because calls into a node need it mutable, and some of them have only a shared reference.
     pub(super) network: RefCell<Network>,
     pub(super) progress: Vec<Arc<NodeProgress>>,
     rows: Arc<Mutex<Vec<Row>>>,
     pub(super) frames: Frames,
     now: Time,
-    /// The next event, as it was at the last look.
+    /// Time of the next event, as of the last check.
     next: Option<Time>,
-    /// The look that comes next.
+    /// Time of the next check for the end, once it is known.
     look: Option<Time>,
-    /// Progress of all cards and last move of a frame, as they were at the last look.
+    /// Progress of all cards, and the time of a frame's last move, as of the last check.
     sum: Sum,
     moved_at: Time,
     pub(super) ended: Option<Ended>,
     pub(super) is_closed: bool,
-    /// The schedule that the hosts have run.
+    /// The finished run of the hosts' schedule.
     pub(super) finished: RefCell<Option<Finished>>,
     pub(super) wanted: Wanted,
     /// Nodes of this process.
@@ -61,7 +61,7 @@ pub struct NetworkCard {
     pub(super) tables: Vec<(usize, Rows)>,
     /// Packets of each node whose rows were taken.
     pub(super) taken: Vec<u64>,
-    /// Records of all processes, on the first one after the end.
+    /// Records of all processes. Only the first process has them, after the end.
     pub(super) gathered: Option<Closing>,
 }
 
@@ -126,7 +126,7 @@ impl NetworkCard {
         Ok(card)
     }
 
-    /// Sum over the nodes, as it was at the last look.
+    /// Sum over the nodes, as of the last check.
     pub(super) fn sum(&self) -> Sum {
         self.sum
     }
@@ -148,7 +148,7 @@ impl NetworkCard {
         self.network.borrow_mut().with_node(NodeId(node as u32), act)
     }
 
-    /// Digests and counters of all nodes; before the end, of those of this process.
+    /// Digests and counters of all nodes; before the end, only of the nodes of this process.
     pub(super) fn reports(&self) -> Vec<NodeReport> {
         match &self.gathered {
             Some(gathered) => gathered.reports.clone(),
@@ -156,7 +156,7 @@ impl NetworkCard {
         }
     }
 
-    /// Where frames are; before the end, those of this process.
+    /// Counts of entered, delivered, dropped and waiting frames; before the end, only of this process.
     pub(super) fn ledger(&self) -> Ledger {
         match &self.gathered {
             Some(gathered) => gathered.ledger,
@@ -201,14 +201,14 @@ impl NetworkCard {
         *self.look.insert(look.min(self.limit()))
     }
 
-    /// How far the nodes of this process are.
+    /// Status of the nodes of this process.
     fn status(&self, failure: Option<Failure>) -> Status {
         let sum = self.own_sum();
         let (next, in_flight) = match failure {
             Some(_) => (None, 0),
             None => {
                 let mut network = self.network.borrow_mut();
-                // The ledger takes time, and only tells whether all frames are done once all cards are.
+                // The ledger is slow, and frames in flight matter only when all cards are done.
                 let is_done = !sum.has_more && sum.inside == 0;
                 let in_flight = if is_done { network.ledger().unwrap_or_default().in_flight.frames } else { 0 };
                 (network.progress().next, in_flight)
@@ -223,7 +223,7 @@ impl NetworkCard {
         Status { next_fs: next.map(Time::fs), failure, sum, moved_fs, in_flight, stuck, waiting }
     }
 
-    /// Takes rows, learns how far all processes are, and decides whether the run has ended.
+    /// A check for the end: takes rows, exchanges the status of all processes, and decides whether the run has ended.
     fn look(&mut self, result: Result<(), NetError>) -> Result<(), RunError> {
         let rows = std::mem::take(&mut *self.rows.lock().unwrap_or_else(PoisonError::into_inner));
         let Some(ranks) = self.wanted.ranks.clone() else {
@@ -264,7 +264,7 @@ impl NetworkCard {
         }
         all.sort_by_key(|&(rank, _)| rank);
         if ranks.is_first() {
-            // Rows of one node come from one process and are in order.
+            // The sort is stable: rows of a node come from one process, in order.
             gathered.rows.sort_by_key(|row| (row.at, row.node));
             self.frames.add(&gathered.rows);
         }
@@ -285,7 +285,7 @@ impl NetworkCard {
         self.judge(&statuses).map_err(RunError::new)
     }
 
-    /// Rows of another process, with the names of this one.
+    /// Rows of another process, with this process's names of the table and its columns.
     pub(super) fn named(&self, (node, table, columns): NodeRows<Vec<u8>>) -> Option<(usize, Rows)> {
         let specs = self.setup.nodes.get(node)?.kind?.tables;
         let spec = specs.iter().find(|spec| spec.name == table)?;
@@ -293,7 +293,7 @@ impl NetworkCard {
         Some((node, Rows { table: spec.name, columns: columns.into_iter().filter_map(name).collect() }))
     }
 
-    /// Notes how far all processes are, and why the run has ended at this look, if it has.
+    /// Notes the status of all processes, and the reason if the run has ended.
     fn judge(&mut self, all: &[Status]) -> Result<(), NetError> {
         self.sum = all.iter().map(|status| status.sum).fold(Sum::default(), Sum::and);
         self.next = all.iter().filter_map(|status| status.next_fs).min().map(Time::from_fs);
@@ -347,7 +347,7 @@ impl NetworkCard {
         stuck.take(MOST_NAMED).collect()
     }
 
-    /// The waits of hosts' programs of this process.
+    /// The waits of host programs of this process, as texts.
     fn waiting_hosts(&self) -> Vec<String> {
         let names = self.nodes().iter().zip(&self.progress).enumerate();
         let waiting = names.filter(|(_, (_, progress))| NodeProgress::sum([&***progress]).has_more);
@@ -360,7 +360,7 @@ impl NetworkCard {
     }
 }
 
-/// A network of which each process has built its part, and the first event of all.
+/// Waits until each process has built its part. Returns the time of the first event of all parts, and the network.
 fn together(ranks: &Ranks, built: Result<Network, NetError>) -> Result<(Option<Time>, Network), NetError> {
     let own = built.as_ref().map(|network| network.progress().next.map(Time::fs)).map_err(NetError::to_string);
     let others = gather::share(ranks, &own).map_err(|error| NetError::Exchange { failure: Arc::new(error) })?;
@@ -397,7 +397,7 @@ impl Simulated for NetworkCard {
     fn run_until(&mut self, until: Time) -> Result<(), RunError> {
         while self.ended.is_none() && self.now < until {
             let look = self.next_look();
-            // Slices depend on the time of this machine. Several processes go from look to look, so that they meet equally often.
+            // Slices depend on host time. Several processes stop only at checks, so that all of them exchange equally often.
             let stop = if self.wanted.ranks.is_some() { look } else { look.min(until) };
             let result = self.network.borrow_mut().run_until(stop).map(drop);
             self.now = stop;
@@ -440,7 +440,7 @@ impl Simulated for NetworkCard {
 
     fn set_mode(&mut self, mode: Mode) {
         for node in 0..self.nodes().len() {
-            // A network that failed reports it when it runs.
+            // A network that failed reports its error when it runs next.
             let _ = self.with_card(node, move |device| device.set_mode(mode));
         }
     }
@@ -494,7 +494,7 @@ impl Card for NetworkCard {
         let frames = Rows { table: super::FRAMES, columns: self.frames.take() };
         let mut finished = self.finished.borrow_mut();
         let columns = finished.as_mut().map(|finished| finished.take_operations(MOST_ROWS));
-        // Without a schedule and after its last row, there are none.
+        // There are no rows without a schedule, and none after its last row.
         let columns = columns.filter(|columns| columns.iter().any(|(_, bytes)| !bytes.is_empty()));
         let operations = columns.map(|columns| Rows { table: goal::OPERATIONS.name, columns });
         std::iter::once(frames).chain(operations).collect()

@@ -1,4 +1,4 @@
-//! A card as a device of a network: frames of its links go in and out, and its host may send frames beside it.
+//! A card as a device of a network: it receives and sends frames on its links, and its host may send frames that bypass it.
 
 use super::plain::PlainCard;
 use super::progress::NodeProgress;
@@ -20,7 +20,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use wire::source::SourceError;
 
-/// A card that ended although its network had not.
+/// A card that ended before its network.
 #[derive(Debug, thiserror::Error)]
 #[error("the card stopped: {0}")]
 pub struct CardEnded(String);
@@ -39,18 +39,18 @@ type Timed = (Time, Arc<[u8]>);
 /// A source of a host's frames.
 struct HostSource {
     stream: Stream,
-    /// Begin of the stream's times.
+    /// Time at which the stream begins.
     start: Time,
     next: Option<Timed>,
 }
 
-/// Frames of a host that do not pass the card: they wait for the line beside the frames that the card sends.
+/// Frames of a host that bypass the card: they wait for the line in the same queues as the card's frames.
 pub struct HostFrames {
     sources: Vec<HostSource>,
 }
 
 impl HostFrames {
-    /// The frames of these sources; the times of each begin at its second value.
+    /// The frames of these sources, each with the time at which its stream begins.
     pub fn new(sources: Vec<(Stream, Time)>) -> Result<Self, SourceError> {
         let mut all = HostFrames { sources: Vec::new() };
         for (mut stream, start) in sources {
@@ -64,12 +64,12 @@ impl HostFrames {
         Ok(stream.read()?.map(|coming| (start + Time::from_fs(coming.arrival_fs), coming.bytes.into())))
     }
 
-    /// When the next frame leaves the host; `None` if none is left.
+    /// Time at which the next frame leaves the host; `None` if there are no more.
     fn next_at(&self) -> Option<Time> {
         self.sources.iter().filter_map(|source| Some(source.next.as_ref()?.0)).min()
     }
 
-    /// The next frame, if it leaves at `until` at the latest. Of frames of one time, the first source's goes first.
+    /// The next frame, if it leaves at or before `until`. If several frames leave at the same time, that of the first source is first.
     fn take(&mut self, until: Time) -> Result<Option<Timed>, SourceError> {
         let Some(at) = self.next_at().filter(|&at| at <= until) else { return Ok(None) };
         let is_next = |source: &&mut HostSource| source.next.as_ref().is_some_and(|(time, _)| *time == at);
@@ -80,10 +80,10 @@ impl HostFrames {
     }
 }
 
-/// The time that a host's write takes to its card. Source: `pcie.link.latency_cycles` of `presets/pspin.toml` at 1 GHz.
+/// Latency of a host's write to its card. Source: `pcie.link.latency_cycles` of `presets/pspin.toml` at 1 GHz.
 pub const TO_CARD: Time = Time::from_ns(150);
 
-/// The way of a host's packets to the transmitter.
+/// Collects a host's packets for the transmitter.
 #[derive(Default)]
 struct ToTransmitter(Vec<Departure>);
 
@@ -94,19 +94,19 @@ impl Exit for ToTransmitter {
         hash
     }
 
-    // The transmitter has counted the frame.
+    // `Attached` has counted the frame as delivered.
     fn used(&mut self, _: Time, _: &Arrival, _: bool) {}
 }
 
-/// The program of a host, beside its card.
+/// The host of a node and its program, without the card.
 pub struct HostSide {
     endpoint: Endpoint,
     exit: ToTransmitter,
     directory: Arc<Directory>,
     node: NodeId,
-    /// Frames that came from the card.
+    /// Number of frames that came from the card.
     n_frames: u64,
-    /// Writes of the host that the card does not know yet.
+    /// Writes of the host that have not reached the card: time of arrival, address and bytes.
     to_card: VecDeque<(Time, u64, Box<[u8]>)>,
     written: Vec<(Time, u64, Box<[u8]>)>,
 }
@@ -137,7 +137,7 @@ impl HostSide {
         &mut self.endpoint
     }
 
-    /// A frame comes from the card.
+    /// Receives a frame from the card.
     fn frame(&mut self, at: Time, bytes: Box<[u8]>) {
         let id = FrameId { node: self.node, number: self.n_frames };
         self.n_frames += 1;
@@ -160,7 +160,7 @@ impl HostSide {
         Ok(())
     }
 
-    /// The host's writes that have reached the card at `until`.
+    /// Gives the card the host's writes that reach it up to `until`.
     fn reach_card(&mut self, until: Time, card: &mut dyn Card) {
         while self.to_card.front().is_some_and(|&(at, ..)| at <= until) {
             let (_, addr, bytes) = self.to_card.pop_front().expect("there is one");
@@ -179,23 +179,23 @@ pub type BuildCard = Box<dyn FnOnce() -> Result<Box<dyn Card>, RunError>>;
 
 /// A card and its host at the end of links.
 pub struct CardDevice {
-    /// While no packet has reached a card that waits in `unbuilt`, a plain one, which has the same digest.
+    /// The card. While `unbuilt` waits for the first packet, a plain card, which has the same digest.
     card: Box<dyn Card>,
     unbuilt: Option<BuildCard>,
-    /// The card could not be built.
+    /// The error, if the card could not be built.
     failure: Option<RunError>,
     mode: Option<Mode>,
-    /// The card passes everything to the host.
+    /// True if the card passes everything to the host.
     is_plain: bool,
     /// The host's program, if it has one.
     side: Option<HostSide>,
     now: Option<Time>,
-    /// Its network ports have lines with a rate of their own.
+    /// True if the card's network ports simulate their lines.
     has_lines: bool,
     host: HostFrames,
     /// Frames that left and were not taken, in order of time.
     departures: VecDeque<Departure>,
-    /// Frames that the card cannot take, because they are too long for it.
+    /// Number of frames that the card refused, because they are too long for it.
     refused: u64,
     n_injected: u64,
     progress: Arc<NodeProgress>,
@@ -223,13 +223,13 @@ impl CardDevice {
         device
     }
 
-    /// A card that sleeps until a packet reaches it, and costs nothing until then. It is the same as if it had been there from the start.
+    /// A card that is built when the first packet reaches it, and costs nothing until then. Results are as if it was built at the start.
     pub fn sleeping(build: BuildCard, host: HostFrames, progress: Arc<NodeProgress>) -> Self {
         let card = Box::<PlainCard>::default();
         CardDevice { unbuilt: Some(build), ..CardDevice::new(card, false, host, progress) }
     }
 
-    /// Returns true if no packet has reached the card yet, so that it was not built.
+    /// Returns true if the card is not built yet, because no packet has reached it.
     pub fn is_asleep(&self) -> bool {
         self.unbuilt.is_some()
     }
@@ -264,7 +264,7 @@ impl CardDevice {
         self.side.as_mut()
     }
 
-    /// Refuses ports that the card does not have.
+    /// Refuses links at ports that the card does not have.
     pub fn check_ports(&self, place: &Place) -> Result<(), NoPort> {
         let has = self.card.ports().iter().filter(|port| matches!(port, Port::Network(_))).count();
         let linked = (0..).zip(&place.ports).filter(|(_, port)| port.is_some()).map(|(number, _)| number);
@@ -279,17 +279,17 @@ impl CardDevice {
         &mut *self.card
     }
 
-    /// Writes all that is left, and completes the rows of packets that are inside.
+    /// Writes all buffered output, and completes the rows of packets that are inside.
     pub fn close(&mut self) -> Result<(), RunError> {
         self.card.close()
     }
 
-    /// Frames that the card could not take.
+    /// Number of frames that the card refused.
     pub fn refused(&self) -> u64 {
         self.refused
     }
 
-    /// Tells those who watch the run how far this node is.
+    /// Publishes the progress of this node.
     fn report(&mut self, at: Time) {
         let is_over = self.host.next_at().is_none() && self.side.as_ref().is_none_or(|side| !side.endpoint.is_busy());
         if self.is_plain {
@@ -303,7 +303,7 @@ impl CardDevice {
     }
 }
 
-/// Takes what left a card: packets for the network into `departures`, and packets for the host to its program.
+/// Takes the packets that left a card: adds those for the network to `departures`, and gives those for the host to its program.
 fn take_departures(card: &mut dyn Card, mut side: Option<&mut HostSide>, departures: &mut Vec<Departure>) {
     for run::Departure { at, port, frame } in card.take_departures() {
         match port {
@@ -344,7 +344,7 @@ impl CardDevice {
             departures.append(&mut side.exit.0);
             return Ok(());
         }
-        // A write of the host at any time reaches the card this much later. So the card may be ahead of the host by this time.
+        // A write of the host reaches the card `TO_CARD` later. So the card may be ahead of the host by this time.
         while now.is_none_or(|now| now < until) {
             let reach = now.unwrap_or(Time::ZERO).checked_add(TO_CARD).unwrap_or(Time::MAX);
             let write = side.to_card.front().map_or(Time::MAX, |&(at, ..)| at);
@@ -365,7 +365,7 @@ impl CardDevice {
 impl Device for CardDevice {
     fn receive(&mut self, port: PortId, arrival: Arrival) {
         self.wake();
-        // A card with a line of its own carries the frame from its first bit on, as the link did.
+        // A card that simulates its lines gets the frame with the first bit, because its line adds the time of the other bits.
         let at = if self.has_lines { arrival.head } else { arrival.tail };
         match &mut self.side {
             Some(side) if self.is_plain => {
@@ -398,7 +398,7 @@ impl Device for CardDevice {
             departures.push(Departure { at, port: PortId(0), bytes, class: None });
         }
         self.advance(until, &mut departures)?;
-        // Of frames of one time, those that pass beside the card go first.
+        // The sort is stable: of frames with the same time, those that bypass the card go first.
         departures.sort_by_key(|departure| departure.at);
         let last = departures.last().map_or(Time::ZERO, |departure| departure.at);
         self.departures.extend(departures);
@@ -430,7 +430,7 @@ impl Device for CardDevice {
         let refused = (self.refused > 0).then(|| ("refused_frames".to_owned(), self.refused));
         let messages = self.side.iter().flat_map(|side| side.endpoint.counters());
         let messages = messages.map(|(name, count)| (format!("host.messages.{name}"), count));
-        // Nothing is simulated of a card that no packet reached.
+        // A card that no packet reached was not built, so it has no counters.
         let card = if self.unbuilt.is_some() { Default::default() } else { self.card.counters() };
         card.into_iter().chain(refused).chain(messages).collect()
     }

@@ -1,4 +1,4 @@
-//! An experiment with a network, as it is written.
+//! The format of experiments with networks.
 
 use super::schedule::ScheduleProblem;
 use crate::experiment::{Common, ExperimentError, FromText, OneOrMany, Problem, Section, SourceSpec};
@@ -14,40 +14,40 @@ use std::net::Ipv4Addr;
 /// An experiment with a network, as it is written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NetworkExperiment {
-    /// The keys of all experiments. `nic` is the card of nodes that name none; without it, those have a plain NIC.
+    /// The keys of all experiments. `nic` is the default card of the nodes; without it, their default is a plain NIC.
     #[serde(flatten, skip_deserializing)]
     pub common: Common,
-    /// A topology by name. Without one, `nodes`, `switches` and `links` are the network.
+    /// A topology by name. Without it, `nodes`, `switches` and `links` define the network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub topology: Option<Topology>,
     /// Nodes and their cards.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<NodeSpec>,
-    /// Properties of links that state no others.
+    /// Default properties of links.
     #[serde(default)]
     pub link: LinkParams,
-    /// Properties of switches that state no others.
+    /// Default properties of switches.
     #[serde(default)]
     pub switch: SwitchChoice,
-    /// Switches; with a topology, those that differ from the others.
+    /// Switches; with a topology, only switches that differ from the default.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub switches: Vec<SwitchSpec>,
-    /// Links; with a topology, those that differ from the others.
+    /// Links; with a topology, only links that differ from the default.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<LinkSpec>,
-    /// How messages of hosts cross the network, for nodes that do not say it.
+    /// Parameters of the hosts' messages, for nodes without `messages` of their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<PlainParams>,
     /// A file with a GOAL schedule that the hosts run: rank 0 on the first node, and so on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<String>,
-    /// Parameters of the hosts that run the schedule, such as `o=1500,g=1000,O=0,S=65535`; the network takes the place of `L` and `G`.
+    /// Parameters of the hosts that run the schedule, such as `o=1500,g=1000,O=0,S=65535`; the network replaces `L` and `G`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loggops: Option<String>,
-    /// How hosts charge messages of the schedule: `2010` as LogGOPSim does, `atlahs` as ATLAHS does.
+    /// Model of the time that hosts spend on messages of the schedule: `2010` as in LogGOPSim, or `atlahs` as in ATLAHS.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Accepts priority flow control on routes that can wait for each other in a circle.
+    /// Accepts priority flow control on routes with a cycle of waits, which can deadlock.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub may_deadlock: bool,
 }
@@ -60,34 +60,34 @@ impl Section for NetworkExperiment {
     }
 }
 
-/// A node, or several alike. All other keys are an experiment for the node's card: `nic`, `program`, `context`, ...
+/// A node, or several equal nodes. All other keys are an experiment for the node's card: `nic`, `program`, `context`, ...
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NodeSpec {
     /// Its name. With `count`, the nodes are called `name0`, `name1`, ... With a topology, the name of one of its nodes, or a pattern
-    /// such as `n*`; a node has the first entry that fits.
+    /// such as `n*`; each node has the first entry that matches its name.
     pub name: String,
     /// Number of nodes, without a topology.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u32>,
-    /// Its IPv4 address, if not 10.0.0.1 + its number.
+    /// Its IPv4 address; by default, 10.0.0.1 plus its number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ip: Option<Ipv4Addr>,
-    /// Its MAC address, if not `02:00:` and its IPv4 address by number.
+    /// Its MAC address; by default, `02:00:` followed by the four bytes of its default IPv4 address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mac: Option<String>,
     /// Packets that the host sends to other nodes.
     #[serde(default, skip_serializing_if = "OneOrMany::is_empty")]
     pub send: OneOrMany<HostSourceSpec>,
-    /// How messages of the host cross the network, for hosts with programs. Without a program, the host takes all messages.
+    /// Parameters of the host's messages. A host without a program accepts all messages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<PlainParams>,
-    /// A function of Python that the host runs: `file.py:function`. Only Python can run it.
+    /// A Python function that the host runs: `file.py:function`. Only runs that Python starts support it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_program: Option<String>,
-    /// The process that simulates it, of a run with several. Without it, nodes are distributed by their expected work.
+    /// The process that simulates the node, in a run with several. By default, nodes are distributed by their expected work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<u32>,
-    /// The thread of that process. Without it, nodes are distributed likewise.
+    /// The thread within that process. By default, nodes are distributed by their expected work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread: Option<u32>,
     /// The experiment for its card.
@@ -96,10 +96,10 @@ pub struct NodeSpec {
     pub card: toml::Table,
 }
 
-/// Packets of a host, and the node that they go to; a text is its `source`.
+/// Packets of a host, and their destination node. A text instead of a table is its `source`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostSourceSpec {
-    /// Name of the node that generated packets go to. They then carry the addresses of both nodes.
+    /// Name of the destination node of generated packets. Packets then carry the addresses of both nodes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
     /// The packets.
@@ -145,13 +145,13 @@ pub enum NetworkProblem {
     Packets,
     #[error("`{found}` is the name of two nodes, each must have its own")]
     Name { found: String },
-    #[error("`{found}` is no name; allowed are letters, digits, `-`, `_` and `.`, and it begins with a letter")]
+    #[error("`{found}` is not a valid name; allowed are a letter, then letters, digits, `-`, `_` and `.`")]
     BadName { found: String },
     #[error("there is no node `{found}`{}", diagnostics::near::did_you_mean(near.as_ref()))]
     NoNode { found: String, near: Option<String> },
     #[error("count is {found}, must be 1 to {most}")]
     Count { found: u32, most: u32 },
-    #[error("count is for networks without a topology, whose nodes are named here")]
+    #[error("count is only for networks without a topology; the topology defines the number of nodes")]
     CountOfTopology,
     #[error("ip and mac are for a single node")]
     AddressOfSeveral,

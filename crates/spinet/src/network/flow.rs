@@ -1,11 +1,11 @@
-//! The largest flow through a network of links, after Dinic (1970).
+//! Maximum flow through a network of links, by Dinic's algorithm (1970).
 
 use std::collections::VecDeque;
 
 /// One direction of a link.
 struct Way {
     to: usize,
-    /// Capacity that is left.
+    /// Remaining capacity.
     left: u64,
     /// The other direction.
     back: usize,
@@ -19,12 +19,12 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// No links yet.
+    /// A network without links.
     pub fn new(n_places: usize) -> Flow {
         Flow { ways: Vec::new(), at: vec![Vec::new(); n_places] }
     }
 
-    /// Adds a link with its capacities there and back.
+    /// Adds a link with its capacities in both directions.
     pub fn add(&mut self, from: usize, to: usize, there: u64, back: u64) {
         let first = self.ways.len();
         self.ways.push(Way { to, left: there, back: first + 1 });
@@ -33,7 +33,7 @@ impl Flow {
         self.at[to].push(first + 1);
     }
 
-    /// The largest flow from `source` to `sink`; it uses up the capacities.
+    /// The maximum flow from `source` to `sink`; it uses up the capacities.
     pub fn most(mut self, source: usize, sink: usize) -> u64 {
         let mut sum = 0u64;
         loop {
@@ -69,7 +69,7 @@ impl Flow {
         distance
     }
 
-    /// A shortest path with capacity; `next` skips ways that led nowhere.
+    /// A shortest path with remaining capacity. `next` skips ways that did not lead to the sink.
     fn path(&self, source: usize, sink: usize, distance: &[u32], next: &mut [usize]) -> Option<Vec<usize>> {
         let (mut path, mut place) = (Vec::new(), source);
         while place != sink {
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn the_narrowest_cut_bounds_the_flow() {
-        // Two paths of 3 and 5 that share a last link of 6; a third goes nowhere.
+        // Two paths with capacities 3 and 5; a third path ends in a link without capacity.
         let mut flow = Flow::new(5);
         for (from, to, capacity) in [(0, 1, 3), (0, 2, 5), (1, 3, 9), (2, 3, 9), (0, 4, 7)] {
             flow.add(from, to, capacity, 0);

@@ -1,4 +1,4 @@
-//! Frames of a network: the table of their events, their latencies, and what switches did.
+//! Frames of a network: the table of their events, their latencies, and counts of drops, marks and pauses.
 
 use crate::columns::{Column, Columns, columns};
 use kernel::Time;
@@ -46,11 +46,11 @@ columns! {
         What::Crossed { link, .. } | What::Copied { link } => i64::from(link.0),
         _ => -1,
     };
-    "head_ps" I64 "for `crossed`: the first bit at the other end; else -1" => match row.what {
+    "head_ps" I64 "for `crossed`: when the first bit reached the other end; else -1" => match row.what {
         What::Crossed { head, .. } => head.ps() as i64,
         _ => -1,
     };
-    "tail_ps" I64 "for `crossed` and `delivered`: the last bit at the other end; else -1" => match row.what {
+    "tail_ps" I64 "for `crossed` and `delivered`: when the last bit reached the other end; else -1" => match row.what {
         What::Crossed { tail, .. } | What::Delivered { tail } => tail.ps() as i64,
         _ => -1,
     };
@@ -90,17 +90,17 @@ pub struct NodeFrames {
     pub marked: u64,
     /// Pauses that it asked for.
     pub pauses: u64,
-    /// Most bytes in one of its queues.
+    /// Greatest number of bytes in one of its queues.
     pub deepest: u64,
 }
 
 /// The frames of a run.
 pub struct Frames {
     log: Option<FrameLog>,
-    /// The log keeps rows of this time: the first, and the first behind it.
+    /// The log keeps rows from the first of these times on and before the second one.
     within: (Time, Time),
     by_node: Vec<NodeFrames>,
-    /// When each frame that is under way entered, in femtoseconds. Only looked up, never iterated.
+    /// Time of entry of each frame under way, in femtoseconds. Only looked up, never iterated.
     under_way: HashMap<FrameId, u64>,
     /// Times from the entry to the last bit at the destination, in femtoseconds.
     latencies: Vec<u64>,
@@ -115,7 +115,7 @@ pub struct Frames {
 }
 
 impl Frames {
-    /// No frames yet, in a network of `n_nodes` nodes and switches. The log keeps rows of the time `within`.
+    /// No frames yet, in a network of `n_nodes` nodes and switches. The log keeps rows of the times `within`.
     pub fn new(log: Option<FrameLog>, within: (Time, Time), n_nodes: usize) -> Self {
         let (under_way, latencies) = Default::default();
         let by_node = vec![NodeFrames::default(); n_nodes];
@@ -192,7 +192,7 @@ impl Frames {
         self.moved_at
     }
 
-    /// Times of delivered frames in femtoseconds.
+    /// Latencies of delivered frames in femtoseconds.
     pub fn latencies(&self) -> &[u64] {
         &self.latencies
     }

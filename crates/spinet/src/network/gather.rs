@@ -1,4 +1,4 @@
-//! Messages between processes about their parts of a network: how far each is, its rows, and at the end its records.
+//! Messages between the processes of a network: status and rows during the run, and records at its end.
 
 use super::progress::Sum;
 use crate::ranks::Ranks;
@@ -14,7 +14,7 @@ use serde_json::Value;
 /// Bytes of a row in a message.
 const ROW: usize = 56;
 
-/// Why processes cannot meet.
+/// An error of the exchange between processes.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum MeetError {
     #[error("exchange between processes: {0}")]
@@ -23,23 +23,23 @@ pub enum MeetError {
     Message { rank: usize },
 }
 
-/// Why a process cannot go on.
+/// Reason why a process cannot continue.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Failure {
     /// A card stopped, which ends the run with results.
     Stopped(String),
     /// An error.
     Error(String),
-    /// Another process has failed, and tells why.
+    /// Another process has failed, and reports the reason.
     Heard,
 }
 
-/// How far a process is.
+/// Status of a process.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Status {
     /// Its next event, in femtoseconds.
     pub next_fs: Option<u64>,
-    /// Why it cannot go on.
+    /// The reason, if it cannot continue.
     pub failure: Option<Failure>,
     /// Progress of its cards.
     pub sum: Sum,
@@ -49,14 +49,14 @@ pub struct Status {
     pub in_flight: u64,
     /// Its nodes with unfinished packets, if it seems to be stuck.
     pub stuck: Vec<String>,
-    /// The waits of programs of its hosts, if nothing can happen any more.
+    /// The waits of its host programs, if it has no more events.
     pub waiting: Vec<String>,
 }
 
-/// Columns of rows of a node's table: node, table, and name and content of each column.
+/// Rows of a node's table: node, table, and name and content of each column.
 pub type NodeRows<C> = (usize, String, Vec<(String, C)>);
 
-/// Rows of the tables of a process, for the first one.
+/// Rows of a process's tables, for the first process.
 #[derive(Default)]
 pub struct Gathered {
     /// Events of frames, in order of time and node.
@@ -68,20 +68,20 @@ pub struct Gathered {
 /// The records of a process at the end.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Closing {
-    /// Why it could not complete its records.
+    /// The error, if it could not complete its records.
     pub failure: Option<String>,
     /// Digests and counters of its nodes and switches.
     pub reports: Vec<NodeReport>,
-    /// Its frames.
+    /// Counts of its frames.
     pub ledger: Ledger,
-    /// Its cards.
+    /// Records of its nodes.
     pub nodes: Vec<NodeRecord>,
-    /// The files of host memory, one behind the other.
+    /// Contents of the files of host memory, concatenated.
     #[serde(skip)]
     pub files: Vec<u8>,
 }
 
-/// A node at the end.
+/// The record of a node at the end of a run.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct NodeRecord {
     /// Its number.
@@ -98,7 +98,7 @@ pub struct NodeRecord {
     pub host: Vec<(String, usize)>,
 }
 
-/// Gives each rank the same value and returns those of all others, with their numbers.
+/// Sends the same value to all ranks. Returns the values of all other ranks, each with its rank.
 pub fn share<T: Serialize + DeserializeOwned>(ranks: &Ranks, value: &T) -> Result<Vec<(usize, T)>, MeetError> {
     let bytes = json(value);
     let outgoing = ranks.all().map(|_| bytes.clone()).collect();
@@ -110,7 +110,7 @@ pub fn share<T: Serialize + DeserializeOwned>(ranks: &Ranks, value: &T) -> Resul
     incoming.into_iter().map(read).collect()
 }
 
-/// Exchanges how far all ranks are; the first one gets the rows of the others, too.
+/// Exchanges the status of all ranks. The first rank also gets the rows of the others.
 pub fn meet(ranks: &Ranks, status: &Status, own: &Gathered) -> Result<Vec<(usize, Status, Gathered)>, MeetError> {
     let for_others = message(status, &Gathered::default());
     let for_first = if ranks.is_first() { Vec::new() } else { message(status, own) };
@@ -123,7 +123,7 @@ pub fn meet(ranks: &Ranks, status: &Status, own: &Gathered) -> Result<Vec<(usize
     incoming.into_iter().map(read).collect()
 }
 
-/// Gives the first rank what all others know at the end; others get nothing.
+/// Sends the records of all ranks to the first one at the end. Other ranks get nothing.
 pub fn close(ranks: &Ranks, own: &Closing) -> Result<Vec<Closing>, MeetError> {
     let outgoing =
         ranks.all().map(|rank| if rank == 0 { framed(&json(own), &own.files) } else { Vec::new() }).collect();
@@ -141,7 +141,7 @@ pub fn close(ranks: &Ranks, own: &Closing) -> Result<Vec<Closing>, MeetError> {
     incoming.into_iter().map(read).collect()
 }
 
-/// A head with its length in front, and what follows it.
+/// Puts the length of `head` in front of it, and `rest` behind it.
 fn framed(head: &[u8], rest: &[u8]) -> Vec<u8> {
     [&(head.len() as u64).to_le_bytes()[..], head, rest].concat()
 }
@@ -155,7 +155,7 @@ fn json(value: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(value).expect("messages are numbers and texts")
 }
 
-/// The messages of all other ranks.
+/// Exchanges messages. Returns those of all other ranks.
 fn swap(ranks: &Ranks, mut outgoing: Vec<Vec<u8>>) -> Result<Vec<(usize, Vec<u8>)>, MeetError> {
     let me = ranks.0.rank() as usize;
     outgoing[me].clear();
@@ -163,7 +163,7 @@ fn swap(ranks: &Ranks, mut outgoing: Vec<Vec<u8>>) -> Result<Vec<(usize, Vec<u8>
     Ok(incoming.into_iter().enumerate().filter(|&(rank, _)| rank != me).collect())
 }
 
-/// The parts of a message that are not JSON.
+/// The JSON head of a message. It describes the parts that are not JSON.
 #[derive(Serialize, Deserialize)]
 struct Head {
     status: Status,
@@ -243,7 +243,7 @@ fn row(bytes: &[u8]) -> Option<Row> {
     Some(Row {
         at: Time::from_fs(word(0)?),
         node: NodeId(half(40)?),
-        number: 0, // the first rank numbers them
+        number: 0, // not sent: the order of rows is enough
         frame: FrameId { node: NodeId(half(44)?), number: word(8)? },
         bytes: half(48)?,
         hops: u16::from_le_bytes([bytes[52], bytes[53]]),

@@ -32,7 +32,7 @@ use net::observe::DropReason;
 /// Name of the table of frames.
 pub const FRAMES: &str = "frames";
 
-/// Why a network drops frames.
+/// Reasons for drops in a network, each with its explanation.
 pub fn drops() -> Vec<(&'static str, String)> {
     let about = |reason: DropReason| match reason {
         DropReason::Lost => "a fault of a link",

@@ -1,4 +1,4 @@
-//! A network before it runs: its nodes, switches and links, and what follows from them.
+//! A network before it runs: its nodes, switches, links, diameter and bisection.
 
 use super::flow::Flow;
 use super::plain::PLAIN;
@@ -8,7 +8,7 @@ use net::line::Framing;
 use net::routes::Graph;
 use serde::Serialize;
 
-/// Largest number of nodes and switches for which the diameter and the bisection are computed: they take minutes beyond.
+/// Largest number of nodes and switches for which the diameter and the bisection are computed: larger networks take minutes.
 const MOST_COMPUTED: usize = 8192;
 
 /// A network before it runs.
@@ -22,11 +22,11 @@ pub struct Overview {
     pub links: Vec<LinkOverview>,
     /// Name of the topology, if the network has one.
     pub topology: Option<String>,
-    /// Most links on a shortest path between two nodes; none for networks that are too large.
+    /// Greatest number of links on a shortest path between two nodes; none for networks that are too large.
     pub diameter: Option<u32>,
     /// The least capacity between the first and the second half of the nodes; none for networks that are too large.
     pub bisection: Option<Bisection>,
-    /// Least delay of a link, within which nodes run alone.
+    /// Least delay of a link: nodes are simulated for this time without an exchange of frames.
     pub window_ns: f64,
 }
 
@@ -52,19 +52,19 @@ pub struct NodeOverview {
 pub struct LinkOverview {
     /// Its name.
     pub name: String,
-    /// A node or switch.
+    /// The node or switch at one end.
     pub from: String,
-    /// Its port.
+    /// The port of `from`.
     pub from_port: u16,
-    /// The other end.
+    /// The node or switch at the other end.
     pub to: String,
-    /// Its port there.
+    /// The port of `to`.
     pub to_port: u16,
     /// Bits a second from `from` to `to`; none for a sender that serialises frames itself.
     pub rate_bps: Option<u64>,
-    /// Bits a second back.
+    /// Bits a second from `to` to `from`.
     pub rate_back_bps: Option<u64>,
-    /// Time that a bit takes.
+    /// Delay of a bit.
     pub delay_ns: f64,
     /// Bits that the line adds to frames.
     pub framing: Framing,
@@ -73,14 +73,14 @@ pub struct LinkOverview {
 /// The least capacity between the first and the second half of the nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Bisection {
-    /// Number of links to cut.
+    /// Least number of links to cut.
     pub links: u64,
-    /// Sum of rates from the first to the second half; none if links without a rate join them.
+    /// Least sum of rates from the first to the second half; none if links without a rate join them.
     pub gbps: Option<f64>,
 }
 
 impl Setup {
-    /// The network before it runs. Without `is_whole`, diameter and bisection are missing, which take longest.
+    /// The network before it runs. Without `is_whole`, diameter and bisection are not computed, because they take longest.
     pub fn overview(&self, is_whole: bool) -> Overview {
         let node = |(number, node): (usize, &super::NodeSetup)| NodeOverview {
             name: node.name.clone(),
@@ -143,7 +143,7 @@ impl Setup {
             }
             flow.most(source, sink)
         };
-        // A link without a rate takes as much as all others together could.
+        // A link without a rate carries more than all other links together.
         let endless = self.design.links.iter().flat_map(|link| link.directions);
         let endless = 1 + endless.filter_map(|way| way.rate.in_bps()).map(u128::from).sum::<u128>().min(1 << 62) as u64;
         let rate = least(&|rate| rate.unwrap_or(endless));
@@ -190,7 +190,7 @@ mod tests {
             "topology = { name = 'fat-tree', levels = 3, radix = 4 }\nlink = { delay = '100 ns' }",
             expect!["16 nodes, 20 switches, 48 links, diameter 6, bisection 8 links Some(800.0) Gbit/s, window 100 ns"],
         );
-        // Two rings of a 4x4 torus are cut at two places each, by four rows.
+        // The cut of a 4x4 torus crosses four rings, each at two links.
         check(
             "topology = { name = 'torus', dimensions = [4, 4] }\nlink = { rate = '25G' }",
             expect!["16 nodes, 16 switches, 48 links, diameter 6, bisection 8 links Some(200.0) Gbit/s, window 500 ns"],

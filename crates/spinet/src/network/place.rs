@@ -1,14 +1,15 @@
 //! Distributes nodes and switches over processes and threads. No result depends on it.
 //!
 //! Nodes with neighbouring numbers stay together: in a tree, a torus and a dragonfly they are close to each other. Each part gets about
-//! equal shares of the expected work. A switch goes where most of its neighbours are; of equal choices, to the part with the least work.
+//! equal shares of the expected work. A switch goes to the part with most of its neighbours; if several parts have as many, to the one with
+//! the least work.
 
 use super::setup::Setup;
 use crate::ranks::Ranks;
 use net::error::NetError;
 use net::link::Link;
 
-// assumed: host time per frame that passes, in units of a plain NIC; a PsPIN simulates some hundred cycles of several parts a packet
+// assumed: host time per frame, relative to a plain NIC; a PsPIN simulates several parts for some hundred cycles per packet
 const PLAIN: u64 = 1;
 const CARD: u64 = 20;
 const SWITCH_PORT: u64 = 1;
@@ -86,7 +87,7 @@ fn parts(
     let mut left: u64 = items.iter().filter(|item| item.pinned.is_none()).map(|item| item.cost).sum();
     let mut part = 0;
     for item in items.iter().filter(|item| item.pinned.is_none()) {
-        // The parts from this one on share what is left equally.
+        // The parts from this one on get equal shares of the remaining work.
         let behind = &load[part + 1..];
         let share = (left + load[part] + behind.iter().sum::<u64>()).div_ceil(behind.len() as u64 + 1);
         if load[part] + item.cost.div_ceil(2) > share && part + 1 < load.len() {
@@ -101,7 +102,7 @@ fn parts(
     Ok(part_of)
 }
 
-/// Places switches from those next to nodes upwards.
+/// Places switches level by level: first those with links to nodes.
 fn place_switches(
     switches: &[usize],
     nodes: &[usize],
@@ -120,7 +121,7 @@ fn place_switches(
     }
     let mut waiting = switches.to_vec();
     while !waiting.is_empty() {
-        // Those with a placed neighbour come next; without any, all do.
+        // Switches with a placed neighbour come next. If no switch has one, all remaining switches do.
         let is_next = |switch: &usize| neighbours[*switch].iter().any(|&peer| is_placed[peer]);
         let (mut next, later): (Vec<_>, Vec<_>) = waiting.into_iter().partition(is_next);
         waiting = later;

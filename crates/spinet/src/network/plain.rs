@@ -1,4 +1,4 @@
-//! A node without a programmable card: its NIC passes every frame to the host and sends what the host gives it.
+//! A node without a programmable card: its NIC passes every frame to the host, and sends the host's frames.
 
 use crate::digest::{Digest, Stream};
 use crate::run::{Card, Ended, InjectError, Port, Progress, Rows, RunError, Simulated};
@@ -10,7 +10,7 @@ use std::time::Duration;
 /// The name of this NIC in experiments.
 pub const PLAIN: &str = "plain";
 
-/// A NIC that takes no time: a frame is the host's when its last bit has arrived.
+/// A NIC without latency: the host gets a frame when its last bit has arrived.
 #[derive(Default)]
 pub struct PlainCard {
     now: Time,

@@ -1,4 +1,4 @@
-//! How far each node is, for the thread that decides when the run ends.
+//! Progress of each node, for the thread that decides when the run ends.
 
 use kernel::Time;
 use serde::{Deserialize, Serialize};
@@ -17,15 +17,15 @@ pub struct NodeProgress {
 /// The sum over nodes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sum {
-    /// Packets that cards have taken, or have waiting, and have not finished.
+    /// Unfinished packets: cards have taken them, or they wait for their card.
     pub inside: u64,
     /// Packets that cards took.
     pub packets_in: u64,
     /// Packets that cards finished.
     pub packets_done: u64,
-    /// A source has more packets, or the program of a host is not done.
+    /// True if a source has more packets, or the program of a host is not done.
     pub has_more: bool,
-    /// Time of the last frame that a card took or gave, in femtoseconds.
+    /// Time of the last frame that a card received or sent, in femtoseconds.
     pub active_fs: u64,
 }
 
@@ -57,7 +57,7 @@ impl NodeProgress {
         self.packets_done.load(Ordering::Relaxed)
     }
 
-    /// The sum of several.
+    /// The sum over several nodes.
     pub fn sum<'a>(all: impl IntoIterator<Item = &'a NodeProgress>) -> Sum {
         let one = |one: &NodeProgress| Sum {
             inside: one.inside.load(Ordering::Relaxed),

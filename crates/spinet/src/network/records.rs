@@ -11,11 +11,11 @@ use serde_json::Value;
 use std::path::Path;
 use std::time::Duration;
 
-/// Most rows of nodes' tables that wait in their cards, in all. assumed: some 400 bytes a row, so about 100 MiB at most
+/// Maximum number of table rows that wait in all cards together. assumed: some 400 bytes a row, so at most about 100 MiB
 const WAITING_ROWS: u64 = 1 << 18;
 
 impl NetworkCard {
-    /// Takes rows of tables from cards of this process with many of them; at the end, all rows.
+    /// Takes table rows from cards of this process that have many rows; at the end, from all of its cards.
     pub(super) fn collect(&mut self, is_end: bool) {
         if !self.wanted.tables {
             return;
@@ -28,7 +28,7 @@ impl NetworkCard {
                 continue;
             }
             self.taken[node] = done;
-            // A network that failed reports it when it runs.
+            // A network that failed reports its error when it runs next.
             let tables = self.with_card(node, |device| device.card().take_tables()).unwrap_or_default();
             self.tables.extend(tables.into_iter().map(|rows| (node, rows)));
         }
@@ -44,7 +44,7 @@ impl NetworkCard {
         nodes.filter(|(_, node)| node.kind.is_some() && keeps(&self.wanted, &node.name)).map(|(number, _)| number)
     }
 
-    /// Gives the records of this process to the first one, which gets all of them.
+    /// Sends the records of this process to the first process, which collects all records.
     pub(super) fn gather(&mut self, ranks: &Ranks, failure: Option<String>) -> Result<(), RunError> {
         let mut own = Closing { failure, reports: self.reports(), ledger: self.ledger(), ..Closing::default() };
         for node in (0..self.setup.nodes.len()).filter(|&node| self.is_here[node]) {
@@ -91,7 +91,7 @@ impl NetworkCard {
         }
     }
 
-    /// The files of a host's memory, for another process.
+    /// Names and contents of the files of a host's memory, for the first process.
     fn host_files(&self, node: usize) -> std::io::Result<Vec<(String, Vec<u8>)>> {
         let folder = std::env::temp_dir().join(format!("spinet-{}-{node}", std::process::id()));
         std::fs::create_dir_all(&folder)?;

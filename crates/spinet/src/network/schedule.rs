@@ -27,7 +27,7 @@ pub enum ScheduleProblem {
     TooManyRanks { ranks: u32, nodes: usize },
     #[error("{0}")]
     Value(String),
-    #[error("it is for networks with a `schedule`")]
+    #[error("it is only for networks with a `schedule`")]
     WithoutSchedule,
 }
 
@@ -69,8 +69,8 @@ impl Ranks {
 }
 
 impl NetworkCard {
-    /// Takes the results of all ranks: the schedule's run, or why it cannot end. `None` if the network runs no schedule, or if a node
-    /// cannot be reached.
+    /// Takes the results of all ranks: the schedule's run, or the reason why it cannot end. `None` if the network runs no
+    /// schedule, or if a node cannot be reached.
     pub(super) fn take_schedule(&self) -> Option<Result<Finished, String>> {
         let Ranks { schedule, params, model } = self.setup.ranks.as_ref()?;
         let act = |device: &mut CardDevice| Some(device.side()?.endpoint().program_as::<Rank>()?.take());

@@ -31,7 +31,7 @@ use std::sync::Arc;
 use wire::faults::Faults;
 use wire::traffic::TrafficSpec;
 
-/// Most nodes of one entry. assumed: more would be a mistake; a thousand nodes are a large experiment.
+/// Maximum number of nodes of one entry. assumed: more would be a mistake; a thousand nodes are a large experiment.
 const MOST_COUNT: u32 = 1 << 16;
 
 /// Keys of an experiment that a node's card cannot have, because the network has them, each with a hint.
@@ -56,9 +56,9 @@ pub struct NodeSetup {
     pub entry: Option<usize>,
     /// The experiment for its card, as JSON.
     text: String,
-    /// Packets that its host sends beside the card.
+    /// Packets of its host that bypass the card.
     sends: Vec<CheckedSource>,
-    /// How messages of its host cross the network.
+    /// Parameters of its host's messages.
     messages: Option<PlainParams>,
 }
 
@@ -68,7 +68,7 @@ impl std::fmt::Debug for Kind {
     }
 }
 
-/// An experiment with a network that is understood.
+/// A checked experiment with a network.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// As it was written, with defaults filled in.
@@ -93,7 +93,7 @@ fn fault(path: &[&str], problem: NetworkProblem) -> Fault {
 }
 
 impl Setup {
-    /// Reads an experiment with a network, and checks everything but what only the cards can.
+    /// Reads an experiment with a network. Checks everything except properties that only a built card can check.
     pub fn read(text: &Text<'_>) -> Result<Setup, NetworkError> {
         let Text { text, file, base_dir, format } = *text;
         let read = experiment::read(text, file, format);
@@ -133,7 +133,7 @@ impl Setup {
                     let at = |(key, problem): (&str, _)| fault(&["nodes", &entry.to_string(), "send", key], problem);
                     node.sends.push(source.map_err(at)?);
                 }
-                // With absolute paths.
+                // The checked sources have absolute paths.
                 experiment.nodes[entry].send = specs;
             }
             nodes.push(node);
@@ -143,7 +143,7 @@ impl Setup {
         Ok(Setup { experiment, nodes, ranks, design, file: file.to_owned(), base_dir })
     }
 
-    /// Refuses patterns of [`Wanted::keep_nodes`] that fit no node.
+    /// Refuses patterns of [`Wanted::keep_nodes`] that match no node.
     pub(super) fn check_kept(&self, wanted: &Wanted) -> Result<(), NetError> {
         let names = || self.nodes.iter().map(|node| node.name.as_str());
         for pattern in wanted.keep_nodes.iter().flatten() {
@@ -213,7 +213,7 @@ fn complete(experiment: &mut NetworkExperiment, file: &str, base_dir: &Path) -> 
     for entry in 0..experiment.nodes.len() {
         let spec = &experiment.nodes[entry];
         let (name, has_nic) = (spec.name.clone(), spec.card.contains_key("nic"));
-        // Those have a better error.
+        // `entries` reports these keys with a better error.
         if OF_NETWORK.iter().any(|(key, _)| spec.card.contains_key(*key)) {
             continue;
         }
@@ -225,7 +225,7 @@ fn complete(experiment: &mut NetworkExperiment, file: &str, base_dir: &Path) -> 
         let mut checked = (kind.check)(&text, &wanted).map_err(failed)?;
         drop_nulls(&mut checked);
         let table = toml::Table::try_from(&checked).map_err(|error| failed(RunError::new(error)))?;
-        // Defaults stay away: a card without further keys may sleep.
+        // Keeps only keys that the user gave: `may_sleep` refuses cards with other keys, even if these have their default values.
         let given = &experiment.nodes[entry].card;
         let is_kept = |key: &String| given.contains_key(key) || key == "nic";
         let mut table: toml::Table = table.into_iter().filter(|(key, _)| is_kept(key)).collect();
@@ -238,7 +238,7 @@ fn complete(experiment: &mut NetworkExperiment, file: &str, base_dir: &Path) -> 
     Ok(())
 }
 
-/// Removes keys without a value, which TOML cannot have.
+/// Removes keys with the value null, which TOML does not have.
 fn drop_nulls(value: &mut serde_json::Value) {
     match value {
         serde_json::Value::Object(table) => {
@@ -288,7 +288,7 @@ fn named(specs: &[NodeSpec]) -> Result<Vec<Named>, Fault> {
     Ok(all)
 }
 
-/// The nodes of a topology, each with the first entry that fits.
+/// The nodes of a topology, each with the first entry that matches its name.
 fn chosen(specs: &[NodeSpec], n_nodes: u32) -> Result<Vec<Named>, Fault> {
     let mut all: Vec<Named> = (0..n_nodes).map(|i| (format!("n{i}"), None)).collect();
     for (entry, spec) in specs.iter().enumerate() {
@@ -309,7 +309,7 @@ fn chosen(specs: &[NodeSpec], n_nodes: u32) -> Result<Vec<Named>, Fault> {
     Ok(all)
 }
 
-/// True if a name fits a pattern, in which `*` stands for any text.
+/// True if a name matches a pattern, in which `*` stands for any text.
 fn matches(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,
@@ -349,11 +349,11 @@ fn design_fault(error: ParamError) -> Fault {
 
 /// The seed of a node: nodes with equal cards draw different numbers.
 fn seed_of(seed: u64, node: usize) -> u64 {
-    // TOML has 63 bits.
+    // Numbers in TOML have 63 bits and a sign.
     net::digest::fold(seed, node as u64) >> 1
 }
 
-/// The records of a node's card.
+/// The records that the card of a node keeps.
 fn of_node(wanted: &Wanted, node: &NodeSetup, has_program: bool) -> Wanted {
     let prefix = node.entry.map(|entry| format!("{entry}/")).unwrap_or_default();
     let mine = |(name, path): (&String, &PathBuf)| Some((name.strip_prefix(&prefix)?.to_owned(), path.clone()));
@@ -420,7 +420,7 @@ fn checked(
     let to = spec.to.as_ref().map(|to| find(to, numbers).map_err(|problem| ("to", problem))).transpose()?;
     if let Traffic::Generator(generated) = &mut source.traffic {
         address(generated, &text, node, to, directory);
-        // As it was written: the check adds default addresses to the text.
+        // Restores the user's text, to which the check has added default addresses.
         spec.source.source = text;
     }
     Ok(source)
@@ -455,7 +455,7 @@ struct Builder {
     base_dir: PathBuf,
     wanted: Wanted,
     node: NodeSetup,
-    /// It is the first node with its entry.
+    /// True for the first node of its entry.
     is_first: bool,
     /// The program of its host.
     program: Option<BuildProgram>,
@@ -480,13 +480,13 @@ impl Builder {
         serde_json::Value::Object(table).to_string()
     }
 
-    /// The card, if the node has one that is not plain.
+    /// Builds a card of this kind.
     fn card(&self, kind: &Kind) -> Result<Box<dyn Card>, RunError> {
         let text = Text { text: &self.text(), file: &self.file, base_dir: &self.base_dir, format: Format::Json };
         Ok((kind.start)(&text, &self.wanted, OwnPolicies::default())?.card)
     }
 
-    /// Returns true if the card does nothing before a packet reaches it: it runs handlers, and its experiment acts at no times.
+    /// Returns true if the card does nothing before a packet reaches it: it runs handlers, and its experiment has no timed actions.
     fn may_sleep(&self) -> bool {
         let keys: BTreeMap<String, serde_json::Value> = serde_json::from_str(&self.node.text).unwrap_or_default();
         let is_passive = |key: &String| ["nic", "program", "context"].contains(&key.as_str());
@@ -505,7 +505,7 @@ impl Builder {
         let host = HostFrames::new(host).map_err(RunError::new)?;
         let (card, has_lines) = match *kind {
             None => (Box::<PlainCard>::default() as Box<dyn Card>, false),
-            // The first card of an entry is built at once, so that mistakes in it are found.
+            // The first card of an entry is built at once, so that mistakes in the entry are found.
             Some(kind) if !self.is_first && self.may_sleep() => {
                 let progress = self.progress.clone();
                 return Ok(CardDevice::sleeping(Box::new(move || self.card(kind)), host, progress));

@@ -36,7 +36,7 @@ pub struct NetworkSection {
     pub nodes: Vec<NodeSummary>,
     /// Switches in the order of their numbers.
     pub switches: Vec<SwitchSummary>,
-    /// Links, each direction apart.
+    /// Links, with an entry for each direction.
     pub links: Vec<LinkSummary>,
     /// Greatest number of bytes in a queue of a switch.
     pub deepest_queue_bytes: u64,
@@ -47,14 +47,14 @@ pub struct NetworkSection {
 /// The run of a schedule on the hosts.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ScheduleSummary {
-    /// When the hosts ended, and why then.
+    /// Times at which the hosts ended, and the critical path.
     #[serde(flatten)]
     pub run: GoalSummary,
-    /// Steps of the critical path, the longest ones of a long path.
+    /// Steps of the critical path; of a long path, only the longest steps.
     pub steps: Vec<StepRow>,
 }
 
-/// Most steps of a critical path in a summary.
+/// Maximum number of steps of a critical path in a summary.
 const MOST_STEPS: usize = 100;
 
 /// A node.
@@ -92,7 +92,7 @@ pub struct SwitchSummary {
     pub marked: u64,
     /// Pauses that it asked for.
     pub pauses: u64,
-    /// Most bytes in one of its queues.
+    /// Greatest number of bytes in one of its queues.
     pub deepest_queue_bytes: u64,
 }
 
@@ -128,7 +128,7 @@ impl NetworkCard {
         let gbps = |bytes: u64| seconds.map(|seconds| bytes as f64 * 8.0 / seconds / 1e9);
         let latency_ns = LatencySummary::exact(self.frames.latencies().to_vec());
         let simulated = match (&self.ended, self.frames.span) {
-            // Looks for the end come later than the end.
+            // The check that finds the end comes later than the end.
             (Some(Ended::Complete), Some((_, last))) => last,
             _ => self.now(),
         };

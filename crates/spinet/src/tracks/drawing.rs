@@ -16,7 +16,7 @@ use std::path::PathBuf;
 pub(super) struct Slice {
     pub track: u32,
     pub lane: u32,
-    /// Within the slice of what a core runs.
+    /// True for a step within the slice of a handler or program on a core.
     pub is_inner: bool,
     /// Position of its name.
     pub name: u32,
@@ -25,7 +25,7 @@ pub(super) struct Slice {
     pub message: Option<u64>,
     pub blocker: Option<u64>,
     pub takes_ps: u64,
-    /// The packet has no step after it.
+    /// True for the last slice of the packet.
     pub is_last: bool,
 }
 
@@ -48,19 +48,19 @@ pub(super) enum Of {
     Resource,
 }
 
-/// A counter as writers know it.
+/// A counter as writers get it.
 pub(super) struct CounterAbout {
     pub name: String,
     pub unit: Unit,
     pub of: Of,
-    /// Timelines leave it out: slices show the same.
+    /// True if timelines omit it, because slices show the same.
     pub is_in_slices: bool,
 }
 
 struct Counter {
     about: CounterAbout,
     value: f64,
-    /// The value that was written last.
+    /// The last written value.
     shown: Option<f64>,
 }
 
@@ -81,7 +81,7 @@ mod kind {
     pub const BEGIN_INNER: u64 = 5;
 }
 
-/// The lowest bits of the first number of an item are its kind, and those above its time.
+/// The first number of an item contains its kind in this number of lowest bits, and its time above them.
 const KIND_BITS: u32 = 3;
 
 /// The first number of an item.
@@ -89,7 +89,7 @@ fn key(at: u64, kind: u64) -> u64 {
     at << KIND_BITS | kind
 }
 
-/// Flags of an item: numbers of the stage and the message are above them.
+/// Flags of an item. The numbers of the stage and the message are in the bits above them.
 const IS_HIDDEN: u64 = 1;
 const IS_LAST: u64 = 2;
 const STAGE_BIT: u32 = 8;
@@ -141,7 +141,7 @@ impl OfSteps {
 pub(super) struct Drawing {
     file: String,
     scenery: Scenery,
-    /// The time that is drawn, in ps.
+    /// The drawn window: its beginning and the first time behind it, in ps.
     window: (u64, u64),
     of_step: OfSteps,
     numbers: BTreeMap<Track, u32>,
@@ -151,14 +151,14 @@ pub(super) struct Drawing {
     stage: Stage,
 }
 
-/// State after the items that were put in order so far.
+/// State after the items that were played so far.
 struct Stage {
     perfetto: Option<Perfetto>,
     waves: Option<Waves>,
     tracks: Vec<Track>,
     /// Lanes of drawn packets, by track.
     lanes: Vec<Lanes>,
-    /// The lane of each slice that has begun, and free entries.
+    /// The lane of each slice that has begun, and the free entries of this list.
     lane_of: Vec<u32>,
     free: Vec<u64>,
     /// The counter of each track.
@@ -166,7 +166,7 @@ struct Stage {
     counters: Vec<Counter>,
     changed: Vec<usize>,
     now: u64,
-    /// Bytes in and out in this period.
+    /// Number of the current period, and bytes in and out within it.
     period: u64,
     moved: [u64; 2],
 }
@@ -269,7 +269,7 @@ impl Drawing {
                 Group::Cores => self.run_name(subject.group, step.stage),
                 _ => None,
             };
-            // Steps that follow each other in a run of a core are within it.
+            // Consecutive steps of one handler or program on a core share its slice.
             let mut n = 1;
             while let Some(other) = all.get(at + n).filter(|other| name.is_some() && other.stage == step.stage)
                 && self.track(other) == track
@@ -340,7 +340,7 @@ impl Drawing {
         played.map_err(|source| self.failed(source))
     }
 
-    /// A counter is higher from one time to another.
+    /// Raises a counter between two times.
     fn change(&mut self, counter: usize, times: [u64; 2], by: u64) {
         if let Some([from, to]) = self.drawn(times) {
             self.ordered.push([key(from, kind::ADD), counter as u64, 0, by, 0, 0, 0, 0]);
@@ -348,7 +348,7 @@ impl Drawing {
         }
     }
 
-    /// The part of a time that is drawn.
+    /// The part of a time span that is within the drawn window.
     fn drawn(&self, [from, to]: [u64; 2]) -> Option<[u64; 2]> {
         let [from, to] = [from.max(self.window.0), to.min(self.window.1)];
         (from < to).then_some([from, to])
@@ -411,7 +411,7 @@ impl Stage {
         })
     }
 
-    /// Takes the next item in order of time.
+    /// Processes the next item in order of time.
     fn play(&mut self, item: &Item) -> io::Result<()> {
         let &[key, which, entry, packet, blocker, takes_ps, flags, _] = item;
         let (at, kind) = (key >> KIND_BITS, key & ((1 << KIND_BITS) - 1));
@@ -419,7 +419,7 @@ impl Stage {
         match kind {
             kind::ADD if matches!(which as usize, IN | OUT) => self.moved[which as usize - IN] += packet,
             kind::ADD => self.add(which as usize, packet as i64),
-            // A part that was never busy needs no counter.
+            // A resource that was never busy needs no counter.
             kind::SET if packet == 0 && self.counters[which as usize].shown.is_none() => {}
             kind::SET => {
                 self.counters[which as usize].value = f64::from_bits(packet);
@@ -478,7 +478,7 @@ impl Stage {
         self.changed.push(counter);
     }
 
-    /// Time advances: counters that have changed are written.
+    /// Advances the time to `at`. Writes the counters that have changed.
     fn pass(&mut self, at: u64) -> io::Result<()> {
         if at == self.now {
             return Ok(());
@@ -524,7 +524,7 @@ impl Stage {
     fn end_period(&mut self) -> io::Result<()> {
         self.period += 1;
         for (counter, bytes) in [IN, OUT].into_iter().zip(std::mem::take(&mut self.moved)) {
-            // Bits in a nanosecond.
+            // Bits per nanosecond.
             let value = (bytes * 8 * 1000) as f64 / PERIOD_PS as f64;
             if self.counters[counter].shown.unwrap_or(0.0) != value {
                 self.counters[counter].value = value;

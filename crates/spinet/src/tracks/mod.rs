@@ -3,7 +3,7 @@
 //! Tracks come from the paths of packets ([`crate::paths`]): a step is a slice on the track of its place. Counters come from the
 //! steps of all packets, also of those that are not drawn.
 //!
-//! The run hands over paths and samples; a thread draws and writes them.
+//! The run passes paths and samples to a thread, which draws and writes them.
 
 mod choose;
 mod drawing;
@@ -23,15 +23,15 @@ use std::path::{Path as FilePath, PathBuf};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 
-/// Ends of names of files in Perfetto's format.
+/// Extensions of files in Perfetto's format.
 const PERFETTO: [&str; 2] = ["perfetto-trace", "pftrace"];
-/// Ends of names of files with waveforms.
+/// Extensions of files with waveforms.
 const WAVES: [&str; 2] = ["vcd", "fst"];
-/// Counters of throughput cover so much time.
+/// Period of the throughput counters.
 const PERIOD_PS: u64 = 1_000_000;
-/// Notes that go to the thread at once.
+/// Number of notes in a batch for the thread.
 const BATCH: usize = 256;
-/// Batches that may wait for the thread.
+/// Maximum number of batches that wait for the thread.
 const MOST_WAITING: usize = 8;
 
 /// The files to write, and the part of the run that is drawn.
@@ -39,7 +39,7 @@ const MOST_WAITING: usize = 8;
 pub struct TracksSpec {
     /// A file in Perfetto's format.
     pub timeline: Option<PathBuf>,
-    /// A file with waveforms, VCD or FST by the end of its name.
+    /// A file with waveforms. Its extension selects VCD or FST.
     pub waves: Option<PathBuf>,
     /// The part.
     pub only: Only,
@@ -58,7 +58,7 @@ pub enum TracksError {
 }
 
 impl TracksSpec {
-    /// Files with the part that these texts describe; `None` without a file.
+    /// Checks the names of the files, and reads the part of the run from `only`. `None` without a file.
     pub fn parse(
         timeline: Option<PathBuf>,
         waves: Option<PathBuf>,
@@ -141,13 +141,13 @@ pub struct Subject {
     pub left: Option<(Cycle, u64)>,
 }
 
-/// A record of the run, on its way to the thread that draws.
+/// A record of the run, for the thread that draws.
 enum Note {
     /// A packet has ended.
     Packet { clock: Clock, subject: Subject, steps: Vec<Step>, is_hidden: bool },
-    /// The resources of the card were busy so much since reset.
+    /// Busy cycles of the card's resources since reset.
     Sample { now: Time, resources: Vec<(Clock, Resource)> },
-    /// No packet that comes later begins before this time.
+    /// Packets that are noted later do not begin before this time.
     Settled(Time),
     /// The run is over.
     Over,
@@ -160,7 +160,7 @@ pub struct Tracks {
     notes: Vec<Note>,
     settled: Time,
     sender: Option<SyncSender<Vec<Note>>>,
-    /// The thread that draws, and ends with the first error.
+    /// The thread that draws. It ends at the first error.
     thread: Option<JoinHandle<Result<(), TracksError>>>,
 }
 
@@ -251,7 +251,7 @@ impl Tracks {
 impl Drop for Tracks {
     fn drop(&mut self) {
         self.sender = None;
-        // A run that was abandoned has no use for errors of its files.
+        // Errors in the files of an abandoned run do not matter.
         let _ = self.thread.take().map(JoinHandle::join);
     }
 }

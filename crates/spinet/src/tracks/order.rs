@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-/// Numbers of an item. Items are ordered by the first number, and then as they came.
+/// Numbers of an item. Items are ordered by the first number; equal items stay in the order in which they were added.
 pub type Item = [u64; 8];
 
 const ITEM_BYTES: usize = size_of::<Item>();
@@ -32,7 +32,7 @@ struct Run {
 /// Items that wait for earlier ones.
 pub struct Ordered {
     items: Vec<Item>,
-    /// First numbers and positions of items that are put in order, for their memory.
+    /// First numbers and positions of the items that are being sorted. Kept to reuse the allocation.
     order: Vec<(u64, u32)>,
     /// Number of items at which the next sort is due.
     due: usize,
@@ -70,7 +70,7 @@ impl Ordered {
         self.items.len() >= self.due
     }
 
-    /// Gives the items whose first number is below `end`, in order; no such item may come later.
+    /// Calls `give` with the items whose first number is below `end`, in order. No such item may be added later.
     pub fn take_before(&mut self, end: u64, mut give: impl FnMut(&Item) -> io::Result<()>) -> io::Result<()> {
         let mut order = std::mem::take(&mut self.order);
         order.extend((0..).zip(&self.items).filter(|(_, item)| item[0] < end).map(|(at, item)| (item[0], at)));
@@ -79,7 +79,7 @@ impl Ordered {
         loop {
             let run = self.first_run()?.filter(|(_, first)| *first < end);
             match (run, own.peek()) {
-                // Items in the file came earlier.
+                // Items in the file were added earlier.
                 (Some((run, first)), own) if own.is_none_or(|(next, _)| first <= *next) => {
                     give(&self.runs[run].ready.pop_front().expect("it has a first item"))?;
                 }
@@ -104,7 +104,7 @@ impl Ordered {
         Ok(())
     }
 
-    /// The run with the least item, the oldest of several, and the first number of that item.
+    /// The run with the least item (the oldest run, if several have it), and the first number of that item.
     fn first_run(&mut self) -> io::Result<Option<(usize, u64)>> {
         let mut first: Option<(usize, u64)> = None;
         for (number, run) in self.runs.iter_mut().enumerate() {

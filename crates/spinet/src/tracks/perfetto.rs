@@ -106,7 +106,7 @@ impl Message {
         self.bytes(field, &inner.0);
     }
 
-    /// A message of less than 16 KiB in place: its length takes two bytes, even if one would do.
+    /// Writes a message of less than 16 KiB in place. Its length takes two bytes, even if one byte suffices.
     #[inline]
     fn short(&mut self, field: u32, fill: impl FnOnce(&mut Message)) {
         self.varint(u64::from(field) << 3 | 2);
@@ -120,7 +120,7 @@ impl Message {
     }
 }
 
-/// Bytes of a trace that are written at once.
+/// Number of buffered bytes at which they are written to the file.
 const WRITE: usize = 1 << 16;
 
 /// A trace in the making.
@@ -231,7 +231,7 @@ impl Perfetto {
         })
     }
 
-    /// Writes all bytes.
+    /// Writes all buffered bytes.
     pub fn finish(&mut self) -> io::Result<()> {
         self.file.write_all(&self.out.0)?;
         self.out.0.clear();

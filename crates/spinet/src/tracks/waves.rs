@@ -1,10 +1,10 @@
 //! Writes tracks as waveforms, for viewers such as GTKWave and Surfer: VCD or FST.
 //!
-//! Both formats name all signals before the first change, and tracks become known during the run. So changes go to a file of their own,
+//! Both formats name all signals before the first change, but tracks become known during the run. So changes go to a separate file,
 //! and are copied at the end.
 //!
-//! Source: IEEE 1364-2005, 18.2, four-state VCD; its variables of type `string` are an extension of GTKWave. FST has no such variables in
-//! `fst-writer`, so texts are vectors of ASCII characters there, with leading zeros, as Verilog keeps them.
+//! Source: IEEE 1364-2005, 18.2, four-state VCD; variables of type `string` are an extension by GTKWave. `fst-writer` has no such
+//! variables, so texts in FST are vectors of ASCII characters with leading zeros, as in Verilog.
 
 use super::drawing::{CounterAbout, Of, Slice, Unit};
 use super::{Group, Track, suffix};
@@ -15,22 +15,22 @@ use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::{Path, PathBuf};
 use vcd::{IdCode, SimulationCommand, TimescaleUnit, Value, VarType};
 
-/// Bits of numbers of packets, and of counters.
+/// Widths in bits of packet numbers and of counters.
 const PACKET_BITS: u32 = 64;
 const COUNT_BITS: u32 = 32;
-/// Changes of a file in FST that are kept in memory.
+/// Bytes of changes in memory above which FST files are flushed.
 const MOST_BYTES: usize = 16 << 20;
-/// The text of a signal without one.
+/// The text of a signal without a value.
 const IDLE: &str = "idle";
 
 /// Values of a signal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Shape {
-    /// A number of this many bits; high impedance without one.
+    /// A number with this number of bits; high impedance if there is no value.
     Bits(u32),
     /// The bits of a `f64`.
     Real,
-    /// The position of a text in the names; [`IDLE`] without one.
+    /// The position of a text in `Waves::texts`; [`IDLE`] if there is no value.
     Text,
 }
 
@@ -61,7 +61,7 @@ struct Scope {
 }
 
 impl Scope {
-    /// The scope of this name in it, in the order of ranks.
+    /// The inner scope with this name. A new one is inserted in the order of ranks.
     fn scope(&mut self, rank: u32, name: &str) -> &mut Scope {
         let name = word(name);
         let at = self.scopes.iter().position(|(_, scope)| scope.name == name).unwrap_or_else(|| {
@@ -73,7 +73,7 @@ impl Scope {
     }
 }
 
-/// A name that both formats take: viewers split names at dots.
+/// A name that both formats accept. Dots are replaced, too, because viewers split names at dots.
 fn word(name: &str) -> String {
     let is_good = |c: char| c.is_ascii_alphanumeric() || "_[]".contains(c);
     name.chars().map(|c| if is_good(c) { c } else { '_' }).collect()
@@ -82,18 +82,18 @@ fn word(name: &str) -> String {
 /// Signals of a track.
 struct OfTrack {
     group: Group,
-    /// Names of the scopes of its group and of itself, with its rank.
+    /// Name of its group's scope, its rank in the group, and name of its own scope.
     scopes: (&'static str, u32, String),
     busy: usize,
     fill: Option<usize>,
-    /// Packet, state, and the run of a core, by lane.
+    /// Signals of each lane: `packet`, `state`, and for a core `runs`.
     lanes: Vec<[Option<usize>; 3]>,
 }
 
-/// A file of waveforms in the making.
+/// A file of waveforms while it is written.
 pub(super) struct Waves {
     file: PathBuf,
-    /// Removed at the end.
+    /// The separate file for changes, which is removed at the end.
     changes: PathBuf,
     out: BufWriter<File>,
     texts: Vec<String>,
@@ -110,7 +110,7 @@ pub(super) struct Waves {
 impl Waves {
     /// Creates the files. Times begin at `start`, in ps; `texts` are the names of slices.
     pub fn create(file: &Path, start: u64, texts: &[String]) -> io::Result<Waves> {
-        // Written at the end, and checked now.
+        // The file is written at the end. Creating it now finds errors early.
         File::create(file)?;
         let mut changes = file.as_os_str().to_owned();
         changes.push(".changes");
@@ -137,7 +137,7 @@ impl Waves {
         self.signals.len() - 1
     }
 
-    /// The next track.
+    /// Adds the next track.
     pub fn add_track(&mut self, track: &Track) {
         let group = track.group;
         let busy = self.signal("busy", Shape::Bits(1));
@@ -148,7 +148,7 @@ impl Waves {
         self.of_track.push(OfTrack { group, scopes, busy, fill, lanes: Vec::new() });
     }
 
-    /// A counter of this number.
+    /// Adds a counter with this number.
     pub fn add_counter(&mut self, number: usize, about: &CounterAbout) {
         let signal = match about.of {
             Of::Track(_) => None,
@@ -178,7 +178,7 @@ impl Waves {
         self.of_counter[number] = signal;
     }
 
-    /// A counter has a new value.
+    /// Sets the value of a counter.
     pub fn count(&mut self, number: usize, about: &CounterAbout, value: f64) {
         if let Of::Track(track) = about.of {
             let track = &self.of_track[track as usize];
@@ -193,7 +193,7 @@ impl Waves {
         }
     }
 
-    /// A slice begins or ends.
+    /// Sets the signals of a slice that begins or ends.
     pub fn slice(&mut self, slice: &Slice, is_begin: bool) {
         let track = &self.of_track[slice.track as usize];
         if track.group == Group::Queues {
@@ -239,7 +239,7 @@ impl Waves {
         self.touched.push(signal);
     }
 
-    /// Everything up to this time is set.
+    /// Writes the values that were set for this time.
     pub fn pass(&mut self, at: u64) -> io::Result<()> {
         // A sample holds for the time before it, which can be before the window.
         let at = at.max(self.at);
@@ -256,7 +256,7 @@ impl Waves {
         Ok(())
     }
 
-    /// Writes the file; the run ended then.
+    /// Writes the file of a run that ended at `end`.
     pub fn finish(&mut self, end: u64) -> io::Result<()> {
         self.out.flush()?;
         let end = end.max(self.at).max(self.start + 1);
@@ -426,7 +426,7 @@ impl Waves {
 
 impl Drop for Waves {
     fn drop(&mut self) {
-        // It is ours alone; one that cannot be removed is only litter.
+        // Nothing else uses this file, so it does no harm if it cannot be removed.
         let _ = std::fs::remove_file(&self.changes);
     }
 }

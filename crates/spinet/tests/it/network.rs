@@ -9,7 +9,7 @@ use spinet::toml_text::Format;
 use std::path::Path;
 use std::time::Duration;
 
-/// The host of `left` sends to `right`, whose handler sends everything back. Nothing matches on `left`.
+/// The host of `left` sends to `right`, whose handler sends everything back. No packet matches on `left`.
 const PAIR: &str = "
     [[nodes]]
     name = 'left'
@@ -74,7 +74,7 @@ fn packets_go_from_host_to_handler_and_back() {
     .assert_eq(&show(&run.summary()));
 }
 
-/// A star: three hosts send through their cards' ports to the next three nodes, whose handlers count the packets.
+/// A star: three hosts send to two nodes, whose handlers count the packets.
 const STAR: &str = "
     topology = { name = 'star', nodes = 6 }
     link = { rate = '100G', delay = '333 ns' }
@@ -149,7 +149,7 @@ fn mistakes_name_their_place() {
     refused(
         "[[nodes]]\nname = '0'\n",
         expect![
-            "net.toml: line 2: nodes[0].name: `0` is no name; allowed are letters, digits, `-`, `_` and `.`, and it begins with a letter"
+            "net.toml: line 2: nodes[0].name: `0` is not a valid name; allowed are a letter, then letters, digits, `-`, `_` and `.`"
         ],
     );
     refused(
@@ -209,12 +209,12 @@ fn mistakes_name_their_place() {
     refused(
         &TREE.replace("'n[2]'", "'n1'\ncount = 3"),
         expect![
-            "net.toml: line 10: nodes[1].count: count is for networks without a topology, whose nodes are named here"
+            "net.toml: line 10: nodes[1].count: count is only for networks without a topology; the topology defines the number of nodes"
         ],
     );
 }
 
-/// Three PsPINs of one entry; a packet reaches `n2` only, after all have booted.
+/// Three PsPINs of one entry. Packets reach only `n2`, after the time that a PsPIN takes to boot.
 const SLEEPERS: &str = "
     topology = { name = 'star', nodes = 4 }
     [[nodes]]
@@ -236,7 +236,7 @@ fn cards_that_no_packet_reaches_cost_nothing() {
     };
     let (sleeping, out) = digests(SLEEPERS);
     assert_eq!(out, 2);
-    // Cards with an entry each are built at the start.
+    // A card with an entry of its own is built at the start.
     let own = (1..4).map(|i| SLEEPERS[SLEEPERS.rfind("[[nodes]]").unwrap()..].replace("n*", &format!("n{i}")));
     let eager = SLEEPERS[..SLEEPERS.rfind("[[nodes]]").unwrap()].to_owned() + &own.collect::<String>();
     assert_eq!(digests(&eager).0, sleeping);

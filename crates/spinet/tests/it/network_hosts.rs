@@ -105,7 +105,7 @@ fn plain_nics_carry_messages_at_the_speed_of_their_link() {
     assert_eq!(run.card.counters()["a.host.messages.received"], 5);
 }
 
-/// Messages pass PsPINs: those that no context takes, and those that a handler copies to host memory.
+/// PsPINs pass two sorts of messages to the host: those that no context takes, and those that a handler copies to host memory.
 #[test]
 fn messages_pass_cards_on_their_way_to_the_host() {
     let folder = support::folder_with_program("hosts_pspin");
