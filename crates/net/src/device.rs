@@ -32,7 +32,7 @@ pub trait Device: Any {
     /// A frame arrives. `arrival.tail` may be later than the next `run_until`. Arrivals of different ports are in order of their heads.
     fn receive(&mut self, port: PortId, arrival: Arrival);
 
-    /// A pause frame arrives at a port, whose transmitter obeys it. A device that holds frames back by itself can obey it, too.
+    /// A pause frame has arrived at a port. The port's transmitter obeys it; a device that holds back frames itself can obey it here, too.
     fn pause(&mut self, _port: PortId, _tail: Time, _pause: &Pause) {}
 
     /// Simulates all that happens up to `until`, `until` included.

@@ -15,7 +15,7 @@ pub trait Exchange: Send + Sync {
     /// Number of processes.
     fn n_ranks(&self) -> u32;
 
-    /// Gives `outgoing[r]` to rank `r` and returns what each rank sent to this one. The own place is empty in both.
+    /// Gives `outgoing[r]` to rank `r` and returns the bytes that each rank sent to this one. This rank's own place is empty in both.
     fn exchange(&self, outgoing: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, Box<dyn Error + Send + Sync>>;
 }
 

@@ -51,7 +51,7 @@ struct Part<A> {
     start: Cycle,
 }
 
-/// The commands of an engine that have no response, and for each transfer that is not done the parts of it that are not.
+/// The commands of an engine that have no response yet, and the number of unfinished parts of each transfer.
 ///
 /// Source:  PsPIN RTL a49fec8, `soc_dma_wrap.sv`, i_rx_resp_fifo and i_tx_resp_fifo: responses go to commands in order.
 #[derive(Default)]
@@ -66,12 +66,12 @@ impl Open {
         self.parts.push_back(parts);
     }
 
-    /// A command that moves nothing.
+    /// Starts a command that moves nothing.
     fn start_empty(&mut self, id: CommandId) {
         self.commands.push_back(id);
     }
 
-    /// A part is done. Returns the command that has its response with it.
+    /// A part is done. If its transfer is done with it, returns the command that gets the response.
     fn done(&mut self) -> Option<CommandId> {
         let parts = self.parts.front_mut().expect("a response belongs to a transfer");
         *parts -= 1;
@@ -139,11 +139,11 @@ pub struct HostDmaPorts {
 ///           seen here, response 3 cycles after the memory's; c + 18 into L2,
 ///           c + 16 into L1. Each further beat takes a cycle.
 /// Source:   PsPIN RTL a49fec8, `soc_dma_wrap.sv`, `hw/deps/axi/src/dma`.
-/// Mistakes: `rtl_mistakes.empty_commands_hang`: the responses of an engine go to its commands in order, and a command of length 0 causes
-///           none. `rtl_mistakes.unmapped_commands_succeed`: see [`crate::nhi`].
-/// Differs:  without these mistakes, a command of length 0 and one that names NIC memory which is not there move nothing, end at once and are
-///           counted; so does one across the end of the host's address space, always. With `reads_aligned`, a read from another
-///           host address than a multiple of 64 does so, too; FPsPIN does not support it.
+/// Mistakes: `rtl_mistakes.empty_commands_hang`: a command of length 0 causes no response. Responses of an engine go to its commands in
+///           order, so this command takes the response of the next one. `rtl_mistakes.unmapped_commands_succeed`: see [`crate::nhi`].
+/// Differs:  without these mistakes, a command of length 0 or for unmapped NIC memory moves nothing, ends at once and is counted. The same
+///           happens always to a command across the end of the host's address space, and with `reads_aligned` to a read whose host address
+///           is not a multiple of 64, which FPsPIN does not support.
 pub struct HostDma {
     fifo: usize,
     commands: Rx<Command>,
@@ -152,7 +152,7 @@ pub struct HostDma {
     targets: NhiMaster,
     remap: Remap,
     host: HostPort,
-    /// Reads must begin at multiples of a beat.
+    /// Reads must begin at host addresses that are multiples of a beat.
     reads_aligned: bool,
     trace: Tracer,
     to_host: ToHost,
@@ -168,8 +168,7 @@ pub struct HostDma {
 }
 
 impl HostDma {
-    /// A unit each of whose engines holds up to `fifo` commands. `reads_aligned` refuses reads from other host addresses than
-    /// multiples of a beat.
+    /// A unit whose engines hold up to `fifo` commands each. `reads_aligned` refuses reads whose host address is not a multiple of a beat.
     pub fn new(fifo: u32, reads_aligned: bool, mistakes: RtlMistakes, ports: HostDmaPorts, trace: Tracer) -> Self {
         HostDma {
             fifo: fifo as usize,

@@ -85,7 +85,7 @@ impl HostOp {
 /// Differs:  if the host clears scratchpads, the port reaches every L1, like those of the outbound engine and the
 ///           off-cluster DMA. Reads work (the functional model stops at an assertion). An access with any unmapped
 ///           byte moves nothing and ends with that address; with `rtl_mistakes.unmapped_host_writes_vanish`, a write
-///           moves the rest and ends without an error, as in the functional model.
+///           moves its mapped bytes and ends without an error, as in the functional model.
 pub struct HostSlave {
     accesses: Rx<HostAccess>,
     nhi: NhiMaster,
@@ -176,7 +176,7 @@ impl HostSlave {
             return false;
         }
         let HostAccess { addr, op, tag } = self.accesses.take().expect("just seen");
-        // The functional model ends at an assertion when the host reads, so its reads keep their error.
+        // The functional model stops at an assertion when the host reads, so reads keep their error here.
         let fault = match op {
             HostOp::Write(_) => self.nhi.check(addr, op.size()).err(),
             HostOp::Read(size) => self.nhi.check_mapped(addr, size).err(),

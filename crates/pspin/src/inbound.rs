@@ -39,7 +39,7 @@ pub struct InboundParams {
     pub max_xfer_bytes: u32,
     /// If true, the last word of a packet is padded with zeros, so that no older data shows.
     pub fills_words: bool,
-    /// Selection of packets, and places of packets.
+    /// Matching of packets, and their places in packet memory.
     pub ingress: IngressParams,
 }
 
@@ -103,11 +103,11 @@ struct Stored {
 /// The packet's context decides what happens if there is no room ([`crate::delivery::Delivery`]).
 ///
 /// Ports:    `active[c]`, `released`, `more`, `kills` in, `requests` out, a master on the NIC-host interconnect.
-/// Timing:   room is looked for [`IngressParams::match_cycles`] after the packet came; a match engine takes the next packet
-///           in the cycle after that. Room found in cycle p: L2 sees the first beat in p + 1. The last write response in cycle w: the request is
+/// Timing:   the unit looks for room [`IngressParams::match_cycles`] after the packet came; a match engine takes the next packet in the
+///           cycle after that. Room found in cycle p: L2 sees the first beat in p + 1. The last write response in cycle w: the request is
 ///           seen by the queues in w + 1. Feedback of cycle f, seen here in f + 1: the room can be used in f + 1.
-/// Source:   PsPIN RTL a49fec8, `hw/verilator_model/src/NICInbound.hpp`; FPsPIN f5feca1, `pspin_pkt_match.v`, for the engine; Di Girolamo et al., ISCA 2021, III-A, for what
-///           may be done when packet memory is full besides waiting.
+/// Source:   PsPIN RTL a49fec8, `hw/verilator_model/src/NICInbound.hpp`; FPsPIN f5feca1, `pspin_pkt_match.v`, for the engine; Di Girolamo
+///           et al., ISCA 2021, III-A, for the alternatives to waiting when packet memory is full.
 /// Differs:  room is freed by what was allocated, not by the bytes copied to L1, which may round to another size and then
 ///           blocks the ring forever; a packet that can never find room, or whose copy none in L1, is dropped;
 ///           a ring that is empty gives all its room.
@@ -135,7 +135,7 @@ pub struct Inbound {
     /// Cycle since which it has had no room.
     stalled_since: Option<Cycle>,
     n_seen: u64,
-    /// Cycle in which the match engine is through with the next packet.
+    /// Cycle in which the match engine finishes the next packet.
     matched_at: Option<Cycle>,
     ring: Places<Stored>,
     /// Several tenants have rules, so each is limited to its share.

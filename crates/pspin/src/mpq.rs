@@ -56,7 +56,7 @@ struct Queue {
     packets: List,
     /// Further packets of the message will come.
     is_receiving: bool,
-    /// The last packet of the message has come. Only where queues keep packets.
+    /// The last packet of the message has come. Used only with `keeps_packets`.
     has_last: bool,
     /// Cycle in which the last packet arrived.
     last_push: Cycle,
@@ -85,11 +85,10 @@ struct Queue {
 /// Source:   PsPIN RTL a49fec8, `mpq_engine.sv`, `fifo_engine.sv`; Di Girolamo et al., ISCA 2021, III-B3 and III-D, for
 ///           what the RTL lacks: messages that stop arriving, header first.
 /// Mistake:  `rtl_mistakes.reused_queues_keep_packets`: packets behind the last one of a message extend the message, which ends with the
-///           last packet that is there. Packets that come later stay in the queue until a packet starts the next message.
-/// Differs:  without that mistake, packets behind the last one of a message wait in the queue and start the next message, with their
-///           own context, when the previous one has ended. While a
-///           message is open, packets of other messages with the same queue count as its own, as in the RTL. A
-///           message whose last packet was dropped ends with the previous packet.
+///           last packet in the queue. Packets that come later stay in the queue until a packet starts the next message.
+/// Differs:  without that mistake, packets behind the last one of a message wait in the queue. When that message has ended, they start the
+///           next one, with their own context. While a message is open, packets of other messages with the same queue count as its own, as
+///           in the RTL. A message whose last packet was dropped ends with the previous packet.
 pub struct MpqEngine {
     queues: Vec<Queue>,
     cells: Cells,
@@ -99,7 +98,7 @@ pub struct MpqEngine {
     turns: Turns,
     /// Mistake: see [`crate::params::RtlMistakes::reused_queues_keep_packets`].
     keeps_packets: bool,
-    /// The queue whose message ended in this cycle, where queues keep packets.
+    /// With `keeps_packets`: the queue whose message ended in this cycle.
     just_ended: Option<usize>,
     output: Option<Task>,
     hers: Counter,
@@ -192,7 +191,7 @@ impl MpqEngine {
         queue.received += 1;
         self.hers.add(1);
         match queue.state {
-            // The RTL counts the packet for the message that ends.
+            // The RTL counts the packet for the message that has just ended.
             State::Free if self.just_ended == Some(q) => {}
             State::Free if self.keeps_packets => self.start(q, Some(first)),
             State::Free => self.start_message(q),
@@ -289,7 +288,7 @@ impl MpqEngine {
         counters.add("evictions", self.evictions.total());
     }
 
-    /// The message that holds the queue has ended.
+    /// The message of the queue has ended. The queue becomes free or gets its next message.
     fn end_message(&mut self, q: usize) {
         if self.keeps_packets {
             self.start(q, None);
@@ -305,7 +304,7 @@ impl MpqEngine {
         self.start(q, head);
     }
 
-    /// Gives the queue to the message of a packet; without one it is free.
+    /// Gives the queue to the message of the packet `first`; without one, the queue is free.
     fn start(&mut self, q: usize, first: Option<First>) {
         let queue = &mut self.queues[q];
         let is_early = first.as_ref().is_some_and(|first| first.is_late);
@@ -385,7 +384,7 @@ impl Queue {
     }
 }
 
-/// Properties that a message has from its first packet.
+/// Properties that a message takes from its first packet.
 struct First {
     msgid: u16,
     context: Rc<Context>,

@@ -17,7 +17,7 @@ pub const L1_ALIAS: u32 = 0x10_0000;
 /// (PsPIN RTL a49fec8, `axi_demux.sv`, a counter of three bits; `nhi_xbar.sv`, `cluster_noc.sv`).
 const PACKET_BURSTS: u32 = 7;
 const OTHER_BURSTS: u32 = 2;
-/// Bursts to unmapped addresses. Source: `nhi_xbar.sv`, MaxTrans of the error responders.
+/// Limit for bursts to unmapped addresses. Source: `nhi_xbar.sv`, MaxTrans of the error responders.
 const NOWHERE_BURSTS: u32 = 4;
 
 /// The first bytes of a beat from an unmapped address; the others are 0. Source: `axi_err_slv.sv`, RespData.
@@ -54,7 +54,7 @@ enum Target {
     L1(usize),
     /// All L1s, where something else tells them apart.
     Clusters,
-    /// No memory: see [`Nowhere`].
+    /// Unmapped: see [`Nowhere`].
     Nowhere,
 }
 
@@ -179,8 +179,8 @@ impl Lane {
 /// Answers bursts to unmapped addresses as if a memory were there. Part of `rtl_mistakes.unmapped_commands_succeed` and of
 /// `rtl_mistakes.unmapped_host_writes_vanish`.
 ///
-/// Timing:  the first beat of a read arrives 3 cycles after the read is sent, and two cycles after the last beat of the read before at the
-///          earliest; then one beat a cycle. A write has its response in the cycle behind its last beat.
+/// Timing:  the first beat of a read arrives 3 cycles after the read is sent, but no earlier than 2 cycles after the last beat of the
+///          previous read; then one beat a cycle. The response of a write arrives in the cycle after its last beat.
 /// Source:  PsPIN RTL a49fec8, `axi_err_slv.sv`.
 #[derive(Default)]
 struct Nowhere {
@@ -197,7 +197,7 @@ impl Nowhere {
         times.into_iter().flatten().min()
     }
 
-    /// The answer that is due, if any: one beat of a read if `in_parts`, else all of it with its first beat.
+    /// The answer that is due, if any: one beat of a read if `in_parts`, else the whole read with its first beat.
     fn take(&mut self, now: Cycle, in_parts: bool) -> Option<BurstReply> {
         if let Some(&(at, tag)) = self.writes.front()
             && at <= now
@@ -241,7 +241,7 @@ pub struct NhiMaster {
     /// True if read data of L1 arrives beat by beat; and the bytes that each read still waits for.
     in_parts: bool,
     unread: VecDeque<u32>,
-    /// Answers where no memory does.
+    /// Answers at unmapped addresses; `None` if those are errors.
     nowhere: Option<Nowhere>,
 }
 
@@ -297,12 +297,12 @@ impl NhiMaster {
         NhiMaster { in_parts: true, ..self }
     }
 
-    /// The same, where unmapped addresses are answered as if a memory were there if `is_silent`.
+    /// The same, but if `is_silent`, accesses to unmapped addresses are answered as if a memory were there.
     pub fn with_silent_errors(self, is_silent: bool) -> Self {
         NhiMaster { nowhere: is_silent.then(Nowhere::default), ..self }
     }
 
-    /// Returns the first unmapped address, unless those are answered as if a memory were there.
+    /// Returns the first unmapped address as an error, unless errors are silent.
     pub fn check(&self, addr: u32, size: u32) -> Result<(), Undecoded> {
         if self.nowhere.is_some() { Ok(()) } else { self.check_mapped(addr, size) }
     }
@@ -312,14 +312,14 @@ impl NhiMaster {
         self.map.check(addr, size)
     }
 
-    /// The window at an address; one for this address alone if none is there and errors are silent.
+    /// The window at an address. If errors are silent, an unmapped address is a window of its own.
     fn window(&self, addr: u32) -> Result<Window, Undecoded> {
         let window = self.map.window(addr);
         let nowhere = Window { base: addr, size: 1, target: Target::Nowhere, seen_as: addr };
         if self.nowhere.is_some() { Ok(window.unwrap_or(nowhere)) } else { window }
     }
 
-    /// When an answer comes that no port announces.
+    /// Time of the next answer from an unmapped address, which no port announces.
     pub fn wake(&self, now: Cycle) -> Activity {
         match self.nowhere.as_ref().and_then(Nowhere::next) {
             Some(at) => Activity::Until(at.max(now + 1)),

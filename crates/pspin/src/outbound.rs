@@ -31,7 +31,7 @@ struct Job {
     addr: u32,
     /// Bytes that are not in a packet yet.
     left: u32,
-    /// First cycle in which a packet of it can begin.
+    /// First cycle in which one of its packets can begin.
     start: Cycle,
 }
 
@@ -62,10 +62,10 @@ struct Outgoing {
 /// Fairness: commands take turns, one packet each; packets leave in the order in which their reads are sent.
 /// Source:   PsPIN RTL a49fec8, `hw/verilator_model/src/NICOutbound.hpp`; FPsPIN f5feca1, `axi_dma_rd.v`, for the cycles that
 ///           its engine adds.
-/// Mistakes: RDMA headers, unaligned sources, empty commands and unmapped addresses, see [`RtlMistakes`]. The functional model ends at
-///           an assertion with the packet behind an empty command; here that packet leaves.
-/// Differs:  without these mistakes, commands of length 0 and reads of unmapped memory end at once and are counted; so do plain packets
-///           that are too long, always.
+/// Mistakes: RDMA headers, unaligned sources, empty commands and unmapped addresses, see [`RtlMistakes`]. The functional model stops at
+///           an assertion when a packet follows an empty command; here that packet leaves.
+/// Differs:  without these mistakes, commands of length 0 and reads of unmapped memory end at once and are counted. Plain packets that are
+///           too long always do so.
 pub struct Outbound {
     params: OutboundParams,
     mistakes: RtlMistakes,
@@ -87,7 +87,7 @@ pub struct Outbound {
     leaving: VecDeque<Outgoing>,
     /// First cycle in which the wire is free.
     wire_free: Cycle,
-    /// Finished commands whose response has not been sent, and the first cycle of that.
+    /// Finished commands without a response, and the first cycle in which each response can be sent.
     ended: VecDeque<(Cycle, CommandId)>,
 
     n_commands: Counter,

@@ -25,7 +25,7 @@ pub struct PspinParams {
     pub l2: L2Params,
     /// Interconnects between clusters, L2 and engines.
     pub interconnect: InterconnectParams,
-    /// Way of packets from the network into packet memory.
+    /// Matching of packets, and their places in packet memory.
     pub ingress: IngressParams,
     /// Message queues and dispatcher.
     pub scheduler: SchedulerParams,
@@ -180,40 +180,40 @@ pub struct InterconnectParams {
     pub nhi_l1_reply_cycles: u32,
 }
 
-/// Way of packets from the network into packet memory: selection, and places there.
+/// Ingress of packets: matching, and places in packet memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IngressParams {
-    /// Selection of packets and messages.
+    /// Matching of packets and messages.
     pub matching: Matching,
-    /// Rule sets: number of contexts that can have one. The first set that holds takes a packet.
+    /// Rule sets: maximum number of contexts with a rule set. The first set that matches takes a packet.
     pub rule_sets: u32,
-    /// Rule sets: rules of a set, besides the one for the end of a message.
+    /// Rule sets: maximum number of rules of a set, besides the one for the end of a message.
     pub rules: u32,
-    /// Rule sets: bytes of a packet that the engine looks at.
+    /// Rule sets: number of bytes at the start of a packet that the engine sees.
     pub match_bytes: u32,
-    /// Rule sets: byte of a packet at which the number of its message begins. Packets with the same queue are one message.
+    /// Rule sets: offset of the message number in a packet, in bytes. Packets for the same queue are one message.
     pub message_at: u32,
-    /// Rule sets: cycles from a packet to its place in memory, besides one for each 64 bytes. The engine takes the next packet a
-    /// cycle later.
+    /// Rule sets: cycles from the arrival of a packet to its place in memory, besides one for each 64 bytes. The engine takes the next
+    /// packet a cycle later.
     pub match_cycles: u32,
     /// Places in L2 packet memory.
     pub packet_memory: PacketMemory,
-    /// Slots: number of large ones.
+    /// Slots: number of large slots.
     pub large_slots: u32,
-    /// Slots: bytes of a large one, a multiple of 64.
+    /// Slots: bytes of a large slot, a multiple of 64.
     pub large_slot_bytes: u32,
-    /// Slots: number of small ones.
+    /// Slots: number of small slots.
     pub small_slots: u32,
-    /// Slots: bytes of a small one, a multiple of 64.
+    /// Slots: bytes of a small slot, a multiple of 64.
     pub small_slot_bytes: u32,
 }
 
-/// Selection of packets and messages.
+/// Matching of packets and messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Matching {
-    /// Match expressions without limits, as the paper leaves open.
+    /// Match expressions without limits. The paper leaves matching to the NIC.
     Expressions,
     /// An engine with rule sets, such as FPsPIN's.
     RuleSets,
@@ -225,12 +225,12 @@ pub enum Matching {
 pub enum PacketMemory {
     /// A ring: packets lie one behind the other.
     Ring,
-    /// Slots of two sizes. A packet without a free slot has no room.
+    /// Slots of two sizes. If no slot of its size is free, a packet has no room.
     Slots,
 }
 
 impl IngressParams {
-    /// Cycles from a packet of `size` bytes to its place in memory.
+    /// Cycles from the arrival of a packet of `size` bytes to its place in memory.
     pub fn match_cycles(&self, size: usize) -> u64 {
         match self.matching {
             Matching::Expressions => 0,
@@ -259,7 +259,7 @@ impl IngressParams {
         };
         let fits = self.packet_memory == PacketMemory::Ring || all(self.large_slots) <= u64::from(packet_bytes);
         must("large_slots", self.large_slots, fits, || {
-            format!("so many that all slots together have at most the {packet_bytes} bytes of l2.packet_bytes")
+            format!("so few that all slots together fit into the {packet_bytes} bytes of l2.packet_bytes")
         })
     }
 }
@@ -304,8 +304,8 @@ pub struct CommandParams {
     pub host_dma_fifo: u32,
     /// FIFO depth of the HostDirect unit, in requests.
     pub host_direct_fifo: u32,
-    /// If true, one burst in each direction is at the host at a time: a write leaves when all its beats are there, and the next
-    /// waits for its response. Reads of host memory must then begin at multiples of 64 bytes.
+    /// If true, each direction has at most one burst at the host: a write burst leaves when all its beats are there, and the next one waits
+    /// for its response. Reads of host memory must then begin at multiples of 64 bytes.
     pub one_host_burst: bool,
 }
 
@@ -392,13 +392,13 @@ pub struct RtlMistakes {
     pub stray_fetches_hang: bool,
     /// The absolute addresses of cluster 0's peripherals lead to the own peripherals in every cluster.
     pub peripherals_of_cluster_0_are_own: bool,
-    /// Packets behind the last one of a message extend that message while its queue is in use. Packets that come when
-    /// its last payload handler has started stay until another message takes the queue, and then belong to that one.
+    /// Packets behind the last one of a message extend that message while its queue is in use. Packets that come after its last payload
+    /// handler has started stay in the queue until another message takes it, and then belong to that message.
     pub reused_queues_keep_packets: bool,
-    /// A transfer of 0 bytes with the host or a packet of 0 bytes never ends. The transfer takes the response of the
-    /// next one in its direction.
+    /// A packet of 0 bytes never ends. A transfer of 0 bytes with the host causes no response: it takes the response of the next transfer
+    /// in its direction.
     pub empty_commands_hang: bool,
-    /// Commands that name unmapped NIC memory end as if they had succeeded. Reads there give a pattern, writes vanish.
+    /// Commands for unmapped NIC memory end as if they had succeeded. Their reads return a pattern, and their writes vanish.
     pub unmapped_commands_succeed: bool,
     /// Writes of the host to unmapped NIC memory vanish without an error.
     pub unmapped_host_writes_vanish: bool,

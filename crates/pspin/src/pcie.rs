@@ -36,16 +36,15 @@ struct Edge {
     reading: Vec<u32>,
     /// Initiators of responses in flight, with the cycle in which they no longer count.
     answered: VecDeque<(Cycle, usize)>,
-    /// For each initiator: beats that it has not taken, and if they are the last of their burst.
+    /// For each initiator: the beats that it has not taken. The last beat of a burst is true.
     given: Vec<VecDeque<bool>>,
-    /// A write burst that is not answered, and a read burst that has not been given whole; kept only with
-    /// one burst at a time.
+    /// The unfinished write burst and read burst; `None` unless each direction has one burst at a time.
     serial: Option<Serial>,
     /// The current cycle.
     now: Cycle,
 }
 
-/// One burst at a time in each direction.
+/// The unfinished bursts, if each direction has one burst at a time.
 #[derive(Default)]
 struct Serial {
     /// Beats of a write burst whose last beat has not come.
@@ -54,7 +53,7 @@ struct Serial {
     is_reading: bool,
 }
 
-/// Cycles from a response leaving the host until the place it frees is usable: the mux sees it in between.
+/// Cycles from a response leaving the host until its place is free: the mux sees the response in between.
 const ANSWER_FREES: Cycle = 2;
 
 impl Edge {
@@ -66,7 +65,7 @@ impl Edge {
             self.answered.pop_front();
             self.at_host[from] -= 1;
         }
-        // A burst is at the host until its initiator takes the last beat, which is in no register before that.
+        // A burst is at the host until its initiator takes the last beat: no register on the way holds that beat.
         for (from, given) in self.given.iter_mut().enumerate() {
             while given.len() > HOST_DATA - self.gate.initiators()[from].data.room() {
                 if given.pop_front() == Some(true) {
@@ -123,8 +122,8 @@ impl Ends for Edge {
 ///           that order: a short write waits for all data of another initiator's burst whose address was first. An
 ///           address waits, and blocks those behind it, until fewer than [`HOST_BURSTS`] of its initiator are at the
 ///           host. The same holds for read bursts.
-///           With one burst at a time, a write burst leaves when all of it is here, and the next follows its response; a read
-///           burst follows the last data of the one before.
+///           With one burst at a time, a write burst leaves when all its beats are here, and the next one after its response; a
+///           read burst leaves after the last data of the previous one.
 /// Source:   PsPIN RTL a49fec8, `host_mst_mux.sv`; `axi_mux.sv` and `axi_id_remap.sv` of the PULP platform; FPsPIN f5feca1,
 ///           `pspin_hostmem_dma_wr.v` and `pspin_hostmem_dma_rd.v`, for one burst at a time.
 /// Differs:  with address translation, which the RTL does not have, the order of the first translated data decides.
@@ -175,7 +174,7 @@ impl Pcie {
         }
     }
 
-    /// Makes each direction have one burst at the host at a time.
+    /// Limits each direction to one burst at the host.
     pub fn one_burst_at_a_time(mut self) -> Self {
         self.edge.serial = Some(Serial::default());
         self

@@ -1,8 +1,8 @@
 //! Rule sets: the notation of match engines that compare words of a packet, as in FPsPIN.
 //!
-//! A rule takes a 32-bit word of the packet, keeps the bits of a mask, and holds if the result is within two bounds. A
-//! set combines its rules, and one more rule tells which packet ends a message. A set becomes a match expression and a
-//! definition of messages, so a model needs no second kind of matching.
+//! A rule takes a 32-bit word of the packet, keeps the bits of a mask, and holds if the result is within two bounds. A set combines its
+//! rules, and one more rule marks the packet that ends a message. A set is compiled to a match expression and a definition of messages, so
+//! models need no second kind of matching.
 //!
 //! Words and bounds are in network byte order, as programmers write them: word 3 of an IPv4 packet is `0x08004500`.
 
@@ -15,13 +15,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RuleSet {
-    /// How the rules are combined.
+    /// Combination of the rules.
     #[serde(default)]
     pub combine: Combine,
-    /// The rules; none takes every packet.
+    /// The rules. Without rules, the set takes every packet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<WordRule>,
-    /// Packets that end their message. Without it no message ends.
+    /// Rule for the packets that end their message. Without it, no message ends.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end: Option<WordRule>,
 }
@@ -63,18 +63,18 @@ const WORD_BYTES: u32 = 4;
 /// Limits of an engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Rules of a set, besides the rule for the end of a message.
+    /// Maximum number of rules of a set, besides the rule for the end of a message.
     pub rules: u32,
-    /// Bytes of a packet that the engine looks at.
+    /// Number of bytes at the start of a packet that the engine sees.
     pub bytes: u32,
-    /// Byte of a packet at which the number of its message begins: a little-endian number.
+    /// Offset of the message number in a packet, in bytes. The number is little-endian.
     pub message_at: u32,
-    /// Number of messages that the card tells apart, a power of two: the lowest bits of the number.
+    /// Number of messages that the card tells apart by the lowest bits of the message number, a power of two.
     pub messages: u32,
 }
 
 impl Limits {
-    /// Words that begin within the bytes that the engine looks at.
+    /// Number of words that begin within the bytes that the engine sees.
     fn words(self) -> u32 {
         self.bytes.div_ceil(WORD_BYTES)
     }
@@ -146,7 +146,7 @@ impl WordRule {
 
 /// The least number that has only bits of `mask` and is at least `low`.
 fn least_from(mask: u32, low: u32) -> Option<u32> {
-    // Such numbers, in order, are the bits of a counter spread over the mask.
+    // In ascending order, these numbers are a counter whose bits are spread over the bits of the mask.
     let spread = |count: u64| {
         let mut left = mask;
         (0..mask.count_ones()).fold(0, |number: u32, i| {
@@ -164,8 +164,8 @@ fn least_from(mask: u32, low: u32) -> Option<u32> {
 }
 
 impl RuleSet {
-    /// The same as a match expression and a definition of messages, for an engine with these limits. Packets whose
-    /// message numbers agree in the bits that the card looks at are one message.
+    /// Compiles the set to a match expression and a definition of messages, for an engine with these limits. Packets whose message numbers
+    /// agree in the bits that the card uses are one message.
     pub fn compile(&self, limits: Limits) -> Result<(Matcher, MessageSpec), RuleSetError> {
         if self.rules.len() > limits.rules as usize {
             return Err(RuleSetError::TooMany { found: self.rules.len(), allowed: limits.rules });
@@ -186,7 +186,7 @@ impl RuleSet {
     }
 }
 
-/// The lowest bits of the little-endian number of the message.
+/// The key of messages: the lowest bits of the little-endian message number.
 fn key(limits: Limits) -> Key {
     let bits = (limits.messages - 1) as u16;
     let text = format!("bytes[{}:2] & {:#x}", limits.message_at, bits.swap_bytes());
@@ -209,7 +209,7 @@ mod tests {
         WordRule { word, mask, low, high: Some(high) }
     }
 
-    /// IP, UDP, destination port 9330, ended by the first bit of SLMP's flags.
+    /// IP, UDP, destination port 9330; the first bit of SLMP's flags ends a message.
     fn slmp() -> RuleSet {
         let rules = vec![
             WordRule { word: 3, mask: 0xffff_0000, low: 0x0800_0000, high: None },
@@ -285,7 +285,7 @@ mod tests {
             &RuleSet { rules: vec![ANY; 4], ..RuleSet::default() },
             expect!["the set has 4 rules, must have at most 3 besides `end`"],
         );
-        assert!(one(rule(16, 0xff00_0000, 0, 0)).compile(FPSPIN).is_ok()); // Its first bytes are within the 66.
+        assert!(one(rule(16, 0xff00_0000, 0, 0)).compile(FPSPIN).is_ok()); // The first bytes of the word are within the 66.
         check(
             &one(rule(17, 1, 0, 0)),
             expect!["the rule 2 looks at word 17, must be 0 to 16: the engine sees the first 66 bytes of a packet"],

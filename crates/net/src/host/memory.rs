@@ -1,10 +1,10 @@
-//! Host memory: 2^64 bytes, of which only pages that were written take room.
+//! Host memory of 2^64 bytes. Only written pages are stored.
 
 use std::collections::BTreeMap;
 
 const PAGE: usize = 4096;
 
-/// A page, and which part of it was written.
+/// A page. All bytes that were written are in `first..end`.
 struct Page {
     bytes: Box<[u8; PAGE]>,
     first: usize,
@@ -43,7 +43,7 @@ impl Pages {
         }
     }
 
-    /// Written ranges: runs of pages, from the first written byte to the last one.
+    /// Written ranges: address and length. Adjacent pages are one range, from its first written byte to its last one.
     pub fn written(&self) -> Vec<(u64, u64)> {
         let mut ranges: Vec<(u64, u64)> = Vec::new();
         let mut last_page = None;
@@ -60,7 +60,7 @@ impl Pages {
     }
 }
 
-/// Cuts a range of memory at pages: addresses, and which of its bytes they are.
+/// Cuts a range of memory at page boundaries. Each piece has its address and its position within the range.
 fn split(addr: u64, len: usize) -> impl Iterator<Item = (u64, std::ops::Range<usize>)> {
     let mut done = 0;
     std::iter::from_fn(move || {

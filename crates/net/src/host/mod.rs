@@ -1,4 +1,4 @@
-//! Programs of hosts, the same for all cards.
+//! Host programs: one interface for all cards.
 //!
 //! A host program is a [`Program`]: the node calls [`Program::start`] at time 0 and [`Program::event`] for each [`Event`]. In both calls the
 //! program may act through its [`Host`]: post messages ([`Host::put`], [`Host::get`]), append matching entries ([`Host::append`]), send
@@ -7,22 +7,23 @@
 //!
 //! To implement one:
 //!
-//! 1. Keep the program's state in a type, and implement [`Program`] for it. It may not be `Send`: a program lives on its node's thread.
-//! 2. Act in `start`; then act on events. Answers carry what identifies them: [`Event::Sent`] and [`Event::Reply`] the [`MessageId`] that
-//!    `put` or `get` returned, [`Event::Received`] the [`EntryId`], [`Event::Timer`] the token.
-//! 3. Say in [`Program::waits_for`] what the program still expects. A run whose hosts wait while nothing can happen any more has stalled.
-//! 4. Call [`Host::fail`] if the program cannot go on; the run then ends with this error and the name of the node.
+//! 1. Keep the program's state in a type, and implement [`Program`] for it. The type need not be `Send`: a program lives on its node's
+//!    thread.
+//! 2. Act in `start`, then on events. Each event identifies its cause: [`Event::Sent`] and [`Event::Reply`] by the [`MessageId`] that `put`
+//!    or `get` returned, [`Event::Received`] by the [`EntryId`], [`Event::Timer`] by the token.
+//! 3. Describe in [`Program::waits_for`] what the program still waits for. If hosts wait but no event is left, the run has stalled.
+//! 4. Call [`Host::fail`] if the program cannot continue; the run then ends with this error and the name of the node.
 //! 5. Give the network a [`BuildProgram`], which makes the program on the node's thread: [`crate::plain::PlainNic::new`] takes the program
 //!    itself, and the facade's `Wanted::hosts` takes a builder for each node.
 //!
-//! **Processors.** Messages that are posted with `put` and `get` and messages that arrive take processor time by [`Costs`], as in LogGOPS; the
-//! program hears of a message when the processor is done with it. [`Host::take_cpu`] and [`Host::post`] are for programs that charge
+//! **Processors.** `put`, `get` and messages that arrive take processor time ([`Costs`], as in LogGOPS). The program gets the event of an
+//! arrived message when the processor is done with the message. [`Host::take_cpu`] and [`Host::post`] are for programs that charge
 //! processors themselves.
 //!
-//! **Cards.** On a plain NIC, messages leave and arrive through the NIC. On a card that runs handlers, messages leave beside the handlers, as
-//! the packets of `send` do, and wait for the line together with the card's own packets. Packets that arrive pass the card first: the host
-//! gets those that no context takes, and those that handlers copy to host memory as a whole. [`Host::watch`] reports other writes of handlers
-//! to host memory, and [`Event::Card`] has the events of the card's driver.
+//! **Cards.** On a plain NIC, messages leave and arrive through the NIC. On a card that runs handlers, messages and the frames of `send`
+//! bypass the handlers when they leave, and share the line with the card's own packets. Packets that arrive go to the card first: the host
+//! gets the packets that no context takes, and those that handlers copy to host memory as a whole. [`Host::watch`] reports other writes of
+//! handlers to host memory, and [`Event::Card`] reports the events of the card's driver.
 //!
 //! ```
 //! use kernel::Time;
@@ -99,24 +100,24 @@ impl Payload {
     }
 }
 
-/// A message that was received.
+/// A received message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Received {
     /// The entry that it matched.
     pub entry: EntryId,
     /// Its sender.
     pub from: NodeId,
-    /// Its number there: `put` returned it.
+    /// Its number at the sender, which `put` returned there.
     pub number: u32,
     /// Its tag.
     pub tag: u64,
-    /// Its length.
+    /// Its length in bytes.
     pub len: u32,
     /// Arrival of its first bit.
     pub first: Time,
-    /// Arrival of its last bit, with all others before it.
+    /// Time at which the whole message has arrived.
     pub last: Time,
-    /// Its bytes; `None` if all of them are 0, or if they were written into the memory of the entry.
+    /// Its bytes; `None` if all of them are 0, or if the entry has memory, into which they were written.
     pub bytes: Option<Vec<u8>>,
 }
 
@@ -125,17 +126,17 @@ pub struct Received {
 pub struct Reply {
     /// The number that [`Host::get`] returned.
     pub id: MessageId,
-    /// The peer that was read.
+    /// The peer whose memory was read.
     pub from: NodeId,
-    /// Its tag.
+    /// Tag of the `get`.
     pub tag: u64,
-    /// Its length.
+    /// Length in bytes.
     pub len: u32,
-    /// Arrival of its first bit.
+    /// Arrival of the first bit of the answer.
     pub first: Time,
-    /// Arrival of its last bit.
+    /// Time at which the whole answer has arrived.
     pub last: Time,
-    /// Its bytes; `None` if all of them are 0.
+    /// The bytes; `None` if all of them are 0.
     pub bytes: Option<Vec<u8>>,
 }
 
@@ -146,9 +147,9 @@ pub struct Served {
     pub entry: EntryId,
     /// The peer.
     pub to: NodeId,
-    /// The tag.
+    /// Tag of the read.
     pub tag: u64,
-    /// Bytes.
+    /// Number of bytes.
     pub len: u32,
 }
 
@@ -159,24 +160,24 @@ pub struct CardEvent {
     pub context: u32,
     /// Name, such as `message_done`.
     pub name: &'static str,
-    /// Numbers by name.
+    /// Values by name.
     pub values: Vec<(&'static str, u64)>,
 }
 
 /// An event of a host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// A message of `put` has left: its last bit on a lossless network, its last acknowledgment on another one.
+    /// A message of `put` is complete: its last bit has left if the transport is lossless, else its last acknowledgment has arrived.
     Sent(MessageId),
     /// A message has arrived and matched an entry.
     Received(Received),
-    /// The bytes of a `get` are here.
+    /// The bytes of a `get` have arrived.
     Reply(Reply),
-    /// The answer to a peer's `get` has left.
+    /// The answer to a peer's `get` is complete, as in [`Event::Sent`].
     Served(Served),
     /// A timer or a computation ended.
     Timer(u64),
-    /// A frame outside of messages, after [`Host::take_frames`].
+    /// A frame that belongs to no message, if the program has called [`Host::take_frames`].
     Frame(Arc<[u8]>),
     /// The card wrote host memory that the program watches.
     Written {
@@ -194,7 +195,7 @@ pub enum Event {
 pub struct CardMemory {
     /// Name of the context.
     pub context: String,
-    /// First byte, as handlers see it.
+    /// Address of the first byte, as handlers see it.
     pub addr: u64,
     /// Number of bytes.
     pub bytes: u64,
@@ -211,7 +212,7 @@ pub(crate) enum Action {
     Fail(NodeFailure),
 }
 
-/// A processor or a card of a host, by number: the time from which it is free.
+/// The time from which each processor is free, by number of the processor.
 #[derive(Clone, Debug, Default)]
 struct Slots(Vec<Time>);
 
@@ -229,20 +230,20 @@ impl Slots {
     }
 }
 
-/// A host, as its program sees it while it handles an event.
+/// The host, as its program sees it while handling an event.
 pub struct Host {
     pub(crate) now: Time,
     pub(crate) node: NodeId,
     n_nodes: u32,
     costs: Costs,
     cpus: Slots,
-    /// When the gap of the last message ends, out and in.
+    /// End of the gap after the last message: sent, received.
     gaps: [Time; 2],
     next_message: u32,
     next_entry: u64,
     pub(crate) actions: Vec<Action>,
     pub(crate) memory: Pages,
-    /// The host's writes that the card does not know yet.
+    /// The host's writes that the card has not got yet.
     pub(crate) written: Vec<(u64, Box<[u8]>)>,
     pub(crate) shares_memory: bool,
     watched: Vec<(u64, u64)>,
@@ -275,12 +276,12 @@ impl Host {
         (self.card_memory, self.shares_memory) = (memory, true);
     }
 
-    /// The time.
+    /// The current time.
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// The own number.
+    /// Number of this node.
     pub fn node(&self) -> NodeId {
         self.node
     }
@@ -290,27 +291,28 @@ impl Host {
         self.n_nodes
     }
 
-    /// Sends a message, at the cost of processor 0. Messages to one peer arrive in the order of the calls.
+    /// Sends a message and charges its costs to processor 0. Messages to one peer arrive in the order of the calls.
     pub fn put(&mut self, to: NodeId, tag: u64, payload: Payload) -> MessageId {
         let at = self.charge_send(payload.len());
         self.post(at, to, tag, payload)
     }
 
-    /// Gives the NIC a message at a time, at no cost: for programs that charge processors themselves. A time in the past counts as now.
+    /// Gives the NIC a message at time `at` without costs, for programs that charge processors themselves. A time in the past counts as
+    /// now.
     pub fn post(&mut self, at: Time, to: NodeId, tag: u64, payload: Payload) -> MessageId {
         let (id, at) = (self.message_id(), at.max(self.now));
         self.actions.push(Action::Put { at, id, to, tag, payload });
         id
     }
 
-    /// Reads the first `len` bytes of the memory that a peer's entry names, at the cost of posting an empty message. The entry is the first
-    /// that fits the tag; without one, the read waits for it. Memory that the entry does not name reads as zeros.
+    /// Reads the first `len` bytes of the memory of a peer's entry, at the cost of sending an empty message. The read uses the first entry
+    /// that fits the tag, and waits until there is one. Bytes outside of the entry's memory read as zeros.
     pub fn get(&mut self, to: NodeId, tag: u64, len: u32) -> MessageId {
         let at = self.charge_send(0);
         self.post_get(at, to, tag, len)
     }
 
-    /// Gives the NIC a `get` at a time, at no cost.
+    /// Gives the NIC a `get` at time `at` without costs.
     pub fn post_get(&mut self, at: Time, to: NodeId, tag: u64, len: u32) -> MessageId {
         let (id, at) = (self.message_id(), at.max(self.now));
         self.actions.push(Action::Get { at, id, to, tag, len });
@@ -323,12 +325,12 @@ impl Host {
         id
     }
 
-    /// Sends a frame as it is, without FCS. It needs no matching and no costs; its addresses decide where it goes.
+    /// Sends a frame unchanged, without matching and without costs. `frame` has no FCS; its addresses decide where it goes.
     pub fn send(&mut self, frame: impl Into<Arc<[u8]>>) {
         self.actions.push(Action::Frame { bytes: frame.into() });
     }
 
-    /// From now on, frames outside of messages are [`Event::Frame`]s. Without this call, they are dropped as unwanted.
+    /// From now on, frames that belong to no message become [`Event::Frame`]s. Without this call they are dropped as unwanted.
     pub fn take_frames(&mut self) {
         self.takes_frames = true;
     }
@@ -358,13 +360,13 @@ impl Host {
         self.actions.push(Action::Wait { until, token });
     }
 
-    /// Computes for `span` on a processor, once it is free; [`Event::Timer`] with this token comes at the end.
+    /// Computes for `span` on a processor as soon as the processor is free. [`Event::Timer`] with this token marks the end.
     pub fn compute(&mut self, cpu: u8, span: Time, token: u64) {
         let (_, end) = self.take_cpu(cpu, span);
         self.actions.push(Action::Wait { until: end, token });
     }
 
-    /// Takes a processor for `span`, from now or when it is free. Returns begin and end.
+    /// Takes a processor for `span` as soon as the processor is free. Returns begin and end.
     pub fn take_cpu(&mut self, cpu: u8, span: Time) -> (Time, Time) {
         let begin = self.cpus.free(cpu).max(self.now);
         let end = begin.checked_add(span).unwrap_or(Time::MAX);
@@ -372,12 +374,12 @@ impl Host {
         (begin, end)
     }
 
-    /// When a processor is free.
+    /// The earliest time, from now on, at which a processor is free.
     pub fn cpu_free(&self, cpu: u8) -> Time {
         self.cpus.free(cpu).max(self.now)
     }
 
-    /// Reads host memory. Bytes that nobody wrote are 0.
+    /// Reads host memory. Unwritten bytes are 0.
     pub fn read(&self, addr: u64, data: &mut [u8]) {
         self.memory.read(addr, data);
     }
@@ -405,7 +407,7 @@ impl Host {
         self.actions.push(Action::Fail(failure.into()));
     }
 
-    /// Charges a message that leaves. Returns when the NIC has it.
+    /// Charges a message that leaves. Returns the time at which the NIC gets it.
     fn charge_send(&mut self, len: u32) -> Time {
         if self.costs.are_zero() {
             return self.now.max(self.cpus.free(0));
@@ -417,7 +419,7 @@ impl Host {
         begin.checked_add(self.costs.o()).unwrap_or(Time::MAX)
     }
 
-    /// Charges a message that has arrived. Returns when the program hears of it.
+    /// Charges a message that has arrived. Returns the time at which the program gets its event.
     pub(crate) fn charge_receive(&mut self, now: Time, cpu: u8, len: u32) -> Time {
         let begin = now.max(self.cpus.free(cpu));
         if self.costs.are_zero() {
@@ -441,24 +443,24 @@ impl Host {
 
 /// A program of a host. [The module](self) says how to implement one.
 pub trait Program: Any {
-    /// Time 0.
+    /// Called at time 0.
     fn start(&mut self, host: &mut Host);
 
-    /// An event.
+    /// Called for each event.
     fn event(&mut self, event: Event, host: &mut Host);
 
-    /// A text about the wait of the program; `None` if it has done all it wants. The run asks when nothing can happen any more.
+    /// Describes what the program still waits for; `None` if it is done. An error about a stalled run contains the text.
     fn waits_for(&self) -> Option<String> {
         None
     }
 
-    /// Returns true if [`Program::waits_for`] would name something. It is asked often.
+    /// Returns true if [`Program::waits_for`] would return a text. The run calls this often.
     fn is_waiting(&self) -> bool {
         self.waits_for().is_some()
     }
 }
 
-/// A host without a program of its own: it takes all messages.
+/// The program of a host that has none of its own: it takes all messages.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sink;
 
@@ -470,14 +472,14 @@ impl Program for Sink {
     fn event(&mut self, _: Event, _: &mut Host) {}
 }
 
-/// Makes a program on the thread of its node. It may be called once for each node that has it.
+/// Makes programs, each on the thread of its node. One builder can serve several nodes.
 #[derive(Clone)]
 pub struct BuildProgram(Arc<Make>);
 
 type Make = dyn Fn(&Place) -> Result<Box<dyn Program>, NodeFailure> + Send + Sync;
 
 impl BuildProgram {
-    /// Calls `make` with the node's place.
+    /// A builder that calls `make` with the place of each node.
     pub fn new(make: impl Fn(&Place) -> Result<Box<dyn Program>, NodeFailure> + Send + Sync + 'static) -> Self {
         BuildProgram(Arc::new(make))
     }

@@ -1,4 +1,4 @@
-//! The results of the ranks of a schedule, brought together.
+//! Combines the results of a schedule's ranks.
 
 use super::critical::{Step, StepKind};
 use super::params::{Model, Params};
@@ -21,7 +21,7 @@ pub struct RankResult {
 }
 
 impl Rank {
-    /// Takes the results.
+    /// Takes the results out of the rank.
     pub fn take(&mut self) -> RankResult {
         RankResult {
             waiting: self.waiting(),
@@ -35,13 +35,13 @@ impl Rank {
     }
 }
 
-/// The place in the schedule of the send of a message.
+/// The index in the schedule of the send operation of a message.
 fn send_of(schedule: &Schedule, ranks: &[RankResult], message: &Arrived) -> usize {
     let first = schedule.range(message.from).start;
     first + message.send(&ranks[message.from as usize].numbers) as usize
 }
 
-/// Brings the results of all ranks together: the times of all operations, or why the schedule cannot end.
+/// Combines the results of all ranks: the times of all operations, or the reason why the schedule cannot end.
 pub fn gather(schedule: &Schedule, params: Params, model: Model, ranks: &[RankResult]) -> Result<Outcome, Stuck> {
     let n_done: usize = ranks.iter().map(|rank| rank.n_done).sum();
     let mut sent = Vec::new();
@@ -89,7 +89,7 @@ pub fn gather(schedule: &Schedule, params: Params, model: Model, ranks: &[RankRe
     Ok(Outcome { finish: Time::from_fs(end.0), hosts, messages, record: Some(record) })
 }
 
-/// The chain of steps that leads to the end of a rank, from time 0 on.
+/// The critical path of a rank: the chain of steps from time 0 to its end.
 fn path(schedule: &Schedule, params: Params, ranks: &[RankResult], rank: u32) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut rank = rank;
@@ -142,7 +142,7 @@ fn path(schedule: &Schedule, params: Params, ranks: &[RankResult], rank: u32) ->
                 let message = &result.messages[message as usize];
                 let send = send_of(schedule, ranks, message);
                 match (message.asked, message.recv) {
-                    // The receive came after the announcement, and the bytes were read then.
+                    // The receive came after the announcement and started the read.
                     (Some((at, true)), Some(recv)) => {
                         add(&mut steps, StepKind::Network, send, message.from, at, now);
                         (at, Why::Begin(recv))

@@ -1,5 +1,6 @@
-//! Hosts that follow the LogGOPS model run a [`Schedule`]: with the model's network ([`Run`]), or as programs on the nodes of a network of
-//! packets ([`Rank`]). The model takes events of all hosts in one order, and one host changes times of another; ranks know messages only.
+//! Hosts that follow the LogGOPS model run a [`Schedule`]: on the model's own network ([`Run`]), or as programs on the nodes of a packet
+//! network ([`Rank`]). A [`Run`] processes the events of all hosts in one order, and one host can change times of another; ranks interact
+//! only through messages.
 //!
 //! Parameters: `L` latency, `o` overhead of a processor for a message, `g` gap between messages of a network card, `G` gap per
 //! byte, `O` overhead per byte, `S` the largest message that is sent at once (eager); a larger one waits for its receive

@@ -3,7 +3,7 @@
 use super::params::{Model, Params};
 use kernel::Time;
 
-/// Each message takes its latency, and in the model atlahs its gap per byte, whatever else is on the way.
+/// Each message takes the latency and, in the model atlahs, the gap per byte. Messages do not delay each other.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ways {
     latency: Time,
@@ -21,7 +21,7 @@ impl Ways {
         Ways { latency: params.L, per_byte }
     }
 
-    /// The arrival of a message that leaves at a time; `None` if it is beyond the range of the simulator.
+    /// The arrival of a message that leaves at time `at`; `None` if it is beyond the range of the simulator.
     pub fn arrival(&self, bytes: u64, at: u64) -> Option<u64> {
         let way = whole_ns(bytes, self.per_byte)?.fs().checked_add(self.latency.fs())?;
         at.checked_add(way)

@@ -1,16 +1,17 @@
-//! A rank of a schedule as the program of a host, for schedules whose messages travel through a network of packets.
+//! A rank of a schedule as a host program, for schedules whose messages travel as packets through a network.
 //!
-//! The host charges o, g and O as the model does, and takes its operations in the order in which they become free. L and G are the network's:
+//! The rank charges o, g and O as the model does, and starts operations in the order in which they become ready. It does not use L and G:
 //! links and NICs decide how long a message takes.
 //!
-//! - A computation takes its processor for its time.
-//! - A send takes its processor for o + (s-1) O. The next send of the same card begins g later at the earliest. The NIC has the message o
-//!   after the begin (model 2010), or at the end of the processor's part (atlahs).
-//! - 2010: a message that has arrived takes the processor with the number of its sender's for o + (s-1) O, and the card for g, whether or not
-//!   a receive waits for it. atlahs: when it has met its receive, it takes the card for g, then the receive's processor for o + (s-1) O.
-//! - A message above S is sent when its receive is there: the sender announces it with a small message, and the receiver reads it
-//!   ([`Host::get`]). The send ends when its last packet has left.
-//! - A message of a rank to itself arrives when its NIC would have it.
+//! - A computation occupies its processor for its duration.
+//! - A send occupies its processor for o + (s-1) O. The next send with the same `nic` begins at least g later. The network gets the message
+//!   o after the start (model 2010), or when the processor is done (atlahs).
+//! - 2010: a message that has arrived occupies the processor that has the number of the sender's processor for o + (s-1) O, and its `nic`
+//!   for g, even if no receive waits for it. atlahs: a message that has matched a receive occupies its `nic` for g, then the receive's
+//!   processor for o + (s-1) O.
+//! - A message of more than S bytes waits for its receive: the sender announces it with a small message, and the receiver reads it
+//!   ([`Host::get`]) when the receive is posted. The send ends when its last packet has left.
+//! - A message of a rank to itself arrives at the time at which the network would get it.
 
 use super::matching::{Entry as Waiting, Queues};
 use super::params::{Model, Params};
@@ -21,7 +22,7 @@ use kernel::Time;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Why something began or ended. Operations and messages have the numbers of their rank.
+/// The cause of a begin or an end. Operations and messages are numbered within their rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Why {
     /// The start of the run.
@@ -30,15 +31,15 @@ pub(super) enum Why {
     End(u32),
     /// An operation began.
     Begin(u32),
-    /// The processor's part of an operation ended.
+    /// The processor finished its part of an operation.
     Held(u32),
     /// The gap of a send ended.
     SendGap(u32),
     /// A message arrived.
     Way(u32),
-    /// The processor's part of a message ended.
+    /// The processor finished its part of a message.
     Handled(u32),
-    /// The gap of a message that arrived ended.
+    /// The gap of a received message ended.
     RecvGap(u32),
 }
 
@@ -49,7 +50,7 @@ pub(super) struct OpTimes {
     pub freed: Why,
     pub started: Time,
     pub why: Why,
-    /// For a send: when the NIC had its message.
+    /// For a send: the time at which the network got its message.
     pub left: Time,
     pub done: Option<Time>,
     /// For a receive: its message.
@@ -60,18 +61,18 @@ pub(super) struct OpTimes {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Arrived {
     pub from: u32,
-    /// Its number at the sender; of a message to the own rank, its operation.
+    /// Its number at the sender, or that of its send operation if `has_operation`.
     pub number: u32,
     pub tag: u32,
     pub size: u64,
     cpu: u8,
     nic: u8,
     is_announced: bool,
-    /// `number` is that of the operation.
+    /// `number` is that of the send operation.
     has_operation: bool,
-    /// The whole message has arrived; for an announced one, its bytes.
+    /// Arrival of the whole message; for an announced message, of its bytes.
     pub arrived: Time,
-    /// An announced message: the read began, because the receive came (or the announcement).
+    /// For an announced message: start of the read, and true if the receive came after the announcement.
     pub asked: Option<(Time, bool)>,
     pub begun: Time,
     pub why: Why,
@@ -80,23 +81,23 @@ pub(super) struct Arrived {
 }
 
 impl Arrived {
-    /// The operation that sent it, from the sender's numbers of messages.
+    /// The send operation. `numbers` maps the sender's messages to its operations.
     pub fn send(&self, numbers: &BTreeMap<u32, u32>) -> u32 {
-        // Announced messages and those to the own rank have the number of the operation.
+        // Announced messages and messages of a rank to itself carry the number of the operation.
         numbers.get(&self.number).copied().filter(|_| !self.has_operation).unwrap_or(self.number)
     }
 }
 
-/// A message is announced: its bytes are read when its receive is there.
+/// Tag bit of an announcement: the receiver reads the bytes when the receive is posted.
 const ANNOUNCED: u64 = 1 << 48;
-/// The tag of the memory that an announced message is read from.
+/// Tag bit of the memory from which an announced message is read.
 const READ: u64 = 1 << 49;
 
 fn tag_of(op: &Op) -> u64 {
     u64::from(op.tag) | u64::from(op.cpu) << 32 | u64::from(op.nic) << 40
 }
 
-/// The purpose of a timer, with the number of the operation or message.
+/// The purpose of a timer. The timer's token also has the number of the operation or message.
 #[derive(Clone, Copy)]
 #[repr(u8)]
 enum Token {
@@ -104,9 +105,9 @@ enum Token {
     End = 0,
     /// An operation begins.
     Begin = 1,
-    /// A message has its turn at the processor.
+    /// The processor begins to handle a message.
     Turn = 2,
-    /// A message to the own rank arrives.
+    /// A message of the rank to itself arrives.
     Own = 3,
 }
 
@@ -114,7 +115,7 @@ fn token(what: Token, number: u32) -> u64 {
     (what as u64) << 32 | u64::from(number)
 }
 
-/// A processor or card: free from then on, and why then.
+/// A processor or card: the time from which it is free, and the cause.
 type Slot = (Time, Why);
 
 fn later(a: Slot, b: Slot) -> Slot {
@@ -138,7 +139,7 @@ impl Slots {
     }
 }
 
-/// A size that a message of the network cannot have.
+/// A send of more bytes than one message of the network can have.
 #[derive(Debug, thiserror::Error)]
 #[error("{at} of rank {rank} has {size} bytes, must have at most {}: a longer message needs several sends", u32::MAX)]
 pub struct TooLarge {
@@ -161,7 +162,7 @@ pub struct Rank {
     params: Params,
     model: Model,
     rank: u32,
-    /// The place of its first operation in the schedule.
+    /// Index of its first operation in the schedule.
     base: usize,
     open: Vec<u32>,
     cpus: Slots,
@@ -169,17 +170,17 @@ pub struct Rank {
     recv_gaps: Slots,
     posted: Queues,
     unexpected: Queues,
-    /// Operations that have become free in this event.
+    /// Operations that became ready in this event, with the cause.
     freed: Vec<(u32, Why)>,
-    /// Receives of reads under way.
+    /// Messages whose bytes are being read, by number of the `get`.
     reads: BTreeMap<u32, u32>,
     pub(super) times: Vec<OpTimes>,
     pub(super) messages: Vec<Arrived>,
-    /// Operations of messages, by the messages' numbers.
+    /// Send operations, by number of the message.
     pub(super) numbers: BTreeMap<u32, u32>,
     pub(super) n_done: usize,
     n_unexpected: usize,
-    /// The end of all that it did so far.
+    /// The latest end so far, with its cause.
     pub(super) end: Slot,
 }
 
@@ -227,7 +228,7 @@ impl Rank {
         })
     }
 
-    /// Receives that wait: operation in the rank, and source.
+    /// Receives that wait for a message: operation in the rank, and source.
     pub(super) fn waiting(&self) -> Vec<(u32, u32)> {
         self.posted.entries(0).map(|entry| (entry.op, entry.source)).collect()
     }
@@ -241,7 +242,7 @@ impl Rank {
         self.schedule.ops()[self.base + op as usize]
     }
 
-    /// Adds to a time; a time that is too late ends the run.
+    /// `at` + `base` + (`size` - 1) * `per_byte`. A result out of range ends the run.
     fn add(&self, host: &mut Host, op: u32, at: Time, base: Time, per_byte: Time, size: u64) -> Option<Time> {
         let bytes = per_byte.fs().checked_mul(size.saturating_sub(1));
         let end = bytes.and_then(|bytes| at.fs().checked_add(base.fs())?.checked_add(bytes)).map(Time::from_fs);
@@ -252,7 +253,7 @@ impl Rank {
         end
     }
 
-    /// Begins all operations that have become free.
+    /// Begins all operations that became ready.
     fn release(&mut self, host: &mut Host) {
         while !self.freed.is_empty() {
             let mut freed = std::mem::take(&mut self.freed);
@@ -354,7 +355,7 @@ impl Rank {
             host.post(left, to, tag_of(&this), Payload::Zeros(size as u32))
         } else {
             host.append(Entry { cpu: None, ..Entry::one(Some(to), READ | u64::from(op)) });
-            // At most 32 bits: `new` has checked it.
+            // The size fits into 32 bits: `new` has checked it.
             let words = [size as u32, op].map(u32::to_le_bytes).concat();
             host.post(left, to, tag_of(&this) | ANNOUNCED, Payload::Bytes(words.into()))
         };
@@ -389,7 +390,7 @@ impl Rank {
         self.times[recv as usize].message = Some(message);
     }
 
-    /// Reads an announced message whose receive is there.
+    /// Reads an announced message whose receive is posted.
     fn read(&mut self, message: u32, recv: u32, is_late: bool, host: &mut Host) {
         self.pair(message, recv);
         let Arrived { from, number, size, .. } = self.messages[message as usize];
@@ -398,12 +399,13 @@ impl Rank {
         self.reads.insert(id.0, message);
     }
 
-    /// The processor takes a message: at once in the model 2010 (`Token::Turn` follows), when it has met its receive in the model atlahs.
+    /// The processor handles a message: in the model 2010 when it arrives (`Token::Turn` follows), in the model atlahs when it has matched
+    /// a receive.
     fn handle(&mut self, message: u32, cpu: u8, host: &mut Host) -> Option<()> {
         let Params { o, g, O, .. } = self.params;
         let Arrived { nic, size, recv, .. } = self.messages[message as usize];
         let op = recv.unwrap_or(0);
-        // A message that waited for its receive begins because of the receive.
+        // If a message waited for its receive, the receive is the cause.
         let came = match (self.messages[message as usize].arrived < host.now(), recv) {
             (true, Some(recv)) => Why::Begin(recv),
             _ => Why::Way(message),
@@ -460,7 +462,7 @@ impl Rank {
         self.unexpected.push(0, Waiting { op: message, source: from, tag, at: host.now().fs() });
     }
 
-    /// A message has its turn at the processor, in the model 2010: it meets its receive.
+    /// Model 2010: the processor begins to handle a message, which is now matched with its receive.
     fn turn(&mut self, message: u32, host: &mut Host) {
         let Arrived { from, tag, ended, .. } = self.messages[message as usize];
         match self.posted.take(0, from, tag) {
@@ -472,7 +474,7 @@ impl Rank {
         }
     }
 
-    /// A message of the network.
+    /// Records a message from the network. Returns its index.
     fn received(&mut self, received: &Received) -> u32 {
         let tag = received.tag;
         let mut words = [0u32; 2];
@@ -485,7 +487,7 @@ impl Rank {
         let message = self.messages.len() as u32;
         self.messages.push(Arrived {
             from: received.from.0,
-            // The bytes of an announced message are at its operation.
+            // The bytes of an announced message are read under the number of its send operation.
             number: if is_announced { words[1] } else { received.number },
             tag: tag as u32,
             size: if is_announced { words[0].into() } else { received.len.into() },
@@ -525,7 +527,7 @@ impl Rank {
 
 impl Program for Rank {
     fn start(&mut self, host: &mut Host) {
-        // Reads of announced messages have entries of their own.
+        // Takes all messages. Reads of announced messages have entries of their own.
         host.append(Entry { ignore: !READ, cpu: None, ..Entry::ALL });
         let roots = (0..self.open.len()).filter(|&op| self.open[op] == 0);
         self.freed = roots.map(|op| (op as u32, Why::Start)).collect();

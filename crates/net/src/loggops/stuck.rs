@@ -54,7 +54,8 @@ impl Stuck {
         Some(Stuck::of_waits(schedule, waiting, &sent, is_done, run.n_done))
     }
 
-    /// Of receives that wait by rank, each with its source, and of messages without a receive: sender, operation, receiver.
+    /// Describes the waits. `waits` has the receives that wait, by rank, each with its source; `sent` has the messages without a receive:
+    /// sender, operation, receiver.
     pub(super) fn of_waits(
         schedule: &Schedule,
         mut waits: Vec<Vec<(u32, u32)>>,

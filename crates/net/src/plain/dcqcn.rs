@@ -1,9 +1,10 @@
-//! Rate control of DCQCN: Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015, section 5.
+//! DCQCN rate control: Zhu et al., "Congestion Control for Large-Scale RDMA Deployments", SIGCOMM 2015, section 5.
 //!
-//! A receiver answers marked packets with congestion notifications, at most one in an interval for each sender. A sender begins at the rate of
-//! its line. A notification cuts the rate by the factor 1 - alpha / 2, and alpha moves towards 1; without notifications, alpha decays.
-//! A timer and a counter of bytes raise the rate again: halfway to the rate before the cut in each of the first rounds (fast recovery),
-//! then that target grows, too, by a step (additive increase), and by more if both are beyond the first rounds (hyper increase).
+//! A receiver answers marked packets with congestion notifications, at most one for each sender in an interval. A sender starts at line
+//! rate. A notification multiplies the rate by 1 - alpha / 2 and moves alpha towards 1; without notifications, alpha decays. A timer and a
+//! byte counter then raise the rate in rounds. Each round moves the rate halfway to a target: the rate before the cut. In the first rounds
+//! the target stays (fast recovery). Later rounds raise the target by a step (additive increase), or by more if both timer and counter are
+//! beyond the first rounds (hyper increase).
 //!
 //! Rates are whole bit/s and alpha is a multiple of 2^-32, rounded down.
 
@@ -19,13 +20,13 @@ use serde::{Deserialize, Serialize};
 pub struct DcqcnParams {
     /// Weight of a notification in alpha.
     pub g: Ratio,
-    /// Least time between two notifications to a sender.
+    /// Minimum time between two notifications to a sender.
     pub notification_interval: Span,
     /// Time without a notification after which alpha decays.
     pub alpha_timer: Span,
-    /// Time of a round of increase.
+    /// Duration of a round of the timer.
     pub increase_timer: Span,
-    /// Bytes of a round of increase.
+    /// Bytes of a round of the byte counter.
     pub increase_bytes: u64,
     /// Rounds of fast recovery.
     pub recovery_rounds: u32,
@@ -33,7 +34,7 @@ pub struct DcqcnParams {
     pub additive: BitRate,
     /// Step of the hyper increase.
     pub hyper: BitRate,
-    /// Least rate.
+    /// Minimum rate.
     pub least: BitRate,
 }
 
@@ -68,24 +69,24 @@ impl DcqcnParams {
     }
 }
 
-/// 1, as alpha counts.
+/// Alpha = 1: alpha counts in units of 2^-32.
 const ONE: u64 = 1 << 32;
 
-/// The rate of a sender to one peer, after its first notification.
+/// The rate of a sender to one peer, from the first notification on.
 #[derive(Clone, Debug)]
 pub(super) struct Limit {
-    /// Rate now and target, in bit/s.
+    /// Current rate and its target, in bit/s.
     current: u64,
     target: u64,
     alpha: u64,
-    /// Time of the next decay of alpha, and of the next round of the timer.
+    /// Next decay of alpha, and end of the current round of the timer.
     decays_at: Time,
     rises_at: Time,
     /// Bytes since the last round of the counter.
     bytes: u64,
     /// Rounds of the timer and of the counter since the last notification.
     rounds: [u32; 2],
-    /// When the next packet may leave.
+    /// Time from which the next packet may leave.
     pub free: Time,
 }
 
@@ -94,7 +95,7 @@ fn bps(rate: BitRate) -> u64 {
 }
 
 impl Limit {
-    /// No notification has arrived; the rate is that of the line.
+    /// Starts at line rate.
     pub fn new(line: u64) -> Self {
         let (decays_at, rises_at) = (Time::MAX, Time::MAX);
         let rounds = [0; 2];
@@ -117,7 +118,7 @@ impl Limit {
         self.alpha - params.g.times(self.alpha)
     }
 
-    /// Lives through the timers up to `now`.
+    /// Advances the timers to `now`.
     fn advance(&mut self, now: Time, line: u64, params: &DcqcnParams) {
         while self.decays_at.min(self.rises_at) <= now {
             if self.decays_at <= self.rises_at {
@@ -145,14 +146,14 @@ impl Limit {
             self.target = self.target.saturating_add(bps(params.additive));
         }
         self.target = self.target.min(line);
-        // Rounded up, so that the rate reaches its target.
+        // Rounds up, so that the rate reaches its target.
         self.current = self.current.midpoint(self.target) + (self.current ^ self.target) % 2;
         if self.current == line {
             self.rises_at = Time::MAX;
         }
     }
 
-    /// A packet that takes `bits` on the line leaves.
+    /// A packet leaves; it takes `bits` on the line.
     pub fn sent(&mut self, now: Time, bits: u64, line: u64, params: &DcqcnParams) {
         self.advance(now, line, params);
         if self.current == line {
@@ -184,9 +185,9 @@ mod tests {
         let params = DcqcnParams::default();
         let mut limit = Limit::new(LINE);
         limit.cut(us(100), LINE, &params);
-        // Alpha is 1 at first: half the rate.
+        // Alpha is 1 at first, so the rate is halved.
         assert_eq!((limit.current, limit.target, limit.alpha), (LINE / 2, LINE, ONE));
-        // 55 us later a round begins: (50 + 100) / 2 Gbit/s. Just before, nothing has changed.
+        // The first round ends 55 us later and raises the rate to (50 + 100) / 2 Gbit/s. Just before, nothing has changed.
         limit.advance(Time::from_fs(us(155).fs() - 1), LINE, &params);
         assert_eq!(limit.current, LINE / 2);
         let mut gap = LINE / 2;
@@ -195,10 +196,10 @@ mod tests {
             gap /= 2;
             assert_eq!(limit.current, LINE - gap, "round {round}");
         }
-        // Alpha decays by 1/256 in each of them.
+        // Alpha decays by 1/256 in each round.
         let alpha = (0..5).fold(ONE, |alpha, _| alpha - alpha / 256);
         assert_eq!(limit.alpha, alpha);
-        // The second cut: the target is the rate now, and the cut is alpha / 2.
+        // The second cut makes the current rate the target, and then subtracts alpha / 2 of it.
         let before = limit.current;
         limit.cut(us(376), LINE, &params);
         assert_eq!(limit.target, before);
@@ -218,7 +219,7 @@ mod tests {
             limit.advance(us(55 * round), LINE, &params);
         }
         assert_eq!(limit.target, LINE / 2 + 2 * 40_000_000, "rounds 6 and 7 are additive");
-        // The counter of bytes gets beyond its rounds, too: 10 MB each. The smaller number of rounds is then 6: one hyper step.
+        // The byte counter passes fast recovery, too, with rounds of 10 MB each. The smaller number of rounds is then 6: one hyper step.
         for _ in 0..6 {
             limit.rise(1, LINE, &params);
         }

@@ -1,5 +1,4 @@
-//! Hosts and the transport of their messages, for all cards: the program, matching, connections, and packets that leave when the line is
-//! free.
+//! Hosts and the transport of their messages, for all cards: program, matching, connections, and sending when the line is free.
 
 mod arrivals;
 
@@ -24,7 +23,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::sync::Arc;
 
-/// Why a plain NIC cannot be built or go on.
+/// Why a plain NIC cannot be built or cannot continue.
 #[derive(Clone, Debug, thiserror::Error)]
 #[expect(missing_docs, reason = "the texts say what each field is")]
 pub enum PlainError {
@@ -40,16 +39,16 @@ pub enum PlainError {
     Mtu { needed: usize, max_frame: usize, mtu: usize },
 }
 
-/// The way out of an endpoint.
+/// The card around an endpoint: it sends the endpoint's frames, and accounts for frames that arrived.
 pub trait Exit {
-    /// A frame leaves at `slot.start`, of this class if it is not the one that its headers state. Returns the hash of its bytes.
+    /// A frame leaves at `slot.start`. `class` overrides the class that its headers state. Returns the hash of its bytes.
     fn leave(&mut self, slot: Slot, bytes: Arc<[u8]>, class: Option<u8>) -> u64;
 
-    /// A frame that arrived was used, or had no use.
+    /// A frame that arrived was used, or was of no use if `is_used` is false.
     fn used(&mut self, now: Time, arrival: &Arrival, is_used: bool);
 }
 
-/// Bytes of a packet besides its payload: the first packet of a message has all headers.
+/// Most bytes of a packet besides its payload: the first packet of a message has all headers.
 const OVERHEAD: usize = wire::roce::BTH_AT + wire::roce::BTH_LEN + wire::roce::RETH_LEN + wire::roce::ICRC_LEN;
 
 /// The purpose of a message that has arrived.
@@ -63,7 +62,7 @@ enum Purpose {
     Reply(MessageId),
 }
 
-/// A message that arrives, or waits for its entry.
+/// A message that is arriving or waits for its entry.
 struct Building {
     from: NodeId,
     number: u32,
@@ -84,7 +83,7 @@ pub struct PlainCounts {
     pub posted: u64,
     /// Messages received and matched.
     pub received: u64,
-    /// Bytes of these.
+    /// Bytes of received messages.
     pub received_bytes: u64,
     /// Packets sent again.
     pub repeated: u64,
@@ -92,11 +91,11 @@ pub struct PlainCounts {
     pub marked: u64,
     /// Congestion notifications that arrived.
     pub notified: u64,
-    /// Messages without an entry so far.
+    /// Messages that matched no entry when they arrived.
     pub unexpected: u64,
 }
 
-/// A host and the transport of its messages: everything of a plain NIC but the line's end.
+/// A host and the transport of its messages: all of a plain NIC except the end of its line.
 pub struct Endpoint {
     params: PlainParams,
     node: NodeId,
@@ -108,12 +107,12 @@ pub struct Endpoint {
     host: Host,
     events: BinaryHeap<Reverse<events::Entry>>,
     next_event: u64,
-    /// The time of the event that is handled.
+    /// The time of the current event.
     now: Time,
     outgoing: BTreeMap<NodeId, Outgoing>,
     /// Peers with packets to send, in the order of their turns.
     turns: VecDeque<NodeId>,
-    /// Acknowledgments, which go first.
+    /// Acknowledgments and congestion notifications, which leave first.
     answers: VecDeque<Vec<u8>>,
     /// Frames of the program.
     frames: VecDeque<Arc<[u8]>>,
@@ -126,16 +125,16 @@ pub struct Endpoint {
     /// Answers to peers' requests that have not left.
     served: BTreeMap<MessageId, Served>,
     wake: Option<Time>,
-    /// Frames that arrived and were not handled.
+    /// Frames that arrived and are not handled yet.
     inside: Tally,
-    /// Bytes that the host wrote into memory that it shares with the card.
+    /// The host's writes into memory that it shares with the card: time, address, bytes.
     written: Vec<(Time, u64, Box<[u8]>)>,
     hash: u64,
     counts: PlainCounts,
 }
 
 impl Endpoint {
-    /// A host at its place, whose messages leave through `port`. It runs `program` from time 0 on. `card_memory` is host memory that it
+    /// The host at `place`. Its messages leave through `port`, and it runs `program` from time 0 on. `card_memory` is host memory that it
     /// shares with a card.
     pub fn new(
         params: PlainParams,
@@ -199,7 +198,7 @@ impl Endpoint {
         self.schedule(arrival.tail, Kind::Tail(arrival));
     }
 
-    /// A pause frame for its port has arrived at `tail`.
+    /// A pause frame for the host's port has arrived at `tail`.
     pub fn pause(&mut self, tail: Time, pause: Pause) {
         self.schedule(tail + self.reaction, Kind::Order(pause));
     }
@@ -214,12 +213,12 @@ impl Endpoint {
         self.schedule(at, Kind::Tell(Event::Card(event)));
     }
 
-    /// Adds the host's writes since the last call to memory that it shares with the card.
+    /// Moves the host's writes since the last call to the end of `written`: those into memory that it shares with the card.
     pub fn take_written(&mut self, written: &mut Vec<(Time, u64, Box<[u8]>)>) {
         written.append(&mut self.written);
     }
 
-    /// Does everything up to `until`, `until` included.
+    /// Simulates everything up to and including `until`.
     pub fn run_until(&mut self, until: Time, exit: &mut dyn Exit) -> Result<(), NodeFailure> {
         while self.events.peek().is_some_and(|Reverse(entry)| entry.key.0 <= until) {
             if let Some(Reverse(entry)) = self.events.pop() {
@@ -229,27 +228,27 @@ impl Endpoint {
         Ok(())
     }
 
-    /// The next time at which it acts by itself.
+    /// Time of the next event.
     pub fn next_event(&self) -> Option<Time> {
         self.events.peek().map(|Reverse(entry)| entry.key.0)
     }
 
-    /// Frames that arrived and were not handled.
+    /// Frames that arrived and are not handled yet.
     pub fn inside(&self) -> Tally {
         self.inside
     }
 
-    /// Stands for all messages that it received, and all packets that it sent, with their times.
+    /// Hash of all messages and frames for the host, and of all packets that it sent, with their times.
     pub fn hash(&self) -> u64 {
         self.hash
     }
 
-    /// A text about the wait of its program.
+    /// Describes what its program waits for, if anything.
     pub fn waits_for(&self) -> Option<String> {
         self.program.waits_for()
     }
 
-    /// Returns true if its program waits for something, or has something to do.
+    /// Returns true if events are left or its program waits for something.
     pub fn is_busy(&self) -> bool {
         !self.events.is_empty() || self.program.is_waiting()
     }
@@ -291,7 +290,7 @@ impl Endpoint {
         self.events.push(Reverse(events::Entry { key, kind }));
     }
 
-    /// Does what the program wants.
+    /// Carries out the program's actions.
     fn obey(&mut self, now: Time) -> Result<(), NodeFailure> {
         self.written.extend(self.host.written.drain(..).map(|(addr, bytes)| (now, addr, bytes)));
         let mut actions = std::mem::take(&mut self.host.actions);
@@ -335,7 +334,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Passes on a message that has arrived and has its entry.
+    /// Passes on a message if all of it has arrived and it has its entry; replies need no entry.
     fn finish(&mut self, message: u64, at: Time) {
         let is_done = |building: &&Building| {
             building.last.is_some() && (building.entry.is_some() || matches!(building.purpose, Purpose::Reply(_)))
@@ -392,7 +391,7 @@ impl Endpoint {
         }
     }
 
-    /// Tells the program of an event.
+    /// Gives the program an event.
     fn tell(&mut self, now: Time, event: Event) -> Result<(), NodeFailure> {
         self.host.now = now;
         self.program.event(event, &mut self.host);
@@ -433,7 +432,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// A message has left for good.
+    /// A message is complete: it has left, or all of it is acknowledged.
     fn finished(&mut self, at: Time, id: MessageId) {
         if let Some(served) = self.served.remove(&id) {
             self.schedule(at, Kind::Tell(Event::Served(served)));
@@ -442,7 +441,7 @@ impl Endpoint {
         }
     }
 
-    /// Gives a peer a turn, if it has packets to send and has none.
+    /// Gives a peer a turn if there are packets to send to it and it has no turn yet. Rate control can delay the turn.
     fn enlist(&mut self, to: NodeId) {
         let Some(peer) = self.outgoing.get_mut(&to) else { return };
         if peer.has_turn || peer.has_pace || !peer.is_ready(&self.params) {
@@ -474,7 +473,7 @@ impl Endpoint {
         }
     }
 
-    /// Makes an event for a peer's timer, if it has none.
+    /// Schedules the event of a peer's timer, if it is not scheduled yet.
     fn arm(&mut self, to: NodeId) {
         let Some(peer) = self.outgoing.get_mut(&to) else { return };
         if let (Some(at), false) = (peer.timer, peer.has_event) {

@@ -22,7 +22,7 @@ pub(super) enum Kind {
         begin: Begin,
         payload: Payload,
     },
-    /// A message is for the program, once a processor has it.
+    /// A message for the program; a processor handles it first.
     Deliver {
         cpu: u8,
         len: u32,

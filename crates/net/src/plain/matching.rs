@@ -31,9 +31,9 @@ pub struct Entry {
     pub source: Option<NodeId>,
     /// It stays in the list after a match.
     pub is_persistent: bool,
-    /// Where messages that it takes are written, and reads of peers read; bytes beyond its end are cut off.
+    /// Memory for the messages that it takes, and for reads of peers. Written bytes beyond its end are discarded; reads beyond it return 0.
     pub memory: Option<Region>,
-    /// The processor that takes its messages at the host's costs; `None` if the program charges processors itself.
+    /// The processor to which the host's costs of its messages are charged; `None` if the program charges processors itself.
     pub cpu: Option<u8>,
 }
 

@@ -1,8 +1,8 @@
 //! A plain NIC: it moves messages of its host's program, and nothing else.
 //!
 //! Messages are cut into packets of RoCE version 2. A packet leaves when the line is free; connections to several peers take turns, a packet
-//! each. A receiver matches a message when it has the first packet, and tells the host when it has all of them. [`endpoint::Endpoint`] has
-//! all of this; cards with hosts use it, too.
+//! each. A receiver matches a message when it has the first packet, and tells the host when it has all of them. [`endpoint::Endpoint`]
+//! does all of this; other cards with hosts use it, too.
 
 pub mod dcqcn;
 pub mod endpoint;

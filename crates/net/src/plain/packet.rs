@@ -24,14 +24,14 @@ const CONGESTION_LEN: usize = 16;
 /// Bits of a packet sequence number.
 pub(super) const PSN_BITS: u32 = 24;
 
-/// The begin of a message.
+/// The start of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Begin {
     /// A message of `put`.
     Write { tag: u64, number: u32, len: u32 },
     /// A request of `get`; it has no payload.
     Read { tag: u64, number: u32, len: u32 },
-    /// The answer to a request; only the lower 24 bits of the request's number count.
+    /// The answer to a request. It carries only the lower 24 bits of the request's number.
     Response { number: u32 },
 }
 
@@ -47,17 +47,17 @@ pub(super) enum Stream {
 pub(super) enum Body {
     /// A part of a message.
     Data {
-        /// In the first packet of a message.
+        /// Only in the first packet of a message.
         begin: Option<Begin>,
         /// It is the last packet of its message.
         is_last: bool,
-        /// Bytes of headers behind the base transport header.
+        /// Bytes of headers after the base transport header.
         headers_len: u8,
         payload_len: u32,
     },
     /// All packets below the sequence number have arrived.
     Ack,
-    /// A packet of the node that receives this carried a congestion mark.
+    /// A congestion notification: a packet from the node that receives it carried a congestion mark.
     Congestion,
     /// The packet with the sequence number is missing. All packets below `below`, modulo 2^24, have arrived.
     Missing { below: u32 },

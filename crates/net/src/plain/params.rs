@@ -19,7 +19,7 @@ pub enum Transport {
     GoBackN,
     /// The receiver keeps packets that came too early, and the sender repeats the missing ones.
     Selective,
-    /// As `lossless`, but the receiver grants credits: a sender has at most `window` packets at each peer that were not acknowledged.
+    /// As `lossless`, but the receiver grants credits: a sender has at most `window` unacknowledged packets to each peer.
     Credits,
 }
 
@@ -43,7 +43,7 @@ pub struct PlainParams {
     pub ack_every: u32,
     /// Time without progress after which the sender repeats packets.
     pub timeout: Span,
-    /// Rate control; none if not given. `dcqcn = {}` has the parameters of the paper. Senders and receivers must agree.
+    /// Rate control; off by default. `dcqcn = {}` uses the default parameters. Senders and receivers must both enable it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dcqcn: Option<DcqcnParams>,
     /// Costs of messages on the host's processors.

@@ -37,7 +37,7 @@ pub(super) struct Incoming {
     unacknowledged: u32,
     /// Gaps below were reported.
     reported: u64,
-    /// When the last congestion notification was sent.
+    /// Time of the last congestion notification.
     pub notified: Option<Time>,
     /// The message whose packets arrive now.
     pub building: Option<u64>,

@@ -43,9 +43,9 @@ pub(super) struct Outgoing {
     repeats: BTreeSet<u64>,
     /// When packets are repeated if nothing is acknowledged.
     pub timer: Option<Time>,
-    /// Rate control, after the first notification.
+    /// Rate limit, from the first congestion notification on.
     pub limit: Option<Limit>,
-    /// An event for the rate is under way.
+    /// An event for the rate limit is under way.
     pub has_pace: bool,
     /// It is in the list of turns.
     pub has_turn: bool,

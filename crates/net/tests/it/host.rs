@@ -1,4 +1,4 @@
-//! Programs of hosts: costs, computations, reads of a peer's memory, frames.
+//! Host programs: costs, computations, reads of a peer's memory, frames.
 
 use crate::rig::{RATE, direction, link, plan};
 use kernel::Time;
@@ -91,7 +91,7 @@ fn messages_take_processor_time() {
     let at = |events: &[(Time, Event)]| events.iter().map(|(at, _)| at.ps()).collect::<Vec<_>>();
     assert_eq!(at(&sent), [100_000 + line, 400_000 + line, 300_000 + 163_000 + 50_000]);
     assert!(matches!(sent[2].1, Event::Timer(7)));
-    // 300 ns after the first, so nothing waits at the receiver.
+    // The second message arrives 300 ns after the first, so nothing waits at the receiver.
     let arrives = |i: u64| 100_000 + i * 300_000 + line + DELAY;
     assert_eq!(at(&received), [arrives(0) + 163_000, arrives(1) + 163_000]);
 }
@@ -112,7 +112,7 @@ fn a_busy_processor_delays_messages() {
         }
     });
     let [_, received] = run([sender, receiver]);
-    // The second message is for an entry without a processor.
+    // The second message matches an entry without a processor.
     let second = DELAY + (WRITE + 64) * BYTE + (12 + WRITE + 64) * BYTE;
     let times: Vec<u64> = received.iter().map(|(at, _)| at.ps()).collect();
     assert_eq!(times, [second, 5_000_000, 5_000_000]);

@@ -1,4 +1,4 @@
-//! Schedules whose messages travel as packets, against arithmetic.
+//! Schedules whose messages travel as packets, checked by arithmetic.
 
 use kernel::Time;
 use net::NodeId;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// Byte time at 100 Gbit/s, and the delay of a link, in ns.
 const BYTE: f64 = 0.08;
 const DELAY: f64 = 500.0;
-/// Bytes on the line besides the payload, from the preamble to the last bit: of a write, a read request, an answer.
+/// Bytes on the line besides the payload, from the preamble to the last bit: of a write or a read request, and of an answer.
 const WRITE: u64 = 8 + 14 + 20 + 8 + 12 + 16 + 4 + 4;
 const ANSWER: u64 = WRITE - 12;
 
@@ -47,7 +47,7 @@ fn ps(ns: f64) -> u64 {
     (ns * 1000.0).round() as u64
 }
 
-/// The ends of the hosts in ps. The critical path has no gaps.
+/// The ends of the hosts in ps. Checks that the critical path has no gaps.
 fn ends(text: &str, params: &str, model: Model) -> Vec<u64> {
     let (outcome, schedule, _) = run(text, params, model, 1);
     let outcome = outcome.unwrap_or_else(|stuck| panic!("{stuck}"));
@@ -70,7 +70,7 @@ fn a_message_takes_overheads_serialisation_and_delay() {
     for (model, params) in [(Model::Loggopsim2010, "o=1500,g=0"), (Model::Atlahs, "o=1500,g=0")] {
         assert_eq!(ends(PAIR, params, model), [2500.0, 2500.0 + line + 1500.0 + 10.0].map(ps), "{model:?}");
     }
-    // O: 99 bytes at 2 ns. The message leaves after o, or at the end of the processor's part.
+    // O adds 2 ns for each of 99 bytes. The message leaves after o (2010), or when the processor is done (atlahs).
     assert_eq!(ends(PAIR, "o=1500,O=2,g=0", Model::Loggopsim2010), [2698.0, 2500.0 + line + 1698.0 + 10.0].map(ps));
     assert_eq!(ends(PAIR, "o=1500,O=2,g=0", Model::Atlahs), [2698.0, 2698.0 + line + 1698.0 + 10.0].map(ps));
 }
@@ -79,7 +79,7 @@ fn a_message_takes_overheads_serialisation_and_delay() {
 fn sends_keep_the_gap() {
     let text = "num_ranks 2\nrank 0 {\nsend 1b to 1\nsend 1b to 1\nsend 1b to 1\n}\n\
         rank 1 {\nrecv 1b from 0\nrecv 1b from 0\nrecv 1b from 0\n}\n";
-    // Sends begin at 0, 900 and 1800, and receives at the same distance.
+    // Sends begin at 0, 900 and 1800 ns, and receives at the same intervals.
     let line = (WRITE + 4) as f64 * BYTE + DELAY;
     assert_eq!(ends(text, "o=100,g=900", Model::Loggopsim2010), [1900.0, 1800.0 + 100.0 + line + 100.0].map(ps));
 }
@@ -90,10 +90,10 @@ fn a_large_message_waits_for_its_receive() {
         "num_ranks 2\nrank 0 {\nsend 1000b to 1\n}\nrank 1 {\na: calc 5000\nb: recv 1000b from 0\nb requires a\n}\n";
     let answer = (ANSWER + 1000) as f64 * BYTE;
     let got = ends(text, "o=100,g=0,S=999", Model::Loggopsim2010);
-    // The receiver asks at 5000; the sender ends when its bytes have left.
+    // The receiver asks at 5000 ns; the sender ends when its bytes have left.
     let asked = 5000.0 + WRITE as f64 * BYTE + DELAY;
     assert_eq!(got, [asked + answer, asked + answer + DELAY + 100.0].map(ps));
-    // With the receive there before, the request follows the announcement of 8 bytes.
+    // If the receive is posted before, the request follows the announcement, which has 8 bytes.
     let early = text.replace("calc 5000", "calc 0");
     let announced = 100.0 + (WRITE + 8) as f64 * BYTE + DELAY;
     let asked = announced + WRITE as f64 * BYTE + DELAY;
@@ -104,7 +104,7 @@ fn a_large_message_waits_for_its_receive() {
 fn wildcards_own_messages_and_starts_of_operations() {
     let text = "num_ranks 2\nrank 0 {\na: calc 1000\nb: send 8b to 0 tag 3\nb irequires a\nc: recv 8b from -1 tag -1\n}\n\
         rank 1 {\ncalc 5\n}\n";
-    // `b` may begin with `a`, but waits for the processor: 1000 + 10 to send, and 10 to receive.
+    // `b` may begin when `a` begins, but waits for the processor: 1000 ns, then 10 ns to send and 10 ns to receive.
     assert_eq!(ends(text, "o=10,g=0", Model::Loggopsim2010), [1020.0, 5.0].map(ps));
     let other = text.replace("b irequires a", "b irequires a\nd: calc 7 cpu 1\nd requires b");
     assert_eq!(ends(&other, "o=10,g=0", Model::Loggopsim2010)[0], ps(1020.0));
@@ -113,7 +113,8 @@ fn wildcards_own_messages_and_starts_of_operations() {
 #[test]
 fn messages_that_come_first_wait_for_their_receive() {
     let text = "num_ranks 2\nrank 0 {\nsend 4b to 1\n}\nrank 1 {\na: calc 9000\nb: recv 4b from 0\nb requires a\n}\n";
-    // 2010: the message has its turn after the computation, and the receive is posted then, too. atlahs: the same o, after the receive.
+    // 2010: the processor handles the message after the computation, when the receive is posted, too. atlahs: it handles the message
+    // after the receive, for the same o.
     for model in [Model::Loggopsim2010, Model::Atlahs] {
         assert_eq!(ends(text, "o=100,g=0", model), [100.0, 9100.0].map(ps), "{model:?}");
     }

@@ -1,4 +1,4 @@
-//! The rules of the model, by arithmetic; the critical path.
+//! The rules of the model, checked by arithmetic, and the critical path.
 
 use crate::drawn::{self, read};
 use expect_test::{Expect, expect};

@@ -251,7 +251,8 @@ fn a_window_limits_the_rate_to_its_bytes_a_round_trip() {
     }
 }
 
-/// Two nodes send 2 MB each to a third through a switch that marks. Returns marks and notifications, and the deepest queue.
+/// Two nodes send 2 MB each to a third through a switch that marks. Returns the numbers of marks and notifications, and the bytes in the
+/// deepest queue.
 fn incast(dcqcn: Option<DcqcnParams>) -> (u64, u64, u64) {
     let ecn = EcnParams { k_min_bytes: 20_000, k_max_bytes: 100_000, p_max: Ratio::new(1, 1) };
     let switch = SwitchParams { ecn: Some(ecn), ..SwitchParams::default() };
@@ -294,7 +295,7 @@ fn dcqcn_keeps_queues_short() {
     let (marked, notified, deepest) = incast(None);
     assert!(marked > 100 && notified == 0, "{marked} marks, {notified} notifications");
     let controlled = incast(Some(DcqcnParams::default()));
-    // At most one notification in 50 us for each sender, of a run that takes 320 us at least.
+    // Each sender gets at most one notification in 50 us. The run takes at least 320 us.
     assert!((2..=40).contains(&controlled.1), "{} notifications", controlled.1);
     assert!(controlled.2 * 4 < deepest, "{} bytes of {deepest}", controlled.2);
 }

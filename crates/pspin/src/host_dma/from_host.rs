@@ -23,7 +23,7 @@ pub(super) struct FromHost {
     /// Beats that are sent and not answered, now and before this cycle.
     unanswered: u32,
     was_unanswered: u32,
-    /// Commands that are not done, and their beats.
+    /// Commands that are not done, and their beats without a response.
     pub(super) open: Open,
 }
 
@@ -65,7 +65,7 @@ impl FromHost {
         Activity::Busy
     }
 
-    /// Beats go on; whether any does.
+    /// Moves beats on. Returns true if any moved.
     pub fn shift(&mut self, host: &HostPort) -> bool {
         let shifted = self.path.shift();
         let data = if self.path.has_room(Register::First) { host.data.take() } else { None };

@@ -368,7 +368,7 @@ fn an_empty_transfer_takes_the_next_response_where_the_rtl_mistakes_it() {
 
 #[test]
 fn transfers_with_unmapped_memory_end_where_the_rtl_mistakes_them() {
-    // The second one is in packet memory up to its last beat.
+    // The second transfer is in packet memory except for its last beat.
     let script = [
         (10, 0x1000, 0x4000_0000, 128, TO_HOST),
         (60, 0x2000, 0x1c7f_ffc0, 128, TO_HOST),
@@ -398,5 +398,5 @@ fn transfers_with_unmapped_memory_end_where_the_rtl_mistakes_them() {
     assert_eq!(byte(&host_store, 0x2001), 0xc1);
 }
 
-/// The bytes of a beat from unmapped memory, before zeros.
+/// The first bytes of a beat from unmapped memory; the others are 0.
 const NO_DATA: u64 = 0xca11_ab1e_badc_ab1e;

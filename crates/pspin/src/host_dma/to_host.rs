@@ -22,7 +22,7 @@ pub(super) struct ToHost {
     /// Transfers whose write bursts are not yet sent to the host.
     addresses: VecDeque<Part<u64>>,
     path: DataPath,
-    /// Commands that are not done, and their write bursts.
+    /// Commands that are not done, and their write bursts without a response.
     pub(super) open: Open,
 }
 
@@ -96,7 +96,7 @@ impl ToHost {
         self.path.begin();
     }
 
-    /// Beats go on; whether any does.
+    /// Moves beats on. Returns true if any moved.
     pub fn shift(&mut self, now: Cycle, nhi: &mut NhiMaster) -> bool {
         let changed = self.path.shift();
         let Some(&(addr, _)) = self.reading.front() else { return changed };

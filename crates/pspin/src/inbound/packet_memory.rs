@@ -1,4 +1,4 @@
-//! L2 packet memory: who is where in it.
+//! Places of packets in L2 packet memory.
 
 use super::ring::Ring;
 use super::slots::Slots;
@@ -23,7 +23,7 @@ impl<T> Places<T> {
         }
     }
 
-    /// Bytes of the largest packet that can ever have room in a memory of `bytes`.
+    /// Bytes of the largest packet that fits into an empty memory of `bytes`.
     pub fn most_bytes(&self, bytes: u32) -> u32 {
         match self {
             Places::Ring(_) => bytes,

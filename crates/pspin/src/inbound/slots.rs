@@ -12,7 +12,7 @@ struct Piece<T> {
 /// The slots of one size.
 struct Kind {
     bytes: u32,
-    /// Offsets of free slots; the one that has been free for longest comes first.
+    /// Offsets of free slots, longest free first.
     free: VecDeque<u32>,
     first: u32,
     n: u32,
@@ -32,7 +32,7 @@ impl Kind {
     }
 }
 
-/// Gives each packet a slot of the smallest size that holds it. A freed slot is the last to be used again.
+/// Gives each packet a slot of the smallest size that holds it. A freed slot goes to the end of the FIFO of its size.
 ///
 /// Source:  FPsPIN f5feca1, `pspin_pkt_alloc.v`: large slots from the start of packet memory, small ones behind them; a
 ///          FIFO of free slots for each size.
@@ -58,12 +58,12 @@ impl<T> Slots<T> {
         if self.small.has(offset) { &mut self.small } else { &mut self.large }
     }
 
-    /// Bytes of the largest packet that ever has a slot.
+    /// Bytes of the largest packet that fits into a slot.
     pub fn most_bytes(&self) -> u32 {
         self.large.bytes
     }
 
-    /// The address of the slot for a packet of `size` bytes.
+    /// The offset of the slot for a packet of `size` bytes, if one is free.
     pub fn find_room(&self, size: u32) -> Option<u32> {
         let kind = if size <= self.small.bytes { &self.small } else { &self.large };
         kind.free.front().copied().filter(|_| size <= kind.bytes)
@@ -72,7 +72,7 @@ impl<T> Slots<T> {
     /// Takes the slot at `offset`, which [`Slots::find_room`] has returned.
     pub fn push(&mut self, offset: u32, what: T) {
         let taken = self.kind(offset).free.pop_front();
-        assert_eq!(taken, Some(offset), "the slot that is free for longest is next");
+        assert_eq!(taken, Some(offset), "the slot that has been free for longest is next");
         self.pieces.push_back(Piece { offset, freed: false, what });
     }
 
@@ -81,7 +81,7 @@ impl<T> Slots<T> {
         &mut self.pieces[(nth - self.n_left) as usize].what
     }
 
-    /// The packets from the `nth` pushed on, oldest first.
+    /// The packets from the `nth` pushed one on, oldest first.
     pub fn iter_mut_from(&mut self, nth: u64) -> impl Iterator<Item = &mut T> {
         self.pieces.iter_mut().skip((nth - self.n_left) as usize).map(|piece| &mut piece.what)
     }
@@ -106,7 +106,7 @@ impl<T> Slots<T> {
         Some(&self.pieces[at].what)
     }
 
-    /// The packet in the slot at `offset`, if it is not free.
+    /// The packet in the slot at `offset`, if the slot is not free.
     pub fn at(&self, offset: u32) -> Option<&T> {
         self.position(offset).map(|at| &self.pieces[at].what)
     }
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
     use expect_test::{Expect, expect};
 
-    /// Two large slots of 1536 bytes and two small ones of 128. Words: a number is the size of a packet, `-offset` frees.
+    /// Two large slots of 1536 bytes and two small ones of 128. Words: a number is the size of a packet, `-offset` frees a slot.
     fn check(script: &str, want: Expect) {
         let mut slots = Slots::new((2, 1536), (2, 128));
         let number = |text: &str| text.parse::<u32>().expect("a number");

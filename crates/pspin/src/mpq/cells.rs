@@ -27,7 +27,7 @@ impl List {
         self.head == NONE
     }
 
-    /// Returns true if there is one packet.
+    /// Returns true if there is exactly one packet.
     pub fn is_single(&self) -> bool {
         !self.is_empty() && self.head == self.last
     }

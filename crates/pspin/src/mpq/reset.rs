@@ -37,7 +37,7 @@ impl MpqEngine {
             self.kills.add(1)
         }
         let queue = &mut self.queues[q];
-        // Where queues keep packets, those of other messages belong to the one that holds the queue.
+        // With `keeps_packets`, packets of other messages belong to the message that holds the queue.
         let dropped = if self.keeps_packets || queue.is_receiving && queue.msgid == msgid {
             self.reset(q, reason)
         } else {

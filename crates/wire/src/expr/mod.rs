@@ -12,8 +12,8 @@
 //!
 //! A protocol's name tests whether the packet has that layer; a flag's name tests whether it is set. Fields are
 //! compared with `==`, `!=`, `<`, `<=`, `>`, `>=` and `in`. `bytes[offset:length]` and `udp.payload[offset:length]` are
-//! up to 16 bytes as a big-endian number or a string. `bytes[offset:length] & MASK` keeps some bits of them. `&&` binds tighter than `||`; `and`, `or` and `not` are synonyms
-//! of `&&`, `||` and `!`.
+//! up to 16 bytes as a big-endian number or a string. `bytes[offset:length] & MASK` keeps only the bits of MASK. `&&` binds
+//! tighter than `||`; `and`, `or` and `not` are synonyms of `&&`, `||` and `!`.
 //!
 //! **A comparison with a field that the packet does not have is false**, including `!=`: `udp.dst_port != 53` means
 //! "UDP, and not to port 53". `!(udp.dst_port == 53)` is also true for packets that are not UDP.

@@ -148,7 +148,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The part after a slice: `& NUMBER`, or nothing. The number keeps at least one bit of the slice.
+    /// The optional mask after a slice: `& NUMBER`. The number keeps at least one bit of the slice.
     fn mask(&mut self, of: &'static str, offset: u32, len: u32) -> Result<Option<u128>> {
         self.skip_space();
         let start = self.at;

@@ -13,7 +13,7 @@ use kernel::Time;
 use std::sync::Arc;
 
 impl Endpoint {
-    /// A whole packet is here.
+    /// A whole frame has arrived.
     pub(super) fn arrive(&mut self, now: Time, arrival: Arrival, exit: &mut dyn Exit) -> Result<(), NodeFailure> {
         let Arrival { head, ref frame, .. } = arrival;
         self.inside.frames -= 1;
@@ -67,7 +67,7 @@ impl Endpoint {
         }
     }
 
-    /// A peer acknowledges all packets below `below`, and may miss one.
+    /// A peer acknowledges all packets below `below`, and may report a missing one.
     fn progress(&mut self, now: Time, from: NodeId, below: u32, missing: Option<u32>) -> bool {
         let Some(peer) = self.outgoing.get_mut(&from) else { return false };
         let near = peer.done();
@@ -86,7 +86,7 @@ impl Endpoint {
         true
     }
 
-    /// Adds a packet that is in order to its message.
+    /// Adds the next packet in order to its message.
     fn assemble(&mut self, now: Time, from: NodeId, packet: DataPacket) {
         let DataPacket { head, begin, is_last, headers_len, payload_len, bytes } = packet;
         let Some(incoming) = self.incoming.get_mut(&from) else { return };
@@ -99,7 +99,7 @@ impl Endpoint {
                 Begin::Read { tag, number, len } => (Purpose::Request, number, tag, len),
                 Begin::Response { number } => match self.requests.get(&number) {
                     Some(&(to, id, tag, len)) if to == from => (Purpose::Reply(id), id.0, tag, len),
-                    // No request has this number: the packets are of no use.
+                    // No request has this number, so the packets are of no use.
                     _ => {
                         incoming.building = None;
                         return;

@@ -242,7 +242,7 @@ fn a_tenant_beside_another_is_limited_to_its_share() {
     );
 }
 
-/// Two large slots and one small one, behind an engine that works 5 cycles on a packet besides one for each 64 bytes.
+/// Two large slots and one small one, behind an engine that takes 5 cycles for a packet and one more for each 64 bytes.
 fn slots() -> IngressParams {
     IngressParams {
         matching: Matching::RuleSets,
@@ -258,7 +258,7 @@ fn slots() -> IngressParams {
 
 #[test]
 fn packets_without_a_slot_are_dropped_and_counted() {
-    // The third large packet finds both large slots taken, the last one finds the one that was freed; 1537 bytes fit nowhere.
+    // Both large slots are taken when the third large packet comes. The last packet gets the slot that was freed. 1537 bytes fit nowhere.
     let drops = delivery(WhenFull::Drop);
     let script = "200 64 200 200@30 1537@40 200@80";
     let log = run_through(slots(), drops, 4096, script, "70:0");
@@ -278,7 +278,7 @@ fn packets_without_a_slot_are_dropped_and_counted() {
 
 #[test]
 fn the_match_engine_works_on_one_packet_at_a_time() {
-    // 64 bytes take 6 cycles and 1024 bytes 21: rooms are found in cycles 5 + 6, 11 + 1 + 21 and
+    // 64 bytes take 6 cycles and 1024 bytes 21: room is found in cycles 5 + 6, 11 + 1 + 21 and
     // 33 + 1 + 13. The third write begins after the 16 beats of the second.
     let log = run_through(slots(), Delivery::default(), 4096, "64 1024 500", "");
     let lines = log.lines().filter(|line| line.contains("l2:"));

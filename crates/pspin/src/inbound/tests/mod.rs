@@ -44,7 +44,7 @@ fn check_with(delivery: Delivery, ring_bytes: u32, script: &str, feedback: &str,
     want.assert_eq(&run(delivery, ring_bytes, script, feedback));
 }
 
-/// The log of a script with the preset's way in.
+/// The log of a script, with the preset's ingress parameters.
 fn run(delivery: Delivery, ring_bytes: u32, script: &str, feedback: &str) -> String {
     run_through(params().ingress, delivery, ring_bytes, script, feedback)
 }

@@ -40,7 +40,7 @@ fn a_beat_a_cycle_and_bursts_stay_together() {
 
 #[test]
 fn one_burst_at_a_time_leaves_whole_and_waits_for_its_response() {
-    // The first burst is here whole in cycle 20. The other initiator's beat has been here since 12 and goes after the response.
+    // All beats of the first burst are here in cycle 20. The other initiator's beat, here since cycle 12, leaves after the response.
     let writes: [&[_]; 2] = [&[(11, 0, 64, false), (20, 64, 64, true)], &[(12, 4096, 8, true)]];
     let slow = PcieParams { latency_cycles: 10, ..params().pcie };
     let way = Way { one_burst: true, ..Way::over(slow) };

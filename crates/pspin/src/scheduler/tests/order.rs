@@ -220,9 +220,9 @@ fn a_request_whose_queue_is_full_gets_lost_behind_one_whose_queue_is_not() {
     );
 }
 
-/// Where queues keep packets: packets 1 and 2 come while message 1 still takes packets, and extend it. Packet 3 comes in the cycle in
-/// which the message ends, and stays until packet 4 starts the next message. In the second scene packets 1 and 2 come when the last
-/// payload handler has started, and stay.
+/// With `keeps_packets`: packets 1 and 2 come while message 1 still takes packets, and extend it. Packet 3 comes in the cycle in which the
+/// message ends, and stays until packet 4 starts the next message. In the second scene, packets 1 and 2 come after the last payload handler
+/// has started, and stay.
 #[test]
 fn a_reused_queue_keeps_packets_where_the_rtl_mistakes_it() {
     let scene = Scene { keeps_packets: true, ..USUAL };

@@ -129,7 +129,7 @@ impl Misses {
     }
 }
 
-/// The state that the boot code of a measured program left, if it was measured.
+/// The state in which the boot code of a measured program left the card, if it was measured.
 fn boot_of(boots: &[Boot], program: &str, align: Option<u32>) -> Option<Boot> {
     let key = align.map_or_else(|| program.to_owned(), |align| format!("{program}_a{align}"));
     boots.iter().find(|boot| boot.programs.contains(&key)).cloned()
