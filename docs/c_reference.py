@@ -35,8 +35,8 @@ def page(note: str) -> str:
         "",
         "Handlers for PsPIN and offloads of PANIC are C programs with the headers of the SDK. Drivers in C link with",
         "libpspin. This page has the comments of these headers. Names that begin with `spin__` are for the SDK itself.",
-        "Every handler includes `handler.h`, which includes the other headers of its chapter. Those of *Datatypes* are",
-        "for handlers of [MPI datatypes](../guides/datatypes.md).",
+        "Every handler includes `handler.h`, which includes the other headers of its chapter. The *Datatypes* headers",
+        "are for handlers of [MPI datatypes](../guides/datatypes.md).",
         "",
     ]
     for chapter, (folder, names) in _CHAPTERS.items():

@@ -168,7 +168,7 @@ def _packet_table() -> str:
         "",
         "# frames.parquet of networks",
         "",
-        "One row per event of a frame, in the order of time. A frame keeps its number and its node of entry.",
+        "One row per event of a frame, in order of time. `frame_node` and `frame` identify a frame on its whole path.",
         "",
         *_columns(tables["network"]["frames"]),
         "",

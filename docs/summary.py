@@ -97,7 +97,7 @@ of wired cards are exact.
 | handlers | room in packet memory | the card is done with the packet |
 | chains | first bytes in | first bytes out, for packets that left |
 | wired | given to the card | came out, for frames known at both ends |
-| network | entered the network at its node | last bit at the node that received it |
+| network | the frame entered the network at its sender's node | last bit at the node that received it |
 
 Parts on cards that run handlers:
 
@@ -152,7 +152,7 @@ _TAIL = """## The output folder and exit codes
 | `hops.parquet` | chains | one row per [visit to a service](chains.md#hopsparquet) |
 | `frames.parquet` | wired | one row for each frame given to the card, and for each further frame that came out: `way` (`sent`, `received`), `frame` (its number in the traffic), `bytes`, `given_ps`, `out_ps`, `latency_ps`. Times are picoseconds since reset, null if it did not happen |
 | `frames.parquet` | network | one row for each [event of each frame](packets.md#framesparquet-of-networks) |
-| `nodes/NAME/` | network | the files of the card on this node, as of a run of a single card |
+| `nodes/NAME/` | network | the files of the card on this node; a run of a single card writes the same files |
 | `out.pcapng` | handlers | packets that the card sent |
 | `network.pcapng`, `host.pcapng` | chains | packets that left, with the times of their last bytes; a comment gives number, chain, the parts of its time, and the units that worked on it |
 | `sent.pcapng`, `received.pcapng` | wired | frames that came out at the network and at the host, each with its number and time in the card as a comment. Of frames that were never given, the first few, marked by a comment |

@@ -20,7 +20,7 @@ _CARDS = {
     "modules": "wired cards",
     "network": "networks of cards",
 }
-_PREFIXES = {"network": "Networks"}  # of names; others have that of the kind
+_PREFIXES = {"network": "Networks"}  # of class names; for other kinds, the name of the kind
 _HEAD = '''# SPDX-License-Identifier: Apache-2.0
 """Types of summaries, for type checkers; docs/generate.py makes this from the Rust types.
 

@@ -98,7 +98,7 @@ _NOW = {
     "ChainResult": "spinet.Result",
     "CardResult": "spinet.Result",
 }
-_MODULES = ("datatypes", "goal", "storage")  # with names of their own
+_MODULES = ("datatypes", "goal", "storage")  # public modules
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 

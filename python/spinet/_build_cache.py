@@ -65,7 +65,7 @@ class Request:
         return tuple(f"-I{self.sdk / folder}" for folder in (*own, "include", ""))
 
     def key(self, compiler: Compiler) -> str | None:
-        """A text that identifies all inputs of the build; None if that cannot be known."""
+        """A text that identifies all inputs of the build; None if they cannot be determined."""
         if self.script is not None and _SCRIPT_READS_MORE.search(self.script.read_bytes()):
             return None
         with _files.scratch() as scratch, ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
@@ -79,7 +79,7 @@ class Request:
 
 
 def unknown_key() -> str:
-    """A unique key, for a build that must not be found again."""
+    """A unique key, for a build that later builds must not reuse."""
     return secrets.token_hex(32)
 
 

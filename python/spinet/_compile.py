@@ -148,7 +148,7 @@ def _compile_source(request: Request, compiler: Compiler, source: Path, target: 
 
 
 def _runtime(request: Request, compiler: Compiler, pool: ThreadPoolExecutor, workshop: Path) -> list[Path]:
-    """Objects of the runtime: compiled once for each compiler, with flags of its own and without the user's."""
+    """Objects of the runtime: compiled once for each compiler, with the runtime's flags instead of the user's."""
     sdk = request.sdk
     if sdk is None:
         return []

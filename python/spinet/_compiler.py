@@ -65,7 +65,7 @@ def find_compiler(*, cc: str | None, cache: Path, target: Target = RISCV) -> Com
     cc
         ``"zig"``, or a command such as ``"riscv64-unknown-elf-gcc"`` or ``"/opt/llvm/bin/clang -v"``.
     cache
-        Folder that keeps each compiler's description of itself, so that it is asked only once.
+        Folder that keeps each compiler's kind and version, so that each compiler is asked only once.
     target
         What to compile for.
 
@@ -83,7 +83,7 @@ def find_compiler(*, cc: str | None, cache: Path, target: Target = RISCV) -> Com
     note = cache / "compilers" / f"{identity}-{target.name}.json"
     answer = _noted(note, target)
     if answer is None:
-        # Asked after the check that the cache is writable: zig does not run without a writable folder.
+        # Ask only after the check that the cache is writable: zig does not run without a writable folder.
         with _files.workshop(cache) as workshop:
             answer = _ask(command, target, environment(cache, workshop))
         with _files.keeping(cache):
@@ -163,7 +163,7 @@ def _resolve(wanted: str, target: Target) -> tuple[str, ...]:
 
 
 def _ask(command: tuple[str, ...], target: Target, env: dict[str, str]) -> tuple[Kind, str]:
-    """Kind and version of a compiler, from its description of itself."""
+    """Kind and version of a compiler, from its answer to `--version`."""
     said = _output((*command, "--version"), env)
     if said is None:
         raise CompilerNotFound(f"{shlex.join(command)} does not answer --version", hint=target.hint)

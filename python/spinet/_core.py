@@ -115,7 +115,7 @@ def whole(what: str, number: int, *, bits: int = 32, least: int = 0) -> int:
     Raises
     ------
     UsageError
-        If it is below `least` or too large; the message calls it `what`.
+        If the number is below `least` or too large; the message calls it `what`.
     """
     number, most = operator.index(number), (1 << bits) - 1 + min(least, 0)
     if not least <= number <= most:

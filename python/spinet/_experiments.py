@@ -17,7 +17,7 @@ from spinet._core import InputError, UsageError
 NO_FILE = "keywords"  # in place of a path, for an experiment given as keyword arguments
 _PUBLISHED_SHAPE = {"NB_CLUSTERS": 4, "NB_CORES": 8}  # sdk/include/spin_conf.h
 
-# Keywords that an experiment file has in each context instead.
+# Keywords of `spinet.run` that are keys of a context in an experiment file.
 _OF_A_CONTEXT = ("match", "message", "handler", "handler_memory")
 
 
@@ -95,7 +95,7 @@ def from_keywords(
     try:
         return _checked(json.dumps(values), file=NO_FILE, base_dir=str(Path.cwd()), format="json")
     except InputError as error:
-        # The caller has no file to look into, and there is only one context: `match` is name enough.
+        # The caller has no file and only one context, so the message names just the key, such as `match`.
         raise InputError(str(error).removeprefix(f"{NO_FILE}: ").removeprefix("context[0].")) from None
 
 

@@ -51,7 +51,7 @@ class Kind:
     keeps_host
         Its runs keep host memory.
     has_nodes
-        It has nodes, each with a card and records of its own.
+        A run has nodes; each node has its own card and records.
     host_frames
         Frames that a real host sends: through the card's port for the host; past the card, which gives its host frames
         but takes none; or its host is simulated, and a real one cannot take its place.
@@ -126,7 +126,7 @@ class Kind:
         raise UsageError(f"{nic} {self.does}; such cards have no drawing")
 
     def picture(self, summary: Mapping[str, Any]) -> tuple[str, str, str]:
-        """A title, the card of a run with its load as SVG, and what the load is."""
+        """A title, an SVG of the card with its load, and a sentence that explains the load."""
         from spinet import drawing
 
         nic = summary["experiment"].get("nic", summary["nic"])
@@ -134,7 +134,7 @@ class Kind:
         busy = {one["name"]: one["utilisation"] for one in summary["resources"]}
         drawn = drawing.svg(self.design(name, [f"{key}={value}" for key, value in changes.items()]), busy=busy)
         about = (
-            "The load is the share of time for which a part or a connection was busy, at most one of several copies."
+            "The load is the share of time for which a part or a connection was busy; of several copies, the busiest."
         )
         return "The card and its load", drawn, about
 

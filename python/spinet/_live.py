@@ -207,7 +207,8 @@ class Bridge:
                     wait = max(0.0, min(wait, self._terms.duration_s - self.real_s))
                 ready = poll.ready(wait)
                 if ready and not self._is_late:
-                    # First the time that has passed without frames; they must not wait for it in a card that is slow.
+                    # First simulate the time that passed without frames. Otherwise, new frames would wait for this
+                    # simulation if it is slow.
                     self._exchange([])
                 coming = [] if enough else self._read(ready)
                 progress = self._exchange(coming)

@@ -17,17 +17,17 @@ from spinet._core import SpinetError, UsageError
 if TYPE_CHECKING:
     from mpi4py.MPI import Intracomm, Request
 
-# Number of processes, as mpiexec of Open MPI, of MPICH and Intel MPI, and of MVAPICH tell it.
+# Environment variables with the number of processes: of Open MPI, of MPICH and Intel MPI, and of MVAPICH.
 _SIZES = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE")
-_ROOM = 4096  # bytes of the first message to each process; what is longer follows in a second one
-_LENGTH = 8  # bytes in front that state the length
+_ROOM = 4096  # bytes of the first message to each process; a second message carries the rest
+_LENGTH = 8  # bytes of the length field, at the start of the first message
 _FIRST, _REST = 1, 2  # tags
 _SPINS = 500
-_PATIENCE_S = 2.0  # for processes that do not hear that this one has failed
+_PATIENCE_S = 2.0  # time that a failed process waits for the others before it aborts the run
 
 
 class Ended(SpinetError):
-    """The run was ended from outside, as mpiexec does when a process has died."""
+    """A signal ended the run. For example, mpiexec sends one to all processes when one has died."""
 
 
 def size(environment: Mapping[str, str] = os.environ) -> int:
@@ -41,12 +41,12 @@ def size(environment: Mapping[str, str] = os.environ) -> int:
 
 
 def join() -> World | None:
-    """All processes of this run, or None if this one is alone.
+    """All processes of this run, or None if there is only this one.
 
     Raises
     ------
     UsageError
-        If mpiexec started several, and mpi4py is missing.
+        If mpiexec started several processes and mpi4py cannot join them.
     """
     n = size()
     if n <= 1:
@@ -60,7 +60,7 @@ def join() -> World | None:
     world = MPI.COMM_WORLD
     if world.size != n:
         raise UsageError(
-            f"mpiexec started {n} processes, and mpi4py knows {world.size}: they belong to different kinds of MPI",
+            f"mpiexec started {n} processes, but mpi4py found {world.size}: they use different MPI libraries",
             hint="use the mpiexec of the MPI library that mpi4py finds",
         )
     return World(world.Dup())
@@ -72,7 +72,7 @@ class World:
     Attributes
     ----------
     rank, size
-        Number of this process, and of all.
+        Number of this process, and number of processes.
     """
 
     def __init__(self, comm: Intracomm) -> None:
@@ -93,7 +93,7 @@ class World:
         return self.rank == 0
 
     def exchange(self, outgoing: Sequence[bytes]) -> list[bytes]:
-        """Give bytes to each process, and return what each gave to this one."""
+        """Send bytes to each process, and return the bytes that each process sent to this one."""
         requests = [self._comm.Irecv([room, self._mpi.BYTE], rank, _FIRST) for rank, room in self._rooms.items()]
         for rank in self._peers:
             data = outgoing[rank]
@@ -116,7 +116,7 @@ class World:
         return found
 
     def _wait(self, requests: list[Request], *, for_s: float | None = None) -> bool:
-        """Wait until all are complete; false if that takes too long. A process that waits yields its core."""
+        """Wait until all requests are complete; returns false after `for_s`. A waiting process yields its core."""
         begun, spins = time.monotonic(), 0
         while not self._mpi.Request.Testall(requests):
             spins += 1
@@ -127,12 +127,12 @@ class World:
                 return False
             self._is_ended = self._is_ended or (spins % 64 == 0 and self._is_signalled())
             if self._is_ended:
-                raise Ended("the run was ended from outside: another process has died, or somebody stopped mpiexec")
+                raise Ended("a signal ended the run: another process died, or mpiexec was stopped")
             time.sleep(0 if waited < 0.01 else 0.0001)
         return True
 
     def agree(self, failure: str | None) -> str | None:
-        """The first failure of any process, by number; all processes call this at the same place."""
+        """The failure of the lowest-numbered process that failed, or None. All processes must call this together."""
         found = self.exchange([b"" if failure is None else failure.encode()] * self.size)
         found[self.rank] = b"" if failure is None else failure.encode()
         for rank, text in enumerate(found):
@@ -141,7 +141,7 @@ class World:
         return None
 
     def leave(self, code: int, *, has_failed: bool, text: str = "") -> int:
-        """End together. After a failure that others do not hear of, print the text, and end them, too."""
+        """End together with the other processes. If they do not end, too, print the text and abort the run."""
         request = self._comm.Ibarrier()
         try:
             is_together = self._wait([request], for_s=_PATIENCE_S if has_failed else None)
@@ -165,7 +165,7 @@ class World:
 
     @contextlib.contextmanager
     def watching(self) -> Iterator[None]:
-        """Let waits end when a signal comes: Python's own handlers run only when the wait is over."""
+        """Let a signal end waits. Python's own signal handlers run only after the wait."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -182,12 +182,12 @@ class World:
             self._signals = None
 
     def together(self, make: Callable[[], Any]) -> Any:
-        """The value of a function that each process calls on its own.
+        """Call a function in every process, and return its value in this one.
 
         Raises
         ------
         UsageError
-            With the text of the first process that failed.
+            If the function failed in any process; the text is that of the first of these.
         """
         value, failure, hint = None, None, ""
         try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The run of a `Network` between its steps, and the events that its hooks get."""
+"""A `Network` while it runs, and the events that its hooks receive."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from spinet import _core, _kinds, _node_records, _programs, _simulation, packet_
 from spinet._driving import SLICE_MS
 from spinet.result import Result
 
-_STEP_PS = 10_000_000  # of simulated time between two calls of hooks
+_STEP_PS = 10_000_000  # simulated time between two calls of hooks
 
 
 @dataclass(frozen=True, kw_only=True)
 class FrameEvent:
-    """Something that happened to a frame, as a row of the table ``frames``."""
+    """An event of a frame: one row of the table ``frames``."""
 
     at_ps: int  # simulated time
     event: str  # such as ``dropped``
     node: str  # the node or switch; for ``crossed``, the sender
     frame: tuple[str, int]  # the node where it entered the network, and its number there
     bytes: int  # its length without FCS
-    hop: int  # links that it had crossed
+    hop: int  # number of links that the frame had crossed
     traffic_class: int
-    link: str | None  # of ``crossed`` and ``copied``
-    reason: str | None  # of ``dropped``
-    port: int | None  # of ``depth`` and ``paused``
-    queue_bytes: int | None  # of ``depth``; of ``paused``, 1 for a pause and 0 for its end
+    link: str | None  # only for ``crossed`` and ``copied``
+    reason: str | None  # only for ``dropped``
+    port: int | None  # only for ``depth`` and ``paused``
+    queue_bytes: int | None  # for ``depth``; for ``paused``, 1 is a pause and 0 its end
 
 
 Hook = Callable[[FrameEvent], object]
@@ -42,7 +42,7 @@ def frame_columns() -> packet_table.Columns:
 
 
 class Running:
-    """A run of a network between its steps."""
+    """A run of a network, in steps."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class Running:
 
     def result(self) -> Result:
         if self._kept is None:
-            # Later steps add rows; this result keeps those of now.
+            # Later steps add rows to the tables; this result keeps only the present ones.
             tables = {name: dict(rows.all()) for name, rows in self._tables.items()} if self._keeps else {}
             self._kept = Result(summary=self.summary(), kind=_kinds.NETWORK, _tables=tables, _nodes=self.nodes)
         return self._kept

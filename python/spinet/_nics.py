@@ -72,7 +72,7 @@ def _leaves(table: Mapping[str, Any], prefix: str) -> Iterator[tuple[str, Any]]:
 
 
 def _value(path: str, value: Any) -> str:
-    """A value as TOML text; for these types, TOML equals JSON; NumPy's numbers are numbers."""
+    """A value as TOML text, which equals JSON for the allowed types. NumPy's numbers are allowed."""
     try:
         return json.dumps(value.item() if hasattr(value, "item") else value)
     except TypeError:

@@ -16,14 +16,14 @@ from spinet.result import HostMemory, write_rest
 if TYPE_CHECKING:
     import pyarrow as pa
 
-_MOST_WAITING = 64 << 20  # bytes of rows on their way into files
-_SPARE_FILES = 64  # that a run opens besides those of nodes
+_MOST_WAITING = 64 << 20  # bytes of rows that wait to be written to files
+_SPARE_FILES = 64  # files that a run opens besides those of nodes
 
-Window = tuple[int, int | None]  # of simulated time in ps: the first, and the first behind it
+Window = tuple[int, int | None]  # simulated time in ps: start, and end (exclusive), or None for no end
 
 
 def within(rows: packet_table.Chunk, columns: packet_table.Columns, kept: Window | None) -> packet_table.Chunk:
-    """The rows whose first time is in a window."""
+    """The rows whose first time column is in a window."""
     import numpy as np
 
     first = next((name for name, *_ in columns if name.endswith("_ps")), None)
@@ -36,14 +36,14 @@ def within(rows: packet_table.Chunk, columns: packet_table.Columns, kept: Window
 
 
 class NodeResult:
-    """The card of a node: its tables, host memory, profile and summary. During a run, as far as the run is.
+    """Records of a node's card: tables, host memory, profile and summary. During a run, these are the results so far.
 
     Attributes
     ----------
     name
         Name of the node.
     kind
-        Kind of its card.
+        Kind of the card.
     """
 
     def __init__(self, name: str, kind: str, number: int, run: Run) -> None:
@@ -55,7 +55,7 @@ class NodeResult:
         self._kept: tuple[tuple[str, str | None] | None, HostMemory | None] = None, None
 
     def table(self, name: str) -> pa.Table:
-        """A table of its card: ``packets``, ``hops``, ``frames`` or ``paths``; without rows if nothing happened.
+        """A table of the card: ``packets``, ``hops``, ``frames`` or ``paths``. It is empty if nothing happened.
 
         Raises
         ------
@@ -70,17 +70,17 @@ class NodeResult:
 
     @property
     def packets(self) -> pa.Table:
-        """One row for each packet that its card has finished."""
+        """One row for each packet that the card has finished."""
         return self.table("packets")
 
     @property
     def summary(self) -> Mapping[str, Any]:
-        """The summary of its card, as of a run of a single card.
+        """The summary of the card, as in a run of a single card.
 
         Raises
         ------
         AttributeError
-            If no packet has reached the card, which is not simulated until then.
+            If the card was not simulated, because no packet has reached it.
         """
         records = self._records()
         if records is None:
@@ -90,21 +90,21 @@ class NodeResult:
 
     @property
     def profile(self) -> Profile:
-        """Where the cycles of its cores went, with ``profile=True``.
+        """The cycles of the card's cores by cause, from a run with ``profile=True``.
 
         Raises
         ------
         AttributeError
-            If the run did not count them, or the card has no cores.
+            If the run did not count cycles, or the card has no cores or was not simulated.
         """
         records = self._records()
         counted = None if records is None else records[1]
         if counted is None:
-            raise AttributeError(f"`{self.name}` has no `profile`: profile=True counts the cycles of cores")
+            raise AttributeError(f"`{self.name}` has no `profile`: only runs with profile=True count cycles of cores")
         return Profile(json.loads(counted))
 
     def host_memory(self, addr: int | str, size: int) -> bytes:
-        """`size` bytes of its host's memory at `addr`; zeros where nothing was written.
+        """`size` bytes of the host's memory at `addr`; bytes that were never written are 0.
 
         Raises
         ------
@@ -125,19 +125,19 @@ class NodeResult:
         return self._kept[0] if self._run is None else self._run.node_records(self._number)
 
     def _take(self) -> None:
-        """Take everything from the simulator."""
+        """Copy all records from the simulator."""
         if self._run is not None:
             records = self._run.node_records(self._number)
             self._kept = records, None if records is None else _host(self._run, self._number)
             self._run = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """A copy needs no simulator."""
+        """The state for pickle, which does not depend on the simulator."""
         self._take()
         return self.__dict__
 
     def write(self, folder: Path) -> None:
-        """Write its files into a folder that exists and is empty."""
+        """Write the files of the card into an existing, empty folder."""
         for name, rows in self._tables.items():
             file = packet_table.ParquetFile(folder / f"{name}.parquet", _core.table_columns()[self.kind][name])
             file.append(rows.all())
@@ -162,7 +162,7 @@ def _write(folder: Path, records: tuple[str, str | None], host: HostMemory | Non
 
 
 class NodeResults(Mapping[str, NodeResult]):
-    """The cards on the nodes of a network whose records are kept, by the names of the nodes."""
+    """Records of the cards of a network, by node name, for the nodes whose records are kept."""
 
     def __init__(self, run: Run, kept: Window | None) -> None:
         self._native: Run | None = run
@@ -172,14 +172,14 @@ class NodeResults(Mapping[str, NodeResult]):
         self._by_number = {number: self._by_name[name] for number, name, _ in found}
 
     def __getitem__(self, name: str) -> NodeResult:
-        """The card of a node."""
+        """Records of the card on this node."""
         if name not in self._by_name:
             kept = ", ".join(self._by_name) or "none"
             raise KeyError(f"the run kept no records of a card on `{name}`; it kept {kept}")
         return self._by_name[name]
 
     def __iter__(self) -> Iterator[str]:
-        """Names in the order of the nodes' numbers."""
+        """Names of nodes, in the order of their numbers."""
         return iter(self._by_name)
 
     def __len__(self) -> int:
@@ -197,7 +197,7 @@ class NodeResults(Mapping[str, NodeResult]):
             found.append(within(rows, columns, self._window))
 
     def detach(self) -> None:
-        """Take everything from the simulator, which then ends."""
+        """Copy all records from the simulator, and close it."""
         for node in self._by_name.values():
             node._take()
         if self._native is not None:
@@ -205,12 +205,12 @@ class NodeResults(Mapping[str, NodeResult]):
             self._native = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """A copy needs no simulator."""
+        """The state for pickle, which does not depend on the simulator."""
         self.detach()
         return self.__dict__
 
     def write(self, folder: Path) -> None:
-        """Write a folder for each node whose card got packets into `folder`, which exists."""
+        """Write into the existing `folder`: one folder for each node whose card was simulated."""
         for name, node in self._by_name.items():
             if node._records() is not None:
                 (folder / name).mkdir(parents=True)
@@ -218,7 +218,7 @@ class NodeResults(Mapping[str, NodeResult]):
 
 
 class NodeFolders:
-    """A folder for each node, whose tables are written during the run."""
+    """Folders of nodes. Their tables are written during the run."""
 
     def __init__(self, run: Run, folder: Path, kept: Window | None) -> None:
         self._native = run
@@ -228,7 +228,7 @@ class NodeFolders:
         self._files: dict[tuple[int, str], packet_table.ParquetFile] = {}
 
     def take(self) -> None:
-        """Write rows that are complete. Files hold at most 64 MiB of rows, all together."""
+        """Pass finished rows to the files. Together, the files keep at most 64 MiB of rows in memory."""
         for number, table, rows in self._native.take_node_tables():
             name, kind = self._nodes[number]
             columns = _core.table_columns()[kind][table]
@@ -250,13 +250,13 @@ class NodeFolders:
         return folder
 
     def close(self) -> None:
-        """Complete the tables."""
+        """Complete and close the files of tables."""
         files, self._files = self._files, {}
         for file in files.values():
             file.close()
 
     def finish(self) -> None:
-        """Write what is complete only when the run is over: summaries, host memory, profiles."""
+        """Write the results that exist only after the run: summaries, host memory, profiles."""
         self.take()
         self.close()
         for number, (name, _) in self._nodes.items():
@@ -266,7 +266,7 @@ class NodeFolders:
 
 
 def _let_open(files: int) -> None:
-    """Raise the number of files that this process may open."""
+    """Allow this process to have `files` files open, if its limit is lower."""
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -274,7 +274,7 @@ def _let_open(files: int) -> None:
         return
     if hard not in (resource.RLIM_INFINITY, -1) and files > hard:
         raise output.OutputError(
-            f"the tables of the nodes are more than {hard:,} files, which the system allows",
-            hint="keep those of fewer nodes with --keep-nodes",
+            f"the tables of the nodes need more open files than the {hard:,} that the system allows",
+            hint="keep the tables of fewer nodes with --keep-nodes",
         )
     resource.setrlimit(resource.RLIMIT_NOFILE, (files + 1024 if hard < 0 else min(files + 1024, hard), hard))

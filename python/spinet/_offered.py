@@ -23,7 +23,7 @@ class OfferedPacket:
     data
         From the first byte of its Ethernet header, without FCS.
     context
-        Position of the context that takes it; None if no context does; the other attributes then have no meaning.
+        Position of the context that takes the packet. None: no context does, and the attributes below have no meaning.
     message
         Number of its message in that context, from 0.
     msgid
@@ -89,7 +89,7 @@ def of(experiment: Prepared) -> list[OfferedPacket]:
 
 
 def each(experiment: Prepared) -> Iterator[OfferedPacket]:
-    """The same as an iterator; packets are not kept."""
+    """The packets of `of`, one at a time, so that only the remaining ones take memory."""
     left = _core.offered(experiment.text(), experiment.file, experiment.base_dir, experiment.format())
     left.reverse()
     while left:

@@ -134,14 +134,14 @@ OPTIONS: Mapping[str, Option] = {
     "threads": Option(
         flags=("--threads",),
         metavar="N",
-        help="Simulate a network on this number of threads; the results do not depend on it. Default: one a core.",
+        help="For networks: number of threads that simulate; it does not affect results. Default: one per core.",
         kinds=(NETWORK,),
         value="positive",
     ),
     "keep_nodes": Option(
         flags=("--keep-nodes",),
         metavar="NAMES",
-        help="Of a network: keep tables, host memory and profiles of these nodes only, such as n3,n8,rack1-*; may be "
+        help="For networks: keep tables, host memory and profiles of these nodes only, such as n3,n8,rack1-*; may be "
         "repeated.",
         kinds=(NETWORK,),
         keys=("keep_nodes",),
@@ -150,7 +150,7 @@ OPTIONS: Mapping[str, Option] = {
     "keep_time": Option(
         flags=("--keep-time",),
         metavar="FROM..TO",
-        help="Of a network: keep only rows of this simulated time, such as '1 ms..2 ms'.",
+        help="For networks: keep only table rows of this window of simulated time, such as '1 ms..2 ms'.",
         kinds=(NETWORK,),
         keys=("keep_time",),
     ),
@@ -199,7 +199,7 @@ OPTIONS: Mapping[str, Option] = {
     "timeline": Option(
         flags=("--timeline",),
         metavar="FILE",
-        help="Write a timeline for ui.perfetto.dev: FILE.perfetto-trace. With -o, a name without a folder is a file of "
+        help="Write a timeline for ui.perfetto.dev: FILE.perfetto-trace. With -o, a name without a folder goes into "
         "DIR.",
         kinds=(HANDLERS, CHAINS, MODULES),
     ),
@@ -207,7 +207,7 @@ OPTIONS: Mapping[str, Option] = {
         flags=("--waves",),
         metavar="FILE",
         help="Write waveforms for GTKWave, Surfer and others: FILE.vcd or FILE.fst. With -o, a name without a folder "
-        "is a file of DIR.",
+        "goes into DIR.",
         kinds=(HANDLERS, CHAINS, MODULES),
     ),
     "timeline_only": Option(

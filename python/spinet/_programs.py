@@ -37,13 +37,14 @@ class Ready:
     messages
         Output of the compiler.
     threads
-        Threads of a network; 0 for one a core.
+        Networks: number of threads that simulate; 0 for one per core.
     keep_nodes, keep_time
-        Nodes of a network whose records are kept, and the time of their rows; None for all.
+        Networks: nodes whose records are kept, and the window of simulated time of their rows. None keeps all.
     hosts
-        Programs of hosts by the names of nodes: what makes each of them.
+        Networks: the factory of each host's program, by node name.
     peers
-        Other processes of a network: number of this one, of all, and the function that exchanges bytes with them.
+        Networks on several processes: number of this process, number of processes, and a function that exchanges bytes
+        with the others.
     """
 
     experiment: Prepared
@@ -118,13 +119,13 @@ def _nic_of(values: Mapping[str, Any]) -> str | None:
 
 
 _OF_NODE = ("name", "count", "ip", "mac", "send", "messages", "rank", "thread", "host_program")
-"""Keys of a node that are not its card's."""
+"""Keys of a node that do not describe its card."""
 
 
 def of_nodes(
     experiment: Prepared, given: Mapping[str, Any], *, cc: str | None, defines: Mapping[str, str | int] | None
 ) -> Ready:
-    """The programs of the nodes of a network, by the position of their entry in ``[[nodes]]`` and their name."""
+    """Build the programs of a network's nodes. Their keys are ``ENTRY/NAME``: position in ``[[nodes]]`` and name."""
     elfs: dict[str, Path] = {}
     shown: dict[str, str] = {}
     messages, nodes = [], []
@@ -146,7 +147,7 @@ def of_nodes(
         prepared = Prepared(values=checked, file=experiment.file, base_dir=base_dir, kind=kind)
         ready = built(prepared, {}, cc=cc, defines=defines)
         found = ready.experiment.values.get("firmware")
-        # An image of firmware is named in the experiment.
+        # The simulator finds a firmware image by its path in the experiment.
         nodes.append(node if found == checked.get("firmware") else {**node, "firmware": found})
         elfs.update({f"{entry}/{name}": elf for name, elf in ready.elfs.items()})
         shown.update(ready.shown)
@@ -164,7 +165,7 @@ def of_nodes(
 
 
 def _host_programs(experiment: Prepared, own: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The programs of hosts that the experiment or the caller names, by node."""
+    """Factories of the host programs that the experiment or the caller names, by node name."""
     entries = experiment.values.get("nodes", ())
     if not own and not any("host_program" in entry for entry in entries):
         return {}

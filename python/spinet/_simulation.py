@@ -112,7 +112,7 @@ def stream(
 ) -> dict[str, Any]:
     """Run and return the summary; packets go into files of `folder` during the run.
 
-    With `tables`, cards record tables without a folder, too: another process writes them.
+    With `tables`, cards record tables even without a folder, because another process writes them.
 
     Ctrl-C ends the run: `ended.reason` of the summary is then ``interrupted``. With a `debug_port`, the run waits for
     gdb at that TCP port; 0 chooses a free one. `on_listen` gets its number. With `live`, the card has lines, and that
@@ -238,7 +238,7 @@ def start(
         )
     except InputError as error:
         if isinstance(error, UsageError):
-            raise  # of a program in Python
+            raise  # an error of a host program in Python
         text = str(error).removeprefix(f"{experiments.NO_FILE}: ")
         for elf, name in ready.shown.items():
             text = text.replace(elf, name)

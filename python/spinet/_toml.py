@@ -15,7 +15,7 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 def dumps(table: Mapping[str, Any], *, order: Sequence[str] = ()) -> str:
     """Text that `tomllib` reads as `table`; keys in `order` come first, the rest as they are.
 
-    TOML has no None: such keys are left away.
+    TOML has no None, so keys with this value are left out.
     """
     table = _without_none(table)
     keys = [key for key in order if key in table] + [key for key in table if key not in order]

@@ -141,7 +141,8 @@ def run(
         Write a timeline for https://ui.perfetto.dev to this file, whose name ends with ``.perfetto-trace``. With
         `folder`, a name without a folder is a file there.
     waves
-        Write waveforms for viewers such as GTKWave to this file, ``.vcd`` or ``.fst``; with `folder` as above.
+        Write waveforms for viewers such as GTKWave to this file, ``.vcd`` or ``.fst``; `folder` works as for
+        `timeline`.
     timeline_only
         Draw only a part of the timeline and the waveforms: ``"time=1 us..2 us"``, ``"match=udp.dst_port == 53"``,
         ``"packets=0..99"``, ``"messages=3"``, ``"every=100"``; several as a list.
@@ -161,12 +162,12 @@ def run(
         Simulated time at which the run ends, such as ``"10 ms"``. Default: when all packets are done; with endless
         traffic, 40 ms after the card has started.
     threads
-        Networks: number of threads that simulate; no result depends on it. Default: one a core.
+        Networks: number of threads that simulate; it does not affect results. Default: one per core.
     keep_nodes
-        Networks: nodes whose tables, host memory and profiles are kept: names and patterns such as ``"rack1-*"``.
+        Networks: keep tables, host memory and profiles of these nodes only: names and patterns such as ``"rack1-*"``.
         Default: all.
     keep_time
-        Networks: keep only rows of this simulated time, such as ``"1 ms..2 ms"``.
+        Networks: keep only table rows of this window of simulated time, such as ``"1 ms..2 ms"``.
     cc
         A compiler to use instead of spinet's.
     defines

@@ -98,7 +98,10 @@ class GoalResult:
         return self._operations
 
     def take_operations(self, take: Callable[[Mapping[str, bytes]], None]) -> None:
-        """Pass all rows of operations to `take` in batches. They can be taken once. A network keeps its own."""
+        """Pass all rows of operations to `take` in batches. Each row can be taken only once.
+
+        After a run on a network there are none: `operations` has them.
+        """
         while self._native is not None:
             rows = self._native.take_operations(_ROWS)
             if not rows["rank"]:
@@ -206,8 +209,8 @@ def run(
 ) -> GoalResult:
     """Run a schedule on hosts that follow LogGOPS.
 
-    With a topology or another card than the plain one, messages travel as packets through a simulated network: the
-    hosts charge o, g and O, and NICs, links and switches decide how long a message takes. Rank r runs on node r.
+    With a topology, or a card other than the plain one, messages travel as packets through a simulated network. o, g
+    and O are still costs of the hosts; NICs, links and switches determine the rest. Rank r runs on node r.
 
     Parameters
     ----------
@@ -215,20 +218,21 @@ def run(
         A schedule, or a file.
     loggops
         Parameters of the model in ns and bytes, as text or by name. The others keep their defaults. In a network, L and
-        G have no use.
+        G have no effect.
     model
         How messages are charged: ``"2010"`` as LogGOPSim does, ``"atlahs"`` as ATLAHS does.
     record
-        Keep the times of all operations and the critical path. A network always does.
+        Keep the times of all operations and the critical path. In a network, they are always kept.
     nic
         The card of each node: ``"plain"``, or a card that runs handlers such as ``"pspin"``.
     topology
-        ``"fat-tree:levels=2,radix=8"``, or a mapping as in a file. Default in a network: a star.
+        ``"fat-tree:levels=2,radix=8"``, or a mapping as in a file. Default: no network for plain cards, a star for
+        others.
     link, switch, messages
         Properties of all links, of all switches, and of the transport of messages, as in a file.
     program, handler, match
-        Handlers that each packet of a message passes, and the packets that they get; they must copy packets to host
-        memory. Default: ``sdk/examples/copy_to_host.c`` for all packets of messages.
+        The program for cards, the handler if the program has several, and the packets that it gets. The handler must
+        copy packets to host memory. Default: ``sdk/examples/copy_to_host.c`` for all packets of messages.
     seed, limit, threads
         As in `spinet.run`.
     folder
@@ -310,7 +314,7 @@ def _topology(text: str, ranks: int) -> dict[str, Any]:
 def _node(
     nic: str, program: str | Path | list[str | Path] | None, handler: str | None, match: str | None
 ) -> dict[str, Any]:
-    """The entry of all nodes."""
+    """The entry that describes all nodes."""
     from spinet import toolchain
 
     if nic == PLAIN:

@@ -130,7 +130,7 @@ class Outcome:
     _number: int = field(repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Link the parts that tests compare to this outcome."""
+        """Give this outcome's text to the parts that tests compare."""
         for part in (self.sent, self.to_host, self.verdict):
             part.outcome = repr(self)
 

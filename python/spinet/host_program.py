@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Programs of hosts as Python generators.
+"""Host programs, written as Python generators.
 
-A program is a function that gets its host and yields what it waits for:
+A program is a function that takes its host and yields the events for which it waits:
 
 >>> def ping(host):
 ...     host.put("n1", b"ping", tag=1)
@@ -39,7 +39,7 @@ Program = Callable[["RunningHost"], Generator[Any, Any, object] | None]
 
 
 class HostProgramError(UsageError):
-    """A host's program raised an exception, which is the cause of this one."""
+    """A host's program raised an exception; `__cause__` has it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,13 +49,13 @@ class Message:
     sender: str  # name of the node
     tag: int
     size: int
-    data: bytes  # empty if it was written into memory
+    data: bytes  # `size` bytes
     first_ps: int  # arrival of its first bit
     last_ps: int  # arrival of its last bit
 
 
 class Wait:
-    """Something that a program waits for when it yields this; `value` is its result once `is_done`."""
+    """An event: a program that yields this object waits for it. Once `is_done` is true, `value` is the result."""
 
     def __init__(self, what: str) -> None:
         self.what = what
@@ -63,7 +63,7 @@ class Wait:
         self.value: Any = None
 
     def __repr__(self) -> str:
-        """Its text, and if it is done."""
+        """The text of the event, and ``done`` if it has happened."""
         return f"<Wait for {self.what}{', done' if self.is_done else ''}>"
 
 
@@ -92,7 +92,7 @@ class RunningHost:
         self._count: Iterator[int] = itertools.count()
 
     def put(self, to: str | int, data: bytes | int, *, tag: int = 0) -> Wait:
-        """Send a message: bytes, or a number of zeros. Yield the result to wait until it has left.
+        """Send a message: bytes, or a number of zero bytes. Yield the result to wait until the message has left.
 
         Messages to one peer arrive in the order of the calls.
         """
@@ -103,9 +103,10 @@ class RunningHost:
         return wait
 
     def receive(self, sender: str | int | None = None, *, tag: int | None = None) -> Wait:
-        """Receive a message, from any sender or one, with any tag or one: yields a `Message`.
+        """Receive a message. Yield the result to get a `Message`. Default: from any sender, with any tag.
 
-        Receives take messages in the order in which they were posted; a message that came before waits for its receive.
+        Receives match messages in the order in which they were posted. A message that arrives before its receive waits
+        for it.
         """
         peer = None if sender is None else self._peer(sender)
         bits, ignore = (0, (1 << 64) - 1) if tag is None else (_tag(tag), 0)
@@ -117,26 +118,26 @@ class RunningHost:
         return wait
 
     def get(self, owner: str | int, size: int, *, tag: int = 0) -> Wait:
-        """Read the first bytes of memory that a peer exposes with this tag: yields a `Message`."""
+        """Read the first bytes of memory that a peer exposes with this tag. Yield the result to get a `Message`."""
         peer = self._peer(owner)
         key, wait = self._wait("reply", f"{size} bytes of {self.nodes[peer]}")
         self._actions.append(("get", key, peer, _tag(tag), _core.whole("size", size)))
         return wait
 
     def expose(self, addr: int, size: int, *, tag: int = 0) -> None:
-        """Let peers read this memory with `get`, and write it with `put`: messages with this tag go there."""
+        """Let peers read this memory with `get` and write it with `put`: messages with this tag are written there."""
         region = (_core.address(addr), _core.whole("size", size, bits=64))
         self._actions.append(("append", next(self._count), None, _tag(tag), 0, True, region))
 
     def compute(self, time: str, *, cpu: int = 0) -> Wait:
-        """Compute on a processor, once it is free; yields at the end."""
+        """Compute on a processor as soon as it is free. Yield the result to wait for the end."""
         span = _core.span_ps(time)
         key, wait = self._wait("timer", f"the end of a computation of {time}")
         self._actions.append(("compute", key, span, _core.whole("cpu", cpu, bits=8)))
         return wait
 
     def sleep(self, time: str) -> Wait:
-        """Wait for some time, without a processor."""
+        """Wait for some time without a processor. Yield the result to wait for the end."""
         span = _core.span_ps(time)
         key, wait = self._wait("timer", f"{time} to pass")
         self._actions.append(("wait", key, span))
@@ -147,13 +148,13 @@ class RunningHost:
         self._actions.append(("write", _core.address(addr), bytes(data)))
 
     def read(self, addr: int, size: int) -> Wait:
-        """Read host memory: yields bytes, at once. Bytes that nobody wrote are 0."""
+        """Read host memory. Yield the result to get the bytes, without delay. Bytes that were never written are 0."""
         key, wait = self._wait("read", "memory")
         self._actions.append(("read", key, _core.address(addr), _core.whole("size", size)))
         return wait
 
     def send_frame(self, frame: bytes) -> None:
-        """Send a frame as it is, without FCS; its addresses decide where it goes."""
+        """Send a frame unchanged; `frame` has no FCS. The frame's addresses decide where it goes."""
         self._actions.append(("send", bytes(frame)))
 
     def _peer(self, node: str | int) -> int:
@@ -174,7 +175,7 @@ def _tag(tag: int) -> int:
 
 
 class Driver:
-    """Runs a program: the simulator hands events in, and gets actions back."""
+    """Runs a program: the simulator passes events to `handle`, and gets the program's actions."""
 
     def __init__(self, program: Program, shown: str, number: int, nodes: Sequence[str]) -> None:
         self._host = RunningHost(number, nodes)
@@ -184,14 +185,14 @@ class Driver:
         self._pending: Wait | tuple[Wait, ...] | None = None
 
     def handle(self, now_ps: int, kind: str, key: int, content: tuple[Any, ...]) -> tuple[list[tuple[Any, ...]], bool]:
-        """An event; returns actions, and true if the program waits for more."""
+        """Handle an event. Returns the program's actions, and true if the program waits for more events."""
         host = self._host
         host.now_ps = now_ps
         try:
             if kind == "start":
                 made = self._program(host)
                 if made is not None and not inspect.isgenerator(made):
-                    raise UsageError(f"it returned {type(made).__name__}, must yield or return nothing")
+                    raise UsageError(f"it returned {type(made).__name__}, must be a generator or return nothing")
                 self._generator = made
                 self._advance(None)
             else:
@@ -213,7 +214,7 @@ class Driver:
         return bytes(content[0]) if kind == "read" else None
 
     def _continue(self) -> None:
-        """Resume the program if all that it waits for is done."""
+        """Resume the program if all events for which it waits have happened."""
         pending = self._pending
         if isinstance(pending, Wait) and pending.is_done:
             self._advance(pending.value)
@@ -230,13 +231,13 @@ class Driver:
             self._pending = tuple(yielded) if isinstance(yielded, list | tuple) else yielded
             waits = self._pending if isinstance(self._pending, tuple) else (self._pending,)
             if not all(isinstance(wait, Wait) for wait in waits):
-                raise UsageError(f"it yielded {yielded!r}, must yield what calls of its host return, or a list")
+                raise UsageError(f"it yielded {yielded!r}, must yield results of its host's methods, or a list of them")
             if not all(wait.is_done for wait in waits):
                 return
             value = [wait.value for wait in waits] if isinstance(self._pending, tuple) else waits[0].value
 
     def waits_for(self) -> str | None:
-        """The waits of the program, for the reason of a run that stalls."""
+        """The events for which the program waits, for the message of a run that stalls."""
         if self._pending is None:
             return None
         waits = self._pending if isinstance(self._pending, tuple) else (self._pending,)
@@ -258,7 +259,7 @@ class Factory:
         self._program, self._shown, self._nodes = program, shown, nodes
 
     def __call__(self, number: int) -> Driver:
-        """The driver for the node of this number."""
+        """The driver for the node with this number."""
         return Driver(self._program, self._shown, number, self._nodes)
 
 
@@ -272,7 +273,7 @@ def load(text: str, base_dir: str, *, loaded: dict[Path, ModuleType]) -> Program
     """
     name, colon, function = text.rpartition(":")
     if not colon or not name.endswith(".py") or not function.isidentifier():
-        raise UsageError(f"host_program is {text!r}, must be such as 'programs.py:function'")
+        raise UsageError(f"host_program is {text!r}, must be a file and a function: 'programs.py:function'")
     path = Path(base_dir, name)
     if not path.is_file():
         raise UsageError(f"host_program: there is no file {path}")
@@ -280,7 +281,7 @@ def load(text: str, base_dir: str, *, loaded: dict[Path, ModuleType]) -> Program
         spec = importlib.util.spec_from_file_location(f"spinet_host_program_{len(loaded)}_{path.stem}", path)
         assert spec is not None and spec.loader is not None
         module = importlib.util.module_from_spec(spec)
-        sys.path.insert(0, str(path.parent))  # for modules beside it
+        sys.path.insert(0, str(path.parent))  # so that the file can import modules in its folder
         try:
             spec.loader.exec_module(module)
         except Exception as error:
@@ -300,7 +301,7 @@ def load(text: str, base_dir: str, *, loaded: dict[Path, ModuleType]) -> Program
 def factories(
     nodes: Sequence[Mapping[str, Any]], entries: Sequence[Mapping[str, Any]], own: Mapping[str, Program], base_dir: str
 ) -> dict[str, Factory]:
-    """The programs of nodes by name: functions of Python, and those that entries name."""
+    """Factories of the programs of hosts by node name: Python functions in `own`, and functions that entries name."""
     names = [str(node["name"]) for node in nodes]
     loaded: dict[Path, ModuleType] = {}
     found: dict[str, Factory] = {}

@@ -32,18 +32,18 @@ _SHAPE = (
 
 
 class Network:
-    """A network of cards: the keys of a file with a network (docs/reference/network.md), nodes, and a run.
+    """A network of cards. It has the keys of a network's file (docs/reference/network.md), nodes, and a run.
 
     Parameters
     ----------
     values
-        The keys as a mapping; the keywords below come over them.
+        The keys as a mapping. The keywords below override them.
     topology
-        Name of a topology, whose further keys are keywords, such as ``levels`` and ``radix``; or a mapping.
+        Name of a topology; its other keys are keywords, such as ``levels`` and ``radix``. Or a mapping.
     nodes
-        A list of nodes, each a mapping with ``name``; for a topology also their number.
+        A list of nodes, each a mapping with ``name``. With a topology, also the number of nodes.
     links, switches
-        Lists of mappings: all of a network without a topology, or those that differ.
+        Lists of mappings. Without a topology: all links and switches. With a topology: those that differ.
     link, switch
         Properties of all links and of all switches.
     nic
@@ -53,7 +53,7 @@ class Network:
     base_dir
         Folder at which relative paths start. Default: the current folder.
     shape
-        Further keys of the topology.
+        Other keys of the topology.
 
     Raises
     ------
@@ -130,12 +130,12 @@ class Network:
 
     @classmethod
     def from_toml(cls, text: str, *, base_dir: str | Path | None = None) -> Self:
-        """Read TOML text."""
+        """Read a network from TOML text."""
         _core.check_limits(text, _experiments.NO_FILE, "toml")
         try:
             values = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
-            raise UsageError(f"the text is no TOML: {error}") from None
+            raise UsageError(f"the text is not valid TOML: {error}") from None
         return cls(values, base_dir=base_dir)
 
     def to_toml(self) -> str:
@@ -158,18 +158,18 @@ class Network:
 
     @property
     def values(self) -> dict[str, Any]:
-        """All keys that were given; changes of it change the network."""
+        """All keys that were given. Changes to this mapping change the network."""
         return self._values
 
     @property
     def link(self) -> dict[str, Any]:
-        """Properties of all links; changes of it change the network."""
+        """Properties of all links. Changes to this mapping change the network."""
         found: dict[str, Any] = self._part("link", {})
         return found
 
     @property
     def switch(self) -> dict[str, Any]:
-        """Parameters of all switches, unless they are those of a preset; changes of it change the network."""
+        """Parameters of all switches, if they are not a preset. Changes to this mapping change the network."""
         found: dict[str, Any] = self._part("switch", {})
         if not isinstance(found, dict):
             raise AttributeError(f"all switches have the preset {found!r}: set values['switch']")
@@ -177,13 +177,13 @@ class Network:
 
     @property
     def links(self) -> list[dict[str, Any]]:
-        """Single links, with their properties; changes of it change the network."""
+        """Links with their own properties. Changes to this list change the network."""
         found: list[dict[str, Any]] = self._part("links", [])
         return found
 
     @property
     def switches(self) -> list[dict[str, Any]]:
-        """Single switches, with their parameters; changes of it change the network."""
+        """Switches with their own parameters. Changes to this list change the network."""
         found: list[dict[str, Any]] = self._part("switches", [])
         return found
 
@@ -221,7 +221,7 @@ class Network:
         return Node(self, rows[number]["name"], number)
 
     def overview(self) -> Overview:
-        """Counts and picture of the network; after a run with its load."""
+        """Counts and picture of the network. After a run, they have the load."""
         return Overview.of(self._prepared(), title="network", summary=self._run.summary() if self._run else None)
 
     def _repr_svg_(self) -> str:
@@ -250,7 +250,7 @@ class Network:
         return api.prepare(self.experiment, {})
 
     def _entry(self, number: int) -> dict[str, Any]:
-        """The own entry of a node in ``nodes``, which is made if it shares one with others or has none."""
+        """The entry of this node alone in ``nodes``; created if the node shares an entry with others or has none."""
         row = self._overview()["nodes"][number]
         name: str = row["name"]
         at: int | None = row["entry"]
@@ -274,19 +274,19 @@ class Network:
         return {} if at is None else entries[at]
 
     def on(self, event: str, hook: Hook | None = None, *, node: str | None = None, link: str | None = None) -> Any:
-        """Call a function for each event of frames of a kind. Without a function, it decorates one.
+        """Call a function for each event of one kind. Without `hook`, this is a decorator for the function.
 
-        The function is called in the order of simulated time, at most 10 us of simulated time after the event. It may
-        call `stop`; it cannot change what has happened.
+        Calls are in the order of simulated time, and at most 10 us of simulated time after the event. The function may
+        call `stop`; it cannot change past events.
 
         Parameters
         ----------
         event
             ``entered``, ``crossed``, ``copied``, ``delivered``, ``dropped``, ``marked``, ``depth`` or ``paused``.
         hook
-            Gets a `FrameEvent`.
+            The function. Its argument is a `FrameEvent`.
         node, link
-            Only events at this node or switch, and on this link.
+            Call it only for events at this node or switch, and on this link.
 
         Examples
         --------
@@ -316,7 +316,7 @@ class Network:
         return add if hook is None else add(hook)
 
     def stop(self) -> None:
-        """From a hook: let `run` return after the current step of 10 us of simulated time."""
+        """For hooks: `run` returns after the current step of 10 us of simulated time."""
         self._stops = True
 
     def run(
@@ -332,26 +332,26 @@ class Network:
         cc: str | None = None,
         defines: Mapping[str, str | int] | None = None,
     ) -> Result:
-        """Run from the beginning, or continue the run. How a run is divided into steps changes no result.
+        """Begin a run, or continue it. Results do not depend on how a run is divided into steps.
 
         Parameters
         ----------
         until
             Simulated time at which this step ends, such as ``"20 us"``. Default: the end of the run.
         threads, profile, paths, keep_nodes, keep_time, keep_packets, cc, defines
-            As for `spinet.run`. They belong to the beginning of a run.
+            As for `spinet.run`, and only for the call that begins a run.
 
         Returns
         -------
         Result
-            The results so far; ``running`` is the reason of their end while the run can continue.
+            The results so far. `Result.ended` is ``running`` while the run can continue.
 
         Raises
         ------
         InputError
-            If the network is wrong, or was changed since the run began: `reset` it.
+            If the network is wrong, or was changed after the run began; call `reset` then.
         KeyboardInterrupt
-            On Ctrl-C; a further call continues.
+            On Ctrl-C; another call continues the run.
         """
         end = None if until is None else _core.span_ps(until)
         given = {"threads": threads, "keep_nodes": keep_nodes, "keep_time": keep_time}
@@ -364,7 +364,7 @@ class Network:
         elif self._run.text != text:
             raise UsageError("the network was changed after its run began", hint="net.reset() ends that run")
         elif any(value is not None for value in given.values()) or profile or paths or cc or defines:
-            raise UsageError("the run has begun; these keywords belong to its beginning", hint="net.reset() ends it")
+            raise UsageError("the run has begun; only its first call takes these keywords", hint="net.reset() ends it")
         self._stops = False
         self._run.to(end, self._hooks, lambda: self._stops)
         return self._run.result()
@@ -381,7 +381,7 @@ class Network:
         Raises
         ------
         UsageError
-            If it has not run.
+            If the network has not run.
         """
         return self._running().result()
 
@@ -403,7 +403,7 @@ class Network:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End its run."""
+        """End the run."""
         self.reset()
 
 
@@ -416,7 +416,7 @@ class Node:
     Attributes
     ----------
     name, number
-        Its name and number.
+        Name and number of the node.
     """
 
     def __init__(self, network: Network, name: str, number: int) -> None:
@@ -425,33 +425,33 @@ class Node:
         self.number = number
 
     def __repr__(self) -> str:
-        """Its name and its card."""
+        """The node's name, card and address."""
         return f"<Node {self.name}: {self.nic}, {self.ip}>"
 
     def __getitem__(self, key: str) -> Any:
-        """A key of its entry."""
+        """The value of a key of the node's entry."""
         return copy.deepcopy(self._network._entry_of(self.number)[key])
 
     def get(self, key: str, default: Any = None) -> Any:
-        """A key of its entry, or `default` without it."""
+        """The value of a key of the node's entry, or `default` if the entry does not have it."""
         return copy.deepcopy(self._network._entry_of(self.number).get(key, default))
 
     def __contains__(self, key: object) -> bool:
-        """True if its entry has a key."""
+        """True if the node's entry has a key."""
         return key in self._network._entry_of(self.number)
 
     def __setitem__(self, key: str, value: Any) -> None:
-        """Set a key of its entry."""
+        """Set a key of the node's entry."""
         self.update({key: value})
 
     def __delitem__(self, key: str) -> None:
-        """Remove a key of its entry."""
+        """Remove a key of the node's entry."""
         if key not in self:
             raise KeyError(key)
         del self._network._entry(self.number)[key]
 
     def update(self, values: Mapping[str, Any] | None = None, /, **keys: Any) -> None:
-        """Set several keys of its entry: those of an experiment for its card, such as ``program``, or of a node."""
+        """Set keys of the node's entry: keys of an experiment for its card, such as ``program``, or of a node."""
         plain = _experiments.plain({**(values or {}), **keys})
         self._network._entry(self.number).update(plain)
 
@@ -482,7 +482,7 @@ class Node:
 
     @property
     def result(self) -> NodeResult:
-        """The records of its card, as far as the run is.
+        """The records of the node's card so far.
 
         Raises
         ------
@@ -496,21 +496,21 @@ class Node:
 
     @property
     def packets(self) -> Any:
-        """One row for each packet that its card has finished, as a pyarrow table."""
+        """One row for each packet that the card has finished, as a pyarrow table."""
         return self.result.packets
 
     @property
     def summary(self) -> Mapping[str, Any]:
-        """The summary of its card."""
+        """The summary of the card."""
         return self.result.summary
 
     @property
     def profile(self) -> Profile:
-        """Where the cycles of its card's cores went, with ``profile=True``."""
+        """The cycles of the card's cores by cause, from a run with ``profile=True``."""
         return self.result.profile
 
     def host_memory(self, addr: int | str, size: int) -> bytes:
-        """Bytes of its host's memory, for cards that run handlers."""
+        """Bytes of the host's memory, for cards that run handlers."""
         return self.result.host_memory(addr, size)
 
 
@@ -522,7 +522,7 @@ class Host:
 
     @property
     def send(self) -> Any:
-        """Packets that it sends: a source, such as ``{"source": "udp:count=10", "to": "n3"}``, or a list of these."""
+        """Packets that the host sends: a source such as ``{"source": "udp:count=10", "to": "n3"}``, or several."""
         return self._node.get("send", [])
 
     @send.setter
@@ -531,9 +531,9 @@ class Host:
 
     @property
     def program(self) -> Program | str | None:
-        """Its program: a function that takes a `spinet.host_program.RunningHost`, or ``"file.py:function"``.
+        """The host's program: a function that takes a `spinet.host_program.RunningHost`, or ``"file.py:function"``.
 
-        A function is not in `to_toml`: files name it by a text.
+        `to_toml` contains only a program that is given as ``"file.py:function"``.
         """
         text: str | None = self._node.get("host_program")
         return self._node._network._programs.get(self._node.name, text)
@@ -551,5 +551,5 @@ class Host:
             own[self._node.name] = program
 
     def memory(self, addr: int | str, size: int) -> bytes:
-        """Bytes of its memory, for cards that run handlers."""
+        """Bytes of the host's memory, for cards that run handlers."""
         return self._node.host_memory(addr, size)

@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Overview:
-    """A network.
+    """Counts and picture of a network.
 
     Attributes
     ----------
     title
-        Its name in pictures.
+        Title of the picture.
     values
         Nodes, switches, links, diameter, bisection and window, as `spinet net show --json` prints them.
     summary
-        The summary of its run; None before a run.
+        The summary of the run; None before a run.
     memory_bytes
-        Memory that its nodes take before the first frame, measured; None if they were not built.
+        Measured memory of the nodes before the first frame; None if they were not built.
     """
 
     title: str
@@ -56,12 +56,12 @@ class Overview:
 
     @classmethod
     def of_folder(cls, folder: Path) -> Self:
-        """The network of a run's folder, with its load.
+        """The network of a run, with its load, from the run's folder.
 
         Raises
         ------
         UsageError
-            If the folder is not that of a network's run.
+            If the folder is not the result of a network's run.
         """
         hint = "spinet run NETWORK.toml -o DIR writes it"
         summary = output.read(folder / output.SUMMARY, lambda file: dict(json.loads(_files.read(file))), hint=hint)
@@ -70,7 +70,7 @@ class Overview:
         return output.read(folder / output.SUMMARY, lambda _: cls.of_summary(summary, title=folder.name), hint=hint)
 
     def json(self) -> dict[str, Any]:
-        """All values for programs."""
+        """All values, as `spinet net show --json` prints them."""
         found = {**self.values, "memory_bytes": self.memory_bytes}
         if self.summary is not None:
             found |= {key: self.summary[key] for key in ("digest", "packets")}
@@ -159,12 +159,12 @@ def _row(values: tuple[object, ...], *, tag: str = "td") -> str:
 
 
 def built(file: Path) -> Overview:
-    """The network of a file, of which all programs and cards were built.
+    """The network of a file, after all its programs and cards were built.
 
     Raises
     ------
     InputError
-        If the file is not that of a network, or a part of it cannot be built.
+        If the file does not describe a network, or a part of the network cannot be built.
     """
     from spinet import _programs, _simulation, api
 
@@ -183,7 +183,7 @@ def built(file: Path) -> Overview:
 
 
 def _resident() -> int | None:
-    """Memory of this process in bytes; None if the system does not tell."""
+    """Memory of this process in bytes; None if the system does not report it."""
     import resource
 
     try:

@@ -31,7 +31,7 @@ EXPERIMENT = "experiment.json"
 PROFILE = "profile.json"
 FINDINGS = "findings.json"
 DROPPED = "dropped.pcapng"
-NODES = "nodes"  # of networks: a folder for each node with a card
+NODES = "nodes"  # networks: has a folder for each node with a card
 PATHS = "paths"  # a table, of runs that record paths
 
 _T = TypeVar("_T")

@@ -117,7 +117,7 @@ class ParquetFile:
         return self._bytes // self._width * self._row
 
     def flush(self) -> None:
-        """Write the rows that wait as a row group."""
+        """Write the waiting rows as one row group."""
         if not self._bytes:
             return
         try:

@@ -184,7 +184,7 @@ class Paths:
     def _place(self, place: str, numbers: Sequence[int]) -> str:
         if place == "unit":  # of a service
             return f"{self._service(numbers)}[{numbers[1]}]"
-        if place == "scheduler" and numbers:  # of chains
+        if place == "scheduler" and numbers:  # of a card that runs chains
             return f"scheduler, for {self._service(numbers)}"
         if place == "assist":  # of a wired card
             return str(self.summary["places"][numbers[0]]["place"])

@@ -272,7 +272,7 @@ class Result:
 
     @property
     def nodes(self) -> Mapping[str, NodeResult]:
-        """Networks: the cards on nodes by the names of these, each with tables, profile, host memory and summary.
+        """Networks: records of the cards by node name, each with tables, profile, host memory and summary.
 
         Examples
         --------
@@ -284,7 +284,7 @@ class Result:
         """
         self._check("nodes", *(kind for kind in _kinds.names() if _kinds.get(kind).has_nodes))
         if self._nodes is None:
-            raise AttributeError("the run did not keep `nodes`: it had keep_packets=False")
+            raise AttributeError("the run did not keep `nodes`, because it had keep_packets=False")
         return self._nodes
 
     @cached_property
@@ -453,7 +453,7 @@ class HostMemory:
 
     @classmethod
     def of_files(cls, files: dict[str, bytes]) -> HostMemory:
-        """The memory that these files of its folder describe."""
+        """The memory that these files, from a folder `host/`, describe."""
         made = cls.__new__(cls)
         made.__setstate__(files)
         return made

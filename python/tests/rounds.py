@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Cards without a network between them: each frame reaches its card at once, in rounds."""
+"""Cards without a network between them: frames reach their cards without delay, in rounds."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ import spinet
 
 
 def target(frame: bytes) -> str:
-    """The IPv4 address that a frame goes to."""
+    """The destination IPv4 address of a frame."""
     return str(ipaddress.IPv4Address(frame[30:34]))
 
 
 class Card:
-    """A PsPIN with one context, as a node of a network has it, and its host memory."""
+    """A PsPIN with host memory and one context, which has the keys of a network's node."""
 
     def __init__(self, node: Mapping[str, Any], *, host: bytes = b"", seed: int = 1) -> None:
         context = node["context"][0]
@@ -41,7 +41,7 @@ class Card:
         self.context.install(match=context["match"], message=context.get("message", "each"))
 
     def process(self, frames: list[bytes]) -> list[bytes]:
-        """Frames that it sends for these."""
+        """Process frames, and return the frames that the card sends."""
         self.machine.send(frames)
         self.machine.finish()
         assert self.context.error() is None, self.context.error()
@@ -49,7 +49,7 @@ class Card:
 
 
 class Rounds:
-    """Cards by address. `divert` says which card gets a frame in place of its address."""
+    """Cards by IP address. `divert` can choose another card than the destination address of a frame."""
 
     def __init__(self, cards: Mapping[str, Card], divert: Callable[[str, bytes], str | None] | None = None) -> None:
         self.cards = dict(cards)
@@ -58,7 +58,7 @@ class Rounds:
         self.frames = 0
 
     def run(self, frames: Iterable[bytes], *, shuffle: Callable[[list[bytes]], list[bytes]] = list) -> None:
-        """Deliver frames, and all that follow from them, until nothing moves."""
+        """Deliver frames, and the frames that cards send then, until no frame is left."""
         coming = [("", frame) for frame in frames]
         while coming:
             queues: dict[str, list[bytes]] = defaultdict(list)
@@ -74,4 +74,4 @@ class Rounds:
             ]
             coming = [one for turn in zip_longest(*results) for one in turn if one is not None]
         for card in self.cards.values():
-            card.machine.step("5 us")  # a write is on its way to the host when the card has done with its packet
+            card.machine.step("5 us")  # when a packet is finished, writes may still be on their way to the host

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Storage nodes without a network between them: each frame reaches its node at once, in rounds."""
+"""Storage nodes without a network between them: frames reach their nodes without delay, in rounds."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Node:
 
 
 class Cluster:
-    """Nodes, and a client whose packets they get. Frames to dead nodes vanish."""
+    """Nodes and a client that sends to them. Frames to dead nodes are dropped."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class Cluster:
         self.dead: set[str] = set()
 
     def run(self, *requests: storage.Request, attempts: int = 1, frames: list[bytes] | None = None) -> None:
-        """Let requests run until nothing moves, and repeat those that are not done."""
+        """Run requests until no frame is left, and repeat those that are not done."""
         for attempt in range(attempts):
             left = [request for request in requests if not request.is_done]
             make = self.client.repeat if attempt else self.client.frames
@@ -88,7 +88,7 @@ class Cluster:
                     assert self.client.receive(frame) is not None, frame.hex()
                 elif target not in self.dead:
                     sent[target].append(frame)
-            # Packets of several nodes arrive in turns.
+            # Packets of different nodes take turns.
             results = [self.nodes[target].process(queue) for target, queue in sent.items()]
             frames = [frame for turn in zip_longest(*results) for frame in turn if frame is not None]
 

@@ -250,7 +250,7 @@ def taken_by(datatype: Datatype, count: int) -> list[str]:
 
 
 def check_on_card(seed: int) -> None:
-    """Two messages of a drawn type, mixed and out of order, with every strategy that can."""
+    """Two messages of a drawn type, interleaved and out of order, with every strategy that supports the type."""
     datatype, count = some(seed)
     rng = random.Random(seed)
     for strategy in taken_by(datatype, count):
@@ -287,7 +287,7 @@ def test_a_lost_packet_shows_in_the_completion() -> None:
     (done,) = got.completions
     assert done.size - done.received > 0 and (done.size - done.received) % 128 == 0
     assert not done.is_whole and not got.is_exact
-    assert (got.memory[got.memory != got.expected] == 0).all(), "bytes that arrived are in their places"
+    assert (got.memory[got.memory != got.expected] == 0).all(), "a byte that arrived is at a wrong place"
 
 
 def test_packets_outside_their_message_write_nothing() -> None:
@@ -352,7 +352,7 @@ def test_the_sizes_of_ddtbench_are_those_of_its_documentation() -> None:
 
 
 def test_types_that_cannot_be_received_are_refused() -> None:
-    with pytest.raises(InputError, match="name byte 2 twice, which a receive must not"):
+    with pytest.raises(InputError, match="name byte 2 twice, not allowed in a receive"):
         dt.receive(dt.hindexed([1, 1], [0, 2], dt.INT))
     with pytest.raises(InputError, match=r"1 of contiguous\(0, INT\) have no data"):
         dt.compile(dt.contiguous(0, dt.INT))
@@ -390,7 +390,7 @@ def test_owners_of_checkpoints_take_over_waiting_packets() -> None:
     got = dt.receive(dt.vector(1 << 14, 4, 8, dt.FLOAT), strategy="rw_cp", interval=16 * 2048)
     assert got.is_exact and got.completions[0].is_whole
     commands = np.sort(got.result.columns["host_dma_commands"])
-    assert commands[0] == 0 and commands[-1] > 2 * 128, "handlers that left their packets, and those that took them"
+    assert commands[0] == 0 and commands[-1] > 2 * 128, "no handler left its packet to another one"
 
 
 def test_handlers_here_do_what_handlers_on_the_card_do() -> None:

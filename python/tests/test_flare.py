@@ -17,7 +17,7 @@ SEED = 7
 
 
 def divert(flare: Flare, sender: str, frame: bytes) -> str | None:
-    """The card of the switch in which a frame arrives, for frames that go up."""
+    """For frames towards the root: the card of the switch at which the frame arrives."""
     if int.from_bytes(frame[36:38], "big") != WIRE["FLARE_UP"]:
         return None
     ranks = [peer.ip for peer in flare.peers]
@@ -26,7 +26,7 @@ def divert(flare: Flare, sender: str, frame: bytes) -> str | None:
 
 
 def start_all(flare: Flare, vectors: list[np.ndarray], *, shuffle_seed: int | None = None) -> Rounds:
-    """Cards without a network, after the allreduce."""
+    """Run the allreduce on cards without a network, and return these."""
     peers = flare.peers
     cards = {peers[r].ip: Card(flare.host(r), host=flare.host_memory(vectors[r])) for r in range(flare.hosts)}
     for number in range(flare.leaves + (flare.leaves > 1)):
@@ -113,7 +113,7 @@ def test_a_network_runs_to_its_end_with_half_the_traffic_of_a_ring() -> None:
         ({"hosts": 65}, "65 hosts on 1 switches: a switch must have 2 to 64 children"),
         ({"leaves": 3}, "leaves is 3, must be a divisor of the 4 hosts"),
         ({"buffers": 8}, "buffers is 8, must be 1 to 7, or 'tree'"),
-        ({"hosts": 64, "buffers": "tree"}, "64 blocks need 8262656 bytes in a switch's card, 3145728 are there"),
+        ({"hosts": 64, "buffers": "tree"}, "64 blocks need 8262656 bytes in a switch's card, which has 3145728"),
     ],
 )
 def test_impossible_requests_are_refused(wrong: dict[str, object], text: str) -> None:
@@ -122,7 +122,7 @@ def test_impossible_requests_are_refused(wrong: dict[str, object], text: str) ->
 
 
 def sparse_vectors(flare: SparseFlare, dtype: str) -> list[np.ndarray]:
-    """One element of `ratio` is not zero, by independent draws."""
+    """Vectors in which each element is nonzero with probability 1 / `ratio`, independently."""
     random = np.random.default_rng(SEED)
     made = []
     for _ in range(flare.hosts):

@@ -24,7 +24,7 @@ UDP_RULE = {"word": 5, "mask": 0xFF, "low": 17}
 def run(
     *contexts: dict[str, Any], nic: Any = "fpspin", traffic: Any = "udp:size=64,count=4,rate=1Mpps"
 ) -> spinet.Result:
-    """Run the echo with these contexts."""
+    """Run the echo handler with these contexts."""
     named = [{"name": f"c{i}", "handler": "udp_ping_pong", **context} for i, context in enumerate(contexts)]
     return spinet.run(spinet.Experiment(program=ECHO, nic=nic, traffic=traffic, context=named))
 
@@ -35,7 +35,7 @@ def port(number: int) -> dict[str, Any]:
 
 
 def taken(result: spinet.Result) -> list[int]:
-    """Packets of each context."""
+    """Number of packets that each context took."""
     return [context["packets"] for context in result.summary["contexts"]]
 
 
@@ -57,7 +57,7 @@ def test_a_context_without_rules_takes_every_packet() -> None:
 
 
 def test_a_message_ends_with_the_rule_for_its_end() -> None:
-    """Packets of a message have the same queue: the lowest 4 bits of the number's first byte."""
+    """Packets of a message have the same queue, which is the lowest 4 bits of the message number's first byte."""
     numbers = [(1 << 24, 0), (2 << 24, 0), (0x11 << 24 | 99, host.END), (2 << 24, host.END), (1 << 24, host.END)]
     packets = [host.slmp(flags, number, 0, bytes(8)) for number, flags in numbers]
     columns = run({"rule_set": host.SLMP}, traffic=packets).columns
@@ -105,13 +105,13 @@ def test_a_driver_installs_rule_sets_within_the_same_limits() -> None:
 
 
 def test_packets_without_a_slot_are_dropped_and_counted() -> None:
-    """Two large slots: of packets that arrive together, few find one. Small packets have slots of their own."""
+    """With two large slots, most packets of a burst find no slot. Small packets have their own slots."""
     nic = {"preset": "fpspin", "set": {"ingress.large_slots": 2}}
     result = run({}, nic=nic, traffic="udp:size=1500,count=60,rate=100G")
     packets = result.summary["packets"]
     dropped = packets["dropped_by_reason"]["packet_memory_full"]
     assert dropped > 0 and packets["in"] == 60 == packets["done"] + dropped
-    # Without the RTL's mistake that keeps packets in reused queues: each of these packets is a message.
+    # Disable the RTL's mistake that keeps packets in reused queues, because each of these packets is a message.
     nic["set"] = {"ingress.large_slots": 2, "rtl_mistakes.reused_queues_keep_packets": False}
     assert run({}, nic=nic, traffic="udp:size=128,count=60,rate=100G").summary["packets"]["done"] == 60
 

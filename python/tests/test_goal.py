@@ -198,7 +198,7 @@ def test_messages_pass_cards_on_every_node(tmp_path: Path, capsys: pytest.Captur
     cards = json.loads(run(capsys, *arguments, "--nic", "pspin"))
     assert cards["nic"] == "pspin"
     assert plain["messages"] == cards["messages"] == 8
-    # Every message passes a handler and PCIe: some hundred ns each.
+    # Every message passes a handler and PCIe, which takes some hundred ns.
     assert plain["finish_ns"] + 200 < cards["finish_ns"] < plain["finish_ns"] + 6000
     folder = tmp_path / "result"
     run(capsys, *arguments, "--nic", "pspin", "--threads", 2, "-o", folder)

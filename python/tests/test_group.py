@@ -37,7 +37,7 @@ def memory(group: Group, rounds: Rounds, rank: int) -> bytes:
 
 
 def run(group: Group, vectors: list[bytes], dead: tuple[int, ...] = ()) -> tuple[list[bytes | None], Rounds]:
-    """The result of each living rank, with packets in a drawn order."""
+    """The result of each living rank, with packets in random order."""
     rounds, go = start(group, vectors, dead)
     rounds.run(go, shuffle=shuffled())
     return [group.result(memory(group, rounds, r)) for r in range(group.size) if r not in dead], rounds
@@ -56,7 +56,7 @@ def test_allreduce_has_exact_sums_at_all_ranks(operation: str, size: int) -> Non
     wanted = np.add.reduce([np.frombuffer(vector, "<i4") for vector in vectors], dtype="<i4").tobytes()
     results, rounds = run(group, vectors)
     assert results == [wanted] * size
-    if operation == "ring":  # each block goes round twice, without the last hop
+    if operation == "ring":  # each block takes two rounds, without the last two hops
         assert rounds.frames == group.blocks * (2 * size - 2) + len(group.starts)
 
 
@@ -84,7 +84,7 @@ def test_a_broadcast_reaches_all_ranks_once(size: int, root: int) -> None:
 
 @pytest.mark.parametrize("dead", [(1, 2, 4), (3, 11, 12), (8, 9, 10), (15, 14, 12)])
 def test_a_redundant_broadcast_survives_dead_ranks(dead: tuple[int, ...]) -> None:
-    """16 ranks have 4 distances, so any 3 may be dead."""
+    """Each of 16 ranks forwards over 4 distances, so any 3 other ranks may be dead."""
     group = Group(operation="broadcast", size=16, n_bytes=1500, redundant=True)
     vectors = drawn(16, 1500)
     results, _ = run(group, vectors, dead)
@@ -94,7 +94,7 @@ def test_a_redundant_broadcast_survives_dead_ranks(dead: tuple[int, ...]) -> Non
 def test_a_plain_broadcast_ends_at_dead_ranks() -> None:
     group = Group(operation="broadcast", size=8, n_bytes=1500)
     vectors = drawn(8, 1500)
-    # Rank 1 has rank 3 and 5 behind it, and rank 3 rank 7.
+    # Rank 1 forwards to ranks 3 and 5, and rank 3 to rank 7.
     results, _ = run(group, vectors, dead=(1,))
     assert results == [vectors[0], vectors[0], None, vectors[0], None, vectors[0], None]
 
@@ -132,7 +132,7 @@ def test_accumulate_multiplies_complex_numbers_of_several_origins() -> None:
     random = np.random.default_rng(SEED)
     vector = random.standard_normal(512).astype("<f4")
     rounds, _ = start(group, [vector.tobytes(), b"", b"", b""])
-    operand = random.choice(np.array([-2, -1, 0.5, 1], "<f4"), (3, 512))  # such products do not depend on their order
+    operand = random.choice(np.array([-2, -1, 0.5, 1], "<f4"), (3, 512))  # the order of such products has no effect
     frames = []
     for origin in range(3):
         for block in range(2):
@@ -159,7 +159,7 @@ def test_a_ring_in_a_network_loses_nothing() -> None:
         ({"operation": "scan"}, "operation is 'scan', must be one of broadcast, ring, doubling, alltoall, barrier"),
         ({"size": 1}, "size is 1, must be 2 to 64"),
         ({"root": 4}, "root is 4, must be a rank: 0 to 3"),
-        ({"n_bytes": 6}, "n_bytes is 6, must be a multiple of the 4 of int32"),
+        ({"n_bytes": 6}, "n_bytes is 6, must be a multiple of 4, the size of int32"),
     ],
 )
 def test_impossible_groups_are_refused(wrong: dict[str, object], text: str) -> None:

@@ -127,7 +127,7 @@ def test_an_exception_of_a_program_names_node_and_line() -> None:
     def wrong(host: RunningHost) -> Steps:
         yield 5
 
-    with pytest.raises(HostProgramError, match="it yielded 5, must yield what calls of its host return"):
+    with pytest.raises(HostProgramError, match="it yielded 5, must yield results of its host's methods"):
         pair(None, wrong).run()
     with pytest.raises(spinet.InputError, match="must be a function that takes the host"):
         pair(7, None).run()
@@ -168,7 +168,7 @@ def test_files_name_programs(tmp_path: Path, capfd: pytest.CaptureFixture[str]) 
     for text, message in (
         ("programs.py:pinggg", "has no function pinggg; it has ping, pong"),
         ("nothing.py:ping", "there is no file"),
-        ("programs.py", "must be such as 'programs.py:function'"),
+        ("programs.py", "must be a file and a function: 'programs.py:function'"),
     ):
         network.write_text(f"topology = {{ name = 'pair' }}\nnodes = [{{ name = 'n0', host_program = '{text}' }}]")
         assert cli.main(["run", str(network)]) == 2

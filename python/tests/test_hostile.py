@@ -96,7 +96,7 @@ unknown_command                done, 1 commands refused
 flood_of_commands              done
 ring_the_doorbell              done
 """
-# With its mistakes, the RTL never ends some of these commands and hides others: see PUBLISHED.
+# With its mistakes, the RTL never ends some of these commands, and reports success for others: see PUBLISHED.
 ENDS_ALL = ("rtl_mistakes.empty_commands_hang=false", "rtl_mistakes.unmapped_commands_succeed=false")
 NICS = {"pspin-rtl": ENDS_ALL, "pspin": ("isolation.watchdog_cycles=20000",)}
 TABLES = {

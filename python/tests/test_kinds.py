@@ -38,7 +38,7 @@ def common(summary: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.fixture
 def plain(monkeypatch: pytest.MonkeyPatch) -> _kinds.Kind:
-    """The simulator has cards of one more kind. The catalogue of Python is made again, as on import."""
+    """A simulator that has one more kind of cards. Python's catalogue of kinds is made again, as on import."""
     known = [*_core.kinds_of_cards(), ("plain", "forwards packets", "plain-nic")]
     monkeypatch.setattr(_kinds, "_ALL", _kinds.catalogue(known))
     options = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A network on several processes, by the real mpiexec: the digest of one process, one result, and clean ends."""
+"""Networks on several processes, with a real mpiexec: the same digest as on one process, one result, and clean ends."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from spinet.output import OutputFolder
 BIN = Path(sys.executable).parent
 ENVIRONMENT = {
     **os.environ,
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",  # as the gate may be
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",  # the gate may run as root
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
     "OMPI_MCA_btl": "self,sm",
@@ -37,7 +37,7 @@ def mpiexec(n: int, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def drawn(seed: int, path: Path) -> spinet.Network:
-    """A network that a seed decides: topology, cards, senders, faults."""
+    """A random network; the seed determines topology, cards, senders and faults."""
     draw = random.Random(seed)
     shapes = [
         {"topology": "star", "nodes": draw.randint(3, 6)},
@@ -129,15 +129,15 @@ def test_a_process_that_is_killed_ends_all_within_seconds(tmp_path: Path) -> Non
         _, error = running.communicate(timeout=60)
         assert time.monotonic() - begun < 10
     assert running.returncode != 0
-    assert "rank 2" in error and "signal 9" in error, error  # mpiexec says it
+    assert "rank 2" in error and "signal 9" in error, error  # reported by mpiexec
     assert not folder.exists()
     with OutputFolder(folder):
-        pass  # mpiexec may kill before a process has cleaned up; the next run does
+        pass  # mpiexec may kill processes before they clean up; then the next run cleans up
     assert not list(tmp_path.glob(".result.*")), "something half-written is left"
 
 
 def ranks_of(parent: int, *, rank: int) -> list[int]:
-    """Processes below `parent` with this rank."""
+    """Child processes of `parent` with this rank."""
     found = []
     for place in Path("/proc").iterdir():
         try:

@@ -25,7 +25,8 @@ def show(capfd: pytest.CaptureFixture[str], *arguments: str) -> str:
 def test_it_counts_what_follows_from_the_topology(capfd: pytest.CaptureFixture[str]) -> None:
     found = json.loads(show(capfd, str(NETWORKS / "fat-tree.toml"), "--json"))
     assert (len(found["nodes"]), len(found["switches"]), len(found["links"])) == (16, 12, 48)
-    # Leaf, spine, leaf: four links between nodes under different leaves. Two of four leaves have four links up each.
+    # Nodes under different leaves are four links apart, through leaf, spine and leaf. Half of the nodes are under two
+    # leaves, each with four links to spines.
     assert (found["diameter"], found["bisection"]) == (4, {"links": 8, "gbps": 800.0})
     assert found["window_ns"] == 300
     assert found["memory_bytes"] > 0

@@ -30,7 +30,7 @@ def test_a_pair_exchanges_requests_and_answers(tmp_path: Path, capfd: pytest.Cap
     assert "client to server" in out
     frames = pq.read_table(folder / "frames.parquet").to_pydict()
     assert frames["event"].count("entered") == frames["event"].count("delivered") == 2000
-    # Each frame takes its own time on the line and the link's 500 ns: preamble 8, FCS 4, 100 Gbit/s.
+    # A frame crosses the link in 500 ns and its own time on the line: preamble 8, FCS 4, 100 Gbit/s.
     for at, tail, size, event in zip(frames["at_ps"], frames["tail_ps"], frames["bytes"], frames["event"], strict=True):
         if event == "crossed":
             assert tail - at == 80 * (8 + max(size, 60) + 4) + 500_000
@@ -49,7 +49,7 @@ def test_an_incast_fills_the_queue_and_drops_or_pauses() -> None:
     experiment = spinet.Experiment.load(NETWORKS / "incast.toml")
     summary = spinet.run(experiment).summary
     assert summary["packets"]["dropped"] == summary["packets"]["dropped_by_reason"]["queue_full"] > 0
-    # The queue takes a frame while it has room for it.
+    # The queue accepts a frame as long as the whole frame fits.
     assert 200_000 - 1500 < summary["deepest_queue_bytes"] <= 200_000
 
     pfc = {"xoff_bytes": 50_000, "xon_bytes": 25_000, "headroom_bytes": 40_000}
@@ -92,7 +92,7 @@ def test_rate_control_and_pauses_both_prevent_drops() -> None:
     pfc = spinet.run(NETWORKS / "incast-pfc.toml").summary
     for summary in (dcqcn, pfc):
         assert summary["packets"]["dropped"] == 0
-    # 8 x 2 MB at 100 Gbit/s take 1280 us. Rate control slows the senders down further than the link needs.
+    # 8 x 2 MB at 100 Gbit/s take 1280 us. Rate control slows the senders down more than the link requires.
     assert 1_280_000 < pfc["schedule"]["finish_ns"] < 1.1 * 1_280_000 < dcqcn["schedule"]["finish_ns"]
     assert dcqcn["packets"]["marked"] > 0
     assert pfc["packets"]["marked"] == 0
@@ -113,6 +113,6 @@ def test_hosts_behind_two_pspins_exchange_messages() -> None:
     summary = spinet.run(NETWORKS / "ping-pong.toml").summary
     run = summary["schedule"]
     assert (run["messages"], run["schedule"]["ranks"]) == (4, 2)
-    # Four messages, each: o to send and to receive, 1 KiB and headers on the line, the delay; and the card.
+    # Each of four messages takes o to send and to receive, 1 KiB and headers on the line, the delay, and time in cards.
     plain = 4 * (200 + (1024 + 86) * 0.08 + 500 + 200)
     assert plain < run["finish_ns"] < plain + 4 * 2000 + 10_000

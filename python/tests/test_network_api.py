@@ -77,7 +77,7 @@ def test_nodes_have_records_of_their_own() -> None:
     assert sum(row["executed"] for row in json.loads(server.profile.to_json())["instructions"]) > 0
     context = server.summary["contexts"][0]["host_memory"]
     payload = server.host.memory(context["addr"], 64)
-    assert payload[12:14] == b"\x08\x00", "the host has no packet with IPv4"
+    assert payload[12:14] == b"\x08\x00", "the host memory has no IPv4 packet"
     copied = pickle.loads(pickle.dumps(net.result))
     assert copied.nodes["n3"].host_memory(context["addr"], 64) == payload
     assert copied.nodes["n3"].packets.num_rows == 600
@@ -113,7 +113,7 @@ def test_a_run_that_has_begun_refuses_changes() -> None:
         net.run()
     net.reset()
     assert net.run().summary["packets"]["in"] == 603
-    with pytest.raises(spinet.InputError, match="these keywords belong to its beginning"):
+    with pytest.raises(spinet.InputError, match="only its first call takes these keywords"):
         net.run(threads=2)
     with pytest.raises(KeyError, match="there is no node 'n9'; there are 4, from n0 to n3"):
         _ = net["n9"]

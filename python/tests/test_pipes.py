@@ -68,7 +68,7 @@ def test_packets_leave_while_the_sender_still_waits() -> None:
         assert run.stdin is not None and run.stdout is not None
         run.stdin.write(capture[: ends[7]])
         run.stdin.flush()
-        # The card cannot pass the time of the last packet before it knows the time of the next one.
+        # Simulated time cannot pass that of the last packet before the card knows the time of the next one.
         found = b""
         while len(comments(found)) < 7:
             found += os.read(run.stdout.fileno(), 1 << 16)

@@ -41,7 +41,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
 
 
 def numbers(bits: np.ndarray, kind: str) -> np.ndarray:
-    """The values of bits: float64 for bfloat16."""
+    """The values that bits represent, as float64 for bfloat16."""
     if kind == "FLOAT16":
         return bits.view("<f2")
     if kind == "FLOAT32":
@@ -51,10 +51,10 @@ def numbers(bits: np.ndarray, kind: str) -> np.ndarray:
 
 
 def bits_of(values: np.ndarray, kind: str) -> np.ndarray:
-    """The bits of values, with one NaN."""
+    """The bits that represent values. All NaNs become the same one."""
     if kind == "BFLOAT16":
         nan, wide = np.isnan(values), values.view("<u8")
-        # To the nearest multiple of the place of the last bit: 2^(e - 7), at least 2^-133.
+        # Round to the nearest multiple of the last bit's value, which is 2^(e - 7), and at least 2^-133.
         exponent = np.clip((wide >> 52 & 0x7FF).astype(int) - 1023, -126, 128)
         with np.errstate(all="ignore"):
             steps = np.round(np.ldexp(np.where(nan, 0, np.abs(values)), 7 - exponent))  # ties to even
@@ -86,7 +86,7 @@ def expected(kind: str, op: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def corners(kind: str) -> np.ndarray:
-    """Values at which something changes, with both signs."""
+    """Boundary values, with both signs."""
     if kind.startswith("INT"):
         info = np.iinfo(DTYPE[kind])
         near = [info.min, info.min + 1, info.min // 2, info.max // 2, info.max - 1, info.max]
@@ -120,7 +120,7 @@ def pairs(kind: str, n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def differences(found: np.ndarray, wanted: np.ndarray, a: np.ndarray, b: np.ndarray) -> list[str]:
-    """The first differences."""
+    """The first differences between found and wanted results, as text."""
     at = np.flatnonzero(found != wanted)[:5]
     return [f"{a[i]:#x}, {b[i]:#x}: found {found[i]:#x}, expected {wanted[i]:#x}" for i in at] + [f"seed {SEED}"] * any(
         at
@@ -170,7 +170,7 @@ def test_conversions_round_to_the_nearest_even(library: ctypes.CDLL) -> None:
 
 
 def packets(a: np.ndarray, b: np.ndarray, each: int) -> list[bytes]:
-    """Packets for combine.c with `each` elements of both vectors; the last ones are left out."""
+    """Packets for combine.c with `each` elements of both vectors. A shorter rest at the end is omitted."""
     made = []
     for number, at in enumerate(range(0, len(a) - each + 1, each)):
         data = bytes(2) + a[at : at + each].tobytes() + b[at : at + each].tobytes()
@@ -189,7 +189,7 @@ def packets(a: np.ndarray, b: np.ndarray, each: int) -> list[bytes]:
 
 def on_card(kind: str, a: np.ndarray, b: np.ndarray, **defines: str) -> np.ndarray:
     """Vectors that the card returns."""
-    each = 512 // a.itemsize  # such a packet is below the longest that the card sends, 2 KiB
+    each = 512 // a.itemsize  # such packets are below 2 KiB, the longest that the card sends
     result = spinet.run(
         program="sdk/collectives/combine.c",
         defines={"TYPE": f"SPIN_{kind}", **defines},
@@ -215,7 +215,7 @@ def test_custom_operators() -> None:
     random = np.random.default_rng(SEED)
     entries = random.integers(0, 4, (2, 256, 2), "<i4").view("<i8").reshape(2, 256)
     found = on_card("CUSTOM", entries[0], entries[1], SPIN_CUSTOM_OPERATOR='"operators/maxloc.h"')
-    # The larger value wins, then the lower place; values are the low words.
+    # The larger value wins; of equal values, that with the lower index. Values are the low words.
     rank = [(pair & 0xFFFFFFFF) * 8 - (pair >> 32) for pair in entries]
     assert found.tolist() == np.where(rank[0] >= rank[1], *entries)[: len(found)].tolist()
     halves = random.integers(-32768, 32768, (2, 1024), "<i2")

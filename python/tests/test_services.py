@@ -20,7 +20,7 @@ WORDS += [b"ex", b"host", b"not there"]
 
 
 def payload_of(packet: bytes) -> bytes:
-    """The payload of UDP or TCP; nothing for other packets."""
+    """The payload of UDP or TCP; empty for other packets."""
     frame = frames.parse(packet)
     if frame.protocol == frames.UDP:
         return packet[frame.l4 + 8 : frame.end]

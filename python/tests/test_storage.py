@@ -20,7 +20,7 @@ from spinet.storage.node import TIMEOUT_CYCLES
 from storage_cluster import HOST_BYTES, Cluster
 
 SIZES = (1, 1023, 1024, 1025, 3000, 20_001)
-AT = 0x2003  # nothing needs an aligned address
+AT = 0x2003  # addresses need no alignment
 
 
 def seeded(seed: int) -> random.Random:
@@ -39,7 +39,7 @@ def cluster() -> Cluster:
 
 @pytest.fixture(autouse=True)
 def empty(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Host memory of the shared nodes is zero before each test, and no packet is lost in a card."""
+    """Clear the shared nodes' host memory before each test; check after it that cards have lost no packet."""
     if "cluster" in request.fixturenames:
         shared: Cluster = request.getfixturevalue("cluster")
         for node in shared.nodes.values():
@@ -121,7 +121,7 @@ def test_stripes_are_coded_by_the_cards(cluster: Cluster, k: int, m: int, size: 
     stored = [*blocks, *(bytes(column) for column in zip(*parity, strict=True))]
     assert all(holds(cluster, ip, AT, block) for ip, block in zip(nodes, stored, strict=True))
 
-    # As many nodes as there are parity blocks fail; the client reads the others.
+    # `m` nodes fail; the client reads from the other ones.
     alive = sorted(draw.sample(range(k + m), k))
     reads = {number: cluster.client.read(nodes[number], AT, len(blocks[0])) for number in alive}
     cluster.run(*reads.values())
@@ -166,7 +166,7 @@ def test_nodes_refuse_what_a_capability_does_not_grant(cluster: Cluster) -> None
         for capability in capabilities:
             request = cluster.client.replicate(cluster.ips[:2], AT, b"x" * 3000)
             cluster.run(client.changed(request, capability=capability))
-            # The first node passes nothing on.
+            # The first node forwards nothing.
             assert (request.replies, request.refusal) == ({cluster.ips[0]: status}, status)
             refused += 1
     read = cluster.client.read(cluster.ips[0], AT, 10)
@@ -202,7 +202,7 @@ def test_random_packets_do_no_harm(cluster: Cluster) -> None:
             for _ in range(draw.randrange(4)):
                 broken[draw.randrange(42, min(len(broken), 160))] = draw.randrange(256)
             frames.append(bytes(broken[: draw.choice((len(broken), draw.randrange(44, len(broken))))]))
-    cluster.nodes[ip].process(frames)  # which finds no error of a handler
+    cluster.nodes[ip].process(frames)  # fails if a handler has an error
     memory = cluster.host(ip, 0, HOST_BYTES)
     assert not any(memory[:AT]) and not any(memory[AT + 3000 :])
     again = cluster.client.write(ip, AT, b"still there")
@@ -217,7 +217,7 @@ def test_a_torn_write_is_not_acknowledged_and_succeeds_when_repeated(cluster: Cl
     frames = cluster.client.frames(request)
     del frames[missing]
     cluster.run(request, frames=frames)
-    # Without the first or the last packet, a node cannot know that the message has ended: the client waits in vain.
+    # Without the first or the last packet, a node cannot know that the message has ended, so it does not reply.
     assert request.replies == ({ip: "torn"} if missing in (1, 2) else {})
     assert request.silent == (() if missing in (1, 2) else (ip,))
     cluster.nodes[ip].machine.step(f"{2 * TIMEOUT_CYCLES} ns")
@@ -274,7 +274,7 @@ def test_a_node_without_free_accumulators_is_busy() -> None:
     assert cluster.nodes[cluster.ips[2]].events["pool_empty"] > 0
     small = cluster.client.encode(cluster.ips[:2], cluster.ips[2:], AT, draw.randbytes(2 * 500))
     cluster.run(small)
-    assert small.replies[cluster.ips[2]] == "busy"  # the unfinished stripe keeps the accumulator
+    assert small.replies[cluster.ips[2]] == "busy"  # the unfinished stripe still has the accumulator
 
 
 def test_the_guide_runs() -> None:

@@ -26,7 +26,7 @@ class Waves:
     changes: dict[str, list[tuple[int, Value]]]
 
     def during(self, name: str) -> list[tuple[int, int, Value]]:
-        """Beginning, end and value of each time in which a signal has a value."""
+        """Beginning, end and value of each span of time in which a signal has a value."""
         ends = pairwise(self.changes[name])
         return [(begin, end, value) for (begin, value), (end, _) in ends if value not in (None, "idle")]
 
@@ -40,7 +40,7 @@ def read(file: Path) -> Waves:
         is_text = one.full_name.endswith((".state", ".runs"))
 
         def value(found: int | float | str, is_text: bool = is_text) -> Value:
-            if isinstance(found, int) and is_text:  # characters of a vector
+            if isinstance(found, int) and is_text:  # a vector of bits that holds characters
                 return found.to_bytes((found.bit_length() + 7) // 8).decode()
             return None if isinstance(found, str) and set(found) <= {"z", "x"} else found
 
@@ -79,7 +79,7 @@ def test_lanes_have_the_packets_of_the_timeline(run: tuple[Waves, Waves, Decoded
     )
     queues = timeline.groups["queues"]
     slices = [one for one in timeline.slices if one.depth == 0 and one.track not in queues]
-    # A packet that has two steps after each other on a track is there once.
+    # Consecutive steps of a packet on a track are one span of the waveform.
     joined: list[tuple[str, int, int, int]] = []
     for one in sorted(slices, key=lambda one: (one.track, one.notes["packet"], one.begin)):
         key = (word(one.track), one.notes["packet"])

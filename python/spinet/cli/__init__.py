@@ -232,8 +232,8 @@ def _report(error: BaseException) -> int:
 
 
 def _close_if_broken(stream: TextIO | None) -> None:
-    """Drop output that a stream does not accept, as with `| head` or on a full disk: Python would end with a code of
-    its own.
+    """Drop output that a stream does not accept, as with `| head` or on a full disk. Otherwise, Python ends with its
+    own exit code.
     """
     if stream is None:  # as after `>&-`
         return

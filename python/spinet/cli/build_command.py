@@ -86,7 +86,7 @@ def command(
         raise UsageError("--handler is for --target panic; a program for PsPIN keeps all its handlers")
     macros = parameters.macros(defines)
     if compile_commands:
-        # Written before the build, so that editors can show errors of sources that do not compile.
+        # Write this file before the build, so that editors can show errors of sources that do not compile.
         entries = toolchain.compile_commands(
             sources, defines=macros, cc=cc, opt=f"-O{level}", flags=flags, target=target
         )

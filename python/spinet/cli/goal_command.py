@@ -58,17 +58,17 @@ _SCHEDULE = click.argument("schedule", type=click.Path(path_type=Path), shell_co
     metavar="NIC",
     default="plain",
     show_default=True,
-    help="The network card of each host: plain, or one that runs handlers such as pspin.",
+    help="The network card of each host: plain, or a card that runs handlers, such as pspin.",
 )
 @click.option(
     "--topology",
     metavar="SPEC",
-    help="Send messages as packets through this network, such as fat-tree:levels=2,radix=8. Default: none; a star "
-    "with another card than plain.",
+    help="Send messages as packets through this network, such as fat-tree:levels=2,radix=8. Default: no network for "
+    "plain cards, a star for others.",
 )
 @click.option("--rate", metavar="RATE", help="Rate of all links of the network. Default: 100G.")
 @click.option("--delay", metavar="TIME", help="Delay of all links of the network. Default: 500 ns.")
-@click.option("--switch", metavar="NAME", help="Switches of the network: a preset.")
+@click.option("--switch", metavar="NAME", help="Preset of all switches of the network.")
 @click.option(
     "--messages", metavar="NAME=VALUE,...", help="Transport of messages, such as mtu=1024,transport=selective."
 )
@@ -77,7 +77,7 @@ _SCHEDULE = click.argument("schedule", type=click.Path(path_type=Path), shell_co
     metavar="FILE",
     multiple=True,
     type=click.Path(path_type=Path),
-    help="Handlers that packets pass, C or ELF; they copy packets to host memory. Default: copy_to_host.c.",
+    help="Handlers for the packets, C or ELF; they must copy packets to host memory. Default: copy_to_host.c.",
 )
 @click.option("--handler", metavar="NAME", help="The handler, if the program has several.")
 @click.option("--match", metavar="EXPR", help="Packets for the handlers. Default: all packets of messages.")
@@ -121,8 +121,8 @@ def run_command(
 ) -> None:
     """Run a schedule on hosts that follow the LogGOPS model, and print when each host ends.
 
-    With --topology or --nic, messages travel as packets through a simulated network, whose NICs, links and switches
-    take the place of L and G.
+    With --topology or --nic, messages travel as packets through a simulated network. Its NICs, links and switches
+    replace L and G.
 
     \b
     Topologies:

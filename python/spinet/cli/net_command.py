@@ -36,10 +36,11 @@ def command() -> None:
 def show_command(network: Path, output: Path | None, as_json: bool) -> None:
     """Check an experiment with a network without running it, and print its size.
 
-    All programs are compiled and all cards built, so what is accepted here also runs. The bisection is the least
-    capacity between the first and the second half of the nodes. The window is the time for which nodes run alone.
+    All programs are compiled and all cards built, so a network that is accepted here also runs. The bisection is the
+    minimum cut between the first and the second half of the nodes. The window is the simulated time that nodes run
+    before they exchange frames: the least delay of a link.
 
-    With the folder that `spinet run -o` wrote: the same, with the load of links, and with drops and pauses.
+    For a folder that `spinet run -o` wrote, the output also has the load of links, drops and pauses.
     """
     from spinet import _files, network_overview
 

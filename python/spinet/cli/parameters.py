@@ -220,14 +220,14 @@ def visible(text: str) -> str:
 def print_output(text: str) -> None:
     """Print the output of a program: unchanged into a file or pipe, `visible` on a terminal."""
     ended = text if text.endswith("\n") else f"{text}\n"
-    # Not by click, which removes colours from the text.
+    # Write directly, because click removes colours from the text.
     sys.stdout.write(visible(ended) if sys.stdout.isatty() else ended)
     sys.stdout.flush()
 
 
 @contextlib.contextmanager
 def count_bar(total: int, what: str) -> Iterator[Callable[[str], None] | None]:
-    """A counting progress bar on stderr, updated with the name of the finished item. None where nobody looks."""
+    """A counting progress bar on stderr, updated with the name of the finished item; None without a terminal."""
     if not sys.stderr.isatty():
         yield None
         return

@@ -97,8 +97,9 @@ def command(**options: Any) -> int:
                         spinet diff-trace compares two of them
     With chains of offloads: summary.json, packets.parquet, hops.parquet (one row per visit to a service),
     network.pcapng and host.pcapng (packets that left), experiment.json.
-    With a network: summary.json, frames.parquet (one row per event of a frame), and nodes/NAME/ for each node whose
-    card got packets: the files of that card's run, which spinet report, profile and explain read.
+    With a network: summary.json, frames.parquet (one row per event of a frame), and a folder nodes/NAME/ for each
+    node whose card was simulated. It is like the folder of a single card's run: spinet report, profile and explain
+    read it.
     With a wired card: summary.json, frames.parquet (one row per frame: when it was given to the card, when it came
     out), sent.pcapng and received.pcapng (frames that came out at the network and at the host), instructions/.
 
@@ -140,7 +141,7 @@ def simulate(
         try:
             code = _simulate(options, world=world)
         except BaseException as error:
-            # The first process reports errors of all; a process that fails alone does so itself.
+            # The first process reports the errors of all. A process that fails alone reports its own error.
             if world.is_first:
                 return world.leave(errors.report(error), has_failed=True)
             with contextlib.redirect_stderr(io.StringIO()) as text:
@@ -172,7 +173,7 @@ def _simulate(
             prepared = api.prepare(experiment, given, options=True)
             has_nodes = _kinds.get(prepared.kind).has_nodes
             if options["profile"] and options["output"] is None and has_nodes:
-                raise UsageError("--profile of a network goes with -o, which gets nodes/NAME/profile.json")
+                raise UsageError("--profile of a network needs -o: profiles are written to nodes/NAME/profile.json")
             if world is not None and not has_nodes:
                 raise UsageError(
                     f"mpiexec started {world.size} processes; only networks run on several",

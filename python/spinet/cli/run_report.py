@@ -102,8 +102,8 @@ def columns() -> int:
 def table(
     *headings: str, rows: Sequence[Sequence[str]], kinds: str = "w", bars: Sequence[float] | None = None
 ) -> Table:
-    """Columns under their headings; `kinds` has a letter for each column: w for words, which may be broken, any other
-    for numbers.
+    """Columns under their headings. `kinds` has a letter for each column: `w` for words, whose lines may be broken, any
+    other for numbers.
 
     `bars` are drawn behind the rows, 1 being the longest, as long as there is room.
     """

@@ -16,7 +16,7 @@ from spinet._core import UsageError
 from spinet.collectives.peers import SOURCES, Peer, constants
 
 TYPES = {"int8": 1, "int16": 2, "int32": 4, "float16": 2, "bfloat16": 2, "float32": 4}
-"""Types of elements, with their bytes."""
+"""Sizes of element types in bytes."""
 
 _WIRE = constants("flare.h")
 BLOCK_BYTES = _WIRE["FLARE_BLOCK_BYTES"]
@@ -24,7 +24,7 @@ _SWITCH = constants("flare_switch.c")
 _FRAMES_AT = constants("flare_host.c")["FRAMES_AT"]
 _FRAME_BYTES = (_WIRE["FLARE_DATA_AT"] + BLOCK_BYTES + 63) // 64 * 64
 _CORES = 8
-# Handler memory of a switch's context: the last three quarters of L2; the first is for the program's own data.
+# Handler memory of a switch's context: the last three quarters of L2. The first quarter has the program's own data.
 _SWITCH_AT, _SWITCH_L2 = 0x1C10_0000, 3 << 20
 
 
@@ -39,17 +39,19 @@ class Flare:
     leaves
         Number of leaf switches, each with an equal number of hosts, below one root switch. 1: a single switch.
     elements
-        Elements of the vector.
-    dtype, op
-        ``int8``, ``int16``, ``int32``, ``float16``, ``bfloat16``, ``float32``; ``sum``, ``min``, ``max``, ``prod``.
+        Number of elements in the vector.
+    dtype
+        Type of elements: ``int8``, ``int16``, ``int32``, ``float16``, ``bfloat16`` or ``float32``.
+    op
+        Operator: ``sum``, ``min``, ``max`` or ``prod``.
     buffers
-        Buffers of a block in a switch: 1 to 7, or ``"tree"`` for results that do not depend on the order of arrival.
+        Buffers per block in a switch: 1 to 7, or ``"tree"`` for results that do not depend on the order of arrival.
     window
-        Blocks under way.
+        Number of blocks in flight.
     stagger
-        Host *r* begins with block ``r * stagger``, so that packets of a block do not arrive at once.
+        Host *r* begins with block ``r * stagger``, so that the packets of a block arrive at different times.
     custom
-        An operator in place of `dtype` and `op`: the path of its header. Its elements have `element_bytes`.
+        Path of a header with an operator that replaces `dtype` and `op`. Its elements have `element_bytes` bytes.
 
     Examples
     --------
@@ -70,7 +72,7 @@ class Flare:
     element_bytes: int | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what the handlers cannot do."""
+        """Refuse values that the handlers do not support."""
         if self.custom is None and self.dtype not in TYPES:
             raise UsageError(f"dtype is {self.dtype!r}, must be one of {', '.join(TYPES)}")
         if self.op not in ("sum", "min", "max", "prod"):
@@ -86,8 +88,8 @@ class Flare:
             raise UsageError("elements must be 1 or more, and window 1 to 256")
         if self._switch_bytes > _SWITCH_L2:
             raise UsageError(
-                f"{self.window} blocks need {self._switch_bytes} bytes in a switch's card, {_SWITCH_L2} are there",
-                hint="a smaller window, or fewer buffers",
+                f"{self.window} blocks need {self._switch_bytes} bytes in a switch's card, which has {_SWITCH_L2}",
+                hint="use a smaller window or fewer buffers",
             )
 
     @property
@@ -106,12 +108,12 @@ class Flare:
 
     @property
     def blocks(self) -> int:
-        """Number of blocks, one packet of each host."""
+        """Number of blocks. Each host sends one packet per block."""
         return -(-self.n_bytes // BLOCK_BYTES)
 
     @property
     def result_at(self) -> int:
-        """Place of the result in host memory; 8 bytes behind it become 1."""
+        """Offset of the result in host memory. The 8 bytes behind the result become 1 when it is complete."""
         return -(-self.n_bytes // 64) * 64
 
     @property
@@ -126,7 +128,7 @@ class Flare:
 
     @property
     def programs(self) -> tuple[str, str]:
-        """Programs of the cards of hosts and switches."""
+        """Programs of the hosts' cards and of the switches' cards."""
         return "flare_host.c", "flare_switch.c"
 
     @property
@@ -143,7 +145,7 @@ class Flare:
 
     @property
     def peers(self) -> list[Peer]:
-        """Hosts, then the leaf switches' cards, the root's, and the node that starts."""
+        """Addresses of all nodes: hosts, cards of leaf switches, the root's card, and the node that starts hosts."""
         return [Peer(number=i) for i in range(self.hosts + self.leaves + (self.leaves > 1) + 1)]
 
     @property
@@ -157,7 +159,7 @@ class Flare:
         return self.peers[-2]
 
     def host(self, rank: int) -> dict[str, Any]:
-        """The keys of a node for a host."""
+        """Keys of the node of a host."""
         in_flight, below = min(self.window, self.blocks), self.hosts // self.leaves
         content = struct.pack(
             "<7I12s12s2i",
@@ -177,7 +179,7 @@ class Flare:
         return _node("flare_host.c", ports, content, _FRAMES_AT + _CORES * _FRAME_BYTES, {})
 
     def switch(self, number: int) -> dict[str, Any]:
-        """The keys of a node for the card of a leaf switch, or for the root's with the number of leaves."""
+        """Keys of the node of a leaf switch's card. If `number` is the number of leaves: of the root's card."""
         below = self.hosts // self.leaves
         is_root = self.leaves == 1 or number == self.leaves
         if self.leaves > 1 and is_root:
@@ -222,9 +224,11 @@ class Flare:
         Parameters
         ----------
         vectors
-            The vector of each host; zeros without.
-        link, card_link
-            Properties of the links of hosts and between switches, and of those between a switch and its card.
+            The vector of each host. Default: zeros.
+        link
+            Properties of the links of hosts and between switches.
+        card_link
+            Properties of the links between a switch and its card.
         nic
             Card of all nodes.
         clusters
@@ -233,7 +237,7 @@ class Flare:
             Parameters of the switches.
         """
         shared = dict(link or {"rate": "100G", "delay": "300 ns"})
-        # assumed: a PsPIN takes 400 Gbit/s; inside the switch there is no cable
+        # assumed: a PsPIN receives at 400 Gbit/s; the card is in the switch, so there is no cable
         inside = dict(card_link or {"rate": "400G", "delay": "20 ns"})
         shape: dict[str, str | int] = {"NB_CLUSTERS": clusters} if clusters != 4 else {}
         host_program, switch_program = (

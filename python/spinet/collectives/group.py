@@ -33,17 +33,17 @@ class Group:
     size
         Number of ranks, 2 to 64. Rank *r* is node *r* of the network.
     n_bytes
-        Bytes of the vector; of ``alltoall``, of the part for one rank.
+        Bytes of the vector. For ``alltoall``: bytes of the part for one rank.
     dtype, op
-        As of `Flare`, for ``ring``, ``doubling`` and ``accumulate``.
+        As for `Flare`; used by ``ring``, ``doubling`` and ``accumulate``.
     window
-        Blocks that a rank begins with.
+        Number of blocks that each rank begins with.
     root
         The rank that broadcasts.
     redundant
-        Broadcast over more than one path, so that it reaches all living ranks although others are dead.
+        Broadcast over several paths, so that all living ranks receive the data even if others are dead.
     custom
-        An operator in place of `dtype` and `op`: the path of its header.
+        Path of a header with an operator that replaces `dtype` and `op`.
 
     Examples
     --------
@@ -62,7 +62,7 @@ class Group:
     custom: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse what the handlers cannot do."""
+        """Refuse values that the handlers do not support."""
         if self.operation not in OPERATIONS:
             raise UsageError(f"operation is {self.operation!r}, must be one of {', '.join(OPERATIONS)}")
         if not 2 <= self.size <= _WIRE["GROUP_MAX_SIZE"]:
@@ -77,19 +77,19 @@ class Group:
             raise UsageError(f"n_bytes is {self.n_bytes}, must be 1 or more")
         if self.n_bytes % (TYPES[self.dtype] if self.custom is None else 1):
             raise UsageError(
-                f"n_bytes is {self.n_bytes}, must be a multiple of the {TYPES[self.dtype]} of {self.dtype}"
+                f"n_bytes is {self.n_bytes}, must be a multiple of {TYPES[self.dtype]}, the size of {self.dtype}"
             )
         if not 1 <= self.window <= 64:
             raise UsageError(f"window is {self.window}, must be 1 to 64")
 
     @property
     def blocks(self) -> int:
-        """Blocks of the vector, or of a part."""
+        """Number of blocks in the vector. For ``alltoall``: in one part."""
         return -(-self.n_bytes // BLOCK_BYTES)
 
     @property
     def result_at(self) -> int:
-        """Place of the result in host memory; `accumulate` has it in place of the vector."""
+        """Offset of the result in host memory. With ``accumulate``, the result replaces the vector."""
         if self.operation == "accumulate":
             return 0
         return -(-self.vector_bytes // 64) * 64
@@ -101,12 +101,12 @@ class Group:
 
     @property
     def peers(self) -> list[Peer]:
-        """The ranks, then the node that starts."""
+        """Addresses of all nodes: the ranks, then the node that starts them."""
         return [Peer(number=i) for i in range(self.size + 1)]
 
     @property
     def starts(self) -> list[int]:
-        """The rank that each start packet goes to."""
+        """Destination rank of each start packet."""
         if self.operation == "broadcast":
             return [self.root] * self.blocks
         if self.operation == "barrier":
@@ -125,7 +125,7 @@ class Group:
         return made | ({"REDUNDANT": 1} if self.redundant else {})
 
     def node(self, rank: int) -> dict[str, Any]:
-        """The keys of a node for a rank."""
+        """Keys of the node of a rank."""
         expected = self.blocks * (self.size - 1 if self.operation == "alltoall" else 1)
         content = struct.pack(
             "<8I4i",
@@ -166,7 +166,7 @@ class Group:
     def host_memory(self, vector: bytes = b"") -> bytes:
         """Initial contents of a rank's host memory."""
         if len(vector) > self.vector_bytes:
-            raise UsageError(f"the vector has {len(vector)} bytes, {self.vector_bytes} are its room")
+            raise UsageError(f"the vector has {len(vector)} bytes, must have at most {self.vector_bytes}")
         size = max(self.result_at + self.vector_bytes + 8, self.vector_bytes, 64)
         return vector + bytes(size - len(vector))
 
@@ -189,7 +189,7 @@ class Group:
         Parameters
         ----------
         vectors
-            The vector of each rank; zeros without.
+            The vector of each rank. Default: zeros.
         link
             Properties of all links.
         nic

@@ -42,11 +42,11 @@ class Peer:
 
     @property
     def packed(self) -> bytes:
-        """As a struct of C: the MAC address in 8 bytes, and the IPv4 address in network byte order."""
+        """The addresses as a C struct: MAC address in 8 bytes, IPv4 address in network byte order."""
         return self.mac + bytes(2) + self.mac[2:]
 
 
 def headers(sender: Peer, receiver: Peer, port: int, data: bytes) -> bytes:
-    """A frame with UDP data behind the two unused bytes of `spin_data.h`."""
+    """A frame that carries `data` in UDP, behind the two unused bytes of `spin_data.h`."""
     addresses = {"source": sender.packed[8:], "target": receiver.packed[8:]}
     return _frames.udp(bytes(2) + data, **addresses, ports=(port, port))

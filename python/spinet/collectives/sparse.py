@@ -18,7 +18,7 @@ _WIRE = constants("flare.h") | constants("sparse.h")
 _SWITCH, _HOST = constants("sparse_switch.c"), constants("sparse_host.c")
 SLOT_BYTES = _WIRE["SPARSE_SLOT_BYTES"]
 SLACK = {1: 64, 2: 32, 4: 16}
-"""Elements of a packet that stay free on average, by the bytes of a value."""
+"""Elements of a packet that stay free on average, by value size in bytes."""
 _SLOTS = {1: 1024, 2: 512, 4: 256}
 _HEADER = struct.Struct("<I4sHBB")
 
@@ -32,13 +32,13 @@ class SparseFlare(Flare):
     Attributes
     ----------
     ratio
-        One element of `ratio` is not zero, on average. It chooses the length of a block, whose elements then nearly
-        fill a packet.
+        On average, one of `ratio` elements is not zero. This number determines the length of a block, whose nonzero
+        elements then nearly fill a packet.
     storage
-        ``"array"``: switches keep each place of a block. ``"hash"``: they keep a table, and send on what finds no
-        room.
+        ``"array"``: switches store all elements of a block. ``"hash"``: switches store elements in a hash table, and
+        forward those that do not fit.
     packets, results
-        Largest number of packets of a block, from a host and to it.
+        Largest number of packets per block that a host sends, and that it receives.
 
     Examples
     --------
@@ -53,26 +53,26 @@ class SparseFlare(Flare):
     results: int = 16
 
     def __post_init__(self) -> None:
-        """Refuse what the handlers cannot do."""
+        """Refuse values that the handlers do not support."""
         if self.storage not in ("array", "hash"):
             raise UsageError(f"storage is {self.storage!r}, must be 'array' or 'hash'")
         if self.custom is not None or self.dtype not in TYPES:
             raise UsageError(f"dtype is {self.dtype!r}, must be one of {', '.join(TYPES)}")
         if self.ratio < 1 or self.block_elements > 65536:
             most = 65536 // (self.packet_elements - SLACK[self.item_bytes])
-            raise UsageError(f"ratio is {self.ratio}, must be 1 to {most}: places have 16 bits")
+            raise UsageError(f"ratio is {self.ratio}, must be 1 to {most}: positions in a block have 16 bits")
         if self._table_bytes > 32 << 10:  # assumed: a copy for each of 8 cores in L1
             needs = f"a block of {self.block_elements} elements needs {self._table_bytes} bytes in L1"
             raise UsageError(f"{needs}, must be 32768 or less", hint="storage='hash'")
         if self.op != "sum":
-            raise UsageError(f"op is {self.op!r}, must be 'sum': a place without a value is a zero")
+            raise UsageError(f"op is {self.op!r}, must be 'sum': absent elements count as zero")
         if not 1 <= self.packets <= 255 or not 1 <= self.results <= 255:
             raise UsageError("packets and results must be 1 to 255")
         super().__post_init__()
 
     @property
     def packet_elements(self) -> int:
-        """Most elements of a packet."""
+        """Largest number of elements in a packet."""
         return _WIRE["SPARSE_DATA_BYTES"] // (2 + self.item_bytes)
 
     @property
@@ -87,12 +87,12 @@ class SparseFlare(Flare):
 
     @property
     def result_at(self) -> int:
-        """Place of the packets of results in host memory."""
+        """Offset of the result packets in host memory."""
         return self.blocks * self.packets * SLOT_BYTES
 
     @property
     def programs(self) -> tuple[str, str]:
-        """Programs of the cards of hosts and switches."""
+        """Programs of the hosts' cards and of the switches' cards."""
         return "sparse_host.c", "sparse_switch.c"
 
     @property
@@ -111,7 +111,7 @@ class SparseFlare(Flare):
 
     @property
     def _table_bytes(self) -> int:
-        """Size of block_t."""
+        """Size of block_t in `sparse_switch.c`."""
         size, state = self.item_bytes, 16 + 4 * _WIRE["FLARE_MAX_CHILDREN"]
         if self.storage == "array":
             table = (self.block_elements * size + 3) // 4 * 4
@@ -129,7 +129,7 @@ class SparseFlare(Flare):
         return _SWITCH["CONFIGURATION_BYTES"] + self.window * (_SWITCH["LOCK_BYTES"] + self._table_bytes)
 
     def host(self, rank: int) -> dict[str, Any]:
-        """The keys of a node for a host."""
+        """Keys of the node of a host."""
         in_flight, below = min(self.window, self.blocks), self.hosts // self.leaves
         content = struct.pack(
             "<7I12s12s2i",
@@ -151,7 +151,7 @@ class SparseFlare(Flare):
         return _node(self.programs[0], ports, content, scratchpad, self._host_defines)
 
     def host_memory(self, vector: NDArray[Any]) -> bytes:
-        """Initial contents of a host's memory: the packets of a vector, whose zeros are left out."""
+        """Initial contents of a host's memory: the vector's packets, without zeros."""
         if len(vector) != self.elements:
             raise UsageError(f"the vector has {len(vector)} elements, must have {self.elements}")
         made = bytearray(self.result_at + self.blocks * self.results * SLOT_BYTES + 8)
@@ -196,6 +196,6 @@ class SparseFlare(Flare):
                 places = np.frombuffer(memory, "<u2", n, at + 12)
                 values = np.frombuffer(memory, dtype, n, at + 12 + (2 * n + 3) // 4 * 4)
                 with np.errstate(over="ignore"):
-                    np.add.at(found, block * self.block_elements + places, values)  # a place may come twice
+                    np.add.at(found, block * self.block_elements + places, values)  # an element may occur several times
                 left, i = left + 1, i + 1
         return found[: self.elements]

@@ -233,7 +233,7 @@ def _check(
 
 
 def _first_error(error: toolchain.BuildError) -> str:
-    """The message; of a compiler's output, the first line with an error."""
+    """The error's message; from a compiler's output, only the first line with an error."""
     lines = getattr(error, "stderr", "").splitlines()
     first = next((line for line in lines if "error" in line or "undefined" in line), "")
     return f"{error.args[0]}: {first.strip()}" if first else str(error)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from spinet import toolchain
 
-HOST, RING_BYTES = 0x1000_0000_0000_0000, 4 << 20  # it writes packets at their offsets in L2 packet memory
+HOST, RING_BYTES = 0x1000_0000_0000_0000, 4 << 20  # the handler writes packets at their offsets in L2 packet memory
 _COMPARED_BYTES = 3 << 20  # bytes of that ring that are certainly not overwritten
 
 
@@ -17,7 +17,7 @@ def program() -> list[str]:
 
 
 def in_ring(memory: bytes, packets: Sequence[bytes]) -> list[bytes]:
-    """Those of `packets` that are in the ring, in order. If there were more than it holds, only the last ones can be
+    """The packets that are in the ring, in order. If there were more than the ring holds, only the last ones can be
     found.
     """
     last, total = len(packets), 0

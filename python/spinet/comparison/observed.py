@@ -66,7 +66,7 @@ class Job:
 
 @dataclass(frozen=True, kw_only=True)
 class Part:
-    """A part of the packets' time, by the model's name for it; ps for each packet that came out."""
+    """A part of the latency, under the model's name for it: `ps` has the time of each packet that came out."""
 
     name: str
     kind: PartKind

@@ -30,7 +30,7 @@ class Offered:
     Attributes
     ----------
     traffic
-        The caller's text.
+        The traffic, as the caller's text.
     packets
         With the times of their first bits on the line, from 0.
     padded

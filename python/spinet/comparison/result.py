@@ -99,7 +99,7 @@ class Comparison:
 
     @property
     def outputs_equal(self) -> bool | None:
-        """True if all NICs sent the same packets, apart from lost ones; None if there are no two to compare."""
+        """True if all NICs sent the same packets, apart from lost ones; None if fewer than two can be compared."""
         seen = [(row.output, row.lost) for row in self.rows if row.output is not None]
         if not seen or (len(seen) < 2 and self.handler):
             return None

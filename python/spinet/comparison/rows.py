@@ -52,7 +52,7 @@ class Latency:
 
 @dataclass(frozen=True, kw_only=True)
 class Rate:
-    """From the first packet to the last, without the last one; None of fewer than two."""
+    """Packets and bytes from the first packet to the last, without the last; rates are None for fewer than two."""
 
     packets: int
     bytes: int
@@ -99,7 +99,7 @@ class Row:
     time_ns
         Shares of the mean latency: waiting, transfers, computation, and the unknown rest; they add up to it.
     parts_ns
-        The parts by the model's names: name, its group of the four, mean.
+        Parts of the latency: the model's name, the group of `time_ns`, and the mean.
     """
 
     nic: str

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """MPI derived datatypes, processed on the card: types, their compilation for handlers, and messages through PsPIN.
 
-`vector`, `indexed`, `struct` and the others make types as MPI does; `from_mpi4py` takes one of mpi4py. `pack` and
-`unpack` are the host's reference. `compile` makes the description that the handlers of `sdk/datatypes` read, and
-`receive` runs messages through a simulated card. The guide is docs/guides/datatypes.md.
+`vector`, `indexed`, `struct` and the others make types as MPI does; `from_mpi4py` converts a type of mpi4py. `pack` and
+`unpack` are the reference on the host. `compile` makes the description that the handlers of `sdk/datatypes` read, and
+`receive` sends messages through a simulated card. The guide is docs/guides/datatypes.md.
 """
 
 from __future__ import annotations

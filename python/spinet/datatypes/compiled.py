@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""From a datatype to what handlers read: the description of sdk/datatypes/spin_ddt.h, with tables and checkpoints."""
+"""Compiles datatypes to the description that handlers read (sdk/datatypes/spin_ddt.h), with tables and checkpoints."""
 
 from __future__ import annotations
 
@@ -31,42 +31,42 @@ _L1_HEAD = 64
 _BUFFER_HEAD = 16
 _OWNED_HEAD = 16
 N_CORES, N_CLUSTERS = 8, 4
-# Source: PsPIN RTL a49fec8, pspin_cfg_pkg.sv: 1 MiB of L1, of which scratchpads have what is behind 0x14400.
+# Source: PsPIN RTL a49fec8, pspin_cfg_pkg.sv: 1 MiB of L1, in which scratchpads begin at 0x14400.
 SCRATCHPAD_BYTES = (1 << 20) - 0x14400
 HANDLER_MEMORY_BYTES = 1 << 20  # the default of a context, docs/reference/experiment.md
-_BUFFERS = 32  # packets that a cluster puts aside; as many as a word of rw_cp.c has bits
+_BUFFERS = 32  # packets that a cluster can buffer: one for each bit of a word in rw_cp.c
 
-# Cycles of the payload handler of rw_cp: of a packet, and of each piece. All HPUs together write a piece in
-# _PIECE_CYCLES at best. Measured with `spinet reproduce spin/ddt_handlers`.
+# Cycles of the payload handler of rw_cp, per packet and per piece. All HPUs together write at most one piece per
+# _PIECE_CYCLES. Measured with `spinet reproduce spin/ddt_handlers`.
 _PACKET_CYCLES, _OWN_PIECE_CYCLES, _PIECE_CYCLES = 590, 28, 3.4
 
 
 @dataclass(frozen=True, kw_only=True)
 class Compiled:
-    """A type as handlers read it.
+    """A datatype in the form that handlers read.
 
     Attributes
     ----------
     strategy
         The handlers: ``vector``, ``blockindexed``, ``indexed``, ``struct``, ``hpu_local``, ``ro_cp`` or ``rw_cp``.
     program
-        Their source.
+        Source of the handlers.
     handler_memory
         The description.
     size
         Bytes of a message.
     slots, slot_bytes
-        Receives that can be posted at a time, and the host memory of one.
+        Number of receives that can be posted at a time, and bytes of host memory for each.
     origin
-        Where address 0 of the type is in a slot, in bytes.
+        Offset of the type's address 0 in a slot, in bytes.
     payload
         Bytes of the message in a packet.
     pieces
-        Contiguous pieces of a message.
+        Number of contiguous pieces in a message.
     interval, n_checkpoints, checkpoint_bytes
-        Of checkpoints; 0 without.
+        Bytes from one checkpoint to the next, number of checkpoints, and bytes of each; all are 0 without checkpoints.
     l2_bytes, l1_bytes
-        Memory on the card: handler memory, and the scratchpad of each cluster.
+        Memory on the card: bytes of handler memory, and of the scratchpad of each cluster.
     seconds
         Time that this machine needed to compile it.
     """
@@ -89,12 +89,12 @@ class Compiled:
 
     @property
     def nic_bytes(self) -> int:
-        """Memory on the card, of all clusters."""
+        """Memory on the card in bytes: handler memory, and the scratchpads of all clusters."""
         return self.l2_bytes + N_CLUSTERS * self.l1_bytes
 
     @property
     def packets(self) -> int:
-        """Packets of a message."""
+        """Number of packets of a message."""
         return -(-self.size // self.payload)
 
     @property
@@ -119,16 +119,16 @@ def compile(
     Parameters
     ----------
     strategy
-        ``auto``: the specialised handlers that suit. ``general``: read-only checkpoints. Or one by its name.
-        Specialised are ``vector``, ``blockindexed``, ``indexed`` and ``struct``; general are ``hpu_local``, ``ro_cp``
-        and ``rw_cp``.
+        ``auto``: the specialised handlers that fit the type. ``general``: read-only checkpoints (``ro_cp``). Or the
+        name of a strategy. Specialised strategies are ``vector``, ``blockindexed``, ``indexed`` and ``struct``; general
+        ones are ``hpu_local``, ``ro_cp`` and ``rw_cp``.
     payload
         Bytes of the message in each packet but the last.
     interval
         Bytes from one checkpoint to the next, a multiple of `payload`. Default: for ``rw_cp`` the formula of
         `spinet.datatypes.choose_interval`; for ``ro_cp`` the smallest that fits `checkpoint_memory`.
     slots
-        Receives that can be posted at a time.
+        Number of receives that can be posted at a time.
     rate
         Line rate for the formula, in bit/s.
     checkpoint_memory
@@ -137,7 +137,7 @@ def compile(
     Raises
     ------
     UsageError
-        If the type has no data, the strategy cannot do it, or it does not fit the card's memory.
+        If the type has no data, the strategy does not support the type, or the type does not fit the card's memory.
 
     Examples
     --------
@@ -183,12 +183,12 @@ def choose_interval(
     checkpoint_memory: int = 256 << 10,
     handler_ns: float | None = None,
 ) -> intervals.Interval:
-    """The interval of ``rw_cp`` by the talk's formula, for 32 cores at 1 GHz.
+    """The checkpoint interval of ``rw_cp`` by the formula of the sPIN talk (OFA 2022), for 32 cores at 1 GHz.
 
     Parameters
     ----------
     handler_ns
-        Time of a payload handler. Default: that of its mean number of pieces.
+        Time of a payload handler. Default: an estimate from the mean number of pieces in a packet.
 
     Examples
     --------
@@ -269,7 +269,7 @@ class _Blocks:
 
 
 def _repetition(root: Loop) -> tuple[Loop, int, int, int]:
-    """The inner loop that a type repeats: loop, first offset, number, stride. Without one, the loop itself, once."""
+    """The inner loop that a type repeats: loop, first offset, repetitions, stride. If there is none: `root`, once."""
     at = loops.elements(root)
     child = root.children[0]
     if at is None or child is None:
@@ -281,7 +281,7 @@ def _repetition(root: Loop) -> tuple[Loop, int, int, int]:
 
 
 def _vector_of(root: Loop) -> tuple[int, int, int, int, int] | None:
-    """First offset, block, stride, blocks in an element and extent, if these describe a loop."""
+    """First offset, block size, stride, blocks per element and extent; None if these do not describe the loop."""
     inner, first, _, extent = _repetition(root)
     if not inner.is_innermost or inner.stride is None:
         return None
@@ -291,7 +291,7 @@ def _vector_of(root: Loop) -> tuple[int, int, int, int, int] | None:
 def _as_vector(root: Loop, datatype: Datatype, count: int) -> _Blocks:
     found = _vector_of(root)
     if found is None:
-        raise _cannot("vector", datatype, count, "must be blocks of one size with one stride, or repetitions of such")
+        raise _cannot("vector", datatype, count, "must be blocks of one size with one stride, or repetitions of these")
     first, block, stride, blocks, extent = found
     return _Blocks(first=first, block=block, stride=stride, blocks=blocks, extent=extent, element_bytes=block * blocks)
 
@@ -355,7 +355,7 @@ def _as_indexed(root: Loop, datatype: Datatype, count: int) -> _Blocks:
 
 
 def _member_vector(child: Loop, count: int, extent: int, size: int) -> tuple[int, int, int, int, int] | None:
-    """As `_vector_of`, of `count` elements of a struct's block."""
+    """As `_vector_of`, for a block of `count` elements in a struct."""
     if count == 1:
         return _vector_of(child)
     return _vector_of(Loop(np.zeros(1, np.int64), np.array([count]), (child,), (extent,), (size,)))
@@ -375,7 +375,7 @@ def _as_struct(root: Loop, datatype: Datatype, count: int) -> _Blocks:
         else:
             found = _member_vector(child, n, step, size)
             if found is None:
-                raise _cannot("struct", datatype, count, f"member {block} must be a vector")
+                raise _cannot("struct", datatype, count, f"must have a vector as member {block}")
             vector = found
         rows += struct.pack("<I", int(begins[block])) + b"".join(
             struct.pack("<I", value & 0xFFFF_FFFF) for value in (offset + vector[0], *vector[1:])
@@ -393,7 +393,7 @@ _BLOCKS = {
 
 
 def _specialised(root: Loop) -> str:
-    """The specialised handlers that suit: those with the shortest tables first."""
+    """The specialised handlers that fit the type and have the shortest tables."""
     if _vector_of(root) is not None:
         return "vector"
     inner = root if root.kind == loops.STRUCT else _repetition(root)[0]
@@ -406,7 +406,7 @@ def _specialised(root: Loop) -> str:
 
 
 def _is_uniform(loop: Loop) -> bool:
-    """True if all pieces have one length."""
+    """True if all pieces have the same length."""
     sizes: set[int] = set()
     seen, left = set(), [loop]
     while left:
@@ -428,12 +428,12 @@ def _is_uniform(loop: Loop) -> bool:
 def _cannot(strategy: str, datatype: Datatype, count: int, why: str) -> UsageError:
     return UsageError(
         f"the {strategy} handlers cannot receive {count} of {datatype.name}: the type {why}",
-        hint="strategy='auto' chooses specialised handlers that can; 'ro_cp' takes every type",
+        hint="strategy='auto' chooses specialised handlers that fit the type; 'ro_cp' supports every type",
     )
 
 
 class _Layout:
-    """The description while it is made."""
+    """A description under construction."""
 
     def __init__(self, *, size: int, slots: int, slot_bytes: int, origin: int, payload: int, strategy: str) -> None:
         self.size, self.slots, self.slot_bytes, self.origin = size, slots, slot_bytes, origin
@@ -445,7 +445,7 @@ class _Layout:
 
     @property
     def _behind(self) -> int:
-        """The scratchpad that the description and the counts of received bytes take."""
+        """Scratchpad bytes of the description and the counts of received bytes."""
         return _L1_HEAD + _up(4 * _WORDS + len(self.tables), 8) + _up(4 * self.slots, 8)
 
     def blocks(self, made: _Blocks) -> None:
@@ -467,8 +467,8 @@ class _Layout:
         if self.n_checkpoints * self.segment_bytes > room:
             raise UsageError(
                 f"{self.n_checkpoints} checkpoints of {self.segment_bytes} bytes do not fit the {room} bytes that the "
-                "description leaves of a scratchpad",
-                hint="a larger interval needs fewer",
+                "description leaves free in a scratchpad",
+                hint="a larger interval needs fewer checkpoints",
             )
         self.tables += b"".join(
             image.segment(root, at * (interval or 1), root.depth) for at in range(self.n_checkpoints)
@@ -498,7 +498,7 @@ class _Layout:
             if needed > room:
                 raise UsageError(
                     f"the type needs {needed} bytes in the {what}, which has {room}",
-                    hint="fewer elements or slots, or another strategy; the general ones keep nested types short",
+                    hint="use fewer elements or slots, or another strategy: general ones describe nested types briefly",
                 )
         head = [_MAGIC, length, self.size, self.slots, self.slot_bytes, self.scratchpad, l2, *self.fields]
         words = [word & 0xFFFF_FFFF for word in head] + [0] * (_WORDS - len(head))

@@ -9,7 +9,8 @@ from spinet._core import UsageError
 from spinet.datatypes import types
 from spinet.datatypes.types import DOUBLE, DOUBLE_COMPLEX, FLOAT, Datatype
 
-# The sizes of the benchmark, by pattern. Of indexed patterns: how many elements of how many, by array.
+# The benchmark's sizes, by pattern. In indexed patterns, `3of7` means that 3 of an array's 7 elements are sent; `+`
+# separates arrays.
 DDTBENCH: dict[str, tuple[str, ...]] = {
     "NAS_LU_x": ("12", "33", "64", "102", "162", "408", "1020"),
     "NAS_LU_y": ("12", "33", "64", "102", "162", "408", "1020"),
@@ -29,9 +30,9 @@ DDTBENCH: dict[str, tuple[str, ...]] = {
     "FFT2D": ("256x4", "512x4", "768x4", "1024x4", "1536x4"),
 }  # fmt: skip
 
-# WRF by processes: bytes of a row along x with its border, those that an exchange along y sends, rows along y with
-# their border. assumed: 3x3 and 5x5, for which no exchange along x is published, have as many rows as a row has
-# elements.
+# WRF by number of processes: bytes of a row along x with its border, bytes of a row that an exchange along y sends,
+# number of rows along y with their border. assumed: 3x3 and 5x5, for which no exchange along x is published, have as
+# many rows as a row has elements.
 _WRF = {"2x2": (128, 92, 44), "3x3": (108, 76, 27), "4x4": (96, 64, 26), "5x5": (88, 56, 22), "8x8": (76, 44, 16)}
 _WRF_LEVELS, _WRF_DEPTH, _WRF_2D, _WRF_3D = 65, 3, 4, 3
 
@@ -43,7 +44,7 @@ def ddtbench(pattern: str, size: str, *, seed: int = 1) -> Datatype:
     ----------
     pattern, size
         One of `DDTBENCH`; other sizes of the same form are possible, except for WRF. ``FFT2D`` takes ``"NxP"``: N x N
-        points over P nodes, whose type is the block that one node receives from another.
+        points over P nodes; the type is the block that one node receives from another.
     seed
         Chooses the elements of the indexed patterns, which are random in the benchmark's input.
 
@@ -58,7 +59,7 @@ def ddtbench(pattern: str, size: str, *, seed: int = 1) -> Datatype:
     (2048, 54924, 195968)
     """
     if pattern not in DDTBENCH:
-        raise UsageError(f"no pattern {pattern!r} in DDTBench", hint=f"one of {', '.join(DDTBENCH)}")
+        raise UsageError(f"no pattern {pattern!r} in DDTBench", hint=f"use one of {', '.join(DDTBENCH)}")
     if pattern.startswith("WRF"):
         return _wrf(pattern, size)
     example = DDTBENCH[pattern][0]
@@ -72,13 +73,13 @@ def ddtbench(pattern: str, size: str, *, seed: int = 1) -> Datatype:
 
 
 def _strided(pattern: str, size: str, n: list[int]) -> Datatype:
-    if pattern == "NAS_LU_x":  # a face of 5 doubles a point, in one piece
+    if pattern == "NAS_LU_x":  # a face with 5 doubles per point, in one piece
         return types.contiguous(5 * n[0], DOUBLE)
     if pattern == "NAS_LU_y":  # the same face across rows, which have two more points
         return types.vector(n[0], 5, 5 * (n[0] + 2), DOUBLE)
     if pattern == "SPECFEM3D_mt":  # three floats of every six
         return types.vector(n[0], 3, 6, FLOAT)
-    if pattern == "MILC_su3_zd":  # su3 vectors of half the points of a plane, in each of t; even and odd sites apart
+    if pattern == "MILC_su3_zd":  # for each t, su3 vectors of half a plane; even and odd sites are separate
         x, y, z, t = n
         face = 24 * x * y // 2
         return types.hvector(2, 1, face * z * t, types.hvector(t, 1, face * z, types.contiguous(face // 4, FLOAT)))
@@ -91,7 +92,7 @@ def _strided(pattern: str, size: str, n: list[int]) -> Datatype:
     # Doubles in a box with a border of one point, which is not sent.
     x, y, z = n
     if min(n) < 3:
-        raise UsageError(f"{pattern} of {size!r}: a box with a border has at least 3 points each way")
+        raise UsageError(f"{pattern} of {size!r}: a box with a border has at least 3 points in each dimension")
     if pattern == "NAS_MG_x":
         return types.hvector(z - 2, 1, 8 * x * y, types.vector(y - 2, 1, x, DOUBLE))
     if pattern == "NAS_MG_y":
@@ -102,14 +103,14 @@ def _strided(pattern: str, size: str, n: list[int]) -> Datatype:
 def _indexed(pattern: str, size: str, arrays: list[list[int]], rng: np.random.Generator) -> Datatype:
     for some, of in arrays:
         if some > of:
-            raise UsageError(f"{pattern} of {size!r}: {some} of {of} elements")
+            raise UsageError(f"{pattern} of {size!r}: an array of {of} elements does not have {some}")
     chosen = [np.sort(rng.choice(of, some, replace=False)).astype(np.int64) for some, of in arrays]
     if pattern == "SPECFEM3D_oc":
         return types.indexed_block(1, chosen[0].tolist(), FLOAT)
-    if pattern == "SPECFEM3D_cm":  # three floats a point
+    if pattern == "SPECFEM3D_cm":  # three floats per point
         widths: tuple[int, ...] = (12, 12)
         order: tuple[int, ...] = (0, 1)
-    else:  # arrays of a particle's properties: one of three doubles, others of one; the same particles of each
+    else:  # particle properties: one array with three doubles per particle, others with one; the same particles of each
         widths = (24, *(8,) * (5 if pattern == "LAMMPS_full" else 3))
         order = (0,) * len(widths)
     members, places, at = [], [], 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cost of the same receive without handlers: the message goes to a buffer, and the host unpacks it."""
+"""The cost of a receive without handlers: the card writes the message to a buffer, and the host unpacks it."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ LINE = 64  # bytes of a cache line
 
 @dataclass(frozen=True, kw_only=True)
 class Host:
-    """A core that unpacks with cold caches.
+    """A host core that unpacks messages with cold caches.
 
-    The defaults stand for an Intel Core i7-4770 at 3.4 GHz, which the SC 2019 paper is remembered to use.
+    The defaults describe an Intel Core i7-4770 at 3.4 GHz. assumed, from memory: the SC 2019 paper used this one.
 
     Attributes
     ----------
     ghz
-        Clock.
+        Clock frequency.
     piece_cycles
         Cycles to find a piece and to start its copy.
     copy_bytes_per_cycle
         Bytes that the copy itself moves in a cycle when data are in the cache.
     line_fills, memory_ns
-        Cache lines that the core fetches at a time, and the time of one. So it moves at most
-        ``line_fills * 64 / memory_ns`` bytes in a nanosecond.
+        Number of cache lines that the core fetches in parallel, and time to fetch one. So the core moves at most
+        ``line_fills * 64 / memory_ns`` bytes per nanosecond.
     """
 
     ghz: float = 3.4  # source: Intel, product specification of the Core i7-4770
@@ -38,7 +38,7 @@ class Host:
     memory_ns: float = 70  # assumed: usual latency of DDR3-1600 behind the caches of a desktop processor
 
     def unpack_ns(self, datatype: Datatype, count: int = 1) -> float:
-        """Time to unpack a message: the longer one of the core's work and of the memory's transfers.
+        """Time to unpack a message: that of the core's work or of the memory transfers, whichever is longer.
 
         Examples
         --------
@@ -49,11 +49,11 @@ class Host:
         pieces = len(datatype.pieces(count)[0])
         size = datatype.size * count
         work = (pieces * self.piece_cycles + size / self.copy_bytes_per_cycle) / self.ghz
-        moved = size + 2 * LINE * lines(datatype, count)  # the message in; lines fetched and written back
+        moved = size + 2 * LINE * lines(datatype, count)  # read the message; fetch lines and write them back
         return max(work, moved * self.memory_ns / (self.line_fills * LINE))
 
     def moved_bytes(self, datatype: Datatype, count: int = 1) -> int:
-        """Bytes to and from memory: the card's write, and those of `unpack_ns`."""
+        """Bytes moved to and from memory: by the card's write, and by unpacking as in `unpack_ns`."""
         return 2 * datatype.size * count + 2 * LINE * lines(datatype, count)
 
     def checkpoints_ns(self, datatype: Datatype, count: int, n_checkpoints: int, nic_bytes: int) -> float:
@@ -68,7 +68,7 @@ _PCIE_NS = 250.0  # source: sPIN talk, OFA 2022: about 250 ns
 
 
 def lines(datatype: Datatype, count: int = 1) -> int:
-    """Cache lines that `count` elements touch, if address 0 begins a line.
+    """Number of cache lines that `count` elements touch, if address 0 is the start of a line.
 
     Examples
     --------

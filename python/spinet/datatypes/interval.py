@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The distance of read-write checkpoints: the formula of the sPIN talk (OFA 2022) with its three conditions.
+"""The distance between read-write checkpoints: the formula of the sPIN talk (OFA 2022) with its three conditions.
 
     T_C = T_pkt + ceil(interval / k) (P - 1) T_pkt + ceil(n / P) T_PH
 
@@ -26,7 +26,7 @@ class Setting:
     size
         Bytes of the message.
     payload
-        Bytes of it in a packet.
+        Bytes of the message in a packet.
     packet_ns
         T_pkt.
     handler_ns
@@ -84,9 +84,9 @@ class Interval:
     most_for_share, least_for_memory, most_for_buffer
         Bounds by conditions 1 to 3, in packets.
     most_for_hpus
-        Packets of a message over the number of HPUs: longer intervals leave HPUs without one.
+        Packets of a message divided by the number of HPUs: with longer intervals, some HPUs have no interval.
     decided_by
-        What decided: ``share``, ``memory``, ``buffer``, ``hpus``.
+        The bound that decided: ``share``, ``memory``, ``buffer`` or ``hpus``.
     """
 
     bytes: int
@@ -98,7 +98,7 @@ class Interval:
 
 
 def choose(setting: Setting) -> Interval:
-    """The largest interval that meets the three conditions; at least the one that memory needs.
+    """The largest interval within all upper bounds; if the memory needs a longer one, that one.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def choose(setting: Setting) -> Interval:
     """
     if setting.memory_bytes < setting.checkpoint_bytes:
         raise UsageError(
-            f"checkpoints have {setting.memory_bytes} bytes of memory, one needs {setting.checkpoint_bytes}"
+            f"memory for checkpoints has {setting.memory_bytes} bytes, one checkpoint needs {setting.checkpoint_bytes}"
         )
     k, hpus, n = setting.payload, setting.hpus, setting.packets
     work = setting.packet_ns + math.ceil(n / hpus) * setting.handler_ns
@@ -116,11 +116,11 @@ def choose(setting: Setting) -> Interval:
     share = math.floor(setting.share / (1 - setting.share) * work / (max(1, hpus - 1) * setting.packet_ns))
     # Condition 2.
     memory = -(-n // (setting.memory_bytes // setting.checkpoint_bytes))
-    # Condition 3. assumed: of the m packets of an interval, which come in m T_pkt, an HPU has done m T_pkt / T_PH. The
-    # others wait. The talk names the condition and not its terms.
+    # Condition 3. assumed: while the m packets of an interval arrive, in m T_pkt, an HPU processes m T_pkt / T_PH of
+    # them. The others wait. The talk names the condition, but gives no formula.
     waiting = max(0.0, 1 - setting.packet_ns / setting.handler_ns) * hpus
     buffer = math.floor(setting.buffer_packets / waiting) if waiting else n
-    # The third term of T_C counts on all HPUs, which needs as many intervals.
+    # The third term of T_C assumes that all HPUs work, so there must be at least one interval for each.
     cores = -(-n // hpus)
     packets, by = min((max(1, share), "share"), (max(1, buffer), "buffer"), (cores, "hpus"))
     if packets < memory:

@@ -19,7 +19,7 @@ LOOP_BYTES, BLOCK_BYTES, LEVEL_BYTES, SEGMENT_HEAD_BYTES = 36, 20, 16, 16
 
 @dataclass(frozen=True, eq=False)
 class Bytes:
-    """Data of an element in one piece."""
+    """The data of an element, in one contiguous piece."""
 
     offset: int
     size: int
@@ -27,16 +27,16 @@ class Bytes:
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """A row of blocks of elements.
+    """A sequence of blocks of elements.
 
     Attributes
     ----------
     offsets, counts
-        Of each block; the count is of elements, or of bytes where the child is None.
+        Offset of each block, and its number of elements. If the child is None: its number of bytes.
     children
-        The loop of each block's elements, or None; a single one if it is the same for all.
+        The loop of each block's elements, or None if these are bytes. A single child is for all blocks.
     extents, sizes
-        Bytes from one element to the next, and data of an element; as many as `children`.
+        For each child: bytes from one element to the next, and bytes of data in an element.
     """
 
     offsets: Array
@@ -47,7 +47,7 @@ class Loop:
 
     @property
     def is_innermost(self) -> bool:
-        """True if its blocks are bytes."""
+        """True if the blocks are bytes."""
         return self.children == (None,)
 
     def child(self, block: int) -> tuple[Loop | None, int, int]:
@@ -57,18 +57,18 @@ class Loop:
 
     @cached_property
     def begins(self) -> Array:
-        """Data before each block, and of all."""
+        """Bytes of data before each block, and in all blocks."""
         sizes = np.asarray(self.sizes, np.int64)
         return np.concatenate([[0], np.cumsum(self.counts * sizes)])
 
     @property
     def size(self) -> int:
-        """Data of all blocks, bytes."""
+        """Bytes of data in all blocks."""
         return int(self.begins[-1])
 
     @cached_property
     def stride(self) -> int | None:
-        """Bytes from one block to the next, if all are the same and the blocks have one length."""
+        """Bytes from one block to the next; None if this differs, or blocks have different lengths or children."""
         if len(self.children) > 1 or (self.counts != self.counts[0]).any():
             return None
         steps = np.diff(self.offsets)
@@ -78,7 +78,7 @@ class Loop:
 
     @cached_property
     def kind(self) -> int:
-        """The simplest kind that describes it."""
+        """The simplest kind that describes the loop."""
         if len(self.children) > 1:
             return STRUCT
         if len(self.offsets) == 1:
@@ -98,7 +98,7 @@ class Loop:
 
 
 def of(datatype: Datatype, count: int) -> Loop | None:
-    """The loop of `count` elements; None without data."""
+    """The loop of `count` elements; None if these have no data."""
     made = _row(np.zeros(1, np.int64), np.array([count], np.int64), _of(datatype), datatype)
     if isinstance(made, Bytes):
         return _innermost(np.array([made.offset]), np.array([made.size]))
@@ -149,14 +149,14 @@ def _strided(count: int, stride: int, piece: Bytes) -> Loop:
 
 
 def _outer(places: Array, lengths: Array, child: Loop, extent: int) -> Loop:
-    """A loop over loops. Blocks that continue each other are one block."""
+    """A loop over loops. Adjacent blocks are merged."""
     begins = np.concatenate([[True], places[1:] != places[:-1] + lengths[:-1] * extent])
     at = np.flatnonzero(begins)
     return Loop(places[at], np.add.reduceat(lengths, at), (child,), (extent,), (child.size,))
 
 
 def _innermost(offsets: Array, sizes: Array) -> Loop:
-    """A loop over bytes. Blocks that continue each other are one block."""
+    """A loop over bytes. Adjacent blocks are merged."""
     offsets, sizes = np.asarray(offsets, np.int64), np.asarray(sizes, np.int64)
     begins = np.concatenate([[True], offsets[1:] != offsets[:-1] + sizes[:-1]])
     at = np.flatnonzero(begins)
@@ -170,7 +170,7 @@ def _simple(loop: Loop) -> Loop | Bytes:
 
 
 def _members(members: list[Loop | Bytes]) -> Loop | Bytes | None:
-    """A struct; its members that are bytes are blocks of their own."""
+    """A struct. Each member that is bytes becomes a block of its own."""
     if not members:
         return None
     if all(isinstance(member, Bytes) or member.is_innermost for member in members):
@@ -195,7 +195,7 @@ def _members(members: list[Loop | Bytes]) -> Loop | Bytes | None:
 
 
 def elements(loop: Loop) -> Array | None:
-    """Where each element of a loop over one kind of elements begins."""
+    """Offset of each element of a loop over loops; None if the loop is innermost or has different children."""
     if len(loop.children) > 1 or loop.is_innermost:
         return None
     within = np.arange(int(loop.counts.sum()), dtype=np.int64) - np.repeat(
@@ -205,7 +205,7 @@ def elements(loop: Loop) -> Array | None:
 
 
 class Image:
-    """Loops as handlers read them: each once, tables and children behind it.
+    """Loops in the form that handlers read: each loop once, behind its children and its table.
 
     Attributes
     ----------
@@ -222,7 +222,7 @@ class Image:
 
     @property
     def data(self) -> bytes:
-        """The bytes, for offset `at`."""
+        """The bytes, which must be placed at offset `at`."""
         return bytes(self._data)
 
     def place(self, loop: Loop) -> int:
@@ -230,7 +230,7 @@ class Image:
         return self._places[id(loop)]
 
     def _place(self, root: Loop) -> int:
-        """Place a loop behind its children, without recursion: types nest to any depth."""
+        """Place a loop behind its children, without recursion, because types can nest to any depth."""
         open_loops = [root]
         while open_loops:
             loop = open_loops[-1]
@@ -244,7 +244,7 @@ class Image:
                 stride = (loop.stride or 0) if loop.kind == VECTOR else 0
                 head = struct.pack("<4I", loop.kind, len(loop.offsets), stride & 0xFFFF_FFFF, table)
                 self._places[id(loop)] = self._append(head + self._block(loop, 0))
-                self._kept.append(loop)  # so that its identity stays its own
+                self._kept.append(loop)  # so that no other object gets its `id`
         return self._places[id(root)]
 
     def _append(self, data: bytes) -> int:
@@ -268,7 +268,7 @@ class Image:
         return b""
 
     def segment(self, root: Loop, at: int, depth: int) -> bytes:
-        """A segment at a position of the message, found without a walk."""
+        """The segment at a position of the message, computed without a walk over the type."""
         levels = []
         loop, base, rest = root, 0, at
         while True:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Datatypes of mpi4py. spinet does not depend on it: a caller with such a type has it."""
+"""Datatypes of mpi4py. spinet does not depend on mpi4py: a caller that has such a type has installed it."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ from spinet._core import UsageError
 from spinet.datatypes import types
 from spinet.datatypes.types import Datatype
 
-# MPI's pairs of a value and an int, which have a gap and no contents: bytes of the value on the usual 64-bit machines.
+# Bytes of the value in MPI's pairs of a value and an int, on common 64-bit machines. MPI does not report the contents
+# of these pairs.
 _PAIRS = {"FLOAT_INT": 4, "DOUBLE_INT": 8, "LONG_INT": 8, "SHORT_INT": 2, "LONG_DOUBLE_INT": 16}
 
 
 def from_mpi4py(datatype: Any) -> Datatype:
-    """The datatype that an `mpi4py.MPI.Datatype` is, from its envelope and contents.
+    """Convert an `mpi4py.MPI.Datatype`, from its envelope and contents.
 
     Raises
     ------
     UsageError
-        If it is not such a type, or made with a constructor that has no equivalent here.
+        If it is not such a type, or was made with a constructor that spinet does not support.
 
     Examples
     --------
@@ -45,7 +46,7 @@ def _decode(mpi: Any, datatype: Any) -> Datatype:
         if not child.is_predefined:
             child.Free()
     first = children[0] if children else types.BYTE
-    # Integers, addresses and, since MPI 4, large counts: all in the order of the constructor's arguments.
+    # Integers, addresses and, since MPI 4, large counts. Each list has the order of the constructor's arguments.
     n = [int(number) for numbers in lists for number in numbers]
     rows = n[0] if n else 0
     if combiner == mpi.COMBINER_SUBARRAY:
@@ -67,13 +68,13 @@ def _decode(mpi: Any, datatype: Any) -> Datatype:
     if made is None:
         raise UsageError(
             f"{datatype!r} was made with combiner {combiner}, which is not supported",
-            hint="contiguous, (h)vector, (h)indexed, (h)indexed_block, struct, subarray, resized and dup are",
+            hint="use contiguous, (h)vector, (h)indexed, (h)indexed_block, struct, subarray, resized or dup",
         )
     return made()
 
 
 def _named(datatype: Any) -> Datatype:
-    """A basic type; pairs such as MPI.DOUBLE_INT have a gap and no contents."""
+    """A basic type, or a pair such as MPI.DOUBLE_INT, which may have gaps."""
     size = datatype.Get_size()
     lb, extent = datatype.Get_extent()
     name = datatype.Get_name().removeprefix("MPI_")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pack and unpack with NumPy: what MPI_Pack and MPI_Unpack do, and the reference for what handlers do."""
+"""Pack and unpack with NumPy, as MPI_Pack and MPI_Unpack do. This is the reference for the handlers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def pack(datatype: Datatype, buffer: Any, count: int = 1, *, origin: int = 0) ->
     buffer
         Bytes, or an array of any type.
     origin
-        Where address 0 of the type is in the buffer, in bytes.
+        Offset of the type's address 0 in the buffer, in bytes.
 
     Returns
     -------
@@ -45,9 +45,9 @@ def pack(datatype: Datatype, buffer: Any, count: int = 1, *, origin: int = 0) ->
 
 
 def unpack(datatype: Datatype, message: Any, buffer: Any, count: int = 1, *, origin: int = 0) -> None:
-    """Put a message in packed order into a buffer that can be written.
+    """Unpack a message, which is in packed order, into a writable buffer.
 
-    Where a type names a byte twice, the later part of the message remains.
+    If a type names a byte twice, the later part of the message overwrites the earlier one.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def unpack(datatype: Datatype, message: Any, buffer: Any, count: int = 1, *, ori
 def _bytes(given: Any) -> Bytes:
     if isinstance(given, np.ndarray):
         if not given.flags.c_contiguous:
-            raise UsageError("the buffer has gaps between its elements; must be contiguous")
+            raise UsageError("the buffer has gaps between its elements, must be contiguous")
         return given.reshape(-1).view(np.uint8)
     return np.frombuffer(given, np.uint8)
 

@@ -20,7 +20,7 @@ from spinet.result import Result
 
 _PORT = 10_000  # source port of slot 0; the destination port is 9999
 _SENDER, _RECEIVER = b"\x0a\0\0\1", b"\x0a\0\0\2"
-_LARGE_PAGE = 2 << 20  # of the IOMMU; a hit in its cache covers more than with pages of 4 KiB
+_LARGE_PAGE = 2 << 20  # page size of the IOMMU: an entry of its cache covers more memory than with pages of 4 KiB
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,7 @@ class Received:
     Attributes
     ----------
     compiled
-        The type as handlers read it.
+        The compiled type.
     result
         Result of the run.
     messages
@@ -79,12 +79,12 @@ class Received:
 
     @property
     def is_exact(self) -> bool:
-        """True if every byte of host memory is as `unpack` leaves it, also in the gaps."""
+        """True if every byte of host memory is as after `unpack`, also in the gaps."""
         return bool((self.memory == self.expected).all())
 
     @cached_property
     def ns(self) -> float:
-        """Time from the first packet's arrival until all of the last is in host memory."""
+        """Time in ns from the arrival of the first packet until the last one is completely in host memory."""
         columns = self.result.columns
         return float(columns["done_ps"].max() - columns["arrival_ps"].min()) / 1000
 
@@ -102,17 +102,17 @@ class Received:
 def packets(
     compiled: Compiled, messages: Sequence[bytes], *, under_way: int = 1, window: int = 0, seed: int = 1
 ) -> list[bytes]:
-    """Ethernet frames that carry messages, one for each slot.
+    """Ethernet frames that carry messages; the first message is for slot 0, and so on.
 
     Parameters
     ----------
     under_way
-        Messages that are sent at a time, packet by packet in turn.
+        Number of messages that are sent at a time. Their packets take turns.
     window
-        Packets leave at random places, at most this far from their own. 0 keeps the order. The first and the last
-        packet of a message keep their places.
+        Reorder packets at random, by at most this number of places. 0 keeps the order. The first and the last packet of
+        a message keep their places.
     seed
-        Of the random places.
+        Seed of the random order.
 
     Examples
     --------
@@ -166,24 +166,24 @@ def receive(
     nic: str = "pspin",
     **options: Any,
 ) -> Received:
-    """Send messages of `count` elements to a PsPIN card whose handlers put them into host memory.
+    """Send messages of `count` elements to a PsPIN card whose handlers write them to host memory.
 
     Parameters
     ----------
     datatype, count, strategy, payload, interval
         As in `compile`.
     messages
-        Their number, with random content, or their content. Each goes to a slot of its own.
+        Number of messages with random content, or the content of each message. Each message goes to its own slot.
     compiled
-        The type as `compile` returned it, to use it again.
+        The result of an earlier `compile` of this type. Default: compile it now.
     under_way, window
         As in `packets`.
     seed
-        Of the content, the places of packets, and the run.
+        Seed of the content, of the order of packets, and of the run.
     rate
-        Of the line: packets arrive back to back.
+        Line rate, at which packets arrive back to back.
     nic
-        The card, of 4 clusters of 8 cores.
+        The card, which must have 4 clusters of 8 cores.
     options
         Further keywords of `spinet.run`: ``faults``, ``profile``, ``check``, ``set``, ...
 
@@ -208,7 +208,7 @@ def receive(
             datatype, count, strategy=strategy, payload=payload, interval=interval, slots=n, rate=ndr.rate(rate) * 1e9
         )
     if isinstance(messages, int):
-        # No byte is 0, so that a byte that was not written differs from one that was.
+        # The content has no zeros, so a byte that was not written always differs from the expected one.
         rng = np.random.default_rng(seed)
         content = tuple(rng.integers(1, 256, compiled.size, np.uint8).tobytes() for _ in range(n))
     else:
@@ -257,7 +257,7 @@ def check_receive(datatype: Datatype, count: int) -> None:
     Raises
     ------
     UsageError
-        If so; the text has the byte.
+        If a byte is named twice; the text has its offset.
     """
     offsets, lengths = datatype.pieces(count)
     order = np.argsort(offsets, kind="stable")
@@ -267,11 +267,11 @@ def check_receive(datatype: Datatype, count: int) -> None:
         again = np.flatnonzero(starts[1:] < np.maximum.accumulate(ends)[:-1])
         if len(again):
             raise UsageError(
-                f"{count} of {datatype.name} name byte {int(starts[1:][again[0]])} twice, which a receive must not",
+                f"{count} of {datatype.name} name byte {int(starts[1:][again[0]])} twice, not allowed in a receive",
                 hint="`pack` accepts such types",
             )
 
 
 def line_rate_cycles(compiled: Compiled, rate: float = 400e9) -> float:
-    """Cycles that a payload handler may take at 1 GHz so that 32 cores hold a line rate."""
+    """Most cycles of a payload handler with which 32 cores at 1 GHz sustain a line rate."""
     return (compiled.payload + HEADERS + 24) * 8 / rate * 1e9 * N_CORES * N_CLUSTERS

@@ -20,14 +20,14 @@ _LIMIT = 1 << 31  # offsets and lengths have 32 bits on the card
 
 @dataclass(frozen=True, kw_only=True)
 class Blocks:
-    """The content of a derived datatype: rows of elements, in the order of the message.
+    """The content of a derived datatype: blocks of elements, in the order of the message.
 
     Attributes
     ----------
     displacements
-        Where each block begins, in bytes.
+        Offset of each block in bytes.
     lengths
-        Elements in each block.
+        Number of elements in each block.
     children
         Type of each block's elements; a single one if it is the same for all.
     """
@@ -43,20 +43,20 @@ class Blocks:
 
 @dataclass(frozen=True, eq=False)
 class Datatype:
-    """An MPI datatype. The functions of this module make them; all lengths are bytes.
+    """An MPI datatype, made by a function of this module. All lengths are in bytes.
 
     Attributes
     ----------
     name
-        How it was made, such as ``vector(3, 2, 4, DOUBLE)``.
+        The call that made it, such as ``vector(3, 2, 4, DOUBLE)``.
     size
-        Data of one element in a message.
+        Bytes of one element in a message.
     lb, ub
         Lower and upper bound; `extent` is their difference.
     true_lb, true_ub
         The first byte of data, and the byte behind the last.
     alignment
-        Of its most aligned basic type.
+        Largest alignment of its basic types.
     """
 
     name: str
@@ -67,7 +67,7 @@ class Datatype:
     true_ub: int
     alignment: int
     blocks: Blocks | None = field(default=None, repr=False)  # None: a basic type, or bytes without gaps
-    _marks: tuple[bool, bool] = field(default=(False, False), repr=False)  # lb, ub set by `resized`, which persist
+    _marks: tuple[bool, bool] = field(default=(False, False), repr=False)  # lb, ub were set by `resized`
 
     @property
     def extent(self) -> int:
@@ -76,7 +76,7 @@ class Datatype:
 
     @property
     def true_extent(self) -> int:
-        """Bytes from the first byte of data to behind the last."""
+        """Bytes from the first byte of data to the last one, inclusive."""
         return self.true_ub - self.true_lb
 
     def __repr__(self) -> str:
@@ -85,7 +85,7 @@ class Datatype:
     def pieces(self, count: int = 1) -> tuple[Array, Array]:
         """Offset and length of each contiguous piece of `count` elements, in the order of the message.
 
-        Pieces that follow each other in the message and in memory are one piece.
+        Pieces that are adjacent both in the message and in memory are merged.
 
         Examples
         --------
@@ -193,7 +193,7 @@ def struct(lengths: Numbers, displacements: Numbers, children: Sequence[Datatype
     """
     places = _numbers("displacements", displacements)
     if len(children) != len(places):
-        raise UsageError(f"children has {len(children)} types, displacements {len(places)} numbers; must be as many")
+        raise UsageError(f"children has {len(children)} types, displacements {len(places)} numbers; must be equal")
     names = [_type(child).name for child in children]
     name = f"struct({', '.join(names) if len(names) <= 4 else f'{len(names)} members'})"
     return _made(name, places, _lengths(lengths, len(places)), tuple(children) or (BYTE,), pads=True)
@@ -260,8 +260,8 @@ def parse(text: str) -> Datatype:
     """A type from a text, in the grammar of FPsPIN's type compiler.
 
     ``ctg(n)[t]``; ``vec(count blocklength stride)[t]``; ``hvec(...)[t]`` with the stride in bytes;
-    ``hidx(displacement,length displacement,length ...)[t]`` with displacements in bytes. Innermost are ``byte``,
-    ``char``, ``int``, ``float``, ``double``.
+    ``hidx(displacement,length displacement,length ...)[t]`` with displacements in bytes. Basic types are ``byte``,
+    ``char``, ``int``, ``float`` and ``double``.
 
     Examples
     --------
@@ -351,7 +351,7 @@ def _blockindexed(name: str, blocklength: int, places: Array, child: Datatype) -
 def _made(
     name: str, displacements: Any, lengths: Any, children: tuple[Datatype, ...], *, pads: bool = False
 ) -> Datatype:
-    """A type of blocks. Blocks without elements, or of types without data and bounds, do not count."""
+    """A type of blocks. Blocks without elements do not count; types without data count only for lb and ub."""
     places, counts = np.asarray(displacements, np.int64), np.asarray(lengths, np.int64)
     rows = children * len(places) if len(children) == 1 else children
     alignment = max((child.alignment for child in children), default=1)
@@ -373,7 +373,7 @@ def _made(
         for side in (0, 1)
     ]
     lbs, ubs = low + column("lb"), high + column("ub")
-    # A bound that `resized` set hides those that follow from data (MPI 4.0, 5.1.6): so Open MPI 5, not MPICH 5.
+    # A bound that `resized` set hides those that follow from data (MPI 4.0, 5.1.6). Open MPI 5 does this, MPICH 5 not.
     keep_lb, keep_ub = (np.resize(mark, len(used)) if any(mark) else np.full(len(used), True) for mark in marked)
     lb, ub = int(lbs[keep_lb].min()), int(ubs[keep_ub].max())
     marks = (any(marked[0]), any(marked[1]))
@@ -414,7 +414,7 @@ def _pieces(datatype: Datatype) -> tuple[Array, Array]:
 
 
 def _elements(places: Array, lengths: Array, extent: int) -> Array:
-    """Where each element of blocks begins."""
+    """Offset of each element of the blocks."""
     total = int(lengths.sum())
     within = np.arange(total, dtype=np.int64) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     return np.repeat(places, lengths) + within * extent
@@ -429,7 +429,7 @@ def _repeated(offsets: Array, lengths: Array, starts: Array) -> tuple[Array, Arr
 
 
 def _merged(offsets: Array, lengths: Array) -> tuple[Array, Array]:
-    """Without borders between neighbours in message and memory."""
+    """Merge pieces that are adjacent both in the message and in memory."""
     begins = np.concatenate([[True], offsets[1:] != offsets[:-1] + lengths[:-1]])
     if begins.all():
         return offsets, lengths
@@ -441,7 +441,7 @@ def _type(given: object) -> Datatype:
     if not isinstance(given, Datatype):
         raise UsageError(
             f"the element type is {given!r}, must be a datatype",
-            hint="spinet.datatypes.INT, or `from_mpi4py` for a type of mpi4py",
+            hint="use for example spinet.datatypes.INT, or `from_mpi4py` for a type of mpi4py",
         )
     return given
 
@@ -452,7 +452,7 @@ def whole(what: str, given: Any, *, least: int = -_LIMIT, most: int = _LIMIT - 1
     Raises
     ------
     UsageError
-        If it is not; the text calls it `what`.
+        If `given` is not such an integer; the text calls it `what`.
     """
     try:
         number = operator.index(given)
@@ -481,7 +481,7 @@ def _numbers(what: str, given: Numbers) -> Array:
 def _lengths(given: Numbers, wanted: int) -> Array:
     found = _numbers("lengths", given)
     if len(found) != wanted:
-        raise UsageError(f"lengths has {len(found)} numbers, displacements {wanted}; must be as many")
+        raise UsageError(f"lengths has {len(found)} numbers, displacements {wanted}; must be equal")
     if (found < 0).any():
         raise UsageError(f"lengths[{int(np.argmax(found < 0))}] is {int(found.min())}, must be at least 0")
     return found

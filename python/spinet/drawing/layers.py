@@ -81,7 +81,7 @@ def columns(box: Box) -> Columns:
 
 
 def _number(box: Box) -> None:
-    """Assign a column to each box: right of its requesters, unless a circle forbids it; edges at a border."""
+    """Assign a column to each box: right of its requesters, unless a cycle forbids it; edges at a border."""
     inner = [each for each in box.inner if each.edge is None]
     after: dict[int, list[Box]] = {id(each): [] for each in inner}
     for wire in box.wires:
@@ -109,7 +109,7 @@ def _number(box: Box) -> None:
 
 
 def _without_circles(boxes: list[Box], after: dict[int, list[Box]]) -> dict[int, list[Box]]:
-    """The same arrows; those that close a circle are reversed."""
+    """The same arrows; those that close a cycle are reversed."""
     forward: dict[int, list[Box]] = {id(box): [] for box in boxes}
     order = {id(box): at for at, box in enumerate(_by_excess(boxes, after))}
     for box in boxes:

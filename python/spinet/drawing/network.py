@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Drawings of networks: nodes, switches and links, with their load after a run. All numbers are whole.
+"""Drawings of networks: nodes, switches and links, with their load after a run. All coordinates are integers.
 
-A torus becomes a grid, a dragonfly a circle of groups, and any other network rows of switches above their nodes. Many
-nodes stand in columns under their switch, beside a line that branches to each of them.
+A torus is drawn as a grid, a dragonfly as a circle of groups, and any other network as rows of switches above their
+nodes. If there are many nodes, they are in columns under their switch, beside a line that branches to each of them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from spinet.drawing.paint import text_element
 from spinet.drawing.places import text_width
 
 _INK, _FAINT = "#20262e", "#5c6670"
-# Fill and border by kind of card, and of switches: light enough for black text.
+# Fill and border of nodes by kind of card, and of switches. Fills are light enough for black text.
 _KINDS = {
     "plain": ("#f1f3f5", "#8b95a0"),
     "handlers": ("#dbe9f8", "#4a7fb5"),
@@ -28,10 +28,10 @@ _KINDS = {
 }
 _OTHER = ("#f3dff0", "#9a5a92")
 _SWITCH = ("#ffffff", "#20262e")
-# Links of the most frequent properties, and of others.
+# Colours of links: the most frequent properties first; the last colour is for all others.
 _LINKS = ("#7b8794", "#1f6fb4", "#c0561f", "#3b8c4a", "#8e4fa0", "#8a7420")
 _MARGIN, _GAP, _CHIP, _PITCH, _SWITCH_HEIGHT, _ROW = 24, 18, 22, 26, 26, 110
-_MOST_IN_ROW = 17  # nodes that stand side by side
+_MOST_IN_ROW = 17  # most nodes that are drawn side by side
 _MOST_LABELS = 12
 _MOST_IN_COLUMN = 16
 
@@ -58,7 +58,7 @@ class _Spot:
 
 @dataclass
 class _Edge:
-    """A link; loads are shares of time in both directions."""
+    """A link; `load` is the share of time for which its busier direction was busy."""
 
     ends: tuple[str, str]
     ink: str
@@ -71,7 +71,7 @@ class _Edge:
 class _Page:
     spots: dict[str, _Spot] = field(default_factory=dict)
     edges: list[_Edge] = field(default_factory=list)
-    # Nodes that stand in columns under their switch.
+    # Nodes in columns under their switch, by switch.
     hosts: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     groups: list[tuple[int, int, int, int, str]] = field(default_factory=list)
     is_loaded: bool = False
@@ -83,7 +83,7 @@ def svg(overview: Mapping[str, Any], *, title: str, summary: Mapping[str, Any] |
     Parameters
     ----------
     overview
-        What `spinet net show --json` prints.
+        The values that `spinet net show --json` prints.
     title
         Title above the drawing.
     summary
@@ -179,7 +179,7 @@ def _page(overview: Mapping[str, Any], summary: Mapping[str, Any] | None) -> _Pa
         for edge in busiest:
             if (edge.load or 0) >= 0.005:
                 edge.label = f"{100 * (edge.load or 0):.0f} %"
-    # A node stands under its switch if it has no other link.
+    # A node is drawn under its switch if it has no other link.
     switches = set(overview["switches"])
     for edge in page.edges:
         for node, switch in (edge.ends, edge.ends[::-1]):
@@ -192,7 +192,7 @@ def _page(overview: Mapping[str, Any], summary: Mapping[str, Any] | None) -> _Pa
 
 
 def _panel(page: _Page, switch: str, columns: int) -> tuple[int, int]:
-    """Width and height of the nodes under a switch."""
+    """Width and height of the columns of nodes under a switch."""
     hosts = page.hosts.get(switch, [])
     if not hosts:
         return 0, 0
@@ -209,7 +209,7 @@ def _columns(n_hosts: int) -> int:
 
 
 def _put(page: _Page, switch: str, x: int, y: int) -> None:
-    """Put the nodes of a switch in columns whose corner is at (x, y)."""
+    """Put the nodes of a switch in columns whose upper left corner is at (x, y)."""
     hosts = page.hosts.get(switch, [])
     columns = _columns(len(hosts))
     width, _ = _panel(page, switch, columns)
@@ -236,7 +236,7 @@ def _rows(page: _Page, overview: Mapping[str, Any]) -> None:
         front = found
     for name in switches:
         level.setdefault(name, 1)
-        if overview["topology"] == "fat-tree":  # where switches without nodes have a level, too
+        if overview["topology"] == "fat-tree":  # in which switches without nodes have a level, too
             level[name] = _level(name)
     by_level: dict[int, list[str]] = defaultdict(list)
     for name in switches:
@@ -247,7 +247,7 @@ def _rows(page: _Page, overview: Mapping[str, Any]) -> None:
     if in_row:
         page.hosts.clear()
         free = nodes
-    # The rows from below: x of each place.
+    # Place the rows, the lowest first.
     widths = {name: _width(page, name) for name in switches}
     top = max(by_level, default=0)
     bottom_width = _GAP * max(len(free) - 1, 0) + sum(page.spots[name].width for name in free)
@@ -296,7 +296,7 @@ def _spread(page: _Page, names: Sequence[str], left: int, total: int, y: int, wi
 
 
 def _grid(page: _Page, switches: Sequence[str]) -> None:
-    """A torus: the first dimension to the right, the second down, others as blocks beside each other."""
+    """A torus: the first dimension goes right, the second goes down, others are blocks side by side."""
     places = {name: [int(one) for one in name[1:].split(".")] for name in switches}
     sizes = [max(place[at] for place in places.values()) + 1 for at in range(len(places[switches[0]]))]
     panels = [_panel(page, name, _columns(len(page.hosts.get(name, [])))) for name in switches]
@@ -313,7 +313,7 @@ def _grid(page: _Page, switches: Sequence[str]) -> None:
 
 
 def _circle(page: _Page, switches: Sequence[str]) -> None:
-    """A dragonfly: its groups on an ellipse, in each group the switches side by side."""
+    """A dragonfly: groups are on an ellipse, the switches of a group side by side."""
     groups: dict[str, list[str]] = defaultdict(list)
     for name in switches:
         groups[name.split(".")[0]].append(name)
@@ -387,7 +387,7 @@ def _by_place(page: _Page) -> dict[int, list[_Spot]]:
 
 
 def _way(page: _Page, edge: _Edge, *, by_place: Mapping[int, list[_Spot]]) -> tuple[str, tuple[int, int]]:
-    """The path of a link, and the middle of it: a straight line, or an arc past others between its ends."""
+    """The path of a link, and the place of its label. The path is a straight line, or an arc around other spots."""
     a, b = (page.spots[end] for end in edge.ends)
     (ax, ay), (bx, by) = a.middle, b.middle
     if a.y == b.y:
@@ -408,7 +408,7 @@ def _way(page: _Page, edge: _Edge, *, by_place: Mapping[int, list[_Spot]]) -> tu
     ):
         side = a.x - 30
         return f"M{a.x},{ay} C{side},{ay} {side},{by} {b.x},{by}", (side + 8, (ay + by) // 2)
-    # The label stands nearer to the lower end, where lines are farther apart.
+    # The label is nearer to the lower end, where lines are farther apart.
     low_x, low_y, high_x, high_y = (ax, ay, bx, by) if ay > by else (bx, by, ax, ay)
     at = (round(low_x + (high_x - low_x) * 0.4), round(low_y + (high_y - low_y) * 0.4))
     return f"M{ax},{ay} L{bx},{by}", at
@@ -472,7 +472,7 @@ def _spot(spot: _Spot, *, is_node: bool) -> list[str]:
 
 
 def _legend(page: _Page, overview: Mapping[str, Any], left: int, y: int, right: int) -> tuple[list[str], int, int]:
-    """Kinds of cards and links with their colours; how far they reach, right and down."""
+    """Kinds of cards and links with their colours; also returns the right and lower ends of the legend."""
     lines: list[str] = []
     x = reach = left
     cards = Counter((node["nic"], node["kind"]) for node in overview["nodes"])

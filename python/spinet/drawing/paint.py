@@ -66,7 +66,7 @@ def _wire_ink(at: int) -> str:
 def text_element(
     x: int, y: int, text: str, size: int, *, anchor: str = "start", fill: str = _INK, weight: str = ""
 ) -> str:
-    """A text of an SVG file; nothing for an empty text."""
+    """A text element of an SVG file, or an empty string if there is no text."""
     if not text:
         return ""
     more = f' text-anchor="{anchor}"' if anchor != "start" else ""
@@ -155,7 +155,7 @@ class _Brush:
         self.lines.append(text_element(right - width // 2, middle + 4, text, 10, anchor="middle"))
 
     def notes(self, wire: Wire, x: int, y: int) -> None:
-        """At the begin of a wire: the number of wires that it stands for, and its latency if it is not one cycle."""
+        """At the start of a wire: the number of wires that it stands for, and its latency if it is not one cycle."""
         notes = [f"{wire.count}"] if wire.count > 1 else []
         notes += [f"{wire.latency} cycles"] if wire.latency != 1 else []
         if not notes or wire.source.edge is not None:

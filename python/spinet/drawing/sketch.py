@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Drawings of cards that are wired in code: their parts and connections, from their parameters.
 
-A wired card is drawn as it is built. This file knows their parts and connections; all numbers (counts, widths, depths)
-come from the parameters. It simulates nothing.
+Wired cards are drawn as they are built. This file knows the parts and connections of the other cards; all numbers
+(counts, widths, depths) come from the parameters. It simulates nothing.
 """
 
 from __future__ import annotations

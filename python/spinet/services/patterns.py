@@ -27,7 +27,7 @@ class Patterns:
     Parameters
     ----------
     patterns
-        Byte strings, 1 to 256.
+        1 to 256 byte strings.
 
     Examples
     --------
@@ -49,8 +49,8 @@ class Patterns:
 
     def _build(self) -> None:
         used = sorted({byte for pattern in self.patterns for byte in pattern})
-        self._class_of = np.zeros(256, "u1")  # class 0: bytes of no pattern
-        # If patterns have all bytes, none is left for class 0.
+        self._class_of = np.zeros(256, "u1")  # class 0: bytes that occur in no pattern
+        # If all 256 bytes occur in patterns, class 0 is an ordinary class.
         self._class_of[used] = np.arange(256) if len(used) == 256 else np.arange(1, len(used) + 1)
         classes = int(self._class_of.max()) + 1
         # The tree of all patterns, level by level, so that numbers grow with depth.
@@ -72,7 +72,7 @@ class Patterns:
                     below[number] = child
             level, depth = below, depth + 1
         if len(tree) > MAX_STATES:
-            raise UsageError(f"the patterns need {len(tree)} states, {MAX_STATES} are possible")
+            raise UsageError(f"the patterns need {len(tree)} states, must be at most {MAX_STATES}")
         rows = np.zeros((len(tree), classes), "<u2")
         suffix = [0] * len(tree)
         link = [0xFFFF] * len(tree)
@@ -88,7 +88,7 @@ class Patterns:
             if state:
                 behind = suffix[state]
                 link[state] = behind if behind in ends else link[behind]
-        # A state in which only patterns of its suffixes end stands for the longest of these.
+        # If a state is not the end of a pattern, but suffixes of it are, it stands for the longest of these.
         self._first, self._link = [0] * len(tree), [0xFFFF] * len(tree)
         for state in range(len(tree)):
             source = state if state in ends else link[state]
@@ -103,7 +103,7 @@ class Patterns:
         return len(self._rows)
 
     def memory(self) -> bytes:
-        """Contents of the handler memory, with counters of zero."""
+        """Contents of the handler memory, with all counters at zero."""
         rows = self._rows.tobytes()
         rows += bytes(-len(rows) % 4)
         head = struct.pack("<HHI8x", self.states, self._rows.shape[1], len(rows))
@@ -116,5 +116,5 @@ class Patterns:
         return list(struct.unpack_from(f"<{len(self.patterns)}i", memory, _COUNTERS_AT))
 
     def count(self, data: bytes) -> list[int]:
-        """Occurrences of each pattern in bytes, overlapping ones as well, by plain search."""
+        """Occurrences of each pattern in `data`, including overlapping ones, by plain search."""
         return [len(re.findall(b"(?=" + re.escape(pattern) + b")", data, re.DOTALL)) for pattern in self.patterns]

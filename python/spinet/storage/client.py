@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A client of the file system: it makes requests and understands replies, and knows no network."""
+"""A client of the file system. It makes requests and parses replies; the caller carries the packets."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Request:
     Attributes
     ----------
     number
-        Unique for its client.
+        Unique among the requests of a client.
     nodes
-        Nodes whose reply it needs.
+        Nodes that must reply.
     replies
         The latest status by node: a value of `wire.STATUS`.
     attempt
@@ -42,7 +42,7 @@ class Request:
 
     @property
     def is_done(self) -> bool:
-        """True if all nodes have done their part."""
+        """True if all nodes have replied ``ok``. For a read: if all data have arrived."""
         if self.kind == wire.constant("READ"):
             return len(self._parts) * wire.UNIT >= self.messages[0][1].n_bytes
         return all(self.replies.get(node) == "ok" for node in self.nodes)
@@ -54,17 +54,17 @@ class Request:
 
     @property
     def silent(self) -> tuple[str, ...]:
-        """Nodes without any reply, to all attempts."""
+        """Nodes that have not replied to the latest attempt, and have not completed an earlier one."""
         return tuple(node for node in self.nodes if node not in self.replies and not self.is_done)
 
     @property
     def data(self) -> bytes:
-        """Data that a read has got.
+        """The data of a read.
 
         Raises
         ------
         UsageError
-            If some are missing.
+            If data are missing, or the request is not a read.
         """
         if self.kind != wire.constant("READ") or not self.is_done:
             raise UsageError(f"request {self.number} has no data: {self}")
@@ -77,11 +77,11 @@ class Client:
     Parameters
     ----------
     ip
-        Its address.
+        IPv4 address of the client.
     metadata
-        The service that issues its capabilities.
+        The service that issues the client's capability: for the first GiB, with all rights.
     capability
-        Another one than for all addresses and rights.
+        A capability to use instead.
     """
 
     def __init__(self, ip: str, metadata: Metadata | None = None, *, capability: bytes | None = None) -> None:
@@ -103,7 +103,7 @@ class Client:
         return self._request([node], [(node, ask, data, 0)])
 
     def replicate(self, nodes: Sequence[str], address: int, data: bytes, *, strategy: str = "chain") -> Request:
-        """Write to several nodes: the first one forwards to the others.
+        """Write to several nodes. The client sends to the first one, and nodes forward to each other.
 
         Parameters
         ----------
@@ -127,7 +127,7 @@ class Client:
     def encode(self, data_nodes: Sequence[str], parity_nodes: Sequence[str], address: int, data: bytes) -> Request:
         """Write a stripe: equal blocks to data nodes, which send their products to parity nodes.
 
-        The last block is filled with zeros.
+        The last block is padded with zeros.
         """
         k, m = len(data_nodes), len(parity_nodes)
         if not 1 <= m <= wire.MAX_PARITY:
@@ -219,7 +219,7 @@ class Client:
 
 
 def blocks(data: bytes, k: int) -> list[bytes]:
-    """Equal parts of the data, filled with zeros."""
+    """The data in `k` equal parts, padded with zeros at the end."""
     size = -(-len(data) // k)
     return [data[at : at + size].ljust(size, b"\0") for at in range(0, k * size, size)]
 
@@ -238,7 +238,7 @@ def recover(known: Mapping[int, bytes], k: int, m: int, n_bytes: int) -> bytes:
 
 
 def changed(request: Request, **settings: object) -> Request:
-    """A request whose first packets differ, for tests of what nodes refuse."""
+    """Change fields of the request's first packets, for tests of requests that nodes refuse."""
     messages = tuple(
         (node, dataclasses.replace(ask, **settings), data, stream)  # type: ignore[arg-type]
         for node, ask, data, stream in request.messages

@@ -54,7 +54,7 @@ def coefficients(k: int, m: int) -> tuple[bytes, ...]:
     ['0f0e', '0706', '0302']
     """
     if k < 1 or m < 1 or k + m > 255:
-        raise UsageError(f"RS({k},{m}) is no code, k and m must be 1 or more, and at most 255 together")
+        raise UsageError(f"RS({k},{m}) is not a code: k and m must be 1 or more, and at most 255 together")
     table = products()
     generator = [1]  # highest power first
     for root in range(m):
@@ -65,7 +65,7 @@ def coefficients(k: int, m: int) -> tuple[bytes, ...]:
         for at, coefficient in enumerate(generator):
             longer[at + 1] ^= int(table[value, coefficient])
         generator = longer
-    # Remainders of x^(m+e) by the generator, for e from 0: data block i stands at the power m + k - 1 - i.
+    # Remainders of x^(m+e) divided by the generator, for e from 0. Data block i is the coefficient of x^(m+k-1-i).
     remainder = generator[1:]
     rows = []
     for _ in range(k):

@@ -33,7 +33,7 @@ def _round(v: list[int]) -> None:
 
 
 def tag(key: bytes, data: bytes) -> bytes:
-    """HalfSipHash-2-4 with a key and a tag of 8 bytes, of data whose length is a multiple of 4.
+    """HalfSipHash-2-4 with a key and a tag of 8 bytes, for data whose length is a multiple of 4.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def tag(key: bytes, data: bytes) -> bytes:
 
 @dataclass(frozen=True, kw_only=True)
 class Metadata:
-    """The metadata service: it knows the key that storage nodes know.
+    """The metadata service. It shares a key with the storage nodes.
 
     Attributes
     ----------
@@ -87,7 +87,7 @@ class Metadata:
         Parameters
         ----------
         expires
-            Ticks of 2^20 cycles since the reset of the nodes, about 1 ms each at 1 GHz; not valid from then on.
+            Time of expiry in ticks of 2^20 cycles since the nodes' reset, about 1 ms each at 1 GHz.
         """
         mask = sum(RIGHTS[right] for right in rights)
         signed = wire.address(client) + struct.pack("<IIIII", object, begin, n_bytes, mask, expires)

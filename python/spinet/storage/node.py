@@ -14,13 +14,14 @@ from spinet.storage.metadata import Metadata
 
 PROGRAM = wire.SOURCES / "storage.c"
 MATCH = f"ipv4.header_words == 5 && udp.dst_port == {wire.PORT}"
-# Client, request, attempt and stream, behind two unused bytes and four others.
+# The first 6 bytes: unused, kind, place, n_bytes. A message is identified by client, request, attempt and stream behind
+# them.
 MESSAGE = (
     "by udp.payload[6:12] "
     f"from udp.payload[3:1] in {{{wire.FIRST}, {wire.FIRST | wire.LAST}}} "
     f"until udp.payload[3:1] in {{{wire.LAST}, {wire.FIRST | wire.LAST}}}"
 )
-TIMEOUT_CYCLES = 200_000  # assumed: longer than any gap in a message of a client that is alive; shorter than its retry
+TIMEOUT_CYCLES = 200_000  # assumed: longer than any gap in a message of a live client, shorter than its retry timeout
 EVENTS = ("duplicates", "strays", "refused", "torn_ends", "pool_empty", "stripes_lost")
 
 

@@ -24,7 +24,7 @@ def constants() -> dict[str, int]:
 
 
 def constant(name: str) -> int:
-    """One of `constants`."""
+    """The number in `constants` with this name."""
     return constants()[name]
 
 
@@ -44,13 +44,13 @@ POLICIES = {
     "raid": constant("RAID_DATA"),
     "raid parity": constant("RAID_PARITY"),
 }
-"""Policies of writes. Data nodes make the parity messages; clients need their names only in tests."""
+"""Policies of writes. Data nodes make the parity messages; clients use the names of these only in tests."""
 
 STATUS = {
     constant(name.upper()): name
     for name in ("ok", "malformed", "forged", "expired", "forbidden", "out_of_range", "torn", "busy")
 }
-"""Names of a reply's status."""
+"""Names of the status codes in replies."""
 
 _PACKET = struct.Struct("<BBHIIHHI")
 _REQUEST = struct.Struct(f"<II32sBBBB{MAX_PARITY}s{4 * MAX_NODES}s")
@@ -79,14 +79,14 @@ class Header:
     offset: int = 0
 
     def pack(self) -> bytes:
-        """Its 20 bytes."""
+        """The header's 20 bytes."""
         client = int.from_bytes(address(self.client), "little")
         numbers = (self.kind, self.place, self.n_bytes, client, self.request, self.attempt, self.stream, self.offset)
         return _PACKET.pack(*numbers)
 
     @staticmethod
     def unpack(data: bytes) -> Header:
-        """From the first bytes of a packet's data."""
+        """Parse the first bytes of a packet's data."""
         kind, place, n_bytes, client, request, attempt, stream, offset = _PACKET.unpack_from(data)
         ip = str(ipaddress.IPv4Address(client.to_bytes(4, "little")))
         return Header(
@@ -103,7 +103,7 @@ class Header:
 
 @dataclass(frozen=True, kw_only=True)
 class Ask:
-    """The first packet's description of a request: `storage_request_t`.
+    """The description of a request in its first packet: `storage_request_t`.
 
     Attributes
     ----------
@@ -114,7 +114,7 @@ class Ask:
     k, m, rank
         Number of replicas or data blocks, number of parity blocks, and number of this replica or data block.
     coefficients
-        Of this data block, for each parity block.
+        Coefficients of this data block, one for each parity block.
     nodes
         Replicas by rank, or parity nodes.
     """
@@ -130,7 +130,7 @@ class Ask:
     nodes: tuple[str, ...] = ()
 
     def pack(self) -> bytes:
-        """Its 80 bytes."""
+        """The description's 80 bytes."""
         return _REQUEST.pack(
             self.address,
             self.n_bytes,
@@ -150,7 +150,7 @@ def mac(ip: str) -> bytes:
 
 
 def frame(*, source: str, target: str, header: Header, rest: bytes, port: int = PORT) -> bytes:
-    """An Ethernet frame, without FCS, that carries a header and what follows it."""
+    """An Ethernet frame, without FCS, that carries a header and `rest`."""
     payload = _UNUSED + header.pack() + rest
     return _frames.udp(payload, source=address(source), target=address(target), ports=(CLIENT_PORT, port))
 
@@ -179,22 +179,22 @@ def message(*, source: str, target: str, header: Header, ask: Ask, data: bytes) 
 
 @dataclass(frozen=True, kw_only=True)
 class Reply:
-    """A packet for a client."""
+    """A packet from a storage node to a client."""
 
     node: str
     header: Header
-    status: str  # of `STATUS`; empty if it has data of a read
+    status: str  # a name of `STATUS`; empty if the packet has data of a read
     n_bytes: int
     data: bytes
 
 
 def target(packet: bytes) -> str:
-    """The IPv4 address to which a frame goes."""
+    """The destination IPv4 address of a frame."""
     return str(ipaddress.IPv4Address(packet[30:34]))
 
 
 def reply(packet: bytes) -> Reply | None:
-    """The content of a frame for a client; None if no storage node sends such frames."""
+    """Parse a frame for a client; None if it is not from a storage node."""
     if len(packet) < constant("REPLY_BYTES") or packet[36:38] != CLIENT_PORT.to_bytes(2, "big"):
         return None
     header = Header.unpack(packet[constant("PACKET_AT") :])
