@@ -6,9 +6,9 @@ Measurements of PsPIN on an FPGA (Xu et al., *FPsPIN*, arXiv 2405.16378), from t
 `presets/fpspin.toml`. `experiments/fpspin/measured` has all their values in a compact form: 180 rows of echoes, 409
 of file transfers, 50 of datatypes.
 
-Judged are cycles of handlers, their slopes, and ratios. Round-trip times and rates depend on the programs and the
-kernel of a host that nobody can look at, so these are shown for their shape. `experiments/fpspin/host.py` states the
-host's costs.
+The experiments judge cycles of handlers, their slopes, and ratios. Round-trip times and rates depend on the programs
+and the kernel of the authors' host, which we do not have, so only their shape is shown. `experiments/fpspin/host.py`
+states the host's costs.
 
 FPsPIN compiles handlers with PULP's gcc for rv32imacxpulpv2, spinet with zig cc for rv32imac, so instruction counts
 differ. No parameter was chosen to bring a count closer.

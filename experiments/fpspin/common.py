@@ -31,14 +31,14 @@ def echoes(protocol: str, year: int, who: str) -> dict[int, dict[str, str]]:
 
 
 def slope(sizes: list[int], values: list[float]) -> float:
-    """Growth of a value with each byte: the line of least squares."""
+    """Growth of a value with each byte: the slope of the least-squares line."""
     return float(np.polyfit(sizes, values, 1)[0])
 
 
 def echo(protocol: str, size: int, *, on_host: bool = False, halves: bool = False) -> dict[str, float]:
-    """Cycles of warm handlers, and what the packet needs besides.
+    """Cycles of warm handlers and of their visit to the host, and nanoseconds in the card.
 
-    Every HPU runs the handler once before, so that instruction caches are warm. Then 4 packets are sent, one at a time.
+    First every HPU runs the handler, so that instruction caches are warm. Then 4 packets are sent, one at a time.
     """
     defines: dict[str, int] = {**({"DO_HOST": 1} if on_host else {}), **({"HALVES": 1} if halves else {})}
     costs = host.Costs()

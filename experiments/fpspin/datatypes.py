@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """MPI datatypes over 1 to 16 parallel messages.
 
-Each message is sent with window 1, so that its packets are never in flight together, and FPsPIN's handler, MPITypes'
-walk over a segment, keeps a state for each message. It takes about 6,300 cycles for a packet with one piece and 9,000
-for four or five, so the HPUs are the limit up to 16 messages. The handler here, `handlers/datatype.c`, is another
-program: nested vectors without state. It takes a small part of these cycles, so the sender's round trip is the limit.
-Only the shape can be compared: the rate is linear in messages, and pieces cost time.
+Each message is sent with window 1, so only one of its packets is in flight. FPsPIN's handler walks over a segment of
+MPITypes and keeps a state for each message. It takes about 6,300 cycles for a packet with one piece and 9,000 for four
+or five, so the HPUs are the bottleneck up to 16 messages. The handler here, `handlers/datatype.c`, is another program:
+it handles nested vectors without state. It takes a small part of these cycles, so the sender's round trip is the
+bottleneck. Only the shape can be compared: the rate is linear in the number of messages, and pieces cost time.
 """
 
 from __future__ import annotations
@@ -46,21 +46,21 @@ class Nested:
     extent: int
 
     def pieces(self, elements: int) -> Iterator[int]:
-        """Where each block lies, in the order of the message."""
+        """Offsets of the blocks, in the order of the message."""
         places = [0]
         for count, stride in (*self.levels, (elements, self.extent)):
             places = [i * stride + place for i in range(count) for place in places]
         return iter(places)
 
     def scatter(self, data: bytes, elements: int) -> bytes:
-        """The buffer that a message becomes."""
+        """The buffer with the unpacked message."""
         buffer = bytearray(self.extent * (elements - 1) + self.extent)
         for number, place in enumerate(self.pieces(elements)):
             buffer[place : place + self.block] = data[number * self.block : (number + 1) * self.block]
         return bytes(buffer)
 
     def words(self, slot_bytes: int) -> bytes:
-        """As the handler reads it."""
+        """The type in the handler's format."""
         levels = [*self.levels, (0, self.extent)]
         return struct.pack("<4I", self.block, len(levels), slot_bytes, 0) + b"".join(
             struct.pack("<2I", *level) for level in levels

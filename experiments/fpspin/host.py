@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The computer around FPsPIN: it answers host calls, and sends over SLMP from the second port.
 
-Times of its software are stated as costs. Its programs look at the card every `TICK_NS`.
+`Costs` states the times of its software. Its programs look at the card every `TICK_NS`.
 """
 
 from __future__ import annotations
@@ -74,12 +74,12 @@ def slmp(flags: int, message: int, offset: int, data: bytes, *, src_port: int = 
 
 @dataclass(kw_only=True)
 class Computer:
-    """A card with one context, and the host's program, which answers the calls of handlers.
+    """A card with one context, and the host's program, which answers calls of handlers.
 
     Attributes
     ----------
     answer
-        Called with a page's data and the length of a call; returns the new data and the nanoseconds of that.
+        Gets the data of a call; returns the new data, and the nanoseconds that the host needs for it.
     calls
         Time, HPU and length of each call.
     """
@@ -147,7 +147,7 @@ class Computer:
             self.memory.write(due[2], offset=ANSWERS + 8 * due[1], wait=False)
 
     def ask(self, packet: bytes, *, within: float = 1e6) -> tuple[bytes, float]:
-        """Send a packet and wait for what the card sends: the packet, and the nanoseconds until it left the card."""
+        """Send a packet and wait for the answer: the packet, and the nanoseconds until it left the card."""
         start, end = self.now, self.now + within
         self.machine.send([packet])
         while self.now < end:
@@ -187,7 +187,7 @@ class Transfer:
     elapsed
         From the first packet until all acknowledgements are there, in nanoseconds.
     received
-        What is in host memory.
+        The bytes in host memory.
     """
 
     elapsed: float
@@ -210,8 +210,8 @@ def transfer(
 ) -> Transfer:
     """Send `data` as SLMP's sender does: the first packet alone, then threads with a window each, then the last packet.
 
-    A thread sends a packet every `costs.send`. Without window it waits for acknowledgements of any packet. Window 0
-    asks for none after the first.
+    A thread sends a packet every `costs.send`. When its window is used up, it waits for acknowledgements of any packet.
+    With window 0, only the first and the last packet ask for an acknowledgement.
     """
     costs = costs or Costs()
     computer = Computer(

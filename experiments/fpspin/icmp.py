@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """ICMP echo: cycles of the handler and of its checksum.
 
-`bytes` reads the message byte by byte, as FPsPIN did in 2023; `halves` 16 bits at a time, as in 2024, when no cycles
-were recorded; `host` lets the host compute the checksum. Everything else is as in `fpspin/udp_cycles`. The program
-for `bytes` is the same algorithm in other words and compiled by another compiler, so its slope may differ by the cost
-of a few instructions in a loop for each two bytes.
+`bytes` reads the message byte by byte, as FPsPIN did in 2023. `halves` reads 16 bits at a time, as FPsPIN did in 2024,
+when its authors recorded no cycles. `host` lets the host compute the checksum. Everything else is as in
+`fpspin/udp_cycles`. The program for `bytes` is the same algorithm from another source and compiler, so its slope may
+differ by a few instructions for each two bytes.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def claims(results: Results) -> Iterator[Claim]:
         text=f"A byte of the message costs {wanted:.2f} cycles, read byte by byte (within 10 %)",
         holds=abs(found - wanted) <= 0.1 * wanted,
         found=f"{found:.2f} cycles",
-        miss="zig's clang makes the carry four instructions without a branch, 13 instructions for each two bytes. "
-        "Debian's riscv64-unknown-elf-gcc 12.2 makes 6.28 cycles of the same source.",
+        miss="zig's clang adds the carry in four instructions without a branch: 13 instructions for each two bytes. "
+        "With Debian's riscv64-unknown-elf-gcc 12.2, the same source takes 6.28 cycles a byte.",
     )
     trips = [float(echoes("icmp", 2024, "fpspin")[size]["rtt_median_us"]) for size in SIZES]
     found = slope(list(SIZES), [results.value(f"{size} B, halves", "handler") for size in SIZES])

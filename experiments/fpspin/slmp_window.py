@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """SLMP: file transfers by window and threads.
 
-The sender's software takes most of the time. Its two costs are stated in `experiments/fpspin/host.py`: the time of a
-send is the authors' saturated rate with one thread, and the time until a thread knows of an acknowledgement is what
-their window 1 leaves. These two points agree by construction. The model predicts how a window of 4 uses
-the time, where more window brings nothing, and that the card is never the limit. Threads share nothing in the model,
-while the authors' share a socket, a kernel and a CPU, so with more than one thread their rates are lower.
+The sender's software takes most of the time. `experiments/fpspin/host.py` states its two costs: the time of a send
+comes from the authors' saturated rate with one thread, and the time until a thread knows of an acknowledgement is the
+rest of their time for a packet at window 1. These two points agree by construction. The model predicts the rate with a
+window of 4, the window above which the rate stays the same, and that the card is never the bottleneck. Threads share
+nothing in the model, while the authors' share a socket, a kernel and a CPU, so with more than one thread their rates
+are lower.
 """
 
 from __future__ import annotations

@@ -10,9 +10,9 @@ talk does not say how it counts.
 
 *Checkpoints* is the host's time to make them and to copy the description to the card: one walk over the type by the
 host's model, and the transfer. *Reuses* is the number of messages after which the time that handlers save exceeds
-it.
+this cost.
 
-The speed-up of each type, the run time split of handlers and the memory use of the paper could not be had.
+The paper's speed-up of each type, run time split of handlers, and memory use were not available.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ model of a Core i7-4770, whose parameters and sources are in `python/spinet/data
 *This machine* is the same specialised handler, compiled for the processor that ran this experiment, with warm
 caches.
 
-The plot of the paper could not be had, and its cores (32 Cortex-A15 at 800 MHz) and network (200 Gbit/s) are
-others. So nothing is judged. The paper states up to 10 times for types of applications.
+The paper's plot was not available, and its cores (32 Cortex-A15 at 800 MHz) and network (200 Gbit/s) differ. So
+nothing is judged. For types of applications, the paper states a speed-up of up to 10.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ handler at 20 Gbit/s, where no core waits for another, with code in the instruct
 
 The parts come from a profile of all runs of the payload handler, cold ones included: *init* finds the type and the
 packet's part of the message, *set-up* finds its place in the type, *owner* takes and leaves checkpoints, *blocks*
-is the loop that issues commands, and waits for them. The published split could not be had.
+is the loop that issues commands, and waits for them. The published split was not available.
 """
 
 from __future__ import annotations

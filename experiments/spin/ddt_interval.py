@@ -9,7 +9,7 @@ of the first packet until all bytes are in host memory.
 
 In the talk, packets that wait for their virtual HPU cost nothing. PsPIN's scheduler has no virtual HPUs, so
 handlers put such packets aside in software, and T_PH grows with the interval. The last curve is the formula with
-T_PH measured at each interval. The inequalities of the talk's three conditions could not be had.
+T_PH measured at each interval. The inequalities of the talk's three conditions were not available.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 """Reduction operators: cycles an element on a core.
 
 `sdk/collectives/combine.c` combines two vectors in a packet, on one core with its code in the instruction cache. The
-time of an element is the time of vectors of 512 bytes minus that of 256 bytes, divided by the elements between. Bits
-are drawn, so float values have all exponents. The cores have no floating-point unit. A word of integers takes two
+time of an element is the time of vectors of 512 bytes minus that of 256 bytes, divided by the difference in elements.
+Bits are random, so float values have all exponents. The cores have no floating-point unit. A word of integers takes two
 loads, an operation and a store.
 """
 

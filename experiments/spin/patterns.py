@@ -2,9 +2,9 @@
 """Multi-pattern matching on the card: cycles a byte, with the automaton in L2 and its first rows in L1.
 
 `sdk/services/patterns.c` searches the payloads of `captures/http.pcap`, a page that curl fetches from a web server.
-Patterns are drawn strings of 4 to 12 lower-case letters, which occur nowhere, and ten words of HTTP, which do. *L1
-bytes* is the part of the automaton that each cluster keeps in L1: the states nearest to the root. A cycle a byte of 32
-cores at 1 GHz is 256 Gbit/s of payload.
+Patterns are random strings of 4 to 12 lower-case letters, which do not occur, and ten words of HTTP, which do. *L1
+bytes* is the part of the automaton that each cluster keeps in L1: the states nearest to the root. At one cycle a byte,
+32 cores at 1 GHz search 256 Gbit/s of payload.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def measure(*, n: int, hot: int) -> dict[str, float]:
     assert result.complete and not result.summary["traps"]
     sizes, cycles = result.columns["bytes"], result.columns["cycles"]
     large = sizes > 500
-    large[: len(large) // 2] = False  # until then, clusters fetch the first rows
+    large[: len(large) // 2] = False  # in the first half, clusters copy the first rows
     per_byte = float(cycles[large].sum() / (sizes[large] - 66).sum())  # 66 bytes of headers, as Linux sends TCP
     return {"cycles a byte": per_byte, "payload": 256 / per_byte, "automaton": len(memory) / 1024}
 

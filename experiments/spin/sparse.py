@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Allreduce of sparsified gradients of ResNet-50 in a switch: data on the links, and time.
 
-25,557,032 values, the parameters of ResNet-50 in torchvision, of which each host keeps one of 512 (0.195 %) by
-independent draws, as int32. Packets hold places and values (`sparse.h`); a block has 65,416 values, which is the most
-that 16 bits can name with a block's share of elements. The switch's card keeps a table of 256 entries and a stash of a
-packet for each block (`sparse_switch.c`, hash storage), and sends on what finds no room. Data are counted without
-headers, over the 102 MB that a dense vector has. Hosts with 100 Gbit/s and 300 ns around one switch; preset pspin.
+The vector has 25,557,032 values of int32, one for each parameter of ResNet-50 in torchvision. Each host keeps one of
+512 (0.195 %), by independent random choices. Packets hold places and values (`sparse.h`). 148 elements nearly fill a
+packet, and a block has 65,416 values, the largest multiple of 148 that places of 16 bits can name. For each block, the
+switch's card keeps a table of 256 entries and a stash of one packet (`sparse_switch.c`, hash storage), and forwards
+elements that find no room. Data are counted without headers, relative to the 102 MB of a dense vector. Hosts are on one
+switch, with links of 100 Gbit/s and 300 ns. All cards are the preset pspin.
 
-The results on the hosts are the union of all hosts' elements, so they grow with the number of hosts, and parts of them
-come more than once, where the table was full.
+The results on the hosts are the union of all hosts' elements, so they grow with the number of hosts. Where the table
+was full, some elements come more than once.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TITLE = "Allreduce of sparsified gradients"
-SOURCE = "De Sensi et al., Flare, SC 2021: sparsified ResNet-50 gradients; the numbers of its figure could not be had"
+SOURCE = "De Sensi et al., Flare, SC 2021: sparsified ResNet-50 gradients; the numbers of its figure were not available"
 
 PARAMETERS = 25_557_032  # source: torchvision's documentation of resnet50, num_params
 DENSITY = 1 / 512  # source: Flare: 0.2 %, 1 of 512

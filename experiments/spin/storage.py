@@ -21,7 +21,7 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "sdk" / "examples"
 PAPER = "Di Girolamo et al., SC 2022, as presented in the sPIN talk, OFA Workshop 2022"
 
 LINK_GBPS = 400  # source: talk, caption of Fig. 13: 400 and 200 Gbit/s
-WIRE_NS = 33.4  # source: sPIN, SC 2017: 10 m of cable; remembered, not read again
+WIRE_NS = 33.4  # source: sPIN, SC 2017: 10 m of cable; from memory, not read again
 SWITCH_NS = 50  # source: the same
 UNIT = wire.UNIT  # source: talk, caption of Fig. 13: packets of 1 KiB
 NS_PER_BYTE = 8 / LINK_GBPS
@@ -34,7 +34,7 @@ HOST_NS = 200
 # assumed: one core copies 12.5 GB/s from and to memory, about what a channel of DDR4-3200 gives with read and write.
 COPY_NS_PER_BYTE = 0.08
 
-_WARM_UP_NS = 50_000  # when requests come that fill the cards' instruction caches; the cards have booted
+_WARM_UP_NS = 50_000  # time of the requests that fill the cards' instruction caches; the cards have booted
 _START_NS = 250_000  # when the measured request starts
 _RELAY_START_NS = 100.0  # networks of plain NICs need no warm-up
 _WARM_UPS = 4  # one for each cluster: messages have their home clusters in turns
@@ -61,7 +61,7 @@ class Deliveries:
     ns: np.ndarray[Any, np.dtype[np.float64]]  # last bit
 
     def at(self, node: int, *, since: float = 0) -> np.ndarray[Any, np.dtype[np.float64]]:
-        """When frames arrived at a node, from some time on."""
+        """Times at which frames arrived at a node, from `since` on."""
         times: np.ndarray[Any, np.dtype[np.float64]] = self.ns[(self.node == node) & (self.ns >= since)]
         return times
 
@@ -147,14 +147,14 @@ def _message(size: int, target: str) -> list[bytes]:
 
 
 def relayed_ns(k: int, size: int, *, tree: bool, chunk: int, delay_ns: float, core_ns: float, reply_ns: float) -> float:
-    """Time of a replicated write whose nodes pass on whole chunks, on a network of plain NICs.
+    """Time of a replicated write whose nodes forward whole chunks, on a network of plain NICs.
 
     Parameters
     ----------
     delay_ns
         From the last bit of a chunk at a node until the node can send it.
     core_ns
-        Time of the host's core for each chunk that it passes on, during which the next chunk waits.
+        Time of the host's core for each chunk that it forwards, during which the next chunk waits.
     reply_ns
         From the last bit of the last chunk until a node replies.
     """
@@ -178,7 +178,7 @@ def relayed_ns(k: int, size: int, *, tree: bool, chunk: int, delay_ns: float, co
 
 
 def best_relayed_ns(k: int, size: int, *, tree: bool, delay_ns: float, core_ns: float, reply_ns: float) -> float:
-    """The same with the chunk that is fastest, of 4, 16 and 64 KiB."""
+    """The same with the fastest chunk of 4, 16 and 64 KiB."""
     chunks = [chunk for chunk in (4 << 10, 16 << 10, 64 << 10) if chunk <= size]
     return min(
         relayed_ns(k, size, tree=tree, chunk=chunk, delay_ns=delay_ns, core_ns=core_ns, reply_ns=reply_ns)

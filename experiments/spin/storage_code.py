@@ -6,10 +6,10 @@ each byte by one coefficient for each parity block, by look-up in a table in L1.
 are erasure-coded writes of 96 KiB on a network, one alone and eight at once: time until all nodes have replied, and
 goodput.
 
-HPUs needed at 400 and 200 Gbit/s are handler time over packet interval, as in the figure: packets of 1 KiB come each
-20.48 and 40.96 ns. The model check runs handlers of known length at these intervals and counts busy HPUs. The published
-durations, 16.7 and 23 µs for RS(3,2) and RS(6,3), are remembered from the paper and were for packets of 2 KiB; they are
-shown and not judged.
+The number of HPUs for 400 and 200 Gbit/s is the handler's time over the packet interval, as in the figure: 20.48 and
+40.96 ns for packets of 1 KiB. The model check runs handlers of known length at these intervals and counts busy HPUs.
+The published durations, 16.7 and 23 µs for RS(3,2) and RS(6,3), are quoted from memory and were for packets of 2 KiB;
+they are shown and not judged.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def _busy(length: int, gbps: int) -> dict[str, float]:
 
 
 def _frames(work: str) -> list[list[bytes]]:
-    """Messages to one node: warm ones, and the measured one last. Messages of a list come packet by packet in turns."""
+    """Messages to one node: first those that warm the caches, last the measured one."""
     client = application.Client(storage.CLIENT)
     first, *others = storage.nodes(9)
     size = UNITS * storage.UNIT
@@ -160,12 +160,12 @@ def _durations(work: str) -> dict[str, float]:
 
 
 def _payload(cycles: np.ndarray[Any, Any]) -> float:
-    """Mean of those that work: the last packet of a message is left to the completion handler."""
+    """Mean of the runs that work: for the last packet of a message, only the completion handler works."""
     return float(np.mean(cycles[cycles > 60]))
 
 
 def _given(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Those that are there."""
+    """Values above 0; a handler that did not run has 0."""
     return values[values > 0]
 
 
@@ -174,13 +174,13 @@ def claims(results: Results) -> Iterator[Claim]:
     rows = {work: results.value(work, "payload") for work in WORK}
     sustained = [work for work, cycles in rows.items() if cycles <= 32 * PACKET_NS[400]]
     yield Claim(
-        text="32 HPUs sustain 400 Gbit/s with handlers of up to 655 ns: write and forward, and not multiply",
+        text="32 HPUs sustain 400 Gbit/s with handlers of up to 655 ns: writes and forwarding, but not multiplication",
         holds=set(sustained) >= {"write", "chain", "tree, two children"}
         and not any("data" in work for work in sustained),
         found=", ".join(f"{work}: {cycles:.0f} ns" for work, cycles in rows.items()),
     )
     yield Claim(
-        text="Multiplication for m parity blocks takes 1 + 3 m cycles a byte, and turns of the loop",
+        text="Multiplication for m parity blocks takes 1 + 3 m cycles a byte, plus the loop",
         holds=None,
         found=", ".join(
             f"m = {m}: {rows[f'RS({k},{m}), data'] / storage.UNIT:.1f} cycles a byte" for k, m in CODES.values()
@@ -194,14 +194,14 @@ def claims(results: Results) -> Iterator[Claim]:
         found=", ".join(f"{code}: {rates[code]:.0f} of {lines[code]:.0f} Gbit/s" for code in CODES),
     )
     yield Claim(
-        text="RS(3,2) and RS(6,3) took about 16.7 and 23 µs, with packets of 2 KiB (remembered, unsure)",
+        text="RS(3,2) and RS(6,3) took about 16.7 and 23 µs, with packets of 2 KiB (from memory, unsure)",
         holds=None,
         found=" and ".join(f"{rows[f'{code}, data'] * 2 / 1000:.1f}" for code in CODES) + " µs for 2 KiB, by scaling",
     )
 
 
 def plot(results: Results) -> Figure:
-    """HPUs against duration. Handlers that take about as long as another one are left out."""
+    """HPUs by duration. Handlers with almost the duration of another one are not drawn."""
     times = np.geomspace(50, 20_000, 40)
     curves: Sequence[plots.Curve] = [
         *(

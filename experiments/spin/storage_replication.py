@@ -6,13 +6,13 @@ next node of a chain, or to two children of a tree, from the payload handler. *4
 of 128 KiB at the same time, because the scheduler of PsPIN sends the packets of one message to one cluster as long as
 that has room, and eight cores do not keep up with 400 Gbit/s.
 
-*RDMA, chained* and *host* pass on whole chunks, at the best of 4, 16 and 64 KiB, on the same network with plain NICs
-and stated costs (`experiments/spin/storage.py`): through host memory and back, 500 ns, and for the host 200 ns of a
-core. *RDMA, flat*: the client writes k times. RDMA's NICs check nothing and acknowledge before the data are in memory,
-so these curves are bounds. Right: goodput of 1 MiB in writes of 64 KiB that are under way at once.
+*RDMA, chained* and *host* forward whole chunks, at the best of 4, 16 and 64 KiB, on the same network with plain NICs
+and stated costs (`experiments/spin/storage.py`): 500 ns to host memory and back, and for the host 200 ns of a core.
+*RDMA, flat*: the client writes k times. RDMA's NICs check nothing and acknowledge before the data are in memory, so
+these curves are bounds. Right: goodput of 1 MiB in writes of 64 KiB that are in flight at the same time.
 
-The published numbers could not be had. Judged are bounds by arithmetic: bits on the line and passages of the network;
-a node with two children, or a client that writes k times, sends everything as often.
+The published numbers were not available. The experiment judges bounds by arithmetic: bits on the line, and passages of
+the network. A node with two children sends everything twice, and a client that writes k times sends it k times.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def claims(results: Results) -> Iterator[Claim]:
         for method in ("sPIN, chain, 4 messages", "RDMA, chained", "host, chain")
     ]
     yield Claim(
-        text="A further replica in a chain costs less with sPIN than with chained RDMA, and with hosts most (ordering)",
+        text="A further replica in a chain costs less with sPIN than with chained RDMA, and most with hosts (ordering)",
         holds=hops[0] < hops[1] < hops[2],
         found=" ns, ".join(f"{hop:.0f}" for hop in hops) + " ns",
     )

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """SC 2022, Figure 8: latency of a write to one storage node, by protocol and size.
 
-From the first bit of the request at the client until the client has the last bit of the reply. With sPIN, the card
-checks the capability, writes each packet to host memory, waits until it is there, and acknowledges. The other protocols
-run on the same network with plain NICs; what their hosts and NICs add is computed from stated costs
+The latency ends when the client has the last bit of the reply; it begins with the first bit of the request. With sPIN,
+the card checks the capability, writes each packet to host memory, waits until it is there, and acknowledges. The other
+protocols run on the same network with plain NICs; the times of their hosts and NICs are computed from stated costs
 (`experiments/spin/storage.py`). *RDMA write* has no validation, and its NIC acknowledges before the data are in
 memory, so it is a bound. *RPC* carries the data in the request, and the host checks it and copies them. *RPC and RDMA*
 sends a small request; the host checks it and reads the data from the client.
 
 *RAID-5* is the update of one data block of sPIN's SC 2017 use case, with the reply of the parity node. The numbers of
-Figure 8 could not be had. The bound is arithmetic: bits on the line, and two passages of the network.
+Figure 8 were not available. The bound is arithmetic: bits on the line, and two passages of the network.
 """
 
 from __future__ import annotations

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Accumulate: a packet brings operands for a block of an array in the target's host memory (group.h has the format). The handler
- * fetches the block, combines both, and writes it back. Blocks are locked meanwhile, so packets of several origins can meet.
+ * Accumulate: a packet carries operands for a block of an array in the target's host memory (group.h has the format).
+ * The handler fetches the block, combines it with the operands, and writes it back. It locks the block meanwhile, so
+ * packets of several origins may address the same block.
  *
- * -DTYPE and -DOP: as in spin_reduce.h; for the product of complex numbers as in SC'17
+ * -DTYPE and -DOP are those of spin_reduce.h. For the product of complex numbers, as in the SC'17 paper:
  * -DTYPE=SPIN_CUSTOM -DOP=0 -DSPIN_CUSTOM_OPERATOR='"operators/complex.h"'.
  *
- * Memory: scratchpad of a block for each HPU; handler memory behind the configuration of a lock for each of 256 blocks; for each
- * packet a DMA from the host and one to it.
+ * Memory: scratchpad: the configuration and a frame for each HPU. Handler memory: the configuration, then 256 locks; a
+ * block uses the lock of its number modulo 256. Host memory: a DMA read and a DMA write for each packet.
  */
 #include "group.h"
 

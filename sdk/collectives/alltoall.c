@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * All-to-all (group.h has the format): every rank has a part for every other one, in the order of ranks. A packet goes to its place
- * in the receiver's host memory, in the order of senders. Each start packet and each arrival sends the next block, first to the
- * rank behind this one, then to the next but one, so that ranks do not send to one receiver at once. The processor copies the
- * part for its own rank.
+ * All-to-all (group.h has the format): the vector of a rank has a part for each rank, in the order of ranks. The
+ * receiver stores the parts in host memory in the order of senders. Each start packet and each arrival makes a rank
+ * send one more block: the first block to the next rank, the second block to the rank after it, and so on. So the ranks
+ * send to different receivers at the same time. The processor copies the part for its own rank.
  *
- * Memory: scratchpad of a frame for each HPU; for each packet a DMA from the host and one to it.
+ * Memory: scratchpad: the configuration and a frame for each HPU. Host memory: a DMA read and a DMA write for each
+ * packet.
  */
 #include "group.h"
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Barrier by dissemination (group.h has the format): in round r, each rank sends to the rank 2^r behind it, and waits for the rank
- * 2^r before it. After ceil(log2 n) rounds all ranks have entered. A start packet enters; at the end, the number of completed
- * barriers is in host memory. A rank may be one barrier ahead, so arrivals are kept for even and odd ones.
+ * Barrier by dissemination (group.h has the format): in round r, rank i sends a packet to rank i + 2^r, and waits for
+ * the packet of rank i - 2^r, both modulo n. After ceil(log2 n) rounds, all ranks have entered the barrier. A start
+ * packet makes its rank enter. At the end, the handler writes the number of completed barriers to host memory. A rank
+ * may be one barrier ahead of another one, so even and odd barriers have separate records of arrivals.
  *
- * Memory: handler memory behind the configuration. No handler waits, except for the lock.
+ * Memory: handler memory behind the configuration. No handler waits for a packet; handlers wait for the lock only.
  */
 #include "group.h"
 
@@ -13,7 +14,7 @@ typedef struct {
     uint32_t arrived[2]; /* a bit for each round */
     uint32_t epoch;      /* barriers that this rank has completed */
     uint32_t entered;    /* barriers that it has entered */
-    uint32_t round;      /* that it waits in; it has sent that of this round */
+    uint32_t round;      /* current round: this rank has sent its packet and waits for the other one */
 } state_t;
 
 static void send_round(const handler_args_t *args, const group_t *group, uint32_t epoch, uint32_t round)
@@ -22,7 +23,7 @@ static void send_round(const handler_args_t *args, const group_t *group, uint32_
     group_send(group, group_frame(args), (group->rank + (1u << round)) % group->size, head);
 }
 
-/* As far as arrivals allow. The caller holds the lock. */
+/* Completes all rounds whose packets have arrived. The caller holds the lock. */
 static void advance(const handler_args_t *args, const group_t *group, state_t *state)
 {
     while (state->entered > state->epoch && (state->arrived[state->epoch % 2] >> state->round & 1) != 0) {

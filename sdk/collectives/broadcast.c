@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Broadcast: each card passes a packet on when it arrives, and puts it into host memory (group.h has the format).
+ * Broadcast: each card forwards a packet when it arrives, and writes it to host memory (group.h has the format).
  *
- * The ranks are a binomial tree around the root, which is the rank that start packets come to. Packets stream: a card waits
- * for no other packet of the message. With -DREDUNDANT, each rank passes the first copy of a packet on to the ranks 1, 2, 4,
- * ... behind it, and drops later copies: with n such distances, all living ranks get all packets if fewer than n ranks
- * are dead, or the lost frames are as few for each rank.
+ * The ranks form a binomial tree. Its root is the rank that gets the start packets. A card forwards each packet at once
+ * and waits for no other packet of the message. With -DREDUNDANT, each rank forwards the first copy of a packet to the
+ * ranks at the distances 1, 2, 4, ... and drops later copies. With n such distances, all living ranks get all packets
+ * if fewer than n ranks are dead, or if fewer than n frames are lost for each rank.
  *
- * Memory: the packet in L1; one DMA write a packet. With -DREDUNDANT, a bit a block in handler memory behind the configuration.
+ * Memory: the packet in L1; one DMA write for each packet. With -DREDUNDANT, handler memory behind the configuration
+ * has a bit for each block.
  */
 #include "group.h"
 
-/* Passes a frame in this cluster's L1 on to the ranks behind this one. */
+/* Forwards a frame in this cluster's L1 to the next ranks. */
 static void pass_on(const group_t *group, uint8_t *frame, group_head_t head)
 {
     const uint32_t size = group->size, place = (group->rank + size - head.origin) % size; /* the root has place 0 */
@@ -43,7 +44,7 @@ __handler__ void broadcast_ph(handler_args_t *args)
     const task_t *task = args->task;
     const group_t *group = group_of(args);
     uint8_t *frame = (uint8_t *)task->pkt_mem;
-    if (flare_port(task) == GROUP_GO) { /* this rank is the root: the packet's own memory may be too small for a block */
+    if (flare_port(task) == GROUP_GO) { /* this rank is the root; a start packet may be too small for a block */
         const uint32_t block = group_next(args);
         if (block < group->blocks && is_new(task, block)) {
             const uint32_t bytes = group_block_bytes(group, block);

@@ -2,25 +2,27 @@
 /*
  * Allreduce by recursive doubling, for short vectors and groups of any size (group.h has the format).
  *
- * In step s, a rank exchanges its sums with the rank whose number differs in bit s. If the size is not a power of two, each
- * rank from the next lower power 2^k on first sends its vector to the rank 2^k below it, and gets the result from there.
+ * In step s, from 1 on, a rank exchanges its sums with the rank whose number differs in bit s - 1. If the size is not a
+ * power of two, the ranks beyond the next lower power 2^k take part through another rank: in step 0, rank 2^k + i sends
+ * its vector to rank i, and at the end it gets the result from rank i.
  *
- * Two things come in each step: the partner's packet and the own sums of the step before, in any order. The first one waits
- * in handler memory, the second one combines both, so no handler waits. A rank that is ahead by `window` blocks can send
- * before its partner is done with the same place; therefore there are twice as many places.
+ * A step needs the partner's packet and this rank's sums of the previous step, which come in any order. The handler of
+ * the first one stores it in handler memory; the handler of the second one combines both. So no handler waits. A rank
+ * that is `window` blocks ahead can send before its partner has finished the block in the same place, so there are 2 *
+ * window places.
  *
- * -DTYPE and -DOP: as in spin_reduce.h. Memory: handler memory behind the configuration of 64 bytes and 14 blocks for each of
- * 2 * window places; scratchpad of two blocks for each HPU.
+ * -DTYPE and -DOP are those of spin_reduce.h. Memory: handler memory: the configuration, then 64 bytes and 14 blocks
+ * for each of 2 * window places. Scratchpad: the configuration and two frames for each HPU.
  */
 #include "group.h"
 
-#define STEPS 7         /* one for the ranks beyond the power of two, and 6 for 64 ranks */
+#define STEPS 7         /* step 0 for the ranks beyond the power of two, then 6 for 64 ranks */
 #define RESULT_STEP 100 /* the result, for a rank beyond the power of two */
 
 typedef struct {
     volatile uint32_t first_has_come; /* a bit for each step */
     uint32_t unused[15];
-    uint8_t waiting[STEPS][2][GROUP_BLOCK_BYTES]; /* own sums, the partner's */
+    uint8_t waiting[STEPS][2][GROUP_BLOCK_BYTES]; /* this rank's sums, the partner's */
 } place_t;
 
 static void copy(void *to, const void *from, uint32_t bytes)
@@ -41,14 +43,14 @@ static uint32_t power_below(uint32_t size)
 
 static void begin(const handler_args_t *args, const group_t *group, uint32_t block);
 
-/* The result is in `data`. */
+/* Stores the result, which is in `frame`, and begins another block. */
 static void finish(const handler_args_t *args, const group_t *group, uint8_t *frame, uint32_t block, uint32_t bytes)
 {
     group_deliver(args, group, block * GROUP_BLOCK_BYTES, frame + FLARE_DATA_AT, bytes);
     begin(args, group, block + group->window);
 }
 
-/* Data of a step have come, in a frame in L1: the own sums (`side` 0) or the partner's. Continues as far as it can. */
+/* Takes data of a step, in a frame in L1: this rank's sums (`side` 0) or the partner's. Does all complete steps. */
 static void arrive(const handler_args_t *args, const group_t *group, uint8_t *frame, uint32_t block, uint32_t step,
                    uint32_t side)
 {
@@ -58,7 +60,7 @@ static void arrive(const handler_args_t *args, const group_t *group, uint8_t *fr
     uint8_t *data = frame + FLARE_DATA_AT, *fetched = group_frame(args) + NUM_CLUSTER_HPUS * GROUP_FRAME_BYTES;
     while (step == 0 || 1u << (step - 1) < power) {
         const uint32_t partner = step == 0 ? rank + power : rank ^ 1u << (step - 1);
-        if (step == 0 && partner >= group->size) { /* nobody sends to this rank first */
+        if (step == 0 && partner >= group->size) { /* no rank sends to this one in step 0 */
             step = 1;
             side = 0;
             if (power > 1) {

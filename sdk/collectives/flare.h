@@ -2,9 +2,9 @@
 /*
  * Flare: allreduce by a tree of switches that compute (De Sensi et al., SC'21). Wire format and configuration.
  *
- * Hosts send the blocks of their vectors up to the root; a switch combines the packets that its children sent for a block
- * and passes one packet on; the root sends results down to all hosts. A frame is Ethernet, IPv4, UDP, two unused bytes
- * (spin_data.h says why), then
+ * Hosts send the blocks of their vectors up to the root; a switch combines the packets that its children sent for a
+ * block and passes one packet up; the root sends results down to all hosts. A frame is Ethernet, IPv4, UDP, two unused
+ * bytes (spin_data.h gives the reason), then
  *
  *     byte 44  block, u32     number of the block in the vector
  *     byte 48  root, u32      IPv4 address of the tree's root, in network byte order
@@ -13,9 +13,9 @@
  *     byte 55  port, u8       the sender's number among the children of the receiver
  *     byte 56  the elements
  *
- * Numbers are little-endian, except addresses. The network must not lose or repeat frames. A sender has no more than `window`
- * blocks under way: it sends block b + window when it has the result of block b. So block modulo window names the place
- * where a switch combines a block.
+ * Numbers are little-endian, except addresses. The network must not lose or repeat frames. A sender has at most
+ * `window` blocks in flight: it sends block b + window when it has the result of block b. So a switch combines block b
+ * in the place with the number b modulo window.
  */
 #ifndef FLARE_H
 #define FLARE_H
@@ -58,9 +58,9 @@ typedef struct {
 /* Configuration at the start of a switch's handler memory. */
 typedef struct {
     uint32_t children;
-    uint32_t window; /* blocks under way */
+    uint32_t window; /* blocks in flight */
     uint32_t is_root;
-    uint32_t port;       /* number at the parent */
+    uint32_t port;       /* number among the children of the parent */
     flare_peer_t self;   /* the card in this switch */
     flare_peer_t parent; /* the card of the switch above */
     flare_peer_t child[FLARE_MAX_CHILDREN];
@@ -70,9 +70,9 @@ typedef struct {
 typedef struct {
     uint32_t blocks;
     uint32_t bytes;  /* of the vector, which is at the start of host memory */
-    uint32_t result; /* where results go, from the start of host memory; 8 bytes behind them become 1 at the end */
+    uint32_t result; /* offset of the result in host memory; the 8 bytes behind it become 1 at the end */
     uint32_t window;
-    uint32_t first; /* staggered sending: the block that this host begins with */
+    uint32_t first; /* staggered sending: the first block that this host sends */
     uint32_t port;
     uint32_t element_bytes;
     flare_peer_t self, root;
@@ -96,12 +96,12 @@ static inline uint32_t flare_port(const task_t *task)
     return task->pkt_mem_size >= FLARE_DATA_AT ? spin_ntohs(spin_data_udp(task)->dst_port) : 0;
 }
 
-/* Copy of a configuration in this cluster's L1, from L2 before its first use: about 60 cycles then, else 3. */
+/* This cluster's copy of a configuration, in L1. The first use copies it from L2: about 60 cycles, otherwise 3. */
 static inline void *flare_configuration(const handler_args_t *args, uint32_t bytes)
 {
     const task_t *task = args->task;
     volatile uint32_t *ready = (volatile uint32_t *)task->scratchpad[args->cluster_id];
-    if (*ready == 0) { /* cores that come at once all copy the same bytes */
+    if (*ready == 0) { /* several cores may copy at the same time: they write the same bytes */
         spin_dma_t copied;
         spin_dma(task->handler_mem, (void *)(ready + 4), bytes, SPIN_DMA_EXT2LOC, 0, &copied);
         spin_dma_wait(copied);
@@ -110,7 +110,7 @@ static inline void *flare_configuration(const handler_args_t *args, uint32_t byt
     return (void *)(ready + 4);
 }
 
-/* Sets the receiver; keeps the checksum of IPv4. About 25 cycles. */
+/* Sets sender and receiver, and updates the IPv4 checksum. About 25 cycles. */
 static inline void flare_address(uint8_t *frame, const flare_peer_t *from, const flare_peer_t *to)
 {
     spin_eth_t *eth = (spin_eth_t *)frame;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Flare's hosts: the NIC sends the blocks of a vector in host memory, and puts the results there (flare.h has the format).
+ * Flare on the NICs of hosts: sends the blocks of a vector in host memory, and writes the results there (flare.h has
+ * the format).
  *
- * A packet to port FLARE_GO starts one block, up to `window` of them; each result that arrives starts the block `window` later. The
- * processor does nothing until the 8 bytes behind the result become 1.
+ * Each packet to port FLARE_GO starts one of the first `window` blocks. The result of block b starts block b + window.
+ * The processor does nothing until the 8 bytes behind the result become 1.
  *
- * Memory: scratchpad of 256 bytes for the configuration, then a frame for each HPU. The handler memory is the
- * configuration with its counters. Host memory: the vector and the result.
+ * Memory: scratchpad: 256 bytes for the configuration, then a frame for each HPU. Handler memory: the configuration
+ * with its counters. Host memory: the vector and the result.
  */
 #include "flare.h"
 
@@ -44,7 +45,7 @@ static void send_block(const handler_args_t *args, const flare_host_t *host, uin
     flare_send(frame, size);
 }
 
-/* Puts a result into host memory, and tells the processor after the last one. */
+/* Writes a result to host memory; the last one sets the flag for the processor. */
 static void store_block(const handler_args_t *args, const flare_host_t *host, uint32_t block)
 {
     const task_t *task = args->task;

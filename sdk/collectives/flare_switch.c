@@ -2,18 +2,18 @@
 /*
  * Flare's switch for dense blocks (flare.h has the format): combines the packets of all children for a block.
  *
- * Packets of a block may run on any cluster, so blocks are in L2 handler memory. A handler fetches what it combines by DMA into
- * its own L1, 64 bytes a cycle, combines there in its packet's memory, and puts it back or sends it.
+ * Packets of a block may run on any cluster, so partial sums are in L2 handler memory. A handler copies a sum to its
+ * own L1 by DMA, 64 bytes a cycle, combines it with its packet there, and writes the new sum back or sends it.
  *
  * -DBUFFERS=1   one buffer for a block, which handlers lock in turn
  * -DBUFFERS=n   handlers take any free one of n buffers, and the last handler combines them
- * -DTREE        children are leaves of a fixed binary tree; the later of two neighbours combines both, so no handler waits,
- *               and the order of operations is always the same: results with float are bit-identical from run to run
+ * -DTREE        children are leaves of a fixed binary tree; the later of two neighbours combines both, so no handler
+ *               waits, and the order of operations is fixed: float results are bit-identical from run to run
  *
- * -DTYPE and -DOP: as in spin_reduce.h.
+ * -DTYPE and -DOP are those of spin_reduce.h.
  *
- * Memory: handler memory of 1 KiB with the configuration, then for each of `window` blocks 64 bytes and BUFFERS blocks, with
- * -DTREE 2 * (children - 1) blocks. Scratchpad: 1 KiB for a copy of the configuration, then a block for each HPU.
+ * Memory: handler memory: 1 KiB for the configuration, then for each of `window` blocks 64 bytes and BUFFERS buffers
+ * (with -DTREE 2 * (children - 1)). Scratchpad: 1 KiB for a copy of the configuration, then a block for each HPU.
  */
 #include "flare.h"
 
@@ -22,13 +22,13 @@
 #endif
 
 #define CONFIGURATION_BYTES 1024
-#define RECORD_BYTES 64 /* in front of its buffers */
+#define RECORD_BYTES 64 /* of a record, in front of its buffers */
 
 typedef struct {
 #ifdef TREE
-    volatile uint32_t arrived[2]; /* a bit for each pair of the tree: its first node has come */
+    volatile uint32_t arrived[2]; /* a bit for each pair of the tree: one of its nodes has data */
 #else
-    volatile int32_t children;           /* that are done with this block; BUFFERS == 1: twice that, and bit 0 is a lock */
+    volatile int32_t children;           /* combined in this block; BUFFERS == 1: twice that, and bit 0 is a lock */
     volatile uint32_t buffers[BUFFERS]; /* bit 0: a lock; bit 1: the buffer holds data */
 #endif
 } record_t;
@@ -72,20 +72,21 @@ static void combine_with(const handler_args_t *args, uint8_t *data, const uint8_
 }
 
 /*
- * Each of these combines the data of a child. They return true for the handler that holds the whole result then, in `data`;
- * no other handler touches the record before the hosts have this result.
+ * Each version of combine() combines the data of a child. It returns true if `data` then holds the whole result. No
+ * other handler touches the record before the hosts have this result.
  */
 #if defined(TREE)
 /*
- * Level 0 of the tree has the children, and node i of a level the nodes 2i and 2i + 1 of the level below. Each node has a
- * buffer. The first of two neighbours leaves its data there, and the second combines both, the lower one first, and goes up.
+ * The children are level 0 of the tree. Node i of a level combines the nodes 2i and 2i + 1 of the level below. Each
+ * node has a buffer, in which its handler stores the data. The handler of the second of two neighbours combines both,
+ * the lower node first, and continues on the next level.
  */
 static bool combine(const handler_args_t *args, const flare_switch_t *tree, record_t *record, uint8_t *data,
                     uint32_t bytes, uint32_t child)
 {
     uint32_t first_pair = 0;
     for (uint32_t n = tree->children, i = child; n > 1; n = (n + 1) / 2, i /= 2) {
-        if ((i ^ 1) < n) { /* the last node of an odd number goes up alone */
+        if ((i ^ 1) < n) { /* a last node without a neighbour moves up unchanged */
             const uint32_t pair = first_pair + i / 2, bit = 1u << pair % 32;
             copy(buffer_of(record, 2 * pair + i % 2), data, bytes);
             if ((amo_xor(&record->arrived[pair / 32], bit) & bit) == 0) {
@@ -136,7 +137,10 @@ static bool combine(const handler_args_t *args, const flare_switch_t *tree, reco
     if ((uint32_t)amo_add(&record->children, 1) + 1 != tree->children) {
         return false;
     }
-    /* All others are done with this block. The data in `mine` are those in the packet, or another child added to them. */
+    /*
+     * All other handlers are done with this block. Another one may have added its child to `mine` since the copy above,
+     * so the result comes from the buffers alone.
+     */
     bool has_data = false;
     for (uint32_t i = 0; i < BUFFERS; i++) {
         if (record->buffers[i] != 0) {
@@ -154,7 +158,7 @@ static bool combine(const handler_args_t *args, const flare_switch_t *tree, reco
 }
 #endif
 
-/* Sends the frame to all children, beginning with another one for each block. */
+/* Sends the frame to all children; each block begins with another child. */
 static void send_down(const flare_switch_t *tree, uint8_t *frame, uint32_t size, uint32_t block)
 {
     ((spin_udp_t *)(frame + 34))->dst_port = spin_htons(FLARE_DOWN);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Collective operations on NICs: wire format and configuration of a group of any size.
+ * Collective operations on NICs: wire format and configuration of a group of up to 64 ranks.
  *
  * A frame is Ethernet, IPv4, UDP, two unused bytes, then
  *
  *     byte 44  block, u32     number of the block
- *     byte 48  origin, u16    the rank that the operation began at, or the sender
+ *     byte 48  origin, u16    rank at which the operation began, or sender
  *     byte 50  step, u16      hop, round, or place in the operation
- *     byte 52  bytes, u32     of data
+ *     byte 52  bytes, u32     number of bytes of data
  *     byte 56  the data
  *
- * Numbers are little-endian. Networks must not lose or repeat frames, except for broadcasts with -DREDUNDANT. The processor
- * starts an operation by packets to port GROUP_GO: each starts one block.
+ * Numbers are little-endian. Networks must not lose or repeat frames, except for broadcasts with -DREDUNDANT. Packets
+ * to port GROUP_GO start an operation: each of them starts one block.
  */
 #ifndef GROUP_H
 #define GROUP_H
@@ -37,13 +37,13 @@ typedef struct {
 /* Configuration at the start of the handler memory, with counters. */
 typedef struct {
     uint32_t rank, size;
-    uint32_t bytes;  /* of the vector, at the start of host memory; of all-to-all: of the part for one rank */
+    uint32_t bytes;  /* of the vector, at the start of host memory; all-to-all: of the part for one rank */
     uint32_t blocks; /* in the vector, or the part */
     uint32_t window; /* blocks that each rank begins with */
-    uint32_t result; /* in host memory; 8 bytes behind its `result_bytes` become 1 at the end */
+    uint32_t result; /* its offset in host memory; the 8 bytes behind its `result_bytes` become 1 at the end */
     uint32_t result_bytes;
-    uint32_t expected;                         /* blocks until the end */
-    volatile int32_t counters[GROUP_COUNTERS]; /* started, finished, and two of the operation */
+    uint32_t expected;                         /* number of blocks until the end */
+    volatile int32_t counters[GROUP_COUNTERS]; /* blocks started, blocks finished, two for the operation */
     flare_peer_t peer[GROUP_MAX_SIZE];
 } group_t;
 
@@ -77,7 +77,7 @@ static inline uint32_t group_block_bytes(const group_t *group, uint32_t block)
     return MIN(group->bytes - block * GROUP_BLOCK_BYTES, GROUP_BLOCK_BYTES);
 }
 
-/* The header of an operation's packet; NULL for another packet, or one whose data are cut. */
+/* The header of an operation's packet; NULL for other packets, and for packets with missing data. */
 static inline group_head_t *group_head(const task_t *task)
 {
     group_head_t *head = (group_head_t *)((uint8_t *)task->pkt_mem + FLARE_HEAD_AT);
@@ -93,7 +93,7 @@ static inline void group_fetch(const task_t *task, uint32_t at, void *to, uint32
     spin_cmd_wait(fetched);
 }
 
-/* Sends a frame whose data are in place. */
+/* Writes the headers of a frame whose data are in place, and sends it. */
 static inline void group_send(const group_t *group, uint8_t *frame, uint32_t to, group_head_t head)
 {
     const uint32_t size = flare_headers(frame, &group->peer[group->rank], &group->peer[to], GROUP_DATA, head.bytes);
@@ -101,7 +101,7 @@ static inline void group_send(const group_t *group, uint8_t *frame, uint32_t to,
     flare_send(frame, size);
 }
 
-/* Writes data to host memory, waits, and counts the block; the last one sets the flag behind the result. */
+/* Writes data to host memory, waits, and counts the block; the last block sets the flag behind the result. */
 static inline void group_deliver(const handler_args_t *args, const group_t *group, uint32_t at, const void *data,
                                  uint32_t bytes)
 {
@@ -116,7 +116,7 @@ static inline void group_deliver(const handler_args_t *args, const group_t *grou
     }
 }
 
-/* The number of the next block that a start packet begins. */
+/* Number of the next block to begin. */
 static inline uint32_t group_next(const handler_args_t *args) { return (uint32_t)amo_add(&group_counters(args)[0], 1); }
 
 #endif

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Allreduce on a ring (group.h has the format): the vector has a part for each rank, and a packet for each block of a part
- * goes round twice. On the first round each card adds its own block, which it fetches from host memory; on the second one it
- * stores the result. The packet carries the sums, so cards keep nothing, and the order of operations is fixed.
+ * Allreduce on a ring (group.h has the format): the vector has a part for each rank, and a packet for each block of a
+ * part travels round the ring twice. In the first round, each card adds its own block, which it fetches from host
+ * memory; in the second round, each card stores the result. The packet carries the sums, so cards keep no state, and
+ * the order of operations is fixed.
  *
- * Each rank begins with `window` blocks of its part, and with another one when a result comes back. A start packet begins one.
- * Each rank sends and receives 2 (n - 1) / n of the vector.
+ * Each start packet begins a block of the rank's part, up to `window` blocks. A result that returns to its first rank
+ * begins another block. Each rank sends and receives 2 (n - 1) / n of the vector.
  *
- * -DTYPE and -DOP: as in spin_reduce.h. Memory: scratchpad of a block for each HPU; for each packet one DMA to or from the host.
+ * -DTYPE and -DOP are those of spin_reduce.h. Memory: scratchpad: the configuration and a frame for each HPU. Host
+ * memory: one DMA read or write for each packet.
  */
 #include "group.h"
 
-/* Blocks of a rank's part: the first ranks have one more if there are some left. */
+/* First block of a rank's part. If the division has a remainder, the first ranks have one block more. */
 static uint32_t first_block(const group_t *group, uint32_t rank)
 {
     const uint32_t each = group->blocks / group->size, more = group->blocks % group->size;

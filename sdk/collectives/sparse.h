@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Flare's sparse blocks: packets have only elements that are not zero (flare.h has the header).
+ * Flare's sparse blocks: packets contain only nonzero elements (flare.h has the header).
  *
  *     byte 56  elements * u16: places of the elements in their block, then zeros up to a multiple of 4
  *              then the values
  *
- * With IPv4 and UDP a packet has at most 1,024 bytes (and the two unused ones). `split` is 0 as long as more packets of this block
- * follow from this sender, and the last one has the number of packets. Packets may overtake each other: a sender is done with
- * a block when as many packets have come as its last one says. A block without elements is one packet without elements.
+ * With IPv4 and UDP headers, a packet has at most 1,024 bytes, besides the two unused ones. In the last packet of a
+ * sender for a block, `split` is the number of the sender's packets for this block; in its other packets, `split` is 0.
+ * Packets may overtake each other, so a sender is done with a block when the number of its packets that have arrived
+ * equals `split` of the last one. A block without elements is one packet without elements.
  *
- * -DTYPE as in spin_reduce.h. -DRANGE is the number of elements in a block, at most 65,536.
+ * -DTYPE is that of spin_reduce.h. -DRANGE is the number of elements in a block, at most 65,536.
  */
 #ifndef SPARSE_H
 #define SPARSE_H
@@ -51,8 +52,8 @@ static inline void sparse_set(void *values, uint32_t i, uint32_t value)
 }
 
 /*
- * Counts a packet of a sender for a block: the lower half of the word counts packets, the upper half becomes the number that
- * the last packet says. True for the packet that makes both equal.
+ * Counts a packet of a sender for a block: the lower half of the word counts packets, the upper half becomes `split` of
+ * the last packet. Returns true for the packet that makes both equal.
  */
 static inline bool sparse_is_done(uint32_t *word, uint32_t split)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Flare's hosts with sparse vectors (sparse.h has the format). The processor puts packets into host memory, from their header on, one in
- * each 1,024 bytes: `packets` places for each block. The NIC sends them with its number at the
- * switch, and puts packets of results behind them, `results` places
- * for each block. It sends block b + window when it has the result of block b.
+ * Flare on the NICs of hosts, for sparse vectors (sparse.h has the format). The processor writes packets to host
+ * memory, from their Flare header on: `packets` places of 1,024 bytes for each block. The NIC inserts its number at the
+ * switch and sends them. It writes packets of results behind them: `results` places for each block. It sends block b +
+ * window when it has the result of block b.
  *
- * Memory: scratchpad of 256 bytes for the configuration, then a frame for each HPU. The handler memory is the configuration with
- * its counters, then a word for each block.
+ * Memory: scratchpad: 256 bytes for the configuration, then a frame for each HPU. Handler memory: the configuration
+ * with its counters, then a word for each block.
  */
 #include "sparse.h"
 
@@ -16,7 +16,7 @@
 typedef struct {
     uint32_t blocks;
     uint32_t packets, results; /* places for each block */
-    uint32_t result;           /* where results are in host memory; 8 bytes behind them become 1 at the end */
+    uint32_t result;           /* offset of the results in host memory; the 8 bytes behind them become 1 at the end */
     uint32_t window, first, port;
     flare_peer_t self, root;
     volatile int32_t started, finished;
@@ -63,7 +63,7 @@ __handler__ void sparse_ph(handler_args_t *args)
         task->pkt_mem_size < FLARE_DATA_AT + sparse_data_bytes(head->elements)) {
         return;
     }
-    /* As sparse_is_done, but atomically: the count before says where the packet goes. */
+    /* Like sparse_is_done, but atomic; the count before this packet is its place. */
     volatile int32_t *progress = (volatile int32_t *)((uint8_t *)task->handler_mem + BLOCKS_AT) + head->block;
     const uint32_t place = (uint32_t)amo_add(progress, 0x10000) >> 16;
     if (place < host->results) {
@@ -73,7 +73,7 @@ __handler__ void sparse_ph(handler_args_t *args)
                          &stored);
         spin_cmd_wait(stored);
     }
-    /* The low byte counts packets that are stored; the byte above it becomes the number of the last packet. */
+    /* The low byte counts stored packets; the byte above it becomes `split` of the last packet. */
     const uint32_t now = (uint32_t)amo_add(progress, 1 + (head->split << 8)) + 1 + (head->split << 8);
     if ((now >> 8 & 0xff) == 0 || (now >> 8 & 0xff) != (now & 0xff)) {
         return;

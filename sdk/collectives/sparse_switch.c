@@ -2,16 +2,16 @@
 /*
  * Flare's switch for sparse blocks (sparse.h has the format): adds the elements of all children for a block.
  *
- * Array (default): a value for each place of the block, zero for absent. When the last child is done, the handler scans the array
- * and sends what is not zero.
- * -DHASH: a table of 256 to 1,024 entries. An element whose entry and the one behind it hold other places goes to a stash; a
- * full stash is sent on at once, as a packet of this block that the next switch or the host adds up.
+ * Array (default): a value for each place of the block; zero means absent. When the last child is done, the handler
+ * scans the array and sends the nonzero values.
+ * -DHASH: a table of 256 to 1,024 entries. If an element's entry and the next one hold other places, the element goes
+ * to a stash. A full stash is sent at once as a further packet of this block, which the next switch or the host adds.
  *
- * A handler locks the block, fetches it from L2 into its own L1 by DMA, adds its packet, and puts it back. -DTYPE, -DOP, -DRANGE.
- * A value that becomes zero is absent.
+ * A handler locks the block, copies it from L2 to its own L1 by DMA, adds its packet, and writes it back. A value that
+ * becomes zero is absent. -DTYPE, -DOP and -DRANGE are those of sparse.h.
  *
- * Memory: handler memory of 1 KiB with the configuration, then 64 bytes and a block_t for each of `window` blocks. Scratchpad:
- * 1 KiB for a copy of the configuration, then a block_t and a frame for each HPU.
+ * Memory: handler memory: 1 KiB for the configuration, then 64 bytes and a block_t for each of `window` blocks.
+ * Scratchpad: 1 KiB for a copy of the configuration, then a block_t and a frame for each HPU.
  */
 #include "sparse.h"
 
@@ -21,11 +21,11 @@
 #define SLOTS (SPARSE_VALUE_BYTES == 4 ? 256 : SPARSE_VALUE_BYTES == 2 ? 512 : 1024)
 
 typedef struct {
-    uint32_t done;                         /* children */
-    uint32_t sent;                         /* packets of this block */
-    uint32_t stashed;                      /* elements */
+    uint32_t done;                         /* number of children that are done */
+    uint32_t sent;                         /* number of packets sent for this block */
+    uint32_t stashed;                      /* number of elements in the stash */
     uint32_t unused;
-    uint32_t progress[FLARE_MAX_CHILDREN]; /* sparse_is_done */
+    uint32_t progress[FLARE_MAX_CHILDREN]; /* words of sparse_is_done */
 #ifdef HASH
     uint32_t values[SLOTS * SPARSE_VALUE_BYTES / 4];
     uint32_t stash[(SPARSE_DATA_BYTES + 7) / 4]; /* values of the stash */
@@ -41,7 +41,7 @@ typedef struct {
     const flare_switch_t *tree;
     block_t *block;
     uint8_t *frame;
-    uint32_t number, elements; /* in the frame */
+    uint32_t number, elements; /* of the block; in the frame */
 } work_t;
 
 static void send_down(const flare_switch_t *tree, uint8_t *frame, uint32_t size, uint32_t block)
@@ -63,7 +63,7 @@ static void emit(work_t *work, bool is_last)
     if (n % 2 != 0) {
         ((uint16_t *)data)[n] = 0;
     }
-    /* Values were written behind the places of a full packet. */
+    /* pack() has written the values behind the places of a full packet. */
     memmove(data + places, data + sparse_places_bytes(SPARSE_MAX), n * SPARSE_VALUE_BYTES);
     const uint32_t size = flare_headers(work->frame, &work->tree->self, &work->tree->parent, FLARE_UP, sparse_data_bytes(n));
     work->block->sent++;
@@ -82,7 +82,7 @@ static void emit(work_t *work, bool is_last)
     work->elements = 0;
 }
 
-/* One more element for the frame; a full frame is sent only when another element comes. */
+/* Adds an element to the frame. A full frame is sent when the next element comes. */
 static void pack(work_t *work, uint32_t place, uint32_t value)
 {
     if (work->elements == SPARSE_MAX) {
@@ -193,7 +193,7 @@ static void combine(work_t *work, const flare_head_t *head)
         block->done++;
     }
     if (block->done == work->tree->children) {
-        amo_store(lock, 0); /* the next block in this place begins with nothing */
+        amo_store(lock, 0); /* the next block in this place begins empty */
         flush(work);
     } else {
         copy(stored, block);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Floating-point arithmetic for cores without a floating-point unit: float16 and float32 of IEEE 754-2019, and bfloat16.
+ * Floating-point arithmetic for cores without a floating-point unit: float16 and float32 of IEEE 754-2019, and
+ * bfloat16.
  *
  * Values are bit patterns in the low bits of a word. Sums and products are rounded to the nearest value, ties to even.
- * Subnormal numbers, infinities and signed zeros are as the standard says. A result that is not a number has the bits
- * of SPIN_NAN, as in RISC-V's F extension. Minimum and maximum are `minimum` and `maximum` of IEEE 754-2019, 9.6: NaN
- * wins over all numbers, and -0 is less than +0.
+ * Subnormal numbers, infinities and signed zeros follow the standard. A result that is not a number has the bits of
+ * SPIN_F_NAN, as in RISC-V's F extension. Minimum and maximum are `minimum` and `maximum` of IEEE 754-2019, 9.6: with a
+ * NaN operand the result is NaN, and -0 is less than +0.
  *
- * All functions work on registers only. A format is its number of fraction bits and of exponent bits, which must be
+ * No function accesses memory. A format is given by its numbers of fraction bits and exponent bits, which must be
  * constants, so that the compiler makes code for one format.
  */
 #ifndef SPIN_FLOAT_H
@@ -34,7 +35,7 @@
 #define SPIN_F_SIGN(M, E) (1u << ((M) + (E)))
 #define SPIN_F_NAN(M, E) (SPIN_F_INFINITY(M, E) | 1u << ((M)-1))
 
-/* Position of the highest 1 of a word that is not 0: 1 instruction with PULP's, else about 20. */
+/* Position of the highest 1 of a word that is not 0: 1 instruction with PULP's extensions, otherwise about 20. */
 SPIN_FLOAT_FUNCTION spin_f_highest(uint32_t word)
 {
 #if SPIN_HAS_XPULP
@@ -53,7 +54,7 @@ SPIN_FLOAT_FUNCTION spin_f_highest(uint32_t word)
 #endif
 }
 
-/* `word` shifted right; the lowest bit of the result also stands for all bits that were shifted out. */
+/* `word` shifted right; the lowest bit of the result is also 1 if any 1 was shifted out. */
 SPIN_FLOAT_FUNCTION spin_f_shift_right(uint32_t word, uint32_t by)
 {
     if (by > 31) {
@@ -172,7 +173,7 @@ SPIN_FLOAT_FUNCTION spin_f_mul(uint32_t a, uint32_t b, const int M, const int E)
     return spin_f_round(sign, (uint32_t)e, kept, M, E);
 }
 
-/* An integer that is ordered as the number is. */
+/* A signed integer that compares like the number. */
 SPIN_FLOAT_FUNCTION spin_f_order(uint32_t a, const int M, const int E)
 {
     const uint32_t high = a << (31 - M - E);
@@ -198,8 +199,8 @@ SPIN_FLOAT_FUNCTION spin_f_max(uint32_t a, uint32_t b, const int M, const int E)
 }
 
 /*
- * The nearest value of a 16-bit format, ties to even, and back without rounding. The latter is exact, for all values;
- * NaN becomes SPIN_F_NAN.
+ * Conversions between float32 and 16-bit formats. To 16 bits: the nearest value, ties to even. To float32: exact for
+ * all values. NaN becomes SPIN_F_NAN.
  */
 SPIN_FLOAT_FUNCTION spin_f16_from_f32(uint32_t a)
 {

@@ -4,9 +4,9 @@
  *
  *     spin_reduce(SPIN_BFLOAT16, SPIN_SUM, sums, sums, data, bytes);
  *
- * Integers wrap round, as in MPI and NumPy; spin_float.h says how floating-point numbers behave. Elements are in the
- * byte order of the cores, as in memory. Vectors begin at multiples of 4, have whole elements, and `to` may be `a` or
- * `b`. Type and operator should be constants: then only one loop becomes code.
+ * Integers wrap round, as in MPI and NumPy; spin_float.h describes floating-point numbers. Elements have the byte order
+ * of the cores. Vectors begin at multiples of 4 bytes and have whole elements; `to` may be `a` or `b`. Type and
+ * operator should be constants: then the compiler keeps only one loop.
  *
  * Your own operator is a header that defines SPIN_CUSTOM_BYTES (1, 2, 4 or 8, the size of an element) and the function
  *
@@ -14,9 +14,10 @@
  *
  * Name it with -DSPIN_CUSTOM_OPERATOR='"operators/maxloc.h"' and use SPIN_CUSTOM as type and operator.
  *
- * Memory: 2 loads and a store an element, or a word where PULP has an instruction for a word of elements. Nothing waits.
- * Cost in cycles an element, of drawn bits: sum, minimum and maximum of int8 1.1, int16 2.3, int32 4.5, and their products
- * 10, 10 and 4.5; float16, bfloat16 and float32: sums 60 to 65, products 55 to 61, minima and maxima 23 to 26.
+ * Memory: 2 loads and a store for each element, or for each word where PULP has an instruction for packed elements.
+ * Never waits. Cost in cycles for each element, with random bits: sum, minimum and maximum of int8 1.1, int16 2.3,
+ * int32 4.5; their products 10, 10 and 4.5; float16, bfloat16 and float32: sums 59 to 63, products 53 to 59, minima and
+ * maxima 23 to 26.
  */
 #ifndef SPIN_REDUCE_H
 #define SPIN_REDUCE_H
@@ -91,7 +92,7 @@ SPIN_REDUCE_FUNCTION uint32_t spin_reduce_float(spin_op_t op, uint32_t a, uint32
     }
 }
 
-/* a op b of one element, by its bits. Of integers, only the bits of the type are meaningful. Not for SPIN_CUSTOM. */
+/* a op b for the bits of one element. For integers, only the bits of the type are meaningful. Not for SPIN_CUSTOM. */
 SPIN_REDUCE_FUNCTION uint32_t spin_reduce_one(spin_type_t type, spin_op_t op, uint32_t a, uint32_t b)
 {
     switch (type) {
@@ -107,7 +108,7 @@ SPIN_REDUCE_FUNCTION uint32_t spin_reduce_one(spin_type_t type, spin_op_t op, ui
 typedef uint32_t __attribute__((__may_alias__)) spin_u32_alias;
 typedef uint16_t __attribute__((__may_alias__)) spin_u16_alias;
 
-/* Elements one by one. */
+/* Combines elements one by one. */
 SPIN_REDUCE_FUNCTION void spin_reduce_each(spin_type_t type, spin_op_t op, void *to, const void *a, const void *b,
                                            uint32_t bytes)
 {
@@ -137,7 +138,7 @@ SPIN_REDUCE_FUNCTION void spin_reduce_each(spin_type_t type, spin_op_t op, void 
 }
 
 #if SPIN_HAS_XPULP
-/* Two words a turn, so that no instruction waits for the load before it: 4 cycles a word. */
+/* Two words an iteration, so that no instruction waits for the load before it: 4 cycles a word. */
 #define SPIN_REDUCE_WORDS(to, a, b, n, instruction)                                                                    \
     do {                                                                                                               \
         uint32_t x_, y_, v_, w_;                                                                                       \
@@ -164,7 +165,7 @@ SPIN_REDUCE_FUNCTION void spin_reduce_each(spin_type_t type, spin_op_t op, void 
 #define SPIN_R_MIN_B(d, a, b) ".insn r 0x57, 1, 0x10, " d ", " a ", " b "\n"
 #define SPIN_R_MAX_B(d, a, b) ".insn r 0x57, 1, 0x18, " d ", " a ", " b "\n"
 
-/* The part of the vectors that whole pairs of words make, by instructions for words, halves or bytes; its bytes. */
+/* Combines whole pairs of words, by instructions for words, halves or bytes. Returns the number of bytes combined. */
 SPIN_REDUCE_FUNCTION uint32_t spin_reduce_words(spin_type_t type, spin_op_t op, void *to, const void *a, const void *b,
                                                 uint32_t bytes)
 {

@@ -2,8 +2,8 @@
 /*
  * Receive any type, with one segment for each core and slot.
  *
- * A core continues where its last packet of the slot ended, and skips the packets that other cores got. If a packet
- * lies before that place, the segment starts again from the beginning of the message.
+ * A core continues where its last packet of the slot ended, and skips the packets that other cores got. If its next
+ * packet lies before that place, the segment starts again from the beginning of the message.
  * Cost: docs/guides/datatypes.md.
  */
 #include "spin_ddt_segment.h"

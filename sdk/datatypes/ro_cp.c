@@ -2,9 +2,9 @@
 /*
  * Receive any type, with read-only checkpoints.
  *
- * The host computes a segment for each `interval` bytes of the message. A handler copies the last one at or before its packet,
- * and walks on from there. So any core can take any packet, and catches up by less than an interval.
- * Cost: docs/guides/datatypes.md.
+ * The host computes a checkpoint, a segment, for each `interval` bytes of the message. A handler copies the last
+ * checkpoint at or before its packet, and walks forward from there. So any core can take any packet, and skips less
+ * than an interval. Cost: docs/guides/datatypes.md.
  */
 #include "spin_ddt_segment.h"
 

@@ -2,15 +2,14 @@
 /*
  * Receive any type, with read-write checkpoints.
  *
- * Each interval of a message has a checkpoint that moves on with the packets of the interval. The packets of an interval are
- * processed one after the other, by one core at a time, its owner. A handler whose interval has an owner leaves its packet to
- * it: it copies the packet to a buffer, appends it to the interval's queue, and ends. So an owner acts as a virtual HPU,
- * which PsPIN's scheduler does not have. In order, nothing is skipped. If a packet lies before the checkpoint's
- * position, the checkpoint starts again from its read-only copy.
+ * Each interval of a message has a checkpoint that advances with the packets of the interval. One core at a time, the
+ * owner, processes these packets one after the other. If the interval of a packet has an owner, the packet's handler
+ * copies the packet to a buffer, appends it to the interval's queue, and ends; the owner processes it. So an owner acts
+ * as a virtual HPU, which PsPIN's scheduler does not have. Packets in order skip nothing. If a packet lies before the
+ * checkpoint's position, the checkpoint starts again from its read-only copy.
  *
- * Memory: owned checkpoints and their queues are in L2 handler memory, where all clusters reach them; buffers are in L1.
- * Locks: load_reserved and store_conditional, 21 cycles each.
- * Cost: docs/guides/datatypes.md.
+ * Memory: owned checkpoints and their queues are in L2 handler memory, where all clusters reach them; buffers are in
+ * L1. Locks: load_reserved and store_conditional, 21 cycles each. Cost: docs/guides/datatypes.md.
  */
 #include "spin_ddt_segment.h"
 
@@ -18,11 +17,11 @@
 typedef struct {
     volatile uint32_t lock;
     volatile uint32_t is_owned;
-    volatile uint32_t first, last; /* buffers that wait; 0 for none */
+    volatile uint32_t first, last; /* queue of buffers; 0 if it is empty */
     spin_ddt_segment_t segment;
 } owned_t;
 
-/* A packet that waits, in the L1 of the cluster that put it aside. The owner may be in another one: 22 cycles a load. */
+/* A waiting packet, in the L1 of the cluster that stored it. The owner may be in another cluster: 22 cycles a load. */
 typedef struct {
     volatile uint32_t next;
     uint32_t at;
@@ -70,7 +69,7 @@ static void free_buffer(const task_t *task, const buffer_t *buffer)
     amo_or(&l1->free_buffers, buffer->bit);
 }
 
-/* True if this core is now the owner and has to process the part; false if the owner will. */
+/* True if this core is now the owner and has to process the part; false if another owner will process it. */
 static bool enter(const handler_args_t *args, const spin_ddt_t *type, owned_t *owned, const spin_ddt_part_t *part)
 {
     for (;;) {
@@ -110,7 +109,7 @@ static bool enter(const handler_args_t *args, const spin_ddt_t *type, owned_t *o
     }
 }
 
-/* The next packet that was left to this owner; NULL if there is none, and then the core is no longer the owner. */
+/* Returns the next packet in the queue. If there is none, ends the ownership and returns NULL. */
 static buffer_t *leave(owned_t *owned, spin_ddt_segment_t *segment, uint32_t bytes)
 {
     lock(owned);

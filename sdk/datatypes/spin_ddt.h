@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * MPI datatypes on the NIC: a message arrives in packed order, and handlers write each piece to its place in host memory.
+ * MPI datatypes on the NIC: a message arrives in packed order, and handlers write each piece to its place in host
+ * memory.
  *
- * The host compiles a type into a description (spinet.datatypes.compile) and puts it into handler memory. The first handler
- * of each cluster copies the description to the cluster's scratchpad, where a load takes 1 cycle. All numbers have 32
- * bits and are little-endian. Offsets of tables count from the start of the description.
+ * The host compiles a type into a description (spinet.datatypes.compile) and puts it into handler memory. The first
+ * handler of each cluster copies the description to the cluster's scratchpad, where a load takes 1 cycle. All numbers
+ * have 32 bits and are little-endian. Offsets of tables count from the start of the description.
  *
- * A packet is UDP over IPv4 without options. Its data begins with the header `spin_ddt_header_t`; the rest is a part of the
- * message. Packets may arrive in any order and more than once.
+ * A packet is UDP over IPv4 without options. Its data begins with the header `spin_ddt_header_t`; the rest is a part of
+ * the message. Packets may arrive in any order and more than once.
  *
  * Scratchpad: `scratchpad_bytes` of the description, in each cluster. Handler memory: `handler_memory_bytes`.
  * Host memory: `slots` times `slot_bytes`, then 16 bytes a slot for completions.
@@ -19,7 +20,7 @@
 #include <spin_data.h>
 
 #define SPIN_DDT_MAGIC 0x31544444u /* "DDT1" */
-#define SPIN_DDT_NOINLINE __attribute__((noinline)) /* of functions that run seldom */
+#define SPIN_DDT_NOINLINE __attribute__((noinline)) /* for functions that rarely run */
 
 /* In front of a packet's part of the message. */
 typedef struct {
@@ -38,7 +39,7 @@ typedef struct {
 #define SPIN_DDT_DONE 1u
 #define SPIN_DDT_REFUSED 2u /* the description does not fit the context's memory; nothing was written */
 
-/* The description of a type. Each handler reads the fields of its own form. */
+/* The description of a type. A handler reads only the fields that its strategy needs. */
 typedef struct {
     uint32_t magic;
     uint32_t bytes;      /* of the description that are copied to each scratchpad */
@@ -60,7 +61,7 @@ typedef struct {
     /* Loops and segments. */
     uint32_t root;          /* the outermost loop */
     uint32_t segment_bytes; /* of a segment, for the depth of this type */
-    uint32_t checkpoints;   /* the first of them; it stands for the start of the message */
+    uint32_t checkpoints;   /* the first of them, for the start of the message */
     uint32_t interval;      /* bytes of the message from one checkpoint to the next */
     uint32_t n_checkpoints;
     uint32_t work;          /* in the scratchpad: segments of the first core */
@@ -104,8 +105,8 @@ static inline volatile uint32_t *spin_ddt_received(const task_t *task, uint32_t 
 }
 
 /*
- * Copy the description from handler memory to this cluster's scratchpad, or wait for the core that copies. One cycle for 64
- * bytes, and about 150.
+ * Copy the description from handler memory to this cluster's scratchpad, or wait for the core that copies it. About 150
+ * cycles, and one for each 64 bytes.
  */
 static inline SPIN_DDT_NOINLINE void spin_ddt_fetch(const handler_args_t *args, spin_ddt_l1_t *l1)
 {
@@ -150,7 +151,7 @@ static inline const spin_ddt_t *spin_ddt_type(const handler_args_t *args)
     return l1->state == SPIN_DDT_READY ? &l1->type : NULL;
 }
 
-/* This packet's part of its message; false if it has none, or one outside the message. About 25 cycles. */
+/* Find this packet's part of its message. False if it has none, or one outside the message. About 25 cycles. */
 static inline bool spin_ddt_part(const handler_args_t *args, const spin_ddt_t *type, spin_ddt_part_t *part)
 {
     const task_t *task = args->task;
@@ -165,14 +166,14 @@ static inline bool spin_ddt_part(const handler_args_t *args, const spin_ddt_t *t
     if (part->slot >= type->slots || part->at > type->size || part->left > type->size - part->at || part->left == 0) {
         return false;
     }
-    /* The data was not touched, so commands take it from L2, which gives rows of 64 bytes. */
+    /* No handler changes the data, so commands read it from L2, in rows of 64 bytes. */
     part->from = (uintptr_t)task->l2_pkt_mem + SPIN_DATA_OFFSET + sizeof *header;
     part->to = ((uint64_t)task->host_mem_high << 32 | task->host_mem_low) + (uint64_t)part->slot * type->slot_bytes;
     amo_add((volatile int32_t *)&spin_ddt_received(task, args->cluster_id, type)[part->slot], (int32_t)part->left);
     return true;
 }
 
-/* Write the next `size` bytes to `offset` in the slot. A command: about 25 cycles, more if all four handles are in use. */
+/* Write the next `size` bytes to `offset` in the slot. A command: about 25 cycles, more if no handle is free. */
 static inline void spin_ddt_put(spin_ddt_part_t *part, uint32_t offset, uint32_t size)
 {
     spin_cmd_t written;
@@ -181,7 +182,7 @@ static inline void spin_ddt_put(spin_ddt_part_t *part, uint32_t offset, uint32_t
     part->left -= size;
 }
 
-/* For a header handler: a message begins. One store for each cluster, 23 cycles each. */
+/* For a header handler: begin a message. One store for each cluster, 23 cycles each. */
 static inline void spin_ddt_begin(const handler_args_t *args)
 {
     const spin_ddt_t *type = spin_ddt_type(args);
@@ -196,8 +197,8 @@ static inline void spin_ddt_begin(const handler_args_t *args)
 }
 
 /*
- * For a completion handler: all packets of a message are processed and written. Writes the slot's completion, 16 bytes
- * in two commands, the one with the status last.
+ * For a completion handler: end a message, whose packets are all processed and written. Writes the slot's completion,
+ * 16 bytes in two commands; the second one has the status.
  */
 static inline void spin_ddt_end(const handler_args_t *args)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Specialised handling of types that are elements of blocks: the first block of a packet follows from the packet's position,
- * without state. Packets begin and end anywhere, also within a block.
+ * Specialised handling of types whose elements consist of blocks: the first block of a packet follows from the packet's
+ * position, without state. Packets may begin and end within a block.
  */
 #ifndef SPIN_DDT_BLOCKS_H
 #define SPIN_DDT_BLOCKS_H
@@ -22,7 +22,7 @@ typedef struct {
     uint32_t offset; /* of the block in host memory, from the start of the element */
 } spin_ddt_entry_t;
 
-/* A member of a struct: a vector with a place. The member behind the last has `begin` = element_bytes. */
+/* A member of a struct: a vector at an offset. The member behind the last has `begin` = element_bytes. */
 typedef struct {
     uint32_t begin;
     uint32_t offset;
@@ -30,8 +30,8 @@ typedef struct {
 } spin_ddt_member_t;
 
 /*
- * Write `size` bytes of the part to a vector at `offset`, from byte `at` of the vector's data on. Two divisions, about 30
- * cycles each; then 30 cycles a block.
+ * Write `size` bytes of the part to a vector at `offset`, from byte `at` of the vector's data on. Two divisions, about
+ * 30 cycles each; then 30 cycles a block.
  */
 static inline void spin_ddt_put_vector(spin_ddt_part_t *part, const spin_ddt_vector_t *vector, uint32_t offset,
                                        uint32_t at, uint32_t size)
@@ -68,7 +68,7 @@ static inline void spin_ddt_put_vector(spin_ddt_part_t *part, const spin_ddt_vec
     }
 }
 
-/* The last of `count` words, `step` words apart, that is at most `at`. About 12 cycles a halving. */
+/* Index of the last of `count` words, `step` apart, that is at most `at`. Binary search: about 12 cycles a step. */
 static inline uint32_t spin_ddt_search(const uint32_t *begins, uint32_t step, uint32_t count, uint32_t at)
 {
     uint32_t low = 0;

@@ -2,12 +2,12 @@
 /*
  * General handling of types: loops, and segments that walk over them.
  *
- * A type is a tree of loops. A loop is a row of blocks, a block is a row of elements, and an element is another loop. The
- * blocks of innermost loops are bytes. A segment is a position in the message: for each loop from the outermost to the
- * innermost its block and element. Segments walk forward only. To skip bytes, they step over whole elements and blocks:
- * with a division where these have one size, one by one where a table has their sizes.
+ * A type is a tree of loops. A loop is a row of blocks, a block is a row of elements, and an element is another loop.
+ * The blocks of innermost loops are bytes. A segment is a position in the message: the current block and element of
+ * each loop, from the outermost to the innermost. Segments walk forward only. To skip bytes, they step over whole
+ * elements and blocks: with a division where these have one size, one by one where a table has their sizes.
  *
- * A segment depends on the type only. So one computed for one message is also right for the next, and in each slot.
+ * A segment depends on the type only, so the same segment is valid for all messages and slots.
  */
 #ifndef SPIN_DDT_SEGMENT_H
 #define SPIN_DDT_SEGMENT_H
@@ -37,7 +37,7 @@ typedef struct {
     uint32_t n_blocks;
     uint32_t stride; /* of a vector, bytes */
     uint32_t table;
-    spin_ddt_block_t block; /* the first block; the others differ by what the kind says */
+    spin_ddt_block_t block; /* the first block; the kind says how the others differ */
 } spin_ddt_loop_t;
 
 typedef struct {
@@ -85,8 +85,9 @@ static inline spin_ddt_block_t spin_ddt_block(const spin_ddt_t *type, const spin
 }
 
 /*
- * From the level's current block on, step over the blocks that lie in the next `left` bytes; returns what is left. One division
- * if the blocks have one size, else about 10 cycles a block. The level may then be behind its last block.
+ * From the level's current block on, step over the blocks that lie in the next `left` bytes; returns the bytes that are
+ * left. One division if the blocks have one size, otherwise about 10 cycles a block. The level may then be behind its
+ * last block.
  */
 static inline uint32_t spin_ddt_step(const spin_ddt_t *type, spin_ddt_level_t *level, uint32_t left)
 {
@@ -117,8 +118,8 @@ static inline uint32_t spin_ddt_step(const spin_ddt_t *type, spin_ddt_level_t *l
 }
 
 /*
- * From the top level's current element down to a block of bytes, `left` bytes further on. The current block has more data
- * than that. About 30 cycles a level.
+ * Go down from the top level's current element to the block of bytes that is `left` bytes further. The current block
+ * has more than `left` bytes of data. About 30 cycles a level.
  */
 static inline void spin_ddt_descend(const spin_ddt_t *type, spin_ddt_segment_t *segment, uint32_t left)
 {
@@ -144,8 +145,8 @@ static inline void spin_ddt_descend(const spin_ddt_t *type, spin_ddt_segment_t *
 }
 
 /*
- * The innermost block is done: go to the next block of bytes, `left` bytes further on. Not for the end of the message.
- * About 30 cycles for each loop that ends.
+ * From the end of the innermost block, go to the block of bytes that is `left` bytes further. Not for the end of the
+ * message. About 30 cycles for each loop that ends.
  */
 static inline SPIN_DDT_NOINLINE void spin_ddt_next(const spin_ddt_t *type, spin_ddt_segment_t *segment, uint32_t left)
 {
@@ -201,7 +202,7 @@ static inline void spin_ddt_process(const spin_ddt_t *type, spin_ddt_segment_t *
             spin_ddt_next(type, segment, 0);
             continue;
         }
-        /* The blocks of this loop, with all that they need in registers. */
+        /* Write the blocks of this loop, with all values in registers. */
         const uint32_t *entry = (const uint32_t *)((const uint8_t *)type + loop->table);
         const uint32_t kind = loop->kind, stride = loop->stride, base = level->base, n_blocks = loop->n_blocks;
         uint32_t index = level->block, to = base + block.offset, count = block.count;
@@ -230,7 +231,7 @@ static inline void spin_ddt_process(const spin_ddt_t *type, spin_ddt_segment_t *
     }
 }
 
-/* Start a segment from a checkpoint: a load and a store a word, 4 words and 4 for each loop that is open. */
+/* Start a segment from a checkpoint: a load and a store for each word; 4 words, and 4 for each open loop. */
 static inline void spin_ddt_restore(spin_ddt_segment_t *segment, const spin_ddt_segment_t *checkpoint)
 {
     uint32_t top = checkpoint->top;

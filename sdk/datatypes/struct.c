@@ -2,8 +2,8 @@
 /*
  * Receive a struct: members of different types, each a vector, and repetitions of such structs.
  *
- * A table says where each member's data begins. A binary search finds the first member of a packet, and the member is then
- * received as a vector. Cost: docs/guides/datatypes.md.
+ * A table says where each member's data begins. A binary search finds the first member of a packet, and the member is
+ * then received as a vector. Cost: docs/guides/datatypes.md.
  */
 #include "spin_ddt_blocks.h"
 

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Multi-pattern matching: searches the payloads of UDP and TCP packets for many byte strings at once (Aho and Corasick, 1975).
+ * Multi-pattern matching: searches the payloads of UDP and TCP packets for many byte strings at once (Aho and Corasick,
+ * 1975).
  *
- * The automaton is a table of transitions in L2 handler memory, a row for each state and a column for each class of bytes
- * that no pattern tells apart. `spinet.services.Patterns` makes it. States are numbered by their depth, and matching stays near the
- * root most of the time; so each cluster keeps the first rows in its L1, as many as fit HOT_BYTES.
+ * The automaton is a table of transitions in L2 handler memory: a row for each state, and a column for each class of
+ * bytes. Bytes are in one class if no pattern distinguishes them. `spinet.services.Patterns` makes the table. States
+ * are numbered by depth, and matching stays near the root most of the time, so each cluster keeps the first rows, up to
+ * HOT_BYTES, in its L1.
  *
- * Each occurrence counts in the pattern's counter in handler memory, also if occurrences overlap. A packet with a match is copied to
- * host memory (spin_data_to_host), another one is dropped. Packets are searched one by one: a string that two packets share is
- * not found.
+ * Each occurrence increments the pattern's counter in handler memory, even if occurrences overlap. A packet with a
+ * match is copied to host memory (spin_data_to_host); other packets are consumed. Each packet is searched alone, so a
+ * string that spans two packets is not found.
  *
- * Memory: scratchpad of HOT_BYTES and 320 bytes; a load from L1 for each byte of payload, and one from L1 or L2.
- * Cost: 118 cycles for a packet without payload; 21 a byte whose state is in L1, 42 a byte whose state is not. Each match costs two
- * AMOs or loads of L2. `spinet reproduce spin/patterns` measures it.
+ * Memory: scratchpad of HOT_BYTES + 320 bytes. For each byte of payload: the byte and its class from L1, and a
+ * transition from L1 or L2. Cost: 118 cycles for a packet without payload; 21 for a byte whose state is in L1, 42 for
+ * another byte. Each match adds a load and an AMO on L2. `spinet reproduce spin/patterns` measures the cycles of a
+ * byte.
  */
 #include <handler.h>
 #include <spin_data.h>
@@ -47,7 +50,7 @@ typedef struct {
 
 typedef struct {
     volatile uint32_t is_ready;
-    uint32_t hot; /* entries of the rows that are here */
+    uint32_t hot; /* number of entries of `rows` in use */
     uint32_t unused[2];
     uint8_t class_of[256];
     uint32_t classes;
@@ -59,7 +62,7 @@ typedef struct {
 static const local_t *local_of(const handler_args_t *args, const automaton_t *automaton)
 {
     local_t *local = (local_t *)args->task->scratchpad[args->cluster_id];
-    if (!local->is_ready) { /* cores that come at once all copy the same bytes */
+    if (!local->is_ready) { /* several cores may copy at the same time: they write the same bytes */
         const uint32_t bytes = MIN(automaton->rows_bytes, HOT_BYTES);
         spin_dma_t copied;
         spin_dma((void *)automaton->class_of, local->class_of, 256, SPIN_DMA_EXT2LOC, 0, &copied);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Capabilities. Clients use one for many requests, so each cluster remembers those that it has checked.
+ * Capabilities. A client uses one capability for many requests, so each cluster remembers those that it has checked.
  *
- * The tag is HalfSipHash-2-4 with 64 bits (Aumasson and Bernstein, 2012, in its variant of 32-bit words). A
- * round is 14 operations on words, so the tag of a capability takes about 330 cycles with PULP's rotation, and 590 without.
+ * The tag is HalfSipHash-2-4 with 64 bits: SipHash (Aumasson and Bernstein, 2012) on words of 32 bits. A round is 14
+ * operations on words, so the tag of a capability takes about 330 cycles with PULP's rotation, and 590 without.
  */
 #ifndef STORAGE_CAPABILITY_H
 #define STORAGE_CAPABILITY_H
@@ -15,7 +15,7 @@
 #include <spin_xpulp.h>
 #endif
 
-/* To the left. One instruction with PULP's extensions, three without. */
+/* Rotate left. One instruction with PULP's extensions, three without. */
 static inline uint32_t storage_rotate(uint32_t value, uint32_t bits)
 {
 #ifdef SPIN_XPULP
@@ -44,7 +44,7 @@ static inline void storage_tag(const uint32_t key[2], const uint32_t *words, uin
 {
     uint32_t v[4] = {key[0], key[1] ^ 0xee, 0x6c796765 ^ key[0], 0x74656462 ^ key[1]};
     for (uint32_t i = 0; i <= n; i++) {
-        uint32_t word = i < n ? words[i] : (n * 4) << 24; /* at last the length, in the highest byte */
+        uint32_t word = i < n ? words[i] : (n * 4) << 24; /* the last word has the length in its highest byte */
         v[3] ^= word;
         storage_sip_round(v);
         storage_sip_round(v);
@@ -62,13 +62,13 @@ static inline void storage_tag(const uint32_t key[2], const uint32_t *words, uin
 
 #define STORAGE_CAPABILITY_WORDS (STORAGE_SIGNED_WORDS + 2)
 
-/* A capability whose tag was found to be right. */
+/* A capability whose tag was checked. */
 typedef struct {
     volatile uint32_t version; /* odd while a core writes; changes with each write */
     volatile uint32_t words[STORAGE_CAPABILITY_WORDS];
 } storage_known_t;
 
-/* True if the entry is this capability. A write at the same time makes the answer false. About 50 cycles in own L1. */
+/* True if the entry is this capability. False during a write. About 50 cycles in the cluster's own L1. */
 static inline bool storage_is_known(const storage_known_t *known, const uint32_t *words)
 {
     uint32_t version = known->version, differences = version & 1;
@@ -78,7 +78,7 @@ static inline bool storage_is_known(const storage_known_t *known, const uint32_t
     return differences == 0 && version != 0 && known->version == version;
 }
 
-/* Remember a capability; if another core writes the entry, forget about it. */
+/* Remember a capability. Does nothing while another core writes the entry. */
 static inline void storage_remember(storage_known_t *known, const uint32_t *words)
 {
     uint32_t version = amo_or(&known->version, 1);
@@ -91,7 +91,7 @@ static inline void storage_remember(storage_known_t *known, const uint32_t *word
     amo_store(&known->version, version + 2);
 }
 
-/* True if the tag is right: by the entry, or else by the key. */
+/* True if the tag is right: the entry has this capability, or the key gives the same tag. */
 static inline bool storage_is_genuine(storage_known_t *known, const volatile uint32_t *node_key,
                                       const storage_capability_t *capability)
 {

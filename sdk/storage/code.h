@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Erasure coding: a data node multiplies each byte of its block by one coefficient for each parity block, in GF(256), and parity
- * nodes add (XOR) the products of all data blocks.
+ * Erasure coding: a data node multiplies each byte of its block by one coefficient for each parity block, in GF(256),
+ * and parity nodes add (XOR) the products of all data blocks.
  *
- * Multiplication is a look-up in a table of 64 KiB in each cluster's L1. Sums live in L2, because the products of one unit
- * come in different messages, which run on different clusters. A core that has products takes the unit's sum out of its place, adds
- * it to its packet, and puts the new sum back, so no core ever waits for another one.
+ * Multiplication is a look-up in a table of 64 KiB in each cluster's L1. Sums are in L2, because the products of one
+ * unit come in different messages, which run on different clusters. A core that has products takes the unit's sum out
+ * of its place, adds it to its packet, and stores the new sum there, so no core ever waits for another one.
  */
 #ifndef STORAGE_CODE_H
 #define STORAGE_CODE_H
@@ -13,7 +13,7 @@
 #include "send.h"
 #include <spin_time.h>
 
-/* The table in this cluster's L1; the first core to need it fetches it, 1,040 cycles. */
+/* The table in this cluster's L1. The first core that needs it copies it from L2: 1,040 cycles. */
 static inline const uint8_t (*storage_products(const handler_args_t *args))[256]
 {
     storage_scratchpad_t *own = storage_own(args);
@@ -32,8 +32,9 @@ static inline const uint8_t (*storage_products(const handler_args_t *args))[256]
 }
 
 /*
- * Products of `n` bytes with `m` coefficients, each in its own row of the table. `m` is a constant where this is inlined. A byte
- * is 1 load, and for each product an addition, a load and a store; four bytes a turn, so that no load is followed by its use.
+ * Products of `n` bytes with `m` coefficients, each of which has a row of the table. `m` is a constant where this is
+ * inlined. A byte takes 1 load, and for each product an addition, a load and a store. An iteration has four bytes, so
+ * that no instruction waits for the load before it.
  */
 static inline __attribute__((__always_inline__)) void storage_multiply_by(const uint8_t *const *rows, uint8_t *const *out,
                                                                          const uint8_t *data, uint32_t n, const uint32_t m)
@@ -64,7 +65,7 @@ static inline __attribute__((__always_inline__)) void storage_multiply_by(const 
     }
 }
 
-/* For any `m`; a compiler makes one loop for each. */
+/* The same for any `m`; the compiler makes a loop for each value. */
 static inline void storage_multiply(const uint8_t *const *rows, uint8_t *const *out, const uint8_t *data, uint32_t n,
                                     uint32_t m)
 {
@@ -104,7 +105,7 @@ static inline void storage_add(uint8_t *to_bytes, const uint8_t *from_bytes, uin
     }
 }
 
-/* Send the products of a packet's data to the parity nodes. The packet keeps its bytes. */
+/* Send the products of a packet's data to the parity nodes. The packet does not change. */
 static inline void storage_encode(const handler_args_t *args, const storage_message_t *message, const uint8_t *packet,
                                   const uint8_t *data, uint32_t n)
 {
@@ -132,7 +133,7 @@ static inline void storage_encode(const handler_args_t *args, const storage_mess
     }
 }
 
-/* An accumulator's number, or 0 if all are taken. Three atomics on L2. */
+/* Take an accumulator: returns its number, or 0 if none is free. Three atomics on L2. */
 static inline uint32_t storage_take_buffer(storage_node_t *node)
 {
     if (amo_add(&node->free, -1) <= 0) {
@@ -141,7 +142,7 @@ static inline uint32_t storage_take_buffer(storage_node_t *node)
     }
     volatile uint32_t *place = &node->ring[amo_add((volatile int32_t *)&node->taken, 1) % STORAGE_BUFFERS];
     uint32_t buffer;
-    while ((buffer = amo_swap(place, 0)) == 0) { /* a core is about to fill it */
+    while ((buffer = amo_swap(place, 0)) == 0) { /* another core is about to fill it */
     }
     return buffer;
 }
@@ -163,7 +164,7 @@ static inline void storage_clear_stripe(storage_node_t *node, storage_stripe_t *
     }
 }
 
-/* The stripe of this message, which the first of its messages opens; NULL if all places are taken by younger ones. */
+/* Find the stripe of this message, or open it for its first message. NULL if younger stripes have all places. */
 static inline storage_stripe_t *storage_open_stripe(const task_t *task, const storage_packet_t *header)
 {
     storage_node_t *node = storage_node(task);
@@ -200,11 +201,11 @@ static inline storage_stripe_t *storage_open_stripe(const task_t *task, const st
 }
 
 /*
- * Add a packet's products to its unit's sum. Returns 0 if products of other blocks are still to come, and 1 if `data` now is
- * the parity. Returns -1 if no accumulator is free. `data` is in L1 and changes.
+ * Add a packet's products to its unit's sum. Returns 0 if products of other blocks are missing, 1 if `data` is now the
+ * parity, and -1 if no accumulator is free. `data` is in L1 and changes.
  *
- * Memory: DMA of a unit between L1 and L2 for each call, two if a sum was there; one atomic on L2 each time that the unit's place
- * is read or written.
+ * Memory: a DMA of a unit between L1 and L2 for each call, two if there was a sum; one atomic on L2 each time that the
+ * unit's place is read or written.
  */
 static inline int storage_accumulate(const handler_args_t *args, const storage_message_t *message, uint32_t unit,
                                      uint8_t *data, uint32_t n)
@@ -226,7 +227,7 @@ static inline int storage_accumulate(const handler_args_t *args, const storage_m
             if (sum == 0) {
                 return 0;
             }
-            /* Another core put its sum here meanwhile. Its sum is ours now, and it is the one to go on with. */
+            /* Another core stored a sum meanwhile. The swap left our sum there; continue with the other one. */
             buffer = sum & 0xffff;
             count = sum >> 16;
             spin_dma(node->buffers[buffer - 1], data, n, SPIN_DMA_EXT2LOC, 0, &copied);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The memory of a storage node: what all its handlers share in L2, and what each message has in the L1 of its home cluster.
- * `spinet.storage` reads the numbers and fills the first two parts.
+ * The memory of a storage node: data of all handlers in L2, and data of each message in the L1 of its home cluster.
+ * `spinet.storage` reads the numbers in this file, and writes the key, the free accumulators and the products.
  */
 #ifndef STORAGE_NODE_H
 #define STORAGE_NODE_H
@@ -12,12 +12,12 @@
 
 #define STORAGE_STRIPES 16   /* erasure-coded writes whose parity is computed at the same time */
 #define STORAGE_BUFFERS 512  /* accumulators */
-#define STORAGE_LOCKS 64     /* of places that are read, changed and written */
-#define STORAGE_STRIPE_CYCLES 1000000u /* age from which an unfinished stripe may be given up; longer than a message lives */
+#define STORAGE_LOCKS 64     /* locks of places that are read, changed and written */
+#define STORAGE_STRIPE_CYCLES 1000000u /* age at which an unfinished stripe may be given up; no message lives so long */
 
 /* Offsets in handler memory. */
 #define STORAGE_KEY_AT 0        /* two words: the key of capabilities */
-#define STORAGE_FREE_AT 8       /* number of free accumulators, then how many were taken and returned */
+#define STORAGE_FREE_AT 8       /* numbers of accumulators: free, taken so far, returned so far */
 #define STORAGE_EVENTS_AT 32    /* counters, by the numbers below */
 #define STORAGE_RING_AT 4096    /* free accumulators: their numbers, from 1 */
 #define STORAGE_PRODUCTS_AT 8192 /* products in GF(256): row a has a * b at b */
@@ -25,7 +25,7 @@
 #define STORAGE_BUFFERS_AT 139776
 #define STORAGE_NODE_BYTES 664064
 
-/* Counters: what a node had to ignore or give up. */
+/* Counters of packets, requests and stripes that a node ignored or gave up. */
 #define STORAGE_DUPLICATES 0 /* packets that had arrived before */
 #define STORAGE_STRAYS 1     /* packets that contradict their message */
 #define STORAGE_REFUSED 2    /* requests */
@@ -34,7 +34,7 @@
 #define STORAGE_STRIPES_LOST 5 /* unfinished stripes that made room for others */
 #define STORAGE_EVENT_KINDS 6
 
-/* A stripe whose parity is computed. All of it is zero while it is free. */
+/* A stripe whose parity is being computed. A free one is all zeros. */
 typedef struct {
     volatile uint32_t client; /* 0: free */
     volatile uint32_t request;
@@ -42,7 +42,7 @@ typedef struct {
     volatile uint32_t began; /* cycles */
     volatile uint32_t done;  /* units whose parity is in host memory */
     uint32_t unused[3];
-    /* For each unit the sum so far: its accumulator, and above 16 bits the number of products in it; 0: none. */
+    /* The sum of each unit: the low half is its accumulator, the high half the number of products in it; 0: none. */
     volatile uint32_t sums[STORAGE_MAX_UNITS];
 } storage_stripe_t;
 
@@ -76,13 +76,13 @@ typedef struct {
     uint32_t own;     /* IPv4 address of this node, as in packets */
     uint32_t address; /* in host memory */
     uint32_t bytes;
-    uint32_t units;            /* packets with data that it has */
+    uint32_t units;            /* number of its packets with data */
     volatile int32_t received; /* packets whose work is done */
     uint8_t kind, policy, k, m;
-    uint8_t rank, n_next;       /* n_next: nodes to which packets go on */
-    uint8_t next_policy, unused; /* policy of those packets */
+    uint8_t rank, n_next;       /* n_next: number of nodes to forward to */
+    uint8_t next_policy, unused; /* policy in forwarded packets */
     uint32_t next[STORAGE_MAX_PARITY];
-    uint8_t next_rank[2];              /* their ranks among the replicas */
+    uint8_t next_rank[2];              /* ranks of these nodes among the replicas */
     uint8_t unused2[2];
     uint8_t coefficients[STORAGE_MAX_PARITY];
     storage_stripe_t *stripe;
@@ -96,7 +96,7 @@ typedef struct {
 /* A scratchpad. */
 typedef struct {
     storage_message_t messages[STORAGE_MESSAGES]; /* of which this is the home cluster */
-    volatile uint32_t products_state; /* of the table below: 0 absent, 1 a core fetches it, 3 there */
+    volatile uint32_t products_state; /* of the table below: 0 absent, 1 being copied, 3 ready */
     uint32_t unused[15];
     storage_known_t known[STORAGE_KNOWN];
     uint8_t products[256][256];

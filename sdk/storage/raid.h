@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * RAID-5 (sPIN, SC 2017): a write of one data block reads the old data, and sends the difference (XOR) to the parity node, which
- * adds it to the old parity. Both change their place in host memory by a read and a write, under a lock.
+ * RAID-5 (sPIN, SC 2017): a write of one data block reads the old data, and sends the difference (XOR) to the parity
+ * node, which adds it to the old parity. Both nodes read and write their place in host memory under a lock.
  *
- * A write that fails half-way leaves the parity behind, as in RAID-5 without a journal: the client must write the
- * parity of that stripe again.
+ * A write that fails half-way leaves the old parity, as in RAID-5 without a journal: the client must write the parity
+ * of that stripe again.
  */
 #ifndef STORAGE_RAID_H
 #define STORAGE_RAID_H
@@ -17,8 +17,9 @@ static inline spin_lock_t *storage_lock_of(const task_t *task, uint32_t address)
 }
 
 /*
- * Write `data` to the host, or add it to what is there; in `data` the difference, or the sum, is left. `data` begins at a multiple
- * of 4. Waits for a read and a write of host memory; with the XOR of 1 KiB about 2,000 cycles.
+ * Write `data` to host memory, and leave the difference to the old content in `data`. If `adds` is true, add `data` to
+ * host memory instead, and leave the sum in `data`. `data` begins at a multiple of 4. Waits for a read and a write of
+ * host memory: about 2,000 cycles, with the XOR of 1 KiB.
  */
 static inline void storage_exchange(const handler_args_t *args, uint32_t address, uint8_t *data, uint32_t n, bool adds)
 {

@@ -18,7 +18,7 @@ static inline void storage_put_mac(uint8_t *at, spin_be32_t ip)
     __builtin_memcpy(at + 2, &ip, 4);
 }
 
-/* Address the packet to another node, with the node that had received it as its sender. About 50 cycles. */
+/* Address the packet to another node. Its sender is `from`, the node that received it. About 50 cycles. */
 static inline void storage_address(uint8_t *packet, spin_be32_t from, spin_be32_t to)
 {
     spin_ipv4_t *ip = storage_ip(packet);
@@ -41,7 +41,7 @@ static inline void storage_resize(uint8_t *packet, uint32_t bytes)
     udp->checksum = 0; /* IPv4 allows UDP without one */
 }
 
-/* Make a packet of a message into one for its client; the caller sends it. */
+/* Turn a packet of a message into one for its client. The caller sends it. */
 static inline void storage_turn(uint8_t *packet, spin_be32_t own, uint8_t kind, uint32_t bytes)
 {
     storage_packet_t *header = (storage_packet_t *)(packet + STORAGE_PACKET_AT);
@@ -83,7 +83,7 @@ static inline void storage_direct(const storage_message_t *message, uint8_t *pac
     }
 }
 
-/* Send the packet on to the message's next nodes: one after the other, because the headers change. */
+/* Forward the packet to the message's next nodes, one after the other, because the headers change. */
 static inline void storage_forward(const storage_message_t *message, uint8_t *packet, uint32_t bytes)
 {
     for (uint32_t i = 0; i < message->n_next; i++) {

@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A storage node of a distributed file system, on the card: it validates requests, writes and reads host memory, and forwards,
- * encodes and acknowledges writes, without the host.
+ * A storage node of a distributed file system, on the card: it validates requests, writes and reads host memory, and
+ * forwards, encodes and acknowledges writes, without the host.
  *
- * The header handler checks the request and its capability, keeps the result in the table of messages, and passes the request on to
- * the next nodes. The payload handler does each packet's work, if the request is accepted, and waits until the data are in host
- * memory. The completion handler does the work of the last packet and answers the client. Payload handlers run at the same time and
- * end in any order, so only this division keeps the ends of a forwarded message in their places. After Di Girolamo et al., "Building Blocks for Network-Accelerated Distributed File Systems", SC
- * 2022, as presented at the OFA Workshop 2022; the packet format (wire.h) is our own.
+ * The header handler checks the request and its capability, keeps the result in the table of messages, and forwards the
+ * request to the next nodes. The payload handler does the work of each packet of an accepted request, and waits until
+ * the data are in host memory. The completion handler does the work of the last packet and answers the client. Payload
+ * handlers run at the same time and end in any order, so only the header handler can forward the first packet first,
+ * and the completion handler the last one last. After Di Girolamo et al., "Building Blocks for Network-Accelerated
+ * Distributed File Systems", SC 2022, as presented at the OFA Workshop 2022; the packet format (wire.h) is our own.
  *
- * Packets of a message may come twice and in any order between its first and last one. A message whose packets are missing
- * at its end is answered with STORAGE_TORN, and the client repeats it with the next attempt.
+ * Packets of a message may come twice, and in any order between its first and last one. If packets are missing at its
+ * end, the node answers STORAGE_TORN, and the client repeats the message with the next attempt.
  *
- * Memory: handler memory and scratchpad as in node.h, 649 KiB in L2 and 156 KiB in each L1. Host memory: addresses are offsets in it.
- * Cost: see docs/guides/storage.md.
+ * Memory: handler memory and scratchpad as in node.h, 649 KiB in L2 and 156 KiB in each L1. Addresses are offsets in
+ * host memory. Cost: see docs/guides/storage.md.
  *
  * With -DSTORAGE_RV32, PULP's instructions are not used.
  *
@@ -36,7 +37,7 @@ static bool is_within(uint32_t address, uint32_t bytes, uint32_t begin, uint32_t
     return address >= begin && bytes <= size && address - begin <= size - bytes;
 }
 
-/* STORAGE_OK if the capability grants the request. */
+/* Returns STORAGE_OK if the capability grants the request, otherwise the reason. */
 static uint32_t check_capability(const handler_args_t *args, const storage_packet_t *header, const storage_request_t *request)
 {
     const task_t *task = args->task;
@@ -57,7 +58,7 @@ static uint32_t check_capability(const handler_args_t *args, const storage_packe
     return is_inside ? STORAGE_OK : STORAGE_OUT_OF_RANGE;
 }
 
-/* False if the request asks for what no node can do. */
+/* False if no node can execute the request. */
 static bool is_well_formed(const storage_packet_t *header, const storage_request_t *request)
 {
     const uint32_t k = request->k, m = request->m, rank = request->rank;
@@ -87,7 +88,7 @@ static bool is_well_formed(const storage_packet_t *header, const storage_request
     }
 }
 
-/* The nodes to which this message's packets go on. */
+/* Finds the nodes to which this message's packets are forwarded. */
 static void plan_forwarding(storage_message_t *message, const storage_request_t *request)
 {
     const uint32_t k = request->k, rank = request->rank;
@@ -125,7 +126,7 @@ static void plan_forwarding(storage_message_t *message, const storage_request_t 
     message->n_next = (uint8_t)n;
 }
 
-/* Fills the table's entry; the status of the request. */
+/* Fills the message's entry of the table. Returns the status of the request. */
 static uint32_t open_message(const handler_args_t *args, storage_message_t *message)
 {
     const task_t *task = args->task;
@@ -184,13 +185,13 @@ __handler__ void storage_hh(handler_args_t *args)
     }
 }
 
-/* Send all that a read wants: the next unit comes from the host while one is sent. */
+/* Send the data of a read: the next unit is read from the host while one is sent. */
 static void read_all(const handler_args_t *args, const storage_message_t *message)
 {
     const task_t *task = args->task;
     uint8_t(*rooms)[STORAGE_ROOM] = storage_own(args)->rooms[args->hpu_id];
     uint8_t *packet = (uint8_t *)task->pkt_mem;
-    storage_turn(packet, message->own, STORAGE_DATA, STORAGE_DATA_AT); /* the pattern of all packets */
+    storage_turn(packet, message->own, STORAGE_DATA, STORAGE_DATA_AT); /* the template of all packets */
     spin_cmd_t sent, read, next;
     const uint32_t bytes = message->bytes;
     spin_dma_from_host(storage_host(task, message->address), (uintptr_t)rooms[0] + STORAGE_DATA_AT, MIN(bytes, STORAGE_UNIT),
@@ -220,7 +221,7 @@ static void read_all(const handler_args_t *args, const storage_message_t *messag
     spin_cmd_wait(sent);
 }
 
-/* To host memory, from the packet in L2: rows of 64 bytes leave it at once, and nothing has changed it there. */
+/* Write to host memory from the packet in L2: it is unchanged there, and leaves in rows of 64 bytes. */
 static spin_cmd_t write_from_l2(const task_t *task, uint32_t address, uint32_t at, uint32_t n)
 {
     spin_cmd_t written;
@@ -228,7 +229,7 @@ static spin_cmd_t write_from_l2(const task_t *task, uint32_t address, uint32_t a
     return written;
 }
 
-/* A unit's parity is complete: it goes to the host, and the last one of the stripe acknowledges all. */
+/* Write the complete parity of a unit to the host. The last unit of the stripe acknowledges the stripe. */
 static void store_parity(const task_t *task, const storage_message_t *message, uint32_t offset, const uint8_t *data, uint32_t n)
 {
     storage_stripe_t *stripe = message->stripe;
@@ -241,7 +242,7 @@ static void store_parity(const task_t *task, const storage_message_t *message, u
     }
 }
 
-/* The work of a packet of a write, which is seen for the first time. False if it could not be done. */
+/* Do the work of a write's packet, which is not a duplicate. False if no accumulator is free. */
 static bool process(const handler_args_t *args, const storage_message_t *message, uint32_t offset, uint8_t *data, uint32_t n)
 {
     const task_t *task = args->task;
@@ -276,7 +277,7 @@ static bool process(const handler_args_t *args, const storage_message_t *message
     }
 }
 
-/* Take a packet of a write: each unit has one packet, which holds all of it. */
+/* Take a packet of a write. Each unit is in one packet. */
 static void take(const handler_args_t *args, storage_message_t *message)
 {
     const task_t *task = args->task;
@@ -315,7 +316,7 @@ __handler__ void storage_ph(handler_args_t *args)
     }
 }
 
-/* After all other packets: their data are in host memory and their copies on the way, because payload handlers wait for it. */
+/* Runs after all payload handlers, which have waited: their data are in host memory, and their copies are sent. */
 __handler__ void storage_th(handler_args_t *args)
 {
     const task_t *task = args->task;
@@ -330,7 +331,7 @@ __handler__ void storage_th(handler_args_t *args)
         status = STORAGE_TORN;
     }
     if (status == STORAGE_OK && message->policy == STORAGE_CODE_PARITY) {
-        return; /* the stripe's last unit is acknowledged, whichever message has it */
+        return; /* the message with the stripe's last unit acknowledges it */
     }
     storage_reply((uint8_t *)task->pkt_mem, message->own, status, status == STORAGE_OK ? message->bytes : 0);
 }

@@ -2,15 +2,16 @@
 /*
  * The packets of the storage example. `spinet.storage.wire` reads these definitions, so Python and C cannot differ.
  *
- * A request is a message of one or more UDP packets to port STORAGE_PORT. Each begins, behind two unused bytes, with
- * `storage_packet_t`. A request with up to STORAGE_UNIT bytes of data is one packet, with `storage_request_t` in front of the data. A
- * larger one begins with a packet that has only `storage_request_t`, and each later packet except the last carries STORAGE_UNIT bytes
- * of data. Nodes pass the first packet on first and the last one last; those between may overtake each other. Replies go to STORAGE_CLIENT_PORT of the client. Numbers are little-endian; addresses of nodes are
- * as in an IPv4 header. An address stands for a place in the host memory of a node, and an object has the same address on
- * all nodes that store a part of it.
+ * A request is a message of one or more UDP packets to port STORAGE_PORT. Each packet begins, behind two unused bytes,
+ * with `storage_packet_t`. A request with up to STORAGE_UNIT bytes of data is one packet, with `storage_request_t` in
+ * front of the data. A larger request begins with a packet that has only `storage_request_t`, and each later packet
+ * except the last carries STORAGE_UNIT bytes of data. Nodes forward the first packet first and the last packet last;
+ * packets between may overtake each other. Replies go to STORAGE_CLIENT_PORT of the client. Numbers are little-endian;
+ * addresses of nodes are as in an IPv4 header. An address is an offset in the host memory of a node, and an object has
+ * the same address on all nodes that store a part of it.
  *
- * Nodes find each other by a rule instead of ARP: the MAC address of a node is 02:00 and its IPv4 address, as networks of
- * spinet number their nodes.
+ * Nodes find each other by a rule instead of ARP: the MAC address of a node is 02:00 and its IPv4 address, as in
+ * networks of spinet.
  */
 #ifndef STORAGE_WIRE_H
 #define STORAGE_WIRE_H
@@ -83,7 +84,7 @@ typedef struct {
     uint32_t offset;  /* of this packet's data in the message */
 } storage_packet_t;
 
-/* The metadata service issues it, and storage nodes check its tag with a key that they share with the service. */
+/* A capability. The metadata service issues it. Storage nodes check its tag with a key that they share with it. */
 typedef struct {
     uint32_t client;
     uint32_t object; /* for the service's own use */

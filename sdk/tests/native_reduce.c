@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The reduction operators as functions of a library for this machine; python/tests/test_reduce.py calls it. */
+/* The reduction operators as functions of a library for this machine; python/tests/test_reduce.py calls them. */
 #include <collectives/spin_reduce.h>
 
 #define OPERATORS(type)                                                                                               \

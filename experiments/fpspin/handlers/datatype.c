@@ -2,12 +2,12 @@
 /*
  * Receives messages over SLMP and scatters each into a datatype of nested vectors in host memory.
  *
- * The datatype is blocks of bytes in up to 8 levels of repetition, innermost first; the host writes it to handler memory
- * behind the counters. The place of a packet's first byte follows from its offset in the message, so messages have no
- * state and packets may come in any order. Within a packet the levels count up like an odometer.
+ * The datatype is a block of bytes, repeated on up to 8 levels, innermost first; the host writes it to handler
+ * memory behind the counters. The place of a packet's first byte follows from its offset in the message, so messages
+ * have no state and packets may come in any order. Within a packet the levels count up like an odometer.
  *
- * Message m of the host, the lowest 4 bits of the number's first byte, goes to slot m of the buffer. The completion
- * handler tells the host its slot. Counter 0: cycles of payload handlers.
+ * The lowest 4 bits of the first byte of a message's number are its slot in the host's buffer. The completion handler
+ * calls the host with this slot. Counter 0: cycles of payload handlers.
  */
 #include "slmp.h"
 
@@ -19,11 +19,11 @@ typedef struct {
 } level_t;
 
 typedef struct {
-    uint32_t block; /* bytes that lie together */
+    uint32_t block; /* contiguous bytes */
     uint32_t n_levels;
     uint32_t slot_bytes; /* of the buffer, for each message */
     uint32_t spare;
-    level_t level[MOST_LEVELS]; /* the last one's count has no limit */
+    level_t level[MOST_LEVELS]; /* the last level repeats without limit; its count is unused */
 } datatype_t;
 
 static inline const datatype_t *datatype(const handler_args_t *args)
@@ -33,7 +33,7 @@ static inline const datatype_t *datatype(const handler_args_t *args)
 
 static inline uint32_t slot_of(const slmp_headers_t *headers)
 {
-    return headers->slmp.message & (FPSPIN_HPUS - 1); /* the first byte is the lowest one here */
+    return headers->slmp.message & (FPSPIN_HPUS - 1); /* little-endian: the first byte is the lowest one */
 }
 
 __handler__ void datatype_ph(handler_args_t *args)
@@ -45,7 +45,7 @@ __handler__ void datatype_ph(handler_args_t *args)
     uint64_t base = fpspin_host(args) + FPSPIN_HPUS * FPSPIN_PAGE + slot_of(headers) * type->slot_bytes;
 
     uint32_t offset = spin_ntohl(headers->slmp.offset), left = slmp_size(headers);
-    level_t level[MOST_LEVELS]; /* a copy in L1: handler memory is 20 cycles away */
+    level_t level[MOST_LEVELS]; /* a copy in L1, because a load from handler memory takes more than 20 cycles */
     uint32_t at[MOST_LEVELS];
     uint32_t number = offset / block, place = 0;
     for (uint32_t i = 0; i < n_levels; i++) {

@@ -2,8 +2,8 @@
 /*
  * FPsPIN's conventions: counters that the host reads, and host calls.
  *
- * The context's handler memory begins with a word for each HPU, in which the host answers, and with counters. The
- * context's host memory begins with a page for each HPU: its flag, and from byte 64 on room for data.
+ * The context's handler memory begins with a word for each HPU, to which the host writes its answer, and the counters.
+ * The context's host memory begins with a page for each HPU: its flag, and from byte 64 on room for data.
  *
  * A host call writes the HPU's flag to its page and polls its word until the host has written the same sequence number
  * there. Sequence numbers are kept in the scratchpad of the HPU's own cluster, a byte for each HPU.
@@ -55,7 +55,7 @@ static inline uint64_t fpspin_page(const handler_args_t *args)
     return fpspin_host(args) + args->hpu_gid * FPSPIN_PAGE;
 }
 
-/* Call the host with a length, and wait for its answer: the length that it returns. */
+/* Call the host with a length, wait for its answer, and return the length in the answer. */
 static inline uint32_t fpspin_call(const handler_args_t *args, uint32_t length)
 {
     volatile uint8_t *sequence = (volatile uint8_t *)args->task->scratchpad[args->cluster_id] + args->hpu_id;
@@ -75,7 +75,7 @@ static inline uint32_t fpspin_call(const handler_args_t *args, uint32_t length)
     return low >> 8 | answer[1] << 24;
 }
 
-/* Copy the packet to this HPU's page, call the host, and copy what the host made of it back. Returns its new size. */
+/* Copy the packet to this HPU's page, call the host, and copy the packet back. Returns its new size. */
 static inline uint32_t fpspin_offload(const handler_args_t *args, void *packet, uint32_t size)
 {
     spin_cmd_t copy;

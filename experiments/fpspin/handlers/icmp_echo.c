@@ -2,10 +2,10 @@
 /*
  * ICMP echo that computes the checksum over the whole message, with FPsPIN's counters (see udp_echo.c).
  *
- * Without options the HPU reads the message byte by byte, as FPsPIN did in 2023. -DHALVES reads 16 bits at a time, with the
- * SDK's sum; FPsPIN did so in 2024 with a plain loop. With -DDO_HOST the host computes the checksum.
+ * Without options the HPU reads the message byte by byte, as FPsPIN did in 2023. -DHALVES reads 16 bits at a time, with
+ * the SDK's sum; FPsPIN did so in 2024 with a plain loop. With -DDO_HOST the host computes the checksum.
  *
- * A NIC would rather update the checksum (sdk/examples/icmp_echo.c): this program is the same work as FPsPIN's.
+ * A NIC would rather update the checksum (sdk/examples/icmp_echo.c); this program does the same work as FPsPIN's.
  */
 #include "fpspin.h"
 
@@ -18,7 +18,7 @@ typedef struct __attribute__((__packed__)) {
 #ifdef HALVES
 static uint16_t checksum(const void *message, uint32_t size) { return spin_fold(spin_sum(0, message, size)); }
 #else
-/* Sums of big-endian halves, put together from bytes; the carry is added at once. */
+/* The sum of big-endian halves, which are read byte by byte. Each carry is added immediately. */
 static uint16_t checksum(const void *message, uint32_t size)
 {
     const uint8_t *byte = (const uint8_t *)message;

@@ -29,8 +29,8 @@ static inline uint32_t slmp_size(const slmp_headers_t *headers)
 }
 
 /*
- * Send the packet's headers back as its acknowledgement, without waiting. The data behind them stays as it is, so a
- * copy of it may still be under way.
+ * Send the packet's headers back as its acknowledgement, without waiting. The data behind them does not change, so a
+ * copy of it may still be in progress.
  */
 static inline void slmp_acknowledge(slmp_headers_t *headers)
 {

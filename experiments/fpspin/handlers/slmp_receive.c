@@ -2,9 +2,9 @@
 /*
  * Receives files over SLMP into the context's host memory, behind the pages of the HPUs.
  *
- * The header handler refuses a message that does not begin at its first byte or does not ask for an acknowledgement.
- * The payload handler copies the data without waiting, since the card keeps the packet until the copy is done, and
- * acknowledges. The completion handler tells the host the length of the message.
+ * The header handler prints a line if a message does not begin at its first byte or does not ask for an
+ * acknowledgement. The payload handler copies the data without waiting, since the card keeps the packet until the copy
+ * is done, and acknowledges packets that ask for it. The completion handler calls the host with the message's length.
  */
 #include "slmp.h"
 #include <stdio.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * UDP echo with FPsPIN's counters: addresses and ports change places, and the packet goes back. With -DDO_HOST it visits
- * the host first, which only answers.
+ * UDP echo with FPsPIN's counters: swaps addresses and ports, and sends the packet back. With -DDO_HOST the packet
+ * first goes to the host, which returns it unchanged.
  *
- * Counter 0: cycles of the handler, without reading the time. Counter 1: those of the visit. Counter 2 takes two
- * atomic additions within the handler, as on FPsPIN, whose counter 2 has the cycles of reading the time.
+ * Counter 0: cycles of the handler, without reading the time. Counter 1: cycles of the visit to the host. Counter 2 on
+ * FPsPIN: cycles of reading the time. Here counter 2 only causes the same two atomic additions within the handler.
  *
- * The context's rules select UDP over IPv4 without options, so nothing is checked here.
+ * The context's rules select UDP over IPv4 without options, so the handler checks nothing.
  */
 #include "fpspin.h"
 

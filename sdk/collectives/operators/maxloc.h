@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A custom operator: the larger of two int32 with its place, MPI's MAXLOC. Of equal values, the lower place. */
+/* A custom operator, MPI's MAXLOC: the larger of two int32 values with its place; for equal values, the lower place. */
 #define SPIN_CUSTOM_BYTES 8
 
 static inline void spin_custom(void *to, const void *a, const void *b)

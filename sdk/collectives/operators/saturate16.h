@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A custom operator: sums of int16 that stay at the largest or smallest value. */
+/* A custom operator: saturating sums of int16. */
 #define SPIN_CUSTOM_BYTES 2
 
 static inline void spin_custom(void *to, const void *a, const void *b)
