@@ -28,7 +28,7 @@ class PspinParams(NicParams):
     interconnect: InterconnectParams = dataclasses.field(default_factory=lambda: InterconnectParams())
     """Interconnects between clusters, L2 and engines."""
     ingress: IngressParams = dataclasses.field(default_factory=lambda: IngressParams())
-    """Way of packets from the network into packet memory."""
+    """Matching of packets, and their places in packet memory."""
     scheduler: SchedulerParams = dataclasses.field(default_factory=lambda: SchedulerParams())
     """Message queues and dispatcher."""
     sharing: SharingParams = dataclasses.field(default_factory=lambda: SharingParams())
@@ -181,34 +181,36 @@ class InterconnectParams(Params):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class IngressParams(Params):
-    """Way of packets from the network into packet memory: selection, and places there."""
+    """Ingress of packets: matching, and places in packet memory."""
 
     matching: Literal["expressions", "rule_sets"] = "expressions"
-    """Selection of packets and messages."""
+    """Matching of packets and messages."""
     rule_sets: int = 4
-    """Rule sets: number of contexts that can have one. The first set that holds takes a packet. Allowed: 1 to 64."""
+    """Rule sets: maximum number of contexts with a rule set. The first set that matches takes a packet. Allowed: 1
+    to 64.
+    """
     rules: int = 3
-    """Rule sets: rules of a set, besides the one for the end of a message. Allowed: 1 to 64."""
+    """Rule sets: maximum number of rules of a set, besides the one for the end of a message. Allowed: 1 to 64."""
     match_bytes: int = 66
-    """Rule sets: bytes of a packet that the engine looks at. Allowed: 4 to 2048."""
+    """Rule sets: number of bytes at the start of a packet that the engine sees. Allowed: 4 to 2048."""
     message_at: int = 44
-    """Rule sets: byte of a packet at which the number of its message begins. Packets with the same queue are one
-    message. Allowed: 0 to 2046.
+    """Rule sets: offset of the message number in a packet, in bytes. Packets for the same queue are one message.
+    Allowed: 0 to 2046.
     """
     match_cycles: int = 4
-    """Rule sets: cycles from a packet to its place in memory, besides one for each 64 bytes. The engine takes the
-    next packet a cycle later. Allowed: 0 to 1000.
+    """Rule sets: cycles from the arrival of a packet to its place in memory, besides one for each 64 bytes. The
+    engine takes the next packet a cycle later. Allowed: 0 to 1000.
     """
     packet_memory: Literal["ring", "slots"] = "ring"
     """Places in L2 packet memory."""
     large_slots: int = 256
-    """Slots: number of large ones. Allowed: 1 to 65536."""
+    """Slots: number of large slots. Allowed: 1 to 65536."""
     large_slot_bytes: int = 1536
-    """Slots: bytes of a large one, a multiple of 64. Allowed: 128 to 65536, at least ingress.small_slot_bytes."""
+    """Slots: bytes of a large slot, a multiple of 64. Allowed: 128 to 65536, at least ingress.small_slot_bytes."""
     small_slots: int = 1024
-    """Slots: number of small ones. Allowed: 1 to 65536."""
+    """Slots: number of small slots. Allowed: 1 to 65536."""
     small_slot_bytes: int = 128
-    """Slots: bytes of a small one, a multiple of 64. Allowed: 64 to 65536."""
+    """Slots: bytes of a small slot, a multiple of 64. Allowed: 64 to 65536."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -258,8 +260,8 @@ class CommandParams(Params):
     host_direct_fifo: int = 16
     """FIFO depth of the HostDirect unit, in requests. Allowed: 1 to 1024."""
     one_host_burst: bool = False
-    """If true, one burst in each direction is at the host at a time: a write leaves when all its beats are there,
-    and the next waits for its response. Reads of host memory must then begin at multiples of 64 bytes.
+    """If true, each direction has at most one burst at the host: a write burst leaves when all its beats are there,
+    and the next one waits for its response. Reads of host memory must then begin at multiples of 64 bytes.
     """
 
 
@@ -434,15 +436,16 @@ class RtlMistakes(Params):
     peripherals_of_cluster_0_are_own: bool = False
     """The absolute addresses of cluster 0's peripherals lead to the own peripherals in every cluster."""
     reused_queues_keep_packets: bool = False
-    """Packets behind the last one of a message extend that message while its queue is in use. Packets that come when
-    its last payload handler has started stay until another message takes the queue, and then belong to that one.
+    """Packets behind the last one of a message extend that message while its queue is in use. Packets that come
+    after its last payload handler has started stay in the queue until another message takes it, and then belong
+    to that message.
     """
     empty_commands_hang: bool = False
-    """A transfer of 0 bytes with the host or a packet of 0 bytes never ends. The transfer takes the response of the
-    next one in its direction.
+    """A packet of 0 bytes never ends. A transfer of 0 bytes with the host causes no response: it takes the response
+    of the next transfer in its direction.
     """
     unmapped_commands_succeed: bool = False
-    """Commands that name unmapped NIC memory end as if they had succeeded. Reads there give a pattern, writes
+    """Commands for unmapped NIC memory end as if they had succeeded. Their reads return a pattern, and their writes
     vanish.
     """
     unmapped_host_writes_vanish: bool = False

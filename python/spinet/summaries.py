@@ -1245,7 +1245,7 @@ class SwitchSummary(TypedDict):
     pauses: int
     """Pauses that it asked for."""
     deepest_queue_bytes: int
-    """Most bytes in one of its queues."""
+    """Greatest number of bytes in one of its queues."""
 
 
 LinkSummary = TypedDict(
@@ -1285,7 +1285,7 @@ class ScheduleSummary(TypedDict):
     digest: str
     """A hash of the times of all hosts."""
     steps: list[StepRow]
-    """Steps of the critical path, the longest ones of a long path."""
+    """Steps of the critical path; of a long path, only the longest steps."""
 
 
 Ns = float
@@ -1410,7 +1410,7 @@ class NetworksSummary(TypedDict):
     switches: list[SwitchSummary]
     """Switches in the order of their numbers."""
     links: list[LinkSummary]
-    """Links, each direction apart."""
+    """Links, with an entry for each direction."""
     deepest_queue_bytes: int
     """Greatest number of bytes in a queue of a switch."""
     schedule: ScheduleSummary | None
