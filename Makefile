@@ -71,12 +71,12 @@ test: ## all tests of the gate, in Rust and in Python
 test-rust:
 	@$(STEP) 'cargo-test (models, in Rust)' bash -c '$(CARGO_TEST) --tests; status=$$?; $(CARGO_TEST) --doc && exit $$status'
 test-python: $(VENV)/.native
-	@$(STEP) 'pytest (command, handlers, documents)' pytest -q -m 'not long'
+	@$(STEP) 'pytest (command, handlers, documents)' pytest -q -m 'not long' -n auto --dist loadfile
 
 .PHONY: test-long
 test-long: $(VENV)/.native ## tests that take minutes: 10,000 random programs against qemu, long property tests
 	@$(STEP) 'cargo-test-long (10,000 programs against qemu)' env SPINET_QEMU=1 SPINET_PROGRAMS=10000 PROPTEST_CASES=4096 cargo test --workspace --locked --release -- --include-ignored
-	$(STEP) 'pytest-long' pytest -q
+	$(STEP) 'pytest-long' pytest -q -n auto --dist loadfile
 
 LINTS := lint-rustfmt lint-clippy lint-ruff lint-ruff-format lint-mypy lint-tidy lint-prose
 .PHONY: lint $(LINTS)
