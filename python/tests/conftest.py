@@ -3,5 +3,5 @@
 
 import os
 
-# Printed tables are as wide as the terminal. Tests compare them, so they must not depend on the terminal of the developer.
+# Printed tables are as wide as the terminal. Tests compare them, so the width must not depend on where tests run.
 os.environ["COLUMNS"] = "100"
