@@ -27,7 +27,7 @@ class Card:
         tenant = self.machine.tenant("own")
         program = tenant.load(node["program"], defines=node.get("defines", {}))
         wanted = context["handler_memory"]
-        content = Path(wanted["data"]).read_bytes()
+        content = Path(wanted["data"]).read_bytes() if "data" in wanted else b""
         self.memory = tenant.allocate(max(wanted.get("size", 0), len(content), 64))
         self.memory.write(content)
         self.host = tenant.register(max(len(host), 4096))

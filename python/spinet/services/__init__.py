@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Services on cards: the host side of `sdk/services`. docs/guides/services.md shows how to use them."""
 
+from spinet.services.client import Answer, Client
+from spinet.services.keyvalue import KeyValue, KeyValueClient
 from spinet.services.patterns import Patterns
 
-__all__ = ["Patterns"]
+__all__ = ["Answer", "Client", "KeyValue", "KeyValueClient", "Patterns"]

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Requests and replies of services. `spinet.services.wire` reads these numbers.
+ *
+ * A request is one UDP packet. A frame is Ethernet, IPv4 of 20 bytes, UDP, two unused bytes (spin_data.h gives the
+ * reason), then
+ *
+ *     byte 44  request, u32   number of the request, from 1, unique for the client
+ *     byte 48  client, u16    number of the client
+ *     byte 50  kind, u8       what the client asks for
+ *     byte 51  status, u8     of a reply
+ *     byte 52  bytes, u16     number of bytes of data behind this header
+ *     byte 54  part, u16      number of this packet among the packets of a reply
+ *     byte 56  the data
+ *
+ * Numbers are little-endian. A reply goes to the address and port that the request came from, with the same number. The
+ * network may lose, repeat and reorder frames: a client repeats a request that has no reply after some time, with the
+ * same number. A client must not send request n + SERVICE_WINDOW before it has the reply to request n, or has given up
+ * on it. The numbers of a client are below 2^28.
+ */
+#ifndef SERVICE_H
+#define SERVICE_H
+
+#include <handler.h>
+#include <spin_data.h>
+
+#define SERVICE_CLIENT_PORT 9500
+
+#define SERVICE_HEAD_AT 44
+#define SERVICE_DATA_AT 56
+#define SERVICE_FRAME_BYTES 1536 /* a place for a frame, in whole lines of 64 bytes */
+#define SERVICE_MAX_DATA 1456    /* bytes of data in a frame */
+#define SERVICE_WINDOW 16        /* requests of a client in flight */
+
+typedef struct {
+    uint32_t request;
+    uint16_t client;
+    uint8_t kind;
+    uint8_t status;
+    uint16_t bytes;
+    uint16_t part;
+} service_head_t;
+
+_Static_assert(SERVICE_HEAD_AT == SPIN_DATA_OFFSET, "the header follows UDP and two bytes");
+_Static_assert(SERVICE_HEAD_AT + sizeof(service_head_t) == SERVICE_DATA_AT, "data follow the header");
+_Static_assert(SERVICE_DATA_AT + SERVICE_MAX_DATA <= SERVICE_FRAME_BYTES, "a frame holds the data");
+
+static inline service_head_t *service_head(const void *frame)
+{
+    return (service_head_t *)((uint8_t *)frame + SERVICE_HEAD_AT);
+}
+
+/* True if the packet has a header, so that it can be answered. */
+static inline bool service_has_head(const task_t *task) { return spin_data(task).size >= sizeof(service_head_t); }
+
+/* True if the packet has all data that its header announces, and no more. */
+static inline bool service_is_whole(const task_t *task)
+{
+    return spin_data(task).size == sizeof(service_head_t) + service_head(task->pkt_mem)->bytes;
+}
+
+static inline uint64_t service_host(const task_t *task, uint32_t at)
+{
+    return ((uint64_t)task->host_mem_high << 32 | task->host_mem_low) + at;
+}
+
+/*
+ * Begin a reply: the headers of the packet, with sender and receiver swapped, in another frame in L1. The packet keeps
+ * its data, and must not be used for a second call. About 60 cycles.
+ */
+static inline service_head_t *service_turn(const task_t *task, uint8_t *frame)
+{
+    spin_data_turn_round(task);
+    for (uint32_t i = 0; i < SERVICE_DATA_AT / 4; i++) {
+        ((uint32_t *)frame)[i] = ((const uint32_t *)task->pkt_mem)[i];
+    }
+    return service_head(frame);
+}
+
+/*
+ * Set the number of bytes of data, with all lengths and checksums that depend on it, and send the frame. Waits until the
+ * card has read the frame, because the core's next packet uses the same place.
+ */
+static inline void service_send(uint8_t *frame, uint32_t bytes)
+{
+    spin_ipv4_t *ip = (spin_ipv4_t *)(frame + SPIN_IP_OFFSET);
+    spin_udp_t *udp = (spin_udp_t *)(ip + 1);
+    const uint32_t size = SERVICE_DATA_AT + bytes;
+    const spin_be16_t length = spin_htons((uint16_t)(size - SPIN_IP_OFFSET));
+    ip->checksum = spin_checksum_update16(ip->checksum, ip->total_length, length);
+    ip->total_length = length;
+    udp->length = spin_htons((uint16_t)(size - SPIN_IP_OFFSET - sizeof(spin_ipv4_t)));
+    udp->checksum = 0; /* IPv4 allows UDP without one */
+    service_head(frame)->bytes = (uint16_t)bytes;
+    spin_cmd_t sent;
+    spin_send_packet(frame, size, &sent);
+    spin_cmd_wait(sent);
+}
+
+#endif
