@@ -66,15 +66,23 @@ class Deliveries:
         return times
 
 
-def run(sends: Mapping[int, Sequence[tuple[float, bytes]]], n_nodes: int, *, cards: bool) -> Deliveries:
-    """Run a network: a switch with nodes around it, whose hosts send these frames at these times, in order."""
+def run(
+    sends: Mapping[int, Sequence[tuple[float, bytes]]], n_nodes: int, *, node: Mapping[str, Any] | None = None
+) -> Deliveries:
+    """Run a network: a switch with nodes around it, whose hosts send these frames at these times, in order.
+
+    Parameters
+    ----------
+    node
+        Keys of all nodes that do not send. Default: plain NICs.
+    """
     entries: list[dict[str, Any]] = []
-    for node, frames in sends.items():
+    for sender, frames in sends.items():
         start = round(frames[0][0])  # a capture's first frame is sent at the start
         capture = storage.capture((round(ns) - start, frame) for ns, frame in frames)
-        entries.append({"name": f"n{node}", "send": {"source": capture, "start": f"{start} ns"}})
-    if cards:
-        entries.append({"name": "n*", **storage.node()})
+        entries.append({"name": f"n{sender}", "send": {"source": capture, "start": f"{start} ns"}})
+    if node is not None:
+        entries.append({"name": "n*", **node})
     network = {
         "topology": {"name": "star", "nodes": n_nodes},
         "link": {"rate": f"{LINK_GBPS}G", "delay": f"{round(1000 * WIRE_NS)} ps"},
@@ -97,7 +105,7 @@ def run(sends: Mapping[int, Sequence[tuple[float, bytes]]], n_nodes: int, *, car
 def flight_ns(n_bytes: int) -> float:
     """Time of one frame from a host to another one, on an idle network."""
     frame = wire.mac("10.0.0.2") + wire.mac(CLIENT) + bytes(n_bytes - 12)
-    return float(run({0: [(_RELAY_START_NS, frame)]}, 2, cards=False).ns[0]) - _RELAY_START_NS
+    return float(run({0: [(_RELAY_START_NS, frame)]}, 2).ns[0]) - _RELAY_START_NS
 
 
 Build = Callable[[storage.Client, int, int], storage.Request]
@@ -123,7 +131,7 @@ def latency_ns(build: Build, size: int, n_nodes: int, *, parts: int = 1) -> floa
     requests = [build(client, part * each, each) for part in range(parts)]
     turns = zip_longest(*(client.frames(request) for request in requests))
     frames += [(float(_START_NS), frame) for turn in turns for frame in turn if frame is not None]
-    replies = run({0: frames}, 1 + n_nodes, cards=True).at(0, since=_START_NS)
+    replies = run({0: frames}, 1 + n_nodes, node=storage.node()).at(0, since=_START_NS)
     expected = sum(len(request.nodes) for request in requests)
     if requests[0].kind == wire.constant("READ"):
         expected = sum(-(-each // UNIT) for _ in requests)
@@ -160,7 +168,7 @@ def relayed_ns(k: int, size: int, *, tree: bool, chunk: int, delay_ns: float, co
     """
     targets, per_chunk = nodes(k), chunk // UNIT
     sends = {0: [(_RELAY_START_NS, frame) for frame in _message(size, targets[0])]}
-    arrived = run(sends, 1 + k, cards=False)
+    arrived = run(sends, 1 + k)
     for rank in range(k):
         children = [child for child in ([2 * rank + 1, 2 * rank + 2] if tree else [rank + 1]) if child < k]
         if not children:
@@ -172,7 +180,7 @@ def relayed_ns(k: int, size: int, *, tree: bool, chunk: int, delay_ns: float, co
             for child in children:
                 frames += [(free, frame) for frame in _message(size, targets[child])[first : first + per_chunk]]
         sends[1 + rank] = frames
-        arrived = run(sends, 1 + k, cards=False)
+        arrived = run(sends, 1 + k)
     done = float(arrived.ns.max()) - _RELAY_START_NS
     return done + reply_ns + flight_ns(wire.constant("REPLY_BYTES"))
 
@@ -190,6 +198,4 @@ def flat_ns(k: int, size: int) -> float:
     """Time of k plain RDMA writes by the client; a NIC acknowledges the last packet when it has it."""
     targets = nodes(k)
     frames = [(_RELAY_START_NS, frame) for target in targets for frame in _message(size, target)]
-    return (
-        float(run({0: frames}, 1 + k, cards=False).ns.max()) - _RELAY_START_NS + flight_ns(wire.constant("REPLY_BYTES"))
-    )
+    return float(run({0: frames}, 1 + k).ns.max()) - _RELAY_START_NS + flight_ns(wire.constant("REPLY_BYTES"))

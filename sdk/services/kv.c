@@ -92,7 +92,7 @@ _Static_assert(sizeof(kv_t) == KV_MEMORY_BYTES, "as Python allocates it");
 _Static_assert(KV_VALUE_AT + KV_VALUE_BYTES <= SERVICE_DATA_AT + SERVICE_MAX_DATA, "a request is one packet");
 _Static_assert(KV_SCRATCHPAD_BYTES >= NB_CORES * (sizeof(kv_row_t) + SERVICE_FRAME_BYTES), "as Python allocates it");
 
-/* What one core needs for a request. */
+/* A core's memory for a request. */
 typedef struct {
     const task_t *task;
     kv_t *kv;
@@ -267,7 +267,7 @@ static uint32_t put_once(const kv_core_t *core, const service_head_t *head)
     const uint8_t *packet = (const uint8_t *)core->task->pkt_mem;
     const uint32_t status = put(core, (const uint32_t *)(packet + SERVICE_DATA_AT), packet + KV_VALUE_AT,
                                 head->bytes - KV_KEY_BYTES);
-    amo_maxu(latest, own | status); /* unless the client has gone on without this reply */
+    amo_maxu(latest, own | status); /* unless the client has given up on this reply */
     return status;
 }
 

@@ -2,21 +2,13 @@
 /*
  * Requests and replies of services. `spinet.services.wire` reads these numbers.
  *
- * A request is one UDP packet. A frame is Ethernet, IPv4 of 20 bytes, UDP, two unused bytes (spin_data.h gives the
- * reason), then
+ * A request is one UDP packet; a reply is one or more. A frame is Ethernet, IPv4 of 20 bytes, UDP, two unused bytes
+ * (spin_data.h gives the reason), service_head_t, and data. Numbers are little-endian.
  *
- *     byte 44  request, u32   number of the request, from 1, unique for the client
- *     byte 48  client, u16    number of the client
- *     byte 50  kind, u8       what the client asks for
- *     byte 51  status, u8     of a reply
- *     byte 52  bytes, u16     number of bytes of data behind this header
- *     byte 54  part, u16      number of this packet among the packets of a reply
- *     byte 56  the data
- *
- * Numbers are little-endian. A reply goes to the address and port that the request came from, with the same number. The
- * network may lose, repeat and reorder frames: a client repeats a request that has no reply after some time, with the
- * same number. A client must not send request n + SERVICE_WINDOW before it has the reply to request n, or has given up
- * on it. The numbers of a client are below 2^28.
+ * A reply goes to the address and port that the request came from, with the same number. The network may lose, repeat
+ * and reorder frames: a client repeats a request that has no reply after some time, with the same number. A client must
+ * not send request n + SERVICE_WINDOW before it has the reply to request n, or has given up on it. The numbers of a
+ * client are below 2^28.
  */
 #ifndef SERVICE_H
 #define SERVICE_H
@@ -32,13 +24,15 @@
 #define SERVICE_MAX_DATA 1456    /* bytes of data in a frame */
 #define SERVICE_WINDOW 16        /* requests of a client in flight */
 
+/* From byte 44 of a frame on; the data begin at byte 56. */
 typedef struct {
-    uint32_t request;
-    uint16_t client;
-    uint8_t kind;
-    uint8_t status;
-    uint16_t bytes;
-    uint16_t part;
+    uint32_t request; /* number of the request: from 1, unique for the client */
+    uint16_t client;  /* number of the client */
+    uint8_t kind;     /* operation */
+    uint8_t status;   /* of a reply */
+    uint16_t bytes;   /* of data */
+    uint8_t part;     /* number of this packet in the reply, from 0 */
+    uint8_t more;     /* 1 if the reply has further packets */
 } service_head_t;
 
 _Static_assert(SERVICE_HEAD_AT == SPIN_DATA_OFFSET, "the header follows UDP and two bytes");

@@ -175,9 +175,5 @@ class Client:
             at = HOST_AT + WINDOW * self._parts * _FLAG.size + place * wire.FRAME_BYTES
             content: bytes = yield self.host.read(at, n_bytes)
             packets.append(Packet.unpack(content))
-            if len(packets) == self._parts or self.is_last(packets[-1]):
+            if len(packets) == self._parts or not packets[-1].more:
                 return packets
-
-    def is_last(self, packet: Packet) -> bool:
-        """True if a reply has no packet behind this one."""
-        return True

@@ -21,7 +21,7 @@ GET, PUT = _NUMBERS["KV_GET"], _NUMBERS["KV_PUT"]
 STATUS = {_NUMBERS[f"KV_{name.upper()}"]: name for name in ("ok", "miss", "full", "malformed")}
 EVENTS = ("refused", "duplicates")
 _ROW_BYTES = 64
-_MEMORY_BYTES = 2 << 20  # assumed: leaves half of the card's L2 handler memory to other contexts
+_MEMORY_BYTES = 1 << 20  # source: docs/reference/experiment.md: the last quarter of L2 handler memory
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,5 +184,3 @@ def network(store: KeyValue, clients: int, *, faults: str = "", link: dict[str, 
         "link": {"rate": "400G", "delay": "33400 ps", **(link or {}), **lossy},
         "nodes": [{"name": "n0", **store.node()}, {"name": "n*", **client.node()}],
     }
-
-

@@ -21,7 +21,7 @@ MAX_DATA = _NUMBERS["SERVICE_MAX_DATA"]
 WINDOW = _NUMBERS["SERVICE_WINDOW"]
 """Most requests of a client in flight."""
 
-_HEAD = struct.Struct("<IHBBHH")
+_HEAD = struct.Struct("<IHBBHBB")
 _UNUSED = bytes(2)
 assert _NUMBERS["SERVICE_HEAD_AT"] + _HEAD.size == DATA_AT
 
@@ -55,6 +55,8 @@ class Packet:
         Operation of the request, and status of the reply: numbers of the service.
     part
         Number of the packet among those of the reply.
+    more
+        True if the reply has further packets behind this one.
     """
 
     request: int
@@ -62,21 +64,22 @@ class Packet:
     kind: int
     status: int = 0
     part: int = 0
+    more: bool = False
     data: bytes = b""
 
     def pack(self) -> bytes:
         """The header and the data."""
         if len(self.data) > MAX_DATA:
             raise UsageError(f"a packet has {len(self.data)} bytes of data, must have at most {MAX_DATA}")
-        head = _HEAD.pack(self.request, self.client, self.kind, self.status, len(self.data), self.part)
+        head = _HEAD.pack(self.request, self.client, self.kind, self.status, len(self.data), self.part, self.more)
         return head + self.data
 
     @staticmethod
     def unpack(content: bytes) -> Packet:
         """Parse a header and the data behind it."""
-        request, client, kind, status, n_bytes, part = _HEAD.unpack_from(content)
+        request, client, kind, status, n_bytes, part, more = _HEAD.unpack_from(content)
         data = content[_HEAD.size : _HEAD.size + n_bytes]
-        return Packet(request=request, client=client, kind=kind, status=status, part=part, data=data)
+        return Packet(request=request, client=client, kind=kind, status=status, part=part, more=bool(more), data=data)
 
     def frame(self, *, source: int, target: int, port: int) -> bytes:
         """The Ethernet frame, without FCS, from a client's node to a node's port."""
