@@ -67,7 +67,11 @@ class Deliveries:
 
 
 def run(
-    sends: Mapping[int, Sequence[tuple[float, bytes]]], n_nodes: int, *, node: Mapping[str, Any] | None = None
+    sends: Mapping[int, Sequence[tuple[float, bytes]]],
+    n_nodes: int,
+    *,
+    node: Mapping[str, Any] | None = None,
+    gbps: int = LINK_GBPS,
 ) -> Deliveries:
     """Run a network: a switch with nodes around it, whose hosts send these frames at these times, in order.
 
@@ -75,6 +79,8 @@ def run(
     ----------
     node
         Keys of all nodes that do not send. Default: plain NICs.
+    gbps
+        Rate of the links.
     """
     entries: list[dict[str, Any]] = []
     for sender, frames in sends.items():
@@ -85,7 +91,7 @@ def run(
         entries.append({"name": "n*", **node})
     network = {
         "topology": {"name": "star", "nodes": n_nodes},
-        "link": {"rate": f"{LINK_GBPS}G", "delay": f"{round(1000 * WIRE_NS)} ps"},
+        "link": {"rate": f"{gbps}G", "delay": f"{round(1000 * WIRE_NS)} ps"},
         "switch": {"forwarding": "cut_through", "latency": f"{SWITCH_NS} ns", "buffer_bytes": 64 << 20},
         "nodes": entries,
     }
@@ -102,10 +108,10 @@ def run(
 
 
 @cache
-def flight_ns(n_bytes: int) -> float:
+def flight_ns(n_bytes: int, *, gbps: int = LINK_GBPS) -> float:
     """Time of one frame from a host to another one, on an idle network."""
     frame = wire.mac("10.0.0.2") + wire.mac(CLIENT) + bytes(n_bytes - 12)
-    return float(run({0: [(_RELAY_START_NS, frame)]}, 2).ns[0]) - _RELAY_START_NS
+    return float(run({0: [(_RELAY_START_NS, frame)]}, 2, gbps=gbps).ns[0]) - _RELAY_START_NS
 
 
 Build = Callable[[storage.Client, int, int], storage.Request]

@@ -58,6 +58,13 @@ static inline uint64_t service_host(const task_t *task, uint32_t at)
     return ((uint64_t)task->host_mem_high << 32 | task->host_mem_low) + at;
 }
 
+static inline void service_copy_headers(const uint8_t *from, uint8_t *to)
+{
+    for (uint32_t i = 0; i < SERVICE_DATA_AT / 4; i++) {
+        ((uint32_t *)to)[i] = ((const uint32_t *)from)[i];
+    }
+}
+
 /*
  * Begin a reply: the headers of the packet, with sender and receiver swapped, in another frame in L1. The packet keeps
  * its data, and must not be used for a second call. About 60 cycles.
@@ -65,17 +72,15 @@ static inline uint64_t service_host(const task_t *task, uint32_t at)
 static inline service_head_t *service_turn(const task_t *task, uint8_t *frame)
 {
     spin_data_turn_round(task);
-    for (uint32_t i = 0; i < SERVICE_DATA_AT / 4; i++) {
-        ((uint32_t *)frame)[i] = ((const uint32_t *)task->pkt_mem)[i];
-    }
+    service_copy_headers((const uint8_t *)task->pkt_mem, frame);
     return service_head(frame);
 }
 
 /*
- * Set the number of bytes of data, with all lengths and checksums that depend on it, and send the frame. Waits until the
- * card has read the frame, because the core's next packet uses the same place.
+ * Set the number of bytes of data, with all lengths and checksums that depend on it, and begin to send the frame. Its
+ * place can be used again when the command has ended.
  */
-static inline void service_send(uint8_t *frame, uint32_t bytes)
+static inline spin_cmd_t service_start(uint8_t *frame, uint32_t bytes)
 {
     spin_ipv4_t *ip = (spin_ipv4_t *)(frame + SPIN_IP_OFFSET);
     spin_udp_t *udp = (spin_udp_t *)(ip + 1);
@@ -88,7 +93,10 @@ static inline void service_send(uint8_t *frame, uint32_t bytes)
     service_head(frame)->bytes = (uint16_t)bytes;
     spin_cmd_t sent;
     spin_send_packet(frame, size, &sent);
-    spin_cmd_wait(sent);
+    return sent;
 }
+
+/* The same; waits until the card has read the frame, because the core's next packet uses the same place. */
+static inline void service_send(uint8_t *frame, uint32_t bytes) { spin_cmd_wait(service_start(frame, bytes)); }
 
 #endif

@@ -4,5 +4,6 @@
 from spinet.services.client import Answer, Client
 from spinet.services.keyvalue import KeyValue, KeyValueClient
 from spinet.services.patterns import Patterns
+from spinet.services.select import Table, TableClient
 
-__all__ = ["Answer", "Client", "KeyValue", "KeyValueClient", "Patterns"]
+__all__ = ["Answer", "Client", "KeyValue", "KeyValueClient", "Patterns", "Table", "TableClient"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import struct
 from collections import deque
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -37,6 +37,27 @@ def node(*, parts: int = 1) -> dict[str, Any]:
         "host_memory": {"addr": HOST_AT, "size": places * (_FLAG.size + wire.FRAME_BYTES)},
     }
     return {"program": wire.program("client.c", {"PARTS": parts}), "context": [context]}
+
+
+def network(server: Mapping[str, Any], clients: int, *, parts: int = 1, faults: str = "") -> dict[str, Any]:
+    """Keys of a star: node 0 is a server, the others are clients.
+
+    Parameters
+    ----------
+    server
+        Keys of the server's node.
+    parts
+        As for `node`.
+    faults
+        Faults of all links in both directions, such as ``loss=0.01,duplicate=0.05``.
+    """
+    lossy = {"faults": faults, "faults_back": faults} if faults else {}
+    return {
+        "topology": {"name": "star", "nodes": clients + 1},
+        # source: sPIN, SC 2017: 400 Gbit/s, 33.4 ns
+        "link": {"rate": "400G", "delay": "33400 ps", **lossy},
+        "nodes": [{"name": "n0", **server}, {"name": "n*", **node(parts=parts)}],
+    }
 
 
 @dataclass(frozen=True, kw_only=True)

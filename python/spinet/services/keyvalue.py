@@ -170,17 +170,6 @@ def status(answer: Answer) -> str:
     return STATUS[answer.packets[0].status] if answer.packets else "lost"
 
 
-def network(store: KeyValue, clients: int, *, faults: str = "", link: dict[str, Any] | None = None) -> dict[str, Any]:
-    """Keys of a star: node 0 is the server, the others are clients.
-
-    Parameters
-    ----------
-    faults
-        Faults of the links in both directions, such as ``loss=0.01,duplicate=0.05``.
-    """
-    lossy = {"faults": faults, "faults_back": faults} if faults else {}
-    return {
-        "topology": {"name": "star", "nodes": clients + 1},
-        "link": {"rate": "400G", "delay": "33400 ps", **(link or {}), **lossy},
-        "nodes": [{"name": "n0", **store.node()}, {"name": "n*", **client.node()}],
-    }
+def network(store: KeyValue, clients: int, *, faults: str = "") -> dict[str, Any]:
+    """Keys of a star: node 0 is the server, the others are clients. `faults` are those of all links."""
+    return client.network(store.node(), clients, faults=faults)
