@@ -4,6 +4,17 @@
 from spinet.services.client import Answer, Client
 from spinet.services.keyvalue import KeyValue, KeyValueClient
 from spinet.services.patterns import Patterns
+from spinet.services.quantize import Quantizer, QuantizerClient
 from spinet.services.select import Table, TableClient
 
-__all__ = ["Answer", "Client", "KeyValue", "KeyValueClient", "Patterns", "Table", "TableClient"]
+__all__ = [
+    "Answer",
+    "Client",
+    "KeyValue",
+    "KeyValueClient",
+    "Patterns",
+    "Quantizer",
+    "QuantizerClient",
+    "Table",
+    "TableClient",
+]
