@@ -75,7 +75,7 @@ def terms(text: str) -> tuple[Term, ...]:
     Raises
     ------
     UsageError
-        If the text is no such predicate.
+        If the text cannot be parsed.
     """
     found = []
     for part in text.split(" and ") if text.strip() else []:
