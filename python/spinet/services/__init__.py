@@ -2,6 +2,7 @@
 """Services on cards: the host side of `sdk/services`. docs/guides/services.md shows how to use them."""
 
 from spinet.services.client import Answer, Client
+from spinet.services.consensus import Consensus
 from spinet.services.keyvalue import KeyValue, KeyValueClient
 from spinet.services.patterns import Patterns
 from spinet.services.quantize import Quantizer, QuantizerClient
@@ -10,6 +11,7 @@ from spinet.services.select import Table, TableClient
 __all__ = [
     "Answer",
     "Client",
+    "Consensus",
     "KeyValue",
     "KeyValueClient",
     "Patterns",
