@@ -25,8 +25,8 @@
 
 #include "frames.h"
 
-#define CONSENSUS_PORT 9500        /* of replicas */
-#define CONSENSUS_CLIENT_PORT 9501 /* of clients */
+#define CONSENSUS_PORT 9520        /* of replicas */
+#define CONSENSUS_CLIENT_PORT 9521 /* of clients */
 
 /* Kinds of messages: to replicas from clients, between replicas, and from the host of a replica to its card. */
 #define CONSENSUS_REQUEST 1  /* from a client: append this entry */
