@@ -47,13 +47,11 @@
 #define KV_GET 1
 #define KV_PUT 2
 
-/* service_head_t.status; also the low bits of a request in `puts` */
-#define KV_WORKING 0 /* never sent */
+/* service_head_t.status */
 #define KV_OK 1
 #define KV_MISS 2
 #define KV_FULL 3
 #define KV_MALFORMED 4
-#define KV_STATUS_BITS 4
 
 /* Counters of events. */
 #define KV_REFUSED 0    /* malformed requests */
@@ -74,8 +72,8 @@ typedef struct {
     volatile int32_t used; /* entries */
     volatile uint32_t events[KV_EVENTS];
     uint32_t unused[13];
-    spin_lock_t locks[KV_LOCKS];                         /* of buckets */
-    volatile uint32_t puts[KV_CLIENTS][SERVICE_WINDOW]; /* request << KV_STATUS_BITS | status */
+    spin_lock_t locks[KV_LOCKS]; /* of buckets */
+    service_latest_t puts[KV_CLIENTS];
     volatile uint32_t buckets[(KV_BUCKETS + 15) / 16 * 16];
     kv_row_t rows[KV_CAPACITY];
 #ifdef KV_VALUES_ON_CARD
@@ -254,26 +252,24 @@ static uint32_t put(const kv_core_t *core, const uint32_t *key, const uint8_t *v
     return is_added ? KV_OK : KV_FULL;
 }
 
-/* Perform a put unless this is a copy of one. Returns its status; KV_WORKING if there is nothing to answer. */
+/* Perform a put unless this is a copy of one. Returns its status; 0 if there is nothing to answer. */
 static uint32_t put_once(const kv_core_t *core, const service_head_t *head)
 {
-    volatile uint32_t *latest = &core->kv->puts[head->client][head->request % SERVICE_WINDOW];
-    const uint32_t own = head->request << KV_STATUS_BITS;
-    const uint32_t before = amo_maxu(latest, own);
-    if (before >= own) {
+    service_latest_t *puts = &core->kv->puts[head->client];
+    uint32_t status;
+    if (!service_is_first(puts, head->request, &status)) {
         amo_add((volatile int32_t *)&core->kv->events[KV_DUPLICATES], 1);
-        return before >> KV_STATUS_BITS == head->request ? before - own : KV_WORKING;
+        return status;
     }
     const uint8_t *packet = (const uint8_t *)core->task->pkt_mem;
-    const uint32_t status = put(core, (const uint32_t *)(packet + SERVICE_DATA_AT), packet + KV_VALUE_AT,
-                                head->bytes - KV_KEY_BYTES);
-    amo_maxu(latest, own | status); /* unless the client has given up on this reply */
+    status = put(core, (const uint32_t *)(packet + SERVICE_DATA_AT), packet + KV_VALUE_AT, head->bytes - KV_KEY_BYTES);
+    service_keep_status(puts, head->request, status);
     return status;
 }
 
 static bool is_well_formed(const task_t *task, const service_head_t *head)
 {
-    if (!service_is_whole(task) || head->client >= KV_CLIENTS || head->request - 1 >= 0x0fffffff) {
+    if (!service_is_whole(task) || head->client >= KV_CLIENTS || !service_has_number(head)) {
         return false;
     }
     return head->kind == KV_GET
@@ -304,7 +300,7 @@ __handler__ void kv_ph(handler_args_t *args)
     } else {
         status = put_once(&core, head);
     }
-    if (status != KV_WORKING) {
+    if (status != 0) {
         service_turn(task, core.frame)->status = (uint8_t)status;
         service_send(core.frame, bytes);
     }

@@ -53,6 +53,39 @@ static inline bool service_is_whole(const task_t *task)
     return spin_data(task).size == sizeof(service_head_t) + service_head(task->pkt_mem)->bytes;
 }
 
+/*
+ * The latest requests of a client, for services that must perform each of them once, however often it arrives. All
+ * zeros at first. A word has the number of a request and, in the low bits, its status: 1 to 15, or 0 until the request
+ * has been performed.
+ */
+#define SERVICE_STATUS_BITS 4
+
+typedef struct {
+    volatile uint32_t word[SERVICE_WINDOW];
+} service_latest_t;
+
+/*
+ * True if this core has to perform the request. Otherwise it is a copy, and `status` is that of the first one: 0 if
+ * that is in progress, or if the client has gone SERVICE_WINDOW requests further, so that a reply is of no use. One
+ * atomic.
+ */
+static inline bool service_is_first(service_latest_t *latest, uint32_t request, uint32_t *status)
+{
+    const uint32_t own = request << SERVICE_STATUS_BITS;
+    const uint32_t before = amo_maxu(&latest->word[request % SERVICE_WINDOW], own);
+    *status = before >> SERVICE_STATUS_BITS == request ? before - own : 0;
+    return before < own;
+}
+
+/* Keep the status of a request that has been performed, unless the client has given up on it. */
+static inline void service_keep_status(service_latest_t *latest, uint32_t request, uint32_t status)
+{
+    amo_maxu(&latest->word[request % SERVICE_WINDOW], request << SERVICE_STATUS_BITS | status);
+}
+
+/* True if the number of the request fits into service_latest_t. */
+static inline bool service_has_number(const service_head_t *head) { return head->request - 1 < 0x0fffffff; }
+
 static inline uint64_t service_host(const task_t *task, uint32_t at)
 {
     return ((uint64_t)task->host_mem_high << 32 | task->host_mem_low) + at;

@@ -7,13 +7,16 @@ from spinet.services.keyvalue import KeyValue, KeyValueClient
 from spinet.services.patterns import Patterns
 from spinet.services.quantize import Quantizer, QuantizerClient
 from spinet.services.select import Table, TableClient
+from spinet.services.transaction import Coordinator, Participant
 
 __all__ = [
     "Answer",
     "Client",
     "Consensus",
+    "Coordinator",
     "KeyValue",
     "KeyValueClient",
+    "Participant",
     "Patterns",
     "Quantizer",
     "QuantizerClient",

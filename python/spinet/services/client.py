@@ -134,7 +134,9 @@ class Client:
         self._timeout_ps, self._attempts, self._poll_ns = timeout_ns * 1000, attempts, poll_ns
         self._next = 1
 
-    def perform(self, requests: Sequence[tuple[int, bytes]], *, window: int = WINDOW) -> Steps:
+    def perform(
+        self, requests: Sequence[tuple[int, bytes]], *, window: int = WINDOW, servers: Sequence[int] | None = None
+    ) -> Steps:
         """Send requests, and wait for their replies: a generator for ``yield from``.
 
         Parameters
@@ -143,6 +145,8 @@ class Client:
             Kind and data of each request.
         window
             Most requests in flight, at most `WINDOW`. They may take effect in any order.
+        servers
+            Number of the node for each request. Default: `server`.
 
         Returns
         -------
@@ -151,6 +155,7 @@ class Client:
         """
         if not 1 <= window <= WINDOW:
             raise UsageError(f"window is {window}, must be 1 to {WINDOW}")
+        to = [self.server] * len(requests) if servers is None else list(servers)
         queue = deque(enumerate(requests))
         pending: dict[int, _Pending] = {}
         answers: dict[int, Answer] = {}
@@ -158,7 +163,7 @@ class Client:
             while queue and self._next - min(pending, default=self._next) < window:
                 at, (kind, data) = queue.popleft()
                 packet = Packet(request=self._next, client=self.number, kind=kind, data=data)
-                frame = packet.frame(source=self.host.number, target=self.server, port=self.port)
+                frame = packet.frame(source=self.host.number, target=to[at], port=self.port)
                 self.host.send_frame(frame)
                 now = self.host.now_ps
                 pending[self._next] = _Pending(at=at, frame=frame, begin_ps=now, sent_ps=now)
