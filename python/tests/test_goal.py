@@ -64,7 +64,9 @@ def test_json_has_the_documented_keys(two: Path, capsys: pytest.CaptureFixture[s
         "nics": 1,
     }
     path = found["critical_path"]
-    assert path["by_kind_ns"] == {"calc": 1010, "gap": 0, "network": 2500, "receive": 2094, "send": 1500}
+    of_networks = {"link": 0, "nic": 0, "queue": 0}
+    wanted = {"calc": 1010, "gap": 0, "network": 2500, "receive": 2094, "send": 1500}
+    assert path["by_kind_ns"] == {**wanted, **of_networks}
     assert sum(path["by_kind_ns"].values()) == found["finish_ns"]
     steps = [(step["kind"], step["rank"], step["line"], step["end_ns"]) for step in found["steps"]]
     assert steps == [
@@ -169,7 +171,7 @@ def test_a_pair_of_plain_cards_is_exact(two: Path, capsys: pytest.CaptureFixture
     # 100 bytes with preamble, Ethernet, IPv4, UDP, BTH, RETH, CRC and FCS: 8 + 14 + 20 + 8 + 12 + 16 + 4 + 4.
     way = (100 + 86) * 0.08 + 500
     assert found["hosts_ns"] == [2500, 2500 + way + 1500 + 10]
-    assert [step["kind"] for step in found["steps"]] == ["calc", "send", "network", "receive", "calc"]
+    assert [step["kind"] for step in found["steps"]] == ["calc", "send", "link", "receive", "calc"]
     assert sum(found["critical_path"]["by_kind_ns"].values()) == found["finish_ns"]
     assert found["packets"] == {"in": 1, "out": 1, "dropped": 0, "marked": 0}
     assert "two.goal: 4,524.88 ns" in run(capsys, *arguments)
@@ -190,6 +192,20 @@ def test_an_alltoall_takes_a_little_more_than_its_bytes_on_a_link() -> None:
     assert max(operations["done_ps"].to_pylist()) == round(1000 * results[0].finish_ns)
 
 
+def test_the_critical_path_through_a_network_has_nics_links_and_queues() -> None:
+    schedule = goal.make("alltoall", ranks=8, bytes=20000)
+    result = goal.run(schedule, topology="fat-tree:levels=2,radix=4", loggops="o=100,g=0,O=0,S=10000")
+    kinds = result.summary["critical_path"]["by_kind_ns"]
+    assert abs(sum(kinds.values()) - result.finish_ns) < 1e-6
+    assert kinds["link"] > 0 and kinds["queue"] > 0 and kinds["network"] == 0
+    messages = result.network.table("messages").to_pandas()
+    # A message above S is an announcement, a request and a reply.
+    assert messages["kind"].value_counts().to_dict() == {"put": 56, "get": 56, "reply": 56}
+    parts = messages[["nic_ps", "link_ps", "queue_ps", "receiver_ps"]].sum(axis=1)
+    assert (parts == messages["done_ps"] - messages["posted_ps"]).all()
+    assert set(messages.loc[messages["kind"] == "reply", "bytes"]) == {20000}
+
+
 def test_messages_pass_cards_on_every_node(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     schedule = tmp_path / "ring.goal"
     goal.make("dissemination", ranks=4, bytes=1000).write(schedule)
@@ -206,6 +222,14 @@ def test_messages_pass_cards_on_every_node(tmp_path: Path, capsys: pytest.Captur
     assert summary["digest"] == cards["digest"]
     assert pq.read_table(folder / "operations.parquet").num_rows == summary["schedule"]["schedule"]["operations"]
     assert pq.read_table(folder / "frames.parquet").num_rows > 0
+    rows = pq.read_table(folder / "messages.parquet").to_pylist()
+    assert len(rows) == 8
+    for row in rows:
+        assert (
+            row["nic_ps"] + row["link_ps"] + row["queue_ps"] + row["receiver_ps"] == row["done_ps"] - row["posted_ps"]
+        )
+        # The receiver's card handles the last packet, and copies it over PCIe.
+        assert row["receiver_ps"] > 200_000 and row["bytes"] == 1000
 
 
 def test_errors_of_networks_name_the_place(two: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import pickle
+from itertools import pairwise
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -103,6 +104,40 @@ def test_single_nodes_change_without_their_neighbours() -> None:
     assert [node["program"] for node in tree] == [
         f"sdk/examples/{one}.c" for one in ("count", "count", "empty", "count")
     ]
+
+
+def test_messages_have_rows() -> None:
+    net = spinet.Network.load(NETWORKS / "ping-pong.toml")
+    one, two = (net.run(threads=1).table("messages"), spinet.Network.load(NETWORKS / "ping-pong.toml"))
+    assert two.run(threads=2).table("messages").equals(one)
+    rows = one.to_pylist()
+    assert [row["from"] for row in rows[:4]] == [0, 1, 0, 1]
+    for row in rows:
+        assert row["kind"] == "put" and row["dropped"] == 0
+        assert (
+            row["posted_ps"]
+            <= row["first_sent_ps"]
+            < row["first_arrived_ps"]
+            < row["last_arrived_ps"]
+            <= row["done_ps"]
+        )
+    # Each side answers when it has the message of the other.
+    assert all(after["posted_ps"] >= row["done_ps"] for row, after in pairwise(rows))
+
+
+def test_a_window_of_time_keeps_the_messages_that_were_posted_in_it(tmp_path: Path) -> None:
+    every = spinet.run(NETWORKS / "dissemination-64.toml").table("messages").to_pylist()
+    folder = tmp_path / "some"
+    arguments = ["run", str(NETWORKS / "dissemination-64.toml"), "-o", str(folder), "--keep-time", "2 us..9 us"]
+    assert cli.main([*arguments, "--keep-nodes", "n1*"]) == 0
+    names = [f"n{number}" for number in range(64)]
+    wanted = [
+        row
+        for row in every
+        if 2_000_000 <= row["posted_ps"] < 9_000_000 and any(names[row[end]].startswith("n1") for end in ("from", "to"))
+    ]
+    assert 0 < len(wanted) < len(every) == 64 * 6
+    assert pq.read_table(folder / "messages.parquet").to_pylist() == wanted
 
 
 def test_a_run_that_has_begun_refuses_changes() -> None:

@@ -4,7 +4,7 @@ use crate::PortId;
 use crate::frame::{Arrival, Frame, N_CLASSES};
 use crate::line::Line;
 use crate::node::{Node, NodeFailure, Origin, Output, Place};
-use crate::observe::{Tally, What};
+use crate::observe::{MessageEvent, MessageKey, Tally, What};
 use crate::pause::{Pause, Pauses};
 use kernel::Time;
 use std::any::Any;
@@ -22,6 +22,8 @@ pub struct Departure {
     pub bytes: Arc<[u8]>,
     /// Its class, if it is not the one that its headers state.
     pub class: Option<u8>,
+    /// The message between hosts that it carries a part of.
+    pub message: Option<MessageKey>,
 }
 
 /// A NIC with its host. It lives on one thread, and the rules of [`Node`] hold for it.
@@ -44,6 +46,9 @@ pub trait Device: Any {
     /// Adds the frames that left since the last call, in order of time.
     fn take_departures(&mut self, departures: &mut Vec<Departure>);
 
+    /// Adds the events of its host's messages since the last call, in order of time.
+    fn take_messages(&mut self, _events: &mut Vec<MessageEvent>) {}
+
     /// The digest of everything that it did so far.
     fn digest(&self) -> String;
 
@@ -59,6 +64,7 @@ pub struct Attached<D> {
     origin: Origin,
     ports: Vec<Option<Transmitter>>,
     departures: Vec<Departure>,
+    messages: Vec<MessageEvent>,
 }
 
 impl<D: Device> Attached<D> {
@@ -68,7 +74,13 @@ impl<D: Device> Attached<D> {
             let port = port.as_ref()?;
             Some(Transmitter::new(port.line(), port.pause_reaction))
         });
-        Attached { device, origin: place.origin(), ports: ports.collect(), departures: Vec::new() }
+        Attached {
+            device,
+            origin: place.origin(),
+            ports: ports.collect(),
+            departures: Vec::new(),
+            messages: Vec::new(),
+        }
     }
 
     /// The device.
@@ -110,8 +122,11 @@ impl<D: Device> Node for Attached<D> {
             let transmitter = self.ports.get_mut(usize::from(port.0)).and_then(Option::as_mut).ok_or(missing)?;
             let frame = self.origin.frame(departure.bytes, departure.class);
             out.entered(departure.at, &frame);
+            departure.message.iter().for_each(|&message| out.carries(departure.at, &frame, message));
             transmitter.hand_over(departure.at, frame);
         }
+        self.device.take_messages(&mut self.messages);
+        out.messages(self.messages.drain(..));
         for (number, port) in self.ports.iter_mut().enumerate() {
             if let Some(transmitter) = port {
                 transmitter.run_until(until, PortId(number as u16), out);

@@ -59,6 +59,7 @@ pub mod host;
 pub mod line;
 pub mod link;
 pub mod loggops;
+pub mod messages;
 pub mod network;
 pub mod node;
 pub mod observe;

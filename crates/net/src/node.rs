@@ -4,7 +4,7 @@ use crate::address::Directory;
 use crate::capture::Captured;
 use crate::frame::{Arrival, Frame, FrameId};
 use crate::line::{Framing, Line, Rate, Slot};
-use crate::observe::{DropReason, Ledger, Row, Tally, What};
+use crate::observe::{DropReason, Ledger, MessageEvent, MessageKey, Row, Tally, What};
 use crate::{LinkId, NodeId, PortId};
 use kernel::Time;
 use std::any::Any;
@@ -172,6 +172,20 @@ impl Output {
         }
     }
 
+    /// A frame that has just entered carries a part of a message between hosts.
+    pub fn carries(&mut self, at: Time, frame: &Frame, message: MessageKey) {
+        let MessageKey { to, kind, number, .. } = message;
+        self.row(at, frame, What::Carries { to, kind, number });
+    }
+
+    /// Events of messages at the node's host.
+    pub fn messages(&mut self, events: impl IntoIterator<Item = MessageEvent>) {
+        for MessageEvent { at, message, len, what } in events {
+            let frame = FrameId { node: message.from, number: message.number.into() };
+            self.add_row(at, (frame, len, 0, 0), what);
+        }
+    }
+
     /// The node made a copy of a frame.
     pub fn copied(&mut self, frame: &Frame) {
         self.ledger.copied.add(frame);
@@ -184,20 +198,14 @@ impl Output {
 
     /// Adds a row, if the network has an observer.
     pub fn row(&mut self, at: Time, frame: &Frame, what: What) {
+        self.add_row(at, (frame.id, frame.len() as u32, frame.hops, frame.class), what);
+    }
+
+    fn add_row(&mut self, at: Time, (frame, bytes, hops, class): (FrameId, u32, u16, u8), what: What) {
         if let Some(rows) = &mut self.rows {
             let number = self.next_row;
             self.next_row += 1;
-            let bytes = frame.len() as u32;
-            rows.push(Row {
-                at,
-                node: self.node,
-                number,
-                frame: frame.id,
-                bytes,
-                hops: frame.hops,
-                class: frame.class,
-                what,
-            });
+            rows.push(Row { at, node: self.node, number, frame, bytes, hops, class, what });
         }
     }
 }

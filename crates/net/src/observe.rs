@@ -61,7 +61,45 @@ impl fmt::Display for DropReason {
     }
 }
 
-/// An event of a frame or a queue.
+/// The kind of a message between hosts.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum MessageKind {
+    /// Bytes for the receiver.
+    Put,
+    /// A request for bytes. It has none itself.
+    Get,
+    /// The bytes that a request asked for.
+    Reply,
+}
+
+impl MessageKind {
+    /// All kinds.
+    pub const ALL: [MessageKind; 3] = [MessageKind::Put, MessageKind::Get, MessageKind::Reply];
+
+    /// Its name in tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            MessageKind::Put => "put",
+            MessageKind::Get => "get",
+            MessageKind::Reply => "reply",
+        }
+    }
+}
+
+/// Identity of a message between hosts.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct MessageKey {
+    /// The node that sends it.
+    pub from: NodeId,
+    /// The node that receives it.
+    pub to: NodeId,
+    /// Its kind.
+    pub kind: MessageKind,
+    /// Number that its sender gave it. A reply has the lower 24 bits of its request's number.
+    pub number: u32,
+}
+
+/// An event of a frame, a queue or a message. Rows of the last three are for messages between hosts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum What {
     /// It entered the network: it waits in the node's transmitter from now on.
@@ -110,6 +148,40 @@ pub enum What {
         /// True for a pause, false for its end.
         is_on: bool,
     },
+    /// A host posted a message. The row's frame has the sender and the number of the message, and its length is the message's.
+    Posted {
+        /// The receiver.
+        to: NodeId,
+        /// Kind of the message.
+        kind: MessageKind,
+        /// Tag of the message.
+        tag: u64,
+        /// When its sender's NIC may have it.
+        posted: Time,
+    },
+    /// The frame, which has just entered the network, carries a part of this message.
+    Carries {
+        /// The receiver.
+        to: NodeId,
+        /// Kind of the message.
+        kind: MessageKind,
+        /// Number of the message.
+        number: u32,
+    },
+    /// All of a message has arrived and has met its matching entry. The row's frame has the sender and the number of the message.
+    Received {
+        /// Kind of the message.
+        kind: MessageKind,
+        /// When the host gets it.
+        done: Time,
+    },
+}
+
+impl What {
+    /// Returns true for the events of messages, which are not in the table of frames.
+    pub fn is_of_message(&self) -> bool {
+        matches!(self, What::Posted { .. } | What::Carries { .. } | What::Received { .. })
+    }
 }
 
 /// An event of a frame.
@@ -130,6 +202,19 @@ pub struct Row {
     /// Its class.
     pub class: u8,
     /// Event.
+    pub what: What,
+}
+
+/// An event of a message at its sender or receiver.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MessageEvent {
+    /// When.
+    pub at: Time,
+    /// The message.
+    pub message: MessageKey,
+    /// Its length in bytes.
+    pub len: u32,
+    /// [`What::Posted`] or [`What::Received`].
     pub what: What,
 }
 

@@ -171,6 +171,7 @@ pub static NETWORK: Kind = Kind {
     schema: LazyLock::new(schema::of::<NetworkExperiment>),
     tables: &[
         TableSpec { name: network::FRAMES, columns: network::FRAME_COLUMNS, words: network::words },
+        network::MESSAGES,
         goal::OPERATIONS,
     ],
     causes: || &[],

@@ -224,7 +224,8 @@ def _print(found: Mapping[str, Any], schedule: Path) -> None:
     blocks.append(run_report.table(heading, "end, ns", rows=rows))
     path = found["critical_path"]
     whole = max(1, found["finish_ns"])
-    kinds = [(kind, f"{time:,}", f"{100 * time / whole:.1f} %") for kind, time in path["by_kind_ns"].items()]
+    spent = [(kind, time) for kind, time in path["by_kind_ns"].items() if time]
+    kinds = [(kind, f"{time:,}", f"{100 * time / whole:.1f} %") for kind, time in spent]
     blocks.append(run_report.table("Critical path", "ns", "share", rows=kinds))
     if "steps" in found:
         steps = [

@@ -14,16 +14,30 @@ pub enum StepKind {
     Send,
     /// A card's gap, of a message that it sends or receives.
     Gap,
-    /// A message on its way.
+    /// A message on its way, as the model has it (L and G). In a network of links: the parts that are known of no message.
     Network,
+    /// In a network: a message in the NIC of its sender or receiver.
+    Nic,
+    /// In a network: a message on a link.
+    Link,
+    /// In a network: a message in a switch.
+    Queue,
     /// A processor's overhead for a message that it receives.
     Receive,
 }
 
 impl StepKind {
     /// All kinds.
-    pub const ALL: [StepKind; 5] =
-        [StepKind::Calc, StepKind::Send, StepKind::Gap, StepKind::Network, StepKind::Receive];
+    pub const ALL: [StepKind; 8] = [
+        StepKind::Calc,
+        StepKind::Send,
+        StepKind::Gap,
+        StepKind::Network,
+        StepKind::Nic,
+        StepKind::Link,
+        StepKind::Queue,
+        StepKind::Receive,
+    ];
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -32,6 +46,9 @@ impl StepKind {
             StepKind::Send => "send",
             StepKind::Gap => "gap",
             StepKind::Network => "network",
+            StepKind::Nic => "nic",
+            StepKind::Link => "link",
+            StepKind::Queue => "queue",
             StepKind::Receive => "receive",
         }
     }

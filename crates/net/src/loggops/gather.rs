@@ -5,9 +5,12 @@ use super::params::{Model, Params};
 use super::rank::{Arrived, OpTimes, Rank, Why};
 use super::record::{Cause, NO_OP, Outcome, Record, Times};
 use super::stuck::Stuck;
+use crate::NodeId;
 use crate::goal::{Kind, Schedule};
+use crate::messages::{Part, Segment};
+use crate::observe::{MessageKey, MessageKind};
 use kernel::Time;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// The results of a rank.
 pub struct RankResult {
@@ -41,8 +44,21 @@ fn send_of(schedule: &Schedule, ranks: &[RankResult], message: &Arrived) -> usiz
     first + message.send(&ranks[message.from as usize].numbers) as usize
 }
 
-/// Combines the results of all ranks: the times of all operations, or the reason why the schedule cannot end.
-pub fn gather(schedule: &Schedule, params: Params, model: Model, ranks: &[RankResult]) -> Result<Outcome, Stuck> {
+/// Where each message spent its time, by its identity.
+pub type Paths = HashMap<MessageKey, Vec<Segment>>;
+
+/// Bits of a read's number that its reply has.
+const REPLY_BITS: u32 = 0xff_ffff;
+
+/// Combines the results of all ranks: the times of all operations, or the reason why the schedule cannot end. `paths` divide the steps of
+/// the critical path that are messages on their way.
+pub fn gather(
+    schedule: &Schedule,
+    params: Params,
+    model: Model,
+    ranks: &[RankResult],
+    paths: &Paths,
+) -> Result<Outcome, Stuck> {
     let n_done: usize = ranks.iter().map(|rank| rank.n_done).sum();
     let mut sent = Vec::new();
     for (host, rank) in (0..).zip(ranks) {
@@ -83,17 +99,18 @@ pub fn gather(schedule: &Schedule, params: Params, model: Model, ranks: &[RankRe
             }
         }
     }
-    let path = path(schedule, params, ranks, last as u32);
+    let path = path(schedule, params, ranks, last as u32, paths);
     let end = (hosts.iter().max().map_or(0, |end| end.fs()), Cause::START);
     let record = Record { times, params, model, end, path: Some(path) };
     Ok(Outcome { finish: Time::from_fs(end.0), hosts, messages, record: Some(record) })
 }
 
 /// The critical path of a rank: the chain of steps from time 0 to its end.
-fn path(schedule: &Schedule, params: Params, ranks: &[RankResult], rank: u32) -> Vec<Step> {
+fn path(schedule: &Schedule, params: Params, ranks: &[RankResult], rank: u32, paths: &Paths) -> Vec<Step> {
     let mut steps = Vec::new();
     let mut rank = rank;
     let (mut now, mut why) = ranks[rank as usize].end;
+    let reads = Reads::new(schedule, params, ranks);
     loop {
         let result = &ranks[rank as usize];
         let first = schedule.range(rank).start;
@@ -113,7 +130,8 @@ fn path(schedule: &Schedule, params: Params, ranks: &[RankResult], rank: u32) ->
                     }
                     (Kind::Recv, _) => (times.posted, times.freed),
                     (Kind::Send, _) if this.size > params.S && this.peer != rank => {
-                        add(&mut steps, StepKind::Network, place, rank, times.left, now);
+                        let keys = reads.of_send(rank, op, this.peer);
+                        add_message(&mut steps, place, &keys, paths, (times.left, now));
                         add(&mut steps, StepKind::Send, place, rank, times.started, times.left);
                         (times.started, times.why)
                     }
@@ -144,13 +162,15 @@ fn path(schedule: &Schedule, params: Params, ranks: &[RankResult], rank: u32) ->
                 match (message.asked, message.recv) {
                     // The receive came after the announcement and started the read.
                     (Some((at, true)), Some(recv)) => {
-                        add(&mut steps, StepKind::Network, send, message.from, at, now);
+                        let [_, get, reply] = reads.of_message(rank, message);
+                        add_message(&mut steps, send, &[get, reply], paths, (at, now));
                         (at, Why::Begin(recv))
                     }
                     _ => {
+                        let keys = reads.of_message(rank, message);
                         rank = message.from;
                         let times = &ranks[rank as usize].times[send - schedule.range(rank).start];
-                        add(&mut steps, StepKind::Network, send, rank, times.left, now);
+                        add_message(&mut steps, send, &keys, paths, (times.left, now));
                         add(&mut steps, StepKind::Send, send, rank, times.started, times.left);
                         (times.started, times.why)
                     }
@@ -160,4 +180,79 @@ fn path(schedule: &Schedule, params: Params, ranks: &[RankResult], rank: u32) ->
     }
     steps.reverse();
     steps
+}
+
+/// The messages of the network that move the message of a send: the message itself or its announcement, and the read with its reply.
+type Moves = [Option<MessageKey>; 3];
+
+/// Which messages of the network move the bytes of sends above the eager limit.
+struct Reads {
+    /// Number of the announcement, by rank and operation of the send.
+    announcements: HashMap<(u32, u32), u32>,
+    /// Number of the read, by rank and operation of the send.
+    reads: HashMap<(u32, u32), u32>,
+}
+
+impl Reads {
+    fn new(schedule: &Schedule, params: Params, ranks: &[RankResult]) -> Reads {
+        let (mut announcements, mut reads) = (HashMap::new(), HashMap::new());
+        for (rank, result) in (0..).zip(ranks) {
+            let sizes = &schedule.ops()[schedule.range(rank)];
+            let is_announced = |op: u32| sizes[op as usize].size > params.S;
+            let long = result.numbers.iter().filter(|&(_, &op)| is_announced(op));
+            announcements.extend(long.map(|(&number, &op)| ((rank, op), number)));
+            let read = result.messages.iter().filter_map(|one| Some(((one.from, one.number), one.read?)));
+            reads.extend(read);
+        }
+        Reads { announcements, reads }
+    }
+
+    /// The messages of a send above the eager limit.
+    fn of_send(&self, rank: u32, op: u32, peer: u32) -> Moves {
+        let (from, to) = (NodeId(rank), NodeId(peer));
+        let put = |&number: &u32| MessageKey { from, to, kind: MessageKind::Put, number };
+        let read = self.reads.get(&(rank, op));
+        let get = |&number: &u32| MessageKey { from: to, to: from, kind: MessageKind::Get, number };
+        let reply = |&number: &u32| MessageKey { from, to, kind: MessageKind::Reply, number: number & REPLY_BITS };
+        [self.announcements.get(&(rank, op)).map(put), read.map(get), read.map(reply)]
+    }
+
+    /// The messages that moved a message to a rank.
+    fn of_message(&self, rank: u32, message: &Arrived) -> Moves {
+        if message.is_announced() {
+            return self.of_send(message.from, message.number, rank);
+        }
+        let (from, to, number) = (NodeId(message.from), NodeId(rank), message.number);
+        // A message of a rank to itself takes no time in the network.
+        [(from != to).then_some(MessageKey { from, to, kind: MessageKind::Put, number }), None, None]
+    }
+}
+
+/// Adds the steps of messages on their way, the last one first. Times that belong to no known message are steps of the kind `Network`.
+fn add_message(steps: &mut Vec<Step>, op: usize, keys: &[Option<MessageKey>], paths: &Paths, span: (Time, Time)) {
+    let op = op as u32;
+    let (mut now, end) = span;
+    let first = steps.len();
+    let sender = keys.iter().flatten().next().map_or(0, |key| key.from.0);
+    let mut to = |kind, rank, until: Time| {
+        let until = until.min(end);
+        if until > now {
+            steps.push(Step { kind, op, rank, start: now, end: until });
+            now = until;
+        }
+    };
+    for key in keys.iter().flatten() {
+        for segment in paths.get(key).into_iter().flatten() {
+            to(StepKind::Network, key.from.0, segment.start);
+            let (kind, rank) = match segment.part {
+                Part::Nic => (StepKind::Nic, key.from.0),
+                Part::Link => (StepKind::Link, key.from.0),
+                Part::Queue => (StepKind::Queue, key.from.0),
+                Part::Receiver => (StepKind::Nic, key.to.0),
+            };
+            to(kind, rank, segment.end);
+        }
+    }
+    to(StepKind::Network, sender, end);
+    steps[first..].reverse();
 }

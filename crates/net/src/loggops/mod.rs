@@ -39,7 +39,7 @@ mod record;
 mod stuck;
 
 pub use critical::{Step, StepKind};
-pub use gather::{RankResult, gather};
+pub use gather::{Paths, RankResult, gather};
 pub use hosts::Run;
 pub use params::{Model, Params};
 pub use rank::{Rank, TooLarge};

@@ -74,6 +74,8 @@ pub(super) struct Arrived {
     pub arrived: Time,
     /// For an announced message: start of the read, and true if the receive came after the announcement.
     pub asked: Option<(Time, bool)>,
+    /// Number of the read.
+    pub read: Option<u32>,
     pub begun: Time,
     pub why: Why,
     pub ended: Time,
@@ -81,6 +83,11 @@ pub(super) struct Arrived {
 }
 
 impl Arrived {
+    /// True if it was announced, and its bytes were read.
+    pub fn is_announced(&self) -> bool {
+        self.is_announced
+    }
+
     /// The send operation. `numbers` maps the sender's messages to its operations.
     pub fn send(&self, numbers: &BTreeMap<u32, u32>) -> u32 {
         // Announced messages and messages of a rank to itself carry the number of the operation.
@@ -341,6 +348,7 @@ impl Rank {
                 has_operation,
                 arrived,
                 asked,
+                read: None,
                 begun,
                 why,
                 ended,
@@ -396,6 +404,7 @@ impl Rank {
         let Arrived { from, number, size, .. } = self.messages[message as usize];
         self.messages[message as usize].asked = Some((host.now(), is_late));
         let id = host.post_get(host.now(), NodeId(from), READ | u64::from(number), size as u32);
+        self.messages[message as usize].read = Some(id.0);
         self.reads.insert(id.0, message);
     }
 
@@ -497,6 +506,7 @@ impl Rank {
             has_operation: is_announced,
             arrived: received.last,
             asked: None,
+            read: None,
             begun: received.last,
             why: Why::Way(message),
             ended: received.last,

@@ -15,7 +15,7 @@ use crate::frame::Arrival;
 use crate::host::{Action, CardEvent, CardMemory, Event, Host, MessageId, Payload, Program, Received, Reply, Served};
 use crate::line::{Line, Slot};
 use crate::node::{NodeFailure, Place, PortPlace};
-use crate::observe::Tally;
+use crate::observe::{MessageEvent, MessageKey, MessageKind, Tally, What};
 use crate::pause::{Pause, Pauses};
 use kernel::Time;
 use std::any::Any;
@@ -41,8 +41,9 @@ pub enum PlainError {
 
 /// The card around an endpoint: it sends the endpoint's frames, and accounts for frames that arrived.
 pub trait Exit {
-    /// A frame leaves at `slot.start`. `class` overrides the class that its headers state. Returns the hash of its bytes.
-    fn leave(&mut self, slot: Slot, bytes: Arc<[u8]>, class: Option<u8>) -> u64;
+    /// A frame leaves at `slot.start`. `class` overrides the class that its headers state. `message` is the message that it carries a part
+    /// of. Returns the hash of its bytes.
+    fn leave(&mut self, slot: Slot, bytes: Arc<[u8]>, class: Option<u8>, message: Option<MessageKey>) -> u64;
 
     /// A frame that arrived was used, or was of no use if `is_used` is false.
     fn used(&mut self, now: Time, arrival: &Arrival, is_used: bool);
@@ -129,6 +130,8 @@ pub struct Endpoint {
     inside: Tally,
     /// The host's writes into memory that it shares with the card: time, address, bytes.
     written: Vec<(Time, u64, Box<[u8]>)>,
+    /// Events of messages since the last call of `take_messages`.
+    messages: Vec<MessageEvent>,
     hash: u64,
     counts: PlainCounts,
 }
@@ -177,6 +180,7 @@ impl Endpoint {
             wake: None,
             inside: Tally::default(),
             written: Vec::new(),
+            messages: Vec::new(),
             hash: 0,
             counts: PlainCounts::default(),
             params,
@@ -216,6 +220,11 @@ impl Endpoint {
     /// Moves the host's writes since the last call to the end of `written`: those into memory that it shares with the card.
     pub fn take_written(&mut self, written: &mut Vec<(Time, u64, Box<[u8]>)>) {
         written.append(&mut self.written);
+    }
+
+    /// Takes the events of its messages since the last call.
+    pub fn take_messages(&mut self) -> std::vec::Drain<'_, MessageEvent> {
+        self.messages.drain(..)
     }
 
     /// Simulates everything up to and including `until`.
@@ -305,12 +314,14 @@ impl Endpoint {
                 Action::Put { at, id, to, tag, payload } => {
                     self.counts.posted += 1;
                     let begin = Begin::Write { tag, number: id.0, len: payload.len() };
+                    self.note_posted(now, at, to, begin, tag, payload.len());
                     self.schedule(at + self.params.post(), Kind::Post { id, to, begin, payload });
                 }
                 Action::Get { at, id, to, tag, len } => {
                     self.counts.posted += 1;
-                    self.requests.insert(id.0 & 0xff_ffff, (to, id, tag, len));
+                    self.requests.insert(id.0 & packet::REPLY_BITS, (to, id, tag, len));
                     let begin = Begin::Read { tag, number: id.0, len };
+                    self.note_posted(now, at, to, begin, tag, 0);
                     self.schedule(at + self.params.post(), Kind::Post { id, to, begin, payload: Payload::Zeros(0) });
                 }
                 Action::Frame { bytes } => {
@@ -347,6 +358,13 @@ impl Endpoint {
         else {
             return;
         };
+        let (kind, sent) = match purpose {
+            Purpose::Put => (MessageKind::Put, number),
+            Purpose::Request => (MessageKind::Get, number),
+            Purpose::Reply(_) => (MessageKind::Reply, number & packet::REPLY_BITS),
+        };
+        let message = MessageKey { from, to: self.node, kind, number: sent };
+        self.messages.push(MessageEvent { at: self.now, message, len, what: What::Received { kind, done: at } });
         let entry_id = entry.map_or(0, |(EntryId(id), _)| id);
         let words = [u64::from(from.0), tag, u64::from(len), first.fs(), last.fs(), entry_id];
         self.hash = words.into_iter().fold(self.hash, fold);
@@ -368,7 +386,9 @@ impl Endpoint {
                         Payload::Bytes(content.into())
                     }
                 };
-                self.schedule(at, Kind::Post { id, to: from, begin: Begin::Response { number }, payload });
+                let begin = Begin::Response { number };
+                self.note_posted(self.now, at, from, begin, tag, len);
+                self.schedule(at, Kind::Post { id, to: from, begin, payload });
             }
             (Purpose::Put, Some((id, entry))) => {
                 self.counts.received += 1;
@@ -436,7 +456,7 @@ impl Endpoint {
     fn finished(&mut self, at: Time, id: MessageId) {
         if let Some(served) = self.served.remove(&id) {
             self.schedule(at, Kind::Tell(Event::Served(served)));
-        } else if self.requests.get(&(id.0 & 0xff_ffff)).is_none_or(|&(_, request, ..)| request != id) {
+        } else if self.requests.get(&(id.0 & packet::REPLY_BITS)).is_none_or(|&(_, request, ..)| request != id) {
             self.schedule(at, Kind::Tell(Event::Sent(id)));
         }
     }
@@ -482,6 +502,22 @@ impl Endpoint {
         }
     }
 
+    /// The identity of a message to a peer.
+    fn key(&self, to: NodeId, begin: Begin) -> MessageKey {
+        let (kind, number) = match begin {
+            Begin::Write { number, .. } => (MessageKind::Put, number),
+            Begin::Read { number, .. } => (MessageKind::Get, number),
+            Begin::Response { number } => (MessageKind::Reply, number & packet::REPLY_BITS),
+        };
+        MessageKey { from: self.node, to, kind, number }
+    }
+
+    fn note_posted(&mut self, now: Time, posted: Time, to: NodeId, begin: Begin, tag: u64, len: u32) {
+        let message = self.key(to, begin);
+        let what = What::Posted { to, kind: message.kind, tag, posted };
+        self.messages.push(MessageEvent { at: now, message, len, what });
+    }
+
     fn pair(&self, to: NodeId) -> Pair {
         Pair { from: self.node, to, class: self.params.class }
     }
@@ -497,16 +533,17 @@ impl Endpoint {
                 }
                 return;
             }
-            let (bytes, class, finishes): (Arc<[u8]>, _, _) = if let Some(bytes) = self.answers.pop_front() {
-                (bytes.into(), Some(self.params.class), None)
+            let (bytes, class, message, finishes): (Arc<[u8]>, _, _, _) = if let Some(bytes) = self.answers.pop_front()
+            {
+                (bytes.into(), Some(self.params.class), None, None)
             } else if let Some(bytes) = self.frames.pop_front() {
-                (bytes, None, None)
+                (bytes, None, None, None)
             } else {
-                let Some((bytes, finishes)) = self.next_data(now) else { continue };
-                (bytes.into(), Some(self.params.class), finishes)
+                let Some((bytes, message, finishes)) = self.next_data(now) else { continue };
+                (bytes.into(), Some(self.params.class), Some(message), finishes)
             };
             let slot = self.line.send(now, bytes.len());
-            let hash = exit.leave(slot, bytes, class);
+            let hash = exit.leave(slot, bytes, class, message);
             self.hash = fold(fold(self.hash, slot.start.fs()), hash);
             if let Some(id) = finishes {
                 self.finished(slot.tail + self.params.deliver(), id);
@@ -515,7 +552,7 @@ impl Endpoint {
     }
 
     /// The next data packet of the peer whose turn it is.
-    fn next_data(&mut self, now: Time) -> Option<(Vec<u8>, Option<MessageId>)> {
+    fn next_data(&mut self, now: Time) -> Option<(Vec<u8>, MessageKey, Option<MessageId>)> {
         let to = self.turns.pop_front()?;
         let peer = self.outgoing.get_mut(&to)?;
         peer.has_turn = false;
@@ -542,6 +579,6 @@ impl Endpoint {
         }
         self.arm(to);
         self.enlist(to);
-        Some((bytes, part.finishes))
+        Some((bytes, self.key(to, part.message), part.finishes))
     }
 }

@@ -20,7 +20,7 @@ use crate::frame::Arrival;
 use crate::host::Program;
 use crate::line::Slot;
 use crate::node::{Node, NodeFailure, Origin, Output, Place};
-use crate::observe::{DropReason, Tally};
+use crate::observe::{DropReason, MessageKey, Tally};
 use endpoint::{Endpoint, Exit};
 use kernel::Time;
 use params::PlainParams;
@@ -67,10 +67,11 @@ struct LineEnd<'a> {
 }
 
 impl Exit for LineEnd<'_> {
-    fn leave(&mut self, slot: Slot, bytes: Arc<[u8]>, class: Option<u8>) -> u64 {
+    fn leave(&mut self, slot: Slot, bytes: Arc<[u8]>, class: Option<u8>, message: Option<MessageKey>) -> u64 {
         let frame = self.origin.frame(bytes, class);
         let hash = frame.hash;
         self.out.entered(slot.start, &frame);
+        message.iter().for_each(|&message| self.out.carries(slot.start, &frame, message));
         self.out.transmit(PortId(0), slot, frame);
         hash
     }
@@ -89,7 +90,9 @@ impl Node for PlainNic {
     }
 
     fn run_until(&mut self, until: Time, out: &mut Output) -> Result<(), NodeFailure> {
-        self.endpoint.run_until(until, &mut LineEnd { origin: &mut self.origin, out })
+        self.endpoint.run_until(until, &mut LineEnd { origin: &mut self.origin, out })?;
+        out.messages(self.endpoint.take_messages());
+        Ok(())
     }
 
     fn next_event(&self) -> Option<Time> {

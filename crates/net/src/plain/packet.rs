@@ -21,6 +21,9 @@ const FIRST_SOURCE_PORT: u16 = 0xc000;
 /// Reserved bytes of a congestion notification.
 const CONGESTION_LEN: usize = 16;
 
+/// Bits of a request's number that a reply carries.
+pub(super) const REPLY_BITS: u32 = 0xff_ffff;
+
 /// Bits of a packet sequence number.
 pub(super) const PSN_BITS: u32 = 24;
 
@@ -150,7 +153,7 @@ pub(super) fn data(
                 Reth { address, key, len }.emit(bytes).map(drop)
             }
             Some(Begin::Response { number }) => {
-                Aeth { syndrome: syndrome::ACK, msn: number & 0xff_ffff }.emit(bytes).map(drop)
+                Aeth { syndrome: syndrome::ACK, msn: number & REPLY_BITS }.emit(bytes).map(drop)
             }
             None if bytes.len() == AETH_LEN => Aeth { syndrome: syndrome::ACK, msn: 0 }.emit(bytes).map(drop),
             None => Ok(()),

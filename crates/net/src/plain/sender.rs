@@ -22,6 +22,8 @@ pub(super) struct Part {
     pub psn: u64,
     pub stream: Stream,
     pub begin: Option<Begin>,
+    /// The start of its message.
+    pub message: Begin,
     pub is_last: bool,
     pub range: Range<usize>,
     pub payload: Payload,
@@ -100,7 +102,7 @@ impl Outgoing {
         let range = start..(start + params.mtu as usize).min(len as usize);
         let begin = (number == 0).then_some(message.begin);
         let stream = if matches!(message.begin, Begin::Response { .. }) { Stream::Response } else { Stream::Write };
-        let payload = message.payload.clone();
+        let (payload, message_begin) = (message.payload.clone(), message.begin);
         let mut finishes = None;
         if !params.acknowledges() {
             self.done = self.next;
@@ -108,7 +110,7 @@ impl Outgoing {
                 finishes = self.messages.pop_front().map(|message| message.id);
             }
         }
-        Some(Part { psn, stream, begin, is_last, range, payload, finishes })
+        Some(Part { psn, stream, begin, message: message_begin, is_last, range, payload, finishes })
     }
 
     /// All packets below `below` have arrived. Returns the messages that are finished, and true if there was progress.

@@ -3,14 +3,17 @@
 use kernel::Time;
 use net::NodeId;
 use net::goal::{Schedule, text};
-use net::loggops::{Model, Outcome, Params, Rank, RankResult, StepKind, Stuck, gather};
+use net::loggops::{Model, Outcome, Params, Paths, Rank, RankResult, StepKind, Stuck, gather};
+use net::messages::Messages;
 use net::network::{Network, Options};
 use net::node::{BuildNode, Node};
+use net::observe::Row;
 use net::plain::PlainNic;
 use net::plain::params::PlainParams;
 use net::spec::{LinkParams, NetworkSpec};
+use net::switch::params::SwitchParams;
 use net::topology::Topology;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// Byte time at 100 Gbit/s, and the delay of a link, in ns.
 const BYTE: f64 = 0.08;
@@ -33,13 +36,23 @@ fn run(text: &str, params: &str, model: Model, threads: usize) -> (Result<Outcom
         });
         Ok::<_, std::convert::Infallible>(build)
     });
-    let mut network = Network::build(plan.unwrap(), Options { threads, ..Options::default() }).unwrap();
+    let rows: Arc<Mutex<Vec<Row>>> = Arc::default();
+    let kept = rows.clone();
+    let observer = Box::new(move |rows: &[Row]| {
+        kept.lock().unwrap().extend_from_slice(rows);
+        Ok(())
+    });
+    let options = Options { threads, observer: Some(observer), ..Options::default() };
+    let mut network = Network::build(plan.unwrap(), options).unwrap();
     assert_eq!(network.run_until(Time::from_ns(1_000_000_000)).unwrap().next, None);
     let take =
         |node: &mut dyn Node| node.as_any().downcast_mut::<PlainNic>().unwrap().program_as::<Rank>().unwrap().take();
     let digest = network.digest().unwrap();
     let results: Vec<RankResult> = (0..ranks).map(|rank| network.with_node(NodeId(rank), take).unwrap()).collect();
-    (gather(&schedule, params, model, &results), schedule, digest)
+    let mut messages = Messages::default();
+    messages.add(&rows.lock().unwrap());
+    let paths: Paths = messages.take().into_iter().map(|message| (message.key, message.segments)).collect();
+    (gather(&schedule, params, model, &results, &paths), schedule, digest)
 }
 
 /// Nanoseconds as whole picoseconds.
@@ -73,6 +86,48 @@ fn a_message_takes_overheads_serialisation_and_delay() {
     // O adds 2 ns for each of 99 bytes. The message leaves after o (2010), or when the processor is done (atlahs).
     assert_eq!(ends(PAIR, "o=1500,O=2,g=0", Model::Loggopsim2010), [2698.0, 2500.0 + line + 1698.0 + 10.0].map(ps));
     assert_eq!(ends(PAIR, "o=1500,O=2,g=0", Model::Atlahs), [2698.0, 2698.0 + line + 1698.0 + 10.0].map(ps));
+}
+
+/// The kinds of the critical path's steps, and their lengths in ps.
+fn steps(text: &str, params: &str) -> Vec<(&'static str, u64)> {
+    let (outcome, schedule, _) = run(text, params, Model::Loggopsim2010, 1);
+    let path = outcome.unwrap_or_else(|stuck| panic!("{stuck}")).record.unwrap().critical_path(&schedule);
+    path.iter().map(|step| (step.kind.name(), (step.end - step.start).ps())).collect()
+}
+
+#[test]
+fn the_critical_path_divides_the_way_of_a_message() {
+    let line = (WRITE + 100) as f64 * BYTE;
+    let pair = [("calc", 1000.0), ("send", 1500.0), ("link", line + DELAY), ("receive", 1500.0), ("calc", 10.0)];
+    assert_eq!(steps(PAIR, "o=1500,g=0"), pair.map(|(kind, ns)| (kind, ps(ns))));
+    // Two senders share the line from the switch to rank 0. The second message waits for the first one there.
+    let text = "num_ranks 3\nrank 0 {\na: recv 1000b from 1\nb: recv 1000b from 2\n}\n\
+        rank 1 {\nsend 1000b to 0\n}\nrank 2 {\nsend 1000b to 0\n}\n";
+    let line = (WRITE + 1000) as f64 * BYTE;
+    let found = steps(text, "o=0,g=0");
+    let latency = SwitchParams::default().latency.time().fs() as f64 / 1e6;
+    let gap = (12 + 8) as f64 * BYTE - 8.0 * BYTE; // between the last bit of a frame and the preamble of the next one
+    let way = [("link", line + DELAY), ("queue", latency + line + gap), ("link", line + DELAY)];
+    assert_eq!(found, way.map(|(kind, ns)| (kind, ps(ns))));
+    // Two messages of one sender: the second one waits in the NIC.
+    let text = "num_ranks 2\nrank 0 {\nsend 1000b to 1\nsend 1000b to 1\n}\nrank 1 {\nrecv 1000b from 0\nrecv 1000b from 0\n}\n";
+    assert_eq!(steps(text, "o=0,g=0"), [("nic", line + gap), ("link", line + DELAY)].map(|(kind, ns)| (kind, ps(ns))));
+}
+
+#[test]
+fn the_critical_path_has_the_announcement_and_the_read_of_a_large_message() {
+    let text = "num_ranks 2\nrank 0 {\nsend 1000b to 1\n}\nrank 1 {\nrecv 1000b from 0\n}\n";
+    let announced = (WRITE + 8) as f64 * BYTE + DELAY;
+    let answer = (ANSWER + 1000) as f64 * BYTE + DELAY;
+    // Announcement, request and answer cross the link one after the other.
+    let links = [
+        ("send", 100.0),
+        ("link", announced),
+        ("link", WRITE as f64 * BYTE + DELAY),
+        ("link", answer),
+        ("receive", 100.0),
+    ];
+    assert_eq!(steps(text, "o=100,g=0,S=999"), links.map(|(kind, ns)| (kind, ps(ns))));
 }
 
 #[test]
@@ -161,6 +216,6 @@ fn the_path_has_the_steps_of_the_message() {
     let (outcome, schedule, _) = run(PAIR, "o=1500,g=0", Model::Loggopsim2010, 1);
     let path = outcome.unwrap().record.unwrap().critical_path(&schedule);
     let kinds: Vec<StepKind> = path.iter().map(|step| step.kind).collect();
-    use StepKind::{Calc, Network, Receive, Send};
-    assert_eq!(kinds, [Calc, Send, Network, Receive, Calc]);
+    use StepKind::{Calc, Link, Receive, Send};
+    assert_eq!(kinds, [Calc, Send, Link, Receive, Calc]);
 }

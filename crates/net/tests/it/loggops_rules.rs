@@ -108,5 +108,7 @@ fn the_critical_path_adds_up() {
             n += 1;
         }
     }
-    assert!(n > 1000 && kinds.len() == StepKind::ALL.len() && kinds.values().all(|&n| n > 50), "{n}: {kinds:?}");
+    let of_networks = [StepKind::Nic, StepKind::Link, StepKind::Queue];
+    let wanted = StepKind::ALL.iter().filter(|kind| !of_networks.contains(kind));
+    assert!(kinds.keys().eq(wanted) && n > 1000 && kinds.values().all(|&n| n > 50), "{n}: {kinds:?}");
 }

@@ -15,6 +15,7 @@ mod loggops_against;
 mod loggops_packets;
 mod loggops_rules;
 mod loggops_stuck;
+mod messages;
 mod plain;
 mod rig;
 mod spec;

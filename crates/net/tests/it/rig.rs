@@ -64,7 +64,7 @@ impl Device for Script {
         assert!(self.panic_at.is_none_or(|at| at > until), "a bug in the card");
         while self.to_send.front().is_some_and(|&(at, _)| at <= until) {
             let (at, bytes) = self.to_send.pop_front().unwrap();
-            self.departures.push(Departure { at, port: PortId(0), bytes: bytes.into(), class: None });
+            self.departures.push(Departure { at, port: PortId(0), bytes: bytes.into(), class: None, message: None });
         }
         while self.waiting.front().is_some_and(|arrival| arrival.tail <= until) {
             let Arrival { tail, frame, .. } = self.waiting.pop_front().unwrap();
@@ -72,7 +72,13 @@ impl Device for Script {
             let (dst, src) = (bytes[30..34].to_vec(), bytes[26..30].to_vec());
             bytes[30..34].copy_from_slice(&src);
             bytes[26..30].copy_from_slice(&dst);
-            self.departures.push(Departure { at: tail, port: PortId(0), bytes: bytes.into(), class: None });
+            self.departures.push(Departure {
+                at: tail,
+                port: PortId(0),
+                bytes: bytes.into(),
+                class: None,
+                message: None,
+            });
         }
         self.departures.sort_by_key(|departure| departure.at);
         Ok(())

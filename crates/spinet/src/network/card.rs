@@ -4,6 +4,7 @@ use super::device::{CardDevice, CardEnded};
 use super::experiment::NetworkError;
 use super::frames::{FrameLog, Frames};
 use super::gather::{self, Closing, Failure, Gathered, NodeRecord, NodeRows, Status};
+use super::messages::{MESSAGES, MessageLog};
 use super::place::{Places, place};
 use super::progress::{NodeProgress, Sum};
 use super::setup::{NodeSetup, Setup};
@@ -42,6 +43,8 @@ pub struct NetworkCard {
     pub(super) progress: Vec<Arc<NodeProgress>>,
     rows: Arc<Mutex<Vec<Row>>>,
     pub(super) frames: Frames,
+    /// Messages between hosts; only in the first process, and if they are used.
+    pub(super) messages: Option<MessageLog>,
     now: Time,
     /// Time of the next event, as of the last check.
     next: Option<Time>,
@@ -101,14 +104,15 @@ impl NetworkCard {
             Some(ranks) => together(ranks, built)?,
         };
         let within = wanted.keep_time.unwrap_or_default().times();
-        let keeps_log = wanted.tables && wanted.ranks.as_ref().is_none_or(Ranks::is_first);
+        let is_first = wanted.ranks.as_ref().is_none_or(Ranks::is_first);
         let mut card = NetworkCard {
+            messages: if is_first { MessageLog::new(&setup, wanted, wanted.tables) } else { None },
             taken: vec![0; setup.nodes.len()],
             setup,
             network: RefCell::new(network),
             progress,
             rows,
-            frames: Frames::new(keeps_log.then(FrameLog::default), within, n_all),
+            frames: Frames::new((wanted.tables && is_first).then(FrameLog::default), within, n_all),
             now: Time::ZERO,
             next,
             look: None,
@@ -187,6 +191,12 @@ impl NetworkCard {
         &self.setup.nodes
     }
 
+    /// Adds events of frames and messages, which come in order of time.
+    fn add_rows(&mut self, rows: &[Row]) {
+        self.frames.add(rows);
+        self.messages.iter_mut().for_each(|messages| messages.add(rows));
+    }
+
     fn limit(&self) -> Time {
         self.setup.experiment.common.limit.map_or(HORIZON, |limit| limit.time().min(HORIZON))
     }
@@ -227,7 +237,7 @@ impl NetworkCard {
     fn look(&mut self, result: Result<(), NetError>) -> Result<(), RunError> {
         let rows = std::mem::take(&mut *self.rows.lock().unwrap_or_else(PoisonError::into_inner));
         let Some(ranks) = self.wanted.ranks.clone() else {
-            self.frames.add(&rows);
+            self.add_rows(&rows);
             let failure = match result {
                 Ok(()) => None,
                 Err(error) => {
@@ -266,7 +276,7 @@ impl NetworkCard {
         if ranks.is_first() {
             // The sort is stable: rows of a node come from one process, in order.
             gathered.rows.sort_by_key(|row| (row.at, row.node));
-            self.frames.add(&gathered.rows);
+            self.add_rows(&gathered.rows);
         }
         for (rank, status) in &all {
             match &status.failure {
@@ -450,7 +460,8 @@ impl Simulated for NetworkCard {
             return Ok(());
         }
         let rows = std::mem::take(&mut *self.rows.lock().unwrap_or_else(PoisonError::into_inner));
-        self.frames.add(&rows);
+        self.add_rows(&rows);
+        self.messages.iter_mut().for_each(MessageLog::close);
         let nodes: Vec<usize> = (0..self.nodes().len()).filter(|&node| self.is_here[node]).collect();
         let closed = nodes.into_iter().try_for_each(|node| match self.with_card(node, CardDevice::close) {
             Ok(result) => result,
@@ -497,7 +508,9 @@ impl Card for NetworkCard {
         // There are no rows without a schedule, and none after its last row.
         let columns = columns.filter(|columns| columns.iter().any(|(_, bytes)| !bytes.is_empty()));
         let operations = columns.map(|columns| Rows { table: goal::OPERATIONS.name, columns });
-        std::iter::once(frames).chain(operations).collect()
+        let messages = self.messages.as_mut().and_then(MessageLog::take);
+        let messages = messages.map(|columns| Rows { table: MESSAGES.name, columns });
+        std::iter::once(frames).chain(messages).chain(operations).collect()
     }
 
     fn as_nodes(&mut self) -> Option<&mut dyn Nodes> {

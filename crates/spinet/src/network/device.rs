@@ -12,6 +12,7 @@ use net::frame::{Arrival, Frame, FrameId};
 use net::host::Program;
 use net::line::Slot;
 use net::node::{NodeFailure, Place};
+use net::observe::{MessageEvent, MessageKey};
 use net::pause::Pause;
 use net::plain::endpoint::{Endpoint, Exit};
 use net::plain::params::PlainParams;
@@ -88,9 +89,9 @@ pub const TO_CARD: Time = Time::from_ns(150);
 struct ToTransmitter(Vec<Departure>);
 
 impl Exit for ToTransmitter {
-    fn leave(&mut self, slot: Slot, bytes: Arc<[u8]>, class: Option<u8>) -> u64 {
+    fn leave(&mut self, slot: Slot, bytes: Arc<[u8]>, class: Option<u8>, message: Option<MessageKey>) -> u64 {
         let hash = fold_bytes(&bytes);
-        self.0.push(Departure { at: slot.start, port: PortId(0), bytes, class });
+        self.0.push(Departure { at: slot.start, port: PortId(0), bytes, class, message });
         hash
     }
 
@@ -308,7 +309,13 @@ fn take_departures(card: &mut dyn Card, mut side: Option<&mut HostSide>, departu
     for run::Departure { at, port, frame } in card.take_departures() {
         match port {
             Port::Network(port) => {
-                departures.push(Departure { at, port: PortId(port.into()), bytes: frame.into(), class: None });
+                departures.push(Departure {
+                    at,
+                    port: PortId(port.into()),
+                    bytes: frame.into(),
+                    class: None,
+                    message: None,
+                });
             }
             Port::Host(_) => {
                 if let Some(side) = &mut side {
@@ -395,7 +402,7 @@ impl Device for CardDevice {
         }
         let mut departures = Vec::new();
         while let Some((at, bytes)) = self.host.take(until)? {
-            departures.push(Departure { at, port: PortId(0), bytes, class: None });
+            departures.push(Departure { at, port: PortId(0), bytes, class: None, message: None });
         }
         self.advance(until, &mut departures)?;
         // The sort is stable: of frames with the same time, those that bypass the card go first.
@@ -416,6 +423,12 @@ impl Device for CardDevice {
 
     fn take_departures(&mut self, departures: &mut Vec<Departure>) {
         departures.extend(self.departures.drain(..));
+    }
+
+    fn take_messages(&mut self, events: &mut Vec<MessageEvent>) {
+        if let Some(side) = &mut self.side {
+            events.extend(side.endpoint.take_messages());
+        }
     }
 
     fn digest(&self) -> String {

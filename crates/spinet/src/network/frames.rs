@@ -18,6 +18,7 @@ pub fn words(column: &str) -> Vec<&'static str> {
     }
 }
 
+/// Number of an event in [`EVENTS`]; -1 for events of messages, which have no row.
 fn event(what: &What) -> i64 {
     match what {
         What::Entered => 0,
@@ -28,6 +29,7 @@ fn event(what: &What) -> i64 {
         What::Marked => 5,
         What::Depth { .. } => 6,
         What::Paused { .. } => 7,
+        What::Posted { .. } | What::Carries { .. } | What::Received { .. } => -1,
     }
 }
 
@@ -135,7 +137,7 @@ impl Frames {
 
     /// Adds events, which come in order of time.
     pub fn add(&mut self, rows: &[Row]) {
-        for row in rows {
+        for row in rows.iter().filter(|row| !row.what.is_of_message()) {
             if let Some(log) = self.log.as_mut().filter(|_| self.within.0 <= row.at && row.at < self.within.1) {
                 log.0.push(&values(row));
             }
@@ -168,6 +170,7 @@ impl Frames {
                 What::Depth { bytes, .. } => self.deepest = self.deepest.max(bytes),
                 What::Marked => self.marked += 1,
                 What::Copied { .. } | What::Paused { .. } => {}
+                What::Posted { .. } | What::Carries { .. } | What::Received { .. } => {}
             }
         }
     }

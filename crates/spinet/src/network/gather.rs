@@ -5,7 +5,7 @@ use crate::ranks::Ranks;
 use crate::run::Rows;
 use kernel::Time;
 use net::frame::FrameId;
-use net::observe::{DropReason, Ledger, Row, What};
+use net::observe::{DropReason, Ledger, MessageKind, Row, What};
 use net::{LinkId, NodeId, NodeReport, PortId};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -215,6 +215,9 @@ fn put_row(row: &Row, bytes: &mut Vec<u8>) {
         What::Marked => (5, [0; 3]),
         What::Depth { port, class, bytes } => (6, [u64::from(port.0), u64::from(class), bytes]),
         What::Paused { port, class, is_on } => (7, [u64::from(port.0), u64::from(class), u64::from(is_on)]),
+        What::Posted { to, kind, tag, posted } => (8, [address(to, kind), tag, posted.fs()]),
+        What::Carries { to, kind, number } => (9, [address(to, kind), u64::from(number), 0]),
+        What::Received { kind, done } => (10, [address(NodeId(0), kind), done.fs(), 0]),
     };
     bytes.extend(row.at.fs().to_le_bytes());
     bytes.extend(row.frame.number.to_le_bytes());
@@ -224,11 +227,17 @@ fn put_row(row: &Row, bytes: &mut Vec<u8>) {
     bytes.extend([row.class, event]);
 }
 
+/// Receiver and kind of a message in one number.
+fn address(to: NodeId, kind: MessageKind) -> u64 {
+    u64::from(to.0) << 8 | kind as u64
+}
+
 fn row(bytes: &[u8]) -> Option<Row> {
     let word = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
     let half = |at: usize| Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
     let words = [word(16)?, word(24)?, word(32)?];
     let (link, port, class) = (LinkId(words[0] as u32), PortId(words[0] as u16), words[1] as u8);
+    let (to, kind) = (NodeId((words[0] >> 8) as u32), MessageKind::ALL.get((words[0] & 0xff) as usize).copied());
     let what = match bytes[55] {
         0 => What::Entered,
         1 => What::Crossed { link, head: Time::from_fs(words[1]), tail: Time::from_fs(words[2]) },
@@ -238,6 +247,9 @@ fn row(bytes: &[u8]) -> Option<Row> {
         5 => What::Marked,
         6 => What::Depth { port, class, bytes: words[2] },
         7 => What::Paused { port, class, is_on: words[2] != 0 },
+        8 => What::Posted { to, kind: kind?, tag: words[1], posted: Time::from_fs(words[2]) },
+        9 => What::Carries { to, kind: kind?, number: words[1] as u32 },
+        10 => What::Received { kind: kind?, done: Time::from_fs(words[1]) },
         _ => return None,
     };
     Some(Row {
@@ -286,6 +298,9 @@ mod tests {
             row(What::Marked),
             row(What::Depth { port: PortId(3), class: 1, bytes: 1 << 33 }),
             row(What::Paused { port: PortId(3), class: 1, is_on: true }),
+            row(What::Posted { to: NodeId(9), kind: MessageKind::Reply, tag: u64::MAX, posted: tail }),
+            row(What::Carries { to: NodeId(u32::MAX), kind: MessageKind::Put, number: u32::MAX }),
+            row(What::Received { kind: MessageKind::Get, done: tail }),
         ];
         let mut sent = Gathered { rows: rows.clone(), ..Gathered::default() };
         sent.add(7, Rows { table: "packets", columns: vec![("a", vec![1, 2]), ("b", vec![])] });

@@ -3,10 +3,11 @@
 use super::card::NetworkCard;
 use super::device::CardDevice;
 use super::experiment::{NetworkExperiment, NetworkProblem};
+use super::messages::MessageLog;
 use crate::goal::{self, Finished, Model, Params, Schedule};
 use net::goal::GoalError;
 use net::host::{BuildProgram, Program};
-use net::loggops::{Rank, RankResult, gather};
+use net::loggops::{Paths, Rank, RankResult, gather};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -76,7 +77,9 @@ impl NetworkCard {
         let act = |device: &mut CardDevice| Some(device.side()?.endpoint().program_as::<Rank>()?.take());
         let take = |rank: u32| self.with_card(rank as usize, act).ok().flatten();
         let ranks = (0..schedule.n_ranks()).map(take).collect::<Option<Vec<RankResult>>>()?;
-        let outcome = gather(schedule, *params, *model, &ranks).map_err(|stuck| stuck.to_string());
+        let (none, messages) = (Paths::new(), self.messages.as_ref());
+        let paths = messages.and_then(MessageLog::paths).unwrap_or(&none);
+        let outcome = gather(schedule, *params, *model, &ranks, paths).map_err(|stuck| stuck.to_string());
         let nic = self.nodes().first().map_or_else(String::new, |node| node.nic.clone());
         Some(outcome.map(|outcome| Finished::new(schedule, *params, *model, outcome, nic)))
     }

@@ -108,7 +108,7 @@ impl Endpoint {
             };
             let entry = match purpose {
                 Purpose::Reply(id) => {
-                    self.requests.remove(&(id.0 & 0xff_ffff));
+                    self.requests.remove(&(id.0 & packet::REPLY_BITS));
                     None
                 }
                 _ => {
