@@ -1263,6 +1263,43 @@ LinkSummary = TypedDict(
 )
 
 
+class MessagesSummary(TypedDict):
+    """The messages between hosts in short."""
+
+    done: int
+    """Messages that a host got."""
+    bytes: int
+    """Their bytes."""
+    unfinished: int
+    """Messages that no host has got. They are known when the run has ended."""
+    latency_ns: LatencySummary | None
+    """Times from the post of a message until the receiver's host gets it; null without messages."""
+    slowest: list[SlowMessage]
+    """The messages with the longest of these times, the longest first."""
+
+
+SlowMessage = TypedDict(
+    "SlowMessage",
+    {
+        "from": "str",
+        "to": "str",
+        "kind": "str",
+        "number": "int",
+        "bytes": "int",
+        "posted_ns": "Ns",
+        "latency_ns": "Ns",
+        "nic_ns": "Ns",
+        "link_ns": "Ns",
+        "queue_ns": "Ns",
+        "receiver_ns": "Ns",
+    },
+)
+
+
+Ns = float
+"""A time in nanoseconds: a whole number if it is one."""
+
+
 class ScheduleSummary(TypedDict):
     """The run of a schedule on the hosts."""
 
@@ -1286,10 +1323,6 @@ class ScheduleSummary(TypedDict):
     """A hash of the times of all hosts."""
     steps: list[StepRow]
     """Steps of the critical path; of a long path, only the longest steps."""
-
-
-Ns = float
-"""A time in nanoseconds: a whole number if it is one."""
 
 
 class Counts(TypedDict):
@@ -1413,5 +1446,7 @@ class NetworksSummary(TypedDict):
     """Links, with an entry for each direction."""
     deepest_queue_bytes: int
     """Greatest number of bytes in a queue of a switch."""
+    messages: MessagesSummary | None
+    """Messages between hosts. Only the first of several processes knows them."""
     schedule: ScheduleSummary | None
     """The schedule that the hosts ran; null if there was none, or if it did not end."""

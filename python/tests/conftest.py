@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What holds for every test."""
+"""Settings that all tests share."""
 
 import os
 

@@ -125,6 +125,24 @@ def test_messages_have_rows() -> None:
     assert all(after["posted_ps"] >= row["done_ps"] for row, after in pairwise(rows))
 
 
+def test_the_summary_has_the_slowest_messages(capsys: pytest.CaptureFixture[str]) -> None:
+    result = spinet.run(NETWORKS / "incast-pfc.toml")
+    found = result.summary["messages"]
+    rows = result.table("messages").to_pandas()
+    latency = rows["done_ps"] - rows["posted_ps"]
+    assert (found["done"], found["unfinished"], found["bytes"]) == (len(rows), 0, rows["bytes"].sum())
+    assert found["latency_ns"]["max"] == latency.max() / 1000
+    slowest = found["slowest"]
+    assert [row["latency_ns"] for row in slowest] == sorted(latency / 1000, reverse=True)[: len(slowest)]
+    for row in slowest:
+        parts = sum(row[part] for part in ("nic_ns", "link_ns", "queue_ns", "receiver_ns"))
+        assert abs(parts - row["latency_ns"]) < 1e-6
+    assert cli.main(["run", str(NETWORKS / "incast-pfc.toml")]) == 0
+    printed = capsys.readouterr().out
+    assert f"{len(rows)} messages between hosts" in printed
+    assert "Slowest messages" in printed
+
+
 def test_a_window_of_time_keeps_the_messages_that_were_posted_in_it(tmp_path: Path) -> None:
     every = spinet.run(NETWORKS / "dissemination-64.toml").table("messages").to_pylist()
     folder = tmp_path / "some"

@@ -38,10 +38,37 @@ def _blocks(summary: Mapping[str, Any], title: str) -> Iterator[str | Table | Te
     yield run_report.table("Frames", "count", "bytes", rows=shown)
     latency = summary["latency_ns"]
     if latency is not None:
-        values = ", ".join(f"{name} {run_report.duration(latency[name])}" for name in ("min", "median", "p99", "max"))
-        yield f"Latency across the network     {values}"
+        yield f"Latency across the network     {_times(latency)}"
+    yield from _messages(summary["messages"])
     yield from _nodes(nodes)
     yield from _links(links)
+
+
+def _messages(messages: Mapping[str, Any] | None) -> Iterator[str | Table]:
+    if messages is None or messages["done"] + messages["unfinished"] == 0:
+        return
+    left = f", {messages['unfinished']:,} unfinished" if messages["unfinished"] else ""
+    latency = messages["latency_ns"]
+    values = "" if latency is None else f"; {_times(latency)}"
+    yield f"{messages['done']:,} messages between hosts, {messages['bytes']:,} bytes{left}{values}"
+    parts = ("latency_ns", "nic_ns", "link_ns", "queue_ns", "receiver_ns")
+    rows = [
+        (
+            f"{slow['from']} to {slow['to']}",
+            slow["kind"],
+            f"{slow['number']:,}",
+            f"{slow['bytes']:,}",
+            *(run_report.duration(slow[part]) for part in parts),
+        )
+        for slow in messages["slowest"]
+    ]
+    if rows:
+        headings = ("kind", "number", "bytes", "time", "NIC", "links", "switches", "receiver")
+        yield run_report.table("Slowest messages", *headings, rows=rows, kinds="ww")
+
+
+def _times(latency: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {run_report.duration(latency[name])}" for name in ("min", "median", "p99", "max"))
 
 
 def _nodes(nodes: list[dict[str, Any]]) -> Iterator[str | Table]:

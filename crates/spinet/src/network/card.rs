@@ -43,7 +43,7 @@ pub struct NetworkCard {
     pub(super) progress: Vec<Arc<NodeProgress>>,
     rows: Arc<Mutex<Vec<Row>>>,
     pub(super) frames: Frames,
-    /// Messages between hosts; only in the first process, and if they are used.
+    /// Messages between hosts; only in the first process.
     pub(super) messages: Option<MessageLog>,
     now: Time,
     /// Time of the next event, as of the last check.
@@ -106,7 +106,7 @@ impl NetworkCard {
         let within = wanted.keep_time.unwrap_or_default().times();
         let is_first = wanted.ranks.as_ref().is_none_or(Ranks::is_first);
         let mut card = NetworkCard {
-            messages: if is_first { MessageLog::new(&setup, wanted, wanted.tables) } else { None },
+            messages: is_first.then(|| MessageLog::new(&setup, wanted)),
             taken: vec![0; setup.nodes.len()],
             setup,
             network: RefCell::new(network),

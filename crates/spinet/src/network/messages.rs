@@ -2,11 +2,16 @@
 
 use super::setup::{Setup, keeps};
 use crate::columns::{Columns, TableSpec, columns};
+use crate::goal::Ns;
 use crate::run::Wanted;
+use crate::summary::LatencySummary;
 use kernel::Time;
+use net::NodeId;
 use net::loggops::Paths;
 use net::messages::{Message, Messages, Part};
 use net::observe::{MessageKind, Row};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 /// The table of messages.
 pub const MESSAGES: TableSpec = TableSpec { name: "messages", columns: COLUMNS, words };
@@ -52,6 +57,51 @@ columns! {
     "receiver_ps" I64 "time at the receiver: its NIC or card, and waits for earlier frames and for a matching entry" => part_ps(message, Part::Receiver);
 }
 
+/// The messages between hosts in short.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct MessagesSummary {
+    /// Messages that a host got.
+    pub done: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Messages that no host has got. They are known when the run has ended.
+    pub unfinished: u64,
+    /// Times from the post of a message until the receiver's host gets it; null without messages.
+    pub latency_ns: Option<LatencySummary>,
+    /// The messages with the longest of these times, the longest first.
+    pub slowest: Vec<SlowMessage>,
+}
+
+/// A slow message, with its time in each part of its path. The parts add up to the whole time.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct SlowMessage {
+    /// Name of the node that sent it.
+    pub from: String,
+    /// Name of the node that received it.
+    pub to: String,
+    /// `put`, `get` or `reply`.
+    pub kind: &'static str,
+    /// Number that the sender gave it.
+    pub number: u32,
+    /// Its length.
+    pub bytes: u32,
+    /// When its sender's NIC could have it.
+    pub posted_ns: Ns,
+    /// Time until the receiver's host got it.
+    pub latency_ns: Ns,
+    /// Time in the sender's NIC.
+    pub nic_ns: Ns,
+    /// Time on links.
+    pub link_ns: Ns,
+    /// Time in switches.
+    pub queue_ns: Ns,
+    /// Time at the receiver.
+    pub receiver_ns: Ns,
+}
+
+/// Number of slow messages in a summary.
+const N_SLOWEST: usize = 5;
+
 /// The messages of a run.
 pub struct MessageLog {
     messages: Messages,
@@ -63,19 +113,28 @@ pub struct MessageLog {
     is_kept: Vec<bool>,
     /// The paths of all messages, if the hosts run a schedule.
     paths: Option<Paths>,
+    /// Times from post to end, in femtoseconds.
+    latencies: Vec<u64>,
+    bytes: u64,
+    unfinished: u64,
+    /// The slowest messages, the slowest first.
+    slowest: Vec<(Time, Message)>,
 }
 
 impl MessageLog {
-    /// No messages yet. `None` if nothing of the run uses them.
-    pub fn new(setup: &Setup, wanted: &Wanted, keeps_table: bool) -> Option<MessageLog> {
-        let has_schedule = setup.ranks.is_some();
-        (keeps_table || has_schedule).then(|| MessageLog {
+    /// No messages yet.
+    pub fn new(setup: &Setup, wanted: &Wanted) -> MessageLog {
+        MessageLog {
             messages: Messages::default(),
-            table: keeps_table.then(|| Columns::new(COLUMNS)),
+            table: wanted.tables.then(|| Columns::new(COLUMNS)),
             within: wanted.keep_time.unwrap_or_default().times(),
             is_kept: setup.nodes.iter().map(|node| keeps(wanted, &node.name)).collect(),
-            paths: has_schedule.then(Paths::new),
-        })
+            paths: setup.ranks.is_some().then(Paths::new),
+            latencies: Vec::new(),
+            bytes: 0,
+            unfinished: 0,
+            slowest: Vec::new(),
+        }
     }
 
     /// Adds events, which come in order of time.
@@ -83,21 +142,61 @@ impl MessageLog {
         self.messages.add(rows);
         for message in self.messages.take() {
             self.keep(&message);
+            self.count(&message);
             if let Some(paths) = &mut self.paths {
                 paths.insert(message.key, message.segments);
             }
         }
     }
 
+    fn count(&mut self, message: &Message) {
+        let (Some(posted), Some(done)) = (message.posted, message.done) else { return };
+        let latency = done - posted;
+        self.latencies.push(latency.fs());
+        self.bytes += u64::from(message.len);
+        // Of equally slow messages, the first is kept.
+        let at = self.slowest.partition_point(|&(other, _)| other >= latency);
+        if at < N_SLOWEST {
+            self.slowest.insert(at, (latency, message.clone()));
+            self.slowest.truncate(N_SLOWEST);
+        }
+    }
+
+    /// The messages so far in short. `name` is the name of a node.
+    pub fn summary(&self, name: impl Fn(NodeId) -> String) -> MessagesSummary {
+        let slow = |(latency, message): &(Time, Message)| SlowMessage {
+            from: name(message.key.from),
+            to: name(message.key.to),
+            kind: message.key.kind.name(),
+            number: message.key.number,
+            bytes: message.len,
+            posted_ns: Ns(message.posted.unwrap_or_default()),
+            latency_ns: Ns(*latency),
+            nic_ns: Ns(message.time_in(Part::Nic)),
+            link_ns: Ns(message.time_in(Part::Link)),
+            queue_ns: Ns(message.time_in(Part::Queue)),
+            receiver_ns: Ns(message.time_in(Part::Receiver)),
+        };
+        MessagesSummary {
+            done: self.latencies.len() as u64,
+            bytes: self.bytes,
+            unfinished: self.unfinished,
+            latency_ns: LatencySummary::exact(self.latencies.clone()),
+            slowest: self.slowest.iter().map(slow).collect(),
+        }
+    }
+
     /// The run has ended: messages that are not done get their rows.
     pub fn close(&mut self) {
         for message in self.messages.rest() {
+            // A frame that was repeated after its message was done belongs to no message that was posted.
+            self.unfinished += u64::from(message.posted.is_some());
             self.keep(&message);
         }
     }
 
     fn keep(&mut self, message: &Message) {
-        let is_kept = |node: net::NodeId| self.is_kept.get(node.0 as usize).copied().unwrap_or(false);
+        let is_kept = |node: NodeId| self.is_kept.get(node.0 as usize).copied().unwrap_or(false);
         let is_within = message.posted.is_some_and(|at| self.within.0 <= at && at < self.within.1);
         if is_within && (is_kept(message.key.from) || is_kept(message.key.to)) {
             self.table.iter_mut().for_each(|table| table.push(&values(message)));

@@ -22,7 +22,7 @@ mod summary;
 pub use card::NetworkCard;
 pub use experiment::{HostSourceSpec, NetworkError, NetworkExperiment, NodeSpec};
 pub use frames::{FRAME_COLUMNS, words};
-pub use messages::MESSAGES;
+pub use messages::{MESSAGES, MessagesSummary, SlowMessage};
 pub use overview::{Bisection, LinkOverview, NodeOverview, Overview};
 pub use setup::{NodeSetup, Setup};
 pub use summary::{LinkSummary, NetworkPackets, NetworkSection, NodeSummary, SwitchSummary};

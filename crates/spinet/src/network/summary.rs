@@ -1,6 +1,7 @@
 //! The section of the summary for networks.
 
 use super::card::NetworkCard;
+use super::messages::MessagesSummary;
 use crate::experiment::NicSpec;
 use crate::goal::{GoalSummary, StepRow};
 use crate::kinds;
@@ -40,6 +41,8 @@ pub struct NetworkSection {
     pub links: Vec<LinkSummary>,
     /// Greatest number of bytes in a queue of a switch.
     pub deepest_queue_bytes: u64,
+    /// Messages between hosts. Only the first of several processes knows them.
+    pub messages: Option<MessagesSummary>,
     /// The schedule that the hosts ran; null if there was none, or if it did not end.
     pub schedule: Option<ScheduleSummary>,
 }
@@ -255,6 +258,7 @@ impl NetworkCard {
         let schedule = finished
             .as_ref()
             .map(|finished| ScheduleSummary { run: finished.summary(), steps: finished.steps(MOST_STEPS) });
-        NetworkSection { nodes, switches, links, deepest_queue_bytes: self.frames.deepest, schedule }
+        let messages = self.messages.as_ref().map(|messages| messages.summary(name));
+        NetworkSection { nodes, switches, links, deepest_queue_bytes: self.frames.deepest, messages, schedule }
     }
 }
