@@ -77,7 +77,7 @@ class Group:
         for card in self.cards:
             card.begin()
 
-    # What hosts and the client send.
+    # Actions of hosts and of the client.
 
     def tell(self, rank: int, kind: str) -> None:
         """A host speaks to its own card, which loses nothing."""
@@ -88,7 +88,7 @@ class Group:
         frame = consensus.request(number, f"value {number}".encode(), client=CLIENT, replica=self.ips[rank])
         self.flights.append(Flight(sender=-1, replica=rank, frame=frame))
 
-    # What the schedule does.
+    # Actions of the schedule.
 
     def give(self, rank: int, *frames: bytes) -> None:
         """Give frames to a card, all at once."""
@@ -156,7 +156,7 @@ class Group:
             self._choose(message.slot, message.entry.pack(message.slot + 1))
             self.answered.setdefault(number, message.slot)
 
-    # What must be true.
+    # Safety.
 
     def _choose(self, slot: int, entry: bytes) -> None:
         known = self.chosen.setdefault(slot, entry)

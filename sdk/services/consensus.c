@@ -30,7 +30,7 @@
 #include "consensus.h"
 
 
-/* What is left to do with the packet after the change of the state. */
+/* The actions that follow the change of the state. */
 typedef struct {
     bool to_sender;
     bool to_others;    /* to all other replicas */
@@ -302,7 +302,7 @@ static plan_t on_promise(consensus_replica_t *own, consensus_packet_t *message)
         return plan;
     }
     if (slot->accepted != CONSENSUS_CHOSEN && message->slot < own->end) {
-        message->entry = slot->entry; /* zeros, which are no command, if the slot is empty */
+        message->entry = slot->entry; /* zeros if the slot is empty: an entry without a command */
         plan.to_others = propose(own, message).to_others;
         own->next++;
     }

@@ -4,16 +4,16 @@
  *
  * All frames have CONSENSUS_FRAME_BYTES: Ethernet, IPv4, UDP, two unused bytes, then
  *
- *     byte 44  kind, u8      CONSENSUS_REQUEST ...
- *     byte 45  from, u8      number of the sending replica; in a reply: of the replica that the sender obeys
+ *     byte 44  kind, u8      CONSENSUS_REQUEST and so on.
+ *     byte 45  from, u8      number of the sending replica. In a reply: number of the leader.
  *     byte 46  status, u8    of a reply
  *     byte 47  unused
  *     byte 48  ballot, u32   CONSENSUS_ROUND * round + number of the replica that leads with this ballot
  *     byte 52  slot, u32     of the log
  *     byte 56  accepted, u32 in a promise: ballot of the entry; 0: no entry; CONSENSUS_CHOSEN: the entry is chosen
  *     byte 60  end, u32      in a promise: number of slots up to the last one with an entry
- *     byte 64  the entry, 64 bytes: client (IPv4 address; 0: no command), request number, bytes of the value, slot + 1,
- *              and the value of up to 48 bytes
+ *     byte 64  entry         64 bytes: client (IPv4 address; 0: no command), request number, bytes of the value,
+ *                            slot + 1, and the value of up to 48 bytes
  *
  * Numbers are little-endian, except addresses. Host memory of a replica: a line of 64 bytes with the status (promised ballot, signs of
  * life from leaders, role, length of the chosen prefix of the log), then the log, an entry for each slot. An entry of slot s is there
