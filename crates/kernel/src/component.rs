@@ -140,17 +140,3 @@ impl<C: Component> Component for std::rc::Rc<std::cell::RefCell<C>> {
         self.borrow().counters(counters);
     }
 }
-
-impl Component for Box<dyn Component> {
-    fn tick(&mut self, now: Cycle) -> Activity {
-        (**self).tick(now)
-    }
-
-    fn ports(&self, ports: &mut Ports) {
-        (**self).ports(ports);
-    }
-
-    fn counters(&self, counters: &mut CounterList) {
-        (**self).counters(counters);
-    }
-}

@@ -31,6 +31,8 @@ struct Plan {
 /// A component of a domain.
 pub(crate) struct Slot {
     pub path: Rc<str>,
+    /// Number of its clock, by which reports are sorted.
+    pub clock: usize,
     pub component: Box<dyn Component>,
 }
 
@@ -93,7 +95,7 @@ impl Domain {
         self.now.set(cycle);
         let plan = self.plan();
         let has_wheel_entries = plan.wheel.reach(cycle);
-        if has_wheel_entries {
+        if has_wheel_entries && plan.wheel.has_far(cycle) {
             plan.take_far(cycle);
         }
         let is_busy = match mode {
@@ -225,6 +227,7 @@ impl Plan {
     }
 
     /// The first edge that any component wants, or `NEVER`. Moves postponed timers to their later edge.
+    #[inline]
     fn first(&self) -> Cycle {
         while let Some((at, index)) = self.wheel.first_far_timer()
             && self.timers[index as usize].at.get() != at

@@ -38,6 +38,8 @@ pub enum Outcome {
 /// Collects clocks, channels and components; [`SystemBuilder::build`] checks the wiring.
 pub struct SystemBuilder {
     seed: u64,
+    /// Each clock's position in `domains`.
+    clocks: Vec<usize>,
     domains: Vec<(Rc<Domain>, Vec<Slot>)>,
     channels: Vec<Box<dyn AnyChannel>>,
     hub: Rc<Hub>,
@@ -46,19 +48,27 @@ pub struct SystemBuilder {
 impl SystemBuilder {
     /// An empty system. Its random streams depend on `seed`.
     pub fn new(seed: u64) -> Self {
-        SystemBuilder { seed, domains: Vec::new(), channels: Vec::new(), hub: Rc::default() }
+        SystemBuilder { seed, clocks: Vec::new(), domains: Vec::new(), channels: Vec::new(), hub: Rc::default() }
     }
 
-    /// Adds a clock domain.
+    /// Adds a clock. Clocks of one frequency share a domain, because their edges coincide.
     pub fn clock(&mut self, freq: Freq) -> ClockId {
-        let domain = Domain::new(Clock::new(freq));
-        self.domains.push((Rc::new(domain), Vec::new()));
-        ClockId(self.domains.len() - 1)
+        let clock = Clock::new(freq);
+        let position = self.domains.iter().position(|(domain, _)| domain.clock.coincides(&clock));
+        self.clocks.push(position.unwrap_or(self.domains.len()));
+        if position.is_none() {
+            self.domains.push((Rc::new(Domain::new(clock)), Vec::new()));
+        }
+        ClockId(self.clocks.len() - 1)
+    }
+
+    fn domain(&self, clock: ClockId) -> &Rc<Domain> {
+        &self.domains[self.clocks[clock.0]].0
     }
 
     /// The clock of a domain, for parts whose parameters are times.
     pub fn edges(&self, clock: ClockId) -> Clock {
-        self.domains[clock.0].0.clock
+        self.domain(clock).clock
     }
 
     /// Adds a channel with room for `capacity` items and a latency of `latency` sender cycles.
@@ -73,7 +83,7 @@ impl SystemBuilder {
     /// Adds a channel that is fed from outside the system, between two runs. Its capacity is unlimited, like that of an
     /// input file.
     pub fn inlet<T: 'static>(&mut self, name: &str, clock: ClockId) -> (Inlet<T>, Rx<T>) {
-        let (inlet, rx) = inlet(name, self.domains[clock.0].0.clone());
+        let (inlet, rx) = inlet(name, self.domain(clock).clone());
         self.channels.push(Box::new((inlet.end(), rx.alias())));
         (inlet, rx)
     }
@@ -85,13 +95,18 @@ impl SystemBuilder {
 
     /// The tracer of the component at `path`, with this clock.
     pub fn tracer(&self, path: &str, clock: ClockId) -> Tracer {
-        Tracer { hub: self.hub.clone(), clock: self.domains[clock.0].0.clock, source: path.into() }
+        Tracer { hub: self.hub.clone(), clock: self.domain(clock).clock, source: path.into() }
     }
 
     /// Adds a component. Its first tick is at edge 0.
     pub fn add(&mut self, path: &str, clock: ClockId, component: impl Component + 'static) {
-        let (_, slots) = &mut self.domains[clock.0];
-        slots.push(Slot { path: path.into(), component: Box::new(component) });
+        self.add_boxed(path, clock, Box::new(component));
+    }
+
+    /// The same for a component whose type is not known.
+    pub fn add_boxed(&mut self, path: &str, clock: ClockId, component: Box<dyn Component>) {
+        let (_, slots) = &mut self.domains[self.clocks[clock.0]];
+        slots.push(Slot { path: path.into(), clock: clock.0, component });
     }
 
     /// Wires all ports. Returns the first error, which names the port or the channel.
@@ -113,7 +128,7 @@ impl SystemBuilder {
         errors.extend(self.channels.iter().filter_map(|channel| channel.check().err()));
         match errors.into_iter().next() {
             Some(error) => Err(error),
-            None => Ok(System { domains: self.domains, hub: self.hub, ports, mode: Mode::Normal }),
+            None => Ok(System { clocks: self.clocks, domains: self.domains, hub: self.hub, ports, mode: Mode::Normal }),
         }
     }
 }
@@ -128,6 +143,8 @@ fn report(slot: &Slot) -> (Vec<(String, u64)>, Vec<Resource>) {
 
 /// A wired system, ready to run.
 pub struct System {
+    /// Each clock's position in `domains`.
+    clocks: Vec<usize>,
     domains: Vec<(Rc<Domain>, Vec<Slot>)>,
     hub: Rc<Hub>,
     ports: Vec<Port>,
@@ -150,24 +167,31 @@ impl System {
         &self.ports
     }
 
-    /// All counters with their totals, in the order of the components.
-    pub fn counters(&self) -> Vec<(String, u64)> {
-        let slots = self.domains.iter().flat_map(|(_, slots)| slots);
-        slots.flat_map(|slot| report(slot).0).collect()
+    /// All components with their domains, by clock.
+    fn slots(&self) -> Vec<(&Domain, &Slot)> {
+        let mut slots: Vec<(&Domain, &Slot)> =
+            self.domains.iter().flat_map(|(domain, slots)| slots.iter().map(|slot| (&**domain, slot))).collect();
+        slots.sort_by_key(|(_, slot)| slot.clock);
+        slots
     }
 
-    /// Everything that can be full, with its clock, in the order of the components.
+    /// All counters with their totals, by clock and in the order of the components.
+    pub fn counters(&self) -> Vec<(String, u64)> {
+        self.slots().into_iter().flat_map(|(_, slot)| report(slot).0).collect()
+    }
+
+    /// Everything that can be full, with its clock, by clock and in the order of the components.
     pub fn resources(&self) -> Vec<(Clock, Resource)> {
-        let with_clock = |(domain, slots): &(Rc<Domain>, Vec<Slot>)| {
-            let resources = slots.iter().flat_map(|slot| report(slot).1);
-            resources.map(|resource| (domain.clock, resource)).collect::<Vec<_>>()
+        let with_clock = |(domain, slot): (&Domain, &Slot)| {
+            let clock = domain.clock;
+            report(slot).1.into_iter().map(move |resource| (clock, resource))
         };
-        self.domains.iter().flat_map(with_clock).collect()
+        self.slots().into_iter().flat_map(with_clock).collect()
     }
 
     /// The current cycle of a domain: its last simulated edge, or 0.
     pub fn now(&self, clock: ClockId) -> Cycle {
-        self.domains[clock.0].0.now.get()
+        self.domains[self.clocks[clock.0]].0.now.get()
     }
 
     /// Returns the time of the next edge that any component wants, or `None` if all components sleep.
@@ -181,23 +205,20 @@ impl System {
         if let [(domain, slots)] = &mut self.domains[..] {
             return run_single(domain, slots, self.mode, limit);
         }
-        let mut edges: Vec<Edge> = self.domains.iter().map(|(domain, _)| Edge::new(domain.clock)).collect();
+        let mut nexts: Vec<NextEdge> = self.domains.iter().map(|(domain, _)| NextEdge::new(domain.clock)).collect();
         loop {
-            let mut first: Option<(Time, usize, Cycle)> = None;
-            let mut is_quiet = true;
-            for (position, ((domain, _), edge)) in self.domains.iter().zip(&mut edges).enumerate() {
-                let Some(cycle) = domain.next() else { continue };
-                is_quiet = false;
-                let Some(at) = edge.at(cycle) else { continue };
-                if first.is_none_or(|(earliest, ..)| at < earliest) {
-                    first = Some((at, position, cycle));
+            let (mut at, mut first) = (Time::MAX, None);
+            for (position, ((domain, _), next)) in self.domains.iter().zip(&mut nexts).enumerate() {
+                next.update(domain.next());
+                if next.at < at {
+                    (at, first) = (next.at, Some(position));
                 }
             }
-            match first {
-                None if is_quiet => return Outcome::Quiet,
+            match first.and_then(|position| Some((position, nexts[position].cycle?))) {
+                Some((position, cycle)) if at <= limit => self.simulate(position, cycle),
+                Some(_) => return Outcome::Limit,
+                None if nexts.iter().all(|next| next.cycle.is_none()) => return Outcome::Quiet,
                 None => return Outcome::Limit,
-                Some((at, ..)) if at > limit => return Outcome::Limit,
-                Some((_, position, cycle)) => self.simulate(position, cycle),
             }
         }
     }
@@ -206,6 +227,28 @@ impl System {
     fn simulate(&mut self, position: usize, cycle: Cycle) {
         let (domain, slots) = &mut self.domains[position];
         domain.simulate(cycle, self.mode, slots);
+    }
+}
+
+/// The next edge of a domain; its time is computed only when the edge changes.
+struct NextEdge {
+    edge: Edge,
+    cycle: Option<Cycle>,
+    /// [`Time::MAX`] if there is no edge, or none within the range of time.
+    at: Time,
+}
+
+impl NextEdge {
+    fn new(clock: Clock) -> NextEdge {
+        NextEdge { edge: Edge::new(clock), cycle: None, at: Time::MAX }
+    }
+
+    #[inline]
+    fn update(&mut self, cycle: Option<Cycle>) {
+        if cycle != self.cycle {
+            self.cycle = cycle;
+            self.at = cycle.and_then(|cycle| self.edge.at(cycle)).unwrap_or(Time::MAX);
+        }
     }
 }
 

@@ -180,13 +180,21 @@ impl Clock {
         }
     }
 
+    /// Returns true if the edges of both clocks are at the same times.
+    pub(crate) fn coincides(&self, other: &Clock) -> bool {
+        (self.fs, self.cycles) == (other.fs, other.cycles)
+    }
+
     /// The frequency.
     pub fn freq(&self) -> Freq {
         self.freq
     }
 }
 
-/// A clock edge that advances. It computes the next edge from the last one with exact remainders, without a division.
+/// Cycles that an [`Edge`] advances without a division by the clock's frequency.
+const STEPS: Cycle = 256;
+
+/// A clock edge that advances. It computes a later edge from the last one with exact remainders.
 pub(crate) struct Edge {
     clock: Clock,
     cycle: Cycle,
@@ -209,7 +217,7 @@ impl Edge {
         // A clock whose period does not fit uses a division at every edge.
         let narrow = |wide: u128| u64::try_from(wide).unwrap_or(0);
         let step = match u64::try_from(clock.cycles) {
-            Ok(of) if of < u64::MAX / 2 => {
+            Ok(of) if of < u64::MAX / STEPS => {
                 Period { fs: narrow(clock.fs / clock.cycles), parts: narrow(clock.fs % clock.cycles), of }
             }
             _ => Period { fs: 0, parts: 0, of: 0 },
@@ -223,10 +231,11 @@ impl Edge {
         if cycle == self.cycle {
             return Some(self.at);
         }
-        if Some(cycle) == self.cycle.checked_add(1) && self.step.fs > 0 {
-            let rest = self.rest + self.step.parts;
-            let carry = u64::from(rest >= self.step.of);
-            self.at = Time(self.at.0.checked_add(self.step.fs + carry)?);
+        let steps = cycle.wrapping_sub(self.cycle);
+        if steps < STEPS && self.step.fs > 0 {
+            let rest = self.rest + steps * self.step.parts;
+            let carry = if rest < self.step.of { 0 } else { rest / self.step.of };
+            self.at = Time(self.at.0.checked_add(self.step.fs.checked_mul(steps)?.checked_add(carry)?)?);
             self.rest = rest - carry * self.step.of;
         } else {
             self.at = self.clock.edge_within(cycle)?;

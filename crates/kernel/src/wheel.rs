@@ -80,10 +80,12 @@ impl Wheel {
     }
 
     /// The first edge at which a component may wake; `Cycle::MAX` if there is none.
+    #[inline]
     pub fn first(&self) -> Cycle {
         self.first_near().min(self.first_far.get())
     }
 
+    #[inline]
     fn first_near(&self) -> Cycle {
         let (next, occupied) = (self.next.get(), self.occupied.get());
         let ahead = u64::from(occupied.rotate_right((next % NEAR) as u32).trailing_zeros());
@@ -91,18 +93,25 @@ impl Wheel {
     }
 
     /// The first timer of the heap, if no set has an earlier edge.
+    #[inline]
     pub fn first_far_timer(&self) -> Option<(Cycle, u32)> {
-        if self.first_near() < self.first_far.get() {
-            return None;
-        }
+        if self.first_near() < self.first_far.get() { None } else { self.peek_far_timer() }
+    }
+
+    fn peek_far_timer(&self) -> Option<(Cycle, u32)> {
         let &Reverse((at, component, is_timer)) = self.far.borrow().peek()?;
         is_timer.then_some((at, component))
     }
 
-    /// Removes and returns the heap's first entry if its edge is at most `cycle`.
+    /// Returns true if the heap has an entry whose edge is at most `cycle`.
     #[inline]
+    pub fn has_far(&self, cycle: Cycle) -> bool {
+        self.first_far.get() <= cycle
+    }
+
+    /// Removes and returns the heap's first entry if its edge is at most `cycle`.
     pub fn take_far(&self, cycle: Cycle) -> Option<(u32, Cause)> {
-        if self.first_far.get() > cycle {
+        if !self.has_far(cycle) {
             return None;
         }
         let mut far = self.far.borrow_mut();
@@ -122,7 +131,8 @@ impl Wheel {
     /// Empties word `word` of the sets of `cycle` and returns the components woken by ports and by timers.
     #[inline]
     pub fn take(&self, cycle: Cycle, word: usize) -> [u64; 2] {
-        self.sets[word * 64 + (cycle % NEAR) as usize].each_ref().map(|set| set.take())
+        let [ports, timers] = &self.sets[word * 64 + (cycle % NEAR) as usize];
+        [ports.take(), timers.take()]
     }
 
     /// Marks the edge `cycle` as empty.

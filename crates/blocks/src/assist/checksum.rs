@@ -10,11 +10,17 @@ pub struct OnesComplement {
 impl OnesComplement {
     /// Adds bytes.
     pub fn add(&mut self, bytes: &[u8]) {
-        for &byte in bytes {
-            self.sum += if self.is_odd { u32::from(byte) } else { u32::from(byte) << 8 };
-            self.sum = (self.sum & 0xffff) + (self.sum >> 16);
-            self.is_odd = !self.is_odd;
+        let (first, rest) = bytes.split_at(usize::from(self.is_odd).min(bytes.len()));
+        let (words, last) = rest.as_chunks::<2>();
+        let words = words.iter().map(|&word| u64::from(u16::from_be_bytes(word)));
+        let odd = first.iter().map(|&byte| u64::from(byte));
+        let even = last.iter().map(|&byte| u64::from(byte) << 8);
+        let mut sum = u64::from(self.sum) + odd.sum::<u64>() + words.sum::<u64>() + even.sum::<u64>();
+        while sum > 0xffff {
+            sum = (sum & 0xffff) + (sum >> 16);
         }
+        self.sum = sum as u32;
+        self.is_odd ^= bytes.len() % 2 == 1;
     }
 
     /// The sum, not complemented; an odd last byte counts as the high half of a word.

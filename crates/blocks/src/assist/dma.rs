@@ -171,7 +171,7 @@ impl DmaAssist {
                 job.sum.add(&data);
                 job.received += data.len() as u32;
                 job.times.received = now;
-                self.buffer.extend(data);
+                self.buffer.extend(&data[..]);
             }
             Use::Sink(bytes) => {
                 let job =
@@ -310,7 +310,7 @@ impl DmaAssist {
         let Some(job) = jobs.iter_mut().find(|job| job.sent < job.transfer.bytes) else { return };
         let (addr, bytes) = job.reference(is_host, job.sent, limit, buffers);
         if job.received - job.sent >= bytes && sink.is_free(now) {
-            let mut data: Data = buffer.drain(..bytes as usize).collect();
+            let mut data = take_front(buffer, bytes as usize);
             if is_host && job.is_mirrored() {
                 mirror(&mut data);
             }
@@ -331,6 +331,16 @@ impl DmaAssist {
             _ => {}
         }
     }
+}
+
+/// Removes the first `n` bytes of a buffer.
+fn take_front(buffer: &mut VecDeque<u8>, n: usize) -> Data {
+    let (first, second) = buffer.as_slices();
+    let from_first = n.min(first.len());
+    let mut data = Data::from_slice(&first[..from_first]);
+    data.extend_from_slice(&second[..n - from_first]);
+    buffer.drain(..n);
+    data
 }
 
 impl Component for DmaAssist {

@@ -269,8 +269,8 @@ impl MacReceive {
         Ok(())
     }
 
-    fn take_frame(&mut self, now: Cycle) -> bool {
-        let Some(frame) = self.wire.take() else { return false };
+    fn take_frame(&mut self, now: Cycle) {
+        let Some(frame) = self.wire.take() else { return };
         let is_taken = self.filter.map_or(Ok(()), |filter| filter.check(&frame.bytes));
         let mut reason = None;
         if !self.is_enabled {
@@ -297,13 +297,10 @@ impl MacReceive {
         if let Some((recorder, reason)) = self.recorder.as_ref().zip(reason) {
             recorder.note(Route::Drop(frame.id, reason), Vec::new(), (0, 0), [now, now], &[]);
         }
-        true
     }
 
-    fn take_answers(&mut self, now: Cycle) -> bool {
-        let mut any = false;
+    fn take_answers(&mut self, now: Cycle) {
         while let Some(TrackedReply { what, result, is_current }) = self.card.answer() {
-            any = true;
             if let Err(error) = &result {
                 self.counts.failures.add(1);
                 self.attentions.push_back(Attention::Memory(*error));
@@ -324,20 +321,17 @@ impl MacReceive {
                 Use::Bytes(_) | Use::Descriptor | Use::Counted => {}
             }
         }
-        any
     }
 
     /// Reports frames that are in memory, and attentions.
-    fn report(&mut self, now: Cycle) -> bool {
-        let mut any = self.card.report(&mut self.attentions, ReceiveProgress::Attention);
+    fn report(&mut self, now: Cycle) {
+        self.card.report(&mut self.attentions, ReceiveProgress::Attention);
         while self.card.progress.has_room() && self.frames.front().is_some_and(|frame| frame.is_done) {
             let frame = self.frames.pop_front().expect("there is one");
             let end = self.buffers.after(frame.addr, (frame.bytes.len() as u64).next_multiple_of(ALIGNMENT));
             self.card.progress.send(ReceiveProgress::Producer(self.ring.after(frame.index), end));
             self.note(now, &frame);
-            any = true;
         }
-        any
     }
 
     /// Records a frame that is in memory.
@@ -360,19 +354,19 @@ impl MacReceive {
         recorder.note(Route::Receive(frame.id), areas, (0, 0), [arrived, sent], &steps);
     }
 
-    /// Writes the next bytes of the first incomplete frame, or returns when they are due.
+    /// Writes the next bytes of the first incomplete frame, if they are due. Returns when the following ones are due;
+    /// `None` if an answer or room must come first.
     fn give_bytes(&mut self, now: Cycle) -> Option<Time> {
-        let MacReceive { params, line, clock, card, buffers, frames, .. } = self;
-        let frame = frames.iter_mut().find(|frame| (frame.sent as usize) < frame.bytes.len())?;
-        let len = frame.bytes.len() as u32;
-        let (addr, bytes) = buffers.piece(frame.addr, frame.sent, len, params.memory_burst_bytes);
-        if params.is_paced {
-            let due = frame.begins + line.time(u64::from(frame.sent + bytes));
-            if clock.edge(now) < due {
+        while self.card.memory.is_free(now + 1) {
+            let MacReceive { params, line, clock, card, buffers, frames, .. } = self;
+            let frame = frames.iter_mut().find(|frame| (frame.sent as usize) < frame.bytes.len())?;
+            let len = frame.bytes.len() as u32;
+            let (addr, bytes) = buffers.piece(frame.addr, frame.sent, len, params.memory_burst_bytes);
+            let arrival = || frame.begins + line.time(u64::from(frame.sent + bytes));
+            let due = if params.is_paced { arrival() } else { Time::ZERO };
+            if due > clock.edge(now) || !card.memory.is_free(now) {
                 return Some(due);
             }
-        }
-        if card.memory.is_free(now) {
             let (from, to) = (frame.sent as usize, (frame.sent + bytes) as usize);
             let data = Data::from_slice(&frame.bytes[from..to]);
             card.memory.ask(now, addr, Access::Write(data), Use::Bytes(bytes));
@@ -384,15 +378,22 @@ impl MacReceive {
         None
     }
 
-    /// Writes the descriptor of the first frame without one, after its bytes.
-    fn describe(&mut self, now: Cycle) {
-        let MacReceive { card, ring, frames, .. } = self;
-        let Some(frame) = frames.iter_mut().find(|frame| !frame.is_described) else { return };
+    /// The first frame without a descriptor, if its descriptor may follow its bytes.
+    fn undescribed(&self) -> Option<usize> {
+        let first = self.frames.iter().position(|frame| !frame.is_described)?;
         // Within one memory the descriptor follows the bytes in order; in a separate memory it must wait until they
         // are acknowledged.
-        let behind = if card.is_split() { frame.acknowledged } else { frame.sent };
-        let port = card.descriptors();
-        if behind as usize == frame.bytes.len() && port.is_free(now) {
+        let frame = &self.frames[first];
+        let behind = if self.card.is_split() { frame.acknowledged } else { frame.sent };
+        (behind as usize == frame.bytes.len()).then_some(first)
+    }
+
+    /// Writes the descriptor of the first frame without one, after its bytes.
+    fn describe(&mut self, now: Cycle) {
+        let Some(first) = self.undescribed() else { return };
+        let MacReceive { card, ring, frames, .. } = self;
+        let (frame, port) = (&mut frames[first], card.descriptors());
+        if port.is_free(now) {
             let words = (frame.addr as u32, frame.bytes.len() as u32 | frame.flags);
             let mut data = Data::from_slice(&words.0.to_be_bytes());
             data.extend_from_slice(&words.1.to_be_bytes());
@@ -405,18 +406,18 @@ impl MacReceive {
 
 impl Component for MacReceive {
     fn tick(&mut self, now: Cycle) -> Activity {
-        let mut acted = false;
         while let Some(order) = self.card.orders.take() {
             self.apply(order);
-            acted = true;
         }
-        acted |= self.take_answers(now);
-        acted |= self.take_frame(now);
-        acted |= self.report(now);
+        self.take_answers(now);
+        self.take_frame(now);
+        self.report(now);
         self.describe(now);
         let due = self.give_bytes(now);
         self.drops.work(now, &mut self.card.memory);
-        next_activity(self.clock, now, acted || self.card.has_sent(now), due)
+        // One frame is taken, and one reference sent, in each cycle.
+        let has_more = || self.undescribed().is_some() || self.drops.has_work();
+        next_activity(self.clock, now, self.wire.has_item() || self.card.has_sent(now) && has_more(), due)
     }
 
     fn ports(&self, ports: &mut Ports) {

@@ -257,12 +257,11 @@ impl MacTransmit {
 
     /// Requests the next bytes; if the buffer is full, returns when it will have room.
     fn ask_bytes(&mut self, now: Cycle) -> Option<Time> {
+        let wanted = self.pieces.iter().position(|piece| piece.requested < piece.bytes)?;
         let requested: u64 = self.pieces.iter().map(|piece| u64::from(piece.requested - piece.received)).sum();
         let held: u64 = self.frames.iter().map(|frame| frame.bytes.len() as u64).sum();
-        let at = self.clock.edge(now);
-        let gone = self.frames.front().map_or(0, |frame| frame.gone(at, self.line));
         let MacTransmit { params, card, pieces, buffers, filled, next_frame, .. } = self;
-        let piece = pieces.iter_mut().find(|piece| piece.requested < piece.bytes)?;
+        let piece = &mut pieces[wanted];
         // Frames follow each other at multiples of 8 bytes. Firmware may announce a frame before all of it is present.
         let end = buffers.after(piece.addr, u64::from(piece.bytes).next_multiple_of(8));
         let is_there = |filled: u64| {
@@ -274,6 +273,10 @@ impl MacTransmit {
         }
         let (addr, bytes) = buffers.piece(piece.addr, piece.requested, piece.bytes, params.memory_burst_bytes);
         let over = (requested + held + u64::from(bytes)).saturating_sub(u64::from(params.buffer_bytes));
+        let gone = match self.frames.front() {
+            Some(frame) if over > 0 => frame.gone(self.clock.edge(now), self.line),
+            _ => 0,
+        };
         if self.recorder.is_some() {
             piece.times.full += count_since(&mut self.full_since, now, piece.requested > 0 && over > gone);
         }
@@ -296,7 +299,6 @@ impl MacTransmit {
 
     /// Starts the next frame if possible and delivers frames that have left. Returns when to call again.
     fn transmit(&mut self, now: Cycle) -> Option<Time> {
-        let at = self.clock.edge(now);
         loop {
             let frame = self.frames.front_mut()?;
             let start = match (frame.start, frame.ready) {
@@ -309,7 +311,7 @@ impl MacTransmit {
             }
             let len = frame.bytes.len() as u64 + u64::from(Frame::FCS_BYTES);
             let end = start + self.line.time(PREAMBLE_BYTES + len);
-            if at < end {
+            if self.clock.edge(now) < end {
                 return Some(end);
             }
             if !self.wire.has_room() {

@@ -122,25 +122,30 @@ impl MemoryController {
 
     /// Takes new references. Returns the requesters that wait, and those that would continue the current burst.
     fn take_references(&mut self, now: Cycle) -> (u64, u64) {
-        let burst = self.burst.filter(|burst| burst.at == now && burst.words_left > 0);
-        let (mut waiting, mut continues) = (0, 0);
+        let mut waiting = 0;
         for (i, lane) in self.lanes.iter_mut().enumerate() {
             let Some(port) = &lane.port else { continue };
-            if lane.active.is_none() && port.references.is_due(now) {
+            if lane.active.is_none() {
+                if !port.references.is_due(now) {
+                    continue;
+                }
                 let since = port.references.due().max(lane.free_at);
                 let reference = port.references.take().expect("one is due");
                 lane.active = Some(Active { reference, done: 0, read: Data::new(), since });
             }
             // Require room for the reply before the first word moves.
-            let Some(active) = lane.active.as_ref().filter(|_| port.replies.has_room()) else { continue };
-            waiting |= 1 << i;
-            let here = (i, active.addr(), active.reference.access.is_write());
-            if burst.is_some_and(|burst| (burst.lane, burst.next_addr, burst.is_write) == here) {
-                continues |= 1 << i;
-            }
+            waiting |= u64::from(port.replies.has_room()) << i;
         }
         self.waits.update(now, waiting);
-        (waiting, continues)
+        (waiting, self.continuing(now) & waiting)
+    }
+
+    /// The requester that would continue the current burst, if any, as a set.
+    fn continuing(&self, now: Cycle) -> u64 {
+        let Some(burst) = self.burst.filter(|burst| burst.at == now && burst.words_left > 0) else { return 0 };
+        let is_next =
+            |active: &Active| (active.addr(), active.reference.access.is_write()) == (burst.next_addr, burst.is_write);
+        u64::from(self.lanes[burst.lane].active.as_ref().is_some_and(is_next)) << burst.lane
     }
 
     /// Moves one word of requester `winner`. Returns the cycles it takes.
@@ -161,13 +166,18 @@ impl MemoryController {
             if is_write {
                 links.written(addr & (params.bytes - 1), here);
             }
-            for i in 0..u64::from(here) {
-                let place = (addr.wrapping_add(i) & (params.bytes - 1)) as usize;
+            // A memory may be smaller than a word of its bus; its addresses repeat within the word.
+            let (mut done, end) = (active.done as usize, (active.done + here) as usize);
+            while done < end {
+                let at = (active.reference.addr.wrapping_add(done as u64) & (params.bytes - 1)) as usize;
+                let len = (end - done).min(params.bytes as usize - at);
+                let place = &mut bytes[at..at + len];
                 match &active.reference.access {
-                    Access::Read(_) => active.read.push(bytes[place]),
-                    Access::Write(data) => bytes[place] = data[(u64::from(active.done) + i) as usize],
+                    Access::Read(_) => active.read.extend_from_slice(place),
+                    Access::Write(data) => place.copy_from_slice(&data[done..done + len]),
                     Access::Linked(_) => unreachable!("linked accesses were handled before"),
                 }
+                done += len;
             }
         }
         active.done += here;

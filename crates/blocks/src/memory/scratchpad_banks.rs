@@ -59,6 +59,8 @@ pub struct ScratchpadBanks {
     onward: Option<Requester>,
     store: Store,
     lanes: Vec<BankLane>,
+    /// The requesters with an answer that leaves at the next edge.
+    answering: u64,
     /// The requests at this edge: a set of requesters for each bank, then for the onward port.
     requests: Vec<u64>,
     arbitrators: Vec<Arbitrator>,
@@ -96,6 +98,7 @@ impl ScratchpadBanks {
         ScratchpadBanks {
             store: Store::new(params.base, params.bytes),
             lanes: requesters.iter().map(|_| BankLane::default()).collect(),
+            answering: 0,
             requests: vec![0; params.banks as usize + 1],
             arbitrators: (0..=params.banks).map(|_| params.policy.start()).collect(),
             waits: WaitTimes::new(params.requesters),
@@ -134,12 +137,14 @@ impl ScratchpadBanks {
     /// Sends the answers of the grants at the previous edge. Returns the requesters answered.
     fn answer(&mut self) -> u64 {
         let mut answered = 0;
-        for (i, (lane, port)) in self.lanes.iter_mut().zip(&self.requesters).enumerate() {
-            if lane.answer.is_some() && port.replies.has_room() {
-                port.replies.send(lane.answer.take().expect("an answer is there"));
+        for i in members(self.answering) {
+            let replies = &self.requesters[i as usize].replies;
+            if replies.has_room() {
+                replies.send(self.lanes[i as usize].answer.take().expect("an answer is there"));
                 answered |= 1 << i;
             }
         }
+        self.answering &= !answered;
         answered
     }
 
@@ -167,10 +172,11 @@ impl ScratchpadBanks {
     fn find_requests(&mut self, now: Cycle) {
         self.requests.fill(0);
         let mut waiting = 0;
-        for (i, (lane, port)) in self.lanes.iter().zip(&self.requesters).enumerate() {
-            if lane.answer.is_some() || !port.references.is_due(now) {
+        for (i, port) in self.requesters.iter().enumerate() {
+            if !port.references.is_due(now) || self.answering >> i & 1 == 1 {
                 continue;
             }
+            let lane = &self.lanes[i];
             let addr = port.references.peek().expect("a reference is due").addr;
             let resource = if self.onward.is_some() && !self.store.contains(addr) {
                 self.params.banks
@@ -232,6 +238,7 @@ impl ScratchpadBanks {
         lane.done = 0;
         let waited = port.span(now - std::mem::take(&mut lane.waited), now);
         let read = std::mem::take(&mut lane.read);
+        self.answering |= 1 << requester;
         lane.answer = Some(Reply::new(id, result.map(|()| read)).having_waited(waited));
     }
 }

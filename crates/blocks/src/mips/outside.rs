@@ -12,7 +12,7 @@ use kernel::{Cycle, Rx};
 
 impl MipsCore {
     pub(super) fn take_orders(&mut self, now: Cycle) {
-        while let Some(order) = self.control.as_ref().and_then(Rx::take) {
+        while let Some(order) = self.control.as_ref().filter(|control| control.is_due(now)).and_then(Rx::take) {
             let is_halted = self.is_halted();
             match order {
                 CpuControl::Reset => self.reset(),
@@ -62,7 +62,7 @@ impl MipsCore {
     }
 
     pub(super) fn take_answers(&mut self, now: Cycle) {
-        while let Some((pending, cycles, waited, result)) = self.next_answer() {
+        while let Some((pending, cycles, waited, result)) = self.next_answer(now) {
             let Pending { purpose, addr, pc, sent } = pending;
             if purpose == Purpose::Posted {
                 self.posted_waited += waited;
@@ -92,15 +92,15 @@ impl MipsCore {
     }
 
     /// The next answer, with the cycles of its port without contention, and those spent waiting for others.
-    fn next_answer(&mut self) -> Option<(Pending, Cycle, Cycle, Answer)> {
-        [Some(&mut self.memory), self.registers.as_mut()].into_iter().flatten().find_map(|port| {
-            let (pending, waited, result) = port.answer()?;
-            Some((pending, port.cycles, waited, result))
-        })
+    #[inline]
+    fn next_answer(&mut self, now: Cycle) -> Option<(Pending, Cycle, Cycle, Answer)> {
+        let port = if self.memory.has_answer(now) { &mut self.memory } else { self.registers.as_mut()? };
+        let (pending, waited, result) = port.answer(now)?;
+        Some((pending, port.cycles, waited, result))
     }
 
     fn take_line(&mut self, now: Cycle) {
-        let Some(fetch) = &mut self.fetch else { return };
+        let Some(fetch) = self.fetch.as_mut().filter(|fetch| fetch.requester.replies.is_due(now)) else { return };
         let pc = self.state.pc;
         let refused = fetch.take(now);
         // A prefetched line that was refused may never be needed.

@@ -88,8 +88,18 @@ impl DataPort {
         self.done
     }
 
+    /// Returns true if an answer can be taken in cycle `now`.
+    #[inline(always)]
+    pub fn has_answer(&self, now: Cycle) -> bool {
+        self.requester.replies.is_due(now)
+    }
+
     /// The next answer, with the cycles that its reference waited for others, rounded to the nearest.
-    pub fn answer(&mut self) -> Option<(Pending, Cycle, Answer)> {
+    #[inline]
+    pub fn answer(&mut self, now: Cycle) -> Option<(Pending, Cycle, Answer)> {
+        if !self.has_answer(now) {
+            return None;
+        }
         let reply = self.requester.replies.take()?;
         let pending = self.under_way.pop_front().expect("an answer belongs to a reference");
         let words = |data: bus::Data| {

@@ -42,7 +42,7 @@ impl Card {
             let mut site = Site { path: &part.path, clock, system: &mut system, environment, ends };
             let table = part.parameters.clone().into_iter().collect();
             let built = (part.kind.build)(&table, &mut site);
-            system.add(&part.path, clock, built.component);
+            system.add_boxed(&part.path, clock, built.component);
             handles.insert(part.path.clone(), built.handle);
         }
         let system = system.build().unwrap_or_else(|error| panic!("a checked design is wired: {error}"));

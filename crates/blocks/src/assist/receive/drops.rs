@@ -49,6 +49,16 @@ impl Drops {
         }
     }
 
+    /// Returns true if a reference is needed.
+    pub fn has_work(&self) -> bool {
+        self.base.is_some()
+            && match self.step {
+                CountStep::Rest => self.pending.iter().any(|&pending| pending > 0),
+                CountStep::TrackedPort => false,
+                CountStep::Write(..) => true,
+            }
+    }
+
     /// Sends a reference if one is needed and the port is unused.
     pub fn work(&mut self, now: Cycle, memory: &mut TrackedPort<Use>) {
         let Some(base) = self.base.filter(|_| memory.is_free(now)) else { return };
