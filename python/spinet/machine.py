@@ -138,9 +138,14 @@ class Machine:
         """End the simulation and free its memory."""
         self._native.close()
 
-    def tenant(self, name: str, *, scope: str | None = None) -> Tenant:
-        """A new tenant, whose rules match only packets of `scope`, a match expression."""
-        return Tenant(name=name, _machine=self, _number=self._native.open(name, scope))
+    def tenant(self, name: str, *, scope: str | None = None, weight: int = 1) -> Tenant:
+        """A new tenant, whose rules match only packets of `scope`, a match expression.
+
+        `weight`, 1 to 1000, is its part of the HPUs relative to other tenants', if the card's ``sharing.schedule``
+        shares by weight.
+        """
+        number = self._native.open(name, scope, _core.whole("weight", weight))
+        return Tenant(name=name, _machine=self, _number=number)
 
     @property
     def capabilities(self) -> Capabilities:

@@ -10,7 +10,7 @@ use kernel::trace::{self, Sink};
 use kernel::{Clock, Cycle};
 use pspin::events::Event;
 use pspin::iommu::{SharedPageTables, whole_pages};
-use pspin::protocol::{Context, Protection, Region};
+use pspin::protocol::{Context, Protection, Region, Weight};
 use pspin::world::{Arrival, Completions, Console, Departure, Egress, HostMemory, PacketDone, PacketSource};
 use pspin::{PspinParams, map};
 use std::collections::{BTreeMap, VecDeque};
@@ -56,6 +56,7 @@ impl SpinEc {
         Context {
             id,
             tenant: 0,
+            weight: Weight::default(),
             handler_mem: region(self.handler_mem_addr, self.handler_mem_size),
             host_mem_addr: self.host_mem_addr,
             host_mem_size: self.host_mem_size,

@@ -72,6 +72,7 @@ fn main() {
     let context = Rc::new(Context {
         id: 0,
         tenant: 0,
+        weight: Default::default(),
         handler_mem: Region { addr: 0x1c30_0000, size: 0x8_0000 },
         host_mem_addr: option("host", 0xdead_beef_dead_beef),
         host_mem_size: 1 << 29,

@@ -3,16 +3,19 @@
 use crate::delivery::{DropReason, EarlyPayload};
 use crate::host_events::{HostEvent, Notice};
 use crate::lru::PseudoLru;
-use crate::protocol::{Context, Feedback, Her, Kill, Stage, Task};
+use crate::protocol::{Context, Feedback, Her, Kill, Stage, Task, Weight};
 use kernel::trace::Counter;
 use kernel::{CounterList, Cycle};
 use std::rc::Rc;
 
 mod cells;
 mod reset;
+mod shares;
 mod turns;
 use cells::{Cells, List};
-use turns::{Choice, Turns};
+use shares::Demand;
+use turns::Choice;
+pub use turns::Turns;
 
 /// State of the message that holds a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -110,8 +113,8 @@ pub struct MpqEngine {
 }
 
 impl MpqEngine {
-    /// Creates `n_mpqs` queues, a power of two, and `shared_cells` descriptors shared by all.
-    pub fn new(n_mpqs: u32, shared_cells: u32, tenants_take_turns: bool, keeps_packets: bool) -> Self {
+    /// Creates `n_mpqs` queues, a power of two, that are served in `turns`, and `shared_cells` descriptors shared by all.
+    pub fn new(n_mpqs: u32, shared_cells: u32, turns: Turns, keeps_packets: bool) -> Self {
         assert!(n_mpqs.is_power_of_two(), "a message finds its queue by the low bits of its identity");
         let queue = || Queue {
             state: State::Free,
@@ -129,7 +132,7 @@ impl MpqEngine {
             queues: (0..n_mpqs).map(|_| queue()).collect(),
             cells: Cells::new(n_mpqs, shared_cells),
             lru: PseudoLru::new(n_mpqs as usize),
-            turns: Turns::new(n_mpqs as usize, tenants_take_turns),
+            turns,
             keeps_packets,
             just_ended: None,
             output: None,
@@ -142,8 +145,9 @@ impl MpqEngine {
     }
 
     /// Begins a cycle.
-    pub fn begin_cycle(&mut self) {
+    pub fn begin_cycle(&mut self, now: Cycle) {
         self.cells.begin_cycle();
+        self.turns.begin_cycle(now);
         self.just_ended = None;
     }
 
@@ -286,6 +290,9 @@ impl MpqEngine {
         counters.add("timeouts", self.timeouts.total());
         counters.add("kills", self.kills.total());
         counters.add("evictions", self.evictions.total());
+        let (contended_cycles, jain_millionths) = self.turns.shares().fairness();
+        counters.add("contended_cycles", contended_cycles);
+        counters.add("jain_millionths", jain_millionths);
     }
 
     /// The message of the queue has ended. The queue becomes free or gets its next message.
@@ -371,8 +378,10 @@ impl MpqEngine {
             State::Payload => !queue.packets.is_empty(),
             _ => false,
         };
-        let tenant = queue.context.as_ref().map_or(0, |context| context.tenant);
-        self.turns.set(q, tenant, ready);
+        let (tenant, weight) =
+            queue.context.as_ref().map_or((0, Weight::default()), |context| (context.tenant, context.weight));
+        let demand = Demand { is_queued: !queue.packets.is_empty(), in_flight: queue.in_flight };
+        self.turns.set(q, tenant, weight, ready, demand);
         let has_threshold = queue.context.as_ref().is_some_and(|context| context.delivery.timeout_cycles > 0);
         self.lru.set_active(q, queue.is_receiving && has_threshold);
     }

@@ -4,7 +4,7 @@ use crate::delivery::DropReason;
 use crate::dispatcher::Dispatcher;
 use crate::events::{HER_SENT, REQUEST_HELD};
 use crate::host_events::Notice;
-use crate::mpq::{Admission, MpqEngine};
+use crate::mpq::{Admission, MpqEngine, Turns};
 use crate::params::{PspinParams, RtlMistakes};
 use crate::protocol::{Feedback, Her, Release, Request, Task, TenantsServed};
 use kernel::trace::{Counter, Tracer};
@@ -82,8 +82,11 @@ impl PacketScheduler {
     /// Creates a scheduler for `tasks.len()` clusters.
     pub fn new(params: &PspinParams, ports: SchedulerPorts, trace: Tracer) -> Self {
         let tenants_take_turns = params.sharing.turns;
+        let schedule = params.sharing.schedule;
         let RtlMistakes { requests_get_lost, reused_queues_keep_packets, .. } = params.rtl_mistakes;
         let params = &params.scheduler;
+        let capacity = params.max_tasks_per_cluster * ports.tasks.len() as u32;
+        let turns = Turns::new(params.n_mpqs as usize, tenants_take_turns, schedule, capacity);
         PacketScheduler {
             requests: ports.requests,
             tenants: ports.tenants,
@@ -96,7 +99,7 @@ impl PacketScheduler {
             deferred: Deferred::default(),
             ports_turn: false,
             dropped_requests: VecDeque::new(),
-            engine: MpqEngine::new(params.n_mpqs, params.shared_cells, tenants_take_turns, reused_queues_keep_packets),
+            engine: MpqEngine::new(params.n_mpqs, params.shared_cells, turns, reused_queues_keep_packets),
             dispatcher: Dispatcher::new(params.max_tasks_per_cluster, ports.tasks, ports.feedbacks),
             stalled_since: None,
             her_stall_cycles: Counter::default(),
@@ -258,7 +261,7 @@ impl Component for PacketScheduler {
         while let Some(TenantsServed(n)) = self.tenants.take() {
             self.is_shared = self.tenants_take_turns && n > 1;
         }
-        self.engine.begin_cycle();
+        self.engine.begin_cycle(now);
         let is_in_the_way = self.is_in_the_way();
         let next = self.next(now, is_in_the_way);
         let mut changed = self.dispatcher.dispatch(&mut self.engine, now, &self.trace);

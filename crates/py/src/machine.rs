@@ -81,9 +81,9 @@ impl Machine {
         Ok(Machine { worker: py.detach(|| Worker::start(build)).map_err(start_error)? })
     }
 
-    #[pyo3(signature = (name, scope = None))]
-    fn open(&self, py: Python<'_>, name: String, scope: Option<String>) -> PyResult<u64> {
-        self.with(py, move |driver| driver.open(&name, scope.as_deref()).map(|tenant| tenant.0))
+    #[pyo3(signature = (name, scope = None, weight = 1))]
+    fn open(&self, py: Python<'_>, name: String, scope: Option<String>, weight: u32) -> PyResult<u64> {
+        self.with(py, move |driver| driver.open_weighted(&name, scope.as_deref(), weight).map(|tenant| tenant.0))
     }
 
     fn close_tenant(&self, py: Python<'_>, tenant: u64) -> PyResult<()> {

@@ -29,6 +29,21 @@ impl Histogram {
         self.sum += u128::from(value);
     }
 
+    /// Counts all values of another one.
+    pub fn merge(&mut self, other: &Histogram) {
+        if other.count == 0 {
+            return;
+        }
+        if other.buckets.len() > self.buckets.len() {
+            self.buckets.resize(other.buckets.len(), 0);
+        }
+        self.buckets.iter_mut().zip(&other.buckets).for_each(|(mine, theirs)| *mine += theirs);
+        self.min = if self.count == 0 { other.min } else { self.min.min(other.min) };
+        self.max = self.max.max(other.max);
+        self.count += other.count;
+        self.sum += other.sum;
+    }
+
     /// Number of values.
     pub fn count(&self) -> u64 {
         self.count
@@ -108,5 +123,23 @@ mod tests {
     fn nothing_counted_gives_zeros() {
         let none = Histogram::default();
         assert_eq!((none.count(), none.min(), none.max(), none.percentile(99)), (0, 0, 0, 0));
+    }
+
+    #[test]
+    fn a_merged_histogram_counts_the_values_of_both() {
+        let of = |values: &[u64]| {
+            let mut histogram = Histogram::default();
+            values.iter().for_each(|&value| histogram.add(value));
+            histogram
+        };
+        let (all, mut merged) = (of(&[7, 90_000, 3, 12, 5000]), of(&[7, 12]));
+        merged.merge(&of(&[3, 5000, 90_000]));
+        merged.merge(&Histogram::default());
+        let numbers =
+            |it: &Histogram| (it.count(), it.sum(), it.min(), it.max(), [1, 50, 80, 99].map(|p| it.percentile(p)));
+        assert_eq!(numbers(&merged), numbers(&all));
+        let mut empty = Histogram::default();
+        empty.merge(&all);
+        assert_eq!(numbers(&empty), numbers(&all));
     }
 }

@@ -98,6 +98,30 @@ __handler__ void copy_from_host_ph(handler_args_t *args)
     spin_send_packet(packet, n_bytes, &sent);
 }
 
+/* For each KiB begun, a read of the packet's length from the host, and a packet of these bytes. */
+__handler__ void io_read_ph(handler_args_t *args)
+{
+    const task_t *task = args->task;
+    packet_t *packet = task->pkt_mem;
+    uint32_t n_bytes = packet->headers.ip_hdr.length;
+    for (uint32_t n = n_bytes / 1024 + 1; n > 0; n--) {
+        spin_cmd_t copied, sent;
+        spin_dma_from_host(host(task), (uintptr_t)packet, n_bytes, false, &copied);
+        spin_cmd_wait(copied);
+        spin_send_packet(packet, n_bytes, &sent);
+        spin_cmd_wait(sent);
+    }
+}
+
+/* As many multiplications as the first word behind the headers says, each in a turn of a loop. */
+__handler__ void spinner_ph(handler_args_t *args)
+{
+    uint32_t product = 1;
+    for (uint32_t n = ((const packet_t *)args->task->pkt_mem)->words[0]; n > 0; n--) {
+        __asm__ volatile("mul %0, %0, %1" : "+r"(product) : "r"(n));
+    }
+}
+
 /* One at a time (Bob Jenkins, Dr. Dobb's Journal, September 1997). */
 static uint32_t hash(const uint8_t *bytes, uint32_t n)
 {

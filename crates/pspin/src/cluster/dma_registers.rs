@@ -5,7 +5,6 @@ use super::access::SLOW_PERIPHERAL;
 use super::dma::Owner;
 use super::hpu::{Hpu, Wait};
 use crate::pe::{PeOp, RemoteRequest};
-use crate::protocol::PAGE_BYTES;
 use blocks::cpu::Privilege;
 use blocks::debug::Event;
 use kernel::Cycle;
@@ -81,7 +80,7 @@ impl Cluster {
         let Hpu { dma, guard, deadline, .. } = &mut self.hpus[i];
         let DmaRegisters { src, dst, bytes, begun, .. } = *dma;
         let (src, dst, left) = (src.wrapping_add(begun), dst.wrapping_add(begun), bytes - begun);
-        let part = if guard.checks_transfers() { left.min(PAGE_BYTES - src % PAGE_BYTES) } else { left };
+        let part = guard.fragment_bytes().map_or(left, |fragment| left.min(fragment - src % fragment));
         let is_last = part == left;
         dma.begun = if is_last { 0 } else { begun + part };
         if begun > 0 && *deadline <= now {

@@ -191,8 +191,8 @@ impl Cluster {
         }
     }
 
-    /// Sends one command a cycle to the command unit. If transfers are checked, sends one page of a command, so that no
-    /// core waits for the whole transfer of another.
+    /// Sends one command a cycle to the command unit. If transfers are checked, sends one fragment of a command, so
+    /// that no core waits for the whole transfer of another.
     pub(super) fn send_command(&mut self) {
         let asking = u64::from(self.drivers.with_commands);
         if asking != 0
@@ -200,8 +200,8 @@ impl Cluster {
         {
             let core = core as usize;
             let first = self.drivers.command_fifos[core].front_mut().expect("a command that waits");
-            if self.hpus[core].guard.checks_transfers()
-                && let Some(part) = first.split_page()
+            if let Some(fragment_bytes) = self.hpus[core].guard.fragment_bytes()
+                && let Some(part) = first.split(fragment_bytes)
             {
                 self.hpus[core].driver.command_split(part.id.local);
                 return self.ports.commands.send(part);

@@ -49,6 +49,7 @@ const OUTSIDE: usize = 15 + 2 + DATA_REGIONS;
 pub struct Guard {
     regions: Regions,
     checks_transfers: bool,
+    fragment_bytes: u32,
     /// Address and size of the own L1.
     l1_base: u32,
     l1_bytes: u32,
@@ -74,6 +75,7 @@ impl Guard {
         let mut guard = Guard {
             regions: params.isolation.regions,
             checks_transfers: params.isolation.check_transfers,
+            fragment_bytes: params.sharing.fragment_bytes,
             l1_base: map::L1_BASE + cluster * map::L1_STRIDE,
             l1_bytes: params.cluster.l1_bytes,
             all_l1s: Window { base: map::L1_BASE, size: map::l1_window(params.n_clusters) },
@@ -217,9 +219,9 @@ impl Guard {
         self.regions == Regions::Coarse
     }
 
-    /// Returns true if transfers and commands are checked.
-    pub fn checks_transfers(&self) -> bool {
-        self.checks_transfers
+    /// Largest part of a transfer at a time; `None` if transfers are neither checked nor cut.
+    pub fn fragment_bytes(&self) -> Option<u32> {
+        self.checks_transfers.then_some(self.fragment_bytes)
     }
 
     /// Returns true if transfers and commands of the core may move `bytes` from this address of the NIC on.

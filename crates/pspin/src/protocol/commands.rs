@@ -1,6 +1,6 @@
 //! Commands of handlers to the units that move data off the card.
 
-use super::{PAGE_BYTES, PacketId};
+use super::PacketId;
 
 /// Identity of a command: its issuer and a number (`cmd_id`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -70,10 +70,11 @@ impl Command {
         copies.then_some((u64::from(high) << 32 | u64::from(low), size))
     }
 
-    /// Splits a host DMA at the page boundary of NIC memory: returns the part before it and keeps the rest.
-    pub fn split_page(&mut self) -> Option<Command> {
+    /// Splits a host DMA at the next multiple of `fragment_bytes` in NIC memory: returns the part before it and keeps the
+    /// rest.
+    pub fn split(&mut self, fragment_bytes: u32) -> Option<Command> {
         let [low, high, nic, size, ..] = self.words;
-        let part = PAGE_BYTES - nic % PAGE_BYTES;
+        let part = fragment_bytes - nic % fragment_bytes;
         if self.target != CommandTarget::HostDma || size <= part {
             return None;
         }

@@ -18,6 +18,8 @@ pub struct Context {
     pub id: u32,
     /// The tenant that owns it.
     pub tenant: u32,
+    /// The tenant's weight.
+    pub weight: Weight,
     /// Its region of L2 handler memory.
     pub handler_mem: Region,
     /// First byte of the context's host memory.
@@ -36,6 +38,16 @@ pub struct Context {
     pub delivery: Delivery,
     /// Limits of its handlers.
     pub protection: Protection,
+}
+
+/// A tenant's part of the HPUs relative to other tenants', at least 1.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Weight(pub u32);
+
+impl Default for Weight {
+    fn default() -> Self {
+        Weight(1)
+    }
 }
 
 /// Limits of a context's handlers, in addition to the regions above.

@@ -38,11 +38,13 @@ use crate::handlers::record::{Line, Record, RecordError, Scribe, SharedRecord};
 use crate::handlers::stats::Stats;
 use crate::handlers::table::Table;
 use crate::program;
+use diagnostics::param::within;
 use handles::Registry;
 use heap::Heap;
 use kernel::{Clock, Cycle, Mode, Outcome, Time};
 use pspin::host_events::HostEvent;
 use pspin::iommu::SharedPageTables;
+use pspin::protocol::Weight;
 use pspin::world::HostEvents;
 use pspin::{Boundary, Image, Pspin, PspinError, PspinParams, map};
 use std::cell::RefCell;
@@ -51,6 +53,8 @@ use std::rc::Rc;
 use wire::expr::Matcher;
 use wire::faults::Faults;
 
+/// Largest weight of a tenant.
+pub const MAX_WEIGHT: u32 = 1000;
 /// The owner of the tenants.
 const OPERATOR: TenantId = TenantId(0);
 /// Parts of the card's memories are multiples of this: a beat of its wide interconnects.
@@ -59,6 +63,7 @@ const ALIGN: u64 = 64;
 struct Tenant {
     name: String,
     scope: Option<Matcher>,
+    weight: Weight,
 }
 
 /// Events on their way from the card to the tenants; `None` if no caller takes them, because they would accumulate.
@@ -176,8 +181,14 @@ impl Driver {
 
     /// Adds a tenant. Its rules may only take packets that match `scope`, a match expression; by default, all packets.
     pub fn open(&mut self, name: &str, scope: Option<&str>) -> Result<TenantId, DriverError> {
+        self.open_weighted(name, scope, 1)
+    }
+
+    /// The same, with a weight of 1 to [`MAX_WEIGHT`] for the card's rules of scheduling that use it.
+    pub fn open_weighted(&mut self, name: &str, scope: Option<&str>, weight: u32) -> Result<TenantId, DriverError> {
+        within("weight", weight, 1, MAX_WEIGHT)?;
         let scope = scope.map(Matcher::parse).transpose()?;
-        Ok(self.tenants.add(OPERATOR, Tenant { name: name.into(), scope }))
+        Ok(self.tenants.add(OPERATOR, Tenant { name: name.into(), scope, weight: Weight(weight) }))
     }
 
     /// Removes a tenant and all its objects. It must have no rules and no packets in the card.

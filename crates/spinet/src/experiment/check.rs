@@ -5,6 +5,7 @@ use super::engine::{self, EngineError};
 use super::sources::{CheckedSource, Ends};
 use super::{Common, ContextSpec, Experiment, NicSpec, OneOrMany};
 use crate::captured::PIPE;
+use crate::driver::MAX_WEIGHT;
 use crate::files;
 use crate::kinds;
 use crate::nics::{self, NicError};
@@ -58,6 +59,8 @@ pub enum Problem {
     Name { found: String },
     #[error("`{found}` is the name of two tenants, each must have its own")]
     TenantName { found: String },
+    #[error("{found}, must be 1 to {allowed}")]
+    Weight { found: u32, allowed: u32 },
     #[error("there is no tenant `{found}`, must be the `name` of a [[tenant]]")]
     NoTenant { found: String },
     #[error(
@@ -426,7 +429,12 @@ fn check_program(program: &mut OneOrMany<String>, base_dir: &Path) -> Result<(),
     Ok(())
 }
 
+fn check_weight(found: u32) -> Result<(), Problem> {
+    (1..=MAX_WEIGHT).contains(&found).then_some(()).ok_or(Problem::Weight { found, allowed: MAX_WEIGHT })
+}
+
 fn check_tenants(experiment: &mut Experiment, base_dir: &Path) -> Result<(), Fault> {
+    check_weight(experiment.weight).map_err(|problem| (vec!["weight".into()], Box::new(problem)))?;
     let found = experiment.tenant.len();
     if found > MAX_CONTEXTS {
         return Err((vec!["tenant".into()], Box::new(Problem::Number { found, allowed: MAX_CONTEXTS })));
@@ -440,6 +448,7 @@ fn check_tenants(experiment: &mut Experiment, base_dir: &Path) -> Result<(), Fau
             return Err(fail("name", Problem::TenantName { found: tenant.name.clone() }));
         }
         check_program(&mut tenant.program, base_dir).map_err(|problem| fail("program", problem))?;
+        check_weight(tenant.weight).map_err(|problem| fail("weight", problem))?;
         let scope = tenant.scope.as_deref().map(Matcher::parse).transpose();
         scope.map_err(|problem| fail("scope", problem.into()))?;
     }

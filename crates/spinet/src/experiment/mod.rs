@@ -40,6 +40,9 @@ pub struct Experiment {
     /// The keys of all experiments.
     #[serde(flatten, skip_deserializing)]
     pub common: Common,
+    /// Weight of this program's tenant: its part of the HPUs relative to other tenants', if the card shares by weight.
+    #[serde(default = "weight_1", skip_serializing_if = "is_1")]
+    pub weight: u32,
     /// Tenants besides the one whose program boots the NIC, each with a program of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tenant: Vec<TenantSpec>,
@@ -69,6 +72,9 @@ pub struct TenantSpec {
     /// Packets that its contexts may receive, as a match expression; the default is all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
+    /// Its part of the HPUs relative to other tenants', if the card shares by weight.
+    #[serde(default = "weight_1", skip_serializing_if = "is_1")]
+    pub weight: u32,
 }
 
 /// An execution context.
@@ -209,6 +215,14 @@ pub(crate) fn is_yes(value: &bool) -> bool {
 
 fn is_default(value: &i32) -> bool {
     *value == 0
+}
+
+fn weight_1() -> u32 {
+    1
+}
+
+fn is_1(value: &u32) -> bool {
+    *value == 1
 }
 
 fn each() -> String {

@@ -508,9 +508,9 @@ fn install(
     classifiers: Vec<Classifier>,
     driver: &mut Driver,
 ) -> Result<Vec<Known>, DriverError> {
-    let mut owners = vec![(driver.open("program", None)?, &elfs[0])];
+    let mut owners = vec![(driver.open_weighted("program", None, checked.experiment.weight)?, &elfs[0])];
     for (tenant, elf) in checked.experiment.tenant.iter().zip(&elfs[1..]) {
-        owners.push((driver.open(&tenant.name, tenant.scope.as_deref())?, elf));
+        owners.push((driver.open_weighted(&tenant.name, tenant.scope.as_deref(), tenant.weight)?, elf));
     }
     let mut programs = Vec::new();
     for (tenant, elf) in owners {

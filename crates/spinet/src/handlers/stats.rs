@@ -56,6 +56,8 @@ pub struct ContextStats {
     pub keyless: u64,
     /// Messages that had to leave their queue to another tenant.
     pub evicted: u64,
+    /// From room in packet memory to the end.
+    pub latency: Histogram,
     /// Its handlers: header, payload, completion.
     pub handlers: [HandlerStats; N_STAGES],
 }
@@ -250,6 +252,7 @@ impl Stats {
         if let (Some(stored), Some(done), Some(parts)) = (row.stored, row.done, row.parts()) {
             self.ended.add(done, row.bytes.into());
             self.latency.add(done - stored, &parts);
+            self.contexts[row.context].latency.add(done - stored);
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::delivery::{Delivery, EarlyPayload, WhenFull};
-use crate::params::{SchedulerParams, SharingParams};
-use crate::protocol::{Context, Kill};
+use crate::params::{Schedule, SchedulerParams, SharingParams};
+use crate::protocol::{Context, Kill, Weight};
 use crate::testing::{context, her, params};
 use expect_test::{Expect, expect};
 use proptest::prelude::*;
@@ -16,10 +16,11 @@ mod order;
 mod tenants;
 mod timeouts;
 
-/// A cluster that ends each task `delay` cycles after it saw it, one after the other started at once.
+/// A cluster that ends each task `delay` cycles after it saw it, and tasks of tenant 1 after `slowdown` times as many.
 struct Cluster {
     position: usize,
     delay: u64,
+    slowdown: u64,
     tasks: Rx<Task>,
     feedbacks: Tx<Feedback>,
     running: std::collections::VecDeque<(Cycle, Feedback)>,
@@ -33,7 +34,9 @@ impl Component for Cluster {
             let frees = if trigger_feedback { ", frees it" } else { "" };
             self.log.note(now, format!("cluster {}: {stage:?} {} of {msgid}{frees}", self.position, packet.0));
             let feedback = Feedback { packet, taken, msgid, pkt_addr, pkt_size, trigger_feedback };
-            self.running.push_back((now + self.delay, feedback));
+            let end = now + self.delay * if msgid / 100 == 1 { self.slowdown } else { 1 };
+            let place = self.running.partition_point(|(other, _)| *other <= end);
+            self.running.insert(place, (end, feedback));
         }
         match self.running.front() {
             None => Activity::Idle,
@@ -59,8 +62,12 @@ struct Scene {
     max_tasks: u32,
     n_clusters: usize,
     delay: u64,
+    slowdown: u64,
     delivery: Delivery,
     turns: bool,
+    schedule: Schedule,
+    /// Weights of tenants 0, 1, 2.
+    weights: [u32; 3],
     requests_get_lost: bool,
     keeps_packets: bool,
 }
@@ -79,8 +86,11 @@ const USUAL: Scene = Scene {
     max_tasks: 20,
     n_clusters: 4,
     delay: 10,
+    slowdown: 1,
     delivery: RTL,
     turns: false,
+    schedule: Schedule::RoundRobin,
+    weights: [1; 3],
     requests_get_lost: false,
     keeps_packets: false,
 };
@@ -115,7 +125,8 @@ fn set(bench: &mut Bench, scene: Scene, handlers: &str, hers: &str) {
         } else {
             let (cycle, mut her) = her(packet, word, &context);
             let tenant = u32::from(her.msgid / 100);
-            her.context = Rc::new(Context { tenant, ..Context::clone(&context) });
+            let weight = Weight(scene.weights.get(tenant as usize).copied().unwrap_or(1));
+            her.context = Rc::new(Context { tenant, weight, ..Context::clone(&context) });
             (cycle, Request::Her(her))
         }
     };
@@ -133,15 +144,17 @@ fn set(bench: &mut Bench, scene: Scene, handlers: &str, hers: &str) {
         let (feedbacks, from) = bench.channel("feedbacks", 2, 1);
         ports.tasks.push(to);
         ports.feedbacks.push(from);
-        let (delay, log) = (scene.delay, bench.log.clone());
+        let (delay, slowdown, log) = (scene.delay, scene.slowdown, bench.log.clone());
         let running = std::collections::VecDeque::new();
-        let cluster = Cluster { position, delay, tasks, feedbacks, running, log };
+        let cluster = Cluster { position, delay, slowdown, tasks, feedbacks, running, log };
         bench.add(&format!("cluster[{position}]"), cluster);
     }
     let Scene { n_mpqs, shared_cells, max_tasks, .. } = scene;
     let mut params = params();
     params.scheduler = SchedulerParams { n_mpqs, shared_cells, max_tasks_per_cluster: max_tasks, ..params.scheduler };
-    params.sharing = SharingParams { reserved_queues: 0, turns: scene.turns, packet_memory_percent: 100 };
+    let Scene { turns, schedule, .. } = scene;
+    params.sharing =
+        SharingParams { reserved_queues: 0, turns, schedule, packet_memory_percent: 100, ..params.sharing };
     params.rtl_mistakes.requests_get_lost = scene.requests_get_lost;
     params.rtl_mistakes.reused_queues_keep_packets = scene.keeps_packets;
     let trace = bench.tracer("scheduler");

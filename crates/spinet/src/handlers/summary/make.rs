@@ -6,6 +6,7 @@ use crate::handlers::HandlerCard;
 use crate::handlers::packets::{Fate, Part, Trap};
 use crate::handlers::record::Record;
 use crate::handlers::stats::{ContextStats, Range, RefusalPlace, TrapPlace, TrapStats};
+use crate::histogram::Histogram;
 use crate::kinds;
 use crate::program::STAGES;
 use crate::run::Ended;
@@ -14,6 +15,7 @@ use crate::summary::{
     TimeSummary, gbps, grouped, ns, packets_per_s,
 };
 use isa::riscv::cause;
+use kernel::Clock;
 use pspin::delivery::DropReason;
 use pspin::map;
 use pspin::protocol::{BEAT_BYTES, CommandTarget, WATCHDOG_CAUSE};
@@ -26,6 +28,19 @@ fn percent(part: u64, whole: u64) -> f64 {
 fn range(range: &Range) -> RangeSummary {
     let Range { count, total, min, max } = *range;
     RangeSummary { mean: if count == 0 { 0.0 } else { total as f64 / count as f64 }, min, max, total }
+}
+
+fn tail(clock: Clock, cycles: &Histogram) -> Option<TailSummary> {
+    let spread = Spread::of(clock, cycles)?;
+    let median = ns(clock, cycles.percentile(50) as f64);
+    Some(TailSummary { mean: spread.mean, median, p99: spread.p99, max: spread.max })
+}
+
+fn fairness(counters: &[(String, u64)]) -> Option<FairnessSummary> {
+    let total = |name: &str| counters.iter().find(|(path, _)| path.ends_with(name)).map_or(0, |&(_, n)| n);
+    let (contended_cycles, millionths) = (total(".contended_cycles"), total(".jain_millionths"));
+    (contended_cycles > 0)
+        .then(|| FairnessSummary { contended_cycles, jain: millionths as f64 / contended_cycles as f64 / 1e6 })
 }
 
 /// The name of a trap's cause.
@@ -163,6 +178,8 @@ impl HandlerCard {
                 copy_faults: counters.iter().filter(|(path, _)| path.ends_with(".dma_faults")).map(|(_, n)| n).sum(),
             },
             contexts: self.context_summaries(),
+            tenants: self.tenant_summaries(),
+            fairness: fairness(&counters),
             timeline: self.timeline.summary(),
             hpus: self.hpu_summary(steady),
             handlers: self.handler_costs(),
@@ -309,6 +326,34 @@ impl HandlerCard {
             },
         };
         contexts.map(summary).collect()
+    }
+
+    fn tenant_summaries(&self) -> Vec<TenantSummary> {
+        let record = self.record().borrow();
+        let experiment = &self.checked.experiment;
+        let all: u64 = record.stats.busy.iter().sum();
+        let others = experiment.tenant.iter().map(|tenant| (tenant.name.as_str(), tenant.weight));
+        let tenants = std::iter::once(("program", experiment.weight)).chain(others);
+        let summary = |(position, (name, weight)): (usize, (&str, u32))| {
+            let (mut packets, mut hpu_cycles, mut latency) = (0, 0, Histogram::default());
+            for (context, stats) in self.checked.contexts.iter().zip(&record.stats.contexts) {
+                if context.tenant.map_or(0, |tenant| tenant + 1) == position {
+                    packets += stats.frames.packets;
+                    hpu_cycles += stats.handlers.iter().map(|handler| handler.cycles.total).sum::<u64>();
+                    latency.merge(&stats.latency);
+                }
+            }
+            TenantSummary {
+                name: name.into(),
+                weight,
+                packets,
+                done: latency.count(),
+                hpu_cycles,
+                hpu_percent: percent(hpu_cycles, all),
+                latency_ns: tail(record.clock, &latency),
+            }
+        };
+        tenants.enumerate().map(summary).collect()
     }
 
     fn handler_costs(&self) -> Vec<HandlerCost> {

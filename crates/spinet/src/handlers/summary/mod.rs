@@ -53,6 +53,10 @@ pub struct HandlerSection {
     pub output: OutputSummary,
     /// Contexts in the order of the experiment.
     pub contexts: Vec<ContextSummary>,
+    /// Tenants: the one of `program`, and those of `tenant` in the order of the experiment.
+    pub tenants: Vec<TenantSummary>,
+    /// How evenly tenants used the HPUs; `null` if packets of several tenants never waited at the same time.
+    pub fairness: Option<FairnessSummary>,
     /// Actions of the driver (`[[at]]` of the experiment) in order.
     pub timeline: Vec<ActionSummary>,
     /// Load of the cores.
@@ -156,6 +160,48 @@ pub struct ContextSummary {
     pub handler_memory: MemorySummary,
     /// Its host memory.
     pub host_memory: MemorySummary,
+}
+
+/// A tenant's packets and its use of the HPUs.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct TenantSummary {
+    /// Its name; `program` for the tenant of the first program.
+    pub name: String,
+    /// Its weight.
+    pub weight: u32,
+    /// Packets that match its contexts.
+    pub packets: u64,
+    /// Packets that the card finished.
+    pub done: u64,
+    /// Cycles in which its handlers ran.
+    pub hpu_cycles: u64,
+    /// Its part of the cycles in which handlers of all tenants ran.
+    pub hpu_percent: f64,
+    /// Time of its packets from room in packet memory to their end; `null` if none is done.
+    pub latency_ns: Option<TailSummary>,
+}
+
+/// Percentiles of times.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+pub struct TailSummary {
+    /// Mean.
+    pub mean: f64,
+    /// Median.
+    pub median: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// Maximum.
+    pub max: f64,
+}
+
+/// Jain's index of tenants' tasks.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+pub struct FairnessSummary {
+    /// Cycles in which packets of several tenants were in message queues.
+    pub contended_cycles: u64,
+    /// Jain's index over these tenants, (sum x)^2 / (n sum x^2), where x is the number of a tenant's tasks in the clusters
+    /// divided by its weight. Mean over these cycles: 1 is fair, 1 / n is one tenant alone.
+    pub jain: f64,
 }
 
 /// A range of memory.

@@ -1,0 +1,293 @@
+//! Tasks of tenants: each tenant's use of the HPUs since its first task, and how fair the use of all is.
+
+use crate::params::Schedule;
+use crate::protocol::Weight;
+use kernel::Cycle;
+
+/// Packets and tasks of a queue, for its tenant's account.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Demand {
+    /// Packets wait in the queue, including a packet whose header or completion handler runs.
+    pub is_queued: bool,
+    /// Tasks sent without feedback so far.
+    pub in_flight: u32,
+}
+
+impl Demand {
+    const NONE: Demand = Demand { is_queued: false, in_flight: 0 };
+}
+
+/// A tenant's use of the HPUs.
+#[derive(Debug)]
+struct Account {
+    tenant: u32,
+    weight: u64,
+    /// Queues with packets.
+    queued: u32,
+    in_flight: u32,
+    /// Sum over cycles of the tasks in flight.
+    used: u64,
+    /// Cycles with packets or tasks.
+    active: u64,
+    /// Cycle up to which `used` and `active` are complete.
+    since: Cycle,
+}
+
+impl Account {
+    fn is_active(&self) -> bool {
+        self.queued > 0 || self.in_flight > 0
+    }
+
+    fn settle(&mut self, now: Cycle) {
+        let cycles = now - self.since;
+        self.used += cycles * u64::from(self.in_flight);
+        self.active += if self.is_active() { cycles } else { 0 };
+        self.since = now;
+    }
+
+    /// Tasks in flight per weight, mean over the active cycles, as a fraction.
+    fn metric(&self) -> (u64, u64) {
+        (self.used, (self.active * self.weight).max(1))
+    }
+}
+
+/// The accounts of all tenants.
+///
+/// Timing:   an account at cycle t contains the cycles before t.
+/// Source:   Khalilov et al., *OSMOSIS*, USENIX ATC 2024, and its code (miharulidze/pspin, branch `osmosis_fmqs`): mean
+///           tasks in flight while active, over the tenant's whole life; the limit of WLBVT. One queue there is one
+///           tenant here.
+pub struct Shares {
+    /// Tasks that all clusters together hold.
+    capacity: u64,
+    accounts: Vec<Account>,
+    /// For each queue, the index of its account and what was last reported.
+    of: Vec<Option<(usize, Demand)>>,
+    now: Cycle,
+    /// Cycle up to which the two sums below are complete.
+    since: Cycle,
+    /// Cycles in which several tenants had packets in queues.
+    contended: u64,
+    /// Sum of Jain's index over these cycles, in millionths.
+    jain_millionths: u64,
+}
+
+impl Shares {
+    /// No accounts, for `n_queues` queues and clusters that hold `capacity` tasks.
+    pub fn new(n_queues: usize, capacity: u32) -> Self {
+        let of = vec![None; n_queues];
+        Shares {
+            capacity: capacity.into(),
+            accounts: Vec::new(),
+            of,
+            now: 0,
+            since: 0,
+            contended: 0,
+            jain_millionths: 0,
+        }
+    }
+
+    /// Begins a cycle.
+    pub fn begin_cycle(&mut self, now: Cycle) {
+        self.now = now;
+    }
+
+    /// Records packets and tasks of queue `q`, whose message belongs to this tenant.
+    pub fn set(&mut self, q: usize, tenant: u32, weight: Weight, demand: Demand) {
+        let before = self.of[q];
+        match before {
+            None if demand == Demand::NONE => return,
+            Some((index, old)) if old == demand && self.accounts[index].tenant == tenant => return,
+            _ => {}
+        }
+        self.settle_fairness();
+        if let Some((index, old)) = before {
+            let account = &mut self.accounts[index];
+            account.settle(self.now);
+            account.queued -= u32::from(old.is_queued);
+            account.in_flight -= old.in_flight;
+        }
+        self.of[q] = None;
+        if demand != Demand::NONE {
+            let index = self.account(tenant);
+            let account = &mut self.accounts[index];
+            account.settle(self.now);
+            account.weight = weight.0.into();
+            account.queued += u32::from(demand.is_queued);
+            account.in_flight += demand.in_flight;
+            self.of[q] = Some((index, demand));
+        }
+    }
+
+    fn account(&mut self, tenant: u32) -> usize {
+        if let Some(index) = self.accounts.iter().position(|account| account.tenant == tenant) {
+            return index;
+        }
+        let new = Account { tenant, weight: 1, queued: 0, in_flight: 0, used: 0, active: 0, since: self.now };
+        // Each queue has one account, and this queue has none, so an idle one is left if there are as many as queues.
+        let idle = self.accounts.iter().position(|account| !account.is_active());
+        match idle.filter(|_| self.accounts.len() >= self.of.len()) {
+            Some(index) => {
+                self.accounts[index] = new;
+                index
+            }
+            None => {
+                self.accounts.push(new);
+                self.accounts.len() - 1
+            }
+        }
+    }
+
+    /// The tenant with the least use for its weight among those that ask and, with a limit, are below it. Equal ones
+    /// go by number.
+    pub fn least_served(&mut self, schedule: Schedule, asks: impl Fn(u32) -> bool) -> Option<u32> {
+        let weights: u64 = self.accounts.iter().filter(|it| it.queued > 0).map(|it| it.weight).sum();
+        let mut least: Option<&Account> = None;
+        for account in &mut self.accounts {
+            account.settle(self.now);
+        }
+        for account in &self.accounts {
+            // ceil(capacity * weight / weights)
+            let limit = (self.capacity * account.weight).div_ceil(weights.max(1));
+            if !asks(account.tenant) || schedule == Schedule::Wlbvt && u64::from(account.in_flight) >= limit {
+                continue;
+            }
+            let (used, active) = account.metric();
+            let is_less = |other: &Account| {
+                let (others, others_active) = other.metric();
+                let order =
+                    (u128::from(used) * u128::from(others_active)).cmp(&(u128::from(others) * u128::from(active)));
+                order.then(account.tenant.cmp(&other.tenant)).is_lt()
+            };
+            if least.is_none_or(is_less) {
+                least = Some(account);
+            }
+        }
+        least.map(|account| account.tenant)
+    }
+
+    /// Adds the cycles since the last change to the sums about fairness.
+    fn settle_fairness(&mut self) {
+        let cycles = self.now - std::mem::replace(&mut self.since, self.now);
+        let queued = || self.accounts.iter().filter(|account| account.queued > 0);
+        if cycles > 0 && queued().nth(1).is_some() {
+            self.contended += cycles;
+            self.jain_millionths += cycles * jain_millionths(queued().map(|it| (it.in_flight, it.weight)));
+        }
+    }
+
+    /// Cycles in which several tenants had packets in queues, and the sum of Jain's index of tasks in flight per weight
+    /// over these cycles, in millionths.
+    pub fn fairness(&self) -> (u64, u64) {
+        (self.contended, self.jain_millionths)
+    }
+}
+
+/// Jain's index, (sum x)^2 / (n sum x^2), of tasks per weight, in millionths; of all zeros it is 1.
+fn jain_millionths(shares: impl Iterator<Item = (u32, u64)>) -> u64 {
+    let (mut n, mut sum, mut squares) = (0.0, 0.0, 0.0);
+    for (tasks, weight) in shares {
+        let x = f64::from(tasks) / weight as f64;
+        (n, sum, squares) = (n + 1.0, sum + x, squares + x * x);
+    }
+    let index = if squares == 0.0 { 1.0 } else { sum * sum / (n * squares) };
+    (index * 1e6).round() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const QUEUED: Demand = Demand { is_queued: true, in_flight: 0 };
+
+    fn shares() -> Shares {
+        Shares::new(8, 36)
+    }
+
+    #[test]
+    fn jains_index_of_known_shares() {
+        assert_eq!(jain_millionths([(1, 1), (2, 1)].into_iter()), 900_000); // 9 / (2 * 5)
+        assert_eq!(jain_millionths([(4, 1), (0, 1)].into_iter()), 500_000);
+        assert_eq!(jain_millionths([(3, 3), (1, 1)].into_iter()), 1_000_000); // shares follow weights
+        assert_eq!(jain_millionths([(0, 1), (0, 1)].into_iter()), 1_000_000);
+    }
+
+    #[test]
+    fn an_account_is_the_mean_of_tasks_in_flight_while_active() {
+        let mut shares = shares();
+        shares.set(0, 7, Weight(2), QUEUED);
+        shares.begin_cycle(10); // 10 cycles with 0 tasks
+        shares.set(0, 7, Weight(2), Demand { is_queued: false, in_flight: 3 });
+        shares.begin_cycle(30); // 20 cycles with 3
+        shares.set(0, 7, Weight(2), Demand::NONE);
+        shares.begin_cycle(1000); // idle: not active
+        shares.set(0, 7, Weight(2), QUEUED);
+        assert_eq!((shares.accounts[0].used, shares.accounts[0].active), (60, 30));
+        assert_eq!(shares.accounts[0].metric(), (60, 60)); // 2 tasks on average, per weight of 2
+    }
+
+    #[test]
+    fn fairness_counts_only_cycles_in_which_several_tenants_wait() {
+        let mut shares = shares();
+        let one = |in_flight| Demand { is_queued: true, in_flight };
+        shares.set(0, 1, Weight(1), one(1));
+        shares.begin_cycle(100);
+        shares.set(1, 2, Weight(1), one(2));
+        shares.begin_cycle(150);
+        shares.set(0, 1, Weight(1), Demand { is_queued: false, in_flight: 1 });
+        shares.begin_cycle(170);
+        shares.set(1, 2, Weight(1), Demand::NONE);
+        assert_eq!(shares.fairness(), (50, 50 * 900_000));
+    }
+
+    #[test]
+    fn the_least_use_for_its_weight_is_next() {
+        let mut shares = shares();
+        shares.set(0, 1, Weight(1), Demand { is_queued: true, in_flight: 2 });
+        shares.set(1, 2, Weight(3), Demand { is_queued: true, in_flight: 5 });
+        assert_eq!(shares.least_served(Schedule::Bvt, |_| true), Some(1)); // no use so far: the lowest number
+        shares.begin_cycle(10);
+        assert_eq!(shares.least_served(Schedule::Bvt, |_| true), Some(2)); // 5 / 3 < 2 / 1
+        assert_eq!(shares.least_served(Schedule::Bvt, |tenant| tenant == 1), Some(1));
+    }
+
+    #[test]
+    fn the_limit_is_the_weights_part_of_the_capacity_rounded_up() {
+        for (weights, limits) in [([1, 1], [18, 18]), ([3, 1], [27, 9]), ([2, 3], [15, 22])] {
+            for tenant in 0..2 {
+                for (in_flight, may) in [(limits[tenant] - 1, true), (limits[tenant], false)] {
+                    let mut shares = shares();
+                    for other in 0..2 {
+                        let in_flight = if other == tenant { in_flight } else { 0 };
+                        let demand = Demand { is_queued: true, in_flight };
+                        shares.set(other, other as u32, Weight(weights[other]), demand);
+                    }
+                    let chosen = shares.least_served(Schedule::Wlbvt, |asks| asks == tenant as u32);
+                    assert_eq!(chosen.is_some(), may, "{weights:?} {tenant} {in_flight}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_tenant_alone_may_have_all() {
+        let mut shares = shares();
+        shares.set(0, 1, Weight(1), Demand { is_queued: true, in_flight: 35 });
+        shares.set(1, 2, Weight(9), Demand { is_queued: false, in_flight: 1 }); // nothing waits
+        assert_eq!(shares.least_served(Schedule::Wlbvt, |tenant| tenant == 1), Some(1));
+        shares.set(0, 1, Weight(1), Demand { is_queued: true, in_flight: 36 });
+        assert_eq!(shares.least_served(Schedule::Wlbvt, |tenant| tenant == 1), None);
+    }
+
+    #[test]
+    fn accounts_of_idle_tenants_are_reused_when_there_are_as_many_as_queues() {
+        let mut shares = Shares::new(2, 4);
+        for tenant in 0..10 {
+            shares.set(0, tenant, Weight(1), QUEUED);
+            shares.set(1, 100 + tenant, Weight(1), QUEUED);
+        }
+        assert_eq!(shares.accounts.len(), 2);
+        let active: u32 = shares.accounts.iter().map(|account| account.queued).sum();
+        assert_eq!(active, 2);
+    }
+}
