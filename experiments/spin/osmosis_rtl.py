@@ -12,7 +12,7 @@ congestor's packets come first; each handler does 16 transfers of the packet's s
 handlers do one transfer of 64 bytes for a packet of 64 bytes. *Alone*: both tenants behave as victims. Values are the
 median over a message's packets, and the mean of the tenant's two messages.
 
-The sources of the kernels were not available, so these are written anew (`handlers/osmosis.c`), with PULP's hardware
+The sources of the kernels were not available, so these are our own (`handlers/osmosis.c`), with PULP's hardware
 loops, for which PsPIN's examples are compiled. Outside the loops they take 6 to 25 cycles less than in the logs, which
 is the reason of most misses. Three quantities do not contain these cycles: *growth* of a handler's time from a packet
 of 64 bytes, *around*, the part of a packet's latency after its arrival in the queues and outside its handler, and

@@ -243,6 +243,13 @@ class SharingParams(Params):
     """If true, tenants take turns for queues and tasks. A tenant without free descriptors does not block the others,
     and many messages do not get more tasks than one.
     """
+    schedule: Literal["round_robin", "weighted_round_robin", "bvt", "wlbvt"] = "round_robin"
+    """The tenant that sends the next task to the clusters; rules with weights need `turns`."""
+    fragment_bytes: int = 4096
+    """Largest part of a transfer with the host, or of a cluster's DMA, before other cores have their turn: up to the
+    next multiple in NIC memory, or of the source. Needs `isolation.check_transfers` if it is not 4096. Allowed: a
+    power of two from 64 to 4096.
+    """
     packet_memory_percent: int = 50
     """Maximum share of L2 packet memory for one tenant while several have rules, in percent. Packets beyond it are
     dropped, whatever the context requests for a full memory. Allowed: 1 to 100.

@@ -404,6 +404,49 @@ class MemorySummary(TypedDict):
     """Bytes."""
 
 
+class TenantUse(TypedDict):
+    """A tenant's packets and its use of the HPUs."""
+
+    name: str
+    """Its name; `program` for the tenant of the first program."""
+    weight: int
+    """Its weight."""
+    packets: int
+    """Packets that match its contexts."""
+    done: int
+    """Packets that the card finished."""
+    hpu_cycles: int
+    """Cycles in which its handlers ran."""
+    hpu_percent: float
+    """Its part of the cycles in which handlers of all tenants ran."""
+    latency_ns: TailSummary | None
+    """Time of its packets from room in packet memory to their end; `null` if none is done."""
+
+
+class TailSummary(TypedDict):
+    """Percentiles of times."""
+
+    mean: float
+    """Mean."""
+    median: float
+    """Median."""
+    p99: float
+    """99th percentile."""
+    max: float
+    """Maximum."""
+
+
+class FairnessSummary(TypedDict):
+    """Jain's index of tenants' tasks."""
+
+    contended_cycles: int
+    """Cycles in which packets of several tenants were in message queues."""
+    jain: float
+    """Jain's index over these tenants, (sum x)^2 / (n sum x^2), where x is the number of a tenant's tasks in the
+    clusters divided by its weight. Mean over these cycles: 1 is fair, 1 / n is one tenant alone.
+    """
+
+
 class ActionSummary(TypedDict):
     """An action of `[[at]]`."""
 
@@ -709,6 +752,10 @@ class HandlersSummary(TypedDict):
     """Accesses to the host, and refused commands."""
     contexts: list[ContextSummary]
     """Contexts in the order of the experiment."""
+    tenants: list[TenantUse]
+    """Tenants: the one of `program`, and those of `tenant` in the order of the experiment."""
+    fairness: FairnessSummary | None
+    """How evenly tenants used the HPUs; `null` if packets of several tenants never waited at the same time."""
     timeline: list[ActionSummary]
     """Actions of the driver (`[[at]]` of the experiment) in order."""
     hpus: HpuSummary

@@ -1,6 +1,7 @@
 //! Policies that are written in Python.
 
 use kernel::Cycle;
+use pyo3::intern;
 use pyo3::prelude::*;
 use spinet::chains::{Arrival, Policy};
 use std::cell::Cell;
@@ -126,7 +127,10 @@ impl Policy for OwnPolicy {
         self.shared.changes.add();
         Python::attach(|py| {
             self.call(py, u64::MAX, |object| {
-                self.number("rank", &object.call_method1("rank", (PacketArrival::from(arrival),))?)
+                self.number(
+                    "rank",
+                    &object.call_method1(intern!(object.py(), "rank"), (PacketArrival::from(arrival),))?,
+                )
             })
         })
     }
@@ -134,7 +138,9 @@ impl Policy for OwnPolicy {
     fn served(&mut self, rank: u64) {
         if self.hears_served {
             self.shared.changes.add();
-            Python::attach(|py| self.call(py, (), |object| object.call_method1("served", (rank,)).map(drop)));
+            Python::attach(|py| {
+                self.call(py, (), |object| object.call_method1(intern!(object.py(), "served"), (rank,)).map(drop))
+            });
         }
     }
 
@@ -142,7 +148,11 @@ impl Policy for OwnPolicy {
         if self.hears_dropped {
             self.shared.changes.add();
             let arrival = PacketArrival::from(arrival);
-            Python::attach(|py| self.call(py, (), |object| object.call_method1("dropped", (arrival, rank)).map(drop)));
+            Python::attach(|py| {
+                self.call(py, (), |object| {
+                    object.call_method1(intern!(object.py(), "dropped"), (arrival, rank)).map(drop)
+                })
+            });
         }
     }
 
@@ -157,7 +167,9 @@ impl Policy for OwnPolicy {
             return said;
         }
         let said = Python::attach(|py| {
-            self.call(py, 0, |object| self.number("eligible", &object.call_method1("eligible", (rank,))?))
+            self.call(py, 0, |object| {
+                self.number("eligible", &object.call_method1(intern!(object.py(), "eligible"), (rank,))?)
+            })
         });
         self.answer.set(Some((rank, changes, said)));
         said

@@ -61,6 +61,10 @@ pub struct Run {
     debug_port: Option<u16>,
     /// The exception that a policy raised.
     failure: Failure,
+    /// Its thread holds Python's lock while it simulates, because it calls policies for every packet. To take the lock
+    /// for each call on a thread that Python has not made costs some microseconds. Policies let other threads of Python
+    /// go on, as all of Python's code does.
+    holds_python: bool,
 }
 
 #[pymethods]
@@ -113,6 +117,7 @@ impl Run {
             Ok((service, policy))
         };
         let policies = policies.into_iter().map(own).collect::<PyResult<Vec<_>>>()?;
+        let holds_python = !policies.is_empty() && debug_port.is_none();
         let worker = py.detach(|| {
             let choice = Choice::parse(trace_cores.as_deref(), trace_time.as_deref()).map_err(input)?;
             let instructions = instructions.map(|directory| (directory, choice));
@@ -161,7 +166,7 @@ impl Run {
             Session::Debugged(debugged) => Some(debugged.address().port()),
         };
         let debug_port = py.detach(|| worker.call(port)).map_err(gone)?;
-        Ok(Run { worker, debug_port, failure: shared.failure })
+        Ok(Run { worker, debug_port, failure: shared.failure, holds_python })
     }
 
     /// The TCP port at which it waits for gdb, if it is debugged.
@@ -176,11 +181,13 @@ impl Run {
     fn advance<'py>(&self, py: Python<'py>, max_wall_ms: u64, until_ps: Option<u64>) -> PyResult<Bound<'py, PyDict>> {
         let budget = Duration::from_millis(max_wall_ms);
         let end = until_ps.map(|ps| Time::from_fs(ps.saturating_mul(1000)));
+        let holds_python = self.holds_python;
         let advance = move |run: &mut Session| {
-            let progress = match (&mut *run, end) {
+            let go = |run: &mut Session| match (run, end) {
                 (Session::Plain(run), Some(end)) => run.advance_to(end, budget),
                 (run, _) => run.advance(budget),
             };
+            let progress = if holds_python { Python::attach(|_| go(run)) } else { go(run) };
             (progress, matches!(run, Session::Debugged(debugged) if debugged.is_killed()))
         };
         let advanced = py.detach(|| self.worker.call(advance));

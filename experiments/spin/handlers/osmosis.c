@@ -147,7 +147,7 @@ __handler__ void filtering_ph(handler_args_t *args)
     spin_dma_to_host(host(task), (uintptr_t)task->l2_pkt_mem, task->pkt_mem_size, false, &copied);
 }
 
-/* The number of transfers and the bytes of each; with LEAD, so many cycles later. */
+/* The number of transfers and the bytes of each; with LEAD, that number of cycles later. */
 static void transfers(const task_t *task, uint32_t *n, uint32_t *n_bytes)
 {
     const packet_t *packet = task->pkt_mem;

@@ -254,15 +254,15 @@ mod tests {
     #[test]
     fn the_limit_is_the_weights_part_of_the_capacity_rounded_up() {
         for (weights, limits) in [([1, 1], [18, 18]), ([3, 1], [27, 9]), ([2, 3], [15, 22])] {
-            for tenant in 0..2 {
-                for (in_flight, may) in [(limits[tenant] - 1, true), (limits[tenant], false)] {
+            for (tenant, limit) in (0..).zip(limits) {
+                for (in_flight, may) in [(limit - 1, true), (limit, false)] {
                     let mut shares = shares();
-                    for other in 0..2 {
+                    for (other, weight) in (0..).zip(weights) {
                         let in_flight = if other == tenant { in_flight } else { 0 };
                         let demand = Demand { is_queued: true, in_flight };
-                        shares.set(other, other as u32, Weight(weights[other]), demand);
+                        shares.set(other as usize, other, Weight(weight), demand);
                     }
-                    let chosen = shares.least_served(Schedule::Wlbvt, |asks| asks == tenant as u32);
+                    let chosen = shares.least_served(Schedule::Wlbvt, |asks| asks == tenant);
                     assert_eq!(chosen.is_some(), may, "{weights:?} {tenant} {in_flight}");
                 }
             }

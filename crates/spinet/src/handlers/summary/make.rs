@@ -328,7 +328,7 @@ impl HandlerCard {
         contexts.map(summary).collect()
     }
 
-    fn tenant_summaries(&self) -> Vec<TenantSummary> {
+    fn tenant_summaries(&self) -> Vec<TenantUse> {
         let record = self.record().borrow();
         let experiment = &self.checked.experiment;
         let all: u64 = record.stats.busy.iter().sum();
@@ -343,7 +343,7 @@ impl HandlerCard {
                     latency.merge(&stats.latency);
                 }
             }
-            TenantSummary {
+            TenantUse {
                 name: name.into(),
                 weight,
                 packets,

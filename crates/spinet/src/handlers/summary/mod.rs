@@ -54,7 +54,7 @@ pub struct HandlerSection {
     /// Contexts in the order of the experiment.
     pub contexts: Vec<ContextSummary>,
     /// Tenants: the one of `program`, and those of `tenant` in the order of the experiment.
-    pub tenants: Vec<TenantSummary>,
+    pub tenants: Vec<TenantUse>,
     /// How evenly tenants used the HPUs; `null` if packets of several tenants never waited at the same time.
     pub fairness: Option<FairnessSummary>,
     /// Actions of the driver (`[[at]]` of the experiment) in order.
@@ -164,7 +164,7 @@ pub struct ContextSummary {
 
 /// A tenant's packets and its use of the HPUs.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct TenantSummary {
+pub struct TenantUse {
     /// Its name; `program` for the tenant of the first program.
     pub name: String,
     /// Its weight.
