@@ -129,6 +129,8 @@ def of_nodes(
     elfs: dict[str, Path] = {}
     shown: dict[str, str] = {}
     messages, nodes = [], []
+    # Entries with equal cards share a build: to look into the build cache takes tens of milliseconds.
+    done: dict[str, tuple[Any, Ready]] = {}
     kept = given.get("keep_nodes")
     for entry, node in enumerate(experiment.values.get("nodes", ())):
         values = {key: value for key, value in node.items() if key not in _OF_NODE}
@@ -138,17 +140,19 @@ def of_nodes(
         if not values or _nic_of(values) == PLAIN:
             nodes.append(node)
             continue
-        kind = _core.kind_of_experiment(text, base_dir, "json")
-        try:
-            checked = json.loads(_core.check_experiment(text, experiment.file, base_dir, "json", kind, lines=True))
-        except InputError as error:
-            raise InputError(f"node `{node['name']}`: {error}") from None
-        checked["nic"] = {"set": [], **checked["nic"]}
-        prepared = Prepared(values=checked, file=experiment.file, base_dir=base_dir, kind=kind)
-        ready = built(prepared, {}, cc=cc, defines=defines)
+        if text not in done:
+            kind = _core.kind_of_experiment(text, base_dir, "json")
+            try:
+                checked = json.loads(_core.check_experiment(text, experiment.file, base_dir, "json", kind, lines=True))
+            except InputError as error:
+                raise InputError(f"node `{node['name']}`: {error}") from None
+            checked["nic"] = {"set": [], **checked["nic"]}
+            prepared = Prepared(values=checked, file=experiment.file, base_dir=base_dir, kind=kind)
+            done[text] = (checked.get("firmware"), built(prepared, {}, cc=cc, defines=defines))
+        stated, ready = done[text]
         found = ready.experiment.values.get("firmware")
         # The simulator finds a firmware image by its path in the experiment.
-        nodes.append(node if found == checked.get("firmware") else {**node, "firmware": found})
+        nodes.append(node if found == stated else {**node, "firmware": found})
         elfs.update({f"{entry}/{name}": elf for name, elf in ready.elfs.items()})
         shown.update(ready.shown)
         messages.append(ready.messages)
