@@ -174,6 +174,8 @@ class Group:
                 self._choose(slot, entry)
 
     def status(self, rank: int) -> consensus.Status:
+        # Handlers do not wait until the status is in host memory, so it can arrive after their end.
+        self.cards[rank].machine.step("2 us")
         return consensus.Status.unpack(self.cards[rank].host.read(offset=0, size=16))
 
     def log(self, rank: int) -> list[Entry]:

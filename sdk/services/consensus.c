@@ -432,7 +432,8 @@ static void on_tick(const task_t *task, consensus_replica_t *own, spin_be32_t se
             message->kind = CONSENSUS_PREPARE;
             send_to(task, own, self, others(own));
         }
-        send_again(task, own, self, prefix, next, 0);
+        /* Requests that arrive together can each take a number behind the last slot. */
+        send_again(task, own, self, prefix, MIN(next, CONSENSUS_SLOTS), 0);
     }
     write_status(task, own);
 }
