@@ -99,6 +99,9 @@ pub struct MessageKey {
     pub number: u32,
 }
 
+/// Bits of a request's number that its reply carries.
+pub const REPLY_BITS: u32 = 0xff_ffff;
+
 /// An event of a frame, a queue or a message. Rows of the last three are for messages between hosts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum What {

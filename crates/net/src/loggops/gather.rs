@@ -8,7 +8,7 @@ use super::stuck::Stuck;
 use crate::NodeId;
 use crate::goal::{Kind, Schedule};
 use crate::messages::{Part, Segment};
-use crate::observe::{MessageKey, MessageKind};
+use crate::observe::{MessageKey, MessageKind, REPLY_BITS};
 use kernel::Time;
 use std::collections::{BTreeMap, HashMap};
 
@@ -46,9 +46,6 @@ fn send_of(schedule: &Schedule, ranks: &[RankResult], message: &Arrived) -> usiz
 
 /// Where each message spent its time, by its identity.
 pub type Paths = HashMap<MessageKey, Vec<Segment>>;
-
-/// Bits of a read's number that its reply has.
-const REPLY_BITS: u32 = 0xff_ffff;
 
 /// Combines the results of all ranks: the times of all operations, or the reason why the schedule cannot end. `paths` divide the steps of
 /// the critical path that are messages on their way.

@@ -2,6 +2,8 @@
 //!
 //! The destination queue pair names the sender: it is the number of the sending node, plus 1.
 
+pub(super) use crate::observe::REPLY_BITS;
+
 use crate::NodeId;
 use crate::address::Directory;
 use wire::eth::{EthHeader, HEADER_LEN, ether_type};
@@ -20,9 +22,6 @@ const FIRST_SOURCE_PORT: u16 = 0xc000;
 
 /// Reserved bytes of a congestion notification.
 const CONGESTION_LEN: usize = 16;
-
-/// Bits of a request's number that a reply carries.
-pub(super) const REPLY_BITS: u32 = 0xff_ffff;
 
 /// Bits of a packet sequence number.
 pub(super) const PSN_BITS: u32 = 24;
