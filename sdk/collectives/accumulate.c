@@ -30,7 +30,7 @@ __handler__ void accumulate_ph(handler_args_t *args)
     group_fetch(task, at, own, bytes);
     spin_reduce(TYPE, OP, own, own, data, bytes);
     spin_cmd_t stored;
-    spin_dma_to_host(group_host(task, at), (uintptr_t)own, bytes, false, &stored);
+    spin_dma_to_host(spin_host_address(task, at), (uintptr_t)own, bytes, false, &stored);
     spin_cmd_wait(stored);
     spin_lock_unlock(lock);
 }

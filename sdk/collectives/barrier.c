@@ -36,7 +36,7 @@ static void advance(const handler_args_t *args, const group_t *group, state_t *s
         state->epoch++;
         state->round = 0;
         spin_cmd_t written;
-        spin_write_to_host(group_host(args->task, group->result), state->epoch, &written);
+        spin_write_to_host(spin_host_address(args->task, group->result), state->epoch, &written);
         spin_cmd_wait(written);
         if (state->entered > state->epoch) {
             send_round(args, group, state->epoch, 0);

@@ -14,11 +14,6 @@
 #define FRAMES_AT 256
 #define FRAME_BYTES ((FLARE_DATA_AT + FLARE_BLOCK_BYTES + 63) / 64 * 64)
 
-static uint64_t host_address(const task_t *task, uint32_t at)
-{
-    return ((uint64_t)task->host_mem_high << 32 | task->host_mem_low) + at;
-}
-
 static uint32_t block_bytes(const flare_host_t *host, uint32_t block)
 {
     return MIN(host->bytes - block * FLARE_BLOCK_BYTES, FLARE_BLOCK_BYTES);
@@ -31,7 +26,7 @@ static void send_block(const handler_args_t *args, const flare_host_t *host, uin
     uint8_t *frame = (uint8_t *)task->scratchpad[args->cluster_id] + FRAMES_AT + args->hpu_id * FRAME_BYTES;
     const uint32_t bytes = block_bytes(host, block);
     spin_cmd_t fetched;
-    spin_dma_from_host(host_address(task, block * FLARE_BLOCK_BYTES), (uintptr_t)frame + FLARE_DATA_AT, bytes, false,
+    spin_dma_from_host(spin_host_address(task, block * FLARE_BLOCK_BYTES), (uintptr_t)frame + FLARE_DATA_AT, bytes, false,
                        &fetched);
     const uint32_t size = flare_headers(frame, &host->self, &host->root, FLARE_UP, bytes);
     *(flare_head_t *)(frame + FLARE_HEAD_AT) = (flare_head_t){
@@ -51,11 +46,11 @@ static void store_block(const handler_args_t *args, const flare_host_t *host, ui
     const task_t *task = args->task;
     flare_host_t *counters = (flare_host_t *)task->handler_mem;
     spin_cmd_t stored;
-    spin_dma_to_host(host_address(task, host->result + block * FLARE_BLOCK_BYTES),
+    spin_dma_to_host(spin_host_address(task, host->result + block * FLARE_BLOCK_BYTES),
                      (uintptr_t)task->pkt_mem + FLARE_DATA_AT, block_bytes(host, block), false, &stored);
     spin_cmd_wait(stored);
     if ((uint32_t)amo_add(&counters->finished, 1) + 1 == host->blocks) {
-        spin_write_to_host(host_address(task, host->result + host->bytes), 1, &stored);
+        spin_write_to_host(spin_host_address(task, host->result + host->bytes), 1, &stored);
     }
 }
 

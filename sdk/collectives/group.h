@@ -67,11 +67,6 @@ static inline uint8_t *group_frame(const handler_args_t *args)
     return own + args->hpu_id * GROUP_FRAME_BYTES;
 }
 
-static inline uint64_t group_host(const task_t *task, uint32_t at)
-{
-    return ((uint64_t)task->host_mem_high << 32 | task->host_mem_low) + at;
-}
-
 static inline uint32_t group_block_bytes(const group_t *group, uint32_t block)
 {
     return MIN(group->bytes - block * GROUP_BLOCK_BYTES, GROUP_BLOCK_BYTES);
@@ -89,7 +84,7 @@ static inline group_head_t *group_head(const task_t *task)
 static inline void group_fetch(const task_t *task, uint32_t at, void *to, uint32_t bytes)
 {
     spin_cmd_t fetched;
-    spin_dma_from_host(group_host(task, at), (uintptr_t)to, bytes, false, &fetched);
+    spin_dma_from_host(spin_host_address(task, at), (uintptr_t)to, bytes, false, &fetched);
     spin_cmd_wait(fetched);
 }
 
@@ -108,11 +103,11 @@ static inline void group_deliver(const handler_args_t *args, const group_t *grou
     const task_t *task = args->task;
     spin_cmd_t stored;
     if (bytes != 0) {
-        spin_dma_to_host(group_host(task, group->result + at), (uintptr_t)data, bytes, false, &stored);
+        spin_dma_to_host(spin_host_address(task, group->result + at), (uintptr_t)data, bytes, false, &stored);
         spin_cmd_wait(stored);
     }
     if ((uint32_t)amo_add(&group_counters(args)[1], 1) + 1 == group->expected) {
-        spin_write_to_host(group_host(task, group->result + group->result_bytes), 1, &stored);
+        spin_write_to_host(spin_host_address(task, group->result + group->result_bytes), 1, &stored);
     }
 }
 

@@ -22,11 +22,6 @@ typedef struct {
     volatile int32_t started, finished;
 } sparse_host_t;
 
-static uint64_t host_address(const task_t *task, uint32_t at)
-{
-    return ((uint64_t)task->host_mem_high << 32 | task->host_mem_low) + at;
-}
-
 static void send_block(const handler_args_t *args, const sparse_host_t *host, uint32_t block)
 {
     const task_t *task = args->task;
@@ -35,7 +30,7 @@ static void send_block(const handler_args_t *args, const sparse_host_t *host, ui
     for (uint32_t i = 0; i < host->packets; i++) {
         const uint32_t at = (block * host->packets + i) * SPARSE_SLOT_BYTES;
         spin_cmd_t fetched;
-        spin_dma_from_host(host_address(task, at), (uintptr_t)head, sizeof(flare_head_t) + SPARSE_DATA_BYTES, false, &fetched);
+        spin_dma_from_host(spin_host_address(task, at), (uintptr_t)head, sizeof(flare_head_t) + SPARSE_DATA_BYTES, false, &fetched);
         spin_cmd_wait(fetched);
         head->port = (uint8_t)host->port;
         flare_send(frame, flare_headers(frame, &host->self, &host->root, FLARE_UP, sparse_data_bytes(head->elements)));
@@ -69,7 +64,7 @@ __handler__ void sparse_ph(handler_args_t *args)
     if (place < host->results) {
         const uint32_t at = host->result + (head->block * host->results + place) * SPARSE_SLOT_BYTES;
         spin_cmd_t stored;
-        spin_dma_to_host(host_address(task, at), (uintptr_t)head, sizeof(flare_head_t) + sparse_data_bytes(head->elements), false,
+        spin_dma_to_host(spin_host_address(task, at), (uintptr_t)head, sizeof(flare_head_t) + sparse_data_bytes(head->elements), false,
                          &stored);
         spin_cmd_wait(stored);
     }
@@ -83,6 +78,6 @@ __handler__ void sparse_ph(handler_args_t *args)
     }
     if ((uint32_t)amo_add(&counters->finished, 1) + 1 == host->blocks) {
         spin_cmd_t told;
-        spin_write_to_host(host_address(task, host->result + host->blocks * host->results * SPARSE_SLOT_BYTES), 1, &told);
+        spin_write_to_host(spin_host_address(task, host->result + host->blocks * host->results * SPARSE_SLOT_BYTES), 1, &told);
     }
 }

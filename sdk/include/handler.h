@@ -64,6 +64,12 @@ typedef struct __attribute__((__packed__, __aligned__(4))) task {
     uint32_t flow_id;         /* the message: number of its queue, 0..255 on the published card */
 } task_t;
 
+/* Address of byte `at` of this context's host memory. Reads two registers of the HPU driver, 1 cycle each. */
+static inline uint64_t spin_host_address(const task_t *task, uint32_t at)
+{
+    return ((uint64_t)task->host_mem_high << 32 | task->host_mem_low) + at;
+}
+
 /* Stored on the core's stack, in its own L1. */
 typedef struct handler_args {
     task_t *task;

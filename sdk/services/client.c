@@ -36,7 +36,7 @@ __handler__ void client_ph(handler_args_t *args)
         return; /* a copy, or the reply to a request that the client has given up */
     }
     spin_cmd_t written;
-    spin_dma_to_host(service_host(task, places * 8 + place * SERVICE_FRAME_BYTES), (uintptr_t)head, bytes, false, &written);
+    spin_dma_to_host(spin_host_address(task, places * 8 + place * SERVICE_FRAME_BYTES), (uintptr_t)head, bytes, false, &written);
     spin_cmd_wait(written);
-    spin_write_to_host(service_host(task, place * 8), (uint64_t)bytes << 32 | head->request, &written);
+    spin_write_to_host(spin_host_address(task, place * 8), (uint64_t)bytes << 32 | head->request, &written);
 }

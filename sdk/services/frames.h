@@ -56,7 +56,7 @@ static inline void frame_send(const uint8_t *frame, uint32_t bytes)
 /* Address of a byte of the context's host memory. */
 static inline uint64_t frame_host(const task_t *task, uint32_t at)
 {
-    return ((uint64_t)task->host_mem_high << 32 | task->host_mem_low) + at;
+    return spin_host_address(task, at);
 }
 
 #endif

@@ -152,7 +152,7 @@ static void read_value(const kv_core_t *core, uint32_t entry, uint8_t *to, uint3
     spin_dma_wait(copied);
 #else
     spin_cmd_t fetched;
-    spin_dma_from_host(service_host(core->task, (entry - 1) * KV_VALUE_BYTES), (uintptr_t)to, bytes, false, &fetched);
+    spin_dma_from_host(spin_host_address(core->task, (entry - 1) * KV_VALUE_BYTES), (uintptr_t)to, bytes, false, &fetched);
     spin_cmd_wait(fetched);
 #endif
 }
@@ -169,7 +169,7 @@ static void write_value(const kv_core_t *core, uint32_t entry, const uint8_t *fr
     spin_dma_wait(copied);
 #else
     spin_cmd_t stored;
-    spin_dma_to_host(service_host(core->task, (entry - 1) * KV_VALUE_BYTES), (uintptr_t)from, bytes, false, &stored);
+    spin_dma_to_host(spin_host_address(core->task, (entry - 1) * KV_VALUE_BYTES), (uintptr_t)from, bytes, false, &stored);
     spin_cmd_wait(stored);
 #endif
 }

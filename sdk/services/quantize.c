@@ -128,8 +128,8 @@ __handler__ void quantize_ph(handler_args_t *args)
         for (uint32_t i = 0; i < blocks; i++) {
             quantize(data + 1 + i * BLOCK, core->values + i * BLOCK, &core->scales[i]);
         }
-        spin_dma_to_host(service_host(task, block * BLOCK), (uintptr_t)core->values, blocks * BLOCK, false, &stored[0]);
-        spin_dma_to_host(service_host(task, SCALES_AT + block * 4), (uintptr_t)core->scales, blocks * 4, false, &stored[1]);
+        spin_dma_to_host(spin_host_address(task, block * BLOCK), (uintptr_t)core->values, blocks * BLOCK, false, &stored[0]);
+        spin_dma_to_host(spin_host_address(task, SCALES_AT + block * 4), (uintptr_t)core->scales, blocks * 4, false, &stored[1]);
         spin_cmd_wait(stored[0]);
         spin_cmd_wait(stored[1]);
     } else {

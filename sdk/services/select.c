@@ -145,7 +145,7 @@ static spin_cmd_t fetch(const reply_t *reply, uint32_t block, const select_reque
 {
     spin_cmd_t fetched;
     const uint32_t bytes = MIN(request->rows - at, BLOCK_ROWS) * ROW_BYTES;
-    spin_dma_from_host(service_host(reply->task, (request->first + at) * ROW_BYTES),
+    spin_dma_from_host(spin_host_address(reply->task, (request->first + at) * ROW_BYTES),
                        (uintptr_t)reply->core->blocks[block], bytes, false, &fetched);
     return fetched;
 }

@@ -86,11 +86,6 @@ static inline void service_keep_status(service_latest_t *latest, uint32_t reques
 /* True if the number of the request fits into service_latest_t. */
 static inline bool service_has_number(const service_head_t *head) { return head->request - 1 < 0x0fffffff; }
 
-static inline uint64_t service_host(const task_t *task, uint32_t at)
-{
-    return ((uint64_t)task->host_mem_high << 32 | task->host_mem_low) + at;
-}
-
 static inline void service_copy_headers(const uint8_t *from, uint8_t *to)
 {
     for (uint32_t i = 0; i < SERVICE_DATA_AT / 4; i++) {

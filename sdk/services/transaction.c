@@ -196,7 +196,7 @@ static uint32_t prepare(const task_t *task, tx_t *tx, tx_client_t *client, const
     client->entry = number;
     client->state = TX_PREPARED;
     spin_cmd_t written;
-    spin_dma_to_host(service_host(task, number * TX_ENTRY_BYTES), (uintptr_t)entry, TX_ENTRY_BYTES, false, &written);
+    spin_dma_to_host(spin_host_address(task, number * TX_ENTRY_BYTES), (uintptr_t)entry, TX_ENTRY_BYTES, false, &written);
     spin_cmd_wait(written);
     return TX_OK;
 }
@@ -205,7 +205,7 @@ static uint32_t prepare(const task_t *task, tx_t *tx, tx_client_t *client, const
 static spin_cmd_t note(const task_t *task, const tx_client_t *client, uint32_t state)
 {
     spin_cmd_t written;
-    spin_write_to_host(service_host(task, client->entry * TX_ENTRY_BYTES), (uint64_t)state << 32 | client->transaction,
+    spin_write_to_host(spin_host_address(task, client->entry * TX_ENTRY_BYTES), (uint64_t)state << 32 | client->transaction,
                        &written);
     return written;
 }

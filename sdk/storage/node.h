@@ -123,11 +123,6 @@ static inline storage_packet_t *storage_packet(const task_t *task)
     return (storage_packet_t *)((uint8_t *)task->pkt_mem + STORAGE_PACKET_AT);
 }
 
-static inline uint64_t storage_host(const task_t *task, uint32_t address)
-{
-    return ((uint64_t)task->host_mem_high << 32 | task->host_mem_low) + address;
-}
-
 /* One atomic on L2: for rare events. */
 static inline void storage_count(const task_t *task, uint32_t event)
 {

@@ -28,15 +28,15 @@ static inline void storage_exchange(const handler_args_t *args, uint32_t address
     spin_lock_t *lock = storage_lock_of(task, address);
     spin_cmd_t read, written;
     spin_lock_lock(lock);
-    spin_dma_from_host(storage_host(task, address), (uintptr_t)old, n, false, &read);
+    spin_dma_from_host(spin_host_address(task, address), (uintptr_t)old, n, false, &read);
     spin_cmd_wait(read);
     if (!adds) {
-        spin_dma_to_host(storage_host(task, address), (uintptr_t)data, n, false, &written);
+        spin_dma_to_host(spin_host_address(task, address), (uintptr_t)data, n, false, &written);
         spin_cmd_wait(written);
     }
     storage_add(data, old, n);
     if (adds) {
-        spin_dma_to_host(storage_host(task, address), (uintptr_t)data, n, false, &written);
+        spin_dma_to_host(spin_host_address(task, address), (uintptr_t)data, n, false, &written);
         spin_cmd_wait(written);
     }
     spin_lock_unlock(lock);

@@ -194,7 +194,7 @@ static void read_all(const handler_args_t *args, const storage_message_t *messag
     storage_turn(packet, message->own, STORAGE_DATA, STORAGE_DATA_AT); /* the template of all packets */
     spin_cmd_t sent, read, next;
     const uint32_t bytes = message->bytes;
-    spin_dma_from_host(storage_host(task, message->address), (uintptr_t)rooms[0] + STORAGE_DATA_AT, MIN(bytes, STORAGE_UNIT),
+    spin_dma_from_host(spin_host_address(task, message->address), (uintptr_t)rooms[0] + STORAGE_DATA_AT, MIN(bytes, STORAGE_UNIT),
                        false, &read);
     for (uint32_t at = 0, turn = 0; at < bytes; at += STORAGE_UNIT, turn ^= 1) {
         uint8_t *room = rooms[turn];
@@ -212,7 +212,7 @@ static void read_all(const handler_args_t *args, const storage_message_t *messag
             spin_cmd_wait(sent); /* then the other room is free */
         }
         if (behind < bytes) {
-            spin_dma_from_host(storage_host(task, message->address + behind), (uintptr_t)rooms[turn ^ 1] + STORAGE_DATA_AT,
+            spin_dma_from_host(spin_host_address(task, message->address + behind), (uintptr_t)rooms[turn ^ 1] + STORAGE_DATA_AT,
                                MIN(bytes - behind, STORAGE_UNIT), false, &next);
             read = next;
         }
@@ -225,7 +225,7 @@ static void read_all(const handler_args_t *args, const storage_message_t *messag
 static spin_cmd_t write_from_l2(const task_t *task, uint32_t address, uint32_t at, uint32_t n)
 {
     spin_cmd_t written;
-    spin_dma_to_host(storage_host(task, address), (uintptr_t)task->l2_pkt_mem + at, n, false, &written);
+    spin_dma_to_host(spin_host_address(task, address), (uintptr_t)task->l2_pkt_mem + at, n, false, &written);
     return written;
 }
 
@@ -234,7 +234,7 @@ static void store_parity(const task_t *task, const storage_message_t *message, u
 {
     storage_stripe_t *stripe = message->stripe;
     spin_cmd_t written;
-    spin_dma_to_host(storage_host(task, message->address + offset), (uintptr_t)data, n, false, &written);
+    spin_dma_to_host(spin_host_address(task, message->address + offset), (uintptr_t)data, n, false, &written);
     spin_cmd_wait(written);
     if ((uint32_t)amo_add((volatile int32_t *)&stripe->done, 1) + 1 == message->units) {
         amo_store(&stripe->client, 0);
