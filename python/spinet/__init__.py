@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from spinet._core import InputError, InternalError, SpinetError
     from spinet._offered import OfferedPacket, offered
     from spinet.api import run
-    from spinet.comparison import Comparison, compare
+    from spinet.comparison import Comparison, NetworkComparison, compare, compare_networks
     from spinet.differences import Difference, diff
     from spinet.experiment import Experiment
     from spinet.handler import Handler
@@ -44,6 +44,7 @@ __all__ = [
     "Latency",
     "Machine",
     "Network",
+    "NetworkComparison",
     "Nic",
     "NoDropRate",
     "OfferedPacket",
@@ -59,6 +60,7 @@ __all__ = [
     "__version__",
     "build",
     "compare",
+    "compare_networks",
     "datatypes",
     "diff",
     "fpga_cost",
@@ -78,7 +80,7 @@ _HOMES = {
     "_core": ("InputError", "InternalError", "SpinetError"),
     "_offered": ("OfferedPacket", "offered"),
     "api": ("run",),
-    "comparison": ("Comparison", "compare"),
+    "comparison": ("Comparison", "NetworkComparison", "compare", "compare_networks"),
     "differences": ("Difference", "diff"),
     "experiment": ("Experiment",),
     "handler": ("Handler",),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`spinet compare`: the same packets and handlers on several NICs."""
+"""`spinet compare`: the same packets and handlers on several NICs, or several networks."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ import click
 from spinet.cli import errors, parameters
 
 
-@click.command(cls=parameters.NamingCommand, short_help="Run the same packets and handlers on several NICs.")
-@click.argument("program", nargs=-1, type=click.Path(), metavar="[HANDLER.c...]")
+@click.command(cls=parameters.NamingCommand, short_help="Compare NICs with the same packets and handlers, or networks.")
+@click.argument("program", nargs=-1, type=click.Path(), metavar="[HANDLER.c...|[NAME=]NETWORK.toml...]")
+@click.option("--network", "is_network", is_flag=True, help="Compare experiments with networks.")
 @parameters.option(
     "traffic", multiple=False, help="Packets: a capture, or a generator such as 'udp:size=64,count=1000,rate=10G'."
 )
@@ -61,6 +62,7 @@ from spinet.cli import errors, parameters
 @parameters.json_option
 def command(
     program: tuple[str, ...],
+    is_network: bool,
     traffic: str | None,
     forward: bool,
     nics: tuple[str, ...],
@@ -87,17 +89,23 @@ def command(
     Packets come at the same times everywhere. A NIC that cannot run the handlers is listed with the reason. Times of
     native are this machine's, and differ from run to run.
 
+    With --network, each file is an experiment with a network. The table has the completion time, the traffic on
+    links, the busiest link, the time of the hosts' processors, and the cycles of handlers.
+
     \b
     Examples:
       spinet compare ping_pong.c --traffic capture.pcap --match udp -o result
       spinet compare ping_pong.c --traffic 'udp:size=512,count=1000,rate=1G' --nic pspin --nic panic --units 4
       spinet compare --forward --traffic 'udp:size=1472,count=1000,rate=1G' --nic tigon2 --nic tengig
+      spinet compare --network host.toml nic.toml switch.toml
     """
     from spinet import plots
     from spinet._core import UsageError
     from spinet.comparison import DEFAULT_NICS, JSON, compare
     from spinet.output import OutputFolder
 
+    if is_network:
+        return _networks(program, output, force=force, as_json=as_json, seed=seed, limit=limit, defines=defines)
     if traffic is None:
         raise UsageError(
             "there is no traffic", hint="name a capture or a description: --traffic 'udp:size=64,count=1000,rate=10G'"
@@ -148,6 +156,81 @@ def command(
     return errors.UNFINISHED
 
 
+# Options that hold for networks, too.
+_FOR_NETWORKS = {"program", "is_network", "seed", "limit", "defines", "output", "no_plot", "force", "as_json"}
+
+
+def _networks(
+    files: tuple[str, ...],
+    output: Path | None,
+    *,
+    force: bool,
+    as_json: bool,
+    seed: int | None,
+    limit: str | None,
+    defines: tuple[str, ...],
+) -> int:
+    from spinet._core import UsageError
+    from spinet.comparison import JSON, compare_networks
+    from spinet.output import OutputFolder
+
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        given = context.get_parameter_source(name)
+        if name not in _FOR_NETWORKS and given is not click.core.ParameterSource.DEFAULT:
+            raise UsageError(f"{parameter.opts[0]} does not go with --network", hint="the files say what runs")
+    with contextlib.ExitStack() as stack:
+        folder = None
+        if output is not None:
+            folder = stack.enter_context(OutputFolder(output, force=force, holds=JSON))
+        comparison = compare_networks(
+            _named(files),
+            seed=seed,
+            limit=limit,
+            defines=parameters.macros(defines),
+            on_network=stack.enter_context(_spinner()),
+        )
+        if folder is not None:
+            comparison.write(folder.path)
+            folder.commit()
+    if as_json:
+        click.echo(json.dumps(comparison.as_json(), indent=2))
+    else:
+        from spinet.cli import compare_report
+
+        compare_report.print_networks(comparison)
+        if output is not None:
+            click.echo(f"\nResults are in {output}")
+    if comparison.is_complete:
+        return 0
+    names = ", ".join(row.network for row in comparison.rows if row.ended != "complete")
+    errors.complain(f"not every run finished: {names}", hint="give them more simulated time with --limit")
+    return errors.UNFINISHED
+
+
+def _named(files: tuple[str, ...]) -> dict[str, Path]:
+    """Files by the names given in front of them, or by their own."""
+    from spinet._core import UsageError
+
+    if not files:
+        raise UsageError("there is no network to compare", hint="name files: --network host.toml nic.toml")
+    named: dict[str, Path] = {}
+    for text in files:
+        name, equals, file = text.partition("=")
+        if not equals or "/" in name:
+            name, file = Path(text).stem, text
+        if not name or not file:
+            raise UsageError(f"{text}: expected NETWORK.toml or NAME=NETWORK.toml")
+        if name in named:
+            raise UsageError(
+                f"{text}: there are two networks with the name {name}",
+                hint=f"name them: first={named[name]} second={file}",
+            )
+        named[name] = Path(file)
+    return named
+
+
 @contextlib.contextmanager
 def _spinner() -> Iterator[Callable[[str], None] | None]:
     """Reports the running NIC on stderr, if that is a terminal."""
@@ -156,5 +239,5 @@ def _spinner() -> Iterator[Callable[[str], None] | None]:
         return
     from rich.console import Console
 
-    with Console(stderr=True).status("reading the traffic") as status:
+    with Console(stderr=True).status("beginning") as status:
         yield lambda nic: status.update(f"running on {nic}")

@@ -11,7 +11,8 @@ from spinet.cli import run_report
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from spinet.comparison import Comparison, Row
+    from spinet.comparison import Comparison, NetworkComparison, Row
+    from spinet.comparison.networks import NetworkRow
 
 Blocks = Iterator["str | Table"]
 
@@ -21,6 +22,60 @@ _KINDS = ("waiting", "transfers", "computation")
 def print_comparison(comparison: Comparison) -> None:
     """The table of a comparison, with explanations."""
     run_report.show([*_offered(comparison), *_table(comparison), *_notes(comparison)])
+
+
+def print_networks(comparison: NetworkComparison) -> None:
+    """The table of a comparison of networks, with explanations."""
+    rows = []
+    for row in comparison.rows:
+        link = row.busiest_link
+        rows.append(
+            (
+                row.network,
+                run_report.duration(row.completion_ns),
+                f"{row.entered_bytes:,}",
+                f"{row.link_bytes:,}",
+                "-" if link is None else f"{link.sender} > {link.receiver} {100 * link.share:.0f}%",
+                "-" if row.host_cpu_ns is None else run_report.duration(row.host_cpu_ns),
+                f"{row.handler_cycles:,}",
+                f"{row.dropped:,}",
+            )
+        )
+    headings = (
+        "network",
+        "time",
+        "bytes sent",
+        "bytes on links",
+        "busiest link",
+        "host CPU",
+        "handler cycles",
+        "dropped",
+    )
+    notes = [
+        "time: from the first frame (with a schedule: 0) to the last delivery, end of a packet, or host operation.",
+        "bytes on links: a frame counts on each link. busiest link: share of the time in which frames were on it.",
+        "host CPU: of all hosts, for computations and messages of the schedule. handler cycles: of all cards.",
+    ]
+    run_report.show(
+        [run_report.table(*headings, rows=rows), "\n".join(notes), "\n".join(map(_network, comparison.rows))]
+    )
+
+
+def _network(row: NetworkRow) -> str:
+    cards = ", ".join(f"{n:,} {nic}" for nic, n in row.cards.items())
+    switches = f"{row.switches:,} switch{'' if row.switches == 1 else 'es'}"
+    notes = [f"{row.nodes:,} nodes ({cards}), {switches}"]
+    if row.host_cpu_ns is None:
+        notes.append("its hosts run programs, whose processor time is not modelled")
+    elif row.busiest_host_cpu_ns:
+        notes.append(f"busiest host {run_report.duration(row.busiest_host_cpu_ns)}")
+    if row.busiest_card is not None:
+        notes.append(
+            f"{row.handler_runs:,} handler runs; busiest card {row.busiest_card}, {row.busiest_card_cycles:,} cycles"
+        )
+    if row.ended != "complete":
+        notes.append(f"not finished: {row.ended_text}")
+    return f"{row.network}: {'; '.join(notes)}"
 
 
 def _offered(comparison: Comparison) -> Blocks:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same packets and the same handlers on several NICs, reported in the same terms: `compare`."""
+"""Comparisons in the same terms: packets and handlers on several NICs (`compare`), networks (`compare_networks`)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from spinet import _core, _files, _nics, toolchain
 from spinet._core import InputError, UsageError
 from spinet.comparison import rows as _rows
 from spinet.comparison import runners
+from spinet.comparison.networks import NetworkComparison, compare_networks
 from spinet.comparison.observed import CannotRun, Exit, Job, Observed
 from spinet.comparison.offered import read
 from spinet.comparison.result import JSON, Comparison
@@ -19,7 +20,18 @@ from spinet.comparison.rows import Latency, Output, Rate, Row
 if TYPE_CHECKING:
     from spinet._nics import Card
 
-__all__ = ["DEFAULT_NICS", "JSON", "Comparison", "Latency", "Output", "Rate", "Row", "compare"]
+__all__ = [
+    "DEFAULT_NICS",
+    "JSON",
+    "Comparison",
+    "Latency",
+    "NetworkComparison",
+    "Output",
+    "Rate",
+    "Row",
+    "compare",
+    "compare_networks",
+]
 
 DEFAULT_NICS = ("pspin", "panic", "native", "tigon2", "tengig")
 
