@@ -20,7 +20,7 @@ _CHAPTERS = {
             "spin_merge.h", "packets.h",
         ),
     ),
-    "Datatypes": ("sdk/datatypes", ("spin_ddt.h", "spin_ddt_blocks.h", "spin_ddt_segment.h")),
+    "Datatypes": ("sdk/datatypes", ("spin_ddt.h", "spin_ddt_blocks.h", "spin_ddt_segment.h", "spin_ddt_send.h")),
     "Offloads of PANIC": ("sdk/include", ("panic.h",)),
     "Drivers": ("crates/capi/include", ("spinet_driver.h", "spin.h", "pspinsim.h", "gdriver.h")),
 }  # fmt: skip

@@ -13,6 +13,10 @@ PAYLOAD = 2048
 MEASURED = f"spinet: preset pspin, {PAYLOAD} B of the message a packet, handlers of sdk/datatypes."
 HOST = dt.Host()
 
+SET_UP = ("restore", "skip", "step", "descend", "next", "search", "checkpoint", "own_segment")
+OWNER = ("lock", "unlock", "enter", "leave", "take_buffer", "free_buffer")
+PARTS = ("init", "set-up", "owner", "blocks")
+
 
 def vector(block: int, size: int) -> Datatype:
     """Blocks with gaps of their own size."""
@@ -43,3 +47,34 @@ def host_ns(datatype: Datatype, *, rate: float) -> float:
     """The receive of a message into a buffer at line rate, then the unpacking."""
     packets = -(-datatype.size // PAYLOAD)
     return packets * packet_ns(rate) + HOST.unpack_ns(datatype)
+
+
+def parts(got: Received) -> dict[str, float]:
+    """Mean cycles of a payload handler by part, from a run with a profile."""
+    found = dict.fromkeys(PARTS, 0.0)
+    for instruction in got.result.profile.instructions:
+        names = [frame.function for frame in instruction.frames]
+        if any(name.endswith("_ph") for name in names) or any("spin_ddt" in name for name in names):
+            found[_part_of(names)] += instruction.cost.busy / got.compiled.packets
+    return found
+
+
+def cycles_in(got: Received, function: str) -> float:
+    """Mean cycles of a payload handler in a function, from a run with a profile."""
+    cost = sum(
+        instruction.cost.busy
+        for instruction in got.result.profile.instructions
+        if function in [frame.function for frame in instruction.frames]
+    )
+    return cost / got.compiled.packets
+
+
+def _part_of(names: list[str]) -> str:
+    """The part of an instruction, from the functions that it was inlined from."""
+    if set(names) & set(OWNER):
+        return "owner"
+    found = {name.removeprefix("spin_ddt_") for name in names if name.startswith("spin_ddt_")}
+    if found & set(SET_UP):
+        return "set-up"
+    # The loops over blocks are in the handlers' own functions, or in these.
+    return "blocks" if not found or found & {"move", "process", "move_vector"} else "init"

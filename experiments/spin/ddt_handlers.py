@@ -30,9 +30,6 @@ SOURCE = f"{ddt.PAPER}; {ddt.TALK}, handler analysis"
 
 SIZE = 1 << 20
 PIECES = (2048, 256, 64)
-SET_UP = ("restore", "skip", "step", "descend", "next", "search", "checkpoint", "own_segment")
-OWNER = ("lock", "unlock", "enter", "leave", "take_buffer", "free_buffer")
-PARTS = ("init", "set-up", "owner", "blocks")
 
 
 def points() -> list[Point]:
@@ -63,23 +60,7 @@ def measure(*, strategy: str, piece: int) -> dict[str, float]:
     interval = ddt.PAYLOAD if strategy in ("ro_cp", "rw_cp") else None
     alone = ddt.run(datatype, strategy, rate="20G", interval=interval, profile=True)
     fast = ddt.run(datatype, strategy, rate="400G", interval=interval)
-    parts = dict.fromkeys(PARTS, 0.0)
-    for instruction in alone.result.profile.instructions:
-        names = [frame.function for frame in instruction.frames]
-        if any(name.endswith("_ph") for name in names) or any("spin_ddt" in name for name in names):
-            parts[part_of(names)] += instruction.cost.busy / alone.compiled.packets
-    return {"cycles": ddt.warm_cycles(alone), "throughput": fast.gbps, **parts}
-
-
-def part_of(names: list[str]) -> str:
-    """The part of an instruction, from the functions that it was inlined from."""
-    if set(names) & set(OWNER):
-        return "owner"
-    found = {name.removeprefix("spin_ddt_") for name in names if name.startswith("spin_ddt_")}
-    if found & set(SET_UP):
-        return "set-up"
-    # The loops over blocks are in the handlers' own functions, or in these.
-    return "blocks" if not found or found & {"put", "process", "put_vector"} else "init"
+    return {"cycles": ddt.warm_cycles(alone), "throughput": fast.gbps, **ddt.parts(alone)}
 
 
 def claims(results: Results) -> Iterator[Claim]:
@@ -100,7 +81,7 @@ def plot(results: Results) -> Figure:
     rows = [
         plots.Stack(
             label=f"{strategy}, {piece} B",
-            parts={part: results.get(f"{strategy}, {piece} B", part) or 0.0 for part in PARTS},
+            parts={part: results.get(f"{strategy}, {piece} B", part) or 0.0 for part in ddt.PARTS},
         )
         for strategy in dt.STRATEGIES
         for piece in (2048, 256)

@@ -271,6 +271,80 @@ def test_drawn_types_arrive_with_every_strategy(seed: int) -> None:
     check_on_card(seed)
 
 
+def check_sending(seed: int) -> None:
+    """Two messages of a drawn type, gathered by each strategy that can send, then received from the card's packets."""
+    datatype, count = some(seed)
+    rng = random.Random(seed)
+    for strategy in [one for one in taken_by(datatype, count) if one in ("vector", "ro_cp")]:
+        payload = rng.choice([64, 100, 333, 1024, 1996])
+        found = f"seed {seed}: {strategy}, payload {payload}, {count} of {datatype.name}"
+        got = dt.send(datatype, count, strategy=strategy, payload=payload, messages=2, seed=seed)
+        assert got.result.complete and not got.result.summary["traps"], found
+        memory = np.random.default_rng(seed).integers(1, 256, got.compiled.completions, np.uint8)  # as `send` draws it
+        for slot, message in enumerate(got.messages):
+            slot_at = slot * got.compiled.slot_bytes + got.compiled.origin
+            assert message == gathered(datatype, memory.tobytes(), count, slot_at), found
+            assert got.completions[slot].is_whole, found
+        assert got.is_exact, found
+
+        made = dt.compile(datatype, count, strategy=strategy, payload=payload, slots=2)
+        landed = spinet.run(dt.experiment_of(made), traffic=[packet.data for packet in got.result.sent])
+        host = int(landed.summary["contexts"][0]["host_memory"]["addr"], 16)
+        for slot, message in enumerate(got.messages):
+            arrived = landed.host_memory(host + slot * made.slot_bytes, made.slot_bytes)
+            assert arrived == scattered(datatype, message, count, made.origin, made.slot_bytes), found
+
+
+def gathered(datatype: Datatype, memory: bytes, count: int, origin: int) -> bytes:
+    """The message of a send, basic type by basic type."""
+    firsts = [origin + element * datatype.extent for element in range(count)]
+    return b"".join(memory[at + first : at + first + size] for first in firsts for at, size in typemap(datatype))
+
+
+@pytest.mark.parametrize("seed", range(200, 210))
+def test_drawn_types_are_gathered_by_every_strategy_that_sends(seed: int) -> None:
+    check_sending(seed)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(2000, 2200))
+def test_many_drawn_types_are_gathered(seed: int) -> None:
+    check_sending(seed)
+
+
+def test_small_pieces_are_read_together_and_distant_ones_alone() -> None:
+    near = dt.send(dt.vector(512, 2, 4, dt.DOUBLE), payload=1024)  # pieces of 16 B, 32 B apart
+    far = dt.send(dt.vector(512, 2, 1024, dt.DOUBLE), payload=1024)
+    assert near.is_exact and far.is_exact
+    # 8 KiB of data lie within 16 KiB: a window for each packet, whose 2 KiB can cross a page, and 256 beats in all.
+    assert near.result.columns["host_dma_commands"].sum() <= 2 * 8
+    assert far.result.columns["host_dma_commands"].sum() == 512
+
+
+def test_orders_outside_their_message_send_nothing() -> None:
+    made = dt.compile(dt.vector(8, 4, 8, dt.INT), payload=64, send=True)
+    first, second = dt.orders(made)
+    at = 44  # offset and slot
+    wrong = [
+        first[:at] + struct.pack("<II", offset, slot) + first[at + 8 :]
+        for offset, slot in [(128, 0), (2**32 - 1, 0), (0, 1), (0, 2**32 - 1)]
+    ]
+    middle = [frame[:42] + b"\0" + frame[43:] for frame in wrong]
+    got = spinet.run(dt.sending(made), traffic=[first, *middle, first[:43], second])
+    assert len(got.sent) == 2 and not got.summary["traps"] and got.complete
+
+
+def test_types_that_cannot_be_sent_are_refused() -> None:
+    with pytest.raises(InputError, match="strategy is 'rw_cp', must be one of auto, general, vector, ro_cp to send"):
+        dt.compile(dt.INT, strategy="rw_cp", send=True)
+    with pytest.raises(InputError, match="payload is 2048, must be an integer from 1 to 1996"):
+        dt.compile(dt.INT, payload=2048, send=True)
+    with pytest.raises(InputError, match="messages is 3, but the type was compiled for 2 slots"):
+        dt.send(dt.INT, messages=3, compiled=dt.compile(dt.INT, slots=2, send=True))
+    with pytest.raises(InputError, match="slot is 1, must be"):
+        dt.orders(dt.compile(dt.INT, send=True), slot=1)
+
+
 @pytest.mark.parametrize("strategy", dt.STRATEGIES)
 def test_faults_of_the_network_that_lose_nothing_change_no_byte(strategy: str) -> None:
     datatype = dt.vector(300, 24, 40, dt.FLOAT)
@@ -405,7 +479,7 @@ def test_handlers_here_do_what_handlers_on_the_card_do() -> None:
         assert here.host_memory(0x1000_0000_0000_0000, made.slot_bytes) == expected.tobytes()
 
 
-@pytest.mark.parametrize("strategy", dt.STRATEGIES)
+@pytest.mark.parametrize("strategy", (*dt.STRATEGIES, "send_vector", "send_ro_cp"))
 def test_handlers_build_without_a_word(strategy: str) -> None:
     built = toolchain.build([toolchain.sdk_dir() / "datatypes" / f"{strategy}.c"])
     assert (built.messages, built.entry().name) == ("", strategy)

@@ -24,7 +24,7 @@ __handler__ void blockindexed_ph(handler_args_t *args)
     index -= element * blocks;
     while (part.left > 0) {
         uint32_t size = MIN(part.left, block - in_block);
-        spin_ddt_put(&part, first + offsets[index] + in_block, size);
+        spin_ddt_move(&part, first + offsets[index] + in_block, size);
         in_block = 0;
         if (++index == blocks) {
             index = 0;

@@ -24,7 +24,7 @@ __handler__ void indexed_ph(handler_args_t *args)
     uint32_t in_block = at - entries[index].begin;
     while (part.left > 0) {
         uint32_t size = entries[index + 1].begin - entries[index].begin - in_block;
-        spin_ddt_put(&part, first + entries[index].offset + in_block, MIN(part.left, size));
+        spin_ddt_move(&part, first + entries[index].offset + in_block, MIN(part.left, size));
         in_block = 0;
         if (++index == blocks) {
             index = 0;

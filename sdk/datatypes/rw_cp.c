@@ -86,7 +86,7 @@ static bool enter(const handler_args_t *args, const spin_ddt_t *type, owned_t *o
             continue;
         }
         spin_dma_t copied;
-        spin_dma((void *)part->from, buffer->bytes, part->left, SPIN_DMA_EXT2LOC, 0, &copied);
+        spin_dma((void *)part->nic, buffer->bytes, part->left, SPIN_DMA_EXT2LOC, 0, &copied);
         buffer->next = 0;
         buffer->at = part->at;
         buffer->left = part->left;
@@ -158,11 +158,9 @@ __handler__ void rw_cp_ph(handler_args_t *args)
     for (buffer_t *buffer; (buffer = leave(owned, segment, type->segment_bytes)) != NULL;) {
         part.at = buffer->at;
         part.left = buffer->left;
-        part.from = (uintptr_t)buffer->bytes;
+        part.nic = (uintptr_t)buffer->bytes;
         process(type, segment, interval, &part);
-        for (spin_cmd_t handle = 0; handle < 4; handle++) {
-            spin_cmd_wait(handle); /* no command reads the buffer any more */
-        }
+        spin_ddt_wait(); /* no command reads the buffer any more */
         free_buffer(args->task, buffer);
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * MPI datatypes on the NIC: a message arrives in packed order, and handlers write each piece to its place in host
- * memory.
+ * memory. Senders use the same descriptions the other way round (spin_ddt_send.h).
  *
  * The host compiles a type into a description (spinet.datatypes.compile) and puts it into handler memory. The first
  * handler of each cluster copies the description to the cluster's scratchpad, where a load takes 1 cycle. All numbers
@@ -11,7 +11,7 @@
  * the message. Packets may arrive in any order and more than once.
  *
  * Scratchpad: `scratchpad_bytes` of the description, in each cluster. Handler memory: `handler_memory_bytes`.
- * Host memory: `slots` times `slot_bytes`, then 16 bytes a slot for completions.
+ * Host memory: slots, `slot_bytes` apart, and from `completions` on 16 bytes for each slot.
  */
 #ifndef SPIN_DDT_H
 #define SPIN_DDT_H
@@ -45,7 +45,7 @@ typedef struct {
     uint32_t bytes;      /* of the description that are copied to each scratchpad */
     uint32_t size;       /* bytes of a message */
     uint32_t slots;      /* receives that can be posted at a time */
-    uint32_t slot_bytes; /* host memory of a slot */
+    uint32_t slot_bytes; /* from one slot to the next in host memory */
     uint32_t scratchpad_bytes;
     uint32_t handler_memory_bytes;
 
@@ -73,7 +73,15 @@ typedef struct {
     uint32_t buffers;     /* in the scratchpad: packets that wait */
     uint32_t buffer_bytes;
     uint32_t n_buffers; /* at most 32 */
-    uint32_t unused[6];
+
+    uint32_t completions; /* offset in host memory of the first slot's completion */
+
+    /* Senders. */
+    uint32_t payload; /* bytes of the message in a packet */
+    uint32_t frames;  /* in the scratchpad: the packet that the first core makes */
+    uint32_t frame_bytes;
+    uint32_t windows; /* in the scratchpad: host memory that the first core read */
+    uint32_t window_bytes;
 } spin_ddt_t;
 
 /* The scratchpad. It is zero before the first packet. */
@@ -88,13 +96,19 @@ typedef struct {
 #define SPIN_DDT_READY 1u
 #define SPIN_DDT_BAD 2u
 
-/* A part of a message, and where it goes. */
+/* A part of a message: bytes of a packet, which belong to pieces of host memory. */
 typedef struct {
-    uint32_t at;    /* position in the message */
-    uint32_t left;  /* bytes */
-    uintptr_t from; /* its first byte, in L2 packet memory or in L1 */
-    uint64_t to;    /* host address of the slot */
+    uint32_t at;   /* position in the message */
+    uint32_t left; /* bytes */
+    uintptr_t nic; /* the packet's next byte, in L2 packet memory or in L1 */
+    uint64_t host; /* host address of the slot */
     uint32_t slot;
+#ifdef SPIN_DDT_SEND
+    /* `window_bytes` bytes from `window_at` of the slot, in L1; there is room for `window_room`. */
+    uint8_t *window;
+    uint32_t window_at, window_bytes, window_room;
+    uint32_t host_bytes; /* from the slot to the end of host memory */
+#endif
 } spin_ddt_part_t;
 
 /* In the scratchpad of any cluster: bytes that the cluster's handlers processed, by slot. */
@@ -121,7 +135,7 @@ static inline SPIN_DDT_NOINLINE void spin_ddt_fetch(const handler_args_t *args, 
     uint32_t room = task->handler_mem_size;
     if (room < sizeof *type || type->magic != SPIN_DDT_MAGIC || type->handler_memory_bytes > room ||
         type->scratchpad_bytes > task->scratchpad_size[args->cluster_id] ||
-        (uint64_t)type->slots * (type->slot_bytes + sizeof(spin_ddt_completion_t)) > task->host_mem_size) {
+        (uint64_t)type->completions + type->slots * sizeof(spin_ddt_completion_t) > task->host_mem_size) {
         l1->state = SPIN_DDT_BAD;
         return;
     }
@@ -167,19 +181,79 @@ static inline bool spin_ddt_part(const handler_args_t *args, const spin_ddt_t *t
         return false;
     }
     /* No handler changes the data, so commands read it from L2, in rows of 64 bytes. */
-    part->from = (uintptr_t)task->l2_pkt_mem + SPIN_DATA_OFFSET + sizeof *header;
-    part->to = ((uint64_t)task->host_mem_high << 32 | task->host_mem_low) + (uint64_t)part->slot * type->slot_bytes;
+    part->nic = (uintptr_t)task->l2_pkt_mem + SPIN_DATA_OFFSET + sizeof *header;
+    part->host = ((uint64_t)task->host_mem_high << 32 | task->host_mem_low) + (uint64_t)part->slot * type->slot_bytes;
     amo_add((volatile int32_t *)&spin_ddt_received(task, args->cluster_id, type)[part->slot], (int32_t)part->left);
     return true;
 }
 
-/* Write the next `size` bytes to `offset` in the slot. A command: about 25 cycles, more if no handle is free. */
-static inline void spin_ddt_put(spin_ddt_part_t *part, uint32_t offset, uint32_t size)
+#ifdef SPIN_DDT_SEND
+
+/* Copy within L1. About 2 cycles for 4 bytes, 4 if `from` is not at a multiple of 4. */
+static inline void spin_ddt_copy(uint8_t *to, const uint8_t *from, uint32_t size)
 {
-    spin_cmd_t written;
-    spin_dma_to_host(part->to + offset, part->from, size, false, &written);
-    part->from += size;
+    for (; size >= 16; size -= 16, to += 16, from += 16) {
+        uint32_t words[4];
+        __builtin_memcpy(words, from, 16);
+        __builtin_memcpy(to, words, 16);
+    }
+    for (; size >= 4; size -= 4, to += 4, from += 4) {
+        __builtin_memcpy(to, from, 4);
+    }
+    for (; size > 0; size--) {
+        *to++ = *from++;
+    }
+}
+
+/* Read a window of host memory that begins with the line of byte `offset` of the slot. Waits for it. */
+static inline SPIN_DDT_NOINLINE void spin_ddt_open_window(spin_ddt_part_t *part, uint32_t offset)
+{
+    spin_cmd_t read;
+    part->window_at = offset & ~63u;
+    part->window_bytes = MIN(part->window_room, part->host_bytes - part->window_at);
+    spin_dma_from_host(part->host + part->window_at, (uintptr_t)part->window, part->window_bytes, false, &read);
+    spin_cmd_wait(read);
+}
+
+/*
+ * Read `size` bytes at `offset` of the slot to the packet's next bytes. PsPIN has at most two reads of host memory under
+ * way, so few large reads are faster than many small ones: small pieces are copied from windows, large ones come
+ * directly. Without a window a command, about 25 cycles, more if no handle is free.
+ */
+static inline void spin_ddt_move(spin_ddt_part_t *part, uint32_t offset, uint32_t size)
+{
+    if (size > part->window_room / 4) {
+        spin_cmd_t moved;
+        spin_dma_from_host(part->host + offset, part->nic, size, false, &moved);
+    } else {
+        if (offset < part->window_at || offset + size > part->window_at + part->window_bytes) {
+            spin_ddt_open_window(part, offset);
+        }
+        spin_ddt_copy((uint8_t *)part->nic, part->window + (offset - part->window_at), size);
+    }
+    part->nic += size;
     part->left -= size;
+}
+
+#else
+
+/* Write the packet's next `size` bytes to `offset` of the slot. A command: about 25 cycles, more if no handle is free. */
+static inline void spin_ddt_move(spin_ddt_part_t *part, uint32_t offset, uint32_t size)
+{
+    spin_cmd_t moved;
+    spin_dma_to_host(part->host + offset, part->nic, size, false, &moved);
+    part->nic += size;
+    part->left -= size;
+}
+
+#endif
+
+/* Wait until all commands of this core have finished. 4 stores. */
+static inline void spin_ddt_wait(void)
+{
+    for (spin_cmd_t handle = 0; handle < 4; handle++) {
+        spin_cmd_wait(handle);
+    }
 }
 
 /* For a header handler: begin a message. One store for each cluster, 23 cycles each. */
@@ -218,7 +292,7 @@ static inline void spin_ddt_end(const handler_args_t *args)
         for (uint32_t cluster = 0; cluster < NB_CLUSTERS; cluster++) {
             received += spin_ddt_received(task, cluster, type)[slot];
         }
-        host += (uint64_t)type->slots * type->slot_bytes + slot * sizeof(spin_ddt_completion_t);
+        host += type->completions + slot * sizeof(spin_ddt_completion_t);
         size = type->size;
         status = SPIN_DDT_DONE;
     } else if (task->host_mem_size < sizeof(spin_ddt_completion_t)) {

@@ -30,10 +30,10 @@ typedef struct {
 } spin_ddt_member_t;
 
 /*
- * Write `size` bytes of the part to a vector at `offset`, from byte `at` of the vector's data on. Two divisions, about
+ * Move `size` bytes of the part to or from a vector at `offset`, from byte `at` of the vector's data on. Two divisions, about
  * 30 cycles each; then 30 cycles a block.
  */
-static inline void spin_ddt_put_vector(spin_ddt_part_t *part, const spin_ddt_vector_t *vector, uint32_t offset,
+static inline void spin_ddt_move_vector(spin_ddt_part_t *part, const spin_ddt_vector_t *vector, uint32_t offset,
                                        uint32_t at, uint32_t size)
 {
     const uint32_t block = vector->block, stride = vector->stride, blocks = vector->blocks;
@@ -46,7 +46,7 @@ static inline void spin_ddt_put_vector(spin_ddt_part_t *part, const spin_ddt_vec
     uint32_t to = offset + in_element * stride;
     if (in_block != 0) { /* the rest of a block that began in an earlier packet */
         uint32_t piece = MIN(size, block - in_block);
-        spin_ddt_put(part, to + in_block, piece);
+        spin_ddt_move(part, to + in_block, piece);
         size -= piece;
         to += stride;
         in_element++;
@@ -60,11 +60,11 @@ static inline void spin_ddt_put_vector(spin_ddt_part_t *part, const spin_ddt_vec
         if (size < block) {
             break;
         }
-        spin_ddt_put(part, to, block);
+        spin_ddt_move(part, to, block);
         size -= block;
     }
     if (size > 0) { /* the start of a block that ends in a later packet */
-        spin_ddt_put(part, to, size);
+        spin_ddt_move(part, to, size);
     }
 }
 

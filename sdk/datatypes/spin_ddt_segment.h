@@ -173,7 +173,7 @@ static inline SPIN_DDT_NOINLINE void spin_ddt_next(const spin_ddt_t *type, spin_
     spin_ddt_descend(type, segment, left);
 }
 
-/* Walk over the next `size` bytes without writing them; they end before the end of the message. */
+/* Walk over the next `size` bytes without moving them; they end before the end of the message. */
 static inline void spin_ddt_skip(const spin_ddt_t *type, spin_ddt_segment_t *segment, uint32_t size)
 {
     if (size == 0) {
@@ -189,7 +189,7 @@ static inline void spin_ddt_skip(const spin_ddt_t *type, spin_ddt_segment_t *seg
     }
 }
 
-/* Write the part, which begins at the segment's position. About 50 cycles a block. */
+/* Move the part, which begins at the segment's position. About 50 cycles a block. */
 static inline void spin_ddt_process(const spin_ddt_t *type, spin_ddt_segment_t *segment, spin_ddt_part_t *part)
 {
     segment->at += part->left;
@@ -202,14 +202,14 @@ static inline void spin_ddt_process(const spin_ddt_t *type, spin_ddt_segment_t *
             spin_ddt_next(type, segment, 0);
             continue;
         }
-        /* Write the blocks of this loop, with all values in registers. */
+        /* Move the blocks of this loop, with all values in registers. */
         const uint32_t *entry = (const uint32_t *)((const uint8_t *)type + loop->table);
         const uint32_t kind = loop->kind, stride = loop->stride, base = level->base, n_blocks = loop->n_blocks;
         uint32_t index = level->block, to = base + block.offset, count = block.count;
         entry += kind == SPIN_DDT_INDEXED ? 2 * index : index;
         for (;;) {
             uint32_t size = MIN(part->left, count - done);
-            spin_ddt_put(part, to + done, size);
+            spin_ddt_move(part, to + done, size);
             done += size;
             if (part->left == 0 || kind == SPIN_DDT_STRUCT || index + 1 == n_blocks) {
                 break;

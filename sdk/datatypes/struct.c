@@ -24,7 +24,7 @@ __handler__ void struct_ph(handler_args_t *args)
     while (part.left > 0) {
         const spin_ddt_member_t *member = &members[index];
         uint32_t size = MIN(part.left, member[1].begin - at);
-        spin_ddt_put_vector(&part, &member->vector, first + member->offset, at - member->begin, size);
+        spin_ddt_move_vector(&part, &member->vector, first + member->offset, at - member->begin, size);
         at += size;
         if (++index == count) {
             index = 0;

@@ -17,7 +17,7 @@ __handler__ void vector_ph(handler_args_t *args)
         return;
     }
     const spin_ddt_vector_t vector = {type->block, type->stride, type->blocks, type->extent};
-    spin_ddt_put_vector(&part, &vector, type->first, part.at, part.left);
+    spin_ddt_move_vector(&part, &vector, type->first, part.at, part.left);
 }
 
 __handler__ void vector_th(handler_args_t *args) { spin_ddt_end(args); }

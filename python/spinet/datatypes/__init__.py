@@ -15,6 +15,7 @@ from spinet.datatypes.interval import Interval, Setting, message_ns
 from spinet.datatypes.mpi import from_mpi4py
 from spinet.datatypes.packing import pack, unpack
 from spinet.datatypes.receiving import Completion, Received, experiment_of, line_rate_cycles, packets, receive
+from spinet.datatypes.sending import PLACED, Sent, orders, send, sending
 from spinet.datatypes.types import (
     BYTE,
     CHAR,
@@ -48,6 +49,7 @@ __all__ = [
     "FLOAT",
     "INT",
     "LONG",
+    "PLACED",
     "SHORT",
     "STRATEGIES",
     "Compiled",
@@ -56,6 +58,7 @@ __all__ = [
     "Host",
     "Interval",
     "Received",
+    "Sent",
     "Setting",
     "basic",
     "choose_interval",
@@ -71,11 +74,14 @@ __all__ = [
     "indexed_block",
     "line_rate_cycles",
     "message_ns",
+    "orders",
     "pack",
     "packets",
     "parse",
     "receive",
     "resized",
+    "send",
+    "sending",
     "struct",
     "subarray",
     "unpack",

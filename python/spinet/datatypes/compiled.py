@@ -20,6 +20,8 @@ from spinet.datatypes.types import Array, Datatype, whole
 SPECIALISED = ("vector", "blockindexed", "indexed", "struct")
 GENERAL = ("hpu_local", "ro_cp", "rw_cp")
 STRATEGIES = (*SPECIALISED, *GENERAL)
+SENDERS = ("vector", "ro_cp")
+"""Strategies that can also send."""
 
 HEADERS = 52  # bytes of a packet before its part of the message: Ethernet to UDP, 2 unused, `spin_ddt_header_t`
 LINE_BYTES = 24  # FCS, preamble and gap (IEEE 802.3)
@@ -34,6 +36,8 @@ N_CORES, N_CLUSTERS = 8, 4
 # Source: PsPIN RTL a49fec8, pspin_cfg_pkg.sv: 1 MiB of L1, in which scratchpads begin at 0x14400.
 SCRATCHPAD_BYTES = (1 << 20) - 0x14400
 HANDLER_MEMORY_BYTES = 1 << 20  # the default of a context, docs/reference/experiment.md
+_SENT_BYTES = 2048  # largest packet that handlers can send: `max_packet_bytes` of presets/pspin.toml
+_WINDOW_BYTES = 2048  # half a page: most windows need one burst, because these end at pages
 _BUFFERS = 32  # packets that a cluster can buffer: one for each bit of a word in rw_cp.c
 
 # Cycles of the payload handler of rw_cp, per packet and per piece. All HPUs together write at most one piece per
@@ -56,7 +60,9 @@ class Compiled:
     size
         Bytes of a message.
     slots, slot_bytes
-        Number of receives that can be posted at a time, and bytes of host memory for each.
+        Number of receives that can be posted at a time, and bytes from one to the next in host memory.
+    completions
+        Offset of the completions in host memory.
     origin
         Offset of the type's address 0 in a slot, in bytes.
     payload
@@ -77,6 +83,7 @@ class Compiled:
     size: int
     slots: int
     slot_bytes: int
+    completions: int
     origin: int
     payload: int
     pieces: int
@@ -100,7 +107,7 @@ class Compiled:
     @property
     def host_bytes(self) -> int:
         """Host memory of all slots and their completions."""
-        return self.slots * (self.slot_bytes + COMPLETION_BYTES)
+        return self.completions + self.slots * COMPLETION_BYTES
 
 
 def compile(
@@ -108,9 +115,11 @@ def compile(
     count: int = 1,
     *,
     strategy: str = "auto",
-    payload: int = 2048,
+    payload: int | None = None,
     interval: int | None = None,
     slots: int = 1,
+    slot_bytes: int | None = None,
+    send: bool = False,
     rate: float = 400e9,
     checkpoint_memory: int = 256 << 10,
 ) -> Compiled:
@@ -123,12 +132,16 @@ def compile(
         name of a strategy. Specialised strategies are ``vector``, ``blockindexed``, ``indexed`` and ``struct``; general
         ones are ``hpu_local``, ``ro_cp`` and ``rw_cp``.
     payload
-        Bytes of the message in each packet but the last.
+        Bytes of the message in each packet but the last. Default: 2048, or 1024 for senders.
     interval
         Bytes from one checkpoint to the next, a multiple of `payload`. Default: for ``rw_cp`` the formula of
         `spinet.datatypes.choose_interval`; for ``ro_cp`` the smallest that fits `checkpoint_memory`.
     slots
-        Number of receives that can be posted at a time.
+        Number of receives that can be posted at a time, or of buffers to send from.
+    slot_bytes
+        Bytes from one slot to the next in host memory. Default: slots do not overlap.
+    send
+        Compile for handlers that send the type: ``vector`` or ``ro_cp``; ``auto`` chooses.
     rate
         Line rate for the formula, in bit/s.
     checkpoint_memory
@@ -148,7 +161,9 @@ def compile(
     """
     began = time.perf_counter()
     whole("count", count, least=1)
-    whole("payload", payload, least=1, most=8192)
+    if payload is None:
+        payload = 1024 if send else 2048
+    whole("payload", payload, least=1, most=_SENT_BYTES - HEADERS if send else 8192)
     whole("slots", slots, least=1, most=256)
     root = loops.of(datatype, count)
     if root is None:
@@ -160,11 +175,18 @@ def compile(
     else:
         known = ", ".join(("auto", "general", *STRATEGIES))
         raise UsageError(f"strategy is {strategy!r}, must be one of {known}")
+    if send and strategy == "auto" and chosen not in SENDERS:
+        chosen = "ro_cp"
+    if send and chosen not in SENDERS:
+        raise UsageError(f"strategy is {chosen!r}, must be one of auto, general, {', '.join(SENDERS)} to send")
     low, high = _span(datatype, count)
     origin = -min(low, 0)
+    room = _up(high + origin, 64)
+    each = room if slot_bytes is None else whole("slot_bytes", slot_bytes, least=1)
     layout = _Layout(
-        size=root.size, slots=slots, slot_bytes=_up(high + origin, 64), origin=origin, payload=payload, strategy=chosen
-    )
+        size=root.size, slots=slots, slot_bytes=each, completions=_up((slots - 1) * each + room, 64), origin=origin,
+        payload=payload, strategy=chosen, send=send, window=_window(datatype, count) if send else 0,
+    )  # fmt: skip
     if chosen in SPECIALISED:
         if interval is not None:
             raise UsageError(f"interval is {interval}, but the {chosen} handlers have no checkpoints")
@@ -245,6 +267,13 @@ def _span(datatype: Datatype, count: int) -> tuple[int, int]:
     """The first byte of `count` elements, and the one behind the last."""
     spread = (count - 1) * datatype.extent
     return datatype.true_lb + min(spread, 0), datatype.true_ub + max(spread, 0)
+
+
+def _window(datatype: Datatype, count: int) -> int:
+    """Bytes of host memory that a sender reads at a time; 0 if this would rarely find two pieces."""
+    offsets, _ = datatype.pieces(count)
+    steps = np.abs(np.diff(offsets))
+    return _WINDOW_BYTES if len(steps) and np.median(steps) <= _WINDOW_BYTES / 2 else 0
 
 
 def _up(value: int, to: int) -> int:
@@ -435,9 +464,13 @@ def _cannot(strategy: str, datatype: Datatype, count: int, why: str) -> UsageErr
 class _Layout:
     """A description under construction."""
 
-    def __init__(self, *, size: int, slots: int, slot_bytes: int, origin: int, payload: int, strategy: str) -> None:
+    def __init__(
+        self, *, size: int, slots: int, slot_bytes: int, completions: int, origin: int, payload: int, strategy: str,
+        send: bool, window: int,
+    ) -> None:  # fmt: skip
         self.size, self.slots, self.slot_bytes, self.origin = size, slots, slot_bytes, origin
-        self.payload, self.strategy = payload, strategy
+        self.completions, self.payload, self.strategy, self.send = completions, payload, strategy, send
+        self.window = window
         self.tables = b""
         self.fields: list[int] = [0] * 19
         self.interval = self.n_checkpoints = self.segment_bytes = 0
@@ -488,6 +521,11 @@ class _Layout:
         )  # fmt: skip
 
     def compiled(self, *, pieces: int, seconds: float) -> Compiled:
+        frames, frame_bytes, windows = 0, 0, 0
+        if self.send:
+            frames, frame_bytes = _up(self.scratchpad, 64), _up(HEADERS + self.payload, 64)
+            windows = frames + N_CORES * frame_bytes
+            self.scratchpad = windows + N_CORES * self.window
         length = _up(4 * _WORDS + len(self.tables), 8)
         owned = self.slots * self.n_checkpoints * self.owned_bytes if self.owned_bytes else 0
         l2 = (_up(length, 64) if owned else length) + owned
@@ -501,15 +539,17 @@ class _Layout:
                     hint="use fewer elements or slots, or another strategy: general ones describe nested types briefly",
                 )
         head = [_MAGIC, length, self.size, self.slots, self.slot_bytes, self.scratchpad, l2, *self.fields]
+        head += [self.completions, self.payload, frames, frame_bytes, windows, self.window]
         words = [word & 0xFFFF_FFFF for word in head] + [0] * (_WORDS - len(head))
         data = struct.pack(f"<{_WORDS}I", *words) + self.tables
         return Compiled(
             strategy=self.strategy,
-            program=toolchain.sdk_dir() / "datatypes" / f"{self.strategy}.c",
+            program=toolchain.sdk_dir() / "datatypes" / f"{'send_' if self.send else ''}{self.strategy}.c",
             handler_memory=data.ljust(length, b"\0"),
             size=self.size,
             slots=self.slots,
             slot_bytes=self.slot_bytes,
+            completions=self.completions,
             origin=self.origin,
             payload=self.payload,
             pieces=pieces,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The cost of a receive without handlers: the card writes the message to a buffer, and the host unpacks it."""
+"""The cost of messages without handlers: the host packs them, or unpacks what the card wrote to a buffer."""
 
 from __future__ import annotations
 
@@ -50,6 +50,21 @@ class Host:
         size = datatype.size * count
         work = (pieces * self.piece_cycles + size / self.copy_bytes_per_cycle) / self.ghz
         moved = size + 2 * LINE * lines(datatype, count)  # read the message; fetch lines and write them back
+        return max(work, moved * self.memory_ns / (self.line_fills * LINE))
+
+    def pack_ns(self, datatype: Datatype, count: int = 1) -> float:
+        """Time to pack a message; the same model as `unpack_ns`.
+
+        Examples
+        --------
+        >>> from spinet import datatypes
+        >>> round(Host().pack_ns(datatypes.vector(1024, 1, 16, datatypes.FLOAT)))
+        8064
+        """
+        pieces = len(datatype.pieces(count)[0])
+        size = datatype.size * count
+        work = (pieces * self.piece_cycles + size / self.copy_bytes_per_cycle) / self.ghz
+        moved = LINE * lines(datatype, count) + 2 * size  # read lines; fetch the message's lines and write them back
         return max(work, moved * self.memory_ns / (self.line_fills * LINE))
 
     def moved_bytes(self, datatype: Datatype, count: int = 1) -> int:

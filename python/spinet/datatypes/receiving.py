@@ -144,7 +144,7 @@ def packets(
 
 
 def _frame(slot: int, at: int, part: bytes) -> bytes:
-    # Two unused bytes put the numbers at a multiple of 4.
+    # Two bytes, which only networks use, put the numbers at a multiple of 4.
     data = struct.pack("<2xII", at, slot) + part
     frame = _frames.udp(data, source=_SENDER, target=_RECEIVER, ports=(_PORT + slot, 9999))
     return _frames.padded(frame)
@@ -221,17 +221,23 @@ def receive(
         unpack(datatype, message, expected[slot], count, origin=compiled.origin)
     memory = result.host_view(host, compiled.host_bytes)
     end = compiled.slots * compiled.slot_bytes
-    records = memory[end:].tobytes()
     return Received(
         compiled=compiled,
         result=result,
         messages=content,
         memory=memory[:end].reshape(compiled.slots, compiled.slot_bytes),
         expected=expected,
-        completions=tuple(
-            Completion(received=received, size=size, status=status, slot=slot)
-            for received, size, status, slot in struct.iter_unpack("<4I", records)
-        ),
+        completions=completions(compiled, memory.tobytes()),
+    )
+
+
+def completions(compiled: Compiled, memory: bytes) -> tuple[Completion, ...]:
+    """The completions of all slots, from the host memory of a context."""
+    return tuple(
+        Completion(received=received, size=size, status=status, slot=slot)
+        for received, size, status, slot in struct.iter_unpack(
+            "<4I", memory[compiled.completions : compiled.host_bytes]
+        )
     )
 
 
