@@ -17,9 +17,9 @@ and the same with 16 rings instead of 4 in L1's packet buffer.
   1,225 cycles with blocks of 256 B; 910 of these are spent at the lock, 260 on copies and free buffers, 86 on the walk
   to a packet that comes out of order, since cores append packets in any order. Checkpoints are copied less often, and
   blocks are not slower.
-- With blocks of 64 B, cores are idle for 44 and 47 µs at 8 and 16 packets, where the second term is 5 and 10 µs. An owner keeps the place
-  of its own packet in L1's packet buffer while it processes those in its queue, and places are freed in order. With
-  16 rings, 6.7 and 12.3 µs remain, about the formula's second term.
+- With blocks of 64 B, cores are idle for 44 and 47 µs at 8 and 16 packets, where the second term is 5 and 10 µs. An
+  owner keeps the place of its own packet in L1's packet buffer while it processes those in its queue, and places are
+  freed in order. With 16 rings, 6.7 and 12.3 µs remain.
 
 The last curve is the formula with T_PH measured at each interval. The inequalities of the talk's three conditions were
 not available.

@@ -14,8 +14,8 @@ from spinet.datatypes.host import Host
 from spinet.datatypes.interval import Interval, Setting, message_ns
 from spinet.datatypes.mpi import from_mpi4py
 from spinet.datatypes.packing import pack, unpack
-from spinet.datatypes.receiving import Completion, Received, experiment_of, line_rate_cycles, packets, receive
-from spinet.datatypes.sending import PLACED, Sent, orders, send, sending
+from spinet.datatypes.receiving import PLACED, Completion, Received, experiment_of, line_rate_cycles, packets, receive
+from spinet.datatypes.sending import Sent, orders, send, sending
 from spinet.datatypes.types import (
     BYTE,
     CHAR,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,8 +19,11 @@ from spinet.datatypes.packing import Bytes, unpack
 from spinet.datatypes.types import Datatype, whole
 from spinet.result import Result
 
+PLACED = "by flow from udp.payload[0:1] in {1, 3} until udp.payload[0:1] in {2, 3}"
+"""Definition of messages by the places that their packets carry, for networks."""
+
 _PORT = 10_000  # source port of slot 0; the destination port is 9999
-_SENDER, _RECEIVER = b"\x0a\0\0\1", b"\x0a\0\0\2"
+SENDER, RECEIVER = "10.0.0.1", "10.0.0.2"
 _LARGE_PAGE = 2 << 20  # page size of the IOMMU: an entry of its cache covers more memory than with pages of 4 KiB
 
 
@@ -100,12 +104,24 @@ class Received:
 
 
 def packets(
-    compiled: Compiled, messages: Sequence[bytes], *, under_way: int = 1, window: int = 0, seed: int = 1
+    compiled: Compiled,
+    messages: Sequence[bytes],
+    *,
+    first_slot: int = 0,
+    sender: str = SENDER,
+    receiver: str = RECEIVER,
+    under_way: int = 1,
+    window: int = 0,
+    seed: int = 1,
 ) -> list[bytes]:
-    """Ethernet frames that carry messages; the first message is for slot 0, and so on.
+    """Ethernet frames that carry messages; the first message is for the first slot, and so on.
 
     Parameters
     ----------
+    first_slot
+        Slot of the first message.
+    sender, receiver
+        IPv4 addresses.
     under_way
         Number of messages that are sent at a time. Their packets take turns.
     window
@@ -123,8 +139,13 @@ def packets(
     """
     whole("under_way", under_way, least=1)
     whole("window", window, least=0)
-    if len(messages) > compiled.slots:
-        raise UsageError(f"there are {len(messages)} messages, the type was compiled for {compiled.slots} slots")
+    whole("first_slot", first_slot, least=0, most=compiled.slots - 1)
+    if len(messages) > compiled.slots - first_slot:
+        raise UsageError(
+            f"there are {len(messages)} messages from slot {first_slot} on, the type was compiled for "
+            f"{compiled.slots} slots"
+        )
+    addresses = {name: ipaddress.IPv4Address(ip).packed for name, ip in (("source", sender), ("target", receiver))}
     rng = np.random.default_rng(seed)
     rows = []
     for slot, message in enumerate(messages):
@@ -134,7 +155,12 @@ def packets(
         if window:
             inner = places[1:-1]
             places[1:-1] = inner[np.argsort(np.arange(len(inner)) + rng.uniform(0, window, len(inner)))]
-        rows.append([_frame(slot, int(at), message[at : at + compiled.payload]) for at in places])
+        rows.append(
+            [
+                frame_of(first_slot + slot, int(at), message[at : at + compiled.payload], compiled.size, **addresses)
+                for at in places
+            ]
+        )
     out: list[bytes] = []
     for first in range(0, len(rows), under_way):
         group = rows[first : first + under_way]
@@ -143,11 +169,19 @@ def packets(
     return out
 
 
-def _frame(slot: int, at: int, part: bytes) -> bytes:
-    # Two bytes, which only networks use, put the numbers at a multiple of 4.
-    data = struct.pack("<2xII", at, slot) + part
-    frame = _frames.udp(data, source=_SENDER, target=_RECEIVER, ports=(_PORT + slot, 9999))
-    return _frames.padded(frame)
+def frame_of(slot: int, at: int, part: bytes, size: int, *, source: bytes, target: bytes) -> bytes:
+    """The frame with a part of a message of `size` bytes."""
+    data = HEADER.pack(place(at, len(part), size), at, slot) + part
+    return _frames.padded(_frames.udp(data, source=source, target=target, ports=(_PORT + slot, 9999)))
+
+
+HEADER = struct.Struct("<BxII")
+"""Place in the message, and an unused byte, which puts the numbers at a multiple of 4; offset; slot."""
+
+
+def place(at: int, n_bytes: int, size: int) -> int:
+    """The place of a packet: 1 for the first of a message, 2 for the last, 3 if there is one, 0 between."""
+    return (1 if at == 0 else 0) | (2 if at + n_bytes >= size else 0)
 
 
 def receive(
@@ -241,15 +275,25 @@ def completions(compiled: Compiled, memory: bytes) -> tuple[Completion, ...]:
     )
 
 
-def experiment_of(compiled: Compiled, *, host_bytes: int | None = None) -> Mapping[str, Any]:
-    """The experiment that receives a compiled type, for `spinet.run`: program, context and memory, without traffic."""
+def experiment_of(
+    compiled: Compiled, *, host_bytes: int | None = None, message: str = "by flow last"
+) -> Mapping[str, Any]:
+    """The experiment that receives a compiled type, for `spinet.run`: program, context and memory, without traffic.
+
+    Parameters
+    ----------
+    host_bytes
+        Size of the context's host memory. Default: room for all slots.
+    message
+        Definition of a message. A network needs `PLACED`, because nobody knows which packet of a flow is the last.
+    """
     memory = _programs.kept(compiled.handler_memory)
     return {
         "program": str(compiled.program),
         "context": [
             {
                 "match": "ipv4.header_words == 5 && udp.dst_port == 9999",
-                "message": "by flow last",
+                "message": message,
                 "handler_memory": str(memory),
                 "host_memory": {"size": _up(compiled.host_bytes, _LARGE_PAGE) if host_bytes is None else host_bytes},
             }

@@ -15,20 +15,25 @@ from spinet import _frames, _programs, api, ndr
 from spinet._core import UsageError
 from spinet.datatypes.compiled import HEADERS, LINE_BYTES, Compiled, _up, compile
 from spinet.datatypes.packing import Bytes, pack
-from spinet.datatypes.receiving import _LARGE_PAGE, _PORT, Completion, completions
+from spinet.datatypes.receiving import (
+    _LARGE_PAGE,
+    _PORT,
+    HEADER,
+    PLACED,
+    RECEIVER,
+    SENDER,
+    Completion,
+    completions,
+    frame_of,
+    place,
+)
 from spinet.datatypes.types import Datatype, whole
 from spinet.result import Result
 
 ORDER_PORT = 9998
-PLACED = "by flow from udp.payload[0:1] in {1, 3} until udp.payload[0:1] in {2, 3}"
-"""Definition of messages whose packets say which is first and which is last, as orders and their packets do."""
 
-_FIRST, _LAST = 1, 2
 _ORDER = struct.Struct("<BxII4sI")
-_HEADER = struct.Struct("<BxII")
 _DATA_AT = 42
-_SENDER = "10.0.0.1"
-_RECEIVER = "10.0.0.2"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +84,7 @@ class Sent:
 
 
 def orders(
-    compiled: Compiled, *, sender: str = _SENDER, receiver: str = _RECEIVER, slot: int = 0, to_slot: int = 0
+    compiled: Compiled, *, sender: str = SENDER, receiver: str = RECEIVER, slot: int = 0, to_slot: int = 0
 ) -> list[bytes]:
     """Ethernet frames that order a card to send the message in a slot, one for each packet.
 
@@ -101,8 +106,7 @@ def orders(
     own, peer = ipaddress.IPv4Address(sender).packed, ipaddress.IPv4Address(receiver).packed
     made = []
     for at in range(0, compiled.size, compiled.payload):
-        place = (_FIRST if at == 0 else 0) | (_LAST if at + compiled.payload >= compiled.size else 0)
-        data = _ORDER.pack(place, at, slot, peer, to_slot)
+        data = _ORDER.pack(place(at, compiled.payload, compiled.size), at, slot, peer, to_slot)
         # The port tells the messages of a sender apart, because slots of different receivers can have the same number.
         port = _PORT + slot
         made.append(_frames.padded(_frames.udp(data, source=own, target=own, ports=(port, ORDER_PORT))))
@@ -209,15 +213,11 @@ def send(
 def _messages(compiled: Compiled, frames: Sequence[bytes], n: int) -> tuple[bytes, ...]:
     """The messages that packets carry. Their headers are compared with those that a host would have made."""
     made = [bytearray(compiled.size) for _ in range(n)]
-    own, peer = ipaddress.IPv4Address(_SENDER).packed, ipaddress.IPv4Address(_RECEIVER).packed
+    own, peer = ipaddress.IPv4Address(SENDER).packed, ipaddress.IPv4Address(RECEIVER).packed
     for frame in frames:
-        (port,) = struct.unpack_from("!H", frame, _DATA_AT - 8)
-        place, at, slot = _HEADER.unpack_from(frame, _DATA_AT)
-        size = min(compiled.payload, compiled.size - at)
-        part = frame[HEADERS : HEADERS + size]
-        data = _HEADER.pack(place, at, slot) + part
-        whole_frame = _frames.udp(data, source=own, target=peer, ports=(port, 9999))
-        if frame[: len(whole_frame)] != whole_frame or port != _PORT + slot or slot >= n:
+        _, at, slot = HEADER.unpack_from(frame, _DATA_AT)
+        part = frame[HEADERS : HEADERS + min(compiled.payload, compiled.size - at)]
+        if slot >= n or _frames.padded(frame) != frame_of(slot, at, part, compiled.size, source=own, target=peer):
             raise UsageError(f"the card sent a packet with wrong headers: {frame[:HEADERS].hex()}")
-        made[slot][at : at + size] = part
+        made[slot][at : at + len(part)] = part
     return tuple(bytes(message) for message in made)
