@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import spinet
 from spinet import storage
-from spinet.storage import wire
+from spinet.storage import gf256, wire
 
 __all__ = ["replace", "wire"]  # with what is defined here
 
@@ -38,6 +38,7 @@ _WARM_UP_NS = 50_000  # time of the requests that fill the cards' instruction ca
 _START_NS = 250_000  # when the measured request starts
 _RELAY_START_NS = 100.0  # networks of plain NICs need no warm-up
 _WARM_UPS = 4  # one for each cluster: messages have their home clusters in turns
+_COMPARED_BYTES = 2 << 20  # of host memory; no request reaches further
 
 CLIENT = "10.0.0.1"
 MEASURED = (
@@ -72,6 +73,7 @@ def run(
     *,
     node: Mapping[str, Any] | None = None,
     gbps: int = LINK_GBPS,
+    stored: Mapping[int, bytes] | None = None,
 ) -> Deliveries:
     """Run a network: a switch with nodes around it, whose hosts send these frames at these times, in order.
 
@@ -81,6 +83,8 @@ def run(
         Keys of all nodes that do not send. Default: plain NICs.
     gbps
         Rate of the links.
+    stored
+        Bytes that nodes must have at the start of their host memory after the run; the rest must be 0.
     """
     entries: list[dict[str, Any]] = []
     for sender, frames in sends.items():
@@ -97,6 +101,8 @@ def run(
     }
     result = spinet.run(network)
     assert result.complete and not result.summary["packets"]["dropped"], result.summary["ended"]["text"]
+    for number, content in (stored or {}).items():
+        check_stored(result, f"n{number}", content)
     table = result.table("frames")
     rows = table.filter(np.array(table["event"].to_pylist()) == "delivered")
     return Deliveries(
@@ -105,6 +111,43 @@ def run(
         number=rows["frame"].to_numpy().astype(np.int64),
         ns=rows["tail_ps"].to_numpy() / 1000,
     )
+
+
+def check_stored(result: spinet.Result, node: str, content: bytes) -> None:
+    """Compare the first 2 MiB of a storage node with the bytes that it must have; the rest must be 0."""
+    card = result.nodes[node]
+    (context,) = card.summary["contexts"]
+    memory = context["host_memory"]
+    found = np.frombuffer(card.host_memory(memory["addr"], _COMPARED_BYTES), np.uint8)
+    expected = np.zeros(len(found), np.uint8)
+    expected[: len(content)] = np.frombuffer(content, np.uint8)
+    wrong = np.flatnonzero(found != expected)
+    assert not len(wrong), f"{node}: {len(wrong)} wrong bytes in host memory, the first one at {wrong[0]}"
+
+
+def contents(requests: Sequence[storage.Request]) -> dict[int, bytes]:
+    """Host memory of each node after these writes, by number of the node, if it was zero; computed without handlers."""
+    made: dict[str, bytearray] = {}
+
+    def put(node: str, address: int, data: bytes) -> None:
+        memory = made.setdefault(node, bytearray())
+        memory.extend(bytes(max(0, address + len(data) - len(memory))))
+        memory[address : address + len(data)] = data
+
+    for request in requests:
+        parts = [(node, ask, data) for node, ask, data, _ in request.messages]
+        for node, ask, data in parts:
+            copies = ask.nodes if ask.policy in ("chain", "tree") else (node,)
+            for copy in copies:
+                put(copy, ask.address, data)
+        _, ask, data = parts[0]
+        if ask.policy == "code":
+            blocks = np.stack([np.frombuffer(block, np.uint8) for _, _, block in parts])
+            for node, parity in zip(ask.nodes, gf256.encode(blocks, ask.m), strict=True):
+                put(node, ask.address, parity.tobytes())
+        elif ask.policy == "raid":  # the other blocks of the stripe are zero
+            put(ask.nodes[0], ask.address, data)
+    return {int(node.rpartition(".")[2]) - 1: bytes(memory) for node, memory in made.items()}
 
 
 @cache
@@ -119,7 +162,7 @@ Build = Callable[[storage.Client, int, int], storage.Request]
 
 
 def latency_ns(build: Build, size: int, n_nodes: int, *, parts: int = 1) -> float:
-    """Time from the first bit of a request until the last reply is at the client.
+    """Time from the first bit of a request until the last reply is at the client. Checks all bytes of all nodes.
 
     Parameters
     ----------
@@ -137,7 +180,9 @@ def latency_ns(build: Build, size: int, n_nodes: int, *, parts: int = 1) -> floa
     requests = [build(client, part * each, each) for part in range(parts)]
     turns = zip_longest(*(client.frames(request) for request in requests))
     frames += [(float(_START_NS), frame) for turn in turns for frame in turn if frame is not None]
-    replies = run({0: frames}, 1 + n_nodes, node=storage.node()).at(0, since=_START_NS)
+    stored = contents(requests)
+    assert len(stored) == n_nodes, stored.keys()
+    replies = run({0: frames}, 1 + n_nodes, node=storage.node(), stored=stored).at(0, since=_START_NS)
     expected = sum(len(request.nodes) for request in requests)
     if requests[0].kind == wire.constant("READ"):
         expected = sum(-(-each // UNIT) for _ in requests)
@@ -145,9 +190,9 @@ def latency_ns(build: Build, size: int, n_nodes: int, *, parts: int = 1) -> floa
     return float(replies.max()) - _START_NS
 
 
-def data(size: int) -> bytes:
-    """Bytes of a write."""
-    return np.random.default_rng(size).bytes(size)
+def data(size: int, at: int) -> bytes:
+    """Bytes of a write to an address; writes to other addresses have other bytes."""
+    return np.random.default_rng([size, at]).bytes(size)
 
 
 @cache

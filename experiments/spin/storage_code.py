@@ -76,7 +76,7 @@ def measure(*, what: str, length: int = 0, gbps: int = 0, code: str = "", count:
         k, m = CODES[code]
         nodes = storage.nodes(k + m)
         ns = storage.latency_ns(
-            lambda client, at, n: client.encode(nodes[:k], nodes[k:], at, storage.data(n)),
+            lambda client, at, n: client.encode(nodes[:k], nodes[k:], at, storage.data(n, at)),
             count * STRIPE,
             k + m,
             parts=count,
@@ -110,16 +110,16 @@ def _frames(work: str) -> list[list[bytes]]:
     messages = []
     for _ in range(6):
         if work == "write":
-            request = client.write(first, 0, storage.data(size))
+            request = client.write(first, 0, storage.data(size, 0))
         elif work == "chain":
-            request = client.replicate([first, *others[:3]], 0, storage.data(size))
+            request = client.replicate([first, *others[:3]], 0, storage.data(size, 0))
         elif work.startswith("tree"):
-            request = client.replicate([first, *others[:2]], 0, storage.data(size), strategy="tree")
+            request = client.replicate([first, *others[:2]], 0, storage.data(size, 0), strategy="tree")
         elif work.startswith("RAID-5"):
-            request = client.update(first, others[0], 0, storage.data(size), block=0)
+            request = client.update(first, others[0], 0, storage.data(size, 0), block=0)
         else:
             k, m = code
-            request = client.encode([first, *others[: k - 1]], others[k - 1 :][:m], 0, storage.data(k * size))
+            request = client.encode([first, *others[: k - 1]], others[k - 1 :][:m], 0, storage.data(k * size, 0))
             request.messages = request.messages[:1]
         if work.endswith("parity"):
             messages.append(_as_parity(client, request, code[0] if work.startswith("RS") else 1))

@@ -57,7 +57,7 @@ def points() -> list[Point]:
 
 def _build(k: int, strategy: str) -> storage.Build:
     targets = storage.nodes(k)
-    return lambda client, at, n: client.replicate(targets, at, storage.data(n), strategy=strategy)
+    return lambda client, at, n: client.replicate(targets, at, storage.data(n, at), strategy=strategy)
 
 
 def measure(*, method: str, k: int) -> dict[str, float]:

@@ -49,10 +49,10 @@ def measure(*, protocol: str, size: int) -> dict[str, float]:
     """Latency in microseconds."""
     first, second = storage.nodes(2)
     if protocol == "sPIN":
-        ns = storage.latency_ns(lambda client, at, n: client.write(first, at, storage.data(n)), size, 1)
+        ns = storage.latency_ns(lambda client, at, n: client.write(first, at, storage.data(n, at)), size, 1)
     elif protocol == "sPIN, RAID-5":
         ns = storage.latency_ns(
-            lambda client, at, n: client.update(first, second, at, storage.data(n), block=0), size, 2
+            lambda client, at, n: client.update(first, second, at, storage.data(n, at), block=0), size, 2
         )
     else:
         ns = storage.flat_ns(1, size)
