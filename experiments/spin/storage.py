@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import zip_longest
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import spinet
 from spinet import storage
+from spinet.host_program import RunningHost
 from spinet.storage import gf256, wire
 
 __all__ = ["replace", "wire"]  # with what is defined here
@@ -195,58 +196,137 @@ def data(size: int, at: int) -> bytes:
     return np.random.default_rng([size, at]).bytes(size)
 
 
-@cache
-def _message(size: int, target: str) -> list[bytes]:
-    """Frames of a message without request headers."""
-    header = wire.Header(kind=wire.constant("WRITE"), client=CLIENT, request=1)
-    return [
-        wire.frame(source=CLIENT, target=target, header=header, rest=bytes(min(UNIT, size - at)))
-        for at in range(0, size, UNIT)
-    ]
+# Baselines: hosts with plain NICs on the same network. Their messages are packets of RoCE with `UNIT` bytes of data.
+
+Steps = Generator[Any, Any, None]
+_REPLY, _ASK = 1, 2  # tags of messages; chunks have no tag
+_REPLY_BYTES, _ASK_BYTES = wire.constant("REPLY_BYTES"), wire.constant("ONLY_DATA_AT")
 
 
-def relayed_ns(k: int, size: int, *, tree: bool, chunk: int, delay_ns: float, core_ns: float, reply_ns: float) -> float:
-    """Time of a replicated write whose nodes forward whole chunks, on a network of plain NICs.
+def _ns(time: float) -> str:
+    return f"{round(1000 * time)} ps"
 
-    Parameters
-    ----------
-    delay_ns
-        From the last bit of a chunk at a node until the node can send it.
-    core_ns
-        Time of the host's core for each chunk that it forwards, during which the next chunk waits.
-    reply_ns
-        From the last bit of the last chunk until a node replies.
+
+def hosts_ns(programs: Sequence[Callable[[RunningHost], Steps]]) -> float:
+    """Time until the last program ends: node 0 is the client, which starts at once."""
+    network = {
+        "topology": {"name": "star", "nodes": len(programs)},
+        "link": {"rate": f"{LINK_GBPS}G", "delay": f"{round(1000 * WIRE_NS)} ps"},
+        "switch": {"forwarding": "cut_through", "latency": f"{SWITCH_NS} ns", "buffer_bytes": 64 << 20},
+        "messages": {"mtu": UNIT},
+    }
+    net = spinet.Network(network, limit="1 s")
+    end_ps: list[int] = []
+
+    def client(host: RunningHost) -> Steps:
+        yield from programs[0](host)
+        end_ps.append(host.now_ps)
+
+    for node, program in zip(net.nodes, (client, *programs[1:]), strict=True):
+        node.host.program = program
+    result = net.run()
+    assert result.ended == "complete" and not result.summary["packets"]["dropped"], result.summary["ended"]["text"]
+    return end_ps[0] / 1000
+
+
+def written_ns(protocol: str, size: int) -> float:
+    """Time of a write to a node by ``RDMA write``, ``RPC`` or ``RPC and RDMA``; the node compares all bytes."""
+    content = data(size, 0)
+
+    def client(host: RunningHost) -> Steps:
+        if protocol == "RPC and RDMA":
+            host.put(1, bytes(_ASK_BYTES), tag=_ASK)
+            yield host.receive(1, tag=_ASK)  # the read of the node, which the NIC answers from host memory
+            yield host.sleep(_ns(PCIE_NS))
+        host.put(1, content)
+        yield host.receive(1, tag=_REPLY)
+
+    def node(host: RunningHost) -> Steps:
+        if protocol == "RPC and RDMA":
+            yield host.receive(0, tag=_ASK)
+            yield from through_host(host, HOST_NS)
+            host.put(0, bytes(_REPLY_BYTES), tag=_ASK)
+        message = yield host.receive(0, tag=0)
+        assert message.data == content, "a byte of the write is wrong"
+        if protocol == "RPC":
+            yield from through_host(host, HOST_NS + size * COPY_NS_PER_BYTE)
+        elif protocol == "RPC and RDMA":
+            yield from through_host(host, HOST_NS)
+        host.put(0, bytes(_REPLY_BYTES), tag=_REPLY)
+
+    return hosts_ns([client, node])
+
+
+def through_host(host: RunningHost, core_ns: float) -> Steps:
+    """A message goes over PCIe to a core, which works, and posts another one over PCIe."""
+    yield host.sleep(_ns(PCIE_NS))
+    yield host.compute(_ns(core_ns))
+    yield host.sleep(_ns(PCIE_NS))
+
+
+def until(host: RunningHost, time_ps: int) -> Steps:
+    """Wait until a time that may have passed."""
+    if time_ps > host.now_ps:
+        yield host.sleep(f"{time_ps - host.now_ps} ps")
+
+
+def relayed_ns(k: int, size: int, *, tree: bool, chunk: int, is_host: bool) -> float:
+    """Time of a replicated write whose nodes forward whole chunks; each node compares all bytes.
+
+    A chunk goes to host memory and is read from there, over PCIe. If `is_host`, the node's core forwards each chunk
+    and sends the reply. Otherwise NICs do both, without time of their own.
     """
-    targets, per_chunk = nodes(k), chunk // UNIT
-    sends = {0: [(_RELAY_START_NS, frame) for frame in _message(size, targets[0])]}
-    arrived = run(sends, 1 + k)
-    for rank in range(k):
+    content = data(size, 0)
+    n_chunks = -(-size // chunk)
+
+    def client(host: RunningHost) -> Steps:
+        for at in range(0, size, chunk):
+            host.put(1, content[at : at + chunk])
+        yield [host.receive(tag=_REPLY) for _ in range(k)]
+
+    def node(host: RunningHost) -> Steps:
+        rank = host.number - 1
         children = [child for child in ([2 * rank + 1, 2 * rank + 2] if tree else [rank + 1]) if child < k]
-        if not children:
-            continue
-        times = np.sort(arrived.at(1 + rank))
-        free, frames = 0.0, []
-        for first in range(0, len(times), per_chunk):
-            free = max(free, times[first : first + per_chunk][-1] + delay_ns) + core_ns
-            for child in children:
-                frames += [(free, frame) for frame in _message(size, targets[child])[first : first + per_chunk]]
-        sends[1 + rank] = frames
-        arrived = run(sends, 1 + k)
-    done = float(arrived.ns.max()) - _RELAY_START_NS
-    return done + reply_ns + flight_ns(wire.constant("REPLY_BYTES"))
+        got = b""
+        for number in range(n_chunks):
+            message = yield host.receive(tag=0)
+            got += message.data
+            is_last = number == n_chunks - 1
+            if is_last and not is_host:
+                host.put(0, bytes(_REPLY_BYTES), tag=_REPLY)
+            if children:
+                yield from until(host, message.last_ps + round(2000 * PCIE_NS))
+                if is_host:
+                    yield host.compute(_ns(HOST_NS))
+                for child in children:
+                    host.put(1 + child, message.data)
+            if is_last and is_host:
+                yield from until(host, message.last_ps + round(1000 * PCIE_NS))
+                yield host.compute(_ns(HOST_NS))
+                host.put(0, bytes(_REPLY_BYTES), tag=_REPLY)
+        assert got == content, f"replica {rank} has wrong bytes"
+
+    return hosts_ns([client, *[node] * k])
 
 
-def best_relayed_ns(k: int, size: int, *, tree: bool, delay_ns: float, core_ns: float, reply_ns: float) -> float:
+def best_relayed_ns(k: int, size: int, *, tree: bool, is_host: bool) -> float:
     """The same with the fastest chunk of 4, 16 and 64 KiB."""
     chunks = [chunk for chunk in (4 << 10, 16 << 10, 64 << 10) if chunk <= size]
-    return min(
-        relayed_ns(k, size, tree=tree, chunk=chunk, delay_ns=delay_ns, core_ns=core_ns, reply_ns=reply_ns)
-        for chunk in chunks
-    )
+    return min(relayed_ns(k, size, tree=tree, chunk=chunk, is_host=is_host) for chunk in chunks)
 
 
 def flat_ns(k: int, size: int) -> float:
     """Time of k plain RDMA writes by the client; a NIC acknowledges the last packet when it has it."""
-    targets = nodes(k)
-    frames = [(_RELAY_START_NS, frame) for target in targets for frame in _message(size, target)]
-    return float(run({0: frames}, 1 + k).ns.max()) - _RELAY_START_NS + flight_ns(wire.constant("REPLY_BYTES"))
+    content = data(size, 0)
+
+    def client(host: RunningHost) -> Steps:
+        for target in range(k):
+            host.put(1 + target, content)
+        yield [host.receive(tag=_REPLY) for _ in range(k)]
+
+    def node(host: RunningHost) -> Steps:
+        message = yield host.receive(tag=0)
+        assert message.data == content, "a byte of the write is wrong"
+        host.put(0, bytes(_REPLY_BYTES), tag=_REPLY)
+
+    return hosts_ns([client, *[node] * k])
