@@ -138,7 +138,7 @@ class Transform:
             programs.append(gathered["program"])
         return {"program": programs, "context": contexts}
 
-    def run(self) -> tuple[float, np.ndarray[Any, np.dtype[np.complex128]]]:
+    def run(self, *, threads: int = 1) -> tuple[float, np.ndarray[Any, np.dtype[np.complex128]]]:
         """Time in ns from the start until the last node has its result, and the result."""
         net = spinet.Network(self.network(), limit="1 s")
         results: dict[int, bytes] = {}
@@ -156,7 +156,7 @@ class Transform:
 
         for node in net.nodes:
             node.host.program = program
-        result = net.run()
+        result = net.run(threads=threads)
         assert result.ended == "complete" and not result.summary["packets"]["dropped"], result.summary["ended"]
         found = b"".join(results[node] for node in range(self.nodes))
         transposed = np.frombuffer(found, np.complex128).reshape(self.n, self.n)

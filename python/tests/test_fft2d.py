@@ -29,6 +29,13 @@ def test_the_result_is_that_of_numpy(n: int, nodes: int, method: str) -> None:
 
 
 @pytest.mark.parametrize("method", METHODS)
+def test_threads_change_no_time_and_no_number(method: str) -> None:
+    transform = Transform(n=16, nodes=4, method=method)
+    (one_ns, one), (two_ns, two) = transform.run(), transform.run(threads=2)
+    assert one_ns == two_ns and (one == two).all()
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_a_transform_that_loses_its_transpose_is_found(method: str) -> None:
     transform = Transform(n=16, nodes=2, method=method)
     _, found = transform.run()
