@@ -403,14 +403,11 @@ impl<'a> Draft<'a> {
             })?;
         }
         let graph = Graph::new(&links, (0..n).map(|node| node >= n_devices).collect());
-        for to in 0..n_devices {
-            let distance = graph.distances(NodeId(to as u32));
-            if let Some(from) = (0..n_devices).find(|&from| distance[from] == u32::MAX) {
-                let found = format!("no path from `{}` to `{}`", self.names[from], self.names[to]);
-                let allowed =
-                    "links and switches that join all nodes (nodes that are not switches pass nothing on)".into();
-                return Err(ParamError { key: "links".into(), found, allowed });
-            }
+        if let Some((NodeId(from), NodeId(to))) = graph.parted() {
+            let (from, to) = (&self.names[from as usize], &self.names[to as usize]);
+            let found = format!("no path from `{from}` to `{to}`");
+            let allowed = "links and switches that join all nodes (nodes that are not switches pass nothing on)".into();
+            return Err(ParamError { key: "links".into(), found, allowed });
         }
         let routes = graph.routes();
         let mut longest = vec![0u64; n];

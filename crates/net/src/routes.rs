@@ -81,24 +81,77 @@ impl Graph {
         distance
     }
 
+    /// Neighbours of a node that are switches, in the order of their ports.
+    fn switches_at(&self, node: usize) -> impl Iterator<Item = (PortId, usize)> {
+        let ports = self.neighbours[node].iter().map(|&(port, peer)| (port, peer.0 as usize));
+        ports.filter(|&(_, peer)| self.is_switch[peer])
+    }
+
+    /// Two nodes, neither of them a switch, without a path between them: the first such pair, ordered by `to` and then `from`.
+    pub fn parted(&self) -> Option<(NodeId, NodeId)> {
+        let n = self.neighbours.len();
+        let ends: Vec<usize> = (0..n).filter(|&node| !self.is_switch[node]).collect();
+        // Usually one group of switches joins all nodes.
+        let mut group = vec![false; n];
+        let mut todo: Vec<usize> = ends.first().map(|&end| self.switches_at(end).map(|(_, peer)| peer).collect())?;
+        todo.truncate(1);
+        while let Some(switch) = todo.pop() {
+            if !std::mem::replace(&mut group[switch], true) {
+                todo.extend(self.switches_at(switch).map(|(_, peer)| peer));
+            }
+        }
+        if ends.iter().all(|&end| self.switches_at(end).any(|(_, peer)| group[peer])) {
+            return None;
+        }
+        ends.iter().find_map(|&to| {
+            let distance = self.distances(NodeId(to as u32));
+            let from = ends.iter().find(|&&from| distance[from] == u32::MAX)?;
+            Some((NodeId(*from as u32), NodeId(to as u32)))
+        })
+    }
+
     /// The routes of all switches to all other nodes; `None` for the other nodes.
     pub fn routes(&self) -> Vec<Option<Arc<SwitchRoutes>>> {
         let n = self.neighbours.len();
         let switches: Vec<usize> = (0..n).filter(|&node| self.is_switch[node]).collect();
+        let between: Vec<Vec<(PortId, usize)>> = (0..n).map(|node| self.switches_at(node).collect()).collect();
+        // For each node, the switches that have it as a neighbour, with their ports.
+        let mut toward: Vec<Vec<(usize, PortId)>> = vec![Vec::new(); n];
+        for &switch in &switches {
+            self.neighbours[switch].iter().for_each(|&(port, peer)| toward[peer.0 as usize].push((switch, port)));
+        }
         let mut ports: Vec<Vec<Vec<PortId>>> = vec![Vec::with_capacity(n); switches.len()];
-        for to in 0..n {
+        let mut queue = VecDeque::new();
+        for (to, beside) in toward.iter().enumerate() {
             if self.is_switch[to] {
                 ports.iter_mut().for_each(|ports| ports.push(Vec::new()));
                 continue;
             }
-            let distance = self.distances(NodeId(to as u32));
+            // Only switches pass frames on, so all nodes on a path are switches.
+            let mut distance = vec![u32::MAX; n];
+            for &(switch, _) in beside {
+                if std::mem::replace(&mut distance[switch], 1) == u32::MAX {
+                    queue.push_back(switch);
+                }
+            }
+            while let Some(switch) = queue.pop_front() {
+                for &(_, peer) in &between[switch] {
+                    if distance[peer] == u32::MAX {
+                        distance[peer] = distance[switch] + 1;
+                        queue.push_back(peer);
+                    }
+                }
+            }
             for (&switch, ports) in switches.iter().zip(&mut ports) {
-                let is_next = |&&(_, peer): &&(PortId, NodeId)| {
-                    let peer = peer.0 as usize;
-                    let passes = self.is_switch[peer] || peer == to;
-                    passes && distance[peer] != u32::MAX && distance[peer] + 1 == distance[switch]
-                };
-                ports.push(self.neighbours[switch].iter().filter(is_next).map(|&(port, _)| port).collect());
+                let own = distance[switch];
+                ports.push(match own {
+                    1 => beside.iter().filter(|&&(at, _)| at == switch).map(|&(_, port)| port).collect(),
+                    u32::MAX => Vec::new(),
+                    _ => {
+                        let is_next = |&&(_, peer): &&(PortId, usize)| distance[peer] == own - 1;
+                        between[switch].iter().filter(is_next).map(|&(port, _)| port).collect()
+                    }
+                });
             }
         }
         let mut routes: Vec<Option<Arc<SwitchRoutes>>> = vec![None; n];
@@ -173,4 +226,63 @@ fn find_cycle(next: &BTreeMap<Channel, Vec<Channel>>) -> Option<Vec<Channel>> {
         }
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::NetworkSpec;
+    use crate::topology::Topology;
+
+    fn graph(topology: Topology) -> (Graph, usize) {
+        let spec = NetworkSpec { topology: Some(topology), ..NetworkSpec::default() };
+        let design = spec.design(&["plain"], |_| false).unwrap();
+        let n_devices = design.n_devices as usize;
+        let is_switch = (0..design.nodes.len()).map(|node| node >= n_devices).collect();
+        (Graph::new(&design.links, is_switch), n_devices)
+    }
+
+    /// The ports of a switch by definition: the next node is nearer to the destination.
+    fn nearer(graph: &Graph, switch: usize, to: usize) -> Vec<PortId> {
+        let distance = graph.distances(NodeId(to as u32));
+        let leads = |peer: usize| (graph.is_switch[peer] || peer == to) && distance[peer] + 1 == distance[switch];
+        let ports = graph.neighbours[switch].iter().filter(|(_, peer)| leads(peer.0 as usize));
+        ports.map(|&(port, _)| port).collect()
+    }
+
+    #[test]
+    fn routes_are_the_shortest_paths() {
+        let topologies = [
+            r#"{"name": "pair"}"#,
+            r#"{"name": "star", "nodes": 5}"#,
+            r#"{"name": "fat-tree", "levels": 2, "radix": 4, "nodes": 8}"#,
+            r#"{"name": "fat-tree", "levels": 3, "radix": 4, "nodes": 16}"#,
+            r#"{"name": "torus", "dimensions": [3, 4]}"#,
+        ];
+        for text in topologies {
+            let (graph, n_devices) = graph(serde_json::from_str(text).unwrap());
+            assert_eq!(graph.parted(), None, "{text}");
+            let routes = graph.routes();
+            for (switch, routes) in routes.iter().enumerate().skip(n_devices) {
+                let routes = routes.as_ref().unwrap();
+                for to in 0..n_devices {
+                    assert_eq!(routes.ports(NodeId(to as u32)), nearer(&graph, switch, to), "{text}: {switch} to {to}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_parted_pair_is_found() {
+        // Nodes 0 and 1 at switch 4, nodes 2 and 3 at switch 5, and no link between the switches.
+        let ports =
+            [vec![(0, 4)], vec![(0, 4)], vec![(0, 5)], vec![(0, 5)], vec![(0, 0), (1, 1)], vec![(0, 2), (1, 3)]];
+        let of = |list: &Vec<(u16, u32)>| list.iter().map(|&(port, peer)| (PortId(port), NodeId(peer))).collect();
+        let is_switch = vec![false, false, false, false, true, true];
+        let mut graph = Graph { neighbours: ports.iter().map(of).collect(), is_switch };
+        assert_eq!(graph.parted(), Some((NodeId(2), NodeId(0))));
+        graph.neighbours[4].push((PortId(2), NodeId(5)));
+        graph.neighbours[5].push((PortId(2), NodeId(4)));
+        assert_eq!(graph.parted(), None);
+    }
 }
