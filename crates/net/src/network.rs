@@ -15,7 +15,6 @@ use crate::plan::Plan;
 use crate::shard::{NodeReport, Shard};
 use crate::worker::{Call, Command, Homes, Reply, Shared, Work, Worker};
 use kernel::Time;
-use std::any::Any;
 use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
@@ -96,7 +95,7 @@ impl Network {
         let links = plan.links;
         let mut network =
             Network { commands, replies, threads: handles, shared, homes, links, progress, failure: None };
-        for reply in network.collect()? {
+        for reply in network.collect(n_threads)? {
             if let Reply::Built(next) = reply {
                 network.progress.next = [network.progress.next, next].into_iter().flatten().min();
             }
@@ -107,7 +106,7 @@ impl Network {
     /// Simulates up to `until`, `until` included. The times of the calls change no result.
     pub fn run_until(&mut self, until: Time) -> Result<Progress, NetError> {
         self.send_all(|| Command::Run(until))?;
-        for reply in self.collect()? {
+        for reply in self.collect(self.commands.len())? {
             if let Reply::Ran { next, windows } = reply {
                 self.progress = Progress { now: until, next, windows };
             }
@@ -132,18 +131,67 @@ impl Network {
         act: impl FnOnce(&mut dyn Node) -> R + Send + 'static,
     ) -> Result<R, NetError> {
         self.check()?;
+        let thread = self.thread(node)?;
+        let call: Call = Box::new(move |shard| Box::new(shard.call(node, act)));
+        self.order(thread, Command::Call(call))?;
+        let (_, reply) = self.reply()?;
+        self.answer::<Option<R>>(reply)?.ok_or_else(|| self.elsewhere(node))
+    }
+
+    /// Calls `act` with each of these nodes, and returns the answers in the same order. Threads work at the same time, each on its own
+    /// nodes. If several nodes fail, the error of the one with the least number counts.
+    pub fn with_nodes<R: Send + 'static>(
+        &mut self,
+        nodes: &[NodeId],
+        act: impl Fn(NodeId, &mut dyn Node) -> R + Send + Sync + 'static,
+    ) -> Result<Vec<R>, NetError> {
+        self.check()?;
+        let mut lists: Vec<Vec<(usize, NodeId)>> = vec![Vec::new(); self.commands.len()];
+        for (place, &node) in nodes.iter().enumerate() {
+            lists[self.thread(node)?].push((place, node));
+        }
+        let act = Arc::new(act);
+        let mut n_asked = 0;
+        for (thread, mut list) in lists.into_iter().enumerate().filter(|(_, list)| !list.is_empty()) {
+            list.sort_unstable_by_key(|&(_, node)| node);
+            let act = Arc::clone(&act);
+            let call: Call = Box::new(move |shard| {
+                let answer = |(place, node)| (place, shard.call(node, |resident| act(node, resident)));
+                Box::new(list.into_iter().map(answer).collect::<Vec<(usize, Option<R>)>>())
+            });
+            self.order(thread, Command::Call(call))?;
+            n_asked += 1;
+        }
+        let mut answers: Vec<Option<R>> = nodes.iter().map(|_| None).collect();
+        for reply in self.collect(n_asked)? {
+            for (place, answer) in self.answer::<Vec<(usize, Option<R>)>>(reply)? {
+                answers[place] = answer;
+            }
+        }
+        let given = nodes.iter().zip(answers);
+        given.map(|(&node, answer)| answer.ok_or_else(|| self.elsewhere(node))).collect()
+    }
+
+    /// The thread of a node of this process.
+    fn thread(&self, node: NodeId) -> Result<usize, NetError> {
+        self.homes.thread(node).ok_or_else(|| self.elsewhere(node))
+    }
+
+    fn elsewhere(&self, node: NodeId) -> NetError {
         let all = self.homes.all.len();
         let n_here = (0..all).filter(|&number| self.homes.thread(NodeId(number as u32)).is_some()).count();
-        let elsewhere = NetError::Elsewhere { number: node.0, n_here, n_nodes: all };
-        let thread = self.homes.thread(node).ok_or(elsewhere)?;
-        let call: Call = Box::new(move |node| Box::new(act(node)) as Box<dyn Any + Send>);
-        self.order(thread, Command::Call(node, call))?;
-        match self.reply()? {
-            (_, Reply::Called { answer, next }) => {
+        NetError::Elsewhere { number: node.0, n_here, n_nodes: all }
+    }
+
+    /// The answer to a call.
+    fn answer<R: 'static>(&mut self, reply: Reply) -> Result<R, NetError> {
+        match reply {
+            Reply::Called { answer, next } => {
                 self.progress.next = [self.progress.next, next].into_iter().flatten().min();
                 let answer = answer.downcast::<R>();
                 Ok(*answer.expect("a call returns what its closure returns"))
             }
+            Reply::Failed(_, error) => Err(self.failure.insert(error).clone()),
             _ => Err(self.broken("a thread answered another question")),
         }
     }
@@ -152,8 +200,8 @@ impl Network {
     pub fn report(&mut self) -> Result<Vec<NodeReport>, NetError> {
         self.send_all(|| Command::Report)?;
         let mut all = Vec::new();
-        for reply in self.collect()? {
-            if let Reply::Reported(reports, _) = reply {
+        for reply in self.collect(self.commands.len())? {
+            if let Reply::Reported(reports) = reply {
                 all.extend(reports);
             }
         }
@@ -163,10 +211,10 @@ impl Network {
 
     /// Where the frames of this process are.
     pub fn ledger(&mut self) -> Result<Ledger, NetError> {
-        self.send_all(|| Command::Report)?;
+        self.send_all(|| Command::Ledger)?;
         let mut sum = Ledger::default();
-        for reply in self.collect()? {
-            if let Reply::Reported(_, ledger) = reply {
+        for reply in self.collect(self.commands.len())? {
+            if let Reply::Counted(ledger) = reply {
                 sum.merge(&ledger);
             }
         }
@@ -199,11 +247,11 @@ impl Network {
         self.failure.clone().map_or(Ok(()), Err)
     }
 
-    /// A reply of each thread. If several failed, the error of the node with the least number counts.
-    fn collect(&mut self) -> Result<Vec<Reply>, NetError> {
+    /// A reply of each of `n` threads. If several failed, the error of the node with the least number counts.
+    fn collect(&mut self, n: usize) -> Result<Vec<Reply>, NetError> {
         let mut replies = Vec::new();
         let mut failures = Vec::new();
-        for _ in 0..self.commands.len() {
+        for _ in 0..n {
             match self.reply()? {
                 (_, Reply::Failed(order, error)) => failures.push((order, error)),
                 (_, reply) => replies.push(reply),

@@ -148,8 +148,8 @@ impl Shard {
         let due = resident.next();
         // Nothing happens twice: a node that stays due in the past would run forever.
         let due = due.map(|due| self.now.map_or(due, |now| due.max(now + Time::from_fs(1))));
-        resident.due = due;
-        if let Some(due) = due {
+        let before = std::mem::replace(&mut resident.due, due);
+        if let Some(due) = due.filter(|_| due != before) {
             self.agenda.push(Reverse((due, position)));
         }
     }
@@ -273,17 +273,14 @@ impl Shard {
         self.residents.iter().map(report).collect()
     }
 
-    /// A node that lives here, and the time that is simulated.
-    pub fn node(&mut self, node: NodeId) -> Option<&mut dyn Node> {
+    /// Calls `act` with a node that lives here, which may change it. `None` if the node lives elsewhere.
+    pub fn call<R>(&mut self, node: NodeId, act: impl FnOnce(&mut dyn Node) -> R) -> Option<R> {
         let position = *self.positions.get(&node)?;
-        Some(&mut *self.residents[position].node)
-    }
-
-    /// Looks again when a node is due, after a caller has changed it.
-    pub fn reschedule(&mut self, node: NodeId) {
-        if let Some(&position) = self.positions.get(&node) {
-            self.schedule(position);
-        }
+        self.running = Some(position);
+        let answer = act(&mut *self.residents[position].node);
+        self.running = None;
+        self.schedule(position);
+        Some(answer)
     }
 }
 

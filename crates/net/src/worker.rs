@@ -8,7 +8,7 @@ use crate::error::NetError;
 use crate::exchange::{Exchange, Message};
 use crate::link::{Delivery, Link, Wire};
 use crate::network::node_error;
-use crate::node::{BuildNode, Node, Place};
+use crate::node::{BuildNode, Place};
 use crate::observe::{Ledger, Observer, Row};
 use crate::plan::Plan;
 use crate::shard::{NodeReport, Shard};
@@ -58,13 +58,14 @@ impl Homes {
 /// A node to build, with the directions of links that begin at it.
 pub(crate) type Work = (Place, BuildNode, Vec<Option<Wire>>);
 
-/// A function that is called with a node.
-pub(crate) type Call = Box<dyn FnOnce(&mut dyn Node) -> Box<dyn Any + Send> + Send>;
+/// A function that is called with the nodes of a thread.
+pub(crate) type Call = Box<dyn FnOnce(&mut Shard) -> Box<dyn Any + Send> + Send>;
 
 pub(crate) enum Command {
     Run(Time),
-    Call(NodeId, Call),
+    Call(Call),
     Report,
+    Ledger,
 }
 
 pub(crate) enum Reply {
@@ -77,7 +78,8 @@ pub(crate) enum Reply {
         answer: Box<dyn Any + Send>,
         next: Option<Time>,
     },
-    Reported(Vec<NodeReport>, Ledger),
+    Reported(Vec<NodeReport>),
+    Counted(Ledger),
     /// With the order of errors: the least one counts.
     Failed(u32, NetError),
 }
@@ -231,8 +233,9 @@ impl Worker {
             let Ok(order) = self.orders.recv() else { return };
             let reply = match order {
                 Command::Run(until) => self.guarded_run(until),
-                Command::Call(node, call) => self.call(node, call),
-                Command::Report => Reply::Reported(self.shard.report(), self.shard.ledger()),
+                Command::Call(call) => self.call(call),
+                Command::Report => Reply::Reported(self.shard.report()),
+                Command::Ledger => Reply::Counted(self.shard.ledger()),
             };
             is_wanted = self.reply.send((self.me, reply)).is_ok();
         }
@@ -251,17 +254,15 @@ impl Worker {
         Ok(())
     }
 
-    fn call(&mut self, node: NodeId, call: Call) -> Reply {
-        let name = format!("{}", node.0);
+    fn call(&mut self, call: Call) -> Reply {
         let shard = &mut self.shard;
-        let answer = catch_unwind(AssertUnwindSafe(|| shard.node(node).map(call)));
-        match answer {
-            Ok(Some(answer)) => {
-                self.shard.reschedule(node);
-                Reply::Called { answer, next: self.shard.next_event() }
+        match catch_unwind(AssertUnwindSafe(|| call(shard))) {
+            Ok(answer) => Reply::Called { answer, next: self.shard.next_event() },
+            Err(panic) => {
+                let message = text_of(&*panic);
+                let (node, name) = self.shard.running().unwrap_or_default();
+                Reply::Failed(node.0, NetError::Panic { name, message })
             }
-            Ok(None) => Reply::Failed(node.0, NetError::Elsewhere { number: node.0, n_here: 0, n_nodes: 0 }),
-            Err(panic) => Reply::Failed(node.0, NetError::Panic { name, message: text_of(&*panic) }),
         }
     }
 

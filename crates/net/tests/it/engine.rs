@@ -4,6 +4,7 @@ use crate::rig::{RATE, Script, arrived, build, device, direction, link, observed
 use kernel::Time;
 use net::error::NetError;
 use net::network::{Network, Options};
+use net::node::Node;
 use net::plan::Plan;
 use net::{NodeId, PortId};
 
@@ -177,5 +178,23 @@ fn an_observer_that_fails_ends_the_run() {
         let mut network = Network::build(echoing(""), options).unwrap();
         let error = network.run_until(Time::from_ns(20_000)).unwrap_err().to_string();
         assert_eq!(error, "rows of the network: the disk is full");
+    }
+}
+
+#[test]
+fn calls_of_several_nodes_answer_in_their_order() {
+    for threads in 1..=3 {
+        let mut network = build(echoing(""), threads);
+        let nodes = [5, 0, 3, 3].map(NodeId);
+        let answers = network.with_nodes(&nodes, |node, resident| (node.0, resident.counters().len())).unwrap();
+        let numbers: Vec<u32> = answers.iter().map(|&(number, _)| number).collect();
+        assert_eq!(numbers, [5, 0, 3, 3]);
+        let nobody = network.with_nodes(&[NodeId(1), NodeId(6)], |_, _| ());
+        assert!(matches!(nobody, Err(NetError::Elsewhere { number: 6, n_here: 6, n_nodes: 6 })), "{nobody:?}");
+        let broken = |node: NodeId, _: &mut dyn Node| assert!(node.0 < 2, "node {} is wrong", node.0);
+        let failed = network.with_nodes(&[NodeId(4), NodeId(1), NodeId(2)], broken).unwrap_err();
+        let want = "node `n2` panicked: node 2 is wrong";
+        assert_eq!(failed.to_string(), want, "{threads} threads");
+        assert_eq!(network.run_until(Time::from_ns(1)).unwrap_err().to_string(), want, "the network has failed");
     }
 }

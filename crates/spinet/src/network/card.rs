@@ -21,6 +21,7 @@ use net::{NodeId, NodeReport};
 use serde_json::Value;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -64,6 +65,8 @@ pub struct NetworkCard {
     pub(super) tables: Vec<(usize, Rows)>,
     /// Packets of each node whose rows were taken.
     pub(super) taken: Vec<u64>,
+    /// Digests and counters of all nodes, once the run has ended.
+    reports: RefCell<Option<Rc<[NodeReport]>>>,
     /// Records of all processes. Only the first process has them, after the end.
     pub(super) gathered: Option<Closing>,
 }
@@ -123,6 +126,7 @@ impl NetworkCard {
             wanted: wanted.clone(),
             is_here,
             tables: Vec::new(),
+            reports: RefCell::new(None),
             gathered: None,
             finished: RefCell::new(None),
         };
@@ -152,12 +156,39 @@ impl NetworkCard {
         self.network.borrow_mut().with_node(NodeId(node as u32), act)
     }
 
+    /// Calls `act` with the cards of several nodes, each on its thread, and returns the answers in the same order.
+    pub(super) fn with_cards<R: Send + 'static>(
+        &self,
+        nodes: &[usize],
+        act: impl Fn(usize, &mut CardDevice) -> R + Send + Sync + 'static,
+    ) -> Result<Vec<R>, NetError> {
+        let act = move |id: NodeId, node: &mut dyn Node| {
+            let attached = node.as_any().downcast_mut::<Attached<CardDevice>>();
+            act(id.0 as usize, attached.expect("the first nodes are the cards").device())
+        };
+        let ids: Vec<NodeId> = nodes.iter().map(|&node| NodeId(node as u32)).collect();
+        self.network.borrow_mut().with_nodes(&ids, act)
+    }
+
+    /// The nodes of this process.
+    pub(super) fn here(&self) -> Vec<usize> {
+        (0..self.nodes().len()).filter(|&node| self.is_here[node]).collect()
+    }
+
     /// Digests and counters of all nodes; before the end, only of the nodes of this process.
-    pub(super) fn reports(&self) -> Vec<NodeReport> {
-        match &self.gathered {
-            Some(gathered) => gathered.reports.clone(),
-            None => self.network.borrow_mut().report().unwrap_or_default(),
+    pub(super) fn reports(&self) -> Rc<[NodeReport]> {
+        if let Some(reports) = &*self.reports.borrow() {
+            return reports.clone();
         }
+        let reports: Rc<[NodeReport]> = match &self.gathered {
+            Some(gathered) => gathered.reports.clone().into(),
+            None => self.network.borrow_mut().report().unwrap_or_default().into(),
+        };
+        // After the end, nothing changes any more. Before all processes have met, there are only the nodes of this one.
+        if self.is_closed && (self.gathered.is_some() || self.wanted.ranks.is_none()) {
+            self.reports.replace(Some(reports.clone()));
+        }
+        reports
     }
 
     /// Counts of entered, delivered, dropped and waiting frames; before the end, only of this process.
@@ -168,16 +199,21 @@ impl NetworkCard {
         }
     }
 
-    /// Packets that a node's card took and finished, and frames that it refused.
-    pub(super) fn counts(&self, node: usize) -> [u64; 3] {
-        if let Some(record) = self.record(node) {
-            return [record.packets_in, record.done, record.refused];
-        }
-        let counts = self.with_card(node, |device| {
+    /// For each node: packets that its card took and finished, and frames that it refused. Nodes of other processes have none before the end.
+    pub(super) fn counts(&self) -> Vec<[u64; 3]> {
+        let mut counts = vec![[0; 3]; self.nodes().len()];
+        let here = self.here();
+        let own = self.with_cards(&here, |_, device| {
             let progress = device.card().progress();
             [progress.packets_in, progress.packets_done, device.refused()]
         });
-        counts.unwrap_or_default()
+        for (&node, own) in here.iter().zip(own.unwrap_or_default()) {
+            counts[node] = own;
+        }
+        for record in self.gathered.iter().flat_map(|gathered| &gathered.nodes).filter(|it| !self.is_here[it.node]) {
+            counts[record.node] = [record.packets_in, record.done, record.refused];
+        }
+        counts
     }
 
     /// The record of a node of another process.
@@ -359,14 +395,14 @@ impl NetworkCard {
 
     /// The waits of host programs of this process, as texts.
     fn waiting_hosts(&self) -> Vec<String> {
-        let names = self.nodes().iter().zip(&self.progress).enumerate();
-        let waiting = names.filter(|(_, (_, progress))| NodeProgress::sum([&***progress]).has_more);
-        let texts = waiting.filter_map(|(number, (node, _))| {
-            let act = |device: &mut CardDevice| device.side()?.endpoint().waits_for();
-            let what = self.with_card(number, act).ok().flatten()?;
-            Some(format!("the host of `{}` waits for {what}", node.name))
-        });
-        texts.take(MOST_NAMED).collect()
+        let mut waiting = self.here();
+        waiting.retain(|&node| NodeProgress::sum([&*self.progress[node]]).has_more);
+        let texts = self.with_cards(&waiting, |_, device| device.side()?.endpoint().waits_for()).unwrap_or_default();
+        let named = waiting
+            .iter()
+            .zip(texts)
+            .filter_map(|(&node, what)| Some(format!("the host of `{}` waits for {}", self.nodes()[node].name, what?)));
+        named.take(MOST_NAMED).collect()
     }
 }
 
@@ -449,10 +485,8 @@ impl Simulated for NetworkCard {
     }
 
     fn set_mode(&mut self, mode: Mode) {
-        for node in 0..self.nodes().len() {
-            // A network that failed reports its error when it runs next.
-            let _ = self.with_card(node, move |device| device.set_mode(mode));
-        }
+        // A network that failed reports its error when it runs next.
+        let _ = self.with_cards(&self.here(), move |_, device| device.set_mode(mode));
     }
 
     fn close(&mut self) -> Result<(), RunError> {
@@ -462,12 +496,9 @@ impl Simulated for NetworkCard {
         let rows = std::mem::take(&mut *self.rows.lock().unwrap_or_else(PoisonError::into_inner));
         self.add_rows(&rows);
         self.messages.iter_mut().for_each(MessageLog::close);
-        let nodes: Vec<usize> = (0..self.nodes().len()).filter(|&node| self.is_here[node]).collect();
-        let closed = nodes.into_iter().try_for_each(|node| match self.with_card(node, CardDevice::close) {
-            Ok(result) => result,
-            // After a node failed, the others cannot be reached; `ended` has the reason.
-            Err(_) => Ok(()),
-        });
+        // After a node failed, the others cannot be reached; `ended` has the reason.
+        let results = self.with_cards(&self.here(), |_, device| device.close()).unwrap_or_default();
+        let closed: Result<(), RunError> = results.into_iter().collect();
         self.collect(true);
         match self.wanted.ranks.clone() {
             None => closed,
@@ -476,11 +507,10 @@ impl Simulated for NetworkCard {
     }
 
     fn counters(&self) -> BTreeMap<String, u64> {
-        let reports = self.reports().into_iter();
-        let all = reports.flat_map(|report| {
-            let name = report.name;
-            report.counters.into_iter().map(move |(path, value)| (format!("{name}.{path}"), value))
-        });
+        let reports = self.reports();
+        let all = reports
+            .iter()
+            .flat_map(|report| report.counters.iter().map(|(path, value)| (format!("{}.{path}", report.name), *value)));
         all.collect()
     }
 }

@@ -22,14 +22,17 @@ impl NetworkCard {
         }
         let kept: Vec<usize> = self.kept_here().collect();
         let most = (WAITING_ROWS / kept.len().max(1) as u64).clamp(64, 4096);
+        let mut ready = Vec::new();
         for node in kept {
             let done = self.progress[node].packets_done();
-            if !is_end && done - self.taken[node] < most {
-                continue;
+            if is_end || done - self.taken[node] >= most {
+                self.taken[node] = done;
+                ready.push(node);
             }
-            self.taken[node] = done;
-            // A network that failed reports its error when it runs next.
-            let tables = self.with_card(node, |device| device.card().take_tables()).unwrap_or_default();
+        }
+        // A network that failed reports its error when it runs next.
+        let tables = self.with_cards(&ready, |_, device| device.card().take_tables()).unwrap_or_default();
+        for (&node, tables) in ready.iter().zip(tables) {
             self.tables.extend(tables.into_iter().map(|rows| (node, rows)));
         }
     }
@@ -46,9 +49,11 @@ impl NetworkCard {
 
     /// Sends the records of this process to the first process, which collects all records.
     pub(super) fn gather(&mut self, ranks: &Ranks, failure: Option<String>) -> Result<(), RunError> {
-        let mut own = Closing { failure, reports: self.reports(), ledger: self.ledger(), ..Closing::default() };
-        for node in (0..self.setup.nodes.len()).filter(|&node| self.is_here[node]) {
-            let [packets_in, done, refused] = self.counts(node);
+        let mut own =
+            Closing { failure, reports: self.reports().to_vec(), ledger: self.ledger(), ..Closing::default() };
+        let counts = self.counts();
+        for node in self.here() {
+            let [packets_in, done, refused] = counts[node];
             own.nodes.push(NodeRecord { node, packets_in, done, refused, records: None, host: Vec::new() });
         }
         let kept: Vec<usize> =

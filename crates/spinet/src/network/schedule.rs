@@ -74,10 +74,10 @@ impl NetworkCard {
     /// schedule, or if a node cannot be reached.
     pub(super) fn take_schedule(&self) -> Option<Result<Finished, String>> {
         let Ranks { schedule, params, model } = self.setup.ranks.as_ref()?;
-        let act = |device: &mut CardDevice| Some(device.side()?.endpoint().program_as::<Rank>()?.take());
-        let take = |rank: u32| self.with_card(rank as usize, act).ok().flatten();
-        let ranks = (0..schedule.n_ranks()).map(take).collect::<Option<Vec<RankResult>>>()?;
-        let (none, messages) = (Paths::new(), self.messages.as_ref());
+        let nodes: Vec<usize> = (0..schedule.n_ranks() as usize).collect();
+        let act = |_, device: &mut CardDevice| Some(device.side()?.endpoint().program_as::<Rank>()?.take());
+        let ranks = self.with_cards(&nodes, act).ok()?.into_iter().collect::<Option<Vec<RankResult>>>()?;
+        let (none, messages) = (Paths::default(), self.messages.as_ref());
         let paths = messages.and_then(MessageLog::paths).unwrap_or(&none);
         let outcome = gather(schedule, *params, *model, &ranks, paths).map_err(|stuck| stuck.to_string());
         let nic = self.nodes().first().map_or_else(String::new, |node| node.nic.clone());

@@ -205,8 +205,9 @@ impl NetworkCard {
         let reports = self.reports();
         let name =
             |node: net::NodeId| reports.get(node.0 as usize).map_or_else(String::new, |report| report.name.clone());
+        let counts = self.counts();
         let node = |(number, setup): (usize, &super::NodeSetup)| {
-            let [packets_in, done, refused] = self.counts(number);
+            let [packets_in, done, refused] = counts[number];
             NodeSummary {
                 name: setup.name.clone(),
                 nic: setup.nic.clone(),
