@@ -1,5 +1,8 @@
 //! Running hashes of what crosses a network. They are for comparison of runs, not against attackers.
 
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
 /// Odd constant of the multiplication: 2^64 divided by the golden ratio.
 const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 
@@ -8,6 +11,35 @@ const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
 pub fn fold(hash: u64, word: u64) -> u64 {
     let product = u128::from(hash ^ word ^ 0x51_7cc1_b727_220a) * u128::from(FACTOR | 1);
     (product as u64).rotate_left(23) ^ (product >> 64) as u64 ^ hash.wrapping_mul(FACTOR)
+}
+
+/// A hash table whose keys are numbers of the simulator itself. Its hash is cheap, and does not protect against chosen keys.
+pub type NumberMap<K, V> = HashMap<K, V, BuildHasherDefault<Numbers>>;
+
+/// The hash of [`NumberMap`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Numbers(u64);
+
+impl Hasher for Numbers {
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = fold(self.0, fold_bytes(bytes));
+    }
+
+    fn write_u32(&mut self, word: u32) {
+        self.0 = fold(self.0, word.into());
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        self.0 = fold(self.0, word);
+    }
+
+    fn write_isize(&mut self, word: isize) {
+        self.0 = fold(self.0, word as u64);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 /// Hash of bytes and their number.

@@ -1,9 +1,9 @@
 //! Messages between hosts, from the rows of an observer: their times, and where the time of each message was spent.
 
+use crate::digest::NumberMap;
 use crate::frame::FrameId;
 use crate::observe::{MessageKey, Row, What};
 use kernel::Time;
-use std::collections::HashMap;
 
 /// A place where a message spends time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -104,8 +104,8 @@ struct Open {
 #[derive(Default)]
 pub struct Messages {
     /// Messages that are not done. Only looked up and removed in the order of rows; `rest` sorts them.
-    open: HashMap<MessageKey, Open>,
-    frames: HashMap<FrameId, Trail>,
+    open: NumberMap<MessageKey, Open>,
+    frames: NumberMap<FrameId, Trail>,
     done: Vec<Message>,
 }
 

@@ -6,6 +6,7 @@ use super::rank::{Arrived, OpTimes, Rank, Why};
 use super::record::{Cause, NO_OP, Outcome, Record, Times};
 use super::stuck::Stuck;
 use crate::NodeId;
+use crate::digest::NumberMap;
 use crate::goal::{Kind, Schedule};
 use crate::messages::{Part, Segment};
 use crate::observe::{MessageKey, MessageKind, REPLY_BITS};
@@ -45,7 +46,7 @@ fn send_of(schedule: &Schedule, ranks: &[RankResult], message: &Arrived) -> usiz
 }
 
 /// Where each message spent its time, by its identity.
-pub type Paths = HashMap<MessageKey, Vec<Segment>>;
+pub type Paths = NumberMap<MessageKey, Vec<Segment>>;
 
 /// Combines the results of all ranks: the times of all operations, or the reason why the schedule cannot end. `paths` divide the steps of
 /// the critical path that are messages on their way.

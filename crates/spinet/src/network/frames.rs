@@ -2,9 +2,9 @@
 
 use crate::columns::{Column, Columns, columns};
 use kernel::Time;
+use net::digest::NumberMap;
 use net::frame::FrameId;
 use net::observe::{DropReason, Row, What};
-use std::collections::HashMap;
 
 /// Words for the events of a frame, by number.
 const EVENTS: [&str; 8] = ["entered", "crossed", "copied", "delivered", "dropped", "marked", "depth", "paused"];
@@ -103,7 +103,7 @@ pub struct Frames {
     within: (Time, Time),
     by_node: Vec<NodeFrames>,
     /// Time of entry of each frame under way, in femtoseconds. Only looked up, never iterated.
-    under_way: HashMap<FrameId, u64>,
+    under_way: NumberMap<FrameId, u64>,
     /// Times from the entry to the last bit at the destination, in femtoseconds.
     latencies: Vec<u64>,
     entered: u64,

@@ -129,7 +129,7 @@ impl MessageLog {
             table: wanted.tables.then(|| Columns::new(COLUMNS)),
             within: wanted.keep_time.unwrap_or_default().times(),
             is_kept: setup.nodes.iter().map(|node| keeps(wanted, &node.name)).collect(),
-            paths: setup.ranks.is_some().then(Paths::new),
+            paths: setup.ranks.is_some().then(Paths::default),
             latencies: Vec::new(),
             bytes: 0,
             unfinished: 0,
