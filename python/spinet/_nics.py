@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -56,10 +56,13 @@ def settings(set: Settings) -> list[str]:
         return [set]
     if isinstance(set, Mapping):
         return [f"{path}={_value(path, value)}" for path, value in _leaves(set, "")]
+    allowed = "must be texts such as 'cluster.n_cores=4', or a mapping"
+    if not isinstance(set, Iterable):
+        raise UsageError(f"set is {set!r}, {allowed}")
     texts = list(set)
     for text in texts:
         if not isinstance(text, str):
-            raise UsageError(f"set has {text!r}, must be texts such as 'cluster.n_cores=4', or a mapping")
+            raise UsageError(f"set has {text!r}, {allowed}")
     return texts
 
 

@@ -135,6 +135,7 @@ def test_other_entries_take_the_same_forms() -> None:
     [
         ({"nic": 3}, "nic is 3, must be a name, a path or parameters of a card"),
         ({"set": [3]}, "set has 3, must be texts such as"),
+        ({"set": 3}, "set is 3, must be texts such as"),
         ({"set": {"cluster.n_cores": object()}}, "set: cluster.n_cores is <object"),
         ({"set": {"cluster.n_coers": 4}}, "cluster.n_coers"),
     ],
