@@ -121,13 +121,13 @@ def stream(
     with contextlib.ExitStack() as stack:
         files: Tables = {}
         if folder is not None:
-            files = packet_table.of_kind(
-                ready.experiment.kind,
-                paths,
-                lambda name, columns: packet_table.ParquetFile(folder / f"{name}.parquet", columns),
-            )
-            for table in files.values():
-                stack.callback(table.close)
+
+            def opened(name: str, columns: packet_table.Columns) -> packet_table.ParquetFile:
+                table = packet_table.ParquetFile(folder / f"{name}.parquet", columns)
+                stack.callback(table.close)  # also if the next one cannot be opened
+                return table
+
+            files = packet_table.of_kind(ready.experiment.kind, paths, opened)
         native = start(
             ready,
             captures=folder,

@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import difflib
 import re
-import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from spinet import toolchain
+from spinet import _files, toolchain
 from spinet._core import UsageError
 
 __all__ = ["Example", "copy", "examples", "find"]
@@ -83,7 +82,7 @@ def copy(folder: str | Path, names: Sequence[str] = ()) -> list[Path]:
             raise UsageError(f"{place} exists and is another file", hint="name another folder")
     for one, place in zip(chosen, places, strict=True):
         place.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(one.path, place)
+        _files.write(place, one.path.read_bytes())
     return places
 
 

@@ -27,11 +27,12 @@ def of_kind(kind: str, paths: bool, make: Callable[[str, Columns], Any]) -> dict
 
 def schema(columns: Columns) -> pa.Schema:
     """Columns of a table; a field's metadata says what it means."""
+    import numpy as np
     import pyarrow as pa
 
     fields = []
     for name, dtype, meaning, categories in columns:
-        kind = pa.dictionary(pa.int8(), pa.string()) if categories else pa.from_numpy_dtype(dtype)
+        kind = pa.dictionary(pa.int8(), pa.string()) if categories else pa.from_numpy_dtype(np.dtype(dtype))
         fields.append(pa.field(name, kind, metadata={"meaning": meaning}))
     return pa.schema(fields, metadata={"spinet": _core.version()})
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 import spinet.cli
-from spinet import api
+from spinet import api, packet_table
 from spinet._build_errors import BuildError
 from spinet._compiler import find_compiler
 from spinet._core import InputError
@@ -138,6 +138,7 @@ FULL = [
     ("firmware tigon2 --image out", 2, "out: File too large"),
     ("build HANDLER -o out", 2, "cannot write out: File too large"),
     ("build HANDLER --slm out", 2, "out/prog_mem_stim.slm: File too large"),
+    ("examples --copy out", 1, "out/sdk/examples/aggregate.c: File too large"),
 ]
 
 
@@ -152,6 +153,7 @@ def test_a_full_disk_is_told_and_leaves_nothing_half_written(
         (*SPINET, *words), cwd=tmp_path, capture_output=True, text=True, preexec_fn=lambda: short_files(kib)
     )
     assert (done.returncode, done.stderr.splitlines()[-1]) == (2, f"error: {message}")
+    assert "Exception ignored" not in done.stderr and "Traceback" not in done.stderr
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
@@ -296,6 +298,35 @@ def test_a_disk_that_is_full_in_the_middle_of_a_table_is_told(tmp_path: Path) ->
     assert list(tmp_path.iterdir()) == []
 
 
+def test_tables_are_closed_when_the_next_one_cannot_be_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    closed = []
+
+    class Table:
+        def __init__(self, path: Path, _columns: object) -> None:
+            self.name = path.name
+            if self.name == "paths.parquet":
+                raise OSError(28, "No space left on device")
+
+        def close(self) -> None:
+            closed.append(self.name)
+
+    monkeypatch.setattr(packet_table, "ParquetFile", Table)
+    out = tmp_path / "out"
+    assert spinet.cli.main(["run", str(HANDLER), "-t", "udp:count=1", "--paths", "-o", str(out)]) == 2
+    assert (closed, capfd.readouterr().err) == (
+        ["packets.parquet"],
+        f"error: cannot write {out}: No space left on device\n",
+    )
+
+
+def wrapped(error: BaseException, cause: BaseException) -> BaseException:
+    """As after `raise error from cause`."""
+    error.__cause__ = cause
+    return error
+
+
 @pytest.mark.parametrize(
     ("raised", "code", "said"),
     [
@@ -303,6 +334,17 @@ def test_a_disk_that_is_full_in_the_middle_of_a_table_is_told(tmp_path: Path) ->
         (OSError(28, "No space left on device"), 2, "error: No space left on device"),
         (RuntimeError("can't start new thread"), 2, "starts no more threads"),
         (UnicodeEncodeError("utf-8", "/tmp/\udcff", 5, 6, "surrogates not allowed"), 2, "/tmp/\\xff is not UTF-8"),
+        (
+            ImportError("libarrow.so: failed to map segment from shared object"),
+            2,
+            "cannot be loaded: libarrow.so: failed",
+        ),
+        (
+            wrapped(ImportError("long advice"), ImportError("libblas.so is gone")),
+            2,
+            "cannot be loaded: libblas.so is gone",
+        ),
+        (ImportError("no name x in it", name="spinet.output"), 70, "a mistake in spinet: ImportError: no name x in it"),
         (ZeroDivisionError("division by zero"), 70, "a mistake in spinet: ZeroDivisionError: division by zero"),
         (RecursionError("deep"), 70, "a mistake in spinet: RecursionError: deep"),
         (AssertionError("promise"), 70, "a mistake in spinet: AssertionError: promise"),
@@ -364,6 +406,13 @@ def test_a_key_of_100000_parts_is_refused_at_once(tmp_path: Path, capfd: pytest.
     with pytest.raises(InputError, match="the card: line 2: a key has more than 64 parts"):
         Card.from_toml(deep.read_text())
     assert time.monotonic() - begin < 5
+
+
+def test_linear_algebra_reserves_no_memory_for_each_core() -> None:
+    code = "import spinet.cli, os; spinet.cli.main(['nic', 'list']); import numpy; print(os.listdir('/proc/self/task'))"
+    env = {name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}
+    done = subprocess.run((sys.executable, "-c", code), env=env, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1].count(",") == 0, "threads of the process"
 
 
 def little_memory(mib: int) -> None:

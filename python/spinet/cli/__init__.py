@@ -194,8 +194,16 @@ def _open_what_is_closed() -> None:
             setattr(sys, name, os.fdopen(null, "r" if name == "stdin" else "w", encoding="utf-8"))
 
 
+def _one_thread_for_algebra() -> None:
+    """Keep NumPy's library of linear algebra, which no command uses, from reserving memory for each core: where memory
+    is short, it ends the process with exit code 1.
+    """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
+    _one_thread_for_algebra()
     _open_what_is_closed()
     with _end_only_once():
         try:

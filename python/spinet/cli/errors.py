@@ -64,10 +64,25 @@ def _report_environment(error: BaseException) -> int:
         raw = os.fsencode(str(error.object)).decode(errors="backslashreplace")[:200]
         complain(f"{raw} is not UTF-8", hint="rename the file or folder, or name another with TMPDIR or SPINET_CACHE")
         return BAD_INPUT
+    if isinstance(error, ImportError) and not (error.name or "").startswith("spinet"):
+        first = _first_cause(error)
+        complain(
+            f"a library cannot be loaded: {str(first).strip() or type(first).__name__}",
+            hint="spinet doctor says which libraries work; a limit of memory (ulimit -v) may be too low",
+        )
+        return BAD_INPUT
     if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
         complain("this machine starts no more threads", hint="a limit of processes (ulimit -u) may be too low")
         return BAD_INPUT
     return 0
+
+
+def _first_cause(error: ImportError) -> BaseException:
+    """The error that began it: libraries wrap it into long advice."""
+    first: BaseException = error
+    while isinstance(cause := first.__cause__ or first.__context__, ImportError):
+        first = cause
+    return first
 
 
 def _report_ours(error: BaseException) -> int:
