@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from spinet.differences import Difference, diff
     from spinet.experiment import Experiment
     from spinet.handler import Handler
-    from spinet.machine import Machine
+    from spinet.machine import Machine, TenantIo
     from spinet.ndr import NoDropRate, no_drop_rate
     from spinet.network import Network
     from spinet.output import OutputError
@@ -57,6 +57,7 @@ __all__ = [
     "SpinetError",
     "Sweep",
     "Tenant",
+    "TenantIo",
     "__version__",
     "build",
     "compare",
@@ -84,7 +85,7 @@ _HOMES = {
     "differences": ("Difference", "diff"),
     "experiment": ("Experiment",),
     "handler": ("Handler",),
-    "machine": ("Machine",),
+    "machine": ("Machine", "TenantIo"),
     "network": ("Network",),
     "ndr": ("NoDropRate", "no_drop_rate"),
     "output": ("OutputError",),

@@ -56,6 +56,25 @@ class Capabilities:
 
 
 @dataclass(frozen=True, kw_only=True)
+class TenantIo:
+    """A tenant's rights at the units that execute commands: DMA between card and host, and the NIC outbound engine.
+
+    They need a card whose ``sharing.io_schedule`` is ``round_robin`` or ``weighted_fair``.
+
+    Attributes
+    ----------
+    priority
+        0 to 7. Commands of tenants with a higher priority go first.
+    host_rate, egress_rate
+        Most bits a second of copies between card and host, and to the network, such as ``"10G"``. None is unlimited.
+    """
+
+    priority: int = 0
+    host_rate: str | None = None
+    egress_rate: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
 class Event:
     """Something that happened to a tenant's context: ``message_done``, ``handler_error``, ``message_evicted`` ..."""
 
@@ -138,13 +157,15 @@ class Machine:
         """End the simulation and free its memory."""
         self._native.close()
 
-    def tenant(self, name: str, *, scope: str | None = None, weight: int = 1) -> Tenant:
+    def tenant(self, name: str, *, scope: str | None = None, weight: int = 1, io: TenantIo | None = None) -> Tenant:
         """A new tenant, whose rules match only packets of `scope`, a match expression.
 
         `weight`, 1 to 1000, is its part of the HPUs relative to other tenants', if the card's ``sharing.schedule``
-        shares by weight.
+        shares by weight. `io` has priority and limits of its commands, if ``sharing.io_schedule`` uses them.
         """
-        number = self._native.open(name, scope, _core.whole("weight", weight))
+        io = io or TenantIo()
+        rights = (_core.whole("priority", io.priority), io.host_rate, io.egress_rate)
+        number = self._native.open(name, scope, _core.whole("weight", weight), rights)
         return Tenant(name=name, _machine=self, _number=number)
 
     @property

@@ -421,6 +421,14 @@ class TenantUse(TypedDict):
     """Its part of the cycles in which handlers of all tenants ran."""
     latency_ns: TailSummary | None
     """Time of its packets from room in packet memory to their end; `null` if none is done."""
+    host_bytes: int
+    """Bytes that its commands moved between card and host, including the card's error records for it."""
+    egress_bytes: int
+    """Bytes of its commands to the NIC outbound engine."""
+    command_wait_ns: WaitSummary | None
+    """Time that its commands waited for their first part to go to the unit that executes it; `null` if commands go
+    in order or it had none.
+    """
 
 
 class TailSummary(TypedDict):
@@ -432,6 +440,15 @@ class TailSummary(TypedDict):
     """Median."""
     p99: float
     """99th percentile."""
+    max: float
+    """Maximum."""
+
+
+class WaitSummary(TypedDict):
+    """Times that commands waited."""
+
+    mean: float
+    """Mean."""
     max: float
     """Maximum."""
 

@@ -10,7 +10,7 @@ use kernel::trace::{self, Sink};
 use kernel::{Clock, Cycle};
 use pspin::events::Event;
 use pspin::iommu::{SharedPageTables, whole_pages};
-use pspin::protocol::{Context, Protection, Region, Weight};
+use pspin::protocol::{Context, IoTerms, Protection, Region, Weight};
 use pspin::world::{Arrival, Completions, Console, Departure, Egress, HostMemory, PacketDone, PacketSource};
 use pspin::{PspinParams, map};
 use std::collections::{BTreeMap, VecDeque};
@@ -57,6 +57,7 @@ impl SpinEc {
             id,
             tenant: 0,
             weight: Weight::default(),
+            io: IoTerms::default(),
             handler_mem: region(self.handler_mem_addr, self.handler_mem_size),
             host_mem_addr: self.host_mem_addr,
             host_mem_size: self.host_mem_size,

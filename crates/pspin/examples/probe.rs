@@ -73,6 +73,7 @@ fn main() {
         id: 0,
         tenant: 0,
         weight: Default::default(),
+        io: Default::default(),
         handler_mem: Region { addr: 0x1c30_0000, size: 0x8_0000 },
         host_mem_addr: option("host", 0xdead_beef_dead_beef),
         host_mem_size: 1 << 29,

@@ -214,7 +214,7 @@ mod tests {
             let trace = bench.tracer("outbound");
             bench.add(
                 "outbound",
-                Outbound::new(params().outbound, params().rtl_mistakes, ports, Box::new(egress), trace),
+                Outbound::new(params().outbound, 4096, params().rtl_mistakes, ports, Box::new(egress), trace),
             );
         }));
     }

@@ -158,9 +158,10 @@ impl Pspin {
             Inbound::new(InboundParams::from(params), w.inbound, source, completions, trace)
         });
         card.add("nic.scheduler", |trace| PacketScheduler::new(params, w.scheduler, trace));
-        card.add("nic.commands", |_| CommandUnit::new(params.commands.in_flight_per_unit, w.commands));
+        card.add("nic.commands", |_| CommandUnit::new(params, w.commands));
         card.add("nic.outbound", |trace| {
-            Outbound::new(params.outbound.clone(), params.rtl_mistakes, w.outbound, egress, trace)
+            let fragment_bytes = params.sharing.egress_fragment_bytes;
+            Outbound::new(params.outbound.clone(), fragment_bytes, params.rtl_mistakes, w.outbound, egress, trace)
         });
         let (notices, records) = w.host_events;
         card.add("nic.host_events", |_| HostEventUnit::new(notices, records, events));

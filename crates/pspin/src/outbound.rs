@@ -4,7 +4,7 @@ use crate::events::{COMMAND_FAULT, PACKET_SENT, SEND_TAKEN};
 use crate::nhi::{NhiMaster, Ready, burst_bytes};
 use crate::params::{OutboundParams, RtlMistakes};
 use crate::protocol::{
-    BEAT_BYTES, BurstReply, Command, CommandFault, CommandId, CommandResponse, CommandTarget, PacketId,
+    BEAT_BYTES, BurstReply, Command, CommandFault, CommandId, CommandResponse, CommandTarget, PAGE_BYTES, PacketId,
 };
 use crate::world::{Departure, Egress};
 use blocks::activity::{busy_if, earliest};
@@ -35,8 +35,29 @@ struct Job {
     start: Cycle,
 }
 
+/// If reads are cut: bytes under way up to which another read is sent, so that a packet does not wait for many reads of another.
+/// assumed: 8 beats cover the latency of L2; OSMOSIS has up to 32 reads under way.
+const AHEAD_BYTES: u32 = 512;
+
+/// The reads of a core's packets that have not been sent, in order.
+struct Line {
+    core: (u8, u8),
+    reads: VecDeque<Read>,
+}
+
+/// A read of a packet.
+#[derive(Clone, Copy)]
+struct Read {
+    /// [`Outgoing::number`] of the packet.
+    packet: u64,
+    addr: u32,
+    size: u32,
+}
+
 /// A packet whose data is being read or that waits for the wire.
 struct Outgoing {
+    /// Number of packets before it.
+    number: u64,
     id: CommandId,
     cause: PacketId,
     nid: u32,
@@ -59,7 +80,9 @@ struct Outgoing {
 /// Ports:    `commands` in, `responses` out, up to 1 a cycle each; a master on the NIC-host interconnect.
 /// Timing:   command seen in cycle n: memory sees the read in n + 1 + `start_cycles`. The packet leaves in the cycle in which its last
 ///           beat is here, if the wire is free, and the response is given `response_cycles` later. Up to 1 read and 1 packet a cycle.
-/// Fairness: commands take turns, one packet each; packets leave in the order in which their reads are sent.
+/// Fairness: commands take turns, one packet each; packets are read one after the other, and leave in this order. If reads are cut
+///           (`sharing.egress_fragment_bytes` below a page), cores take turns after each read, and packets leave in the order in which
+///           their last bytes arrive; those of a core stay in order.
 /// Source:   PsPIN RTL a49fec8, `hw/verilator_model/src/NICOutbound.hpp`; FPsPIN f5feca1, `axi_dma_rd.v`, for the cycles that
 ///           its engine adds.
 /// Mistakes: RDMA headers, unaligned sources, empty commands and unmapped addresses, see [`RtlMistakes`]. The functional model stops at
@@ -68,6 +91,7 @@ struct Outgoing {
 ///           too long always do so.
 pub struct Outbound {
     params: OutboundParams,
+    fragment_bytes: u32,
     mistakes: RtlMistakes,
     commands: Rx<Command>,
     responses: Tx<CommandResponse>,
@@ -79,9 +103,17 @@ pub struct Outbound {
     n_open: u32,
     /// Commands with bytes left; the next in turn comes first.
     jobs: VecDeque<Job>,
-    /// Reads that have not been sent.
-    reads: VecDeque<(u32, u32)>,
-    /// Packets whose reads have not all been sent, oldest first.
+    /// Reads that have not been sent; the next line in turn comes first. One line for all cores unless reads are cut.
+    lines: VecDeque<Line>,
+    /// Reads whose data have not all arrived, with the bytes to come.
+    under_way: VecDeque<Read>,
+    /// The core whose read was sent last.
+    last_core: (u8, u8),
+    /// The packet of the last data.
+    last_data: u64,
+    /// Packets begun so far.
+    n_begun: u64,
+    /// Packets whose data have not all arrived, oldest first.
     fetching: VecDeque<Outgoing>,
     /// Packets that wait for their last beat or the wire.
     leaving: VecDeque<Outgoing>,
@@ -99,9 +131,10 @@ pub struct Outbound {
 }
 
 impl Outbound {
-    /// An engine whose packets go to `egress`.
+    /// An engine whose packets go to `egress`, and whose reads end at multiples of `fragment_bytes`.
     pub fn new(
         params: OutboundParams,
+        fragment_bytes: u32,
         mistakes: RtlMistakes,
         ports: OutboundPorts,
         egress: Box<dyn Egress>,
@@ -109,6 +142,7 @@ impl Outbound {
     ) -> Self {
         Outbound {
             params,
+            fragment_bytes,
             mistakes,
             commands: ports.commands,
             responses: ports.responses,
@@ -117,7 +151,11 @@ impl Outbound {
             trace,
             n_open: 0,
             jobs: VecDeque::new(),
-            reads: VecDeque::new(),
+            lines: VecDeque::new(),
+            under_way: VecDeque::new(),
+            last_core: (0, 0),
+            last_data: 0,
+            n_begun: 0,
             fetching: VecDeque::new(),
             leaving: VecDeque::new(),
             wire_free: 0,
@@ -138,14 +176,22 @@ impl Outbound {
             let (data, last) = match reply {
                 BurstReply::Data { data, last, .. } => (data, last),
                 BurstReply::Later { .. } => {
-                    let is_fetched = |packet: &&mut Outgoing| packet.ready_at > 0;
-                    let packet = self.fetching.front_mut().filter(is_fetched).or(self.leaving.back_mut());
+                    let mut packets = self.fetching.iter_mut().chain(self.leaving.iter_mut().rev());
+                    let packet = packets.find(|packet| packet.number == self.last_data);
                     packet.expect("the last data are of a packet").ready_at += 1;
                     continue;
                 }
                 BurstReply::Written { .. } => unreachable!("this engine only reads"),
             };
-            let packet = self.fetching.front_mut().expect("data belong to a packet");
+            let read = self.under_way.front_mut().expect("data answer a read");
+            self.last_data = read.packet;
+            read.size -= data.len() as u32;
+            if read.size == 0 {
+                self.under_way.pop_front();
+            }
+            let place = self.fetching.iter().position(|packet| packet.number == self.last_data);
+            let place = place.expect("data belong to a packet");
+            let packet = &mut self.fetching[place];
             assert!(!data.is_empty(), "addresses are checked before they are read");
             match packet.bytes.is_empty() {
                 true => packet.bytes = data.into_vec(), // Most packets are one burst.
@@ -157,7 +203,7 @@ impl Outbound {
                 let (read, behind) = packet.sent;
                 packet.bytes.truncate(read);
                 packet.bytes.resize(read + behind, 0);
-                self.leaving.extend(self.fetching.pop_front());
+                self.leaving.extend(self.fetching.remove(place));
             }
             changed = true;
         }
@@ -237,17 +283,30 @@ impl Outbound {
         let mut bytes = if header > 0 { Vec::with_capacity(size + behind as usize) } else { Vec::new() };
         let words = job.nid.to_le_bytes().into_iter().chain(job.fid.to_le_bytes()).chain(std::iter::repeat(0));
         bytes.extend(words.take(front as usize));
+        let packet = self.n_begun;
+        self.n_begun += 1;
         let mut done = 0;
-        while done < below + payload {
+        let reads = std::iter::from_fn(|| {
             let addr = (job.addr - below).wrapping_add(done);
-            let burst = burst_bytes(addr, below + payload - done);
-            self.reads.push_back((addr, burst));
-            done += burst;
+            let fragment = self.fragment_bytes - addr % self.fragment_bytes;
+            let size = burst_bytes(addr, below + payload - done).min(fragment);
+            done += size;
+            (size > 0).then_some(Read { packet, addr, size })
+        });
+        let core = if self.cuts_reads() { (job.id.cluster, job.id.core) } else { (0, 0) };
+        match self.lines.iter_mut().find(|line| line.core == core) {
+            Some(line) => line.reads.extend(reads),
+            // The core in turn is behind the one that had its turn last.
+            None => {
+                let behind = self.lines.back().is_some_and(|line| line.core == self.last_core);
+                self.lines.insert(self.lines.len() - usize::from(behind), Line { core, reads: reads.collect() });
+            }
         }
         job.addr = job.addr.wrapping_add(payload);
         job.left -= payload;
         let Job { id, cause, nid, fid, left, .. } = job;
         self.fetching.push_back(Outgoing {
+            number: packet,
             id,
             cause,
             nid,
@@ -264,14 +323,28 @@ impl Outbound {
         Activity::Busy
     }
 
+    fn cuts_reads(&self) -> bool {
+        self.fragment_bytes < PAGE_BYTES
+    }
+
     fn send_read(&mut self, now: Cycle) -> Activity {
-        let Some(&(addr, size)) = self.reads.front() else { return Activity::Idle };
+        let Some(line) = self.lines.front() else { return Activity::Idle };
+        if self.cuts_reads() && self.under_way.iter().map(|read| read.size).sum::<u32>() >= AHEAD_BYTES {
+            return Activity::Idle;
+        }
+        let read @ Read { addr, size, .. } = *line.reads.front().expect("a line has reads");
         match self.nhi.read_ready(now, addr).expect("addresses are checked before they are read") {
             Ready::Later => Activity::Idle,
             Ready::At(cycle) => Activity::Until(cycle),
             Ready::Now => {
                 self.nhi.read(now, 0, addr, size);
-                self.reads.pop_front();
+                self.under_way.push_back(read);
+                let mut line = self.lines.pop_front().expect("just seen");
+                self.last_core = line.core;
+                line.reads.pop_front();
+                if !line.reads.is_empty() {
+                    self.lines.push_back(line);
+                }
                 Activity::Busy
             }
         }

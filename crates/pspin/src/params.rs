@@ -3,12 +3,14 @@
 //! `presets/pspin.toml` holds the published machine with the source of every number.
 
 use crate::delivery::Delivery;
-use crate::protocol::PAGE_BYTES;
 use blocks::mhz::Mhz;
 use blocks::pcie::PcieParams;
 use diagnostics::param::{ParamError, must, one_of, power_of_two, within};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+mod sharing;
+pub use sharing::{IoSchedule, Schedule, SharingParams};
 
 /// All parameters of a PsPIN NIC.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -281,52 +283,6 @@ pub struct SchedulerParams {
     pub feedback_cycles: u32,
 }
 
-/// Guarantees for tenants that share the card. They do not change results of a card with one tenant.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct SharingParams {
-    /// Queues reserved for each tenant with a rule, at most an equal share of all; 0 reserves none.
-    pub reserved_queues: u32,
-    /// If true, tenants take turns for queues and tasks. A tenant without free descriptors does not block the others,
-    /// and many messages do not get more tasks than one.
-    pub turns: bool,
-    /// The tenant that sends the next task to the clusters; rules with weights need `turns`.
-    pub schedule: Schedule,
-    /// Largest part of a transfer with the host, or of a cluster's DMA, before other cores have their turn: up to the next
-    /// multiple in NIC memory, or of the source. Needs `isolation.check_transfers` if it is not 4096.
-    pub fragment_bytes: u32,
-    /// Maximum share of L2 packet memory for one tenant while several have rules, in percent. Packets beyond it are
-    /// dropped, whatever the context requests for a full memory.
-    pub packet_memory_percent: u32,
-}
-
-/// The rule by which tenants share the HPUs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Schedule {
-    /// A task of each tenant in turn.
-    RoundRobin,
-    /// As many tasks of each tenant in turn as its weight, or until it has none.
-    WeightedRoundRobin,
-    /// Borrowed virtual time: the tenant with the fewest tasks in flight for its weight, on average over the cycles in
-    /// which it had packets or tasks.
-    Bvt,
-    /// The same, but a tenant has at most its weight's part of all tasks that clusters hold, rounded up. Parts are of
-    /// the tenants with packets in queues.
-    Wlbvt,
-}
-
-impl Schedule {
-    fn word(self) -> &'static str {
-        match self {
-            Schedule::RoundRobin => "round_robin",
-            Schedule::WeightedRoundRobin => "weighted_round_robin",
-            Schedule::Bvt => "bvt",
-            Schedule::Wlbvt => "wlbvt",
-        }
-    }
-}
-
 /// Commands.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -457,17 +413,7 @@ impl PspinParams {
         self.interconnect.validate().map_err(|error| error.inside("interconnect"))?;
         self.ingress.validate(self.l2.packet_bytes).map_err(|error| error.inside("ingress"))?;
         self.scheduler.validate(&self.cluster).map_err(|error| error.inside("scheduler"))?;
-        within("sharing.reserved_queues", self.sharing.reserved_queues, 0, 1024)?;
-        let SharingParams { turns, schedule, fragment_bytes, .. } = self.sharing;
-        must("sharing.schedule", schedule.word(), turns || schedule == Schedule::RoundRobin, || {
-            "round_robin while sharing.turns is false".into()
-        })?;
-        power_of_two("sharing.fragment_bytes", fragment_bytes, 64, PAGE_BYTES)?;
-        let is_cut = self.isolation.check_transfers || fragment_bytes == PAGE_BYTES;
-        must("sharing.fragment_bytes", fragment_bytes, is_cut, || {
-            format!("{PAGE_BYTES} while isolation.check_transfers is false")
-        })?;
-        within("sharing.packet_memory_percent", self.sharing.packet_memory_percent, 1, 100)?;
+        self.sharing.validate(&self.isolation).map_err(|error| error.inside("sharing"))?;
         within("commands.in_flight_per_unit", self.commands.in_flight_per_unit, 1, 1024)?;
         within("commands.host_dma_fifo", self.commands.host_dma_fifo, 1, 1024)?;
         within("commands.host_direct_fifo", self.commands.host_direct_fifo, 1, 1024)?;

@@ -7,7 +7,7 @@ use crate::params::PspinParams;
 use crate::pcie::{Pcie, PciePorts};
 use crate::protocol::{
     BEAT_BYTES, Burst, BurstReply, COMMAND_WORDS, Command, CommandId, CommandTarget, Context, Her, PacketId, Region,
-    beats,
+    Sender, beats,
 };
 use crate::remap::Remap;
 use crate::world::HostMemory;
@@ -155,7 +155,8 @@ pub fn remap(bench: &mut Bench, script: &[(Cycle, bool)]) -> Remap {
 pub fn command(id: CommandId, target: CommandTarget, words: &[u32]) -> Command {
     let mut all = [0; COMMAND_WORDS];
     all[..words.len()].copy_from_slice(words);
-    Command { packet: PacketId(u64::from(id.core)), context: 0, id, target, generate_event: false, words: all }
+    let (packet, sender) = (PacketId(u64::from(id.core)), Sender::default());
+    Command { packet, context: 0, sender, id, target, generate_event: false, words: all }
 }
 
 /// The first command of a core of cluster 0.

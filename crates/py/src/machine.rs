@@ -11,7 +11,7 @@ use spinet::driver::{
     TicketId,
 };
 use spinet::elf::Elf;
-use spinet::experiment::Traffic;
+use spinet::experiment::{IoSpec, Traffic};
 use spinet::handlers::HandlerError;
 use spinet::handlers::record::Line;
 use spinet::nics;
@@ -81,9 +81,18 @@ impl Machine {
         Ok(Machine { worker: py.detach(|| Worker::start(build)).map_err(start_error)? })
     }
 
-    #[pyo3(signature = (name, scope = None, weight = 1))]
-    fn open(&self, py: Python<'_>, name: String, scope: Option<String>, weight: u32) -> PyResult<u64> {
-        self.with(py, move |driver| driver.open_weighted(&name, scope.as_deref(), weight).map(|tenant| tenant.0))
+    #[pyo3(signature = (name, scope = None, weight = 1, io = (0, None, None)))]
+    fn open(
+        &self,
+        py: Python<'_>,
+        name: String,
+        scope: Option<String>,
+        weight: u32,
+        io: (u32, Option<String>, Option<String>),
+    ) -> PyResult<u64> {
+        let (priority, host_rate, egress_rate) = io;
+        let io = IoSpec { priority, host_rate, egress_rate };
+        self.with(py, move |driver| driver.open_with(&name, scope.as_deref(), weight, &io).map(|tenant| tenant.0))
     }
 
     fn close_tenant(&self, py: Python<'_>, tenant: u64) -> PyResult<()> {

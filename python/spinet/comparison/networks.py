@@ -66,7 +66,7 @@ class BusiestLink:
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkRow:
-    """What one network did. Times are in nanoseconds; docs/reference/compare.md defines each.
+    """The values of one network. Times are in nanoseconds; docs/reference/compare.md defines each.
 
     Attributes
     ----------
@@ -302,7 +302,7 @@ def _read(network: Given) -> Experiment | Mapping[str, Any]:
 
 
 def _told(name: str, given: _T, does: Callable[[_T], _R]) -> _R:
-    """What `does` returns; its errors name the network."""
+    """Calls `does`, whose errors then name the network."""
     try:
         return does(given)
     except InputError as error:

@@ -93,6 +93,7 @@ impl From<DriverError> for Refusal {
             DriverError::Busy { .. } => BUSY,
             DriverError::Exhausted { .. } => EXHAUSTED,
             DriverError::Value { .. }
+            | DriverError::Io { .. }
             | DriverError::Match(_)
             | DriverError::Message(_)
             | DriverError::RuleSet(_)

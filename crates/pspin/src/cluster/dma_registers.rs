@@ -7,7 +7,7 @@ use super::hpu::{Hpu, Wait};
 use crate::pe::{PeOp, RemoteRequest};
 use blocks::cpu::Privilege;
 use blocks::debug::Event;
-use kernel::Cycle;
+use kernel::{Cycle, members};
 
 /// The registers with which a core or the public port describes a transfer.
 #[derive(Clone, Copy, Default, Debug)]
@@ -55,6 +55,7 @@ impl Cluster {
 
     /// The DMA engine takes a transfer, if it can. Cores, the public registers and the scheduler take turns. A launch
     /// is held until the engine takes it.
+    /// With another schedule of commands than `in_order`, cores of tenants with the highest priority go first.
     /// If transfers are checked, a long one is taken page by page, so that no requester waits for the whole transfer of
     /// another. A watchdog ends a transfer between two pages.
     ///
@@ -69,6 +70,11 @@ impl Cluster {
             return;
         }
         let accepts = self.dma.accepts(now);
+        // A choice by priority is made when the engine accepts, so that a late one of high priority is part of it.
+        if self.drivers.by_tenant && !accepts {
+            return;
+        }
+        let asking = if self.drivers.by_tenant { self.most_urgent(asking) } else { asking };
         let Some(winner) = self.launch_turn.take(asking, accepts) else { return };
         let i = winner as usize;
         if i == scheduler {
@@ -94,6 +100,14 @@ impl Cluster {
             self.launching &= !(1 << i);
             self.word_done(i, now, now, id);
         }
+    }
+
+    /// Removes cores whose tenants have a lower priority than another one that asks. Scheduler and public registers have none, and stay.
+    fn most_urgent(&self, asking: u64) -> u64 {
+        let priority = |i: u32| self.hpus[i as usize].driver.running().map_or(0, |held| held.task.context.io.priority);
+        let cores = u64::from(self.launching);
+        let most = members(cores).map(priority).max();
+        members(cores).filter(|&i| Some(priority(i)) < most).fold(asking, |set, i| set & !(1 << i))
     }
 
     /// Holds the access if it is a launch through the public registers. Returns true if it is held; it is answered when

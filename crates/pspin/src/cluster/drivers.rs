@@ -8,6 +8,7 @@ use crate::arbiter::LockingTree;
 use crate::events::{
     COMMAND_DONE, COMMAND_ISSUED, HANDLER_END, HANDLER_LOST, HANDLER_START, HOST_COPY_ISSUED, HPU_IDLE, TASK_DONE,
 };
+use crate::params::{IoSchedule, PspinParams};
 use crate::protocol::{CONTEXT_CAUSE, Command, CommandResponse, CommandTarget};
 use blocks::cpu::Privilege;
 use kernel::{Cycle, members};
@@ -21,14 +22,17 @@ pub(super) struct Drivers {
     pub with_commands: u32,
     with_feedback: u32,
     pub without_task: u32,
+    /// Commands and transfers wait by tenant: the command unit cuts commands, and launches go by priority.
+    pub by_tenant: bool,
     pub command_arbiter: LockingTree,
     feedback_arbiter: LockingTree,
 }
 
 impl Drivers {
-    pub fn new(n_cores: u32) -> Self {
+    pub fn new(params: &PspinParams) -> Self {
         Drivers {
-            command_fifos: vec![VecDeque::new(); n_cores as usize],
+            command_fifos: vec![VecDeque::new(); params.cluster.n_cores as usize],
+            by_tenant: params.sharing.io_schedule != IoSchedule::InOrder,
             with_commands: 0,
             with_feedback: 0,
             without_task: 0,
@@ -200,7 +204,7 @@ impl Cluster {
         {
             let core = core as usize;
             let first = self.drivers.command_fifos[core].front_mut().expect("a command that waits");
-            if let Some(fragment_bytes) = self.hpus[core].guard.fragment_bytes()
+            if let Some(fragment_bytes) = self.hpus[core].guard.fragment_bytes().filter(|_| !self.drivers.by_tenant)
                 && let Some(part) = first.split(fragment_bytes)
             {
                 self.hpus[core].driver.command_split(part.id.local);

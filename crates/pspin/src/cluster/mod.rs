@@ -185,7 +185,7 @@ impl Cluster {
             inter_core_fifo: cluster.inter_core_fifo as usize,
             pe_asking: 0,
             pe_turn: RotatingTree::new(n_cores),
-            drivers: Drivers::new(n_cores),
+            drivers: Drivers::new(params),
             launching: 0,
             launch_turn: LockingTree::default(),
             remote: Remote::default(),

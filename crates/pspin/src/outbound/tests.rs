@@ -32,6 +32,21 @@ fn set_all(
     script: &[Send],
     egress: impl Egress + 'static,
 ) {
+    let params = params();
+    let mut outbound = OutboundParams { cycles_per_beat, ..params.outbound };
+    change(&mut outbound);
+    set_cut(bench, outbound, PAGE_BYTES, mistakes, script, egress);
+}
+
+/// Reads end at multiples of `fragment_bytes`.
+fn set_cut(
+    bench: &mut Bench,
+    outbound: OutboundParams,
+    fragment_bytes: u32,
+    mistakes: RtlMistakes,
+    script: &[Send],
+    egress: impl Egress + 'static,
+) {
     let commands = script.iter().enumerate().map(|(core, &(cycle, fid, addr, left))| {
         (cycle, command(id(core), CommandTarget::NicSend, &[9, fid, addr, 0, left]))
     });
@@ -44,10 +59,8 @@ fn set_all(
         nhi: NhiMaster::new(NhiMap::all(&params), l2, l1s.into())
             .with_silent_errors(mistakes.unmapped_commands_succeed),
     };
-    let mut params = OutboundParams { cycles_per_beat, ..params.outbound };
-    change(&mut params);
     let trace = bench.tracer("outbound");
-    bench.add("outbound", Outbound::new(params, mistakes, ports, Box::new(egress), trace));
+    bench.add("outbound", Outbound::new(outbound, fragment_bytes, mistakes, ports, Box::new(egress), trace));
 }
 
 /// With changed parameters.
@@ -95,6 +108,45 @@ fn an_engine_with_registers_reads_and_answers_later() {
     };
     expect!["11 15 31 35"].assert_eq(&run(0, 0));
     expect!["13 20 33 40"].assert_eq(&run(2, 3));
+}
+
+/// Cycle in which each packet leaves, with the position of its command in the script, and the reads of memory if `fragment_bytes` cuts them.
+fn leave(fragment_bytes: u32, script: &[Send]) -> String {
+    let leaves = Rc::new(RefCell::new(String::new()));
+    bench(1_000, |bench| {
+        leaves.borrow_mut().clear();
+        let leaves = leaves.clone();
+        let egress = move |out: Departure| *leaves.borrow_mut() += &format!("{}:{} ", out.cycle, out.cause.0);
+        set_cut(bench, params().outbound, fragment_bytes, RtlMistakes::default(), script, egress);
+    });
+    leaves.take().trim_end().to_owned()
+}
+
+#[test]
+fn a_short_packet_waits_for_one_read_of_a_long_one_if_reads_are_cut() {
+    // 2,048 bytes are 32 beats. Seen in 10, read from 11 on, first beat 3 cycles later. The short packet is seen in 12: behind the whole
+    // long packet, or behind the read that is under way.
+    let script = [(10, 0, 0x1c40_0000, 2048), (12, 0, 0x1c40_1000, 64)];
+    expect!["45:0 46:1"].assert_eq(&leave(4096, &script));
+    expect!["22:1 46:0"].assert_eq(&leave(512, &script));
+    expect!["16:1 46:0"].assert_eq(&leave(64, &script));
+}
+
+#[test]
+fn packets_of_a_core_stay_in_order_if_reads_are_cut() {
+    let of_one_core = |fragment_bytes| {
+        let order = Rc::new(RefCell::new(Vec::new()));
+        bench(1_000, |bench| {
+            order.borrow_mut().clear();
+            let order = order.clone();
+            let egress = move |out: Departure| order.borrow_mut().push(out.bytes.len());
+            // A put of 2,016 + 64 bytes: its second packet is short.
+            let script = [(10, 7, 0x1c40_0000, 2080)];
+            set_cut(bench, params().outbound, fragment_bytes, RtlMistakes::default(), &script, egress);
+        });
+        order.take()
+    };
+    assert_eq!([of_one_core(4096), of_one_core(64)], [[2048, 96], [2048, 96]]);
 }
 
 #[test]

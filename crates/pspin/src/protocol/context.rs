@@ -1,6 +1,7 @@
 //! Contexts: the host's settings for the handlers of a message, which each task carries.
 
 use crate::delivery::Delivery;
+use std::num::NonZeroU64;
 
 /// A range of a memory of the NIC.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -20,6 +21,8 @@ pub struct Context {
     pub tenant: u32,
     /// The tenant's weight.
     pub weight: Weight,
+    /// The tenant's rights at the units that execute commands.
+    pub io: IoTerms,
     /// Its region of L2 handler memory.
     pub handler_mem: Region,
     /// First byte of the context's host memory.
@@ -47,6 +50,37 @@ pub struct Weight(pub u32);
 impl Default for Weight {
     fn default() -> Self {
         Weight(1)
+    }
+}
+
+/// Number of priorities of tenants' commands.
+pub const PRIORITIES: usize = 8;
+
+/// A tenant's rights at the units that execute commands, for the rules of [`crate::params::IoSchedule`] that use them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct IoTerms {
+    /// Commands of higher priority go first; below [`PRIORITIES`].
+    pub priority: u8,
+    /// Most bits a second of the off-cluster DMA. HostDirect has the same limit, counted apart.
+    pub host_bps: Option<NonZeroU64>,
+    /// Most bits a second of the NIC outbound engine.
+    pub egress_bps: Option<NonZeroU64>,
+}
+
+/// The tenant that issues a command.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Sender {
+    /// Its number, [`Context::tenant`].
+    pub tenant: u32,
+    /// Its weight.
+    pub weight: Weight,
+    /// Its rights.
+    pub io: IoTerms,
+}
+
+impl From<&Context> for Sender {
+    fn from(context: &Context) -> Self {
+        Sender { tenant: context.tenant, weight: context.weight, io: context.io }
     }
 }
 

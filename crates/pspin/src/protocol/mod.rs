@@ -11,7 +11,9 @@ mod tasks;
 
 pub use bursts::{BEAT_BYTES, Burst, BurstReply, PAGE_BYTES, WriteAddress, beats, whole_words};
 pub use commands::{COMMAND_WORDS, Command, CommandFault, CommandId, CommandResponse, CommandTarget};
-pub use context::{Context, DATA_REGIONS, NO_CONTEXT, Protection, Region, THE_CARD, Weight};
+pub use context::{
+    Context, DATA_REGIONS, IoTerms, NO_CONTEXT, PRIORITIES, Protection, Region, Sender, THE_CARD, Weight,
+};
 pub use errors::{
     CONTEXT_CAUSE, EVICTED_CAUSE, ErrorRecord, HostRecord, KILLED_CAUSE, NO_HPU, TIMEOUT_CAUSE, WATCHDOG_CAUSE,
 };

@@ -6,7 +6,7 @@ use super::{ContextId, Driver, DriverError, HostId, MemoryId, OPERATOR, ProgramI
 use crate::experiment::{DESCRIPTOR_BYTES, DeliverySpec};
 use crate::program;
 use pspin::iommu::whole_pages;
-use pspin::protocol::{Context, ErrorRecord, Protection, Region, Weight};
+use pspin::protocol::{Context, ErrorRecord, IoTerms, Protection, Region, Weight};
 use std::rc::Rc;
 
 /// A tenant's request for an execution context.
@@ -101,6 +101,7 @@ impl Driver {
             id: 0,
             tenant: 0,
             weight: Weight::default(),
+            io: IoTerms::default(),
             handler_mem,
             host_mem_addr: host.map_or(0, |host| host.addr),
             host_mem_size: host.map_or(0, |host| host.size),
@@ -121,7 +122,8 @@ impl Driver {
         let id = self.contexts.next();
         context.id = id.0 as u32;
         context.tenant = tenant.0 as u32;
-        context.weight = self.tenants.get(OPERATOR, tenant).expect("a tenant builds contexts").weight;
+        let owner = self.tenants.get(OPERATOR, tenant).expect("a tenant builds contexts");
+        (context.weight, context.io) = (owner.weight, owner.io);
         let idx = self.record.borrow_mut().stats.add_context();
         assert_eq!(idx as u64 + 1, id.0, "reports and the driver count contexts alike");
         if context.host_mem_size > 0 {

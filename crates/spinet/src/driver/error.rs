@@ -1,6 +1,7 @@
 //! Errors of the driver.
 
 use crate::elf::ElfError;
+use crate::experiment::IoError;
 use crate::experiment::engine::EngineError;
 use crate::program::ProgramError;
 use diagnostics::param::ParamError;
@@ -26,6 +27,8 @@ pub enum DriverError {
     Exhausted { memory: &'static str, asked: u64, largest: u64 },
     #[error("{what} is {found}, must be {allowed}")]
     Value { what: &'static str, found: String, allowed: String },
+    #[error("{what} {error}")]
+    Io { what: &'static str, error: IoError },
     #[error("{what} {number} has {size} bytes, {asked} at {offset} reach beyond it")]
     Beyond { what: &'static str, number: u64, size: u64, offset: u64, asked: u64 },
     #[error(

@@ -30,7 +30,7 @@ pub use memory::Kind;
 pub use rule::{Remaining, RuleSpec};
 
 use crate::elf::Elf;
-use crate::experiment::{DESCRIPTOR_BYTES, DESCRIPTORS, HOST_BASE};
+use crate::experiment::{DESCRIPTOR_BYTES, DESCRIPTORS, HOST_BASE, IoSpec};
 use crate::handlers::HandlerError;
 use crate::handlers::feed::{Feed, SharedFeed};
 use crate::handlers::packets::Row;
@@ -44,7 +44,7 @@ use heap::Heap;
 use kernel::{Clock, Cycle, Mode, Outcome, Time};
 use pspin::host_events::HostEvent;
 use pspin::iommu::SharedPageTables;
-use pspin::protocol::Weight;
+use pspin::protocol::{IoTerms, Weight};
 use pspin::world::HostEvents;
 use pspin::{Boundary, Image, Pspin, PspinError, PspinParams, map};
 use std::cell::RefCell;
@@ -64,6 +64,7 @@ struct Tenant {
     name: String,
     scope: Option<Matcher>,
     weight: Weight,
+    io: IoTerms,
 }
 
 /// Events on their way from the card to the tenants; `None` if no caller takes them, because they would accumulate.
@@ -181,14 +182,22 @@ impl Driver {
 
     /// Adds a tenant. Its rules may only take packets that match `scope`, a match expression; by default, all packets.
     pub fn open(&mut self, name: &str, scope: Option<&str>) -> Result<TenantId, DriverError> {
-        self.open_weighted(name, scope, 1)
+        self.open_with(name, scope, 1, &IoSpec::default())
     }
 
-    /// The same, with a weight of 1 to [`MAX_WEIGHT`] for the card's rules of scheduling that use it.
-    pub fn open_weighted(&mut self, name: &str, scope: Option<&str>, weight: u32) -> Result<TenantId, DriverError> {
+    /// The same, with a weight of 1 to [`MAX_WEIGHT`], and priority and limits of its commands, for the card's rules of scheduling that
+    /// use them.
+    pub fn open_with(
+        &mut self,
+        name: &str,
+        scope: Option<&str>,
+        weight: u32,
+        io: &IoSpec,
+    ) -> Result<TenantId, DriverError> {
         within("weight", weight, 1, MAX_WEIGHT)?;
+        let io = io.terms(&self.params).map_err(|(what, error)| DriverError::Io { what, error })?;
         let scope = scope.map(Matcher::parse).transpose()?;
-        Ok(self.tenants.add(OPERATOR, Tenant { name: name.into(), scope, weight: Weight(weight) }))
+        Ok(self.tenants.add(OPERATOR, Tenant { name: name.into(), scope, weight: Weight(weight), io }))
     }
 
     /// Removes a tenant and all its objects. It must have no rules and no packets in the card.

@@ -3,7 +3,7 @@
 use super::common::{ExperimentError, read};
 use super::engine::{self, EngineError};
 use super::sources::{CheckedSource, Ends};
-use super::{Common, ContextSpec, Experiment, NicSpec, OneOrMany};
+use super::{Common, ContextSpec, Experiment, IoError, NicSpec, OneOrMany};
 use crate::captured::PIPE;
 use crate::driver::MAX_WEIGHT;
 use crate::files;
@@ -61,6 +61,8 @@ pub enum Problem {
     TenantName { found: String },
     #[error("{found}, must be 1 to {allowed}")]
     Weight { found: u32, allowed: u32 },
+    #[error(transparent)]
+    Io(#[from] IoError),
     #[error("there is no tenant `{found}`, must be the `name` of a [[tenant]]")]
     NoTenant { found: String },
     #[error(
@@ -278,7 +280,7 @@ impl Checked {
         let is_chosen = preset.ends_with(".toml") || set.0.iter().any(|(path, _)| path == "delivery.timeout_cycles");
         let is_reliable = faults.0.is_reliable();
         check_program(&mut experiment.program, &base_dir).map_err(|problem| fail(&["program"], problem))?;
-        check_tenants(&mut experiment, &base_dir)?;
+        check_tenants(&mut experiment, &nic, &base_dir)?;
         let sources = check_sources(&mut experiment.common, &base_dir)?;
 
         let found = experiment.context.len();
@@ -433,8 +435,10 @@ fn check_weight(found: u32) -> Result<(), Problem> {
     (1..=MAX_WEIGHT).contains(&found).then_some(()).ok_or(Problem::Weight { found, allowed: MAX_WEIGHT })
 }
 
-fn check_tenants(experiment: &mut Experiment, base_dir: &Path) -> Result<(), Fault> {
+fn check_tenants(experiment: &mut Experiment, nic: &PspinParams, base_dir: &Path) -> Result<(), Fault> {
     check_weight(experiment.weight).map_err(|problem| (vec!["weight".into()], Box::new(problem)))?;
+    let fail = |(key, error): (&str, IoError)| (vec!["io".into(), key.into()], Box::new(error.into()));
+    experiment.io.terms(nic).map_err(fail)?;
     let found = experiment.tenant.len();
     if found > MAX_CONTEXTS {
         return Err((vec!["tenant".into()], Box::new(Problem::Number { found, allowed: MAX_CONTEXTS })));
@@ -449,6 +453,11 @@ fn check_tenants(experiment: &mut Experiment, base_dir: &Path) -> Result<(), Fau
         }
         check_program(&mut tenant.program, base_dir).map_err(|problem| fail("program", problem))?;
         check_weight(tenant.weight).map_err(|problem| fail("weight", problem))?;
+        tenant.io.terms(nic).map_err(|(key, error)| {
+            let (mut path, problem) = fail("io", error.into());
+            path.push(key.into());
+            (path, problem)
+        })?;
         let scope = tenant.scope.as_deref().map(Matcher::parse).transpose();
         scope.map_err(|problem| fail("scope", problem.into()))?;
     }

@@ -11,7 +11,7 @@ use crate::files::read_at_most;
 use crate::program::{self, Handlers, Loaded, ProgramError};
 use crate::toml_text::KeyPosition;
 use pspin::map;
-use pspin::protocol::{Context, Protection, Region, Weight};
+use pspin::protocol::{Context, IoTerms, Protection, Region, Weight};
 use std::io;
 use std::path::Path;
 use std::rc::Rc;
@@ -132,6 +132,7 @@ pub fn place(
             id: index as u32,
             tenant: 0,
             weight: Weight::default(),
+            io: IoTerms::default(),
             handler_mem: memory,
             host_mem_addr: host.0,
             host_mem_size: host.1,

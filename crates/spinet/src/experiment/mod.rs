@@ -8,6 +8,7 @@ mod check;
 mod common;
 pub(crate) mod engine;
 mod entry;
+mod io;
 mod keys;
 mod layout;
 pub(crate) mod schema;
@@ -20,6 +21,7 @@ pub use check::{Checked, CheckedContext, Problem, SourceText, Traffic};
 pub use common::{Common, ExperimentError, NicSpec, Section, SourceSpec, read};
 pub(crate) use entry::text_or_table;
 pub use entry::{Entry, FromText, OneOrMany, TextOr};
+pub use io::{IoError, IoSpec};
 pub use layout::{
     DESCRIPTOR_BYTES, DESCRIPTORS, HOST_BASE, LayoutError, LayoutProblem, PlacedContext, PlacedProgram, place,
 };
@@ -43,6 +45,9 @@ pub struct Experiment {
     /// Weight of this program's tenant: its part of the HPUs relative to other tenants', if the card shares by weight.
     #[serde(default = "weight_1", skip_serializing_if = "is_1")]
     pub weight: u32,
+    /// Priority and limits of the commands of this program's tenant.
+    #[serde(default, skip_serializing_if = "IoSpec::is_default")]
+    pub io: IoSpec,
     /// Tenants besides the one whose program boots the NIC, each with a program of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tenant: Vec<TenantSpec>,
@@ -75,6 +80,9 @@ pub struct TenantSpec {
     /// Its part of the HPUs relative to other tenants', if the card shares by weight.
     #[serde(default = "weight_1", skip_serializing_if = "is_1")]
     pub weight: u32,
+    /// Priority and limits of its commands.
+    #[serde(default, skip_serializing_if = "IoSpec::is_default")]
+    pub io: IoSpec,
 }
 
 /// An execution context.

@@ -508,9 +508,10 @@ fn install(
     classifiers: Vec<Classifier>,
     driver: &mut Driver,
 ) -> Result<Vec<Known>, DriverError> {
-    let mut owners = vec![(driver.open_weighted("program", None, checked.experiment.weight)?, &elfs[0])];
+    let mut owners =
+        vec![(driver.open_with("program", None, checked.experiment.weight, &checked.experiment.io)?, &elfs[0])];
     for (tenant, elf) in checked.experiment.tenant.iter().zip(&elfs[1..]) {
-        owners.push((driver.open_weighted(&tenant.name, tenant.scope.as_deref(), tenant.weight)?, elf));
+        owners.push((driver.open_with(&tenant.name, tenant.scope.as_deref(), tenant.weight, &tenant.io)?, elf));
     }
     let mut programs = Vec::new();
     for (tenant, elf) in owners {

@@ -1,7 +1,7 @@
 //! The command front end of an HPU driver.
 
 use super::Answer;
-use crate::protocol::{COMMAND_WORDS, Command, CommandId, CommandTarget, PacketId, THE_CARD};
+use crate::protocol::{COMMAND_WORDS, Command, CommandId, CommandTarget, PacketId, Sender, THE_CARD};
 use kernel::Cycle;
 
 // Register offsets. Source: PsPIN RTL a49fec8, `sw/runtime/include/hwsched.h`.
@@ -110,8 +110,8 @@ impl Commands {
         (0..self.n_commands).find(|id| self.under_way >> id & 1 == 0)
     }
 
-    /// The command that an issue would send now, for a handler of this packet and context.
-    pub fn prepared(&self, (packet, context): (PacketId, u32)) -> Command {
+    /// The command that an issue would send now, for a handler of this packet, context and tenant.
+    pub fn prepared(&self, (packet, context, sender): (PacketId, u32, Sender)) -> Command {
         let target = match self.info >> 1 & 3 {
             0 => CommandTarget::HostDma,
             1 => CommandTarget::NicSend,
@@ -121,7 +121,7 @@ impl Commands {
         let mut words = [0; COMMAND_WORDS];
         words[..VISIBLE_WORDS].copy_from_slice(&self.words);
         let id = CommandId { local, ..self.id };
-        Command { packet, context, id, target, generate_event: self.info & 1 != 0, words }
+        Command { packet, context, sender, id, target, generate_event: self.info & 1 != 0, words }
     }
 
     /// Marks a command that was just prepared as outstanding.
@@ -134,7 +134,7 @@ impl Commands {
 
     /// Issues the driver's own command, which writes an error record to `addr` in host memory and raises an event.
     /// `None` while the previous one is outstanding.
-    pub fn report(&mut self, packet: PacketId, addr: u64, record: [u32; 8]) -> Option<Command> {
+    pub fn report(&mut self, packet: PacketId, sender: Sender, addr: u64, record: [u32; 8]) -> Option<Command> {
         if self.under_way >> REPORT & 1 == 1 {
             return None;
         }
@@ -143,7 +143,7 @@ impl Commands {
         words[3..].copy_from_slice(&record);
         let id = CommandId { local: REPORT, ..self.id };
         let (context, target) = (THE_CARD, CommandTarget::HostDirect);
-        let command = Command { packet, context, id, target, generate_event: true, words };
+        let command = Command { packet, context, sender, id, target, generate_event: true, words };
         self.issue(&command);
         Some(command)
     }

@@ -4,7 +4,9 @@ mod commands;
 
 use crate::map;
 use crate::params::Regions;
-use crate::protocol::{Command, CommandId, CommandTarget, ErrorRecord, Feedback, NO_CONTEXT, PacketId, Stage, Task};
+use crate::protocol::{
+    Command, CommandId, CommandTarget, ErrorRecord, Feedback, NO_CONTEXT, PacketId, Sender, Stage, Task,
+};
 use commands::Commands;
 use kernel::Cycle;
 
@@ -339,7 +341,7 @@ impl HpuDriver {
             hpu: self.position,
             count: self.errors.wrapping_add(1).max(1),
         };
-        match self.commands.report(task.packet, addr, record.words()) {
+        match self.commands.report(task.packet, Sender::from(&*task.context), addr, record.words()) {
             Some(command) => {
                 self.errors = record.count;
                 *issued = Some(command);
@@ -393,8 +395,9 @@ impl HpuDriver {
 
     /// The command that the core's next issue would send.
     pub fn prepared(&self) -> Command {
-        let nobody = (PacketId(u64::MAX), NO_CONTEXT);
-        let issuer = self.task.as_ref().map_or(nobody, |held| (held.task.packet, held.task.context.id));
+        let nobody = (PacketId(u64::MAX), NO_CONTEXT, Sender::default());
+        let issuer = |held: &HpuTask| (held.task.packet, held.task.context.id, Sender::from(&*held.task.context));
+        let issuer = self.task.as_ref().map_or(nobody, issuer);
         self.commands.prepared(issuer)
     }
 

@@ -178,7 +178,7 @@ impl HandlerCard {
                 copy_faults: counters.iter().filter(|(path, _)| path.ends_with(".dma_faults")).map(|(_, n)| n).sum(),
             },
             contexts: self.context_summaries(),
-            tenants: self.tenant_summaries(),
+            tenants: self.tenant_summaries(&counters),
             fairness: fairness(&counters),
             timeline: self.timeline.summary(),
             hpus: self.hpu_summary(steady),
@@ -328,7 +328,7 @@ impl HandlerCard {
         contexts.map(summary).collect()
     }
 
-    fn tenant_summaries(&self) -> Vec<TenantUse> {
+    fn tenant_summaries(&self, counters: &[(String, u64)]) -> Vec<TenantUse> {
         let record = self.record().borrow();
         let experiment = &self.checked.experiment;
         let all: u64 = record.stats.busy.iter().sum();
@@ -343,7 +343,21 @@ impl HandlerCard {
                     latency.merge(&stats.latency);
                 }
             }
+            // The driver counts tenants from 1, in the order of the file.
+            let prefix = format!("nic.commands.tenant[{}].", position + 1);
+            let total = |name: &str| {
+                let is_it = |path: &str| path.strip_prefix(&prefix) == Some(name);
+                counters.iter().find(|(path, _)| is_it(path)).map_or(0, |&(_, n)| n)
+            };
+            let (commands, waited) = (total("commands"), total("wait_cycles"));
+            let command_wait_ns = (commands > 0).then(|| WaitSummary {
+                mean: ns(record.clock, waited as f64 / commands as f64),
+                max: ns(record.clock, total("longest_wait_cycles") as f64),
+            });
             TenantUse {
+                host_bytes: total("host_bytes"),
+                egress_bytes: total("egress_bytes"),
+                command_wait_ns,
                 name: name.into(),
                 weight,
                 packets,

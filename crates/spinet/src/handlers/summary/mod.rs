@@ -179,6 +179,21 @@ pub struct TenantUse {
     pub hpu_percent: f64,
     /// Time of its packets from room in packet memory to their end; `null` if none is done.
     pub latency_ns: Option<TailSummary>,
+    /// Bytes that its commands moved between card and host, including the card's error records for it.
+    pub host_bytes: u64,
+    /// Bytes of its commands to the NIC outbound engine.
+    pub egress_bytes: u64,
+    /// Time that its commands waited for their first part to go to the unit that executes it; `null` if commands go in order or it had none.
+    pub command_wait_ns: Option<WaitSummary>,
+}
+
+/// Times that commands waited.
+#[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
+pub struct WaitSummary {
+    /// Mean.
+    pub mean: f64,
+    /// Maximum.
+    pub max: f64,
 }
 
 /// Percentiles of times.

@@ -18,7 +18,7 @@ fn texts_that_are_no_experiment() {
     check(
         "program = 'nic.elf'\ntrafic = 'udp'\n",
         expect![[r#"
-            t.toml: line 2: unknown key `trafic`, expected one of `nic`, `traffic`, `send`, `faults`, `seed`, `limit`, `stall_limit`, `program`, `weight`, `tenant`, `context`, `at`; did you mean `traffic`?
+            t.toml: line 2: unknown key `trafic`, expected one of `nic`, `traffic`, `send`, `faults`, `seed`, `limit`, `stall_limit`, `program`, `weight`, `io`, `tenant`, `context`, `at`; did you mean `traffic`?
               trafic = 'udp'
               ^^^^^^"#]],
     );
@@ -58,7 +58,7 @@ fn texts_that_are_no_experiment() {
         r#"{"program": "nic.elf", "traffic": "udp", "contexts": []}"#,
         Format::Json,
         expect![
-            "t.toml: unknown key `contexts`, expected one of `nic`, `traffic`, `send`, `faults`, `seed`, `limit`, `stall_limit`, `program`, `weight`, `tenant`, `context`, `at`; did you mean `context`?"
+            "t.toml: unknown key `contexts`, expected one of `nic`, `traffic`, `send`, `faults`, `seed`, `limit`, `stall_limit`, `program`, `weight`, `io`, `tenant`, `context`, `at`; did you mean `context`?"
         ],
     );
     for faults in ["faults = 'loss=2'", "[faults]\nloss = 0.01\nlate = 3", "faults = 3"] {
@@ -87,7 +87,7 @@ fn all_unknown_keys_are_reported_at_once() {
         "program = 'nic.elf'\ntrafic = 'udp'\nchain = ['all: aes']\nfirmware = 'tigon2'\n[[context]]\nmatches = 'udp'\n\
          [[context]]\nhandler_memory = { sise = 4 }\n[[tenant]]\nname = 'a'\npriority = 2\n",
         expect![[r#"
-            t.toml: line 2: unknown key `trafic`, expected one of `nic`, `traffic`, `send`, `faults`, `seed`, `limit`, `stall_limit`, `program`, `weight`, `tenant`, `context`, `at`; did you mean `traffic`?
+            t.toml: line 2: unknown key `trafic`, expected one of `nic`, `traffic`, `send`, `faults`, `seed`, `limit`, `stall_limit`, `program`, `weight`, `io`, `tenant`, `context`, `at`; did you mean `traffic`?
               trafic = 'udp'
               ^^^^^^
             t.toml: line 3: `chain` is for a card that runs chains of offloads (such as panic), this card runs handlers

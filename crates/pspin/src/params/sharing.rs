@@ -1,0 +1,89 @@
+//! What tenants share, and the rules by which they share it.
+
+use super::IsolationParams;
+use crate::protocol::PAGE_BYTES;
+use diagnostics::param::{ParamError, must, power_of_two, within};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Guarantees for tenants that share the card. They do not change results of a card with one tenant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SharingParams {
+    /// Queues reserved for each tenant with a rule, at most an equal share of all; 0 reserves none.
+    pub reserved_queues: u32,
+    /// If true, tenants take turns for queues and tasks. A tenant without free descriptors does not block the others,
+    /// and many messages do not get more tasks than one.
+    pub turns: bool,
+    /// The tenant that sends the next task to the clusters; rules with weights need `turns`.
+    pub schedule: Schedule,
+    /// Largest part of a transfer with the host, or of a cluster's DMA, before other cores have their turn: up to the next
+    /// multiple in NIC memory, or of the source. Needs `isolation.check_transfers` if it is not 4096.
+    pub fragment_bytes: u32,
+    /// The order in which commands reach the units that execute them: off-cluster DMA, NIC outbound engine, HostDirect. Tenants' `io` needs
+    /// another one than `in_order`.
+    pub io_schedule: IoSchedule,
+    /// Largest read of a packet that handlers send before other packets in the NIC outbound engine have their turn: up to the next multiple
+    /// in NIC memory. With 4096 packets are read one after the other.
+    pub egress_fragment_bytes: u32,
+    /// Maximum share of L2 packet memory for one tenant while several have rules, in percent. Packets beyond it are
+    /// dropped, whatever the context requests for a full memory.
+    pub packet_memory_percent: u32,
+}
+
+impl SharingParams {
+    pub(super) fn validate(&self, isolation: &IsolationParams) -> Result<(), ParamError> {
+        let SharingParams { turns, schedule, fragment_bytes, egress_fragment_bytes, .. } = *self;
+        within("reserved_queues", self.reserved_queues, 0, 1024)?;
+        must("schedule", schedule.word(), turns || schedule == Schedule::RoundRobin, || {
+            "round_robin while sharing.turns is false".into()
+        })?;
+        power_of_two("fragment_bytes", fragment_bytes, 64, PAGE_BYTES)?;
+        let is_cut = isolation.check_transfers || fragment_bytes == PAGE_BYTES;
+        must("fragment_bytes", fragment_bytes, is_cut, || {
+            format!("{PAGE_BYTES} while isolation.check_transfers is false")
+        })?;
+        power_of_two("egress_fragment_bytes", egress_fragment_bytes, 64, PAGE_BYTES)?;
+        within("packet_memory_percent", self.packet_memory_percent, 1, 100)
+    }
+}
+
+/// The rule by which tenants share the HPUs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Schedule {
+    /// A task of each tenant in turn.
+    RoundRobin,
+    /// As many tasks of each tenant in turn as its weight, or until it has none.
+    WeightedRoundRobin,
+    /// Borrowed virtual time: the tenant with the fewest tasks in flight for its weight, on average over the cycles in
+    /// which it had packets or tasks.
+    Bvt,
+    /// The same, but a tenant has at most its weight's part of all tasks that clusters hold, rounded up. Parts are of
+    /// the tenants with packets in queues.
+    Wlbvt,
+}
+
+impl Schedule {
+    fn word(self) -> &'static str {
+        match self {
+            Schedule::RoundRobin => "round_robin",
+            Schedule::WeightedRoundRobin => "weighted_round_robin",
+            Schedule::Bvt => "bvt",
+            Schedule::Wlbvt => "wlbvt",
+        }
+    }
+}
+
+/// The rule by which tenants share the units that execute commands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum IoSchedule {
+    /// Clusters take turns, whatever tenant the commands belong to.
+    InOrder,
+    /// Commands wait by tenant, and are cut at `fragment_bytes`. The tenants of the highest priority that are below their limits take turns
+    /// after each part.
+    RoundRobin,
+    /// The same, but the next part is of the tenant with the fewest bytes for its weight.
+    WeightedFair,
+}

@@ -1,0 +1,77 @@
+//! A tenant's rights at the units that execute commands, as they are written.
+
+use pspin::PspinParams;
+use pspin::params::IoSchedule;
+use pspin::protocol::{IoTerms, PRIORITIES};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::num::NonZeroU64;
+use wire::units::parse_bps;
+
+/// Limits of a rate, in bit/s.
+const LEAST_BPS: u64 = 1_000_000;
+const MOST_BPS: u64 = 10_000_000_000_000;
+
+/// A tenant's rights at the units that execute commands. They need a card whose `sharing.io_schedule` is not `in_order`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct IoSpec {
+    /// 0 to 7. Commands of tenants with a higher priority go first.
+    #[serde(default, skip_serializing_if = "is_0")]
+    pub priority: u32,
+    /// Most bits a second that its copies between card and host move, such as `10G`; unlimited by default. Its HostDirect writes have the
+    /// same limit, counted apart.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_rate: Option<String>,
+    /// Most bits a second that its handlers send to the network, such as `10G`; unlimited by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub egress_rate: Option<String>,
+}
+
+/// A right that a tenant cannot have.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "the texts say what each field is")]
+pub enum IoError {
+    #[error("is {found}, must be 0 to {}", PRIORITIES - 1)]
+    Priority { found: u32 },
+    #[error("is `{found}`, must be bits a second from 1M to 10T, such as `10G`")]
+    Rate { found: String },
+    #[error(
+        "has no effect while the card's sharing.io_schedule is in_order; set sharing.io_schedule to round_robin or weighted_fair"
+    )]
+    InOrder,
+}
+
+impl IoSpec {
+    /// The rights on this card, or the key that is wrong and why.
+    pub fn terms(&self, nic: &PspinParams) -> Result<IoTerms, (&'static str, IoError)> {
+        let IoSpec { priority, host_rate, egress_rate } = self;
+        let found = *priority;
+        let level = u8::try_from(found).ok().filter(|&level| usize::from(level) < PRIORITIES);
+        let priority = level.ok_or(("priority", IoError::Priority { found }))?;
+        let rate = |key, text: &Option<String>| {
+            let Some(found) = text.clone() else { return Ok(None) };
+            let bps = parse_bps(&found).filter(|bps| (LEAST_BPS..=MOST_BPS).contains(bps)).and_then(NonZeroU64::new);
+            bps.map(Some).ok_or((key, IoError::Rate { found }))
+        };
+        let host_bps = rate("host_rate", host_rate)?;
+        let egress_bps = rate("egress_rate", egress_rate)?;
+        if nic.sharing.io_schedule == IoSchedule::InOrder {
+            let keys =
+                [("priority", priority > 0), ("host_rate", host_bps.is_some()), ("egress_rate", egress_bps.is_some())];
+            if let Some((key, _)) = keys.into_iter().find(|(_, is_set)| *is_set) {
+                return Err((key, IoError::InOrder));
+            }
+        }
+        Ok(IoTerms { priority, host_bps, egress_bps })
+    }
+
+    /// True if it asks for nothing.
+    pub fn is_default(&self) -> bool {
+        *self == IoSpec::default()
+    }
+}
+
+fn is_0(value: &u32) -> bool {
+    *value == 0
+}
