@@ -1,0 +1,432 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Message matching and rendezvous on cards, with the semantics of MPI: `sdk/services/matching.c`."""
+
+from __future__ import annotations
+
+import struct
+from collections import deque
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from spinet import _c_numbers, _frames
+from spinet._core import UsageError
+from spinet.host_program import RunningHost
+from spinet.services import wire
+
+_PREFIX = "MATCH_"
+NUMBERS = {
+    name.removeprefix(_PREFIX): value
+    for name, value in _c_numbers.defined(wire.SOURCES / "matching.h").items()
+    if name.startswith(_PREFIX)
+}
+"""Numbers of `matching.h`, without the prefix ``MATCH_``."""
+
+PORT, UNIT, MAX_BYTES, PEERS, WINDOW = (NUMBERS[name] for name in ("PORT", "UNIT", "MAX_BYTES", "PEERS", "WINDOW"))
+EVENTS = ("refused", "duplicates", "early", "fulls", "late")
+STATUS = {NUMBERS[name.upper()]: name for name in ("ok", "truncated", "full")}
+KINDS = {
+    name: NUMBERS[name.upper()] for name in ("eager", "rts", "data", "get", "accepted", "done", "busy", "post")
+}
+ANY_TAG = 0xFFFF_FFFF  # to ignore
+HOST_AT = 0x3000_0000
+"""Address of a card's host memory."""
+_HEAD = struct.Struct("<BxHIIIHHIIIII")
+_RECORD = struct.Struct("<7I4x")
+_PAIR = struct.Struct("<4I")
+_AREA_AT, _ANSWERS = NUMBERS["AREA_AT"], NUMBERS["ANSWERS"]
+assert NUMBERS["DATA_AT"] == 44 + _HEAD.size
+
+Steps = Generator[Any, Any, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Head:
+    """The header of a frame: `match_head_t`. `kind` is a key of `KINDS`, or a number."""
+
+    kind: str | int
+    sender: int = 0
+    number: int = 0
+    tag: int = 0
+    ignore: int = 0
+    comm: int = 0
+    peer: int = 0
+    size: int = 0
+    address: int = 0
+    at: int = 0
+    count: int = 0
+    receive: int = 0
+
+    def frame(self, data: bytes = b"", *, source: int, target: int, port: int = PORT) -> bytes:
+        """The Ethernet frame, without FCS, from one node of a network to another one, from a port."""
+        kind = KINDS[self.kind] if isinstance(self.kind, str) else self.kind
+        head = _HEAD.pack(
+            *(kind, self.sender, self.number, self.tag, self.ignore, self.comm, self.peer),
+            *(self.size, self.address, self.at, self.count, self.receive),
+        )
+        addresses = {"source": wire.address(source), "target": wire.address(target)}
+        return _frames.udp(bytes(2) + head + data, **addresses, ports=(port, PORT))
+
+    @staticmethod
+    def parse(frame: bytes) -> tuple[Head, bytes]:
+        """The header and the data of a frame."""
+        kind, sender, number, tag, ignore, comm, peer, size, address, at, count, receive = _HEAD.unpack_from(frame, 44)
+        names = {value: name for name, value in KINDS.items()}
+        head = Head(
+            kind=names.get(kind, kind), sender=sender, number=number, tag=tag, ignore=ignore, comm=comm, peer=peer,
+            size=size, address=address, at=at, count=count, receive=receive,
+        )  # fmt: skip
+        has_data = head.kind in ("eager", "data")
+        return head, frame[44 + _HEAD.size :][: count if has_data else 0]
+
+
+@dataclass(kw_only=True)
+class Send:
+    """A message that an `Endpoint` sends.
+
+    Attributes
+    ----------
+    status
+        Empty until the message has left the buffer, then ``ok``; ``busy`` if the receiver's card had no place for it, or
+        ``lost`` if it did not answer.
+    """
+
+    to: int
+    number: int
+    size: int
+    status: str = ""
+    is_accepted: bool = False
+    is_busy: bool = False
+    attempts: int = 0
+    sent_ps: int = 0
+    end_ps: int = 0
+    _frame: bytes = field(default=b"", repr=False)
+    _block: tuple[int, int] | None = field(default=None, repr=False)
+
+
+@dataclass(kw_only=True)
+class Receive:
+    """A receive of an `Endpoint`.
+
+    Attributes
+    ----------
+    status
+        Empty until the receive has ended, then ``ok``, ``truncated`` (the message was longer than the buffer; `data` are
+        its beginning), ``full`` (the card had no place for the receive) or ``lost`` (the card did not take it).
+    source, tag, comm, size
+        Of the message, once the receive has ended; `size` is that of the whole message.
+    data
+        The bytes in the buffer.
+    end_ps
+        Simulated time when the program saw the end.
+    """
+
+    number: int
+    status: str = ""
+    source: int = -1
+    tag: int = -1
+    comm: int = -1
+    size: int = 0
+    data: bytes = b""
+    attempts: int = 0
+    sent_ps: int = 0
+    end_ps: int = 0
+    _frame: bytes = field(default=b"", repr=False)
+    _block: tuple[int, int] = field(default=(0, 0), repr=False)
+
+
+class Blocks:
+    """Parts of a range of memory, at multiples of 64."""
+
+    def __init__(self, begin: int, end: int) -> None:
+        self._begin = -(-begin // 64) * 64
+        self._free = [(self._begin, end)]
+
+    def take(self, size: int) -> tuple[int, int]:
+        """Begin and end of free memory; the first that fits."""
+        size = -(-max(size, 1) // 64) * 64
+        for at, (begin, end) in enumerate(self._free):
+            if end - begin >= size:
+                self._free[at] = (begin + size, end)
+                return begin, begin + size
+        raise UsageError(f"there are no {size} bytes left for buffers", hint="a greater area_bytes")
+
+    def give_back(self, block: tuple[int, int]) -> None:
+        """Free a block, and join it with its neighbours."""
+        joined: list[tuple[int, int]] = []
+        for begin, end in sorted([*self._free, block]):
+            if joined and joined[-1][1] == begin:
+                joined[-1] = (joined[-1][0], end)
+            else:
+                joined.append((begin, end))
+        self._free = joined
+
+
+@dataclass(frozen=True, kw_only=True)
+class Matching:
+    """Cards that match messages, on the nodes of a network. Rank *r* is node *r*.
+
+    Attributes
+    ----------
+    receives
+        Most receives of a card that are posted, or whose message arrives.
+    unexpected
+        Most messages of a card that wait for a receive.
+    area_bytes
+        Host memory of a card for buffers.
+
+    Examples
+    --------
+    >>> Matching(unexpected=64).memory_bytes
+    65600
+    """
+
+    receives: int = 128
+    unexpected: int = 128
+    area_bytes: int = 4 << 20
+
+    def __post_init__(self) -> None:
+        """Refuse lists that no card can hold."""
+        for name, least, most in (
+            ("receives", 1, 512),
+            ("unexpected", PEERS + 1, 900),
+            ("area_bytes", 64, 1 << 30),
+        ):
+            value = getattr(self, name)
+            if not least <= value <= most:
+                raise UsageError(f"{name} is {value}, must be {least} to {most}")
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes of handler memory: `match_memory_t`."""
+        return 64 + self.unexpected * UNIT
+
+    @property
+    def scratchpad_bytes(self) -> int:
+        """Bytes of scratchpad: the state, and memory of each core."""
+        state = 4 + 2 * 8 + 2 * 12 + 4 + 4 * WINDOW + PEERS * 4 * (1 + WINDOW)
+        state += self.unexpected * 40 + self.receives * (8 * 4 + 9 * 4 + 5 * 4 + MAX_BYTES // UNIT // 8)
+        core = NUMBERS["CHUNK_UNITS"] * NUMBERS["FRAME_BYTES"] + 64
+        return -(-state // 64) * 64 + 8 * core
+
+    @property
+    def host_bytes(self) -> int:
+        """Bytes of host memory, from `HOST_AT` on."""
+        return _AREA_AT + self.area_bytes
+
+    @property
+    def defines(self) -> dict[str, str | int]:
+        """Macros for the handler."""
+        return {
+            "MATCH_RECEIVES": self.receives,
+            "MATCH_UNEXPECTED": self.unexpected,
+            "MATCH_SCRATCHPAD_BYTES": self.scratchpad_bytes,
+        }
+
+    def node(self) -> dict[str, Any]:
+        """Keys of a network's node."""
+        context = {
+            "name": "matching",
+            "match": f"ipv4.header_words == 5 && udp.dst_port == {PORT}",
+            "message": "by udp.src_port until udp.dst_port == 0",  # messages that do not end
+            "handler_memory": {"size": self.memory_bytes},
+            "host_memory": {"addr": HOST_AT, "size": self.host_bytes},
+            "scratchpad_bytes": self.scratchpad_bytes,
+        }
+        return {"program": wire.program("matching.c", self.defines), "context": [context]}
+
+    def network(self, ranks: int, *, faults: str = "") -> dict[str, Any]:
+        """Keys of a star of `ranks` nodes. `faults` are those of all links, such as ``loss=0.01,duplicate=0.05``."""
+        if not 1 <= ranks <= PEERS:
+            raise UsageError(f"ranks is {ranks}, must be 1 to {PEERS}")
+        lossy = {"faults": faults, "faults_back": faults} if faults else {}
+        return {
+            "topology": {"name": "star", "nodes": ranks},
+            # source: sPIN, SC 2017: 400 Gbit/s, 33.4 ns
+            "link": {"rate": "400G", "delay": "33400 ps", **lossy},
+            "nodes": [{"name": "n*", **self.node()}],
+        }
+
+    def connect(self, host: RunningHost, **settings: int) -> Endpoint:
+        """The endpoint of a host, for its program. `settings` are ``timeout_ns``, ``attempts`` and ``poll_ns``."""
+        return Endpoint(host, area_bytes=self.area_bytes, **settings)
+
+    @staticmethod
+    def events(memory: bytes) -> dict[str, int]:
+        """Counters of events, from a card's handler memory."""
+        return dict(zip(EVENTS, struct.unpack_from(f"<{len(EVENTS)}i", memory), strict=True))
+
+
+class Endpoint:
+    """Messages of a host. `send` and `post` begin, and take no time; `wait` is a generator for ``yield from``.
+
+    Parameters
+    ----------
+    timeout_ns
+        Time after which a message or receive is repeated that the card has not taken. For long messages, it grows by
+        itself for each 64 KiB.
+    attempts
+        Times without an answer after which the endpoint gives up.
+    poll_ns
+        Time between two looks at host memory.
+    """
+
+    def __init__(
+        self,
+        host: RunningHost,
+        *,
+        area_bytes: int,
+        timeout_ns: int = 20_000,
+        attempts: int = 50,
+        poll_ns: int = 50,  # assumed: as in spinet.services.Client
+    ) -> None:
+        if attempts < 1 or timeout_ns < 1 or poll_ns < 1:
+            raise UsageError(f"attempts {attempts}, timeout_ns {timeout_ns}, poll_ns {poll_ns}: must be 1 or more")
+        self.host = host
+        self._timeout_ps, self._attempts, self._poll_ns = timeout_ns * 1000, attempts, poll_ns
+        self._blocks = Blocks(_AREA_AT, _AREA_AT + area_bytes)
+        self._taken = 0
+        self._posted = 0
+        self._receives: dict[int, Receive] = {}
+        self._numbers: dict[int, int] = {}
+        self._sends: dict[int, dict[int, Send]] = {}
+        self._queues: dict[int, deque[Send]] = {}
+        self._queue: deque[Receive] = deque()
+
+    def send(self, to: int, data: bytes, *, tag: int, comm: int = 0) -> Send:
+        """Send a message to a rank."""
+        if not 0 <= to < min(PEERS, len(self.host.nodes)):
+            raise UsageError(f"to is {to}, must be 0 to {min(PEERS, len(self.host.nodes)) - 1}")
+        if len(data) > MAX_BYTES:
+            raise UsageError(f"the message has {len(data)} bytes, must have at most {MAX_BYTES}")
+        number = self._numbers.get(to, 0) + 1
+        self._numbers[to] = number
+        made = Send(to=to, number=number, size=len(data))
+        head: dict[str, Any] = {"sender": self.host.number, "number": number, "peer": to, "size": len(data)}
+        head |= {"tag": tag, "comm": comm}
+        if len(data) <= UNIT:
+            frame = Head(kind="eager", count=len(data), **head).frame(data, source=self.host.number, target=to)
+        else:
+            made._block = self._blocks.take(len(data))
+            self.host.write(HOST_AT + made._block[0], data)
+            frame = Head(kind="rts", address=made._block[0], **head).frame(source=self.host.number, target=to)
+        made._frame = frame
+        self._queues.setdefault(to, deque()).append(made)
+        self._begin()
+        return made
+
+    def post(self, size: int, *, source: int | None = None, tag: int = 0, ignore: int = 0, comm: int = 0) -> Receive:
+        """Post a receive with a buffer of `size` bytes.
+
+        Parameters
+        ----------
+        source
+            Rank of the sender. Default: any.
+        tag, ignore
+            The tag, and its bits that may differ; `ANY_TAG` ignores all.
+        comm
+            The communicator.
+        """
+        if source is not None and not 0 <= source < PEERS:
+            raise UsageError(f"source is {source}, must be 0 to {PEERS - 1}")
+        self._posted += 1
+        own = self.host.number
+        made = Receive(number=self._posted, _block=self._blocks.take(size))
+        head = Head(
+            kind="post", sender=own, number=self._posted, tag=tag, ignore=ignore, comm=comm, size=size,
+            peer=NUMBERS["ANY"] if source is None else source, address=made._block[0],
+        )  # fmt: skip
+        made._frame = head.frame(source=own, target=own)
+        self._queue.append(made)
+        self._begin()
+        return made
+
+    def wait(self, *wanted: Send | Receive) -> Steps:
+        """Wait until all of these have ended."""
+        while any(not one.status for one in wanted):
+            yield self.host.sleep(f"{self._poll_ns} ns")
+            yield from self._look()
+
+    def _begin(self) -> None:
+        """Send what its window allows."""
+        first = min(self._receives, default=self._posted + 1)
+        # A record has its place until the receive has ended.
+        while self._queue and self._queue[0].number <= self._taken + WINDOW:
+            if self._queue[0].number - first >= NUMBERS["RECORDS"]:
+                break
+            receive = self._queue.popleft()
+            self._receives[receive.number] = receive
+            self._transmit(receive)
+        for to, queue in self._queues.items():
+            sent = self._sends.setdefault(to, {})
+            while queue:
+                waiting = [send.number for send in sent.values() if not send.is_accepted]
+                if queue[0].number - min(waiting, default=queue[0].number) >= WINDOW:
+                    break
+                if queue[0].number - min(sent, default=queue[0].number) >= _ANSWERS:
+                    break
+                send = queue.popleft()
+                sent[send.number] = send
+                self._transmit(send)
+
+    def _transmit(self, one: Send | Receive) -> None:
+        one.attempts += 1
+        one.sent_ps = self.host.now_ps
+        self.host.send_frame(one._frame)
+
+    def _look(self) -> Steps:
+        """Look at host memory, and repeat what has no answer."""
+        memory: bytes = yield self.host.read(HOST_AT, _AREA_AT)
+        self._taken = max(self._taken, int.from_bytes(memory[:4], "little"))
+        for receive in list(self._receives.values()):
+            yield from self._look_for(receive, memory)
+        for sent in self._sends.values():
+            for send in list(sent.values()):
+                self._look_at(send, memory)
+        self._begin()
+
+    def _look_for(self, receive: Receive, memory: bytes) -> Steps:
+        at = NUMBERS["RECORDS_AT"] + receive.number % NUMBERS["RECORDS"] * _RECORD.size
+        number, status, source, tag, comm, size, stored = _RECORD.unpack_from(memory, at)
+        if number == receive.number and status:
+            receive.data = yield self.host.read(HOST_AT + receive._block[0], stored)
+            receive.source, receive.tag, receive.comm, receive.size = source, tag, comm, size
+            self._end(receive, STATUS[status])
+        elif receive.number > self._taken and self.host.now_ps - receive.sent_ps >= self._timeout_ps:
+            if receive.attempts == self._attempts:
+                self._end(receive, "lost")
+            else:
+                self._transmit(receive)
+
+    def _look_at(self, send: Send, memory: bytes) -> None:
+        at = NUMBERS["ANSWERS_AT"] + (send.to * _ANSWERS + send.number % _ANSWERS) * _PAIR.size
+        number, kind, done, _ = _PAIR.unpack_from(memory, at)
+        is_long = send._block is not None
+        if number == send.number:
+            if kind == KINDS["accepted"]:
+                send.is_accepted, send.is_busy = True, False
+                send.attempts = 1
+            else:
+                send.is_busy = True
+        if done == send.number or (send.is_accepted and not is_long):
+            self._end(send, "ok")
+        elif self.host.now_ps - send.sent_ps >= self._timeout_ps * (1 + send.size // 65536):
+            if send.attempts >= self._attempts:
+                self._end(send, "busy" if send.is_busy else "lost")
+            else:
+                self.host.write(HOST_AT + at, bytes(8))  # to see another answer
+                self._transmit(send)
+
+    def _end(self, one: Send | Receive, status: str) -> None:
+        one.status, one.end_ps = status, self.host.now_ps
+        if one._block is not None:
+            self._blocks.give_back(one._block)
+        if isinstance(one, Receive):
+            del self._receives[one.number]
+        else:
+            del self._sends[one.to][one.number]
+
+
+def network(matching: Matching, ranks: int, *, faults: str = "") -> Mapping[str, Any]:
+    """Keys of a star of ranks, as `Matching.network`."""
+    return matching.network(ranks, faults=faults)
