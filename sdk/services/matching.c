@@ -150,9 +150,11 @@ static void finish(const match_t *card, uint32_t entry)
         .status = message.bytes > receive->capacity ? MATCH_TRUNCATED : MATCH_OK,
         .from = message.from,
         .tag = message.tag,
-        .comm = message.comm,
+        .comm = (uint16_t)message.comm,
         .bytes = message.bytes,
         .stored = receive->stored,
+        .posted = receive->turn,
+        .arrived = message.turn,
     };
     spin_cmd_t written;
     const uint32_t at = MATCH_RECORDS_AT + record->number % MATCH_RECORDS * sizeof(match_record_t);
@@ -231,7 +233,8 @@ static void follow(const match_t *card, match_peer_t *peer)
         }
         *place = 0;
         peer->expected++;
-        const match_message_t *message = &unexpected_of(card->state, unexpected)->message;
+        match_message_t *message = &unexpected_of(card->state, unexpected)->message;
+        message->turn = ++card->state->turn;
         const uint32_t entry = take_posted(card->state, message);
         if (entry == 0) {
             append_unexpected(card->state, unexpected);
@@ -273,7 +276,7 @@ static void on_message(const match_t *card)
 {
     const match_head_t *head = card->head;
     match_state_t *state = card->state;
-    const match_message_t message = {
+    match_message_t message = {
         .kind = head->kind,
         .from = head->from,
         .peer = head->peer,
@@ -302,13 +305,16 @@ static void on_message(const match_t *card)
         return;
     }
     if (ahead == 0) {
+        message.turn = state->turn + 1;
         receive = take_posted(state, &message);
         if (receive != 0) {
             bind(receive_of(state, receive), &message);
         } else if ((unexpected = keep(card, &message, 0)) != 0) {
             append_unexpected(state, unexpected);
         }
-        peer->expected += receive != 0 || unexpected != 0;
+        const bool is_taken = receive != 0 || unexpected != 0;
+        peer->expected += is_taken;
+        state->turn += is_taken;
         has_next = peer->early[(peer->expected + 1) % MATCH_WINDOW] != 0;
     } else if (ahead < MATCH_WINDOW) {
         unexpected = *place = keep(card, &message, MATCH_PEERS);
@@ -347,7 +353,8 @@ static void take_receives(const match_t *card)
         }
         *place = 0;
         const uint32_t taken = ++state->taken;
-        match_receive_t *receive = receive_of(card->state, entry);
+        match_receive_t *receive = receive_of(state, entry);
+        receive->turn = ++state->turn;
         const uint32_t unexpected = take_unexpected(state, receive);
         if (unexpected == 0) {
             append_receive(state, entry);

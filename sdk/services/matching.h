@@ -96,15 +96,19 @@ typedef struct {
 
 /* A receive that has ended. 32 bytes that arrive together. */
 typedef struct {
-    uint32_t number, status, from, tag, comm;
-    uint32_t bytes;  /* of the message */
-    uint32_t stored; /* of these in the buffer */
-    uint32_t unused;
+    uint32_t number;
+    uint16_t status, comm;
+    uint32_t from, tag;
+    uint32_t bytes;   /* of the message */
+    uint32_t stored;  /* of these in the buffer */
+    uint32_t posted;  /* places of the receive and of the message among all that the card has taken, from 1: the lists */
+    uint32_t arrived; /* are those of these events, one after the other */
 } match_record_t;
 
 /* A message as the lists know it. */
 typedef struct {
     uint32_t kind, from, peer, number, tag, comm, bytes, address;
+    uint32_t turn;  /* place among all messages and receives that the card has taken */
     spin_be32_t ip; /* of the sender */
 } match_message_t;
 
@@ -123,7 +127,7 @@ typedef struct {
 
 typedef struct {
     uint32_t next;
-    uint32_t number, peer, tag, ignore, comm, capacity, buffer;
+    uint32_t number, peer, tag, ignore, comm, capacity, buffer, turn;
     match_message_t message;      /* once it has one */
     volatile uint32_t phase;
     volatile int32_t users;       /* handlers that use the entry for `message` */
@@ -152,6 +156,7 @@ typedef struct {
     spin_lock_t lock; /* of all below, except volatile members */
     match_list_t posted, unexpected;
     match_free_t free_receives, free_unexpected;
+    uint32_t turn;                     /* messages and receives that have their place */
     uint32_t taken;                    /* receives that have their place in the order */
     uint32_t early[MATCH_WINDOW];      /* entries of receives behind a gap */
     match_peer_t peers[MATCH_PEERS];

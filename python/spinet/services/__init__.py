@@ -4,6 +4,7 @@
 from spinet.services.client import Answer, Client
 from spinet.services.consensus import Consensus
 from spinet.services.keyvalue import KeyValue, KeyValueClient
+from spinet.services.matching import Endpoint, Matching
 from spinet.services.patterns import Patterns
 from spinet.services.quantize import Quantizer, QuantizerClient
 from spinet.services.select import Table, TableClient
@@ -14,8 +15,10 @@ __all__ = [
     "Client",
     "Consensus",
     "Coordinator",
+    "Endpoint",
     "KeyValue",
     "KeyValueClient",
+    "Matching",
     "Participant",
     "Patterns",
     "Quantizer",

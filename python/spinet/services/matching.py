@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import struct
 from collections import deque
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,15 +25,14 @@ NUMBERS = {
 PORT, UNIT, MAX_BYTES, PEERS, WINDOW = (NUMBERS[name] for name in ("PORT", "UNIT", "MAX_BYTES", "PEERS", "WINDOW"))
 EVENTS = ("refused", "duplicates", "early", "fulls", "late")
 STATUS = {NUMBERS[name.upper()]: name for name in ("ok", "truncated", "full")}
-KINDS = {
-    name: NUMBERS[name.upper()] for name in ("eager", "rts", "data", "get", "accepted", "done", "busy", "post")
-}
+KINDS = {name: NUMBERS[name.upper()] for name in ("eager", "rts", "data", "get", "accepted", "done", "busy", "post")}
 ANY_TAG = 0xFFFF_FFFF  # to ignore
 HOST_AT = 0x3000_0000
 """Address of a card's host memory."""
 _HEAD = struct.Struct("<BxHIIIHHIIIII")
-_RECORD = struct.Struct("<7I4x")
+_RECORD = struct.Struct("<IHH6I")
 _PAIR = struct.Struct("<4I")
+_DOUBLINGS = 4  # of the timeout
 _AREA_AT, _ANSWERS = NUMBERS["AREA_AT"], NUMBERS["ANSWERS"]
 assert NUMBERS["DATA_AT"] == 44 + _HEAD.size
 
@@ -87,8 +86,8 @@ class Send:
     Attributes
     ----------
     status
-        Empty until the message has left the buffer, then ``ok``; ``busy`` if the receiver's card had no place for it, or
-        ``lost`` if it did not answer.
+        Empty until the message has left the buffer, then ``ok``; ``busy`` if the receiver's card had no place for it,
+        or ``lost`` if it did not answer.
     """
 
     to: int
@@ -98,6 +97,7 @@ class Send:
     is_accepted: bool = False
     is_busy: bool = False
     attempts: int = 0
+    unanswered: int = 0
     sent_ps: int = 0
     end_ps: int = 0
     _frame: bytes = field(default=b"", repr=False)
@@ -111,12 +111,14 @@ class Receive:
     Attributes
     ----------
     status
-        Empty until the receive has ended, then ``ok``, ``truncated`` (the message was longer than the buffer; `data` are
-        its beginning), ``full`` (the card had no place for the receive) or ``lost`` (the card did not take it).
+        Empty until the receive has ended, then ``ok``, ``truncated`` (the message was longer than the buffer; `data`
+        are its beginning), ``full`` (the card had no place for the receive) or ``lost`` (the card did not take it).
     source, tag, comm, size
         Of the message, once the receive has ended; `size` is that of the whole message.
     data
         The bytes in the buffer.
+    turns
+        Places of the receive and of its message in the order in which the card took receives and messages, from 1.
     end_ps
         Simulated time when the program saw the end.
     """
@@ -128,7 +130,9 @@ class Receive:
     comm: int = -1
     size: int = 0
     data: bytes = b""
+    turns: tuple[int, int] = (0, 0)
     attempts: int = 0
+    unanswered: int = 0
     sent_ps: int = 0
     end_ps: int = 0
     _frame: bytes = field(default=b"", repr=False)
@@ -204,8 +208,8 @@ class Matching:
     @property
     def scratchpad_bytes(self) -> int:
         """Bytes of scratchpad: the state, and memory of each core."""
-        state = 4 + 2 * 8 + 2 * 12 + 4 + 4 * WINDOW + PEERS * 4 * (1 + WINDOW)
-        state += self.unexpected * 40 + self.receives * (8 * 4 + 9 * 4 + 5 * 4 + MAX_BYTES // UNIT // 8)
+        state = 4 + 2 * 8 + 2 * 12 + 8 + 4 * WINDOW + PEERS * 4 * (1 + WINDOW)
+        state += self.unexpected * 44 + self.receives * (9 * 4 + 10 * 4 + 5 * 4 + MAX_BYTES // UNIT // 8)
         core = NUMBERS["CHUNK_UNITS"] * NUMBERS["FRAME_BYTES"] + 64
         return -(-state // 64) * 64 + 8 * core
 
@@ -263,8 +267,8 @@ class Endpoint:
     Parameters
     ----------
     timeout_ns
-        Time after which a message or receive is repeated that the card has not taken. For long messages, it grows by
-        itself for each 64 KiB.
+        Time after which a message or receive is repeated that the card has not taken. It doubles with each of the first
+        repetitions; for long messages, it is longer by itself for each 64 KiB.
     attempts
         Times without an answer after which the endpoint gives up.
     poll_ns
@@ -286,6 +290,7 @@ class Endpoint:
         self._timeout_ps, self._attempts, self._poll_ns = timeout_ns * 1000, attempts, poll_ns
         self._blocks = Blocks(_AREA_AT, _AREA_AT + area_bytes)
         self._taken = 0
+        self._gaps: dict[int, int] = {}
         self._posted = 0
         self._receives: dict[int, Receive] = {}
         self._numbers: dict[int, int] = {}
@@ -294,11 +299,19 @@ class Endpoint:
         self._queue: deque[Receive] = deque()
 
     def send(self, to: int, data: bytes, *, tag: int, comm: int = 0) -> Send:
-        """Send a message to a rank."""
+        """Send a message to a rank. Messages to one rank keep their order.
+
+        Raises
+        ------
+        UsageError
+            If the message is too long, there is no such rank, or it has not taken an earlier message.
+        """
         if not 0 <= to < min(PEERS, len(self.host.nodes)):
             raise UsageError(f"to is {to}, must be 0 to {min(PEERS, len(self.host.nodes)) - 1}")
         if len(data) > MAX_BYTES:
             raise UsageError(f"the message has {len(data)} bytes, must have at most {MAX_BYTES}")
+        if to in self._gaps:
+            raise UsageError(f"rank {to} did not take message {self._gaps[to]}, so it can take no later one")
         number = self._numbers.get(to, 0) + 1
         self._numbers[to] = number
         made = Send(to=to, number=number, size=len(data))
@@ -347,6 +360,13 @@ class Endpoint:
             yield self.host.sleep(f"{self._poll_ns} ns")
             yield from self._look()
 
+    def progress(self, time_ns: int) -> Steps:
+        """Look at host memory and repeat what is necessary for some time."""
+        end_ps = self.host.now_ps + time_ns * 1000
+        while self.host.now_ps < end_ps:
+            yield self.host.sleep(f"{self._poll_ns} ns")
+            yield from self._look()
+
     def _begin(self) -> None:
         """Send what its window allows."""
         first = min(self._receives, default=self._posted + 1)
@@ -371,8 +391,16 @@ class Endpoint:
 
     def _transmit(self, one: Send | Receive) -> None:
         one.attempts += 1
+        one.unanswered += 1
         one.sent_ps = self.host.now_ps
         self.host.send_frame(one._frame)
+
+    def _is_overdue(self, one: Send | Receive) -> bool:
+        """True if it is time to repeat: each time later than the time before, so that cards can catch up."""
+        timeout_ps = self._timeout_ps << min(one.attempts - 1, _DOUBLINGS)
+        if isinstance(one, Send):
+            timeout_ps *= 1 + one.size // 65536
+        return self.host.now_ps - one.sent_ps >= timeout_ps
 
     def _look(self) -> Steps:
         """Look at host memory, and repeat what has no answer."""
@@ -387,13 +415,14 @@ class Endpoint:
 
     def _look_for(self, receive: Receive, memory: bytes) -> Steps:
         at = NUMBERS["RECORDS_AT"] + receive.number % NUMBERS["RECORDS"] * _RECORD.size
-        number, status, source, tag, comm, size, stored = _RECORD.unpack_from(memory, at)
+        number, status, comm, source, tag, size, stored, posted, arrived = _RECORD.unpack_from(memory, at)
         if number == receive.number and status:
             receive.data = yield self.host.read(HOST_AT + receive._block[0], stored)
             receive.source, receive.tag, receive.comm, receive.size = source, tag, comm, size
+            receive.turns = posted, arrived
             self._end(receive, STATUS[status])
-        elif receive.number > self._taken and self.host.now_ps - receive.sent_ps >= self._timeout_ps:
-            if receive.attempts == self._attempts:
+        elif receive.number > self._taken and self._is_overdue(receive):
+            if receive.unanswered == self._attempts:
                 self._end(receive, "lost")
             else:
                 self._transmit(receive)
@@ -405,14 +434,15 @@ class Endpoint:
         if number == send.number:
             if kind == KINDS["accepted"]:
                 send.is_accepted, send.is_busy = True, False
-                send.attempts = 1
+                send.unanswered = 0
             else:
                 send.is_busy = True
         if done == send.number or (send.is_accepted and not is_long):
             self._end(send, "ok")
-        elif self.host.now_ps - send.sent_ps >= self._timeout_ps * (1 + send.size // 65536):
-            if send.attempts >= self._attempts:
+        elif self._is_overdue(send):
+            if send.unanswered == self._attempts:
                 self._end(send, "busy" if send.is_busy else "lost")
+                self._gaps.setdefault(send.to, send.number)
             else:
                 self.host.write(HOST_AT + at, bytes(8))  # to see another answer
                 self._transmit(send)
@@ -425,8 +455,3 @@ class Endpoint:
             del self._receives[one.number]
         else:
             del self._sends[one.to][one.number]
-
-
-def network(matching: Matching, ranks: int, *, faults: str = "") -> Mapping[str, Any]:
-    """Keys of a star of ranks, as `Matching.network`."""
-    return matching.network(ranks, faults=faults)
