@@ -2,7 +2,7 @@
 /*
  * Message matching and rendezvous on the card, with the semantics of MPI (matching.h has the frames). The card keeps the posted
  * receives and the unexpected messages. A short message lands in the buffer of the first receive that matches it; without one,
- * it waits in the card's memory. Of a long message only an announcement comes: when there is a receive, the two cards move
+ * it waits in the card's memory. A long message is only announced: when there is a receive, the two cards move
  * the data between the memories of their hosts, whose processors do nothing.
  *
  * A receive matches a message if the communicators are equal, the sender is the right one or MATCH_ANY, and the tags are equal
