@@ -1,4 +1,4 @@
-//! What each tenant moves with its commands, and how long they wait.
+//! The bytes that each tenant moves with its commands, and how long its commands wait.
 
 use crate::protocol::{Command, CommandTarget};
 use kernel::CounterList;

@@ -1,4 +1,4 @@
-//! What tenants share, and the rules by which they share it.
+//! Parts that tenants share, and the rules by which they share them.
 
 use super::IsolationParams;
 use crate::protocol::PAGE_BYTES;
