@@ -3,7 +3,7 @@
 use super::Cluster;
 use super::hpu::{Hpu, Wait};
 use super::icache::CoreLines;
-use blocks::cpu::Stop;
+use blocks::cpu::{FetchLines, Stop};
 use isa::riscv::cause::INSTRUCTION_FAULT;
 use kernel::Cycle;
 
@@ -15,21 +15,31 @@ impl Cluster {
         self.advance(i, now);
     }
 
-    /// Runs core `i` up to the first instruction that needs another component.
+    /// Runs core `i` up to the first instruction that needs another component. Nearly always that is an access, and nothing
+    /// before it needs a check.
+    #[inline(never)]
     pub(super) fn advance(&mut self, i: usize, now: Cycle) {
-        let stop = self.run_core(i, now);
-        self.stopped(i, stop, now);
+        let Hpu { core, deadline, .. } = &mut self.hpus[i];
+        let horizon = self.plan.horizon(now).min(*deadline);
+        match core.run_ahead(&self.program, self.icache.there(), horizon) {
+            true => {
+                let at = core.time().max(now) + 1;
+                self.ask(i, now, at);
+            }
+            false => self.advance_carefully(i, now),
+        }
     }
 
     /// Does the same for a core that has just run ahead as far as it could.
     #[inline(never)]
     pub(super) fn advance_carefully(&mut self, i: usize, now: Cycle) {
-        if !self.caching.is_on() {
-            return self.advance(i, now);
-        }
-        let Hpu { core, deadline, miss, held_line: held, .. } = &mut self.hpus[i];
-        let lines = CoreLines { cache: &self.icache, miss, held };
-        let stop = core.run_carefully(&self.program, &lines, self.plan.horizon(now).min(*deadline));
+        let stop = if self.caching.is_on() {
+            let Hpu { core, deadline, miss, held_line: held, .. } = &mut self.hpus[i];
+            let lines = CoreLines { cache: &self.icache, miss, held };
+            core.run_carefully(&self.program, &lines, self.plan.horizon(now).min(*deadline))
+        } else {
+            self.run_uncached(i, now)
+        };
         self.stopped(i, stop, now);
     }
 
