@@ -3,7 +3,7 @@
 use super::memory::{FAR, Memory, position};
 use super::reads::Read;
 use super::remapper::Remapper;
-use super::{Memories, READ, WRITE, burst_candidates};
+use super::{Memories, READ, WRITE};
 use kernel::Cycle;
 
 /// Addresses that the register in front of the demultiplexer holds. Source: PsPIN RTL a49fec8, `spill_register.sv`.
@@ -63,8 +63,8 @@ impl Addresses {
 impl Memories {
     /// Addresses of reads and writes pass multiplexer and remapper, and the next burst of each direction comes to its side.
     pub(super) fn take_far(&mut self, memory: usize, now: Cycle) {
-        let reads = burst_candidates(&self.ports.bursts, &self.memories[memory], READ);
-        let mut writes = burst_candidates(&self.ports.bursts, &self.memories[memory], WRITE);
+        let reads = self.burst_candidates(FAR, memory, READ);
+        let mut writes = self.burst_candidates(FAR, memory, WRITE);
         let ahead = self.ports.addresses.as_ref().filter(|_| memory == super::PACKET);
         let ahead_of = ahead.map_or(0, |&(initiator, _)| 1 << initiator);
         let is_ahead = ahead.is_some_and(|(_, addresses)| addresses.is_due(now));
@@ -80,7 +80,7 @@ impl Memories {
         }
         let next = far.n_writes > 0 && side.address_passes(true, &mut ways[FAR], now);
         if read_passes && let Some(initiator) = sides[position(FAR, READ)].turn.take(reads) {
-            let burst = self.ports.bursts[initiator as usize].0.take().expect("just seen");
+            let burst = self.take_front(FAR, initiator as usize, now);
             self.memories[memory].reads[FAR].push(initiator as usize, Read::Burst(initiator as usize, burst), now);
         }
         self.come_read(memory, FAR, now);

@@ -5,6 +5,7 @@ mod banks;
 mod debug;
 mod far;
 mod filter;
+mod fronts;
 mod memory;
 mod near;
 mod program;
@@ -14,6 +15,7 @@ mod singles;
 mod upsizer;
 
 pub use self::back::late_beats;
+use self::fronts::Fronts;
 use self::memory::{FAR, Memory, NEAR, Reading, position};
 use self::near::DmaTurn;
 use self::program::ProgramMemory;
@@ -23,7 +25,7 @@ use crate::params::{MAX_CORES, PspinParams};
 use crate::pe::{CodeWrite, LineReply, LineRequest, PeReply, PeRequest, RemoteReply, RemoteRequest};
 use crate::protocol::{BEAT_BYTES, Burst, BurstReply, WriteAddress, beats};
 use kernel::trace::Counter;
-use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
+use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx, members};
 use std::collections::VecDeque;
 
 /// A target's end of the channels of one initiator: bursts and their replies.
@@ -130,6 +132,8 @@ pub struct Memories {
     memories: [Memory; 2],
     program: ProgramMemory,
     ports: MemoryPorts,
+    /// The next bursts in this cycle, for each port.
+    fronts: [Fronts; 2],
     /// For each cluster, when the places that its DMA engine's reads hold become free, with the memory that is read, and how many
     /// there are.
     dma_reads: Vec<VecDeque<(Cycle, usize)>>,
@@ -163,6 +167,7 @@ impl Memories {
             timing,
             program: ProgramMemory::new(program, params.interconnect.nhi_reply_cycles.into()),
             ports,
+            fronts: Default::default(),
             dma_reads: vec![VecDeque::new(); params.n_clusters as usize],
             max_dma_reads: params.cluster.dma_bursts as usize,
             dma_turn: DmaTurn::default(),
@@ -187,20 +192,34 @@ impl Memories {
 
     /// Memories with a waiting access or burst, by bit; most cycles have one.
     fn asked(&self, now: Cycle) -> u32 {
-        let bit = |addr| self.memory_at(addr).map_or(ELSEWHERE, |memory| 1 << memory);
-        let single = |side| self.singles.next(side).map_or(0, |request| bit(request.addr));
+        let single = |side| match self.singles.next(side) {
+            Some(request) => self.memory_at(request.addr).map_or(ELSEWHERE, |memory| 1 << memory),
+            None => 0,
+        };
         let mut asked = single(READ) | single(WRITE) | u32::from(self.singles.filter.is_waiting()) << HANDLER;
         if self.ports.addresses.as_ref().is_some_and(|(_, addresses)| addresses.is_due(now)) {
             asked |= 1 << PACKET;
         }
-        for (requests, _) in [&self.ports.dma, &self.ports.bursts].into_iter().flatten() {
-            if requests.is_due(now)
-                && let Some(burst) = requests.peek()
-            {
-                asked |= bit(burst.addr());
-            }
-        }
-        asked
+        asked | self.fronts[NEAR].asked() | self.fronts[FAR].asked()
+    }
+
+    /// Initiators whose next burst goes to this side of this memory and may be answered. A read that is answered beat by beat may
+    /// come before there is room: its beats then wait.
+    fn burst_candidates(&self, port: usize, memory: usize, side: usize) -> u64 {
+        let ports = self.ports.bursts(position(port, side));
+        let may_come = |&initiator: &u32| {
+            let (requests, replies) = &ports[initiator as usize];
+            replies.has_room()
+                || requests.peek().is_some_and(|burst| matches!(*burst, Burst::Read { in_parts: true, .. }))
+        };
+        let set = members(self.fronts[port].to(memory, side)).filter(may_come);
+        set.fold(0, |set, initiator| set | 1 << initiator)
+    }
+
+    /// Takes the next burst of an initiator of a port.
+    fn take_front(&mut self, port: usize, initiator: usize, now: Cycle) -> Burst {
+        let ports = self.ports.bursts(position(port, READ));
+        self.fronts[port].take(initiator, ports, &self.memories, now)
     }
 
     /// Lives through a cycle of a memory: bursts and single accesses come, and banks decide whose beats pass.
@@ -296,7 +315,7 @@ impl Memories {
 
     /// The burst of an initiator comes to a side.
     fn take_burst(&mut self, memory: usize, at: usize, initiator: usize, now: Cycle) -> u64 {
-        let burst = self.ports.bursts(at)[initiator].0.take().expect("just seen");
+        let burst = self.take_front(if at < position(FAR, READ) { NEAR } else { FAR }, initiator, now);
         let n_beats = u64::from(beats(burst.addr(), burst.size())).max(1);
         let Memory { banks, sides, .. } = &mut self.memories[memory];
         banks.begin(at, burst.addr(), n_beats, now);
@@ -380,25 +399,14 @@ impl Memories {
     }
 }
 
-/// Initiators whose next burst goes to this side of this memory and may be answered. A read that is answered beat by beat may come before
-/// there is room: its beats then wait.
-fn burst_candidates(ports: &[BurstPort], memory: &Memory, side: usize) -> u64 {
-    let wants = |(requests, replies): &BurstPort| {
-        let fits = requests.peek().is_some_and(|burst| {
-            memory.contains(burst.addr()) && usize::from(matches!(*burst, Burst::Write { .. })) == side
-        });
-        let waits_by_beat =
-            || requests.peek().is_some_and(|burst| matches!(*burst, Burst::Read { in_parts: true, .. }));
-        fits && (replies.has_room() || waits_by_beat())
-    };
-    (0..).zip(ports).filter(|(_, port)| wants(port)).fold(0, |set, (i, _)| set | 1 << i)
-}
-
 impl Component for Memories {
     fn tick(&mut self, now: Cycle) -> Activity {
         self.take_held(now);
         self.take_singles(now);
         self.singles.choose(now);
+        for port in [NEAR, FAR] {
+            self.fronts[port].look(self.ports.bursts(position(port, READ)), &self.memories, now);
+        }
         self.choose_dma_read();
         let mut asked = self.asked(now);
         for memory in [HANDLER, PACKET] {

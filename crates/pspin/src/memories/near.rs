@@ -3,12 +3,11 @@
 use super::memory::{Memory, NEAR, Side, position};
 use super::reads::{Asking, Read};
 use super::singles::is_atomic;
-use super::{BurstPort, HANDLER, Memories, PACKET, READ, WRITE, burst_candidates};
+use super::{HANDLER, Memories, PACKET, READ, WRITE};
 use crate::arbiter::LockingTree;
 use crate::map;
 use crate::params::MAX_CORES;
 use crate::pe::{PeOp, PeReply, PeRequest, RemoteReply, RemoteRequest};
-use crate::protocol::Burst;
 use isa::riscv::Amo;
 use kernel::Cycle;
 use std::ops::Range;
@@ -55,12 +54,7 @@ impl DmaTurn {
 impl Memories {
     /// Chooses the DMA engine whose read may pass in this cycle.
     pub(super) fn choose_dma_read(&mut self) {
-        let reads = |(requests, _): &BurstPort| {
-            requests
-                .peek()
-                .is_some_and(|burst| matches!(*burst, Burst::Read { addr, .. } if self.memory_at(addr).is_some()))
-        };
-        let asking = (0..).zip(&self.ports.dma).filter(|(_, port)| reads(port)).fold(0, |set, (i, _)| set | 1 << i);
+        let asking = self.fronts[NEAR].to(HANDLER, READ) | self.fronts[NEAR].to(PACKET, READ);
         self.dma_turn.asking = asking;
         self.dma_turn.chosen = self.dma_turn.turn.choose(asking).map_or(0, |cluster| 1 << cluster);
     }
@@ -109,7 +103,7 @@ impl Memories {
             let is_free = self.memories[memory].banks.end(at) <= now;
             // A single read passes between the beats of a burst.
             let single = (is_free || side == READ) && self.passes(memory, side, now);
-            let mut dma = if is_free { burst_candidates(&self.ports.dma, &self.memories[memory], side) } else { 0 };
+            let mut dma = if is_free { self.burst_candidates(NEAR, memory, side) } else { 0 };
             if dma != 0 {
                 dma &= !self.clusters_elsewhere(memory, side, now);
             }
@@ -166,7 +160,7 @@ impl Memories {
     /// Reads of packet memory go on their way; whether a single access asks for its bank.
     fn take_near_reads(&mut self, now: Cycle) -> bool {
         let at = position(NEAR, READ);
-        let mut dma = burst_candidates(&self.ports.dma, &self.memories[PACKET], READ);
+        let mut dma = self.burst_candidates(NEAR, PACKET, READ);
         if dma != 0 {
             dma &= !self.clusters_elsewhere(PACKET, READ, now);
         }
@@ -191,9 +185,9 @@ impl Memories {
                 reads[NEAR].push(who, Read::Single(cluster, request), now);
             } else if passes {
                 let cluster = self.dma_turn.pass();
-                let burst = self.ports.dma[cluster].0.take().expect("just seen");
+                let burst = self.take_front(NEAR, cluster, now);
                 self.dma_reads[cluster].push_back((Cycle::MAX, PACKET));
-                reads[NEAR].push(cluster, Read::Burst(cluster, burst), now);
+                self.memories[PACKET].reads[NEAR].push(cluster, Read::Burst(cluster, burst), now);
             }
         }
         self.come_read(PACKET, NEAR, now);

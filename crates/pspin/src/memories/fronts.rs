@@ -1,0 +1,49 @@
+//! The next burst of each initiator of a port, sorted by where it goes.
+
+use super::memory::Memory;
+use super::{BurstPort, READ, WRITE};
+use crate::protocol::Burst;
+use kernel::Cycle;
+
+/// Position behind the memories: addresses that neither has.
+const ELSEWHERE: usize = 2;
+
+/// The initiators whose next burst has come, as bit sets by its memory and direction.
+#[derive(Default)]
+pub(super) struct Fronts([[u64; 2]; 3]);
+
+impl Fronts {
+    /// Looks at all initiators.
+    pub(super) fn look(&mut self, ports: &[BurstPort], memories: &[Memory], now: Cycle) {
+        self.0 = Default::default();
+        (0..ports.len()).for_each(|initiator| self.add(initiator, ports, memories, now));
+    }
+
+    /// Takes the next burst of an initiator.
+    pub(super) fn take(&mut self, initiator: usize, ports: &[BurstPort], memories: &[Memory], now: Cycle) -> Burst {
+        let burst = ports[initiator].0.take().expect("just seen");
+        self.0.as_flattened_mut().iter_mut().for_each(|set| *set &= !(1 << initiator));
+        self.add(initiator, ports, memories, now);
+        burst
+    }
+
+    fn add(&mut self, initiator: usize, ports: &[BurstPort], memories: &[Memory], now: Cycle) {
+        let (requests, _) = &ports[initiator];
+        if requests.is_due(now)
+            && let Some(burst) = requests.peek()
+        {
+            let memory = memories.iter().position(|memory| memory.contains(burst.addr())).unwrap_or(ELSEWHERE);
+            self.0[memory][if matches!(*burst, Burst::Write { .. }) { WRITE } else { READ }] |= 1 << initiator;
+        }
+    }
+
+    /// Those whose next burst goes to this side of this memory.
+    pub(super) fn to(&self, memory: usize, side: usize) -> u64 {
+        self.0[memory][side]
+    }
+
+    /// The memories to which bursts go, by bit; [`super::ELSEWHERE`] if one goes to neither.
+    pub(super) fn asked(&self) -> u32 {
+        (0..).zip(&self.0).fold(0, |asked, (memory, [reads, writes])| asked | u32::from(reads | writes != 0) << memory)
+    }
+}
