@@ -49,6 +49,8 @@ pub struct Feed {
     limit: Cycle,
     /// When traffic starts: the first cycle in which the NIC can take a packet.
     start: Option<Cycle>,
+    /// Before this cycle nothing arrives, unless a stream is added. The NIC asks in many more cycles.
+    quiet_until: Cycle,
     status: FeedStatus,
     record: SharedRecord,
     n_queues: u32,
@@ -64,13 +66,29 @@ impl Feed {
     pub fn new(nic: &PspinParams, gap: u64, limit: Cycle, record: SharedRecord) -> Self {
         let (n_queues, reserved) = (nic.scheduler.n_mpqs, nic.sharing.reserved_queues);
         let (clock, ids) = (record.borrow().clock, MessageIds::new(n_queues, reserved));
-        let (streams, n_sources, rules, status, timed_out) = Default::default();
-        Feed { streams, n_sources, rules, ids, clock, gap, limit, start: None, status, record, n_queues, timed_out }
+        let (streams, n_sources, rules, quiet_until, status, timed_out) = Default::default();
+        let start = None;
+        Feed {
+            streams,
+            n_sources,
+            rules,
+            ids,
+            clock,
+            gap,
+            limit,
+            start,
+            quiet_until,
+            status,
+            record,
+            n_queues,
+            timed_out,
+        }
     }
 
     /// Adds packets; those of one cycle come in the order in which their streams were added.
     pub fn add(&mut self, stream: Stream) {
         self.status.is_over = false;
+        self.quiet_until = 0;
         self.streams.push(stream);
     }
 
@@ -151,6 +169,7 @@ impl Feed {
     fn next_matched(&mut self, now: Cycle) -> Result<Option<Arrival>, SourceError> {
         while let Some((stream, arrival)) = self.next_stream()? {
             if arrival > now {
+                self.quiet_until = arrival;
                 break;
             }
             let coming = self.streams[stream].take().expect("its arrival is known");
@@ -230,6 +249,9 @@ impl PacketSource for Source {
     fn next(&mut self, now: Cycle) -> Option<Arrival> {
         let mut feed = self.0.borrow_mut();
         feed.end_given_up(now);
+        if now < feed.quiet_until {
+            return None;
+        }
         feed.next_matched(now).unwrap_or_else(|error| {
             feed.streams.clear();
             feed.record.borrow_mut().fail(error.into());
