@@ -15,6 +15,8 @@ pub enum NetError {
     Node { name: String, at: Time, failure: Arc<dyn std::error::Error + Send + Sync> },
     #[error("node `{name}` panicked: {message}")]
     Panic { name: String, message: String },
+    #[error("this machine starts no more threads: {message}")]
+    NoThread { message: String },
     #[error("a thread of the network panicked: {message}")]
     Thread { message: String },
     #[error("rank {rank} ended the run: {message}")]

@@ -88,7 +88,7 @@ impl Network {
                 Worker::new(thread, shard, shared, orders, reply).serve(work, is_observed);
             };
             let handle = std::thread::Builder::new().name(name).spawn(body);
-            let handle = handle.map_err(|error| NetError::Thread { message: error.to_string() })?;
+            let handle = handle.map_err(|error| NetError::NoThread { message: error.to_string() })?;
             handles.push(handle);
         }
         let progress = Progress { now: Time::ZERO, next: None, windows: 0 };

@@ -33,10 +33,10 @@ fn internal(error: impl Display) -> PyErr {
     InternalError::new_err(error.to_string())
 }
 
-/// The thread does not answer: it was closed, or spinet has a bug.
+/// The thread does not answer: it was closed, the system refused it, or spinet has a bug.
 fn gone(error: WorkerGone) -> PyErr {
     match error {
-        WorkerGone::Closed => input(error),
+        WorkerGone::Closed | WorkerGone::NoThread { .. } => input(error),
         WorkerGone::Panicked { .. } => internal(error),
     }
 }

@@ -13,6 +13,12 @@ pub enum WorkerGone {
     /// The caller closed it.
     #[error("it was closed before, and cannot be used any more")]
     Closed,
+    /// The system refused its thread, as under a limit of memory or of processes.
+    #[error("this machine starts no more threads: {what}")]
+    NoThread {
+        /// The system's reason.
+        what: String,
+    },
     /// The thread panicked, which is a bug in spinet.
     #[error("internal error: {what}; please report it")]
     Panicked {
@@ -57,7 +63,7 @@ impl<T: 'static> Worker<T> {
             Err(error) => drop(reply.send(Err(error))),
         };
         let thread = std::thread::Builder::new().name("spinet".into()).stack_size(STACK_BYTES).spawn(body);
-        let thread = thread.map_err(|error| WorkerGone::Panicked { what: format!("no thread: {error}") })?;
+        let thread = thread.map_err(|error| WorkerGone::NoThread { what: error.to_string() })?;
         let worker = Worker { jobs: Mutex::new(Some(jobs)), thread: Mutex::new(Some(thread)) };
         match replies.recv() {
             Ok(Ok(())) => Ok(worker),
