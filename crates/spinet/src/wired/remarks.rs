@@ -6,6 +6,7 @@ use super::traffic::Side;
 use crate::run::Ended;
 use crate::streams::FeedReport;
 use crate::summary::{Remark, grouped, part_of};
+use spinach::hosts;
 
 impl WiredCard {
     /// The remarks of this run.
@@ -30,8 +31,10 @@ impl WiredCard {
         }
         if fates.too_long > 0 {
             let longest = grouped(side.longest as u64);
+            let takes = hosts::longest(&self.design)
+                .map_or_else(String::new, |most| format!(", the card takes {}", grouped(most as u64)));
             let text = format!(
-                "{} {} longer than the card takes (up to {longest} bytes) and {} not given to it",
+                "{} {} longer than the card takes and {} not given to it; the longest has {longest} bytes{takes}",
                 part(fates.too_long),
                 is(fates.too_long),
                 was(fates.too_long)

@@ -309,8 +309,8 @@ fn frames_too_long_for_the_card_do_not_refuse_a_capture() {
         complete: all frames are accounted for
         sent: through 3, too_long 2
         received: through 3, too_long 2
-        ! frames_too_long: host's traffic: 2 of 5 frames are longer than the card takes (up to 9,000 bytes) and were not given to it
-        ! frames_too_long: traffic: 2 of 5 frames are longer than the card takes (up to 9,000 bytes) and were not given to it
+        ! frames_too_long: host's traffic: 2 of 5 frames are longer than the card takes and were not given to it; the longest has 9,000 bytes, the card takes 1,514
+        ! frames_too_long: traffic: 2 of 5 frames are longer than the card takes and were not given to it; the longest has 9,000 bytes, the card takes 1,514
     "#]].assert_eq(&accounts(setup(&mixed, &mixed, "")));
     let run = finish(setup(&mixed, "", ""), Mode::Normal, 60_000);
     let numbers = run.card.frame_table().into_iter().find(|(name, _)| *name == "frame").unwrap().1;
