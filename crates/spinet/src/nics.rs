@@ -109,7 +109,7 @@ pub fn load(nic: &str, settings: &[Setting], base_dir: &Path) -> Result<PspinPar
     if settings.is_empty() {
         return Ok(params);
     }
-    let params: PspinParams = choices::apply(source.read(&source.text)?, settings)?;
+    let params: PspinParams = choices::apply(source.values(&source.text)?, settings)?;
     // Only the combination of all settings must be valid.
     let keys: Vec<&str> = settings.iter().map(|(key, _)| key.as_str()).collect();
     params

@@ -1,8 +1,9 @@
-//! Finds all keys of an experiment that its kind of card does not have.
+//! Finds all keys of an experiment that its kind of card does not have, and all unknown keys of a card's file.
 
 use crate::kinds::{self, Kind};
 use crate::toml_text::{self, Format, TextFileError};
 use diagnostics::near::{did_you_mean, nearest};
+use schemars::JsonSchema;
 use serde_json::Value;
 use std::ops::Range;
 use toml::de::{DeTable, DeValue};
@@ -114,16 +115,25 @@ impl Unknown<'_> {
             example => format!(" (such as {example})"),
         };
         let others: Vec<String> = others.map(|other| format!("a card that {}{}", other.does, such_as(other))).collect();
-        let place = if self.path.is_empty() { String::new() } else { format!(" in `{}`", self.path.join(".")) };
+        let place = self.place();
         if !others.is_empty() {
             let reason = kind.lacks.iter().find(|(lacking, _)| self.path.is_empty() && *lacking == key);
             let reason = reason.map_or_else(String::new, |(_, reason)| format!("; {reason}"));
             return format!("`{key}`{place} is for {}, this card {}{reason}", others.join(" or for "), kind.does);
         }
-        let near = nearest(key, self.allowed.iter().copied());
+        self.plain_text()
+    }
+
+    fn plain_text(&self) -> String {
+        let near = nearest(self.key, self.allowed.iter().copied());
         let near = did_you_mean(near.as_ref());
         let allowed: Vec<String> = self.allowed.iter().map(|key| format!("`{key}`")).collect();
-        format!("unknown key `{key}`{place}, expected one of {}{near}", allowed.join(", "))
+        format!("unknown key `{}`{}, expected one of {}{near}", self.key, self.place(), allowed.join(", "))
+    }
+
+    /// The table around the key, to follow its name.
+    fn place(&self) -> String {
+        if self.path.is_empty() { String::new() } else { format!(" in `{}`", self.path.join(".")) }
     }
 }
 
@@ -134,12 +144,37 @@ pub fn check(text: &str, file: &str, format: Format, kind: &Kind) -> Result<(), 
         Format::Toml => DeTable::parse(text).ok().map(|table| Node::of_table(table.get_ref())),
         Format::Json => serde_json::from_str(text).ok().map(|value| Node::of_json(&value)),
     };
-    let (Some(node), root) = (node, &*kind.schema) else { return Ok(()) };
+    let Some(node) = node else { return Ok(()) };
+    let found = unknown(&node, &kind.schema);
+    one_error(found.iter().map(|unknown| (unknown, unknown.text(kind))), text, file).map_or(Ok(()), Err)
+}
+
+/// All unknown keys of a card's file, as one error. `skipped` are keys that the file may have at its top although the
+/// parameters `T` do not.
+pub fn unknown_in_card<T: JsonSchema>(text: &str, file: &str, skipped: &[&str]) -> Option<TextFileError> {
+    let node = DeTable::parse(text).ok().map(|table| Node::of_table(table.get_ref()))?;
+    let schema = schemars::schema_for!(T).to_value();
+    let mut found = unknown(&node, &schema);
+    found.retain(|unknown| !unknown.path.is_empty() || !skipped.contains(&unknown.key));
+    one_error(found.iter().map(|unknown| (unknown, unknown.plain_text())), text, file)
+}
+
+/// The keys that a schema does not have, in the order of the text.
+fn unknown<'a>(node: &'a Node, schema: &'a Value) -> Vec<Unknown<'a>> {
     let mut found = Vec::new();
-    walk(&node, root, root, &[], &mut found);
+    walk(node, schema, schema, &[], &mut found);
     found.sort_by_key(|unknown| unknown.span.as_ref().map(|span| span.start));
-    let mut errors = found.iter().map(|unknown| toml_text::at(text, file, unknown.span.clone(), &unknown.text(kind)));
-    let Some(mut first) = errors.next() else { return Ok(()) };
+    found
+}
+
+/// One error about all of them; `None` if there are none.
+fn one_error<'a>(
+    found: impl Iterator<Item = (&'a Unknown<'a>, String)>,
+    text: &str,
+    file: &str,
+) -> Option<TextFileError> {
+    let mut errors = found.map(|(unknown, problem)| toml_text::at(text, file, unknown.span.clone(), &problem));
+    let mut first = errors.next()?;
     first.text.extend(errors.map(|error| format!("\n{error}")));
-    Err(first)
+    Some(first)
 }

@@ -9,7 +9,7 @@ mod common;
 pub(crate) mod engine;
 mod entry;
 mod io;
-mod keys;
+pub(crate) mod keys;
 mod layout;
 pub(crate) mod schema;
 mod sources;

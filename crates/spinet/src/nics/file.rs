@@ -2,7 +2,9 @@
 
 use super::NicError;
 use super::derive::{Merged, Refused, base_of, merge};
+use crate::experiment::keys;
 use crate::toml_text::{self, Format, TextFileError};
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use std::path::Path;
 
@@ -50,8 +52,17 @@ impl NicFile {
         Ok(NicFile { file, text: merged.text.clone(), own: Some((text, merged)) })
     }
 
-    /// Reads the values from `text`, which is the whole text, possibly with parts replaced by blanks.
-    pub(crate) fn read<T: DeserializeOwned>(&self, text: &str) -> Result<T, TextFileError> {
+    /// Reads the values from `text`, which is the whole text, possibly with parts replaced by blanks. All unknown keys are
+    /// reported in one error.
+    pub(crate) fn read<T: DeserializeOwned + JsonSchema>(&self, text: &str) -> Result<T, TextFileError> {
+        self.values(text).map_err(|error| {
+            let (own, skipped) = self.own.as_ref().map_or((text, [].as_slice()), |(own, _)| (own, &["base", "model"]));
+            keys::unknown_in_card::<T>(own, &self.file, skipped).unwrap_or(error)
+        })
+    }
+
+    /// The same without the search for unknown keys.
+    pub(crate) fn values<T: DeserializeOwned>(&self, text: &str) -> Result<T, TextFileError> {
         let Some((own, merged)) = &self.own else { return toml_text::read(text, &self.file, Format::Toml) };
         toml_text::read_toml(text).map_err(|(span, message)| {
             let span = span.and_then(|span| merged.own(&span));

@@ -63,9 +63,23 @@ fn an_error_names_the_line_of_the_file_with_the_mistake() {
         "derived_unknown",
         "base = 'pspin'\n\n[cluster]\nn_core = 4\n",
         expect![[r#"
-        own.toml: line 4: unknown field `n_core`, expected one of `n_cores`, `l1_bytes`, `l1_banks`, `packet_buffer_offset`, `packet_buffer_bytes`, `packet_buffer_rings`, `scratchpad_offset`, `task_fifo`, `dma_fifo`, `dma_bursts`, `core_commands`, `inter_core_fifo`, `clock_gating`, `cycle_register`, `icache`; did you mean `n_cores`?
+        own.toml: line 4: unknown key `n_core` in `cluster`, expected one of `n_cores`, `l1_bytes`, `l1_banks`, `packet_buffer_offset`, `packet_buffer_bytes`, `packet_buffer_rings`, `scratchpad_offset`, `task_fifo`, `dma_fifo`, `dma_bursts`, `core_commands`, `inter_core_fifo`, `clock_gating`, `cycle_register`, `icache`; did you mean `n_cores`?
           n_core = 4
           ^^^^^^"#]],
+    );
+    check(
+        "derived_unknowns",
+        "base = 'pspin'\nfoo = 1\n[cluster]\nn_core = 4\n[pcie]\nlnk = 2\n",
+        expect![[r#"
+        own.toml: line 2: unknown key `foo`, expected one of `clock_mhz`, `n_clusters`, `cluster`, `isolation`, `l2`, `interconnect`, `ingress`, `scheduler`, `sharing`, `commands`, `outbound`, `pcie`, `iommu`, `delivery`, `network`, `rtl_mistakes`
+          foo = 1
+          ^^^
+        own.toml: line 4: unknown key `n_core` in `cluster`, expected one of `n_cores`, `l1_bytes`, `l1_banks`, `packet_buffer_offset`, `packet_buffer_bytes`, `packet_buffer_rings`, `scratchpad_offset`, `task_fifo`, `dma_fifo`, `dma_bursts`, `core_commands`, `inter_core_fifo`, `clock_gating`, `cycle_register`, `icache`; did you mean `n_cores`?
+          n_core = 4
+          ^^^^^^
+        own.toml: line 6: unknown key `lnk` in `pcie`, expected one of `model`, `latency_cycles`, `write_gap_cycles`, `read_gap_cycles`, `buffer_beats`, `link`; did you mean `link`?
+          lnk = 2
+          ^^^"#]],
     );
     check(
         "derived_type",
@@ -80,7 +94,7 @@ fn an_error_names_the_line_of_the_file_with_the_mistake() {
         "derived_service",
         "base = 'panic'\n[[service]]\nname = 'aes'\nunit = 1\n",
         expect![[r#"
-        own.toml: line 4: unknown field `unit`, expected one of `name`, `units`, `credits`, `engine`, `flow_affinity`, `policy`; did you mean `units`?
+        own.toml: line 4: unknown key `unit` in `service`, expected one of `name`, `units`, `credits`, `engine`, `flow_affinity`, `policy`; did you mean `units`?
           unit = 1
           ^^^^"#]],
     );
