@@ -26,7 +26,8 @@ from pathlib import Path
 from typing import Any
 
 import saturated
-from spinet import Handler, _programs, api, goal, packet_table
+from spinet import Handler, _programs, api, goal, packet_table, run
+from spinet.collectives import Flare
 
 ROOT = Path(__file__).resolve().parent.parent
 BUSY = ROOT / "benches" / "handlers" / "busy.c"
@@ -230,6 +231,17 @@ def network_ranks(scratch: Path) -> float:
     ranks = min(once([str(folder / "mpiexec"), "-n", "2", *spinet, "--threads", "1"]) for _ in range(_BEST_OF))
     threads = min(once([*spinet, "--threads", "2"]) for _ in range(_BEST_OF))
     return threads / ranks
+
+
+def allreduce_64_s() -> float:
+    """Seconds of an allreduce of 1 MiB among 64 hosts in the cards of 9 switches, on two threads, with the summary."""
+    flare = Flare(hosts=64, leaves=8, elements=_MIB // 4, buffers="tree", window=32)
+    experiment = flare.network(link={"rate": "100G", "delay": "300 ns"})
+    before = time.perf_counter()
+    result = run(experiment, threads=2, keep_packets=False)
+    wall = time.perf_counter() - before
+    assert result.complete and result.summary["packets"]["dropped"] == 0, result.summary["ended"]["text"]
+    return wall
 
 
 def spinet_run(experiment: dict[str, Any], *, threads: int, wall: bool = False) -> float:
@@ -468,6 +480,14 @@ FIGURES = (
         unit="",
         measure=network_ranks,
         least=0.85,
+        cores=2,
+    ),
+    Figure(
+        key="allreduce_64_s",
+        what="allreduce of 1 MiB among 64 PsPINs in switches, on two free cores",
+        unit="s",
+        measure=lambda _: allreduce_64_s(),
+        most=60,
         cores=2,
     ),
     Figure(
