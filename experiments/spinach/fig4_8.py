@@ -4,8 +4,8 @@
 1472-byte datagrams in both directions, as fast as line and card allow. Values are shares of the line's 812,744 frames
 a second in each direction.
 
-Frames that came in count when the host has them. Frames that waited in the card before the measured 4 ms count, too: up to 0.3 %
-more than the line brings in that time, so shares of both directions can reach 100.13 %.
+Frames that came in count when the host has them. Frames that waited in the card before the measured 4 ms count, too: up
+to 0.3 % more than the line brings in that time, so shares of both directions can reach 100.13 %.
 """
 
 from __future__ import annotations

@@ -26,6 +26,7 @@ OF_ONE_KIND = {
     "presets.py",
     "cli/nic_command.py",
     "cli/parameters.py",
+    "comparison/networks.py",
 }
 
 

@@ -261,12 +261,12 @@ def compare_networks(
     (True, 0.0)
     """
     # All are read before the first one runs.
-    given = {name: _told(name, network, _read) for name, network in _named(networks).items()}
+    given = {name: _naming_errors(name, network, _read) for name, network in _named(networks).items()}
     rows = []
     for name, experiment in given.items():
         if on_network is not None:
             on_network(name)
-        result = _told(
+        result = _naming_errors(
             name, experiment, lambda it: api.run(it, seed=seed, limit=limit, threads=threads, defines=defines)
         )
         rows.append(_row(name, experiment, result))
@@ -301,7 +301,7 @@ def _read(network: Given) -> Experiment | Mapping[str, Any]:
     return experiment
 
 
-def _told(name: str, given: _T, does: Callable[[_T], _R]) -> _R:
+def _naming_errors(name: str, given: _T, does: Callable[[_T], _R]) -> _R:
     """Calls `does`, whose errors then name the network."""
     try:
         return does(given)
