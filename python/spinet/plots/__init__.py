@@ -8,8 +8,10 @@ matplotlib comes with the extra `plot`: ``pip install 'spinet[plot]'``.
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import io
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,4 +80,23 @@ def save_as(figure: Figure, path: Path) -> None:
     # Text stays text: small files, and readers can search it.
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "spinet", "hatch.linewidth": 0.5}):
         figure.savefig(drawn, format=path.suffix[1:], dpi=_DPI, metadata=_METADATA[path.suffix])
-    _files.write(path, drawn.getvalue())
+    data = drawn.getvalue()
+    _files.write(path, _numbered(data) if path.suffix == ".svg" else data)
+
+
+def _numbered(svg: bytes) -> bytes:
+    """The same picture with identities that depend on what is drawn.
+
+    Matplotlib hashes all digits of coordinates, and the last digit of a layout differs from run to run. Identities of
+    different pictures differ, because a page can contain several.
+    """
+    hashes = dict.fromkeys(re.findall(rb'id="([a-z][0-9a-f]{10})"', svg))
+    numbers = {name: b"%c%d" % (name[0], number) for number, name in enumerate(hashes, 1)}
+
+    def renamed(suffix: bytes) -> bytes:
+        return _HASH.sub(lambda found: numbers[found[0]] + suffix if found[0] in numbers else found[0], svg)
+
+    return renamed(b"-" + hashlib.sha256(renamed(b"")).hexdigest()[:8].encode())
+
+
+_HASH = re.compile(rb"\b[a-z][0-9a-f]{10}\b")
