@@ -25,9 +25,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import networks
 import saturated
-from spinet import Handler, _programs, api, goal, packet_table, run
-from spinet.collectives import Flare
+from spinet import Handler, _programs, api, goal, packet_table
 
 ROOT = Path(__file__).resolve().parent.parent
 BUSY = ROOT / "benches" / "handlers" / "busy.c"
@@ -156,103 +156,6 @@ def goal_messages_per_s() -> float:
 
     made = (goal.make(pattern, ranks=1024, bytes=1024) for pattern in ("alltoall", "dissemination"))
     return min(max(once(schedule) for _ in range(_BEST_OF)) for schedule in made)
-
-
-def network_messages_per_s() -> float:
-    """Messages per second of processor time: a schedule of 1,024 ranks on plain NICs around a switch."""
-    schedule = goal.make("dissemination", ranks=1024, bytes=64)
-    best = 0.0
-    for _ in range(_BEST_OF):
-        before = time.process_time()
-        result = goal.run(schedule, topology="star", loggops="o=100,g=0", threads=1)
-        best = max(best, result.summary["messages"] / (time.process_time() - before))
-    return best
-
-
-def idle_nodes(scratch: Path) -> tuple[float, float]:
-    """Seconds and peak MiB of a run with 1,024 PsPINs that get no packets."""
-    nodes = [{"name": "n*", "program": str(EMPTY), "context": [{}]}]
-    file = scratch / "idle.json"
-    file.write_text(json.dumps({"topology": {"name": "star", "nodes": 1024}, "nodes": nodes}))
-    runs = [_measured_run(file) for _ in range(_BEST_OF)]
-    return min(seconds for seconds, _ in runs), min(mib for _, mib in runs)
-
-
-def _measured_run(file: Path) -> tuple[float, float]:
-    code = (
-        "import resource, sys, time, spinet; begun = time.perf_counter();"
-        f"spinet.run({str(file)!r}, keep_packets=False, threads=1);"
-        "print(time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
-    )
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    seconds, mib = out.split()
-    return float(seconds), float(mib)
-
-
-def pairs(n_pairs: int) -> dict[str, Any]:
-    """Pairs of PsPINs in a fat tree: an odd node's host sends 100 Gbit/s to the even node's handler, which replies."""
-    nodes: list[dict[str, Any]] = []
-    for pair in range(n_pairs):
-        source = {"source": "udp:size=1024,count=400,rate=100G", "to": f"n{2 * pair}"}
-        card = {"program": str(PING_PONG), "context": [{"match": "udp.dst_port == 1"}]}
-        nodes.append({"name": f"n{2 * pair + 1}", "send": source, **card})
-    nodes.append({"name": "n*", "program": str(PING_PONG), "context": [{"match": "udp"}]})
-    return {"topology": {"name": "fat-tree", "levels": 2, "radix": 16, "nodes": 2 * n_pairs}, "nodes": nodes}
-
-
-def network_share() -> float:
-    """Speed of 32 pairs in one network, as a share of the speed of single pairs."""
-    spinet_run(pairs(1), threads=1)
-    together = min(spinet_run(pairs(32), threads=1) for _ in range(_BEST_OF))
-    alone = min(32 * spinet_run(pairs(1), threads=1) for _ in range(_BEST_OF))
-    return alone / together
-
-
-def network_speedup() -> float:
-    """Speed of 32 pairs on two threads, as a multiple of the speed on one thread."""
-    wall = {n: min(spinet_run(pairs(32), threads=n, wall=True) for _ in range(_BEST_OF)) for n in (1, 2)}
-    return wall[1] / wall[2]
-
-
-def network_ranks(scratch: Path) -> float:
-    """Speed of 32 pairs on two processes of one thread each, as a multiple of the speed on two threads."""
-    file = scratch / "pairs.json"
-    file.write_text(json.dumps(pairs(32)))
-    as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    mapping = {"PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe", "OMPI_MCA_btl": "self,sm"}
-    environment = {**os.environ, **as_root, **mapping}
-    folder = Path(sys.executable).parent
-    spinet = [str(folder / "spinet"), "run", str(file), "--json"]
-
-    def once(command: list[str]) -> float:
-        ended = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-        return float(json.loads(ended.stdout)["wall"]["seconds"])
-
-    ranks = min(once([str(folder / "mpiexec"), "-n", "2", *spinet, "--threads", "1"]) for _ in range(_BEST_OF))
-    threads = min(once([*spinet, "--threads", "2"]) for _ in range(_BEST_OF))
-    return threads / ranks
-
-
-def allreduce_64_s() -> float:
-    """Seconds of an allreduce of 1 MiB among 64 hosts in the cards of 9 switches, on two threads, with the summary."""
-    flare = Flare(hosts=64, leaves=8, elements=_MIB // 4, buffers="tree", window=32)
-    experiment = flare.network(link={"rate": "100G", "delay": "300 ns"})
-    before = time.perf_counter()
-    result = run(experiment, threads=2, keep_packets=False)
-    wall = time.perf_counter() - before
-    assert result.complete and result.summary["packets"]["dropped"] == 0, result.summary["ended"]["text"]
-    return wall
-
-
-def spinet_run(experiment: dict[str, Any], *, threads: int, wall: bool = False) -> float:
-    """Seconds that a network is simulated: processor time, or elapsed time with `wall`. Programs are built before."""
-    given = {"threads": threads}
-    ready = _programs.built(api.prepare(experiment, given), given, cc=None, defines=None)
-    clock = time.perf_counter if wall else time.process_time
-    before = clock()
-    native = api.start(ready)
-    api.drive(native, tables=None)
-    return clock() - before
 
 
 def panic_cycles_per_s() -> float:
@@ -456,21 +359,21 @@ FIGURES = (
         key="network_messages_per_s",
         what="messages of a schedule, 1,024 plain NICs and a switch",
         unit="1/s",
-        measure=lambda _: network_messages_per_s(),
+        measure=lambda _: networks.messages_per_s(),
         least=300_000,
     ),
     Figure(
         key="network_share",
         what="64 PsPINs in a fat tree, relative to single pairs",
         unit="",
-        measure=lambda _: network_share(),
+        measure=lambda _: networks.share(),
         least=0.9,
     ),
     Figure(
         key="network_speedup",
         what="64 PsPINs in a fat tree, speedup on two free cores",
         unit="",
-        measure=lambda _: network_speedup(),
+        measure=lambda _: networks.speedup(),
         least=1.8,
         cores=2,
     ),
@@ -478,7 +381,7 @@ FIGURES = (
         key="network_ranks",
         what="64 PsPINs in a fat tree, two processes relative to two threads, on two free cores",
         unit="",
-        measure=network_ranks,
+        measure=networks.ranks,
         least=0.85,
         cores=2,
     ),
@@ -486,7 +389,7 @@ FIGURES = (
         key="allreduce_64_s",
         what="allreduce of 1 MiB among 64 PsPINs in switches, on two free cores",
         unit="s",
-        measure=lambda _: allreduce_64_s(),
+        measure=lambda _: networks.allreduce_64_s(),
         most=60,
         cores=2,
     ),
@@ -494,14 +397,14 @@ FIGURES = (
         key="idle_nodes_s",
         what="run with 1,024 idle PsPINs",
         unit="s",
-        measure=lambda scratch: idle_nodes(scratch)[0],
+        measure=lambda scratch: networks.idle_nodes(scratch)[0],
         most=2,
     ),
     Figure(
         key="idle_nodes_mib",
         what="peak memory with 1,024 idle PsPINs",
         unit="MiB",
-        measure=lambda scratch: idle_nodes(scratch)[1],
+        measure=lambda scratch: networks.idle_nodes(scratch)[1],
         most=512,
     ),
     Figure(

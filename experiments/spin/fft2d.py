@@ -12,8 +12,8 @@ a doorbell over PCIe.
 
 The network is a switch with links of 400 Gbit/s. Hosts are models, `python/spinet/datatypes/host.py`: one core packs,
 unpacks, and transforms 8 floating-point operations a nanosecond (assumed: FFTW on one core of that processor, in
-cache), 5 N log2 N for a row. The published speed-up was not available (up to 26 % for 20,480 x 20,480, from memory); so
-its shape is drawn and nothing is judged but the bytes.
+cache), 5 N log2 N for a row. The published speed-up was not available, so only
+the shape is drawn, and only the bytes are judged.
 """
 
 from __future__ import annotations

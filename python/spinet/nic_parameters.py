@@ -252,12 +252,12 @@ class SharingParams(Params):
     """
     io_schedule: Literal["in_order", "round_robin", "weighted_fair"] = "in_order"
     """The order in which commands reach the units that execute them: off-cluster DMA, NIC outbound engine,
-    HostDirect. Tenants' `io` needs another one than `in_order`.
+    HostDirect. Tenants with `io` need a rule other than `in_order`.
     """
     egress_fragment_bytes: int = 4096
-    """Largest read of a packet that handlers send before other packets in the NIC outbound engine have their turn:
-    up to the next multiple in NIC memory. With 4096 packets are read one after the other. Allowed: a power of two
-    from 64 to 4096.
+    """Largest read that the NIC outbound engine makes for a packet before other packets have their turn. A read also
+    ends at each multiple of this in NIC memory. With 4096, packets are read one after the other. Allowed: a power
+    of two from 64 to 4096.
     """
     packet_memory_percent: int = 50
     """Maximum share of L2 packet memory for one tenant while several have rules, in percent. Packets beyond it are

@@ -426,8 +426,8 @@ class TenantUse(TypedDict):
     egress_bytes: int
     """Bytes of its commands to the NIC outbound engine."""
     command_wait_ns: WaitSummary | None
-    """Time that its commands waited for their first part to go to the unit that executes it; `null` if commands go
-    in order or it had none.
+    """Time from when the command unit has a command until its first part goes to the unit that executes it; `null`
+    if commands go in order or the tenant had none.
     """
 
 

@@ -38,7 +38,7 @@ def typemap(datatype: Datatype) -> list[tuple[int, int]]:
 
 
 def scattered(datatype: Datatype, message: bytes, count: int, origin: int, room: int) -> bytes:
-    """Host memory after a receive, basic type by basic type."""
+    """Host memory after a receive, filled one basic type at a time."""
     memory, taken = bytearray(room), 0
     entries = typemap(datatype)
     for element in range(count):
@@ -296,7 +296,7 @@ def check_sending(seed: int) -> None:
 
 
 def gathered(datatype: Datatype, memory: bytes, count: int, origin: int) -> bytes:
-    """The message of a send, basic type by basic type."""
+    """The bytes of a message, gathered from host memory one basic type at a time."""
     firsts = [origin + element * datatype.extent for element in range(count)]
     return b"".join(memory[at + first : at + first + size] for first in firsts for at, size in typemap(datatype))
 

@@ -3,16 +3,10 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
-from spinet import datatypes as dt
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-
 from experiments.spin.fft2d import METHODS, Transform
+from spinet import datatypes as dt
 
 
 def check(transform: Transform) -> float:

@@ -4,18 +4,15 @@
 from __future__ import annotations
 
 import itertools
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 import spinet
+from experiments.fpspin import datatypes, host
 from spinet._frames import checksum
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
-
-from experiments.fpspin import datatypes, host  # noqa: E402
 
 ECHO = str(ROOT / "sdk" / "examples" / "udp_ping_pong.c")
 UDP_RULE = {"word": 5, "mask": 0xFF, "low": 17}

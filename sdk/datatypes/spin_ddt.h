@@ -182,7 +182,7 @@ static inline bool spin_ddt_part(const handler_args_t *args, const spin_ddt_t *t
     }
     /* No handler changes the data, so commands read it from L2, in rows of 64 bytes. */
     part->nic = (uintptr_t)task->l2_pkt_mem + SPIN_DATA_OFFSET + sizeof *header;
-    part->host = ((uint64_t)task->host_mem_high << 32 | task->host_mem_low) + (uint64_t)part->slot * type->slot_bytes;
+    part->host = spin_host_address(task, 0) + (uint64_t)part->slot * type->slot_bytes;
     amo_add((volatile int32_t *)&spin_ddt_received(task, args->cluster_id, type)[part->slot], (int32_t)part->left);
     return true;
 }
@@ -283,7 +283,7 @@ static inline void spin_ddt_end(const handler_args_t *args)
         return;
     }
     uint32_t slot = ((const spin_ddt_header_t *)data.data)->slot, received = 0;
-    uint64_t host = (uint64_t)task->host_mem_high << 32 | task->host_mem_low;
+    uint64_t host = spin_host_address(task, 0);
     uint32_t size = 0, status = SPIN_DDT_REFUSED;
     if (type != NULL) {
         if (slot >= type->slots) {

@@ -58,7 +58,7 @@ static inline bool spin_ddt_ordered(const handler_args_t *args, const spin_ddt_t
     }
     part->left = MIN(type->payload, type->size - part->at);
     part->nic = (uintptr_t)spin_ddt_frame(args, type) + SPIN_DATA_OFFSET + sizeof(spin_ddt_header_t);
-    part->host = ((uint64_t)task->host_mem_high << 32 | task->host_mem_low) + (uint64_t)part->slot * type->slot_bytes;
+    part->host = spin_host_address(task, 0) + (uint64_t)part->slot * type->slot_bytes;
     part->host_bytes = task->host_mem_size - part->slot * type->slot_bytes;
     part->window =
         (uint8_t *)task->scratchpad[args->cluster_id] + type->windows + args->hpu_id * type->window_bytes;

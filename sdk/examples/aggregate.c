@@ -57,7 +57,7 @@ __handler__ void aggregate_th(handler_args_t *args)
         /* Take what is there and leave zero for the next message. */
         sum += amo_swap((volatile uint32_t *)sum_in(task, cluster), 0);
     }
-    uint64_t host = ((uint64_t)task->host_mem_high << 32 | task->host_mem_low) + task->flow_id * sizeof(uint64_t);
+    uint64_t host = spin_host_address(task, task->flow_id * sizeof(uint64_t));
     spin_cmd_t written;
     spin_write_to_host(host, sum, &written);
 }

@@ -23,7 +23,7 @@ __handler__ void copy_to_host_ph(handler_args_t *args)
     if (size > room || offset > room - size) {
         return; /* the context's host memory is smaller than the ring, and the packet does not fit */
     }
-    uint64_t host = ((uint64_t)task->host_mem_high << 32 | task->host_mem_low) + offset;
+    uint64_t host = spin_host_address(task, offset);
 
 #ifdef FROM_L2
     const void *packet = task->l2_pkt_mem;

@@ -47,7 +47,7 @@ __handler__ void count_th(handler_args_t *args)
         bytes += (uint32_t)counters->bytes;
     }
 
-    uint64_t host = ((uint64_t)task->host_mem_high << 32 | task->host_mem_low) + task->flow_id * sizeof(uint64_t);
+    uint64_t host = spin_host_address(task, task->flow_id * sizeof(uint64_t));
     spin_cmd_t written;
     spin_write_to_host(host, (uint64_t)bytes << 32 | packets, &written);
 }

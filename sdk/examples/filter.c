@@ -85,7 +85,7 @@ static void pass_to_host(const task_t *task)
     if (task->pkt_mem_size > task->host_mem_size || offset > task->host_mem_size - task->pkt_mem_size) {
         return;
     }
-    uint64_t host = ((uint64_t)task->host_mem_high << 32 | task->host_mem_low) + offset;
+    uint64_t host = spin_host_address(task, offset);
     spin_cmd_t copied;
     spin_dma_to_host(host, (uintptr_t)task->pkt_mem, task->pkt_mem_size, false, &copied);
 }

@@ -84,7 +84,7 @@ __handler__ void strided_ddt_ph(handler_args_t *args)
     if (layout.block == 0) {
         layout = (layout_t){.block = UINT32_MAX};
     }
-    const uint64_t host = (uint64_t)task->host_mem_high << 32 | task->host_mem_low;
+    const uint64_t host = spin_host_address(task, 0);
     const uint32_t room = task->host_mem_size;
     place_t place = place_of(&layout, at);
     while (left > 0) {

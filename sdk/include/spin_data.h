@@ -72,7 +72,7 @@ static inline void spin_data_to_host(const task_t *task)
     if (size > task->host_mem_size || offset > task->host_mem_size - size) {
         return;
     }
-    uint64_t host = ((uint64_t)task->host_mem_high << 32 | task->host_mem_low) + offset;
+    uint64_t host = spin_host_address(task, offset);
     spin_cmd_t copied;
     spin_dma_to_host(host, (uintptr_t)task->pkt_mem, size, false, &copied);
 }

@@ -30,7 +30,7 @@ static inline void spin_merge(const handler_args_t *args, uint32_t n)
     if (task->scratchpad_size[own] < SPIN_MERGE_BYTES(n) || task->host_mem_size < SPIN_MERGE_BYTES(n)) {
         return;
     }
-    const uint64_t host = (uint64_t)task->host_mem_high << 32 | task->host_mem_low;
+    const uint64_t host = spin_host_address(task, 0);
     uint32_t *own_sums = (uint32_t *)task->scratchpad[own], *sums = own_sums + n;
     spin_cmd_t moved[NB_CLUSTERS];
 

@@ -203,7 +203,7 @@ static void deliver_unexpected(const match_t *card, uint32_t entry, uint32_t une
 
 /* Messages. */
 
-/* Keep the packet's message; returns its entry, or 0. The caller has the lock. */
+/* Keep the packet's message as unexpected. Returns its entry, or 0 if the list is full. The caller has the lock. */
 static uint32_t keep(const match_t *card, const match_message_t *message, uint32_t reserved)
 {
     const uint32_t entry = new_unexpected(card->state, reserved);
@@ -220,7 +220,7 @@ static uint32_t keep(const match_t *card, const match_message_t *message, uint32
     return entry;
 }
 
-/* Let messages of this sender take part that came before the one that has just taken its place. */
+/* Messages of this sender that waited for the one that has just taken its place: let them take theirs. */
 static void follow(const match_t *card, match_peer_t *peer)
 {
     for (;;) {
@@ -339,7 +339,7 @@ static void report_taken(const match_t *card, uint32_t taken)
     spin_cmd_wait(written);
 }
 
-/* Let a receive, and those that came before it was there, take their places. */
+/* Let a receive take its place, and then those that waited for it. */
 static void take_receives(const match_t *card)
 {
     match_state_t *state = card->state;

@@ -139,7 +139,7 @@ impl Network {
     }
 
     /// Calls `act` with each of these nodes, and returns the answers in the same order. Threads work at the same time, each on its own
-    /// nodes. If several nodes fail, the error of the one with the least number counts.
+    /// nodes. If several nodes fail, returns the error of the one with the lowest number.
     pub fn with_nodes<R: Send + 'static>(
         &mut self,
         nodes: &[NodeId],
@@ -247,7 +247,7 @@ impl Network {
         self.failure.clone().map_or(Ok(()), Err)
     }
 
-    /// A reply of each of `n` threads. If several failed, the error of the node with the least number counts.
+    /// Waits for `n` replies, each from another thread. If several threads failed, returns the error of the node with the lowest number.
     fn collect(&mut self, n: usize) -> Result<Vec<Reply>, NetError> {
         let mut replies = Vec::new();
         let mut failures = Vec::new();

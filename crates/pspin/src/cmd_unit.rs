@@ -49,7 +49,7 @@ struct Unit {
     commands: Counter,
 }
 
-/// How long commands are cut when they wait by tenant.
+/// Sizes at which commands are cut if they wait by tenant.
 #[derive(Clone, Copy)]
 struct Cuts {
     fragment_bytes: u32,
@@ -82,10 +82,10 @@ fn index(id: CommandId) -> usize {
 ///           a response that a unit gives in cycle r is seen here in r + 1 and by its cluster in r + 2.
 /// Fairness: clusters take turns at each unit, units take turns for responses. A command that cannot go holds back those
 ///           behind it from the same cluster, and other clusters' that come later: see [`LockingTree`].
-///           With another schedule than [`IoSchedule::InOrder`], commands wait here by unit and tenant ([`TenantQueues`]). Each core
-///           has 4 commands and one of its driver at most, so there is always room. Long commands are cut: host DMA at
+///           Unless the schedule is [`IoSchedule::InOrder`], commands wait here by unit and tenant ([`TenantQueues`]). Each core
+///           has at most 4 commands, and its driver 1, so there is always room. Long commands are cut: host DMA at
 ///           `sharing.fragment_bytes`, puts into their packets. A cluster gets one response for all parts of a command.
-///           A put into unmapped memory then sends the packets before its first unmapped byte.
+///           If a put is cut and reads unmapped memory, the packets before the first unmapped byte are sent.
 /// Source:   PsPIN RTL a49fec8, `cmd_unit.sv`. There the register is before the choice and the command reaches its unit
 ///           in the cycle of the choice; here the choice is a cycle earlier and the register behind it. So where all are in flight,
 ///           the next command is at its unit 2 cycles after a response is given.

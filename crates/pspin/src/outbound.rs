@@ -35,7 +35,8 @@ struct Job {
     start: Cycle,
 }
 
-/// If reads are cut: bytes under way up to which another read is sent, so that a packet does not wait for many reads of another.
+/// If reads are cut, the next one is sent only while fewer bytes than this are under way. So a packet does not wait for many reads of
+/// another one.
 /// assumed: 8 beats cover the latency of L2; OSMOSIS has up to 32 reads under way.
 const AHEAD_BYTES: u32 = 512;
 
@@ -103,7 +104,7 @@ pub struct Outbound {
     n_open: u32,
     /// Commands with bytes left; the next in turn comes first.
     jobs: VecDeque<Job>,
-    /// Reads that have not been sent; the next line in turn comes first. One line for all cores unless reads are cut.
+    /// Reads that have not been sent. The first line is that of the core whose turn is next. One line for all cores unless reads are cut.
     lines: VecDeque<Line>,
     /// Reads whose data have not all arrived, with the bytes to come.
     under_way: VecDeque<Read>,
@@ -296,7 +297,7 @@ impl Outbound {
         let core = if self.cuts_reads() { (job.id.cluster, job.id.core) } else { (0, 0) };
         match self.lines.iter_mut().find(|line| line.core == core) {
             Some(line) => line.reads.extend(reads),
-            // The core in turn is behind the one that had its turn last.
+            // The core that had its turn last comes last, behind this new one.
             None => {
                 let behind = self.lines.back().is_some_and(|line| line.core == self.last_core);
                 self.lines.insert(self.lines.len() - usize::from(behind), Line { core, reads: reads.collect() });

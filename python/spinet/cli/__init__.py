@@ -195,8 +195,9 @@ def _open_what_is_closed() -> None:
 
 
 def _one_thread_for_algebra() -> None:
-    """Keep NumPy's library of linear algebra, which no command uses, from reserving memory for each core: where memory
-    is short, it ends the process with exit code 1.
+    """Keep NumPy's library of linear algebra from reserving memory for each core.
+
+    No command needs its threads, and where memory is short, it ends the process with exit code 1.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 

@@ -6,12 +6,18 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
 from spinet.cli import errors, parameters
+
+if TYPE_CHECKING:
+    from spinet.comparison import Comparison, NetworkComparison
+
+_Compared = TypeVar("_Compared", "Comparison", "NetworkComparison")
 
 
 @click.command(cls=parameters.NamingCommand, short_help="Compare NICs with the same packets and handlers, or networks.")
@@ -101,6 +107,7 @@ def command(
     """
     from spinet import plots
     from spinet._core import UsageError
+    from spinet.cli import compare_report
     from spinet.comparison import DEFAULT_NICS, JSON, compare
     from spinet.output import OutputFolder
 
@@ -141,18 +148,31 @@ def command(
         if folder is not None:
             comparison.write(folder.path, plot=not no_plot)
             folder.commit()
+    ended = {row.nic: row.ended for row in comparison.rows}
+    return _show(comparison, compare_report.print_comparison, ended, output, as_json=as_json)
+
+
+def _show(
+    comparison: _Compared,
+    show: Callable[[_Compared], None],
+    ended: Mapping[str, str],
+    output: Path | None,
+    *,
+    as_json: bool,
+) -> int:
+    """Print a comparison, and return the exit code. `ended` says how each run ended, by name."""
     if as_json:
         click.echo(json.dumps(comparison.as_json(), indent=2))
     else:
-        from spinet.cli import compare_report
-
-        compare_report.print_comparison(comparison)
+        show(comparison)
         if output is not None:
             click.echo(f"\nResults are in {output}")
-    if comparison.is_complete:
+    unfinished = [name for name, how in ended.items() if how != "complete"]
+    if not unfinished:
         return 0
-    names = ", ".join(row.nic for row in comparison.rows if row.ended != "complete")
-    errors.complain(f"not every run finished: {names}", hint="give them more simulated time with --limit")
+    errors.complain(
+        f"not every run finished: {', '.join(unfinished)}", hint="give them more simulated time with --limit"
+    )
     return errors.UNFINISHED
 
 
@@ -171,6 +191,7 @@ def _networks(
     defines: tuple[str, ...],
 ) -> int:
     from spinet._core import UsageError
+    from spinet.cli import compare_report
     from spinet.comparison import JSON, compare_networks
     from spinet.output import OutputFolder
 
@@ -194,23 +215,12 @@ def _networks(
         if folder is not None:
             comparison.write(folder.path)
             folder.commit()
-    if as_json:
-        click.echo(json.dumps(comparison.as_json(), indent=2))
-    else:
-        from spinet.cli import compare_report
-
-        compare_report.print_networks(comparison)
-        if output is not None:
-            click.echo(f"\nResults are in {output}")
-    if comparison.is_complete:
-        return 0
-    names = ", ".join(row.network for row in comparison.rows if row.ended != "complete")
-    errors.complain(f"not every run finished: {names}", hint="give them more simulated time with --limit")
-    return errors.UNFINISHED
+    ended = {row.network: row.ended for row in comparison.rows}
+    return _show(comparison, compare_report.print_networks, ended, output, as_json=as_json)
 
 
 def _named(files: tuple[str, ...]) -> dict[str, Path]:
-    """Files by the names given in front of them, or by their own."""
+    """Files by name: the one given in front of a file, or the file's own."""
     from spinet._core import UsageError
 
     if not files:

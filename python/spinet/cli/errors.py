@@ -78,7 +78,7 @@ def _report_environment(error: BaseException) -> int:
 
 
 def _first_cause(error: ImportError) -> BaseException:
-    """The error that began it: libraries wrap it into long advice."""
+    """The first error in the chain, because libraries wrap it into long advice."""
     first: BaseException = error
     while isinstance(cause := first.__cause__ or first.__context__, ImportError):
         first = cause

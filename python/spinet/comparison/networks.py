@@ -54,7 +54,7 @@ class BusiestLink:
     bytes
         Bytes of frames without FCS that crossed it.
     share
-        Part of the completion time in which frames were on it.
+        Share of the completion time in which frames were on it, 0 to 1.
     """
 
     name: str
@@ -302,7 +302,7 @@ def _read(network: Given) -> Experiment | Mapping[str, Any]:
 
 
 def _naming_errors(name: str, given: _T, does: Callable[[_T], _R]) -> _R:
-    """Calls `does`, whose errors then name the network."""
+    """Call `does`, and name the network in its errors."""
     try:
         return does(given)
     except InputError as error:

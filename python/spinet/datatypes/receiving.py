@@ -55,7 +55,31 @@ class Completion:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Received:
+class _Moved:
+    """Messages that a card received or sent."""
+
+    compiled: Compiled
+    result: Result = field(repr=False)
+    messages: tuple[bytes, ...] = field(repr=False)
+    completions: tuple[Completion, ...]
+
+    @cached_property
+    def ns(self) -> float:
+        """Time in ns from the arrival of the first packet until the card is done with the last one.
+
+        Then a received message is completely in host memory, and a sent one has left.
+        """
+        columns = self.result.columns
+        return float(columns["done_ps"].max() - columns["arrival_ps"].min()) / 1000
+
+    @property
+    def gbps(self) -> float:
+        """Bytes of messages over `ns`, in Gbit/s."""
+        return sum(map(len, self.messages)) * 8 / self.ns
+
+
+@dataclass(frozen=True, kw_only=True)
+class Received(_Moved):
     """Result of `receive`.
 
     Attributes
@@ -74,28 +98,13 @@ class Received:
         One for each slot.
     """
 
-    compiled: Compiled
-    result: Result = field(repr=False)
-    messages: tuple[bytes, ...] = field(repr=False)
     memory: Bytes = field(repr=False)
     expected: Bytes = field(repr=False)
-    completions: tuple[Completion, ...]
 
     @property
     def is_exact(self) -> bool:
         """True if every byte of host memory is as after `unpack`, also in the gaps."""
         return bool((self.memory == self.expected).all())
-
-    @cached_property
-    def ns(self) -> float:
-        """Time in ns from the arrival of the first packet until the last one is completely in host memory."""
-        columns = self.result.columns
-        return float(columns["done_ps"].max() - columns["arrival_ps"].min()) / 1000
-
-    @property
-    def gbps(self) -> float:
-        """Bytes of messages over `ns`, in Gbit/s."""
-        return sum(map(len, self.messages)) * 8 / self.ns
 
     @property
     def handler_cycles(self) -> np.ndarray[Any, np.dtype[np.int64]]:

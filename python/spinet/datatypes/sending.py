@@ -22,13 +22,12 @@ from spinet.datatypes.receiving import (
     PLACED,
     RECEIVER,
     SENDER,
-    Completion,
+    _Moved,
     completions,
     frame_of,
     place,
 )
 from spinet.datatypes.types import Datatype, whole
-from spinet.result import Result
 
 ORDER_PORT = 9998
 
@@ -37,7 +36,7 @@ _DATA_AT = 42
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sent:
+class Sent(_Moved):
     """Result of `send`.
 
     Attributes
@@ -54,27 +53,12 @@ class Sent:
         One for each slot; `received` counts the bytes that handlers sent.
     """
 
-    compiled: Compiled
-    result: Result = field(repr=False)
-    messages: tuple[bytes, ...] = field(repr=False)
     expected: tuple[bytes, ...] = field(repr=False)
-    completions: tuple[Completion, ...]
 
     @property
     def is_exact(self) -> bool:
         """True if the card sent each byte of `expected` once and nothing else."""
         return self.messages == self.expected and len(self.result.sent) == len(self.messages) * self.compiled.packets
-
-    @property
-    def ns(self) -> float:
-        """Time in ns from the arrival of the first order until the last packet has left."""
-        columns = self.result.columns
-        return float(columns["done_ps"].max() - columns["arrival_ps"].min()) / 1000
-
-    @property
-    def gbps(self) -> float:
-        """Bytes of messages over `ns`, in Gbit/s."""
-        return sum(map(len, self.messages)) * 8 / self.ns
 
     @property
     def handler_cycles(self) -> np.ndarray[Any, np.dtype[np.int64]]:

@@ -26,7 +26,7 @@ PORT, UNIT, MAX_BYTES, PEERS, WINDOW = (NUMBERS[name] for name in ("PORT", "UNIT
 EVENTS = ("refused", "duplicates", "early", "fulls", "late")
 STATUS = {NUMBERS[name.upper()]: name for name in ("ok", "truncated", "full")}
 KINDS = {name: NUMBERS[name.upper()] for name in ("eager", "rts", "data", "get", "accepted", "done", "busy", "post")}
-ANY_TAG = 0xFFFF_FFFF  # to ignore
+ANY_TAG = 0xFFFF_FFFF  # as `ignore`: all bits of the tag may differ
 HOST_AT = 0x3000_0000
 """Address of a card's host memory."""
 _HEAD = struct.Struct("<BxHIIIHHIIIII")
@@ -114,7 +114,7 @@ class Receive:
         Empty until the receive has ended, then ``ok``, ``truncated`` (the message was longer than the buffer; `data`
         are its beginning), ``full`` (the card had no place for the receive) or ``lost`` (the card did not take it).
     source, tag, comm, size
-        Of the message, once the receive has ended; `size` is that of the whole message.
+        Of the message, also if only its beginning is there; set when the receive has ended.
     data
         The bytes in the buffer.
     turns
@@ -267,10 +267,10 @@ class Endpoint:
     Parameters
     ----------
     timeout_ns
-        Time after which a message or receive is repeated that the card has not taken. It doubles with each of the first
-        repetitions; for long messages, it is longer by itself for each 64 KiB.
+        Time after which a message or receive that the card has not taken is repeated. It doubles with each of the first
+        repetitions. For a message, it is multiplied by 1 plus its number of whole 64 KiB.
     attempts
-        Times without an answer after which the endpoint gives up.
+        Number of attempts without an answer after which the endpoint gives up.
     poll_ns
         Time between two looks at host memory.
     """
@@ -361,14 +361,14 @@ class Endpoint:
             yield from self._look()
 
     def progress(self, time_ns: int) -> Steps:
-        """Look at host memory and repeat what is necessary for some time."""
+        """For this time, look at host memory and repeat messages and receives without an answer."""
         end_ps = self.host.now_ps + time_ns * 1000
         while self.host.now_ps < end_ps:
             yield self.host.sleep(f"{self._poll_ns} ns")
             yield from self._look()
 
     def _begin(self) -> None:
-        """Send what its window allows."""
+        """Send the messages that the window of this receiver allows."""
         first = min(self._receives, default=self._posted + 1)
         # A record has its place until the receive has ended.
         while self._queue and self._queue[0].number <= self._taken + WINDOW:
@@ -396,14 +396,14 @@ class Endpoint:
         self.host.send_frame(one._frame)
 
     def _is_overdue(self, one: Send | Receive) -> bool:
-        """True if it is time to repeat: each time later than the time before, so that cards can catch up."""
+        """True if it is time to repeat. The interval grows with each repetition, so that cards can catch up."""
         timeout_ps = self._timeout_ps << min(one.attempts - 1, _DOUBLINGS)
         if isinstance(one, Send):
             timeout_ps *= 1 + one.size // 65536
         return self.host.now_ps - one.sent_ps >= timeout_ps
 
     def _look(self) -> Steps:
-        """Look at host memory, and repeat what has no answer."""
+        """Look at host memory, and repeat messages and receives without an answer."""
         memory: bytes = yield self.host.read(HOST_AT, _AREA_AT)
         self._taken = max(self._taken, int.from_bytes(memory[:4], "little"))
         for receive in list(self._receives.values()):

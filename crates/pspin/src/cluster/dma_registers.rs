@@ -55,7 +55,7 @@ impl Cluster {
 
     /// The DMA engine takes a transfer, if it can. Cores, the public registers and the scheduler take turns. A launch
     /// is held until the engine takes it.
-    /// With another schedule of commands than `in_order`, cores of tenants with the highest priority go first.
+    /// Unless commands go `in_order`, cores of the tenants with the highest priority go first.
     /// If transfers are checked, a long one is taken page by page, so that no requester waits for the whole transfer of
     /// another. A watchdog ends a transfer between two pages.
     ///
@@ -70,7 +70,7 @@ impl Cluster {
             return;
         }
         let accepts = self.dma.accepts(now);
-        // A choice by priority is made when the engine accepts, so that a late one of high priority is part of it.
+        // Priorities are compared only when the engine accepts, so that a late launch of high priority can still be chosen.
         if self.drivers.by_tenant && !accepts {
             return;
         }
@@ -102,7 +102,8 @@ impl Cluster {
         }
     }
 
-    /// Removes cores whose tenants have a lower priority than another one that asks. Scheduler and public registers have none, and stay.
+    /// Removes cores whose tenant has a lower priority than that of another core. The scheduler and the public registers have no
+    /// priority, and stay.
     fn most_urgent(&self, asking: u64) -> u64 {
         let priority = |i: u32| self.hpus[i as usize].driver.running().map_or(0, |held| held.task.context.io.priority);
         let cores = u64::from(self.launching);

@@ -6,14 +6,14 @@ use kernel::Cycle;
 use std::collections::VecDeque;
 use std::num::NonZeroU64;
 
-/// Service of a byte for a tenant of weight 1. A multiple of small weights, so that little is lost by rounding.
+/// The part of [`Party::served`] that a byte adds at weight 1. It is large, so that division by a weight loses little.
 const BYTE: u64 = 1 << 20;
 
 /// A rate that may not be exceeded. After n bytes the next ones wait for the time that n bytes take at this rate.
 #[derive(Clone, Copy, Debug)]
 struct Limit {
     bps: u128,
-    /// First time at which bytes may go, in cycles times `bps`: exact for every rate.
+    /// The first time at which bytes may go, in cycles times `bps`. This is exact for every rate.
     from: u128,
 }
 
@@ -33,7 +33,7 @@ impl Limit {
     }
 }
 
-/// The commands of one core of a tenant, in order, each with the cycle since which it waits.
+/// The commands of one core of a tenant, in order, each with the cycle in which it began to wait.
 struct Line {
     core: (u8, u8),
     commands: VecDeque<(Cycle, Command)>,
@@ -45,9 +45,10 @@ struct Party {
     weight: u64,
     priority: usize,
     limit: Option<Limit>,
-    /// The core in turn comes first.
+    /// The first line is that of the core whose turn is next.
     lines: VecDeque<Line>,
-    /// Bytes served for its weight, in [`BYTE`]s; less if it had no commands while others had.
+    /// Virtual time: bytes served divided by the weight, times [`BYTE`]. A tenant whose commands come after a pause begins at the level
+    /// of its priority, so that the pause earns it nothing.
     served: u64,
 }
 
@@ -69,7 +70,7 @@ pub struct Part {
 
 /// The commands that wait for one unit, by tenant.
 ///
-/// Fairness: a tenant with a limit has at most `limit` times t plus one part within any t. Among tenants that may send, the ones with the
+/// Fairness: within any time t, a tenant with a limit moves at most its limit times t, and one part. Among tenants that may send, the ones with the
 ///           highest priority go first. Among these: `round_robin`, a part of each in turn; `weighted_fair`, the tenant with the fewest
 ///           bytes for its weight (start-time fair queueing, Goyal et al., SIGCOMM 1996). Cores of a tenant take turns after each part.
 ///           Commands of a core stay in order.
@@ -77,9 +78,9 @@ pub struct TenantQueues {
     schedule: IoSchedule,
     clock_hz: u64,
     parties: Vec<Party>,
-    /// The party that is first in turn.
+    /// The party whose turn is next.
     first: usize,
-    /// For each priority, the service of the party chosen last, before it was served.
+    /// For each priority, the level: [`Party::served`] of the party that was chosen last, before its part was added.
     level: [u64; PRIORITIES],
 }
 
@@ -89,7 +90,7 @@ impl TenantQueues {
         TenantQueues { schedule, clock_hz, parties: Vec::new(), first: 0, level: [0; PRIORITIES] }
     }
 
-    /// Takes a command that waits from this cycle on. `bps` is its tenant's limit at this unit.
+    /// Adds a command, which waits from this cycle on. `bps` is its tenant's limit at this unit.
     pub fn push(&mut self, now: Cycle, command: Command, bps: Option<NonZeroU64>) {
         let Sender { tenant, weight, io } = command.sender;
         let level = self.level[usize::from(io.priority)];
@@ -127,7 +128,7 @@ impl TenantQueues {
         self.first = (turn + 1) % n;
         let mut line = party.lines.pop_front().expect("a chosen tenant has commands");
         let (since, first) = line.commands.front_mut().expect("a core with a line has commands");
-        // Later parts of a command are not the first ones to wait.
+        // Only the first part of a command reports how long it waited.
         let waited = std::mem::replace(since, Cycle::MAX);
         let waited = (waited != Cycle::MAX).then(|| now - waited);
         let part = split(first);

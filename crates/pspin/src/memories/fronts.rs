@@ -5,10 +5,10 @@ use super::{BurstPort, READ, WRITE};
 use crate::protocol::Burst;
 use kernel::Cycle;
 
-/// Position behind the memories: addresses that neither has.
+/// Position of addresses that neither memory has.
 const ELSEWHERE: usize = 2;
 
-/// The initiators whose next burst has come, as bit sets by its memory and direction.
+/// Bit sets of the initiators whose next burst has come, by memory and direction of the burst.
 #[derive(Default)]
 pub(super) struct Fronts([[u64; 2]; 3]);
 
@@ -37,7 +37,7 @@ impl Fronts {
         }
     }
 
-    /// Those whose next burst goes to this side of this memory.
+    /// The initiators whose next burst goes to this side of this memory.
     pub(super) fn to(&self, memory: usize, side: usize) -> u64 {
         self.0[memory][side]
     }

@@ -20,11 +20,11 @@ pub struct SharingParams {
     /// Largest part of a transfer with the host, or of a cluster's DMA, before other cores have their turn: up to the next
     /// multiple in NIC memory, or of the source. Needs `isolation.check_transfers` if it is not 4096.
     pub fragment_bytes: u32,
-    /// The order in which commands reach the units that execute them: off-cluster DMA, NIC outbound engine, HostDirect. Tenants' `io` needs
-    /// another one than `in_order`.
+    /// The order in which commands reach the units that execute them: off-cluster DMA, NIC outbound engine, HostDirect. Tenants with
+    /// `io` need a rule other than `in_order`.
     pub io_schedule: IoSchedule,
-    /// Largest read of a packet that handlers send before other packets in the NIC outbound engine have their turn: up to the next multiple
-    /// in NIC memory. With 4096 packets are read one after the other.
+    /// Largest read that the NIC outbound engine makes for a packet before other packets have their turn. A read also ends at each multiple of
+    /// this in NIC memory. With 4096, packets are read one after the other.
     pub egress_fragment_bytes: u32,
     /// Maximum share of L2 packet memory for one tenant while several have rules, in percent. Packets beyond it are
     /// dropped, whatever the context requests for a full memory.

@@ -61,9 +61,9 @@ pub const PRIORITIES: usize = 8;
 pub struct IoTerms {
     /// Commands of higher priority go first; below [`PRIORITIES`].
     pub priority: u8,
-    /// Most bits a second of the off-cluster DMA. HostDirect has the same limit, counted apart.
+    /// Limit of its copies by the off-cluster DMA, in bit/s. HostDirect has the same limit, counted apart.
     pub host_bps: Option<NonZeroU64>,
-    /// Most bits a second of the NIC outbound engine.
+    /// Limit of what it sends through the NIC outbound engine, in bit/s.
     pub egress_bps: Option<NonZeroU64>,
 }
 

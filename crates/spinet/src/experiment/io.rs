@@ -1,4 +1,4 @@
-//! A tenant's rights at the units that execute commands, as they are written.
+//! A tenant's rights at the units that execute commands, as experiments write them.
 
 use pspin::PspinParams;
 use pspin::params::IoSchedule;
@@ -19,11 +19,11 @@ pub struct IoSpec {
     /// 0 to 7. Commands of tenants with a higher priority go first.
     #[serde(default, skip_serializing_if = "is_0")]
     pub priority: u32,
-    /// Most bits a second that its copies between card and host move, such as `10G`; unlimited by default. Its HostDirect writes have the
-    /// same limit, counted apart.
+    /// Highest rate of its copies between card and host, such as `10G`; unlimited by default. Its HostDirect writes have the same limit,
+    /// counted apart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_rate: Option<String>,
-    /// Most bits a second that its handlers send to the network, such as `10G`; unlimited by default.
+    /// Highest rate at which its handlers send to the network, such as `10G`; unlimited by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub egress_rate: Option<String>,
 }
@@ -66,7 +66,7 @@ impl IoSpec {
         Ok(IoTerms { priority, host_bps, egress_bps })
     }
 
-    /// True if it asks for nothing.
+    /// True if every right has its default.
     pub fn is_default(&self) -> bool {
         *self == IoSpec::default()
     }

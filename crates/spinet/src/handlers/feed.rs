@@ -49,7 +49,7 @@ pub struct Feed {
     limit: Cycle,
     /// When traffic starts: the first cycle in which the NIC can take a packet.
     start: Option<Cycle>,
-    /// Before this cycle nothing arrives, unless a stream is added. The NIC asks in many more cycles.
+    /// Nothing arrives before this cycle, unless a stream is added. The NIC asks in most cycles, which then need no search.
     quiet_until: Cycle,
     status: FeedStatus,
     record: SharedRecord,

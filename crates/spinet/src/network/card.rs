@@ -184,7 +184,7 @@ impl NetworkCard {
             Some(gathered) => gathered.reports.clone().into(),
             None => self.network.borrow_mut().report().unwrap_or_default().into(),
         };
-        // After the end, nothing changes any more. Before all processes have met, there are only the nodes of this one.
+        // After the end, reports do not change. With several processes, they are complete only when all records have been gathered.
         if self.is_closed && (self.gathered.is_some() || self.wanted.ranks.is_none()) {
             self.reports.replace(Some(reports.clone()));
         }
@@ -199,7 +199,8 @@ impl NetworkCard {
         }
     }
 
-    /// For each node: packets that its card took and finished, and frames that it refused. Nodes of other processes have none before the end.
+    /// For each node: packets that its card took, packets that it finished, and frames that it refused. Before the end, these are 0 for
+    /// nodes of other processes.
     pub(super) fn counts(&self) -> Vec<[u64; 3]> {
         let mut counts = vec![[0; 3]; self.nodes().len()];
         let here = self.here();

@@ -183,7 +183,8 @@ pub struct TenantUse {
     pub host_bytes: u64,
     /// Bytes of its commands to the NIC outbound engine.
     pub egress_bytes: u64,
-    /// Time that its commands waited for their first part to go to the unit that executes it; `null` if commands go in order or it had none.
+    /// Time from when the command unit has a command until its first part goes to the unit that executes it; `null` if commands go in
+    /// order or the tenant had none.
     pub command_wait_ns: Option<WaitSummary>,
 }
 
