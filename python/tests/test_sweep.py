@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 import spinet
 from spinet import InputError, cli
-from spinet.sweeps import Sweep, plan, rows
+from spinet.sweeps import Sweep, plan, rows, workers
 
 ROOT = Path(__file__).resolve().parents[2]
 PING_PONG = ROOT / "sdk" / "examples" / "ping_pong.c"
@@ -344,6 +344,17 @@ def scheduler(tmp_path: Path) -> Iterator[tuple[str, list[subprocess.Popen[bytes
         for process in started:
             process.kill()
             process.wait()
+
+
+def test_a_pool_that_cannot_start_its_threads_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(_queue: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    # This thread hands jobs to the processes.
+    monkeypatch.setattr("multiprocessing.queues.Queue._start_thread", refuse)
+    jobs = [workers.Job(call=abs, arguments=(-1,), kind="test")]
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        list(workers.run(jobs, processes=2))
 
 
 def test_dask_does_the_runs_of_a_killed_worker_on_another(

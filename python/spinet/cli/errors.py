@@ -72,7 +72,10 @@ def _report_environment(error: BaseException) -> int:
         )
         return BAD_INPUT
     if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
-        complain("this machine starts no more threads", hint="a limit of processes (ulimit -u) may be too low")
+        complain(
+            "this machine starts no more threads",
+            hint="a limit of processes (ulimit -u) or memory (ulimit -v) may be too low",
+        )
         return BAD_INPUT
     return 0
 

@@ -27,6 +27,7 @@ from spinet._core import SpinetError, UsageError
 from spinet.sweeps import store
 
 _MOMENT_S = 5  # what a process that is ended may take for it
+_LOOK_S = 1  # how often to look whether the pool still works
 _AHEAD = 3  # jobs in flight per process, so that no process waits for the next one
 
 
@@ -142,7 +143,7 @@ def _lost() -> WorkerLost:
     return WorkerLost("the process that computed it was killed, twice; was there memory for it? --jobs takes fewer")
 
 
-def _in_pool(items: Iterator[Job | Done], pool: ProcessPoolExecutor, n: int) -> Iterator[Done | Job]:
+def _in_pool(items: Iterator[Job | Done], pool: _Pool, n: int) -> Iterator[Done | Job]:
     """Jobs that are done; after the pool broke, the jobs that were in flight."""
     running: dict[Future[Done], Job] = {}
     while True:
@@ -157,7 +158,9 @@ def _in_pool(items: Iterator[Job | Done], pool: ProcessPoolExecutor, n: int) -> 
                 return
         if not running:
             return
-        ended, _ = wait(running, return_when=FIRST_COMPLETED)
+        ended, _ = wait(running, timeout=_LOOK_S, return_when=FIRST_COMPLETED)
+        if not ended and pool.faults:
+            raise pool.faults[0]
         for future in ended:
             try:
                 done = future.result()
@@ -168,15 +171,16 @@ def _in_pool(items: Iterator[Job | Done], pool: ProcessPoolExecutor, n: int) -> 
 
 
 @contextlib.contextmanager
-def _processes(n: int) -> Iterator[ProcessPoolExecutor]:
+def _processes(n: int) -> Iterator[_Pool]:
     """Fresh ones: what this one has loaded, threads included, does not go along."""
     others = set(multiprocessing.active_children())
     # Here are the scratch files of processes that end before they can clean up.
-    with _files.scratch() as scratch:
-        pool = ProcessPoolExecutor(n, mp_context=_Context(), initializer=_begin, initargs=(str(scratch),))
+    with _files.scratch() as scratch, _thread_faults() as faults:
+        pool = _Pool(n, mp_context=_Context(), initializer=_begin, initargs=(str(scratch),))
+        pool.faults = faults
         try:
             yield pool
-        except (KeyboardInterrupt, GeneratorExit):
+        except BaseException:
             # Nobody waits for what is being computed.
             pool.shutdown(wait=False, cancel_futures=True)
             for process in set(multiprocessing.active_children()) - others:
@@ -188,10 +192,35 @@ def _processes(n: int) -> Iterator[ProcessPoolExecutor]:
                     process.kill()  # it leads no group yet
                 process.join(timeout=_MOMENT_S)
             raise
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
         pool.shutdown()
+
+
+class _Pool(ProcessPoolExecutor):
+    """Processes, and the errors that ended threads since they were started.
+
+    Where memory is short, a thread of the pool may not start. The pool does not notice, and its jobs never end.
+    """
+
+    faults: list[BaseException]
+
+
+@contextlib.contextmanager
+def _thread_faults() -> Iterator[list[BaseException]]:
+    """Errors of threads for which there was no memory. Other errors of threads are reported as usual."""
+    faults: list[BaseException] = []
+    usual = threading.excepthook
+
+    def note(fault: threading.ExceptHookArgs) -> None:
+        if isinstance(fault.exc_value, RuntimeError | MemoryError):
+            faults.append(fault.exc_value)
+        else:
+            usual(fault)
+
+    threading.excepthook = note
+    try:
+        yield faults
+    finally:
+        threading.excepthook = usual
 
 
 class _Process(multiprocessing.context.SpawnProcess):
