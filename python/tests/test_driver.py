@@ -179,3 +179,12 @@ def test_a_card_that_was_closed_is_the_callers_mistake(machine: spinet.Machine) 
     for ask in (lambda: machine.now_ns, lambda: machine.run(until="1 us"), lambda: tenant.allocate(64)):
         with pytest.raises(spinet.InputError, match="it was closed before, and cannot be used any more"):
             ask()
+
+
+def test_a_program_without_data_takes_no_handler_memory(machine: spinet.Machine) -> None:
+    """Not even for the headers of its ELF file, which a linker likes to put before the data."""
+    tenant = machine.tenant("own")
+    tenant.allocate(320)
+    free = machine.capabilities.handler_memory.free
+    tenant.load(ECHO)
+    assert machine.capabilities.handler_memory.free == free
