@@ -62,7 +62,7 @@ def _executed() -> str:
     from nbclient import NotebookClient
 
     read = nbformat.read(NOTEBOOK, as_version=4)  # type: ignore[no-untyped-call]
-    client = NotebookClient(read, timeout=_SECONDS, kernel_name="python3", record_timing=False)
+    client = NotebookClient(read, timeout=_SECONDS, kernel_name="python3", record_timing=False, coalesce_streams=True)
     # Sockets of the file system, which no other machine can reach.
     client.create_kernel_manager().transport = "ipc"
     client.execute(cwd=str(ROOT))
