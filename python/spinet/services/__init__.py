@@ -3,6 +3,7 @@
 
 from spinet.services.client import Answer, Client
 from spinet.services.consensus import Consensus
+from spinet.services.functions import Functions, HostCosts
 from spinet.services.keyvalue import KeyValue, KeyValueClient
 from spinet.services.matching import Endpoint, Matching
 from spinet.services.patterns import Patterns
@@ -16,6 +17,8 @@ __all__ = [
     "Consensus",
     "Coordinator",
     "Endpoint",
+    "Functions",
+    "HostCosts",
     "KeyValue",
     "KeyValueClient",
     "Matching",
