@@ -143,6 +143,26 @@ def test_the_command_prints_a_table_json_and_files(tmp_path: Path, capsys: pytes
     assert known == json.loads((tmp_path / "out" / "compare.json").read_text())
 
 
+def test_the_command_takes_threads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spinet.Network(frames(3, 500)).save(tmp_path / "short.toml")
+    threads: list[int | None] = []
+    real = spinet.run
+
+    def run(*given: Any, **options: Any) -> spinet.Result:
+        threads.append(options["threads"])
+        return real(*given, **options)
+
+    monkeypatch.setattr("spinet.comparison.networks.api.run", run)
+    compare = ["compare", "--network", str(tmp_path / "short.toml"), "--json"]
+    assert [main([*compare, *more]) for more in ([], ["--threads", "2"], ["--threads", "0"])] == [0, 0, 2]
+    assert threads == [None, 2]
+    captured = capsys.readouterr()
+    one, two = re.findall(r'"digest": "(\w+)"', captured.out)
+    assert one == two and "0 is not in the range x>=1" in captured.err
+
+
 def test_a_network_that_does_not_finish_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     spinet.Network(frames(1000, 1000)).save(tmp_path / "long.toml")
     assert main(["compare", "--network", str(tmp_path / "long.toml"), "--limit", "50 us"]) == 2

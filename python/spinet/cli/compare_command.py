@@ -8,7 +8,7 @@ import json
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -58,7 +58,12 @@ _Compared = TypeVar("_Compared", "Comparison", "NetworkComparison")
     help="Change a card's parameter; may be repeated.",
 )
 @click.option("--units", metavar="N", type=int, default=1, show_default=True, help="Cores of a card with units.")
-@click.option("--threads", metavar="N", type=int, default=1, show_default=True, help="Threads of this machine.")
+@click.option(
+    "--threads",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Threads of native, 1 by default; or of a network's simulation, one per core by default.",
+)
 @parameters.option("seed")
 @parameters.option("limit", help="End each NIC's run at this simulated time, such as '10 ms'.")
 @parameters.option("defines")
@@ -81,7 +86,7 @@ def command(
     leaving: str,
     sets: tuple[str, ...],
     units: int,
-    threads: int,
+    threads: int | None,
     seed: int | None,
     limit: str | None,
     defines: tuple[str, ...],
@@ -112,7 +117,9 @@ def command(
     from spinet.output import OutputFolder
 
     if is_network:
-        return _networks(program, output, force=force, as_json=as_json, seed=seed, limit=limit, defines=defines)
+        networks = _named(program)
+        more = {"seed": seed, "limit": limit, "threads": threads, "defines": parameters.macros(defines)}
+        return _networks(networks, more, output, force=force, as_json=as_json)
     if traffic is None:
         raise UsageError(
             "there is no traffic", hint="name a capture or a description: --traffic 'udp:size=64,count=1000,rate=10G'"
@@ -139,7 +146,7 @@ def command(
             **({} if longest_gap is None else {"longest_gap": longest_gap}),
             set=sets,
             units=units,
-            threads=threads,
+            threads=threads or 1,
             seed=seed,
             limit=limit,
             defines=parameters.macros(defines),
@@ -177,18 +184,27 @@ def _show(
 
 
 # Options that hold for networks, too.
-_FOR_NETWORKS = {"program", "is_network", "seed", "limit", "defines", "output", "no_plot", "force", "as_json"}
+_FOR_NETWORKS = {
+    "program",
+    "is_network",
+    "seed",
+    "limit",
+    "threads",
+    "defines",
+    "output",
+    "no_plot",
+    "force",
+    "as_json",
+}
 
 
 def _networks(
-    files: tuple[str, ...],
+    networks: Mapping[str, Path],
+    options: Mapping[str, Any],
     output: Path | None,
     *,
     force: bool,
     as_json: bool,
-    seed: int | None,
-    limit: str | None,
-    defines: tuple[str, ...],
 ) -> int:
     from spinet._core import UsageError
     from spinet.cli import compare_report
@@ -205,13 +221,7 @@ def _networks(
         folder = None
         if output is not None:
             folder = stack.enter_context(OutputFolder(output, force=force, holds=JSON))
-        comparison = compare_networks(
-            _named(files),
-            seed=seed,
-            limit=limit,
-            defines=parameters.macros(defines),
-            on_network=stack.enter_context(_spinner()),
-        )
+        comparison = compare_networks(networks, **options, on_network=stack.enter_context(_spinner()))
         if folder is not None:
             comparison.write(folder.path)
             folder.commit()
