@@ -74,9 +74,15 @@ test-python: $(VENV)/.native
 	@$(STEP) 'pytest (command, handlers, documents)' pytest -q -m 'not long' -n auto --dist loadfile
 
 .PHONY: test-long
-test-long: $(VENV)/.native ## tests that take minutes: 10,000 random programs against qemu, long property tests
+test-long: $(VENV)/.native ## tests that take minutes: 10,000 random programs against qemu, long property tests, ns-3
 	@$(STEP) 'cargo-test-long (10,000 programs against qemu)' env SPINET_QEMU=1 SPINET_PROGRAMS=10000 PROPTEST_CASES=4096 cargo test --workspace --locked --release -- --include-ignored
 	$(STEP) 'pytest-long' pytest -q -n auto --dist loadfile
+	$(MAKE) test-ns3
+
+.PHONY: test-ns3
+test-ns3: $(VENV)/.native ## networks against ns-3 and around it; needs Debian's libns3-dev
+	@python -m validation.ns3 --check
+	$(STEP) 'pytest-ns3 (networks against ns-3)' pytest -q validation
 
 LINTS := lint-rustfmt lint-clippy lint-ruff lint-ruff-format lint-mypy lint-tidy lint-prose
 .PHONY: lint $(LINTS)
@@ -155,7 +161,7 @@ clean: ## remove everything that was built
 
 .PHONY: help
 help: ## this list
-	@awk 'BEGIN { FS = ":.*## " } /^##@/ { printf "\n%s\n", substr($$0, 5) } /^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk 'BEGIN { FS = ":.*## " } /^##@/ { printf "\n%s\n", substr($$0, 5) } /^[a-z0-9-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # Stamps: what is there already is not made again.
 

@@ -23,11 +23,11 @@ from proselint import checks as proselint_checks
 from proselint.registry import CheckRegistry
 from proselint.registry.checks import Check, types
 from proselint.registry.checks.engine import Fancy, RegexOptions
-from pygments.lexers import CLexer, PythonLexer, RustLexer
+from pygments.lexers import CLexer, CppLexer, PythonLexer, RustLexer
 from pygments.token import Comment, String
 
 ROOT = Path(__file__).resolve().parent.parent
-LEXERS = {".rs": RustLexer(), ".py": PythonLexer(), ".c": CLexer(), ".h": CLexer()}
+LEXERS = {".rs": RustLexer(), ".py": PythonLexer(), ".c": CLexer(), ".h": CLexer(), ".cc": CppLexer()}
 MARKDOWN = MarkdownIt("commonmark").enable("table")
 BLOCK, HEADING = "¶", "§"
 """Characters that begin a block of the text that rules see; no rule matches across one."""

@@ -68,7 +68,7 @@ def test_make_targets_exist(page: Path) -> None:
     # Programs for PsPIN bring `run` in their own Makefile, which includes the rules of libpspin.
     if "libpspin" in page.read_text():
         makefile += "run:\n" + (ROOT / "crates/capi/make/spin-rt.mk").read_text()
-    for target in re.findall(r"(?:^|`)make ([a-z][a-z-]*)", page.read_text(), flags=re.MULTILINE):
+    for target in re.findall(r"(?:^|`)make ([a-z][a-z0-9-]*)", page.read_text(), flags=re.MULTILINE):
         assert re.search(rf"^{target}:", makefile, flags=re.MULTILINE), f"{name_of(page)} names make {target}"
 
 
