@@ -86,6 +86,14 @@ def test_a_frame_that_routers_cannot_take_is_an_error() -> None:
         rank.run(net, scenarios.QUEUES)
 
 
+def test_nodes_that_share_an_entry_are_all_coupled() -> None:
+    handler = {"program": "sdk/examples/count.c", "context": [{"match": "udp"}]}
+    net = scenarios.network(topology={"name": "star", "nodes": 3}, nodes=[{"name": "n*", **handler}])
+    net["n0"].host.send = scenarios.source("n2", rate="50G", count=30)
+    result = rank.run(net, scenarios.QUEUES)
+    assert {node: result.nodes[node].summary["packets"]["in"] for node in ("n1", "n2")} == {"n1": 0, "n2": 30}
+
+
 def test_properties_that_ns3_would_ignore_are_an_error() -> None:
     net = scenarios.network(topology="star", nodes=2)
     net.link["faults"] = "loss=0.1"
