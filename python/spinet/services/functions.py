@@ -331,7 +331,7 @@ class Functions:
                 self._work(min(self.costs.poll_ns, left))
 
     def _work(self, ns: int) -> None:
-        """The host's core is busy while the card goes on."""
+        """Let the card run while the host's core is busy."""
         self._machine.step(f"{ns} ns")
 
     def _taken_by_card(self) -> int:
