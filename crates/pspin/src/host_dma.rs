@@ -44,7 +44,7 @@ struct Transfer {
 }
 
 /// A transfer of which `left` bytes are to be read, or written, next at `addr`.
-struct Part<A> {
+struct PendingTransfer<A> {
     addr: A,
     left: u32,
     issuer: Issuer,

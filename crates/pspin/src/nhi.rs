@@ -34,12 +34,12 @@ pub struct Undecoded {
 /// Which memories answer where.
 #[derive(Clone, Debug)]
 pub struct NhiMap {
-    windows: Vec<Window>,
+    windows: Vec<AddressWindow>,
 }
 
 /// Addresses from `base` on, at which a memory answers as if they began at `seen_as`.
 #[derive(Clone, Copy, Debug)]
-struct Window {
+struct AddressWindow {
     base: u32,
     size: u32,
     target: Target,
@@ -61,14 +61,14 @@ enum Target {
 impl NhiMap {
     /// L2 alone, as the inbound engine sees it.
     pub fn l2(params: &PspinParams) -> Self {
-        let window = |base, size, target| Window { base, size, target, seen_as: base };
+        let window = |base, size, target| AddressWindow { base, size, target, seen_as: base };
         let handler = window(L2_HANDLER_BASE, params.l2.handler_bytes, Target::Handler);
         NhiMap { windows: vec![handler, window(L2_PACKET_BASE, params.l2.packet_bytes, Target::Packet)] }
     }
 
     /// The memories that the host accesses itself: handler and program memory; also each L1 if the host clears scratchpads.
     pub fn host(params: &PspinParams) -> Self {
-        let window = |base, size, target| Window { base, size, target, seen_as: base };
+        let window = |base, size, target| AddressWindow { base, size, target, seen_as: base };
         let handler = window(L2_HANDLER_BASE, params.l2.handler_bytes, Target::Handler);
         let mut windows = vec![handler, window(PROGRAM_BASE, params.l2.program_bytes, Target::Program)];
         if params.isolation.host_clears_scratchpads {
@@ -85,13 +85,13 @@ impl NhiMap {
         for cluster in 0..params.n_clusters {
             let seen_as = L1_BASE + cluster * L1_STRIDE;
             let (size, target) = (params.cluster.l1_bytes, Target::L1(cluster as usize));
-            let window = |base| Window { base, size, target, seen_as };
+            let window = |base| AddressWindow { base, size, target, seen_as };
             map.windows.extend([seen_as, seen_as + L1_ALIAS].map(window));
         }
         map
     }
 
-    fn window(&self, addr: u32) -> Result<Window, Undecoded> {
+    fn window(&self, addr: u32) -> Result<AddressWindow, Undecoded> {
         let found = self.windows.iter().find(|window| addr.wrapping_sub(window.base) < window.size);
         found.copied().ok_or(Undecoded { addr })
     }
@@ -102,7 +102,7 @@ impl NhiMap {
         let mut next = u64::from(addr);
         while next < end {
             let at = u32::try_from(next).map_err(|_| Undecoded { addr: u32::MAX })?;
-            let Window { base, size, .. } = self.window(at)?;
+            let AddressWindow { base, size, .. } = self.window(at)?;
             next = u64::from(base) + u64::from(size);
         }
         Ok(())
@@ -135,7 +135,7 @@ pub enum Ready {
 
 /// One direction: bursts of one AXI identity.
 #[derive(Default)]
-struct Lane {
+struct AxiDirection {
     target: Option<Target>,
     /// Bursts sent whose reply has not begun, or comes in parts.
     outstanding: u32,
@@ -143,7 +143,7 @@ struct Lane {
     reply_until: Option<Cycle>,
 }
 
-impl Lane {
+impl AxiDirection {
     /// Replies of one identity come in order, so a burst to another target waits for those before it: what is sent in
     /// the cycle of the last beat is at its target in the next.
     fn ready(&self, now: Cycle, target: Target) -> Ready {
@@ -231,8 +231,8 @@ pub struct NhiMaster {
     map: NhiMap,
     l2: NhiPort,
     clusters: Clusters,
-    reads: Lane,
-    writes: Lane,
+    reads: AxiDirection,
+    writes: AxiDirection,
     /// First cycle in which the write data bus is free.
     bus_free: Cycle,
     /// For each write without a reply, true if it was the last part of its burst; and true while a burst is sent in parts.
@@ -275,7 +275,7 @@ impl NhiMaster {
 
     fn with(map: NhiMap, l2: NhiPort, clusters: Clusters) -> Self {
         let (parts, unread) = (VecDeque::new(), VecDeque::new());
-        let (reads, writes) = (Lane::default(), Lane::default());
+        let (reads, writes) = (AxiDirection::default(), AxiDirection::default());
         let (in_burst, in_parts, nowhere) = (false, false, None);
         NhiMaster { map, l2, clusters, reads, writes, bus_free: 0, parts, in_burst, in_parts, unread, nowhere }
     }
@@ -313,9 +313,9 @@ impl NhiMaster {
     }
 
     /// The window at an address. If errors are silent, an unmapped address is a window of its own.
-    fn window(&self, addr: u32) -> Result<Window, Undecoded> {
+    fn window(&self, addr: u32) -> Result<AddressWindow, Undecoded> {
         let window = self.map.window(addr);
-        let nowhere = Window { base: addr, size: 1, target: Target::Nowhere, seen_as: addr };
+        let nowhere = AddressWindow { base: addr, size: 1, target: Target::Nowhere, seen_as: addr };
         if self.nowhere.is_some() { Ok(window.unwrap_or(nowhere)) } else { window }
     }
 
@@ -387,7 +387,7 @@ impl NhiMaster {
     pub fn read(&mut self, now: Cycle, tag: u32, addr: u32, size: u32) {
         assert_eq!(self.read_ready(now, addr), Ok(Ready::Now), "a read is sent when it can be");
         assert_eq!(burst_bytes(addr, size), size, "a burst stays within a page");
-        let Window { base, target, seen_as, .. } = self.window(addr).expect("the address was decoded");
+        let AddressWindow { base, target, seen_as, .. } = self.window(addr).expect("the address was decoded");
         self.reads.sent(self.seen(target));
         self.unread.push_back(size);
         let addr = addr - base + seen_as;
@@ -412,7 +412,7 @@ impl NhiMaster {
         assert_eq!(self.write_ready(now, addr), Ok(Ready::Now), "a write is sent when it can be");
         let size = u32::try_from(data.len()).expect("a burst is at most a page");
         assert_eq!(burst_bytes(addr, size), size, "a burst stays within a page");
-        let Window { base, target, seen_as, .. } = self.window(addr).expect("the address was decoded");
+        let AddressWindow { base, target, seen_as, .. } = self.window(addr).expect("the address was decoded");
         if !self.in_burst {
             self.writes.sent(target);
         }

@@ -13,7 +13,7 @@ use spinet::driver::{
 use spinet::elf::Elf;
 use spinet::experiment::{IoSpec, Traffic};
 use spinet::handlers::HandlerError;
-use spinet::handlers::record::Line;
+use spinet::handlers::record::PrintedLine;
 use spinet::nics;
 use spinet::toml_text::{self, Format};
 use spinet::worker::Worker;
@@ -353,7 +353,10 @@ impl Machine {
     /// Lines printed since the last call: time in ps, cluster, core, text.
     fn take_console(&self, py: Python<'_>) -> PyResult<Vec<(u64, u32, u32, String)>> {
         let lines = self.look(py, |driver| driver.take_console())?;
-        Ok(lines.into_iter().map(|(time, Line { cluster, core, text, .. })| (time.ps(), cluster, core, text)).collect())
+        Ok(lines
+            .into_iter()
+            .map(|(time, PrintedLine { cluster, core, text, .. })| (time.ps(), cluster, core, text))
+            .collect())
     }
 
     /// Stands for all that the card did so far.

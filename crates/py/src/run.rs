@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use spinet::chains::Policy;
 use spinet::debug::{Debugged, Session};
-use spinet::handlers::record::Line;
+use spinet::handlers::record::PrintedLine;
 use spinet::instructions::Choice;
 use spinet::kinds::{self, Text};
 use spinet::live::{self, Coming, Exchanged};
@@ -284,7 +284,10 @@ impl Run {
     /// Lines printed since the last call: time in ps, cluster, core, text.
     fn take_console(&self, py: Python<'_>) -> PyResult<Vec<(u64, u32, u32, String)>> {
         let lines = py.detach(|| self.worker.call(|run| run.card.take_console())).map_err(gone)?;
-        Ok(lines.into_iter().map(|(time, Line { cluster, core, text, .. })| (time.ps(), cluster, core, text)).collect())
+        Ok(lines
+            .into_iter()
+            .map(|(time, PrintedLine { cluster, core, text, .. })| (time.ps(), cluster, core, text))
+            .collect())
     }
 
     /// The summary so far, as JSON.

@@ -69,7 +69,7 @@ impl Machine {
 
 /// Bytes that a program puts into memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct LoadedBytes {
     /// Its place in the file, for errors: `section .text`, `segment 0`.
     pub place: String,
     /// First byte.
@@ -80,7 +80,7 @@ pub struct Part {
     pub size: u32,
 }
 
-impl Part {
+impl LoadedBytes {
     /// Address behind its last byte.
     pub fn end(&self) -> u64 {
         u64::from(self.addr) + u64::from(self.size)
@@ -108,10 +108,10 @@ pub struct Elf {
     /// Where it starts.
     pub entry: u32,
     /// Loaded segments by virtual address, as a loader of whole machines takes them.
-    pub segments: Vec<Part>,
+    pub segments: Vec<LoadedBytes>,
     /// Sections with content by load address, as tools that write memory images take them; the segments if there are no
     /// sections.
-    pub sections: Vec<Part>,
+    pub sections: Vec<LoadedBytes>,
     /// Named symbols that are defined, in order of their address.
     pub symbols: Vec<Symbol>,
     /// The file's bytes, for debug information.
@@ -146,7 +146,7 @@ impl Elf {
         let segments = reader.segments(header)?;
         let sections = reader.sections(header, &segments)?;
         let symbols = reader.symbols(header)?;
-        let segments: Vec<Part> = segments.into_iter().map(|segment| segment.part).collect();
+        let segments: Vec<LoadedBytes> = segments.into_iter().map(|segment| segment.part).collect();
         if segments.iter().all(|part| part.size == 0) {
             return Err(ElfError::Empty { file });
         }
@@ -189,8 +189,8 @@ impl Elf {
 }
 
 /// Parts must not share a byte.
-fn refuse_overlaps(file: &str, parts: &[Part]) -> Result<(), ElfError> {
-    let mut sorted: Vec<&Part> = parts.iter().filter(|part| part.size > 0).collect();
+fn refuse_overlaps(file: &str, parts: &[LoadedBytes]) -> Result<(), ElfError> {
+    let mut sorted: Vec<&LoadedBytes> = parts.iter().filter(|part| part.size > 0).collect();
     sorted.sort_by_key(|part| part.addr);
     for pair in sorted.windows(2) {
         if pair[0].end() > u64::from(pair[1].addr) {
@@ -203,7 +203,7 @@ fn refuse_overlaps(file: &str, parts: &[Part]) -> Result<(), ElfError> {
 
 /// A loaded segment: the place of its content in the file and in memory.
 struct Segment {
-    part: Part,
+    part: LoadedBytes,
     load_addr: u32,
     offset: u64,
 }
@@ -287,14 +287,14 @@ impl<'a> Reader<'a> {
             }
             loaded += bytes.len();
             self.at_most(&place, loaded, MAX_BYTES, "bytes are loaded up to here")?;
-            let part = Part { place, addr, bytes: bytes.to_vec(), size };
+            let part = LoadedBytes { place, addr, bytes: bytes.to_vec(), size };
             segments.push(Segment { part, load_addr, offset: u64::from(row.p_offset.get(self.order)) });
         }
         Ok(segments)
     }
 
     /// A section's load address comes from the segment around it.
-    fn sections(&self, header: &FileHeader32<Endianness>, segments: &[Segment]) -> Result<Vec<Part>, ElfError> {
+    fn sections(&self, header: &FileHeader32<Endianness>, segments: &[Segment]) -> Result<Vec<LoadedBytes>, ElfError> {
         let table = header.sections(self.order, self.data).map_err(|e| self.malformed("section headers", e))?;
         self.at_most("section headers", table.len(), MAX_SECTIONS, "sections")?;
         let (mut parts, mut loaded, mut named) = (Vec::new(), 0, 0);
@@ -320,10 +320,10 @@ impl<'a> Reader<'a> {
                 return Err(self.malformed(&place, format!("{size} bytes at {addr:#010x} that no segment loads")));
             };
             let addr = around.load_addr + (offset - around.offset) as u32;
-            parts.push(Part { place, addr, bytes: bytes.to_vec(), size });
+            parts.push(LoadedBytes { place, addr, bytes: bytes.to_vec(), size });
         }
         if table.is_empty() {
-            parts = segments.iter().map(|s| Part { addr: s.load_addr, ..s.part.clone() }).collect();
+            parts = segments.iter().map(|s| LoadedBytes { addr: s.load_addr, ..s.part.clone() }).collect();
         }
         Ok(parts)
     }

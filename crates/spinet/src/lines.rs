@@ -1,6 +1,6 @@
 //! Source lines of addresses, where the program has debug information.
 
-use crate::elf::{Elf, Part};
+use crate::elf::{Elf, LoadedBytes};
 use addr2line::{Context, gimli};
 use object::read::elf::ElfFile32;
 use object::{Endianness, Object, ObjectSection};
@@ -68,7 +68,7 @@ impl<'a> Lines<'a> {
     /// The function at an address and those inlined there, innermost first.
     fn frames_at(&self, addr: u32) -> Option<Vec<InlinedLine>> {
         // The linker leaves lines of functions that it dropped at addresses where no code is.
-        let is_loaded = |part: &Part| addr >= part.addr && u64::from(addr) < part.end();
+        let is_loaded = |part: &LoadedBytes| addr >= part.addr && u64::from(addr) < part.end();
         if !self.elf.segments.iter().any(is_loaded) {
             return None;
         }

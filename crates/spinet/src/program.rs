@@ -1,6 +1,6 @@
 //! Programs for PsPIN: the contents that an ELF file puts into the NIC's memories, and its handlers.
 
-use crate::elf::{Elf, ElfError, Part, Symbol};
+use crate::elf::{Elf, ElfError, LoadedBytes, Symbol};
 use diagnostics::near::nearest;
 use pspin::protocol::{DATA_REGIONS, Region};
 use pspin::{Image, PspinParams, map};
@@ -158,7 +158,7 @@ impl Loaded {
         let (n_l1, n_data) = (self.image.l1.len(), self.in_handler_memory.len());
         self.put(elf, params)?;
         if self.image.l1.len() > n_l1 {
-            let in_l1 = |part: &&Part| part.addr < map::L2_HANDLER_BASE;
+            let in_l1 = |part: &&LoadedBytes| part.addr < map::L2_HANDLER_BASE;
             return Err(outside(elf, elf.sections.iter().find(in_l1).expect("a part in L1"), params));
         }
         let code = elf.sections.iter().filter_map(|part| within(part, map::PROGRAM_BASE, 0x0100_0000).map(|_| part));
@@ -203,7 +203,7 @@ impl Loaded {
     }
 }
 
-fn outside(elf: &Elf, part: &Part, params: &PspinParams) -> ProgramError {
+fn outside(elf: &Elf, part: &LoadedBytes, params: &PspinParams) -> ProgramError {
     let range = |first: u32, size: u32| format!("{first:#010x} to {:#010x}", u64::from(first) + u64::from(size) - 1);
     let allowed = format!(
         "program memory ({}), handler memory ({}) or L1 ({} or {})",
@@ -222,7 +222,7 @@ pub(crate) fn is_source(path: &str) -> bool {
 }
 
 /// Offset of a part within a range that contains all of it.
-fn within(part: &Part, base: u32, size: u64) -> Option<u32> {
+fn within(part: &LoadedBytes, base: u32, size: u64) -> Option<u32> {
     let at = part.addr.checked_sub(base)?;
     (u64::from(at) + u64::from(part.size) <= size).then_some(at)
 }

@@ -1,7 +1,7 @@
 //! A run: a card with its traffic and its record, simulated in slices of host time until it ends.
 
 use crate::debug::Cores;
-use crate::handlers::record::Line;
+use crate::handlers::record::PrintedLine;
 use crate::instructions::Choice;
 use crate::profile::Profile;
 use crate::ranks::Ranks;
@@ -337,7 +337,7 @@ pub trait Card: Simulated {
     }
 
     /// Lines that programs printed since the last call, with their times.
-    fn take_console(&mut self) -> Vec<(Time, Line)> {
+    fn take_console(&mut self) -> Vec<(Time, PrintedLine)> {
         Vec::new()
     }
 

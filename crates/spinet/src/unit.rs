@@ -96,7 +96,7 @@ pub struct Report {
 
 /// The program in an ELF file, as units take it.
 pub fn image(elf: &Elf) -> Image {
-    let segment = |part: &crate::elf::Part| Segment {
+    let segment = |part: &crate::elf::LoadedBytes| Segment {
         place: part.place.clone(),
         addr: part.addr,
         bytes: part.bytes.clone(),

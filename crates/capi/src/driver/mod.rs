@@ -16,7 +16,7 @@ use machines::Token;
 use refusal::{Refusal, remember};
 use spinet::driver::Driver;
 use spinet::elf::Elf;
-use spinet::handlers::record::Line;
+use spinet::handlers::record::PrintedLine;
 use spinet::nics::{self, Setting};
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::{CStr, CString, c_char, c_int};
@@ -41,7 +41,7 @@ pub struct Machine {
     /// Finished packets, if they are kept.
     done: Option<VecDeque<Done>>,
     /// PrintedLine lines, by time in ps.
-    lines: VecDeque<(u64, Line)>,
+    lines: VecDeque<(u64, PrintedLine)>,
     /// The line that was taken last.
     shown_line: CString,
 }

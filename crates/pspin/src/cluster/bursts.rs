@@ -2,7 +2,7 @@
 
 use super::Cluster;
 use super::l1::L1;
-use super::wide::{BeatRequests, Side, WidePorts};
+use super::wide::{BeatRequester, BeatRequests, WidePorts};
 use crate::lanes::bytes_of;
 use crate::map;
 use crate::memories::BurstPort;
@@ -102,8 +102,8 @@ impl Outside {
     }
 
     /// L1 serves the beat that this side requests.
-    fn granted(&mut self, now: Cycle, side: Side, l1: &mut L1, ports: &[BurstPort]) {
-        let queue = if side == Side::Read { &mut self.reads } else { &mut self.writes };
+    fn granted(&mut self, now: Cycle, side: BeatRequester, l1: &mut L1, ports: &[BurstPort]) {
+        let queue = if side == BeatRequester::Read { &mut self.reads } else { &mut self.writes };
         let burst = queue.front_mut().expect("a burst that asks");
         let bytes = bytes_of(burst.offset, burst.size, burst.beat);
         let (tag, answers) = (burst.tag, burst.to_answer() == 1);
@@ -111,7 +111,7 @@ impl Outside {
         burst.at += 1;
         let last = burst.beat == burst.n_beats;
         let replies = &ports[burst.initiator].1;
-        if side == Side::Read {
+        if side == BeatRequester::Read {
             l1.read(burst.offset + bytes.start, bytes.len() as u32, &mut burst.data);
             if answers {
                 replies.send(BurstReply::Data { tag, data: std::mem::take(&mut burst.data).into(), last: now + 1 });

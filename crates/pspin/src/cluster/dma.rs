@@ -9,7 +9,7 @@ mod tests;
 
 use super::l1::L1;
 use super::ports::DmaPorts;
-use super::wide::{BeatRequests, Side};
+use super::wide::{BeatRequester, BeatRequests};
 use crate::params::{PspinParams, Regions};
 use crate::protocol::PAGE_BYTES;
 use chunk::{Chunk, Place};
@@ -170,10 +170,10 @@ impl Dma {
     }
 
     /// L1 serves the beat that this side requests.
-    pub fn granted(&mut self, now: Cycle, side: Side, l1: &mut L1) {
+    pub fn granted(&mut self, now: Cycle, side: BeatRequester, l1: &mut L1) {
         match side {
-            Side::Read => self.movement.read_granted(now, l1),
-            Side::Write => self.movement.write_granted(now, l1),
+            BeatRequester::Read => self.movement.read_granted(now, l1),
+            BeatRequester::Write => self.movement.write_granted(now, l1),
         }
     }
 

@@ -10,15 +10,15 @@ const WORD: u32 = 4;
 
 /// A range of addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-struct Window {
+struct AddressRange {
     base: u32,
     size: u32,
 }
 
-impl Window {
+impl AddressRange {
     fn new(base: u32, size: u32) -> Self {
         let to_word_end = (base % WORD).wrapping_add(size).wrapping_neg() % WORD;
-        Window { base, size: size.saturating_add(to_word_end) }
+        AddressRange { base, size: size.saturating_add(to_word_end) }
     }
 
     /// Returns true if `bytes` from `addr` on are within the window.
@@ -54,13 +54,13 @@ pub struct Guard {
     l1_base: u32,
     l1_bytes: u32,
     /// All L1s with their peripherals, for coarse regions.
-    all_l1s: Window,
+    all_l1s: AddressRange,
     /// The core's stack, by its offset in the own L1.
-    stack: Window,
+    stack: AddressRange,
     /// Offset of the scratchpads in every L1.
     scratchpad_offset: u32,
-    own: [Window; OWN],
-    outside: [Window; OUTSIDE],
+    own: [AddressRange; OWN],
+    outside: [AddressRange; OUTSIDE],
     n_outside: usize,
     /// Code of all tasks, and code of the running task.
     code: [CodeWindow; 2],
@@ -78,11 +78,11 @@ impl Guard {
             fragment_bytes: params.sharing.fragment_bytes,
             l1_base: map::L1_BASE + cluster * map::L1_STRIDE,
             l1_bytes: params.cluster.l1_bytes,
-            all_l1s: Window { base: map::L1_BASE, size: map::l1_window(params.n_clusters) },
-            stack: Window::new(core * map::STACK_BYTES + reserved, map::STACK_BYTES - reserved),
+            all_l1s: AddressRange { base: map::L1_BASE, size: map::l1_window(params.n_clusters) },
+            stack: AddressRange::new(core * map::STACK_BYTES + reserved, map::STACK_BYTES - reserved),
             scratchpad_offset: params.cluster.scratchpad_offset,
-            own: [Window::default(); OWN],
-            outside: [Window::default(); OUTSIDE],
+            own: [AddressRange::default(); OWN],
+            outside: [AddressRange::default(); OUTSIDE],
             n_outside: 0,
             code: [CodeWindow::ALL, CodeWindow::default()],
             has_task: false,
@@ -107,7 +107,7 @@ impl Guard {
     pub fn set(&mut self, task: Option<(&Task, u32)>) {
         self.has_task = task.is_some();
         self.n_outside = 0;
-        self.own = [Window::default(); OWN];
+        self.own = [AddressRange::default(); OWN];
         match self.regions {
             Regions::Coarse => self.set_coarse(task.map(|(task, _)| task)),
             Regions::Exact => self.set_exact(task),
@@ -151,14 +151,14 @@ impl Guard {
     }
 
     /// A range of the own L1, cut at the end of L1, where addresses wrap.
-    fn own_window(&self, offset: u32, size: u32) -> Window {
-        let Window { size, .. } = Window::new(offset, size);
-        Window { base: self.l1_base.wrapping_add(offset), size: size.min(self.l1_bytes.saturating_sub(offset)) }
+    fn own_window(&self, offset: u32, size: u32) -> AddressRange {
+        let AddressRange { size, .. } = AddressRange::new(offset, size);
+        AddressRange { base: self.l1_base.wrapping_add(offset), size: size.min(self.l1_bytes.saturating_sub(offset)) }
     }
 
     fn open(&mut self, base: u32, size: u32) {
         if size > 0 {
-            self.outside[self.n_outside] = Window::new(base, size);
+            self.outside[self.n_outside] = AddressRange::new(base, size);
             self.n_outside += 1;
         }
     }
@@ -198,8 +198,8 @@ impl Guard {
     /// Returns true if the core may load or store `bytes` from this address on. The address is outside its own L1.
     pub fn allows(&self, addr: u32, bytes: u32, stores: bool) -> bool {
         let console = match self.regions {
-            Regions::Coarse => Window { base: map::SOC_PERIPHERALS, size: 0x1_0000 },
-            Regions::Exact => Window { base: map::STDOUT, size: 0x1000 },
+            Regions::Coarse => AddressRange { base: map::SOC_PERIPHERALS, size: 0x1_0000 },
+            Regions::Exact => AddressRange { base: map::STDOUT, size: 0x1000 },
         };
         stores && console.holds(addr, bytes) || self.holds_outside(addr, bytes)
     }
@@ -270,7 +270,7 @@ mod tests {
 
     #[test]
     fn a_window_ends_with_the_word_that_it_ends_in() {
-        let size = |base, size| Window::new(base, size).size;
+        let size = |base, size| AddressRange::new(base, size).size;
         assert_eq!([0, 1, 4, 5, 8].map(|bytes| size(0x100, bytes)), [0, 4, 4, 8, 8]);
         assert_eq!([1, 2, 3, 6, 7].map(|bytes| size(0x102, bytes)), [2, 2, 6, 6, 10]);
         assert_eq!([size(0x101, u32::MAX), size(0x100, u32::MAX), size(0x103, u32::MAX)], [u32::MAX; 3]);
@@ -306,7 +306,7 @@ mod tests {
         let params = paper_params();
         let guard = Guard::new(0, 0, &params);
         let end = guard.l1_bytes;
-        assert_eq!(guard.own_window(end - 8, 64), Window { base: map::L1_BASE + end - 8, size: 8 });
+        assert_eq!(guard.own_window(end - 8, 64), AddressRange { base: map::L1_BASE + end - 8, size: 8 });
         assert_eq!(guard.own_window(end + 64, 64).size, 0);
         assert_eq!(guard.own_window(16, 5).size, 8, "regions go by words");
     }

@@ -17,7 +17,7 @@ pub enum WidePort {
 
 /// A requester of beats at a port, in the order of its arbiter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Side {
+pub enum BeatRequester {
     /// The converter of writes.
     Write,
     /// The converter of reads.
@@ -37,12 +37,12 @@ pub struct BeatRequests {
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Granted {
     /// The side of the NIC-host interconnect.
-    pub nhi: Option<Side>,
+    pub nhi: Option<BeatRequester>,
     /// The side of the DMA engine.
-    pub dma: Option<Side>,
+    pub dma: Option<BeatRequester>,
 }
 
-/// Input of a port's arbiter besides the two [`Side`]s: the clearing of stacks, which the RTL does not do.
+/// Input of a port's arbiter besides the two [`BeatRequester`]s: the clearing of stacks, which the RTL does not do.
 const CLEARING: u32 = 2;
 
 /// Arbitrates the wide ports.
@@ -88,20 +88,20 @@ impl WidePorts {
         match [nhi.write, nhi.read, dma.write, dma.read] {
             [None, None, None, None] => Granted::default(),
             [Some(offset), None, None, None] => {
-                self.grant_alone(now, l1, WidePort::Nhi, Side::Write, offset);
-                Granted { nhi: Some(Side::Write), dma: None }
+                self.grant_alone(now, l1, WidePort::Nhi, BeatRequester::Write, offset);
+                Granted { nhi: Some(BeatRequester::Write), dma: None }
             }
             [None, Some(offset), None, None] => {
-                self.grant_alone(now, l1, WidePort::Nhi, Side::Read, offset);
-                Granted { nhi: Some(Side::Read), dma: None }
+                self.grant_alone(now, l1, WidePort::Nhi, BeatRequester::Read, offset);
+                Granted { nhi: Some(BeatRequester::Read), dma: None }
             }
             [None, None, Some(offset), None] => {
-                self.grant_alone(now, l1, WidePort::Dma, Side::Write, offset);
-                Granted { nhi: None, dma: Some(Side::Write) }
+                self.grant_alone(now, l1, WidePort::Dma, BeatRequester::Write, offset);
+                Granted { nhi: None, dma: Some(BeatRequester::Write) }
             }
             [None, None, None, Some(offset)] => {
-                self.grant_alone(now, l1, WidePort::Dma, Side::Read, offset);
-                Granted { nhi: None, dma: Some(Side::Read) }
+                self.grant_alone(now, l1, WidePort::Dma, BeatRequester::Read, offset);
+                Granted { nhi: None, dma: Some(BeatRequester::Read) }
             }
             _ => self.arbitrate(now, l1, nhi, dma),
         }
@@ -109,7 +109,7 @@ impl WidePorts {
 
     /// Does the same as [`WidePorts::arbitrate`] if one side of one port requests a beat.
     #[inline]
-    fn grant_alone(&mut self, now: Cycle, l1: &mut L1, port: WidePort, side: Side, offset: u32) {
+    fn grant_alone(&mut self, now: Cycle, l1: &mut L1, port: WidePort, side: BeatRequester, offset: u32) {
         let superbank = l1.superbank(offset);
         self.ports[port as usize].grant_alone(side as u32);
         self.superbanks[superbank as usize].grant_alone(port as u32);
@@ -123,7 +123,7 @@ impl WidePorts {
         l1.count_beats(offset, first);
         for beat in first..n {
             let at = at + Cycle::from(beat);
-            self.grant_alone(at, l1, WidePort::Nhi, Side::Read, offset + beat * BEAT_BYTES);
+            self.grant_alone(at, l1, WidePort::Nhi, BeatRequester::Read, offset + beat * BEAT_BYTES);
         }
     }
 
@@ -163,8 +163,8 @@ impl WidePorts {
             self.one_is_clear();
         }
         let side = |port: usize| match chosen[port].filter(|_| wins[port]) {
-            Some(0) => Some(Side::Write),
-            Some(1) => Some(Side::Read),
+            Some(0) => Some(BeatRequester::Write),
+            Some(1) => Some(BeatRequester::Read),
             _ => None,
         };
         Granted { nhi: side(WidePort::Nhi as usize), dma: side(WidePort::Dma as usize) }
@@ -206,7 +206,7 @@ mod tests {
             let requests = left.each_ref().map(ask);
             let of_port = |port: usize| BeatRequests { write: requests[2 * port], read: requests[2 * port + 1] };
             let granted = decide(&mut wide, now, &mut l1, of_port(0), of_port(1));
-            for (stream, side) in [Side::Write, Side::Read].into_iter().cycle().take(4).enumerate() {
+            for (stream, side) in [BeatRequester::Write, BeatRequester::Read].into_iter().cycle().take(4).enumerate() {
                 let of_port = if stream < 2 { granted.nhi } else { granted.dma };
                 let is_granted = of_port == Some(side);
                 let waits = left[stream].front() == Some(&b'.');
@@ -275,7 +275,8 @@ mod tests {
         wide.clear(&mut l1, 0x100, 0xc0);
         assert_eq!(l1.load(0x1bc), 0);
         let read = BeatRequests { read: Some(0), ..BeatRequests::default() };
-        let reads = (0..8).map(|now| wide.grant(now, &mut l1, BeatRequests::default(), read).dma == Some(Side::Read));
+        let reads =
+            (0..8).map(|now| wide.grant(now, &mut l1, BeatRequests::default(), read).dma == Some(BeatRequester::Read));
         assert_eq!(reads.collect::<Vec<bool>>(), [true, true, false, true, false, true, false, true]);
         assert!(!wide.is_clearing());
     }

@@ -19,7 +19,7 @@ pub(super) enum Register {
 }
 
 /// A transfer's bytes from `addr` on at its destination, of which `left` are to come.
-struct Part {
+struct PendingBytes {
     addr: u64,
     left: u32,
     issuer: Issuer,
@@ -49,8 +49,8 @@ pub(super) struct DataPath {
     lanes: Lanes,
     bytes: VecDeque<u8>,
     /// Transfers whose bytes come to the buffer, and go from it.
-    fills: VecDeque<Part>,
-    drains: VecDeque<Part>,
+    fills: VecDeque<PendingBytes>,
+    drains: VecDeque<PendingBytes>,
     /// The register towards the destination, and whether it had room before this cycle.
     leaving: VecDeque<Beat>,
     may_drain: bool,
@@ -59,8 +59,8 @@ pub(super) struct DataPath {
 impl DataPath {
     /// One more transfer.
     pub fn start(&mut self, addr: u64, size: u32, issuer: Issuer) {
-        self.fills.push_back(Part { addr, left: size, issuer });
-        self.drains.push_back(Part { addr, left: size, issuer });
+        self.fills.push_back(PendingBytes { addr, left: size, issuer });
+        self.drains.push_back(PendingBytes { addr, left: size, issuer });
     }
 
     /// A cycle begins.

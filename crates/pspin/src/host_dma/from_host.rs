@@ -1,7 +1,7 @@
 //! The engine that copies from the host to NIC memory.
 
 use super::data_path::{Beat, DataPath, Register};
-use super::{Open, Part, Transfer, to_page_end};
+use super::{Open, PendingTransfer, Transfer, to_page_end};
 use crate::host_link::{HOST_ADDRESS_REGISTER, HostPort, HostRead};
 use crate::nhi::{NhiMaster, Ready, burst_bytes};
 use crate::protocol::{CommandId, beats};
@@ -17,7 +17,7 @@ const BEATS_TO_L1: u32 = 3;
 /// Reads bursts from the host, shifts bytes to where they lie in the memory's lines, and writes them a line a beat.
 #[derive(Default)]
 pub(super) struct FromHost {
-    reads: VecDeque<Part<u64>>,
+    reads: VecDeque<PendingTransfer<u64>>,
     path: DataPath,
     addresses: Addresses,
     /// Beats that are sent and not answered, now and before this cycle.
@@ -34,8 +34,8 @@ impl FromHost {
 
     pub fn start(&mut self, transfer: Transfer) {
         let Transfer { id, nic, host, size, issuer, start } = transfer;
-        self.reads.push_back(Part { addr: host, left: size, issuer, start });
-        self.addresses.bursts.push_back(Part { addr: nic, left: size, issuer, start });
+        self.reads.push_back(PendingTransfer { addr: host, left: size, issuer, start });
+        self.addresses.bursts.push_back(PendingTransfer { addr: nic, left: size, issuer, start });
         self.path.start(nic.into(), size, issuer);
         self.open.start(id, beats(nic, size));
     }
@@ -120,7 +120,7 @@ impl FromHost {
 #[derive(Default)]
 struct Addresses {
     /// Transfers, the first one as far as its addresses are not taken.
-    bursts: VecDeque<Part<u32>>,
+    bursts: VecDeque<PendingTransfer<u32>>,
     /// First cycle in which the next address may be at the multiplexer.
     from: Cycle,
     /// When the next address came there.

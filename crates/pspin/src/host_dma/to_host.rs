@@ -1,7 +1,7 @@
 //! The engine that copies from NIC memory to the host.
 
 use super::data_path::{Beat, DataPath, Register};
-use super::{Open, Part, SOURCE_BURSTS, Transfer, n_bursts, to_page_end};
+use super::{Open, PendingTransfer, SOURCE_BURSTS, Transfer, n_bursts, to_page_end};
 use crate::host_link::{HostBurst, HostPort, HostWrite};
 use crate::nhi::{NhiMaster, Ready, burst_bytes};
 use crate::protocol::{BEAT_BYTES, BurstReply, CommandId};
@@ -16,11 +16,11 @@ pub(super) struct ToHost {
     lands_low: bool,
     /// By how much those of the burst that is being written do; `None` before its first beat.
     low: Option<u64>,
-    reads: VecDeque<Part<u32>>,
+    reads: VecDeque<PendingTransfer<u32>>,
     /// Next address and bytes to come of each read burst that is not answered.
     reading: VecDeque<(u32, u32)>,
     /// Transfers whose write bursts are not yet sent to the host.
-    addresses: VecDeque<Part<u64>>,
+    addresses: VecDeque<PendingTransfer<u64>>,
     path: DataPath,
     /// Commands that are not done, and their write bursts without a response.
     pub(super) open: Open,
@@ -38,8 +38,8 @@ impl ToHost {
     pub fn start(&mut self, transfer: Transfer) {
         let Transfer { id, nic, host, size, issuer, start } = transfer;
         let bursts = n_bursts(host, size);
-        self.reads.push_back(Part { addr: nic, left: size, issuer, start });
-        self.addresses.push_back(Part { addr: host, left: size, issuer, start });
+        self.reads.push_back(PendingTransfer { addr: nic, left: size, issuer, start });
+        self.addresses.push_back(PendingTransfer { addr: host, left: size, issuer, start });
         self.path.start(host, size, issuer);
         self.open.start(id, bursts);
     }

@@ -11,7 +11,7 @@ use kernel::Cycle;
 
 /// One direction of one port of a memory: 64 bytes a cycle.
 #[derive(Default)]
-pub(super) struct Side {
+pub(super) struct MemoryPortSide {
     /// The burst whose first beat has not passed, with the position of its initiator.
     pub(super) coming: Option<(usize, Burst)>,
     /// The write whose last beat has not passed: the position of its initiator, and its tag.
@@ -29,7 +29,7 @@ pub(super) struct Side {
     pub(super) turn: RoundRobinTree,
 }
 
-impl Side {
+impl MemoryPortSide {
     /// True if the address of the next write has passed the demultiplexer, where all reads of the port are counted, too. The
     /// one behind it is looked at when its first beat has asked for its bank.
     pub(super) fn address_passes(&mut self, is_asking: bool, reads: &mut Reads, now: Cycle) -> bool {
@@ -65,7 +65,7 @@ pub(super) struct Memory {
     store: Store,
     pub(super) banks: Banks,
     /// By [`position`].
-    pub(super) sides: [Side; SIDES],
+    pub(super) sides: [MemoryPortSide; SIDES],
     /// State of each port.
     pub(super) reads: [Reads; 2],
     pub(super) far: Addresses,

@@ -1,6 +1,6 @@
 //! The port of the L2 memories towards the clusters: single accesses of cores, and bursts of DMA engines.
 
-use super::memory::{Memory, NEAR, Side, position};
+use super::memory::{Memory, MemoryPortSide, NEAR, position};
 use super::reads::{Asking, Read};
 use super::singles::is_atomic;
 use super::{HANDLER, Memories, PACKET, READ, WRITE};
@@ -255,7 +255,7 @@ impl Memories {
     /// its bursts, so that those to this one wait. Source: `axi_demux.sv`, of `l2_xbar.sv`.
     fn clusters_elsewhere(&self, memory: usize, side: usize, now: Cycle) -> u64 {
         let other = HANDLER + PACKET - memory;
-        let Side { coming, writing, .. } = &self.memories[other].sides[position(NEAR, side)];
+        let MemoryPortSide { coming, writing, .. } = &self.memories[other].sides[position(NEAR, side)];
         let burst = coming.as_ref().map(|&(cluster, _)| cluster).into_iter();
         let mut clusters = burst.chain(writing.map(|(cluster, _)| cluster)).fold(0, |set, cluster| set | 1 << cluster);
         if side == READ {

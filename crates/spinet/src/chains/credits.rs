@@ -14,7 +14,7 @@ const FIRST_CYCLES: Cycle = 16;
 
 /// The credits that the scheduler holds of a unit.
 #[derive(Clone, Debug)]
-pub struct Lane {
+pub struct UnitCredits {
     /// The unit.
     pub node: NodeId,
     initial: u64,
@@ -28,11 +28,11 @@ pub struct Lane {
     bucket_cycles: Cycle,
 }
 
-impl Lane {
-    fn new(node: NodeId, initial: u64) -> Lane {
+impl UnitCredits {
+    fn new(node: NodeId, initial: u64) -> UnitCredits {
         let (held_cycles, busy_cycles, buckets) = Default::default();
         let bucket_cycles = FIRST_CYCLES;
-        Lane { node, initial, held: initial, since: 0, held_cycles, busy_cycles, buckets, bucket_cycles }
+        UnitCredits { node, initial, held: initial, since: 0, held_cycles, busy_cycles, buckets, bucket_cycles }
     }
 
     /// From `at` on there are `held`.
@@ -81,7 +81,7 @@ impl Lane {
 /// The lanes of all units.
 pub struct CreditLog {
     clock: Clock,
-    lanes: Vec<Lane>,
+    lanes: Vec<UnitCredits>,
     /// Position of the lane of each node.
     by_node: Vec<Option<usize>>,
 }
@@ -89,7 +89,8 @@ pub struct CreditLog {
 impl CreditLog {
     /// Units with their initial credits.
     pub fn new(clock: Clock, units: impl IntoIterator<Item = (NodeId, u32)>) -> CreditLog {
-        let lanes: Vec<Lane> = units.into_iter().map(|(node, initial)| Lane::new(node, initial.into())).collect();
+        let lanes: Vec<UnitCredits> =
+            units.into_iter().map(|(node, initial)| UnitCredits::new(node, initial.into())).collect();
         let mut by_node = vec![None; 256];
         for (i, lane) in lanes.iter().enumerate() {
             by_node[usize::from(lane.node.0)] = Some(i);
@@ -98,7 +99,7 @@ impl CreditLog {
     }
 
     /// All lanes, in order of the units.
-    pub fn lanes(&self) -> &[Lane] {
+    pub fn lanes(&self) -> &[UnitCredits] {
         &self.lanes
     }
 
@@ -129,7 +130,7 @@ mod tests {
 
     /// `cycle:held` for a unit with two credits.
     fn check(notes: &str, first: Cycle, end: Cycle, want: Expect) {
-        let mut lane = Lane::new(NodeId(4), 2);
+        let mut lane = UnitCredits::new(NodeId(4), 2);
         for note in notes.split_whitespace() {
             let (at, held) = note.split_once(':').expect("cycle:held");
             lane.note(at.parse().expect("a cycle"), held.parse().expect("a number"));
@@ -146,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_long_run_has_as_many_parts_as_a_short_one() {
-        let mut lane = Lane::new(NodeId(4), 2);
+        let mut lane = UnitCredits::new(NodeId(4), 2);
         lane.note(1_000_000, 1);
         let (cycles, series) = lane.series(2_000_000);
         assert_eq!((cycles, series.len()), (8192, 245));

@@ -53,7 +53,7 @@ pub struct Work {
 
 /// Where and when something happened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Place {
+pub struct Occurrence {
     /// The core.
     pub core: usize,
     /// When, in cycles of the core.
@@ -70,7 +70,7 @@ pub enum Other {
     /// The undefined value was loaded here.
     Loaded(u32),
     /// The other access of a race.
-    Access(Place),
+    Access(Occurrence),
 }
 
 impl Other {
@@ -92,7 +92,7 @@ pub struct Finding {
     /// How often, at this place.
     pub count: u64,
     /// Where it happened first.
-    pub place: Place,
+    pub place: Occurrence,
     /// Another place, if one belongs to it.
     pub other: Option<Other>,
 }
@@ -130,7 +130,7 @@ enum LockCall {
 struct Pending {
     addr: u32,
     /// Register that is 0 if the core now has the lock, for an attempt to take one.
-    takes: Option<(u8, Place)>,
+    takes: Option<(u8, Occurrence)>,
 }
 
 #[derive(Default)]
@@ -150,9 +150,9 @@ pub struct Checker<M> {
     memories: M,
     shadow: Shadow,
     cores: Vec<Core>,
-    races: Races<Place>,
+    races: Races<Occurrence>,
     /// Held locks, with the core and the place that took each.
-    held: BTreeMap<u32, Place>,
+    held: BTreeMap<u32, Occurrence>,
     code: HashMap<u32, Option<Inst>>,
     lock_calls: HashMap<u32, Option<LockCall>>,
     findings: Vec<Finding>,
@@ -193,12 +193,12 @@ impl<M: Memories> Checker<M> {
     }
 
     /// The place of a report, if the core runs a handler.
-    fn place(&self, core: usize, report: &Report<'_>) -> Option<Place> {
+    fn place(&self, core: usize, report: &Report<'_>) -> Option<Occurrence> {
         let (_, work) = self.cores[core].task.filter(|_| !self.cores[core].is_over)?;
-        Some(Place { core, at: report.at, pc: report.pc, work })
+        Some(Occurrence { core, at: report.at, pc: report.pc, work })
     }
 
-    fn find(&mut self, kind: Kind, place: Place, other: Option<Other>, text: impl FnOnce(&M) -> String) {
+    fn find(&mut self, kind: Kind, place: Occurrence, other: Option<Other>, text: impl FnOnce(&M) -> String) {
         let key = (kind, place.pc, other.map_or(0, |other| other.pc()));
         if let Some(&known) = self.known.get(&key) {
             self.findings[known].count += 1;
@@ -209,7 +209,7 @@ impl<M: Memories> Checker<M> {
     }
 
     /// An undefined register matters.
-    fn find_undefined(&mut self, place: Option<Place>, register: u8, what: &str) {
+    fn find_undefined(&mut self, place: Option<Occurrence>, register: u8, what: &str) {
         let origin = self.cores[place.map_or(0, |place| place.core)].values.origin(register);
         let Some(place) = place else { return };
         let Some((task, work)) = self.cores[place.core].task else { return };
@@ -344,7 +344,7 @@ impl<M: Memories> Checker<M> {
     }
 
     /// Returns false, with a finding, if the handler may not access these bytes.
-    fn is_allowed(&mut self, place: Place, at: u32, bytes: u32) -> bool {
+    fn is_allowed(&mut self, place: Occurrence, at: u32, bytes: u32) -> bool {
         let Some((task, work)) = self.cores[place.core].task else { return true };
         let refusal = self.memories.refuses(place.core, &task, &work, at, bytes);
         let is_allowed = refusal.is_none();
@@ -355,7 +355,7 @@ impl<M: Memories> Checker<M> {
     }
 
     /// Orders an access with those of other cores.
-    fn order(&mut self, place: Place, at: u32, bytes: u32, inst: &Inst, kind: AccessKind) {
+    fn order(&mut self, place: Occurrence, at: u32, bytes: u32, inst: &Inst, kind: AccessKind) {
         let core = place.core;
         let (stack, stack_bytes) = self.memories.stack(core);
         if at.wrapping_sub(stack) < stack_bytes {
@@ -391,7 +391,7 @@ impl<M: Memories> Checker<M> {
         }
     }
 
-    fn unlock(&mut self, place: Place, at: u32) {
+    fn unlock(&mut self, place: Occurrence, at: u32) {
         let holder = self.held.remove(&at);
         let Some((task, work)) = self.cores[place.core].task else { return };
         match holder {
@@ -460,11 +460,11 @@ impl<M: Memories> Checker<M> {
     fn end(&mut self, core: usize, report: &Report<'_>) {
         self.cores[core].pending = None;
         let Some((task, work)) = self.cores[core].task.take() else { return };
-        let lost: Vec<(u32, Place)> =
+        let lost: Vec<(u32, Occurrence)> =
             self.held.iter().filter(|(_, place)| place.core == core).map(|(&at, &place)| (at, place)).collect();
         for (at, taken) in lost {
             self.held.remove(&at);
-            let place = Place { at: report.at, ..taken };
+            let place = Occurrence { at: report.at, ..taken };
             self.find(Kind::Lock, place, None, |memories| {
                 format!("the handler ended and still held a lock, taken here: {}", memories.name(&task, &work, at))
             });

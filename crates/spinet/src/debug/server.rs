@@ -33,15 +33,15 @@ const EDGES: u32 = 256;
 const QUIET: Time = Time::from_ns(1_000_000);
 
 /// The connection. It does not block, except to wait for gdb.
-struct Line {
+struct GdbStream {
     stream: TcpStream,
     out: Vec<u8>,
 }
 
-impl Line {
-    fn new(stream: TcpStream) -> io::Result<Line> {
+impl GdbStream {
+    fn new(stream: TcpStream) -> io::Result<GdbStream> {
         stream.set_nodelay(true)?;
-        Ok(Line { stream, out: Vec::new() })
+        Ok(GdbStream { stream, out: Vec::new() })
     }
 
     /// Bytes from gdb; none if it has sent none within `wait`. An error if it is gone.
@@ -60,7 +60,7 @@ impl Line {
     }
 }
 
-impl Connection for Line {
+impl Connection for GdbStream {
     type Error = io::Error;
 
     fn write(&mut self, byte: u8) -> io::Result<()> {
@@ -76,7 +76,7 @@ impl Connection for Line {
     }
 }
 
-type Machine = GdbStubStateMachine<'static, CardTarget, Line>;
+type Machine = GdbStubStateMachine<'static, CardTarget, GdbStream>;
 
 /// State of the server.
 enum State {
@@ -163,7 +163,7 @@ impl Debugged {
 
 /// Accepts gdb, if it connects.
 fn accept(listener: TcpListener, target: &mut CardTarget) -> State {
-    match listener.accept().and_then(|(stream, _)| Line::new(stream)) {
+    match listener.accept().and_then(|(stream, _)| GdbStream::new(stream)) {
         Ok(line) => match GdbStub::new(line).run_state_machine(target) {
             Ok(machine) => State::Connected(Box::new(machine)),
             Err(_) => State::Listening(listener),

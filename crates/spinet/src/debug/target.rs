@@ -2,7 +2,7 @@
 
 use super::monitor::{self, PacketBreak};
 use super::registers::{AnyCore, Raw, description, memory_map, raw};
-use super::watcher::{Reason, Step, Stop, Watcher};
+use super::watcher::{Reason, SteppedCore, Stop, Watcher};
 use super::{CoreKind, Cores};
 use crate::run::Run;
 use gdbstub::common::{Signal, Tid};
@@ -212,7 +212,7 @@ impl MultiThreadBase for CardTarget {
 impl MultiThreadResume for CardTarget {
     fn resume(&mut self) -> Result<(), Self::Error> {
         let is_alone = self.is_alone;
-        let step = self.asked.map(|(core, range)| Step { core, range, is_alone });
+        let step = self.asked.map(|(core, range)| SteppedCore { core, range, is_alone });
         self.watcher.borrow_mut().resume(step);
         Ok(())
     }

@@ -74,7 +74,7 @@ impl Watchpoint {
 
 /// A core that executes single instructions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Step {
+pub struct SteppedCore {
     /// Its number.
     pub core: usize,
     /// The run continues while the program counter is in this range.
@@ -106,7 +106,7 @@ pub struct Watcher {
     stops_before_access: bool,
     /// Faults stop the run.
     pub breaks_on_faults: bool,
-    step: Option<Step>,
+    step: Option<SteppedCore>,
     /// No debugger asks any more, so reports are not kept.
     is_over: bool,
 }
@@ -182,7 +182,7 @@ impl Watcher {
         if let Some((cause, value)) = fault {
             return (self.breaks_on_faults && known.is_fault(cause)).then_some(Reason::Fault(cause, value));
         }
-        let steps = |step: Step| step.core == core && !(step.range.0..step.range.1).contains(&pc);
+        let steps = |step: SteppedCore| step.core == core && !(step.range.0..step.range.1).contains(&pc);
         let access = if self.stops_before_access { access } else { self.done[core] };
         let hit = access.and_then(|access| self.watchpoints.iter().find(|point| point.hits(access)));
         match hit {
@@ -194,7 +194,7 @@ impl Watcher {
     }
 
     fn is_breakpoint(&self, core: usize, pc: u32) -> bool {
-        let counts = |step: Step| step.is_alone && step.core != core;
+        let counts = |step: SteppedCore| step.is_alone && step.core != core;
         self.breakpoints.contains(&pc) || self.step.is_some_and(counts) && self.lifted.contains(&pc)
     }
 
@@ -217,7 +217,7 @@ impl Watcher {
     }
 
     /// The run continues; with a step, until that is done.
-    pub fn resume(&mut self, step: Option<Step>) {
+    pub fn resume(&mut self, step: Option<SteppedCore>) {
         self.step = step;
         if !step.is_some_and(|step| step.is_alone) {
             self.lifted.clear();
@@ -294,7 +294,7 @@ mod tests {
             .collect()
     }
 
-    const STEP: Step = Step { core: 0, range: (0, 0), is_alone: true };
+    const STEP: SteppedCore = SteppedCore { core: 0, range: (0, 0), is_alone: true };
 
     #[test]
     fn reports_wait_for_their_time_and_cores_are_seen_before_them() {
@@ -389,7 +389,7 @@ mod tests {
     #[test]
     fn a_step_over_a_line_ends_outside_its_range() {
         let mut watcher = Watcher::new(2, false);
-        watcher.resume(Some(Step { range: (0x100, 0x108), is_alone: false, ..STEP }));
+        watcher.resume(Some(SteppedCore { range: (0x100, 0x108), is_alone: false, ..STEP }));
         see(&mut watcher, 0, 1, Event::Instruction, 0x104);
         see(&mut watcher, 1, 1, Event::Instruction, 0x108);
         assert_eq!(stops(&mut watcher, 1), []);

@@ -14,7 +14,7 @@ const NEAR: usize = 64;
 
 /// The next step of both traces.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum Stretch {
     /// The same instruction in both.
     Pair(Entry, Entry),
     /// Instructions that only one trace has, or that differ; after them the traces match again.
@@ -25,20 +25,20 @@ pub enum Step {
 
 /// Reads two traces in step.
 pub struct Aligner<A, B> {
-    a: Side<A>,
-    b: Side<B>,
+    a: ReadAhead<A>,
+    b: ReadAhead<B>,
     /// Most instructions that are read ahead.
     lookahead: usize,
 }
 
 /// A trace and its entries that were read ahead.
-struct Side<R> {
+struct ReadAhead<R> {
     reader: Reader<R>,
     ahead: VecDeque<Entry>,
     is_over: bool,
 }
 
-impl<R: BufRead> Side<R> {
+impl<R: BufRead> ReadAhead<R> {
     /// Reads ahead until `n` instructions are buffered, or the trace ends.
     fn fill(&mut self, n: usize) -> Result<(), TraceReadError> {
         while self.ahead.len() < n && !self.is_over {
@@ -63,21 +63,21 @@ impl<R: BufRead> Side<R> {
 impl<A: BufRead, B: BufRead> Aligner<A, B> {
     pub fn new(a: Reader<A>, b: Reader<B>, lookahead: usize) -> Self {
         let (a, b) = (
-            Side { reader: a, ahead: VecDeque::new(), is_over: false },
-            Side { reader: b, ahead: VecDeque::new(), is_over: false },
+            ReadAhead { reader: a, ahead: VecDeque::new(), is_over: false },
+            ReadAhead { reader: b, ahead: VecDeque::new(), is_over: false },
         );
         Aligner { a, b, lookahead: lookahead.max(COMMON) }
     }
 
     /// The next step, `None` when both are at their end.
-    pub fn step(&mut self) -> Result<Option<Step>, TraceReadError> {
+    pub fn step(&mut self) -> Result<Option<Stretch>, TraceReadError> {
         self.a.fill(1)?;
         self.b.fill(1)?;
         match (self.a.ahead.front(), self.b.ahead.front()) {
             (None, None) => return Ok(None),
             (Some(a), Some(b)) if a.pc == b.pc => {
                 let pair = self.a.ahead.pop_front().zip(self.b.ahead.pop_front());
-                return Ok(pair.map(|(a, b)| Step::Pair(a, b)));
+                return Ok(pair.map(|(a, b)| Stretch::Pair(a, b)));
             }
             _ => {}
         }
@@ -87,10 +87,10 @@ impl<A: BufRead, B: BufRead> Aligner<A, B> {
             self.b.fill(reach)?;
             if let Some((i, j)) = self.meeting() {
                 let (a, b) = (self.a.ahead.drain(..i).collect(), self.b.ahead.drain(..j).collect());
-                return Ok(Some(Step::Apart(a, b)));
+                return Ok(Some(Stretch::Apart(a, b)));
             }
             if reach == self.lookahead || self.a.is_over && self.b.is_over {
-                return Ok(Some(Step::Lost(self.a.ahead.pop_front(), self.b.ahead.pop_front())));
+                return Ok(Some(Stretch::Lost(self.a.ahead.pop_front(), self.b.ahead.pop_front())));
             }
             reach = (2 * reach).min(self.lookahead);
         }
@@ -122,7 +122,7 @@ impl<A: BufRead, B: BufRead> Aligner<A, B> {
         (self.a.ahead.front(), self.b.ahead.front())
     }
 
-    /// Reads up to `most` instructions of each that are left, after [`Step::Lost`]; returns their number, and true if none is left.
+    /// Reads up to `most` instructions of each that are left, after [`Stretch::Lost`]; returns their number, and true if none is left.
     pub fn count_rest(&mut self, most: usize) -> Result<(u64, u64, bool), TraceReadError> {
         self.a.fill(most)?;
         self.b.fill(most)?;
@@ -155,9 +155,9 @@ mod tests {
         while let Some(step) = aligner.step().unwrap() {
             let letters = |entries: &[Entry]| entries.iter().map(letter).collect::<String>();
             match step {
-                Step::Pair(a, _) => text.push(letter(&a)),
-                Step::Apart(a, b) => write!(text, "({}|{})", letters(&a), letters(&b)).unwrap(),
-                Step::Lost(a, b) => {
+                Stretch::Pair(a, _) => text.push(letter(&a)),
+                Stretch::Apart(a, b) => write!(text, "({}|{})", letters(&a), letters(&b)).unwrap(),
+                Stretch::Lost(a, b) => {
                     let mut rest = (u64::from(a.is_some()), u64::from(b.is_some()));
                     loop {
                         let (a, b, is_all) = aligner.count_rest(3).unwrap();

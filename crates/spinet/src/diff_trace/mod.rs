@@ -16,7 +16,7 @@ pub use report::{Difference, Report};
 
 use crate::elf::Elf;
 use crate::instructions::{Entry, Reader, TraceReadError};
-use align::{Aligner, Step};
+use align::{Aligner, Stretch};
 use cause::Causes;
 use report::{Instruction, TimeDifference, ValueDifference};
 use std::collections::BTreeMap;
@@ -104,9 +104,9 @@ impl<A: BufRead, B: BufRead> TraceDiff<A, B> {
         for _ in 0..most {
             match self.aligner.step()? {
                 None => return Ok(true),
-                Some(Step::Pair(a, b)) => self.pair(a, b),
-                Some(Step::Apart(a, b)) => self.part(&a, &b),
-                Some(Step::Lost(a, b)) => {
+                Some(Stretch::Pair(a, b)) => self.pair(a, b),
+                Some(Stretch::Apart(a, b)) => self.part(&a, &b),
+                Some(Stretch::Lost(a, b)) => {
                     self.differs(Differs::PATH, a.as_ref(), b.as_ref());
                     self.found.rest = Some([u64::from(a.is_some()), u64::from(b.is_some())]);
                     self.is_lost = true;

@@ -24,8 +24,8 @@ pub struct Report {
 #[expect(missing_docs, reason = "docs/reference/diff-trace.md describes each key")]
 pub struct Difference {
     pub equal: bool,
-    pub a: Side,
-    pub b: Side,
+    pub a: TraceFile,
+    pub b: TraceFile,
     pub compared: u64,
     pub values: Values,
     pub apart: Apart,
@@ -36,7 +36,7 @@ pub struct Difference {
 
 /// One of them.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Side {
+pub struct TraceFile {
     pub file: String,
     pub instructions: u64,
     /// From the first to the last instruction that both have.
@@ -180,7 +180,7 @@ impl ValueDifference {
 
 impl Difference {
     pub(super) fn new(a: &str, b: &str) -> Self {
-        let side = |file: &str| Side { file: file.into(), ..Side::default() };
+        let side = |file: &str| TraceFile { file: file.into(), ..TraceFile::default() };
         Difference {
             equal: true,
             a: side(a),

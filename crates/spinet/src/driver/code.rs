@@ -2,9 +2,9 @@
 
 use super::handles::Handle;
 use super::heap::{Heap, Refused};
-use super::memory::{Kind, Part};
+use super::memory::{Kind, MemoryRange};
 use super::{Driver, DriverError, OPERATOR, ProgramId, TenantId};
-use crate::elf::{Elf, ElfError, Part as ElfPart};
+use crate::elf::{Elf, ElfError, LoadedBytes};
 use crate::program::join;
 use pspin::map;
 use pspin::protocol::{DATA_REGIONS, Region};
@@ -14,7 +14,7 @@ use std::rc::Rc;
 pub(super) struct Program {
     pub elf: Rc<Elf>,
     /// Its parts in the card's memories, in order.
-    pub parts: Vec<Part>,
+    pub parts: Vec<MemoryRange>,
 }
 
 impl Program {
@@ -52,8 +52,8 @@ impl Driver {
 
     /// Allocates the memory of a program that is in the card before the first cycle.
     pub(crate) fn adopt(&mut self, tenant: TenantId, elf: Rc<Elf>) -> Result<ProgramId, DriverError> {
-        let mut parts: Vec<Part> = Vec::new();
-        for part @ Part { kind, addr, size } in wanted(&elf, &self.program_memory, &self.handler_memory)? {
+        let mut parts: Vec<MemoryRange> = Vec::new();
+        for part @ MemoryRange { kind, addr, size } in wanted(&elf, &self.program_memory, &self.handler_memory)? {
             if let Err(refused) = self.heap(kind).claim(addr.into(), size.into()) {
                 parts.iter().for_each(|part| self.heap(part.kind).give_back(part.addr.into()));
                 let (first, last) = (u64::from(addr), u64::from(addr) + u64::from(size) - 1);
@@ -82,7 +82,7 @@ impl Driver {
 /// The parts that a program needs in each memory, in order of address: its sections, including those without content in
 /// the file. Code is one part, so that no other tenant's code can be between its sections. Static data has at
 /// most as many parts as a context may name.
-fn wanted(elf: &Elf, program: &Heap, handler: &Heap) -> Result<Vec<Part>, DriverError> {
+fn wanted(elf: &Elf, program: &Heap, handler: &Heap) -> Result<Vec<MemoryRange>, DriverError> {
     let (mut code, mut data) = (Vec::new(), Vec::new());
     for part in elf.sections.iter().chain(&elf.segments).filter(|part| part.size > 0) {
         let (first, end) = (u64::from(part.addr), part.end());
@@ -94,19 +94,19 @@ fn wanted(elf: &Elf, program: &Heap, handler: &Heap) -> Result<Vec<Part>, Driver
             _ => return Err(outside(elf, part, program, handler)),
         }
     }
-    let part = |kind, (first, end): (u64, u64)| Part { kind, addr: first as u32, size: (end - first) as u32 };
+    let part = |kind, (first, end): (u64, u64)| MemoryRange { kind, addr: first as u32, size: (end - first) as u32 };
     let code = join(code, 1).into_iter().map(|range| part(Kind::Program, range));
     let data = join(data, DATA_REGIONS).into_iter().map(|range| part(Kind::Handler, range));
     Ok(code.chain(data).collect())
 }
 
 /// It is linked to L1, or has no address.
-fn is_below_handler_memory(part: &ElfPart) -> bool {
+fn is_below_handler_memory(part: &LoadedBytes) -> bool {
     part.addr < map::L2_HANDLER_BASE
 }
 
 /// The error of a part at an address that is not allowed for programs.
-fn outside(elf: &Elf, part: &ElfPart, program: &Heap, handler: &Heap) -> DriverError {
+fn outside(elf: &Elf, part: &LoadedBytes, program: &Heap, handler: &Heap) -> DriverError {
     let range = |heap: &Heap| format!("{:#010x} to {:#010x}", heap.first(), heap.first() + heap.bytes() - 1);
     let allowed = format!("program memory ({}) or handler memory ({})", range(program), range(handler));
     let (file, place) = (elf.file.clone(), part.place.clone());

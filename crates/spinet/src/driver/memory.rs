@@ -31,7 +31,7 @@ impl Kind {
 
 /// A part of a memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Part {
+pub struct MemoryRange {
     /// Which memory.
     pub kind: Kind,
     /// First byte; in a scratchpad memory from its start.
@@ -72,14 +72,14 @@ impl Driver {
             return Err(DriverError::Exhausted { memory: kind.name(), asked: bytes.into(), largest });
         };
         let addr = u32::try_from(addr).expect("the card's memories have 32-bit addresses");
-        Ok(self.memories.add(tenant, Part { kind, addr, size: bytes }))
+        Ok(self.memories.add(tenant, MemoryRange { kind, addr, size: bytes }))
     }
 
     /// Registers handler memory of a context at a place that the caller chose; `None` if it has no bytes. It is never
     /// freed.
     pub(crate) fn adopt_memory(&mut self, tenant: TenantId, region: Region) -> Option<MemoryId> {
         let Region { addr, size } = region;
-        (size > 0).then(|| self.memories.add(tenant, Part { kind: Kind::Handler, addr, size }))
+        (size > 0).then(|| self.memories.add(tenant, MemoryRange { kind: Kind::Handler, addr, size }))
     }
 
     /// Frees memory that no context uses. The driver writes zeros to the parts that the host can reach. That takes the
@@ -95,7 +95,7 @@ impl Driver {
     }
 
     /// A cleared part returns to its heap.
-    pub(super) fn give_back(&mut self, part: Part) {
+    pub(super) fn give_back(&mut self, part: MemoryRange) {
         self.heap(part.kind).give_back(part.addr.into());
         let zeros = vec![0; part.size as usize];
         if part.kind != Kind::Scratchpad {
@@ -109,7 +109,7 @@ impl Driver {
     }
 
     /// Which part of which memory it is.
-    pub fn part(&self, tenant: TenantId, memory: MemoryId) -> Result<Part, DriverError> {
+    pub fn part(&self, tenant: TenantId, memory: MemoryId) -> Result<MemoryRange, DriverError> {
         self.memories.get(tenant, memory).copied()
     }
 

@@ -34,7 +34,7 @@ use crate::experiment::{DESCRIPTOR_BYTES, DESCRIPTORS, HOST_BASE, IoSpec};
 use crate::handlers::HandlerError;
 use crate::handlers::feed::{Feed, SharedFeed};
 use crate::handlers::packets::Row;
-use crate::handlers::record::{Line, Record, RecordError, Scribe, SharedRecord};
+use crate::handlers::record::{PrintedLine, Record, RecordError, Scribe, SharedRecord};
 use crate::handlers::stats::Stats;
 use crate::handlers::table::Table;
 use crate::program;
@@ -89,7 +89,7 @@ pub struct Driver {
     /// First byte of host memory that was never allocated.
     next_host: u64,
     tenants: Registry<TenantId, Tenant>,
-    memories: Registry<MemoryId, memory::Part>,
+    memories: Registry<MemoryId, memory::MemoryRange>,
     programs: Registry<ProgramId, code::Program>,
     hosts: Registry<HostId, host::Region>,
     contexts: Registry<ContextId, context::Built>,
@@ -309,7 +309,7 @@ impl Driver {
     }
 
     /// Lines printed since the last call, with their times.
-    pub fn take_console(&mut self) -> Vec<(Time, Line)> {
+    pub fn take_console(&mut self) -> Vec<(Time, PrintedLine)> {
         let (clock, record) = (self.clock, &mut *self.record.borrow_mut());
         record.lines.drain(..).map(|line| (clock.edge(line.at), line)).collect()
     }

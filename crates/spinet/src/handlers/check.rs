@@ -2,7 +2,7 @@
 
 use super::HandlerCard;
 use super::record::SharedRecord;
-use crate::check::{self, Checker, Finding, Kind, Memories, Other, Place, Shadow, Work};
+use crate::check::{self, Checker, Finding, Kind, Memories, Occurrence, Other, Shadow, Work};
 use crate::debug::Cores;
 use crate::elf::Elf;
 use crate::lines::SourceLine;
@@ -355,7 +355,7 @@ impl HandlerCard {
         }
     }
 
-    fn finding_place(&self, place: &Place) -> FindingPlace {
+    fn finding_place(&self, place: &Occurrence) -> FindingPlace {
         let n = self.checked.nic.cluster.n_cores;
         FindingPlace {
             frame: place.work.frame,

@@ -27,7 +27,7 @@ use crate::elf::{Elf, ElfError, Machine};
 use crate::experiment::{
     Checked, CheckedSource, ExperimentError, LayoutError, OneOrMany, PlacedContext, PlacedProgram, Span, place,
 };
-use crate::handlers::record::{Drops, Line, Record, RecordError, SENT_AT, SharedRecord};
+use crate::handlers::record::{Drops, PrintedLine, Record, RecordError, SENT_AT, SharedRecord};
 use crate::handlers::stats::Stats;
 use crate::handlers::table::Table;
 use crate::handlers::timeline::{Known, Timeline};
@@ -414,7 +414,7 @@ impl Card for HandlerCard {
         packets.into_iter().chain(paths).collect()
     }
 
-    fn take_console(&mut self) -> Vec<(Time, Line)> {
+    fn take_console(&mut self) -> Vec<(Time, PrintedLine)> {
         self.driver.take_console()
     }
 

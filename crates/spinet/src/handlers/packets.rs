@@ -227,7 +227,7 @@ pub const N_PARTS: usize = Part::ALL.len();
 
 /// Packets under way, by the number that the NIC gives them.
 #[derive(Default)]
-pub struct Window {
+pub struct PacketsUnderWay {
     /// Taken from the traffic and not finished. Boxed, because a row is large and is moved several times.
     pub inside: Inside<Box<Row>>,
     /// Requests that the message queues were sent for each identity.
@@ -248,10 +248,10 @@ pub enum Change {
     Finished(Box<Row>),
 }
 
-impl Window {
+impl PacketsUnderWay {
     /// Nothing under way.
     pub fn new() -> Self {
-        Window { requests: vec![0; N_IDS as usize], ..Window::default() }
+        PacketsUnderWay { requests: vec![0; N_IDS as usize], ..PacketsUnderWay::default() }
     }
 
     /// Number of packets in progress of the context at this position.

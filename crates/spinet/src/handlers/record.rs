@@ -5,7 +5,7 @@ use crate::digest::{Digest, Stream};
 use crate::driver::describe;
 use crate::handlers::host::Pages;
 use crate::handlers::outcomes::{Kept, KeptPacket};
-use crate::handlers::packets::{Change, Fate, Row, Window};
+use crate::handlers::packets::{Change, Fate, PacketsUnderWay, Row};
 use crate::handlers::stats::Stats;
 use crate::handlers::table::Table;
 use crate::handlers::to_host::ToHost;
@@ -62,7 +62,7 @@ impl From<wire::source::SourceError> for RecordError {
 
 /// A line that a program printed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct PrintedLine {
     /// When.
     pub at: Cycle,
     /// Position of the cluster.
@@ -86,7 +86,7 @@ pub struct Record {
     /// The NIC's clock.
     pub clock: Clock,
     /// Packets under way.
-    pub window: Window,
+    pub window: PacketsUnderWay,
     /// Sums over packets that are finished.
     pub stats: Stats,
     /// Rows of the packet table, if wanted.
@@ -112,7 +112,7 @@ pub struct Record {
     /// Finished packets and host writes that the caller has not taken, if wanted.
     pub kept: Option<Kept>,
     /// Console lines that the caller has not taken.
-    pub lines: VecDeque<Line>,
+    pub lines: VecDeque<PrintedLine>,
     /// Lines that were too many.
     pub lines_lost: u64,
     /// The error that ends the run.
@@ -132,7 +132,7 @@ impl Record {
     pub fn new(clock: Clock, stats: Stats, table: Option<Table>) -> Self {
         Record {
             clock,
-            window: Window::new(),
+            window: PacketsUnderWay::new(),
             stats,
             table,
             paths: None,
@@ -407,6 +407,6 @@ impl Console for Scribe {
             record.lines.pop_front();
             record.lines_lost += 1;
         }
-        record.lines.push_back(Line { at, cluster, core, text: text.into() });
+        record.lines.push_back(PrintedLine { at, cluster, core, text: text.into() });
     }
 }

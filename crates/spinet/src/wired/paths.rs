@@ -288,7 +288,7 @@ pub(super) struct Traced {
 
 /// A transfer of a frame.
 #[derive(Clone, Copy)]
-struct Part {
+struct FrameTransfer {
     assist: usize,
     number: usize,
     stage: Stage,
@@ -316,7 +316,7 @@ pub(super) struct Tracker<'a> {
     /// By assist and transfer: the positions of its frames.
     of_move: Vec<Vec<Vec<usize>>>,
     /// By frame.
-    parts: Vec<Vec<Part>>,
+    parts: Vec<Vec<FrameTransfer>>,
 }
 
 impl<'a> Tracker<'a> {
@@ -408,7 +408,7 @@ impl<'a> Tracker<'a> {
         if is_of_frame && !known.contains(&frame) {
             known.push(frame);
             self.orders[assist].push((one.ordered, frame));
-            self.parts[frame].push(Part { assist, number, stage });
+            self.parts[frame].push(FrameTransfer { assist, number, stage });
         }
     }
 
@@ -421,7 +421,7 @@ impl<'a> Tracker<'a> {
         });
         let only = |place: Place| At::only(place as u8);
         let mut path = Path::from(at(traced.given));
-        for &Part { assist, number, stage } in &parts {
+        for &FrameTransfer { assist, number, stage } in &parts {
             let one = &self.moves[assist][number];
             let step = |path: &mut Path, to: Time, place: Place, why: Why, blocker: Option<usize>| {
                 path.until(at(to), stage as u8, only(place), why as u8, blocker.map(|one| self.frames[one].row));

@@ -2,7 +2,7 @@
 
 use super::card::WiredCard;
 use super::fates::Fates;
-use super::traffic::Side;
+use super::traffic::SideTraffic;
 use crate::run::Ended;
 use crate::streams::FeedReport;
 use crate::summary::{Remark, grouped, part_of};
@@ -20,7 +20,7 @@ impl WiredCard {
     }
 
     /// The remarks about the frames of a side.
-    fn remarks_of(&self, whose: &str, side: &Side, fates: &Fates) -> Vec<Remark> {
+    fn remarks_of(&self, whose: &str, side: &SideTraffic, fates: &Fates) -> Vec<Remark> {
         let total = fates.given() + fates.too_long + fates.not_given;
         let part = |count: u64| format!("{whose}: {}", part_of(count, total, "frame"));
         let is = |count: u64| if count == 1 { "is" } else { "are" };

@@ -3,7 +3,7 @@
 use super::card::WiredError;
 use super::experiment::{FirmwareExperiment, FirmwareSpec};
 use super::timeline;
-use super::traffic::{self, CardTrafficError, Side, Way};
+use super::traffic::{self, CardTrafficError, SideTraffic, Way};
 use crate::elf::{Elf, Machine};
 use crate::experiment::{
     self, Address, Common, Ends, ExperimentError, NicSpec, OneOrMany, Problem, SourceSpec, SourceText, Span,
@@ -147,8 +147,8 @@ fn named(spec: &FirmwareSpec, base_dir: &Path) -> Result<Firmware, Fault> {
 
 /// The traffic from the network and from the host.
 pub(super) struct Sides {
-    pub network: Side,
-    pub host: Side,
+    pub network: SideTraffic,
+    pub host: SideTraffic,
     replies: Option<Acknowledgements>,
     gap_cycles: u64,
 }
@@ -204,7 +204,7 @@ impl Setup {
             }
         }
         let network = read(traffic, Way::Receive)?;
-        let host = if replies.is_some() { Side::default() } else { read(send, Way::Send)? };
+        let host = if replies.is_some() { SideTraffic::default() } else { read(send, Way::Send)? };
         let gap_cycles = traffic.iter().filter_map(|spec| spec.gap_cycles).max().unwrap_or(0);
         Ok(Sides { network, host, replies, gap_cycles })
     }

@@ -93,7 +93,7 @@ struct Terms {
 
 /// The traffic of one side, and its report.
 #[derive(Clone, Default)]
-pub struct Side {
+pub struct SideTraffic {
     /// The traffic for the card.
     pub traffic: FrameTraffic,
     /// Frames of a capture that are longer than the card takes; they are not given to it.
@@ -106,7 +106,7 @@ pub struct Side {
     pub reports: Vec<FeedReport>,
 }
 
-impl Side {
+impl SideTraffic {
     /// Number in the traffic of frame `id` of those that the card gets.
     pub fn number(&self, id: u64) -> u64 {
         self.numbers.as_ref().map_or(id, |numbers| numbers[id as usize])
@@ -124,7 +124,7 @@ pub fn parse(
     longest: Option<usize>,
     (faults, seed): (Faults, u64),
     base_dir: &Path,
-) -> Result<Side, CardTrafficError> {
+) -> Result<SideTraffic, CardTrafficError> {
     let (place, text) = (way.place(), &*spec.source);
     let wrong = |problem: NotAPacing| CardTrafficError::Given { place, source: Box::new(problem.into()) };
     let pacing = spec.pacing.parse().map_err(wrong)?;
@@ -204,7 +204,7 @@ fn list(
     way: Way,
     longest: Option<usize>,
     terms: &Terms,
-) -> Result<Side, CardTrafficError> {
+) -> Result<SideTraffic, CardTrafficError> {
     let place = way.place();
     let fail = |source| CardTrafficError::Feed { place, source };
     let faults = if way == Way::Receive { terms.faults } else { Faults::default() };
@@ -221,9 +221,9 @@ fn listed(
     place: &'static str,
     longest: Option<usize>,
     start: Time,
-) -> Result<Side, CardTrafficError> {
+) -> Result<SideTraffic, CardTrafficError> {
     let fail = |source: SourceError| CardTrafficError::Feed { place, source: source.into() };
-    let (mut frames, mut times, mut numbers, mut side) = (Vec::new(), Vec::new(), Vec::new(), Side::default());
+    let (mut frames, mut times, mut numbers, mut side) = (Vec::new(), Vec::new(), Vec::new(), SideTraffic::default());
     let (mut kept_bytes, mut checked_bytes) = (0, CHECKED_BYTES);
     while let Some(frame) = stream.read().map_err(fail)? {
         if frames.len() as u64 == MOST_FRAMES {
@@ -255,12 +255,12 @@ fn listed(
 }
 
 /// Frames of several sources in the order of their times; of equal times, in the order of the sources.
-pub fn merged(way: Way, mut sides: Vec<Side>) -> Result<Side, CardTrafficError> {
+pub fn merged(way: Way, mut sides: Vec<SideTraffic>) -> Result<SideTraffic, CardTrafficError> {
     let place = way.place();
     if sides.len() < 2 {
         return Ok(sides.pop().unwrap_or_default());
     }
-    let (mut all, mut frames) = (Side::default(), Vec::new());
+    let (mut all, mut frames) = (SideTraffic::default(), Vec::new());
     for side in sides {
         let (Frames::List(list), Pace::At(times)) = (&side.traffic.frames, &side.traffic.pace) else {
             return Err(CardTrafficError::NotAlone { place });
@@ -311,7 +311,7 @@ fn numbered(
     card: Mac,
     longest: Option<usize>,
     terms: &Terms,
-) -> Result<Side, CardTrafficError> {
+) -> Result<SideTraffic, CardTrafficError> {
     let place = way.place();
     let (mut datagram_bytes, mut count, mut rate) = (vec![1472], None, None);
     for &[key, value] in pairs {
@@ -382,11 +382,16 @@ fn numbered(
         return faulty(datagrams, pace, longest, terms);
     }
     let traffic = FrameTraffic { frames: Frames::Datagrams(datagrams), pace, start: terms.start };
-    Ok(Side { traffic, ..Side::default() })
+    Ok(SideTraffic { traffic, ..SideTraffic::default() })
 }
 
 /// The datagrams that a network with faults lets arrive.
-fn faulty(datagrams: Datagrams, pace: Pace, longest: Option<usize>, terms: &Terms) -> Result<Side, CardTrafficError> {
+fn faulty(
+    datagrams: Datagrams,
+    pace: Pace,
+    longest: Option<usize>,
+    terms: &Terms,
+) -> Result<SideTraffic, CardTrafficError> {
     let place = Way::Receive.place();
     let n = datagrams.count.filter(|n| (1..=MOST_FRAMES).contains(n));
     let n = n.ok_or(CardTrafficError::EndlessFaults)?;

@@ -105,7 +105,7 @@ impl Set {
         let granted = self.wide.grant(at, &mut self.l1, (self.nhi)(at), requests).dma;
         if let Some(side) = granted {
             if self.shows == Shows::Beats {
-                let offset = if side == Side::Read { requests.read } else { requests.write };
+                let offset = if side == BeatRequester::Read { requests.read } else { requests.write };
                 self.log.note(at, format!("{side:?} {:#x}", offset.expect("a granted side has a request")));
             }
             self.dma.granted(at, side, &mut self.l1);
