@@ -67,7 +67,7 @@ def measure(*, server: str, size: int) -> dict[str, float]:
     if server == "RDMA":
         # A read request has headers of 58 bytes: Ethernet, IPv4, UDP and InfiniBand's BTH and RETH of 28 bytes.
         ns = sum(
-            storage.flight_ns(70) + service.HOST_READ_NS + storage.flight_ns(58 + n_bytes)
+            storage.flight_ns(70) + storage.HOST_READ_NS + storage.flight_ns(58 + n_bytes)
             for n_bytes in (_ROW_BYTES, size)
         )
         ns += storage.PCIE_NS + storage.HOST_NS + storage.PCIE_NS  # the client's host, between the reads

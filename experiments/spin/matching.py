@@ -86,7 +86,7 @@ def _host_ns(size: int, depth: int, compute_ns: int) -> float:
     announced = storage.flight_ns(_DATA_AT) + storage.PCIE_NS
     units = -(-size // UNIT)
     wire_ns = (UNIT + _DATA_AT + 24) * storage.NS_PER_BYTE  # FCS, preamble and gap
-    read = storage.PCIE_NS + storage.flight_ns(_DATA_AT) + service.HOST_READ_NS
+    read = storage.PCIE_NS + storage.flight_ns(_DATA_AT) + storage.HOST_READ_NS
     read += storage.flight_ns(_DATA_AT + UNIT) + (units - 1) * wire_ns + storage.PCIE_NS
     return max(announced, compute_ns) + search + read + storage.HOST_NS
 

@@ -66,7 +66,7 @@ def _read_all(size: int, gbps: int) -> tuple[float, int]:
     n_bytes = size + DATA_AT * n_packets
     # The first packet is a whole one; the line carries the bytes of the others, with FCS, preamble and gap.
     rest_ns = max(0, n_bytes + 24 * (n_packets - 1) - _PACKET_BYTES) * 8 / gbps
-    ns = storage.flight_ns(70, gbps=gbps) + service.HOST_READ_NS + rest_ns
+    ns = storage.flight_ns(70, gbps=gbps) + storage.HOST_READ_NS + rest_ns
     return ns + storage.flight_ns(min(_PACKET_BYTES, n_bytes), gbps=gbps), n_bytes
 
 

@@ -9,9 +9,6 @@ from typing import Any
 import numpy as np
 from experiments.spin import storage
 
-# source: presets/pspin.toml, pcie.link: a read of host memory by a card takes about 400 ns on servers
-HOST_READ_NS = 400
-
 _BOOTED_NS = 50_000  # the card has booted
 _APART_NS = 10_000  # time between requests whose latency is measured
 SERVER, CLIENT = 1, 0  # nodes

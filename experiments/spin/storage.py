@@ -29,6 +29,8 @@ NS_PER_BYTE = 8 / LINK_GBPS
 HOP_NS = 2 * WIRE_NS + SWITCH_NS  # from one node to another, without the time of the bits
 
 PCIE_NS = 250  # source: talk: PCIe takes about 250 ns, one way
+# source: presets/pspin.toml, pcie.link: a read of host memory by a card takes about 400 ns on servers
+HOST_READ_NS = 400
 # assumed: a host polls, looks up the request, checks it and posts the next transfer, without a system call. eRPC (NSDI
 # 2019) reports up to 10 million small requests a second on a core, hence 100 ns, and the check costs as much again.
 HOST_NS = 200
@@ -48,6 +50,13 @@ MEASURED = (
 )
 
 
+_RING_AT, _RING_BYTES = 0x1000_0000, 4 << 20  # copies of all packets of a client's card
+_COPYING = {
+    "program": str(EXAMPLES / "copy_to_host.c"),
+    "context": [{"match": "udp", "host_memory": {"addr": _RING_AT, "size": _RING_BYTES}}],
+}
+
+
 def nodes(count: int) -> list[str]:
     """Addresses of storage nodes; the client is node 0."""
     return [f"10.0.0.{2 + i}" for i in range(count)]
@@ -61,6 +70,7 @@ class Deliveries:
     sender: np.ndarray[Any, np.dtype[np.int64]]
     number: np.ndarray[Any, np.dtype[np.int64]]  # among the frames of the sender
     ns: np.ndarray[Any, np.dtype[np.float64]]  # last bit
+    received: tuple[bytes, ...] = ()  # frames that a client's card copied to host memory
 
     def at(self, node: int, *, since: float = 0) -> np.ndarray[Any, np.dtype[np.float64]]:
         """Times at which frames arrived at a node, from `since` on."""
@@ -75,6 +85,7 @@ def run(
     node: Mapping[str, Any] | None = None,
     gbps: int = LINK_GBPS,
     stored: Mapping[int, bytes] | None = None,
+    copies: bool = False,
 ) -> Deliveries:
     """Run a network: a switch with nodes around it, whose hosts send these frames at these times, in order.
 
@@ -86,12 +97,15 @@ def run(
         Rate of the links.
     stored
         Bytes that nodes must have at the start of their host memory after the run; the rest must be 0.
+    copies
+        The client's card copies what arrives to host memory, so that its bytes can be compared.
     """
     entries: list[dict[str, Any]] = []
     for sender, frames in sends.items():
         start = round(frames[0][0])  # a capture's first frame is sent at the start
         capture = storage.capture((round(ns) - start, frame) for ns, frame in frames)
-        entries.append({"name": f"n{sender}", "send": {"source": capture, "start": f"{start} ns"}})
+        card = _COPYING if copies else {}
+        entries.append({"name": f"n{sender}", "send": {"source": capture, "start": f"{start} ns"}, **card})
     if node is not None:
         entries.append({"name": "n*", **node})
     network = {
@@ -111,6 +125,7 @@ def run(
         sender=rows["frame_node"].to_numpy().astype(np.int64),
         number=rows["frame"].to_numpy().astype(np.int64),
         ns=rows["tail_ps"].to_numpy() / 1000,
+        received=tuple(wire.arrived(result.nodes["n0"].host_memory(_RING_AT, _RING_BYTES), CLIENT)) if copies else (),
     )
 
 
@@ -185,9 +200,35 @@ def latency_ns(build: Build, size: int, n_nodes: int, *, parts: int = 1) -> floa
     assert len(stored) == n_nodes, stored.keys()
     replies = run({0: frames}, 1 + n_nodes, node=storage.node(), stored=stored).at(0, since=_START_NS)
     expected = sum(len(request.nodes) for request in requests)
-    if requests[0].kind == wire.constant("READ"):
-        expected = sum(-(-each // UNIT) for _ in requests)
     assert len(replies) == expected, (len(replies), expected)
+    return float(replies.max()) - _START_NS
+
+
+def read_ns(size: int, *, parts: int = 1) -> float:
+    """Time from the first bit of a read until its last bit is at the client. Compares all bytes.
+
+    Parameters
+    ----------
+    parts
+        Requests into which the read is divided.
+    """
+    client, (node_ip,) = storage.Client(CLIENT), nodes(1)
+    content = data(size, 0)
+    write = client.write(node_ip, 0, content)
+    frames: list[tuple[float, bytes]] = [(_WARM_UP_NS, frame) for frame in client.frames(write)]
+    warm = [client.read(node_ip, 0, min(size, 8 * UNIT)) for _ in range(_WARM_UPS)]
+    for turn, read in enumerate(warm):
+        frames += [(_WARM_UP_NS * (2 + 0.5 * turn), frame) for frame in client.frames(read)]
+    each = size // parts
+    reads = [client.read(node_ip, part * each, each) for part in range(parts)]
+    frames += [(float(_START_NS), frame) for read in reads for frame in client.frames(read)]
+    ran = run({0: frames}, 2, node=storage.node(), stored={1: content}, copies=True)
+    for frame in ran.received:
+        assert client.receive(frame) is not None, frame.hex()
+    assert write.is_done and all(read.is_done for read in (*warm, *reads)), "a reply is missing"
+    assert b"".join(read.data for read in reads) == content, "a byte of the read is wrong"
+    replies = ran.at(0, since=_START_NS)
+    assert len(replies) == sum(-(-each // UNIT) for _ in reads), len(replies)
     return float(replies.max()) - _START_NS
 
 
@@ -200,6 +241,7 @@ def data(size: int, at: int) -> bytes:
 
 Steps = Generator[Any, Any, None]
 _REPLY, _ASK = 1, 2  # tags of messages; chunks have no tag
+_RDMA_READ_BYTES = 16  # InfiniBand's header of a read: address, key, length
 _REPLY_BYTES, _ASK_BYTES = wire.constant("REPLY_BYTES"), wire.constant("ONLY_DATA_AT")
 
 
@@ -253,6 +295,29 @@ def written_ns(protocol: str, size: int) -> float:
         elif protocol == "RPC and RDMA":
             yield from through_host(host, HOST_NS)
         host.put(0, bytes(_REPLY_BYTES), tag=_REPLY)
+
+    return hosts_ns([client, node])
+
+
+def served_ns(protocol: str, size: int) -> float:
+    """Time of a read from a node by ``RDMA read`` or ``RPC, read``; the client compares all bytes.
+
+    Either way the NIC reads the data from host memory. With RDMA nobody checks the request; with RPC the host does, and
+    then posts the data where they are, without a copy.
+    """
+    content = data(size, 0)
+
+    def client(host: RunningHost) -> Steps:
+        host.put(1, bytes(_ASK_BYTES if protocol == "RPC, read" else _RDMA_READ_BYTES), tag=_ASK)
+        message = yield host.receive(1, tag=0)
+        assert message.data == content, "a byte of the read is wrong"
+
+    def node(host: RunningHost) -> Steps:
+        yield host.receive(0, tag=_ASK)
+        if protocol == "RPC, read":
+            yield from through_host(host, HOST_NS)
+        yield host.sleep(_ns(HOST_READ_NS))
+        host.put(0, content)
 
     return hosts_ns([client, node])
 

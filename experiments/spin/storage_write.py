@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""SC 2022, Figure 8: latency of a write to one storage node, by protocol and size.
+"""SC 2022, Figure 8: latency of a write to one storage node, and of a read from it, by protocol and size.
 
 The latency ends when the client has the last bit of the reply; it begins with the first bit of the request. With sPIN,
 the card checks the capability, writes each packet to host memory, waits until it is there, and acknowledges. The other
@@ -7,6 +7,11 @@ protocols are programs of hosts with plain NICs on the same network, with stated
 *RDMA write* has no validation, and its NIC acknowledges before the data are in memory, so it is a bound. *RPC* carries
 the data in the request, and the host checks it and copies them. *RPC and RDMA* sends a small request; the host checks
 it and reads the data from the client. In every run all bytes of all nodes are compared.
+
+*Reads*: with sPIN, the card checks the capability, and its handler reads host memory, 1 KiB at a time while it sends
+the KiB before. In *4 requests*, the client asks for each quarter, so cores of all clusters work. With an *RDMA read*,
+nobody checks the request; with *RPC*, the host does and posts the data without a copy. Their NICs read the first byte
+in 400 ns, and the rest at the line rate. The client compares all bytes.
 
 *RAID-5* is the update of one data block of sPIN's SC 2017 use case, with the reply of the parity node. The numbers of
 Figure 8 were not available. The bound is arithmetic: bits on the line, and two passages of the network.
@@ -24,11 +29,13 @@ from spinet.reproduce import Claim, Point, Results
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-TITLE = "Latency of writes to a storage node"
+TITLE = "Latency of writes and reads of a storage node"
 SOURCE = f"{storage.PAPER}, Fig. 8"
 
 SIZES = (1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 512 << 10)
 PROTOCOLS = ("sPIN", "RDMA write", "RPC", "RPC and RDMA", "sPIN, RAID-5")
+PARTS = {"sPIN, read": 1, "sPIN, read in 4 requests": 4}
+READS = (*PARTS, "RDMA read", "RPC, read")
 
 
 def points() -> list[Point]:
@@ -37,10 +44,11 @@ def points() -> list[Point]:
         Point(
             name=f"{protocol}, {size >> 10} KiB",
             settings={"protocol": protocol, "size": size},
-            quick=size == 4 << 10 or (protocol != PROTOCOLS[-1] and size == 16 << 10),
+            quick=(size == 4 << 10 and protocol != READS[1]) or (protocol in PROTOCOLS[:-1] and size == 16 << 10),
         )
-        for protocol in PROTOCOLS
+        for protocol in (*PROTOCOLS, *READS)
         for size in SIZES
+        if size // PARTS.get(protocol, 1) >= storage.UNIT
     ]
 
 
@@ -53,6 +61,10 @@ def measure(*, protocol: str, size: int) -> dict[str, float]:
         ns = storage.latency_ns(
             lambda client, at, n: client.update(first, second, at, storage.data(n, at), block=0), size, 2
         )
+    elif protocol in PARTS:
+        ns = storage.read_ns(size, parts=PARTS[protocol])
+    elif protocol in READS:
+        ns = storage.served_ns(protocol, size)
     else:
         ns = storage.written_ns(protocol, size)
     return {"latency": ns / 1000}
@@ -88,26 +100,41 @@ def claims(results: Results) -> Iterator[Claim]:
         holds=None,
         found=f"up to {max(factors.values()):.1f} times, against RPC and RDMA with our costs of a host",
     )
+    small, large = (
+        {row.point.settings["protocol"]: row.measured["latency"] for row in results.select(size=size)}
+        for size in (SIZES[0], SIZES[-1])
+    )
+    yield Claim(
+        text="A validated read of 1 KiB on the card takes less time than one that the host serves (ordering)",
+        holds=small["sPIN, read"] < small["RPC, read"],
+        found=f"{small['sPIN, read']:.2f} and {small['RPC, read']:.2f} µs; {small['RDMA read']:.2f} µs with RDMA",
+    )
+    yield Claim(
+        text="Large reads wait for host memory: the card's engine works on one transfer at a time, as in the RTL",
+        holds=None,
+        found=", ".join(f"{one}: {SIZES[-1] * 8e-3 / us:.0f} Gbit/s" for one, us in large.items() if one in READS),
+    )
 
 
 def plot(results: Results) -> Figure:
-    """One panel of latencies, one of the time over RDMA writes."""
-    sizes = [size >> 10 for size in SIZES]
-    curves, extra = [], []
-    base = results.series("size", "latency", protocol="RDMA write")[1]
-    for look, protocol in enumerate(PROTOCOLS):
-        x, y = results.series("size", "latency", protocol=protocol)
-        curves.append(plots.Curve(label=protocol, x=[value / 1024 for value in x], y=y, look=look))
-        if protocol != "RDMA write":
-            over = [value - rdma for value, rdma in zip(y, base, strict=True)]
-            extra.append(plots.Curve(label=protocol, x=[value / 1024 for value in x], y=over, look=look))
-    bound = [size * storage.NS_PER_BYTE / 1000 + 2 * storage.HOP_NS / 1000 for size in SIZES]
-    curves.append(plots.Curve(label="bound of the network", x=sizes, y=bound, kind="formula"))
-    axis: dict[str, Any] = {"x_label": "write (KiB)", "x_base": 2, "x_ticks": sizes, "y_base": 10}
-    panels = [
-        plots.Panel(title="latency", y_label="latency (µs)", curves=curves, **axis),
-        plots.Panel(title="time over an RDMA write", y_label="time (µs)", curves=extra, **axis),
-    ]
+    """For writes and reads: one panel of latencies, one of the time over RDMA."""
+    ticks = [size >> 10 for size in SIZES]
+    axis: dict[str, Any] = {"x_label": "size (KiB)", "x_base": 2, "x_ticks": ticks, "y_base": 10}
+    panels = []
+    for what, protocols, rdma in (("write", PROTOCOLS, "RDMA write"), ("read", READS, "RDMA read")):
+        base = dict(zip(*results.series("size", "latency", protocol=rdma), strict=True))
+        curves, extra = [], []
+        for look, protocol in enumerate(protocols):
+            sizes, y = results.series("size", "latency", protocol=protocol)
+            x = [size / 1024 for size in sizes]
+            curves.append(plots.Curve(label=protocol, x=x, y=y, look=look))
+            if protocol != rdma:
+                over = [value - base[size] for size, value in zip(sizes, y, strict=True)]
+                extra.append(plots.Curve(label=protocol, x=x, y=over, look=look))
+        bound = [size * storage.NS_PER_BYTE / 1000 + 2 * storage.HOP_NS / 1000 for size in SIZES]
+        curves.append(plots.Curve(label="bound of the network", x=ticks, y=bound, kind="formula"))
+        panels.append(plots.Panel(title=f"latency of a {what}", y_label="latency (µs)", curves=curves, **axis))
+        panels.append(plots.Panel(title=f"time over an {rdma}", y_label="time (µs)", curves=extra, **axis))
     return plots.curves(
         panels, columns=2, title=TITLE, caption=f"{storage.MEASURED} Hosts are programs with stated costs."
     )

@@ -71,18 +71,7 @@ def run(
     }  # fmt: skip
     result = spinet.run(network)
     assert result.ended == "complete", result.summary["ended"]
-    return Ran(result=result, replies=arrived(result.nodes["n0"].host_memory(CLIENT_MEMORY, RING_BYTES)))
-
-
-def arrived(ring: bytes) -> list[bytes]:
-    """Frames in a copy of packet memory. They begin with the client's MAC address and that of a storage node."""
-    start = wire.mac(CLIENT) + wire.mac("10.0.0.2")[:5]
-    found, at = [], ring.find(start)
-    while at >= 0:
-        size = 14 + int.from_bytes(ring[at + 16 : at + 18], "big")
-        found.append(ring[at : at + size])
-        at = ring.find(start, at + size)
-    return found
+    return Ran(result=result, replies=wire.arrived(result.nodes["n0"].host_memory(CLIENT_MEMORY, RING_BYTES), CLIENT))
 
 
 def attempts(client: storage.Client, request: storage.Request, n: int, every_ns: int) -> list[tuple[int, bytes]]:

@@ -206,3 +206,14 @@ def reply(packet: bytes) -> Reply | None:
         return None
     status = STATUS.get(header.place, f"status {header.place}")
     return Reply(node=node, header=header, status=status, n_bytes=header.offset, data=b"")
+
+
+def arrived(memory: bytes, client: str) -> list[bytes]:
+    """Frames from storage nodes in the host memory of a client whose card runs `copy_to_host.c`, by address."""
+    start = mac(client) + mac("10.0.0.0")[:5]  # the MAC addresses of the client and of a node in 10.0.0.0/24
+    found, at = [], memory.find(start)
+    while at >= 0:
+        size = 14 + int.from_bytes(memory[at + 16 : at + 18], "big")
+        found.append(memory[at : at + size])
+        at = memory.find(start, at + size)
+    return found
