@@ -12,7 +12,7 @@ from spinet.storage import wire
 from spinet.storage.node import MATCH, MESSAGE, PROGRAM, TIMEOUT_CYCLES
 
 HOST_BYTES = 1 << 20
-SCRATCHPAD_BYTES = 160 << 10
+SCRATCHPAD_BYTES = 224 << 10
 MESSAGE_TIMED_OUT = 25  # cause in the record of a context
 
 

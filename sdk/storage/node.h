@@ -93,6 +93,9 @@ typedef struct {
 #define STORAGE_MESSAGES 256 /* one for each message queue of the card: scheduler.n_mpqs */
 #define STORAGE_ROOM (STORAGE_ONLY_DATA_AT + STORAGE_UNIT + 48) /* a packet; a multiple of 64 */
 
+/* Bytes of a read from the host, and a page. DMA cuts transfers at pages, and the second part costs some 400 cycles. */
+#define STORAGE_BLOCK 4096
+
 /* A scratchpad. */
 typedef struct {
     storage_message_t messages[STORAGE_MESSAGES]; /* of which this is the home cluster */
@@ -101,6 +104,7 @@ typedef struct {
     storage_known_t known[STORAGE_KNOWN];
     uint8_t products[256][256];
     uint8_t rooms[NB_CORES][STORAGE_MAX_PARITY][STORAGE_ROOM]; /* of each core, for packets that it builds */
+    uint8_t reads[1 + 2 * NB_CORES][STORAGE_BLOCK];            /* a block of each core, for reads: see storage_block */
 } storage_scratchpad_t;
 
 static inline storage_node_t *storage_node(const task_t *task) { return (storage_node_t *)task->handler_mem; }
@@ -109,6 +113,13 @@ static inline storage_node_t *storage_node(const task_t *task) { return (storage
 static inline storage_scratchpad_t *storage_own(const handler_args_t *args)
 {
     return (storage_scratchpad_t *)args->task->scratchpad[args->cluster_id];
+}
+
+/* This core's block for reads: a page, and before it room for the headers of a packet. */
+static inline uint8_t *storage_block(const handler_args_t *args)
+{
+    const uintptr_t pages = ((uintptr_t)storage_own(args)->reads + STORAGE_BLOCK - 1) & ~(uintptr_t)(STORAGE_BLOCK - 1);
+    return (uint8_t *)pages + (2 * args->hpu_id + 1) * STORAGE_BLOCK;
 }
 
 /* The message of a task. It is in this cluster's L1 unless the home cluster was full. */

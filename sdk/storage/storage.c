@@ -13,7 +13,7 @@
  * Packets of a message may come twice, and in any order between its first and last one. If packets are missing at its
  * end, the node answers STORAGE_TORN, and the client repeats the message with the next attempt.
  *
- * Memory: handler memory and scratchpad as in node.h, 649 KiB in L2 and 156 KiB in each L1. Addresses are offsets in
+ * Memory: handler memory and scratchpad as in node.h, 649 KiB in L2 and 219 KiB in each L1. Addresses are offsets in
  * host memory. Cost: see docs/guides/storage.md.
  *
  * With -DSTORAGE_RV32, PULP's instructions are not used.
@@ -185,40 +185,38 @@ __handler__ void storage_hh(handler_args_t *args)
     }
 }
 
-/* Send the data of a read: the next unit is read from the host while one is sent. */
-static void read_all(const handler_args_t *args, const storage_message_t *message)
+/*
+ * Send the data of a read, block by block. The headers of a packet take the place of the last data of the packet before, which
+ * has been sent.
+ */
+static void __attribute__((noinline)) read_all(const handler_args_t *args, const storage_message_t *message)
 {
     const task_t *task = args->task;
-    uint8_t(*rooms)[STORAGE_ROOM] = storage_own(args)->rooms[args->hpu_id];
     uint8_t *packet = (uint8_t *)task->pkt_mem;
-    storage_turn(packet, message->own, STORAGE_DATA, STORAGE_DATA_AT); /* the template of all packets */
-    spin_cmd_t sent, read, next;
+    uint8_t *block = storage_block(args);
     const uint32_t bytes = message->bytes;
-    spin_dma_from_host(spin_host_address(task, message->address), (uintptr_t)rooms[0] + STORAGE_DATA_AT, MIN(bytes, STORAGE_UNIT),
-                       false, &read);
-    for (uint32_t at = 0, turn = 0; at < bytes; at += STORAGE_UNIT, turn ^= 1) {
-        uint8_t *room = rooms[turn];
-        uint32_t n = MIN(bytes - at, STORAGE_UNIT), behind = at + n;
-        for (uint32_t i = 0; i < STORAGE_DATA_AT / 4; i++) {
-            ((uint32_t *)room)[i] = ((const uint32_t *)packet)[i];
+    for (uint32_t at = 0; at < bytes;) {
+        const uint32_t end = at + MIN(bytes - at, STORAGE_BLOCK);
+        spin_cmd_t read, sent;
+        spin_dma_from_host(spin_host_address(task, message->address + at), (uintptr_t)block, end - at, false, &read);
+        if (at == 0) {
+            storage_turn(packet, message->own, STORAGE_DATA, STORAGE_DATA_AT); /* the template of all packets */
         }
-        storage_packet_t *header = (storage_packet_t *)(room + STORAGE_PACKET_AT);
-        storage_resize(room, STORAGE_DATA_AT + n);
-        header->offset = at;
-        header->bytes = (uint16_t)n;
-        header->place = (at == 0 ? STORAGE_FIRST : 0) | (behind == bytes ? STORAGE_LAST : 0);
         spin_cmd_wait(read);
-        if (at != 0) {
-            spin_cmd_wait(sent); /* then the other room is free */
+        for (uint8_t *room = block - STORAGE_DATA_AT; at < end; at += STORAGE_UNIT, room += STORAGE_UNIT) {
+            const uint32_t n = MIN(bytes - at, STORAGE_UNIT);
+            for (uint32_t i = 0; i < STORAGE_DATA_AT / 4; i++) {
+                ((uint32_t *)room)[i] = ((const uint32_t *)packet)[i];
+            }
+            storage_packet_t *header = (storage_packet_t *)(room + STORAGE_PACKET_AT);
+            storage_resize(room, STORAGE_DATA_AT + n);
+            header->offset = at;
+            header->bytes = (uint16_t)n;
+            header->place = (at == 0 ? STORAGE_FIRST : 0) | (at + n == bytes ? STORAGE_LAST : 0);
+            spin_send_packet(room, STORAGE_DATA_AT + n, &sent);
+            spin_cmd_wait(sent);
         }
-        if (behind < bytes) {
-            spin_dma_from_host(spin_host_address(task, message->address + behind), (uintptr_t)rooms[turn ^ 1] + STORAGE_DATA_AT,
-                               MIN(bytes - behind, STORAGE_UNIT), false, &next);
-            read = next;
-        }
-        spin_send_packet(room, STORAGE_DATA_AT + n, &sent);
     }
-    spin_cmd_wait(sent);
 }
 
 /* Write to host memory from the packet in L2: it is unchanged there, and leaves in rows of 64 bytes. */
@@ -309,7 +307,7 @@ __handler__ void storage_ph(handler_args_t *args)
     if (!message->is_accepted) {
         return;
     }
-    if (message->kind == STORAGE_READ) {
+    if (__builtin_expect(message->kind == STORAGE_READ, 0)) { /* a branch that is not taken is faster */
         read_all(args, message);
     } else if ((storage_packet(task)->place & (STORAGE_FIRST | STORAGE_LAST)) == 0) {
         take(args, message);
