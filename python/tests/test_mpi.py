@@ -106,6 +106,42 @@ def test_one_result_comes_out_that_equals_the_one_of_one_process(tmp_path: Path)
     assert [one.name for one in tmp_path.iterdir() if one.name.startswith(".")] == []
 
 
+def same_files(ours: Path, theirs: Path) -> None:
+    """Both folders have the same files, byte by byte. Summaries and their JSON may differ in host times."""
+    assert files(ours) == files(theirs)
+    for name in files(ours):
+        if name.endswith("summary.json"):
+            ones, others = (json.loads((folder / name).read_text()) for folder in (ours, theirs))
+            assert ones.pop("wall") and others.pop("wall")
+            assert ones == others, name
+        else:
+            assert (ours / name).read_bytes() == (theirs / name).read_bytes(), name
+
+
+def test_a_schedule_has_the_same_results_on_several_processes(tmp_path: Path) -> None:
+    path = tmp_path / "net.toml"
+    shape = "topology = { name = 'fat-tree', levels = 2, radix = 4, nodes = 6 }\nloggops = 'o=100,g=20,S=9000'\n"
+    path.write_text(f"schedule = 'schedule.goal'\n{shape}")
+    # Vectors of up to 20,000 bytes: eager messages, and messages that are announced and read.
+    spinet.goal.make("alltoallv", ranks=6, bytes=20_000).write(tmp_path / "schedule.goal")
+    alone = spinet.run(path, folder=tmp_path / "alone")
+    assert alone.summary["schedule"]["messages"] == 30
+    ended = mpiexec(3, "run", str(path), "-o", str(tmp_path / "together"))
+    assert ended.returncode == 0, ended.stderr
+    same_files(tmp_path / "together", tmp_path / "alone")
+
+
+def test_a_schedule_that_waits_forever_is_explained_once(tmp_path: Path) -> None:
+    path = tmp_path / "net.toml"
+    path.write_text("schedule = 'schedule.goal'\ntopology = { name = 'star', nodes = 2 }\n")
+    ranks = "".join(f"rank {rank} {{\nrecv 8b from {1 - rank}\n}}\n" for rank in (0, 1))
+    (tmp_path / "schedule.goal").write_text(f"num_ranks 2\n{ranks}")
+    ended = spinet.run(path).summary["ended"]
+    assert "rank 0 waits in recv (line 3) for rank 1, which waits in recv (line 6) for rank 0" in ended["text"]
+    together = mpiexec(2, "run", str(path), "--json")
+    assert json.loads(together.stdout)["ended"] == ended, together.stderr
+
+
 def test_a_process_that_is_killed_ends_all_within_seconds(tmp_path: Path) -> None:
     path, folder = tmp_path / "net.toml", tmp_path / "result"
     net = spinet.Network(topology="star", nodes=4, limit="1 s")

@@ -14,14 +14,15 @@ use kernel::Time;
 use std::collections::{BTreeMap, HashMap};
 
 /// The results of a rank.
+#[derive(Debug)]
 pub struct RankResult {
-    times: Vec<OpTimes>,
-    messages: Vec<Arrived>,
-    numbers: BTreeMap<u32, u32>,
-    end: (Time, Why),
-    n_done: usize,
-    waiting: Vec<(u32, u32)>,
-    left_over: Vec<Arrived>,
+    pub(super) times: Vec<OpTimes>,
+    pub(super) messages: Vec<Arrived>,
+    pub(super) numbers: BTreeMap<u32, u32>,
+    pub(super) end: (Time, Why),
+    pub(super) n_done: usize,
+    pub(super) waiting: Vec<(u32, u32)>,
+    pub(super) left_over: Vec<Arrived>,
 }
 
 impl Rank {
@@ -217,7 +218,7 @@ impl Reads {
 
     /// The messages that moved a message to a rank.
     fn of_message(&self, rank: u32, message: &Arrived) -> Moves {
-        if message.is_announced() {
+        if message.is_announced {
             return self.of_send(message.from, message.number, rank);
         }
         let (from, to, number) = (NodeId(message.from), NodeId(rank), message.number);

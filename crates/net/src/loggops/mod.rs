@@ -37,6 +37,7 @@ mod params;
 mod rank;
 mod record;
 mod stuck;
+mod words;
 
 pub use critical::{Step, StepKind};
 pub use gather::{Paths, RankResult, gather};

@@ -65,11 +65,12 @@ pub(super) struct Arrived {
     pub number: u32,
     pub tag: u32,
     pub size: u64,
-    cpu: u8,
-    nic: u8,
-    is_announced: bool,
+    pub cpu: u8,
+    pub nic: u8,
+    /// It was announced, and its bytes were read.
+    pub is_announced: bool,
     /// `number` is that of the send operation.
-    has_operation: bool,
+    pub has_operation: bool,
     /// Arrival of the whole message; for an announced message, of its bytes.
     pub arrived: Time,
     /// For an announced message: start of the read, and true if the receive came after the announcement.
@@ -83,11 +84,6 @@ pub(super) struct Arrived {
 }
 
 impl Arrived {
-    /// True if it was announced, and its bytes were read.
-    pub fn is_announced(&self) -> bool {
-        self.is_announced
-    }
-
     /// The send operation. `numbers` maps the sender's messages to its operations.
     pub fn send(&self, numbers: &BTreeMap<u32, u32>) -> u32 {
         // Announced messages and messages of a rank to itself carry the number of the operation.

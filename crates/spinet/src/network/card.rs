@@ -76,10 +76,6 @@ impl NetworkCard {
     pub fn new(setup: Setup, wanted: &Wanted) -> Result<Self, NetworkError> {
         setup.check_hosts(wanted)?;
         setup.check_kept(wanted)?;
-        if setup.ranks.is_some() && wanted.ranks.is_some() {
-            let (found, allowed) = ("run by several processes".into(), "run by one process".into());
-            return Err(NetError::Plan { key: "schedule".into(), found, allowed }.into());
-        }
         let progress: Vec<Arc<NodeProgress>> = setup.nodes.iter().map(|_| Arc::default()).collect();
         let plan = setup.plan(wanted, &progress);
         let rows: Arc<Mutex<Vec<Row>>> = Arc::default();
@@ -353,14 +349,9 @@ impl NetworkCard {
         let is_quiet = self.next.is_none();
         let is_done = !self.sum.has_more && self.sum.inside == 0;
         if is_done && (is_quiet || self.now >= self.moved_at + CALM) && in_flight == 0 {
-            self.ended = Some(match self.take_schedule() {
-                Some(Err(text)) => Ended::Stalled(Some(text)),
-                Some(Ok(finished)) => {
-                    self.finished.replace(Some(finished));
-                    Ended::Complete
-                }
-                None => Ended::Complete,
-            });
+            let (finished, stuck) = self.take_schedule()?;
+            self.finished.replace(finished);
+            self.ended = Some(stuck.map_or(Ended::Complete, |text| Ended::Stalled(Some(text))));
             return Ok(());
         }
         let stall = self.setup.experiment.common.stall_limit.time();
@@ -369,17 +360,17 @@ impl NetworkCard {
             let all: Vec<String> = all.iter().flat_map(|status| list(status).clone()).take(MOST_NAMED).collect();
             (!all.is_empty()).then(|| all.join(", "))
         };
-        let stuck = || {
-            if let Some(Err(text)) = self.take_schedule() {
-                return Some(text);
+        let stuck = || -> Result<Option<String>, NetError> {
+            if let (_, Some(text)) = self.take_schedule()? {
+                return Ok(Some(text));
             }
             let packets = named(|status| &status.stuck).map(|nodes| format!("unfinished packets: {nodes}"));
             let parts: Vec<String> = packets.into_iter().chain(named(|status| &status.waiting)).collect();
-            (!parts.is_empty()).then(|| parts.join("; "))
+            Ok((!parts.is_empty()).then(|| parts.join("; ")))
         };
         self.ended = match () {
             _ if self.now >= self.limit() => Some(Ended::Limit),
-            _ if is_quiet || (self.now >= self.moved_at + stall && !waits) => Some(Ended::Stalled(stuck())),
+            _ if is_quiet || (self.now >= self.moved_at + stall && !waits) => Some(Ended::Stalled(stuck()?)),
             _ => None,
         };
         Ok(())

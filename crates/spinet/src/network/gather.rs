@@ -123,14 +123,17 @@ pub fn meet(ranks: &Ranks, status: &Status, own: &Gathered) -> Result<Vec<(usize
     incoming.into_iter().map(read).collect()
 }
 
+/// Sends bytes to the first rank, which gets those of all other ranks. Other ranks get nothing.
+pub fn to_first(ranks: &Ranks, own: Vec<u8>) -> Result<Vec<(usize, Vec<u8>)>, MeetError> {
+    let mut outgoing: Vec<Vec<u8>> = ranks.all().map(|_| Vec::new()).collect();
+    outgoing[0] = own;
+    let incoming = swap(ranks, outgoing)?;
+    Ok(if ranks.is_first() { incoming } else { Vec::new() })
+}
+
 /// Sends the records of all ranks to the first one at the end. Other ranks get nothing.
 pub fn close(ranks: &Ranks, own: &Closing) -> Result<Vec<Closing>, MeetError> {
-    let outgoing =
-        ranks.all().map(|rank| if rank == 0 { framed(&json(own), &own.files) } else { Vec::new() }).collect();
-    let incoming = swap(ranks, outgoing)?;
-    if !ranks.is_first() {
-        return Ok(Vec::new());
-    }
+    let incoming = to_first(ranks, framed(&json(own), &own.files))?;
     let read = |bytes: &[u8]| {
         let (head, files) = unframed(bytes)?;
         let closing: Closing = serde_json::from_slice(head).ok()?;

@@ -3,11 +3,14 @@
 use super::card::NetworkCard;
 use super::device::CardDevice;
 use super::experiment::{NetworkExperiment, NetworkProblem};
+use super::gather::{self as meeting, MeetError};
 use super::messages::MessageLog;
 use crate::goal::{self, Finished, Model, Params, Schedule};
+use net::error::NetError;
 use net::goal::GoalError;
 use net::host::{BuildProgram, Program};
 use net::loggops::{Paths, Rank, RankResult, gather};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -70,17 +73,63 @@ impl Ranks {
 }
 
 impl NetworkCard {
-    /// Takes the results of all ranks: the schedule's run, or the reason why it cannot end. `None` if the network runs no
-    /// schedule, or if a node cannot be reached.
-    pub(super) fn take_schedule(&self) -> Option<Result<Finished, String>> {
-        let Ranks { schedule, params, model } = self.setup.ranks.as_ref()?;
-        let nodes: Vec<usize> = (0..schedule.n_ranks() as usize).collect();
+    /// Takes the results of all ranks of the schedule. Returns its run, which only the first process gets, or the reason why it cannot
+    /// end. Both are `None` if the network runs no schedule, or if a node cannot be reached. With several processes, all call it together.
+    pub(super) fn take_schedule(&self) -> Result<(Option<Finished>, Option<String>), NetError> {
+        let Some(Ranks { schedule, .. }) = &self.setup.ranks else { return Ok((None, None)) };
+        let here: Vec<usize> = (0..schedule.n_ranks() as usize).filter(|&node| self.is_here[node]).collect();
         let act = |_, device: &mut CardDevice| Some(device.side()?.endpoint().program_as::<Rank>()?.take());
-        let ranks = self.with_cards(&nodes, act).ok()?.into_iter().collect::<Option<Vec<RankResult>>>()?;
+        let own: Option<Vec<RankResult>> = self.with_cards(&here, act).ok().and_then(|all| all.into_iter().collect());
+        let Some(processes) = &self.wanted.ranks else {
+            return Ok(own.map_or((None, None), |own| self.schedule_of(&own)));
+        };
+        let mut results: BTreeMap<usize, RankResult> = here.into_iter().zip(own.into_iter().flatten()).collect();
+        let failed = |error: MeetError| NetError::Exchange { failure: Arc::new(error) };
+        let bytes = if processes.is_first() { Vec::new() } else { bytes_of(&results) };
+        for (rank, bytes) in meeting::to_first(processes, bytes).map_err(failed)? {
+            results.extend(results_of(&bytes).ok_or(MeetError::Message { rank }).map_err(failed)?);
+        }
+        let has_all = results.len() == schedule.n_ranks() as usize;
+        let (finished, stuck) = match processes.is_first() && has_all {
+            true => self.schedule_of(&results.into_values().collect::<Vec<_>>()),
+            false => (None, None),
+        };
+        // All processes end their run for the same reason.
+        let others = meeting::share(processes, &stuck).map_err(failed)?;
+        let first = others.into_iter().find(|&(rank, _)| rank == 0).and_then(|(_, stuck)| stuck);
+        Ok((finished, stuck.or(first)))
+    }
+
+    /// Combines the results of all ranks.
+    fn schedule_of(&self, results: &[RankResult]) -> (Option<Finished>, Option<String>) {
+        let Some(Ranks { schedule, params, model }) = &self.setup.ranks else { return (None, None) };
         let (none, messages) = (Paths::default(), self.messages.as_ref());
         let paths = messages.and_then(MessageLog::paths).unwrap_or(&none);
-        let outcome = gather(schedule, *params, *model, &ranks, paths).map_err(|stuck| stuck.to_string());
-        let nic = self.nodes().first().map_or_else(String::new, |node| node.nic.clone());
-        Some(outcome.map(|outcome| Finished::new(schedule, *params, *model, outcome, nic)))
+        match gather(schedule, *params, *model, results, paths) {
+            Err(stuck) => (None, Some(stuck.to_string())),
+            Ok(outcome) => {
+                let nic = self.nodes().first().map_or_else(String::new, |node| node.nic.clone());
+                (Some(Finished::new(schedule, *params, *model, outcome, nic)), None)
+            }
+        }
     }
+}
+
+/// The results of some ranks, each behind the number of its rank.
+fn bytes_of(results: &BTreeMap<usize, RankResult>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for (rank, result) in results {
+        bytes.extend((*rank as u64).to_le_bytes());
+        result.write(&mut bytes);
+    }
+    bytes
+}
+
+fn results_of(mut bytes: &[u8]) -> Option<Vec<(usize, RankResult)>> {
+    let mut results = Vec::new();
+    while let Some((rank, rest)) = bytes.split_first_chunk::<8>() {
+        bytes = rest;
+        results.push((usize::try_from(u64::from_le_bytes(*rank)).ok()?, RankResult::read(&mut bytes)?));
+    }
+    bytes.is_empty().then_some(results)
 }
