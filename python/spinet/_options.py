@@ -201,7 +201,6 @@ OPTIONS: Mapping[str, Option] = {
         metavar="FILE",
         help="Write a timeline for ui.perfetto.dev: FILE.perfetto-trace. With -o, a name without a folder goes into "
         "DIR.",
-        kinds=(HANDLERS, CHAINS, MODULES),
     ),
     "waves": Option(
         flags=("--waves",),
@@ -217,7 +216,6 @@ OPTIONS: Mapping[str, Option] = {
         "every=100; may be repeated.",
         keys=("timeline",),
         multiple=True,
-        kinds=(HANDLERS, CHAINS, MODULES),
     ),
     "capture_drops": Option(
         flags=("--capture-drops",),

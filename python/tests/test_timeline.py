@@ -225,3 +225,65 @@ def test_errors_name_the_option(line: list[str], error: str, capsys: pytest.Capt
 def test_messages_are_for_cards_that_have_them(tmp_path: Path) -> None:
     with pytest.raises(spinet.InputError, match="messages: this card has none"):
         spinet.run(**RUNS["chains"], timeline=tmp_path / NAME, timeline_only="messages=1")
+
+
+def drawn(net: spinet.Network, folder: Path) -> tuple[spinet.Result, Decoded]:
+    """Run a network with a timeline in this folder."""
+    net.save(folder / "net.toml")
+    result = spinet.run(folder / "net.toml", timeline=folder / NAME)
+    return result, decode(folder / NAME)
+
+
+def test_a_network_has_the_tracks_of_its_cards_and_links(tmp_path: Path) -> None:
+    """Ten packets of 700 bytes cross two links at 100 Gbit/s to a card that sends them back."""
+    net = spinet.Network(topology="pair", link={"rate": "100G", "delay": "500 ns"})
+    net[0].update(nic="plain")
+    net[0].host.send = {"source": "udp:size=700,count=10,rate=10G", "to": "n1"}
+    net[1].update(program=PING, context=[{"match": "udp"}])
+    result, timeline = drawn(net, tmp_path)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["net.toml", NAME]
+    assert {one.node for one in timeline.slices} == {"network", "n1"}
+
+    crossed = [one for one in timeline.slices if one.node == "network"]
+    frames = result.table("frames").filter(pc.field("event") == "crossed").to_pylist()
+    assert len(crossed) == len(frames) == 20
+    assert Counter(one.track for one in crossed) == {"n0:0 > n1": 10, "n1:0 > n0": 10}
+    assert Counter(one.name for one in crossed) == {"frame of n0": 10, "frame of n1": 10}
+    for one, row in zip(crossed, frames, strict=True):
+        assert (one.begin, one.notes["packet"]) == (row["at_ps"] // 1000, row["frame"])
+        assert one.notes["takes ps"] == (700 + 4) * 8 * 10 == row["tail_ps"] - row["head_ps"]
+
+    handled = [one for one in timeline.slices if one.node == "n1" and one.name.startswith("ping_pong")]
+    assert {one.notes["packet"] for one in handled} == set(range(10))
+    assert "cores" in {one.split("/")[1] for one in timeline.groups if one.startswith("n1/")}
+    # No packet of a card and no frame shares its arrows with another one.
+    ends = [{one.flows[0] for one in timeline.slices if one.flows and one.node == node} for node in ("network", "n1")]
+    assert len(ends[0]) == 20 and len(ends[1]) == 10 and not ends[0] & ends[1]
+
+
+def test_queues_drops_and_marks_of_switches_are_counters(tmp_path: Path) -> None:
+    switch = {"queue_bytes": 10_000, "ecn": {"k_min_bytes": 2000, "k_max_bytes": 3000, "p_max": "1"}}
+    net = spinet.Network(topology="star", nodes=3, link={"rate": "10G", "delay": "500 ns"}, switch=switch)
+    for node in (0, 1):
+        net[node].update(nic="plain")
+        net[node].host.send = {"source": "udp:size=1000,count=20,rate=9G,ecn=2", "to": "n2"}
+    net[2].update(nic="plain")
+    result, timeline = drawn(net, tmp_path)
+    events = Counter(result.table("frames")["event"].to_pylist())
+    assert events["dropped"] > 0 and events["marked"] > 0
+    assert timeline.counters["network/dropped frames"][-1][1] == events["dropped"]
+    assert timeline.counters["network/marked frames"][-1][1] == events["marked"]
+    (queue,) = (key for key in timeline.counters if key.startswith("network/queue: sw0:"))
+    assert max(value for _, value in timeline.counters[queue]) <= 10_000 and timeline.counters[queue][-1][1] == 0
+
+
+def test_a_timeline_changes_no_result_of_a_network(tmp_path: Path) -> None:
+    network = "experiments/networks/ping-pong.toml"
+    with_timeline = spinet.run(network, timeline=tmp_path / NAME, keep_nodes="n1", threads=2)
+    assert spinet.run(network).digest == with_timeline.digest
+    assert {one.node for one in decode(tmp_path / NAME).slices} == {"network", "n1"}
+
+
+def test_a_network_has_no_waveforms(tmp_path: Path) -> None:
+    with pytest.raises(spinet.InputError, match="waves"):
+        spinet.run("experiments/networks/pair.toml", waves=tmp_path / "x.vcd")

@@ -41,11 +41,15 @@ class Slice:
     notes: dict[str, int]
     flows: list[int]
     is_last: bool
+    node: str
 
 
 @dataclass
 class Decoded:
-    """A trace, as a viewer sees it: slices are matched per track, in the order of time."""
+    """A trace, as a viewer sees it: slices are matched per track, in the order of time.
+
+    In a network, names of counters and groups begin with the node, as in ``n0/packets inside``.
+    """
 
     slices: list[Slice] = field(default_factory=list)
     counters: dict[str, list[tuple[int, float]]] = field(default_factory=lambda: defaultdict(list))
@@ -61,12 +65,28 @@ def decode(file: Path) -> Decoded:
     trace = perfetto.Trace()
     trace.ParseFromString(file.read_bytes())
     found = Decoded()
-    names: dict[str, dict[int, str]] = {"event_names": {}, "event_categories": {}, "debug_annotation_names": {}}
+    # By sequence: each has names of its own.
+    all_names: dict[int, dict[str, dict[int, str]]] = {}
     tracks: dict[int, Any] = {}
     stacks: dict[int, list[Slice]] = defaultdict(list)
-    last = 0
+    last: dict[int, int] = defaultdict(int)
+
+    def node_of(track: Any) -> str:
+        """The node above the group of a track; empty for a single card."""
+        above = [track]
+        while above[-1].HasField("parent_uuid"):
+            above.append(tracks[above[-1].parent_uuid])
+        return above[-1].name if len(above) == 3 else ""
+
+    def named(track: Any, name: str) -> str:
+        return f"{node}/{name}" if (node := node_of(track)) else name
+
     for packet in trace.packet:
-        assert packet.trusted_packet_sequence_id == 1
+        sequence = packet.trusted_packet_sequence_id
+        assert sequence > 0
+        names = all_names.setdefault(
+            sequence, {"event_names": {}, "event_categories": {}, "debug_annotation_names": {}}
+        )
         for key, known in names.items():
             known.update((entry.iid, entry.name) for entry in getattr(packet.interned_data, key))
         if packet.HasField("track_descriptor"):
@@ -74,15 +94,15 @@ def decode(file: Path) -> Decoded:
             tracks[packet.track_descriptor.uuid] = packet.track_descriptor
             if packet.track_descriptor.HasField("parent_uuid"):
                 parent = tracks[packet.track_descriptor.parent_uuid].name
-                found.groups[parent].add(packet.track_descriptor.name)
+                found.groups[named(packet.track_descriptor, parent)].add(packet.track_descriptor.name)
         if not packet.HasField("track_event"):
             continue
         event, track = packet.track_event, tracks[packet.track_event.track_uuid]
-        assert packet.timestamp >= last, "a trace is in the order of time"
-        last = packet.timestamp
+        assert packet.timestamp >= last[sequence], "a sequence is in the order of time"
+        last[sequence] = packet.timestamp
         if event.type == event.TYPE_COUNTER:
             value = event.double_counter_value if event.HasField("double_counter_value") else event.counter_value
-            found.counters[track.name].append((packet.timestamp, value))
+            found.counters[named(track, track.name)].append((packet.timestamp, value))
         elif event.type == event.TYPE_SLICE_BEGIN:
             notes = {names["debug_annotation_names"][one.name_iid]: one.uint_value for one in event.debug_annotations}
             (category,) = event.category_iids
@@ -97,6 +117,7 @@ def decode(file: Path) -> Decoded:
                 notes=notes,
                 flows=[*event.flow_ids, *event.terminating_flow_ids],
                 is_last=bool(event.terminating_flow_ids),
+                node=node_of(track),
             )
             stack.append(one)
             found.slices.append(one)

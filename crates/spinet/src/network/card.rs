@@ -11,6 +11,7 @@ use super::setup::{NodeSetup, Setup};
 use crate::goal::{self, Finished};
 use crate::ranks::Ranks;
 use crate::run::{Card, Ended, HORIZON, InjectError, Nodes, Port, Progress, Rows, RunError, Simulated, Wanted};
+use crate::tracks::NetworkTracks;
 use kernel::{Clock, Mode, Resource, Time};
 use net::device::Attached;
 use net::error::NetError;
@@ -44,6 +45,8 @@ pub struct NetworkCard {
     pub(super) progress: Vec<Arc<NodeProgress>>,
     rows: Arc<Mutex<Vec<Row>>>,
     pub(super) frames: Frames,
+    /// A timeline of everything.
+    timeline: Option<NetworkTracks>,
     /// Messages between hosts; only in the first process.
     pub(super) messages: Option<MessageLog>,
     now: Time,
@@ -76,6 +79,7 @@ impl NetworkCard {
     pub fn new(setup: Setup, wanted: &Wanted) -> Result<Self, NetworkError> {
         setup.check_hosts(wanted)?;
         setup.check_kept(wanted)?;
+        let timeline = setup.timeline(wanted)?;
         let progress: Vec<Arc<NodeProgress>> = setup.nodes.iter().map(|_| Arc::default()).collect();
         let plan = setup.plan(wanted, &progress);
         let rows: Arc<Mutex<Vec<Row>>> = Arc::default();
@@ -111,6 +115,7 @@ impl NetworkCard {
             network: RefCell::new(network),
             progress,
             rows,
+            timeline,
             frames: Frames::new((wanted.tables && is_first).then(FrameLog::default), within, n_all),
             now: Time::ZERO,
             next,
@@ -227,6 +232,7 @@ impl NetworkCard {
     /// Adds events of frames and messages, which come in order of time.
     fn add_rows(&mut self, rows: &[Row]) {
         self.frames.add(rows);
+        self.timeline.iter_mut().for_each(|timeline| timeline.add(rows));
         self.messages.iter_mut().for_each(|messages| messages.add(rows));
     }
 
@@ -493,7 +499,10 @@ impl Simulated for NetworkCard {
         let closed: Result<(), RunError> = results.into_iter().collect();
         self.collect(true);
         match self.wanted.ranks.clone() {
-            None => closed,
+            None => {
+                closed?;
+                self.timeline.take().map_or(Ok(()), NetworkTracks::finish).map_err(RunError::new)
+            }
             Some(ranks) => self.gather(&ranks, closed.err().map(|error| error.to_string())),
         }
     }

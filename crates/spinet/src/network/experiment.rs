@@ -3,6 +3,7 @@
 use super::schedule::ScheduleProblem;
 use crate::experiment::{Common, ExperimentError, FromText, OneOrMany, Problem, Section, SourceSpec};
 use crate::kinds::{self, Kind};
+use crate::tracks::TracksError;
 use net::error::NetError;
 use net::plain::params::PlainParams;
 use net::spec::{LinkParams, LinkSpec, SwitchChoice, SwitchSpec};
@@ -124,6 +125,9 @@ pub enum NetworkError {
     /// The network, or a card on a node.
     #[error(transparent)]
     Network(#[from] NetError),
+    /// The timeline.
+    #[error(transparent)]
+    Tracks(#[from] TracksError),
     /// A program for a node that does not exist.
     #[error("the program of a host names node `{found}`, which does not exist{}", diagnostics::near::did_you_mean(near.as_ref()))]
     Host {

@@ -10,6 +10,7 @@ use crate::kinds::{self, Kind, OwnPolicies, Text};
 use crate::run::{Card, RunError, Wanted};
 use crate::streams::Stream;
 use crate::toml_text::Format;
+use crate::tracks::NetworkTracks;
 use diagnostics::near::{nearest, suggestion};
 use diagnostics::param::ParamError;
 use kernel::Time;
@@ -155,6 +156,23 @@ impl Setup {
         Ok(())
     }
 
+    /// The timeline that the run writes.
+    pub(super) fn timeline(&self, wanted: &Wanted) -> Result<Option<NetworkTracks>, NetworkError> {
+        let Some(spec) = &wanted.tracks else { return Ok(None) };
+        let refuse = |key: &str, found: &str, allowed: &str| NetError::Plan {
+            key: key.into(),
+            found: found.into(),
+            allowed: allowed.into(),
+        };
+        match () {
+            _ if wanted.ranks.is_some() => {
+                Err(refuse("timeline", "run by several processes", "run by one process").into())
+            }
+            _ if spec.waves.is_some() => Err(refuse("waves", "those of a network", "those of one card").into()),
+            _ => Ok(NetworkTracks::create(spec, &self.design)?),
+        }
+    }
+
     /// The address of a node.
     pub fn ip(&self, node: usize) -> Ipv4Addr {
         self.design.directory.ip(NodeId(node as u32))
@@ -189,7 +207,7 @@ impl Setup {
             let builder = Builder {
                 file: self.file.clone(),
                 base_dir: self.base_dir.clone(),
-                wanted: of_node(wanted, &node, program.is_some()),
+                wanted: of_node(wanted, &node, number, program.is_some()),
                 is_first: seen.insert(node.entry),
                 program,
                 node,
@@ -354,7 +372,7 @@ fn seed_of(seed: u64, node: usize) -> u64 {
 }
 
 /// The records that the card of a node keeps.
-fn of_node(wanted: &Wanted, node: &NodeSetup, has_program: bool) -> Wanted {
+fn of_node(wanted: &Wanted, node: &NodeSetup, number: usize, has_program: bool) -> Wanted {
     let prefix = node.entry.map(|entry| format!("{entry}/")).unwrap_or_default();
     let mine = |(name, path): (&String, &PathBuf)| Some((name.strip_prefix(&prefix)?.to_owned(), path.clone()));
     let is_kept = keeps(wanted, &node.name);
@@ -365,6 +383,11 @@ fn of_node(wanted: &Wanted, node: &NodeSetup, has_program: bool) -> Wanted {
         tables: wanted.tables && is_kept,
         profile: wanted.profile && is_kept,
         paths: wanted.paths && is_kept,
+        tracks: wanted
+            .tracks
+            .as_ref()
+            .filter(|_| is_kept)
+            .map(|spec| NetworkTracks::of_node(spec, &node.name, number as u32)),
         ..Wanted::default()
     }
 }

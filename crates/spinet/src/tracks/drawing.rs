@@ -1,7 +1,7 @@
 //! Draws tracks: turns the paths of packets into slices and counters in order of time, for the writers.
 
 use super::order::{Item, Ordered};
-use super::perfetto::Perfetto;
+use super::perfetto::{Perfetto, first_id};
 use super::waves::Waves;
 use super::{Group, Note, PERIOD_PS, Scenery, Subject, Track, TracksError, TracksSpec};
 use crate::paths::Step;
@@ -22,6 +22,8 @@ pub(super) struct Slice {
     pub name: u32,
     pub stage: u8,
     pub packet: u64,
+    /// Identity of the packet among all of the trace, of 1 or more.
+    pub flow: u64,
     pub message: Option<u64>,
     pub blocker: Option<u64>,
     pub takes_ps: u64,
@@ -155,6 +157,8 @@ pub(super) struct Drawing {
 struct Stage {
     perfetto: Option<Perfetto>,
     waves: Option<Waves>,
+    /// Identity of packet 0.
+    first_flow: u64,
     tracks: Vec<Track>,
     /// Lanes of drawn packets, by track.
     lanes: Vec<Lanes>,
@@ -183,7 +187,8 @@ impl Drawing {
         };
         let (from, to) = spec.only.time.times();
         let window = (from.ps(), to.ps());
-        let perfetto = |file: &PathBuf| Perfetto::create(file, scenery.stages, &names).map_err(fail(file));
+        let perfetto =
+            |file: &PathBuf| Perfetto::create(file, scenery.stages, &names, spec.node.as_ref()).map_err(fail(file));
         let waves = |file: &PathBuf| Waves::create(file, window.0, &names).map_err(fail(file));
         let perfetto = spec.timeline.as_ref().map(perfetto).transpose()?;
         let waves = spec.waves.as_ref().map(waves).transpose()?;
@@ -193,6 +198,7 @@ impl Drawing {
         let mut stage = Stage {
             perfetto,
             waves,
+            first_flow: first_id(spec.node.as_ref()),
             tracks: Vec::new(),
             lanes: Vec::new(),
             lane_of: Vec::new(),
@@ -453,6 +459,7 @@ impl Stage {
                     name: (which >> 32) as u32,
                     stage: (flags >> STAGE_BIT) as u8,
                     packet,
+                    flow: self.first_flow + packet,
                     message: (flags >> MESSAGE_BIT).checked_sub(1),
                     blocker: blocker.checked_sub(1),
                     takes_ps,

@@ -7,11 +7,13 @@
 
 mod choose;
 mod drawing;
+mod network;
 mod order;
 mod perfetto;
 mod waves;
 
 pub use choose::{Only, OnlyError};
+pub use network::NetworkTracks;
 
 use crate::paths::{Cause, Path, Step};
 use choose::Chooser;
@@ -43,6 +45,17 @@ pub struct TracksSpec {
     pub waves: Option<PathBuf>,
     /// The part.
     pub only: Only,
+    /// The card, if it is a node of a network. Its timeline is then a piece of the network's.
+    pub node: Option<TracksOfNode>,
+}
+
+/// A node whose tracks are a piece of a network's timeline.
+#[derive(Clone, Debug)]
+pub struct TracksOfNode {
+    /// Its name.
+    pub name: String,
+    /// Its number.
+    pub number: u32,
 }
 
 /// Tracks that cannot be written.
@@ -73,7 +86,7 @@ impl TracksSpec {
         check("timeline", &timeline, &PERFETTO)?;
         check("waves", &waves, &WAVES)?;
         let only = Only::parse(only)?;
-        Ok((timeline.is_some() || waves.is_some()).then_some(TracksSpec { timeline, waves, only }))
+        Ok((timeline.is_some() || waves.is_some()).then_some(TracksSpec { timeline, waves, only, node: None }))
     }
 }
 

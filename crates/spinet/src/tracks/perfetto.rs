@@ -5,7 +5,7 @@
 //! decodes traces with Perfetto's own library.
 
 use super::drawing::{CounterAbout, Slice, Unit};
-use super::{Group, Track};
+use super::{Group, Track, TracksOfNode};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
@@ -128,24 +128,49 @@ pub struct Perfetto {
     file: File,
     /// Bytes that are not yet in the file.
     out: Message,
-    /// Identities given to tracks.
-    n_ids: u64,
+    /// The sequence of the trace's packets. Pieces of a trace have different ones, and interned names of their own.
+    sequence: u64,
+    /// The track that contains all others, in a piece of a trace.
+    root: Option<u64>,
+    /// The last identity given to a track.
+    last_id: u64,
     groups: [Option<u64>; Group::ALL.len() + 1],
     /// By track and lane.
     lanes: Vec<Vec<Option<u64>>>,
     counters: Vec<Option<u64>>,
 }
 
+/// Number of identities of tracks and flows that each piece of a trace has for itself.
+pub const IDS: u64 = 1 << 40;
+
+/// The first identity of the piece of a node, or of a whole trace.
+pub fn first_id(node: Option<&TracksOfNode>) -> u64 {
+    node.map_or(0, |node| u64::from(node.number) + 1) * IDS + 1
+}
+
 /// Position of the group of counters.
 const COUNTERS: usize = Group::ALL.len();
 
 impl Perfetto {
-    /// Begins a trace whose slices have these categories and names.
-    pub fn create(file: &Path, categories: &[&str], names: &[String]) -> io::Result<Perfetto> {
-        let (file, out, groups) = (File::create(file)?, Message::default(), Default::default());
-        let mut trace = Perfetto { file, out, n_ids: 0, groups, lanes: Vec::new(), counters: Vec::new() };
+    /// Begins a trace whose slices have these categories and names, or the piece of a node.
+    pub fn create(
+        file: &Path,
+        categories: &[&str],
+        names: &[String],
+        node: Option<&TracksOfNode>,
+    ) -> io::Result<Perfetto> {
+        let mut trace = Perfetto {
+            file: File::create(file)?,
+            out: Message::default(),
+            sequence: first_id(node) / IDS + 1,
+            root: None,
+            last_id: first_id(node) - 1,
+            groups: Default::default(),
+            lanes: Vec::new(),
+            counters: Vec::new(),
+        };
         let mut packet = Message::default();
-        packet.number(packet::SEQUENCE, 1);
+        packet.number(packet::SEQUENCE, trace.sequence);
         packet.number(packet::SEQUENCE_FLAGS, STATE_CLEARED);
         packet.message(packet::INTERNED, |data| {
             let mut all = |field: u32, texts: &mut dyn Iterator<Item = &str>| {
@@ -161,6 +186,9 @@ impl Perfetto {
             all(interned::ANNOTATIONS, &mut ANNOTATIONS.into_iter());
         });
         trace.out.bytes(PACKET, &packet.0);
+        if let Some(TracksOfNode { name, number }) = node {
+            trace.root = Some(trace.describe(name, None, u64::from(*number), explicit_order)?);
+        }
         Ok(trace)
     }
 
@@ -187,8 +215,7 @@ impl Perfetto {
             annotate(3, slice.blocker);
             annotate(4, Some(slice.takes_ps));
             if !slice.is_inner {
-                // Identities of flows begin at 1.
-                event.fixed(if slice.is_last { event::LAST_FLOWS } else { event::FLOWS }, slice.packet + 1);
+                event.fixed(if slice.is_last { event::LAST_FLOWS } else { event::FLOWS }, slice.flow);
             }
         })
     }
@@ -260,9 +287,7 @@ impl Perfetto {
         if let Some(id) = self.groups[number] {
             return Ok(id);
         }
-        let id = self.describe(name, None, number as u64, |descriptor| {
-            descriptor.number(descriptor::ORDERING, descriptor::EXPLICIT);
-        })?;
+        let id = self.describe(name, self.root, number as u64, explicit_order)?;
         self.groups[number] = Some(id);
         Ok(id)
     }
@@ -274,9 +299,9 @@ impl Perfetto {
         rank: u64,
         more: impl FnOnce(&mut Message),
     ) -> io::Result<u64> {
-        self.n_ids += 1;
-        let (id, mut packet) = (self.n_ids, Message::default());
-        packet.number(packet::SEQUENCE, 1);
+        self.last_id += 1;
+        let (id, mut packet) = (self.last_id, Message::default());
+        packet.number(packet::SEQUENCE, self.sequence);
         packet.message(packet::TRACK_DESCRIPTOR, |descriptor| {
             descriptor.number(descriptor::UUID, id);
             descriptor.bytes(descriptor::NAME, name.as_bytes());
@@ -292,12 +317,18 @@ impl Perfetto {
 
     #[inline]
     fn event(&mut self, at_ps: u64, fill: impl FnOnce(&mut Message)) -> io::Result<()> {
+        let sequence = self.sequence;
         self.out.short(PACKET, |packet| {
             packet.number(packet::TIMESTAMP, at_ps / 1000);
-            packet.number(packet::SEQUENCE, 1);
+            packet.number(packet::SEQUENCE, sequence);
             packet.number(packet::SEQUENCE_FLAGS, NEEDS_STATE);
             packet.short(packet::TRACK_EVENT, fill);
         });
         if self.out.0.len() >= WRITE { self.finish() } else { Ok(()) }
     }
+}
+
+/// The tracks below a descriptor are shown by rank.
+fn explicit_order(descriptor: &mut Message) {
+    descriptor.number(descriptor::ORDERING, descriptor::EXPLICIT);
 }
