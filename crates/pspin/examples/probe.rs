@@ -121,6 +121,7 @@ fn main() {
         page_tables: Rc::default(),
         events: Box::new(pspin::world::IgnoreEvents),
         console: Rc::new(RefCell::new(Print)),
+        policies: Default::default(),
     };
     let mut nic = Pspin::new(&params, &image, boundary, 0).expect("a NIC");
     let log: Rc<RefCell<Vec<(u64, u32)>>> = Rc::default();

@@ -2,6 +2,7 @@
 
 use crate::arbiter::{LockingTree, requests};
 use crate::params::{IoSchedule, MAX_CLUSTERS, MAX_CORES, PspinParams};
+use crate::policy::TenantPolicy;
 use crate::protocol::{Command, CommandId, CommandResponse, CommandTarget};
 use blocks::activity::{busy_if, earliest};
 use blocks::policy::RoundRobinTree;
@@ -99,21 +100,25 @@ pub struct CommandUnit {
     cuts: Cuts,
     /// For each command, the parts cut off here that have no response.
     parts: Vec<u32>,
+    /// For each command, the tenant of its parts at the units, if commands wait by tenant.
+    tenant_of: Vec<u32>,
     usage: Usage,
 }
 
 impl CommandUnit {
-    /// Up to `commands.in_flight_per_unit` commands at each unit.
-    pub fn new(params: &PspinParams, ports: CommandUnitPorts) -> Self {
+    /// Up to `commands.in_flight_per_unit` commands at each unit. A policy of `own`, by the positions in [`UNITS`], replaces
+    /// `sharing.io_schedule`.
+    pub fn new(params: &PspinParams, own: [Option<Box<dyn TenantPolicy>>; 3], ports: CommandUnitPorts) -> Self {
         let (max_in_flight, schedule) = (params.commands.in_flight_per_unit, params.sharing.io_schedule);
         let by_tenant = schedule != IoSchedule::InOrder;
         assert_eq!(ports.commands.len(), ports.responses.len(), "each cluster gives commands and takes responses");
         let units = [ports.host_direct, ports.nic_send, ports.host_dma];
+        let mut own = own.into_iter();
         let units = units.map(|port| Unit {
             port,
             in_flight: 0,
             arbiter: LockingTree::default(),
-            queues: by_tenant.then(|| TenantQueues::new(schedule, params.clock_mhz.hz())),
+            queues: by_tenant.then(|| TenantQueues::new(schedule, own.next().flatten(), params.clock_mhz.hz())),
             commands: Counter::default(),
         });
         let arbiter = RoundRobinTree::default();
@@ -123,8 +128,9 @@ impl CommandUnit {
         };
         let (commands, responses) = (ports.commands, ports.responses);
         let parts = vec![0; MAX_CLUSTERS * MAX_CORES * LOCAL_IDS];
+        let tenant_of = parts.clone();
         let usage = Usage::new(by_tenant);
-        CommandUnit { max_in_flight, commands, responses, units, arbiter, cuts, parts, usage }
+        CommandUnit { max_in_flight, commands, responses, units, arbiter, cuts, parts, tenant_of, usage }
     }
 
     /// Puts the command that each cluster shows into the queue of its tenant at its unit.
@@ -146,19 +152,21 @@ impl CommandUnit {
     /// Sends up to one part of a command to each unit.
     fn forward_by_tenant(&mut self, now: Cycle) -> Activity {
         let mut activity = busy_if(self.queue(now));
-        let CommandUnit { units, cuts, parts, usage, max_in_flight, .. } = self;
+        let CommandUnit { units, cuts, parts, tenant_of, usage, max_in_flight, .. } = self;
         for unit in units {
             if unit.in_flight >= *max_in_flight || !unit.port.commands.has_room() {
                 continue;
             }
             let queues = unit.queues.as_mut().expect("commands wait by tenant");
             let Some(Part { command, is_last, waited }) = queues.take(now, |command| cuts.split(command)) else {
-                activity = earliest(activity, queues.next_allowed(now).map_or(Activity::Idle, Activity::Until));
+                let next = [queues.next_allowed(now), queues.asks_again(now)].into_iter().flatten().min();
+                activity = earliest(activity, next.map_or(Activity::Idle, Activity::Until));
                 continue;
             };
             unit.in_flight += 1;
             unit.commands.add(1);
             parts[index(command.id)] += u32::from(!is_last);
+            tenant_of[index(command.id)] = command.sender.tenant;
             usage.count(&command, waited);
             unit.port.commands.send(command);
             activity = Activity::Busy;
@@ -195,7 +203,7 @@ impl CommandUnit {
     }
 
     /// Sends up to one response to its cluster. Only the last part of a command has one for its cluster.
-    fn respond(&mut self) -> bool {
+    fn respond(&mut self, now: Cycle) -> bool {
         let fits = |response: &CommandResponse| {
             self.parts[index(response.id)] > 0 || self.responses[usize::from(response.id.cluster)].has_room()
         };
@@ -206,6 +214,7 @@ impl CommandUnit {
         let response = unit.port.responses.take().expect("a chosen unit has a response");
         assert!(unit.in_flight > 0, "a response of {} ends a command", NAMES[u]);
         unit.in_flight -= 1;
+        unit.queues.iter_mut().for_each(|queues| queues.ended(now, self.tenant_of[index(response.id)]));
         match &mut self.parts[index(response.id)] {
             0 => self.responses[usize::from(response.id.cluster)].send(response),
             others => *others -= 1,
@@ -217,7 +226,7 @@ impl CommandUnit {
 impl Component for CommandUnit {
     fn tick(&mut self, now: Cycle) -> Activity {
         // In this order: what a response frees is usable in the next cycle, in which the command of this choice is at its unit.
-        let responded = self.respond();
+        let responded = self.respond(now);
         let forwarded = match self.units[0].queues.is_some() {
             true => self.forward_by_tenant(now),
             false => busy_if(self.forward_in_order()),

@@ -27,6 +27,7 @@ pub mod outbound;
 pub mod params;
 pub mod pcie;
 pub mod pe;
+pub mod policy;
 pub mod protocol;
 pub mod remap;
 pub mod scheduler;

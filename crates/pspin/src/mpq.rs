@@ -3,7 +3,7 @@
 use crate::delivery::{DropReason, EarlyPayload};
 use crate::host_events::{HostEvent, Notice};
 use crate::lru::PseudoLru;
-use crate::protocol::{Context, Feedback, Her, Kill, Stage, Task, Weight};
+use crate::protocol::{Context, Feedback, Her, Kill, Stage, Task};
 use kernel::trace::Counter;
 use kernel::{CounterList, Cycle};
 use std::rc::Rc;
@@ -14,8 +14,8 @@ mod shares;
 mod turns;
 use cells::{Cells, List};
 use shares::Demand;
-use turns::Choice;
 pub use turns::Turns;
+use turns::{Choice, Owner};
 
 /// State of the message that holds a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -229,6 +229,7 @@ impl MpqEngine {
         let queue = &mut self.queues[q];
         assert!(queue.in_flight > 0, "feedback of message {} belongs to a task", feedback.msgid);
         queue.in_flight -= 1;
+        queue.context.iter().for_each(|context| self.turns.ended(context.tenant));
         let ended = match queue.state {
             State::HeaderRunning => {
                 queue.state = State::Payload;
@@ -257,7 +258,9 @@ impl MpqEngine {
 
     /// Puts the next task on the output if it is free. Returns true if anything changed.
     pub fn arbitrate(&mut self) -> bool {
-        let q = match self.turns.choose(self.output.is_none()) {
+        let MpqEngine { turns, queues, cells, output, .. } = self;
+        let bytes = |q: usize| cells.head(&queues[q].packets).map_or(0, |her| her.size);
+        let q = match turns.choose(output.is_none(), bytes) {
             Choice::Nothing => return false,
             Choice::Kept => return true,
             Choice::Queue(q) => q,
@@ -267,6 +270,11 @@ impl MpqEngine {
         self.output = Some(task);
         self.update(q);
         true
+    }
+
+    /// The next cycle in which a choice has to be made again.
+    pub fn asks_again(&self) -> Option<Cycle> {
+        self.turns.asks_again()
     }
 
     /// The task at the output.
@@ -378,10 +386,9 @@ impl MpqEngine {
             State::Payload => !queue.packets.is_empty(),
             _ => false,
         };
-        let (tenant, weight) =
-            queue.context.as_ref().map_or((0, Weight::default()), |context| (context.tenant, context.weight));
+        let owner = queue.context.as_ref().map_or(Owner::default(), |context| Owner::from(&**context));
         let demand = Demand { is_queued: !queue.packets.is_empty(), in_flight: queue.in_flight };
-        self.turns.set(q, tenant, weight, ready, demand);
+        self.turns.set(q, owner, ready, demand);
         let has_threshold = queue.context.as_ref().is_some_and(|context| context.delivery.timeout_cycles > 0);
         self.lru.set_active(q, queue.is_receiving && has_threshold);
     }

@@ -17,6 +17,7 @@ use crate::memories::Memories;
 use crate::outbound::Outbound;
 use crate::params::{NetworkParams, PspinParams};
 use crate::pcie::Pcie;
+use crate::policy::Policies;
 use crate::protocol::{Kill, Region, TenantsServed};
 use crate::scheduler::PacketScheduler;
 use crate::world::{Completions, Console, Egress, HostEvents, HostMemory, PacketDone, PacketSource};
@@ -63,6 +64,8 @@ pub struct Boundary {
     pub events: Box<dyn HostEvents>,
     /// Console of the programs.
     pub console: Rc<RefCell<dyn Console>>,
+    /// Policies by which tenants share the card, in place of its own rules.
+    pub policies: Policies,
 }
 
 /// Reason why a NIC cannot be built.
@@ -140,7 +143,9 @@ impl Pspin {
         let clock = b.clock(freq);
         let w = Wiring::new(&mut b, clock, params);
         let mut card = Card { b, clock };
-        let Boundary { source, completions, egress, host, page_tables, events, console } = boundary;
+        let Boundary { source, completions, egress, host, page_tables, events, console, policies } = boundary;
+        policies.validate(params)?;
+        let Policies([tasks, commands @ ..]) = policies;
 
         let mut clusters = Vec::new();
         for (id, (ports, links)) in w.clusters.into_iter().enumerate() {
@@ -157,8 +162,8 @@ impl Pspin {
         let inbound = card.add_shared("nic.inbound", |trace| {
             Inbound::new(InboundParams::from(params), w.inbound, source, completions, trace)
         });
-        card.add("nic.scheduler", |trace| PacketScheduler::new(params, w.scheduler, trace));
-        card.add("nic.commands", |_| CommandUnit::new(params, w.commands));
+        card.add("nic.scheduler", |trace| PacketScheduler::new(params, tasks, w.scheduler, trace));
+        card.add("nic.commands", |_| CommandUnit::new(params, commands, w.commands));
         card.add("nic.outbound", |trace| {
             let fragment_bytes = params.sharing.egress_fragment_bytes;
             Outbound::new(params.outbound.clone(), fragment_bytes, params.rtl_mistakes, w.outbound, egress, trace)

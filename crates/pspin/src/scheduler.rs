@@ -6,6 +6,7 @@ use crate::events::{HER_SENT, REQUEST_HELD};
 use crate::host_events::Notice;
 use crate::mpq::{Admission, MpqEngine, Turns};
 use crate::params::{PspinParams, RtlMistakes};
+use crate::policy::TenantPolicy;
 use crate::protocol::{Feedback, Her, Release, Request, Task, TenantsServed};
 use kernel::trace::{Counter, Tracer};
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
@@ -79,14 +80,14 @@ pub struct PacketScheduler {
 }
 
 impl PacketScheduler {
-    /// Creates a scheduler for `tasks.len()` clusters.
-    pub fn new(params: &PspinParams, ports: SchedulerPorts, trace: Tracer) -> Self {
+    /// Creates a scheduler for `tasks.len()` clusters. The policy `own`, if any, replaces `sharing.schedule`.
+    pub fn new(params: &PspinParams, own: Option<Box<dyn TenantPolicy>>, ports: SchedulerPorts, trace: Tracer) -> Self {
         let tenants_take_turns = params.sharing.turns;
         let schedule = params.sharing.schedule;
         let RtlMistakes { requests_get_lost, reused_queues_keep_packets, .. } = params.rtl_mistakes;
         let params = &params.scheduler;
         let capacity = params.max_tasks_per_cluster * ports.tasks.len() as u32;
-        let turns = Turns::new(params.n_mpqs as usize, tenants_take_turns, schedule, capacity);
+        let turns = Turns::new(params.n_mpqs as usize, tenants_take_turns, schedule, own, capacity);
         PacketScheduler {
             requests: ports.requests,
             tenants: ports.tenants,
@@ -290,7 +291,8 @@ impl Component for PacketScheduler {
             self.notices.send(notice);
             changed = true;
         }
-        match (changed, self.engine.next_timeout()) {
+        let next = [self.engine.next_timeout(), self.engine.asks_again()].into_iter().flatten().min();
+        match (changed, next) {
             (true, _) => Activity::Busy,
             (false, Some(cycle)) => Activity::Until(cycle),
             (false, None) => Activity::Idle,

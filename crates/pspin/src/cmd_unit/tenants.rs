@@ -1,13 +1,11 @@
 //! Commands of tenants that wait for a unit, and the rule by which the next part of one is chosen.
 
 use crate::params::IoSchedule;
-use crate::protocol::{Command, CommandId, PRIORITIES, Sender};
+use crate::policy::{ByPriority, Chooser, RoundRobin, Tenant, TenantPolicy, WeightedFair};
+use crate::protocol::{Command, CommandId, Sender};
 use kernel::Cycle;
 use std::collections::VecDeque;
 use std::num::NonZeroU64;
-
-/// The part of [`Party::served`] that a byte adds at weight 1. It is large, so that division by a weight loses little.
-const BYTE: u64 = 1 << 20;
 
 /// A rate that may not be exceeded. After n bytes the next ones wait for the time that n bytes take at this rate.
 #[derive(Clone, Copy, Debug)]
@@ -39,17 +37,11 @@ struct Line {
     commands: VecDeque<(Cycle, Command)>,
 }
 
-/// A tenant at a unit.
+/// The commands of a tenant at a unit.
 struct Party {
-    tenant: u32,
-    weight: u64,
-    priority: usize,
     limit: Option<Limit>,
     /// The first line is that of the core whose turn is next.
     lines: VecDeque<Line>,
-    /// Virtual time: bytes served divided by the weight, times [`BYTE`]. A tenant whose commands come after a pause begins at the level
-    /// of its priority, so that the pause earns it nothing.
-    served: u64,
 }
 
 impl Party {
@@ -70,45 +62,43 @@ pub struct Part {
 
 /// The commands that wait for one unit, by tenant.
 ///
-/// Fairness: within any time t, a tenant with a limit moves at most its limit times t, and one part. Among tenants that may send, the ones with the
-///           highest priority go first. Among these: `round_robin`, a part of each in turn; `weighted_fair`, the tenant with the fewest
-///           bytes for its weight (start-time fair queueing, Goyal et al., SIGCOMM 1996). Cores of a tenant take turns after each part.
+/// Fairness: within any time t, a tenant with a limit moves at most its limit times t, and one part. Among tenants that may send, a
+///           [`TenantPolicy`] chooses; with the rules of [`IoSchedule`], the ones with the highest priority go first, and among these
+///           each has a part in turn, or the one with the fewest bytes for its weight goes. Cores of a tenant take turns after each part.
 ///           Commands of a core stay in order.
 pub struct TenantQueues {
-    schedule: IoSchedule,
     clock_hz: u64,
+    chooser: Chooser,
+    /// By place, like `parties`.
+    tenants: Vec<Tenant>,
     parties: Vec<Party>,
-    /// The party whose turn is next.
-    first: usize,
-    /// For each priority, the level: [`Party::served`] of the party that was chosen last, before its part was added.
-    level: [u64; PRIORITIES],
 }
 
 impl TenantQueues {
-    /// No commands, for a card whose cycles have this frequency.
-    pub fn new(schedule: IoSchedule, clock_hz: u64) -> Self {
-        TenantQueues { schedule, clock_hz, parties: Vec::new(), first: 0, level: [0; PRIORITIES] }
+    /// No commands, for a card whose cycles have this frequency. The rule is `own`, or that of the `schedule`.
+    pub fn new(schedule: IoSchedule, own: Option<Box<dyn TenantPolicy>>, clock_hz: u64) -> Self {
+        let policy = own.unwrap_or_else(|| match schedule {
+            IoSchedule::WeightedFair => Box::new(ByPriority::<WeightedFair>::default()),
+            IoSchedule::InOrder | IoSchedule::RoundRobin => Box::new(ByPriority::<RoundRobin>::default()),
+        });
+        TenantQueues { clock_hz, chooser: Chooser::new(policy), tenants: Vec::new(), parties: Vec::new() }
     }
 
     /// Adds a command, which waits from this cycle on. `bps` is its tenant's limit at this unit.
     pub fn push(&mut self, now: Cycle, command: Command, bps: Option<NonZeroU64>) {
-        let Sender { tenant, weight, io } = command.sender;
-        let level = self.level[usize::from(io.priority)];
-        let found = self.parties.iter().position(|party| party.tenant == tenant);
-        let party = found.unwrap_or(self.parties.len());
+        let Sender { tenant: number, weight, io } = command.sender;
+        let found = self.tenants.iter().position(|tenant| tenant.number == number);
+        let place = found.unwrap_or(self.tenants.len());
         if found.is_none() {
-            self.parties.push(Party {
-                tenant,
-                weight: weight.0.into(),
-                priority: io.priority.into(),
-                limit: bps.map(Limit::new),
-                lines: VecDeque::new(),
-                served: 0,
-            });
+            let tenant = Tenant { number, weight: weight.0, priority: io.priority, ..Tenant::default() };
+            self.tenants.push(tenant);
+            self.parties.push(Party { limit: bps.map(Limit::new), lines: VecDeque::new() });
         }
-        let party = &mut self.parties[party];
+        self.chooser.changed();
+        let party = &mut self.parties[place];
         if party.lines.is_empty() {
-            party.served = party.served.max(level);
+            self.tenants[place].is_queued = true;
+            self.chooser.began(now, place, &self.tenants);
         }
         let CommandId { cluster, core, .. } = command.id;
         match party.lines.iter_mut().find(|line| line.core == (cluster, core)) {
@@ -122,10 +112,8 @@ impl TenantQueues {
 
     /// The next part, which goes to the unit in this cycle. `split` cuts the first part off a command.
     pub fn take(&mut self, now: Cycle, split: impl Fn(&mut Command) -> Option<Command>) -> Option<Part> {
-        let turn = self.choose(now)?;
-        let n = self.parties.len();
-        let party = &mut self.parties[turn];
-        self.first = (turn + 1) % n;
+        let place = self.choose(now, &split)?;
+        let party = &mut self.parties[place];
         let mut line = party.lines.pop_front().expect("a chosen tenant has commands");
         let (since, first) = line.commands.front_mut().expect("a core with a line has commands");
         // Only the first part of a command reports how long it waited.
@@ -138,24 +126,39 @@ impl TenantQueues {
             party.lines.push_back(line);
         }
         let bytes = command.bytes();
-        self.level[party.priority] = party.served;
-        party.served += u64::from(bytes) * BYTE / party.weight;
         if let Some(limit) = &mut party.limit {
             limit.spend(now, bytes, self.clock_hz);
         }
+        let tenant = &mut self.tenants[place];
+        tenant.bytes = bytes;
+        self.chooser.started(now, place, &self.tenants);
+        let tenant = &mut self.tenants[place];
+        (tenant.is_queued, tenant.used) = (!party.lines.is_empty(), tenant.used + u64::from(bytes));
+        tenant.in_service += 1;
         Some(Part { command, is_last, waited })
     }
 
-    fn choose(&self, now: Cycle) -> Option<usize> {
-        let may = |&party: &usize| self.parties[party].may_send(now);
-        let priority = (0..self.parties.len()).filter(may).map(|party| self.parties[party].priority).max()?;
-        let n = self.parties.len();
-        let in_turn = (0..n).map(|k| (self.first + k) % n);
-        let mut asking = in_turn.filter(may).filter(|&party| self.parties[party].priority == priority);
-        match self.schedule {
-            IoSchedule::WeightedFair => asking.min_by_key(|&party| (self.parties[party].served, party)),
-            IoSchedule::InOrder | IoSchedule::RoundRobin => asking.next(),
-        }
+    fn choose(&mut self, now: Cycle, split: impl Fn(&mut Command) -> Option<Command>) -> Option<usize> {
+        let TenantQueues { chooser, tenants, parties, .. } = self;
+        tenants.iter_mut().zip(&*parties).for_each(|(tenant, party)| tenant.waits = party.may_send(now));
+        chooser.choose(now, tenants, |tenants| {
+            for (tenant, party) in tenants.iter_mut().zip(&*parties).filter(|(tenant, _)| tenant.waits) {
+                let mut command = party.lines[0].commands[0].1;
+                tenant.bytes = split(&mut command).unwrap_or(command).bytes();
+            }
+        })
+    }
+
+    /// A part of a command of this tenant ended.
+    pub fn ended(&mut self, now: Cycle, number: u32) {
+        let tenant = self.tenants.iter_mut().find(|tenant| tenant.number == number);
+        tenant.expect("a tenant with a part in service has a place").in_service -= 1;
+        self.chooser.ended(now, number);
+    }
+
+    /// The next cycle after `now` in which the policy has to be asked again.
+    pub fn asks_again(&self, now: Cycle) -> Option<Cycle> {
+        self.chooser.asks_again(now)
     }
 
     /// The next cycle after `now` in which a tenant that waits only for its limit may send.

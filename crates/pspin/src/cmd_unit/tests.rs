@@ -44,7 +44,7 @@ fn check(in_flight_per_unit: u32, clusters: [&str; 2], ready: fn(Cycle) -> bool,
         };
         let (host_direct, nic_send, host_dma) = (unit("direct", 'd'), unit("nic", 'n'), unit("dma", 'h'));
         let ports = CommandUnitPorts { commands: ports.0, responses: ports.1, host_direct, nic_send, host_dma };
-        bench.add("cmd_unit", CommandUnit::new(&params, ports));
+        bench.add("cmd_unit", CommandUnit::new(&params, [None, None, None], ports));
     });
     want.assert_eq(&log);
 }
@@ -187,7 +187,7 @@ fn check_tenants(io_schedule: IoSchedule, terms: [(u32, u8, u64); 2], clusters: 
         };
         let (host_direct, nic_send, host_dma) = (unit("direct"), unit("nic"), unit("dma"));
         let ports = CommandUnitPorts { commands: ports.0, responses: ports.1, host_direct, nic_send, host_dma };
-        bench.add("cmd_unit", CommandUnit::new(&params, ports));
+        bench.add("cmd_unit", CommandUnit::new(&params, [None, None, None], ports));
     });
     want.assert_eq(&log);
 }

@@ -1,6 +1,6 @@
 //! Tasks of tenants: each tenant's use of the HPUs since its first task, and how fair the use of all is.
 
-use crate::params::Schedule;
+use crate::policy::Tenant;
 use crate::protocol::Weight;
 use kernel::Cycle;
 
@@ -44,11 +44,6 @@ impl Account {
         self.active += if self.is_active() { cycles } else { 0 };
         self.since = now;
     }
-
-    /// Tasks in flight per weight, mean over the active cycles, as a fraction.
-    fn metric(&self) -> (u64, u64) {
-        (self.used, (self.active * self.weight).max(1))
-    }
 }
 
 /// The accounts of all tenants.
@@ -58,8 +53,6 @@ impl Account {
 ///           tasks in flight while active, over the tenant's whole life; the limit of WLBVT. One queue there is one
 ///           tenant here.
 pub struct Shares {
-    /// Tasks that all clusters together hold.
-    capacity: u64,
     accounts: Vec<Account>,
     /// For each queue, the index of its account and what was last reported.
     of: Vec<Option<(usize, Demand)>>,
@@ -73,18 +66,9 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// No accounts, for `n_queues` queues and clusters that hold `capacity` tasks.
-    pub fn new(n_queues: usize, capacity: u32) -> Self {
-        let of = vec![None; n_queues];
-        Shares {
-            capacity: capacity.into(),
-            accounts: Vec::new(),
-            of,
-            now: 0,
-            since: 0,
-            contended: 0,
-            jain_millionths: 0,
-        }
+    /// No accounts, for `n_queues` queues.
+    pub fn new(n_queues: usize) -> Self {
+        Shares { accounts: Vec::new(), of: vec![None; n_queues], now: 0, since: 0, contended: 0, jain_millionths: 0 }
     }
 
     /// Begins a cycle.
@@ -92,12 +76,12 @@ impl Shares {
         self.now = now;
     }
 
-    /// Records packets and tasks of queue `q`, whose message belongs to this tenant.
-    pub fn set(&mut self, q: usize, tenant: u32, weight: Weight, demand: Demand) {
+    /// Records packets and tasks of queue `q`, whose message belongs to this tenant. Returns true if they changed.
+    pub fn set(&mut self, q: usize, tenant: u32, weight: Weight, demand: Demand) -> bool {
         let before = self.of[q];
         match before {
-            None if demand == Demand::NONE => return,
-            Some((index, old)) if old == demand && self.accounts[index].tenant == tenant => return,
+            None if demand == Demand::NONE => return false,
+            Some((index, old)) if old == demand && self.accounts[index].tenant == tenant => return false,
             _ => {}
         }
         self.settle_fairness();
@@ -117,6 +101,7 @@ impl Shares {
             account.in_flight += demand.in_flight;
             self.of[q] = Some((index, demand));
         }
+        true
     }
 
     fn account(&mut self, tenant: u32) -> usize {
@@ -138,32 +123,27 @@ impl Shares {
         }
     }
 
-    /// The tenant with the least use for its weight among those that ask and, with a limit, are below it. Equal ones
-    /// go by number.
-    pub fn least_served(&mut self, schedule: Schedule, asks: impl Fn(u32) -> bool) -> Option<u32> {
-        let weights: u64 = self.accounts.iter().filter(|it| it.queued > 0).map(|it| it.weight).sum();
-        let mut least: Option<&Account> = None;
+    /// Brings the use by these tenants up to date, and appends the tenants that use HPUs or have packets and are not among them.
+    pub fn complete(&mut self, tenants: &mut Vec<Tenant>) {
+        let n = tenants.len();
+        for tenant in &mut *tenants {
+            (tenant.is_queued, tenant.in_service, tenant.used, tenant.active_cycles) = (false, 0, 0, 0);
+        }
         for account in &mut self.accounts {
             account.settle(self.now);
-        }
-        for account in &self.accounts {
-            // ceil(capacity * weight / weights)
-            let limit = (self.capacity * account.weight).div_ceil(weights.max(1));
-            if !asks(account.tenant) || schedule == Schedule::Wlbvt && u64::from(account.in_flight) >= limit {
-                continue;
-            }
-            let (used, active) = account.metric();
-            let is_less = |other: &Account| {
-                let (others, others_active) = other.metric();
-                let order =
-                    (u128::from(used) * u128::from(others_active)).cmp(&(u128::from(others) * u128::from(active)));
-                order.then(account.tenant.cmp(&other.tenant)).is_lt()
+            let place = match tenants[..n].iter().position(|tenant| tenant.number == account.tenant) {
+                Some(place) => place,
+                None if account.is_active() => {
+                    let weight = account.weight as u32;
+                    tenants.push(Tenant { number: account.tenant, weight, ..Tenant::default() });
+                    tenants.len() - 1
+                }
+                None => continue,
             };
-            if least.is_none_or(is_less) {
-                least = Some(account);
-            }
+            let tenant = &mut tenants[place];
+            (tenant.is_queued, tenant.in_service) = (account.queued > 0, account.in_flight);
+            (tenant.used, tenant.active_cycles) = (account.used, account.active);
         }
-        least.map(|account| account.tenant)
     }
 
     /// Adds the cycles since the last change to the sums about fairness.
@@ -201,7 +181,7 @@ mod tests {
     const QUEUED: Demand = Demand { is_queued: true, in_flight: 0 };
 
     fn shares() -> Shares {
-        Shares::new(8, 36)
+        Shares::new(8)
     }
 
     #[test]
@@ -223,7 +203,6 @@ mod tests {
         shares.begin_cycle(1000); // idle: not active
         shares.set(0, 7, Weight(2), QUEUED);
         assert_eq!((shares.accounts[0].used, shares.accounts[0].active), (60, 30));
-        assert_eq!(shares.accounts[0].metric(), (60, 60)); // 2 tasks on average, per weight of 2
     }
 
     #[test]
@@ -241,47 +220,26 @@ mod tests {
     }
 
     #[test]
-    fn the_least_use_for_its_weight_is_next() {
+    fn tenants_that_ask_for_nothing_are_appended_while_they_use_hpus() {
         let mut shares = shares();
-        shares.set(0, 1, Weight(1), Demand { is_queued: true, in_flight: 2 });
-        shares.set(1, 2, Weight(3), Demand { is_queued: true, in_flight: 5 });
-        assert_eq!(shares.least_served(Schedule::Bvt, |_| true), Some(1)); // no use so far: the lowest number
+        shares.set(0, 1, Weight(1), QUEUED);
+        shares.set(1, 2, Weight(3), Demand { is_queued: false, in_flight: 5 });
         shares.begin_cycle(10);
-        assert_eq!(shares.least_served(Schedule::Bvt, |_| true), Some(2)); // 5 / 3 < 2 / 1
-        assert_eq!(shares.least_served(Schedule::Bvt, |tenant| tenant == 1), Some(1));
-    }
-
-    #[test]
-    fn the_limit_is_the_weights_part_of_the_capacity_rounded_up() {
-        for (weights, limits) in [([1, 1], [18, 18]), ([3, 1], [27, 9]), ([2, 3], [15, 22])] {
-            for (tenant, limit) in (0..).zip(limits) {
-                for (in_flight, may) in [(limit - 1, true), (limit, false)] {
-                    let mut shares = shares();
-                    for (other, weight) in (0..).zip(weights) {
-                        let in_flight = if other == tenant { in_flight } else { 0 };
-                        let demand = Demand { is_queued: true, in_flight };
-                        shares.set(other as usize, other, Weight(weight), demand);
-                    }
-                    let chosen = shares.least_served(Schedule::Wlbvt, |asks| asks == tenant);
-                    assert_eq!(chosen.is_some(), may, "{weights:?} {tenant} {in_flight}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn a_tenant_alone_may_have_all() {
-        let mut shares = shares();
-        shares.set(0, 1, Weight(1), Demand { is_queued: true, in_flight: 35 });
-        shares.set(1, 2, Weight(9), Demand { is_queued: false, in_flight: 1 }); // nothing waits
-        assert_eq!(shares.least_served(Schedule::Wlbvt, |tenant| tenant == 1), Some(1));
-        shares.set(0, 1, Weight(1), Demand { is_queued: true, in_flight: 36 });
-        assert_eq!(shares.least_served(Schedule::Wlbvt, |tenant| tenant == 1), None);
+        let asking = Tenant { number: 1, weight: 1, waits: true, used: 99, ..Tenant::default() };
+        let mut tenants = vec![asking];
+        shares.complete(&mut tenants);
+        let first = Tenant { is_queued: true, used: 0, active_cycles: 10, ..asking };
+        let second = Tenant { number: 2, weight: 3, in_service: 5, used: 50, active_cycles: 10, ..Tenant::default() };
+        assert_eq!(tenants, [first, second]);
+        shares.set(1, 2, Weight(3), Demand::NONE);
+        tenants.truncate(1);
+        shares.complete(&mut tenants);
+        assert_eq!(tenants, [first]);
     }
 
     #[test]
     fn accounts_of_idle_tenants_are_reused_when_there_are_as_many_as_queues() {
-        let mut shares = Shares::new(2, 4);
+        let mut shares = Shares::new(2);
         for tenant in 0..10 {
             shares.set(0, tenant, Weight(1), QUEUED);
             shares.set(1, 100 + tenant, Weight(1), QUEUED);

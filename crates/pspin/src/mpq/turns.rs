@@ -4,21 +4,32 @@ use super::shares::{Demand, Shares};
 use crate::arbiter::WideTree;
 use crate::bit_set::BitSet;
 use crate::params::Schedule;
-use crate::protocol::Weight;
+use crate::policy::{BorrowedTime, Chooser, RoundRobin, Tenant, TenantPolicy, WeightedRoundRobin};
+use crate::protocol::{Context, Weight};
 use kernel::Cycle;
+
+/// The tenant to which a queue's message belongs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Owner {
+    /// Its number.
+    pub tenant: u32,
+    /// Its weight.
+    pub weight: Weight,
+    /// Its priority.
+    pub priority: u8,
+}
+
+impl From<&Context> for Owner {
+    fn from(context: &Context) -> Self {
+        Owner { tenant: context.tenant, weight: context.weight, priority: context.io.priority }
+    }
+}
 
 /// The queues of a tenant with a task to send.
 struct Party {
-    tenant: u32,
-    weight: u32,
+    n_queues: u32,
     queues: BitSet,
     tree: WideTree,
-}
-
-impl Party {
-    fn asks(&self) -> bool {
-        self.queues.next_from(0).is_some()
-    }
 }
 
 /// Result of a choice.
@@ -34,8 +45,8 @@ pub enum Choice {
 
 /// Chooses among queues. With one tenant, or without turns of tenants, it is the RTL's arbiter.
 ///
-/// Fairness: by [`Schedule`], a tenant waits for one task of each other tenant, for as many as the other's weight, or
-///           until its use of the HPUs for its weight is the least ([`Shares`]). A tenant's queues are served by a
+/// Fairness: by a [`TenantPolicy`]: with the rules of [`Schedule`], a tenant waits for one task of each other tenant, for as many as the
+///           other's weight, or until its use of the HPUs for its weight is the least ([`Shares`]). A tenant's queues are served by a
 ///           [`WideTree`]. With round robin a choice is made when the output is occupied, as in the RTL; with the others
 ///           when it is free.
 /// Source:   PsPIN RTL a49fec8, `mpq_engine.sv`, for one tenant: `rr_arb_tree.sv` with `LockIn = 1`. Turns of tenants
@@ -45,30 +56,55 @@ pub enum Choice {
 /// Differs:  OSMOSIS's code serves a queue with priority p for p + 2 tasks in a row; here a tenant with weight w has w.
 pub struct Turns {
     by_tenant: bool,
-    schedule: Schedule,
+    /// A choice is made when the output is occupied.
+    chooses_early: bool,
+    chooser: Chooser,
     shares: Shares,
+    now: Cycle,
+    /// By place, like `parties`.
+    tenants: Vec<Tenant>,
     parties: Vec<Party>,
-    /// For each queue with a task, its index in `parties`.
+    /// For each queue with a task, its place.
     party_of: Vec<Option<usize>>,
-    /// The party that comes first.
-    first: usize,
-    /// With weights: the party that sent last, and the tasks that it may still send in a row.
-    in_a_row: (usize, u32),
     /// While the output is occupied: the party in turn, and which of its queues requested when it was chosen.
     locked: Option<usize>,
     among: BitSet,
 }
 
 impl Turns {
-    /// Creates the arbiter for `n_queues` queues, none with a task, before clusters that hold `capacity` tasks.
-    pub fn new(n_queues: usize, by_tenant: bool, schedule: Schedule, capacity: u32) -> Self {
-        let (party_of, among) = (vec![None; n_queues], BitSet::new(n_queues));
-        let (shares, parties) = (Shares::new(n_queues, capacity), Vec::new());
-        Turns { by_tenant, schedule, shares, parties, party_of, first: 0, in_a_row: (0, 0), locked: None, among }
+    /// Creates the arbiter for `n_queues` queues, none with a task, before clusters that hold `capacity` tasks. Its rule is `own`, or
+    /// that of the `schedule`.
+    pub fn new(
+        n_queues: usize,
+        by_tenant: bool,
+        schedule: Schedule,
+        own: Option<Box<dyn TenantPolicy>>,
+        capacity: u32,
+    ) -> Self {
+        let chooses_early = own.is_none() && schedule == Schedule::RoundRobin;
+        let policy = own.unwrap_or_else(|| match schedule {
+            Schedule::RoundRobin => Box::new(RoundRobin::default()),
+            Schedule::WeightedRoundRobin => Box::new(WeightedRoundRobin::default()),
+            Schedule::Bvt => Box::new(BorrowedTime::unlimited()),
+            Schedule::Wlbvt => Box::new(BorrowedTime::limited(capacity)),
+        });
+        Turns {
+            by_tenant,
+            chooses_early,
+            chooser: Chooser::new(policy),
+            shares: Shares::new(n_queues),
+            now: 0,
+            tenants: Vec::new(),
+            parties: Vec::new(),
+            party_of: vec![None; n_queues],
+            locked: None,
+            among: BitSet::new(n_queues),
+        }
     }
 
     /// Begins a cycle.
     pub fn begin_cycle(&mut self, now: Cycle) {
+        self.now = now;
         self.shares.begin_cycle(now);
     }
 
@@ -77,104 +113,101 @@ impl Turns {
         &self.shares
     }
 
+    /// The next cycle in which a choice has to be made again, if the policy named one.
+    pub fn asks_again(&self) -> Option<Cycle> {
+        self.chooser.asks_again(self.now)
+    }
+
     /// Sets whether queue `q`, whose message belongs to this tenant, has a task to send, and its packets and tasks.
-    pub fn set(&mut self, q: usize, tenant: u32, weight: Weight, has_task: bool, demand: Demand) {
-        self.shares.set(q, tenant, weight, demand);
+    pub fn set(&mut self, q: usize, owner: Owner, has_task: bool, demand: Demand) {
+        if self.shares.set(q, owner.tenant, owner.weight, demand) {
+            self.chooser.changed();
+        }
         let before = self.party_of[q];
-        let tenant = if self.by_tenant { tenant } else { 0 };
-        let is_there = before.is_some_and(|party| self.parties[party].tenant == tenant);
+        let number = if self.by_tenant { owner.tenant } else { 0 };
+        let is_there = before.is_some_and(|party| self.tenants[party].number == number);
         if is_there == has_task && before.is_some() == has_task {
             return;
         }
-        if let Some(party) = before {
-            self.parties[party].queues.set(q, false);
+        self.chooser.changed();
+        if let Some(place) = before {
+            let party = &mut self.parties[place];
+            party.queues.set(q, false);
+            party.n_queues -= 1;
+            self.tenants[place].waits = party.n_queues > 0;
         }
-        let after = has_task.then(|| self.party(tenant, weight));
-        if let Some(party) = after {
-            self.parties[party].queues.set(q, true);
+        let after = has_task.then(|| self.place(Owner { tenant: number, ..owner }));
+        if let Some(place) = after {
+            let party = &mut self.parties[place];
+            party.queues.set(q, true);
+            party.n_queues += 1;
+            if party.n_queues == 1 {
+                self.tenants[place].waits = true;
+                self.chooser.began(self.now, place, &self.tenants);
+            }
         }
         self.party_of[q] = after;
     }
 
-    fn party(&mut self, tenant: u32, weight: Weight) -> usize {
-        if let Some(party) = self.parties.iter().position(|party| party.tenant == tenant) {
-            return party;
+    fn place(&mut self, owner: Owner) -> usize {
+        if let Some(place) = self.tenants.iter().position(|tenant| tenant.number == owner.tenant) {
+            return place;
         }
         let n_queues = self.party_of.len();
+        let tenant =
+            Tenant { number: owner.tenant, weight: owner.weight.0, priority: owner.priority, ..Tenant::default() };
         // There are as many parties as queues at most; this queue has none, so one is free.
         let left =
-            if self.parties.len() < n_queues { None } else { self.parties.iter().position(|party| !party.asks()) };
-        let queues = BitSet::new(n_queues);
-        let party = left.unwrap_or(self.parties.len());
+            if self.tenants.len() < n_queues { None } else { self.tenants.iter().position(|tenant| !tenant.waits) };
         match left {
-            Some(party) => (self.parties[party].tenant, self.parties[party].weight) = (tenant, weight.0),
-            None => self.parties.push(Party { tenant, weight: weight.0, queues, tree: WideTree::default() }),
-        }
-        party
-    }
-
-    /// Chooses. If the output is free, the chosen queue sends.
-    pub fn choose(&mut self, is_free: bool) -> Choice {
-        match self.schedule {
-            Schedule::RoundRobin => self.choose_in_turn(is_free),
-            _ if !is_free => Choice::Nothing,
-            Schedule::WeightedRoundRobin => self.choose_by_weight(),
-            Schedule::Bvt | Schedule::Wlbvt => self.choose_by_use(),
-        }
-    }
-
-    fn choose_by_weight(&mut self) -> Choice {
-        let (last, credit) = self.in_a_row;
-        if credit > 0 && self.parties[last].asks() {
-            self.in_a_row = (last, credit - 1);
-            return self.grant(last);
-        }
-        let n = self.parties.len();
-        let Some(turn) = (0..n).map(|k| (self.first + k) % n).find(|&party| self.parties[party].asks()) else {
-            return Choice::Nothing;
-        };
-        self.in_a_row = (turn, self.parties[turn].weight - 1);
-        self.first = (turn + 1) % n;
-        self.grant(turn)
-    }
-
-    fn choose_by_use(&mut self) -> Choice {
-        let Turns { parties, shares, schedule, .. } = self;
-        let asks = |tenant| parties.iter().any(|party| party.tenant == tenant && party.asks());
-        let Some(tenant) = shares.least_served(*schedule, asks) else { return Choice::Nothing };
-        let turn = self.parties.iter().position(|party| party.tenant == tenant);
-        self.grant(turn.expect("a tenant that asks is a party"))
-    }
-
-    /// The next queue of a party sends.
-    fn grant(&mut self, turn: usize) -> Choice {
-        let Party { queues, tree, .. } = &mut self.parties[turn];
-        let Some(q) = tree.choose(queues) else { return Choice::Nothing };
-        tree.grant(queues);
-        Choice::Queue(q)
-    }
-
-    fn choose_in_turn(&mut self, is_free: bool) -> Choice {
-        let n = self.parties.len();
-        let mut in_turn = (0..n).map(|k| (self.first + k) % n);
-        let Some(turn) = self.locked.or_else(|| in_turn.find(|&party| self.parties[party].asks())) else {
-            return Choice::Nothing;
-        };
-        let is_locked = self.locked.is_some();
-        let Party { queues, tree, .. } = &mut self.parties[turn];
-        if !is_free {
-            if !is_locked {
-                self.among.copy_from(queues);
-                self.locked = Some(turn);
+            Some(place) => {
+                self.tenants[place] = tenant;
+                place
             }
-            return if is_locked { Choice::Nothing } else { Choice::Kept };
+            None => {
+                self.tenants.push(tenant);
+                self.parties.push(Party { n_queues: 0, queues: BitSet::new(n_queues), tree: WideTree::default() });
+                self.tenants.len() - 1
+            }
         }
-        let among = if is_locked { &self.among } else { &*queues };
+    }
+
+    /// Chooses. If the output is free, the chosen queue sends. `bytes` is the size of the packet at the head of a queue.
+    pub fn choose(&mut self, is_free: bool, bytes: impl Fn(usize) -> u32) -> Choice {
+        if !is_free && (!self.chooses_early || self.locked.is_some()) {
+            return Choice::Nothing;
+        }
+        let Some(place) = self.locked.or_else(|| self.next_place(&bytes)) else { return Choice::Nothing };
+        let Party { queues, tree, .. } = &mut self.parties[place];
+        if !is_free {
+            self.among.copy_from(queues);
+            self.locked = Some(place);
+            return Choice::Kept;
+        }
+        let among = if self.locked.is_some() { &self.among } else { &*queues };
         let Some(q) = tree.choose(among) else { return Choice::Nothing };
         tree.grant(among);
         self.locked = None;
-        self.first = (turn + 1) % n;
+        self.tenants[place].bytes = bytes(q);
+        self.chooser.started(self.now, place, &self.tenants);
         Choice::Queue(q)
+    }
+
+    fn next_place(&mut self, bytes: impl Fn(usize) -> u32) -> Option<usize> {
+        let Turns { chooser, tenants, parties, shares, now, .. } = self;
+        let place = chooser.choose(*now, tenants, |tenants| {
+            for (tenant, party) in tenants.iter_mut().zip(&*parties).filter(|(tenant, _)| tenant.waits) {
+                tenant.bytes = party.tree.choose(&party.queues).map_or(0, &bytes);
+            }
+            shares.complete(tenants);
+        });
+        tenants.truncate(parties.len());
+        place
+    }
+
+    /// A task of this tenant ended.
+    pub fn ended(&mut self, tenant: u32) {
+        self.chooser.ended(self.now, tenant);
     }
 
     /// Removes queue `q` from a choice that waits for the output.
@@ -194,13 +227,13 @@ mod tests {
     /// Words: `+a3` gives queue 3 a task of tenant a, `-3` removes it, `!` chooses while the output is occupied, `.`
     /// when it is free. The result is the chosen queue, which then has no task, or `-`.
     fn check(by_tenant: bool, script: &str, want: Expect) {
-        check_weights(Turns::new(16, by_tenant, Schedule::RoundRobin, 36), script, want);
+        check_weights(Turns::new(16, by_tenant, Schedule::RoundRobin, None, 36), script, want);
     }
 
     /// The same; tenants a, b, c have weights 1, 2, 3. `*a3` gives queue 3 tasks that never end.
     fn check_weights(mut turns: Turns, script: &str, want: Expect) {
-        let (mut tenants, mut endless) = ([0; 16], [false; 16]);
-        let weight = |tenant: u32| Weight(tenant + 1 - u32::from(b'a'));
+        let (mut tenants, mut endless) = ([u32::from(b'a'); 16], [false; 16]);
+        let owner = |tenant: u32| Owner { tenant, weight: Weight(tenant + 1 - u32::from(b'a')), priority: 0 };
         let mut said = String::new();
         for (now, word) in script.split(' ').enumerate() {
             turns.begin_cycle(now as u64);
@@ -210,16 +243,16 @@ mod tests {
                     let q = queue(&word[2..]);
                     tenants[q] = u32::from(word.as_bytes()[1]);
                     endless[q] = word.starts_with('*');
-                    turns.set(q, tenants[q], weight(tenants[q]), true, Demand::default());
+                    turns.set(q, owner(tenants[q]), true, Demand::default());
                 }
                 b'-' => {
                     let q = queue(&word[1..]);
-                    turns.set(q, tenants[q], weight(tenants[q]), false, Demand::default());
+                    turns.set(q, owner(tenants[q]), false, Demand::default());
                     turns.unlock(q);
                 }
-                what => match turns.choose(what == b'.') {
+                what => match turns.choose(what == b'.', |_| 64) {
                     Choice::Queue(q) => {
-                        turns.set(q, tenants[q], weight(tenants[q]), endless[q], Demand::default());
+                        turns.set(q, owner(tenants[q]), endless[q], Demand::default());
                         said += &format!("{q} ");
                     }
                     _ => said += "- ",
@@ -231,7 +264,7 @@ mod tests {
 
     #[test]
     fn weighted_tenants_send_as_many_tasks_in_a_row_as_they_weigh() {
-        let turns = || Turns::new(16, true, Schedule::WeightedRoundRobin, 36);
+        let turns = || Turns::new(16, true, Schedule::WeightedRoundRobin, None, 36);
         check_weights(turns(), "*a1 *b2 *c3 . . . . . . . .", expect!["1 2 2 3 3 3 1 2"]);
         // A tenant without a task gives its turn away, and does not keep the rest of it.
         check_weights(turns(), "*a1 +c3 . . . *c3 . . . .", expect!["1 3 1 3 3 3 1"]);

@@ -158,7 +158,7 @@ fn set(bench: &mut Bench, scene: Scene, handlers: &str, hers: &str) {
     params.rtl_mistakes.requests_get_lost = scene.requests_get_lost;
     params.rtl_mistakes.reused_queues_keep_packets = scene.keeps_packets;
     let trace = bench.tracer("scheduler");
-    bench.add("scheduler", PacketScheduler::new(&params, ports, trace));
+    bench.add("scheduler", PacketScheduler::new(&params, None, ports, trace));
     bench.log_counters();
 }
 

@@ -291,6 +291,7 @@ pub fn simulate(
         page_tables: Rc::new(RefCell::new(tables)),
         events: Box::new(move |at: u64, _context: u32, event: &HostEvent| told_here.borrow_mut().push((at, *event))),
         console: Rc::new(RefCell::new(Silent)),
+        policies: Default::default(),
     };
     let mut nic = Pspin::new(&params, &image, boundary, 0).expect("a NIC");
     let log: Rc<RefCell<Vec<(u64, u32)>>> = Rc::default();

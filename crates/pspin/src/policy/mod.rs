@@ -1,0 +1,94 @@
+//! Policies by which tenants share a part of the card: the tasks for the clusters, and each unit that executes commands.
+//!
+//! The rules of [`crate::params::Schedule`] and [`crate::params::IoSchedule`] are policies (`rules.rs`). A user's own is a type that
+//! implements [`TenantPolicy`], in [`Policies`]; see `crates/spinet/tests/it/own_sharing.rs`.
+
+mod chooser;
+mod rules;
+
+pub use chooser::Chooser;
+pub use rules::{BorrowedTime, ByPriority, RoundRobin, WeightedFair, WeightedRoundRobin};
+
+use crate::params::{IoSchedule, PspinParams};
+use diagnostics::param::{ParamError, must};
+use kernel::Cycle;
+
+/// A tenant at a part of the card.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Tenant {
+    /// Its number, [`crate::protocol::Context::tenant`].
+    pub number: u32,
+    /// Its weight.
+    pub weight: u32,
+    /// The priority of its commands; higher is more urgent. The tenants of all parts have it.
+    pub priority: u8,
+    /// Something of it may start now: a task, or a part of a command that its limits allow.
+    pub waits: bool,
+    /// It has packets in queues, or commands, whether or not something may start now.
+    pub is_queued: bool,
+    /// Bytes of what would start: of the task's packet, or of the part of the command. Known while it waits.
+    pub bytes: u32,
+    /// What was started and has not ended: tasks, or parts of commands.
+    pub in_service: u32,
+    /// Its use so far: of tasks, the sum over all cycles of tasks in service; of commands, bytes.
+    pub used: u64,
+    /// Tasks: cycles in which it had packets or tasks. 0 for commands.
+    pub active_cycles: u64,
+}
+
+/// Who is next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Choice {
+    /// The tenant at this place, which waits.
+    Start(usize),
+    /// Nobody, until something changes: a tenant begins to wait, or something ends.
+    Nobody,
+    /// Nobody before this cycle, unless something changes.
+    NobodyBefore(Cycle),
+}
+
+/// Chooses the tenant that is next at a part of the card.
+///
+/// `tenants` are all that the part has seen and that its tables still hold, in the order of their first appearance; a position is a place.
+/// A place goes to another tenant only if its tenant has nothing there and the tables are full.
+pub trait TenantPolicy {
+    /// Called when something may start, and several tenants wait or [`TenantPolicy::holds_back`].
+    fn choose(&mut self, now: Cycle, tenants: &[Tenant]) -> Choice;
+
+    /// True if it may also make a tenant wait that waits alone.
+    fn holds_back(&self) -> bool {
+        false
+    }
+
+    /// The tenant at `place`, which had nothing to start, has something now.
+    fn began(&mut self, _now: Cycle, _place: usize, _tenants: &[Tenant]) {}
+
+    /// Something of the tenant at `place` starts, with its `bytes`. Only `number`, `weight`, `priority` and `bytes` are up to date.
+    fn started(&mut self, _now: Cycle, _place: usize, _tenants: &[Tenant]) {}
+
+    /// A task or a part of a command of the tenant with this number ended.
+    fn ended(&mut self, _now: Cycle, _number: u32) {}
+}
+
+/// The parts of the card that tenants share by a policy: the tasks for the clusters, then the units that execute commands.
+pub const PARTS: [&str; 4] = ["tasks", "host_direct", "nic_send", "host_dma"];
+
+/// The user's own policies, which replace the card's rules, by the positions in [`PARTS`].
+#[derive(Default)]
+pub struct Policies(pub [Option<Box<dyn TenantPolicy>>; PARTS.len()]);
+
+impl Policies {
+    /// Checks that tenants are told apart at all parts with a policy.
+    pub(crate) fn validate(&self, params: &PspinParams) -> Result<(), ParamError> {
+        let [tasks, commands @ ..] = &self.0;
+        let sharing = &params.sharing;
+        must("sharing.turns", sharing.turns, sharing.turns || tasks.is_none(), || {
+            "true for a policy of `tasks`".into()
+        })?;
+        let unit = PARTS[1..].iter().zip(commands).find(|(_, policy)| policy.is_some()).map(|(unit, _)| unit);
+        let is_by_tenant = sharing.io_schedule != IoSchedule::InOrder;
+        must("sharing.io_schedule", "in_order", is_by_tenant || unit.is_none(), || {
+            format!("round_robin or weighted_fair for a policy of `{}`", unit.unwrap_or(&""))
+        })
+    }
+}
