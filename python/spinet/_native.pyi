@@ -34,6 +34,23 @@ class PacketArrival:
     def metadata(self) -> int: ...
 
 @final
+class WaitingTenant:
+    @property
+    def name(self) -> str: ...
+    @property
+    def weight(self) -> int: ...
+    @property
+    def priority(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def in_service(self) -> int: ...
+    @property
+    def used(self) -> int: ...
+    @property
+    def active_cycles(self) -> int: ...
+
+@final
 class Run:
     def __new__(
         cls,
@@ -95,7 +112,16 @@ class Run:
 
 @final
 class Machine:
-    def __new__(cls, nic: str, *, runtime: str, sets: list[str] = ..., base_dir: str = ..., seed: int = 1) -> Self: ...
+    def __new__(
+        cls,
+        nic: str,
+        *,
+        runtime: str,
+        sets: list[str] = ...,
+        base_dir: str = ...,
+        seed: int = 1,
+        policies: dict[str, Any] = ...,
+    ) -> Self: ...
     def open(
         self,
         name: str,

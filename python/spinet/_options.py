@@ -293,7 +293,7 @@ OPTIONS: Mapping[str, Option] = {
         keys=("policy",),
         hints=_with_chains("--policy"),
     ),
-    "policies": Option(kinds=(CHAINS,)),
+    "policies": Option(kinds=(HANDLERS, CHAINS)),
     "firmware": Option(
         flags=("--firmware",),
         metavar="NAME|FILE",

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from spinet._core import Progress
     from spinet.chains import Policy
+    from spinet.sharing import TenantPolicy
 
 OnProgress = Callable[["Progress"], None]
 OnRows = Callable[[str, "pa.Table"], None]
@@ -39,7 +40,7 @@ def collect(
     timeline: Timeline | None = None,
     capture_drops: bool = False,
     check: bool = False,
-    policies: Mapping[str, Policy] | None = None,
+    policies: Mapping[str, Policy | TenantPolicy] | None = None,
     on_progress: OnProgress | None = None,
     on_rows: OnRows | None = None,
 ) -> Result:
@@ -179,7 +180,7 @@ def start(
     capture_drops: bool = False,
     sent: str | None = None,
     check: bool = False,
-    policies: Mapping[str, Policy] | None = None,
+    policies: Mapping[str, Policy | TenantPolicy] | None = None,
     trial: bool = False,
     lines: bool = False,
     debug_port: int | None = None,

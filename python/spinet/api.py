@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from spinet._nics import Card
     from spinet._packets import Traffic
     from spinet.chains import Entry, Policy
+    from spinet.sharing import TenantPolicy
 
 Paths = str | Path | Sequence[str | Path]
 
@@ -57,7 +58,7 @@ def run(
     services: Entry | Sequence[Entry] = (),
     tenants: Entry | Sequence[Entry] = (),
     policy: str | Mapping[str, Any] | None = None,
-    policies: Mapping[str, Policy] | None = None,
+    policies: Mapping[str, Policy | TenantPolicy] | None = None,
     firmware: Paths | None = None,
     load: int | None = None,
     entry: int | None = None,
@@ -127,7 +128,9 @@ def run(
     policy
         Chains: default policy of services: ``"weighted-fair"``, ``"strict-priority"``, ...
     policies
-        Chains: policies written in Python, by the names of services.
+        Policies written in Python. Chains: `spinet.chains.Policy`, by the names of services. Handlers:
+        `spinet.sharing.TenantPolicy`, by the parts that tenants share: ``tasks``, ``host_dma``, ``nic_send``,
+        ``host_direct``.
     firmware
         Wired cards: name of firmware that comes with spinet, sources, an ELF file or an image. Default: the firmware
         for the card's host.

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from spinet._nics import Card
+    from spinet.sharing import TenantPolicy
 
 _PS_PER_NS = 1000
 _STEP_PS = 1_000_000
@@ -113,6 +114,8 @@ class Machine:
         Decides everything random.
     cc
         Another RISC-V compiler than the one that came with spinet.
+    policies
+        Policies by which tenants share parts of the card, written in Python, as for `spinet.run`.
 
     Raises
     ------
@@ -136,12 +139,26 @@ class Machine:
     True
     """
 
-    def __init__(self, *, nic: Card = "pspin", set: Settings = (), seed: int = 1, cc: str | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        nic: Card = "pspin",
+        set: Settings = (),
+        seed: int = 1,
+        cc: str | None = None,
+        policies: Mapping[str, TenantPolicy] | None = None,
+    ) -> None:
         self._cc = cc
         nic, sets = _nics.name_of(nic, set)
         self._shape = _experiments.shape(nic, sets)
         runtime = toolchain.build_runtime(defines=self._shape, cc=cc)
-        self._native = _core.Machine(nic, runtime=str(runtime.elf), sets=sets, seed=_core.whole("seed", seed, bits=64))
+        self._native = _core.Machine(
+            nic,
+            runtime=str(runtime.elf),
+            sets=sets,
+            seed=_core.whole("seed", seed, bits=64),
+            policies=dict(policies or {}),
+        )
 
     def __enter__(self) -> Machine:
         """The machine itself."""

@@ -60,6 +60,7 @@ impl Simulation {
             page_tables: page_tables.clone(),
             events: Box::new(IgnoreEvents),
             console: Rc::new(RefCell::new(port())),
+            policies: Default::default(),
         };
         let mut nic = Pspin::new(params, image, boundary, SEED)?;
         nic.listen(Box::new(port()));

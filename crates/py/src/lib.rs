@@ -9,6 +9,7 @@ mod peers;
 mod policy;
 mod program;
 mod run;
+mod sharing;
 mod tools;
 mod unit;
 
@@ -58,6 +59,7 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("InputError", m.py().get_type::<InputError>())?;
     m.add("InternalError", m.py().get_type::<InternalError>())?;
     m.add_class::<policy::PacketArrival>()?;
+    m.add_class::<sharing::Waiting>()?;
     m.add_function(wrap_pyfunction!(tools::kind_of_nic, m)?)?;
     m.add_function(wrap_pyfunction!(tools::kind_of_experiment, m)?)?;
     m.add_function(wrap_pyfunction!(tools::chain_services, m)?)?;

@@ -1,14 +1,15 @@
 //! A card with a driver, for Python: [`spinet::driver::Driver`] one to one, handles as numbers, times in ps.
 
 use crate::convert;
+use crate::policy::Failure;
 use crate::run::start_error;
-use crate::{gone, input, json, settings};
+use crate::{gone, input, json, settings, sharing};
 use kernel::{Cycle, Time};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use spinet::driver::{
-    ContextId, ContextSpec, Driver, Event, HostId, Kind, MemoryId, ProgramId, Remaining, RuleId, RuleSpec, TenantId,
-    TicketId,
+    ContextId, ContextSpec, Driver, Event, HostId, Kind, MemoryId, OwnSharing, ProgramId, Remaining, RuleId, RuleSpec,
+    TenantId, TenantNames, TicketId,
 };
 use spinet::elf::Elf;
 use spinet::experiment::{IoSpec, Traffic};
@@ -17,6 +18,7 @@ use spinet::handlers::record::PrintedLine;
 use spinet::nics;
 use spinet::toml_text::{self, Format};
 use spinet::worker::Worker;
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -35,6 +37,10 @@ type EventTuple<'py> = (u64, u64, &'static str, Bound<'py, PyDict>);
 #[pyclass(frozen, module = "spinet._native")]
 pub struct Machine {
     worker: Worker<Driver>,
+    /// The exception that a policy raised.
+    failure: Failure,
+    /// Its thread holds Python's lock while it simulates, as for [`crate::run::Run`], because it calls policies.
+    holds_python: bool,
 }
 
 impl Machine {
@@ -44,7 +50,15 @@ impl Machine {
         T: Send + 'static,
         E: Display,
     {
-        let done = py.detach(|| self.worker.call(move |driver| what(driver).map_err(|error| error.to_string())));
+        let holds_python = self.holds_python;
+        let go = move |driver: &mut Driver| {
+            let done = if holds_python { Python::attach(|_| what(driver)) } else { what(driver) };
+            done.map_err(|error| error.to_string())
+        };
+        let done = py.detach(|| self.worker.call(go));
+        if let Some(error) = self.failure.take() {
+            return Err(error);
+        }
         done.map_err(gone)?.map_err(input)
     }
 
@@ -61,7 +75,7 @@ impl Machine {
 impl Machine {
     /// Boots the card `nic` with the runtime in an ELF file.
     #[new]
-    #[pyo3(signature = (nic, *, runtime, sets = Vec::new(), base_dir = PathBuf::from("."), seed = 1))]
+    #[pyo3(signature = (nic, *, runtime, sets = Vec::new(), base_dir = PathBuf::from("."), seed = 1, policies = BTreeMap::new()))]
     fn new(
         py: Python<'_>,
         nic: &str,
@@ -69,16 +83,20 @@ impl Machine {
         sets: Vec<String>,
         base_dir: PathBuf,
         seed: u64,
+        policies: BTreeMap<String, Py<PyAny>>,
     ) -> PyResult<Self> {
         let params = nics::load(nic, &settings(&sets)?, &base_dir).map_err(input)?;
+        let (names, failure, holds_python) = (TenantNames::default(), Failure::default(), !policies.is_empty());
+        let policies = sharing::own(py, policies, &names, &failure)?;
         let build = move || -> Result<_, HandlerError> {
+            let own = OwnSharing { policies: sharing::boxed(policies), names };
             let runtime = Rc::new(Elf::open(&runtime).map_err(HandlerError::from)?);
-            let mut driver = Driver::boot(&params, runtime, seed)?;
+            let mut driver = Driver::boot_with(&params, runtime, seed, own)?;
             driver.keep_packets();
             driver.keep_table();
             Ok(driver)
         };
-        Ok(Machine { worker: py.detach(|| Worker::start(build)).map_err(start_error)? })
+        Ok(Machine { worker: py.detach(|| Worker::start(build)).map_err(start_error)?, failure, holds_python })
     }
 
     #[pyo3(signature = (name, scope = None, weight = 1, io = (0, None, None)))]

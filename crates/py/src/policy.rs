@@ -69,15 +69,61 @@ impl From<&Arrival> for PacketArrival {
     }
 }
 
+/// An object of the user, as errors call it, for example: `LeastAttainedService, the policy of service `work``.
+pub struct Object {
+    pub object: Py<PyAny>,
+    pub name: String,
+    pub failure: Failure,
+}
+
+impl Object {
+    /// An object that is the policy of `what` and must have a method.
+    pub fn new(py: Python<'_>, object: Py<PyAny>, what: &str, method: &str, failure: Failure) -> PyResult<Object> {
+        let class = object.bind(py).get_type().name()?.to_string();
+        let name = format!("{class}, the policy of {what}");
+        if !object.bind(py).hasattr(method.split('(').next().unwrap_or(method))? {
+            return Err(crate::input(format!("policies: {name}, has no method `{method}`")));
+        }
+        Ok(Object { object, name, failure })
+    }
+
+    pub fn has(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
+        self.object.bind(py).hasattr(name)
+    }
+
+    /// Calls a method, and adds the policy's name to an exception. After a first exception, no policy is called any more,
+    /// because the run is about to end.
+    pub fn call<'py, R>(
+        &self,
+        py: Python<'py>,
+        otherwise: R,
+        call: impl FnOnce(&Bound<'py, PyAny>) -> PyResult<R>,
+    ) -> R {
+        if self.failure.is_noted() {
+            return otherwise;
+        }
+        call(self.object.bind(py)).unwrap_or_else(|error| {
+            // An exception that takes no notes is raised without one.
+            let _ = error.value(py).call_method1("add_note", (format!("in {}", self.name),));
+            self.failure.note(error);
+            otherwise
+        })
+    }
+
+    /// The error for an answer of a method that is not `allowed`.
+    pub fn refuse(&self, method: &str, said: &Bound<'_, PyAny>, allowed: &str) -> PyErr {
+        let found = said.repr().map_or_else(|_| "something unspeakable".to_owned(), |repr| repr.to_string());
+        crate::input(format!("policies: `{method}` of {} says {found}, must be {allowed}", self.name))
+    }
+}
+
 /// An object with a method `rank`, and optionally `served`, `dropped` and `eligible`.
 pub struct OwnPolicy {
-    object: Py<PyAny>,
-    /// How errors call it: `LeastAttainedService, the policy of service `work``.
-    name: String,
+    object: Object,
     hears_served: bool,
     hears_dropped: bool,
     says_eligible: bool,
-    shared: Shared,
+    changes: Changes,
     /// The last answer of `eligible`, with its rank and the count of changes before the call. The scheduler asks in every cycle.
     answer: Cell<Option<(u64, u64, Cycle)>>,
 }
@@ -85,48 +131,25 @@ pub struct OwnPolicy {
 impl OwnPolicy {
     /// The policy of a service that `object` is.
     pub fn new(py: Python<'_>, service: &str, object: Py<PyAny>, shared: Shared) -> PyResult<OwnPolicy> {
-        let class = object.bind(py).get_type().name()?.to_string();
-        let name = format!("{class}, the policy of service `{service}`");
-        if !object.bind(py).hasattr("rank")? {
-            return Err(crate::input(format!("policies: {name}, has no method `rank(packet)`")));
-        }
-        let has = |name| object.bind(py).hasattr(name);
+        let Shared { failure, changes } = shared;
+        let object = Object::new(py, object, &format!("service `{service}`"), "rank(packet)", failure)?;
+        let has = |name| object.has(py, name);
         let (hears_served, hears_dropped, says_eligible) = (has("served")?, has("dropped")?, has("eligible")?);
-        Ok(OwnPolicy { object, name, hears_served, hears_dropped, says_eligible, shared, answer: Cell::new(None) })
-    }
-
-    /// Calls a method, and adds the policy's name to an exception. After a first exception, no policy is called any more,
-    /// because the run is about to end.
-    fn call<'py, R>(&self, py: Python<'py>, otherwise: R, call: impl FnOnce(&Bound<'py, PyAny>) -> PyResult<R>) -> R {
-        if self.shared.failure.is_noted() {
-            return otherwise;
-        }
-        call(self.object.bind(py)).unwrap_or_else(|error| {
-            // An exception that takes no notes is raised without one.
-            let _ = error.value(py).call_method1("add_note", (format!("in {}", self.name),));
-            self.shared.failure.note(error);
-            otherwise
-        })
+        Ok(OwnPolicy { object, hears_served, hears_dropped, says_eligible, changes, answer: Cell::new(None) })
     }
 
     /// A number that a method says.
     fn number<'py>(&self, method: &str, said: &Bound<'py, PyAny>) -> PyResult<u64> {
-        said.extract().map_err(|_| {
-            let found = said.repr().map_or_else(|_| "something unspeakable".to_owned(), |repr| repr.to_string());
-            let most = u64::MAX;
-            crate::input(format!(
-                "policies: `{method}` of {} says {found}, must be a whole number from 0 to {most}",
-                self.name
-            ))
-        })
+        let allowed = || format!("a whole number from 0 to {}", u64::MAX);
+        said.extract().map_err(|_| self.object.refuse(method, said, &allowed()))
     }
 }
 
 impl Policy for OwnPolicy {
     fn rank(&mut self, arrival: &Arrival) -> u64 {
-        self.shared.changes.add();
+        self.changes.add();
         Python::attach(|py| {
-            self.call(py, u64::MAX, |object| {
+            self.object.call(py, u64::MAX, |object| {
                 self.number(
                     "rank",
                     &object.call_method1(intern!(object.py(), "rank"), (PacketArrival::from(arrival),))?,
@@ -137,19 +160,20 @@ impl Policy for OwnPolicy {
 
     fn served(&mut self, rank: u64) {
         if self.hears_served {
-            self.shared.changes.add();
+            self.changes.add();
             Python::attach(|py| {
-                self.call(py, (), |object| object.call_method1(intern!(object.py(), "served"), (rank,)).map(drop))
+                self.object
+                    .call(py, (), |object| object.call_method1(intern!(object.py(), "served"), (rank,)).map(drop))
             });
         }
     }
 
     fn dropped(&mut self, arrival: &Arrival, rank: u64) {
         if self.hears_dropped {
-            self.shared.changes.add();
+            self.changes.add();
             let arrival = PacketArrival::from(arrival);
             Python::attach(|py| {
-                self.call(py, (), |object| {
+                self.object.call(py, (), |object| {
                     object.call_method1(intern!(object.py(), "dropped"), (arrival, rank)).map(drop)
                 })
             });
@@ -160,14 +184,14 @@ impl Policy for OwnPolicy {
         if !self.says_eligible {
             return 0;
         }
-        let changes = self.shared.changes.count();
+        let changes = self.changes.count();
         if let Some((asked, since, said)) = self.answer.get()
             && (asked, since) == (rank, changes)
         {
             return said;
         }
         let said = Python::attach(|py| {
-            self.call(py, 0, |object| {
+            self.object.call(py, 0, |object| {
                 self.number("eligible", &object.call_method1(intern!(object.py(), "eligible"), (rank,))?)
             })
         });

@@ -3,18 +3,19 @@
 use crate::convert::{self, Described};
 use crate::peers::OwnPeers;
 use crate::policy::{Failure, OwnPolicy, Shared};
-use crate::program;
 use crate::tools::format;
 use crate::{gone, input, json};
+use crate::{program, sharing};
 use kernel::Time;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use spinet::chains::Policy;
 use spinet::debug::{Debugged, Session};
+use spinet::driver::{OwnSharing, TenantNames};
 use spinet::handlers::record::PrintedLine;
 use spinet::instructions::Choice;
-use spinet::kinds::{self, Text};
+use spinet::kinds::{self, HANDLERS, OwnPolicies, Text};
 use spinet::live::{self, Coming, Exchanged};
 use spinet::ranks::Ranks;
 use spinet::run::{HORIZON, Nodes, Port, RunError, Wanted};
@@ -116,8 +117,13 @@ impl Run {
             let policy = OwnPolicy::new(py, &service, object, shared.clone())?;
             Ok((service, policy))
         };
-        let policies = policies.into_iter().map(own).collect::<PyResult<Vec<_>>>()?;
         let holds_python = !policies.is_empty() && debug_port.is_none();
+        let runs_handlers =
+            !policies.is_empty() && kinds::of_experiment(&experiment, &base_dir, format).name == HANDLERS.name;
+        let (services, parts) = if runs_handlers { (BTreeMap::new(), policies) } else { (policies, BTreeMap::new()) };
+        let services = services.into_iter().map(own).collect::<PyResult<Vec<_>>>()?;
+        let names = TenantNames::default();
+        let parts = sharing::own(py, parts, &names, &shared.failure)?;
         let worker = py.detach(|| {
             let choice = Choice::parse(trace_cores.as_deref(), trace_time.as_deref()).map_err(input)?;
             let instructions = instructions.map(|directory| (directory, choice));
@@ -149,7 +155,9 @@ impl Run {
             let build = move || {
                 let text = Text { text: &experiment, file: &file, base_dir: &base_dir, format };
                 let kind = kinds::of_experiment(&experiment, &base_dir, format);
-                let run = (kind.start)(&text, &wanted, policies.into_iter().map(boxed).collect())?;
+                let services = services.into_iter().map(boxed).collect();
+                let sharing = OwnSharing { policies: sharing::boxed(parts), names };
+                let run = (kind.start)(&text, &wanted, OwnPolicies { services, sharing })?;
                 Ok(match debug_port {
                     None => Session::Plain(run),
                     Some(port) => Session::Debugged(Box::new(Debugged::new(run, port).map_err(RunError::new)?)),

@@ -2,9 +2,9 @@
 //!
 //! A new kind of card adds its line to [`ALL`].
 
-pub use crate::chains::OwnPolicies;
 use crate::chains::{ChainCard, ChainExperiment, ChainPackets, ChainSection, CheckedChains};
 use crate::columns::TableSpec;
+use crate::driver::OwnSharing;
 use crate::experiment::{Checked, Experiment, Span, schema};
 use crate::handlers::{HandlerCard, HandlerPackets, HandlerSection};
 use crate::network::{NetworkCard, NetworkExperiment, NetworkPackets, NetworkSection};
@@ -50,6 +50,15 @@ pub struct Kind {
     pub check: fn(&Text<'_>, &Wanted) -> Result<Value, RunError>,
     /// Builds the card of an experiment.
     pub start: fn(&Text<'_>, &Wanted, OwnPolicies) -> Result<Run, RunError>,
+}
+
+/// Policies of the user's own.
+#[derive(Default)]
+pub struct OwnPolicies {
+    /// For cards that run chains: by the names of services.
+    pub services: chains::OwnPolicies,
+    /// For cards that run handlers: by the names of the parts that tenants share.
+    pub sharing: OwnSharing,
 }
 
 /// The text of an experiment.
@@ -100,8 +109,9 @@ pub static HANDLERS: Kind = Kind {
     has: |nic, base_dir| !chains::is_nic(nic, base_dir) && !wired::is_wired(nic, base_dir),
     check: |text, wanted| Ok(json(&text.handlers(wanted)?.experiment)),
     start: |text, wanted, own| {
-        refuse_policies(&own, &HANDLERS)?;
-        Ok(Run::of(HandlerCard::new(text.handlers(wanted)?, wanted).map_err(RunError::new)?).erased())
+        refuse_services(&own, &HANDLERS)?;
+        let card = HandlerCard::with_policies(text.handlers(wanted)?, wanted, own.sharing).map_err(RunError::new)?;
+        Ok(Run::of(card).erased())
     },
 };
 /// Cards that run chains of offloads.
@@ -125,7 +135,8 @@ pub static CHAINS: Kind = Kind {
     has: chains::is_nic,
     check: |text, wanted| Ok(json(&text.chains(wanted)?.experiment)),
     start: |text, wanted, own| {
-        let card = ChainCard::with_policies(text.chains(wanted)?, wanted, own).map_err(RunError::new)?;
+        refuse_sharing(&own, &CHAINS)?;
+        let card = ChainCard::with_policies(text.chains(wanted)?, wanted, own.services).map_err(RunError::new)?;
         Ok(Run::of(card).erased())
     },
 };
@@ -156,7 +167,8 @@ pub static MODULES: Kind = Kind {
     has: wired::is_wired,
     check: |text, _| Ok(json(&text.modules()?.experiment)),
     start: |text, wanted, own| {
-        refuse_policies(&own, &MODULES)?;
+        refuse_services(&own, &MODULES)?;
+        refuse_sharing(&own, &MODULES)?;
         Ok(Run::of(WiredCard::new(text.modules()?, wanted).map_err(RunError::new)?).erased())
     },
 };
@@ -182,7 +194,8 @@ pub static NETWORK: Kind = Kind {
     has: |_, _| false,
     check: |text, _| Ok(json(&network::Setup::read(text).map_err(RunError::new)?.experiment)),
     start: |text, wanted, own| {
-        refuse_policies(&own, &NETWORK)?;
+        refuse_services(&own, &NETWORK)?;
+        refuse_sharing(&own, &NETWORK)?;
         let setup = network::Setup::read(text).map_err(RunError::new)?;
         Ok(Run::of(NetworkCard::new(setup, wanted).map_err(RunError::new)?).erased())
     },
@@ -223,18 +236,24 @@ fn reasons<const N: usize>(names: [&'static str; N], about: [&str; N]) -> Vec<(&
     names.into_iter().zip(about.map(str::to_owned)).collect()
 }
 
-fn refuse_policies(own: &OwnPolicies, kind: &Kind) -> Result<(), RunError> {
-    match own.is_empty() {
-        true => Ok(()),
-        false => Err(RunError::new(NoPolicies { does: kind.does })),
-    }
+fn refuse_services(own: &OwnPolicies, kind: &Kind) -> Result<(), RunError> {
+    refuse(own.services.is_empty(), kind, "of services")
 }
 
-/// Policies for a card that has none.
+fn refuse_sharing(own: &OwnPolicies, kind: &Kind) -> Result<(), RunError> {
+    refuse(own.sharing.policies.is_empty(), kind, "of tenants")
+}
+
+fn refuse(is_empty: bool, kind: &Kind, what: &'static str) -> Result<(), RunError> {
+    if is_empty { Ok(()) } else { Err(RunError::new(NoPolicies { does: kind.does, what })) }
+}
+
+/// Policies for a card that has none of this sort.
 #[derive(Debug, thiserror::Error)]
-#[error("policies: a card that {does} has none")]
+#[error("policies: a card that {does} has none {what}")]
 struct NoPolicies {
     does: &'static str,
+    what: &'static str,
 }
 
 fn json(experiment: &impl serde::Serialize) -> Value {

@@ -1,7 +1,7 @@
 //! Policies by which tenants share a part of the card: the tasks for the clusters, and each unit that executes commands.
 //!
 //! The rules of [`crate::params::Schedule`] and [`crate::params::IoSchedule`] are policies (`rules.rs`). A user's own is a type that
-//! implements [`TenantPolicy`], in [`Policies`]; see `crates/spinet/tests/it/own_sharing.rs`.
+//! implements [`TenantPolicy`], in [`Policies`]; see `crates/spinet/tests/it/driver/sharing.rs`.
 
 mod chooser;
 mod rules;
@@ -28,7 +28,7 @@ pub struct Tenant {
     pub is_queued: bool,
     /// Bytes of what would start: of the task's packet, or of the part of the command. Known while it waits.
     pub bytes: u32,
-    /// What was started and has not ended: tasks, or parts of commands.
+    /// Its tasks or parts of commands that were started and have not ended.
     pub in_service: u32,
     /// Its use so far: of tasks, the sum over all cycles of tasks in service; of commands, bytes.
     pub used: u64,
@@ -36,7 +36,7 @@ pub struct Tenant {
     pub active_cycles: u64,
 }
 
-/// Who is next.
+/// The next tenant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Choice {
     /// The tenant at this place, which waits.

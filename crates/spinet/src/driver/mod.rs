@@ -19,6 +19,7 @@ mod heap;
 mod host;
 mod memory;
 mod rule;
+mod sharing;
 mod traffic;
 
 pub use capabilities::{Capabilities, MemoryLeft};
@@ -28,6 +29,7 @@ pub use event::{Event, describe};
 pub use handles::{ContextId, HostId, MemoryId, ProgramId, RuleId, TenantId, TicketId};
 pub use memory::Kind;
 pub use rule::{Remaining, RuleSpec};
+pub use sharing::{Choice, NoPart, OwnSharing, Tenant as WaitingTenant, TenantNames, TenantPolicy};
 
 use crate::elf::Elf;
 use crate::experiment::{DESCRIPTOR_BYTES, DESCRIPTORS, HOST_BASE, IoSpec};
@@ -44,6 +46,7 @@ use heap::Heap;
 use kernel::{Clock, Cycle, Mode, Outcome, Time};
 use pspin::host_events::HostEvent;
 use pspin::iommu::SharedPageTables;
+use pspin::policy::Policies;
 use pspin::protocol::{IoTerms, Weight};
 use pspin::world::HostEvents;
 use pspin::{Boundary, Image, Pspin, PspinError, PspinParams, map};
@@ -89,6 +92,7 @@ pub struct Driver {
     /// First byte of host memory that was never allocated.
     next_host: u64,
     tenants: Registry<TenantId, Tenant>,
+    names: TenantNames,
     memories: Registry<MemoryId, memory::MemoryRange>,
     programs: Registry<ProgramId, code::Program>,
     hosts: Registry<HostId, host::Region>,
@@ -106,14 +110,15 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// A card with these bytes in its memories before the first cycle, fed by `feed` and recorded in `record`. It
-    /// keeps no events: [`Driver::boot`] makes one that does.
+    /// A card with these bytes in its memories before the first cycle, fed by `feed` and recorded in `record`. Tenants share it by
+    /// these policies, and `names` gets their names. It keeps no events: [`Driver::boot`] makes one that does.
     pub fn new(
         params: &PspinParams,
         image: &Image,
         feed: SharedFeed,
         record: SharedRecord,
         seed: u64,
+        (policies, names): (Policies, TenantNames),
     ) -> Result<Self, PspinError> {
         let (pending, page_tables) = (PendingEvents::default(), SharedPageTables::default());
         let (events, mut scribe, timeouts) = (pending.clone(), Scribe(record.clone()), feed.clone());
@@ -124,6 +129,7 @@ impl Driver {
             host: Box::new(Scribe(record.clone())),
             console: Rc::new(RefCell::new(Scribe(record.clone()))),
             page_tables: page_tables.clone(),
+            policies,
             events: Box::new(move |at, context, event: &HostEvent| {
                 scribe.event(at, context, event);
                 if let HostEvent::MessageTimeout { msgid, received, .. } = *event {
@@ -152,6 +158,7 @@ impl Driver {
             page_tables,
             next_host: HOST_BASE,
             tenants: Registry::default(),
+            names,
             memories: Registry::default(),
             programs: Registry::default(),
             hosts: Registry::default(),
@@ -169,12 +176,17 @@ impl Driver {
 
     /// A card that runs the runtime in `runtime`, has no tenants and gets no packets.
     pub fn boot(params: &PspinParams, runtime: Rc<Elf>, seed: u64) -> Result<Self, HandlerError> {
+        Driver::boot_with(params, runtime, seed, OwnSharing::default())
+    }
+
+    /// The same, with policies of the user's own.
+    pub fn boot_with(params: &PspinParams, runtime: Rc<Elf>, seed: u64, own: OwnSharing) -> Result<Self, HandlerError> {
         let clock = Clock::new(params.clock_mhz.freq()?);
         let image = program::load(&runtime, params)?.image;
         let stats = Stats::new(params.n_clusters);
         let record: SharedRecord = Rc::new(RefCell::new(Record::new(clock, stats, None)));
         let feed = Feed::new(params, 0, Cycle::MAX, record.clone());
-        let mut driver = Driver::new(params, &image, Rc::new(RefCell::new(feed)), record, seed)?;
+        let mut driver = Driver::new(params, &image, Rc::new(RefCell::new(feed)), record, seed, own.placed()?)?;
         driver.pending.replace(Some(Vec::new()));
         driver.adopt(OPERATOR, runtime)?;
         Ok(driver)
@@ -197,7 +209,9 @@ impl Driver {
         within("weight", weight, 1, MAX_WEIGHT)?;
         let io = io.terms(&self.params).map_err(|(what, error)| DriverError::Io { what, error })?;
         let scope = scope.map(Matcher::parse).transpose()?;
-        Ok(self.tenants.add(OPERATOR, Tenant { name: name.into(), scope, weight: Weight(weight), io }))
+        let tenant = self.tenants.add(OPERATOR, Tenant { name: name.into(), scope, weight: Weight(weight), io });
+        self.names.add(tenant.0 as u32, name);
+        Ok(tenant)
     }
 
     /// Removes a tenant and all its objects. It must have no rules and no packets in the card.

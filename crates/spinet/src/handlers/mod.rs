@@ -22,7 +22,7 @@ pub use summary::{HandlerPackets, HandlerSection, HandlerSummary, cause_name};
 
 use crate::captured::{CaptureFailed, CaptureFile};
 use crate::debug::Cores;
-use crate::driver::{ContextSpec, Driver, DriverError, RuleSpec};
+use crate::driver::{ContextSpec, Driver, DriverError, NoPart, OwnSharing, RuleSpec};
 use crate::elf::{Elf, ElfError, Machine};
 use crate::experiment::{
     Checked, CheckedSource, ExperimentError, LayoutError, OneOrMany, PlacedContext, PlacedProgram, Span, place,
@@ -82,6 +82,8 @@ pub enum HandlerError {
     #[error(transparent)]
     Driver(#[from] DriverError),
     #[error(transparent)]
+    NoPart(#[from] NoPart),
+    #[error(transparent)]
     Trace(#[from] TraceWriteError),
     #[error("{file}: {source}")]
     Create { file: String, source: io::Error },
@@ -123,6 +125,11 @@ pub struct HandlerCard {
 impl HandlerCard {
     /// Builds the system. Programs without a compiled file must be ELF files already.
     pub fn new(checked: Checked, wanted: &Wanted) -> Result<Self, HandlerError> {
+        HandlerCard::with_policies(checked, wanted, OwnSharing::default())
+    }
+
+    /// Builds the system with policies of the user's own for what tenants share.
+    pub fn with_policies(checked: Checked, wanted: &Wanted, own: OwnSharing) -> Result<Self, HandlerError> {
         let compiled = |name: &str| wanted.programs.get(name).map(PathBuf::as_path);
         let mut elfs = vec![open_program(compiled(""), &checked.experiment.program)?];
         for tenant in &checked.experiment.tenant {
@@ -160,7 +167,7 @@ impl HandlerCard {
         let mut feed = Feed::new(&checked.nic, gap, limit, record.clone());
         feed::traffic(&checked)?.into_iter().for_each(|stream| feed.add_source(stream));
         let (feed, seed) = (Rc::new(RefCell::new(feed)), common.seed);
-        let mut driver = Driver::new(&checked.nic, &loaded.image, feed, record.clone(), seed)?;
+        let mut driver = Driver::new(&checked.nic, &loaded.image, feed, record.clone(), seed, own.placed()?)?;
         let known = install(&checked, &elfs, &placed, classifiers, &mut driver)?;
         let timeline = Timeline::new(&checked, &placed, clock, known)?;
         // Last, so that nothing is written if anything else is wrong.

@@ -4,7 +4,7 @@ use crate::support;
 use kernel::{Mode, Time};
 use serde_json::json;
 use spinet::columns::Kind;
-use spinet::kinds::{self, Text};
+use spinet::kinds::{self, OwnPolicies, Text};
 use spinet::paths::PATHS;
 use spinet::run::{Departure, InjectError, Port, Run, RunError, Wanted};
 use spinet::toml_text::Format;
@@ -52,7 +52,7 @@ fn try_start(text: &str, base_dir: &Path, name: &str, wanted: &Wanted) -> Result
     let kind = kinds::of_experiment(text, base_dir, Format::Toml);
     assert_eq!(kind.name, name);
     let text = Text { text, file: "t.toml", base_dir, format: Format::Toml };
-    (kind.start)(&text, wanted, Vec::new())
+    (kind.start)(&text, wanted, OwnPolicies::default())
 }
 
 /// Everything that a run leaves behind but the host time that it took, and its rows.

@@ -2,7 +2,7 @@
 
 use crate::support;
 use spinet::debug::{DebugError, Debugged};
-use spinet::kinds::{self, Text};
+use spinet::kinds::{self, OwnPolicies, Text};
 use spinet::run::{Run, Wanted};
 use spinet::toml_text::Format;
 use std::io::{Read, Write};
@@ -107,7 +107,7 @@ fn start(folder: &Path, text: &str) -> Run {
     let kind = kinds::of_experiment(text, folder, Format::Toml);
     let wanted = Wanted { tables: true, ..Wanted::default() };
     let text = Text { text, file: "t.toml", base_dir: folder, format: Format::Toml };
-    (kind.start)(&text, &wanted, Vec::new()).unwrap()
+    (kind.start)(&text, &wanted, OwnPolicies::default()).unwrap()
 }
 
 /// Everything that a run leaves behind but the host time that it took.

@@ -3,6 +3,7 @@
 mod handles;
 mod messages;
 mod rules;
+mod sharing;
 
 use crate::support;
 use kernel::Time;

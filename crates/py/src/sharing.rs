@@ -1,0 +1,155 @@
+//! Policies of tenants that are written in Python.
+
+use crate::policy::{Failure, Object};
+use kernel::Cycle;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::types::{PyBool, PyList, PyString};
+use spinet::driver::{Choice, TenantNames, TenantPolicy, WaitingTenant};
+use std::collections::BTreeMap;
+
+/// A tenant, as a policy sees it.
+#[pyclass(frozen, get_all, module = "spinet._native", name = "WaitingTenant")]
+pub struct Waiting {
+    name: Py<PyString>,
+    weight: u32,
+    priority: u8,
+    bytes: u32,
+    in_service: u32,
+    used: u64,
+    active_cycles: u64,
+}
+
+/// An object with a method `choose`, and optionally `began`, `started`, `ended` and a true `holds_back`.
+pub struct OwnTenantPolicy {
+    object: Object,
+    hears_began: bool,
+    hears_started: bool,
+    hears_ended: bool,
+    holds_back: bool,
+    names: TenantNames,
+    /// The names that were asked for so far.
+    known: BTreeMap<u32, Py<PyString>>,
+}
+
+impl OwnTenantPolicy {
+    /// The policy of a part of the card that `object` is.
+    pub fn new(
+        py: Python<'_>,
+        part: &str,
+        object: Py<PyAny>,
+        names: TenantNames,
+        failure: Failure,
+    ) -> PyResult<OwnTenantPolicy> {
+        let object = Object::new(py, object, &format!("`{part}`"), "choose(now, waiting)", failure)?;
+        let has = |name| object.has(py, name);
+        let (hears_began, hears_started, hears_ended) = (has("began")?, has("started")?, has("ended")?);
+        let holds_back = has("holds_back")? && object.object.bind(py).getattr("holds_back")?.is_truthy()?;
+        let known = BTreeMap::new();
+        Ok(OwnTenantPolicy { object, hears_began, hears_started, hears_ended, holds_back, names, known })
+    }
+
+    fn name(&mut self, py: Python<'_>, number: u32) -> Py<PyString> {
+        let names = &self.names;
+        let name = self.known.entry(number).or_insert_with(|| {
+            let name = names.get(number).unwrap_or_else(|| number.to_string());
+            PyString::new(py, &name).unbind()
+        });
+        name.clone_ref(py)
+    }
+
+    fn show(&mut self, py: Python<'_>, tenant: &WaitingTenant) -> Waiting {
+        let &WaitingTenant { number, weight, priority, bytes, in_service, used, active_cycles, .. } = tenant;
+        Waiting { name: self.name(py, number), weight, priority, bytes, in_service, used, active_cycles }
+    }
+
+    /// The choice that `choose` says. `places` are those of the tenants in `waiting`.
+    fn choice(&self, said: &Bound<'_, PyAny>, waiting: &[Py<PyString>], places: &[usize]) -> PyResult<Choice> {
+        if said.is_none() {
+            return Ok(Choice::Nobody);
+        }
+        if let Ok(name) = said.cast::<PyString>() {
+            let name = name.to_str()?;
+            for (known, &place) in waiting.iter().zip(places) {
+                if known.bind(said.py()).to_str()? == name {
+                    return Ok(Choice::Start(place));
+                }
+            }
+        } else if !said.is_instance_of::<PyBool>()
+            && let Ok(cycle) = said.extract()
+        {
+            return Ok(Choice::NobodyBefore(cycle));
+        }
+        let names: Vec<String> = waiting.iter().map(|name| format!("`{name}`")).collect();
+        let allowed = format!("the name of a tenant that waits ({}), None, or a cycle from 0 on", names.join(", "));
+        Err(self.object.refuse("choose", said, &allowed))
+    }
+
+    /// Calls a method with a tenant.
+    fn tell(&mut self, method: &str, now: Cycle, tenant: &WaitingTenant) {
+        Python::attach(|py| {
+            let tenant = self.show(py, tenant);
+            self.object.call(py, (), |object| object.call_method1(method, (now, tenant)).map(drop));
+        });
+    }
+}
+
+impl TenantPolicy for OwnTenantPolicy {
+    fn choose(&mut self, now: Cycle, tenants: &[WaitingTenant]) -> Choice {
+        let places: Vec<usize> = (0..tenants.len()).filter(|&place| tenants[place].waits).collect();
+        Python::attach(|py| {
+            let waiting: Vec<Waiting> = places.iter().map(|&place| self.show(py, &tenants[place])).collect();
+            let names: Vec<Py<PyString>> = waiting.iter().map(|tenant| tenant.name.clone_ref(py)).collect();
+            // The run is about to end if anything goes wrong.
+            self.object.call(py, Choice::Start(places[0]), |object| {
+                let waiting = waiting.into_iter().map(|tenant| Py::new(py, tenant)).collect::<PyResult<Vec<_>>>()?;
+                let said = object.call_method1(intern!(py, "choose"), (now, PyList::new(py, waiting)?))?;
+                self.choice(&said, &names, &places)
+            })
+        })
+    }
+
+    fn holds_back(&self) -> bool {
+        self.holds_back
+    }
+
+    fn began(&mut self, now: Cycle, place: usize, tenants: &[WaitingTenant]) {
+        if self.hears_began {
+            self.tell("began", now, &tenants[place]);
+        }
+    }
+
+    fn started(&mut self, now: Cycle, place: usize, tenants: &[WaitingTenant]) {
+        if self.hears_started {
+            self.tell("started", now, &tenants[place]);
+        }
+    }
+
+    fn ended(&mut self, now: Cycle, number: u32) {
+        if self.hears_ended {
+            Python::attach(|py| {
+                let name = self.name(py, number);
+                self.object.call(py, (), |object| object.call_method1(intern!(py, "ended"), (now, name)).map(drop));
+            });
+        }
+    }
+}
+
+/// The policies of a card's parts that Python gives.
+pub fn own(
+    py: Python<'_>,
+    policies: BTreeMap<String, Py<PyAny>>,
+    names: &TenantNames,
+    failure: &Failure,
+) -> PyResult<Vec<(String, OwnTenantPolicy)>> {
+    let own = |(part, object): (String, Py<PyAny>)| {
+        let policy = OwnTenantPolicy::new(py, &part, object, names.clone(), failure.clone())?;
+        Ok((part, policy))
+    };
+    policies.into_iter().map(own).collect()
+}
+
+/// The same, as a driver takes them.
+pub fn boxed(policies: Vec<(String, OwnTenantPolicy)>) -> Vec<(String, Box<dyn TenantPolicy>)> {
+    policies.into_iter().map(|(part, policy)| (part, Box::new(policy) as Box<dyn TenantPolicy>)).collect()
+}

@@ -1,0 +1,94 @@
+//! Policies of the user's own for what tenants share.
+
+use super::{echoing, support};
+use kernel::{Cycle, Time};
+use spinet::driver::{Choice, Driver, OwnSharing, RuleSpec, TenantNames, TenantPolicy, WaitingTenant};
+use spinet::elf::Elf;
+use spinet::nics;
+use std::cell::Cell;
+use std::path::Path;
+use std::rc::Rc;
+
+/// One tenant always goes first.
+struct First {
+    name: &'static str,
+    names: TenantNames,
+    asked: Rc<Cell<u32>>,
+}
+
+impl TenantPolicy for First {
+    fn choose(&mut self, _now: Cycle, tenants: &[WaitingTenant]) -> Choice {
+        self.asked.set(self.asked.get() + 1);
+        let waiting = || (0..tenants.len()).filter(|&place| tenants[place].waits);
+        assert!(waiting().count() > 1, "otherwise there is nothing to choose");
+        assert!(waiting().all(|place| tenants[place].bytes == 60), "{tenants:?}");
+        let is_first = |place: &usize| self.names.get(tenants[*place].number).as_deref() == Some(self.name);
+        Choice::Start(waiting().find(is_first).or_else(|| waiting().next()).unwrap())
+    }
+}
+
+fn boot(set: &[&str], own: OwnSharing) -> Result<Driver, String> {
+    let set: Vec<_> = set.iter().map(|set| nics::parse_setting(set).unwrap()).collect();
+    let params = nics::load("pspin", &set, Path::new(".")).unwrap();
+    let runtime = Rc::new(Elf::parse("runtime.elf".into(), support::runtime()).unwrap());
+    Driver::boot_with(&params, runtime, 1, own).map_err(|error| error.to_string())
+}
+
+const BY_TENANT: [&str; 2] = ["sharing.io_schedule=round_robin", "commands.in_flight_per_unit=1"];
+
+/// Forty packets to each of the tenants `a` and `b`, which send them back, where `first` goes first at `part`. The mean place of `a`'s
+/// packets among all that left, how often the policy was asked, and the digest.
+fn run(part: &str, first: &'static str) -> (f64, u32, String) {
+    let (names, asked) = (TenantNames::default(), Rc::new(Cell::new(0)));
+    let policy = First { name: first, names: names.clone(), asked: asked.clone() };
+    let policies: Vec<(String, Box<dyn TenantPolicy>)> = vec![(part.into(), Box::new(policy))];
+    let mut driver = boot(&BY_TENANT, OwnSharing { policies, names }).unwrap();
+    driver.keep_packets();
+    driver.run_until(2000);
+    for (name, addr, port) in [("a", 0x1d00_1000, 1000), ("b", 0x1d00_2000, 1001)] {
+        let (tenant, context) = echoing(&mut driver, name, addr);
+        let matches = Some(format!("udp.src_port == {port}"));
+        let spec = RuleSpec { matches, message: "each".into(), priority: 0, rule_set: None };
+        driver.install(tenant, context, &spec).unwrap();
+    }
+    let start = driver.clock().edge(driver.now() + 100);
+    let packet = |i: u64| (start + Time::from_ns(i), support::udp(1000 + i as u16 % 2, 7, 60).into());
+    driver.add_packets((0..80).map(packet).collect()).unwrap();
+    driver.run_until(driver.now() + 20_000);
+    let sent = driver.take_sent();
+    assert_eq!(sent.len(), 80);
+    let of_a = sent.iter().enumerate().filter(|(_, (_, bytes))| bytes[35] == 1000_u16.to_be_bytes()[1]);
+    (of_a.map(|(place, _)| place as f64).sum::<f64>() / 40.0, asked.get(), driver.digest())
+}
+
+#[test]
+fn a_policy_of_the_users_own_decides_who_goes_first() {
+    for part in ["tasks", "nic_send"] {
+        let [(early, asked, digest), (late, _, other)] = ["a", "b"].map(|first| run(part, first));
+        assert!(early + 3.0 < 39.5 && 39.5 < late - 3.0, "{part}: {early} {late}");
+        assert!((1..=80).contains(&asked), "{part}: {asked} questions for 80 packets");
+        assert_ne!(digest, other);
+        assert_eq!(digest, run(part, "a").2);
+    }
+}
+
+#[test]
+fn a_policy_needs_a_part_that_tells_tenants_apart() {
+    let error = |part: &str, set: &[&str]| {
+        let policy = First { name: "a", names: TenantNames::default(), asked: Rc::default() };
+        let policies: Vec<(String, Box<dyn TenantPolicy>)> = vec![(part.into(), Box::new(policy))];
+        boot(set, OwnSharing { policies, names: TenantNames::default() }).map(drop).unwrap_err()
+    };
+    assert_eq!(
+        error("host_dam", &BY_TENANT),
+        "policies: there is no part `host_dam`, must be one of tasks, host_direct, nic_send, host_dma; did you mean `host_dma`?"
+    );
+    assert_eq!(
+        error("host_dma", &[]),
+        "sharing.io_schedule is in_order, must be round_robin or weighted_fair for a policy of `host_dma`"
+    );
+    assert_eq!(
+        error("tasks", &["sharing.turns=false"]),
+        "sharing.turns is false, must be true for a policy of `tasks`"
+    );
+}
