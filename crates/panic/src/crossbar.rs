@@ -18,7 +18,7 @@ pub struct Crossbar {
     outputs: Vec<Output>,
     /// For each destination node, the output of each virtual channel; [`lane`] chooses between them.
     table: Vec<[usize; 2]>,
-    /// Groups of outputs that share one flit a cycle; the group's next winner is first.
+    /// Groups of outputs that share one flit a cycle; the group's next winner is first. Empty if nothing is shared.
     links: Vec<SmallVec<[usize; 2]>>,
     /// Most flits that pass in a cycle, over all links.
     limit: usize,
@@ -63,12 +63,7 @@ impl Crossbar {
     /// A crossbar that sends messages for node i to `outputs[i]`. There is at least one output.
     pub fn new(inputs: Vec<Rx<Flit>>, outputs: Vec<Tx<Flit>>) -> Crossbar {
         let n = outputs.len();
-        Crossbar::with_routes(
-            inputs,
-            outputs,
-            (0..n).map(|node| [node; 2]).collect(),
-            (0..n).map(|to| [to].into_iter().collect()).collect(),
-        )
+        Crossbar::with_routes(inputs, outputs, (0..n).map(|node| [node; 2]).collect(), Vec::new())
     }
 
     /// A crossbar that sends messages for node i to `outputs[table[i][lane]]`. The outputs of one link share one flit a cycle,
@@ -92,75 +87,20 @@ impl Crossbar {
         }
     }
 
-    /// Lets at most `limit` links pass a flit in a cycle; links take turns.
+    /// Lets at most `limit` outputs pass a flit in a cycle; outputs take turns.
     pub fn with_limit(self, limit: usize) -> Crossbar {
-        Crossbar { limit, ..self }
-    }
-
-    /// Routes the next message of an input. Returns true if a flit was discarded.
-    fn look(&mut self, now: Cycle, which: usize) -> bool {
-        let input = &mut self.inputs[which];
-        if matches!(input.route, Some(Route::To(_))) || !input.flits.is_due(now) {
-            return false;
-        }
-        if input.route.is_none() {
-            let to = match input.flits.peek().as_deref() {
-                Some(Flit::Head(message)) => self.table.get(usize::from(message.to.0)).map(|to| to[lane(message)]),
-                _ => panic!("a message must begin with its descriptor"),
-            };
-            if let Some(to) = to {
-                input.route = Some(Route::To(to));
-                self.outputs[to].claims += 1;
-                return false;
-            }
-            input.route = Some(Route::Nowhere);
-            self.unrouted.add(1);
-        }
-        if input.flits.take() == Some(Flit::Tail) {
-            input.route = None;
-        }
-        true
-    }
-
-    /// Passes a flit to output `to`, if one is ready. Returns true if it did.
-    fn pass(&mut self, now: Cycle, to: usize) -> bool {
-        let (inputs, output) = (&mut self.inputs, &mut self.outputs[to]);
-        let from = match output.owner {
-            Some(owner) => owner,
-            None if output.claims == 0 => return false,
-            None => {
-                let n = inputs.len();
-                let mut in_turn = (output.turn..n).chain(0..output.turn);
-                let winner = in_turn.find(|&i| inputs[i].route == Some(Route::To(to)));
-                let winner = winner.expect("an input must have claimed the output");
-                output.claims -= 1;
-                output.owner = Some(winner);
-                output.turn = (winner + 1) % n;
-                winner
-            }
-        };
-        let input = &mut inputs[from];
-        if !input.flits.is_due(now) || !output.flits.has_room() {
-            return false;
-        }
-        let flit = input.flits.take().expect("a flit is there");
-        if matches!(flit, Flit::Tail) {
-            output.owner = None;
-            input.route = None;
-        }
-        output.flits.send(flit);
-        output.passed.add(1);
-        true
+        let links = (0..self.outputs.len()).map(|to| [to].into_iter().collect()).collect();
+        Crossbar { limit, links, ..self }
     }
 
     /// Passes a flit over a link, if one is ready. Returns true if it did.
     fn pass_over(&mut self, now: Cycle, link: usize) -> bool {
         if let [to] = self.links[link][..] {
-            return self.pass(now, to);
+            return self.outputs[to].pass(now, to, &mut self.inputs);
         }
         for i in 0..self.links[link].len() {
             let to = self.links[link][i];
-            if self.pass(now, to) {
+            if self.outputs[to].pass(now, to, &mut self.inputs) {
                 self.links[link].rotate_left(i + 1);
                 return true;
             }
@@ -169,11 +109,83 @@ impl Crossbar {
     }
 }
 
+impl Input {
+    /// Routes the next message. Returns true if a flit was discarded.
+    #[inline]
+    fn look(&mut self, now: Cycle, table: &[[usize; 2]], outputs: &mut [Output], unrouted: &mut Counter) -> bool {
+        if matches!(self.route, Some(Route::To(_))) || !self.flits.is_due(now) {
+            return false;
+        }
+        if self.route.is_none() {
+            let to = match self.flits.peek().as_deref() {
+                Some(Flit::Head(message)) => table.get(usize::from(message.to.0)).map(|to| to[lane(message)]),
+                _ => panic!("a message must begin with its descriptor"),
+            };
+            if let Some(to) = to {
+                self.route = Some(Route::To(to));
+                outputs[to].claims += 1;
+                return false;
+            }
+            self.route = Some(Route::Nowhere);
+            unrouted.add(1);
+        }
+        if self.flits.take_due(now) == Some(Flit::Tail) {
+            self.route = None;
+        }
+        true
+    }
+}
+
+impl Output {
+    /// Passes a flit to this output, which is number `to`, if one is ready. Returns true if it did.
+    #[inline]
+    fn pass(&mut self, now: Cycle, to: usize, inputs: &mut [Input]) -> bool {
+        let from = match self.owner {
+            Some(owner) => owner,
+            None if self.claims == 0 => return false,
+            None => self.choose(to, inputs),
+        };
+        let input = &mut inputs[from];
+        if !input.flits.is_due(now) || !self.flits.has_room() {
+            return false;
+        }
+        let flit = input.flits.take_due(now).expect("a flit is there");
+        if matches!(flit, Flit::Tail) {
+            self.owner = None;
+            input.route = None;
+        }
+        self.flits.send(flit);
+        self.passed.add(1);
+        true
+    }
+
+    /// Gives the output to one of the inputs that have claimed it, and returns that input.
+    #[inline(never)]
+    fn choose(&mut self, to: usize, inputs: &[Input]) -> usize {
+        let n = inputs.len();
+        let mut in_turn = (self.turn..n).chain(0..self.turn);
+        let winner = in_turn.find(|&i| inputs[i].route == Some(Route::To(to)));
+        let winner = winner.expect("an input must have claimed the output");
+        self.claims -= 1;
+        self.owner = Some(winner);
+        self.turn = (winner + 1) % n;
+        winner
+    }
+}
+
 impl Component for Crossbar {
     fn tick(&mut self, now: Cycle) -> Activity {
         let mut is_active = false;
-        for which in 0..self.inputs.len() {
-            is_active |= self.look(now, which);
+        let Crossbar { inputs, outputs, table, unrouted, .. } = self;
+        for input in inputs.iter_mut() {
+            is_active |= input.look(now, table, outputs, unrouted);
+        }
+        if self.links.is_empty() {
+            let mut has_passed = false;
+            for (to, output) in outputs.iter_mut().enumerate() {
+                has_passed |= output.pass(now, to, inputs);
+            }
+            return if is_active || has_passed { Activity::Busy } else { Activity::Idle };
         }
         let (n_links, mut link, mut passed) = (self.links.len(), self.first, 0);
         for _ in 0..n_links {

@@ -84,7 +84,7 @@ impl Component for Egress {
         if self.due() > now {
             return Activity::Until(self.due());
         }
-        match self.input.take() {
+        match self.input.take_due(now) {
             None => return Activity::Idle,
             Some(Flit::Head(mut message)) => {
                 message.descriptor.trail.mark(now, PacketStep::Leaving, self.node);

@@ -100,7 +100,12 @@ impl FetchQueue {
     }
 
     /// Requests the descriptors that the first queue wants. Returns the queue, and address and size of the read.
+    #[inline]
     pub fn ask(&mut self, rings: &mut [Ring]) -> Option<(usize, u64, u32)> {
+        if self.0.is_empty() { None } else { self.ask_first(rings) }
+    }
+
+    fn ask_first(&mut self, rings: &mut [Ring]) -> Option<(usize, u64, u32)> {
         while let Some(queue) = self.0.pop_front() {
             let ring = &mut rings[queue];
             ring.is_in_line = false;

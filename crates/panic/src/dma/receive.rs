@@ -110,6 +110,9 @@ impl Receive {
 
     /// Takes a flit from the interconnect if possible. Returns true if it did.
     pub fn take(&mut self, now: Cycle) -> bool {
+        if !self.input.is_due(now) {
+            return false;
+        }
         let is_descriptor = match self.input.peek().as_deref() {
             None => return false,
             Some(Flit::Head(_)) => true,
@@ -127,7 +130,7 @@ impl Receive {
         if self.held == self.room {
             return false;
         }
-        let is_whole = self.input.take() == Some(Flit::Tail);
+        let is_whole = self.input.take_due(now) == Some(Flit::Tail);
         let packet = self.packets.back_mut().expect("a message must begin with its descriptor");
         packet.is_whole = is_whole;
         packet.come = if is_whole { packet.len } else { packet.len.min(packet.come + self.flit_bytes) };

@@ -98,7 +98,11 @@ const PAGE: u64 = 4096;
 /// Host memory; bytes never written read as 0.
 #[derive(Default)]
 pub struct HostMemory {
-    pages: BTreeMap<u64, Box<[u8; PAGE as usize]>>,
+    /// Each page's position in `pages`.
+    positions: BTreeMap<u64, usize>,
+    pages: Vec<Box<[u8; PAGE as usize]>>,
+    /// Number and position of the page that was written last, because a packet is written in many pieces.
+    last: Option<(u64, usize)>,
 }
 
 impl HostMemory {
@@ -106,7 +110,7 @@ impl HostMemory {
     pub fn read(&self, addr: u64, bytes: &mut [u8]) {
         for (page, at, range) in pages(addr, bytes.len()) {
             let part = &mut bytes[range];
-            match self.pages.get(&page) {
+            match self.positions.get(&page).map(|&position| &self.pages[position]) {
                 Some(page) => part.copy_from_slice(&page[at..at + part.len()]),
                 None => part.fill(0),
             }
@@ -117,9 +121,22 @@ impl HostMemory {
     pub fn write(&mut self, addr: u64, bytes: &[u8]) {
         for (page, at, range) in pages(addr, bytes.len()) {
             let part = &bytes[range];
-            let page = self.pages.entry(page).or_insert_with(|| Box::new([0; PAGE as usize]));
-            page[at..at + part.len()].copy_from_slice(part);
+            let position = match self.last {
+                Some((number, position)) if number == page => position,
+                _ => self.find(page),
+            };
+            self.pages[position][at..at + part.len()].copy_from_slice(part);
         }
+    }
+
+    /// The position of a page, which is added if it is new.
+    fn find(&mut self, page: u64) -> usize {
+        let position = *self.positions.entry(page).or_insert(self.pages.len());
+        if position == self.pages.len() {
+            self.pages.push(Box::new([0; PAGE as usize]));
+        }
+        self.last = Some((page, position));
+        position
     }
 }
 

@@ -10,9 +10,8 @@ impl Scheduler {
     /// Finds the service of a block whose first packet leaves next, and its unit. If there is none, returns the cycle of the
     /// next attempt, or `None` if a port must change first.
     fn choose(&self, now: Cycle, block: usize) -> Result<(usize, usize), Option<Cycle>> {
-        let n_blocks = self.params.pifo.blocks as usize;
         let mut later: Option<Cycle> = None;
-        for service in (block..self.queues.len()).step_by(n_blocks).rev() {
+        for &service in &self.blocks[block].services {
             let Some((eligible, &place)) = self.queues[service].first() else { continue };
             let Some(unit) = self.unit_for(service, place) else { continue };
             if eligible <= now {
@@ -45,7 +44,7 @@ impl Scheduler {
 
     /// Runs an edge of PIFOs with FIFOs behind them. A packet that finds its FIFO full is lost together with its cell.
     pub(super) fn pop_into_crossings(&mut self, now: Cycle) {
-        if !now.is_multiple_of(self.params.pifo.pop_cycles.into()) {
+        if self.crossings.is_empty() || !now.is_multiple_of(self.params.pifo.pop_cycles.into()) {
             return;
         }
         for service in 0..self.crossings.len() {

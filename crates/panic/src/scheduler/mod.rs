@@ -71,8 +71,9 @@ struct Port {
 }
 
 /// A PIFO block.
-#[derive(Default)]
 struct Block {
+    /// The services of the block, in the order in which their packets leave.
+    services: Vec<usize>,
     /// Packets waiting for their push: first cycle, service and location.
     entering: VecDeque<(Cycle, usize, BufferCell)>,
 }
@@ -134,13 +135,18 @@ impl Scheduler {
         let PifoParams { crossing, crossing_slots, pop_cycles, .. } = params.pifo;
         let crossing = |_| crossing.map(|crossing| Crossing::new(crossing, crossing_slots as usize, pop_cycles));
         let crossings = params.services.iter().filter_map(crossing).collect();
+        let (n_services, n_blocks) = (params.services.len(), params.pifo.blocks as usize);
+        let block = |block: usize| Block {
+            services: (block..n_services).step_by(n_blocks).rev().collect(),
+            entering: VecDeque::new(),
+        };
         let port =
             |wires| Port { wires, bank: Bank::new(cells), receiving: Receiving::Nothing, leaving: VecDeque::new() };
         Scheduler {
             ports: ports.into_iter().map(port).collect(),
             notes,
             queues: params.services.iter().map(|service| LogicalPifo::of(&service.policy, params.n_classes)).collect(),
-            blocks: (0..params.pifo.blocks).map(|_| Block::default()).collect(),
+            blocks: (0..params.pifo.blocks as usize).map(block).collect(),
             credits: Credits::new(&params.services),
             tracer,
             entered: Counter::default(),
@@ -182,7 +188,7 @@ impl Scheduler {
 
     fn take_notes(&mut self, now: Cycle) {
         for (unit, notes) in self.notes.iter().enumerate() {
-            while let Some(note) = notes.take() {
+            while let Some(note) = notes.take_due(now) {
                 self.credits.take_note(unit, note);
                 self.credits.trace_held(unit, now, &self.tracer);
             }
@@ -192,20 +198,20 @@ impl Scheduler {
     /// Takes a flit from a port if possible. Returns true if it did.
     fn receive(&mut self, now: Cycle, which: usize) -> bool {
         let port = &mut self.ports[which];
-        if !port.wires.input.has_item() {
+        if !port.wires.input.is_due(now) {
             return false;
         }
         match port.receiving {
             Receiving::Nothing => return self.admit(now, which),
             Receiving::Into(cell) => {
-                let is_last = port.wires.input.take() == Some(Flit::Tail);
+                let is_last = port.wires.input.take_due(now) == Some(Flit::Tail);
                 port.bank.write(cell, is_last);
                 if is_last {
                     port.receiving = Receiving::Nothing;
                 }
             }
             Receiving::Away => {
-                if port.wires.input.take() == Some(Flit::Tail) {
+                if port.wires.input.take_due(now) == Some(Flit::Tail) {
                     port.receiving = Receiving::Nothing;
                 }
             }
@@ -301,8 +307,8 @@ impl Scheduler {
     /// Pushes a packet into a block.
     fn push(&mut self, now: Cycle, block: usize) {
         let entering = &mut self.blocks[block].entering;
-        if !now.is_multiple_of(self.params.pifo.push_cycles.into())
-            || entering.front().is_none_or(|entry| entry.0 > now)
+        if entering.front().is_none_or(|entry| entry.0 > now)
+            || !now.is_multiple_of(self.params.pifo.push_cycles.into())
         {
             return;
         }

@@ -110,7 +110,7 @@ impl Component for DelayUnit {
             if from > now {
                 return Activity::Until(from);
             }
-            let Some(mut flit) = self.input.take() else { return Activity::Idle };
+            let Some(mut flit) = self.input.take_due(now) else { return Activity::Idle };
             let service = self.service(&flit);
             if let Flit::Head(message) = &mut flit {
                 let trail = &mut message.descriptor.trail;
@@ -133,7 +133,7 @@ impl Component for DelayUnit {
         }
         let flit = match std::mem::replace(&mut self.state, State::Forwards) {
             State::Waits(_, descriptor) => descriptor,
-            _ => match self.input.take() {
+            _ => match self.input.take_due(now) {
                 Some(flit) => flit,
                 None => return Activity::Idle,
             },

@@ -90,7 +90,7 @@ impl TrafficManager {
 
     /// Takes a flit from the interconnect if possible. Returns true if it did.
     fn receive(&mut self, now: Cycle) -> bool {
-        if !self.wires.input.has_item() {
+        if !self.wires.input.is_due(now) {
             return false;
         }
         if self.receiving == Receiving::Nothing && !self.begin() {
@@ -99,7 +99,7 @@ impl TrafficManager {
         if self.receiving == Receiving::Packet && !self.wires.to_engine.has_room() {
             return false;
         }
-        let mut flit = self.wires.input.take().expect("a flit must be there");
+        let mut flit = self.wires.input.take_due(now).expect("a flit must be there");
         let step = if self.receiving == Receiving::Packet { PacketStep::Taken } else { PacketStep::Refused };
         if let Flit::Head(message) = &mut flit {
             message.descriptor.trail.mark(now, step, message.to);
@@ -173,10 +173,10 @@ impl TrafficManager {
 
     /// Sends a flit of the engine's output.
     fn send_packet(&mut self, now: Cycle) -> bool {
-        if !self.wires.from_engine.has_item() || !self.wires.output.has_room() {
+        if !self.wires.from_engine.is_due(now) || !self.wires.output.has_room() {
             return false;
         }
-        let mut flit = self.wires.from_engine.take().expect("a flit must be there");
+        let mut flit = self.wires.from_engine.take_due(now).expect("a flit must be there");
         match &mut flit {
             Flit::Head(message) => {
                 self.is_sending = true;
