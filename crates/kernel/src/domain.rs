@@ -15,14 +15,18 @@ pub(crate) struct Domain {
     pub now: Cell<Cycle>,
     /// The first edge that any component wants; `NEVER` if none. Updated at every change.
     next: Cell<Cycle>,
+    /// True if a word of `Plan::soon` has a bit.
+    has_soon: Cell<bool>,
     plan: OnceCell<Plan>,
 }
 
 /// State of the components between ticks. Sets of components are stored as 64-bit words.
 struct Plan {
     wheel: Wheel,
-    /// Components that asked for the edge after `now`; at most edges there are no others.
+    /// Components that asked for the edge after `now`.
     busy: Box<[Cell<u64>]>,
+    /// Components whose ports change at the edge after `now`: nearly all changes. The ports share these words.
+    soon: Box<[Rc<Cell<u64>>]>,
     /// Components whose ports changed since they last asked. The ports share these words.
     mail: Box<[Rc<Cell<u64>>]>,
     timers: Box<[Timer]>,
@@ -54,15 +58,16 @@ const NEVER: Cycle = Cycle::MAX;
 
 impl Domain {
     pub fn new(clock: Clock) -> Self {
-        Domain { clock, now: Cell::new(0), next: Cell::new(NEVER), plan: OnceCell::new() }
+        Domain { clock, now: Cell::new(0), next: Cell::new(NEVER), has_soon: Cell::new(false), plan: OnceCell::new() }
     }
 
     /// Allocates this many components, once.
     pub fn expect(&self, n: usize) {
         let words = || 0..n.div_ceil(WORD);
-        let (busy, mail) = (words().map(|_| Cell::new(0)).collect(), words().map(|_| Rc::default()).collect());
+        let shared = || words().map(|_| Rc::default()).collect();
+        let (busy, soon, mail) = (words().map(|_| Cell::new(0)).collect(), shared(), shared());
         let timer = |_| Timer { at: Cell::new(NEVER), is_near: Cell::new(false), far: Cell::new(NEVER) };
-        let plan = Plan { busy, mail, timers: (0..n).map(timer).collect(), wheel: Wheel::new(n) };
+        let plan = Plan { busy, soon, mail, timers: (0..n).map(timer).collect(), wheel: Wheel::new(n) };
         assert!(self.plan.set(plan).is_ok(), "a domain is built once");
     }
 
@@ -82,11 +87,24 @@ impl Domain {
         self.plan().mail[index as usize / WORD].clone()
     }
 
+    /// The word whose bit of the component (its index modulo 64) wakes it at the edge after `now`, by [`Domain::wake_soon`].
+    pub fn soon(&self, index: u32) -> Rc<Cell<u64>> {
+        self.plan().soon[index as usize / WORD].clone()
+    }
+
+    /// Ports change at the edge after `now`: those of the components `bits` of a word from [`Domain::soon`].
+    #[inline(always)]
+    pub fn wake_soon(&self, soon: &Cell<u64>, bits: u64) {
+        soon.set(soon.get() | bits);
+        self.has_soon.set(true);
+        self.next.set(self.next.get().min(self.now.get() + 1));
+    }
+
     /// A port of the component changes at `cycle`.
     #[inline(always)]
     pub fn wake(&self, index: u32, cycle: Cycle) {
-        self.plan().wheel.insert(cycle, index, Cause::Port);
         self.next.set(self.next.get().min(cycle));
+        self.plan().wheel.insert(cycle, index, Cause::Port);
     }
 
     /// Simulates edge `cycle`: ticks each due component once, and records when it wants to tick next.
@@ -94,6 +112,9 @@ impl Domain {
     pub fn simulate(&self, cycle: Cycle, mode: Mode, slots: &mut [Slot]) {
         self.now.set(cycle);
         let plan = self.plan();
+        if self.has_soon.take() {
+            plan.take_soon();
+        }
         let has_wheel_entries = plan.wheel.reach(cycle);
         if has_wheel_entries && plan.wheel.has_far(cycle) {
             plan.take_far(cycle);
@@ -105,11 +126,22 @@ impl Domain {
         if has_wheel_entries {
             plan.wheel.pass(cycle);
         }
-        self.next.set(if is_busy { cycle + 1 } else { plan.first() });
+        self.next.set(if is_busy || self.has_soon.get() { cycle + 1 } else { plan.first() });
     }
 }
 
 impl Plan {
+    /// Makes the components due whose ports change at this edge. All words, because a tick may wake components of any word
+    /// for the next edge.
+    #[inline]
+    fn take_soon(&self) {
+        for (word, soon) in self.soon.iter().enumerate() {
+            let ports = soon.take();
+            self.busy[word].set(self.busy[word].get() | ports);
+            self.mail[word].set(self.mail[word].get() | ports);
+        }
+    }
+
     /// Removes the due components of this word from the sets and returns them.
     #[inline]
     fn take_due(&self, cycle: Cycle, word: usize, has_wheel_entries: bool) -> u64 {

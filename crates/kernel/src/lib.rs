@@ -10,6 +10,7 @@
 mod channel;
 mod component;
 mod domain;
+mod fifo;
 mod random;
 mod set;
 mod system;

@@ -119,7 +119,7 @@ impl SystemBuilder {
                     errors.push(WiringError::Path { path: slot.path.to_string() });
                 }
                 let index = u32::try_from(index).expect("fewer than 2^32 components");
-                let endpoint = Endpoint { domain: domain.clone(), index, mail: domain.mail(index) };
+                let endpoint = Endpoint::new(domain.clone(), index);
                 let (found, errors) = (&mut ports, &mut errors);
                 slot.component.ports(&mut Ports { component: &slot.path, endpoint, found, errors });
                 domain.wake(index, 0);
