@@ -65,7 +65,7 @@ impl NetworkTracks {
         }))
     }
 
-    /// What the card of a node writes.
+    /// The tracks that the card of a node writes.
     pub fn of_node(spec: &TracksSpec, name: &str, number: u32) -> TracksSpec {
         let timeline = spec.timeline.as_deref().map(|file| piece(file, number));
         let node = Some(TracksOfNode { name: name.to_owned(), number });

@@ -14,7 +14,8 @@ const BUDGET: Duration = Duration::from_secs(60);
 fn start(text: &str, base_dir: &Path) -> Run {
     let kind = kinds::of_experiment(text, base_dir, Format::Toml);
     let wanted = Wanted { lines: true, ..Wanted::default() };
-    (kind.start)(&Text { text, file: "t.toml", base_dir, format: Format::Toml }, &wanted, OwnPolicies::default()).unwrap()
+    (kind.start)(&Text { text, file: "t.toml", base_dir, format: Format::Toml }, &wanted, OwnPolicies::default())
+        .unwrap()
 }
 
 fn coming(ns: u64, frame: &[u8]) -> Coming {
