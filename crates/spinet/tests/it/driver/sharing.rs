@@ -34,7 +34,9 @@ fn boot(set: &[&str], own: OwnSharing) -> Result<Driver, String> {
     Driver::boot_with(&params, runtime, 1, own).map_err(|error| error.to_string())
 }
 
-const BY_TENANT: [&str; 2] = ["sharing.io_schedule=round_robin", "commands.in_flight_per_unit=1"];
+/// Units tell tenants apart and take one part at a time, and the four clusters take 36 tasks; further ones wait for the policy.
+const BY_TENANT: [&str; 3] =
+    ["sharing.io_schedule=round_robin", "commands.in_flight_per_unit=1", "scheduler.max_tasks_per_cluster=9"];
 
 /// Forty packets to each of the tenants `a` and `b`, which send them back, where `first` goes first at `part`. The mean place of `a`'s
 /// packets among all that left, how often the policy was asked, and the digest.
@@ -65,7 +67,8 @@ fn run(part: &str, first: &'static str) -> (f64, u32, String) {
 fn a_policy_of_the_users_own_decides_who_goes_first() {
     for part in ["tasks", "nic_send"] {
         let [(early, asked, digest), (late, _, other)] = ["a", "b"].map(|first| run(part, first));
-        assert!(early + 3.0 < 39.5 && 39.5 < late - 3.0, "{part}: {early} {late}");
+        // 39 or 40 if the tenants take turns.
+        assert!(early < 37.0 && late > 41.0, "{part}: {early} {late}");
         assert!((1..=80).contains(&asked), "{part}: {asked} questions for 80 packets");
         assert_ne!(digest, other);
         assert_eq!(digest, run(part, "a").2);
