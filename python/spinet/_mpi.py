@@ -40,6 +40,18 @@ def size(environment: Mapping[str, str] = os.environ) -> int:
     return next((int(text) for text in found if text.isdecimal()), 1)
 
 
+def must_be_alone(command: str, *, hint: str) -> None:
+    """Refuse to do in each of several processes what one of them should do.
+
+    Raises
+    ------
+    UsageError
+        If mpiexec started several.
+    """
+    if (n := size()) > 1:
+        raise UsageError(f"mpiexec started {n} processes, and {command} runs in one", hint=hint)
+
+
 def join() -> World | None:
     """All processes of this run, or None if there is only this one.
 

@@ -255,3 +255,12 @@ def test_lost_packets_need_a_transport_that_repeats_them() -> None:
     result = goal.run(schedule, topology="star", link=link, messages={"transport": "selective", "mtu": 1024})
     assert result.summary["packets"]["dropped"] > 0
     assert result.summary["messages"] == 12
+
+
+def test_several_processes_do_not_run_a_schedule_each(
+    two: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PMI_SIZE", "2")
+    assert spinet.cli.main(["goal", str(two)]) == 2
+    error = capsys.readouterr().err
+    assert "mpiexec started 2 processes, and spinet goal run runs in one" in error and "key schedule" in error

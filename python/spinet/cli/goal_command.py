@@ -156,11 +156,12 @@ def run_command(
 
     Exit code 2 if the schedule is wrong, or cannot end because receives or messages are left.
     """
-    from spinet import goal, packet_table
+    from spinet import _mpi, goal, packet_table
     from spinet import output as outputs
     from spinet._core import goal_columns
     from spinet.output import OutputFolder
 
+    _mpi.must_be_alone("spinet goal run", hint="a network's file has the key schedule, and spinet run takes several")
     with contextlib.ExitStack() as stack:
         folder = None if output is None else stack.enter_context(OutputFolder(output, force=force))
         link = {key: value for key, value in (("rate", rate), ("delay", delay)) if value is not None}
