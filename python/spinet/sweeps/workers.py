@@ -211,8 +211,10 @@ def _thread_faults() -> Iterator[list[BaseException]]:
     usual = threading.excepthook
 
     def note(fault: threading.ExceptHookArgs) -> None:
-        if isinstance(fault.exc_value, RuntimeError | MemoryError):
-            faults.append(fault.exc_value)
+        error = fault.exc_value
+        is_thread = isinstance(error, RuntimeError) and "can't start new thread" in str(error)
+        if error is not None and (is_thread or isinstance(error, MemoryError)):
+            faults.append(error)
         else:
             usual(fault)
 
