@@ -182,7 +182,7 @@ def test_a_card_that_was_closed_is_the_callers_mistake(machine: spinet.Machine) 
 
 
 def test_a_program_without_data_takes_no_handler_memory(machine: spinet.Machine) -> None:
-    """Not even for the headers of its ELF file, which a linker likes to put before the data."""
+    """The headers of its ELF file take none either, although linkers may put them before the data."""
     tenant = machine.tenant("own")
     tenant.allocate(320)
     free = machine.capabilities.handler_memory.free

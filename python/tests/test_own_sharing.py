@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Policies in Python by which tenants share a card: the guide's, the card's own rules again, and errors."""
+"""Policies in Python by which tenants share a card: the guide's example, two of the card's own rules, and errors."""
 
 from __future__ import annotations
 

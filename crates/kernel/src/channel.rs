@@ -35,7 +35,7 @@ impl Endpoint {
         self.domain.wake(self.index, cycle);
     }
 
-    /// Wakes the component at a cycle of this end; the change is made by a component of the same domain.
+    /// Like [`Endpoint::wake`], for a change that a component of the same domain makes.
     #[inline(always)]
     fn wake_from_within(&self, cycle: Cycle) {
         if cycle == self.now() + 1 {
@@ -334,7 +334,7 @@ impl<T> Rx<T> {
         if channel.sender_waits.replace(false) {
             if is_within { sender.wake_from_within(usable) } else { sender.wake(usable) }
         }
-        // Last, so that the item need not be kept safe from a panic.
+        // Taken last, so no code that may panic runs while the item is held.
         let mut items = channel.items.borrow_mut();
         let (_, item) = items.pop()?;
         channel.first.set(items.front().map_or(Cycle::MAX, |&(seen, _)| seen));

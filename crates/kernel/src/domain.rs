@@ -25,7 +25,7 @@ struct Plan {
     wheel: Wheel,
     /// Components that asked for the edge after `now`.
     busy: Box<[Cell<u64>]>,
-    /// Components whose ports change at the edge after `now`: nearly all changes. The ports share these words.
+    /// Components whose ports change at the edge after `now`, as in most cases. The ports share these words.
     soon: Box<[Rc<Cell<u64>>]>,
     /// Components whose ports changed since they last asked. The ports share these words.
     mail: Box<[Rc<Cell<u64>>]>,
@@ -92,7 +92,8 @@ impl Domain {
         self.plan().soon[index as usize / WORD].clone()
     }
 
-    /// Ports change at the edge after `now`: those of the components `bits` of a word from [`Domain::soon`].
+    /// Wakes components at the edge after `now`, when their ports change. `bits` are theirs in `soon`, a word from
+    /// [`Domain::soon`].
     #[inline(always)]
     pub fn wake_soon(&self, soon: &Cell<u64>, bits: u64) {
         soon.set(soon.get() | bits);
@@ -131,8 +132,8 @@ impl Domain {
 }
 
 impl Plan {
-    /// Makes the components due whose ports change at this edge. All words, because a tick may wake components of any word
-    /// for the next edge.
+    /// Marks the components whose ports change at this edge as due. It takes all words before the first tick, because a tick
+    /// sets bits for the next edge.
     #[inline]
     fn take_soon(&self) {
         for (word, soon) in self.soon.iter().enumerate() {

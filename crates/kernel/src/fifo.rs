@@ -1,6 +1,6 @@
 //! Queue of the items in a channel.
 
-/// First in, first out. Smaller than `VecDeque` in the code of each send: growing is never inlined.
+/// First in, first out. It adds less code to each send than `VecDeque`, because growing is never inlined.
 pub(crate) struct Fifo<T> {
     /// A power of two of slots, or none; those without an item are `None`.
     slots: Box<[Option<T>]>,
@@ -34,7 +34,7 @@ impl<T> Fifo<T> {
             self.grow();
         }
         let at = self.head.wrapping_add(self.len) & (self.slots.len() - 1);
-        // The slot is empty: nothing is forgotten.
+        // The slot is empty, so nothing leaks.
         std::mem::forget(self.slots[at].replace(item));
         self.len += 1;
     }

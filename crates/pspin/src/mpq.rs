@@ -272,7 +272,7 @@ impl MpqEngine {
         true
     }
 
-    /// The next cycle in which a choice has to be made again.
+    /// The next cycle in which the policy must be asked again.
     pub fn asks_again(&self) -> Option<Cycle> {
         self.turns.asks_again()
     }

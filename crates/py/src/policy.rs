@@ -69,7 +69,7 @@ impl From<&Arrival> for PacketArrival {
     }
 }
 
-/// An object of the user, as errors call it, for example: `LeastAttainedService, the policy of service `work``.
+/// A user's object, with its name for errors, such as: LeastAttainedService, the policy of service `work`.
 pub struct Object {
     pub object: Py<PyAny>,
     pub name: String,
@@ -77,7 +77,7 @@ pub struct Object {
 }
 
 impl Object {
-    /// An object that is the policy of `what` and must have a method.
+    /// Wraps the policy of `what`. It must have this method.
     pub fn new(py: Python<'_>, object: Py<PyAny>, what: &str, method: &str, failure: Failure) -> PyResult<Object> {
         let class = object.bind(py).get_type().name()?.to_string();
         let name = format!("{class}, the policy of {what}");
@@ -124,12 +124,13 @@ pub struct OwnPolicy {
     hears_dropped: bool,
     says_eligible: bool,
     changes: Changes,
-    /// The last answer of `eligible`, with its rank and the count of changes before the call. The scheduler asks in every cycle.
+    /// The packet's rank, the count of changes, and the answer of `eligible` at its last call. The scheduler asks in every cycle, so
+    /// the answer is used again until something changes.
     answer: Cell<Option<(u64, u64, Cycle)>>,
 }
 
 impl OwnPolicy {
-    /// The policy of a service that `object` is.
+    /// Wraps the policy of a service.
     pub fn new(py: Python<'_>, service: &str, object: Py<PyAny>, shared: Shared) -> PyResult<OwnPolicy> {
         let Shared { failure, changes } = shared;
         let object = Object::new(py, object, &format!("service `{service}`"), "rank(packet)", failure)?;

@@ -33,7 +33,7 @@ pub struct OwnTenantPolicy {
 }
 
 impl OwnTenantPolicy {
-    /// The policy of a part of the card that `object` is.
+    /// Wraps the policy of a part of the card.
     pub fn new(
         py: Python<'_>,
         part: &str,
@@ -63,7 +63,7 @@ impl OwnTenantPolicy {
         Waiting { name: self.name(py, number), weight, priority, bytes, in_service, used, active_cycles }
     }
 
-    /// The choice that `choose` says. `places` are those of the tenants in `waiting`.
+    /// Reads the answer of `choose`. `places` are those of the tenants in `waiting`.
     fn choice(&self, said: &Bound<'_, PyAny>, waiting: &[Py<PyString>], places: &[usize]) -> PyResult<Choice> {
         if said.is_none() {
             return Ok(Choice::Nobody);
@@ -100,7 +100,7 @@ impl TenantPolicy for OwnTenantPolicy {
         Python::attach(|py| {
             let waiting: Vec<Waiting> = places.iter().map(|&place| self.show(py, &tenants[place])).collect();
             let names: Vec<Py<PyString>> = waiting.iter().map(|tenant| tenant.name.clone_ref(py)).collect();
-            // The run is about to end if anything goes wrong.
+            // After an error the run ends, so the choice does not matter.
             self.object.call(py, Choice::Start(places[0]), |object| {
                 let waiting = waiting.into_iter().map(|tenant| Py::new(py, tenant)).collect::<PyResult<Vec<_>>>()?;
                 let said = object.call_method1(intern!(py, "choose"), (now, PyList::new(py, waiting)?))?;
@@ -135,7 +135,7 @@ impl TenantPolicy for OwnTenantPolicy {
     }
 }
 
-/// The policies of a card's parts that Python gives.
+/// Wraps the policies of a card's parts.
 pub fn own(
     py: Python<'_>,
     policies: BTreeMap<String, Py<PyAny>>,
@@ -149,7 +149,7 @@ pub fn own(
     policies.into_iter().map(own).collect()
 }
 
-/// The same, as a driver takes them.
+/// Boxes the policies for a driver.
 pub fn boxed(policies: Vec<(String, OwnTenantPolicy)>) -> Vec<(String, Box<dyn TenantPolicy>)> {
     policies.into_iter().map(|(part, policy)| (part, Box::new(policy) as Box<dyn TenantPolicy>)).collect()
 }

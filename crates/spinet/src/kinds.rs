@@ -52,7 +52,7 @@ pub struct Kind {
     pub start: fn(&Text<'_>, &Wanted, OwnPolicies) -> Result<Run, RunError>,
 }
 
-/// Policies of the user's own.
+/// A user's policies.
 #[derive(Default)]
 pub struct OwnPolicies {
     /// For cards that run chains: by the names of services.
@@ -248,7 +248,7 @@ fn refuse(is_empty: bool, kind: &Kind, what: &'static str) -> Result<(), RunErro
     if is_empty { Ok(()) } else { Err(RunError::new(NoPolicies { does: kind.does, what })) }
 }
 
-/// Policies for a card that has none of this sort.
+/// An error: this kind of card does not take such policies.
 #[derive(Debug, thiserror::Error)]
 #[error("policies: a card that {does} has none {what}")]
 struct NoPolicies {

@@ -209,7 +209,7 @@ def reply(packet: bytes) -> Reply | None:
 
 
 def arrived(memory: bytes, client: str) -> list[bytes]:
-    """Frames from storage nodes in the host memory of a client whose card runs `copy_to_host.c`, by address."""
+    """Frames that storage nodes sent to a client, whose card copied them to this host memory; in order of address."""
     start = mac(client) + mac("10.0.0.0")[:5]  # the MAC addresses of the client and of a node in 10.0.0.0/24
     found, at = [], memory.find(start)
     while at >= 0:

@@ -4,7 +4,7 @@ use super::gather::RankResult;
 use super::rank::{Arrived, OpTimes, Why};
 use kernel::Time;
 
-/// No value. No time and no number of a finished run is as large.
+/// Stands for no value: times and numbers of a finished run are smaller.
 const NONE: u64 = u64::MAX;
 
 /// Words of [`OpTimes`] and of [`Arrived`].

@@ -21,7 +21,7 @@ impl AddressRange {
         AddressRange { base, size: size.saturating_add(to_word_end) }
     }
 
-    /// Returns true if `bytes` from `addr` on are within the window.
+    /// Returns true if `bytes` from `addr` on are within the range.
     #[inline(always)]
     fn holds(self, addr: u32, bytes: u32) -> bool {
         u64::from(addr.wrapping_sub(self.base)) + u64::from(bytes) <= u64::from(self.size)

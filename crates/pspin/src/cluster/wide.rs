@@ -36,9 +36,9 @@ pub struct BeatRequests {
 /// For each port, the side whose beat is granted in a cycle.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Granted {
-    /// The side of the NIC-host interconnect.
+    /// The requester at the port of the NIC-host interconnect.
     pub nhi: Option<BeatRequester>,
-    /// The side of the DMA engine.
+    /// The requester at the port of the DMA engine.
     pub dma: Option<BeatRequester>,
 }
 

@@ -75,7 +75,8 @@ pub struct TenantQueues {
 }
 
 impl TenantQueues {
-    /// No commands, for a card whose cycles have this frequency. The rule is `own`, or that of the `schedule`.
+    /// Creates empty queues for a card with this clock frequency. Tenants share by the policy `own` or, without one, by the
+    /// rule of `schedule`.
     pub fn new(schedule: IoSchedule, own: Option<Box<dyn TenantPolicy>>, clock_hz: u64) -> Self {
         let policy = own.unwrap_or_else(|| match schedule {
             IoSchedule::WeightedFair => Box::new(ByPriority::<WeightedFair>::default()),

@@ -123,7 +123,7 @@ impl Shares {
         }
     }
 
-    /// Brings the use by these tenants up to date, and appends the tenants that use HPUs or have packets and are not among them.
+    /// Updates the use of these tenants. Appends tenants that are missing and use HPUs or have packets.
     pub fn complete(&mut self, tenants: &mut Vec<Tenant>) {
         let n = tenants.len();
         for tenant in &mut *tenants {

@@ -45,8 +45,9 @@ pub enum Choice {
 
 /// Chooses among queues. With one tenant, or without turns of tenants, it is the RTL's arbiter.
 ///
-/// Fairness: by a [`TenantPolicy`]: with the rules of [`Schedule`], a tenant waits for one task of each other tenant, for as many as the
-///           other's weight, or until its use of the HPUs for its weight is the least ([`Shares`]). A tenant's queues are served by a
+/// Fairness: a [`TenantPolicy`] decides. With the card's rules ([`Schedule`]), a tenant waits for one task of each other tenant
+///           (round robin), for as many tasks as the other's weight (weighted), or until its use of HPUs divided by its weight is
+///           the least ([`Shares`]). A tenant's queues are served by a
 ///           [`WideTree`]. With round robin a choice is made when the output is occupied, as in the RTL; with the others
 ///           when it is free.
 /// Source:   PsPIN RTL a49fec8, `mpq_engine.sv`, for one tenant: `rr_arb_tree.sv` with `LockIn = 1`. Turns of tenants
@@ -56,7 +57,7 @@ pub enum Choice {
 /// Differs:  OSMOSIS's code serves a queue with priority p for p + 2 tasks in a row; here a tenant with weight w has w.
 pub struct Turns {
     by_tenant: bool,
-    /// A choice is made when the output is occupied.
+    /// True if the next queue is chosen while the output is still occupied.
     chooses_early: bool,
     chooser: Chooser,
     shares: Shares,
@@ -72,8 +73,8 @@ pub struct Turns {
 }
 
 impl Turns {
-    /// Creates the arbiter for `n_queues` queues, none with a task, before clusters that hold `capacity` tasks. Its rule is `own`, or
-    /// that of the `schedule`.
+    /// Creates the arbiter for `n_queues` queues, none with a task, before clusters that hold `capacity` tasks. Tenants
+    /// share by the policy `own` or, without one, by the rule of `schedule`.
     pub fn new(
         n_queues: usize,
         by_tenant: bool,
@@ -113,7 +114,7 @@ impl Turns {
         &self.shares
     }
 
-    /// The next cycle in which a choice has to be made again, if the policy named one.
+    /// The next cycle in which the policy must be asked again, if it named one.
     pub fn asks_again(&self) -> Option<Cycle> {
         self.chooser.asks_again(self.now)
     }

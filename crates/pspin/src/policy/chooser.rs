@@ -11,7 +11,7 @@ pub struct Chooser {
 }
 
 impl Chooser {
-    /// Asks this policy.
+    /// Creates a chooser that asks this policy.
     pub fn new(policy: Box<dyn TenantPolicy>) -> Self {
         Chooser { policy, held: None }
     }
@@ -48,7 +48,7 @@ impl Chooser {
         None
     }
 
-    /// Something changed on which the answer may depend.
+    /// Notes a change on which the policy's answer may depend.
     pub fn changed(&mut self) {
         self.held = None;
     }

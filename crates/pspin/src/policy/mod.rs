@@ -1,7 +1,7 @@
 //! Policies by which tenants share a part of the card: the tasks for the clusters, and each unit that executes commands.
 //!
-//! The rules of [`crate::params::Schedule`] and [`crate::params::IoSchedule`] are policies (`rules.rs`). A user's own is a type that
-//! implements [`TenantPolicy`], in [`Policies`]; see `crates/spinet/tests/it/driver/sharing.rs`.
+//! The rules of [`crate::params::Schedule`] and [`crate::params::IoSchedule`] are policies (`rules.rs`). A user's
+//! policy implements [`TenantPolicy`] and is passed in [`Policies`]; see `crates/spinet/tests/it/driver/sharing.rs`.
 
 mod chooser;
 mod rules;
@@ -55,7 +55,7 @@ pub trait TenantPolicy {
     /// Called when something may start, and several tenants wait or [`TenantPolicy::holds_back`].
     fn choose(&mut self, now: Cycle, tenants: &[Tenant]) -> Choice;
 
-    /// True if it may also make a tenant wait that waits alone.
+    /// True if the policy is also asked while only one tenant waits, which it may hold back.
     fn holds_back(&self) -> bool {
         false
     }
@@ -78,7 +78,7 @@ pub const PARTS: [&str; 4] = ["tasks", "host_direct", "nic_send", "host_dma"];
 pub struct Policies(pub [Option<Box<dyn TenantPolicy>>; PARTS.len()]);
 
 impl Policies {
-    /// Checks that tenants are told apart at all parts with a policy.
+    /// Checks that the card distinguishes tenants at each part with a policy.
     pub(crate) fn validate(&self, params: &PspinParams) -> Result<(), ParamError> {
         let [tasks, commands @ ..] = &self.0;
         let sharing = &params.sharing;

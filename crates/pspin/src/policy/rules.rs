@@ -63,8 +63,8 @@ impl TenantPolicy for WeightedRoundRobin {
 /// Source:   Khalilov et al., *OSMOSIS*, USENIX ATC 2024: BVT, and with a limit WLBVT.
 #[derive(Clone, Copy, Debug)]
 pub struct BorrowedTime {
-    /// Tasks that all clusters together hold. A tenant has at most its weight's part of it, rounded up. Parts are of the tenants that
-    /// are queued.
+    /// Tasks that all clusters together hold. A tenant has at most its share by weight among the queued
+    /// tenants, rounded up.
     capacity: Option<u64>,
 }
 
@@ -159,7 +159,7 @@ impl TenantPolicy for WeightedFair {
 #[derive(Clone, Default, Debug)]
 pub struct ByPriority<P> {
     among: P,
-    /// The tenants of a choice, of which only the most urgent wait.
+    /// Copies of the tenants, in which only the most urgent ones wait.
     urgent: Vec<Tenant>,
 }
 

@@ -12,7 +12,7 @@ const COMMON: usize = 8;
 /// Initial number of entries that both read ahead; doubled until they meet.
 const NEAR: usize = 64;
 
-/// The next step of both traces.
+/// The next entries of both traces.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Stretch {
     /// The same instruction in both.

@@ -179,7 +179,7 @@ impl Driver {
         Driver::boot_with(params, runtime, seed, OwnSharing::default())
     }
 
-    /// The same, with policies of the user's own.
+    /// Like [`Driver::boot`], with a user's policies for what tenants share.
     pub fn boot_with(params: &PspinParams, runtime: Rc<Elf>, seed: u64, own: OwnSharing) -> Result<Self, HandlerError> {
         let clock = Clock::new(params.clock_mhz.freq()?);
         let image = program::load(&runtime, params)?.image;

@@ -1,4 +1,4 @@
-//! Policies of the user's own for what tenants share.
+//! A user's policies for what tenants share.
 
 use diagnostics::near::suggestion;
 use pspin::policy::{PARTS, Policies};
@@ -31,7 +31,7 @@ pub struct OwnSharing {
     pub names: TenantNames,
 }
 
-/// There is no such part.
+/// The name of a part that does not exist.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("policies: there is no part `{found}`, must be one of {}{}", PARTS.join(", "), suggestion(found, PARTS))]
 pub struct NoPart {
@@ -39,7 +39,7 @@ pub struct NoPart {
 }
 
 impl OwnSharing {
-    /// The policies as the card takes them.
+    /// Puts each policy at the position of its part.
     pub(crate) fn placed(self) -> Result<(Policies, TenantNames), NoPart> {
         let mut placed = Policies::default();
         for (found, policy) in self.policies {

@@ -128,7 +128,7 @@ impl HandlerCard {
         HandlerCard::with_policies(checked, wanted, OwnSharing::default())
     }
 
-    /// Builds the system with policies of the user's own for what tenants share.
+    /// Builds the system with a user's policies for what tenants share.
     pub fn with_policies(checked: Checked, wanted: &Wanted, own: OwnSharing) -> Result<Self, HandlerError> {
         let compiled = |name: &str| wanted.programs.get(name).map(PathBuf::as_path);
         let mut elfs = vec![open_program(compiled(""), &checked.experiment.program)?];

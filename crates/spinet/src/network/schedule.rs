@@ -115,7 +115,7 @@ impl NetworkCard {
     }
 }
 
-/// The results of some ranks, each behind the number of its rank.
+/// Encodes the results of some ranks: for each, its number and then its results.
 fn bytes_of(results: &BTreeMap<usize, RankResult>) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (rank, result) in results {

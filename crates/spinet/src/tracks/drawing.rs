@@ -12,7 +12,7 @@ use std::io;
 use std::path::PathBuf;
 
 /// A slice as writers get it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Slice {
     pub track: u32,
     pub lane: u32,
@@ -22,7 +22,7 @@ pub(super) struct Slice {
     pub name: u32,
     pub stage: u8,
     pub packet: u64,
-    /// Identity of the packet among all of the trace, of 1 or more.
+    /// Identity of the packet, unique in the trace; 1 or more.
     pub flow: u64,
     pub message: Option<u64>,
     pub blocker: Option<u64>,

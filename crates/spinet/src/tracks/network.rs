@@ -12,11 +12,11 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-/// The timeline of a network, while it is written. Cards write their pieces into files of their own, which follow the piece
-/// of the network in the end: a trace in Perfetto's format is a sequence.
+/// The timeline of a network, while it is written. Each card writes its piece into a file of its own. At the end, these files
+/// are appended to that of the network: a trace in Perfetto's format is a sequence of messages.
 pub struct NetworkTracks {
     file: PathBuf,
-    /// First and last picosecond that are drawn; the last one is excluded.
+    /// The drawn time in ps: its beginning, and the first time behind it.
     window: (u64, u64),
     n_nodes: u64,
     names: Vec<String>,
@@ -92,10 +92,11 @@ impl NetworkTracks {
                 let slice = Slice {
                     name: row.frame.node.0,
                     packet: row.frame.number,
-                    // Behind the flows of the cards' packets and of the network's own piece.
+                    // These identities follow those of all pieces.
                     flow: (self.n_nodes + 2 + u64::from(row.frame.node.0)) * IDS + row.frame.number + 1,
                     takes_ps,
-                    ..on_link(*number)
+                    track: *number,
+                    ..Slice::default()
                 };
                 self.ends.push(Reverse((at + takes_ps, *number, link, row.node)));
                 self.perfetto.begin(at, track, &slice)
@@ -120,7 +121,8 @@ impl NetworkTracks {
     fn end_before(&mut self, now: u64) -> io::Result<()> {
         while let Some(&Reverse((at, number, link, sender))) = self.ends.peek().filter(|Reverse(end)| end.0 <= now) {
             self.ends.pop();
-            self.perfetto.end(at, &self.links[&(link, sender)].1, &on_link(number))?;
+            let slice = Slice { track: number, ..Slice::default() };
+            self.perfetto.end(at, &self.links[&(link, sender)].1, &slice)?;
         }
         Ok(())
     }
@@ -162,26 +164,9 @@ impl NetworkTracks {
 impl Drop for NetworkTracks {
     fn drop(&mut self) {
         for piece in self.pieces() {
-            // Most nodes may have none.
+            // Nodes without tracks have no such file.
             let _ = fs::remove_file(piece);
         }
-    }
-}
-
-/// A slice on the track of a link, which carries one frame at a time.
-fn on_link(track: u32) -> Slice {
-    Slice {
-        track,
-        lane: 0,
-        is_inner: false,
-        name: 0,
-        stage: 0,
-        packet: 0,
-        flow: 0,
-        message: None,
-        blocker: None,
-        takes_ps: 0,
-        is_last: false,
     }
 }
 

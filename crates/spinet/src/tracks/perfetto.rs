@@ -128,7 +128,7 @@ pub struct Perfetto {
     file: File,
     /// Bytes that are not yet in the file.
     out: Message,
-    /// The sequence of the trace's packets. Pieces of a trace have different ones, and interned names of their own.
+    /// Number of the sequence of packets. Each piece of a trace has its own, because interned names belong to a sequence.
     sequence: u64,
     /// The track that contains all others, in a piece of a trace.
     root: Option<u64>,
@@ -152,7 +152,7 @@ pub fn first_id(node: Option<&TracksOfNode>) -> u64 {
 const COUNTERS: usize = Group::ALL.len();
 
 impl Perfetto {
-    /// Begins a trace whose slices have these categories and names, or the piece of a node.
+    /// Begins a trace, or the piece of a trace for a node. Its slices have these categories and names.
     pub fn create(
         file: &Path,
         categories: &[&str],

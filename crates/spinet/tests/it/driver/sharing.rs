@@ -1,4 +1,4 @@
-//! Policies of the user's own for what tenants share.
+//! A user's policies for what tenants share.
 
 use super::{echoing, support};
 use kernel::{Cycle, Time};
