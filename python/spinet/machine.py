@@ -58,21 +58,25 @@ class Capabilities:
 
 @dataclass(frozen=True, kw_only=True)
 class TenantIo:
-    """A tenant's rights at the units that execute commands: DMA between card and host, and the NIC outbound engine.
+    """A tenant's rights at DMA between card and host, at the NIC outbound engine, and at the clusters' DMA.
 
     They need a card whose ``sharing.io_schedule`` is ``round_robin`` or ``weighted_fair``.
 
     Attributes
     ----------
     priority
-        0 to 7. Commands of tenants with a higher priority go first.
+        0 to 7. Commands and cluster DMA transfers of tenants with a higher priority go first.
     host_rate, egress_rate
         Most bits a second of copies between card and host, and to the network, such as ``"10G"``. None is unlimited.
+    cluster_rate
+        Most bits a second that the DMA of a cluster copies between L1 and L2 for its handlers. Each cluster counts
+        its own transfers.
     """
 
     priority: int = 0
     host_rate: str | None = None
     egress_rate: str | None = None
+    cluster_rate: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -178,10 +182,11 @@ class Machine:
         """A new tenant, whose rules match only packets of `scope`, a match expression.
 
         `weight`, 1 to 1000, is its part of the HPUs relative to other tenants', if the card's ``sharing.schedule``
-        shares by weight. `io` has priority and limits of its commands, if ``sharing.io_schedule`` uses them.
+        shares by weight. `io` has priority and limits of its commands and transfers, if ``sharing.io_schedule`` uses
+        them.
         """
         io = io or TenantIo()
-        rights = (_core.whole("priority", io.priority), io.host_rate, io.egress_rate)
+        rights = (_core.whole("priority", io.priority), io.host_rate, io.egress_rate, io.cluster_rate)
         number = self._native.open(name, scope, _core.whole("weight", weight), rights)
         return Tenant(name=name, _machine=self, _number=number)
 

@@ -425,6 +425,8 @@ class TenantUse(TypedDict):
     """Bytes that its commands moved between card and host, including the card's error records for it."""
     egress_bytes: int
     """Bytes of its commands to the NIC outbound engine."""
+    cluster_bytes: int
+    """Bytes that its handlers copied between L1 and L2 with the clusters' DMA."""
     command_wait_ns: WaitSummary | None
     """Time from when the command unit has a command until its first part goes to the unit that executes it; `null`
     if commands go in order or the tenant had none.

@@ -119,6 +119,67 @@ def test_a_limit_holds_to_within_a_part(kernel: str, key: str, gbps: int) -> Non
     assert result.summary["tenants"][0]["command_wait_ns"]["max"] < 100, "others are not limited"
 
 
+def limited_copies(gbps: int, n: int, **keys: Any) -> spinet.Result:
+    """Handlers with `n` transfers of 4 KiB from L2, in parts of 512 bytes, of a limited tenant in one cluster."""
+    packets = [packet(4096, tenant=1, payload=struct.pack("<II", n, 4096))] * keys.pop("handlers", 1)
+    return spinet.run(
+        {
+            "program": str(KERNELS),
+            "context": [{"message": "all last", "handler": "l2_read", "tenant": "limited"}],
+            "tenant": [{"name": "limited", "program": str(KERNELS), "io": {"cluster_rate": f"{gbps}G"}, **keys}],
+        },
+        traffic=packets,
+        pacing="asap",
+        set={"sharing.io_schedule": "round_robin", "sharing.fragment_bytes": 512, "n_clusters": 1},
+    )
+
+
+@pytest.mark.parametrize("gbps", [4, 8, 32])
+def test_a_limit_of_cluster_transfers_is_the_sum_of_the_parts_before(gbps: int) -> None:
+    """A part of 512 bytes waits for 512 * 8 / gbps cycles at 1 GHz. The first one does not wait."""
+    one, four = (limited_copies(gbps, n) for n in (1, 4))
+    cycles = [result.summary["handlers"][0]["cycles"]["max"] for result in (one, four)]
+    # 8 and 32 parts: 24 more. The handler looks for the end of a transfer every 6 cycles.
+    assert abs(cycles[1] - cycles[0] - 24 * 512 * 8 / gbps) <= 6
+    assert 0 < cycles[0] - 7 * 512 * 8 / gbps < 250
+    assert [result.summary["tenants"][1]["cluster_bytes"] for result in (one, four)] == [4096, 4 * 4096]
+
+
+def test_all_cores_of_a_cluster_share_a_limit_of_cluster_transfers() -> None:
+    """Eight handlers with 8 parts each: 63 parts of 512 bytes wait for 512 cycles each at 8 Gbit/s."""
+    ns = limited_copies(8, 1, handlers=8).summary["tenants"][1]["latency_ns"]["max"]
+    assert 63 * 512 < ns < 63 * 512 + 400
+
+
+def test_a_limit_of_cluster_transfers_leaves_others_alone() -> None:
+    keys = {"io_schedule": "round_robin", "fragment_bytes": 512, "victims": 8, "congestors": 32}
+    free, limited = (run("l2_read", congestor=io, **keys) for io in ({}, {"cluster_rate": "10G"}))
+    assert cycles(limited) < cycles(free)
+    assert cycles(limited, "congestor") > 2 * cycles(free, "congestor")
+    for result in (free, limited):
+        assert [tenant["cluster_bytes"] for tenant in result.summary["tenants"]] == [8 * 64, 32 * 16 * 4096]
+    # 16 KiB of each of the 32 handlers, in four clusters.
+    ns = limited.summary["time"]["simulated_ns"]
+    assert ns > (32 / 4 * 16 * 4096 - 512) * 8 / 10
+
+
+def test_a_watchdog_ends_a_handler_that_waits_for_its_limit() -> None:
+    """At 1 Mbit/s a part of 512 bytes takes 4 ms, more than the watchdog of 1 ms allows."""
+    result = spinet.run(
+        {
+            "program": str(KERNELS),
+            "context": [{"message": "each", "handler": "l2_read", "tenant": "slow", "watchdog_cycles": 10_000}],
+            "tenant": [{"name": "slow", "program": str(KERNELS), "io": {"cluster_rate": "1M"}}],
+        },
+        traffic=[packet(1024, payload=struct.pack("<II", 1, 1024))] * 3,
+        pacing="asap",
+        set={"sharing.io_schedule": "round_robin", "sharing.fragment_bytes": 512, "n_clusters": 1},
+    )
+    assert result.complete and result.summary["traps"]
+    assert result.summary["tenants"][1]["cluster_bytes"] == 512  # one part, and no more until 4 ms later
+    assert result.summary["time"]["simulated_ns"] < 20_000
+
+
 def test_weights_share_bytes() -> None:
     def share(weight: int) -> float:
         """The end of the first of two equal tenants, over that of the second one."""
@@ -150,11 +211,14 @@ def test_a_short_packet_leaves_earlier_if_reads_are_cut() -> None:
 
 def test_the_driver_takes_the_same_rights() -> None:
     machine = spinet.Machine(set={"sharing.io_schedule": "round_robin"})
-    machine.tenant("fast", io=spinet.TenantIo(priority=7, host_rate="10G", egress_rate="2.5 Gbit/s"))
+    rates = {"host_rate": "10G", "egress_rate": "2.5 Gbit/s", "cluster_rate": "100G"}
+    machine.tenant("fast", io=spinet.TenantIo(priority=7, **rates))
     with pytest.raises(spinet.InputError, match="priority is 8, must be 0 to 7"):
         machine.tenant("high", io=spinet.TenantIo(priority=8))
     with pytest.raises(spinet.InputError, match="host_rate is `10`, must be bits a second from 1M to 10T"):
         machine.tenant("bare", io=spinet.TenantIo(host_rate="10"))
+    with pytest.raises(spinet.InputError, match="cluster_rate is `0G`, must be bits a second from 1M to 10T"):
+        machine.tenant("none", io=spinet.TenantIo(cluster_rate="0G"))
     with pytest.raises(
         spinet.InputError, match=r"egress_rate has no effect while the card's sharing\.io_schedule is in_order"
     ):
@@ -167,6 +231,8 @@ def test_the_driver_takes_the_same_rights() -> None:
         ("io = { priority = 9 }", "round_robin", ["tenant[0].io.priority", "is 9, must be 0 to 7"]),
         ("io = { host_rate = 'fast' }", "round_robin", ["tenant[0].io.host_rate", "is `fast`", "such as `10G`"]),
         ("io = { egress_rate = '10' }", "round_robin", ["tenant[0].io.egress_rate", "is `10`", "1M to 10T"]),
+        ("io = { cluster_rate = '11T' }", "round_robin", ["tenant[0].io.cluster_rate", "is `11T`", "1M to 10T"]),
+        ("io = { cluster_rate = '1G' }", "in_order", ["tenant[0].io.cluster_rate", "sharing.io_schedule is in_order"]),
         ("io = { host_rat = '10G' }", "round_robin", ["host_rat", "did you mean `host_rate`?"]),
         (
             "io = { priority = 1 }",

@@ -29,6 +29,7 @@ pub mod pcie;
 pub mod pe;
 pub mod policy;
 pub mod protocol;
+mod rate;
 pub mod remap;
 pub mod scheduler;
 pub mod world;

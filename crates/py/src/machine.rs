@@ -99,17 +99,17 @@ impl Machine {
         Ok(Machine { worker: py.detach(|| Worker::start(build)).map_err(start_error)?, failure, holds_python })
     }
 
-    #[pyo3(signature = (name, scope = None, weight = 1, io = (0, None, None)))]
+    #[pyo3(signature = (name, scope = None, weight = 1, io = (0, None, None, None)))]
     fn open(
         &self,
         py: Python<'_>,
         name: String,
         scope: Option<String>,
         weight: u32,
-        io: (u32, Option<String>, Option<String>),
+        io: (u32, Option<String>, Option<String>, Option<String>),
     ) -> PyResult<u64> {
-        let (priority, host_rate, egress_rate) = io;
-        let io = IoSpec { priority, host_rate, egress_rate };
+        let (priority, host_rate, egress_rate, cluster_rate) = io;
+        let io = IoSpec { priority, host_rate, egress_rate, cluster_rate };
         self.with(py, move |driver| driver.open_with(&name, scope.as_deref(), weight, &io).map(|tenant| tenant.0))
     }
 

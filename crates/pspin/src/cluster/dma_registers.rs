@@ -5,9 +5,11 @@ use super::access::SLOW_PERIPHERAL;
 use super::dma::Owner;
 use super::hpu::{Hpu, Wait};
 use crate::pe::{PeOp, RemoteRequest};
+use crate::protocol::Sender;
+use crate::rate::RateLimit;
 use blocks::cpu::Privilege;
 use blocks::debug::Event;
-use kernel::{Cycle, members};
+use kernel::{CounterList, Cycle, members};
 
 /// The registers with which a core or the public port describes a transfer.
 #[derive(Clone, Copy, Default, Debug)]
@@ -29,6 +31,52 @@ pub(super) enum Launcher {
     Core(usize),
     /// An access from another cluster.
     Remote(RemoteRequest),
+}
+
+/// Copies by the handlers of a tenant with this cluster's DMA.
+struct Account {
+    tenant: u32,
+    bytes: u64,
+    limit: Option<RateLimit>,
+}
+
+/// The accounts of all tenants with transfers so far.
+pub(super) struct Accounts {
+    clock_hz: u64,
+    all: Vec<Account>,
+}
+
+impl Accounts {
+    pub fn new(clock_hz: u64) -> Self {
+        Accounts { clock_hz, all: Vec::new() }
+    }
+
+    /// Returns true if the limit of this tenant allows a part of a transfer to start in this cycle.
+    fn allow(&self, now: Cycle, tenant: u32) -> bool {
+        let account = self.all.iter().find(|account| account.tenant == tenant);
+        account.and_then(|account| account.limit).is_none_or(|limit| limit.allows_at() <= now)
+    }
+
+    /// A part of a transfer of a handler of this tenant starts.
+    fn count(&mut self, now: Cycle, sender: Sender, bytes: u32) {
+        let Sender { tenant, io, .. } = sender;
+        let place = self.all.iter().position(|account| account.tenant == tenant).unwrap_or_else(|| {
+            self.all.push(Account { tenant, bytes: 0, limit: io.cluster_bps.map(RateLimit::new) });
+            self.all.len() - 1
+        });
+        let account = &mut self.all[place];
+        account.bytes += u64::from(bytes);
+        if let Some(limit) = &mut account.limit {
+            limit.spend(now, bytes, self.clock_hz);
+        }
+    }
+
+    /// Names the counters.
+    pub fn counters(&self, counters: &mut CounterList) {
+        for Account { tenant, bytes, .. } in &self.all {
+            counters.add(&format!("tenant[{tenant}].cluster_bytes"), *bytes);
+        }
+    }
 }
 
 impl Cluster {
@@ -55,9 +103,9 @@ impl Cluster {
 
     /// The DMA engine takes a transfer, if it can. Cores, the public registers and the scheduler take turns. A launch
     /// is held until the engine takes it.
-    /// Unless commands go `in_order`, cores of the tenants with the highest priority go first.
+    /// Unless commands go `in_order`, cores of the tenants with the highest priority that are below their limits go first.
     /// If transfers are checked, a long one is taken page by page, so that no requester waits for the whole transfer of
-    /// another. A watchdog ends a transfer between two pages.
+    /// another. A watchdog ends a transfer between two pages, or while its tenant is at its limit.
     ///
     /// Source: PsPIN RTL a49fec8, `pulp_cluster_frontend.sv`: one arbiter, whose inputs are the cores, then the public
     /// port, and the scheduler last.
@@ -74,7 +122,10 @@ impl Cluster {
         if self.drivers.by_tenant && !accepts {
             return;
         }
-        let asking = if self.drivers.by_tenant { self.most_urgent(asking) } else { asking };
+        let asking = if self.drivers.by_tenant { self.most_urgent(asking, now) } else { asking };
+        if asking == 0 {
+            return;
+        }
         let Some(winner) = self.launch_turn.take(asking, accepts) else { return };
         let i = winner as usize;
         if i == scheduler {
@@ -83,32 +134,52 @@ impl Cluster {
         if i == public {
             return self.launch_public(now);
         }
-        let Hpu { dma, guard, deadline, .. } = &mut self.hpus[i];
+        let Hpu { dma, guard, driver, deadline, .. } = &mut self.hpus[i];
         let DmaRegisters { src, dst, bytes, begun, .. } = *dma;
         let (src, dst, left) = (src.wrapping_add(begun), dst.wrapping_add(begun), bytes - begun);
         let part = guard.fragment_bytes().map_or(left, |fragment| left.min(fragment - src % fragment));
         let is_last = part == left;
         dma.begun = if is_last { 0 } else { begun + part };
         if begun > 0 && *deadline <= now {
-            dma.begun = 0;
-            self.launching &= !(1 << i);
-            return self.kill(i, now);
+            return self.end_launch(i, now);
         }
+        if let Some(held) = driver.running() {
+            self.accounts.count(now, Sender::from(&*held.task.context), part);
+        }
+        driver.transfers += 1;
         let id = self.dma.launch(now, Owner::Core(winner), src, dst, part);
-        self.hpus[i].driver.transfers += 1;
         if is_last {
             self.launching &= !(1 << i);
             self.word_done(i, now, now, id);
         }
     }
 
-    /// Removes cores whose tenant has a lower priority than that of another core. The scheduler and the public registers have no
-    /// priority, and stay.
-    fn most_urgent(&self, asking: u64) -> u64 {
-        let priority = |i: u32| self.hpus[i as usize].driver.running().map_or(0, |held| held.task.context.io.priority);
-        let cores = u64::from(self.launching);
+    /// The watchdog of core `i` ends a handler that waits for the engine: the rest of its transfer is not copied.
+    fn end_launch(&mut self, i: usize, now: Cycle) {
+        self.hpus[i].dma.begun = 0;
+        self.launching &= !(1 << i);
+        self.kill(i, now);
+    }
+
+    /// Removes cores whose tenant is at its limit, and cores whose tenant has a lower priority than that of another core. The
+    /// scheduler and the public registers have neither, and stay.
+    fn most_urgent(&mut self, asking: u64, now: Cycle) -> u64 {
+        let waiting = u64::from(self.launching);
+        let terms = |hpu: &Hpu| hpu.driver.running().map(|held| Sender::from(&*held.task.context));
+        let at_limit =
+            |&i: &u32| terms(&self.hpus[i as usize]).is_some_and(|sender| !self.accounts.allow(now, sender.tenant));
+        let held = members(waiting).filter(at_limit).fold(0, |set, i| set | 1 << i);
+        let priority = |i: u32| terms(&self.hpus[i as usize]).map_or(0, |sender| sender.io.priority);
+        let cores = waiting & !held;
         let most = members(cores).map(priority).max();
-        members(cores).filter(|&i| Some(priority(i)) < most).fold(asking, |set, i| set & !(1 << i))
+        let urgent =
+            members(cores).filter(|&i| Some(priority(i)) < most).fold(asking & !held, |set, i| set & !(1 << i));
+        for i in members(held) {
+            if self.hpus[i as usize].deadline <= now {
+                self.end_launch(i as usize, now);
+            }
+        }
+        urgent
     }
 
     /// Holds the access if it is a launch through the public registers. Returns true if it is held; it is answered when

@@ -50,7 +50,7 @@ use blocks::policy::RotatingTree;
 use bursts::Outside;
 use caching::Caching;
 use dma::{Dma, Owner};
-use dma_registers::{DmaRegisters, Launcher};
+use dma_registers::{Accounts, DmaRegisters, Launcher};
 use drivers::Drivers;
 use events::EventUnit;
 use hpu::{Hpu, Wait};
@@ -134,6 +134,8 @@ pub struct Cluster {
     /// Bit set of the cores that wait for the DMA engine to take their transfer, and the arbiter's turn.
     launching: u32,
     launch_turn: LockingTree,
+    /// Transfers of tenants.
+    accounts: Accounts,
     remote: Remote,
     public_dma: DmaRegisters,
     /// The requester that waits for the DMA engine to take the transfer in `public_dma`.
@@ -188,6 +190,7 @@ impl Cluster {
             drivers: Drivers::new(params),
             launching: 0,
             launch_turn: LockingTree::default(),
+            accounts: Accounts::new(params.clock_mhz.hz()),
             remote: Remote::default(),
             public_dma: DmaRegisters::default(),
             public_launch: None,
@@ -361,5 +364,6 @@ impl Component for Cluster {
         counters.add("dma_bytes", dma_bytes);
         counters.busy("dma_beats", dma_bytes.div_ceil(BEAT_BYTES.into()), 1, "the cluster's DMA: 64 bytes a cycle");
         counters.add("dma_faults", dma_faults);
+        self.accounts.counters(counters);
     }
 }

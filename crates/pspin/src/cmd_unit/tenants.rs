@@ -3,33 +3,10 @@
 use crate::params::IoSchedule;
 use crate::policy::{ByPriority, Chooser, RoundRobin, Tenant, TenantPolicy, WeightedFair};
 use crate::protocol::{Command, CommandId, Sender};
+use crate::rate::RateLimit;
 use kernel::Cycle;
 use std::collections::VecDeque;
 use std::num::NonZeroU64;
-
-/// A rate that may not be exceeded. After n bytes the next ones wait for the time that n bytes take at this rate.
-#[derive(Clone, Copy, Debug)]
-struct Limit {
-    bps: u128,
-    /// The first time at which bytes may go, in cycles times `bps`. This is exact for every rate.
-    from: u128,
-}
-
-impl Limit {
-    fn new(bps: NonZeroU64) -> Self {
-        Limit { bps: bps.get().into(), from: 0 }
-    }
-
-    /// First cycle in which bytes may go.
-    fn allows_at(&self) -> Cycle {
-        self.from.div_ceil(self.bps) as Cycle
-    }
-
-    fn spend(&mut self, now: Cycle, bytes: u32, clock_hz: u64) {
-        let now = u128::from(now) * self.bps;
-        self.from = self.from.max(now) + u128::from(bytes) * 8 * u128::from(clock_hz);
-    }
-}
 
 /// The commands of one core of a tenant, in order, each with the cycle in which it began to wait.
 struct Line {
@@ -39,7 +16,7 @@ struct Line {
 
 /// The commands of a tenant at a unit.
 struct Party {
-    limit: Option<Limit>,
+    limit: Option<RateLimit>,
     /// The first line is that of the core whose turn is next.
     lines: VecDeque<Line>,
 }
@@ -93,7 +70,7 @@ impl TenantQueues {
         if found.is_none() {
             let tenant = Tenant { number, weight: weight.0, priority: io.priority, ..Tenant::default() };
             self.tenants.push(tenant);
-            self.parties.push(Party { limit: bps.map(Limit::new), lines: VecDeque::new() });
+            self.parties.push(Party { limit: bps.map(RateLimit::new), lines: VecDeque::new() });
         }
         self.chooser.changed();
         let party = &mut self.parties[place];

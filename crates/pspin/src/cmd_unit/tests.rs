@@ -162,7 +162,8 @@ fn check_tenants(io_schedule: IoSchedule, terms: [(u32, u8, u64); 2], clusters: 
     let log = bench(100_000, |bench| {
         let mut ports = (Vec::new(), Vec::new());
         for (cluster, (script, (weight, priority, gbps))) in clusters.iter().zip(terms).enumerate() {
-            let io = IoTerms { priority, host_bps: std::num::NonZeroU64::new(gbps * 1_000_000_000), egress_bps: None };
+            let host_bps = std::num::NonZeroU64::new(gbps * 1_000_000_000);
+            let io = IoTerms { priority, host_bps, ..IoTerms::default() };
             let sender = Sender { tenant: cluster as u32, weight: Weight(weight), io };
             let parse = |word: &str| {
                 let (cycle, rest) = word.split_once(':').expect("a colon");

@@ -21,7 +21,7 @@ pub struct Context {
     pub tenant: u32,
     /// The tenant's weight.
     pub weight: Weight,
-    /// The tenant's rights at the units that execute commands.
+    /// The tenant's rights at the units that execute commands and at the clusters' DMA.
     pub io: IoTerms,
     /// Its region of L2 handler memory.
     pub handler_mem: Region,
@@ -56,15 +56,17 @@ impl Default for Weight {
 /// Number of priorities of tenants' commands.
 pub const PRIORITIES: usize = 8;
 
-/// A tenant's rights at the units that execute commands, for the rules of [`crate::params::IoSchedule`] that use them.
+/// A tenant's rights at the units that execute commands and at the clusters' DMA, for the rules of [`crate::params::IoSchedule`] that use them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct IoTerms {
-    /// Commands of higher priority go first; below [`PRIORITIES`].
+    /// Commands and transfers of higher priority go first; below [`PRIORITIES`].
     pub priority: u8,
     /// Limit of its copies by the off-cluster DMA, in bit/s. HostDirect has the same limit, counted apart.
     pub host_bps: Option<NonZeroU64>,
     /// Limit of what it sends through the NIC outbound engine, in bit/s.
     pub egress_bps: Option<NonZeroU64>,
+    /// Limit of its handlers' transfers by the DMA of each cluster, in bit/s.
+    pub cluster_bps: Option<NonZeroU64>,
 }
 
 /// The tenant that issues a command.

@@ -1,4 +1,4 @@
-//! A tenant's rights at the units that execute commands, as experiments write them.
+//! A tenant's rights at the units that execute commands and at the clusters' DMA, as experiments write them.
 
 use pspin::PspinParams;
 use pspin::params::IoSchedule;
@@ -12,11 +12,11 @@ use wire::units::parse_bps;
 const LEAST_BPS: u64 = 1_000_000;
 const MOST_BPS: u64 = 10_000_000_000_000;
 
-/// A tenant's rights at the units that execute commands. They need a card whose `sharing.io_schedule` is not `in_order`.
+/// A tenant's rights at the units that execute commands and at the clusters' DMA. They need a card whose `sharing.io_schedule` is not `in_order`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct IoSpec {
-    /// 0 to 7. Commands of tenants with a higher priority go first.
+    /// 0 to 7. Commands and cluster DMA transfers of tenants with a higher priority go first.
     #[serde(default, skip_serializing_if = "is_0")]
     pub priority: u32,
     /// Highest rate of its copies between card and host, such as `10G`; unlimited by default. Its HostDirect writes have the same limit,
@@ -26,6 +26,10 @@ pub struct IoSpec {
     /// Highest rate at which its handlers send to the network, such as `10G`; unlimited by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub egress_rate: Option<String>,
+    /// Highest rate at which the DMA of a cluster copies between L1 and L2 for its handlers, such as `10G`; unlimited by default.
+    /// Each cluster counts its own transfers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cluster_rate: Option<String>,
 }
 
 /// A right that a tenant cannot have.
@@ -45,7 +49,7 @@ pub enum IoError {
 impl IoSpec {
     /// The rights on this card, or the key that is wrong and why.
     pub fn terms(&self, nic: &PspinParams) -> Result<IoTerms, (&'static str, IoError)> {
-        let IoSpec { priority, host_rate, egress_rate } = self;
+        let IoSpec { priority, host_rate, egress_rate, cluster_rate } = self;
         let found = *priority;
         let level = u8::try_from(found).ok().filter(|&level| usize::from(level) < PRIORITIES);
         let priority = level.ok_or(("priority", IoError::Priority { found }))?;
@@ -56,14 +60,19 @@ impl IoSpec {
         };
         let host_bps = rate("host_rate", host_rate)?;
         let egress_bps = rate("egress_rate", egress_rate)?;
+        let cluster_bps = rate("cluster_rate", cluster_rate)?;
         if nic.sharing.io_schedule == IoSchedule::InOrder {
-            let keys =
-                [("priority", priority > 0), ("host_rate", host_bps.is_some()), ("egress_rate", egress_bps.is_some())];
+            let keys = [
+                ("priority", priority > 0),
+                ("host_rate", host_bps.is_some()),
+                ("egress_rate", egress_bps.is_some()),
+                ("cluster_rate", cluster_bps.is_some()),
+            ];
             if let Some((key, _)) = keys.into_iter().find(|(_, is_set)| *is_set) {
                 return Err((key, IoError::InOrder));
             }
         }
-        Ok(IoTerms { priority, host_bps, egress_bps })
+        Ok(IoTerms { priority, host_bps, egress_bps, cluster_bps })
     }
 
     /// True if every right has its default.

@@ -349,6 +349,9 @@ impl HandlerCard {
                 let is_it = |path: &str| path.strip_prefix(&prefix) == Some(name);
                 counters.iter().find(|(path, _)| is_it(path)).map_or(0, |&(_, n)| n)
             };
+            let suffix = format!(".tenant[{}].cluster_bytes", position + 1);
+            let clusters = counters.iter().filter(|(path, _)| path.ends_with(&suffix));
+            let in_clusters = clusters.map(|&(_, bytes)| bytes).sum();
             let (commands, waited) = (total("commands"), total("wait_cycles"));
             let command_wait_ns = (commands > 0).then(|| WaitSummary {
                 mean: ns(record.clock, waited as f64 / commands as f64),
@@ -357,6 +360,7 @@ impl HandlerCard {
             TenantUse {
                 host_bytes: total("host_bytes"),
                 egress_bytes: total("egress_bytes"),
+                cluster_bytes: in_clusters,
                 command_wait_ns,
                 name: name.into(),
                 weight,

@@ -183,6 +183,8 @@ pub struct TenantUse {
     pub host_bytes: u64,
     /// Bytes of its commands to the NIC outbound engine.
     pub egress_bytes: u64,
+    /// Bytes that its handlers copied between L1 and L2 with the clusters' DMA.
+    pub cluster_bytes: u64,
     /// Time from when the command unit has a command until its first part goes to the unit that executes it; `null` if commands go in
     /// order or the tenant had none.
     pub command_wait_ns: Option<WaitSummary>,
