@@ -106,6 +106,25 @@ int spinet_capabilities(spinet_machine_t *machine, spinet_capabilities_t *card);
 /* Open a tenant. Its rules apply only to packets that match `scope`, a match expression; NULL means all packets. */
 int spinet_open(spinet_machine_t *machine, const char *name, const char *scope, spinet_tenant_t *tenant);
 
+/* A tenant's part of the HPUs, and its rights at commands and cluster DMA. docs/guides/tenants.md has the rules. */
+typedef struct spinet_tenant_spec {
+    uint32_t weight;          /* 1 to 1000; for rules of sharing.schedule and sharing.io_schedule that use weights */
+    uint32_t priority;        /* 0 to 7; commands and cluster DMA transfers of tenants with a higher priority go first */
+    const char *host_rate;    /* highest rate between card and host, such as "10G", in bit/s; NULL is unlimited */
+    const char *egress_rate;  /* highest rate to the network */
+    const char *cluster_rate; /* highest rate between L1 and L2 by the DMA of a cluster; each cluster counts its own transfers */
+} spinet_tenant_spec_t;
+
+/* Fill in a specification with weight 1, priority 0 and no limits: that of spinet_open. */
+int spinet_tenant_spec(spinet_tenant_spec_t *spec);
+
+/*
+ * Open a tenant with weight, priority and limits. Priority and limits need a card whose sharing.io_schedule is not in_order, for
+ * example after spinet_boot_with and "sharing.io_schedule=round_robin".
+ */
+int spinet_open_with(spinet_machine_t *machine, const char *name, const char *scope, const spinet_tenant_spec_t *spec,
+                     spinet_tenant_t *tenant);
+
 /* Close a tenant and free its resources. Also SPINET_E_IN_USE by a rule, SPINET_E_BUSY with packets in the card. */
 int spinet_close(spinet_machine_t *machine, spinet_tenant_t tenant);
 

@@ -2,7 +2,7 @@
 
 use super::machines::{self, Token};
 use super::refusal::Refusal;
-use super::structs::{CardInfo, ContextArgs};
+use super::structs::{CardInfo, ContextArgs, TenantArgs};
 use super::{Machine, call, optional, required, with, with_result};
 use crate::ffi::put;
 use spinet::driver::{ContextId, HostId, Kind, MemoryId, ProgramId, Remaining, RuleId, RuleSpec, TenantId};
@@ -95,6 +95,38 @@ pub unsafe extern "C" fn spinet_open(
             Ok(machine.driver.open(required("name", name)?, optional("scope", scope)?)?.0)
         })
     }
+}
+
+/// Fills in the default specification of a tenant.
+///
+/// # Safety
+/// `spec` is NULL or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spinet_tenant_spec(spec: *mut TenantArgs) -> c_int {
+    // SAFETY: the caller guarantees it.
+    call(|| Ok(unsafe { put("spec", spec, TenantArgs::default()) }?))
+}
+
+/// Opens a tenant with weight, priority and limits.
+///
+/// # Safety
+/// As [`spinet_open`]; `spec` is NULL or readable, its strings are NULL or C strings.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn spinet_open_with(
+    machine: *mut Token,
+    name: *const c_char,
+    scope: *const c_char,
+    spec: *const TenantArgs,
+    tenant: *mut u64,
+) -> c_int {
+    let open = |machine: &mut Machine| {
+        // SAFETY: the caller guarantees it, here and below.
+        let spec = unsafe { spec.as_ref() }.ok_or(Refusal::null("spec", "a tenant specification"))?;
+        let (weight, io) = unsafe { spec.read() }?;
+        let (name, scope) = unsafe { (required("name", name)?, optional("scope", scope)?) };
+        Ok(machine.driver.open_with(name, scope, weight, &io)?.0)
+    };
+    unsafe { with_result(machine, "tenant", tenant, open) }
 }
 
 /// Closes a tenant.

@@ -5,7 +5,7 @@ use super::refusal::Refusal;
 use pspin::delivery::{EarlyPayload, WhenFull};
 use pspin::host_events::HostEvent;
 use spinet::driver::{Capabilities, ContextSpec, HostId, MemoryId, MemoryLeft, ProgramId};
-use spinet::experiment::DeliverySpec;
+use spinet::experiment::{DeliverySpec, IoSpec};
 use spinet::handlers::packets::{Row, TaskRow};
 use std::ffi::{c_char, c_void};
 use std::ptr;
@@ -13,6 +13,42 @@ use std::ptr;
 /// Value that selects the card's default: `SPINET_DEFAULT`, and `SPINET_DEFAULT_CYCLES` for 64 bits.
 const DEFAULT: u32 = u32::MAX;
 const DEFAULT_CYCLES: u64 = u64::MAX;
+
+/// `spinet_tenant_spec_t`
+#[repr(C)]
+#[derive(Clone, Copy)]
+pub struct TenantArgs {
+    weight: u32,
+    priority: u32,
+    host_rate: *const c_char,
+    egress_rate: *const c_char,
+    cluster_rate: *const c_char,
+}
+
+impl Default for TenantArgs {
+    fn default() -> Self {
+        let unlimited = ptr::null();
+        TenantArgs { weight: 1, priority: 0, host_rate: unlimited, egress_rate: unlimited, cluster_rate: unlimited }
+    }
+}
+
+impl TenantArgs {
+    /// The weight, and the other rights.
+    ///
+    /// # Safety
+    /// Strings are NULL or C strings.
+    pub unsafe fn read(&self) -> Result<(u32, IoSpec), Refusal> {
+        // SAFETY: the caller guarantees it.
+        let owned = |what, text| Ok::<_, Refusal>(unsafe { optional(what, text) }?.map(str::to_owned));
+        let io = IoSpec {
+            priority: self.priority,
+            host_rate: owned("host_rate", self.host_rate)?,
+            egress_rate: owned("egress_rate", self.egress_rate)?,
+            cluster_rate: owned("cluster_rate", self.cluster_rate)?,
+        };
+        Ok((self.weight, io))
+    }
+}
 
 /// `spinet_context_spec_t`
 #[repr(C)]

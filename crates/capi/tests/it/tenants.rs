@@ -320,3 +320,40 @@ fn wrong_delivery_and_traffic_are_refused() {
     "#]]
     .assert_eq(&traffic("refused"));
 }
+
+#[test]
+fn weights_priorities_and_limits_hold() {
+    let bench = Bench::new();
+    bench.write("runtime.elf", programs::runtime());
+    bench.write("a.elf", programs::handlers_at(0x1d00_1000));
+    bench.write("b.elf", programs::handlers_at(0x1d00_2000));
+    bench.compile("shares");
+    expect![[r#"
+        equal: 9 of the first 16, 96 in all
+        weight 3: 12 of the first 16, 96 in all
+        priority 1: 15 of the first 16, 96 in all
+        second: 969 ns
+        second: 1000 ns
+        second: 1000 ns
+        first: 8000 ns
+        first: 8000 ns
+        first: 8000 ns
+        spinet_tenant_spec(NULL)
+          -1: spec is NULL, must point to room for the result
+        spinet_open_with(card, "t", NULL, NULL, &tenant)
+          -1: spec is NULL, must point to a tenant specification
+        spinet_open_with(card, "t", NULL, &spec, NULL)
+          -1: tenant is NULL, must point to room for the result
+        spinet_open_with(card, "t", NULL, &spec, &tenant)
+          -1: weight is 0, must be 1 to 1000
+        spinet_open_with(card, "t", NULL, &spec, &tenant)
+          -1: priority is 8, must be 0 to 7
+        spinet_open_with(card, "t", NULL, &spec, &tenant)
+          -1: host_rate is `10`, must be bits a second from 1M to 10T, such as `10G`
+        spinet_open_with(card, "t", NULL, &spec, &tenant)
+          -1: cluster_rate is invalid utf-8 sequence of 1 bytes from index 0, must be UTF-8
+        spinet_open_with(plain, "t", NULL, &spec, &tenant)
+          -1: cluster_rate has no effect while the card's sharing.io_schedule is in_order; set sharing.io_schedule to round_robin or weighted_fair
+        exit code 0
+    "#]].assert_eq(&bench.run("shares", &["runtime.elf", "a.elf", "b.elf"], &[]).text());
+}
