@@ -64,17 +64,24 @@ class Node:
         self.memories[address] = data
         return Head(kind="rts", address=address, **head).frame(source=source, target=OWN)
 
-    def post(self, size: int, *, source: int | None = None, tag: int = 0, ignore: int = 0, comm: int = 0) -> bytes:
-        """The frame that posts a receive. Its buffer is at `buffer(number)`."""
+    def post(
+        self, size: int, *, source: int | None = None, tag: int = 0, ignore: int = 0, comm: int = 0,
+        mode: str = "receive", probe: int = 0,
+    ) -> bytes:  # fmt: skip
+        """The frame that posts a receive or probe. The buffer is at `buffers[number]`."""
         self.posted += 1
         self.buffers = {**getattr(self, "buffers", {}), self.posted: self.next}
         peer = NUMBERS["ANY"] if source is None else source
         head = Head(
-            kind="post", sender=OWN, number=self.posted, tag=tag, ignore=ignore, comm=comm, peer=peer, size=size,
-            address=self.next,
+            kind="post", mode=matching.MODES[mode], sender=OWN, number=self.posted, tag=tag, ignore=ignore, comm=comm,
+            peer=peer, size=size, address=self.next, receive=probe,
         )  # fmt: skip
         self.next += size
         return head.frame(source=OWN, target=OWN)
+
+    def cancel(self, number: int) -> bytes:
+        """The frame that cancels a receive."""
+        return Head(kind="cancel", sender=OWN, number=number).frame(source=OWN, target=OWN)
 
     def data(self, get: Head) -> list[bytes]:
         """The frames with which the card of the sender answers."""
@@ -107,6 +114,12 @@ class Node:
             return "", None, 0, b""
         content = self.card.host.read(offset=self.buffers[number], size=stored) if stored else b""
         return matching.STATUS[status], Message(source=source, number=-1, tag=tag, comm=comm), size, content
+
+    def turns(self, number: int) -> tuple[int, int]:
+        """Places of a post and its message in the order of events."""
+        at = NUMBERS["RECORDS_AT"] + number % NUMBERS["RECORDS"] * 32
+        posted, arrived = struct.unpack("<II", self.card.host.read(offset=at + 24, size=8))
+        return posted, arrived
 
     @property
     def events(self) -> dict[str, int]:
@@ -173,7 +186,7 @@ def test_a_card_matches_as_the_reference_does(seed: int) -> None:
 
 def changed(folder: Path, file: str, old: str, new: str) -> Path:
     """The program with a mistake."""
-    for name in ("matching.c", "matching.h", "matching_lists.h", "frames.h"):
+    for name in ("matching.c", "matching.h", "matching_card.h", "matching_lists.h", "frames.h"):
         shutil.copy(SOURCES / name, folder)
     text = (folder / file).read_text()
     assert text.count(old) == 1, (old, text.count(old))
@@ -188,8 +201,8 @@ def changed(folder: Path, file: str, old: str, new: str) -> Path:
         ("matching_lists.h", "& ~receive->ignore) == 0", ") == 0"),
         ("matching_lists.h", "receive->peer == message->from || receive->peer == MATCH_ANY", "1"),
         ("matching_lists.h", "state->posted.last = before;", ";"),
-        ("matching.c", "MIN(message->bytes, receive->capacity)", "message->bytes"),
-        ("matching.c", "head->count = MIN(MATCH_CHUNK_UNITS * MATCH_UNIT, receive->stored - head->at)",
+        ("matching_card.h", "MIN(message->bytes, receive->capacity)", "message->bytes"),
+        ("matching_card.h", "head->count = MIN(MATCH_CHUNK_UNITS * MATCH_UNIT, receive->stored - head->at)",
          "head->count = MATCH_UNIT"),
     ],
 )  # fmt: skip
@@ -347,6 +360,9 @@ def test_malformed_frames_are_counted_and_ignored() -> None:
         (Head(kind="data", number=1, count=8, receive=129), bytes(8), 1),
         (Head(kind="data", number=1, at=8, count=8, receive=1), bytes(8), 1),
         (Head(kind="accepted", number=1, peer=16), b"", 1),
+        (Head(kind="post", mode=4, number=1, size=10, address=area), b"", OWN),
+        (Head(kind="cancel", number=1), b"", 1),  # from another node
+        (Head(kind="cancel", number=0), b"", OWN),
     ]
     for count, (head, data, source) in enumerate(wrong, 1):
         assert node.process(head.frame(data, source=source, target=OWN)) == [], head

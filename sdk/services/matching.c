@@ -11,6 +11,8 @@
  * handles packets at the same time, and the network may lose, repeat and reorder them. So a message or receive that comes
  * before its predecessors keeps its place in a window until they have come.
  *
+ * A probe looks for an unexpected message, and leaves it or takes it for a later receive. A posted receive can be cancelled.
+ *
  * A message longer than the buffer is truncated, and the record of the receive says so. If there are MATCH_UNEXPECTED unexpected
  * messages, the card answers MATCH_BUSY, and the sender repeats the message. Messages behind a gap leave MATCH_PEERS entries free,
  * so that the missing ones find a place.
@@ -25,112 +27,7 @@
  *
  * Run it with `spinet.services.Matching`.
  */
-#include "matching_lists.h"
-
-/* A handler's view of the card. */
-typedef struct {
-    const task_t *task;
-    match_state_t *state;
-    match_memory_t *memory;
-    match_core_t *own;
-    uint8_t *frame; /* the packet, which becomes the next frame to send */
-    match_head_t *head;
-    spin_be32_t self, sender; /* addresses */
-} match_t;
-
-static void count(const match_t *card, uint32_t event) { amo_add(&card->memory->events[event], 1); }
-
-static void lock(const match_t *card) { spin_lock_lock(&card->state->lock); }
-
-static void unlock(const match_t *card) { spin_lock_unlock(&card->state->lock); }
-
-static uint8_t *data_of(const match_t *card, uint32_t entry) { return card->memory->data[entry - 1]; }
-
-static uint32_t units_of(uint32_t bytes) { return (bytes + MATCH_UNIT - 1) / MATCH_UNIT; }
-
-/* A receive gets its message. The handler counts among its users until `finish` or `leave`. */
-static void bind(match_receive_t *receive, const match_message_t *message)
-{
-    receive->message = *message;
-    receive->stored = MIN(message->bytes, receive->capacity);
-    if (message->kind == MATCH_RTS) {
-        const uint32_t units = units_of(receive->stored);
-        for (uint32_t i = 0; i < (units + 31) / 32; i++) {
-            receive->arrived[i] = 0;
-        }
-        receive->remaining = (int32_t)units;
-        receive->asked = 0;
-    }
-    amo_add(&receive->users, 1);
-    receive->phase = message->kind == MATCH_RTS ? MATCH_MOVING : MATCH_BOUND;
-}
-
-/* Frames. Each is made of the packet, whose data are not needed any more. */
-
-static void send(const match_t *card, spin_be32_t to, uint32_t port)
-{
-    ((spin_udp_t *)(frame_ip(card->frame) + 1))->src_port = spin_htons((uint16_t)port);
-    frame_address(card->frame, card->self, to, MATCH_PORT);
-    frame_resize(card->frame, MATCH_DATA_AT);
-    frame_send(card->frame, MATCH_DATA_AT);
-}
-
-/* Tell the sender of a message about it. */
-static void answer(const match_t *card, const match_message_t *message, uint32_t kind)
-{
-    match_head_t *head = card->head;
-    head->kind = (uint8_t)kind;
-    head->from = (uint16_t)message->from;
-    head->peer = (uint16_t)message->peer;
-    head->number = message->number;
-    send(card, message->ip, MATCH_DATA_PORT + message->number % MATCH_DATA_PORTS);
-}
-
-static void ask(const match_t *card, uint32_t entry, uint32_t chunk)
-{
-    const match_receive_t *receive = receive_of(card->state, entry);
-    match_head_t *head = card->head;
-    head->kind = MATCH_GET;
-    head->from = (uint16_t)receive->message.from;
-    head->number = receive->message.number;
-    head->address = receive->message.address;
-    head->at = chunk * MATCH_CHUNK_UNITS * MATCH_UNIT;
-    head->count = MIN(MATCH_CHUNK_UNITS * MATCH_UNIT, receive->stored - head->at);
-    head->receive = entry;
-    send(card, receive->message.ip, MATCH_DATA_PORT + chunk % MATCH_DATA_PORTS);
-}
-
-/* Ask for the next chunk, if there is one. */
-static void ask_next(const match_t *card, uint32_t entry)
-{
-    match_receive_t *receive = receive_of(card->state, entry);
-    const uint32_t chunks = (units_of(receive->stored) + MATCH_CHUNK_UNITS - 1) / MATCH_CHUNK_UNITS;
-    if ((uint32_t)receive->asked < chunks) {
-        const uint32_t chunk = (uint32_t)amo_add(&receive->asked, 1);
-        if (chunk < chunks) {
-            ask(card, entry, chunk);
-        }
-    }
-}
-
-/* Ask again for chunks of which units are missing. */
-static void ask_again(const match_t *card, uint32_t entry)
-{
-    match_receive_t *receive = receive_of(card->state, entry);
-    const uint32_t units = units_of(receive->stored);
-    uint32_t sent = 0;
-    for (uint32_t first = 0; first < MIN(units, (uint32_t)receive->asked * MATCH_CHUNK_UNITS); first += MATCH_CHUNK_UNITS) {
-        const uint32_t all = (1u << MIN(MATCH_CHUNK_UNITS, units - first)) - 1;
-        if ((receive->arrived[first / 32] >> first % 32 & all) != all) {
-            ask(card, entry, first / MATCH_CHUNK_UNITS);
-            if (++sent == MATCH_CHUNKS) {
-                break;
-            }
-        }
-    }
-}
-
-static void leave(match_receive_t *receive) { amo_add(&receive->users, -1); }
+#include "matching_card.h"
 
 /* The end of a receive: the data are in the buffer. The last user calls it. */
 static void finish(const match_t *card, uint32_t entry)
@@ -144,21 +41,8 @@ static void finish(const match_t *card, uint32_t entry)
         rt_time_wait_cycles(SPIN_LOCK_BACKOFF_CYCLES);
     }
     const match_message_t message = receive->message;
-    match_record_t *record = &card->own->record;
-    *record = (match_record_t){
-        .number = receive->number,
-        .status = message.bytes > receive->capacity ? MATCH_TRUNCATED : MATCH_OK,
-        .from = message.from,
-        .tag = message.tag,
-        .comm = (uint16_t)message.comm,
-        .bytes = message.bytes,
-        .stored = receive->stored,
-        .posted = receive->turn,
-        .arrived = message.turn,
-    };
-    spin_cmd_t written;
-    const uint32_t at = MATCH_RECORDS_AT + record->number % MATCH_RECORDS * sizeof(match_record_t);
-    spin_dma_to_host(frame_host(card->task, at), (uintptr_t)record, sizeof(match_record_t), false, &written);
+    const uint32_t status = message.bytes > receive->capacity ? MATCH_TRUNCATED : MATCH_OK;
+    const spin_cmd_t written = write_record(card, receive->number, status, &message, receive->stored, receive->turn);
     lock(card);
     receive->phase = MATCH_IDLE;
     amo_add(&receive->users, -1);
@@ -237,7 +121,7 @@ static void follow(const match_t *card, match_peer_t *peer)
         message->turn = ++card->state->turn;
         const uint32_t entry = take_posted(card->state, message);
         if (entry == 0) {
-            append_unexpected(card->state, unexpected);
+            append_unexpected(card->state, &card->state->unexpected, unexpected);
         } else {
             bind(receive_of(card->state, entry), message);
         }
@@ -310,7 +194,7 @@ static void on_message(const match_t *card)
         if (receive != 0) {
             bind(receive_of(state, receive), &message);
         } else if ((unexpected = keep(card, &message, 0)) != 0) {
-            append_unexpected(state, unexpected);
+            append_unexpected(state, &state->unexpected, unexpected);
         }
         const bool is_taken = receive != 0 || unexpected != 0;
         peer->expected += is_taken;
@@ -339,7 +223,32 @@ static void report_taken(const match_t *card, uint32_t taken)
     spin_cmd_wait(written);
 }
 
-/* Let a receive take its place, and then those that waited for it. */
+/*
+ * A probe has its turn: look for its message, and tell the host. The caller has the lock, which is free afterwards. The entry of a
+ * probe is free at once: a message that it takes out of the list is in the list of held ones. It is not inlined, so that receives and
+ * messages need fewer lines of the instruction cache; the same holds for `on_cancel`.
+ */
+static void __attribute__((noinline)) probe(const match_t *card, uint32_t entry)
+{
+    match_state_t *state = card->state;
+    const match_receive_t *receive = receive_of(state, entry);
+    const uint32_t number = receive->number, turn = receive->turn;
+    const bool holds = receive->mode == MATCH_IMPROBE;
+    const uint32_t found = holds ? take_unexpected(state, receive) : first_unexpected(state, receive);
+    match_message_t message = {0};
+    if (found != 0) {
+        message = unexpected_of(state, found)->message;
+        if (holds) {
+            unexpected_of(state, found)->probe = number;
+            append_unexpected(state, &state->held, found);
+        }
+    }
+    free_receive(state, entry);
+    unlock(card);
+    spin_cmd_wait(write_record(card, number, found != 0 ? MATCH_FOUND : MATCH_NONE, &message, 0, turn));
+}
+
+/* Let a receive or probe take its place, and then those that waited for it. */
 static void take_receives(const match_t *card)
 {
     match_state_t *state = card->state;
@@ -355,13 +264,25 @@ static void take_receives(const match_t *card)
         const uint32_t taken = ++state->taken;
         match_receive_t *receive = receive_of(state, entry);
         receive->turn = ++state->turn;
-        const uint32_t unexpected = take_unexpected(state, receive);
-        if (unexpected == 0) {
-            append_receive(state, entry);
-        } else {
+        if (receive->mode == MATCH_IPROBE || receive->mode == MATCH_IMPROBE) {
+            probe(card, entry);
+            report_taken(card, taken);
+            continue;
+        }
+        const bool names = receive->mode == MATCH_MRECV;
+        const uint32_t unexpected = names ? take_held(state, receive->probe) : take_unexpected(state, receive);
+        const uint32_t number = receive->number, turn = receive->turn;
+        if (unexpected != 0) {
             bind(receive, &unexpected_of(card->state, unexpected)->message);
+        } else if (names) {
+            free_receive(state, entry);
+        } else {
+            append_receive(state, entry);
         }
         unlock(card);
+        if (names && unexpected == 0) {
+            spin_cmd_wait(write_record(card, number, MATCH_NONE, NULL, 0, turn));
+        }
         report_taken(card, taken);
         if (unexpected != 0) {
             deliver_unexpected(card, entry, unexpected);
@@ -387,6 +308,8 @@ static void on_post(const match_t *card)
     if (entry != 0) {
         match_receive_t *receive = receive_of(card->state, entry);
         receive->number = head->number;
+        receive->mode = head->mode;
+        receive->probe = head->receive;
         receive->peer = head->peer;
         receive->tag = head->tag;
         receive->ignore = head->ignore;
@@ -404,16 +327,28 @@ static void on_post(const match_t *card)
     if (entry == 0) {
         count(card, MATCH_FULLS);
         if (ahead == 0) { /* behind a gap, it is as if the card had not seen it */
-            match_record_t *record = &card->own->record;
-            *record = (match_record_t){.number = head->number, .status = MATCH_FULL};
-            spin_cmd_t written;
-            const uint32_t at = MATCH_RECORDS_AT + record->number % MATCH_RECORDS * sizeof(match_record_t);
-            spin_dma_to_host(frame_host(card->task, at), (uintptr_t)record, sizeof(match_record_t), false, &written);
-            spin_cmd_wait(written);
+            spin_cmd_wait(write_record(card, head->number, MATCH_FULL, NULL, 0, 0));
             report_taken(card, head->number);
         }
     }
     take_receives(card);
+}
+
+/* End a posted receive without a message. */
+static void __attribute__((noinline)) on_cancel(const match_t *card)
+{
+    match_state_t *state = card->state;
+    lock(card);
+    const uint32_t entry = take_numbered(state, card->head->number);
+    if (entry == 0) {
+        unlock(card);
+        return;
+    }
+    const uint32_t posted = receive_of(state, entry)->turn;
+    const match_message_t nothing = {.turn = ++state->turn};
+    free_receive(state, entry);
+    unlock(card);
+    spin_cmd_wait(write_record(card, card->head->number, MATCH_CANCELLED, &nothing, 0, posted));
 }
 
 /* Data of long messages. */
@@ -512,8 +447,10 @@ static bool is_well_formed(const match_t *card)
     case MATCH_BUSY:
         return head->peer < MATCH_PEERS;
     case MATCH_POST: /* from this card's host only */
-        return card->self == card->sender && (head->peer < MATCH_PEERS || head->peer == MATCH_ANY) &&
+        return card->self == card->sender && head->mode <= MATCH_MRECV && (head->peer < MATCH_PEERS || head->peer == MATCH_ANY) &&
                head->address >= MATCH_AREA_AT && is_within(head->address, head->bytes, limit);
+    case MATCH_CANCEL:
+        return card->self == card->sender;
     default:
         return false;
     }
@@ -550,6 +487,9 @@ __handler__ void matching_ph(handler_args_t *args)
         return;
     case MATCH_POST:
         on_post(&card);
+        return;
+    case MATCH_CANCEL:
+        on_cancel(&card);
         return;
     case MATCH_GET:
         on_get(&card);

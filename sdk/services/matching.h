@@ -13,8 +13,14 @@
  * list of unexpected messages is full. The sender's host repeats a message without MATCH_ACCEPTED, and an announcement without
  * MATCH_DONE. At most MATCH_WINDOW messages to a receiver may be without MATCH_ACCEPTED.
  *
- * The host posts a receive with a frame to its own address, MATCH_POST, with a number from 1 that counts its receives. At most
- * MATCH_WINDOW of them may be behind the number that the card reports as taken.
+ * The host posts a receive with a frame to its own address, MATCH_POST, with a number from 1 that counts its posts. At most
+ * MATCH_WINDOW of them may be behind the number that the card reports as taken. A post has a mode: MATCH_RECEIVE is a receive, and the
+ * others ask for an unexpected message. They never wait, and end at once with a record, MATCH_FOUND or MATCH_NONE. MATCH_IPROBE leaves
+ * the message in the list. MATCH_IMPROBE takes it out, so that it is for MATCH_MRECV only, a receive that names the number of the
+ * MATCH_IMPROBE. Posts take part in the order of their numbers, so a probe sees what earlier receives have left.
+ *
+ * MATCH_CANCEL, also from the host to itself, ends a posted receive without a message, by its number: its record is MATCH_CANCELLED.
+ * If the receive has its message already, or is not taken yet, nothing happens; the host repeats the frame until it sees a record.
  *
  * Host memory of a card:
  *
@@ -64,11 +70,21 @@
 #define MATCH_BUSY 7
 /* and from the host to its card. */
 #define MATCH_POST 8
+#define MATCH_CANCEL 9
+
+/* match_head_t.mode of MATCH_POST, with the names of MPI */
+#define MATCH_RECEIVE 0
+#define MATCH_IPROBE 1
+#define MATCH_IMPROBE 2
+#define MATCH_MRECV 3 /* `receive` is the number of the MATCH_IMPROBE */
 
 /* match_record_t.status */
 #define MATCH_OK 1
 #define MATCH_TRUNCATED 2 /* the message was longer than the buffer; its beginning is there */
 #define MATCH_FULL 3      /* refused: the card has MATCH_RECEIVES receives */
+#define MATCH_NONE 4      /* a probe found no message, or MATCH_MRECV names none */
+#define MATCH_FOUND 5     /* a probe found the message that the record describes */
+#define MATCH_CANCELLED 6
 
 /* Counters of events. */
 #define MATCH_REFUSED 0    /* malformed frames, and kinds that do not exist */
@@ -80,7 +96,7 @@
 
 /* From byte 44 of a frame on. */
 typedef struct {
-    uint8_t kind, unused;
+    uint8_t kind, mode;
     uint16_t from;    /* rank of the message's sender */
     uint32_t number;  /* of the message, or of the receive */
     uint32_t tag;
@@ -91,30 +107,31 @@ typedef struct {
     uint32_t address; /* in the host memory of the message's sender; MATCH_POST: of the buffer */
     uint32_t at;      /* MATCH_GET, MATCH_DATA: position of the data in the message */
     uint32_t count;   /* bytes of data in this frame; MATCH_GET: bytes asked for */
-    uint32_t receive; /* MATCH_GET, MATCH_DATA: the receiver's entry */
+    uint32_t receive; /* MATCH_GET, MATCH_DATA: the receiver's entry; MATCH_MRECV: a number */
 } match_head_t;
 
-/* A receive that has ended. 32 bytes that arrive together. */
+/* A receive or probe that has ended. 32 bytes that arrive together. */
 typedef struct {
     uint32_t number;
     uint16_t status, comm;
     uint32_t from, tag;
     uint32_t bytes;   /* of the message */
     uint32_t stored;  /* of these in the buffer */
-    uint32_t posted;  /* places of the receive and of the message among all that the card has taken, from 1: the lists */
-    uint32_t arrived; /* are those of these events, one after the other */
+    uint32_t posted;  /* places of the post and of the message, or of the cancel, among all events, from 1: the lists are */
+    uint32_t arrived; /* those of these events, one after the other */
 } match_record_t;
 
 /* A message as the lists know it. */
 typedef struct {
     uint32_t kind, from, peer, number, tag, comm, bytes, address;
-    uint32_t turn;  /* place among all messages and receives that the card has taken */
+    uint32_t turn;  /* place among all messages, posts and cancels that the card has taken */
     spin_be32_t ip; /* of the sender */
 } match_message_t;
 
 /* Entries of both lists have numbers from 1; `next` is 0 at the end. */
 typedef struct {
     uint32_t next;
+    uint32_t probe;          /* number of the MATCH_IMPROBE that took it out of the list */
     match_message_t message; /* the data of an eager one are in handler memory */
 } match_unexpected_t;
 
@@ -127,7 +144,7 @@ typedef struct {
 
 typedef struct {
     uint32_t next;
-    uint32_t number, peer, tag, ignore, comm, capacity, buffer, turn;
+    uint32_t number, mode, probe, peer, tag, ignore, comm, capacity, buffer, turn;
     match_message_t message;      /* once it has one */
     volatile uint32_t phase;
     volatile int32_t users;       /* handlers that use the entry for `message` */
@@ -154,7 +171,7 @@ typedef struct {
 /* The scratchpad of cluster 0 begins with it. All zeros at first. */
 typedef struct {
     spin_lock_t lock; /* of all below, except volatile members */
-    match_list_t posted, unexpected;
+    match_list_t posted, unexpected, held; /* held: messages that MATCH_IMPROBE has taken */
     match_free_t free_receives, free_unexpected;
     uint32_t turn;                     /* messages and receives that have their place */
     uint32_t taken;                    /* receives that have their place in the order */

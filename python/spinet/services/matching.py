@@ -24,12 +24,17 @@ NUMBERS = {
 
 PORT, UNIT, MAX_BYTES, PEERS, WINDOW = (NUMBERS[name] for name in ("PORT", "UNIT", "MAX_BYTES", "PEERS", "WINDOW"))
 EVENTS = ("refused", "duplicates", "early", "fulls", "late")
-STATUS = {NUMBERS[name.upper()]: name for name in ("ok", "truncated", "full")}
-KINDS = {name: NUMBERS[name.upper()] for name in ("eager", "rts", "data", "get", "accepted", "done", "busy", "post")}
+STATUS = {NUMBERS[name.upper()]: name for name in ("ok", "truncated", "full", "none", "found", "cancelled")}
+KINDS = {
+    name: NUMBERS[name.upper()]
+    for name in ("eager", "rts", "data", "get", "accepted", "done", "busy", "post", "cancel")
+}
+MODES = {name: NUMBERS[name.upper()] for name in ("receive", "iprobe", "improbe", "mrecv")}
+"""Modes of posts."""
 ANY_TAG = 0xFFFF_FFFF  # as `ignore`: all bits of the tag may differ
 HOST_AT = 0x3000_0000
 """Address of a card's host memory."""
-_HEAD = struct.Struct("<BxHIIIHHIIIII")
+_HEAD = struct.Struct("<BBHIIIHHIIIII")
 _RECORD = struct.Struct("<IHH6I")
 _PAIR = struct.Struct("<4I")
 _DOUBLINGS = 4  # of the timeout
@@ -41,9 +46,10 @@ Steps = Generator[Any, Any, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class Head:
-    """The header of a frame: `match_head_t`. `kind` is a key of `KINDS`, or a number."""
+    """The header of a frame: `match_head_t`. `kind` is a key of `KINDS`, or a number; `mode` is a value of `MODES`."""
 
     kind: str | int
+    mode: int = 0
     sender: int = 0
     number: int = 0
     tag: int = 0
@@ -60,7 +66,7 @@ class Head:
         """The Ethernet frame, without FCS, from one node of a network to another one, from a port."""
         kind = KINDS[self.kind] if isinstance(self.kind, str) else self.kind
         head = _HEAD.pack(
-            *(kind, self.sender, self.number, self.tag, self.ignore, self.comm, self.peer),
+            *(kind, self.mode, self.sender, self.number, self.tag, self.ignore, self.comm, self.peer),
             *(self.size, self.address, self.at, self.count, self.receive),
         )
         addresses = {"source": wire.address(source), "target": wire.address(target)}
@@ -69,11 +75,13 @@ class Head:
     @staticmethod
     def parse(frame: bytes) -> tuple[Head, bytes]:
         """The header and the data of a frame."""
-        kind, sender, number, tag, ignore, comm, peer, size, address, at, count, receive = _HEAD.unpack_from(frame, 44)
+        kind, mode, sender, number, tag, ignore, comm, peer, size, address, at, count, receive = _HEAD.unpack_from(
+            frame, 44
+        )
         names = {value: name for name, value in KINDS.items()}
         head = Head(
-            kind=names.get(kind, kind), sender=sender, number=number, tag=tag, ignore=ignore, comm=comm, peer=peer,
-            size=size, address=address, at=at, count=count, receive=receive,
+            kind=names.get(kind, kind), mode=mode, sender=sender, number=number, tag=tag, ignore=ignore, comm=comm,
+            peer=peer, size=size, address=address, at=at, count=count, receive=receive,
         )  # fmt: skip
         has_data = head.kind in ("eager", "data")
         return head, frame[44 + _HEAD.size :][: count if has_data else 0]
@@ -106,19 +114,20 @@ class Send:
 
 @dataclass(kw_only=True)
 class Receive:
-    """A receive of an `Endpoint`.
+    """A receive or a probe of an `Endpoint`.
 
     Attributes
     ----------
     status
-        Empty until the receive has ended, then ``ok``, ``truncated`` (the message was longer than the buffer; `data`
-        are its beginning), ``full`` (the card had no place for the receive) or ``lost`` (the card did not take it).
+        Empty until it has ended. A receive then is ``ok``, ``truncated`` (the message was longer than the buffer;
+        `data` are its beginning) or ``cancelled``; a probe is ``found`` or ``none``. Both can be ``full`` (the card had
+        no place for it) or ``lost`` (the card did not take it).
     source, tag, comm, size
-        Of the message, also if only its beginning is there; set when the receive has ended.
+        Of the message, also if only its beginning is there, or if a probe found it; set when there is a message.
     data
         The bytes in the buffer.
     turns
-        Places of the receive and of its message in the order in which the card took receives and messages, from 1.
+        Places of the post and of its message, or of its cancel, in the order in which the card took them, from 1.
     end_ps
         Simulated time when the program saw the end.
     """
@@ -135,8 +144,12 @@ class Receive:
     unanswered: int = 0
     sent_ps: int = 0
     end_ps: int = 0
+    mode: str = "receive"
     _frame: bytes = field(default=b"", repr=False)
-    _block: tuple[int, int] = field(default=(0, 0), repr=False)
+    _block: tuple[int, int] | None = field(default=None, repr=False)
+    _cancels: int = field(default=-1, repr=False)  # frames sent to cancel it; -1 unless it is to be cancelled
+    _cancel_ps: int = field(default=0, repr=False)
+    _holds: bool = field(default=False, repr=False)
 
 
 class Blocks:
@@ -208,8 +221,8 @@ class Matching:
     @property
     def scratchpad_bytes(self) -> int:
         """Bytes of scratchpad: the state, and memory of each core."""
-        state = 4 + 2 * 8 + 2 * 12 + 8 + 4 * WINDOW + PEERS * 4 * (1 + WINDOW)
-        state += self.unexpected * 44 + self.receives * (9 * 4 + 10 * 4 + 5 * 4 + MAX_BYTES // UNIT // 8)
+        state = 4 + 3 * 8 + 2 * 12 + 8 + 4 * WINDOW + PEERS * 4 * (1 + WINDOW)
+        state += self.unexpected * 48 + self.receives * (11 * 4 + 10 * 4 + 5 * 4 + MAX_BYTES // UNIT // 8)
         core = NUMBERS["CHUNK_UNITS"] * NUMBERS["FRAME_BYTES"] + 64
         return -(-state // 64) * 64 + 8 * core
 
@@ -340,16 +353,62 @@ class Endpoint:
         comm
             The communicator.
         """
+        self._check_source(source)
+        block = self._blocks.take(size)
+        return self._post("receive", block, source, size=size, address=block[0], tag=tag, ignore=ignore, comm=comm)
+
+    def probe(
+        self, *, source: int | None = None, tag: int = 0, ignore: int = 0, comm: int = 0, take: bool = False
+    ) -> Receive:
+        """Look for a message that a receive with these parameters would take at once: MPI's ``Iprobe`` or ``Improbe``.
+
+        Parameters
+        ----------
+        take
+            If a message is found, no other receive or probe can have it. `receive` gets it.
+        """
+        self._check_source(source)
+        mode = "improbe" if take else "iprobe"
+        return self._post(mode, None, source, address=_AREA_AT, tag=tag, ignore=ignore, comm=comm)
+
+    def receive(self, probe: Receive, size: int) -> Receive:
+        """Receive the message that a probe has found and taken, into a buffer of `size` bytes: MPI's ``Mrecv``.
+
+        Raises
+        ------
+        UsageError
+            If the probe has no message, or the message was received already.
+        """
+        if not (probe._holds and probe.status == "found"):
+            raise UsageError(f"probe {probe.number} holds no message: mode {probe.mode}, status {probe.status!r}")
+        block = self._blocks.take(size)
+        probe._holds = False
+        return self._post("mrecv", block, None, size=size, address=block[0], receive=probe.number)
+
+    def cancel(self, receive: Receive) -> None:
+        """Cancel a posted receive. It ends with ``cancelled``, or as usual if it has a message before the card knows.
+
+        Raises
+        ------
+        UsageError
+            If it is a probe, or the receive of a message that a probe holds.
+        """
+        if receive.mode != "receive":
+            raise UsageError(f"{receive.mode} {receive.number} cannot be cancelled; only posted receives can")
+        if not receive.status and receive._cancels < 0:
+            receive._cancels = 0
+
+    def _check_source(self, source: int | None) -> None:
         if source is not None and not 0 <= source < PEERS:
             raise UsageError(f"source is {source}, must be 0 to {PEERS - 1}")
+
+    def _post(self, mode: str, block: tuple[int, int] | None, source: int | None, **head: int) -> Receive:
         self._posted += 1
         own = self.host.number
-        made = Receive(number=self._posted, _block=self._blocks.take(size))
-        head = Head(
-            kind="post", sender=own, number=self._posted, tag=tag, ignore=ignore, comm=comm, size=size,
-            peer=NUMBERS["ANY"] if source is None else source, address=made._block[0],
-        )  # fmt: skip
-        made._frame = head.frame(source=own, target=own)
+        made = Receive(number=self._posted, mode=mode, _block=block, _holds=mode == "improbe")
+        peer = NUMBERS["ANY"] if source is None else source
+        frame = Head(kind="post", mode=MODES[mode], sender=own, number=self._posted, peer=peer, **head)
+        made._frame = frame.frame(source=own, target=own)
         self._queue.append(made)
         self._begin()
         return made
@@ -417,8 +476,10 @@ class Endpoint:
         at = NUMBERS["RECORDS_AT"] + receive.number % NUMBERS["RECORDS"] * _RECORD.size
         number, status, comm, source, tag, size, stored, posted, arrived = _RECORD.unpack_from(memory, at)
         if number == receive.number and status:
-            receive.data = yield self.host.read(HOST_AT + receive._block[0], stored)
-            receive.source, receive.tag, receive.comm, receive.size = source, tag, comm, size
+            if receive._block is not None:
+                receive.data = yield self.host.read(HOST_AT + receive._block[0], stored)
+            if STATUS[status] in ("ok", "truncated", "found"):
+                receive.source, receive.tag, receive.comm, receive.size = source, tag, comm, size
             receive.turns = posted, arrived
             self._end(receive, STATUS[status])
         elif receive.number > self._taken and self._is_overdue(receive):
@@ -426,6 +487,17 @@ class Endpoint:
                 self._end(receive, "lost")
             else:
                 self._transmit(receive)
+        elif receive.number <= self._taken and receive._cancels >= 0:
+            self._cancel_taken(receive)
+
+    def _cancel_taken(self, receive: Receive) -> None:
+        """Ask the card, which has taken the receive, to cancel it; again after some time without a record."""
+        timeout_ps = self._timeout_ps << min(receive._cancels, _DOUBLINGS)
+        if receive._cancels == 0 or self.host.now_ps - receive._cancel_ps >= timeout_ps:
+            receive._cancels += 1
+            receive._cancel_ps = self.host.now_ps
+            own = self.host.number
+            self.host.send_frame(Head(kind="cancel", sender=own, number=receive.number).frame(source=own, target=own))
 
     def _look_at(self, send: Send, memory: bytes) -> None:
         at = NUMBERS["ANSWERS_AT"] + (send.to * _ANSWERS + send.number % _ANSWERS) * _PAIR.size
