@@ -8,10 +8,10 @@ protocols are programs of hosts with plain NICs on the same network, with stated
 the data in the request, and the host checks it and copies them. *RPC and RDMA* sends a small request; the host checks
 it and reads the data from the client. In every run all bytes of all nodes are compared.
 
-*Reads*: with sPIN, the card checks the capability, and its handler reads 4 KiB of host memory, sends them, and so on.
-In *4 requests*, the client asks for each quarter, so cores of all clusters work. With an *RDMA read*, nobody checks the
-request; with *RPC*, the host does and posts the data without a copy. Their NICs read the first byte in 400 ns, and the
-rest at the line rate. The client compares all bytes.
+*Reads*: with sPIN, the card checks the capability, and its handler sends 4 KiB of host memory while it reads the next
+8. In *4 requests*, the client asks for each quarter, so cores of all clusters work. With an *RDMA read*, nobody checks
+the request; with *RPC*, the host does and posts the data without a copy. Their NICs read the first byte in 400 ns, and
+the rest at the line rate. The client compares all bytes.
 
 *RAID-5* is the update of one data block of sPIN's SC 2017 use case, with the reply of the parity node. The numbers of
 Figure 8 were not available. The bound is arithmetic: bits on the line, and two passages of the network.

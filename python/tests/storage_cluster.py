@@ -12,17 +12,17 @@ from spinet.storage import wire
 from spinet.storage.node import MATCH, MESSAGE, PROGRAM, TIMEOUT_CYCLES
 
 HOST_BYTES = 1 << 20
-SCRATCHPAD_BYTES = 224 << 10
+SCRATCHPAD_BYTES = 160 << 10
 MESSAGE_TIMED_OUT = 25  # cause in the record of a context
 
 
 class Node:
-    def __init__(self, metadata: storage.Metadata, faults: str, seed: int, buffers: int) -> None:
+    def __init__(self, metadata: storage.Metadata, faults: str, seed: int, buffers: int, card_bytes: int) -> None:
         self.machine = spinet.Machine(seed=seed)
         tenant = self.machine.tenant("storage")
         program = tenant.load(PROGRAM)
         content = storage.memory(metadata, buffers=buffers)
-        self.memory = tenant.allocate(len(content))
+        self.memory = tenant.allocate(len(content) + card_bytes)
         self.memory.write(content)
         self.host = tenant.register(HOST_BYTES)
         context = tenant.context(
@@ -64,12 +64,13 @@ class Cluster:
         faults: str = "",
         seed: int = 1,
         buffers: int = wire.constant("BUFFERS"),
+        card_bytes: int = 0,
         capability: bytes | None = None,
     ) -> None:
         self.metadata = storage.Metadata()
         self.client = storage.Client("10.0.0.1", self.metadata, capability=capability)
         self.ips = [f"10.0.0.{2 + i}" for i in range(n_nodes)]
-        self.nodes = {ip: Node(self.metadata, faults, seed + i, buffers) for i, ip in enumerate(self.ips)}
+        self.nodes = {ip: Node(self.metadata, faults, seed + i, buffers, card_bytes) for i, ip in enumerate(self.ips)}
         self.dead: set[str] = set()
 
     def run(self, *requests: storage.Request, attempts: int = 1, frames: list[bytes] | None = None) -> None:

@@ -88,6 +88,68 @@ def test_data_are_in_host_memory_and_can_be_read(cluster: Cluster) -> None:
         assert read.data == data
 
 
+@pytest.mark.parametrize("address", [0, 1, AT, 4095, 5000])
+def test_reads_of_any_size_from_any_address_have_all_bytes(cluster: Cluster, address: int) -> None:
+    """Sizes around whole packets, and around the three blocks that a handler has for a read."""
+    draw = seeded(address)
+    ip = cluster.ips[address % len(cluster.ips)]
+    data = draw.randbytes(70_000)
+    cluster.nodes[ip].host.write(data, offset=address)
+    units = (0, 1, 2, 3, 4, 5, 8, 11, 12, 13, 60)
+    reads = [cluster.client.read(ip, address, max(1, n * 1024 + more)) for n in units for more in (-1, 0, 1, 500)]
+    cluster.run(*reads)
+    for read in reads:
+        assert read.data == data[: read.messages[0][1].n_bytes]
+
+
+def test_more_large_reads_than_a_node_has_blocks_for_wait_and_end(cluster: Cluster) -> None:
+    ip, data = cluster.ips[0], seeded(9).randbytes(100_000)
+    cluster.nodes[ip].host.write(data)
+    reads = [cluster.client.read(ip, 100 * n, 30_000) for n in range(3 * wire.constant("READS"))]
+    cluster.run(*reads)
+    assert all(read.data == data[100 * n :][:30_000] for n, read in enumerate(reads))
+
+
+def test_objects_on_the_card_never_reach_the_host() -> None:
+    draw, card_bytes = seeded(10), 40_000
+    capability = storage.Metadata().grant("10.0.0.1", begin=storage.CARD_AT, n_bytes=1 << 20)
+    cluster = Cluster(3, capability=capability, card_bytes=card_bytes)
+    content = bytearray(card_bytes)
+    for address, size in ((0, card_bytes), (1, 1), (1023, 1025), (30_000, 5000), (card_bytes - 1, 1)):
+        content[address : address + size] = data = draw.randbytes(size)
+        write = cluster.client.replicate(cluster.ips, storage.CARD_AT + address, data)
+        cluster.run(write)
+        assert write.replies == dict.fromkeys(cluster.ips, "ok")
+        reads = [cluster.client.read(ip, storage.CARD_AT, card_bytes) for ip in cluster.ips]
+        reads += [cluster.client.read(cluster.ips[0], storage.CARD_AT + address, size)]
+        cluster.run(*reads)
+        assert [read.data for read in reads[:-1]] == [content] * 3 and reads[-1].data == data
+    for ip in cluster.ips:
+        assert not any(cluster.host(ip, 0, HOST_BYTES))
+    beyond = [
+        cluster.client.read(cluster.ips[0], storage.CARD_AT + card_bytes, 1),
+        cluster.client.read(cluster.ips[0], storage.CARD_AT, card_bytes + 1),
+        cluster.client.write(cluster.ips[0], storage.CARD_AT + card_bytes - 1, b"xx"),
+        cluster.client.update(cluster.ips[0], cluster.ips[1], storage.CARD_AT, b"x", block=0),  # the host's memory only
+        cluster.client.encode(cluster.ips[:1], cluster.ips[1:2], storage.CARD_AT, b"x"),
+    ]
+    for request in beyond:
+        cluster.run(request)
+        assert request.refusal == "out_of_range", request
+    read = cluster.client.read(cluster.ips[0], storage.CARD_AT, card_bytes)
+    cluster.run(read)
+    assert read.data == content
+
+
+def test_a_node_without_memory_for_objects_refuses_them(cluster: Cluster) -> None:
+    capability = grant(cluster, begin=storage.CARD_AT, n_bytes=1 << 20)
+    read = cluster.client.read(cluster.ips[5], storage.CARD_AT, 1)
+    cluster.run(client.changed(read, capability=capability))
+    assert read.refusal == "out_of_range"
+    with pytest.raises(UsageError, match="card_bytes is -1, must be 0 to"):
+        storage.node(card_bytes=-1)
+
+
 @pytest.mark.parametrize("strategy", ["chain", "tree"])
 @pytest.mark.parametrize("k", range(1, 9))
 def test_each_replica_has_the_data(cluster: Cluster, k: int, strategy: str) -> None:

@@ -32,42 +32,46 @@ static inline const uint8_t (*storage_products(const handler_args_t *args))[256]
 }
 
 /*
- * Products of `n` bytes with `m` coefficients, each of which has a row of the table. `m` is a constant where this is
- * inlined. A byte takes 1 load, and for each product an addition, a load and a store. An iteration has four bytes, so
- * that no instruction waits for the load before it.
+ * Products of `n` bytes with `m` coefficients, each of which has a row of the table. Product j goes to the place of `out` in room
+ * j of the core. `m` is a constant where this is inlined. A byte takes 1 load, and for each product an addition, a load and a store.
+ * An iteration has four bytes, so that no instruction waits for the load before it. One pointer in the middle reaches all rooms.
  */
-static inline __attribute__((__always_inline__)) void storage_multiply_by(const uint8_t *const *rows, uint8_t *const *out,
+static inline __attribute__((__always_inline__)) void storage_multiply_by(const uint8_t *const *rows, uint8_t *out,
                                                                          const uint8_t *data, uint32_t n, const uint32_t m)
 {
-    uint8_t *to[STORAGE_MAX_PARITY];
+    const int32_t middle = (int32_t)(m - 1) * STORAGE_ROOM / 2;
     const uint8_t *row[STORAGE_MAX_PARITY];
     for (uint32_t j = 0; j < m; j++) {
-        to[j] = out[j];
         row[j] = rows[j];
     }
     const uint8_t *end = data + (n & ~3u);
+    uint8_t *to = out + middle;
     while (data < end) {
         uint32_t a = data[0], b = data[1], c = data[2], d = data[3];
         data += 4;
         for (uint32_t j = 0; j < m; j++) {
+            const int32_t at = (int32_t)(j * STORAGE_ROOM) - middle;
             uint8_t p = row[j][a], q = row[j][b], r = row[j][c], s = row[j][d];
-            to[j][0] = p;
-            to[j][1] = q;
-            to[j][2] = r;
-            to[j][3] = s;
-            to[j] += 4;
+            to[at] = p;
+            to[at + 1] = q;
+            to[at + 2] = r;
+            to[at + 3] = s;
         }
+        to += 4;
     }
     for (uint32_t i = 0; i < n % 4; i++) {
         for (uint32_t j = 0; j < m; j++) {
-            to[j][i] = row[j][data[i]];
+            to[(int32_t)(j * STORAGE_ROOM + i) - middle] = row[j][data[i]];
         }
     }
 }
 
-/* The same for any `m`; the compiler makes a loop for each value. */
-static inline void storage_multiply(const uint8_t *const *rows, uint8_t *const *out, const uint8_t *data, uint32_t n,
-                                    uint32_t m)
+/*
+ * The same for any `m`; the compiler makes a loop for each value. It is not inlined, so that the code around it takes no registers
+ * from the loops.
+ */
+static void __attribute__((noinline)) storage_multiply(const uint8_t *const *rows, uint8_t *out, const uint8_t *data, uint32_t n,
+                                                       uint32_t m)
 {
     switch (m) {
     case 1:
@@ -113,18 +117,16 @@ static inline void storage_encode(const handler_args_t *args, const storage_mess
     uint8_t(*rooms)[STORAGE_ROOM] = storage_own(args)->rooms[args->hpu_id];
     const uint32_t m = message->m, at = (uint32_t)(data - packet);
     const uint8_t *rows[STORAGE_MAX_PARITY];
-    uint8_t *out[STORAGE_MAX_PARITY];
     spin_cmd_t sent[STORAGE_MAX_PARITY];
     for (uint32_t j = 0; j < m; j++) {
         rows[j] = products[message->coefficients[j]];
-        out[j] = rooms[j] + at;
         /* Copy the headers word by word: the packet and the rooms begin at multiples of 4. */
         for (uint32_t i = 0; i < at / 4; i++) {
             ((uint32_t *)rooms[j])[i] = ((const uint32_t *)packet)[i];
         }
         storage_direct(message, rooms[j], j);
     }
-    storage_multiply(rows, out, data, n, m);
+    storage_multiply(rows, rooms[0] + at, data, n, m);
     for (uint32_t j = 0; j < m; j++) {
         spin_send_packet(rooms[j], at + n, &sent[j]);
     }

@@ -15,6 +15,11 @@
 #define STORAGE_LOCKS 64     /* locks of places that are read, changed and written */
 #define STORAGE_STRIPE_CYCLES 1000000u /* age at which an unfinished stripe may be given up; no message lives so long */
 
+/* A read of the host's memory, and a page. DMA cuts transfers at pages, and the second part costs some 400 cycles. */
+#define STORAGE_BLOCK 4096
+#define STORAGE_BLOCKS 3 /* of a request: two are read, as many as the host's link reads at once, while one is sent */
+#define STORAGE_READS 16 /* requests of more than a packet that are answered at the same time; others wait */
+
 /* Offsets in handler memory. */
 #define STORAGE_KEY_AT 0        /* two words: the key of capabilities */
 #define STORAGE_FREE_AT 8       /* numbers of accumulators: free, taken so far, returned so far */
@@ -23,7 +28,8 @@
 #define STORAGE_PRODUCTS_AT 8192 /* products in GF(256): row a has a * b at b */
 #define STORAGE_STRIPES_AT 73728
 #define STORAGE_BUFFERS_AT 139776
-#define STORAGE_NODE_BYTES 664064
+#define STORAGE_READS_AT 664064
+#define STORAGE_NODE_BYTES 864768
 
 /* Counters of packets, requests and stripes that a node ignored or gave up. */
 #define STORAGE_DUPLICATES 0 /* packets that had arrived before */
@@ -51,7 +57,8 @@ typedef struct {
     volatile int32_t free;
     volatile uint32_t taken, returned; /* places in the ring, modulo STORAGE_BUFFERS */
     volatile uint32_t stripes_lock;
-    uint32_t unused[2];
+    volatile uint32_t reading; /* a bit for each part of `reads` that is in use */
+    uint32_t unused;
     volatile uint32_t events[STORAGE_EVENT_KINDS];
     spin_lock_t locks[STORAGE_LOCKS];
     uint8_t unused2[STORAGE_RING_AT - STORAGE_EVENTS_AT - 4 * (STORAGE_EVENT_KINDS + STORAGE_LOCKS)];
@@ -60,6 +67,7 @@ typedef struct {
     uint8_t products[256][256];
     storage_stripe_t stripes[STORAGE_STRIPES];
     uint8_t buffers[STORAGE_BUFFERS][STORAGE_UNIT];
+    uint8_t reads[1 + STORAGE_READS * STORAGE_BLOCKS][STORAGE_BLOCK]; /* see storage_blocks */
 } storage_node_t;
 
 _Static_assert(offsetof(storage_node_t, events) == STORAGE_EVENTS_AT, "as Python reads it");
@@ -67,6 +75,7 @@ _Static_assert(offsetof(storage_node_t, ring) == STORAGE_RING_AT, "as Python fil
 _Static_assert(offsetof(storage_node_t, products) == STORAGE_PRODUCTS_AT, "as Python fills it");
 _Static_assert(offsetof(storage_node_t, stripes) == STORAGE_STRIPES_AT, "as Python reads it");
 _Static_assert(offsetof(storage_node_t, buffers) == STORAGE_BUFFERS_AT, "as Python reads it");
+_Static_assert(offsetof(storage_node_t, reads) == STORAGE_READS_AT, "behind the accumulators");
 _Static_assert(sizeof(storage_node_t) == STORAGE_NODE_BYTES, "as Python allocates it");
 
 /* A message, from its header handler to its completion handler. */
@@ -93,9 +102,6 @@ typedef struct {
 #define STORAGE_MESSAGES 256 /* one for each message queue of the card: scheduler.n_mpqs */
 #define STORAGE_ROOM (STORAGE_ONLY_DATA_AT + STORAGE_UNIT + 48) /* a packet; a multiple of 64 */
 
-/* Bytes of a read from the host, and a page. DMA cuts transfers at pages, and the second part costs some 400 cycles. */
-#define STORAGE_BLOCK 4096
-
 /* A scratchpad. */
 typedef struct {
     storage_message_t messages[STORAGE_MESSAGES]; /* of which this is the home cluster */
@@ -104,8 +110,9 @@ typedef struct {
     storage_known_t known[STORAGE_KNOWN];
     uint8_t products[256][256];
     uint8_t rooms[NB_CORES][STORAGE_MAX_PARITY][STORAGE_ROOM]; /* of each core, for packets that it builds */
-    uint8_t reads[1 + 2 * NB_CORES][STORAGE_BLOCK];            /* a block of each core, for reads: see storage_block */
 } storage_scratchpad_t;
+
+_Static_assert(STORAGE_BLOCK / STORAGE_UNIT <= STORAGE_MAX_PARITY, "a core has a room for each packet of a block");
 
 static inline storage_node_t *storage_node(const task_t *task) { return (storage_node_t *)task->handler_mem; }
 
@@ -115,11 +122,37 @@ static inline storage_scratchpad_t *storage_own(const handler_args_t *args)
     return (storage_scratchpad_t *)args->task->scratchpad[args->cluster_id];
 }
 
-/* This core's block for reads: a page, and before it room for the headers of a packet. */
-static inline uint8_t *storage_block(const handler_args_t *args)
+/*
+ * Take blocks for a read, which are whole pages in L2; wait until some are free. L1 would be nearer, but while the address of a
+ * host's data waits for a cluster, the card does not read packets from L1. One atomic on L2, or more if others take blocks too.
+ * The blocks of a handler that a watchdog ends stay taken.
+ */
+static inline uint8_t *storage_take_blocks(const handler_args_t *args, uint32_t *number)
 {
-    const uintptr_t pages = ((uintptr_t)storage_own(args)->reads + STORAGE_BLOCK - 1) & ~(uintptr_t)(STORAGE_BLOCK - 1);
-    return (uint8_t *)pages + (2 * args->hpu_id + 1) * STORAGE_BLOCK;
+    storage_node_t *node = storage_node(args->task);
+    const uint32_t first = args->cluster_id * NB_CORES + args->hpu_id;
+    for (uint32_t turn = 0;; turn++) {
+        const uint32_t i = (first + turn) % STORAGE_READS;
+        if ((amo_or(&node->reading, 1u << i) >> i & 1) == 0) {
+            const uintptr_t pages = ((uintptr_t)node->reads + STORAGE_BLOCK - 1) & ~(uintptr_t)(STORAGE_BLOCK - 1);
+            *number = i;
+            return (uint8_t *)pages + i * STORAGE_BLOCKS * STORAGE_BLOCK;
+        }
+        rt_time_wait_cycles(SPIN_LOCK_BACKOFF_CYCLES);
+    }
+}
+
+static inline void storage_free_blocks(storage_node_t *node, uint32_t number) { amo_and(&node->reading, ~(1u << number)); }
+
+/* True if an address is in the card's memory. */
+static inline bool storage_is_on_card(uint32_t address) { return address >= STORAGE_CARD_AT; }
+
+/* Bytes of the card's memory that clients can use: what handler memory has behind storage_node_t. */
+static inline uint32_t storage_card_bytes(const task_t *task) { return task->handler_mem_size - sizeof(storage_node_t); }
+
+static inline void *storage_on_card(const task_t *task, uint32_t address)
+{
+    return (uint8_t *)task->handler_mem + sizeof(storage_node_t) + (address - STORAGE_CARD_AT);
 }
 
 /* The message of a task. It is in this cluster's L1 unless the home cluster was full. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A storage node of a distributed file system, on the card: it validates requests, writes and reads host memory, and
- * forwards, encodes and acknowledges writes, without the host.
+ * A storage node of a distributed file system, on the card: it validates requests, writes and reads host memory or its own,
+ * and forwards, encodes and acknowledges writes, without the host.
  *
  * The header handler checks the request and its capability, keeps the result in the table of messages, and forwards the
  * request to the next nodes. The payload handler does the work of each packet of an accepted request, and waits until
@@ -13,8 +13,8 @@
  * Packets of a message may come twice, and in any order between its first and last one. If packets are missing at its
  * end, the node answers STORAGE_TORN, and the client repeats the message with the next attempt.
  *
- * Memory: handler memory and scratchpad as in node.h, 649 KiB in L2 and 219 KiB in each L1. Addresses are offsets in
- * host memory. Cost: see docs/guides/storage.md.
+ * Memory: handler memory and scratchpad as in node.h, 845 KiB in L2 and 156 KiB in each L1. Handler memory beyond that is for
+ * objects that clients keep on the card. Cost: see docs/guides/storage.md.
  *
  * With -DSTORAGE_RV32, PULP's instructions are not used.
  *
@@ -53,8 +53,12 @@ static uint32_t check_capability(const handler_args_t *args, const storage_packe
     if ((capability->rights & right) == 0) {
         return STORAGE_FORBIDDEN;
     }
+    /* Only plain writes and replicas can be on the card. */
+    const bool is_on_card = storage_is_on_card(request->address) && request->policy <= STORAGE_TREE;
+    const uint32_t first = is_on_card ? STORAGE_CARD_AT : 0;
+    const uint32_t size = is_on_card ? storage_card_bytes(task) : MIN(task->host_mem_size, STORAGE_CARD_AT);
     bool is_inside = is_within(request->address, request->bytes, capability->begin, capability->bytes) &&
-                     is_within(request->address, request->bytes, 0, task->host_mem_size);
+                     is_within(request->address, request->bytes, first, size);
     return is_inside ? STORAGE_OK : STORAGE_OUT_OF_RANGE;
 }
 
@@ -185,46 +189,20 @@ __handler__ void storage_hh(handler_args_t *args)
     }
 }
 
-/*
- * Send the data of a read, block by block. The headers of a packet take the place of the last data of the packet before, which
- * has been sent.
- */
-static void __attribute__((noinline)) read_all(const handler_args_t *args, const storage_message_t *message)
-{
-    const task_t *task = args->task;
-    uint8_t *packet = (uint8_t *)task->pkt_mem;
-    uint8_t *block = storage_block(args);
-    const uint32_t bytes = message->bytes;
-    for (uint32_t at = 0; at < bytes;) {
-        const uint32_t end = at + MIN(bytes - at, STORAGE_BLOCK);
-        spin_cmd_t read, sent;
-        spin_dma_from_host(spin_host_address(task, message->address + at), (uintptr_t)block, end - at, false, &read);
-        if (at == 0) {
-            storage_turn(packet, message->own, STORAGE_DATA, STORAGE_DATA_AT); /* the template of all packets */
-        }
-        spin_cmd_wait(read);
-        for (uint8_t *room = block - STORAGE_DATA_AT; at < end; at += STORAGE_UNIT, room += STORAGE_UNIT) {
-            const uint32_t n = MIN(bytes - at, STORAGE_UNIT);
-            for (uint32_t i = 0; i < STORAGE_DATA_AT / 4; i++) {
-                ((uint32_t *)room)[i] = ((const uint32_t *)packet)[i];
-            }
-            storage_packet_t *header = (storage_packet_t *)(room + STORAGE_PACKET_AT);
-            storage_resize(room, STORAGE_DATA_AT + n);
-            header->offset = at;
-            header->bytes = (uint16_t)n;
-            header->place = (at == 0 ? STORAGE_FIRST : 0) | (at + n == bytes ? STORAGE_LAST : 0);
-            spin_send_packet(room, STORAGE_DATA_AT + n, &sent);
-            spin_cmd_wait(sent);
-        }
-    }
-}
-
 /* Write to host memory from the packet in L2: it is unchanged there, and leaves in rows of 64 bytes. */
 static spin_cmd_t write_from_l2(const task_t *task, uint32_t address, uint32_t at, uint32_t n)
 {
     spin_cmd_t written;
     spin_dma_to_host(spin_host_address(task, address), (uintptr_t)task->l2_pkt_mem + at, n, false, &written);
     return written;
+}
+
+/* Write to the card's memory, and wait. */
+static void __attribute__((noinline)) keep(const task_t *task, uint32_t address, uint8_t *data, uint32_t n)
+{
+    spin_dma_t copied;
+    spin_dma(data, storage_on_card(task, address), n, SPIN_DMA_LOC2EXT, 0, &copied);
+    spin_dma_wait(copied);
 }
 
 /* Write the complete parity of a unit to the host. The last unit of the stripe acknowledges the stripe. */
@@ -268,6 +246,11 @@ static bool process(const handler_args_t *args, const storage_message_t *message
         storage_exchange(args, address, data, n, true);
         return true;
     default:
+        if (__builtin_expect(storage_is_on_card(address), 0)) {
+            keep(task, address, data, n);
+            storage_forward(message, packet, at + n);
+            return true;
+        }
         written = write_from_l2(task, address, at, n);
         storage_forward(message, packet, at + n);
         spin_cmd_wait(written);
@@ -300,6 +283,131 @@ static void take(const handler_args_t *args, storage_message_t *message)
     }
 }
 
+/* Set the fields of a packet with `n` bytes of a read, which has the headers of a packet with STORAGE_UNIT bytes. */
+static inline void fill_in(uint8_t *packet, uint32_t at, uint32_t n, uint32_t bytes)
+{
+    storage_packet_t *header = (storage_packet_t *)(packet + STORAGE_PACKET_AT);
+    header->offset = at;
+    header->bytes = (uint16_t)n;
+    header->place = (at == 0 ? STORAGE_FIRST : 0) | (at + n == bytes ? STORAGE_LAST : 0);
+    if (n != STORAGE_UNIT) {
+        storage_resize(packet, STORAGE_DATA_AT + n);
+    }
+}
+
+/* Begin to copy the packet at `at` of a block of `n` bytes into its room. */
+static inline spin_dma_t begin_packet(uint8_t (*rooms)[STORAGE_ROOM], uint8_t *block, uint32_t at, uint32_t n)
+{
+    spin_dma_t copied;
+    spin_dma(block + at, rooms[at / STORAGE_UNIT] + STORAGE_DATA_AT, MIN(n - at, STORAGE_UNIT), SPIN_DMA_EXT2LOC, 0, &copied);
+    return copied;
+}
+
+/*
+ * Send a block of `n` bytes in L2, which are at `first` in the read. The data of a packet are copied into its room while the two
+ * packets before are sent.
+ */
+static void __attribute__((noinline)) send_block(uint8_t (*rooms)[STORAGE_ROOM], uint8_t *block, uint32_t n, uint32_t first,
+                                                 uint32_t bytes)
+{
+    spin_cmd_t sent[2] = {0, 0};
+    spin_dma_t copied[2];
+    copied[0] = begin_packet(rooms, block, 0, n);
+#pragma GCC unroll 4
+    for (uint32_t i = 0; i < STORAGE_BLOCK / STORAGE_UNIT; i++) {
+        const uint32_t at = i * STORAGE_UNIT;
+        if (at >= n) {
+            break;
+        }
+        if (at + STORAGE_UNIT < n) {
+            copied[(i + 1) % 2] = begin_packet(rooms, block, at + STORAGE_UNIT, n);
+        }
+        const uint32_t size = MIN(n - at, STORAGE_UNIT);
+        fill_in(rooms[i], first + at, size, bytes);
+        spin_dma_wait(copied[i % 2]);
+        if (i >= 2) {
+            spin_cmd_wait(sent[i % 2]);
+        }
+        spin_send_packet(rooms[i], STORAGE_DATA_AT + size, &sent[i % 2]);
+    }
+    spin_cmd_wait(sent[0]);
+    spin_cmd_wait(sent[1]);
+}
+
+/* Begin to read the block at `at` of a read from the host, if there is one. */
+static inline void begin_block(const handler_args_t *args, const storage_message_t *message, uint32_t at, uint8_t *to,
+                               spin_cmd_t *read)
+{
+    if (at < message->bytes) {
+        const uint64_t host = spin_host_address(args->task, message->address + at);
+        spin_dma_from_host(host, (uintptr_t)to, MIN(message->bytes - at, STORAGE_BLOCK), false, read);
+    }
+}
+
+/*
+ * Send the data of a read, block by block. While the packets of a block are sent, two blocks of the host's memory are read: these
+ * are the four commands that a core can have under way. A new command may get the handle of one that has ended, so a read begins
+ * only after the waits for all commands that must end before it.
+ */
+static void __attribute__((noinline)) read_all(const handler_args_t *args, const storage_message_t *message)
+{
+    const task_t *task = args->task;
+    uint8_t *packet = (uint8_t *)task->pkt_mem;
+    uint8_t(*rooms)[STORAGE_ROOM] = storage_own(args)->rooms[args->hpu_id];
+    const uint32_t bytes = message->bytes;
+    const bool is_on_card = storage_is_on_card(message->address);
+    uint32_t number = 0;
+    spin_cmd_t reads[2] = {0, 0};  /* of this block, and of the next one */
+    uint8_t *blocks[STORAGE_BLOCKS]; /* of this block, the next one, and the one behind */
+    if (!is_on_card) {
+        blocks[0] = storage_take_blocks(args, &number);
+        blocks[1] = blocks[0] + STORAGE_BLOCK;
+        blocks[2] = blocks[1] + STORAGE_BLOCK;
+        begin_block(args, message, 0, blocks[0], &reads[0]);
+        begin_block(args, message, STORAGE_BLOCK, blocks[1], &reads[1]);
+    }
+    storage_turn(packet, message->own, STORAGE_DATA, STORAGE_DATA_AT + STORAGE_UNIT);
+    for (uint32_t room = 0; room < STORAGE_BLOCK / STORAGE_UNIT && room * STORAGE_UNIT < bytes; room++) {
+        __builtin_memcpy(__builtin_assume_aligned(rooms[room], 4), __builtin_assume_aligned(packet, 4), STORAGE_DATA_AT);
+    }
+    for (uint32_t at = 0; at < bytes; at += STORAGE_BLOCK) {
+        const uint32_t n = MIN(bytes - at, STORAGE_BLOCK);
+        if (is_on_card) {
+            send_block(rooms, storage_on_card(task, message->address + at), n, at, bytes);
+            continue;
+        }
+        uint8_t *block = blocks[0];
+        spin_cmd_wait(reads[0]);
+        reads[0] = reads[1];
+        begin_block(args, message, at + 2 * STORAGE_BLOCK, blocks[2], &reads[1]);
+        send_block(rooms, block, n, at, bytes);
+        blocks[0] = blocks[1];
+        blocks[1] = blocks[2];
+        blocks[2] = block;
+    }
+    if (!is_on_card) {
+        storage_free_blocks(storage_node(task), number);
+    }
+}
+
+/* Send the data of a read in one packet, from the host directly to its room: the first, or the second if that crosses a page. */
+static void __attribute__((noinline)) read_one(const handler_args_t *args, const storage_message_t *message)
+{
+    const task_t *task = args->task;
+    uint8_t *packet = (uint8_t *)task->pkt_mem;
+    uint8_t(*rooms)[STORAGE_ROOM] = storage_own(args)->rooms[args->hpu_id];
+    const uint32_t bytes = message->bytes, at = (uint32_t)(uintptr_t)rooms[0] + STORAGE_DATA_AT;
+    uint8_t *room = rooms[(at ^ (at + bytes - 1)) >= STORAGE_BLOCK];
+    spin_cmd_t command;
+    spin_dma_from_host(spin_host_address(task, message->address), (uintptr_t)room + STORAGE_DATA_AT, bytes, false, &command);
+    storage_turn(packet, message->own, STORAGE_DATA, STORAGE_DATA_AT + STORAGE_UNIT);
+    __builtin_memcpy(__builtin_assume_aligned(room, 4), __builtin_assume_aligned(packet, 4), STORAGE_DATA_AT);
+    fill_in(room, 0, bytes, bytes);
+    spin_cmd_wait(command);
+    spin_send_packet(room, STORAGE_DATA_AT + bytes, &command);
+    spin_cmd_wait(command);
+}
+
 __handler__ void storage_ph(handler_args_t *args)
 {
     const task_t *task = args->task;
@@ -307,10 +415,16 @@ __handler__ void storage_ph(handler_args_t *args)
     if (!message->is_accepted) {
         return;
     }
-    if (__builtin_expect(message->kind == STORAGE_READ, 0)) { /* a branch that is not taken is faster */
+    if (__builtin_expect(message->kind != STORAGE_READ, 1)) { /* a branch that is not taken is faster */
+        if ((storage_packet(task)->place & (STORAGE_FIRST | STORAGE_LAST)) == 0) {
+            take(args, message);
+        }
+        return;
+    }
+    if (message->bytes <= STORAGE_UNIT && !storage_is_on_card(message->address)) {
+        read_one(args, message);
+    } else {
         read_all(args, message);
-    } else if ((storage_packet(task)->place & (STORAGE_FIRST | STORAGE_LAST)) == 0) {
-        take(args, message);
     }
 }
 
@@ -323,7 +437,7 @@ __handler__ void storage_th(handler_args_t *args)
         return; /* the data are the answer to a read */
     }
     take(args, message);
-        uint32_t status = message->status;
+    uint32_t status = message->status;
     if (status == STORAGE_OK && (uint32_t)message->received != message->units) {
         storage_count(task, STORAGE_TORN_ENDS);
         status = STORAGE_TORN;

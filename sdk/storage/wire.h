@@ -7,8 +7,8 @@
  * front of the data. A larger request begins with a packet that has only `storage_request_t`, and each later packet
  * except the last carries STORAGE_UNIT bytes of data. Nodes forward the first packet first and the last packet last;
  * packets between may overtake each other. Replies go to STORAGE_CLIENT_PORT of the client. Numbers are little-endian;
- * addresses of nodes are as in an IPv4 header. An address is an offset in the host memory of a node, and an object has
- * the same address on all nodes that store a part of it.
+ * addresses of nodes are as in an IPv4 header. An address is an offset in the host memory of a node or, from STORAGE_CARD_AT
+ * on, in memory of its card. An object has the same address on all nodes that store a part of it.
  *
  * Nodes find each other by a rule instead of ARP: the MAC address of a node is 02:00 and its IPv4 address, as in
  * networks of spinet.
@@ -21,6 +21,8 @@
 
 #define STORAGE_PORT 9400
 #define STORAGE_CLIENT_PORT 9401
+
+#define STORAGE_CARD_AT 0x80000000 /* host memory of a node ends before it */
 
 #define STORAGE_UNIT 1024       /* bytes of data in a packet */
 #define STORAGE_MAX_UNITS 1024  /* packets with data of a message */

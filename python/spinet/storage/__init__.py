@@ -7,5 +7,6 @@ The handlers are `sdk/storage/storage.c`. docs/guides/storage.md shows how to us
 from spinet.storage.client import Client, Request, blocks, recover
 from spinet.storage.metadata import Metadata
 from spinet.storage.node import capture, events, memory, node
+from spinet.storage.wire import CARD_AT
 
-__all__ = ["Client", "Metadata", "Request", "blocks", "capture", "events", "memory", "node", "recover"]
+__all__ = ["CARD_AT", "Client", "Metadata", "Request", "blocks", "capture", "events", "memory", "node", "recover"]

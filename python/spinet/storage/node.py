@@ -22,6 +22,9 @@ MESSAGE = (
     f"until udp.payload[3:1] in {{{wire.LAST}, {wire.FIRST | wire.LAST}}}"
 )
 TIMEOUT_CYCLES = 200_000  # assumed: longer than any gap in a message of a live client, shorter than its retry timeout
+MAX_CARD_BYTES = (1 << 20) - wire.constant(
+    "NODE_BYTES"
+)  # source: docs/reference/experiment.md: a quarter of L2 handler memory
 EVENTS = ("duplicates", "strays", "refused", "torn_ends", "pool_empty", "stripes_lost")
 
 
@@ -58,20 +61,31 @@ def events(handler_memory: bytes) -> dict[str, int]:
     return dict(zip(EVENTS, values, strict=True))
 
 
-def node(metadata: Metadata | None = None, *, buffers: int = wire.constant("BUFFERS")) -> dict[str, Any]:
+def node(
+    metadata: Metadata | None = None, *, buffers: int = wire.constant("BUFFERS"), card_bytes: int = 0
+) -> dict[str, Any]:
     """The keys of an experiment, or of a node of a network, that make its card a storage node.
+
+    Parameters
+    ----------
+    buffers
+        Free accumulators for erasure-coded writes.
+    card_bytes
+        Bytes of the card's own memory for objects, from the address `CARD_AT` on.
 
     Examples
     --------
     >>> sorted(node())
     ['context', 'program']
     """
+    if not 0 <= card_bytes <= MAX_CARD_BYTES:
+        raise UsageError(f"card_bytes is {card_bytes}, must be 0 to {MAX_CARD_BYTES}")
     content = memory(Metadata() if metadata is None else metadata, buffers=buffers)
     context = {
         "name": "storage",
         "match": MATCH,
         "message": MESSAGE,
-        "handler_memory": {"size": len(content), "data": str(_programs.kept(content))},
+        "handler_memory": {"size": len(content) + card_bytes, "data": str(_programs.kept(content))},
         "delivery": {"timeout_cycles": TIMEOUT_CYCLES},
     }
     return {"program": str(PROGRAM), "context": [context]}

@@ -29,6 +29,8 @@ def constant(name: str) -> int:
 
 
 UNIT = constant("UNIT")
+CARD_AT = constant("CARD_AT")
+"""First address of a card's own memory."""
 MAX_BYTES = UNIT * constant("MAX_UNITS")
 MAX_NODES = constant("MAX_NODES")
 MAX_PARITY = constant("MAX_PARITY")
