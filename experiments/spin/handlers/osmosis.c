@@ -147,18 +147,12 @@ __handler__ void filtering_ph(handler_args_t *args)
     spin_dma_to_host(host(task), (uintptr_t)task->l2_pkt_mem, task->pkt_mem_size, false, &copied);
 }
 
-/* The number of transfers and the bytes of each; with LEAD, that number of cycles later. */
+/* The number of transfers and the bytes of each. */
 static void transfers(const task_t *task, uint32_t *n, uint32_t *n_bytes)
 {
     const packet_t *packet = task->pkt_mem;
     *n = packet->words[0];
     *n_bytes = packet->words[1];
-#ifdef LEAD
-#pragma clang loop unroll(full)
-    for (uint32_t i = 0; i < LEAD; i++) {
-        __asm__ volatile("nop");
-    }
-#endif
 }
 
 __handler__ void to_host_ph(handler_args_t *args)

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The transfers of the handlers in OSMOSIS's logs of the RTL. A handler finds in its context's handler memory, which is in L2, how
+ * many transfers it has to make, and waits for each before it starts the next. A transfer has as many bytes as the packet says.
+ */
+#include <handler.h>
+#include <packets.h>
+#include <spin_xpulp.h>
+
+/* As the published handlers have it: the rest of handler memory begins behind it. */
+typedef struct {
+    int32_t turns;      /* of a loop; of the L2 reads, their number */
+    uint32_t unused;
+    int32_t to_host;    /* number of writes to the host */
+    uint32_t unused2;
+    int32_t from_host;  /* number of reads from the host, or of packets to send */
+} params_t;
+
+static uint32_t length(const task_t *task) { return ((const pkt_hdr_t *)task->pkt_mem)->ip_hdr.length; }
+
+/*
+ * Issue a command `n` times, and wait for each. Only the words before `info` differ between commands. The loop is a hardware loop,
+ * as PsPIN's compiler makes of such loops.
+ */
+static inline void repeat(int32_t n, uint32_t word0, uint32_t word1, uintptr_t word2, uint32_t word3, uint32_t word4, uint32_t info)
+{
+    uint32_t handle;
+    if (n <= 0) {
+        return;
+    }
+    __asm__ volatile(SPIN_LOOP("%[n]", 8,
+                               "sw %z[word0], 0x90(%[driver])\n"
+                               "sw %z[word1], 0x94(%[driver])\n"
+                               "sw %z[word2], 0x98(%[driver])\n"
+                               "sw %z[word3], 0x9C(%[driver])\n"
+                               "sw %z[word4], 0xA0(%[driver])\n"
+                               "sw %z[info], 0x8C(%[driver])\n"
+                               "lw %[handle], 0x80(%[driver])\n"
+                               "sw %[handle], 0x84(%[driver])\n")
+                     : [handle] "=&r"(handle)
+                     : [n] "r"(n), [driver] "r"(HWSCHED_BASE_ADDR), [word0] "rJ"(word0), [word1] "rJ"(word1), [word2] "rJ"(word2),
+                       [word3] "rJ"(word3), [word4] "rJ"(word4), [info] "rJ"(info)
+                     : "memory");
+}
+
+__handler__ void to_host_ph(handler_args_t *args)
+{
+    const task_t *task = args->task;
+    const int32_t n = ((const params_t *)task->handler_mem)->to_host;
+    repeat(n, task->host_mem_low, task->host_mem_high, (uintptr_t)task->pkt_mem, length(task), 1, HWSCHED_INFO_HOST_DMA | 1);
+}
+
+__handler__ void from_host_ph(handler_args_t *args)
+{
+    const task_t *task = args->task;
+    const int32_t n = ((const params_t *)task->handler_mem)->from_host;
+    repeat(n, task->host_mem_low, task->host_mem_high, (uintptr_t)task->pkt_mem, length(task), 0, HWSCHED_INFO_HOST_DMA | 1);
+}
+
+__handler__ void send_ph(handler_args_t *args)
+{
+    const task_t *task = args->task;
+    const int32_t n = ((const params_t *)task->handler_mem)->from_host;
+    repeat(n, 0, 0, (uintptr_t)task->pkt_mem, 0, length(task), HWSCHED_INFO_NIC);
+}
+
+/* From handler memory, behind the parameters, to where the packet is in L1; the cluster's DMA. */
+__handler__ void l2_read_ph(handler_args_t *args)
+{
+    const task_t *task = args->task;
+    const params_t *params = task->handler_mem;
+    const int32_t n = params->turns;
+    const uint32_t n_bytes = length(task);
+    for (int32_t i = 0; i < n; i++) {
+        spin_dma_t copied;
+        spin_dma((void *)(params + 1), task->pkt_mem, n_bytes, SPIN_DMA_EXT2LOC, 0, &copied);
+        spin_dma_wait(copied);
+    }
+}
