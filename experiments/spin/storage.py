@@ -204,25 +204,30 @@ def latency_ns(build: Build, size: int, n_nodes: int, *, parts: int = 1) -> floa
     return float(replies.max()) - _START_NS
 
 
-def read_ns(size: int, *, parts: int = 1) -> float:
+def read_ns(size: int, *, parts: int = 1, on_card: bool = False) -> float:
     """Time from the first bit of a read until its last bit is at the client. Compares all bytes.
 
     Parameters
     ----------
     parts
         Requests into which the read is divided.
+    on_card
+        The data are in the memory of the node's card, not in that of its host.
     """
-    client, (node_ip,) = storage.Client(CLIENT), nodes(1)
+    at = storage.CARD_AT if on_card else 0
+    capability = storage.Metadata().grant(CLIENT, begin=at, n_bytes=1 << 30)
+    client, (node_ip,) = storage.Client(CLIENT, capability=capability), nodes(1)
     content = data(size, 0)
-    write = client.write(node_ip, 0, content)
+    write = client.write(node_ip, at, content)
     frames: list[tuple[float, bytes]] = [(_WARM_UP_NS, frame) for frame in client.frames(write)]
-    warm = [client.read(node_ip, 0, min(size, 8 * UNIT)) for _ in range(_WARM_UPS)]
+    warm = [client.read(node_ip, at, min(size, 8 * UNIT)) for _ in range(_WARM_UPS)]
     for turn, read in enumerate(warm):
         frames += [(_WARM_UP_NS * (2 + 0.5 * turn), frame) for frame in client.frames(read)]
     each = size // parts
-    reads = [client.read(node_ip, part * each, each) for part in range(parts)]
+    reads = [client.read(node_ip, at + part * each, each) for part in range(parts)]
     frames += [(float(_START_NS), frame) for read in reads for frame in client.frames(read)]
-    ran = run({0: frames}, 2, node=storage.node(), stored={1: content}, copies=True)
+    node, stored = storage.node(card_bytes=size if on_card else 0), b"" if on_card else content
+    ran = run({0: frames}, 2, node=node, stored={1: stored}, copies=True)
     for frame in ran.received:
         assert client.receive(frame) is not None, frame.hex()
     assert write.is_done and all(read.is_done for read in (*warm, *reads)), "a reply is missing"
