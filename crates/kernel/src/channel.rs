@@ -7,6 +7,8 @@ use crate::wiring::WiringError;
 use std::cell::{Cell, OnceCell, Ref, RefCell};
 use std::rc::Rc;
 
+mod runs;
+
 /// The component at one end of a channel.
 #[derive(Clone)]
 pub(crate) struct Endpoint {
@@ -91,15 +93,44 @@ struct Channel<T> {
     first: Cell<Cycle>,
     /// The receiver's cycle from which the last item is visible. Later items cannot be visible earlier.
     last: Cell<Cycle>,
-    /// Items, each with the receiver's cycle from which it is visible.
-    items: RefCell<Fifo<(Cycle, T)>>,
-    /// Room that was freed but is not usable yet: the sender's cycle from which it is usable, and the number of items.
-    /// One pair is enough, because items taken before the sender's last edge are usable by now.
-    freed: Cell<(Cycle, usize)>,
-    /// Items in the queue plus those in `freed`. While this is below the capacity, there is room in any cycle.
+    items: RefCell<Fifo<Entry<T>>>,
+    /// Room that was freed but is not usable yet. One value is enough, because all items taken earlier are usable by the
+    /// sender's next edge.
+    freed: Cell<Freed>,
+    /// Items in the queue plus those in `freed`. While this is below the capacity, there is room in any cycle. It exceeds the
+    /// capacity while a run is sent whose last items use room that is freed later.
     occupied: Cell<usize>,
-    /// True after the sender asked for room and found none.
-    sender_waits: Cell<bool>,
+    /// Work of the next take besides the usual: [`SENDER_WAITS`], [`HAS_RUNS`]. Almost always 0.
+    duties: Cell<u8>,
+    /// The sender's cycle after its last run.
+    run_end: Cell<Cycle>,
+    /// Copies an item of a run; set by the first run.
+    copy: Cell<Option<CopyOf<T>>>,
+}
+
+/// Makes an item that is equal to another.
+type CopyOf<T> = fn(&T) -> T;
+
+/// An item in the queue, or several equal ones that arrive one a cycle.
+struct Entry<T> {
+    /// The receiver's cycle from which it, or the first of them, is visible.
+    seen: Cycle,
+    item: T,
+    /// Number of equal items behind it.
+    more: u32,
+}
+
+/// The sender asked for room and found none.
+const SENDER_WAITS: u8 = 1;
+/// There have been runs. A run wakes the receiver for its first item only, so a take has to do it for the next.
+const HAS_RUNS: u8 = 2;
+
+/// Room for `n` items: for `at_once` of them from the sender's cycle `usable` on, and for one more in each later cycle.
+#[derive(Clone, Copy, Default)]
+struct Freed {
+    usable: Cycle,
+    n: u32,
+    at_once: u32,
 }
 
 impl<T> Channel<T> {
@@ -117,19 +148,44 @@ impl<T> Channel<T> {
         let seen = cycle.max(self.last.get());
         self.last.set(seen);
         self.first.set(self.first.get().min(seen));
-        self.items.borrow_mut().push((seen, item));
+        self.items.borrow_mut().push(Entry { seen, item, more: 0 });
         self.occupied.set(self.occupied.get() + 1);
         receiver.wake(seen);
     }
 
-    /// Clears the freed room if it is usable by now, and returns its size in items.
+    /// Removes room that is usable by now from `freed`. Returns the number of items that may be sent at this edge.
     fn reclaim(&self) -> usize {
-        let (usable, n) = self.freed.get();
-        if usable <= self.sender().now() {
-            self.freed.set((usable, 0));
-            self.occupied.set(self.occupied.get() - n);
+        let Freed { usable, n, at_once } = self.freed.get();
+        let now = self.sender().now();
+        if let Some(cycles) = now.checked_sub(usable) {
+            let usable_now = n.min(u32::try_from(cycles).unwrap_or(u32::MAX).saturating_add(at_once));
+            self.freed.set(Freed { usable: now + 1, n: n - usable_now, at_once: 1 });
+            self.occupied.set(self.occupied.get() - usable_now as usize);
         }
-        self.capacity - self.occupied.get()
+        self.capacity.saturating_sub(self.occupied.get())
+    }
+
+    /// An item is taken; the sender can use its room from its cycle `usable` on.
+    #[inline(always)]
+    fn free(&self, usable: Cycle) {
+        let Freed { usable: before, n, at_once } = self.freed.get();
+        if before == usable {
+            self.freed.set(Freed { usable, n: n + 1, at_once: at_once + 1 });
+        } else {
+            self.occupied.set(self.occupied.get() - n as usize);
+            self.freed.set(Freed { usable, n: 1, at_once: 1 });
+        }
+    }
+
+    fn wake_sender(&self, usable: Cycle) {
+        self.duties.set(self.duties.get() & !SENDER_WAITS);
+        let sender = self.sender();
+        if self.is_within() { sender.wake_from_within(usable) } else { sender.wake(usable) }
+    }
+
+    /// Returns true if both ends have the same clock.
+    fn is_within(&self) -> bool {
+        Rc::ptr_eq(&self.sender().domain, &self.receiver().domain)
     }
 }
 
@@ -144,9 +200,11 @@ pub(crate) fn channel<T: 'static>(name: &str, capacity: usize, latency: u64) -> 
         first: Cell::new(Cycle::MAX),
         last: Cell::new(0),
         items: RefCell::new(Fifo::new()),
-        freed: Cell::new((0, 0)),
+        freed: Cell::default(),
         occupied: Cell::new(0),
-        sender_waits: Cell::new(false),
+        duties: Cell::new(0),
+        run_end: Cell::new(0),
+        copy: Cell::new(None),
     });
     (Tx(channel.clone()), Rx(channel))
 }
@@ -173,7 +231,7 @@ impl<T> Inlet<T> {
             channel.name
         );
         assert!(cycle > sender.now(), "inlet {}: cannot send at cycle {cycle}, it is already simulated", channel.name);
-        channel.freed.set((0, 0));
+        channel.freed.set(Freed::default());
         channel.occupied.set(channel.items.borrow().len());
         channel.push(receiver, cycle, item);
     }
@@ -200,8 +258,8 @@ impl<T> Tx<T> {
         let room = self.room() > 0;
         if !room {
             match self.0.freed.get() {
-                (_, 0) => self.0.sender_waits.set(true),
-                (usable, _) => self.0.sender().wake(usable),
+                Freed { n: 0, .. } => self.0.duties.set(self.0.duties.get() | SENDER_WAITS),
+                Freed { usable, .. } => self.0.sender().wake(usable),
             }
         }
         room
@@ -222,6 +280,7 @@ impl<T> Tx<T> {
     /// Items still arrive in order: an item behind a delayed one is delayed too.
     pub fn send_late(&self, item: T, extra: u64) {
         let channel = &*self.0;
+        debug_assert!(channel.sender().now() >= channel.run_end.get(), "channel {} still sends a run", channel.name);
         // The common case: one clock, and room that needs no look at `freed`. It calls nothing, so it saves no registers.
         if let (Some((sender, _)), Some((receiver, _))) = (channel.sender.get(), channel.receiver.get())
             && Rc::ptr_eq(&sender.domain, &receiver.domain)
@@ -234,7 +293,7 @@ impl<T> Tx<T> {
             if items.is_empty() {
                 channel.first.set(seen);
             }
-            items.push((seen, item));
+            items.push(Entry { seen, item, more: 0 });
             drop(items);
             channel.occupied.set(channel.occupied.get() + 1);
             return receiver.wake_from_within(seen);
@@ -304,7 +363,7 @@ impl<T> Rx<T> {
         if !self.has_item() {
             return None;
         }
-        Ref::filter_map(self.0.items.borrow(), |items| items.front().map(|(_, item)| item)).ok()
+        Ref::filter_map(self.0.items.borrow(), |items| items.front().map(|entry| &entry.item)).ok()
     }
 
     /// Takes the oldest item that has arrived. The sender can use its room from the sender's next edge.
@@ -321,30 +380,25 @@ impl<T> Rx<T> {
 
     fn take_first(&self) -> Option<T> {
         let channel = &*self.0;
-        let (sender, receiver) = (channel.sender(), channel.receiver());
-        let is_within = Rc::ptr_eq(&sender.domain, &receiver.domain);
-        let usable = sender.cycle_after(receiver);
-        let (before, n) = channel.freed.get();
-        if before == usable {
-            channel.freed.set((usable, n + 1));
-        } else {
-            channel.occupied.set(channel.occupied.get() - n);
-            channel.freed.set((usable, 1));
-        }
-        if channel.sender_waits.replace(false) {
-            if is_within { sender.wake_from_within(usable) } else { sender.wake(usable) }
+        let usable = channel.sender().cycle_after(channel.receiver());
+        channel.free(usable);
+        if channel.duties.get() != 0
+            && let Some(item) = channel.do_duties(usable)
+        {
+            return Some(item);
         }
         // Taken last, so no code that may panic runs while the item is held.
         let mut items = channel.items.borrow_mut();
-        let (_, item) = items.pop()?;
-        channel.first.set(items.front().map_or(Cycle::MAX, |&(seen, _)| seen));
+        let Entry { item, .. } = items.pop()?;
+        channel.first.set(items.front().map_or(Cycle::MAX, |entry| entry.seen));
         Some(item)
     }
 
     /// The next item, even if it has not arrived yet, and the receiver's cycle from which it is visible. For observers
     /// between two runs.
-    pub fn peek_ahead(&self) -> Option<Ref<'_, (Cycle, T)>> {
-        Ref::filter_map(self.0.items.borrow(), Fifo::front).ok()
+    pub fn peek_ahead(&self) -> Option<(Cycle, Ref<'_, T>)> {
+        let entry = Ref::filter_map(self.0.items.borrow(), Fifo::front).ok()?;
+        Some((entry.seen, Ref::map(entry, |entry| &entry.item)))
     }
 
     pub(crate) fn name(&self) -> String {

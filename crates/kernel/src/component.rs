@@ -108,11 +108,17 @@ pub struct Resource {
 /// Counters of a component, collected for a report.
 pub struct CounterList<'a> {
     pub(crate) component: &'a str,
+    pub(crate) now: Cycle,
     pub(crate) found: &'a mut Vec<(String, u64)>,
     pub(crate) resources: &'a mut Vec<Resource>,
 }
 
 impl CounterList<'_> {
+    /// The last cycle that is simulated. A component that moves several items by one call has counted them ahead.
+    pub fn now(&self) -> Cycle {
+        self.now
+    }
+
     /// Adds a counter. Its full name is the component's path, a dot and `name`.
     pub fn add(&mut self, name: &str, total: u64) {
         self.found.push((format!("{}.{name}", self.component), total));

@@ -52,6 +52,15 @@ impl<T> Fifo<T> {
         self.slots.get(self.head)?.as_ref()
     }
 
+    pub fn front_mut(&mut self) -> Option<&mut T> {
+        self.slots.get_mut(self.head)?.as_mut()
+    }
+
+    /// The item behind the front.
+    pub fn second(&self) -> Option<&T> {
+        self.slots.get((self.head + 1) & self.slots.len().wrapping_sub(1)).filter(|_| self.len > 1)?.as_ref()
+    }
+
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {

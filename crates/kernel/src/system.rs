@@ -128,15 +128,19 @@ impl SystemBuilder {
         errors.extend(self.channels.iter().filter_map(|channel| channel.check().err()));
         match errors.into_iter().next() {
             Some(error) => Err(error),
-            None => Ok(System { clocks: self.clocks, domains: self.domains, hub: self.hub, ports, mode: Mode::Normal }),
+            None => {
+                let (mode, reached) = (Mode::Normal, Time::ZERO);
+                Ok(System { clocks: self.clocks, domains: self.domains, hub: self.hub, ports, mode, reached })
+            }
         }
     }
 }
 
 /// Counters and resources of a component.
-fn report(slot: &Slot) -> (Vec<(String, u64)>, Vec<Resource>) {
+fn report(domain: &Domain, slot: &Slot, reached: Time) -> (Vec<(String, u64)>, Vec<Resource>) {
     let (mut found, mut resources) = (Vec::new(), Vec::new());
-    let mut counters = CounterList { component: &slot.path, found: &mut found, resources: &mut resources };
+    let now = domain.clock.cycle_after(reached) - 1;
+    let mut counters = CounterList { component: &slot.path, now, found: &mut found, resources: &mut resources };
     slot.component.counters(&mut counters);
     (found, resources)
 }
@@ -149,6 +153,8 @@ pub struct System {
     hub: Rc<Hub>,
     ports: Vec<Port>,
     mode: Mode,
+    /// The time up to which all edges are simulated.
+    reached: Time,
 }
 
 impl System {
@@ -177,14 +183,14 @@ impl System {
 
     /// All counters with their totals, by clock and in the order of the components.
     pub fn counters(&self) -> Vec<(String, u64)> {
-        self.slots().into_iter().flat_map(|(_, slot)| report(slot).0).collect()
+        self.slots().into_iter().flat_map(|(domain, slot)| report(domain, slot, self.reached).0).collect()
     }
 
     /// Everything that can be full, with its clock, by clock and in the order of the components.
     pub fn resources(&self) -> Vec<(Clock, Resource)> {
         let with_clock = |(domain, slot): (&Domain, &Slot)| {
             let clock = domain.clock;
-            report(slot).1.into_iter().map(move |resource| (clock, resource))
+            report(domain, slot, self.reached).1.into_iter().map(move |resource| (clock, resource))
         };
         self.slots().into_iter().flat_map(with_clock).collect()
     }
@@ -202,6 +208,7 @@ impl System {
 
     /// Simulates every edge up to and including `limit` that any component wants.
     pub fn run_until(&mut self, limit: Time) -> Outcome {
+        self.reached = self.reached.max(limit);
         if let [(domain, slots)] = &mut self.domains[..] {
             return run_single(domain, slots, self.mode, limit);
         }

@@ -41,6 +41,10 @@ struct Output {
     owner: Option<usize>,
     /// Input considered first in the next choice (round robin).
     turn: usize,
+    /// Most flits that may pass as a run: one if outputs share the flits of a cycle.
+    longest_run: usize,
+    /// The cycle after the last run.
+    run_end: Cycle,
     passed: Counter,
 }
 
@@ -75,7 +79,16 @@ impl Crossbar {
         links: Vec<SmallVec<[usize; 2]>>,
     ) -> Crossbar {
         assert!(!outputs.is_empty(), "a crossbar needs an output");
-        let output = |flits| Output { flits, claims: 0, owner: None, turn: 0, passed: Counter::default() };
+        let longest_run = if links.is_empty() { usize::MAX } else { 1 };
+        let output = |flits| Output {
+            flits,
+            claims: 0,
+            owner: None,
+            turn: 0,
+            longest_run,
+            run_end: 0,
+            passed: Counter::default(),
+        };
         Crossbar {
             inputs: inputs.into_iter().map(|flits| Input { flits, route: None }).collect(),
             outputs: outputs.into_iter().map(output).collect(),
@@ -88,7 +101,8 @@ impl Crossbar {
     }
 
     /// Lets at most `limit` outputs pass a flit in a cycle; outputs take turns.
-    pub fn with_limit(self, limit: usize) -> Crossbar {
+    pub fn with_limit(mut self, limit: usize) -> Crossbar {
+        self.outputs.iter_mut().for_each(|output| output.longest_run = 1);
         let links = (0..self.outputs.len()).map(|to| [to].into_iter().collect()).collect();
         Crossbar { limit, links, ..self }
     }
@@ -96,11 +110,11 @@ impl Crossbar {
     /// Passes a flit over a link, if one is ready. Returns true if it did.
     fn pass_over(&mut self, now: Cycle, link: usize) -> bool {
         if let [to] = self.links[link][..] {
-            return self.outputs[to].pass(now, to, &mut self.inputs);
+            return self.outputs[to].pass(now, to, &mut self.inputs) > 0;
         }
         for i in 0..self.links[link].len() {
             let to = self.links[link][i];
-            if self.outputs[to].pass(now, to, &mut self.inputs) {
+            if self.outputs[to].pass(now, to, &mut self.inputs) > 0 {
                 self.links[link].rotate_left(i + 1);
                 return true;
             }
@@ -137,17 +151,25 @@ impl Input {
 }
 
 impl Output {
-    /// Passes a flit to this output, which is number `to`, if one is ready. Returns true if it did.
+    /// Passes a flit to this output, which is number `to`, if one is ready, and with it those that can follow one a cycle.
+    /// Returns their number.
     #[inline]
-    fn pass(&mut self, now: Cycle, to: usize, inputs: &mut [Input]) -> bool {
+    fn pass(&mut self, now: Cycle, to: usize, inputs: &mut [Input]) -> usize {
         let from = match self.owner {
             Some(owner) => owner,
-            None if self.claims == 0 => return false,
+            None if self.claims == 0 => return 0,
             None => self.choose(to, inputs),
         };
         let input = &mut inputs[from];
         if !input.flits.is_due(now) || !self.flits.has_room() {
-            return false;
+            return 0;
+        }
+        if input.flits.has_run() {
+            let n = input.flits.take_run(now, self.flits.room_for_run().min(self.longest_run));
+            self.flits.send_run(n, Flit::Body);
+            self.run_end = now + n as Cycle;
+            self.passed.add(n as u64);
+            return n;
         }
         let flit = input.flits.take_due(now).expect("a flit is there");
         if matches!(flit, Flit::Tail) {
@@ -156,7 +178,7 @@ impl Output {
         }
         self.flits.send(flit);
         self.passed.add(1);
-        true
+        1
     }
 
     /// Gives the output to one of the inputs that have claimed it, and returns that input.
@@ -181,11 +203,11 @@ impl Component for Crossbar {
             is_active |= input.look(now, table, outputs, unrouted);
         }
         if self.links.is_empty() {
-            let mut has_passed = false;
             for (to, output) in outputs.iter_mut().enumerate() {
-                has_passed |= output.pass(now, to, inputs);
+                // The channels wake the crossbar at the end of a longer run.
+                is_active |= output.pass(now, to, inputs) == 1;
             }
-            return if is_active || has_passed { Activity::Busy } else { Activity::Idle };
+            return if is_active { Activity::Busy } else { Activity::Idle };
         }
         let (n_links, mut link, mut passed) = (self.links.len(), self.first, 0);
         for _ in 0..n_links {
@@ -210,7 +232,8 @@ impl Component for Crossbar {
 
     fn counters(&self, counters: &mut CounterList) {
         for (to, output) in self.outputs.iter().enumerate() {
-            counters.busy(&format!("flits[{to}]"), output.passed.total(), 1, "one flit a cycle");
+            let ahead = output.run_end.saturating_sub(counters.now() + 1);
+            counters.busy(&format!("flits[{to}]"), output.passed.total() - ahead, 1, "one flit a cycle");
         }
         counters.add("unrouted", self.unrouted.total());
     }

@@ -84,6 +84,10 @@ impl Component for Egress {
         if self.due() > now {
             return Activity::Until(self.due());
         }
+        if self.input.is_due(now) && self.input.has_run() {
+            self.input.take_run(now, usize::MAX);
+            return Activity::Idle; // `input` wakes the exit when the next flit can be taken.
+        }
         match self.input.take_due(now) {
             None => return Activity::Idle,
             Some(Flit::Head(mut message)) => {

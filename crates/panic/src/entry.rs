@@ -1,7 +1,7 @@
 //! Where packets enter the interconnect: builds their messages and sends them flit by flit.
 
 use crate::cells::Cells;
-use crate::protocol::{Descriptor, Flit, Leg, Message, NodeId, PacketStep, n_flits};
+use crate::protocol::{Descriptor, Flit, Leg, Message, NodeId, PacketStep, Trail, n_flits};
 use crate::world::{Arrival, ExternalPort, Verdict};
 use kernel::trace::Counter;
 use kernel::{CounterList, Cycle, Ports, Rx, Tx};
@@ -151,6 +151,7 @@ impl Entry {
             id: arrival.id,
             flow: verdict.flow,
             class: verdict.class,
+            trail: Trail::with_services(verdict.chain.len()),
             chain: verdict.chain,
             next: 0,
             exit: exit.unwrap_or(self.nodes.dma),
@@ -161,7 +162,6 @@ impl Entry {
             slack_cycles: verdict.slack_cycles,
             waited_cycles: 0,
             fields: verdict.fields,
-            trail: Default::default(),
         };
         descriptor.trail.mark(now, PacketStep::Arrived, from);
         if is_unserved && exit.is_some() {
@@ -208,18 +208,20 @@ pub struct Sender {
     queue: VecDeque<(Cycle, Box<Message>, usize)>,
     /// Remaining flits of the message whose descriptor has gone.
     rest: usize,
+    /// Waiting flits, without those of the last run, and the cycle after that run.
     waiting: usize,
+    run_end: Cycle,
 }
 
 impl Sender {
     /// A sender at `node`.
     pub fn new(node: NodeId, flit_bytes: usize, output: Tx<Flit>) -> Sender {
-        Sender { node, flit_bytes, output, queue: VecDeque::new(), rest: 0, waiting: 0 }
+        Sender { node, flit_bytes, output, queue: VecDeque::new(), rest: 0, waiting: 0, run_end: 0 }
     }
 
-    /// Number of waiting flits, including the next descriptor.
-    pub fn waiting(&self) -> usize {
-        self.waiting
+    /// Number of flits, including the next descriptor, that wait when cycle `now` begins.
+    pub fn waiting(&self, now: Cycle) -> usize {
+        self.waiting + self.run_end.saturating_sub(now) as usize
     }
 
     /// Queues a message whose descriptor may go from cycle `ready` on.
@@ -229,10 +231,11 @@ impl Sender {
         self.queue.push_back((ready, message, n));
     }
 
-    /// Sends a flit, if one is due and there is room. Returns the cycle of the next attempt, or `None` if a port must change
-    /// first.
+    /// Sends a flit, if one is due and there is room, or a run of them. Returns the cycle of the next attempt, or `None` if a
+    /// port must change first.
     pub fn send(&mut self, now: Cycle) -> Option<Cycle> {
         let ready = match self.queue.front() {
+            _ if self.run_end > now => self.run_end,
             _ if self.rest > 0 => now,
             Some(&(ready, ..)) => ready,
             None => return None,
@@ -243,10 +246,16 @@ impl Sender {
         if !self.output.has_room() {
             return None;
         }
+        if self.rest > 1 {
+            let n = (self.rest - 1).min(self.output.room_for_run());
+            self.output.send_run(n, Flit::Body);
+            (self.rest, self.waiting, self.run_end) = (self.rest - n, self.waiting - n, now + n as Cycle);
+            return Some(self.run_end);
+        }
         self.waiting -= 1;
-        if self.rest > 0 {
-            self.rest -= 1;
-            self.output.send(if self.rest == 0 { Flit::Tail } else { Flit::Body });
+        if self.rest == 1 {
+            self.rest = 0;
+            self.output.send(Flit::Tail);
         } else {
             let (_, mut message, n) = self.queue.pop_front().expect("a message must be waiting");
             message.descriptor.trail.mark(now, PacketStep::Entered, self.node);

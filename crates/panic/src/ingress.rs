@@ -121,7 +121,7 @@ impl Ingress {
             return Some(free);
         }
         let is_full = |waiting: usize| waiting >= self.params.buffer_flits as usize;
-        if self.params.when_full == WhenFull::Stall && is_full(self.wires.sender.waiting()) {
+        if self.params.when_full == WhenFull::Stall && is_full(self.wires.sender.waiting(now)) {
             self.stalled_cycles.add(1);
             return Some(now + 1);
         }
@@ -156,7 +156,7 @@ impl Ingress {
         self.line_free += u128::from(self.params.descriptor_cycles) * line_bps;
         let n = n_flits(arrival.bytes.len(), self.wires.flit_bytes);
         let has_room = self.params.when_full == WhenFull::Stall
-            || self.wires.sender.waiting() + n <= self.params.buffer_flits as usize;
+            || self.wires.sender.waiting(now) + n <= self.params.buffer_flits as usize;
         match self.wires.entry.message(now, self.wires.node.0, arrival, verdict) {
             Ok(message) if has_room => self.wires.sender.push(now + Cycle::from(self.params.rmt_cycles), message),
             Ok(message) => self.drop(now, message, DropReason::IngressBuffer),

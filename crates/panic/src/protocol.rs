@@ -126,6 +126,12 @@ pub struct Mark {
 pub struct Trail(Vec<Mark>);
 
 impl Trail {
+    /// An empty trail with space for the usual steps through this number of services.
+    pub fn with_services(n: usize) -> Trail {
+        // Arrived, entered, queued, scheduled, leaving and left; and four steps at each unit.
+        Trail(Vec::with_capacity(6 + 4 * n))
+    }
+
     /// Records a step.
     pub fn mark(&mut self, at: Cycle, step: PacketStep, node: NodeId) {
         self.0.push(Mark { at, step, node });
@@ -192,7 +198,7 @@ pub struct Message {
 pub enum Flit {
     /// The head flit: the descriptor, alone in its cycle (RTL).
     Head(Box<Message>),
-    /// Bytes of the packet, except the last flit.
+    /// Bytes of the packet, except the last flit. Several of them may move as a run.
     Body,
     /// The last flit of the packet.
     Tail,

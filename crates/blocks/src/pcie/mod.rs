@@ -75,6 +75,23 @@ impl Transport {
         }
     }
 
+    /// Returns true if [`Transport::write_run`] can begin in cycle `now`.
+    pub fn takes_run(&self, now: Cycle) -> bool {
+        match &self.0 {
+            Model::Sink(sink) => sink.takes_run(now),
+            Model::Link(_) => false,
+        }
+    }
+
+    /// Accepts `n` beats of 64 bytes, one a cycle from `now` on, which do not end their burst. The owner stores them itself:
+    /// nothing may read them before they arrive. Until the run ends, it may write nothing else.
+    pub fn write_run(&mut self, now: Cycle, n: usize) {
+        match &mut self.0 {
+            Model::Sink(sink) => sink.write_run(now, n),
+            Model::Link(_) => unreachable!("a link takes no runs"),
+        }
+    }
+
     /// Accepts a read burst.
     #[inline]
     pub fn read(&mut self, read: Read) {

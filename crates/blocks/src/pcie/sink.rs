@@ -1,5 +1,6 @@
 //! Host memory without a packet model: ideal, with gaps, or at a fixed rate.
 
+use super::beats::BEAT_BYTES;
 use super::traffic::DirectionCounters;
 use super::wire::Wire;
 use super::{Bytes, Ends, PcieModel, PcieParams, Read, Write, to_line_end};
@@ -99,6 +100,18 @@ impl Sink {
     #[inline]
     pub fn write(&mut self, write: Write) {
         self.writes.push_back(write);
+    }
+
+    /// Returns true if whole beats can start one a cycle from `now` on.
+    pub fn takes_run(&self, now: Cycle) -> bool {
+        matches!(self.write_pace, BeatPace::Beats { free, gap: 0 } if free <= now) && self.writes.is_empty()
+    }
+
+    /// Starts `n` whole beats, one a cycle from `now` on.
+    pub fn write_run(&mut self, now: Cycle, n: usize) {
+        let last = now + n as Cycle - 1;
+        self.write_pace.start(last, BEAT_BYTES);
+        self.written.count_run(now, self.latency, n);
     }
 
     #[inline]

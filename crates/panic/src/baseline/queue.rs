@@ -115,8 +115,8 @@ impl Intake {
     }
 
     /// Returns true if the next flit of the packet at `place` has arrived.
-    pub fn has_flit(&self, place: usize) -> bool {
-        self.bank.has_flit(place)
+    pub fn has_flit(&self, now: Cycle, place: usize) -> bool {
+        self.bank.next(place, now) == Some(now)
     }
 
     /// Reads the next flit of the packet at `place`, which must have arrived, and frees its room.

@@ -1,6 +1,7 @@
 //! The card's end of PCIe: write beats and reads, each with its purpose.
 
 use super::due::Due;
+use super::receive::BEAT;
 use super::rings::{Buffer, HostMemory};
 use crate::protocol::Message;
 use blocks::pcie::{Bytes, Ends, PcieParams, Read, Transport, Write};
@@ -123,6 +124,19 @@ impl HostLink {
         self.is_open = !last;
         self.edge.beats.push_back(landed);
         self.transport.write(Write { from: 0, addr, bytes: Bytes::from_slice(bytes), last, refused: false });
+    }
+
+    /// Returns true if a run of beats of an open burst can begin in cycle `now`, or a burst with it.
+    pub fn takes_run(&self, now: Cycle) -> bool {
+        self.transport.takes_run(now)
+    }
+
+    /// Writes whole beats of a burst, one a cycle from `now` on, but not its last one. Until the run ends, nothing else may be
+    /// written. The bytes are in memory at once, but nothing reads them before the burst has ended.
+    pub fn write_run(&mut self, now: Cycle, addr: u64, bytes: &[u8]) {
+        self.is_open = true;
+        self.edge.memory.write(addr, bytes);
+        self.transport.write_run(now, bytes.len() / BEAT);
     }
 
     /// Returns true if a read can be accepted.

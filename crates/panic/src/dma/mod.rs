@@ -119,11 +119,11 @@ impl Dma {
         changed
     }
 
-    fn ask(&mut self) -> bool {
+    fn ask(&mut self, now: Cycle) -> bool {
         self.link.takes_read()
             && (self.receive.ask(&mut self.link)
                 || self.transmit.ask(&mut self.link)
-                || self.transmit.ask_packet(&mut self.link, &mut self.host))
+                || self.transmit.ask_packet(now, &mut self.link, &mut self.host))
     }
 
     /// Processes writes that have arrived in host memory.
@@ -151,10 +151,10 @@ impl Component for Dma {
         self.transmit.take_bank_notes();
         let mut changed = self.take_doorbells(now);
         changed |= self.take_answers(now);
-        changed |= self.receive.take(now);
         changed |= self.transmit.complete(&mut self.link);
+        changed |= self.receive.take(now, &mut self.link);
         changed |= self.receive.write(&mut self.link);
-        changed |= self.ask();
+        changed |= self.ask(now);
         let next_flit = self.transmit.send(now);
         let moving = self.link.tick(now);
         changed |= self.take_landed(now);

@@ -14,7 +14,7 @@ use kernel::{CounterList, Cycle, Ports, Rx};
 use std::collections::VecDeque;
 
 /// Size of a write beat.
-const BEAT: usize = 64;
+pub const BEAT: usize = 64;
 
 /// Takes packets from the interconnect and writes them into their queues' buffers.
 pub struct Receive {
@@ -108,8 +108,9 @@ impl Receive {
         true
     }
 
-    /// Takes a flit from the interconnect if possible. Returns true if it did.
-    pub fn take(&mut self, now: Cycle) -> bool {
+    /// Takes a flit from the interconnect if possible, or a run of them, which goes to the link at once. Returns true if it took
+    /// one flit.
+    pub fn take(&mut self, now: Cycle, link: &mut HostLink) -> bool {
         if !self.input.is_due(now) {
             return false;
         }
@@ -127,7 +128,7 @@ impl Receive {
             }
             return true;
         }
-        if self.held == self.room {
+        if self.held == self.room || self.take_run(now, link) {
             return false;
         }
         let is_whole = self.input.take_due(now) == Some(Flit::Tail);
@@ -136,6 +137,24 @@ impl Receive {
         packet.come = if is_whole { packet.len } else { packet.len.min(packet.come + self.flit_bytes) };
         packet.held += 1;
         self.held += 1;
+        true
+    }
+
+    /// Takes a run of flits, each of which is a beat that the link accepts in its cycle, if all earlier bytes have gone to the link.
+    fn take_run(&mut self, now: Cycle, link: &mut HostLink) -> bool {
+        let is_behind = self.packets.len() > 1 || self.held > 0;
+        if !self.input.has_run() || is_behind || self.flit_bytes != BEAT || !link.takes_run(now) {
+            return false;
+        }
+        let packet = self.packets.front_mut().expect("a message must begin with its descriptor");
+        if packet.written == 0 && link.is_open() {
+            return false;
+        }
+        let before = packet.written;
+        packet.written += self.input.take_run(now, usize::MAX) * BEAT;
+        packet.come = packet.written;
+        let message = packet.message.as_ref().expect("a packet with unwritten bytes must have its message");
+        link.write_run(now, packet.buffer.addr + before as u64, &message.data[before..packet.written]);
         true
     }
 

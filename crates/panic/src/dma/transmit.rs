@@ -95,11 +95,11 @@ impl Transmit {
     }
 
     /// Reads the next packet if there is room for it. Returns true if it did.
-    pub fn ask_packet(&mut self, link: &mut HostLink, host: &mut Host) -> bool {
+    pub fn ask_packet(&mut self, now: Cycle, link: &mut HostLink, host: &mut Host) -> bool {
         let Some(&queue) = self.ready.front() else { return false };
         let buffer = self.rings[queue].peek().expect("a ready queue must have a descriptor");
         let n = n_flits(buffer.len as usize, self.wires.flit_bytes);
-        if self.buffered_flits() + n > self.room {
+        if self.buffered_flits(now) + n > self.room {
             return false;
         }
         self.ready.pop_front();
@@ -182,18 +182,18 @@ impl Transmit {
     /// Sends a flit if possible. Returns when there is more to do: at once if the freed room may be wanted.
     pub fn send(&mut self, now: Cycle) -> Option<Cycle> {
         // A packet that `admit` drops frees room too, without a flit to send.
-        let before = self.buffered_flits();
+        let before = self.buffered_flits(now);
         self.admit(now);
         let next = self.wires.sender.send(now);
         if !self.held.is_empty() {
             return Some(now + 1);
         }
-        if self.buffered_flits() < before { Some(now + 1) } else { next }
+        if self.buffered_flits(now + 1) < before { Some(now + 1) } else { next }
     }
 
-    /// Number of flits requested or waiting to be sent.
-    fn buffered_flits(&self) -> usize {
-        self.requested_flits + self.wires.sender.waiting()
+    /// Number of flits requested or waiting to be sent when cycle `now` begins.
+    fn buffered_flits(&self, now: Cycle) -> usize {
+        self.requested_flits + self.wires.sender.waiting(now)
     }
 
     /// Names the ports.

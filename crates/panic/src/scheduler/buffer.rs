@@ -17,7 +17,9 @@ struct Cell {
     message: Option<Box<Message>>,
     /// Cycle of arrival.
     since: Cycle,
+    /// Flits written, with all those of the last run, and the cycle after that run.
     written: usize,
+    run_end: Cycle,
     read: usize,
     /// The last flit has been written.
     is_whole: bool,
@@ -53,6 +55,13 @@ impl Bank {
         }
     }
 
+    /// Writes `n` flits of the packet in `cell`, one a cycle from `now` on. None of them is the last.
+    pub fn write_run(&mut self, cell: usize, now: Cycle, n: usize) {
+        let cell = &mut self.cells[cell];
+        cell.written += n;
+        cell.run_end = now + n as Cycle;
+    }
+
     /// The packet in `cell`, whose descriptor has not been read, and its cycle of arrival.
     pub fn message(&mut self, cell: usize) -> (&mut Message, Cycle) {
         let Cell { message, since, .. } = &mut self.cells[cell];
@@ -69,15 +78,26 @@ impl Bank {
         u32::try_from(self.cells[cell].read).expect("a packet has few flits")
     }
 
-    /// Returns true if the next flit of the packet in `cell` can be read.
-    pub fn has_flit(&self, cell: usize) -> bool {
-        self.cells[cell].read < self.cells[cell].written
+    /// The first cycle, `now` or later, in which the next flit of the packet in `cell` can be read; `None` if it is not known.
+    pub fn next(&self, cell: usize, now: Cycle) -> Option<Cycle> {
+        let Cell { written, run_end, read, .. } = self.cells[cell];
+        // The last flit of the run is written in the cycle before `run_end`, the others one a cycle before it.
+        (read < written).then(|| now.max(run_end.saturating_sub((written - read) as Cycle)))
+    }
+
+    /// Reads up to `most` flits that are neither the descriptor nor the last one, one a cycle from now on. Returns their number.
+    /// The next flit must have been written; the others are written in time.
+    pub fn read_run(&mut self, cell: usize, most: usize) -> usize {
+        let cell = &mut self.cells[cell];
+        let n = if cell.message.is_some() { 0 } else { cell.written - usize::from(cell.is_whole) - cell.read };
+        cell.read += n.min(most);
+        n.min(most)
     }
 
     /// Reads the next flit, which must have been written; the last one frees the cell.
     pub fn read(&mut self, position: usize) -> Flit {
-        assert!(self.has_flit(position), "a flit must be written before it is read");
         let cell = &mut self.cells[position];
+        assert!(cell.read < cell.written, "a flit must be written before it is read");
         cell.read += 1;
         if let Some(message) = cell.message.take() {
             return Flit::Head(message);

@@ -68,6 +68,8 @@ struct Port {
     receiving: Receiving,
     /// Popped packets, and the cycle from which each can leave.
     leaving: VecDeque<(Cycle, usize)>,
+    /// The cycle after the last run of flits that was sent.
+    run_end: Cycle,
 }
 
 /// A PIFO block.
@@ -140,8 +142,13 @@ impl Scheduler {
             services: (block..n_services).step_by(n_blocks).rev().collect(),
             entering: VecDeque::new(),
         };
-        let port =
-            |wires| Port { wires, bank: Bank::new(cells), receiving: Receiving::Nothing, leaving: VecDeque::new() };
+        let port = |wires| Port {
+            wires,
+            bank: Bank::new(cells),
+            receiving: Receiving::Nothing,
+            leaving: VecDeque::new(),
+            run_end: 0,
+        };
         Scheduler {
             ports: ports.into_iter().map(port).collect(),
             notes,
@@ -195,11 +202,18 @@ impl Scheduler {
         }
     }
 
-    /// Takes a flit from a port if possible. Returns true if it did.
+    /// Takes a flit from a port if possible, or a run of them. Returns true if there is more to do at the next edge.
     fn receive(&mut self, now: Cycle, which: usize) -> bool {
         let port = &mut self.ports[which];
         if !port.wires.input.is_due(now) {
             return false;
+        }
+        if port.wires.input.has_run() {
+            let n = port.wires.input.take_run(now, usize::MAX);
+            if let Receiving::Into(cell) = port.receiving {
+                port.bank.write_run(cell, now, n);
+            }
+            return false; // `input` wakes the scheduler when the next flit can be taken.
         }
         match port.receiving {
             Receiving::Nothing => return self.admit(now, which),
@@ -304,13 +318,13 @@ impl Scheduler {
         }
     }
 
-    /// Pushes a packet into a block.
-    fn push(&mut self, now: Cycle, block: usize) {
+    /// Pushes a packet into a block. Returns the cycle of the next attempt, or `None` if no packet waits.
+    fn push(&mut self, now: Cycle, block: usize) -> Option<Cycle> {
         let entering = &mut self.blocks[block].entering;
-        if entering.front().is_none_or(|entry| entry.0 > now)
-            || !now.is_multiple_of(self.params.pifo.push_cycles.into())
-        {
-            return;
+        let &(from, ..) = entering.front()?;
+        let push_cycles = self.params.pifo.push_cycles.into();
+        if from > now || !now.is_multiple_of(push_cycles) {
+            return Some(from.max(now).next_multiple_of(push_cycles));
         }
         let (_, service, place) = entering.pop_front().expect("a packet must be waiting");
         let few = self.params.dropping.free_cells as usize;
@@ -342,21 +356,32 @@ impl Scheduler {
         } else if are_few && n_queued > dropping.spared_entries as usize {
             self.drop_last(now, service, DropReason::Cells);
         }
+        // A packet at an input may wait for the room that is free now.
+        (!self.blocks[block].entering.is_empty()).then_some(now + 1)
     }
 
-    /// Sends a flit from a port. Returns true if there is more to do at the next edge.
-    fn send(&mut self, now: Cycle, which: usize) -> bool {
+    /// Sends a flit from a port, or a run of them. Returns the cycle of the next attempt, or `None` if a port must change first.
+    fn send(&mut self, now: Cycle, which: usize) -> Option<Cycle> {
         let port = &mut self.ports[which];
-        let Some(&(ready, cell)) = port.leaving.front() else { return false };
-        if ready > now {
-            return true;
+        let &(ready, cell) = port.leaving.front()?;
+        let earliest = match port.bank.n_read(cell) {
+            0 => ready,
+            // The bytes are read out of the buffer.
+            n_read => ready + Cycle::from(n_read) + Cycle::from(self.params.buffer.read_cycles),
+        };
+        let next = port.bank.next(cell, now)?.max(earliest).max(port.run_end);
+        if next > now {
+            return Some(next);
         }
-        if !port.bank.has_flit(cell) || !port.wires.output.has_room() {
-            return false; // The next flit or room must come first.
+        let room = port.wires.output.room_for_run();
+        if room == 0 {
+            return None;
         }
-        let n_read = port.bank.n_read(cell);
-        if n_read > 0 && now < ready + Cycle::from(n_read) + Cycle::from(self.params.buffer.read_cycles) {
-            return true; // The bytes are read out of the buffer.
+        let n = port.bank.read_run(cell, room);
+        if n > 0 {
+            port.wires.output.send_run(n, Flit::Body);
+            port.run_end = now + n as Cycle;
+            return Some(port.run_end);
         }
         let mut flit = port.bank.read(cell);
         match &mut flit {
@@ -365,7 +390,7 @@ impl Scheduler {
             Flit::Tail => _ = port.leaving.pop_front(),
         }
         port.wires.output.send(flit);
-        true
+        Some(now + 1)
     }
 }
 
@@ -379,22 +404,23 @@ impl Component for Scheduler {
         let mut next: Option<Cycle> = None;
         self.pop_into_crossings(now);
         for block in 0..self.blocks.len() {
-            self.push(now, block);
-            let later = match self.crossings.is_empty() {
+            let push = self.push(now, block);
+            let pop = match self.crossings.is_empty() {
                 true => self.pop(now, block),
                 false => self.take_from_crossings(now, block),
             };
-            next = [next, later].into_iter().flatten().min();
-            is_active |= !self.blocks[block].entering.is_empty();
+            next = [next, push, pop].into_iter().flatten().min();
+            is_active |= !self.crossings.is_empty() && push.is_some();
         }
         for which in 0..self.ports.len() {
-            is_active |= self.send(now, which);
+            let send = self.send(now, which);
+            next = [next, send].into_iter().flatten().min();
         }
         self.send_bank_notes();
         match next {
-            _ if is_active => Activity::Busy,
-            Some(later) => Activity::Until(later),
-            None => Activity::Idle,
+            Some(next) if !is_active && next > now + 1 => Activity::Until(next),
+            _ if is_active || next.is_some() => Activity::Busy,
+            _ => Activity::Idle,
         }
     }
 

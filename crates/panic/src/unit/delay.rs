@@ -133,10 +133,13 @@ impl Component for DelayUnit {
         }
         let flit = match std::mem::replace(&mut self.state, State::Forwards) {
             State::Waits(_, descriptor) => descriptor,
-            _ => match self.input.take_due(now) {
-                Some(flit) => flit,
-                None => return Activity::Idle,
-            },
+            _ if !self.input.is_due(now) => return Activity::Idle,
+            _ if self.input.has_run() => {
+                let n = self.input.take_run(now, self.output.room_for_run());
+                self.output.send_run(n, Flit::Body);
+                return Activity::Idle; // `input` wakes the unit when the next flit can be taken.
+            }
+            _ => self.input.take_due(now).expect("a flit is there"),
         };
         if flit == Flit::Tail {
             self.state = State::Ready(now + Cycle::from(self.params.gap_cycles));

@@ -60,6 +60,8 @@ pub struct TrafficManager {
     receiving: Receiving,
     /// True while a packet is being sent and its tail has not left.
     is_sending: bool,
+    /// The cycle after the last run of flits that was sent.
+    run_end: Cycle,
     /// Flits on their way back to the scheduler.
     detour: VecDeque<Flit>,
     taken: Counter,
@@ -82,13 +84,14 @@ impl TrafficManager {
             n_held: 0,
             receiving: Receiving::Nothing,
             is_sending: false,
+            run_end: 0,
             detour: VecDeque::new(),
             taken: Counter::default(),
             detours: Counter::default(),
         }
     }
 
-    /// Takes a flit from the interconnect if possible. Returns true if it did.
+    /// Takes a flit from the interconnect if possible, or a run of them. Returns true if there is more to do at the next edge.
     fn receive(&mut self, now: Cycle) -> bool {
         if !self.wires.input.is_due(now) {
             return false;
@@ -96,8 +99,15 @@ impl TrafficManager {
         if self.receiving == Receiving::Nothing && !self.begin() {
             return false;
         }
-        if self.receiving == Receiving::Packet && !self.wires.to_engine.has_room() {
-            return false;
+        if self.receiving == Receiving::Packet {
+            if !self.wires.to_engine.has_room() {
+                return false;
+            }
+            if self.wires.input.has_run() {
+                let n = self.wires.input.take_run(now, self.wires.to_engine.room_for_run());
+                self.wires.to_engine.send_run(n, Flit::Body);
+                return false; // `input` wakes the unit when the next flit can be taken.
+            }
         }
         let mut flit = self.wires.input.take_due(now).expect("a flit must be there");
         let step = if self.receiving == Receiving::Packet { PacketStep::Taken } else { PacketStep::Refused };
@@ -154,27 +164,37 @@ impl TrafficManager {
         true
     }
 
-    /// Sends a flit to the interconnect if possible. Returns true if it did.
-    fn send(&mut self, now: Cycle) -> bool {
+    /// Sends a flit to the interconnect if possible, or a run of them. Returns the cycle of the next attempt, or `None` if a
+    /// port must change first.
+    fn send(&mut self, now: Cycle) -> Option<Cycle> {
+        if self.run_end > now {
+            return Some(self.run_end);
+        }
         match self.is_sending {
-            true => self.send_packet(now) || self.send_back(),
-            false => self.send_back() || self.send_packet(now),
+            true => self.send_packet(now).or_else(|| self.send_back(now)),
+            false => self.send_back(now).or_else(|| self.send_packet(now)),
         }
     }
 
     /// Sends a flit of a detour.
-    fn send_back(&mut self) -> bool {
+    fn send_back(&mut self, now: Cycle) -> Option<Cycle> {
         if self.detour.is_empty() || !self.wires.detours.has_room() {
-            return false;
+            return None;
         }
         self.wires.detours.send(self.detour.pop_front().expect("a flit must be there"));
-        true
+        Some(now + 1)
     }
 
-    /// Sends a flit of the engine's output.
-    fn send_packet(&mut self, now: Cycle) -> bool {
+    /// Sends a flit of the engine's output, or a run of them.
+    fn send_packet(&mut self, now: Cycle) -> Option<Cycle> {
         if !self.wires.from_engine.is_due(now) || !self.wires.output.has_room() {
-            return false;
+            return None;
+        }
+        if self.wires.from_engine.has_run() {
+            let n = self.wires.from_engine.take_run(now, self.wires.output.room_for_run());
+            self.wires.output.send_run(n, Flit::Body);
+            self.run_end = now + n as Cycle;
+            return Some(self.run_end);
         }
         let mut flit = self.wires.from_engine.take_due(now).expect("a flit must be there");
         match &mut flit {
@@ -194,16 +214,20 @@ impl TrafficManager {
             }
         }
         self.wires.output.send(flit);
-        true
+        Some(now + 1)
     }
 }
 
 impl Component for TrafficManager {
     fn tick(&mut self, now: Cycle) -> Activity {
         // A flit that leaves makes room for one that arrives in the same cycle, as with the RTL's credits.
-        let has_sent = self.send(now);
-        let has_received = self.receive(now);
-        if has_sent || has_received { Activity::Busy } else { Activity::Idle }
+        let next = self.send(now);
+        match next {
+            _ if self.receive(now) => Activity::Busy,
+            Some(next) if next > now + 1 => Activity::Until(next),
+            Some(_) => Activity::Busy,
+            None => Activity::Idle,
+        }
     }
 
     fn ports(&self, ports: &mut Ports) {

@@ -11,8 +11,8 @@ impl Inbound {
     /// Frees the packet whose feedback reached the NIC in cycle `now`. [`crate::world::Completions`] is notified in
     /// the next cycle.
     pub fn done_in(&self, now: Cycle) -> Option<PacketDone> {
-        let coming = self.released.peek_ahead()?;
-        let (seen, Release { taken, pkt_addr, dropped: None, .. }) = *coming else { return None };
+        let (seen, coming) = self.released.peek_ahead()?;
+        let Release { taken, pkt_addr, dropped: None, .. } = *coming else { return None };
         let stored = self.ring.at(pkt_addr.wrapping_sub(L2_PACKET_BASE))?;
         let Stored { packet, user, arrival, .. } = *stored;
         let done = PacketDone { packet, user, nic_arrival: arrival, her: taken, feedback: now };

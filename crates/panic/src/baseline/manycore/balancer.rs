@@ -78,7 +78,7 @@ impl Balancer {
         let Some(core) = self.sending else { return false };
         let Waiting { queue, held } = &mut self.cores[core];
         let place = *queue.front().expect("a packet must be waiting");
-        if !self.intake.has_flit(place) || !self.output.has_room() {
+        if !self.intake.has_flit(now, place) || !self.output.has_room() {
             return false;
         }
         let mut flit = self.intake.read(now, place);

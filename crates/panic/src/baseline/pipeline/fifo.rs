@@ -25,7 +25,7 @@ impl Fifo {
 
     fn send(&mut self, now: Cycle) -> bool {
         let Some(&place) = self.queue.front() else { return false };
-        if !self.intake.has_flit(place) || !self.output.has_room() {
+        if !self.intake.has_flit(now, place) || !self.output.has_room() {
             return false;
         }
         let mut flit = self.intake.read(now, place);
