@@ -7,6 +7,5 @@ machine with the host of its simulation, a data sink at the rate of PCIe 5.0 x16
 and tables state. Curves that exist only as pictures are not compared. If the paper and the published RTL (spcl/pspin
 a49fec8, measured under Verilator) disagree, spinet follows the RTL, and both values are shown.
 `presets/pspin-rtl.toml` gives the same numbers within 2 %. `presets/pspin.toml`, with PCIe's packets and an IOMMU, is
-shown where it differs. Tolerances are half a nanosecond for a stage of the latency, which the text gives in whole
-nanoseconds, and 10 % for throughput.
+shown where it differs. Stages of the latency must agree to the nanosecond; the tolerance of throughput is 10 %.
 """

@@ -17,6 +17,10 @@ The points of `polled.toml` (Figure 3.8) are fitted too, because its timeout was
 parameter of the two cards was chosen by a result. With Debian's gcc instead of zig, `firmware/tigon2` moves 6 % more
 frames with one CPU and 4 % more with two (66.0 and 87.8 % of the peak, unpaced).
 
+Table 4.2 is not measured again. It lists the power that a web server's processor, PCI bus and memory draw from their
+supply, with two real cards. spinet models neither a server's processor nor the power of any part. It could only repeat
+the table.
+
 Rates count frames while both directions are active, without the first 100 (thesis, 3.4); for the 10 Gigabit NIC, from
 2 to 6 ms. The host's driver does not clear the card's memory first, which is empty anyway (`host.clear_end=0`). This
 saves 11 ms of simulated time.

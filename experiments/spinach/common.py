@@ -20,6 +20,7 @@ TENGIG = "spinet: preset tengig, firmware/tengig with -D THESIS compiled with zi
 
 SIZES = (18, 100, 200, 400, 600, 800, 1000, 1200, 1472)  # of datagrams
 GIGABIT, TEN_GIGABIT = 10**9, 10**10
+ARITHMETIC = "by construction: arithmetic with published numbers alone"
 LINE_RATE = 812_744  # frames of 1518 bytes a second at 10 Gbit/s each way; thesis, 4.1.1
 
 _HEADERS = 14 + 20 + 8  # Ethernet, IPv4, UDP

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from experiments.spinach.common import LINE_RATE, TENGIG, THESIS, Steady, tengig, tigon2
+from experiments.spinach.common import ARITHMETIC, LINE_RATE, TENGIG, THESIS, Steady, tengig, tigon2
 from spinet import plots
 from spinet.reproduce import Claim, Point, Results
 
@@ -109,12 +109,14 @@ def claims(results: Results) -> Iterator[Claim]:
             text=f"The table's rows give {mips} MIPS and {gbps:.2f} Gbit/s to {way} at 812,744 frames/s (4.1.1)",
             holds=abs(found[0] - mips) <= 0.5 and abs(found[1] - gbps) <= 0.005,
             found=f"{found[0]:.1f} MIPS, {found[1]:.3f} Gbit/s",
+            basis=ARITHMETIC,
         )
     frame = 1518 * 8 * 4 * LINE_RATE / 1e9
     yield Claim(
         text="Frames, in and out of memory, both ways: 39.5 Gbit/s (4.1.1)",
         holds=abs(frame - 39.5) < 0.05,
         found=f"{frame:.2f}",
+        basis=ARITHMETIC,
     )
     yield Claim(
         text="Accesses to control memory by cores and assists for a frame each way, dispatch with them (thesis: "

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from experiments.spinach.common import TENGIG, THESIS, Steady, tengig
+from experiments.spinach.common import ARITHMETIC, TENGIG, THESIS, Steady, tengig
 from spinet import plots
 from spinet.reproduce import Claim, Point, Results
 
@@ -57,6 +57,7 @@ def claims(results: Results) -> Iterator[Claim]:
         text="The text: (238.9 + 19.8) million accesses of 32 bits a second are 8.28 Gbit/s",
         holds=abs((238.9 + 19.8) * 32 / 1000 - 8.28) < 0.005,
         found=f"{(238.9 + 19.8) * 32 / 1000:.3f}",
+        basis=ARITHMETIC,
     )
     used = results.value(POINT, "scratchpads") / 25.6
     yield Claim(

@@ -62,7 +62,7 @@ def draw(panel: BoxPanel, axes: Axes) -> None:
     for position, value in enumerate(panel.published.values(), len(panel.boxes)):
         axes.plot(
             [position], [value], linestyle="none", marker="D", markersize=8.5, markerfacecolor="none",
-            markeredgecolor=style.INK, markeredgewidth=1.3, zorder=4,
+            markeredgecolor=style.INK, markeredgewidth=1.3, zorder=4, clip_on=False,
         )  # fmt: skip
         axes.annotate(
             f"{value:.0f}", (position + 0.27, value), xytext=(2, 0), textcoords="offset points", fontsize=7.5,
