@@ -64,7 +64,13 @@ impl OwnTenantPolicy {
     }
 
     /// Reads the answer of `choose`. `places` are those of the tenants in `waiting`.
-    fn choice(&self, said: &Bound<'_, PyAny>, waiting: &[Py<PyString>], places: &[usize]) -> PyResult<Choice> {
+    fn choice(
+        &self,
+        now: Cycle,
+        said: &Bound<'_, PyAny>,
+        waiting: &[Py<PyString>],
+        places: &[usize],
+    ) -> PyResult<Choice> {
         if said.is_none() {
             return Ok(Choice::Nobody);
         }
@@ -76,12 +82,13 @@ impl OwnTenantPolicy {
                 }
             }
         } else if !said.is_instance_of::<PyBool>()
-            && let Ok(cycle) = said.extract()
+            && let Ok(cycle) = said.extract::<Cycle>()
+            && cycle > now
         {
             return Ok(Choice::NobodyBefore(cycle));
         }
         let names: Vec<String> = waiting.iter().map(|name| format!("`{name}`")).collect();
-        let allowed = format!("the name of a tenant that waits ({}), None, or a cycle from 0 on", names.join(", "));
+        let allowed = format!("the name of a tenant that waits ({}), None, or a cycle after {now}", names.join(", "));
         Err(self.object.refuse("choose", said, &allowed))
     }
 
@@ -104,7 +111,7 @@ impl TenantPolicy for OwnTenantPolicy {
             self.object.call(py, Choice::Start(places[0]), |object| {
                 let waiting = waiting.into_iter().map(|tenant| Py::new(py, tenant)).collect::<PyResult<Vec<_>>>()?;
                 let said = object.call_method1(intern!(py, "choose"), (now, PyList::new(py, waiting)?))?;
-                self.choice(&said, &names, &places)
+                self.choice(now, &said, &names, &places)
             })
         })
     }
