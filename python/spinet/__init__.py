@@ -12,7 +12,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from spinet import datatypes, goal
+    from spinet import collectives, datatypes, goal, services, storage
     from spinet._core import InputError, InternalError, SpinetError
     from spinet._offered import OfferedPacket, offered
     from spinet.api import run
@@ -60,6 +60,7 @@ __all__ = [
     "TenantIo",
     "__version__",
     "build",
+    "collectives",
     "compare",
     "compare_networks",
     "datatypes",
@@ -73,6 +74,7 @@ __all__ = [
     "offered",
     "parameters_of",
     "run",
+    "services",
     "storage",
     "sweep",
 ]
@@ -101,7 +103,7 @@ _NOW = {
     "ChainResult": "spinet.Result",
     "CardResult": "spinet.Result",
 }
-_MODULES = ("datatypes", "goal", "storage")  # public modules
+_MODULES = ("collectives", "datatypes", "goal", "services", "storage")  # public modules
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
