@@ -72,6 +72,7 @@ The printed summary begins with them, marked `!`. They do not change the exit co
 
 | `kind` | cards | meaning |
 |---|---|---|
+| `unfinished` | all | the run ended before all packets were finished; the text is that of [`ended`](#ended). The printed summary says so in its first line |
 | `traps` | handlers, chains | programs trapped: number of packets, and for the earliest trap its cause, place, packet and core. With `--json` also on stderr |
 | `refused_commands` | handlers | units refused commands, which handlers cannot see: how many, and the earliest |
 | `message_timeouts` | handlers | messages were given up because no packet arrived for too long; their completion handlers did not run |

@@ -221,3 +221,11 @@ def test_rows_are_handed_out_during_the_run(keywords: dict[str, Any], name: str)
     assert sum(len(rows) for rows in taken[name]) == kept == result.table(name).num_rows
     with pytest.raises(AttributeError, match="keep_packets=False"):
         summary.table(name)
+
+
+def test_a_run_that_does_not_finish_has_a_remark(tmp_path: Path) -> None:
+    loop = tmp_path / "loop.c"
+    loop.write_text('#include <handler.h>\n__handler__ void loop_ph(handler_args_t *a) { for (;;) __asm__(""); }\n')
+    result = spinet.run(program=loop, traffic="udp:count=1", nic="pspin-rtl", limit="10 us")
+    assert not result.complete
+    assert result.remarks == (result.summary["ended"]["text"],)

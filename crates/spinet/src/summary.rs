@@ -154,6 +154,8 @@ impl<P, S> Summary<P, S> {
     ) -> Self {
         let Report { kind, ended, remarks, packets, throughput, steady, latency_ns, ingress_wait_ns, sources, time } =
             report;
+        let unfinished = ended.is_unfinished.then(|| Remark::new("unfinished", ended.text.clone()));
+        let remarks = unfinished.into_iter().chain(remarks).collect();
         let resources = resources(card, &time);
         let seconds = wall.as_secs_f64();
         let per_second = |n: u64| if seconds > 0.0 { n as f64 / seconds } else { 0.0 };

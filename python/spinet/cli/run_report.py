@@ -82,8 +82,8 @@ _MARK = "! "
 
 
 def remarks(summary: Mapping[str, Any]) -> list[str]:
-    """The remarks, one marked paragraph each."""
-    texts = (remark["text"] for remark in summary["remarks"])
+    """The remarks, one marked paragraph each, without what the first line says."""
+    texts = (remark["text"] for remark in summary["remarks"] if remark["kind"] != "unfinished")
     wrap = textwrap.TextWrapper(
         width=columns(),
         initial_indent=_MARK,
