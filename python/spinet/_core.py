@@ -34,6 +34,7 @@ try:
         fpga_cost,
         goal_columns,
         goal_patterns,
+        guard_command,
         kind_of_experiment,
         kind_of_nic,
         kinds_of_cards,
@@ -49,7 +50,10 @@ try:
         schema,
         span_ps,
         table_columns,
+        unguard_command,
+        unwatch_partial,
         version,
+        watch_partial,
         window_ps,
     )
 except ImportError as missing:
@@ -82,6 +86,7 @@ __all__ = [
     "fpga_cost",
     "goal_columns",
     "goal_patterns",
+    "guard_command",
     "kind_of_experiment",
     "kind_of_nic",
     "kinds_of_cards",
@@ -97,7 +102,10 @@ __all__ = [
     "schema",
     "span_ps",
     "table_columns",
+    "unguard_command",
+    "unwatch_partial",
     "version",
+    "watch_partial",
     "whole",
     "window_ps",
 ]

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from spinet._build_errors import BuildError
-from spinet._core import UsageError
+from spinet._core import UsageError, unwatch_partial, watch_partial
 
 MOST_BYTES = 64 << 20  # largest file of a user that is read as a whole
 
@@ -68,8 +68,9 @@ def replace(target: Path, data: bytes) -> None:
     """
     scratch = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
-        scratch.write_bytes(data)
-        os.replace(scratch, target)
+        with partial(scratch):
+            scratch.write_bytes(data)
+            os.replace(scratch, target)
     except BaseException:
         scratch.unlink(missing_ok=True)
         raise
@@ -98,6 +99,16 @@ def mark_used(*paths: Path) -> None:
     for path in paths:
         with contextlib.suppress(OSError):
             os.utime(path)
+
+
+@contextlib.contextmanager
+def partial(path: Path) -> Iterator[None]:
+    """Within this block, a process that ends because it gets no memory removes this file or folder."""
+    watch_partial(str(path))
+    try:
+        yield
+    finally:
+        unwatch_partial(str(path))
 
 
 class Lease:
@@ -160,7 +171,8 @@ def scratch(prefix: str = "spinet-scratch-", parent: Path | None = None) -> Iter
             except (BlockingIOError, FileNotFoundError):
                 continue  # a sweeper was faster
             try:
-                yield Path(name)
+                with partial(Path(name)):
+                    yield Path(name)
             finally:
                 lease.end()
             return

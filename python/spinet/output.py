@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from spinet import _files
-from spinet._core import InputError, UsageError
+from spinet._core import InputError, UsageError, unwatch_partial, watch_partial
 
 SUMMARY = "summary.json"
 PACKETS = "packets.parquet"
@@ -98,6 +98,7 @@ class OutputFolder:
             self.path: Path = self.target.parent / f".{self.target.name}.{os.urandom(4).hex()}.part"
             # Also for an interrupt between the creation of the folder and the `with` block.
             self._remove = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+            watch_partial(str(self.path))
             self.path.mkdir()
             self._lease = _files.Lease(self.path)
         except OSError as error:
@@ -147,6 +148,7 @@ class OutputFolder:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._remove()
+        unwatch_partial(str(self.path))
         self._lease.end()
         if isinstance(error, OSError) and error.errno in _DISK:
             raise OutputError(f"cannot write {self._name}: {os.strerror(error.errno)}") from error

@@ -30,11 +30,16 @@ mod waves;
 
 use pspin::PspinError;
 use spinet::elf::ElfError;
+use spinet::exhaustion::Allocator;
 use spinet::instructions::TraceWriteError;
 use spinet::nics::NicError;
 use spinet::program::ProgramError;
 use spinet::run::RunError;
 use std::io;
+
+/// Ends the C program with a message if there is no memory, where Rust would abort.
+#[global_allocator]
+static ALLOCATOR: Allocator = Allocator;
 
 /// Reason why a function returns `SPIN_ERR`.
 #[derive(Debug, thiserror::Error)]

@@ -16,9 +16,14 @@ mod unit;
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
+use spinet::exhaustion::Allocator;
 use spinet::nics::{self, Setting};
 use spinet::worker::WorkerGone;
 use std::fmt::Display;
+
+/// Ends the process with a message if there is no memory, where Rust would abort.
+#[global_allocator]
+static ALLOCATOR: Allocator = Allocator;
 
 create_exception!(spinet._native, SpinetError, PyException, "Base of all errors of spinet.");
 create_exception!(spinet._native, InputError, SpinetError, "Something that the user gave cannot be used.");
@@ -69,6 +74,10 @@ fn _native(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(run::path_causes, m)?)?;
     m.add_function(wrap_pyfunction!(tools::kinds_of_cards, m)?)?;
     m.add_function(wrap_pyfunction!(tools::version, m)?)?;
+    m.add_function(wrap_pyfunction!(tools::guard_command, m)?)?;
+    m.add_function(wrap_pyfunction!(tools::unguard_command, m)?)?;
+    m.add_function(wrap_pyfunction!(tools::watch_partial, m)?)?;
+    m.add_function(wrap_pyfunction!(tools::unwatch_partial, m)?)?;
     m.add_function(wrap_pyfunction!(tools::nic_list, m)?)?;
     m.add_function(wrap_pyfunction!(tools::nic_show, m)?)?;
     m.add_function(wrap_pyfunction!(tools::nic_cost, m)?)?;

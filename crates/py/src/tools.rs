@@ -13,7 +13,7 @@ use spinet::offered::Offered;
 use spinet::run::Wanted;
 use spinet::toml_text::{self, Format};
 use spinet::window::Window;
-use spinet::{chains, matching, network, nics, program, wired};
+use spinet::{chains, exhaustion, matching, network, nics, program, wired};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use wire::expr::Matcher;
@@ -36,6 +36,30 @@ pub fn read_experiment(text: &str, file: &str, base_dir: &Path, format: Format) 
 #[pyfunction]
 pub fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
+}
+
+/// Begins a command, which ends with an error if a library crashes because memory is short.
+#[pyfunction]
+pub fn guard_command() {
+    exhaustion::guard();
+}
+
+/// The command has ended with this exit code.
+#[pyfunction]
+pub fn unguard_command(code: i32) {
+    exhaustion::unguard(code);
+}
+
+/// Removes this file or folder if the process ends for lack of memory.
+#[pyfunction]
+pub fn watch_partial(path: PathBuf) {
+    exhaustion::watch(path);
+}
+
+/// Leaves it alone again.
+#[pyfunction]
+pub fn unwatch_partial(path: PathBuf) {
+    exhaustion::unwatch(&path);
 }
 
 /// Presets: name and a line about each.

@@ -12,6 +12,7 @@ pub mod digest;
 pub mod driver;
 pub mod elf;
 pub mod exec;
+pub mod exhaustion;
 pub mod experiment;
 pub mod files;
 pub mod flows;

@@ -84,6 +84,8 @@ class Commands(click.Group):
         if cmd_name not in _COMMANDS:
             return None
         command = importlib.import_module(f"spinet.cli.{cmd_name.replace('-', '_')}_command").command
+        if core := sys.modules.get("spinet._core"):  # `doctor` works without the simulator
+            core.guard_command()
         assert isinstance(command, click.Command)
         return command
 
@@ -127,7 +129,7 @@ def cli() -> None:
       0    done
       1    the simulated program failed (spinet exec), something is missing (spinet doctor), traces differ
            (spinet diff-trace), a point misses (spinet reproduce), or there are remarks (spinet run --strict)
-      2    bad input, or the run ended before its packets were done
+      2    bad input, too little memory or disk, or the run ended before its packets were done
       70   a bug in spinet
       130  stopped by Ctrl-C, SIGTERM or SIGHUP
       141  the reader of the output ended, as with | head
@@ -208,12 +210,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     _open_what_is_closed()
     with _end_only_once():
         try:
-            return _run(arguments)
+            code = _run(arguments)
         except (BrokenPipeError, _ReaderGone):
-            return errors.READER_GONE
+            code = errors.READER_GONE
         finally:
             for stream in (sys.stdout, sys.stderr):
                 _close_if_broken(stream)
+    if core := sys.modules.get("spinet._core"):
+        core.unguard_command(code)
+    return code
 
 
 def _run(arguments: Sequence[str] | None) -> int:

@@ -1,5 +1,7 @@
 //! Bytes that cost the host nothing until they are touched.
 
+use std::alloc::{Layout, handle_alloc_error};
+use std::hint::black_box;
 use std::ops::{Deref, DerefMut};
 
 use memmap2::MmapMut;
@@ -11,15 +13,18 @@ use memmap2::MmapMut;
 pub struct Zeroed(MmapMut);
 
 impl Zeroed {
-    /// This number of zeros.
-    ///
-    /// # Panics
-    ///
-    /// If the system refuses the memory.
+    /// This number of zeros. If the system refuses the memory, the process ends as it does for other allocations.
     pub fn new(bytes: usize) -> Zeroed {
-        let pages = MmapMut::map_anon(bytes);
-        Zeroed(pages.unwrap_or_else(|error| panic!("the system gives no {bytes} bytes of memory: {error}")))
+        Zeroed(MmapMut::map_anon(bytes).unwrap_or_else(|_| refused(bytes)))
     }
+}
+
+/// Ends the process.
+#[cold]
+fn refused(bytes: usize) -> ! {
+    // The process's allocator, which is refused this too, may report it better than the abort below.
+    drop(black_box(Vec::<u8>::with_capacity(bytes)));
+    handle_alloc_error(Layout::array::<u8>(bytes).unwrap_or(Layout::new::<u8>()))
 }
 
 impl Clone for Zeroed {
