@@ -168,6 +168,28 @@ def test_gdb_debugs_the_cores_of_panic(tmp_path: Path) -> None:
     assert summary["counters"] == without.summary["counters"]
 
 
+def test_gdb_continues_after_a_watchpoint_while_other_units_stop(tmp_path: Path) -> None:
+    """gdb steps one unit over a breakpoint or a watchpoint, and may not hear of the other one meanwhile."""
+    arguments = [*PANIC[:-1], "udp:size=128,count=8,rate=100G"]
+    said, summary = gdb(
+        arguments,
+        [
+            "break swap.c:23",
+            *["continue"] * 4,
+            "watch *(int *)0x80006000",  # the packet in each unit
+            *["continue"] * 8,
+            "delete",
+            "continue",
+        ],
+        folder=tmp_path,
+    )
+    assert "internal-error" not in said and "finish_step_over" not in said, said
+    assert {"1", "2"} <= set(re.findall(r"Thread 1?\.?(\d) hit Breakpoint 1", said)), said
+    assert "Hardware watchpoint 2" in said and "exited normally" in said, said
+    without = spinet.run(nic="panic", chains=PANIC[3], services=PANIC[5], traffic=arguments[-1], keep_packets=False)
+    assert summary["digest"] == without.digest
+
+
 TIGON2 = ["--nic", "tigon2", "--traffic", "udp:payload=numbered,count=3", "--limit", "60 ms"]
 
 

@@ -194,8 +194,8 @@ fn serve(machine: Machine, target: &mut CardTarget, end: Instant) -> Result<(Sta
             Err(_) => None,
         },
         GdbStubStateMachine::CtrlCInterrupt(interrupted) => {
-            let reason =
-                MultiThreadStopReason::SignalWithThread { tid: thread(target.current), signal: Signal::SIGINT };
+            let core = target.watcher.borrow().alone().unwrap_or(target.current);
+            let reason = MultiThreadStopReason::SignalWithThread { tid: thread(core), signal: Signal::SIGINT };
             interrupted.interrupt_handled(target, Some(reason)).ok()
         }
         GdbStubStateMachine::Disconnected(gone) => {
@@ -233,11 +233,13 @@ fn go(target: &mut CardTarget, end: Instant) -> Result<Option<MultiThreadStopRea
     for _ in 0..EDGES {
         let stop = target.watcher.borrow_mut().advance(target.run.card.now(), target);
         if let Some(stop) = stop.or_else(|| target.changed()) {
-            target.stop = Some(stop);
-            target.current = stop.core;
-            return Ok(Some(reason(target.kind, stop)));
+            return Ok(Some(target.stops(stop)));
         }
         if target.run.card.ended().is_some() {
+            let given_up = target.watcher.borrow_mut().give_up_step();
+            if let Some(stop) = given_up {
+                return Ok(Some(target.stops(stop)));
+            }
             target.run.card.close()?;
             return Ok(Some(MultiThreadStopReason::Exited(0)));
         }
@@ -250,6 +252,13 @@ fn go(target: &mut CardTarget, end: Instant) -> Result<Option<MultiThreadStopRea
 }
 
 impl CardTarget {
+    /// Notes a stop. Returns its reason for gdb.
+    fn stops(&mut self, stop: Stop) -> MultiThreadStopReason<u32> {
+        self.stop = Some(stop);
+        self.current = stop.core;
+        reason(self.kind, stop)
+    }
+
     /// Simulates the next edge.
     fn edge(&mut self) -> Result<(), RunError> {
         let now = self.run.card.now();

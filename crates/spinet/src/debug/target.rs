@@ -39,8 +39,9 @@ pub struct CardTarget {
     watched: Vec<(u32, usize, Vec<u8>)>,
     /// The last stop.
     pub(super) stop: Option<Stop>,
-    /// The step that the next resumption asks for, and whether other cores were left out of it.
+    /// The step that the next resumption asks for, the core that it lets continue, and whether other cores were left out of it.
     asked: Option<(usize, (u32, u32))>,
+    continued: Option<usize>,
     is_alone: bool,
 }
 
@@ -48,6 +49,9 @@ pub struct CardTarget {
 pub(super) fn thread(core: usize) -> Tid {
     NonZeroUsize::new(core + 1).expect("a number after another one is not 0")
 }
+
+/// A range with all instructions, so that no step ends.
+const EVERYWHERE: (u32, u32) = (0, u32::MAX);
 
 fn core(thread: Tid) -> usize {
     thread.get() - 1
@@ -73,6 +77,7 @@ impl CardTarget {
             watched: Vec::new(),
             stop: None,
             asked: None,
+            continued: None,
             is_alone: false,
         })
     }
@@ -117,7 +122,8 @@ impl CardTarget {
                 let kind = watcher.for_stores().find(|point| (point.1, point.2 as usize) == (addr, now.len()));
                 let is_of_core = watcher.stops_at_core(addr, now.len() as u32);
                 if let Some((kind, ..)) = kind.filter(|_| !is_of_core) {
-                    found = found.or(Some(Stop { core: self.current, reason: Reason::Watch(kind, addr) }));
+                    let core = watcher.alone().unwrap_or(self.current);
+                    found = found.or(Some(Stop { core, reason: Reason::Watch(kind, addr) }));
                 }
                 drop(watcher);
                 self.watched[at].2 = now;
@@ -212,18 +218,21 @@ impl MultiThreadBase for CardTarget {
 impl MultiThreadResume for CardTarget {
     fn resume(&mut self) -> Result<(), Self::Error> {
         let is_alone = self.is_alone;
-        let step = self.asked.map(|(core, range)| SteppedCore { core, range, is_alone });
+        // gdb steps cores of RISC-V with a breakpoint at the next instruction, and lets only this core continue to it.
+        let continues = self.continued.filter(|_| is_alone).map(|core| (core, EVERYWHERE));
+        let step = self.asked.or(continues).map(|(core, range)| SteppedCore { core, range, is_alone });
         self.watcher.borrow_mut().resume(step);
         Ok(())
     }
 
     fn clear_resume_actions(&mut self) -> Result<(), Self::Error> {
-        (self.asked, self.is_alone) = (None, false);
+        (self.asked, self.continued, self.is_alone) = (None, None, false);
         Ok(())
     }
 
     /// All cores always run.
-    fn set_resume_action_continue(&mut self, _: Tid, _: Option<Signal>) -> Result<(), Self::Error> {
+    fn set_resume_action_continue(&mut self, tid: Tid, _: Option<Signal>) -> Result<(), Self::Error> {
+        self.continued = Some(core(tid));
         Ok(())
     }
 

@@ -79,27 +79,38 @@ pub struct SteppedCore {
     pub core: usize,
     /// The run continues while the program counter is in this range.
     pub range: (u32, u32),
-    /// Only this core was asked to run: gdb steps it over a breakpoint, which it has removed meanwhile.
+    /// Only this core was asked to run: gdb steps it over a breakpoint, which it has removed meanwhile. gdb 13 ends with an internal
+    /// error (`finish_step_over`) if it hears of another core then.
     pub is_alone: bool,
 }
+
+/// Edges for which a core that steps alone may keep back the stops of others. Then its step counts as done. A core that waits for
+/// a packet could need any number of them.
+const MOST_EDGES: u32 = 10_000;
 
 /// Compares what cores report with what the debugger asked for.
 ///
 /// Cores may report ahead of time. Reports wait in a queue until simulated time reaches them, so that the run stops at them in the order
 /// of time. While the run stands, the debugger sees each core before its first report in the queue.
+///
+/// While a core steps alone, the reports of a core that would stop the run stay in the queue, and it stops when the step is done. It
+/// has continued by then, as all cores do, but the debugger sees it where it should have stopped.
 #[derive(Default)]
 pub struct Watcher {
     /// In the order of their times, and of their coming.
     queue: BTreeMap<(Time, u64), Reported>,
     /// Reports so far.
     count: u64,
-    /// The run stands at the first report.
-    is_stopped: bool,
+    /// The report at which the run stands.
+    stopped_at: Option<(Time, u64)>,
+    /// Cores that should have stopped while another one stepped alone, and the edges since the first of them.
+    held: Vec<usize>,
+    n_edges: u32,
     /// For each core, the access of its last instruction: the run stops at a watchpoint when the access is done.
     done: Vec<Option<Access>>,
     breakpoints: Vec<u32>,
-    /// Breakpoints that gdb has removed since the last stop. They count for other cores while gdb steps a core over one of them: cores
-    /// cannot be held back.
+    /// Breakpoints that gdb has removed since the last stop. They count for other cores while gdb steps a core over one of them, and
+    /// until gdb has added them again.
     lifted: Vec<u32>,
     watchpoints: Vec<Watchpoint>,
     /// A watchpoint stops before its access, as gdb expects for MIPS.
@@ -153,26 +164,48 @@ impl Watcher {
         self.queue.insert((at, self.count), reported);
     }
 
-    /// Continues from the last stop up to `now`, or to the next stop.
+    /// Continues from the last stop up to `now`, or to the next stop. It is called at each edge.
     pub fn advance(&mut self, now: Time, known: &dyn Knows) -> Option<Stop> {
-        if std::mem::take(&mut self.is_stopped) {
-            self.pass();
+        if let Some(at) = self.stopped_at.take() {
+            self.pass(at);
         }
-        while let Some((&(at, _), first)) = self.queue.first_key_value()
-            && at <= now
+        let alone = self.alone();
+        let mut next = (Time::ZERO, 0);
+        while let Some((&at, first)) = self.queue.range(next..).next()
+            && at.0 <= now
         {
-            if let Some(reason) = self.judge(first, known) {
-                self.is_stopped = true;
-                return Some(Stop { core: first.core, reason });
+            next = (at.0, at.1 + 1);
+            let core = first.core;
+            if self.held.contains(&core) {
+                continue;
             }
-            self.pass();
+            match self.judge(first, known) {
+                Some(_) if alone.is_some_and(|alone| alone != core) => self.held.push(core),
+                Some(reason) => {
+                    self.stopped_at = Some(at);
+                    return Some(Stop { core, reason });
+                }
+                None => self.pass(at),
+            }
         }
-        None
+        self.n_edges += u32::from(!self.held.is_empty());
+        if self.n_edges > MOST_EDGES { self.give_up_step() } else { None }
     }
 
-    /// The first report is in the past.
-    fn pass(&mut self) {
-        if let Some((_, passed)) = self.queue.pop_first() {
+    /// Ends the step of a core that steps alone, if other cores wait for its end.
+    pub fn give_up_step(&mut self) -> Option<Stop> {
+        let step = self.step.take().filter(|_| !self.held.is_empty())?;
+        Some(Stop { core: step.core, reason: Reason::Step })
+    }
+
+    /// The core that alone is asked to run.
+    pub fn alone(&self) -> Option<usize> {
+        self.step.filter(|step| step.is_alone).map(|step| step.core)
+    }
+
+    /// A report is in the past.
+    fn pass(&mut self, at: (Time, u64)) {
+        if let Some(passed) = self.queue.remove(&at) {
             self.done[passed.core] = passed.access;
         }
     }
@@ -218,7 +251,8 @@ impl Watcher {
 
     /// The run continues; with a step, until that is done.
     pub fn resume(&mut self, step: Option<SteppedCore>) {
-        self.step = step;
+        (self.step, self.n_edges) = (step, 0);
+        self.held.clear();
         if !step.is_some_and(|step| step.is_alone) {
             self.lifted.clear();
         }
@@ -312,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_removed_breakpoint_counts_for_others_only_while_one_core_steps_over_it() {
+    fn a_core_that_should_stop_while_another_steps_alone_stops_afterwards() {
         let mut watcher = Watcher::new(2, false);
         watcher.add_breakpoint(0x100);
         see(&mut watcher, 0, 1, Event::Instruction, 0x100);
@@ -321,10 +355,29 @@ mod tests {
         watcher.resume(Some(STEP));
         see(&mut watcher, 1, 2, Event::Instruction, 0x100);
         see(&mut watcher, 0, 2, Event::Instruction, 0x104);
-        assert_eq!(stops(&mut watcher, 2), [(1, Reason::Breakpoint(0x100)), (0, Reason::Step)]);
+        see(&mut watcher, 1, 2, Event::Instruction, 0x200);
+        assert_eq!(stops(&mut watcher, 2), [(0, Reason::Step)]);
+        assert_eq!(watcher.reported(1), Some((0x100, vec![0x101])), "core 1 stands where it should have stopped");
+        watcher.add_breakpoint(0x100);
+        watcher.resume(None);
+        assert_eq!(stops(&mut watcher, 2), [(1, Reason::Breakpoint(0x100))]);
+        watcher.remove_breakpoint(0x100);
         watcher.resume(None);
         see(&mut watcher, 1, 3, Event::Instruction, 0x100);
         assert_eq!(stops(&mut watcher, 3), []);
+    }
+
+    #[test]
+    fn a_step_that_does_not_end_holds_others_back_for_a_while() {
+        let mut watcher = Watcher::new(2, false);
+        watcher.add_breakpoint(0x100);
+        watcher.resume(Some(STEP));
+        see(&mut watcher, 1, 1, Event::Instruction, 0x100);
+        let mut edges = (1..=2 * u64::from(MOST_EDGES)).map(|at| watcher.advance(Time::from_ns(at), &Nothing));
+        let given_up = Stop { core: 0, reason: Reason::Step };
+        assert_eq!(edges.position(|stop| stop == Some(given_up)), Some(MOST_EDGES as usize));
+        watcher.resume(None);
+        assert_eq!(stops(&mut watcher, 1), [(1, Reason::Breakpoint(0x100))]);
     }
 
     fn store(addr: u32) -> Event {
