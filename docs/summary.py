@@ -158,7 +158,7 @@ _TAIL = """## The output folder and exit codes
 | `network.pcapng`, `host.pcapng` | chains | packets that left, with the times of their last bytes; a comment gives number, chain, the parts of its time, and the units that worked on it |
 | `sent.pcapng`, `received.pcapng` | wired | frames that came out at the network and at the host, each with its number and time in the card as a comment. Of frames that were never given, the first few, marked by a comment |
 | `dropped.pcapng` | all | with `--capture-drops`: packets that the card dropped, as they were then; a comment gives the reason. Wired cards: frames that their receivers dropped |
-| `host/` | handlers | written host memory. Each run of written 4 KiB pages is a file, named after the address of its first byte. It covers the first to the last byte written; bytes in between that were not written are zero. `index.json` lists the files: `addr`, `size` in bytes, `file` |
+| `host/` | handlers | written host memory. Each run of written 4 KiB pages is a file, named after the address of its first byte. It covers the first to the last byte written; bytes in between that were not written are zero. `index.json` lists the files: `addr`, `size` in bytes, `file`; `context` and `offset` say whose host memory it is, and at which byte of it the file begins |
 
 The folder is written completely, or nothing is written.
 

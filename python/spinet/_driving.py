@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
 from spinet._core import UsageError
+from spinet.output import OutputError
 
 SLICE_MS = 100
 INTERRUPTED = "interrupted"  # the reason for which such a run ended
@@ -58,11 +59,32 @@ class Timeline:
                 raise UsageError("timeline_only goes with timeline or waves")
             return None
 
-        def place(name: str | Path | None) -> Path | None:
-            inside = name is not None and folder is not None and len(Path(name).parts) == 1
-            return None if name is None else folder / name if folder is not None and inside else Path(name)
+        files = [None if name is None else cls.place(name, folder) for name in (file, waves)]
+        return cls(file=files[0], waves=files[1], only=restrictions)
 
-        return cls(file=place(file), waves=place(waves), only=restrictions)
+    @staticmethod
+    def place(name: str | Path, folder: Path | None) -> Path:
+        """The path of a file: a name without a folder is in the folder of results."""
+        return folder / name if folder is not None and len(Path(name).parts) == 1 else Path(name)
+
+    def prepare(self, *, folder: Path | None, force: bool) -> None:
+        """Make the folders of the files, as for a folder of results. Files outside `folder` are replaced only with
+        `force`.
+
+        Raises
+        ------
+        OutputError
+            If a file exists, or a folder cannot be made.
+        """
+        for file in (self.file, self.waves):
+            if file is None or file.parent == folder:
+                continue
+            if file.is_file() and not force:
+                raise OutputError(f"{file} exists", hint="name another file, or replace it with --force")
+            try:
+                file.parent.mkdir(parents=True, exist_ok=True)
+            except OSError as error:
+                raise OutputError(f"cannot write {file}: {error.strerror}") from error
 
 
 class Interrupted(KeyboardInterrupt):

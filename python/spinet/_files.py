@@ -62,6 +62,11 @@ def write(path: Path, content: str | bytes) -> None:
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
+def natural(name: str) -> list[tuple[int, str]]:
+    """A key that sorts names with numbers in them by these numbers: n2 before n10."""
+    return [(int(part), "") if part.isdigit() else (0, part) for part in re.split(r"([0-9]+)", name)]
+
+
 def replace(target: Path, data: bytes) -> None:
     """Write a file in one step. A process that is killed meanwhile leaves a hidden file, which this function does not
     remove.

@@ -126,7 +126,11 @@ OPTIONS: Mapping[str, Option] = {
     "output": Option(
         flags=("-o", "--output"), metavar="DIR", help="Write all results into a new folder.", value="folder"
     ),
-    "force": Option(flags=("--force",), help="With -o: replace the folder of an earlier run.", value="flag"),
+    "force": Option(
+        flags=("--force",),
+        help="Replace what is there: with -o the folder of an earlier run, with --timeline and --waves the file.",
+        value="flag",
+    ),
     "report": Option(flags=("--report",), help="With -o: make report.html, with charts.", value="flag"),
     "strict": Option(
         flags=("--strict",), help="Exit code 1 if there is a remark, such as a trap or a drop.", value="flag"
@@ -207,7 +211,6 @@ OPTIONS: Mapping[str, Option] = {
         metavar="FILE",
         help="Write waveforms for GTKWave, Surfer and others: FILE.vcd or FILE.fst. With -o, a name without a folder "
         "goes into DIR.",
-        kinds=(HANDLERS, CHAINS, MODULES),
     ),
     "timeline_only": Option(
         flags=("--timeline-only",),

@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from spinet._experiments import Prepared
 
 
+def count_of(number: int, what: str) -> str:
+    """A number with its noun: `1 link`, `2 links`."""
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Overview:
     """Counts and picture of a network.
@@ -89,8 +94,8 @@ class Overview:
             between = far
         else:
             gbps = "links without a rate" if cut["gbps"] is None else f"{cut['gbps']:,.6g} Gbit/s"
-            between = f"{cut['links']:,} links, {gbps} between the first and the second half of the nodes"
-        diameter = far if values["diameter"] is None else f"{values['diameter']} links"
+            between = f"{count_of(cut['links'], 'link')}, {gbps} between the first and the second half of the nodes"
+        diameter = far if values["diameter"] is None else count_of(values["diameter"], "link")
         lines = [
             f"nodes      {len(nodes):,}: {cards}",
             f"switches   {len(values['switches']):,}",

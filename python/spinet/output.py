@@ -35,6 +35,7 @@ NODES = "nodes"  # networks: has a folder for each node with a card
 PATHS = "paths"  # a table, of runs that record paths
 
 _T = TypeVar("_T")
+_MOST_NODES = 8  # nodes that an error names
 
 # Errors of a write that do not name the file; other writes here report their own file.
 _DISK = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -57,6 +58,24 @@ def read(file: Path, reader: Callable[[Path], _T], *, hint: str) -> _T:
     except (ValueError, KeyError, TypeError, AttributeError, OSError, RecursionError) as error:
         text = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise InputError(f"{file}: this file of a run is damaged ({text})") from None
+
+
+def check_single_card(folder: Path, command: str) -> None:
+    """Refuse the folder of a network, whose nodes have the folders that are asked for.
+
+    Raises
+    ------
+    UsageError
+        If it is one; it names these folders.
+    """
+    nodes = folder / NODES
+    if not nodes.is_dir():
+        return
+    found = sorted((path for path in nodes.iterdir() if path.is_dir()), key=lambda path: _files.natural(path.name))
+    names = ", ".join(path.name for path in found[:_MOST_NODES])
+    more = f" and {len(found) - _MOST_NODES:,} more" if len(found) > _MOST_NODES else ""
+    hint = f"spinet {command} {found[0]}; nodes with results: {names}{more}" if found else "no node has results"
+    raise UsageError(f"{folder} has the results of a network, must be those of a card: {nodes / 'NAME'}", hint=hint)
 
 
 class OutputError(UsageError):

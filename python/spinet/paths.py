@@ -102,6 +102,7 @@ class Paths:
         import pyarrow.parquet as pq
 
         folder = FilePath(folder)
+        output.check_single_card(folder, "explain")
         hint = "spinet run --paths -o DIR writes it"
         output.read(folder / output.SUMMARY, FilePath.stat, hint=hint)
         summary = output.read(folder / output.SUMMARY, _summary, hint=hint)

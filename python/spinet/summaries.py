@@ -263,6 +263,10 @@ class ResourceSummary(TypedDict):
     """Path of its counter."""
     limit: str
     """Its description and its limit."""
+    does: str
+    """`passes`: it passes or processes things, one after the other in each unit. `holds`: it holds things until
+    another part takes them, such as a queue.
+    """
     busy_cycles: int
     """Its busy cycles, or the quantity that it held summed over cycles."""
     units: int
@@ -312,7 +316,8 @@ class Summary(TypedDict):
     """Parts that can be full and were used, the busiest first."""
     bottleneck: str | None
     """The name of the part that limited the throughput: the busiest one, if it was busy for 90 % of the time. Cores
-    that run handlers only if no other part was, because they are busy while they wait. `null` if no part was.
+    that run handlers only if no other part was, because they are busy while they wait. Parts that hold things
+    only if nothing else was, because they are also full if a part behind them is too slow. `null` if no part was.
     """
     experiment: Any
     """The experiment with all defaults; `spinet run` accepts it as a file."""
@@ -497,8 +502,8 @@ class HpuSummary(TypedDict):
     per_cluster_percent: list[float]
     """The same for each cluster."""
     asleep_percent: float | None
-    """Share of all HPUs' cycles, including boot, in which their clock was gated; `null` on a card without clock
-    gating.
+    """Share of the time since the first packet in which the clock of HPUs was gated, because they waited for tasks.
+    Without packets, of the time since reset. `null` on a card without clock gating.
     """
 
 
@@ -763,7 +768,8 @@ class HandlersSummary(TypedDict):
     """Parts that can be full and were used, the busiest first."""
     bottleneck: str | None
     """The name of the part that limited the throughput: the busiest one, if it was busy for 90 % of the time. Cores
-    that run handlers only if no other part was, because they are busy while they wait. `null` if no part was.
+    that run handlers only if no other part was, because they are busy while they wait. Parts that hold things
+    only if nothing else was, because they are also full if a part behind them is too slow. `null` if no part was.
     """
     experiment: Any
     """The experiment with all defaults; `spinet run` accepts it as a file."""
@@ -1031,7 +1037,8 @@ class ChainsSummary(TypedDict):
     """Parts that can be full and were used, the busiest first."""
     bottleneck: str | None
     """The name of the part that limited the throughput: the busiest one, if it was busy for 90 % of the time. Cores
-    that run handlers only if no other part was, because they are busy while they wait. `null` if no part was.
+    that run handlers only if no other part was, because they are busy while they wait. Parts that hold things
+    only if nothing else was, because they are also full if a part behind them is too slow. `null` if no part was.
     """
     experiment: Any
     """The experiment with all defaults; `spinet run` accepts it as a file."""
@@ -1252,7 +1259,8 @@ class ModulesSummary(TypedDict):
     """Parts that can be full and were used, the busiest first."""
     bottleneck: str | None
     """The name of the part that limited the throughput: the busiest one, if it was busy for 90 % of the time. Cores
-    that run handlers only if no other part was, because they are busy while they wait. `null` if no part was.
+    that run handlers only if no other part was, because they are busy while they wait. Parts that hold things
+    only if nothing else was, because they are also full if a part behind them is too slow. `null` if no part was.
     """
     experiment: Any
     """The experiment with all defaults; `spinet run` accepts it as a file."""
@@ -1500,7 +1508,8 @@ class NetworksSummary(TypedDict):
     """Parts that can be full and were used, the busiest first."""
     bottleneck: str | None
     """The name of the part that limited the throughput: the busiest one, if it was busy for 90 % of the time. Cores
-    that run handlers only if no other part was, because they are busy while they wait. `null` if no part was.
+    that run handlers only if no other part was, because they are busy while they wait. Parts that hold things
+    only if nothing else was, because they are also full if a part behind them is too slow. `null` if no part was.
     """
     experiment: Any
     """The experiment with all defaults; `spinet run` accepts it as a file."""

@@ -234,6 +234,18 @@ def run(capfd: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str
     return code, said.out, said.err
 
 
+def test_the_folder_of_a_network_is_refused_with_those_of_its_nodes(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for node in ("n10", "n2"):
+        (tmp_path / "nodes" / node).mkdir(parents=True)
+    for command in ("explain", "profile"):
+        assert cli.main([command, str(tmp_path)]) == 2
+        said = capfd.readouterr().err
+        assert f"{tmp_path} has the results of a network, must be those of a card: {tmp_path}/nodes/NAME" in said
+        assert f"spinet {command} {tmp_path}/nodes/n2; nodes with results: n2, n10" in said
+
+
 def test_the_command_shows_a_packet_and_all_packets(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capfd, "explain", folder, 1)
     assert code == 0

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
+import pyarrow.compute as pc
 import pytest
 import pywellen
 import spinet
@@ -146,3 +147,32 @@ def test_a_folder_gets_its_waves(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert not (tmp_path / "out" / "run.vcd.changes").exists()
     assert cli.main(["run", PING, "-t", "udp:count=1", "--waves", "x.wav"]) == 2
     assert "--waves is `x.wav`, must end with .vcd or .fst" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("suffix", ["vcd", "fst"])
+def test_waves_of_a_network_have_a_scope_for_each_node(suffix: str, tmp_path: Path) -> None:
+    """Ten packets of 700 bytes cross two links at 100 Gbit/s to a card that sends them back."""
+    net = spinet.Network(topology="pair", link={"rate": "100G", "delay": "500 ns"})
+    net[0].update(nic="plain")
+    net[0].host.send = {"source": "udp:size=700,count=10,rate=10G", "to": "n1"}
+    net[1].update(program=PING, context=[{"match": "udp"}])
+    net.save(tmp_path / "net.toml")
+    file = tmp_path / f"net.{suffix}"
+    result = spinet.run(tmp_path / "net.toml", waves=file)
+    assert {one.name for one in tmp_path.iterdir()} == {file.name, "net.toml"}
+    waves = read(file)
+    assert {name.split(".")[0] for name in waves.changes} == {"network", "n1"}
+    frames = result.table("frames").filter(pc.field("event") == "crossed").to_pylist()
+    for number, link in enumerate(("n0_0___n1", "n1_0___n0")):
+        rows = [row for row in frames if row["node"] == number]
+        spans = [(row["at_ps"], row["at_ps"] + row["tail_ps"] - row["head_ps"]) for row in rows]
+        scope = f"network.links.{link}"
+        assert [one[:2] for one in waves.during(f"{scope}.busy") if one[2]] == spans and len(spans) == 10
+        assert {word(str(value)) for _, _, value in waves.during(f"{scope}.state")} == {f"frame_of_n{number}"}
+    packets = result.nodes["n1"].packets.to_pylist()
+    cores = [name for name in waves.changes if name.startswith("n1.cores.") and name.endswith(".packet")]
+    handled = {value: span for name in cores for *span, value in waves.during(name)}
+    assert sorted(int(str(packet)) for packet in handled) == [row["packet"] for row in packets] == list(range(10))
+    for row in packets:
+        begin, end = handled[row["packet"]]
+        assert begin <= row["start_ps"] <= row["end_ps"] <= end

@@ -2,6 +2,7 @@
 
 use crate::channel::{Endpoint, Rx, Tx};
 use crate::time::Cycle;
+use crate::trace::Level;
 use crate::wiring::WiringError;
 
 /// A component's answer at the end of a tick: when it wants to tick next.
@@ -92,7 +93,16 @@ impl Ports<'_> {
     }
 }
 
-/// A part of a component that can be full: a port, a bank, an engine.
+/// The way in which a resource treats things that need it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Use {
+    /// It passes or processes them, one after the other: a port, a bank, an engine.
+    Passes,
+    /// It holds them until another part takes them: a queue, a memory. So it is also full if that part is too slow.
+    Holds,
+}
+
+/// A part of a component that can be full.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Resource {
     /// Path of the component and name of the counter of its busy cycles.
@@ -103,14 +113,24 @@ pub struct Resource {
     pub busy: u64,
     /// Number of units.
     pub units: u64,
+    /// Its way to treat things.
+    pub does: Use,
+}
+
+/// The parts of a report that are wanted.
+pub(crate) enum Report<'a> {
+    /// Counters and resources.
+    All(&'a mut Vec<(String, u64)>, &'a mut Vec<Resource>),
+    /// Busy cycles of the resources, in their order, without their names.
+    Loads(&'a mut Vec<u64>),
 }
 
 /// Counters of a component, collected for a report.
 pub struct CounterList<'a> {
     pub(crate) component: &'a str,
+    /// The last cycle that is simulated.
     pub(crate) now: Cycle,
-    pub(crate) found: &'a mut Vec<(String, u64)>,
-    pub(crate) resources: &'a mut Vec<Resource>,
+    pub(crate) report: Report<'a>,
 }
 
 impl CounterList<'_> {
@@ -121,14 +141,30 @@ impl CounterList<'_> {
 
     /// Adds a counter. Its full name is the component's path, a dot and `name`.
     pub fn add(&mut self, name: &str, total: u64) {
-        self.found.push((format!("{}.{name}", self.component), total));
+        if let Report::All(found, _) = &mut self.report {
+            found.push((format!("{}.{name}", self.component), total));
+        }
     }
 
     /// Adds a counter of busy cycles, and the resource that was busy.
     pub fn busy(&mut self, name: &str, cycles: u64, units: u64, limit: &str) {
-        self.add(name, cycles);
-        let path = format!("{}.{name}", self.component);
-        self.resources.push(Resource { path, limit: limit.to_owned(), busy: cycles, units });
+        self.resource(name, cycles, units, limit, Use::Passes);
+    }
+
+    /// Adds a counter of things held, summed over cycles, and the resource that holds at most `units` of them.
+    pub fn held(&mut self, name: &str, level: &Level, units: u64, limit: &str) {
+        self.resource(name, level.total(self.now + 1), units, limit, Use::Holds);
+    }
+
+    fn resource(&mut self, name: &str, cycles: u64, units: u64, limit: &str, does: Use) {
+        match &mut self.report {
+            Report::All(found, resources) => {
+                let path = format!("{}.{name}", self.component);
+                found.push((path.clone(), cycles));
+                resources.push(Resource { path, limit: limit.to_owned(), busy: cycles, units, does });
+            }
+            Report::Loads(loads) => loads.push(cycles),
+        }
     }
 }
 

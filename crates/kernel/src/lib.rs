@@ -21,7 +21,7 @@ mod wiring;
 mod words;
 
 pub use channel::{Inlet, Rx, Tx};
-pub use component::{Activity, Component, CounterList, Direction, Port, Ports, Resource};
+pub use component::{Activity, Component, CounterList, Direction, Port, Ports, Resource, Use};
 pub use random::RandomStream;
 pub use set::members;
 pub use system::{ClockId, Mode, Outcome, System, SystemBuilder};

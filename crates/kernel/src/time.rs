@@ -153,6 +153,13 @@ impl Clock {
         Clock { freq, fs: fs / common, cycles: hz / common }
     }
 
+    /// The period, if it is a whole number of picoseconds.
+    pub fn whole_period_ps(&self) -> Option<u64> {
+        let fs_per_ps = 1_000;
+        let divisor = self.cycles.checked_mul(fs_per_ps)?;
+        if self.fs.is_multiple_of(divisor) { u64::try_from(self.fs / divisor).ok() } else { None }
+    }
+
     /// Time of edge `cycle`. Panics beyond [`Time::MAX`].
     pub fn edge(&self, cycle: Cycle) -> Time {
         self.edge_within(cycle).expect("the time of an edge fits 2^64 fs")

@@ -37,9 +37,9 @@ impl Level {
         (self.since, self.level) = (now, level);
     }
 
-    /// The sum over all cycles before the last change.
-    pub fn total(&self) -> u64 {
-        self.sum
+    /// The sum over all cycles before `now`.
+    pub fn total(&self, now: Cycle) -> u64 {
+        self.sum.saturating_add(now.saturating_sub(self.since).saturating_mul(self.level))
     }
 }
 
@@ -137,7 +137,8 @@ mod tests {
         level.set(10, 3);
         level.set(14, 5); // 3 in four cycles.
         level.set(14, 1);
-        level.set(16, 0); // 1 in two cycles.
-        assert_eq!(level.total(), 3 * 4 + 2);
+        assert_eq!(level.total(16), 3 * 4 + 2); // 1 in two cycles.
+        level.set(16, 0);
+        assert_eq!(level.total(20), 3 * 4 + 2);
     }
 }

@@ -134,7 +134,7 @@ fn main() {
         );
     }
     if option("profile", 0) != 0 {
-        nic.profile_cores(false);
+        nic.profile_cores();
     }
     if option("events", 0) != 0 {
         nic.listen(Box::new(Tell));

@@ -6,7 +6,7 @@ use crate::policy::TenantPolicy;
 use crate::protocol::{Command, CommandId, CommandResponse, CommandTarget};
 use blocks::activity::{busy_if, earliest};
 use blocks::policy::RoundRobinTree;
-use kernel::trace::Counter;
+use kernel::trace::{Counter, Level};
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 
 mod tenants;
@@ -48,6 +48,8 @@ struct Unit {
     /// Commands that wait by tenant, unless they go in order.
     queues: Option<TenantQueues>,
     commands: Counter,
+    /// `in_flight` over time.
+    flying: Level,
 }
 
 /// Sizes at which commands are cut if they wait by tenant.
@@ -120,6 +122,7 @@ impl CommandUnit {
             arbiter: LockingTree::default(),
             queues: by_tenant.then(|| TenantQueues::new(schedule, own.next().flatten(), params.clock_mhz.hz())),
             commands: Counter::default(),
+            flying: Level::default(),
         });
         let arbiter = RoundRobinTree::default();
         let cuts = Cuts {
@@ -231,6 +234,7 @@ impl Component for CommandUnit {
             true => self.forward_by_tenant(now),
             false => busy_if(self.forward_in_order()),
         };
+        self.units.iter_mut().for_each(|unit| unit.flying.set(now, unit.in_flight.into()));
         earliest(busy_if(responded), forwarded)
     }
 
@@ -247,6 +251,8 @@ impl Component for CommandUnit {
         for (unit, name) in self.units.iter().zip(NAMES) {
             let limit = format!("commands to `{name}`: one a cycle");
             counters.busy(&format!("{name}_commands"), unit.commands.total(), 1, &limit);
+            let (name, limit) = (format!("{name}_in_flight"), format!("commands at `{name}` without a response"));
+            counters.held(&name, &unit.flying, self.max_in_flight.into(), &limit);
         }
         self.usage.counters(counters);
     }

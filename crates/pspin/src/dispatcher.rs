@@ -6,7 +6,7 @@ use crate::mpq::MpqEngine;
 use crate::params::MAX_CLUSTERS;
 use crate::protocol::{Feedback, Task};
 use blocks::policy::RoundRobinTree;
-use kernel::trace::{Counter, Tracer};
+use kernel::trace::{Counter, Level, Tracer};
 use kernel::{CounterList, Cycle, Ports, Rx, Tx};
 
 /// Sends tasks to clusters and collects their feedback. Part of [`crate::scheduler::PacketScheduler`].
@@ -31,6 +31,8 @@ pub struct Dispatcher {
     is_held: bool,
     arbiter: RoundRobinTree,
     away_from_home: Counter,
+    /// Tasks without feedback so far, of all clusters.
+    given: Level,
 }
 
 impl Dispatcher {
@@ -39,8 +41,9 @@ impl Dispatcher {
         assert!(!tasks.is_empty(), "a dispatcher needs a cluster");
         assert_eq!(tasks.len(), feedbacks.len(), "each cluster takes tasks and gives feedback");
         let occupancy = vec![0; tasks.len()];
-        let (arbiter, away_from_home) = (RoundRobinTree::default(), Counter::default());
-        Dispatcher { max_tasks, tasks, feedbacks, occupancy, pinned: None, is_held: false, arbiter, away_from_home }
+        let (arbiter, away_from_home, given) = (RoundRobinTree::default(), Counter::default(), Level::default());
+        let (pinned, is_held) = (None, false);
+        Dispatcher { max_tasks, tasks, feedbacks, occupancy, pinned, is_held, arbiter, away_from_home, given }
     }
 
     /// Sends the waiting task if possible. Returns true if anything changed.
@@ -88,6 +91,11 @@ impl Dispatcher {
         self.occupancy[cluster] -= 1;
     }
 
+    /// Ends a cycle.
+    pub fn end_cycle(&mut self, now: Cycle) {
+        self.given.set(now, self.occupancy.iter().map(|&n| u64::from(n)).sum());
+    }
+
     /// Reports the ports.
     pub fn ports(&self, ports: &mut Ports) {
         ports.outputs("tasks", &self.tasks);
@@ -97,6 +105,9 @@ impl Dispatcher {
     /// Reports the counters.
     pub fn counters(&self, counters: &mut CounterList) {
         counters.add("tasks_away_from_home", self.away_from_home.total());
+        let most = u64::from(self.max_tasks) * self.tasks.len() as u64;
+        let limit = format!("tasks at clusters: at most {} each", self.max_tasks);
+        counters.held("given_task_cycles", &self.given, most, &limit);
     }
 
     fn release_pinned(&mut self, now: Cycle, trace: &Tracer) -> bool {

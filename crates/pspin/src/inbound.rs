@@ -224,6 +224,9 @@ impl Inbound {
             return Activity::Until(arriving.earliest);
         }
         let matching = self.params.ingress.match_cycles(arriving.bytes.len());
+        if self.matched_at.is_none() {
+            self.stats.line_cycles.add(matching + 1);
+        }
         let matched = *self.matched_at.get_or_insert(now + matching);
         if now < matched {
             return Activity::Until(matched);
@@ -400,8 +403,14 @@ impl Component for Inbound {
 
     fn counters(&self, counters: &mut CounterList) {
         self.stats.counters(counters);
-        let (occupied, bytes) = (self.stats.occupied.total(), self.params.ring_bytes.into());
-        counters.busy("occupied_byte_cycles", occupied, bytes, "packet memory: its bytes");
+        let bytes = self.params.ring_bytes.into();
+        counters.held("occupied_byte_cycles", &self.stats.occupied, bytes, "packet memory: its bytes");
+        counters.busy(
+            "line_cycles",
+            self.stats.line_cycles.total(),
+            1,
+            "the line in: the next packet when one is matched",
+        );
     }
 }
 

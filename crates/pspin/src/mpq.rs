@@ -4,7 +4,7 @@ use crate::delivery::{DropReason, EarlyPayload};
 use crate::host_events::{HostEvent, Notice};
 use crate::lru::PseudoLru;
 use crate::protocol::{Context, Feedback, Her, Kill, Stage, Task};
-use kernel::trace::Counter;
+use kernel::trace::{Counter, Level};
 use kernel::{CounterList, Cycle};
 use std::rc::Rc;
 
@@ -104,6 +104,8 @@ pub struct MpqEngine {
     /// With `keeps_packets`: the queue whose message ended in this cycle.
     just_ended: Option<usize>,
     output: Option<Task>,
+    /// Shared descriptors in use.
+    shared: Level,
     hers: Counter,
     /// Counters by [`Stage`].
     tasks: [Counter; 3],
@@ -136,6 +138,7 @@ impl MpqEngine {
             keeps_packets,
             just_ended: None,
             output: None,
+            shared: Level::default(),
             hers: Counter::default(),
             tasks: [Counter::default(); 3],
             timeouts: Counter::default(),
@@ -149,6 +152,12 @@ impl MpqEngine {
         self.cells.begin_cycle();
         self.turns.begin_cycle(now);
         self.just_ended = None;
+    }
+
+    /// Ends a cycle.
+    pub fn end_cycle(&mut self, now: Cycle) {
+        let [_, in_use] = self.cells.shared();
+        self.shared.set(now, in_use);
     }
 
     fn queue_of(&self, msgid: u16) -> usize {
@@ -295,6 +304,9 @@ impl MpqEngine {
         counters.add("completion_tasks", self.tasks[Stage::Completion as usize].total());
         // A level, not a total: packets held at this moment; 0 (not shown) once all have left.
         counters.add("packets_held", self.cells.in_use());
+        let [all, _] = self.cells.shared();
+        let limit = "message queues: the packet descriptors that they share";
+        counters.held("shared_descriptor_cycles", &self.shared, all, limit);
         counters.add("timeouts", self.timeouts.total());
         counters.add("kills", self.kills.total());
         counters.add("evictions", self.evictions.total());

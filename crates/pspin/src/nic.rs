@@ -280,6 +280,11 @@ impl Pspin {
         self.system.resources()
     }
 
+    /// Appends the busy cycles of everything that can be full, in the order of [`Pspin::resources`].
+    pub fn loads(&self, loads: &mut Vec<u64>) {
+        self.system.loads(loads);
+    }
+
     /// Sends every event from now on to `sink`.
     pub fn listen(&mut self, sink: Box<dyn Sink>) {
         self.system.listen(sink);
@@ -313,10 +318,14 @@ impl Pspin {
         self.clusters[cluster as usize].borrow_mut().log_instructions(core, log);
     }
 
-    /// Counts the cycles of every core by instruction and cause from now on; it does not affect results. With `by_handler`, the lost
-    /// cycles of each handler are events, too.
-    pub fn profile_cores(&mut self, by_handler: bool) {
-        self.clusters.iter().for_each(|cluster| cluster.borrow_mut().profile_cores(by_handler));
+    /// Counts the cycles of every core by instruction and cause from now on; it does not affect results.
+    pub fn profile_cores(&mut self) {
+        self.clusters.iter().for_each(|cluster| cluster.borrow_mut().profile_cores());
+    }
+
+    /// Reports the lost cycles of each handler by cause from now on. [`Pspin::profile_cores`] comes first, if both are wanted.
+    pub fn profile_handlers(&mut self) {
+        self.clusters.iter().for_each(|cluster| cluster.borrow_mut().profile_handlers());
     }
 
     /// The profile of each core up to cycle `now`, by cluster; empty without [`Pspin::profile_cores`].
@@ -324,10 +333,10 @@ impl Pspin {
         self.clusters.iter().flat_map(|cluster| cluster.borrow_mut().core_profiles(now)).collect()
     }
 
-    /// HPU cycles up to `now` with the clock stopped for lack of a task, summed over all HPUs; 0 if idle HPUs are not
-    /// clock gated.
-    pub fn asleep_cycles(&self, now: Cycle) -> Option<u64> {
-        let asleep = || self.clusters.iter().map(|cluster| cluster.borrow().asleep_cycles(now)).sum();
+    /// HPU cycles from `from`, which is before the first task, to `now` with the clock stopped for lack of a task, summed over all
+    /// HPUs; `None` if idle HPUs are not clock gated.
+    pub fn asleep_cycles(&self, from: Cycle, now: Cycle) -> Option<u64> {
+        let asleep = || self.clusters.iter().map(|cluster| cluster.borrow().asleep_cycles(from, now)).sum();
         self.clock_gating.then(asleep)
     }
 

@@ -8,7 +8,7 @@ use crate::protocol::{
 };
 use crate::world::{Departure, Egress};
 use blocks::activity::{busy_if, earliest};
-use kernel::trace::{Counter, Tracer};
+use kernel::trace::{Counter, Level, Tracer};
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Rx, Tx};
 use std::collections::VecDeque;
 
@@ -127,6 +127,11 @@ pub struct Outbound {
     n_faults: Counter,
     packets: Counter,
     bytes: Counter,
+    /// Cycles in which the wire was not free.
+    wire_cycles: Counter,
+    /// Commands that are open, and packets that are read or wait for the wire.
+    open: Level,
+    queued: Level,
     first_packet: Option<Cycle>,
     last_packet: Cycle,
 }
@@ -165,6 +170,9 @@ impl Outbound {
             n_faults: Counter::default(),
             packets: Counter::default(),
             bytes: Counter::default(),
+            wire_cycles: Counter::default(),
+            open: Level::default(),
+            queued: Level::default(),
             first_packet: None,
             last_packet: 0,
         }
@@ -222,6 +230,7 @@ impl Outbound {
         let size = bytes.len() as u64;
         let pause = size / u64::from(BEAT_BYTES) * u64::from(self.params.cycles_per_beat);
         self.wire_free = now + pause.max(1);
+        self.wire_cycles.add(pause.max(1));
         self.packets.add(1);
         self.bytes.add(size);
         self.first_packet.get_or_insert(now);
@@ -376,6 +385,8 @@ impl Component for Outbound {
         let reading = self.send_read(now);
         let responding = self.respond(now);
         changed |= self.nhi.end(now);
+        self.open.set(now, self.n_open.into());
+        self.queued.set(now, (self.fetching.len() + self.leaving.len()) as u64);
         let moving = earliest(earliest(sending, building), earliest(reading, responding));
         earliest(earliest(busy_if(changed), self.nhi.wake(now)), moving)
     }
@@ -391,9 +402,19 @@ impl Component for Outbound {
         counters.add("faults", self.n_faults.total());
         counters.add("packets", self.packets.total());
         counters.add("bytes", self.bytes.total());
+        let OutboundParams { cycles_per_beat, command_slots, queue_packets, .. } = self.params;
+        let line = format!("the line out: {} a 64 bytes, and a packet a cycle", cycles(cycles_per_beat.max(1)));
+        counters.busy("wire_cycles", self.wire_cycles.total(), 1, &line);
+        counters.held("open_command_cycles", &self.open, command_slots.into(), "send commands under way");
+        let queue = "packets that are read or wait for the line out";
+        counters.held("queued_packet_cycles", &self.queued, queue_packets.into(), queue);
         counters.add("first_packet_cycle", self.first_packet.unwrap_or(0));
         counters.add("last_packet_cycle", self.last_packet);
     }
+}
+
+fn cycles(n: u32) -> String {
+    format!("{n} cycle{}", if n == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

@@ -291,6 +291,8 @@ impl Component for PacketScheduler {
             self.notices.send(notice);
             changed = true;
         }
+        self.engine.end_cycle(now);
+        self.dispatcher.end_cycle(now);
         let next = [self.engine.next_timeout(), self.engine.asks_again()].into_iter().flatten().min();
         match (changed, next) {
             (true, _) => Activity::Busy,

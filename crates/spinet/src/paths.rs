@@ -92,6 +92,12 @@ impl Path {
         Path { now: start, steps: Vec::with_capacity(USUAL_STEPS) }
     }
 
+    /// The path of another packet, which begins at this time, in the memory of this one.
+    pub fn restart(&mut self, start: Cycle) {
+        self.now = start;
+        self.steps.clear();
+    }
+
     /// The end of the last step.
     pub fn now(&self) -> Cycle {
         self.now
@@ -163,9 +169,9 @@ impl PathLog {
     }
 
     /// Adds the path of a packet.
-    pub fn add(&mut self, subject: Subject, path: Path) {
+    pub fn add(&mut self, subject: Subject, path: &Path) {
         if let Some(table) = &mut self.table {
-            table.add(subject.packet, &path);
+            table.add(subject.packet, path);
         }
         if let Some(tracks) = &mut self.tracks {
             tracks.add(self.clock, subject, path);
@@ -188,9 +194,15 @@ impl PathLog {
         Some(self.tracks.as_ref()?.sample_at().max(next.unwrap_or(Time::ZERO)))
     }
 
-    /// The resources of the card at this time, for the timeline.
-    pub fn sample(&mut self, now: Time, resources: Vec<(Clock, Resource)>) -> Result<(), TracksError> {
-        self.tracks.as_mut().map_or(Ok(()), |tracks| tracks.sample(now, resources))
+    /// Samples the resources of the card at this time, for the timeline: `resources` says which there are, and `loads` appends their
+    /// busy cycles.
+    pub fn sample(
+        &mut self,
+        now: Time,
+        resources: impl FnOnce() -> Vec<(Clock, Resource)>,
+        loads: impl FnOnce(&mut Vec<u64>),
+    ) -> Result<(), TracksError> {
+        self.tracks.as_mut().map_or(Ok(()), |tracks| tracks.sample(now, resources, loads))
     }
 
     /// The rows of the table since the last call, column by column as little-endian arrays; `None` if there is no table.

@@ -14,7 +14,7 @@ use crate::lines::SourceLine;
 use crate::run::{Card, Ended};
 use crate::streams::FeedReport;
 use blocks::mhz::Mhz;
-use kernel::{Clock, Resource, Time};
+use kernel::{Clock, Resource, Time, Use};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -63,7 +63,8 @@ pub struct Summary<P, S> {
     /// Parts that can be full and were used, the busiest first.
     pub resources: Vec<ResourceSummary>,
     /// The name of the part that limited the throughput: the busiest one, if it was busy for 90 % of the time. Cores that run handlers
-    /// only if no other part was, because they are busy while they wait. `null` if no part was.
+    /// only if no other part was, because they are busy while they wait. Parts that hold things only if nothing else was, because they
+    /// are also full if a part behind them is too slow. `null` if no part was.
     pub bottleneck: Option<String>,
     /// The experiment with all defaults; `spinet run` accepts it as a file.
     pub experiment: Value,
@@ -92,6 +93,9 @@ pub struct ResourceSummary {
     pub name: String,
     /// Its description and its limit.
     pub limit: String,
+    /// `passes`: it passes or processes things, one after the other in each unit. `holds`: it holds things until another part takes
+    /// them, such as a queue.
+    pub does: &'static str,
     /// Its busy cycles, or the quantity that it held summed over cycles.
     pub busy_cycles: u64,
     /// Number of its units.
@@ -109,24 +113,32 @@ fn resources(card: &impl Card, time: &TimeSummary) -> Vec<ResourceSummary> {
     let end = Time::from_fs(((time.simulated_ns - time.skipped_ns) * 1e6) as u64);
     let simulated = end - from.min(end);
     let summary = |(clock, resource): (Clock, Resource)| {
-        let Resource { path, limit, busy, units } = resource;
+        let Resource { path, limit, busy, units, does } = resource;
+        let does = match does {
+            Use::Passes => PASSES,
+            Use::Holds => HOLDS,
+        };
         let most = clock.cycle_at_or_after(simulated) as f64 * units as f64;
         let utilisation = if most > 0.0 { busy as f64 / most } else { 0.0 };
-        ResourceSummary { name: path, limit, busy_cycles: busy, units, utilisation }
+        ResourceSummary { name: path, limit, does, busy_cycles: busy, units, utilisation }
     };
     let mut found: Vec<_> = resources.into_iter().map(summary).filter(|one| one.busy_cycles > 0).collect();
     found.sort_by(|a, b| b.utilisation.total_cmp(&a.utilisation).then_with(|| a.name.cmp(&b.name)));
     found
 }
 
+const PASSES: &str = "passes";
+const HOLDS: &str = "holds";
+
 /// Least share of the time for which a part must be busy to be the bottleneck.
 const BOTTLENECK: f64 = 0.9;
 
 /// The part that limited the throughput.
 fn bottleneck(resources: &[ResourceSummary]) -> Option<String> {
-    let mut full = resources.iter().filter(|one| one.utilisation >= BOTTLENECK).peekable();
-    let first = full.peek().map(|one| one.name.clone());
-    full.find(|one| !one.name.ends_with(HPUS)).map(|one| one.name.clone()).or(first)
+    let full: Vec<_> = resources.iter().filter(|one| one.utilisation >= BOTTLENECK).collect();
+    let passing = |one: &&&ResourceSummary| one.does == PASSES && !one.name.ends_with(HPUS);
+    let found = full.iter().find(passing).or_else(|| full.iter().find(|one| one.does == PASSES));
+    found.or(full.first()).map(|one| one.name.clone())
 }
 
 /// The values of [`Summary`] that its card does not give by [`Card`].

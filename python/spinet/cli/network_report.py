@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from spinet.cli import run_report
+from spinet.network_overview import count_of
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -23,7 +24,7 @@ def print_summary(summary: Mapping[str, Any], *, title: str) -> None:
 
 def _blocks(summary: Mapping[str, Any], title: str) -> Iterator[str | Table | Text]:
     nodes, links, packets = summary["nodes"], summary["links"], summary["packets"]
-    size = f"{len(nodes)} nodes, {len(links) // 2} links"
+    size = f"{count_of(len(nodes), 'node')}, {count_of(len(links) // 2, 'link')}"
     simulated = run_report.duration(summary["time"]["simulated_ns"])
     yield f"{title}: {size}; {summary['ended']['text']}, {simulated} of simulated time"
     yield from run_report.remarks(summary)
@@ -42,6 +43,7 @@ def _blocks(summary: Mapping[str, Any], title: str) -> Iterator[str | Table | Te
     yield from _messages(summary["messages"])
     yield from _nodes(nodes)
     yield from _links(links)
+    yield from run_report.bottleneck(summary)
 
 
 def _messages(messages: Mapping[str, Any] | None) -> Iterator[str | Table]:

@@ -194,6 +194,8 @@ def _simulate(
         kind = _kinds.get(ready.experiment.kind)
         inside = folder.path if folder else None
         timeline = api.Timeline.of(options["timeline"], options["waves"], options["timeline_only"], inside)
+        if timeline is not None and is_first:
+            timeline.prepare(folder=inside, force=options["force"])
         if ready.messages and is_first:
             click.echo(ready.messages.rstrip("\n"), err=True)
         if on_ready is not None:
@@ -236,6 +238,10 @@ def _simulate(
                 click.echo(f"\nResults are in {options['output']}")
                 if options["report"]:
                     click.echo(f"The report is {Path(options['output']) / report.NAME}")
+            for name, what in (("timeline", "timeline is"), ("waves", "waveforms are in")):
+                if options[name] is not None:
+                    place = api.Timeline.place(options[name], Path(options["output"]) if folder else None)
+                    click.echo(f"The {what} {place}")
     return strict(options["strict"], ends.exit_code(kind.name, summary), summary)
 
 
@@ -288,9 +294,10 @@ def check_output(options: Mapping[str, Any]) -> None:
     """Refuse options that need an output folder if none is given."""
     if options["paths"] and options["output"] is None:
         raise click.UsageError("--paths goes with -o: spinet explain reads what it writes")
-    for name in ("force", "report"):
-        if options[name] and options["output"] is None:
-            raise click.UsageError(f"--{name} goes with -o")
+    if options["report"] and options["output"] is None:
+        raise click.UsageError("--report goes with -o")
+    if options["force"] and not any(options.get(name) for name in ("output", "timeline", "waves")):
+        raise click.UsageError("--force goes with -o, --timeline or --waves")
 
 
 def keywords(options: dict[str, Any]) -> tuple[dict[str, Any], str | None]:

@@ -426,9 +426,15 @@ def resources(summary: Mapping[str, Any]) -> Blocks:
         kinds="wwn",
         bars=[min(row["utilisation"], 1.0) for row in rows],
     )
-    for row in rows:
+    yield from bottleneck(summary)
+
+
+def bottleneck(summary: Mapping[str, Any]) -> Blocks:
+    """The part that limits the throughput, if there is one."""
+    for row in summary["resources"]:
         if row["name"] == summary["bottleneck"]:
-            yield f"Bottleneck: {row['limit']} ({100 * row['utilisation']:.1f} % busy)"
+            state = "busy" if row["does"] == "passes" else "full"
+            yield f"Bottleneck: {row['limit']} ({100 * row['utilisation']:.1f} % {state})"
 
 
 def _steady(steady: Mapping[str, float], hpus: Mapping[str, Any] | None) -> Iterator[str]:

@@ -27,7 +27,7 @@ use super::tracked_port::TrackedReply;
 use crate::bus::{Access, Data};
 use crate::ethernet::Frame;
 use drops::Drops;
-use kernel::trace::Counter;
+use kernel::trace::{Counter, Level};
 use kernel::{Activity, Clock, Component, CounterList, Cycle, Ports, Rx, Time};
 pub use params::MacReceiveParams;
 use std::collections::VecDeque;
@@ -61,6 +61,8 @@ pub struct MacReceive {
     /// End of the last frame on a paced line.
     busy_until: Time,
     counts: Counts,
+    /// The part of the buffers in memory that holds frames, in units of [`PARTS`].
+    buffered: Level,
     recorder: Option<Recorder>,
 }
 
@@ -143,6 +145,9 @@ const LEAST_ON_LINE: u64 = 64;
 /// Alignment of frames in memory. Source: docs/machines/tigon2.md, Descriptors.
 const ALIGNMENT: u64 = 8;
 
+/// Units in which the use of buffers is counted, because firmware chooses their size.
+const PARTS: u64 = 1024;
+
 impl MacReceive {
     /// A disabled assist; `clock` drives it.
     pub fn new(params: MacReceiveParams, ports: MacReceivePorts, clock: Clock) -> MacReceive {
@@ -162,6 +167,7 @@ impl MacReceive {
             drops: Drops::new(),
             busy_until: Time::ZERO,
             counts: Counts::default(),
+            buffered: Level::default(),
             recorder: None,
             params,
         }
@@ -205,14 +211,23 @@ impl MacReceive {
         }
     }
 
-    /// Free bytes of the buffers. Equal pointers mean empty, so one byte always stays free.
-    fn room(&self) -> u64 {
-        let used = if self.producer >= self.consumer {
+    /// Bytes of the buffers.
+    fn all(&self) -> u64 {
+        self.buffers.end.saturating_sub(self.buffers.base)
+    }
+
+    /// Bytes of the buffers that hold frames.
+    fn used(&self) -> u64 {
+        if self.producer >= self.consumer {
             self.producer - self.consumer
         } else {
-            (self.buffers.end - self.buffers.base).saturating_sub(self.consumer - self.producer)
-        };
-        (self.buffers.end.saturating_sub(self.buffers.base)).saturating_sub(used + 1)
+            self.all().saturating_sub(self.consumer - self.producer)
+        }
+    }
+
+    /// Free bytes of the buffers. Equal pointers mean empty, so one byte always stays free.
+    fn room(&self) -> u64 {
+        self.all().saturating_sub(self.used() + 1)
     }
 
     /// Bytes between line and memory: received and not yet sent to memory.
@@ -415,6 +430,7 @@ impl Component for MacReceive {
         self.describe(now);
         let due = self.give_bytes(now);
         self.drops.work(now, &mut self.card.memory);
+        self.buffered.set(now, (self.used() * PARTS).checked_div(self.all()).unwrap_or(0));
         // One frame is taken, and one reference sent, in each cycle.
         let has_more = || self.undescribed().is_some() || self.drops.has_work();
         next_activity(self.clock, now, self.wire.has_item() || self.card.has_sent(now) && has_more(), due)
@@ -435,6 +451,7 @@ impl Component for MacReceive {
         counters.add("dropped.buffer_full", buffer_full.total());
         counters.add("dropped.ring_full", ring_full.total());
         counters.add("failures", failures.total());
+        counters.held("buffered_cycles", &self.buffered, PARTS, "buffers for received frames: their bytes");
     }
 }
 

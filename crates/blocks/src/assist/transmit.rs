@@ -61,6 +61,8 @@ pub struct MacTransmit {
     attentions: VecDeque<Attention>,
     /// Earliest start of the next preamble.
     line_free: Time,
+    /// Time for which frames occupied the line.
+    line_time: Time,
     n_frames: u64,
     bytes: Counter,
     underruns: Counter,
@@ -100,6 +102,7 @@ impl MacTransmit {
             frames: VecDeque::new(),
             attentions: VecDeque::new(),
             line_free: Time::ZERO,
+            line_time: Time::ZERO,
             n_frames: 0,
             bytes: Counter::default(),
             underruns: Counter::default(),
@@ -317,7 +320,8 @@ impl MacTransmit {
             if !self.wire.has_room() {
                 return None;
             }
-            self.line_free = start + self.line.time(PREAMBLE_BYTES + len + GAP_BYTES);
+            let takes = self.line.time(PREAMBLE_BYTES + len + GAP_BYTES);
+            (self.line_free, self.line_time) = (start + takes, self.line_time + takes);
             let Outgoing { bytes, is_broken, ready, times, areas, .. } = self.frames.pop_front().expect("there is one");
             if let (Some(recorder), Some(times)) = (&self.recorder, times) {
                 let Times { ordered, reading, read, requested, full } = times;
@@ -365,6 +369,8 @@ impl Component for MacTransmit {
     fn counters(&self, counters: &mut CounterList) {
         counters.add("frames", self.n_frames);
         counters.add("bytes_with_fcs", self.bytes.total());
+        let limit = format!("the line out: {} Gbit/s", self.params.link_bps as f64 / 1e9);
+        counters.busy("line_cycles", self.clock.cycle_at_or_after(self.line_time), 1, &limit);
         counters.add("underruns", self.underruns.total());
         counters.add("bad_descriptors", self.bad_descriptors.total());
         counters.add("failures", self.failures.total());

@@ -61,6 +61,8 @@ pub type PlaceOf = Box<dyn Fn(&Access) -> usize>;
 /// The profile of one core.
 pub(super) struct CoreProfile {
     code: CodeProfile,
+    /// Instructions are counted. Otherwise only cycles between marks are, and all counts of `code` are in one place.
+    has_code: bool,
     /// Lost cycles by cause; those up to the last mark, and those between the two last marks. Empty without marks.
     lost: Vec<u64>,
     lost_to_mark: Vec<u64>,
@@ -78,6 +80,20 @@ pub(super) struct CoreProfile {
 const NONE: u32 = u32::MAX;
 
 impl CoreProfile {
+    fn new(code: CodeProfile, place: PlaceOf) -> CoreProfile {
+        CoreProfile {
+            code,
+            has_code: false,
+            lost: Vec::new(),
+            lost_to_mark: Vec::new(),
+            lost_between: Vec::new(),
+            is_marked: false,
+            blocks: Vec::new(),
+            place,
+            access_pc: NONE,
+        }
+    }
+
     /// Counts a run of the block at this position of the program.
     #[inline(always)]
     pub fn block(&mut self, at: usize) {
@@ -159,16 +175,11 @@ impl Core {
     pub fn set_profile(&mut self, program: &Program, all: &'static [&'static str], place: PlaceOf) {
         let bytes = program.bytes().len();
         let code = CodeProfile::new(all, 1, [(program.address(0), bytes as u32)]);
-        self.profile = Some(Box::new(CoreProfile {
-            code,
-            lost: Vec::new(),
-            lost_to_mark: Vec::new(),
-            lost_between: Vec::new(),
-            is_marked: false,
-            blocks: vec![0; bytes / 2],
-            place,
-            access_pc: NONE,
-        }));
+        self.start_profile(CoreProfile { has_code: true, blocks: vec![0; bytes / 2], ..CoreProfile::new(code, place) });
+    }
+
+    fn start_profile(&mut self, profile: CoreProfile) {
+        self.profile = Some(Box::new(profile));
         self.watched |= Core::PROFILED;
         self.choose_attention();
     }
@@ -180,8 +191,12 @@ impl Core {
         }
     }
 
-    /// From now on the profile counts lost cycles between marks, too.
-    pub fn count_between_marks(&mut self) {
+    /// Counts lost cycles between marks from now on, besides the profile if there is one. The arguments are those of
+    /// [`Core::set_profile`].
+    pub fn count_between_marks(&mut self, all: &'static [&'static str], place: PlaceOf) {
+        if self.profile.is_none() {
+            self.start_profile(CoreProfile::new(CodeProfile::new(all, 1, []), place));
+        }
         if let Some(profile) = &mut self.profile {
             let none = vec![0; profile.code.causes().len()];
             (profile.lost, profile.lost_to_mark, profile.lost_between) = (none.clone(), none.clone(), none);
@@ -203,7 +218,7 @@ impl Core {
     /// The profile up to cycle `now`, if there is one. A core that runs ahead has a profile up to its own time.
     pub fn profile(&mut self, program: &Program, now: Cycle) -> Option<CodeProfile> {
         self.settle_profile(program);
-        let profile = self.profile.as_ref()?;
+        let profile = self.profile.as_ref().filter(|profile| profile.has_code)?;
         let mut code = profile.code.clone();
         let waited = now.saturating_sub(self.time);
         if profile.access_pc == NONE {

@@ -58,6 +58,8 @@ pub struct PacketFeeder {
     next_id: u64,
     under_way: Option<UnderWay>,
     waits: Counter,
+    /// Bits for which frames occupied the line.
+    line_bits: u64,
     /// False while frames are lost on the line.
     is_up: bool,
     lost: Counter,
@@ -133,6 +135,7 @@ impl PacketFeeder {
             next_id: 0,
             under_way: None,
             waits: Counter::default(),
+            line_bits: 0,
             is_up: true,
             lost: Counter::default(),
             log,
@@ -234,6 +237,7 @@ impl PacketFeeder {
     /// Sends a frame that could be sent from `cycle` on, or loses it.
     fn send(&mut self, now: Cycle, cycle: Cycle, frame: Frame) {
         self.waits.add(u64::from(cycle < now));
+        self.line_bits += 8 * frame.line_bytes();
         let bytes = frame.bytes.len() as u32;
         self.log.note(Passage { id: Some(frame.id), at: self.clock.edge(now), bytes });
         match self.is_up {
@@ -301,6 +305,9 @@ impl Component for PacketFeeder {
         counters.add("frames", self.log.frames());
         counters.add("bytes", self.log.bytes());
         counters.add("delayed_frames", self.waits.total());
+        let (bps, bits) = (self.params.line_bps, self.line_bits);
+        let line_cycles = self.clock.cycle_at_or_after(LineTime { from: Time::ZERO, bits }.at(bps));
+        counters.busy("line_cycles", line_cycles, 1, &format!("the line in: {} Gbit/s", bps as f64 / 1e9));
         counters.add("link_down_frames", self.lost.total());
     }
 }
@@ -379,12 +386,13 @@ mod tests {
             None,
             |_| true,
             expect![[r#"
-            73   wire frame 0 of 60
-            157  wire frame 1 of 60
-            281  wire frame 2 of 100
-            feeder.frames 3
-            feeder.bytes 220
-        "#]],
+                73   wire frame 0 of 60
+                157  wire frame 1 of 60
+                281  wire frame 2 of 100
+                feeder.frames 3
+                feeder.bytes 220
+                feeder.line_cycles 292
+            "#]],
         );
     }
 
@@ -402,6 +410,7 @@ mod tests {
                 747  wire frame 2 of 60
                 feeder.frames 3
                 feeder.bytes 520
+                feeder.line_cycles 592
             "#]],
         );
         let times = [100, 110, 500].map(Time::from_ns);
@@ -412,12 +421,13 @@ mod tests {
             None,
             |_| true,
             expect![[r#"
-            173  wire frame 0 of 60
-            373  wire frame 1 of 60
-            573  wire frame 2 of 60
-            feeder.frames 3
-            feeder.bytes 180
-        "#]],
+                173  wire frame 0 of 60
+                373  wire frame 1 of 60
+                573  wire frame 2 of 60
+                feeder.frames 3
+                feeder.bytes 180
+                feeder.line_cycles 252
+            "#]],
         );
     }
 
@@ -430,12 +440,13 @@ mod tests {
             None,
             |_| true,
             expect![[r#"
-            173  wire frame 0 of 60
-            257  wire frame 1 of 60
-            573  wire frame 2 of 60
-            feeder.frames 3
-            feeder.bytes 180
-        "#]],
+                173  wire frame 0 of 60
+                257  wire frame 1 of 60
+                573  wire frame 2 of 60
+                feeder.frames 3
+                feeder.bytes 180
+                feeder.line_cycles 252
+            "#]],
         );
         check(
             &[60, 60],
@@ -443,11 +454,12 @@ mod tests {
             Some(50),
             |_| true,
             expect![[r#"
-            123  wire frame 0 of 60
-            323  wire frame 1 of 60
-            feeder.frames 2
-            feeder.bytes 120
-        "#]],
+                123  wire frame 0 of 60
+                323  wire frame 1 of 60
+                feeder.frames 2
+                feeder.bytes 120
+                feeder.line_cycles 168
+            "#]],
         );
     }
 
@@ -474,6 +486,7 @@ mod tests {
             1001 wire frame 3 of 63
             feeder.frames 4
             feeder.bytes 246
+            feeder.line_cycles 342
         "#]]
         .assert_eq(&log);
     }
@@ -486,13 +499,14 @@ mod tests {
             None,
             |now| now > 400,
             expect![[r#"
-            401  wire frame 0 of 60
-            403  wire frame 1 of 60
-            405  wire frame 2 of 60
-            feeder.frames 3
-            feeder.bytes 180
-            feeder.delayed_frames 2
-        "#]],
+                401  wire frame 0 of 60
+                403  wire frame 1 of 60
+                405  wire frame 2 of 60
+                feeder.frames 3
+                feeder.bytes 180
+                feeder.delayed_frames 2
+                feeder.line_cycles 252
+            "#]],
         );
     }
 }

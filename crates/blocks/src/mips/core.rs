@@ -25,7 +25,7 @@ use super::fetch::Fetch;
 use super::locking::Touch;
 use super::log::InstructionLog;
 use super::params::{MipsCoreParams, PipelineKind};
-use super::pipeline::{CYCLE_NAMES, Cycles, Pipeline, Rule};
+use super::pipeline::{CYCLE_NAMES, Cycles, MISSES, Pipeline, Rule};
 use super::profile::Profile;
 use super::refer::DataPort;
 use super::state::{Request, State};
@@ -344,7 +344,12 @@ impl Component for MipsCore {
 
     fn counters(&self, counters: &mut CounterList) {
         for (name, count) in CYCLE_NAMES.into_iter().zip(self.pipeline.cycles.counts()) {
-            counters.add(&format!("cycles.{name}"), count);
+            let is_miss = self.fetch.is_some() && name == MISSES;
+            let name = format!("cycles.{name}");
+            match is_miss {
+                true => counters.busy(&name, count, 1, "the core's instruction cache: waits for a line"),
+                false => counters.add(&name, count),
+            }
         }
         for (class, count) in self.instructions() {
             counters.add(&format!("instructions.{}", class.name()), count);

@@ -35,7 +35,9 @@ pub struct Cycles {
 }
 
 /// Names of the causes, in order. All but the first are causes of lost cycles.
-pub static CYCLE_NAMES: [&str; 5] = ["execution", "instruction_misses", "load_stalls", "conflicts", "pipeline"];
+pub static CYCLE_NAMES: [&str; 5] = ["execution", MISSES, "load_stalls", "conflicts", "pipeline"];
+/// Name of the time for which a core waits for its instruction cache.
+pub(super) const MISSES: &str = "instruction_misses";
 
 impl Cycles {
     /// The counts in the order of [`CYCLE_NAMES`].

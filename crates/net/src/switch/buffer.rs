@@ -3,6 +3,7 @@
 use super::params::{Buffering, SwitchParams};
 use crate::frame::N_CLASSES;
 use crate::observe::DropReason;
+use kernel::Time;
 
 /// Bytes of an input and class.
 #[derive(Clone, Copy, Debug, Default)]
@@ -22,6 +23,10 @@ pub(super) struct Buffer {
     /// Highest values so far.
     pub peak_used: u64,
     pub peak_headroom: u64,
+    /// The last time at which it was looked at.
+    since: Time,
+    /// Bytes times femtoseconds until then: of the shared memory, or of each input's.
+    filled: Vec<u128>,
 }
 
 /// A frame that asks for room.
@@ -37,7 +42,33 @@ pub(super) struct Request {
 impl Buffer {
     pub fn new(params: &SwitchParams, n_ports: usize) -> Self {
         let ingress = if params.pfc.is_some() { vec![<[Ingress; N_CLASSES]>::default(); n_ports] } else { Vec::new() };
-        Buffer { params: params.clone(), used: 0, inputs: vec![0; n_ports], ingress, peak_used: 0, peak_headroom: 0 }
+        let n_memories = if params.buffering == Buffering::Input { n_ports } else { 1 };
+        Buffer {
+            params: params.clone(),
+            used: 0,
+            inputs: vec![0; n_ports],
+            ingress,
+            peak_used: 0,
+            peak_headroom: 0,
+            since: Time::ZERO,
+            filled: vec![0; n_memories],
+        }
+    }
+
+    /// Counts the time up to `now`.
+    pub fn pass(&mut self, now: Time) {
+        let takes = u128::from(now.fs().saturating_sub(self.since.fs()));
+        self.since = self.since.max(now);
+        match &mut self.filled[..] {
+            [filled] if self.params.buffering == Buffering::Shared => *filled += u128::from(self.used) * takes,
+            all => all.iter_mut().zip(&self.inputs).for_each(|(filled, &bytes)| *filled += u128::from(bytes) * takes),
+        }
+    }
+
+    /// Picoseconds for which a memory was full, or twice this time half full, and so on: of the fullest memory.
+    pub fn full_ps(&self) -> u64 {
+        let most = self.filled.iter().max().copied().unwrap_or(0);
+        u64::try_from(most / u128::from(self.params.buffer_bytes.max(1)) / 1000).unwrap_or(u64::MAX)
     }
 
     /// Bytes in use of the memory that `input` fills.

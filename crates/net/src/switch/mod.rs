@@ -34,6 +34,9 @@ pub struct Divert {
     pub port: PortId,
 }
 
+/// Name of the counter of time for which the buffer of a switch was full, or twice this time half full, and so on, in picoseconds.
+pub const BUFFER_FULL_PS: &str = "buffer_full_ps";
+
 /// Counters of a switch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SwitchCounts {
@@ -165,6 +168,7 @@ impl Switch {
     }
 
     fn act(&mut self, now: Time, kind: Kind, out: &mut Output) {
+        self.buffer.pass(now);
         match kind {
             Kind::Head { port, arrival } => self.admit(port, arrival, out),
             Kind::Ready { output, queued } => {
@@ -400,6 +404,7 @@ impl Node for Switch {
             ("peak_buffer_bytes", peak_buffer),
             ("peak_headroom_bytes", peak_headroom),
             ("peak_queue_bytes", peak_queue),
+            (BUFFER_FULL_PS, self.buffer.full_ps()),
         ];
         let mut list = list.map(|(name, count)| (name.to_owned(), count)).to_vec();
         for (number, port) in self.outputs.iter().enumerate() {

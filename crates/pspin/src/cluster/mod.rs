@@ -253,9 +253,9 @@ impl Cluster {
         self.hpus.iter().enumerate().map(state).collect()
     }
 
-    /// Cycles up to `now` in which cores waited for tasks, summed over all cores.
-    pub fn asleep_cycles(&self, now: Cycle) -> u64 {
-        self.hpus.iter().map(|hpu| hpu.driver.slept(now)).sum()
+    /// Cycles from `from`, which is before the first task, to `now` in which cores waited for tasks, summed over all cores.
+    pub fn asleep_cycles(&self, from: Cycle, now: Cycle) -> u64 {
+        self.hpus.iter().map(|hpu| hpu.driver.slept(from, now)).sum()
     }
 
     /// The DMA engine has finished a transfer.
@@ -360,7 +360,10 @@ impl Component for Cluster {
         counters.add("l1_accesses", self.l1.accesses());
         counters.busy("l1_busiest_bank_cycles", self.l1.busiest_bank(), 1, "the busiest L1 bank: one access a cycle");
         counters.add("l1_conflicts", self.totals.l1_conflicts.total());
-        counters.add("icache_misses", self.totals.line_misses.total());
+        let limit = "the cluster's instruction cache: a line from program memory in a cycle";
+        counters.busy("icache_misses", self.totals.line_misses.total(), 1, limit);
+        let depth = self.scheduler.depth();
+        counters.held("task_fifo_cycles", self.scheduler.level(), depth, "the cluster's tasks that no HPU has taken");
         counters.add("dma_bytes", dma_bytes);
         counters.busy("dma_beats", dma_bytes.div_ceil(BEAT_BYTES.into()), 1, "the cluster's DMA: 64 bytes a cycle");
         counters.add("dma_faults", dma_faults);

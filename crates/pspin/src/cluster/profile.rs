@@ -73,14 +73,19 @@ fn beside(addr: u32) -> Place {
 }
 
 impl Cluster {
-    /// Counts the cycles of each core by instruction and cause from now on, and with `by_handler` reports the lost cycles of each handler.
-    pub fn profile_cores(&mut self, by_handler: bool) {
+    /// Counts the cycles of each core by instruction and cause from now on.
+    pub fn profile_cores(&mut self) {
         let id = self.id;
         for hpu in &mut self.hpus {
             hpu.core.set_profile(&self.program, &CAUSES, Box::new(move |access| place(id, access) as usize));
-            if by_handler {
-                hpu.core.count_between_marks();
-            }
+        }
+    }
+
+    /// Reports the lost cycles of each handler by cause from now on. [`Cluster::profile_cores`] comes first, if both are wanted.
+    pub fn profile_handlers(&mut self) {
+        let id = self.id;
+        for hpu in &mut self.hpus {
+            hpu.core.count_between_marks(&CAUSES, Box::new(move |access| place(id, access) as usize));
         }
     }
 

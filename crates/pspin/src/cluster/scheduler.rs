@@ -8,6 +8,7 @@ use crate::events::{Hold, TASK_ACCEPTED, TASK_ASSIGNED, TASK_COPIED, TASK_COPYIN
 use crate::map;
 use crate::params::PspinParams;
 use kernel::Cycle;
+use kernel::trace::Level;
 use std::collections::VecDeque;
 
 /// State of the scheduler.
@@ -20,8 +21,9 @@ pub struct Scheduler {
     packet_buffer: u32,
     depth: usize,
     rings: PacketRings,
-    /// Accepted tasks, in order.
+    /// Accepted tasks, in order, and their number over time.
     fifo: VecDeque<HpuTask>,
+    level: Level,
     /// The latest accepted task waits for the DMA engine to take its copy.
     waits_for_dma: bool,
     /// Number of finished copies whose tasks are not assigned.
@@ -39,11 +41,22 @@ impl Scheduler {
             depth: params.cluster.task_fifo as usize,
             rings: PacketRings::new(&params.cluster, params.rtl_mistakes.l1_gaps_misbooked),
             fifo: VecDeque::new(),
+            level: Level::default(),
             waits_for_dma: false,
             copied: 0,
             accepted_at: 0,
             held: None,
         }
+    }
+
+    /// Number of tasks that it keeps.
+    pub fn depth(&self) -> u64 {
+        self.depth as u64
+    }
+
+    /// The number of tasks that it kept over time.
+    pub fn level(&self) -> &Level {
+        &self.level
     }
 
     /// The feedback of a task leaves. Frees the packet's room in L1.
@@ -88,6 +101,7 @@ impl Cluster {
         let idle = (0..self.hpus.len()).filter(|&core| self.drivers.without_task >> core & 1 != 0);
         let Some(core) = { idle }.find(|&core| self.hpus[core].driver.is_ready(now)) else { return };
         let head = self.scheduler.fifo.pop_front().expect("a head that is ready");
+        self.scheduler.level.set(now, self.scheduler.fifo.len() as u64);
         if head.task.pkt_size > 0 {
             self.scheduler.copied -= 1;
         }
@@ -118,6 +132,7 @@ impl Cluster {
             self.scheduler.accepted_at = now;
             self.scheduler.held = None;
             self.scheduler.fifo.push_back(HpuTask { task, pkt_ptr: self.scheduler.packet_buffer + offset });
+            self.scheduler.level.set(now, self.scheduler.fifo.len() as u64);
         } else if self.trace.on() && self.ports.tasks.is_due(now) {
             self.note_hold(now);
         }

@@ -12,6 +12,8 @@ pub struct Stats {
     pub dropped: [Counter; DropReason::NAMES.len()],
     pub marked: Counter,
     pub stall_cycles: Counter,
+    /// Cycles in which the engine took or matched a packet.
+    pub line_cycles: Counter,
     /// Bytes of packet memory that hold packets.
     pub occupied: Level,
     done: Counter,

@@ -469,6 +469,8 @@ impl Component for Memories {
         }
         let amos = self.singles.amo_cycles();
         counters.busy("handler_amo_cycles", amos, 1, "atomic operations on L2 handler memory: one at a time");
+        let limit = "program memory: a line of an instruction cache in two cycles";
+        counters.busy("program_cycles", self.program.port_cycles.total(), 1, limit);
         counters.add("faults", self.faults.total());
     }
 }

@@ -6,6 +6,7 @@ use crate::pe::{CodeWrite, LineReply, LineRequest};
 use crate::protocol::{Burst, BurstReply};
 use blocks::policy::RoundRobinTree;
 use kernel::Cycle;
+use kernel::trace::Counter;
 use std::collections::VecDeque;
 use std::rc::Rc;
 
@@ -34,12 +35,23 @@ pub(super) struct ProgramMemory {
     turn: RoundRobinTree,
     /// Words of the host's burst that have had their turn.
     words: u32,
+    /// Cycles in which the port was busy.
+    pub(super) port_cycles: Counter,
 }
 
 impl ProgramMemory {
     pub(super) fn new(bytes: Vec<u8>, reply_cycles: u64) -> Self {
         let (lines, line_turn, turn) = (VecDeque::new(), RoundRobinTree::default(), RoundRobinTree::default());
-        ProgramMemory { bytes, reply_cycles, free: 0, lines, line_turn, turn, words: 0 }
+        ProgramMemory {
+            bytes,
+            reply_cycles,
+            free: 0,
+            lines,
+            line_turn,
+            turn,
+            words: 0,
+            port_cycles: Counter::default(),
+        }
     }
 
     pub(super) fn contains(&self, addr: u32) -> bool {
@@ -76,6 +88,7 @@ impl ProgramMemory {
                 let (cluster, LineRequest { addr }) = self.lines.pop_front().expect("a line that waits");
                 ports.lines[cluster].1.send(LineReply { addr });
                 self.free = now + LINE_INTERVAL;
+                self.port_cycles.add(LINE_INTERVAL);
             }
             Some(_) => self.serve_word(now, host.expect("the host asks"), ports),
             None => {}
@@ -85,6 +98,7 @@ impl ProgramMemory {
     /// The next word of the host's burst; with the last, the burst is done.
     fn serve_word(&mut self, now: Cycle, (requests, replies): &BurstPort, ports: &MemoryPorts) {
         self.words += 1;
+        self.port_cycles.add(1);
         let (addr, size) = match requests.peek().as_deref().expect("just seen") {
             Burst::Read { addr, size, .. } => (*addr, *size),
             Burst::Write { addr, data, .. } => (*addr, data.len() as u32),

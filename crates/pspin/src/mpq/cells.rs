@@ -68,6 +68,12 @@ impl Cells {
         self.in_use
     }
 
+    /// Number of shared cells, and of those in use.
+    pub fn shared(&self) -> [u64; 2] {
+        let all = self.cells.len() - self.n_queues;
+        [all as u64, (all - self.free.len()) as u64]
+    }
+
     /// The oldest packet of a list.
     pub fn head(&self, list: &List) -> Option<&Her> {
         self.cells.get(list.head as usize)?.her.as_ref()

@@ -215,6 +215,9 @@ fn a_packet_leaves_with_its_last_beat() {
             outbound.commands 1
             outbound.packets 1
             outbound.bytes 64
+            outbound.wire_cycles 1
+            outbound.open_command_cycles 4
+            outbound.queued_packet_cycles 4
             outbound.first_packet_cycle 14
             outbound.last_packet_cycle 14
         "#]],
@@ -229,6 +232,9 @@ fn a_packet_leaves_with_its_last_beat() {
             outbound.commands 1
             outbound.packets 1
             outbound.bytes 1024
+            outbound.wire_cycles 1
+            outbound.open_command_cycles 19
+            outbound.queued_packet_cycles 19
             outbound.first_packet_cycle 29
             outbound.last_packet_cycle 29
         "#]],
@@ -243,6 +249,9 @@ fn a_packet_leaves_with_its_last_beat() {
             outbound.commands 1
             outbound.packets 1
             outbound.bytes 64
+            outbound.wire_cycles 1
+            outbound.open_command_cycles 2
+            outbound.queued_packet_cycles 2
             outbound.first_packet_cycle 12
             outbound.last_packet_cycle 12
         "#]],
@@ -270,6 +279,9 @@ fn a_read_of_another_l1_waits_for_the_answer_to_the_one_before() {
             outbound.commands 4
             outbound.packets 4
             outbound.bytes 320
+            outbound.wire_cycles 4
+            outbound.open_command_cycles 16
+            outbound.queued_packet_cycles 16
             outbound.first_packet_cycle 12
             outbound.last_packet_cycle 18
         "#]],
@@ -282,15 +294,18 @@ fn the_alias_of_an_l1_is_that_l1() {
         0,
         &[(10, 0, 0x1050_4400, 8)],
         expect![[r#"
-        11   l1[1]: read 8 at 0x10404400
-        12   packet of 0, 8 bytes: 0001020304050607
-        13   response 0
-        outbound.commands 1
-        outbound.packets 1
-        outbound.bytes 8
-        outbound.first_packet_cycle 12
-        outbound.last_packet_cycle 12
-    "#]],
+            11   l1[1]: read 8 at 0x10404400
+            12   packet of 0, 8 bytes: 0001020304050607
+            13   response 0
+            outbound.commands 1
+            outbound.packets 1
+            outbound.bytes 8
+            outbound.wire_cycles 1
+            outbound.open_command_cycles 2
+            outbound.queued_packet_cycles 2
+            outbound.first_packet_cycle 12
+            outbound.last_packet_cycle 12
+        "#]],
     );
 }
 
@@ -307,6 +322,9 @@ fn an_unaligned_packet_across_a_page_is_read_in_two_bursts() {
             outbound.commands 1
             outbound.packets 1
             outbound.bytes 40
+            outbound.wire_cycles 1
+            outbound.open_command_cycles 5
+            outbound.queued_packet_cycles 5
             outbound.first_packet_cycle 15
             outbound.last_packet_cycle 15
         "#]],
@@ -332,6 +350,9 @@ fn an_rdma_put_is_cut_into_packets_with_headers() {
             outbound.commands 2
             outbound.packets 4
             outbound.bytes 4200
+            outbound.wire_cycles 4
+            outbound.open_command_cycles 136
+            outbound.queued_packet_cycles 233
             outbound.first_packet_cycle 45
             outbound.last_packet_cycle 79
         "#]],
@@ -356,6 +377,9 @@ fn the_wire_paces_packets() {
             outbound.commands 3
             outbound.packets 3
             outbound.bytes 383
+            outbound.wire_cycles 11
+            outbound.open_command_cycles 35
+            outbound.queued_packet_cycles 35
             outbound.first_packet_cycle 17
             outbound.last_packet_cycle 26
         "#]],

@@ -55,7 +55,7 @@ fn running_ahead_changes_no_result() {
 fn a_profile_has_every_cycle_of_every_core_and_changes_no_result() {
     for program in PROGRAMS {
         let load = Load { messages: 3, ..Load::new(program, 24, 192, 3) };
-        let seen = run_after(load, |nic| nic.profile_cores(false));
+        let seen = run_after(load, |nic| nic.profile_cores());
         assert!(seen.digest() == run(load).digest(), "{program} differs with a profile");
         assert_eq!(seen.profiles.len(), 32);
         let mut executed = 0;

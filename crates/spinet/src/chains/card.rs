@@ -347,9 +347,9 @@ impl Simulated for ChainCard {
     }
 
     fn observe(&mut self) -> Result<(), RunError> {
-        let (now, resources) = (Simulated::now(self), self.nic.system.resources());
+        let (now, system) = (Simulated::now(self), &self.nic.system);
         let Some(paths) = &mut self.record.borrow_mut().paths else { return Ok(()) };
-        paths.sample(now, resources).map_err(RunError::new)
+        paths.sample(now, || system.resources(), |loads| system.loads(loads)).map_err(RunError::new)
     }
 }
 

@@ -295,7 +295,7 @@ impl Record {
                 held: None,
                 left: way.left.map(|at| (at, message.data.len() as u64)),
             };
-            paths.add(subject, path);
+            paths.add(subject, &path);
             let oldest = self.open.iter().next().map(|(packet, open)| (open.came, packet));
             let (came, packet) = oldest.unwrap_or((open.came, self.open.next()));
             if let Err(error) = paths.settle(came, packet) {

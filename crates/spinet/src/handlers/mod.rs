@@ -44,7 +44,7 @@ use crate::summary::{BusyCore, HPUS};
 use crate::toml_text::KeyPosition;
 use crate::trial::{Fault, HostWrites, PacketOutcome};
 use feed::Feed;
-use kernel::{Clock, Cycle, FreqError, Mode, Outcome, Resource, Time};
+use kernel::{Clock, Cycle, FreqError, Mode, Outcome, Resource, Time, Use};
 use net::host::CardMemory;
 use pspin::PspinError;
 use pspin::protocol::Context;
@@ -98,6 +98,9 @@ pub enum HandlerError {
 /// Name of the file with the packets that the card sent.
 pub const SENT: &str = "out.pcapng";
 
+/// While the card boots, it is looked at after each multiple of this number of cycles.
+const BOOT_STEP: Cycle = 64;
+
 /// PsPIN with the traffic, the driver and the record of an experiment.
 pub struct HandlerCard {
     pub(crate) checked: Checked,
@@ -116,6 +119,8 @@ pub struct HandlerCard {
     stall_limit: Cycle,
     /// Packets that the caller injected, if it is the network.
     injected: Option<u64>,
+    /// Busy cycles of the NIC's resources before its traffic: booting fills program caches.
+    boot_loads: Option<Vec<u64>>,
     /// For a debugger.
     positions: debug::Positions,
     /// The memory checker, if one was wanted.
@@ -185,8 +190,11 @@ impl HandlerCard {
             CoreTraces::start(&mut driver.nic, &checked.nic, clock, directory, choice)
         };
         let traces = wanted.instructions.as_ref().map(start).transpose()?.unwrap_or_default();
-        if wanted.profile || wanted.needs_paths() {
-            driver.nic.profile_cores(wanted.needs_paths());
+        if wanted.profile {
+            driver.nic.profile_cores();
+        }
+        if wanted.needs_paths() {
+            driver.nic.profile_handlers();
         }
         let mut card = HandlerCard {
             checked,
@@ -201,6 +209,7 @@ impl HandlerCard {
             limit,
             stall_limit,
             injected: wanted.lines.then_some(0),
+            boot_loads: None,
             positions: debug::Positions::default(),
             checker: None,
         };
@@ -244,9 +253,14 @@ impl HandlerCard {
         Ok(())
     }
 
+    /// Returns true if all clusters have booted.
+    fn is_ready(&self) -> bool {
+        self.record().borrow().ready.0 == self.checked.nic.n_clusters
+    }
+
     fn judge(&self, outcome: Outcome) -> Option<Ended> {
         let record = self.record().borrow();
-        let is_ready = record.ready.0 == self.checked.nic.n_clusters;
+        let is_ready = self.is_ready();
         let status = self.driver.feed.borrow().status();
         let is_finished = is_ready && status.is_over && record.window.inside.count() == 0;
         let is_waiting = is_ready && self.injected.is_some();
@@ -265,7 +279,7 @@ impl HandlerCard {
     /// Cores that are not waiting for a packet.
     pub(crate) fn cores(&self) -> Vec<BusyCore> {
         let record = self.record().borrow();
-        let is_ready = record.ready.0 == self.checked.nic.n_clusters;
+        let is_ready = self.is_ready();
         let restless = self.driver.nic.cores().into_iter().filter(|core| core.task.is_some() || !is_ready);
         let summary = |core: pspin::CoreState| BusyCore {
             cluster: core.cluster,
@@ -296,7 +310,14 @@ impl Simulated for HandlerCard {
         let is_exact = self.injected.is_some();
         let until = if is_exact { clock.cycle_after(until) - 1 } else { clock.cycle_at_or_after(until) };
         while self.ended.is_none() && self.driver.now() < until {
-            self.step(until).map_err(RunError::new)?;
+            let boots = self.boot_loads.is_none();
+            let next = if boots { (self.driver.now() / BOOT_STEP + 1) * BOOT_STEP } else { until };
+            self.step(until.min(next)).map_err(RunError::new)?;
+            if boots && self.driver.now().is_multiple_of(BOOT_STEP) && self.is_ready() {
+                let mut loads = Vec::new();
+                self.driver.nic.loads(&mut loads);
+                self.boot_loads = Some(loads);
+            }
         }
         Ok(())
     }
@@ -372,9 +393,9 @@ impl Simulated for HandlerCard {
 
     fn observe(&mut self) -> Result<(), RunError> {
         // The tracks of HPUs show when these are busy.
-        let (now, resources) = (Simulated::now(self), self.driver.nic.resources());
+        let (now, nic) = (Simulated::now(self), &self.driver.nic);
         let Some(paths) = &mut self.record().borrow_mut().paths else { return Ok(()) };
-        paths.sample(now, resources).map_err(RunError::new)
+        paths.sample(now, || nic.resources(), |loads| nic.loads(loads)).map_err(RunError::new)
     }
 }
 
@@ -392,12 +413,14 @@ impl Card for HandlerCard {
         let n_cores = self.checked.nic.cluster.n_cores;
         let hpus = |(cluster, &busy): (usize, &u64)| {
             let (path, limit) = (format!("nic.cluster[{cluster}]{HPUS}"), format!("{n_cores} HPUs: one handler each"));
-            (record.clock, Resource { path, limit, busy, units: n_cores.into() })
+            (record.clock, Resource { path, limit, busy, units: n_cores.into(), does: Use::Passes })
         };
         let hpus = record.stats.busy.iter().enumerate().map(hpus);
-        // Booting keeps no part busy but cores and program caches, for less than 1,000 cycles.
         let start = record.clock.edge(record.stats.traffic_start.unwrap_or(0));
-        (start, self.driver.nic.resources().into_iter().chain(hpus).collect())
+        let mut resources = self.driver.nic.resources();
+        let before = self.boot_loads.iter().flatten();
+        resources.iter_mut().zip(before).for_each(|((_, one), before)| one.busy -= before);
+        (start, resources.into_iter().chain(hpus).collect())
     }
 
     fn cores(&self) -> Option<&dyn Cores> {
@@ -494,7 +517,12 @@ impl Card for HandlerCard {
 
     fn write_host(&self, folder: &Path) -> Result<Vec<String>, RunError> {
         let fail = |source| RunError::new(HandlerError::Create { file: folder.display().to_string(), source });
-        host::dump(&self.record().borrow().host, folder).map_err(fail)
+        let contexts = self.placed.iter().map(|placed| host::ContextMemory {
+            context: placed.name.clone(),
+            addr: placed.context.host_mem_addr,
+            size: placed.context.host_mem_size.into(),
+        });
+        host::dump(&self.record().borrow().host, &contexts.collect::<Vec<_>>(), folder).map_err(fail)
     }
 }
 

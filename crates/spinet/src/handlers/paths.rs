@@ -192,7 +192,7 @@ struct StageNotes {
     /// The packet whose task the HPU ran before.
     before: Option<u64>,
     /// Lost cycles of the handler: cause and number.
-    lost: Vec<(u64, u64)>,
+    lost: SmallVec<[(u64, u64); 8]>,
     /// The end of the last command so far, and its target.
     command: Option<(Cycle, u64)>,
     /// The end of the last transfer after the handler.
@@ -381,27 +381,27 @@ impl Tracker {
         }
     }
 
-    /// The path of a packet, as far as it came.
-    pub fn path(&self, row: &Row) -> Path {
+    /// The path of a packet, as far as it came. It replaces the one in `path`.
+    pub fn path(&self, row: &Row, path: &mut Path) {
         let none = Notes::default();
         let notes = row.notes.as_deref().unwrap_or(&none);
-        let mut path = Path::from(row.arrival);
+        path.restart(row.arrival);
         let last = row.done.or(row.dropped_at);
         let packet = |path: &mut Path, to: Option<Cycle>, place: Place, why: Why| {
             path.until(to.or(last).unwrap_or(0), 0, At::only(place as u8), why as u8, None);
         };
         if let Some(full) = notes.memory_full {
-            packet(&mut path, Some(full), Place::Inbound, Why::Inbound);
-            packet(&mut path, row.stored, Place::PacketMemory, Why::PacketMemoryFull);
+            packet(path, Some(full), Place::Inbound, Why::Inbound);
+            packet(path, row.stored, Place::PacketMemory, Why::PacketMemoryFull);
         }
-        packet(&mut path, row.stored, Place::Inbound, Why::Inbound);
+        packet(path, row.stored, Place::Inbound, Why::Inbound);
         if let Some(her) = row.her {
             // A hold of the next request also holds those behind it.
             let held: Cycle = self.requests.between(path.now(), her).iter().map(|(_, cycles)| cycles).sum();
-            packet(&mut path, Some(her - held), Place::PacketMemory, Why::Write);
-            packet(&mut path, Some(her), Place::MessageQueues, Why::QueuesFull);
+            packet(path, Some(her - held), Place::PacketMemory, Why::Write);
+            packet(path, Some(her), Place::MessageQueues, Why::QueuesFull);
         } else {
-            packet(&mut path, None, Place::PacketMemory, Why::Write);
+            packet(path, None, Place::PacketMemory, Why::Write);
         }
         let message = self.messages.get(&row.msgid).filter(|known| known.message == (row.context, row.message));
         let others = |one: Option<(u64, Cycle)>| one.filter(|(packet, _)| *packet != row.packet);
@@ -416,10 +416,9 @@ impl Tracker {
                 let at = At::only(Place::MessageQueues as u8);
                 path.until(done.min(sent), 1 + stage as u8, at, why as u8, Some(blocker));
             }
-            self.task(&mut path, task, &notes.stages[stage], 1 + stage as u8);
+            self.task(path, task, &notes.stages[stage], 1 + stage as u8);
         }
-        packet(&mut path, last, Place::Inbound, Why::Release);
-        path
+        packet(path, last, Place::Inbound, Why::Release);
     }
 
     /// The way of a task from the message queues to its feedback.

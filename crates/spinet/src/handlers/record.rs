@@ -9,7 +9,7 @@ use crate::handlers::packets::{Change, Fate, PacketsUnderWay, Row};
 use crate::handlers::stats::Stats;
 use crate::handlers::table::Table;
 use crate::handlers::to_host::ToHost;
-use crate::paths::PathLog;
+use crate::paths::{Path, PathLog};
 use crate::program::STAGES;
 use crate::run::HostChange;
 use crate::streams::FeedError;
@@ -93,6 +93,8 @@ pub struct Record {
     pub table: Option<Table>,
     /// Paths of packets, if wanted.
     pub paths: Option<PathLog>,
+    /// The path of the last packet. Kept to reuse its memory.
+    path: Path,
     /// The digest so far.
     pub digest: Digest,
     /// Host memory.
@@ -136,6 +138,7 @@ impl Record {
             stats,
             table,
             paths: None,
+            path: Path::from(0),
             digest: Digest::default(),
             host: Pages::default(),
             out: Vec::new(),
@@ -229,7 +232,8 @@ impl Record {
             table.add(row);
         }
         if let (Some(paths), Some(tracker)) = (&mut self.paths, &mut self.window.tracker) {
-            let path = tracker.path(row);
+            let path = &mut self.path;
+            tracker.path(row, path);
             let end = row.done.or(path.steps.last().map(|step| step.to));
             let subject = Subject {
                 packet: row.packet,

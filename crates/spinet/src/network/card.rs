@@ -12,12 +12,14 @@ use crate::goal::{self, Finished};
 use crate::ranks::Ranks;
 use crate::run::{Card, Ended, HORIZON, InjectError, Nodes, Port, Progress, Rows, RunError, Simulated, Wanted};
 use crate::tracks::NetworkTracks;
-use kernel::{Clock, Mode, Resource, Time};
+use crate::wired::paths::picoseconds;
+use kernel::{Clock, Mode, Resource, Time, Use};
 use net::device::Attached;
 use net::error::NetError;
 use net::network::{Network, Options, digest_of};
 use net::node::Node;
 use net::observe::{Ledger, Row, What};
+use net::switch::BUFFER_FULL_PS;
 use net::{NodeId, NodeReport};
 use serde_json::Value;
 use std::cell::RefCell;
@@ -522,7 +524,36 @@ impl Card for NetworkCard {
     }
 
     fn resources(&self) -> (Time, Vec<(Clock, Resource)>) {
-        (Time::ZERO, Vec::new())
+        let (reports, network) = (self.reports(), self.network.borrow());
+        let mut resources = Vec::new();
+        for link in network.links() {
+            for end in 0..2 {
+                let ((from, port), (to, _)) = (link.ends[end], link.ends[1 - end]);
+                let [from, to] = [from, to].map(|node| reports.get(node.0 as usize));
+                let (Some(from), Some(to), Some(bps)) = (from, to, link.directions[end].rate.in_bps()) else {
+                    continue;
+                };
+                let Some(Some((counts, _))) = from.lines.get(usize::from(port.0)) else { continue };
+                resources.push(Resource {
+                    path: format!("{}:{} > {}", from.name, port.0, to.name),
+                    limit: format!("the line from {} to {}: {} Gbit/s", from.name, to.name, bps as f64 / 1e9),
+                    busy: counts.busy_fs / 1000,
+                    units: 1,
+                    does: Use::Passes,
+                });
+            }
+        }
+        for report in reports.iter() {
+            let full = report.counters.iter().find(|(name, _)| name == BUFFER_FULL_PS);
+            resources.extend(full.map(|(name, full_ps)| Resource {
+                path: format!("{}.{name}", report.name),
+                limit: format!("the buffer of {}: its bytes", report.name),
+                busy: *full_ps,
+                units: 1,
+                does: Use::Holds,
+            }));
+        }
+        (Time::ZERO, resources.into_iter().map(|one| (picoseconds(), one)).collect())
     }
 
     fn summary(&self, wall: Duration) -> Value {

@@ -156,7 +156,7 @@ impl Setup {
         Ok(())
     }
 
-    /// The timeline that the run writes.
+    /// The timeline and the waveforms that the run writes.
     pub(super) fn timeline(&self, wanted: &Wanted) -> Result<Option<NetworkTracks>, NetworkError> {
         let Some(spec) = &wanted.tracks else { return Ok(None) };
         let refuse = |key: &str, found: &str, allowed: &str| NetError::Plan {
@@ -164,13 +164,11 @@ impl Setup {
             found: found.into(),
             allowed: allowed.into(),
         };
-        match () {
-            _ if wanted.ranks.is_some() => {
-                Err(refuse("timeline", "run by several processes", "run by one process").into())
-            }
-            _ if spec.waves.is_some() => Err(refuse("waves", "those of a network", "those of one card").into()),
-            _ => Ok(NetworkTracks::create(spec, &self.design)?),
+        if wanted.ranks.is_some() {
+            let key = if spec.timeline.is_some() { "timeline" } else { "waves" };
+            return Err(refuse(key, "run by several processes", "run by one process").into());
         }
+        Ok(Some(NetworkTracks::create(spec, &self.design)?))
     }
 
     /// The address of a node.

@@ -1,13 +1,12 @@
 //! Draws tracks: turns the paths of packets into slices and counters in order of time, for the writers.
 
-use super::order::{Item, Ordered};
+use super::order::{KIND_BITS, KINDS, Ordered};
 use super::perfetto::{Perfetto, first_id};
 use super::waves::Waves;
 use super::{Group, Note, PERIOD_PS, Scenery, Subject, Track, TracksError, TracksSpec};
 use crate::paths::Step;
 use kernel::{Clock, Cycle, Resource, Time};
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
@@ -62,8 +61,25 @@ pub(super) struct CounterAbout {
 struct Counter {
     about: CounterAbout,
     value: f64,
+    /// The value was set at the current time.
+    is_touched: bool,
     /// The last written value.
     shown: Option<f64>,
+}
+
+/// A resource with its load up to the last sample.
+struct Sampled {
+    clock: Clock,
+    resource: Resource,
+    /// Its counter, once it was sampled.
+    counter: Option<usize>,
+}
+
+impl Sampled {
+    /// A resource that was not sampled.
+    fn new((clock, resource): (Clock, Resource)) -> Sampled {
+        Sampled { clock, resource: Resource { busy: 0, ..resource }, counter: None }
+    }
 }
 
 /// Counters that each run has.
@@ -83,40 +99,51 @@ mod kind {
     pub const BEGIN_INNER: u64 = 5;
 }
 
-/// The first number of an item contains its kind in this number of lowest bits, and its time above them.
-const KIND_BITS: u32 = 3;
+/// Numbers of an item, by kind. After the first number follow, for slices, the track and the entry; and at their beginning the name
+/// with the stage and whether it is the last; packet, message, blocker and duration. For counters, the number and the value follow.
+const LENGTHS: [usize; KINDS] = [2, 2, 3, 3, 7, 7, 1, 1];
 
 /// The first number of an item.
 fn key(at: u64, kind: u64) -> u64 {
     at << KIND_BITS | kind
 }
 
-/// Flags of an item. The numbers of the stage and the message are in the bits above them.
-const IS_HIDDEN: u64 = 1;
-const IS_LAST: u64 = 2;
-const STAGE_BIT: u32 = 8;
-const MESSAGE_BIT: u32 = 16;
+/// The entry of a slice that is hidden. An entry is in the bits above the track.
+const HIDDEN: u64 = u32::MAX as u64;
+const ENTRY_BIT: u32 = 32;
+/// Above the name of a slice: whether it is the last of its packet, and its stage.
+const IS_LAST: u64 = 1 << 32;
+const STAGE_BIT: u32 = 40;
 
-/// Lanes of a track.
+/// Lanes of a track, as bits: those that are free.
 #[derive(Default)]
 struct Lanes {
-    n: u32,
-    free: BinaryHeap<Reverse<u32>>,
+    free: Vec<u64>,
+    /// Before this word, no lane is free.
+    first: usize,
 }
 
 impl Lanes {
+    /// Takes the free lane with the lowest number.
+    #[inline]
     fn enter(&mut self) -> u32 {
-        self.free.pop().map_or_else(
-            || {
-                self.n += 1;
-                self.n - 1
-            },
-            |Reverse(lane)| lane,
-        )
+        while let Some(0) = self.free.get(self.first) {
+            self.first += 1;
+        }
+        if self.first == self.free.len() {
+            self.free.push(u64::MAX);
+        }
+        let word = &mut self.free[self.first];
+        let lane = self.first as u32 * u64::BITS + word.trailing_zeros();
+        *word &= *word - 1;
+        lane
     }
 
+    #[inline]
     fn leave(&mut self, lane: u32) {
-        self.free.push(Reverse(lane));
+        let word = (lane / u64::BITS) as usize;
+        self.free[word] |= 1 << (lane % u64::BITS);
+        self.first = self.first.min(word);
     }
 }
 
@@ -147,7 +174,7 @@ pub(super) struct Drawing {
     window: (u64, u64),
     of_step: OfSteps,
     numbers: BTreeMap<Track, u32>,
-    samples: BTreeMap<String, (usize, u64)>,
+    samples: Vec<Sampled>,
     sampled: Option<u64>,
     ordered: Ordered,
     stage: Stage,
@@ -189,7 +216,7 @@ impl Drawing {
         let window = (from.ps(), to.ps());
         let perfetto =
             |file: &PathBuf| Perfetto::create(file, scenery.stages, &names, spec.node.as_ref()).map_err(fail(file));
-        let waves = |file: &PathBuf| Waves::create(file, window.0, &names).map_err(fail(file));
+        let waves = |file: &PathBuf| Waves::create(file, window.0, &names, spec.node.as_ref()).map_err(fail(file));
         let perfetto = spec.timeline.as_ref().map(perfetto).transpose()?;
         let waves = spec.waves.as_ref().map(waves).transpose()?;
         let file = spec.timeline.as_ref().or(spec.waves.as_ref()).expect("there is a file");
@@ -225,18 +252,19 @@ impl Drawing {
             window,
             of_step: OfSteps::default(),
             numbers: BTreeMap::new(),
-            samples: BTreeMap::new(),
+            samples: Vec::new(),
             sampled: None,
-            ordered: Ordered::new(PathBuf::from(spill)),
+            ordered: Ordered::new(PathBuf::from(spill), LENGTHS),
             stage,
         })
     }
 
-    /// Takes the next record of the run.
-    pub fn note(&mut self, note: Note) -> Result<(), TracksError> {
+    /// Takes the next record of the run; `steps` and `loads` are those of its batch.
+    pub fn note(&mut self, note: Note, steps: &[Step], loads: &[u64]) -> Result<(), TracksError> {
         match note {
-            Note::Packet { clock, subject, steps, is_hidden } => self.add(clock, &subject, &steps, is_hidden),
-            Note::Sample { now, resources } => self.sample(now.ps(), &resources),
+            Note::Packet { clock, subject, steps: of, is_hidden } => self.add(clock, &subject, &steps[of], is_hidden),
+            Note::Resources(resources) => self.samples = resources.into_iter().map(Sampled::new).collect(),
+            Note::Sample { now, loads: of } => self.sample(now.ps(), &loads[of]),
             Note::Settled(until) if self.ordered.is_due() => {
                 self.play(until.ps().min(self.sampled.unwrap_or(u64::MAX)))?;
             }
@@ -255,18 +283,18 @@ impl Drawing {
 
     fn add(&mut self, clock: Clock, subject: &Subject, all: &[Step], is_hidden: bool) {
         let [Some(first), Some(last)] = [all.first(), all.last()] else { return };
-        let ps = |cycle: Cycle| clock.edge(cycle).ps();
+        let period = clock.whole_period_ps();
+        let ps = |cycle: Cycle| period.map_or_else(|| clock.edge(cycle).ps(), |period| cycle * period);
         self.change(INSIDE, [ps(first.from), ps(last.to)], 1);
         let held = subject.held.unwrap_or((first.from, last.to));
         self.change(MEMORY, [held.0, held.1].map(ps), subject.bytes);
         let left = subject.left.map(|(at, bytes)| (OUT, ps(at), bytes));
         for (counter, at, bytes) in [(IN, ps(first.from), subject.bytes)].into_iter().chain(left) {
             if (self.window.0..self.window.1).contains(&at) {
-                self.ordered.push([key(at, kind::ADD), counter as u64, 0, bytes, 0, 0, 0, 0]);
+                self.ordered.push([key(at, kind::ADD), counter as u64, bytes]);
             }
         }
-        let hidden = if is_hidden { IS_HIDDEN } else { 0 };
-        let message = subject.message.map_or(0, |message| (message + 1) << MESSAGE_BIT);
+        let message = subject.message.map_or(0, |message| message + 1);
         let blocker = |step: &Step| step.blocker.map_or(0, |blocker| blocker + 1);
         let mut at = 0;
         while let Some(step) = all.get(at) {
@@ -285,55 +313,45 @@ impl Drawing {
             let steps = &all[at..at + n];
             at += n;
             let is_last = if at == all.len() { IS_LAST } else { 0 };
-            let flags = hidden | is_last | message | u64::from(step.stage) << STAGE_BIT;
+            let flags = is_last | u64::from(step.stage) << STAGE_BIT;
             let whole = [ps(step.from), ps(steps[n - 1].to)];
             let Some(drawn) = self.drawn(whole) else { continue };
-            let entry = if is_hidden { 0 } else { self.stage.entry() };
-            let item = |at, kind, name: u32, blocker, takes: [u64; 2]| {
-                [
-                    key(at, kind),
-                    u64::from(track) | u64::from(name) << 32,
-                    entry,
-                    subject.packet,
-                    blocker,
-                    takes[1] - takes[0],
-                    flags,
-                    0,
-                ]
+            let entry = if is_hidden { HIDDEN } else { self.stage.entry() };
+            let place = u64::from(track) | entry << ENTRY_BIT;
+            let begin = |at, kind, name: u32, blocker, [from, to]: [u64; 2]| {
+                [key(at, kind), place, flags | u64::from(name), subject.packet, message, blocker, to - from]
             };
             let outer = if name.is_some() { 0 } else { blocker(step) };
             let name_of_all = name.unwrap_or(step.cause.into());
-            self.ordered.push(item(drawn[0], kind::BEGIN, name_of_all, outer, whole));
+            self.ordered.push(begin(drawn[0], kind::BEGIN, name_of_all, outer, whole));
             if name.is_some() && !is_hidden {
                 for step in steps {
                     let times = [ps(step.from), ps(step.to)];
                     if let Some([from, to]) = self.drawn(times) {
-                        let name = step.cause.into();
-                        self.ordered.push(item(from, kind::BEGIN_INNER, name, blocker(step), times));
-                        self.ordered.push(item(to, kind::END_INNER, name, blocker(step), times));
+                        self.ordered.push(begin(from, kind::BEGIN_INNER, step.cause.into(), blocker(step), times));
+                        self.ordered.push([key(to, kind::END_INNER), place]);
                     }
                 }
             }
-            self.ordered.push(item(drawn[1], kind::END, name_of_all, outer, whole));
+            self.ordered.push([key(drawn[1], kind::END), place]);
         }
     }
 
-    fn sample(&mut self, now: u64, resources: &[(Clock, Resource)]) {
+    fn sample(&mut self, now: u64, loads: &[u64]) {
         let before = self.sampled.replace(now);
-        for (clock, Resource { path, busy, units, .. }) in resources {
+        for (sampled, &busy) in self.samples.iter_mut().zip(loads) {
+            let Sampled { clock, resource, counter } = sampled;
             let stage = &mut self.stage;
-            if !self.samples.contains_key(path) {
-                let (name, unit) = (format!("busy: {path}"), Unit::Named("%"));
-                let counter = stage.add_counter(CounterAbout { name, unit, of: Of::Resource, is_in_slices: false });
-                self.samples.insert(path.clone(), (counter, 0));
-            }
-            let Some((counter, known)) = self.samples.get_mut(path) else { continue };
-            let busy_before = std::mem::replace(known, *busy);
+            let counter = *counter.get_or_insert_with(|| {
+                let (name, unit) = (format!("busy: {}", resource.path), Unit::Named("%"));
+                stage.add_counter(CounterAbout { name, unit, of: Of::Resource, is_in_slices: false })
+            });
+            let busy_before = std::mem::replace(&mut resource.busy, busy);
             let Some(before) = before.filter(|&before| before < now) else { continue };
             let cycles = clock.cycle_at_or_after(Time::from_ps(now)) - clock.cycle_at_or_after(Time::from_ps(before));
-            let share = 100.0 * busy.saturating_sub(busy_before) as f64 / (cycles * units) as f64;
+            let share = 100.0 * busy.saturating_sub(busy_before) as f64 / (cycles * resource.units) as f64;
             if (self.window.0..self.window.1).contains(&before) {
-                self.ordered.push([key(before, kind::SET), *counter as u64, 0, share.to_bits(), 0, 0, 0, 0]);
+                self.ordered.push([key(before, kind::SET), counter as u64, share.to_bits()]);
             }
         }
     }
@@ -341,7 +359,6 @@ impl Drawing {
     /// Writes everything before this time.
     fn play(&mut self, until: u64) -> Result<(), TracksError> {
         let stage = &mut self.stage;
-        let until = until.min(u64::MAX >> KIND_BITS) << KIND_BITS;
         let played = self.ordered.take_before(until, |item| stage.play(item));
         played.map_err(|source| self.failed(source))
     }
@@ -349,8 +366,8 @@ impl Drawing {
     /// Raises a counter between two times.
     fn change(&mut self, counter: usize, times: [u64; 2], by: u64) {
         if let Some([from, to]) = self.drawn(times) {
-            self.ordered.push([key(from, kind::ADD), counter as u64, 0, by, 0, 0, 0, 0]);
-            self.ordered.push([key(to, kind::ADD), counter as u64, 0, by.wrapping_neg(), 0, 0, 0, 0]);
+            self.ordered.push([key(from, kind::ADD), counter as u64, by]);
+            self.ordered.push([key(to, kind::ADD), counter as u64, by.wrapping_neg()]);
         }
     }
 
@@ -390,7 +407,7 @@ impl Stage {
         if let Some(waves) = &mut self.waves {
             waves.add_counter(self.counters.len(), &about);
         }
-        self.counters.push(Counter { about, value: 0.0, shown: None });
+        self.counters.push(Counter { about, value: 0.0, is_touched: false, shown: None });
         self.counters.len() - 1
     }
 
@@ -418,71 +435,81 @@ impl Stage {
     }
 
     /// Processes the next item in order of time.
-    fn play(&mut self, item: &Item) -> io::Result<()> {
-        let &[key, which, entry, packet, blocker, takes_ps, flags, _] = item;
-        let (at, kind) = (key >> KIND_BITS, key & ((1 << KIND_BITS) - 1));
+    fn play(&mut self, item: &[u64]) -> io::Result<()> {
+        let (at, kind) = (item[0] >> KIND_BITS, item[0] & ((1 << KIND_BITS) - 1));
         self.pass(at)?;
+        if matches!(kind, kind::ADD | kind::SET) {
+            let (counter, value) = (item[1] as usize, item[2]);
+            match kind {
+                kind::ADD if matches!(counter, IN | OUT) => self.moved[counter - IN] += value,
+                kind::ADD => self.add(counter, value as i64),
+                // A resource that was never busy needs no counter.
+                _ if value == 0 && self.counters[counter].shown.is_none() => {}
+                _ => self.set(counter, f64::from_bits(value)),
+            }
+            return Ok(());
+        }
+        let (track, entry) = (item[1] as u32 as usize, item[1] >> ENTRY_BIT);
+        if matches!(kind, kind::BEGIN | kind::END) {
+            let by = if kind == kind::BEGIN { 1 } else { -1 };
+            if self.tracks[track].group == Group::Cores {
+                self.add(BUSY, by);
+            }
+            self.add(self.counter_of[track], by);
+        }
+        if entry == HIDDEN {
+            return Ok(());
+        }
+        let lane = &mut self.lane_of[entry as usize];
         match kind {
-            kind::ADD if matches!(which as usize, IN | OUT) => self.moved[which as usize - IN] += packet,
-            kind::ADD => self.add(which as usize, packet as i64),
-            // A resource that was never busy needs no counter.
-            kind::SET if packet == 0 && self.counters[which as usize].shown.is_none() => {}
-            kind::SET => {
-                self.counters[which as usize].value = f64::from_bits(packet);
-                self.changed.push(which as usize);
+            kind::BEGIN => *lane = self.lanes[track].enter(),
+            kind::END => {
+                self.lanes[track].leave(*lane);
+                self.free.push(entry);
             }
-            _ => {
-                let track = which as u32 as usize;
-                if matches!(kind, kind::BEGIN | kind::END) {
-                    let by = if kind == kind::BEGIN { 1 } else { -1 };
-                    if self.tracks[track].group == Group::Cores {
-                        self.add(BUSY, by);
-                    }
-                    self.add(self.counter_of[track], by);
-                }
-                if flags & IS_HIDDEN != 0 {
-                    return Ok(());
-                }
-                let lane = &mut self.lane_of[entry as usize];
-                match kind {
-                    kind::BEGIN => *lane = self.lanes[track].enter(),
-                    kind::END => {
-                        self.lanes[track].leave(*lane);
-                        self.free.push(entry);
-                    }
-                    _ => {}
-                }
-                let slice = Slice {
-                    track: track as u32,
-                    lane: *lane,
-                    is_inner: matches!(kind, kind::BEGIN_INNER | kind::END_INNER),
-                    name: (which >> 32) as u32,
-                    stage: (flags >> STAGE_BIT) as u8,
-                    packet,
-                    flow: self.first_flow + packet,
-                    message: (flags >> MESSAGE_BIT).checked_sub(1),
-                    blocker: blocker.checked_sub(1),
-                    takes_ps,
-                    is_last: flags & IS_LAST != 0,
-                };
-                let is_begin = matches!(kind, kind::BEGIN | kind::BEGIN_INNER);
-                if let Some(perfetto) = &mut self.perfetto {
-                    match is_begin {
-                        true => perfetto.begin(at, &self.tracks[track], &slice)?,
-                        false => perfetto.end(at, &self.tracks[track], &slice)?,
-                    }
-                }
-                if let Some(waves) = &mut self.waves {
-                    waves.slice(&slice, is_begin);
-                }
+            _ => {}
+        }
+        let is_inner = matches!(kind, kind::BEGIN_INNER | kind::END_INNER);
+        let mut slice = Slice { track: track as u32, lane: *lane, is_inner, ..Slice::default() };
+        let mut is_begin = false;
+        if let &[_, _, name, packet, message, blocker, takes_ps] = item {
+            is_begin = true;
+            slice = Slice {
+                name: name as u32,
+                stage: (name >> STAGE_BIT) as u8,
+                is_last: name & IS_LAST != 0,
+                packet,
+                flow: self.first_flow + packet,
+                message: message.checked_sub(1),
+                blocker: blocker.checked_sub(1),
+                takes_ps,
+                ..slice
+            };
+        }
+        if let Some(perfetto) = &mut self.perfetto {
+            match is_begin {
+                true => perfetto.begin(at, &self.tracks[track], &slice)?,
+                false => perfetto.end(at, &self.tracks[track], &slice)?,
             }
+        }
+        if let Some(waves) = &mut self.waves {
+            waves.slice(&slice, is_begin);
         }
         Ok(())
     }
 
+    #[inline]
     fn add(&mut self, counter: usize, by: i64) {
-        self.counters[counter].value += by as f64;
-        self.changed.push(counter);
+        self.set(counter, self.counters[counter].value + by as f64);
+    }
+
+    #[inline]
+    fn set(&mut self, number: usize, value: f64) {
+        let counter = &mut self.counters[number];
+        counter.value = value;
+        if !std::mem::replace(&mut counter.is_touched, true) {
+            self.changed.push(number);
+        }
     }
 
     /// Advances the time to `at`. Writes the counters that have changed.
@@ -514,6 +541,7 @@ impl Stage {
     /// Writes a counter if it has changed.
     fn count(&mut self, at: u64, number: usize) -> io::Result<()> {
         let counter = &mut self.counters[number];
+        counter.is_touched = false;
         if counter.shown == Some(counter.value) {
             return Ok(());
         }

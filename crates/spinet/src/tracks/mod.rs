@@ -5,6 +5,7 @@
 //!
 //! The run passes paths and samples to a thread, which draws and writes them.
 
+mod changes;
 mod choose;
 mod drawing;
 mod network;
@@ -21,8 +22,9 @@ use drawing::Drawing;
 use kernel::{Clock, Cycle, Resource, Time};
 use std::ffi::OsStr;
 use std::io;
+use std::ops::Range;
 use std::path::{Path as FilePath, PathBuf};
-use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, channel, sync_channel};
 use std::thread::{self, JoinHandle};
 
 /// Extensions of files in Perfetto's format.
@@ -157,22 +159,36 @@ pub struct Subject {
 /// A record of the run, for the thread that draws.
 enum Note {
     /// A packet has ended.
-    Packet { clock: Clock, subject: Subject, steps: Vec<Step>, is_hidden: bool },
-    /// Busy cycles of the card's resources since reset.
-    Sample { now: Time, resources: Vec<(Clock, Resource)> },
+    Packet { clock: Clock, subject: Subject, steps: Range<usize>, is_hidden: bool },
+    /// The resources of the card, before the first sample.
+    Resources(Vec<(Clock, Resource)>),
+    /// Busy cycles of the card's resources since reset: numbers of the batch.
+    Sample { now: Time, loads: Range<usize> },
     /// Packets that are noted later do not begin before this time.
     Settled(Time),
     /// The run is over.
     Over,
 }
 
+/// Records for the thread. It gives batches back, so that their memory is used again.
+#[derive(Default)]
+struct Batch {
+    notes: Vec<Note>,
+    /// Steps of the packets in `notes`.
+    steps: Vec<Step>,
+    /// Busy cycles of the samples in `notes`.
+    loads: Vec<u64>,
+}
+
 /// The tracks of a run, while they are written.
 pub struct Tracks {
     chooser: Chooser,
     sampled: Option<Time>,
-    notes: Vec<Note>,
+    batch: Batch,
     settled: Time,
-    sender: Option<SyncSender<Vec<Note>>>,
+    sender: Option<SyncSender<Batch>>,
+    /// Batches that the thread has drawn.
+    drawn: Receiver<Batch>,
     /// The thread that draws. It ends at the first error.
     thread: Option<JoinHandle<Result<(), TracksError>>>,
 }
@@ -184,17 +200,28 @@ impl Tracks {
             return Err(OnlyError::NoMessages.into());
         }
         let mut drawing = Drawing::create(spec, scenery)?;
-        let (sender, receiver) = sync_channel::<Vec<Note>>(MOST_WAITING);
-        let draw = move || receiver.into_iter().flatten().try_for_each(|note| drawing.note(note));
+        let (sender, receiver) = sync_channel::<Batch>(MOST_WAITING);
+        let (back, drawn) = channel();
+        let draw = move || {
+            for Batch { mut notes, mut steps, mut loads } in receiver {
+                notes.drain(..).try_for_each(|note| drawing.note(note, &steps, &loads))?;
+                steps.clear();
+                loads.clear();
+                // At the end, nobody needs it.
+                let _ = back.send(Batch { notes, steps, loads });
+            }
+            Ok(())
+        };
         let file = spec.timeline.iter().chain(&spec.waves).next().map(|file| file.display().to_string());
         let thread = thread::Builder::new().name("timeline".into()).spawn(draw);
         let thread = thread.map_err(|source| TracksError::Write { file: file.unwrap_or_default(), source })?;
         Ok(Tracks {
             chooser: Chooser::new(spec.only.clone()),
             sampled: None,
-            notes: Vec::with_capacity(BATCH),
+            batch: Batch::default(),
             settled: Time::ZERO,
             sender: Some(sender),
+            drawn,
             thread: Some(thread),
         })
     }
@@ -210,15 +237,28 @@ impl Tracks {
     }
 
     /// A packet has ended.
-    pub fn add(&mut self, clock: Clock, subject: Subject, path: Path) {
+    pub fn add(&mut self, clock: Clock, subject: Subject, path: &Path) {
         let is_hidden = !self.chooser.takes(subject.packet, subject.message);
-        self.notes.push(Note::Packet { clock, subject, steps: path.steps, is_hidden });
+        let Batch { notes, steps, .. } = &mut self.batch;
+        let first = steps.len();
+        steps.extend_from_slice(&path.steps);
+        notes.push(Note::Packet { clock, subject, steps: first..steps.len(), is_hidden });
     }
 
-    /// The resources of the card, which were busy since the last call.
-    pub fn sample(&mut self, now: Time, resources: Vec<(Clock, Resource)>) -> Result<(), TracksError> {
-        self.sampled = Some(now);
-        self.notes.push(Note::Sample { now, resources });
+    /// Samples the resources of the card, as [`crate::paths::PathLog::sample`] says.
+    pub fn sample(
+        &mut self,
+        now: Time,
+        resources: impl FnOnce() -> Vec<(Clock, Resource)>,
+        loads: impl FnOnce(&mut Vec<u64>),
+    ) -> Result<(), TracksError> {
+        if self.sampled.replace(now).is_none() {
+            self.batch.notes.push(Note::Resources(resources()));
+        }
+        let first = self.batch.loads.len();
+        loads(&mut self.batch.loads);
+        let loads = first..self.batch.loads.len();
+        self.batch.notes.push(Note::Sample { now, loads });
         self.hand_over(BATCH)
     }
 
@@ -236,19 +276,19 @@ impl Tracks {
 
     /// The run is over. Writes everything.
     pub fn finish(mut self) -> Result<(), TracksError> {
-        self.notes.push(Note::Over);
+        self.batch.notes.push(Note::Over);
         self.hand_over(1)?;
         self.join()
     }
 
     /// Sends the notes to the thread if there are enough of them.
     fn hand_over(&mut self, least: usize) -> Result<(), TracksError> {
-        if self.notes.len() < least {
+        if self.batch.notes.len() < least {
             return Ok(());
         }
-        let mut notes = std::mem::replace(&mut self.notes, Vec::with_capacity(BATCH));
-        notes.push(Note::Settled(self.settled));
-        match self.sender.as_ref().map(|sender| sender.send(notes)) {
+        self.batch.notes.push(Note::Settled(self.settled));
+        let batch = std::mem::replace(&mut self.batch, self.drawn.try_recv().unwrap_or_default());
+        match self.sender.as_ref().map(|sender| sender.send(batch)) {
             Some(Ok(())) => Ok(()),
             _ => self.join(), // The thread ended with an error.
         }

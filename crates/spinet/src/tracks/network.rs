@@ -1,21 +1,25 @@
-//! The timeline of a network: the tracks of each node's card, the frames on its links, and the queues of its switches.
+//! The timeline and the waveforms of a network: the tracks of each node's card, the frames on its links, and the queues of its switches.
 
 use super::drawing::{CounterAbout, Of, Slice, Unit};
 use super::perfetto::{IDS, Perfetto};
+use super::waves::{self, Waves};
 use super::{Group, Track, TracksError, TracksOfNode, TracksSpec};
 use net::design::Design;
 use net::observe::{Row, What};
 use net::{LinkId, NodeId};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 /// The timeline of a network, while it is written. Each card writes its piece into a file of its own. At the end, these files
-/// are appended to that of the network: a trace in Perfetto's format is a sequence of messages.
+/// are appended to that of the network: a trace in Perfetto's format is a sequence of messages. Waveforms are joined in order of time, with
+/// a scope for each node.
 pub struct NetworkTracks {
-    file: PathBuf,
+    /// The files of the timeline and of the waveforms.
+    timeline: Option<PathBuf>,
+    waves: Option<PathBuf>,
     /// The drawn time in ps: its beginning, and the first time behind it.
     window: (u64, u64),
     n_nodes: u64,
@@ -27,15 +31,18 @@ pub struct NetworkTracks {
     counters: BTreeMap<String, (usize, CounterAbout)>,
     dropped: u64,
     marked: u64,
-    perfetto: Perfetto,
+    perfetto: Option<Perfetto>,
+    /// The piece of the links and queues, the time of its last change, and the frames on each track.
+    signals: Option<Waves>,
+    now: u64,
+    fill: Vec<u64>,
     /// The first error. It is reported when the timeline is finished.
     failure: Option<io::Error>,
 }
 
 impl NetworkTracks {
-    /// Creates the file of a network's timeline; `None` without one.
-    pub fn create(spec: &TracksSpec, design: &Design) -> Result<Option<NetworkTracks>, TracksError> {
-        let Some(file) = spec.timeline.clone() else { return Ok(None) };
+    /// Creates the files of a network's timeline and waveforms.
+    pub fn create(spec: &TracksSpec, design: &Design) -> Result<NetworkTracks, TracksError> {
         let names: Vec<String> = design.nodes.iter().map(|node| node.name.clone()).collect();
         let mut links = BTreeMap::new();
         for (number, link) in design.links.iter().enumerate() {
@@ -47,29 +54,49 @@ impl NetworkTracks {
         }
         let frames: Vec<String> = names.iter().map(|name| format!("frame of {name}")).collect();
         let network = TracksOfNode { name: "network".into(), number: names.len() as u32 };
-        let perfetto = Perfetto::create(&file, &["frames"], &frames, Some(&network));
-        let perfetto = perfetto.map_err(|source| TracksError::Write { file: file.display().to_string(), source })?;
+        let fail = |file: &PathBuf| {
+            let file = file.display().to_string();
+            move |source| TracksError::Write { file, source }
+        };
         let (from, to) = spec.only.time.times();
-        Ok(Some(NetworkTracks {
-            file,
+        let timeline =
+            |file: &PathBuf| Perfetto::create(file, &["frames"], &frames, Some(&network)).map_err(fail(file));
+        let waves = |file: &PathBuf| -> Result<Waves, TracksError> {
+            // Finds errors in the name of the file early.
+            File::create(file).map_err(fail(file))?;
+            let file = piece(file, network.number);
+            let mut waves = Waves::create(&file, from.ps(), &frames, Some(&network)).map_err(fail(&file))?;
+            let mut tracks: Vec<&(u32, Track)> = links.values().collect();
+            tracks.sort();
+            tracks.iter().for_each(|(_, track)| waves.add_track(track));
+            Ok(waves)
+        };
+        let perfetto = spec.timeline.as_ref().map(timeline).transpose()?;
+        let signals = spec.waves.as_ref().map(waves).transpose()?;
+        Ok(NetworkTracks {
+            timeline: spec.timeline.clone(),
+            waves: spec.waves.clone(),
             window: (from.ps(), to.ps()),
             n_nodes: names.len() as u64,
             names,
+            fill: vec![0; links.len()],
             links,
             ends: BinaryHeap::new(),
             counters: BTreeMap::new(),
             dropped: 0,
             marked: 0,
             perfetto,
+            signals,
+            now: 0,
             failure: None,
-        }))
+        })
     }
 
     /// The tracks that the card of a node writes.
     pub fn of_node(spec: &TracksSpec, name: &str, number: u32) -> TracksSpec {
-        let timeline = spec.timeline.as_deref().map(|file| piece(file, number));
+        let [timeline, waves] = [&spec.timeline, &spec.waves].map(|file| Some(piece(file.as_deref()?, number)));
         let node = Some(TracksOfNode { name: name.to_owned(), number });
-        TracksSpec { timeline, waves: None, only: spec.only.clone(), node }
+        TracksSpec { timeline, waves, only: spec.only.clone(), node }
     }
 
     /// Draws events of frames.
@@ -99,7 +126,10 @@ impl NetworkTracks {
                     ..Slice::default()
                 };
                 self.ends.push(Reverse((at + takes_ps, *number, link, row.node)));
-                self.perfetto.begin(at, track, &slice)
+                if let Some(perfetto) = &mut self.perfetto {
+                    perfetto.begin(at, track, &slice)?;
+                }
+                self.change(at, &slice, true)
             }
             What::Depth { port, class, bytes } => {
                 let name = format!("queue: {}:{} class {class}", self.names[row.node.0 as usize], port.0);
@@ -122,50 +152,91 @@ impl NetworkTracks {
         while let Some(&Reverse((at, number, link, sender))) = self.ends.peek().filter(|Reverse(end)| end.0 <= now) {
             self.ends.pop();
             let slice = Slice { track: number, ..Slice::default() };
-            self.perfetto.end(at, &self.links[&(link, sender)].1, &slice)?;
+            if let Some(perfetto) = &mut self.perfetto {
+                perfetto.end(at, &self.links[&(link, sender)].1, &slice)?;
+            }
+            self.change(at, &slice, false)?;
         }
+        Ok(())
+    }
+
+    /// A frame enters or leaves a link, for the waveforms.
+    fn change(&mut self, at: u64, slice: &Slice, is_begin: bool) -> io::Result<()> {
+        let Some(signals) = &mut self.signals else { return Ok(()) };
+        if at != self.now {
+            signals.pass(self.now)?;
+            self.now = at;
+        }
+        let fill = &mut self.fill[slice.track as usize];
+        *fill = if is_begin { *fill + 1 } else { fill.saturating_sub(1) };
+        let about =
+            CounterAbout { name: String::new(), unit: Unit::Packets, of: Of::Track(slice.track), is_in_slices: true };
+        signals.count(0, &about, *fill as f64);
+        signals.slice(slice, is_begin);
         Ok(())
     }
 
     fn count(&mut self, at: u64, name: String, unit: Unit, value: u64) -> io::Result<()> {
         let next = self.counters.len();
-        let about = |name| (next, CounterAbout { name, unit, of: Of::Card, is_in_slices: false });
-        let (number, about) = self.counters.entry(name.clone()).or_insert_with(|| about(name));
-        self.perfetto.count(at, *number, about, value as f64)
-    }
-
-    /// The run is over, and all cards have written their pieces. Writes everything.
-    pub fn finish(mut self) -> Result<(), TracksError> {
-        let result = match self.failure.take() {
-            Some(failure) => Err(failure),
-            None => self.end_before(u64::MAX).and_then(|()| self.perfetto.finish()).and_then(|()| self.join()),
-        };
-        result.map_err(|source| TracksError::Write { file: self.file.display().to_string(), source })
-    }
-
-    fn join(&self) -> io::Result<()> {
-        let mut whole = OpenOptions::new().append(true).open(&self.file)?;
-        for piece in self.pieces() {
-            match File::open(&piece) {
-                Ok(mut piece) => drop(io::copy(&mut piece, &mut whole)?),
-                // A node without tracks: a plain NIC, a switch, or a card that slept.
-                Err(error) if error.kind() == ErrorKind::NotFound => {}
-                Err(error) => return Err(error),
+        let about = CounterAbout { name: name.clone(), unit, of: Of::Card, is_in_slices: false };
+        let is_new = !self.counters.contains_key(&name);
+        let (number, about) = self.counters.entry(name).or_insert((next, about));
+        if let Some(perfetto) = &mut self.perfetto {
+            perfetto.count(at, *number, about, value as f64)?;
+        }
+        if let Some(signals) = &mut self.signals {
+            if is_new {
+                signals.add_counter(*number, about);
             }
+            if at != self.now {
+                signals.pass(self.now)?;
+                self.now = at;
+            }
+            signals.count(*number, about, value as f64);
         }
         Ok(())
     }
 
-    fn pieces(&self) -> impl Iterator<Item = PathBuf> {
-        (0..self.n_nodes as u32).map(|number| piece(&self.file, number))
+    /// The run is over, and all cards have written their pieces. Writes everything.
+    pub fn finish(mut self) -> Result<(), TracksError> {
+        let file = self.timeline.iter().chain(&self.waves).next().map(|file| file.display().to_string());
+        let result = self.failure.take().map_or(Ok(()), Err).and_then(|()| self.write());
+        result.map_err(|source| TracksError::Write { file: file.unwrap_or_default(), source })
+    }
+
+    fn write(&mut self) -> io::Result<()> {
+        self.end_before(u64::MAX)?;
+        if let (Some(perfetto), Some(file)) = (&mut self.perfetto, &self.timeline) {
+            perfetto.finish()?;
+            let mut whole = OpenOptions::new().append(true).open(file)?;
+            for piece in self.pieces(file) {
+                match File::open(&piece) {
+                    Ok(mut piece) => drop(io::copy(&mut piece, &mut whole)?),
+                    // A node without tracks: a plain NIC, a switch, or a card that slept.
+                    Err(error) if error.kind() == ErrorKind::NotFound => {}
+                    Err(error) => return Err(error),
+                }
+            }
+        }
+        if let (Some(signals), Some(file)) = (&mut self.signals, &self.waves) {
+            signals.pass(self.now)?;
+            signals.finish(self.now)?;
+            waves::join(file, self.window.0, self.pieces(file))?;
+        }
+        Ok(())
+    }
+
+    /// The files of the pieces of a file; the last one is that of the links.
+    fn pieces(&self, file: &Path) -> impl Iterator<Item = PathBuf> {
+        let file = file.to_owned();
+        (0..=self.n_nodes as u32).map(move |number| piece(&file, number))
     }
 }
 
 impl Drop for NetworkTracks {
     fn drop(&mut self) {
-        for piece in self.pieces() {
-            // Nodes without tracks have no such file.
-            let _ = fs::remove_file(piece);
+        for file in self.timeline.iter().chain(&self.waves) {
+            self.pieces(file).for_each(|piece| waves::remove_piece(&piece));
         }
     }
 }

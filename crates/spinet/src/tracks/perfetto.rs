@@ -89,11 +89,6 @@ impl Message {
         self.varint(number);
     }
 
-    fn fixed(&mut self, field: u32, number: u64) {
-        self.varint(u64::from(field) << 3 | 1);
-        self.0.extend_from_slice(&number.to_le_bytes());
-    }
-
     fn bytes(&mut self, field: u32, bytes: &[u8]) {
         self.varint(u64::from(field) << 3 | 2);
         self.varint(bytes.len() as u64);
@@ -105,29 +100,133 @@ impl Message {
         fill(&mut inner);
         self.bytes(field, &inner.0);
     }
-
-    /// Writes a message of less than 16 KiB in place. Its length takes two bytes, even if one byte suffices.
-    #[inline]
-    fn short(&mut self, field: u32, fill: impl FnOnce(&mut Message)) {
-        self.varint(u64::from(field) << 3 | 2);
-        let at = self.0.len();
-        self.0.extend_from_slice(&[0, 0]);
-        fill(self);
-        let len = self.0.len() - at - 2;
-        assert!(len < 1 << 14, "a short message has a length of two bytes");
-        self.0[at] = len as u8 | 0x80;
-        self.0[at + 1] = (len >> 7) as u8;
-    }
 }
 
 /// Number of buffered bytes at which they are written to the file.
 const WRITE: usize = 1 << 16;
+/// Bytes that an event does not exceed.
+const MOST_EVENT: usize = 256;
+
+/// The first byte of a field with a number, with 8 bytes, or with a length. Larger numbers of fields take two bytes.
+const fn tag(field: u32, wire: u32) -> u8 {
+    assert!(field < 16, "the field has a number of 4 bits");
+    (field << 3 | wire) as u8
+}
+
+/// The same in two bytes.
+const fn long_tag(field: u32, wire: u32) -> [u8; 2] {
+    assert!(field >= 16 && field < 1 << 11, "the field has a number of 5 to 11 bits");
+    [(field << 3 & 0x7f | wire | 0x80) as u8, (field >> 4) as u8]
+}
+
+const VARINT: u32 = 0;
+const FIXED: u32 = 1;
+const LENGTH: u32 = 2;
+
+/// The bytes with which events of a time begin. They are copied as a whole, because copies of fixed length are fast.
+#[derive(Clone, Copy, Default, Debug)]
+struct Prefix {
+    bytes: [u8; 16],
+    len: usize,
+}
+
+impl Prefix {
+    /// Numbers with their fields.
+    fn of<const N: usize>(numbers: [(u32, u64); N]) -> Prefix {
+        let mut prefix = Prefix::default();
+        for (field, number) in numbers {
+            prefix.varint(u64::from(field) << 3);
+            prefix.varint(number);
+        }
+        prefix
+    }
+
+    fn varint(&mut self, mut number: u64) {
+        while number > 0x7f {
+            self.bytes[self.len] = number as u8 | 0x80;
+            self.len += 1;
+            number >>= 7;
+        }
+        self.bytes[self.len] = number as u8;
+        self.len += 1;
+    }
+}
+
+/// Bytes that are not yet in the file. Events are written in place, often several bytes at once, of which the last ones do not count.
+struct Buffer {
+    bytes: Box<[u8]>,
+    len: usize,
+}
+
+impl Buffer {
+    /// Writes bytes of which `n` count.
+    #[inline]
+    fn put<const N: usize>(&mut self, bytes: [u8; N], n: usize) {
+        self.bytes[self.len..self.len + N].copy_from_slice(&bytes);
+        self.len += n;
+    }
+
+    #[inline]
+    fn varint(&mut self, number: u64) {
+        if number >= 1 << 28 {
+            return self.long_varint(number);
+        }
+        // Seven bits for each byte. All bytes but the last have the highest bit.
+        let number = number as u32;
+        let spread = number & 0x7f | (number & 0x3f80) << 1 | (number & 0x1f_c000) << 2 | (number & 0xfe0_0000) << 3;
+        let n_more = u32::from(number >= 1 << 7) + u32::from(number >= 1 << 14) + u32::from(number >= 1 << 21);
+        let more = 0x80_8080 & ((1 << (8 * n_more)) - 1);
+        self.put((spread | more).to_le_bytes(), n_more as usize + 1);
+    }
+
+    fn long_varint(&mut self, mut number: u64) {
+        while number > 0x7f {
+            self.put([number as u8 | 0x80], 1);
+            number >>= 7;
+        }
+        self.put([number as u8], 1);
+    }
+
+    /// Begins a message of less than 16 KiB. Its length takes two bytes, even if one byte suffices.
+    #[inline]
+    fn begin(&mut self, tag: u8) -> usize {
+        self.put([tag, 0, 0, 0], 3);
+        self.len
+    }
+
+    /// Ends a message that began at this position.
+    #[inline]
+    fn end(&mut self, start: usize) {
+        let len = self.len - start;
+        assert!(len < 1 << 14, "a short message has a length of two bytes");
+        self.bytes[start - 2..start].copy_from_slice(&[len as u8 | 0x80, (len >> 7) as u8]);
+    }
+
+    #[inline]
+    fn annotation(&mut self, iid: u8, value: u64) {
+        const TAGS: [u8; 3] =
+            [tag(event::ANNOTATION, LENGTH), tag(event::ANNOTATION_NAME, VARINT), tag(event::ANNOTATION_UINT, VARINT)];
+        let [all, name, number] = TAGS;
+        self.put([all, 0, 0, name, iid, number, 0, 0], 6);
+        let start = self.len - 3;
+        self.varint(value);
+        self.end(start);
+    }
+
+    /// The type and the track of an event.
+    #[inline]
+    fn event(&mut self, kind: u64, track: u64) {
+        self.put([tag(event::TYPE, VARINT), kind as u8, tag(event::TRACK, VARINT), 0], 3);
+        self.varint(track);
+    }
+}
 
 /// A trace in the making.
 pub struct Perfetto {
     file: File,
-    /// Bytes that are not yet in the file.
-    out: Message,
+    out: Buffer,
+    /// The time of the last event in ns, and what events of this time begin with.
+    moment: (u64, Prefix),
     /// Number of the sequence of packets. Each piece of a trace has its own, because interned names belong to a sequence.
     sequence: u64,
     /// The track that contains all others, in a piece of a trace.
@@ -135,9 +234,11 @@ pub struct Perfetto {
     /// The last identity given to a track.
     last_id: u64,
     groups: [Option<u64>; Group::ALL.len() + 1],
-    /// By track and lane.
-    lanes: Vec<Vec<Option<u64>>>,
-    counters: Vec<Option<u64>>,
+    /// Identities by track and lane; 0 for none.
+    lanes: Vec<Vec<u64>>,
+    counters: Vec<u64>,
+    /// A packet in the making, and in it a descriptor. Kept to reuse their memory.
+    scratch: [Message; 2],
 }
 
 /// Number of identities of tracks and flows that each piece of a trace has for itself.
@@ -161,13 +262,15 @@ impl Perfetto {
     ) -> io::Result<Perfetto> {
         let mut trace = Perfetto {
             file: File::create(file)?,
-            out: Message::default(),
+            out: Buffer { bytes: vec![0; WRITE + MOST_EVENT].into(), len: 0 },
+            moment: (u64::MAX, Prefix::default()),
             sequence: first_id(node) / IDS + 1,
             root: None,
             last_id: first_id(node) - 1,
             groups: Default::default(),
             lanes: Vec::new(),
             counters: Vec::new(),
+            scratch: Default::default(),
         };
         let mut packet = Message::default();
         packet.number(packet::SEQUENCE, trace.sequence);
@@ -185,7 +288,7 @@ impl Perfetto {
             all(interned::NAMES, &mut names.iter().map(String::as_str));
             all(interned::ANNOTATIONS, &mut ANNOTATIONS.into_iter());
         });
-        trace.out.bytes(PACKET, &packet.0);
+        trace.packet(&packet)?;
         if let Some(TracksOfNode { name, number }) = node {
             trace.root = Some(trace.describe(name, None, u64::from(*number), explicit_order)?);
         }
@@ -193,93 +296,103 @@ impl Perfetto {
     }
 
     /// A slice begins.
+    #[inline]
     pub fn begin(&mut self, at_ps: u64, track: &Track, slice: &Slice) -> io::Result<()> {
         let id = self.lane(track, slice)?;
-        self.event(at_ps, |event| {
-            event.number(event::TYPE, event::BEGIN);
-            event.number(event::TRACK, id);
-            event.number(event::NAME, u64::from(slice.name) + 1);
-            event.number(event::CATEGORY, u64::from(slice.stage) + 1);
-            let mut annotate = |iid: u64, value: Option<u64>| {
-                if let Some(value) = value {
-                    event.short(event::ANNOTATION, |annotation| {
-                        annotation.number(event::ANNOTATION_NAME, iid);
-                        annotation.number(event::ANNOTATION_UINT, value);
-                    });
+        self.event(at_ps, event::BEGIN, id, |event| {
+            event.put([tag(event::NAME, VARINT)], 1);
+            event.varint(u64::from(slice.name) + 1);
+            event.put([tag(event::CATEGORY, VARINT)], 1);
+            event.varint(u64::from(slice.stage) + 1);
+            if !slice.is_inner {
+                event.annotation(1, slice.packet);
+                if let Some(message) = slice.message {
+                    event.annotation(2, message);
                 }
-            };
-            if !slice.is_inner {
-                annotate(1, Some(slice.packet));
-                annotate(2, slice.message);
             }
-            annotate(3, slice.blocker);
-            annotate(4, Some(slice.takes_ps));
+            if let Some(blocker) = slice.blocker {
+                event.annotation(3, blocker);
+            }
+            event.annotation(4, slice.takes_ps);
             if !slice.is_inner {
-                event.fixed(if slice.is_last { event::LAST_FLOWS } else { event::FLOWS }, slice.flow);
+                let field = if slice.is_last { event::LAST_FLOWS } else { event::FLOWS };
+                event.put(long_tag(field, FIXED), 2);
+                event.put(slice.flow.to_le_bytes(), 8);
             }
         })
     }
 
     /// The slice that began last on this lane ends.
+    #[inline]
     pub fn end(&mut self, at_ps: u64, track: &Track, slice: &Slice) -> io::Result<()> {
         let id = self.lane(track, slice)?;
-        self.event(at_ps, |event| {
-            event.number(event::TYPE, event::END);
-            event.number(event::TRACK, id);
-        })
+        self.event(at_ps, event::END, id, |_| {})
     }
 
     /// A counter has a new value.
     pub fn count(&mut self, at_ps: u64, number: usize, about: &CounterAbout, value: f64) -> io::Result<()> {
-        if self.counters.len() <= number {
-            self.counters.resize(number + 1, None);
-        }
-        let id = match self.counters[number] {
-            Some(id) => id,
-            None => {
-                let parent = self.group(COUNTERS, "counters")?;
-                let id = self.describe(&about.name, Some(parent), number as u64, |descriptor| {
-                    descriptor.message(descriptor::COUNTER, |counter| match about.unit {
-                        Unit::Packets => counter.number(descriptor::COUNTER_UNIT, descriptor::UNIT_COUNT),
-                        Unit::Bytes => counter.number(descriptor::COUNTER_UNIT, descriptor::UNIT_BYTES),
-                        Unit::Named(name) => counter.bytes(descriptor::COUNTER_UNIT_NAME, name.as_bytes()),
-                    });
-                })?;
-                *self.counters[number].insert(id)
-            }
+        let id = match self.counters.get(number) {
+            Some(&id) if id != 0 => id,
+            _ => self.describe_counter(number, about)?,
         };
-        self.event(at_ps, |event| {
-            event.number(event::TYPE, event::COUNTER);
-            event.number(event::TRACK, id);
-            match about.unit {
-                Unit::Packets | Unit::Bytes => event.number(event::COUNTER_VALUE, value as u64),
-                Unit::Named(_) => event.fixed(event::DOUBLE_COUNTER_VALUE, value.to_bits()),
+        self.event(at_ps, event::COUNTER, id, |event| match about.unit {
+            Unit::Packets | Unit::Bytes => {
+                event.put(long_tag(event::COUNTER_VALUE, VARINT), 2);
+                event.varint(value as u64);
+            }
+            Unit::Named(_) => {
+                event.put(long_tag(event::DOUBLE_COUNTER_VALUE, FIXED), 2);
+                event.put(value.to_bits().to_le_bytes(), 8);
             }
         })
     }
 
+    /// Describes a counter that is used for the first time. Returns its identity.
+    #[cold]
+    fn describe_counter(&mut self, number: usize, about: &CounterAbout) -> io::Result<u64> {
+        let parent = self.group(COUNTERS, "counters")?;
+        let id = self.describe(&about.name, Some(parent), number as u64, |descriptor| {
+            descriptor.message(descriptor::COUNTER, |counter| match about.unit {
+                Unit::Packets => counter.number(descriptor::COUNTER_UNIT, descriptor::UNIT_COUNT),
+                Unit::Bytes => counter.number(descriptor::COUNTER_UNIT, descriptor::UNIT_BYTES),
+                Unit::Named(name) => counter.bytes(descriptor::COUNTER_UNIT_NAME, name.as_bytes()),
+            });
+        })?;
+        if self.counters.len() <= number {
+            self.counters.resize(number + 1, 0);
+        }
+        self.counters[number] = id;
+        Ok(id)
+    }
+
     /// Writes all buffered bytes.
     pub fn finish(&mut self) -> io::Result<()> {
-        self.file.write_all(&self.out.0)?;
-        self.out.0.clear();
+        self.file.write_all(&self.out.bytes[..self.out.len])?;
+        self.out.len = 0;
         Ok(())
     }
 
     /// The identity of a lane, which is described when it is used first.
+    #[inline]
     fn lane(&mut self, track: &Track, slice: &Slice) -> io::Result<u64> {
         let (number, lane) = (slice.track as usize, slice.lane as usize);
+        match self.lanes.get(number).and_then(|lanes| lanes.get(lane)) {
+            Some(&id) if id != 0 => Ok(id),
+            _ => self.describe_lane(track, number, lane),
+        }
+    }
+
+    #[cold]
+    fn describe_lane(&mut self, track: &Track, number: usize, lane: usize) -> io::Result<u64> {
         if self.lanes.len() <= number {
             self.lanes.resize_with(number + 1, Vec::new);
         }
         if self.lanes[number].len() <= lane {
-            self.lanes[number].resize(lane + 1, None);
-        }
-        if let Some(id) = self.lanes[number][lane] {
-            return Ok(id);
+            self.lanes[number].resize(lane + 1, 0);
         }
         let parent = self.group(track.group as usize, track.group.word())?;
         let id = self.describe(&track.name, Some(parent), u64::from(track.rank), |_| {})?;
-        self.lanes[number][lane] = Some(id);
+        self.lanes[number][lane] = id;
         Ok(id)
     }
 
@@ -300,31 +413,57 @@ impl Perfetto {
         more: impl FnOnce(&mut Message),
     ) -> io::Result<u64> {
         self.last_id += 1;
-        let (id, mut packet) = (self.last_id, Message::default());
+        let (id, [mut packet, mut descriptor]) = (self.last_id, std::mem::take(&mut self.scratch));
+        descriptor.number(descriptor::UUID, id);
+        descriptor.bytes(descriptor::NAME, name.as_bytes());
+        if let Some(parent) = parent {
+            descriptor.number(descriptor::PARENT, parent);
+        }
+        descriptor.number(descriptor::RANK, rank);
+        more(&mut descriptor);
         packet.number(packet::SEQUENCE, self.sequence);
-        packet.message(packet::TRACK_DESCRIPTOR, |descriptor| {
-            descriptor.number(descriptor::UUID, id);
-            descriptor.bytes(descriptor::NAME, name.as_bytes());
-            if let Some(parent) = parent {
-                descriptor.number(descriptor::PARENT, parent);
-            }
-            descriptor.number(descriptor::RANK, rank);
-            more(descriptor);
-        });
-        self.out.bytes(PACKET, &packet.0);
-        Ok(id)
+        packet.bytes(packet::TRACK_DESCRIPTOR, &descriptor.0);
+        let written = self.packet(&packet);
+        packet.0.clear();
+        descriptor.0.clear();
+        self.scratch = [packet, descriptor];
+        written.map(|()| id)
+    }
+
+    /// Writes a packet of any length.
+    fn packet(&mut self, packet: &Message) -> io::Result<()> {
+        self.out.put([tag(PACKET, LENGTH)], 1);
+        self.out.varint(packet.0.len() as u64);
+        for part in packet.0.chunks(MOST_EVENT) {
+            self.write_full()?;
+            self.out.bytes[self.out.len..self.out.len + part.len()].copy_from_slice(part);
+            self.out.len += part.len();
+        }
+        self.write_full()
+    }
+
+    /// Writes the buffer to the file, if the next event might have no room.
+    #[inline]
+    fn write_full(&mut self) -> io::Result<()> {
+        if self.out.len >= WRITE { self.finish() } else { Ok(()) }
     }
 
     #[inline]
-    fn event(&mut self, at_ps: u64, fill: impl FnOnce(&mut Message)) -> io::Result<()> {
-        let sequence = self.sequence;
-        self.out.short(PACKET, |packet| {
-            packet.number(packet::TIMESTAMP, at_ps / 1000);
-            packet.number(packet::SEQUENCE, sequence);
-            packet.number(packet::SEQUENCE_FLAGS, NEEDS_STATE);
-            packet.short(packet::TRACK_EVENT, fill);
-        });
-        if self.out.0.len() >= WRITE { self.finish() } else { Ok(()) }
+    fn event(&mut self, at_ps: u64, kind: u64, track: u64, fill: impl FnOnce(&mut Buffer)) -> io::Result<()> {
+        let ns = at_ps / 1000;
+        if self.moment.0 != ns {
+            let (flags, sequence) = ((packet::SEQUENCE_FLAGS, NEEDS_STATE), (packet::SEQUENCE, self.sequence));
+            self.moment = (ns, Prefix::of([(packet::TIMESTAMP, ns), sequence, flags]));
+        }
+        let out = &mut self.out;
+        let packet = out.begin(tag(PACKET, LENGTH));
+        out.put(self.moment.1.bytes, self.moment.1.len);
+        let event = out.begin(tag(packet::TRACK_EVENT, LENGTH));
+        out.event(kind, track);
+        fill(out);
+        out.end(event);
+        out.end(packet);
+        self.write_full()
     }
 }
 

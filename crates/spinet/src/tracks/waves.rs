@@ -6,12 +6,14 @@
 //! Source: IEEE 1364-2005, 18.2, four-state VCD; variables of type `string` are an extension by GTKWave. `fst-writer` has no such
 //! variables, so texts in FST are vectors of ASCII characters with leading zeros, as in Verilog.
 
+use super::changes::{Change, Changes, Merged, write_varint};
 use super::drawing::{CounterAbout, Of, Slice, Unit};
-use super::{Group, Track, suffix};
+use super::{Group, Track, TracksOfNode, suffix};
 use fst_writer::{FstBodyWriter, FstFileType, FstInfo, FstScopeType, FstSignalId, FstSignalType, FstVarDirection};
 use fst_writer::{FstHeaderWriter, FstVarType, FstWriteError};
-use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Read, Write};
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use vcd::{IdCode, SimulationCommand, TimescaleUnit, Value, VarType};
 
@@ -24,7 +26,7 @@ const MOST_BYTES: usize = 16 << 20;
 const IDLE: &str = "idle";
 
 /// Values of a signal.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 enum Shape {
     /// A number with this number of bits; high impedance if there is no value.
     Bits(u32),
@@ -44,6 +46,7 @@ impl Shape {
     }
 }
 
+#[derive(Serialize, Deserialize)]
 struct Signal {
     name: String,
     shape: Shape,
@@ -53,7 +56,7 @@ struct Signal {
 }
 
 /// A scope of the hierarchy, with its signals.
-#[derive(Default)]
+#[derive(Default, Serialize, Deserialize)]
 struct Scope {
     name: String,
     signals: Vec<usize>,
@@ -71,6 +74,61 @@ impl Scope {
         });
         &mut self.scopes[at].1
     }
+
+    /// The same scope with the signals from this one on.
+    fn renumbered(self, first: usize) -> Scope {
+        let scopes = self.scopes.into_iter().map(|(rank, scope)| (rank, scope.renumbered(first))).collect();
+        Scope { name: self.name, signals: self.signals.into_iter().map(|signal| signal + first).collect(), scopes }
+    }
+}
+
+/// Waveforms of a node or of a network's links, apart from their changes, which are in a file of their own.
+#[derive(Serialize, Deserialize)]
+struct Piece {
+    name: String,
+    texts: Vec<String>,
+    signals: Vec<Signal>,
+    root: Scope,
+    end: u64,
+}
+
+/// The file with the changes of a piece or of a whole file.
+fn changes_of(file: &Path) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(".changes");
+    name.into()
+}
+
+/// Removes the files of a piece, if it has any.
+pub(super) fn remove_piece(piece: &Path) {
+    for file in [piece, &changes_of(piece)] {
+        // Nodes without tracks have no such file, and nothing else uses it.
+        let _ = fs::remove_file(file);
+    }
+}
+
+/// Joins the pieces of nodes to a file of waveforms from the time `start` on, with a scope for each of them.
+pub(super) fn join(file: &Path, start: u64, pieces: impl Iterator<Item = PathBuf>) -> io::Result<()> {
+    let mut whole = Waves::empty(file, start, &[])?;
+    let (mut changes, mut end) = (Vec::new(), start);
+    for (rank, piece) in (0..).zip(pieces) {
+        let text = match fs::read(&piece) {
+            Ok(text) => text,
+            // A node without tracks: a plain NIC, a switch, or a card that slept.
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
+            Err(error) => return Err(error),
+        };
+        let Piece { name, texts, signals, root, end: of_piece } = serde_json::from_slice(&text)?;
+        let (first_signal, first_text) = (whole.signals.len(), whole.texts.len() as u64);
+        changes.push(Changes::new(changes_of(&piece), start, first_signal, first_text));
+        whole.signals.extend(signals);
+        whole.texts.extend(texts);
+        let scope = Scope { name: word(&name), ..root.renumbered(first_signal) };
+        whole.root.scopes.push((rank, scope));
+        end = end.max(of_piece);
+    }
+    let mut merged = Merged::new(changes, whole.are_texts())?;
+    whole.write(&mut merged, end)
 }
 
 /// A name that both formats accept. Dots are replaced, too, because viewers split names at dots.
@@ -93,9 +151,12 @@ struct OfTrack {
 /// A file of waveforms while it is written.
 pub(super) struct Waves {
     file: PathBuf,
-    /// The separate file for changes, which is removed at the end.
+    /// Name of the node of which this is a piece.
+    node: Option<String>,
+    /// The separate file for changes, which is removed at the end unless this is a piece.
     changes: PathBuf,
-    out: BufWriter<File>,
+    /// Writes that file; `None` for waveforms that are joined.
+    out: Option<BufWriter<File>>,
     texts: Vec<String>,
     signals: Vec<Signal>,
     root: Scope,
@@ -108,17 +169,23 @@ pub(super) struct Waves {
 }
 
 impl Waves {
-    /// Creates the files. Times begin at `start`, in ps; `texts` are the names of slices.
-    pub fn create(file: &Path, start: u64, texts: &[String]) -> io::Result<Waves> {
+    /// Creates the files. Times begin at `start`, in ps; `texts` are the names of slices. For a node, they are a piece of the network's.
+    pub fn create(file: &Path, start: u64, texts: &[String], node: Option<&TracksOfNode>) -> io::Result<Waves> {
+        let mut waves = Waves::empty(file, start, texts)?;
+        waves.out = Some(BufWriter::new(File::create(&waves.changes)?));
+        waves.node = node.map(|node| node.name.clone());
+        Ok(waves)
+    }
+
+    /// Waveforms without signals.
+    fn empty(file: &Path, start: u64, texts: &[String]) -> io::Result<Waves> {
         // The file is written at the end. Creating it now finds errors early.
         File::create(file)?;
-        let mut changes = file.as_os_str().to_owned();
-        changes.push(".changes");
-        let changes = PathBuf::from(changes);
         Ok(Waves {
             file: file.to_owned(),
-            out: BufWriter::new(File::create(&changes)?),
-            changes,
+            node: None,
+            changes: changes_of(file),
+            out: None,
             texts: texts.to_vec(),
             signals: Vec::new(),
             root: Scope::default(),
@@ -243,25 +310,42 @@ impl Waves {
     pub fn pass(&mut self, at: u64) -> io::Result<()> {
         // A sample holds for the time before it, which can be before the window.
         let at = at.max(self.at);
+        let Some(out) = &mut self.out else { return Ok(()) };
         for signal in self.touched.drain(..) {
             let Signal { value, shown, .. } = &mut self.signals[signal];
             if value == shown {
                 continue;
             }
             *shown = *value;
-            write_varint(&mut self.out, at - std::mem::replace(&mut self.at, at))?;
-            write_varint(&mut self.out, (signal as u64) << 1 | u64::from(value.is_some()))?;
-            value.map_or(Ok(()), |value| write_varint(&mut self.out, value))?;
+            write_varint(out, at - std::mem::replace(&mut self.at, at))?;
+            write_varint(out, (signal as u64) << 1 | u64::from(value.is_some()))?;
+            value.map_or(Ok(()), |value| write_varint(out, value))?;
         }
         Ok(())
     }
 
     /// Writes the file of a run that ended at `end`.
     pub fn finish(&mut self, end: u64) -> io::Result<()> {
-        self.out.flush()?;
+        if let Some(out) = &mut self.out {
+            out.flush()?;
+        }
         let end = end.max(self.at).max(self.start + 1);
-        let mut changes = Changes { bytes: BufReader::new(File::open(&self.changes)?), at: self.start };
-        if suffix(&self.file) == "fst" { self.write_fst(&mut changes, end) } else { self.write_vcd(&mut changes, end) }
+        if let Some(name) = self.node.clone() {
+            let (texts, signals) = (std::mem::take(&mut self.texts), std::mem::take(&mut self.signals));
+            let piece = Piece { name, texts, signals, root: std::mem::take(&mut self.root), end };
+            return fs::write(&self.file, serde_json::to_vec(&piece)?);
+        }
+        let changes = Changes::new(self.changes.clone(), self.start, 0, 0);
+        self.write(&mut Merged::new(vec![changes], self.are_texts())?, end)
+    }
+
+    /// For each signal, whether its values are texts.
+    fn are_texts(&self) -> Vec<bool> {
+        self.signals.iter().map(|signal| signal.shape == Shape::Text).collect()
+    }
+
+    fn write(&self, changes: &mut Merged, end: u64) -> io::Result<()> {
+        if suffix(&self.file) == "fst" { self.write_fst(changes, end) } else { self.write_vcd(changes, end) }
     }
 
     fn text(&self, value: Option<u64>) -> &str {
@@ -269,7 +353,7 @@ impl Waves {
     }
 
     /// The values of all signals at the start, and the first change after it.
-    fn at_start(&self, changes: &mut Changes) -> io::Result<(Vec<Option<u64>>, Option<Change>)> {
+    fn at_start(&self, changes: &mut Merged) -> io::Result<(Vec<Option<u64>>, Option<Change>)> {
         let mut values: Vec<_> = self.signals.iter().map(|signal| signal.shape.at_reset()).collect();
         loop {
             match changes.next()? {
@@ -279,7 +363,7 @@ impl Waves {
         }
     }
 
-    fn write_vcd(&self, changes: &mut Changes, end: u64) -> io::Result<()> {
+    fn write_vcd(&self, changes: &mut Merged, end: u64) -> io::Result<()> {
         let mut vcd = vcd::Writer::new(BufWriter::new(File::create(&self.file)?));
         vcd.version(concat!("spinet ", env!("CARGO_PKG_VERSION")))?;
         vcd.timescale(1, TimescaleUnit::PS)?;
@@ -344,7 +428,7 @@ impl Waves {
         }
     }
 
-    fn write_fst(&self, changes: &mut Changes, end: u64) -> io::Result<()> {
+    fn write_fst(&self, changes: &mut Merged, end: u64) -> io::Result<()> {
         let info = FstInfo {
             start_time: self.start,
             timescale_exponent: -12,
@@ -426,8 +510,10 @@ impl Waves {
 
 impl Drop for Waves {
     fn drop(&mut self) {
-        // Nothing else uses this file, so it does no harm if it cannot be removed.
-        let _ = std::fs::remove_file(&self.changes);
+        if self.node.is_none() && self.out.is_some() {
+            // Nothing else uses this file, so it does no harm if it cannot be removed.
+            let _ = fs::remove_file(&self.changes);
+        }
     }
 }
 
@@ -435,53 +521,5 @@ fn other(error: FstWriteError) -> io::Error {
     match error {
         FstWriteError::Io(error) => error,
         error => io::Error::other(error),
-    }
-}
-
-fn write_varint(out: &mut impl Write, mut number: u64) -> io::Result<()> {
-    let (mut bytes, mut n) = ([0; 10], 0);
-    while number > 0x7f {
-        bytes[n] = number as u8 & 0x7f | 0x80;
-        number >>= 7;
-        n += 1;
-    }
-    bytes[n] = number as u8;
-    out.write_all(&bytes[..=n])
-}
-
-/// Time, signal and value of a change.
-type Change = (u64, usize, Option<u64>);
-
-/// The changes of signals, read back.
-struct Changes {
-    bytes: BufReader<File>,
-    at: u64,
-}
-
-impl Changes {
-    /// The next change.
-    fn next(&mut self) -> io::Result<Option<Change>> {
-        let Some(takes) = self.varint()? else { return Ok(None) };
-        self.at += takes;
-        let cut = || io::Error::from(io::ErrorKind::UnexpectedEof);
-        let signal = self.varint()?.ok_or_else(cut)?;
-        let value = if signal & 1 == 1 { Some(self.varint()?.ok_or_else(cut)?) } else { None };
-        Ok(Some((self.at, (signal >> 1) as usize, value)))
-    }
-
-    /// The next number; `None` at the end.
-    fn varint(&mut self) -> io::Result<Option<u64>> {
-        let (mut number, mut shift) = (0, 0);
-        loop {
-            let mut byte = [0];
-            if self.bytes.read(&mut byte)? == 0 {
-                return Ok(None);
-            }
-            number |= u64::from(byte[0] & 0x7f) << shift;
-            shift += 7;
-            if byte[0] & 0x80 == 0 {
-                return Ok(Some(number));
-            }
-        }
     }
 }

@@ -468,9 +468,9 @@ impl Simulated for WiredCard {
     }
 
     fn observe(&mut self) -> Result<(), RunError> {
-        let (now, resources) = (self.simulated(self.now), self.card.system.resources());
+        let (now, system) = (self.simulated(self.now), &self.card.system);
         let Some(paths) = &mut self.paths else { return Ok(()) };
-        paths.sample(now, resources).map_err(RunError::new)
+        paths.sample(now, || system.resources(), |loads| system.loads(loads)).map_err(RunError::new)
     }
 }
 

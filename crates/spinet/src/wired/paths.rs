@@ -477,7 +477,7 @@ impl<'a> Tracker<'a> {
 }
 
 /// A clock whose cycles are picoseconds.
-pub(super) fn picoseconds() -> Clock {
+pub(crate) fn picoseconds() -> Clock {
     Clock::new(Freq::mhz(1_000_000).expect("1 THz is a frequency"))
 }
 
@@ -509,7 +509,7 @@ impl WiredCard {
                 held: None,
                 left: frame.out.map(|out| (ps(out), bytes)),
             };
-            log.add(subject, tracker.path(position, ps));
+            log.add(subject, &tracker.path(position, ps));
             // Rows are in order of time in each direction, and frames of both directions are inside at once.
             log.settle(0, frame.row)?;
         }

@@ -118,19 +118,20 @@ fn a_frame_is_stored_with_its_check_sequence_and_a_descriptor() {
         &[],
         true,
         expect![[r#"
-        11   card w 200=1011121314151617
-        12   card w 208=18191a1b1c1d1e1f
-        13   card w 210=0001020304050607
-        14   card w 218=08090a0b0c0d0e0f
-        15   card w 220=3031323334353637
-        16   card w 228=38393a3b3c3d3e3f
-        17   card w 230=2021222324252627
-        18   card w 238=28292a2b5b5957a7
-        19   card w 100=0000020000000040
-        21   progress Producer(1, 240)
-        mac.frames 1
-        mac.bytes_with_fcs 64
-    "#]],
+            11   card w 200=1011121314151617
+            12   card w 208=18191a1b1c1d1e1f
+            13   card w 210=0001020304050607
+            14   card w 218=08090a0b0c0d0e0f
+            15   card w 220=3031323334353637
+            16   card w 228=38393a3b3c3d3e3f
+            17   card w 230=2021222324252627
+            18   card w 238=28292a2b5b5957a7
+            19   card w 100=0000020000000040
+            21   progress Producer(1, 240)
+            mac.frames 1
+            mac.bytes_with_fcs 64
+            mac.buffered_cycles 38996490
+        "#]],
     );
 }
 
@@ -142,19 +143,20 @@ fn paced_bytes_are_written_at_the_rate_of_the_line() {
         &[],
         true,
         expect![[r#"
-        75   card w 200=1011121314151617
-        139  card w 208=18191a1b1c1d1e1f
-        203  card w 210=0001020304050607
-        267  card w 218=08090a0b0c0d0e0f
-        331  card w 220=3031323334353637
-        395  card w 228=38393a3b3c3d3e3f
-        459  card w 230=2021222324252627
-        523  card w 238=28292a2b5b5957a7
-        524  card w 100=0000020000000040
-        526  progress Producer(1, 240)
-        mac.frames 1
-        mac.bytes_with_fcs 64
-    "#]],
+            75   card w 200=1011121314151617
+            139  card w 208=18191a1b1c1d1e1f
+            203  card w 210=0001020304050607
+            267  card w 218=08090a0b0c0d0e0f
+            331  card w 220=3031323334353637
+            395  card w 228=38393a3b3c3d3e3f
+            459  card w 230=2021222324252627
+            523  card w 238=28292a2b5b5957a7
+            524  card w 100=0000020000000040
+            526  progress Producer(1, 240)
+            mac.frames 1
+            mac.bytes_with_fcs 64
+            mac.buffered_cycles 38996490
+        "#]],
     );
 }
 
@@ -166,6 +168,7 @@ fn broken_and_short_frames_are_marked() {
         106  progress Producer(2, 258)
         mac.frames 2
         mac.bytes_with_fcs 88
+        mac.buffered_cycles 53582036
     "#]]
     .assert_eq(&log);
     expect!["00000200000100400000024000400018"].assert_eq(&hex(&card[RING..RING + 16]));
@@ -182,6 +185,7 @@ fn the_buffers_wrap() {
         311  progress Producer(3, 218)
         mac.frames 3
         mac.bytes_with_fcs 192
+        mac.buffered_cycles 38996490
     "#]]
     .assert_eq(&log);
     assert_eq!(hex(&card[0x280..0x284]), "30313233");
@@ -197,14 +201,15 @@ fn without_room_a_frame_is_dropped() {
         &[],
         false,
         expect![[r#"
-        21   progress Producer(1, 240)
-        111  progress Producer(2, 280)
-        201  progress Attention(BufferFull)
-        301  progress Attention(BufferFull)
-        mac.frames 2
-        mac.bytes_with_fcs 128
-        mac.dropped.buffer_full 2
-    "#]],
+            21   progress Producer(1, 240)
+            111  progress Producer(2, 280)
+            201  progress Attention(BufferFull)
+            301  progress Attention(BufferFull)
+            mac.frames 2
+            mac.bytes_with_fcs 128
+            mac.dropped.buffer_full 2
+            mac.buffered_cycles 77957880
+        "#]],
     );
 }
 
@@ -217,13 +222,14 @@ fn without_a_descriptor_a_frame_is_dropped() {
         &orders,
         false,
         expect![[r#"
-        21   progress Producer(1, 240)
-        201  progress Attention(RingFull)
-        306  progress Producer(2, 258)
-        mac.frames 2
-        mac.bytes_with_fcs 88
-        mac.dropped.ring_full 1
-    "#]],
+            21   progress Producer(1, 240)
+            201  progress Attention(RingFull)
+            306  progress Producer(2, 258)
+            mac.frames 2
+            mac.bytes_with_fcs 88
+            mac.dropped.ring_full 1
+            mac.buffered_cycles 53552836
+        "#]],
     );
 }
 
@@ -243,6 +249,7 @@ fn a_full_fifo_and_a_disabled_receiver_drop() {
             mac.bytes_with_fcs 64
             mac.dropped.disabled 1
             mac.dropped.overrun 1
+            mac.buffered_cycles 38996490
         "#]],
     );
 }
@@ -262,6 +269,7 @@ fn frames_for_others_and_frames_without_room_are_counted_in_memory() {
         mac.bytes_with_fcs 64
         mac.dropped.filtered 2
         mac.dropped.buffer_full 1
+        mac.buffered_cycles 38996490
     "#]]
     .assert_eq(&log);
     expect!["00000002000000000000000000000001"].assert_eq(&hex(&card[0xe0..0xf0]));
@@ -281,6 +289,7 @@ fn a_paced_frame_may_be_longer_than_the_buffer() {
             1118 progress Producer(2, 290)
             mac.frames 2
             mac.bytes_with_fcs 138
+            mac.buffered_cycles 87657007
         "#]],
     );
 }

@@ -91,15 +91,16 @@ fn frames_of_1518_bytes_follow_each_other_after_1538_byte_times() {
         &ring,
         &[(1, TransmitOrder::Producer(3))],
         expect![[r#"
-        196  progress Consumer(1, 1776)
-        387  progress Consumer(2, 3568)
-        3830 progress Consumer(3, 5616)
-        12404 wire #0 1514 bytes 000102030405060708090a0b0c0d0e0f1011..e6e7e8e9
-        24708 wire #1 1514 bytes 000102030405060708090a0b0c0d0e0f1011..e6e7e8e9
-        37012 wire #2 1514 bytes 000102030405060708090a0b0c0d0e0f1011..e6e7e8e9
-        mac.frames 3
-        mac.bytes_with_fcs 4554
-    "#]],
+            196  progress Consumer(1, 1776)
+            387  progress Consumer(2, 3568)
+            3830 progress Consumer(3, 5616)
+            12404 wire #0 1514 bytes 000102030405060708090a0b0c0d0e0f1011..e6e7e8e9
+            24708 wire #1 1514 bytes 000102030405060708090a0b0c0d0e0f1011..e6e7e8e9
+            37012 wire #2 1514 bytes 000102030405060708090a0b0c0d0e0f1011..e6e7e8e9
+            mac.frames 3
+            mac.bytes_with_fcs 4554
+            mac.line_cycles 36912
+        "#]],
     );
 }
 
@@ -111,17 +112,18 @@ fn short_frames_are_padded_and_follow_each_other_after_84_byte_times() {
         &ring,
         &[(1, TransmitOrder::Producer(4))],
         expect![[r#"
-        9    progress Consumer(1, 280)
-        18   progress Consumer(2, 576)
-        27   progress Consumer(3, 832)
-        35   progress Consumer(4, 1088)
-        585  wire #0 60 bytes 000102030405060708090a0b0c0d0e0f1011..00000000
-        1257 wire #1 60 bytes 000102030405060708090a0b0c0d0e0f1011..38393a00
-        1929 wire #2 60 bytes 000102030405060708090a0b0c0d0e0f1011..38393a3b
-        2609 wire #3 61 bytes 000102030405060708090a0b0c0d0e0f1011..393a3b3c
-        mac.frames 4
-        mac.bytes_with_fcs 257
-    "#]],
+            9    progress Consumer(1, 280)
+            18   progress Consumer(2, 576)
+            27   progress Consumer(3, 832)
+            35   progress Consumer(4, 1088)
+            585  wire #0 60 bytes 000102030405060708090a0b0c0d0e0f1011..00000000
+            1257 wire #1 60 bytes 000102030405060708090a0b0c0d0e0f1011..38393a00
+            1929 wire #2 60 bytes 000102030405060708090a0b0c0d0e0f1011..38393a3b
+            2609 wire #3 61 bytes 000102030405060708090a0b0c0d0e0f1011..393a3b3c
+            mac.frames 4
+            mac.bytes_with_fcs 257
+            mac.line_cycles 2696
+        "#]],
     );
 }
 
@@ -133,11 +135,12 @@ fn a_tag_is_inserted_after_the_addresses() {
         &ring,
         &[(1, TransmitOrder::Producer(1))],
         expect![[r#"
-        13   progress Consumer(1, 320)
-        621  wire #0 64 bytes 000102030405060708090a0b810020050c0d..38393a3b
-        mac.frames 1
-        mac.bytes_with_fcs 68
-    "#]],
+            13   progress Consumer(1, 320)
+            621  wire #0 64 bytes 000102030405060708090a0b810020050c0d..38393a3b
+            mac.frames 1
+            mac.bytes_with_fcs 68
+            mac.line_cycles 704
+        "#]],
     );
 }
 
@@ -150,11 +153,12 @@ fn a_frame_may_consist_of_pieces_and_wrap() {
         &ring,
         &orders,
         expect![[r#"
-        16   progress Consumer(2, 536)
-        688  wire #0 72 bytes 000102030405060708090a0b0c0d0e0f1011..12131415
-        mac.frames 1
-        mac.bytes_with_fcs 76
-    "#]],
+            16   progress Consumer(2, 536)
+            688  wire #0 72 bytes 000102030405060708090a0b0c0d0e0f1011..12131415
+            mac.frames 1
+            mac.bytes_with_fcs 76
+            mac.line_cycles 768
+        "#]],
     );
 }
 
@@ -169,24 +173,26 @@ fn a_memory_that_is_too_slow_breaks_the_frame() {
         &ring,
         &orders,
         expect![[r#"
-        54   progress Consumer(1, 456)
-        190  wire #0 200 bytes 000102030405060708090a0b0c0d0e0f1011..c4c5c6c7
-        mac.frames 1
-        mac.bytes_with_fcs 204
-    "#]],
+            54   progress Consumer(1, 456)
+            190  wire #0 200 bytes 000102030405060708090a0b0c0d0e0f1011..c4c5c6c7
+            mac.frames 1
+            mac.bytes_with_fcs 204
+            mac.line_cycles 180
+        "#]],
     );
     check(
         &params(100_000_000_000),
         &ring,
         &orders,
         expect![[r#"
-        28   progress Attention(Underrun)
-        54   progress Consumer(1, 456)
-        54   wire #0 200 bytes 000102030405060708090a0b0c0d0e0f1011..c4c5c6c7 broken
-        mac.frames 1
-        mac.bytes_with_fcs 204
-        mac.underruns 1
-    "#]],
+            28   progress Attention(Underrun)
+            54   progress Consumer(1, 456)
+            54   wire #0 200 bytes 000102030405060708090a0b0c0d0e0f1011..c4c5c6c7 broken
+            mac.frames 1
+            mac.bytes_with_fcs 204
+            mac.line_cycles 18
+            mac.underruns 1
+        "#]],
     );
 }
 
@@ -198,11 +204,12 @@ fn a_full_buffer_is_refilled_as_the_line_empties_it() {
         &[[0x100, 200]],
         &[(1, TransmitOrder::Producer(1))],
         expect![[r#"
-        655  progress Consumer(1, 456)
-        1709 wire #0 200 bytes 000102030405060708090a0b0c0d0e0f1011..c4c5c6c7
-        mac.frames 1
-        mac.bytes_with_fcs 204
-    "#]],
+            655  progress Consumer(1, 456)
+            1709 wire #0 200 bytes 000102030405060708090a0b0c0d0e0f1011..c4c5c6c7
+            mac.frames 1
+            mac.bytes_with_fcs 204
+            mac.line_cycles 1792
+        "#]],
     );
 }
 
@@ -214,24 +221,25 @@ fn an_empty_descriptor_and_a_bad_address_are_reported() {
         &ring,
         &[(1, TransmitOrder::Producer(3))],
         expect![[r#"
-        4    progress Attention(Descriptor)
-        9    progress Attention(Memory(Nowhere(61440)))
-        10   progress Attention(Memory(Nowhere(61448)))
-        11   progress Attention(Memory(Nowhere(61456)))
-        12   progress Attention(Memory(Nowhere(61464)))
-        13   progress Attention(Memory(Nowhere(61472)))
-        14   progress Attention(Memory(Nowhere(61480)))
-        15   progress Attention(Memory(Nowhere(61488)))
-        16   progress Attention(Memory(Nowhere(61496)))
-        17   progress Consumer(2, 61504)
-        24   progress Consumer(3, 320)
-        592  wire #0 60 bytes 000000000000000000000000000000000000..00000000 broken
-        1264 wire #1 60 bytes 000102030405060708090a0b0c0d0e0f1011..38393a3b
-        mac.frames 2
-        mac.bytes_with_fcs 128
-        mac.bad_descriptors 1
-        mac.failures 8
-    "#]],
+            4    progress Attention(Descriptor)
+            9    progress Attention(Memory(Nowhere(61440)))
+            10   progress Attention(Memory(Nowhere(61448)))
+            11   progress Attention(Memory(Nowhere(61456)))
+            12   progress Attention(Memory(Nowhere(61464)))
+            13   progress Attention(Memory(Nowhere(61472)))
+            14   progress Attention(Memory(Nowhere(61480)))
+            15   progress Attention(Memory(Nowhere(61488)))
+            16   progress Attention(Memory(Nowhere(61496)))
+            17   progress Consumer(2, 61504)
+            24   progress Consumer(3, 320)
+            592  wire #0 60 bytes 000000000000000000000000000000000000..00000000 broken
+            1264 wire #1 60 bytes 000102030405060708090a0b0c0d0e0f1011..38393a3b
+            mac.frames 2
+            mac.bytes_with_fcs 128
+            mac.line_cycles 1344
+            mac.bad_descriptors 1
+            mac.failures 8
+        "#]],
     );
 }
 
@@ -249,11 +257,12 @@ fn a_disabled_transmitter_starts_nothing() {
         &ring,
         &orders,
         expect![[r#"
-        5012 progress Consumer(2, 576)
-        5588 wire #0 60 bytes 000102030405060708090a0b0c0d0e0f1011..38393a3b
-        mac.frames 1
-        mac.bytes_with_fcs 64
-    "#]],
+            5012 progress Consumer(2, 576)
+            5588 wire #0 60 bytes 000102030405060708090a0b0c0d0e0f1011..38393a3b
+            mac.frames 1
+            mac.bytes_with_fcs 64
+            mac.line_cycles 672
+        "#]],
     );
 }
 
@@ -273,12 +282,13 @@ fn a_frame_announced_early_waits_for_its_bytes() {
         &ring,
         &orders,
         expect![[r#"
-        110  progress Consumer(1, 320)
-        686  wire #0 60 bytes 000102030405060708090a0b0c0d0e0f1011..38393a3b
-        2010 progress Consumer(2, 384)
-        2586 wire #1 60 bytes 404142434445464748494a4b4c4d4e4f5051..78797a7b
-        mac.frames 2
-        mac.bytes_with_fcs 128
-    "#]],
+            110  progress Consumer(1, 320)
+            686  wire #0 60 bytes 000102030405060708090a0b0c0d0e0f1011..38393a3b
+            2010 progress Consumer(2, 384)
+            2586 wire #1 60 bytes 404142434445464748494a4b4c4d4e4f5051..78797a7b
+            mac.frames 2
+            mac.bytes_with_fcs 128
+            mac.line_cycles 1344
+        "#]],
     );
 }

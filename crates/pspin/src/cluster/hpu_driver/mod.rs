@@ -114,8 +114,9 @@ pub struct HpuDriver {
     last_read: u32,
     reports_errors: bool,
     errors: u32,
-    /// The cycle since which the core waits for a task. `slept` are the cycles of earlier waits.
+    /// The cycle since which the core waits for a task, and the first such cycle. `slept` are the cycles of earlier waits.
     asleep: Option<Cycle>,
+    first_asleep: Option<Cycle>,
     slept: u64,
 }
 
@@ -142,6 +143,7 @@ impl HpuDriver {
             reports_errors: params.isolation.report_errors,
             errors: 0,
             asleep: None,
+            first_asleep: None,
             slept: 0,
         }
     }
@@ -191,9 +193,11 @@ impl HpuDriver {
         }
     }
 
-    /// Cycles up to `now` in which the core waited for a task.
-    pub fn slept(&self, now: Cycle) -> u64 {
-        self.slept + self.asleep.map_or(0, |since| now.saturating_sub(since))
+    /// Cycles before `now` in which the core waited for a task, without those before `from`: a cycle before its first task.
+    pub fn slept(&self, from: Cycle, now: Cycle) -> u64 {
+        let all = self.slept + self.asleep.map_or(0, |since| now.saturating_sub(since));
+        let before = self.first_asleep.map_or(0, |since| from.saturating_sub(since));
+        all.saturating_sub(before)
     }
 
     /// An access of the core to register `offset`. A command that it issues is put into `issued`.
@@ -213,6 +217,7 @@ impl HpuDriver {
         }
         let State::Running(from) = self.state else {
             self.asleep = self.asleep.or(self.is_idle().then_some(now));
+            self.first_asleep = self.first_asleep.or(self.asleep);
             return Answer::Blocked;
         };
         if offset == HANDLER

@@ -120,6 +120,7 @@ fn a_request_follows_the_last_beat_by_four_cycles() {
             inbound.first_done_cycle 39
             inbound.last_done_cycle 39
             inbound.occupied_byte_cycles 2240
+            inbound.line_cycles 1
         "#]],
     );
     check(
@@ -140,6 +141,7 @@ fn a_request_follows_the_last_beat_by_four_cycles() {
             inbound.first_done_cycle 39
             inbound.last_done_cycle 39
             inbound.occupied_byte_cycles 35840
+            inbound.line_cycles 1
         "#]],
     );
 }
@@ -171,7 +173,8 @@ fn packets_are_written_one_beat_a_cycle() {
             95   her 5 at 0x1c4004c0 of 64!
             inbound.packets 6
             inbound.bytes 1280
-            inbound.occupied_byte_cycles 100480
+            inbound.occupied_byte_cycles 76786560
+            inbound.line_cycles 6
         "#]],
     );
 }
@@ -195,7 +198,8 @@ fn a_packet_above_a_page_is_written_in_bursts() {
             151  her 1 at 0x1c400040 of 9000!
             inbound.packets 2
             inbound.bytes 9064
-            inbound.occupied_byte_cycles 64
+            inbound.occupied_byte_cycles 545234624
+            inbound.line_cycles 2
         "#]],
     );
 }
@@ -230,7 +234,8 @@ fn a_full_ring_waits_for_its_oldest_packet() {
             inbound.latency_max 44
             inbound.first_done_cycle 39
             inbound.last_done_cycle 49
-            inbound.occupied_byte_cycles 11328
+            inbound.occupied_byte_cycles 7685056
+            inbound.line_cycles 4
         "#]],
     );
 }
@@ -250,6 +255,8 @@ fn what_never_fits_is_dropped() {
             inbound.dropped_empty 1
             inbound.dropped_too_large 1
             inbound.dropped_transfer_too_large 1
+            inbound.occupied_byte_cycles 3839552
+            inbound.line_cycles 4
         "#]],
     );
 }
@@ -272,7 +279,8 @@ fn the_end_of_a_message_is_told_although_its_last_packet_is_dropped() {
             inbound.packets 2
             inbound.bytes 128
             inbound.dropped_too_large 2
-            inbound.occupied_byte_cycles 1600
+            inbound.occupied_byte_cycles 7677888
+            inbound.line_cycles 4
         "#]],
     );
 }

@@ -22,6 +22,8 @@ fn a_message_runs_header_payloads_completion() {
             scheduler.header_tasks 1
             scheduler.payload_tasks 3
             scheduler.completion_tasks 1
+            scheduler.shared_descriptor_cycles 44
+            scheduler.given_task_cycles 60
         "#]],
     );
 }
@@ -42,6 +44,7 @@ fn a_single_packet_runs_all_three() {
             scheduler.header_tasks 1
             scheduler.payload_tasks 1
             scheduler.completion_tasks 1
+            scheduler.given_task_cycles 36
         "#]],
     );
 }
@@ -67,6 +70,8 @@ fn a_reused_queue_starts_the_next_message_when_the_one_before_has_ended() {
             scheduler.header_tasks 2
             scheduler.payload_tasks 2
             scheduler.completion_tasks 2
+            scheduler.shared_descriptor_cycles 70
+            scheduler.given_task_cycles 72
         "#]],
     );
     check(
@@ -84,6 +89,8 @@ fn a_reused_queue_starts_the_next_message_when_the_one_before_has_ended() {
             40   tells MessageDone { msgid: 1 }
             scheduler.hers 3
             scheduler.payload_tasks 3
+            scheduler.shared_descriptor_cycles 1
+            scheduler.given_task_cycles 36
         "#]],
     );
 }
@@ -119,6 +126,8 @@ fn queues_take_turns() {
             66   tells MessageDone { msgid: 3 }
             scheduler.hers 9
             scheduler.payload_tasks 9
+            scheduler.shared_descriptor_cycles 37
+            scheduler.given_task_cycles 45
         "#]],
     );
 }
@@ -154,7 +163,9 @@ fn a_full_home_cluster_spills_to_the_emptiest() {
             99   tells MessageDone { msgid: 1 }
             scheduler.hers 10
             scheduler.payload_tasks 10
+            scheduler.shared_descriptor_cycles 40
             scheduler.tasks_away_from_home 6
+            scheduler.given_task_cycles 420
         "#]],
     );
 }
@@ -184,6 +195,8 @@ fn a_full_queue_holds_back_all_requests() {
             scheduler.her_stall_cycles 22
             scheduler.hers 6
             scheduler.payload_tasks 6
+            scheduler.shared_descriptor_cycles 46
+            scheduler.given_task_cycles 132
         "#]],
     );
 }
@@ -216,6 +229,8 @@ fn a_request_whose_queue_is_full_gets_lost_behind_one_whose_queue_is_not() {
             scheduler.hers_lost 1
             scheduler.hers 6
             scheduler.payload_tasks 6
+            scheduler.shared_descriptor_cycles 45
+            scheduler.given_task_cycles 132
         "#]],
     );
 }
@@ -254,6 +269,8 @@ fn a_reused_queue_keeps_packets_where_the_rtl_mistakes_it() {
             scheduler.hers 7
             scheduler.header_tasks 3
             scheduler.payload_tasks 7
+            scheduler.shared_descriptor_cycles 61
+            scheduler.given_task_cycles 120
         "#]],
     );
     check(
@@ -269,6 +286,8 @@ fn a_reused_queue_keeps_packets_where_the_rtl_mistakes_it() {
             scheduler.payload_tasks 1
             scheduler.completion_tasks 1
             scheduler.packets_held 2
+            scheduler.shared_descriptor_cycles 3977
+            scheduler.given_task_cycles 24
         "#]],
     );
 }

@@ -21,6 +21,7 @@ fn a_message_that_stops_is_given_up_a_cycle_after_its_threshold() {
             scheduler.header_tasks 1
             scheduler.payload_tasks 2
             scheduler.timeouts 1
+            scheduler.given_task_cycles 36
         "#]],
     );
     // A cycle later it is too late: what comes is another message.
@@ -43,6 +44,7 @@ fn a_message_that_stops_is_given_up_a_cycle_after_its_threshold() {
             scheduler.payload_tasks 2
             scheduler.completion_tasks 1
             scheduler.timeouts 1
+            scheduler.given_task_cycles 60
         "#]],
     );
 }
@@ -67,7 +69,9 @@ fn a_header_handler_that_runs_may_end_when_its_message_is_given_up() {
             scheduler.hers 4
             scheduler.header_tasks 2
             scheduler.payload_tasks 1
+            scheduler.shared_descriptor_cycles 205
             scheduler.timeouts 1
+            scheduler.given_task_cycles 306
         "#]],
     );
 }
@@ -94,6 +98,7 @@ fn a_choice_that_waits_for_a_cluster_falls_when_its_message_does() {
             scheduler.hers 4
             scheduler.payload_tasks 2
             scheduler.timeouts 3
+            scheduler.given_task_cycles 204
         "#]],
     );
 }
@@ -106,18 +111,20 @@ fn a_message_that_has_all_its_packets_does_not_grow_old() {
         "hpc",
         "10:5 11:5!",
         expect![[r#"
-        13   cluster 1: Header 0 of 5
-        517  cluster 1: Payload 0 of 5, frees it
-        518  cluster 1: Payload 1 of 5
-        1019 released 0
-        1022 cluster 1: Completion 1 of 5, frees it
-        1524 released 1
-        1524 tells MessageDone { msgid: 5 }
-        scheduler.hers 2
-        scheduler.header_tasks 1
-        scheduler.payload_tasks 2
-        scheduler.completion_tasks 1
-    "#]],
+            13   cluster 1: Header 0 of 5
+            517  cluster 1: Payload 0 of 5, frees it
+            518  cluster 1: Payload 1 of 5
+            1019 released 0
+            1022 cluster 1: Completion 1 of 5, frees it
+            1524 released 1
+            1524 tells MessageDone { msgid: 5 }
+            scheduler.hers 2
+            scheduler.header_tasks 1
+            scheduler.payload_tasks 2
+            scheduler.completion_tasks 1
+            scheduler.shared_descriptor_cycles 1009
+            scheduler.given_task_cycles 2008
+        "#]],
     );
 }
 
@@ -143,6 +150,7 @@ fn the_oldest_goes_first() {
             scheduler.hers 4
             scheduler.payload_tasks 4
             scheduler.timeouts 3
+            scheduler.given_task_cycles 48
         "#]],
     );
 }

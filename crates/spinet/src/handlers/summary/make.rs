@@ -196,7 +196,9 @@ impl HandlerCard {
         let record = self.record().borrow();
         let (busy, n_cores) = (&record.stats.busy, u64::from(self.checked.nic.cluster.n_cores));
         // HPUs could be busy from the first packet on.
-        let first = record.stats.stored.span.map_or(self.cycles(), |(first, _)| first);
+        let span = record.stats.stored.span;
+        let first = span.map_or(self.cycles(), |(first, _)| first);
+        let from = span.map_or(0, |(first, _)| first);
         let most = self.cycles().saturating_sub(first) * n_cores;
         let count = n_cores * u64::from(self.checked.nic.n_clusters);
         let cycles_per_s = count as f64 * 1e9 / ns(record.clock, 1.0);
@@ -207,11 +209,10 @@ impl HandlerCard {
             used_cycles: (ended > 0).then(|| busy.iter().sum::<u64>() as f64 / ended as f64),
             busy_percent: percent(busy.iter().sum(), most * busy.len() as u64),
             per_cluster_percent: busy.iter().map(|&busy| percent(busy, most)).collect(),
-            asleep_percent: self
-                .driver
-                .nic
-                .asleep_cycles(self.cycles())
-                .map(|asleep| percent(asleep, self.cycles() * count)),
+            asleep_percent: self.driver.nic.asleep_cycles(from, self.cycles()).map(|asleep| {
+                let whole = self.cycles().saturating_sub(from) * count;
+                percent(asleep.min(whole), whole)
+            }),
         }
     }
 

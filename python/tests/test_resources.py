@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each kind of part that can be full, as the bottleneck that the summary names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import spinet
+from spinet import cli
+
+PING = "sdk/examples/ping_pong.c"
+
+# 500 jumps to the next line of 16 bytes: twice the instruction cache of a cluster.
+LONG = """#include <handler.h>
+__handler__ void long_ph(handler_args_t *args)
+{
+    asm volatile(".rept 500\\nj 1f\\n.balign 16\\n1:\\n.endr");
+}
+"""
+
+# The header handler of the only message takes 20 us, and all other packets wait for it.
+SLOW_START = """#include <handler.h>
+__handler__ void slow_hh(handler_args_t *args)
+{
+    for (volatile int i = 0; i < 2000; i++)
+        ;
+}
+__handler__ void slow_ph(handler_args_t *args) {}
+"""
+
+
+def full(summary: Mapping[str, Any]) -> tuple[str, str]:
+    """The bottleneck, and what it does."""
+    row = next(row for row in summary["resources"] if row["name"] == summary["bottleneck"])
+    assert 0.9 <= row["utilisation"] <= 1.001, row
+    return row["name"], row["does"]
+
+
+def test_program_memory_is_full_if_code_does_not_fit_into_instruction_caches(tmp_path: Path) -> None:
+    (tmp_path / "long.c").write_text(LONG)
+    summary = spinet.run(
+        program=tmp_path / "long.c", traffic="udp:size=64,count=320,rate=400G", set={"n_clusters": 8}
+    ).summary
+    assert full(summary) == ("nic.memories.program_cycles", "passes")
+    # Two cycles for each line.
+    misses = sum(summary["counters"][f"nic.cluster[{cluster}].icache_misses"] for cluster in range(8))
+    assert summary["counters"]["nic.memories.program_cycles"] == 2 * misses
+
+
+def test_message_queues_are_full_if_all_packets_wait_for_a_header_handler(tmp_path: Path) -> None:
+    (tmp_path / "slow.c").write_text(SLOW_START)
+    traffic = "udp:size=64,count=100,rate=400G"
+    one = {"program": tmp_path / "slow.c", "traffic": traffic, "message": "by 5-tuple", "match": "udp"}
+    summary = spinet.run(**one, set={"scheduler.shared_cells": 16}).summary
+    assert full(summary) == ("nic.scheduler.shared_descriptor_cycles", "holds")
+    # With room for all of them, nothing is full.
+    assert spinet.run(**one, set={"scheduler.shared_cells": 768}).summary["bottleneck"] is None
+
+
+def test_the_line_out_of_pspin_is_full() -> None:
+    # 64 cycles for a packet of 1024 bytes, instead of 16.
+    slow = {"outbound.cycles_per_beat": 4}
+    summary = spinet.run(program=PING, traffic="udp:size=1024,count=300,rate=400G", set=slow).summary
+    assert full(summary) == ("nic.outbound.wire_cycles", "passes")
+    assert summary["counters"]["nic.outbound.wire_cycles"] == 300 * 64
+
+
+def test_the_line_into_a_card_with_a_match_engine_is_full() -> None:
+    run = spinet.run(nic="fpspin", program="sdk/examples/empty.c", traffic="udp:size=1500,count=200,rate=400G")
+    assert full(run.summary) == ("nic.inbound.line_cycles", "passes")
+
+
+def test_the_line_out_of_a_wired_card_is_full() -> None:
+    summary = spinet.run(nic="tigon2", send="udp:size=1514,payload=numbered,count=200", limit="60 ms").summary
+    name, does = full(summary)
+    assert name.endswith("line_cycles") and does == "passes"
+
+
+def test_a_link_of_a_network_is_full(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Two nodes send 10 Gbit/s each to a third one, whose link carries 10 Gbit/s."""
+    net = spinet.Network(topology="star", nodes=3, link={"rate": "10G", "delay": "100 ns"})
+    for node in (0, 1, 2):
+        net[node].update(nic="plain")
+    for node in (0, 1):
+        net[node].host.send = {"source": "udp:size=1000,count=100,rate=10G", "to": "n2"}
+    net.save(tmp_path / "net.toml")
+    summary = spinet.run(tmp_path / "net.toml").summary
+    name, does = full(summary)
+    assert name.endswith(" > n2") and does == "passes"
+    buffers = [row for row in summary["resources"] if row["name"].endswith("buffer_full_ps")]
+    assert len(buffers) == 1 and 0 < buffers[0]["utilisation"] < 1 and buffers[0]["does"] == "holds"
+    assert cli.main(["run", str(tmp_path / "net.toml")]) == 0
+    assert "Bottleneck: the line from " in capfd.readouterr().out
+
+
+def test_hpus_busy_and_asleep_are_no_more_than_all() -> None:
+    for rate in ("1G", "100G", "400G"):
+        hpus = spinet.run(program=PING, traffic=f"udp:size=64,count=50,rate={rate}").summary["hpus"]
+        assert hpus["busy_percent"] > 0 and hpus["asleep_percent"] >= 0
+        assert hpus["busy_percent"] + hpus["asleep_percent"] <= 100
