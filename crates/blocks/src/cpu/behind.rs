@@ -71,11 +71,7 @@ impl Core {
 
     /// The access of this cycle waits: records whether the next instruction is present.
     pub fn wait_for_access<L: FetchLines>(&mut self, program: &Program, lines: &L) {
-        let straddles = program.slot(self.next).is_some_and(|slot| slot.place() == Place::Straddles);
-        let last_half = self.next.wrapping_add(if straddles { 2 } else { 0 });
-        // The prefetch buffer has the current line, whatever the cache has.
-        let has = |addr: u32| self.line == addr >> 4 || lines.present(addr);
-        let is_there = has(self.next) && has(last_half);
+        let is_there = self.is_fetched(program, lines, self.next);
         self.behind = if is_there { Behind::InDecode } else { Behind::NotThere };
     }
 

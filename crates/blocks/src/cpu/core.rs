@@ -2,6 +2,7 @@
 
 use super::behind::Behind;
 use super::csr::{Csrs, Privilege, Profile};
+use super::divide::Leftover;
 use super::lines::FetchLines;
 use super::log::Log;
 use super::loops::{Attention, FetchAfterLoop, LOOPS, PLAIN, PROFILE, WATCH};
@@ -95,6 +96,9 @@ pub enum Stop {
     /// The core jumps while the requested line at this address has not arrived. It must wait for that line, and one
     /// more cycle, before it can request its own.
     Abandon(u32),
+    /// The owner must simulate the cycle after [`Core::time`] before the core continues: what the core does depends on
+    /// whether a line is there by then.
+    Pause,
     /// A trap was taken; see [`Core::last_trap`].
     Trap,
     /// `fence.i`: stores must be visible to instruction fetch before the core runs again.
@@ -143,6 +147,10 @@ pub struct Core {
     pub(super) ahead: u32,
     /// Earliest cycle of the next instruction, while `ahead` is [`BEFORE_STRADDLING`] and the target of the jump is current.
     pub(super) second_from: Cycle,
+    /// What happens before the next instruction.
+    pub(super) remains: Remains,
+    /// Cycle in which the core stopped last with [`Stop::Pause`].
+    pub(super) paused: Cycle,
     pub(super) access: Access,
     pub(super) pending: Pending,
     pub(super) instructions: u64,
@@ -161,6 +169,18 @@ pub struct Core {
     pub(super) csrs: Csrs,
     pub(super) attention: Attention,
     pub(super) fetch: FetchAfterLoop,
+}
+
+/// What happens before the next instruction.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) enum Remains {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// Decode repeats a division until the next instruction enters.
+    Division(Leftover),
+    /// The trap for an access of user mode at `pc` that was refused in cycle `at` and happens in machine mode.
+    Refusal { pc: u32, cause: u32, at: Cycle },
 }
 
 /// The effect of an instruction besides that on registers.
@@ -188,6 +208,8 @@ impl Core {
             line: NO_LINE,
             ahead: NO_LINE,
             second_from: 0,
+            remains: Remains::Nothing,
+            paused: Cycle::MAX,
             access: Access::new(0, 0, AccessKind::Load(Load::Word), 0),
             pending: Pending::Nothing,
             instructions: 0,
@@ -361,6 +383,31 @@ impl Core {
         self.refuse(at, if self.only_loads() { cause::LOAD_MISALIGNED } else { cause::STORE_MISALIGNED })
     }
 
+    /// The access was refused in cycle `at`, but remains in its stage. The owner repeats it two cycles later, when the core is in
+    /// machine mode, and completes it. Then the core takes the trap.
+    ///
+    /// Source: PsPIN RTL a49fec8, `riscv_load_store_unit.sv`, line 193; `riscv_pmp.sv`, lines 648 and 659;
+    /// `riscv_controller.sv`, lines 398 to 412. Measured on it.
+    pub fn fault_late(&mut self, at: Cycle) {
+        let cause = if self.only_loads() { cause::LOAD_FAULT } else { cause::STORE_FAULT };
+        self.remains = Remains::Refusal { pc: self.pc, cause, at };
+        self.csrs.privilege = Privilege::Machine;
+        self.access.feeds_next = false;
+    }
+
+    /// Takes the trap of an access that was refused in cycle `at` and granted in this one. The first instruction of the trap
+    /// handler waits in decode for the grant.
+    #[cold]
+    pub(super) fn take_late_fault(&mut self, pc: u32, cause: u32, at: Cycle) -> Stop {
+        self.behind = Behind::InDecode;
+        self.instructions -= 1;
+        let granted = self.time;
+        self.time = at.max(granted + timing::PLAIN - timing::TRAP);
+        self.profile_late_refusal(pc, self.time.wrapping_sub(granted));
+        self.stay_in_loop();
+        self.trap(cause, self.access.addr)
+    }
+
     fn only_loads(&self) -> bool {
         matches!(self.access.kind, AccessKind::Load(_) | AccessKind::Amo(Amo::LoadReserved))
     }
@@ -390,6 +437,9 @@ impl Core {
 
     /// Enters the machine-mode trap handler.
     pub(super) fn trap(&mut self, cause: u32, value: u32) -> Stop {
+        if let Remains::Refusal { pc, .. } = std::mem::take(&mut self.remains) {
+            (self.pc, self.csrs.privilege) = (pc, Privilege::User);
+        }
         let info = TrapInfo { cause, pc: self.pc, value, from: self.csrs.privilege };
         self.lose(Lost::System, timing::TRAP);
         if self.watched != 0 {

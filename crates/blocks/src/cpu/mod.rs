@@ -6,6 +6,7 @@ mod block;
 mod core;
 mod csr;
 mod debug;
+mod divide;
 mod hart;
 mod lines;
 mod log;

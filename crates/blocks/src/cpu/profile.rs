@@ -278,6 +278,15 @@ impl Core {
         }
     }
 
+    /// Takes back the execution of the access at `pc`, which was refused but happened. It loses `cycles` more than are counted, or
+    /// less, as a wrapped number.
+    pub(super) fn profile_late_refusal(&mut self, pc: u32, cycles: Cycle) {
+        if let Some(profile) = &mut self.profile {
+            profile.code.take_back(pc);
+            profile.lost_to(pc, profile.place_of(&self.access), cycles.wrapping_add(timing::PLAIN));
+        }
+    }
+
     /// Counts the cycles that the access waited until it was refused. It was not executed.
     pub(super) fn profile_refusal(&mut self, waited: Cycle) {
         if let Some(profile) = &mut self.profile {

@@ -222,9 +222,15 @@ impl Program {
             // Fetch requests the line after a branch before the branch is resolved.
             let is_behind = |slot: &Slot| slot.place() == Place::End && index / LINE_HALVES == behind / LINE_HALVES;
             let asks_behind = self.slots.get(behind).is_some_and(is_behind);
+            // A branch leaves a division behind it in decode.
+            let divides_behind = self.slots.get(behind).is_some_and(|slot| slot.kind() == Kind::Div);
             let slot = &mut self.slots[index];
-            if slot.kind() == Kind::Branch && slot.place() == Place::Within {
-                slot.pace = if asks_behind { Pace::JumpLineEnd } else { Pace::Jump };
+            if slot.kind() == Kind::Branch {
+                slot.pace = match slot.place() {
+                    _ if divides_behind => Pace::Careful,
+                    Place::Within if !asks_behind => Pace::Jump,
+                    _ => Pace::JumpLineEnd,
+                };
             }
             slot.what = slot.what & !Slot::FEEDS | if feeds { Slot::FEEDS } else { 0 };
             if behind >= self.reads.len() {

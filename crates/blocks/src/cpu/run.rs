@@ -1,7 +1,7 @@
 //! The instruction loop with all checks.
 
 use super::behind::Behind;
-use super::core::{BEFORE_STRADDLING, Core, LAST_WORD, NO_LINE, Pending, SECOND_HALF, Stop};
+use super::core::{BEFORE_STRADDLING, Core, LAST_WORD, NO_LINE, Pending, Remains, SECOND_HALF, Stop};
 use super::csr::Privilege;
 use super::hart::empties_pipeline;
 use super::lines::FetchLines;
@@ -12,7 +12,7 @@ use super::timing;
 use super::watch::{EVENT_COMPRESSED, EVENT_CYCLE, EVENT_INSTRUCTION, EVENT_JUMP_REGISTER};
 use super::window::CodeWindow;
 use crate::debug::Event;
-use isa::riscv::{Op, cause, execute};
+use isa::riscv::{cause, execute};
 use kernel::Cycle;
 
 impl Core {
@@ -25,6 +25,9 @@ impl Core {
         lines: &L,
         horizon: Cycle,
     ) -> Stop {
+        if let Remains::Refusal { pc, cause, at } = self.remains {
+            return self.take_late_fault(pc, cause, at);
+        }
         if self.behind != Behind::InDecode {
             self.enter_decode();
         }
@@ -50,6 +53,15 @@ impl Core {
             if let Some(stop) = self.look_at_next_line(program, slot, lines, ending.is_some()) {
                 return stop;
             }
+            if let Remains::Division(leftover) = self.remains {
+                self.pass_leftover(leftover);
+                continue;
+            }
+            if matches!(slot.kind(), Kind::Div | Kind::MulHigh)
+                && let Some(stop) = self.look_behind_division(program, slot, lines)
+            {
+                return stop;
+            }
             let before = self.wait_for_operands(slot);
             if MODE == WATCH {
                 if self.log.is_some() {
@@ -63,7 +75,8 @@ impl Core {
                 self.end_loop(program, slot, pc, ending);
             }
             let stop = match slot.kind() {
-                Kind::Alu | Kind::Div | Kind::MulHigh => self.end::<MODE>(slot, before),
+                Kind::Alu => self.end::<MODE>(slot, before),
+                Kind::Div | Kind::MulHigh => self.end_division::<L, MODE>(program, slot, lines, before),
                 Kind::Memory => self.ask_memory::<MODE>(program, slot),
                 Kind::Branch | Kind::Jump | Kind::JumpReg => self.end_jump::<L, MODE>(program, slot, lines),
                 Kind::Special => self.end_special::<MODE>(program, slot),
@@ -207,7 +220,7 @@ impl Core {
         let inst = &slot.inst;
         match slot.kind() {
             Kind::JumpReg => self.wait_for_jump_register(inst.rs1),
-            Kind::Div => return timing::div(self.x(inst.rs2), matches!(inst.op, Op::Div | Op::Rem)),
+            Kind::Div => return self.division_cycles(slot),
             Kind::MulHigh => return timing::MUL_HIGH,
             _ => {}
         }
@@ -216,7 +229,7 @@ impl Core {
 
     /// Completes an instruction of `cycles` cycles without further effects.
     #[inline(always)]
-    fn end<const MODE: u8>(&mut self, slot: &Slot, cycles: u64) -> Option<Stop> {
+    pub(super) fn end<const MODE: u8>(&mut self, slot: &Slot, cycles: u64) -> Option<Stop> {
         if MODE == WATCH {
             self.count(EVENT_CYCLE, cycles);
             self.count(EVENT_INSTRUCTION, 1);
@@ -263,6 +276,9 @@ impl Core {
         }
         if has_loops(MODE) {
             self.fetch.landed = self.instructions + 1;
+        }
+        if slot.kind() == Kind::Branch {
+            self.remains = self.left_by_branch(program, slot, lines);
         }
         self.line = NO_LINE;
         let target = program.slot(self.next);

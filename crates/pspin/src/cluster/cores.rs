@@ -69,6 +69,11 @@ impl Cluster {
                     stop = self.run_core(i, now);
                     continue;
                 }
+                Stop::Pause if time + 1 > now => (Wait::Run, time + 1),
+                Stop::Pause => {
+                    stop = self.run_core(i, now);
+                    continue;
+                }
                 // The line had arrived, but a flush has removed it from the cache since. No line is in flight.
                 Stop::Abandon(_) if hpu.miss.is_none() => {
                     stop = self.run_core(i, now);

@@ -20,7 +20,7 @@ pub fn run_core(programs: &Linked, n_steps: u64) -> Result<Vec<Outcome>, String>
         let time = machine.core.time();
         machine.lines.draw(machine.core.pc());
         match machine.core.run(&machine.program, &machine.lines, time + 1000) {
-            Stop::Yield | Stop::FenceI | Stop::Prefetch(..) => {}
+            Stop::Yield | Stop::Pause | Stop::FenceI | Stop::Prefetch(..) => {}
             Stop::Fetch(_) | Stop::Abandon(_) => machine.core.fetched(time + 1),
             Stop::Access => machine.access()?,
             Stop::Trap if is_call(machine.core.last_trap()) => {

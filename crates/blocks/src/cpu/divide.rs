@@ -1,0 +1,226 @@
+//! Divisions: what decode does when nothing follows one.
+//!
+//! Decode keeps its last instruction until another one enters. Meanwhile only writes of registers and accesses to memory are
+//! turned off, so a division goes to EX again and again, and the next instruction waits for the one under way. The same happens to
+//! a division behind a taken branch: the branch removes it from decode, but what is left of it still goes to EX.
+//!
+//! Source: PsPIN RTL a49fec8, `riscv_id_stage.sv`, lines 553, 1531 to 1541 and 1661; `riscv_decoder.sv`, lines 228 and 2662
+//! to 2670. Measured on it.
+
+use super::core::{BEFORE_STRADDLING, Core, NO_LINE, Remains, Stop};
+use super::lines::FetchLines;
+use super::profile::Lost;
+use super::program::{Kind, Place, Program, Slot};
+use super::timing;
+use super::watch::EVENT_CYCLE;
+use isa::riscv::Op;
+use kernel::Cycle;
+
+/// A division that is left in decode.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Leftover {
+    /// The cycle in which it leaves decode next.
+    from: Cycle,
+    /// Its cycles in EX.
+    cycles: Cycle,
+}
+
+impl Core {
+    /// Cycles of a division, with the value that its divisor has now.
+    pub(super) fn division_cycles(&self, slot: &Slot) -> u64 {
+        timing::div(self.x(slot.inst.rs2), matches!(slot.inst.op, Op::Div | Op::Rem))
+    }
+
+    /// Before a division or a high product: returns a stop if the owner must first request the target of the jump behind it, or
+    /// simulate the cycle in which it is known whether the next instruction is there.
+    #[cold]
+    pub(super) fn look_behind_division<L: FetchLines>(
+        &mut self,
+        program: &Program,
+        slot: &Slot,
+        lines: &L,
+    ) -> Option<Stop> {
+        let next = self.pc.wrapping_add(slot.inst.bytes().into());
+        if self.is_fetched(program, lines, next) {
+            let behind = &program.slot(next)?.inst;
+            let target = match program.slot(next)?.kind() {
+                Kind::Jump => next.wrapping_add(behind.imm as u32),
+                Kind::JumpReg if behind.rs1 != slot.inst.rd => self.x(behind.rs1).wrapping_add(behind.imm as u32),
+                _ => return None,
+            };
+            let target = target & !15;
+            if self.ahead != NO_LINE || lines.present(target) {
+                return None;
+            }
+            self.ahead = target >> 4;
+            return Some(Stop::Prefetch(target, 3));
+        }
+        (std::mem::replace(&mut self.paused, self.time) != self.time).then_some(Stop::Pause)
+    }
+
+    /// Completes a division or a high product. The next instruction waits in decode, or decode is empty.
+    pub(super) fn end_division<L: FetchLines, const MODE: u8>(
+        &mut self,
+        program: &Program,
+        slot: &Slot,
+        lines: &L,
+        cycles: u64,
+    ) -> Option<Stop> {
+        let is_there = self.ahead != BEFORE_STRADDLING && self.is_fetched(program, lines, self.next);
+        let stop = self.end::<MODE>(slot, cycles);
+        if is_there {
+            self.held = cycles - timing::PLAIN;
+        } else if slot.kind() == Kind::Div {
+            self.remains = Remains::Division(Leftover { from: self.time, cycles: self.division_cycles(slot) });
+        }
+        stop
+    }
+
+    /// What a branch of this cycle leaves in decode if it is taken: the division behind it, if it is there in time.
+    pub(super) fn left_by_branch<L: FetchLines>(&self, program: &Program, slot: &Slot, lines: &L) -> Remains {
+        let behind = self.pc.wrapping_add(slot.inst.bytes().into());
+        let division = program.slot(behind).filter(|behind| behind.kind() == Kind::Div);
+        match division {
+            Some(division) if self.ahead != BEFORE_STRADDLING && self.is_fetched(program, lines, behind) => {
+                let from = self.time + timing::BRANCH_TAKEN - timing::PLAIN;
+                Remains::Division(Leftover { from, cycles: self.division_cycles(division) })
+            }
+            _ => Remains::Nothing,
+        }
+    }
+
+    /// The next instruction is at fetch one cycle before [`Core::time`]. It enters decode when what is left there leaves, and then
+    /// waits for it.
+    #[cold]
+    pub(super) fn pass_leftover(&mut self, Leftover { from, cycles }: Leftover) {
+        self.remains = Remains::Nothing;
+        let again = (self.time - timing::PLAIN).saturating_sub(from).div_ceil(cycles);
+        let at = from + (again + 1) * cycles;
+        self.lose(Lost::Divider, at - self.time);
+        self.count(EVENT_CYCLE, at - self.time);
+        self.time = at;
+        self.held = cycles - timing::PLAIN;
+    }
+
+    /// Returns true if the whole instruction at `pc` is at fetch.
+    pub(super) fn is_fetched<L: FetchLines>(&self, program: &Program, lines: &L, pc: u32) -> bool {
+        let straddles = program.slot(pc).is_some_and(|slot| slot.place() == Place::Straddles);
+        let last_half = pc.wrapping_add(if straddles { 2 } else { 0 });
+        // The prefetch buffer has the current line, whatever the cache has.
+        let has = |addr: u32| self.line == addr >> 4 || lines.present(addr);
+        has(pc) && has(last_half)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cpu::{PresentLines, Profile};
+    use isa::riscv::Isa;
+
+    const NOP: &str = "addi zero, zero, 0\n";
+    /// A divisor for which a division takes 10 cycles: it has seven leading zeros.
+    const TEN_CYCLES: u32 = 0x0100_0000;
+
+    struct Lines(PresentLines);
+
+    impl FetchLines for Lines {
+        fn present(&self, addr: u32) -> bool {
+            self.0.get(addr as usize >> 4) == Some(true)
+        }
+
+        fn there(&self) -> &[u8] {
+            self.0.counts()
+        }
+    }
+
+    struct Bench {
+        core: Core,
+        program: Program,
+        lines: Lines,
+    }
+
+    impl Bench {
+        /// A core at address 0 of this program, whose first `there` lines are present. Register a3 is the divisor.
+        fn new(text: &str, there: usize, divisor: u32) -> Bench {
+            let code = testkit::text::assemble(0, text);
+            let n = code.len().div_ceil(16);
+            let mut lines = PresentLines::new(n);
+            (0..there.min(n)).for_each(|line| lines.set(line, true));
+            let mut core = Core::new(Profile::Ri5cy, 0, 0);
+            core.set_x(12, 12_345);
+            core.set_x(13, divisor);
+            Bench { core, program: Program::new(Isa::RV32IMAC, 0, &code), lines: Lines(lines) }
+        }
+
+        fn run(&mut self, horizon: Cycle) -> (Stop, Cycle) {
+            (self.core.run(&self.program, &self.lines, horizon), self.core.time())
+        }
+
+        /// The cycle in which the instruction at `pc` leaves decode.
+        fn leaves(&mut self, pc: u32) -> Cycle {
+            while self.core.pc() != pc {
+                assert_eq!(self.run(self.core.time() + 1).0, Stop::Yield);
+            }
+            // What is left in decode is known when the core runs again.
+            self.run(self.core.time());
+            while self.core.remains != Remains::Nothing {
+                self.run(self.core.time() + 1);
+            }
+            self.core.time()
+        }
+    }
+
+    /// The figures are those of the RTL: a probe of each case, warm, on cluster 0's core 0.
+    #[test]
+    fn a_taken_branch_waits_for_the_division_behind_it() {
+        let behind = |text: &str, divisor| {
+            let text = format!("beq zero, zero, there\n {text}\n {NOP}{NOP} there:\n {NOP}{NOP}{NOP}{NOP}");
+            Bench::new(&text, 3, divisor).leaves(16)
+        };
+        assert_eq!(behind(NOP, 1), 3);
+        assert_eq!(behind("mul a1, a2, a3", 1), 3);
+        assert_eq!(behind("mulh a1, a2, a3", 1), 3);
+        assert_eq!(behind("divu a1, a2, a3", 1), 36);
+        assert_eq!(behind("divu a1, a2, a3", 0x4000_0000), 6);
+        assert_eq!(behind("rem a1, a2, a3", TEN_CYCLES), 12);
+        // The division does not write its register, and a branch that is not taken leaves nothing.
+        let text = format!("bne zero, zero, there\n divu a1, a2, a3\n {NOP}{NOP} there:\n {NOP}{NOP}");
+        assert_eq!(Bench::new(&text, 3, TEN_CYCLES).leaves(8), 1 + 10);
+    }
+
+    #[test]
+    fn a_jump_behind_a_division_redirects_fetch_while_it_waits() {
+        let text = format!("divu a1, a2, a3\n jal zero, there\n {NOP}{NOP} there:\n {NOP}{NOP}");
+        let mut bench = Bench::new(&text, 3, TEN_CYCLES);
+        assert_eq!((bench.leaves(4), bench.leaves(16)), (10, 11));
+    }
+
+    /// The division is in the last word of its line, leaves decode in cycle 3, and the next line comes in cycle `at`. Returns the
+    /// cycle in which the next instruction leaves decode.
+    fn next_leaves(division: &str, at: Cycle) -> Cycle {
+        let mut bench = Bench::new(&format!("{NOP}{NOP}{NOP} {division}\n {NOP}{NOP}{NOP}{NOP}"), 1, TEN_CYCLES);
+        let mut stops = vec![bench.run(100)];
+        while stops.last() != Some(&(Stop::Fetch(16), 13)) {
+            if at == 4 && stops.last() == Some(&(Stop::Pause, 3)) {
+                bench.lines.0.set(1, true);
+                return bench.leaves(16);
+            }
+            stops.push(bench.run(100));
+        }
+        assert_eq!(stops, [(Stop::Prefetch(16, 1), 3), (Stop::Pause, 3), (Stop::Fetch(16), 13)]);
+        bench.lines.0.set(1, true);
+        bench.core.fetched(at);
+        bench.leaves(16)
+    }
+
+    #[test]
+    fn a_division_repeats_until_the_next_instruction_has_come() {
+        // It is there when the division leaves decode.
+        assert_eq!(next_leaves("divu a1, a2, a3", 4), 13);
+        // A cycle later, and so on: it enters decode when the division leaves, in cycles 13 and 23, and waits for the next one.
+        assert_eq!([5, 14, 15, 24, 25].map(|at| next_leaves("divu a1, a2, a3", at)), [23, 23, 33, 33, 43]);
+        // From the second time on the divisor is the quotient, 0, and a division by it takes 35 cycles.
+        assert_eq!([5, 14, 15].map(|at| next_leaves("divu a3, a2, a3", at)), [48, 48, 83]);
+    }
+}
