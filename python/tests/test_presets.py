@@ -97,6 +97,7 @@ def pspin(draw: random.Random) -> dict[str, object]:
         "rtl_mistakes.transfer_count_wraps": ("true", "false"),
         "rtl_mistakes.l1_gaps_misbooked": ("true", "false"),
         "rtl_mistakes.stray_fetches_hang": ("true", "false"),
+        "rtl_mistakes.refused_accesses_happen": ("true", "false"),
         "rtl_mistakes.peripherals_of_cluster_0_are_own": ("true", "false"),
         "rtl_mistakes.reused_queues_keep_packets": ("true", "false"),
         "rtl_mistakes.empty_commands_hang": ("true", "false"),

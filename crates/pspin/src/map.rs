@@ -38,6 +38,13 @@ pub const SOC_CONTROL: u32 = 0x1a10_3000;
 pub const STDOUT: u32 = 0x1a10_4000;
 /// Peripherals of the system: control block and console.
 pub const SOC_PERIPHERALS: u32 = 0x1a10_0000;
+/// Returns true if the crossbar of single accesses sends an address outside the own cluster on: to other clusters, the system's
+/// control block and console, or memories in L2. It answers other addresses itself.
+pub const fn is_routed(addr: u32) -> bool {
+    addr.wrapping_sub(L1_BASE) < l1_window(crate::params::MAX_CLUSTERS as u32)
+        || addr.wrapping_sub(SOC_CONTROL) < 0x2000
+        || addr.wrapping_sub(L2_HANDLER_BASE) < PROGRAM_BASE + L1_STRIDE - L2_HANDLER_BASE
+}
 /// Stack size of a core: core c has the 1 KiB of its L1 at c KiB.
 pub const STACK_BYTES: u32 = 0x400;
 /// Bytes at the end of the first core's stack for the runtime's own data (`hpu_descr`), one word per core.

@@ -379,6 +379,8 @@ pub struct RtlMistakes {
     pub l2_freed_by_copied_bytes: bool,
     /// A core that fetches outside program memory, or where its context may not, waits for the instruction forever.
     pub stray_fetches_hang: bool,
+    /// A load or store that protection refuses happens nevertheless, in machine mode, and its trap handler waits for it.
+    pub refused_accesses_happen: bool,
     /// The absolute addresses of cluster 0's peripherals lead to the own peripherals in every cluster.
     pub peripherals_of_cluster_0_are_own: bool,
     /// Packets behind the last one of a message extend that message while its queue is in use. Packets that come after its last payload

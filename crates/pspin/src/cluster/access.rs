@@ -13,6 +13,9 @@ use kernel::Cycle;
 /// Cycles that an access to a slow peripheral of the cluster, or a character, stalls EX.
 /// Source: PsPIN RTL a49fec8, `periph_FIFO.sv`, `XBAR_PE`: request, arbitration, response, grant.
 pub(super) const SLOW_PERIPHERAL: u64 = 3;
+/// Cycles that an access to an address that no part has stalls EX.
+/// Source: measured on the RTL: a store to address 0 in machine mode. The crossbar of `pe_noc.sv` answers it (`axi_err_slv.sv`).
+const UNMAPPED: u64 = 14;
 /// Cycles from an event until the sleeping cores continue: the event unit, and the core's clock.
 /// Source: measured on the RTL: PsPIN's boot, from the grant of the store to the dispatch FIFO to the next instruction.
 const WAKE: u64 = 6;
@@ -112,6 +115,9 @@ impl Cluster {
         } else if addr >> 12 == map::STDOUT >> 12 && matches!(self.word_op(i), PeOp::Store { .. }) {
             self.put_character(i, now);
             self.word_done(i, now, now + SLOW_PERIPHERAL, 0);
+        } else if !map::is_routed(addr) {
+            self.totals.unmapped.add(1);
+            self.word_done(i, now, now + UNMAPPED, 0);
         } else {
             let request = PeRequest { core: i as u32, addr: addr & !3, op: self.word_op(i) };
             self.hpus[i].pe_request = Some((now, request));

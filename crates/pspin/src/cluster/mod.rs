@@ -93,6 +93,8 @@ struct Totals {
     /// Notices to the host that were dropped because the queue was full.
     dropped_notices: Counter,
     tasks: Counter,
+    /// Accesses of cores to addresses that no part has.
+    unmapped: Counter,
 }
 
 /// One cluster.
@@ -356,6 +358,7 @@ impl Component for Cluster {
         counters.add("tasks", self.totals.tasks.total());
         counters.add("instructions", self.hpus.iter().map(|hpu| hpu.core.instructions()).sum());
         counters.add("traps", self.totals.traps.total());
+        counters.add("unmapped", self.totals.unmapped.total());
         counters.add("dropped_notices", self.totals.dropped_notices.total());
         counters.add("l1_accesses", self.l1.accesses());
         counters.busy("l1_busiest_bank_cycles", self.l1.busiest_bank(), 1, "the busiest L1 bank: one access a cycle");

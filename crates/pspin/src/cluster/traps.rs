@@ -16,8 +16,12 @@ impl Cluster {
     /// Refuses the access of core `i` with an exception.
     #[cold]
     pub(super) fn refuse(&mut self, i: usize, now: Cycle) {
-        self.hpus[i].core.fault(now);
         self.hpus[i].first_part = None;
+        if self.mistakes.refused_accesses_happen {
+            self.hpus[i].core.fault_late(now);
+            return self.ask(i, now, now + 2);
+        }
+        self.hpus[i].core.fault(now);
         self.report_trap(i, now);
         self.advance(i, now);
     }

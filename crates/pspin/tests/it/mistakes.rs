@@ -34,3 +34,18 @@ fn peripherals_of_cluster_0_are_the_own_ones() {
     let words = both("peripherals", 2).map(|seen| host_words(&seen));
     assert_eq!(words, [vec![1, 3], vec![1, 1]]);
 }
+
+/// Cycles from the last store through a null pointer leaving decode to the first instruction of its trap handler. One
+/// message whose packets come one after the other, all on core 0.
+#[test]
+fn an_access_that_is_refused_happens_and_the_trap_waits_for_it() {
+    let seen = [true, false].map(|makes_mistakes| run(Load { makes_mistakes, ..Load::new("null_store", 3, 64, 1000) }));
+    assert_eq!(seen.each_ref().map(|seen| (seen.counter(".traps"), seen.counter(".unmapped"))), [(3, 3), (3, 0)]);
+    let gap = |seen: &Seen| {
+        let store = 0x0000_2023; // sw x0, 0(x0)
+        let at = seen.log.iter().rposition(|&(_, pc)| seen.word(pc) == store).expect("it ran");
+        seen.log[at + 1].0 - seen.log[at].0
+    };
+    // 18 is the RTL's figure, for a store to address 0 by the aggregate example of PsPIN.
+    assert_eq!(seen.each_ref().map(gap), [18, 6]);
+}

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use pspin::host_events::HostEvent;
 use std::collections::BTreeMap;
 
-const PROGRAMS: [&str; 10] = [
+const PROGRAMS: [&str; 11] = [
     "empty",
     "chain",
     "ping_pong",
@@ -15,6 +15,7 @@ const PROGRAMS: [&str; 10] = [
     "load_one_word",
     "move",
     "trap",
+    "null_store",
     "core",
     "public_dma",
 ];
