@@ -449,6 +449,10 @@ class RtlMistakes(Params):
     """L2 packet memory is freed by the number of bytes copied to L1. A larger packet blocks its ring forever."""
     stray_fetches_hang: bool = False
     """A core that fetches outside program memory, or where its context may not, waits for the instruction forever."""
+    refused_accesses_happen: bool = False
+    """A load or store that protection refuses happens nevertheless, in machine mode, and its trap handler waits for
+    it.
+    """
     peripherals_of_cluster_0_are_own: bool = False
     """The absolute addresses of cluster 0's peripherals lead to the own peripherals in every cluster."""
     reused_queues_keep_packets: bool = False

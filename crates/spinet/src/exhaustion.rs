@@ -59,7 +59,7 @@ const RUNS: c_int = -2;
 static COMMAND: AtomicI32 = AtomicI32::new(FREE);
 
 /// Begins a command: if memory is short, a crash and an `exit` of a library end as a refused allocation does. A signal
-/// that somebody else handles is left alone.
+/// that has another handler keeps it.
 pub fn guard() {
     if COMMAND.swap(RUNS, Ordering::AcqRel) != FREE {
         return;
@@ -90,7 +90,7 @@ extern "C" fn crashed(number: c_int) {
         }
     }
     alarm(0);
-    // The instruction is repeated, or `abort` goes on, and the process ends as without a handler.
+    // The instruction is repeated, or `abort` continues, and the process ends as without a handler.
     signal(number, DEFAULT);
 }
 
@@ -232,7 +232,7 @@ fn remove(watched: &mut Watched) {
         return;
     }
     for path in &watched.paths {
-        // Nobody is left who could be told about a failure.
+        // There is no place left to report a failure.
         let _ = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
     }
 }

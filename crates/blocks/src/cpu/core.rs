@@ -147,7 +147,7 @@ pub struct Core {
     pub(super) ahead: u32,
     /// Earliest cycle of the next instruction, while `ahead` is [`BEFORE_STRADDLING`] and the target of the jump is current.
     pub(super) second_from: Cycle,
-    /// What happens before the next instruction.
+    /// Work before the next instruction.
     pub(super) remains: Remains,
     /// Cycle in which the core stopped last with [`Stop::Pause`].
     pub(super) paused: Cycle,
@@ -171,7 +171,7 @@ pub struct Core {
     pub(super) fetch: FetchAfterLoop,
 }
 
-/// What happens before the next instruction.
+/// Work before the next instruction.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) enum Remains {
     /// Nothing.

@@ -76,7 +76,7 @@ impl Core {
         stop
     }
 
-    /// What a branch of this cycle leaves in decode if it is taken: the division behind it, if it is there in time.
+    /// Returns what a branch of this cycle leaves in decode if it is taken: the division behind it, if fetch has it in time.
     pub(super) fn left_by_branch<L: FetchLines>(&self, program: &Program, slot: &Slot, lines: &L) -> Remains {
         let behind = self.pc.wrapping_add(slot.inst.bytes().into());
         let division = program.slot(behind).filter(|behind| behind.kind() == Kind::Div);
@@ -162,7 +162,7 @@ mod tests {
             while self.core.pc() != pc {
                 assert_eq!(self.run(self.core.time() + 1).0, Stop::Yield);
             }
-            // What is left in decode is known when the core runs again.
+            // The core finds a division that is left in decode when it runs again.
             self.run(self.core.time());
             while self.core.remains != Remains::Nothing {
                 self.run(self.core.time() + 1);
