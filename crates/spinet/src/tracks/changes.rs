@@ -81,10 +81,13 @@ impl Changes {
     }
 }
 
+/// A change by its time, the position of its file, its signal and its value, in the order in which changes are merged.
+type Next = Reverse<(u64, usize, usize, Option<u64>)>;
+
 /// The changes of several files in order of time; those of one time in the order of the files.
 pub(super) struct Merged {
     files: Vec<Changes>,
-    next: BinaryHeap<Reverse<(u64, usize, usize, Option<u64>)>>,
+    next: BinaryHeap<Next>,
     /// For each signal, whether its values are texts.
     are_texts: Vec<bool>,
 }
