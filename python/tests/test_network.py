@@ -26,7 +26,7 @@ def test_a_pair_exchanges_requests_and_answers(tmp_path: Path, capfd: pytest.Cap
     folder = tmp_path / "result"
     assert cli.main(["run", str(PAIR), "-o", str(folder)]) == 0
     out = capfd.readouterr().out
-    assert "2 nodes, 1 links; all packets are done" in out
+    assert "2 nodes, 1 link; all packets are done" in out
     assert "client to server" in out
     frames = pq.read_table(folder / "frames.parquet").to_pydict()
     assert frames["event"].count("entered") == frames["event"].count("delivered") == 2000

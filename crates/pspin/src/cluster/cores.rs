@@ -3,6 +3,7 @@
 use super::Cluster;
 use super::hpu::{Hpu, Wait};
 use super::icache::CoreLines;
+use super::ready::Ready;
 use blocks::cpu::{FetchLines, Stop};
 use isa::riscv::cause::INSTRUCTION_FAULT;
 use kernel::Cycle;
@@ -60,7 +61,8 @@ impl Cluster {
             let (wait, at) = match stop {
                 Stop::Access => return self.ask(i, now, (time + 1).max(now + 1)),
                 Stop::Yield if time >= hpu.deadline => (Wait::Killed, time),
-                Stop::Yield | Stop::FenceI => (Wait::Run, time),
+                // Divisions that are left in decode may last longer than the calendar reaches: the core then looks again.
+                Stop::Yield | Stop::FenceI => (Wait::Run, time.min(now + Ready::FARTHEST)),
                 Stop::Fetch(addr) if time > now => (Wait::Fetch(addr), time),
                 Stop::Fetch(addr) => return self.fetch(i, addr, now),
                 Stop::Prefetch(addr, after) if time > now => (Wait::Prefetch(addr, after), time),

@@ -30,6 +30,9 @@ pub(super) struct Ready {
 }
 
 impl Ready {
+    /// Most cycles ahead for which a core can be due.
+    pub const FARTHEST: Cycle = AHEAD - 1;
+
     /// All cores are due in cycle 0.
     pub fn new(n_cores: u32) -> Self {
         let mut ready = Ready { due: [Due::default(); AHEAD as usize] };

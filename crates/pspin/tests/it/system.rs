@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use pspin::host_events::HostEvent;
 use std::collections::BTreeMap;
 
-const PROGRAMS: [&str; 11] = [
+const PROGRAMS: [&str; 12] = [
     "empty",
     "chain",
     "ping_pong",
@@ -16,6 +16,7 @@ const PROGRAMS: [&str; 11] = [
     "move",
     "trap",
     "null_store",
+    "divisions",
     "core",
     "public_dma",
 ];
