@@ -37,7 +37,7 @@ impl Core {
     fn run_blocks<const PROFILES: bool>(&mut self, program: &Program, there: &[u8], horizon: Cycle) -> bool {
         // The next instruction must start within the horizon, whatever it is.
         let end = horizon.saturating_sub(timing::BRANCH_TAKEN);
-        if self.time >= end || self.ahead != NO_LINE || self.remains != Remains::Nothing {
+        if self.time >= end || self.ahead != NO_LINE || !matches!(self.remains, Remains::Nothing) {
             return false;
         }
         // Code after the stretch is not present.
