@@ -106,7 +106,7 @@ int spinet_capabilities(spinet_machine_t *machine, spinet_capabilities_t *card);
 /* Open a tenant. Its rules apply only to packets that match `scope`, a match expression; NULL means all packets. */
 int spinet_open(spinet_machine_t *machine, const char *name, const char *scope, spinet_tenant_t *tenant);
 
-/* A tenant's part of the HPUs, and its rights at commands and cluster DMA. docs/guides/tenants.md has the rules. */
+/* A tenant's share of the HPUs, and its rights for commands and for the clusters' DMA. docs/guides/tenants.md has the rules. */
 typedef struct spinet_tenant_spec {
     uint32_t weight;          /* 1 to 1000; for rules of sharing.schedule and sharing.io_schedule that use weights */
     uint32_t priority;        /* 0 to 7; commands and cluster DMA transfers of tenants with a higher priority go first */

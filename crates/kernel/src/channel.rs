@@ -100,7 +100,7 @@ struct Channel<T> {
     /// Items in the queue plus those in `freed`. While this is below the capacity, there is room in any cycle. It exceeds the
     /// capacity while a run is sent whose last items use room that is freed later.
     occupied: Cell<usize>,
-    /// Work of the next take besides the usual: [`SENDER_WAITS`], [`HAS_RUNS`]. Almost always 0.
+    /// Additional work of the next take: [`SENDER_WAITS`], [`HAS_RUNS`]. Almost always 0.
     duties: Cell<u8>,
     /// The sender's cycle after its last run.
     run_end: Cell<Cycle>,
@@ -122,7 +122,7 @@ struct Entry<T> {
 
 /// The sender asked for room and found none.
 const SENDER_WAITS: u8 = 1;
-/// There have been runs. A run wakes the receiver for its first item only, so a take has to do it for the next.
+/// A run was sent. It wakes the receiver for its first item only, so each take must wake the receiver for the next item.
 const HAS_RUNS: u8 = 2;
 
 /// Room for `n` items: for `at_once` of them from the sender's cycle `usable` on, and for one more in each later cycle.

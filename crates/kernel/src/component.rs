@@ -113,7 +113,7 @@ pub struct Resource {
     pub busy: u64,
     /// Number of units.
     pub units: u64,
-    /// Its way to treat things.
+    /// Its kind: it passes things or holds them.
     pub does: Use,
 }
 
@@ -128,13 +128,14 @@ pub(crate) enum Report<'a> {
 /// Counters of a component, collected for a report.
 pub struct CounterList<'a> {
     pub(crate) component: &'a str,
-    /// The last cycle that is simulated.
+    /// The last simulated cycle.
     pub(crate) now: Cycle,
     pub(crate) report: Report<'a>,
 }
 
 impl CounterList<'_> {
-    /// The last cycle that is simulated. A component that moves several items by one call has counted them ahead.
+    /// The last simulated cycle. A component that moves several items by one call counts them at once, and does not report those of
+    /// later cycles.
     pub fn now(&self) -> Cycle {
         self.now
     }

@@ -38,8 +38,8 @@ pub const SOC_CONTROL: u32 = 0x1a10_3000;
 pub const STDOUT: u32 = 0x1a10_4000;
 /// Peripherals of the system: control block and console.
 pub const SOC_PERIPHERALS: u32 = 0x1a10_0000;
-/// Returns true if the crossbar of single accesses sends an address outside the own cluster on: to other clusters, the system's
-/// control block and console, or memories in L2. It answers other addresses itself.
+/// Returns true if the crossbar for single accesses forwards an address outside the own cluster: to another cluster, the system's
+/// control block and console, or a memory in L2. It answers all other addresses itself.
 pub const fn is_routed(addr: u32) -> bool {
     addr.wrapping_sub(L1_BASE) < l1_window(crate::params::MAX_CLUSTERS as u32)
         || addr.wrapping_sub(SOC_CONTROL) < 0x2000

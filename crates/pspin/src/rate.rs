@@ -7,12 +7,12 @@ use std::num::NonZeroU64;
 #[derive(Clone, Copy, Debug)]
 pub struct RateLimit {
     bps: u128,
-    /// The first time at which bytes may go, in cycles times `bps`, so that no division rounds it.
+    /// The first time at which bytes may go, in units of 1/`bps` cycles. In this unit no time is rounded.
     from: u128,
 }
 
 impl RateLimit {
-    /// A limit in bit/s, with which bytes may go from now on.
+    /// A limit of `bps` bit/s. The first bytes may go in any cycle.
     pub fn new(bps: NonZeroU64) -> Self {
         RateLimit { bps: bps.get().into(), from: 0 }
     }
@@ -33,7 +33,7 @@ impl RateLimit {
 mod tests {
     use super::*;
 
-    /// The cycles in which parts of 100 bytes go, each as early as it may, from these cycles on.
+    /// The cycles in which parts of 100 bytes go, if they are ready in the cycles `asked`.
     fn goes(bps: u64, clock_hz: u64, asked: &[Cycle]) -> Vec<Cycle> {
         let mut limit = RateLimit::new(NonZeroU64::new(bps).expect("a rate"));
         let mut go = |&asked: &Cycle| {

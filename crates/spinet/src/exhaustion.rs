@@ -4,7 +4,7 @@
 //! error to stderr, and ends the process. Python's own allocations raise `MemoryError` instead, which needs no help.
 //!
 //! Libraries in C and C++ end the process in their own ways: by `abort`, by `exit`, or by an access through a null
-//! pointer. [`guard`] catches these ends, and treats them alike if memory is short. Other crashes stay what they are.
+//! pointer. [`guard`] catches these ends, and treats them alike if memory is short. Other crashes are not changed.
 
 use memmap2::MmapOptions;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -23,7 +23,7 @@ use std::time::Duration;
 /// Exit code of bad input and of a machine that lacks what a run needs.
 pub const EXIT_CODE: c_int = 2;
 
-/// Memory kept for the end, in bytes. `assumed:` enough to list and remove a folder.
+/// Bytes of memory that are kept for the clean-up. `assumed:` enough to list and remove a folder.
 const RESERVE: usize = 1 << 20;
 
 /// Time between two looks at the list while another thread changes it, and how often to look.
@@ -94,7 +94,7 @@ extern "C" fn crashed(number: c_int) {
     signal(number, DEFAULT);
 }
 
-/// Handles an `exit`, which before the end of the command is the act of a library.
+/// Handles `exit`. Only a library calls it before the command has ended.
 extern "C" fn left() {
     if COMMAND.load(Ordering::Acquire) == RUNS && is_short() {
         end(None);
@@ -129,7 +129,7 @@ pub fn watch(path: PathBuf) {
     watched.paths.push(path);
 }
 
-/// Leaves it alone again, because it is complete or gone.
+/// Keeps this file or folder from now on, because it is complete or gone.
 pub fn unwatch(path: &Path) {
     let Ok(mut watched) = WATCHED.lock() else { return };
     watched.paths.retain(|known| known != path);
@@ -152,7 +152,7 @@ pub fn is_granted(bytes: usize) -> bool {
     true
 }
 
-/// The system's allocator; a refusal ends the process. Costs a comparison per allocation.
+/// The system's allocator, but a refusal ends the process. This costs a comparison for each allocation.
 pub struct Allocator;
 
 // SAFETY: every call goes to the system's allocator unchanged, and no null pointer is returned.

@@ -61,7 +61,7 @@ pub struct MacReceive {
     /// End of the last frame on a paced line.
     busy_until: Time,
     counts: Counts,
-    /// The part of the buffers in memory that holds frames, in units of [`PARTS`].
+    /// How much of the buffers in memory holds frames, of [`PARTS`] parts.
     buffered: Level,
     recorder: Option<Recorder>,
 }
@@ -145,7 +145,7 @@ const LEAST_ON_LINE: u64 = 64;
 /// Alignment of frames in memory. Source: docs/machines/tigon2.md, Descriptors.
 const ALIGNMENT: u64 = 8;
 
-/// Units in which the use of buffers is counted, because firmware chooses their size.
+/// The use of buffers is counted in this many equal parts, because firmware chooses their size in bytes.
 const PARTS: u64 = 1024;
 
 impl MacReceive {

@@ -96,7 +96,7 @@ pub enum Stop {
     /// The core jumps while the requested line at this address has not arrived. It must wait for that line, and one
     /// more cycle, before it can request its own.
     Abandon(u32),
-    /// The owner must simulate the cycle after [`Core::time`] before the core continues: what the core does depends on
+    /// The owner must simulate the cycle after [`Core::time`] before the core continues. The next step depends on
     /// whether a line is there by then.
     Pause,
     /// A trap was taken; see [`Core::last_trap`].
@@ -149,8 +149,8 @@ pub struct Core {
     pub(super) second_from: Cycle,
     /// Work before the next instruction.
     pub(super) remains: Remains,
-    /// Cycle in which the core stopped last with [`Stop::Pause`].
-    pub(super) paused: Cycle,
+    /// Cycle in which the core stopped last before a division, see [`Core::look_behind_division`].
+    pub(super) looked_behind: Cycle,
     pub(super) access: Access,
     pub(super) pending: Pending,
     pub(super) instructions: u64,
@@ -179,7 +179,7 @@ pub(super) enum Remains {
     Nothing,
     /// Decode repeats a division until the next instruction enters.
     Division(Leftover),
-    /// The trap for an access of user mode at `pc` that was refused in cycle `at` and happens in machine mode.
+    /// The core takes a trap. The access at `pc`, in user mode, was refused in cycle `at`, but is done in machine mode first.
     Refusal { pc: u32, cause: u32, at: Cycle },
 }
 
@@ -209,7 +209,7 @@ impl Core {
             ahead: NO_LINE,
             second_from: 0,
             remains: Remains::Nothing,
-            paused: Cycle::MAX,
+            looked_behind: Cycle::MAX,
             access: Access::new(0, 0, AccessKind::Load(Load::Word), 0),
             pending: Pending::Nothing,
             instructions: 0,
@@ -383,8 +383,8 @@ impl Core {
         self.refuse(at, if self.only_loads() { cause::LOAD_MISALIGNED } else { cause::STORE_MISALIGNED })
     }
 
-    /// The access was refused in cycle `at`, but remains in its stage. The owner repeats it two cycles later, when the core is in
-    /// machine mode, and completes it. Then the core takes the trap.
+    /// Refuses the access in cycle `at`, but leaves it in its stage. Two cycles later the core is in machine mode, and the owner
+    /// performs and completes the access. Then the core takes the trap.
     ///
     /// Source: PsPIN RTL a49fec8, `riscv_load_store_unit.sv`, line 193; `riscv_pmp.sv`, lines 648 and 659;
     /// `riscv_controller.sv`, lines 398 to 412. Measured on it.

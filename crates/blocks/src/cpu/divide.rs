@@ -1,8 +1,8 @@
-//! Divisions: what decode does when nothing follows one.
+//! Divisions that decode repeats.
 //!
-//! Decode keeps its last instruction until another one enters. Meanwhile only writes of registers and accesses to memory are
-//! turned off, so a division goes to EX again and again, and the next instruction waits for the one under way. The same happens to
-//! a division behind a taken branch: the branch removes it from decode, but what is left of it still goes to EX.
+//! Decode keeps its last instruction until another one enters. Only its writes of registers and its accesses to memory are turned
+//! off. So a division goes to EX again and again, and the next instruction waits until the current repetition ends. The same happens
+//! to a division behind a taken branch, because the branch turns off only writes and accesses.
 //!
 //! Source: PsPIN RTL a49fec8, `riscv_id_stage.sv`, lines 553, 1531 to 1541 and 1661; `riscv_decoder.sv`, lines 228 and 2662
 //! to 2670. Measured on it.
@@ -31,8 +31,9 @@ impl Core {
         timing::div(self.x(slot.inst.rs2), matches!(slot.inst.op, Op::Div | Op::Rem))
     }
 
-    /// Before a division or a high product: returns a stop if the owner must first request the target of the jump behind it, or
-    /// simulate the cycle in which it is known whether the next instruction is there.
+    /// Looks at fetch before a division or a high product, during which fetch continues. Returns a stop, once a cycle, in two cases.
+    /// The next instruction jumps to a missing line, which fetch requests as behind an access ([`Core::fetch_behind_access`]). Or the
+    /// line of the next instruction is missing, and the owner must find out whether it comes in time.
     #[cold]
     pub(super) fn look_behind_division<L: FetchLines>(
         &mut self,
@@ -40,25 +41,31 @@ impl Core {
         slot: &Slot,
         lines: &L,
     ) -> Option<Stop> {
-        let next = self.pc.wrapping_add(slot.inst.bytes().into());
-        if self.is_fetched(program, lines, next) {
-            let behind = &program.slot(next)?.inst;
-            let target = match program.slot(next)?.kind() {
-                Kind::Jump => next.wrapping_add(behind.imm as u32),
-                Kind::JumpReg if behind.rs1 != slot.inst.rd => self.x(behind.rs1).wrapping_add(behind.imm as u32),
-                _ => return None,
-            };
-            let target = target & !15;
-            if self.ahead != NO_LINE || lines.present(target) {
-                return None;
-            }
-            self.ahead = target >> 4;
-            return Some(Stop::Prefetch(target, 3));
+        if std::mem::replace(&mut self.looked_behind, self.time) == self.time {
+            return None;
         }
-        (std::mem::replace(&mut self.paused, self.time) != self.time).then_some(Stop::Pause)
+        let next = self.pc.wrapping_add(slot.inst.bytes().into());
+        if !self.is_fetched(program, lines, next) {
+            return Some(Stop::Pause);
+        }
+        let behind = program.slot(next)?;
+        let target = match behind.kind() {
+            Kind::Jump => next.wrapping_add(behind.inst.imm as u32),
+            Kind::JumpReg if behind.inst.rs1 != slot.inst.rd => {
+                self.x(behind.inst.rs1).wrapping_add(behind.inst.imm as u32)
+            }
+            _ => return None,
+        };
+        let line = target & !15;
+        if self.ahead != NO_LINE || lines.present(line) {
+            return None;
+        }
+        self.ahead = line >> 4;
+        // The jump enters decode a cycle after the division has left it. The cache looks up the line two cycles later.
+        Some(Stop::Prefetch(line, 3))
     }
 
-    /// Completes a division or a high product. The next instruction waits in decode, or decode is empty.
+    /// Completes a division or a high product. If the next instruction is at fetch, it waits in decode. Otherwise a division repeats.
     pub(super) fn end_division<L: FetchLines, const MODE: u8>(
         &mut self,
         program: &Program,
@@ -76,7 +83,7 @@ impl Core {
         stop
     }
 
-    /// Returns what a branch of this cycle leaves in decode if it is taken: the division behind it, if fetch has it in time.
+    /// Returns the division that a branch of this cycle leaves in decode if it is taken.
     pub(super) fn left_by_branch<L: FetchLines>(&self, program: &Program, slot: &Slot, lines: &L) -> Remains {
         let behind = self.pc.wrapping_add(slot.inst.bytes().into());
         let division = program.slot(behind).filter(|behind| behind.kind() == Kind::Div);
@@ -89,8 +96,8 @@ impl Core {
         }
     }
 
-    /// The next instruction is at fetch one cycle before [`Core::time`]. It enters decode when what is left there leaves, and then
-    /// waits for it.
+    /// Delays the next instruction, which is at fetch one cycle before [`Core::time`]. It enters decode when the repeated division
+    /// leaves, and then waits until that division ends.
     #[cold]
     pub(super) fn pass_leftover(&mut self, Leftover { from, cycles }: Leftover) {
         self.remains = Remains::Nothing;
@@ -143,14 +150,18 @@ mod tests {
     impl Bench {
         /// A core at address 0 of this program, whose first `there` lines are present. Register a3 is the divisor.
         fn new(text: &str, there: usize, divisor: u32) -> Bench {
-            let code = testkit::text::assemble(0, text);
+            Bench::of(&testkit::text::assemble(0, text), there, divisor)
+        }
+
+        /// The same with the bytes of the program.
+        fn of(code: &[u8], there: usize, divisor: u32) -> Bench {
             let n = code.len().div_ceil(16);
             let mut lines = PresentLines::new(n);
             (0..there.min(n)).for_each(|line| lines.set(line, true));
             let mut core = Core::new(Profile::Ri5cy, 0, 0);
             core.set_x(12, 12_345);
             core.set_x(13, divisor);
-            Bench { core, program: Program::new(Isa::RV32IMAC, 0, &code), lines: Lines(lines) }
+            Bench { core, program: Program::new(Isa::RV32IMAC, 0, code), lines: Lines(lines) }
         }
 
         fn run(&mut self, horizon: Cycle) -> (Stop, Cycle) {
@@ -214,13 +225,23 @@ mod tests {
         bench.leaves(16)
     }
 
+    /// The division straddles two lines, which are there, and the jump behind it leads to a line that is not.
+    #[test]
+    fn the_target_of_a_jump_behind_a_division_is_requested_once() {
+        let text = format!("{NOP}{NOP}{NOP} divu a1, a2, a3\n jal zero, there\n {}there:\n {NOP}", NOP.repeat(11));
+        let code = [&[0x01, 0x00], &testkit::text::assemble(0, &text)[..]].concat(); // c.nop in front
+        let mut bench = Bench::of(&code, 2, TEN_CYCLES);
+        let stops = [(); 3].map(|()| bench.run(100));
+        assert_eq!(stops, [(Stop::Prefetch(64, 3), 4), (Stop::Fetch(64), 15), (Stop::Fetch(64), 15)]);
+    }
+
     #[test]
     fn a_division_repeats_until_the_next_instruction_has_come() {
         // It is there when the division leaves decode.
         assert_eq!(next_leaves("divu a1, a2, a3", 4), 13);
         // A cycle later, and so on: it enters decode when the division leaves, in cycles 13 and 23, and waits for the next one.
         assert_eq!([5, 14, 15, 24, 25].map(|at| next_leaves("divu a1, a2, a3", at)), [23, 23, 33, 33, 43]);
-        // From the second time on the divisor is the quotient, 0, and a division by it takes 35 cycles.
+        // From the first repetition on, the divisor is the quotient, 0, and a division by it takes 35 cycles.
         assert_eq!([5, 14, 15].map(|at| next_leaves("divu a3, a2, a3", at)), [48, 48, 83]);
     }
 }

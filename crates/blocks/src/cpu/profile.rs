@@ -61,7 +61,7 @@ pub type PlaceOf = Box<dyn Fn(&Access) -> usize>;
 /// The profile of one core.
 pub(super) struct CoreProfile {
     code: CodeProfile,
-    /// Instructions are counted. Otherwise only cycles between marks are, and all counts of `code` are in one place.
+    /// True if instructions are counted one by one. Otherwise only cycles between marks are counted, and `code` has one entry.
     has_code: bool,
     /// Lost cycles by cause; those up to the last mark, and those between the two last marks. Empty without marks.
     lost: Vec<u64>,
@@ -278,8 +278,8 @@ impl Core {
         }
     }
 
-    /// Takes back the execution of the access at `pc`, which was refused but happened. It loses `cycles` more than are counted, or
-    /// less, as a wrapped number.
+    /// Takes back the execution of the access at `pc`, which was refused but performed. `cycles` is the change of the cycles that it
+    /// loses, wrapped if there are fewer.
     pub(super) fn profile_late_refusal(&mut self, pc: u32, cycles: Cycle) {
         if let Some(profile) = &mut self.profile {
             profile.code.take_back(pc);

@@ -58,7 +58,7 @@ pub struct PacketFeeder {
     next_id: u64,
     under_way: Option<UnderWay>,
     waits: Counter,
-    /// Bits for which frames occupied the line.
+    /// Time for which frames occupied the line, in bit times.
     line_bits: u64,
     /// False while frames are lost on the line.
     is_up: bool,

@@ -22,7 +22,7 @@ impl Zeroed {
 /// Ends the process.
 #[cold]
 fn refused(bytes: usize) -> ! {
-    // The process's allocator, which is refused this too, may report it better than the abort below.
+    // The process's allocator is refused these bytes too, and may report that better than the abort below.
     drop(black_box(Vec::<u8>::with_capacity(bytes)));
     handle_alloc_error(Layout::array::<u8>(bytes).unwrap_or(Layout::new::<u8>()))
 }

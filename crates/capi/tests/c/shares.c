@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Weights, priorities and limits of tenants. Two tenants send their packets back, those to ports 7 and 9.
+ * Weights, priorities and limits of tenants. Two tenants send their packets back: the first those to port 7, the second those to port 9.
  * Arguments: the runtime, the handlers of each tenant.
  */
 #include <inttypes.h>

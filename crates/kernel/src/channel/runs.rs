@@ -1,15 +1,14 @@
-//! Runs: items that are sent or taken one a cycle, by one call.
+//! Runs: one call sends or takes several items, one a cycle.
 //!
-//! The times are those of items that are sent and taken one by one, because a run is only as long as the facts are certain: which
-//! items have been sent, and when the receiver frees room. A receiver that takes a run tells by that call when it frees room, so
-//! the sender can plan its next run before.
+//! A run changes no times. It is only as long as two facts are certain: which items are sent, and when the receiver frees room. A
+//! receiver that takes a run announces with that call when it frees room. So the sender can plan its next run in advance.
 
 use super::{Channel, Entry, Freed, HAS_RUNS, Rx, SENDER_WAITS, Tx};
 use crate::time::Cycle;
 
 impl<T> Tx<T> {
-    /// Number of items that may be sent as a run, which begins at this edge. It counts room that the receiver is certain to
-    /// free in time. If it is 0, the component is woken when there is room.
+    /// Most items of a run that begins at this edge. They may use room that the receiver is certain to free in time. If the number
+    /// is 0, the component is woken when there is room.
     #[inline]
     pub fn room_for_run(&self) -> usize {
         if !self.has_room() {
@@ -25,8 +24,8 @@ impl<T> Tx<T> {
         }
     }
 
-    /// Sends a run: `item` and equal ones, `n` in total, one a cycle from this edge on, by one call. There must be room for all
-    /// of them. Until the run ends, nothing else may be sent. The receiver may take them as a run or one by one.
+    /// Sends a run of `n` items that are equal to `item`, one a cycle from this edge on. There must be room for all of them.
+    /// Until the run ends, nothing else may be sent. The receiver may take them as a run or one by one.
     pub fn send_run(&self, n: usize, item: T)
     where
         T: Clone,
@@ -62,7 +61,7 @@ impl<T> Rx<T> {
         self.0.duties.get() & HAS_RUNS != 0 && self.0.items.borrow().front().is_some_and(|entry| entry.more > 0)
     }
 
-    /// Takes items of a run, up to `most`, one a cycle from `now` on, by one call. Returns their number. The first must be visible,
+    /// Takes up to `most` items of a run, one a cycle from `now` on. Returns their number. The first must be visible,
     /// and no other item may have been taken in this cycle.
     ///
     /// Until the last of them is taken, no item is visible. If others wait behind them, the component is woken then.

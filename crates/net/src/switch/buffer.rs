@@ -23,9 +23,9 @@ pub(super) struct Buffer {
     /// Highest values so far.
     pub peak_used: u64,
     pub peak_headroom: u64,
-    /// The last time at which it was looked at.
+    /// The time up to which `filled` counts.
     since: Time,
-    /// Bytes times femtoseconds until then: of the shared memory, or of each input's.
+    /// Bytes in use times femtoseconds: of the shared memory, or of the memory of each input.
     filled: Vec<u128>,
 }
 
@@ -65,7 +65,7 @@ impl Buffer {
         }
     }
 
-    /// Picoseconds for which a memory was full, or twice this time half full, and so on: of the fullest memory.
+    /// The use of the fullest memory, summed over time, in picoseconds: a memory that is half full for 2 ps counts 1 ps.
     pub fn full_ps(&self) -> u64 {
         let most = self.filled.iter().max().copied().unwrap_or(0);
         u64::try_from(most / u128::from(self.params.buffer_bytes.max(1)) / 1000).unwrap_or(u64::MAX)

@@ -34,7 +34,7 @@ pub struct Divert {
     pub port: PortId,
 }
 
-/// Name of the counter of time for which the buffer of a switch was full, or twice this time half full, and so on, in picoseconds.
+/// Name of a counter: the use of the buffer of a switch, summed over time, in picoseconds. Half full for 2 ps counts 1 ps.
 pub const BUFFER_FULL_PS: &str = "buffer_full_ps";
 
 /// Counters of a switch.

@@ -126,7 +126,7 @@ impl HostLink {
         self.transport.write(Write { from: 0, addr, bytes: Bytes::from_slice(bytes), last, refused: false });
     }
 
-    /// Returns true if a run of beats of an open burst can begin in cycle `now`, or a burst with it.
+    /// Returns true if a run of beats can begin in cycle `now`, as a new burst or in an open one.
     pub fn takes_run(&self, now: Cycle) -> bool {
         self.transport.takes_run(now)
     }

@@ -13,7 +13,7 @@ use kernel::Cycle;
 /// Cycles that an access to a slow peripheral of the cluster, or a character, stalls EX.
 /// Source: PsPIN RTL a49fec8, `periph_FIFO.sv`, `XBAR_PE`: request, arbitration, response, grant.
 pub(super) const SLOW_PERIPHERAL: u64 = 3;
-/// Cycles that an access to an address that no part has stalls EX.
+/// Cycles for which an access to an unmapped address stalls EX.
 /// Source: measured on the RTL: a store to address 0 in machine mode. The crossbar of `pe_noc.sv` answers it (`axi_err_slv.sv`).
 const UNMAPPED: u64 = 14;
 /// Cycles from an event until the sleeping cores continue: the event unit, and the core's clock.

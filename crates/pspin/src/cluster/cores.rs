@@ -61,7 +61,7 @@ impl Cluster {
             let (wait, at) = match stop {
                 Stop::Access => return self.ask(i, now, (time + 1).max(now + 1)),
                 Stop::Yield if time >= hpu.deadline => (Wait::Killed, time),
-                // Divisions that are left in decode may last longer than the calendar reaches: the core then looks again.
+                // Repeated divisions may end later than the calendar reaches. Then the core runs again before they end.
                 Stop::Yield | Stop::FenceI => (Wait::Run, time.min(now + Ready::FARTHEST)),
                 Stop::Fetch(addr) if time > now => (Wait::Fetch(addr), time),
                 Stop::Fetch(addr) => return self.fetch(i, addr, now),

@@ -93,7 +93,7 @@ struct Totals {
     /// Notices to the host that were dropped because the queue was full.
     dropped_notices: Counter,
     tasks: Counter,
-    /// Accesses of cores to addresses that no part has.
+    /// Accesses of cores to unmapped addresses.
     unmapped: Counter,
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Divisions by 1 that stay in decode: behind a taken branch, whose target straddles two fetch lines, and before a line that is
- * missing at first.
+ * Divisions by 1 that decode repeats: behind a taken branch, whose target straddles two fetch lines, and before a line that is
+ * missing at first. Then one that straddles two lines, and a jump behind it to a line that is missing at first.
  */
 #include "place.h"
     HANDLER(divisions_ph)
@@ -20,6 +20,12 @@
     c.nop
     .endr
     divu    t2, t1, t0
+    .rept 7
     c.nop
+    .endr
+    divu    t2, t1, t0
+    j       2f
+    .balign 64
+2:  c.nop
     ret
     END(divisions_ph)

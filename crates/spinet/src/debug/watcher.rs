@@ -80,12 +80,12 @@ pub struct SteppedCore {
     /// The run continues while the program counter is in this range.
     pub range: (u32, u32),
     /// Only this core was asked to run: gdb steps it over a breakpoint, which it has removed meanwhile. gdb 13 ends with an internal
-    /// error (`finish_step_over`) if it hears of another core then.
+    /// error (`finish_step_over`) if another core is reported meanwhile.
     pub is_alone: bool,
 }
 
-/// Edges for which a core that steps alone may keep back the stops of others. Then its step counts as done. A core that waits for
-/// a packet could need any number of them.
+/// Number of edges for which a core that steps alone delays the stops of other cores. Then its step counts as done, because a core that
+/// waits for a packet may never end it.
 const MOST_EDGES: u32 = 10_000;
 
 /// Compares what cores report with what the debugger asked for.

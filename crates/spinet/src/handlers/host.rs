@@ -16,7 +16,7 @@ pub struct Written {
     pub size: u64,
     /// File that holds them.
     pub file: String,
-    /// The context whose host memory begins in this range or before it; `null` if it is not memory of a context.
+    /// The context whose host memory overlaps this range; `null` if there is none.
     pub context: Option<String>,
     /// Position of the first byte in that memory: negative if the range begins before it.
     pub offset: Option<i64>,

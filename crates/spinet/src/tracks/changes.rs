@@ -21,7 +21,7 @@ pub(super) fn write_varint(out: &mut impl Write, mut number: u64) -> io::Result<
 /// Time, signal and value of a change.
 pub(super) type Change = (u64, usize, Option<u64>);
 
-/// Bytes of changes that are read at once. Files are open only meanwhile, because a network can have more of them than a process may
+/// Bytes of changes that are read at once. A file is open only while it is read, because a network can have more files than a process may
 /// have open.
 const READ: u64 = 1 << 16;
 
@@ -32,7 +32,7 @@ pub(super) struct Changes {
     read: u64,
     bytes: VecDeque<u8>,
     at: u64,
-    /// Numbers of the first signal and of the first text in the whole.
+    /// Numbers of its first signal and of its first text in the joined file.
     first_signal: usize,
     first_text: u64,
 }

@@ -99,8 +99,8 @@ mod kind {
     pub const BEGIN_INNER: u64 = 5;
 }
 
-/// Numbers of an item, by kind. After the first number follow, for slices, the track and the entry; and at their beginning the name
-/// with the stage and whether it is the last; packet, message, blocker and duration. For counters, the number and the value follow.
+/// How many numbers an item has, by kind. The first one is that of [`key`]. An end of a slice has one more: track and entry. A beginning
+/// also has the name with its flags, packet, message, blocker and duration. A counter has its number and its value.
 const LENGTHS: [usize; KINDS] = [2, 2, 3, 3, 7, 7, 1, 1];
 
 /// The first number of an item.
@@ -108,7 +108,7 @@ fn key(at: u64, kind: u64) -> u64 {
     at << KIND_BITS | kind
 }
 
-/// The entry of a slice that is hidden. An entry is in the bits above the track.
+/// The entry of a hidden slice. The number of a track and an entry has the entry in its upper bits.
 const HIDDEN: u64 = u32::MAX as u64;
 const ENTRY_BIT: u32 = 32;
 /// Above the name of a slice: whether it is the last of its packet, and its stage.

@@ -162,7 +162,7 @@ enum Note {
     Packet { clock: Clock, subject: Subject, steps: Range<usize>, is_hidden: bool },
     /// The resources of the card, before the first sample.
     Resources(Vec<(Clock, Resource)>),
-    /// Busy cycles of the card's resources since reset: numbers of the batch.
+    /// A sample of the card's resources: `loads` are the places of their busy cycles in the batch.
     Sample { now: Time, loads: Range<usize> },
     /// Packets that are noted later do not begin before this time.
     Settled(Time),
@@ -207,7 +207,7 @@ impl Tracks {
                 notes.drain(..).try_for_each(|note| drawing.note(note, &steps, &loads))?;
                 steps.clear();
                 loads.clear();
-                // At the end, nobody needs it.
+                // At the end no other batch is needed.
                 let _ = back.send(Batch { notes, steps, loads });
             }
             Ok(())

@@ -27,9 +27,9 @@ const SHORTEST: u32 = 10;
 const CHUNK: usize = 31;
 /// No chunk.
 const NONE: u32 = u32::MAX;
-/// Words that come before it is worth to take items.
+/// Number of words after which items are taken.
 const BATCH: usize = 1 << 15;
-/// Most words in memory besides: 32 MiB of them.
+/// Most words that wait in memory: 32 MiB.
 const MOST: usize = 1 << 22;
 /// Words of a run that are read at once.
 const READ: u64 = 1 << 13;
@@ -222,13 +222,13 @@ impl Ordered {
         std::mem::replace(&mut self.buckets[(number % BUCKETS) as usize], Bucket::EMPTY)
     }
 
-    /// Returns true if it is worth to take items.
+    /// Returns true if enough words wait, see [`BATCH`].
     pub fn is_due(&self) -> bool {
         self.words >= self.due
     }
 
-    /// Calls `give` with the items that were before the time `until` when they were added, in order; some of the last of them may wait for
-    /// the next call. No such item may be added later.
+    /// Calls `give` with the items of times before `until`, in order. Some of the last ones may wait for the next call. No item of such a
+    /// time may be added later.
     pub fn take_before(&mut self, until: u64, mut give: impl FnMut(&[u64]) -> io::Result<()>) -> io::Result<()> {
         self.settled = self.settled.max(until);
         while let Some(number) = self.next_bucket()?.filter(|&number| self.end_of(number) <= until) {
@@ -329,7 +329,7 @@ impl Ordered {
         Ok(self.runs[run].ready.front().copied())
     }
 
-    /// Reads the items of a run whose first number is below `end`.
+    /// Reads those items of a run whose first numbers are below `end`.
     fn read_before(&mut self, run: usize, end: Option<u64>) -> io::Result<()> {
         while let Some(key) = self.peek(run)?.filter(|&key| end.is_none_or(|end| key < end)) {
             self.read.extend(self.runs[run].ready.drain(..self.lengths[kind_of(key)]));

@@ -114,7 +114,7 @@ pub struct HpuDriver {
     last_read: u32,
     reports_errors: bool,
     errors: u32,
-    /// The cycle since which the core waits for a task, and the first such cycle. `slept` are the cycles of earlier waits.
+    /// The cycle since which the core waits for a task. `first_asleep` is the first such cycle, and `slept` counts earlier waits.
     asleep: Option<Cycle>,
     first_asleep: Option<Cycle>,
     slept: u64,
@@ -193,7 +193,7 @@ impl HpuDriver {
         }
     }
 
-    /// Cycles before `now` in which the core waited for a task, without those before `from`: a cycle before its first task.
+    /// Cycles from `from` to `now` in which the core waited for a task. Its first task must come after `from`.
     pub fn slept(&self, from: Cycle, now: Cycle) -> u64 {
         let all = self.slept + self.asleep.map_or(0, |since| now.saturating_sub(since));
         let before = self.first_asleep.map_or(0, |since| from.saturating_sub(since));
