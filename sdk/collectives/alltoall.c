@@ -29,13 +29,17 @@ __handler__ void alltoall_ph(handler_args_t *args)
     const task_t *task = args->task;
     const group_t *group = group_of(args);
     const group_head_t *head = group_head(task);
-    if (head != NULL) {
-        if (head->block >= group->blocks || head->origin >= group->size ||
-            head->bytes != group_block_bytes(group, head->block)) {
-            return;
-        }
-        group_deliver(args, group, head->origin * group->bytes + head->block * GROUP_BLOCK_BYTES,
-                      (uint8_t *)task->pkt_mem + FLARE_DATA_AT, head->bytes);
+    if (head == NULL) {
+        send_next(args, group);
+        return;
     }
-    send_next(args, group);
+    if (head->block >= group->blocks || head->origin >= group->size ||
+        head->bytes != group_block_bytes(group, head->block)) {
+        return;
+    }
+    const uint32_t at = head->origin * group->bytes + head->block * GROUP_BLOCK_BYTES;
+    const spin_cmd_t stored = group_store(task, group, at, (uint8_t *)task->pkt_mem + FLARE_DATA_AT, head->bytes);
+    send_next(args, group); /* meanwhile */
+    spin_cmd_wait(stored);
+    group_count(args, group);
 }

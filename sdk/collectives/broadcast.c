@@ -12,18 +12,57 @@
  */
 #include "group.h"
 
-/* Forwards a frame in this cluster's L1 to the next ranks. */
-static void pass_on(const group_t *group, uint8_t *frame, group_head_t head)
+/* The rank at a distance from this one. A division would take 35 cycles. */
+static uint32_t at_distance(const group_t *group, uint32_t distance)
 {
-    const uint32_t size = group->size, place = (group->rank + size - head.origin) % size; /* the root has place 0 */
-    for (uint32_t distance = 1; distance < size; distance *= 2) {
-#ifdef REDUNDANT
-        group_send(group, frame, (group->rank + distance) % size, head);
-#else
-        if (distance > place && place + distance < size) {
-            group_send(group, frame, (group->rank + distance) % size, head);
-        }
+    const uint32_t rank = group->rank + distance;
+    return rank < group->size ? rank : rank - group->size;
+}
+
+/*
+ * Forwards a frame of `bytes` bytes in this cluster's L1 to the next ranks, and writes its data to host memory meanwhile.
+ * The first rank, from which the longest path begins, gets it first.
+ */
+static void pass_on(const handler_args_t *args, const group_t *group, uint8_t *frame, uint32_t bytes)
+{
+    const group_head_t head = *(const group_head_t *)(frame + FLARE_HEAD_AT);
+    const uint32_t size = group->size;
+    const uint32_t place = group->rank + (group->rank < head.origin ? size : 0) - head.origin; /* the root has place 0 */
+    uint32_t distance = 1;
+#ifndef REDUNDANT
+    while (distance <= place) {
+        distance *= 2;
+    }
 #endif
+    spin_cmd_t sent, stored;
+    bool has_sent = false, has_stored = false;
+    while (true) {
+#ifdef REDUNDANT
+        const bool is_rank = distance < size;
+#else
+        const bool is_rank = place + distance < size;
+#endif
+        if (is_rank) {
+            if (has_sent) {
+                spin_cmd_wait(sent); /* the card has read the frame, so its addresses can change */
+            }
+            flare_address(frame, &group->peer[group->rank], &group->peer[at_distance(group, distance)]);
+            spin_send_packet(frame, bytes, &sent);
+            has_sent = true;
+            distance *= 2;
+        }
+        if (!has_stored) {
+            stored = group_store(args->task, group, head.block * GROUP_BLOCK_BYTES, frame + FLARE_DATA_AT, head.bytes);
+            has_stored = true;
+        }
+        if (!is_rank) {
+            break;
+        }
+    }
+    spin_cmd_wait(stored);
+    group_count(args, group);
+    if (has_sent) {
+        spin_cmd_wait(sent);
     }
 }
 
@@ -50,8 +89,8 @@ __handler__ void broadcast_ph(handler_args_t *args)
             const uint32_t bytes = group_block_bytes(group, block);
             frame = group_frame(args);
             group_fetch(task, block * GROUP_BLOCK_BYTES, frame + FLARE_DATA_AT, bytes);
-            pass_on(group, frame, (group_head_t){block, (uint16_t)group->rank, 0, bytes});
-            group_deliver(args, group, block * GROUP_BLOCK_BYTES, frame + FLARE_DATA_AT, bytes);
+            const group_head_t head = {block, (uint16_t)group->rank, 0, bytes};
+            pass_on(args, group, frame, group_headers(group, frame, group->rank, head));
         }
         return;
     }
@@ -60,7 +99,7 @@ __handler__ void broadcast_ph(handler_args_t *args)
         head->origin >= group->size || !is_new(task, head->block)) {
         return;
     }
-    const group_head_t kept = *head;
-    pass_on(group, frame, kept);
-    group_deliver(args, group, kept.block * GROUP_BLOCK_BYTES, frame + FLARE_DATA_AT, kept.bytes);
+    spin_data_udp(task)->checksum = 0; /* it covers the addresses; IPv4 allows UDP without one */
+    const spin_pkt_t data = spin_data(task);
+    pass_on(args, group, frame, (uint32_t)(data.data - frame) + data.size);
 }

@@ -22,11 +22,13 @@
 #define GROUP_GO 9411
 
 #define GROUP_MAX_SIZE 64
-#define GROUP_BLOCK_BYTES 1024
+#ifndef GROUP_BLOCK_BYTES
+#define GROUP_BLOCK_BYTES 1024 /* bytes of a block; the last one may have less */
+#endif
 #define GROUP_COUNTERS 4
 #define GROUP_CONFIGURATION_BYTES 1024
-#define GROUP_FRAME_BYTES 1088 /* headers and a block, in whole lines of 64 bytes */
-
+#define GROUP_HEADERS_BYTES 64                                      /* room for all headers */
+#define GROUP_FRAME_BYTES (GROUP_HEADERS_BYTES + GROUP_BLOCK_BYTES) /* in whole lines of 64 bytes */
 
 typedef struct {
     uint32_t block;
@@ -48,7 +50,7 @@ typedef struct {
 } group_t;
 
 _Static_assert(sizeof(group_t) <= GROUP_CONFIGURATION_BYTES - 16, "the configuration has 1 KiB");
-_Static_assert(FLARE_DATA_AT + GROUP_BLOCK_BYTES <= GROUP_FRAME_BYTES, "a frame holds a block");
+_Static_assert(FLARE_DATA_AT <= GROUP_HEADERS_BYTES && GROUP_BLOCK_BYTES % 64 == 0, "a frame holds a block");
 
 static inline const group_t *group_of(const handler_args_t *args)
 {
@@ -88,27 +90,45 @@ static inline void group_fetch(const task_t *task, uint32_t at, void *to, uint32
     spin_cmd_wait(fetched);
 }
 
+/* Writes all headers of a frame whose data are in place; returns its length. */
+static inline uint32_t group_headers(const group_t *group, uint8_t *frame, uint32_t to, group_head_t head)
+{
+    *(group_head_t *)(frame + FLARE_HEAD_AT) = head;
+    return flare_headers(frame, &group->peer[group->rank], &group->peer[to], GROUP_DATA, head.bytes);
+}
+
 /* Writes the headers of a frame whose data are in place, and sends it. */
 static inline void group_send(const group_t *group, uint8_t *frame, uint32_t to, group_head_t head)
 {
-    const uint32_t size = flare_headers(frame, &group->peer[group->rank], &group->peer[to], GROUP_DATA, head.bytes);
-    *(group_head_t *)(frame + FLARE_HEAD_AT) = head;
-    flare_send(frame, size);
+    flare_send(frame, group_headers(group, frame, to, head));
 }
 
-/* Writes data to host memory, waits, and counts the block; the last block sets the flag behind the result. */
+/* Begins to write a block to host memory. */
+static inline spin_cmd_t group_store(const task_t *task, const group_t *group, uint32_t at, const void *data,
+                                     uint32_t bytes)
+{
+    spin_cmd_t stored;
+    spin_dma_to_host(spin_host_address(task, group->result + at), (uintptr_t)data, bytes, false, &stored);
+    return stored;
+}
+
+/* Counts a block that is in host memory; the last block sets the flag behind the result. */
+static inline void group_count(const handler_args_t *args, const group_t *group)
+{
+    if ((uint32_t)amo_add(&group_counters(args)[1], 1) + 1 == group->expected) {
+        spin_cmd_t written;
+        spin_write_to_host(spin_host_address(args->task, group->result + group->result_bytes), 1, &written);
+    }
+}
+
+/* Writes data to host memory, waits, and counts the block. */
 static inline void group_deliver(const handler_args_t *args, const group_t *group, uint32_t at, const void *data,
                                  uint32_t bytes)
 {
-    const task_t *task = args->task;
-    spin_cmd_t stored;
     if (bytes != 0) {
-        spin_dma_to_host(spin_host_address(task, group->result + at), (uintptr_t)data, bytes, false, &stored);
-        spin_cmd_wait(stored);
+        spin_cmd_wait(group_store(args->task, group, at, data, bytes));
     }
-    if ((uint32_t)amo_add(&group_counters(args)[1], 1) + 1 == group->expected) {
-        spin_write_to_host(spin_host_address(task, group->result + group->result_bytes), 1, &stored);
-    }
+    group_count(args, group);
 }
 
 /* Number of the next block to begin. */
