@@ -11,6 +11,7 @@ import pytest
 import spinet
 from spinet._core import UsageError
 from spinet.collectives import Group, headers
+from spinet.collectives.group import GO
 from spinet.collectives.peers import constants
 
 from rounds import Card, Rounds
@@ -127,6 +128,85 @@ def test_nobody_leaves_a_barrier_before_all_have_entered(size: int) -> None:
         assert passed() == [epoch + 1] * size
 
 
+def test_ranks_may_enter_the_next_barrier_before_they_have_left_the_last_one() -> None:
+    group = Group(operation="barrier", size=5)
+    rounds, go = start(group, [b""] * 5)
+    rounds.run([go[1], go[1], go[4], go[1], go[0], go[2], go[4]])  # all but rank 3, some of them several times
+    rounds.run([go[3]])
+    assert [struct.unpack("<Q", memory(group, rounds, rank)[:8])[0] for rank in range(5)] == [1] * 5
+    rounds.run([go[3], go[0], go[2]])
+    assert [struct.unpack("<Q", memory(group, rounds, rank)[:8])[0] for rank in range(5)] == [2] * 5
+
+
+@pytest.mark.parametrize("operation", ["broadcast", "ring", "doubling", "alltoall"])
+def test_blocks_have_any_size_that_a_packet_holds(operation: str) -> None:
+    group = Group(operation=operation, size=3, n_bytes=6000, block_bytes=1984, window=2)
+    assert group.blocks == 4
+    vectors = drawn(3, group.vector_bytes)
+    results, _ = run(group, vectors)
+    if operation == "broadcast":
+        assert results == [vectors[0]] * 3
+    elif operation == "alltoall":
+        assert results[1] == vectors[0][6000:12000] + bytes(6000) + vectors[2][6000:12000]
+    else:
+        wanted = np.add.reduce([np.frombuffer(vector, "<i4") for vector in vectors], dtype="<i4").tobytes()
+        assert results == [wanted] * 3
+
+
+def test_a_redundant_broadcast_accepts_faults_of_the_network() -> None:
+    group = Group(operation="broadcast", size=8, n_bytes=30_000, redundant=True)
+    (vector,) = drawn(1, 30_000)
+    faults = "loss=0.01,duplicate=0.1,reorder=0.2:8"
+    network = group.network([vector, *[b""] * 7], link={"rate": "100G", "delay": "300 ns", "faults": faults})
+    network["nodes"][-1]["send"][0]["source"] = f"udp:size=64,dst_port={GO},rate=100G,count={2 * group.blocks}"
+    one, two = (spinet.run(network, seed=SEED, threads=threads) for threads in (1, 2))
+    assert one.summary["packets"]["dropped"] > 0 and one.digest == two.digest
+    for rank in range(8):
+        node = one.nodes[f"n{rank}"]
+        assert group.result(node.host_memory(1 << 60, len(group.host_memory()))) == vector
+
+
+@pytest.mark.parametrize(("size", "chunk", "sends"), [(2, 0, 1), (5, 0, 4), (8, 400, 7 * 3)])
+def test_hosts_broadcast_over_the_same_tree(size: int, chunk: int, sends: int) -> None:
+    group = Group(operation="broadcast", size=size, n_bytes=1000, root=size - 1)
+    result = spinet.run(group.on_hosts(chunk_bytes=chunk))
+    operations = result.table("operations").to_pylist()
+    assert [row["kind"] for row in operations].count("send") == sends
+    cards = spinet.run(group.network()).table("frames").to_pylist()
+    data = {
+        (row["frame_node"], row["node"]) for row in cards if row["event"] == "delivered" and row["frame_node"] < size
+    }
+    assert {(row["rank"], row["peer"]) for row in operations if row["kind"] == "send"} == data
+
+
+def test_processors_of_hosts_pay_for_each_message() -> None:
+    link = {"rate": "100G", "delay": "300 ns"}
+    rows = spinet.compare_networks(
+        {
+            f"{operation}, {kind}": network
+            for operation, n_bytes in (("broadcast", 4096), ("alltoall", 512), ("barrier", 0), ("accumulate", 512))
+            for group in [Group(operation=operation, size=4, n_bytes=n_bytes)]
+            for kind, network in (
+                ("hosts", group.on_hosts(link=link, combine_ns=40)),
+                ("NICs alone", group.on_hosts(link=link, o_ns=0)),
+                *([("cards", group.network(link=link))] if operation != "accumulate" else []),
+            )
+        }
+    )
+    # 100 ns for each send and each receive: 3 and 3 in the tree, 12 and 12 to all, 2 rounds of 4, 3 and 3 to rank 0.
+    assert rows["broadcast, hosts"].host_cpu_ns == 600 and rows["alltoall, hosts"].host_cpu_ns == 2400
+    assert rows["barrier, hosts"].host_cpu_ns == 1600 and rows["accumulate, hosts"].host_cpu_ns == 600 + 3 * 40
+    assert all(row.host_cpu_ns == 0 for row in rows.rows if not row.network.endswith("hosts"))
+    assert all(row.handler_cycles > 0 for row in rows.rows if row.network.endswith("cards"))
+
+
+def test_hosts_have_no_schedule_of_a_ring() -> None:
+    with pytest.raises(
+        UsageError, match="no schedule for ring, must be one of broadcast, alltoall, barrier, accumulate"
+    ):
+        Group(operation="ring", size=4, n_bytes=8).on_hosts()
+
+
 def test_accumulate_multiplies_complex_numbers_of_several_origins() -> None:
     group = Group(operation="accumulate", size=4, n_bytes=2048, custom="operators/complex.h")
     random = np.random.default_rng(SEED)
@@ -158,6 +238,8 @@ def test_a_ring_in_a_network_loses_nothing() -> None:
     [
         ({"operation": "scan"}, "operation is 'scan', must be one of broadcast, ring, doubling, alltoall, barrier"),
         ({"size": 1}, "size is 1, must be 2 to 64"),
+        ({"block_bytes": 2048}, "block_bytes is 2048, must be a multiple of 64, up to 1984"),
+        ({"block_bytes": 100}, "block_bytes is 100, must be a multiple of 64, up to 1984"),
         ({"root": 4}, "root is 4, must be a rank: 0 to 3"),
         ({"n_bytes": 6}, "n_bytes is 6, must be a multiple of 4, the size of int32"),
     ],

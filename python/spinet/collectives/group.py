@@ -10,6 +10,7 @@ from typing import Any
 
 from spinet import _programs, toolchain
 from spinet._core import UsageError
+from spinet.collectives import hosts
 from spinet.collectives.flare import TYPES
 from spinet.collectives.peers import SOURCES, Peer, constants
 
@@ -17,7 +18,10 @@ OPERATIONS = ("broadcast", "ring", "doubling", "alltoall", "barrier", "accumulat
 """Names of operations; the program of each is `sdk/collectives/NAME.c`."""
 
 _WIRE = constants("group.h")
+DATA, GO = _WIRE["GROUP_DATA"], _WIRE["GROUP_GO"]
+"""UDP ports of the operation's packets and of start packets."""
 BLOCK_BYTES = _WIRE["GROUP_BLOCK_BYTES"]
+MAX_BLOCK_BYTES = 1984  # with 56 bytes of headers within the 2,048 bytes that PsPIN sends (outbound.max_packet_bytes)
 _CORES = 8
 _STEPS = constants("doubling.c")["STEPS"]
 
@@ -36,6 +40,8 @@ class Group:
         Bytes of the vector. For ``alltoall``: bytes of the part for one rank.
     dtype, op
         As for `Flare`; used by ``ring``, ``doubling`` and ``accumulate``.
+    block_bytes
+        Most bytes of data in a packet: a multiple of 64, up to 1,984.
     window
         Number of blocks that each rank begins with.
     root
@@ -56,6 +62,7 @@ class Group:
     n_bytes: int = 0
     dtype: str = "int32"
     op: str = "sum"
+    block_bytes: int = BLOCK_BYTES
     window: int = 8
     root: int = 0
     redundant: bool = False
@@ -79,13 +86,15 @@ class Group:
             raise UsageError(
                 f"n_bytes is {self.n_bytes}, must be a multiple of {TYPES[self.dtype]}, the size of {self.dtype}"
             )
+        if not 64 <= self.block_bytes <= MAX_BLOCK_BYTES or self.block_bytes % 64:
+            raise UsageError(f"block_bytes is {self.block_bytes}, must be a multiple of 64, up to {MAX_BLOCK_BYTES}")
         if not 1 <= self.window <= 64:
             raise UsageError(f"window is {self.window}, must be 1 to 64")
 
     @property
     def blocks(self) -> int:
         """Number of blocks in the vector. For ``alltoall``: in one part."""
-        return -(-self.n_bytes // BLOCK_BYTES)
+        return -(-self.n_bytes // self.block_bytes)
 
     @property
     def result_at(self) -> int:
@@ -122,6 +131,8 @@ class Group:
         made: dict[str, str | int] = {"TYPE": f"SPIN_{self.dtype.upper()}", "OP": f"SPIN_{self.op.upper()}"}
         if self.custom is not None:
             made = {"TYPE": "SPIN_CUSTOM", "OP": 0, "SPIN_CUSTOM_OPERATOR": f'"{self.custom}"'}
+        if self.block_bytes != BLOCK_BYTES:
+            made["GROUP_BLOCK_BYTES"] = self.block_bytes
         return made | ({"REDUNDANT": 1} if self.redundant else {})
 
     def node(self, rank: int) -> dict[str, Any]:
@@ -145,12 +156,13 @@ class Group:
         content += b"".join(peer.packed for peer in self.peers[: self.size])
         more = {
             "broadcast": -(-self.blocks // 32) * 4,
-            "doubling": 2 * self.window * (64 + 2 * _STEPS * BLOCK_BYTES),
+            "doubling": 2 * self.window * (64 + 2 * _STEPS * self.block_bytes),
             "barrier": 64,
             "accumulate": 1024,
         }
-        ports = f"{_WIRE['GROUP_DATA']}, {_WIRE['GROUP_GO']}"
-        frames = _CORES * _WIRE["GROUP_FRAME_BYTES"] * (2 if self.operation == "doubling" else 1)
+        ports = f"{DATA}, {GO}"
+        frame_bytes = _WIRE["GROUP_HEADERS_BYTES"] + self.block_bytes
+        frames = _CORES * frame_bytes * (2 if self.operation == "doubling" else 1)
         context = {
             "match": f"ipv4.header_words == 5 && udp.dst_port in {{{ports}}}",
             "handler_memory": {
@@ -202,7 +214,7 @@ class Group:
             content = self.host_memory(vectors[rank] if vectors is not None else b"")
             node["context"][0]["host_memory"] = {"size": len(content), "data": str(_programs.kept(content))}
             nodes.append({"name": f"n{rank}", "nic": nic, "program": elf, "context": node["context"]})
-        go = f"udp:size=64,dst_port={_WIRE['GROUP_GO']},rate=100G"
+        go = f"udp:size=64,dst_port={GO},rate=100G"
         counts = {rank: self.starts.count(rank) for rank in range(self.size)}
         send = [{"source": f"{go},count={count}", "to": f"n{rank}"} for rank, count in counts.items() if count]
         nodes.append({"name": f"n{self.size}", "send": send})
@@ -211,3 +223,41 @@ class Group:
             "link": dict(link or {"rate": "100G", "delay": "300 ns"}),
             "nodes": nodes,
         }
+
+    def on_hosts(
+        self,
+        *,
+        link: Mapping[str, Any] | None = None,
+        o_ns: int = 100,
+        pcie: str = "250 ns",
+        chunk_bytes: int = 0,
+        combine_ns: int = 0,
+    ) -> dict[str, Any]:
+        """The same operation by hosts with plain NICs, for `spinet.run` and `spinet.compare_networks`.
+
+        Hosts broadcast over the same tree, send all parts of an all-to-all to their ranks, and enter a barrier by
+        dissemination. To accumulate, the ranks from 1 on send their operands to rank 0. With ``o_ns=0``, NICs do it
+        without processors, as with triggered operations of Portals 4.
+
+        Parameters
+        ----------
+        link
+            Properties of all links.
+        o_ns
+            Processor time to send a message, and to receive one. Default: eRPC (NSDI 2019) handles up to 10 million
+            small requests a second on a core.
+        pcie
+            Time from a post to the first packet, and from the last bit to the host. Default: the talk on sPIN at the
+            OFA Workshop 2022 says that PCIe takes about 250 ns.
+        chunk_bytes
+            A broadcast divides the vector into messages of this size, and forwards each when it is complete. 0: one
+            message.
+        combine_ns
+            Processor time to combine the operands of one rank (``accumulate``).
+
+        Raises
+        ------
+        UsageError
+            If hosts have no schedule for the operation: ``ring``, ``doubling``.
+        """
+        return hosts.network(self, link=link, o_ns=o_ns, pcie=pcie, chunk_bytes=chunk_bytes, combine_ns=combine_ns)
