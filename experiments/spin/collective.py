@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Code that the experiments with collectives share: one network for cards and hosts, and what counts as time.
+
+A time runs from the post of the operation until the last byte is in the last host's memory. The post takes the
+processor and PCIe as long for cards as for hosts; for cards, a start packet is the doorbell. Writes of cards to host
+memory are posted: they land one latency of the PCIe link after the card is done.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import spinet
+from experiments.spin.storage import HOP_NS, LINK_GBPS, PCIE_NS, SWITCH_NS, UNIT, WIRE_NS
+from spinet import storage
+from spinet.collectives import Group, headers
+from spinet.collectives.group import GO
+
+# assumed: eRPC (NSDI 2019) handles up to 10 million small requests a second on a core: 100 ns for each send or receive
+O_NS = 100
+POST_NS = O_NS + PCIE_NS
+HOST_CHUNKS = (0, 4 << 10, 16 << 10)  # a host's messages in a broadcast: the vector, or parts that it forwards
+LANDING_NS = spinet.parameters_of("pspin").pcie.link.latency_cycles  # at 1 GHz
+WARM_NS = 50_000  # the cards have booted
+START_NS = 250_000
+LINK = {"rate": f"{LINK_GBPS}G", "delay": f"{round(1000 * WIRE_NS)} ps"}
+SWITCH = {"forwarding": "cut_through", "latency": f"{SWITCH_NS} ns", "buffer_bytes": 64 << 20}
+HEADERS = 56  # bytes of a frame in front of its data
+MEASURED = (
+    f"spinet: preset pspin, links of {LINK_GBPS} Gbit/s with {WIRE_NS} ns, a switch with {SWITCH_NS} ns, packets with "
+    f"{UNIT} B of data; hosts by stated costs."
+)
+
+
+def rounds(n: int) -> int:
+    """Rounds of a binomial tree or a dissemination among n ranks."""
+    return math.ceil(math.log2(n))
+
+
+def hops_ns(n: int) -> float:
+    """Time of these rounds on links and in the switch, without the time of the bits."""
+    return rounds(n) * HOP_NS
+
+
+def on_cards(
+    group: Group,
+    starts: Sequence[tuple[float, int]],
+    *,
+    vectors: Sequence[bytes] | None = None,
+    nic: Mapping[str, Any] | str = "pspin",
+    faults: str = "",
+    seed: int = 1,
+) -> spinet.Result:
+    """Run a group whose ranks get start packets: pairs of a time in ns and a rank, in the order of time."""
+    network = group.network(vectors, link={**LINK, **({"faults": faults} if faults else {})}, nic=nic)
+    frames = [(ns, headers(group.peers[-1], group.peers[rank], GO, bytes(12))) for ns, rank in starts]
+    return run(network, frames, group.size, is_lossy=bool(faults), seed=seed)
+
+
+def run(
+    network: dict[str, Any], frames: Sequence[tuple[float, bytes]], node: int, *, is_lossy: bool = False, seed: int = 1
+) -> spinet.Result:
+    """Run a network in which a node sends these frames."""
+    first = frames[0][0]
+    capture = storage.capture((round(ns - first), frame) for ns, frame in frames)
+    network["nodes"][node]["send"] = {"source": capture, "start": f"{round(first)} ns"}
+    result = spinet.run({**network, "switch": SWITCH}, seed=seed)
+    dropped = result.summary["packets"]["dropped"]
+    assert result.complete and (is_lossy or not dropped), result.summary["ended"]["text"]
+    return result
+
+
+def memory(result: spinet.Result, rank: int) -> bytes:
+    """Host memory of a rank."""
+    node = result.nodes[f"n{rank}"]
+    found = node.summary["contexts"][0]["host_memory"]
+    return node.host_memory(int(found["addr"], 0) if isinstance(found["addr"], str) else found["addr"], found["size"])
+
+
+def elapsed_ns(result: spinet.Result, size: int, *, begin_ns: float) -> float:
+    """Time from a post until the last card is done.
+
+    Parameters
+    ----------
+    size
+        Number of ranks. The node with this number sends start packets.
+    begin_ns
+        Time from which start packets count.
+    """
+    frames = result.table("frames")
+    is_start = (np.array(frames["event"].to_pylist()) == "delivered") & (frames["frame_node"].to_numpy() == size)
+    arrived = frames["tail_ps"].fill_null(-1).to_numpy()[is_start]
+    begin = float(arrived[arrived >= 1000 * begin_ns].min())
+    return done_ns(result, size) - begin / 1000 + POST_NS
+
+
+def done_ns(result: spinet.Result, size: int) -> float:
+    """When the last write of a handler is in host memory."""
+    tables = [result.nodes[f"n{rank}"].packets for rank in range(size)]
+    done = [table["done_ps"].to_numpy()[~np.isnan(table["context"].to_numpy())] for table in tables]
+    return max(float(times.max()) for times in done if len(times)) / 1000 + LANDING_NS
+
+
+def data_frames(result: spinet.Result, size: int) -> int:
+    """Number of frames that the ranks sent."""
+    frames = result.table("frames")
+    entered = np.array(frames["event"].to_pylist()) == "entered"
+    return int((entered & (frames["frame_node"].to_numpy() < size)).sum())
+
+
+def on_hosts_ns(group: Group, *, o_ns: int = O_NS, chunk_bytes: int = 0, combine_ns: int = 0) -> float:
+    """Time of the same operation by hosts with plain NICs; with ``o_ns=0``, by NICs that need no processor."""
+    network = group.on_hosts(link=LINK, o_ns=o_ns, pcie=f"{PCIE_NS} ns", chunk_bytes=chunk_bytes, combine_ns=combine_ns)
+    result = spinet.run({**network, "switch": SWITCH})
+    assert result.complete and not result.summary["packets"]["dropped"], result.summary["ended"]["text"]
+    posted_by_host = 0 if o_ns else O_NS  # the first post is a host's in any case
+    return float(result.summary["schedule"]["finish_ns"]) + posted_by_host
