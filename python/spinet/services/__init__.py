@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Services on cards: the host side of `sdk/services`. docs/guides/services.md shows how to use them."""
 
+from spinet.services.classify import Classifier
 from spinet.services.client import Answer, Client
 from spinet.services.consensus import Consensus
 from spinet.services.functions import Functions, HostCosts
@@ -13,6 +14,7 @@ from spinet.services.transaction import Coordinator, Participant
 
 __all__ = [
     "Answer",
+    "Classifier",
     "Client",
     "Consensus",
     "Coordinator",
