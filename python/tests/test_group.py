@@ -227,10 +227,15 @@ def test_accumulate_multiplies_complex_numbers_of_several_origins() -> None:
     assert np.allclose(found, wanted, rtol=1e-5, atol=1e-5)
 
 
-def test_a_ring_in_a_network_loses_nothing() -> None:
-    group = Group(operation="ring", size=4, n_bytes=32768)
-    packets = spinet.run(group.network()).summary["packets"]
-    assert packets["in"] == packets["out"] == group.blocks * 6 + len(group.starts)
+@pytest.mark.parametrize(
+    ("operation", "data"), [("ring", 32 * 6), ("broadcast", 32 * 3), ("alltoall", 32 * 12), ("barrier", 4 * 2)]
+)
+def test_networks_lose_nothing_and_threads_do_not_change_them(operation: str, data: int) -> None:
+    group = Group(operation=operation, size=4, n_bytes=0 if operation == "barrier" else 32768)
+    one, two = (spinet.run(group.network(), threads=threads) for threads in (1, 2))
+    packets = one.summary["packets"]
+    assert packets["in"] == packets["out"] == data + len(group.starts)
+    assert one.digest == two.digest
 
 
 @pytest.mark.parametrize(
