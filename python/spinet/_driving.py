@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
 from spinet._core import UsageError
-from spinet.output import OutputError
+from spinet.output import OutputError, OutputFile
 
 SLICE_MS = 100
 INTERRUPTED = "interrupted"  # the reason for which such a run ended
@@ -67,7 +67,7 @@ class Timeline:
         """The path of a file: a name without a folder is in the folder of results."""
         return folder / name if folder is not None and len(Path(name).parts) == 1 else Path(name)
 
-    def prepare(self, *, folder: Path | None, force: bool) -> None:
+    def check(self, *, folder: Path | None, force: bool) -> None:
         """Make the folders of the files, as for a folder of results. Files outside `folder` are replaced only with
         `force`.
 
@@ -85,6 +85,18 @@ class Timeline:
                 file.parent.mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise OutputError(f"cannot write {file}: {error.strerror}") from error
+
+    def partial(self, *, folder: Path | None) -> tuple[Self, list[OutputFile]]:
+        """The timeline that writes files under construction outside `folder`, and these files."""
+        files: list[OutputFile] = []
+
+        def begun(file: Path | None) -> Path | None:
+            if file is None or file.parent == folder or OutputFile.is_streamed(file):
+                return file
+            files.append(OutputFile(file))
+            return files[-1].path
+
+        return replace(self, file=begun(self.file), waves=begun(self.waves)), files
 
 
 class Interrupted(KeyboardInterrupt):

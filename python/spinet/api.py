@@ -30,7 +30,7 @@ from spinet._simulation import collect as collect
 from spinet._simulation import drive as drive
 from spinet._simulation import start as start
 from spinet._simulation import stream as stream
-from spinet.output import OutputFolder
+from spinet.output import OutputFile, OutputFolder
 from spinet.result import Result
 
 if TYPE_CHECKING:
@@ -263,12 +263,18 @@ def run(
         # Check the folder first, so that its error appears before the run.
         made = None if folder is None else stack.enter_context(OutputFolder(Path(folder)))
         ready = _programs.built(prepare(experiment, given), given, cc=cc, defines=defines)
+        inside = None if made is None else made.path
+        drawn, files = Timeline.of(timeline, waves, timeline_only, inside), list[OutputFile]()
+        if drawn is not None:
+            drawn, files = drawn.partial(folder=inside)
+        for file in files:
+            stack.enter_context(file)
         result = collect(
             ready,
             keep_packets=keep_packets,
             profile=bool(profile),
             paths=paths,
-            timeline=Timeline.of(timeline, waves, timeline_only, made.path if made else None),
+            timeline=drawn,
             capture_drops=capture_drops,
             check=check,
             policies=policies,
@@ -278,6 +284,8 @@ def run(
         if made is not None:
             result.write(made.path)
             made.commit()
+        for file in files:
+            file.commit()
     return result
 
 

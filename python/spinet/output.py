@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The output folder of a run, which appears only when it is complete."""
+"""The output of a run: a folder and files, which appear only when they are complete."""
 
 from __future__ import annotations
 
@@ -82,7 +82,82 @@ class OutputError(UsageError):
     """An output folder that exists already or cannot be written."""
 
 
-class OutputFolder:
+class _Partial:
+    """A hidden folder beside the place of an output. Leaving the `with` block removes it, with all that is left in it.
+
+    A folder of a killed process is removed by the next one with the same output.
+    """
+
+    def __init__(self, target: Path, *, hint: str) -> None:
+        self.target: Path = target.absolute()
+        self._name = str(target)
+        try:
+            for parent in self.target.parents:
+                if parent.exists() and not parent.is_dir():
+                    raise OutputError(f"cannot write {self._name}: {parent.name} is a file, not a folder")
+            self.target.parent.mkdir(parents=True, exist_ok=True)
+            _files.sweep(self.target.parent, f".{self.target.name}.", ".part")  # what killed runs left
+            self._part = self.target.parent / f".{self.target.name}.{os.urandom(4).hex()}.part"
+            # Also for an interrupt between the creation of the folder and the `with` block.
+            self._remove = weakref.finalize(self, shutil.rmtree, self._part, ignore_errors=True)
+            watch_partial(str(self._part))
+            self._part.mkdir()
+            self._lease = _files.Lease(self._part)
+        except OSError as error:
+            raise OutputError(f"cannot write {self._name}: {error.strerror}", hint=hint) from error
+
+    @property
+    def path(self) -> Path:
+        """Where to write."""
+        return self._part
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._remove()
+        unwatch_partial(str(self._part))
+        self._lease.end()
+        if isinstance(error, OSError) and error.errno in _DISK:
+            raise OutputError(f"cannot write {self._name}: {os.strerror(error.errno)}") from error
+        if isinstance(error, InputError) and str(self.path) in str(error):
+            # The user knows the requested name, not this one. The type tells the command that it may name the option.
+            raise InputError(str(error).replace(str(self.path), self._name)) from error
+
+
+class OutputFile(_Partial):
+    """A file under construction. Write `path`, then call `commit`. Leaving the `with` block without it removes it.
+
+    Raises
+    ------
+    OutputError
+        If the folder of `target` cannot be made or written.
+    """
+
+    def __init__(self, target: Path) -> None:
+        super().__init__(target, hint="name a file in a folder that you may write")
+
+    @staticmethod
+    def is_streamed(target: Path) -> bool:
+        """Returns true for a device, a pipe or a socket, such as /dev/stdout: it has to be written directly."""
+        return target.absolute().parts[1:2] in (("dev",), ("proc",)) or (target.exists() and not target.is_file())
+
+    @property
+    def path(self) -> Path:
+        """Where to write the file."""
+        return self._part / self.target.name
+
+    def commit(self) -> None:
+        """Put the file where it belongs, in one step; a link leads to the file."""
+        try:
+            os.replace(self.path, self.target.resolve())
+        except OSError as error:
+            raise OutputError(f"cannot write {self._name}: {error.strerror}") from error
+
+
+class OutputFolder(_Partial):
     """A folder under construction, beside the place where it will stand.
 
     Write into `path`, then call `commit`. Leaving the `with` block without it removes everything.
@@ -108,22 +183,7 @@ class OutputFolder:
         self._force = force
         self._holds = holds
         self._check_target()
-        try:
-            for parent in self.target.parents:
-                if parent.exists() and not parent.is_dir():
-                    raise OutputError(f"cannot write {self._name}: {parent.name} is a file, not a folder")
-            self.target.parent.mkdir(parents=True, exist_ok=True)
-            _files.sweep(self.target.parent, f".{self.target.name}.", ".part")  # what killed runs left
-            self.path: Path = self.target.parent / f".{self.target.name}.{os.urandom(4).hex()}.part"
-            # Also for an interrupt between the creation of the folder and the `with` block.
-            self._remove = weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
-            watch_partial(str(self.path))
-            self.path.mkdir()
-            self._lease = _files.Lease(self.path)
-        except OSError as error:
-            raise OutputError(
-                f"cannot write {self._name}: {error.strerror}", hint="name a folder that you may write with -o"
-            ) from error
+        super().__init__(target, hint="name a folder that you may write with -o")
 
     def _check_target(self) -> None:
         if not os.path.lexists(self.target):
@@ -159,18 +219,3 @@ class OutputFolder:
             old.rmdir()
             raise
         shutil.rmtree(old)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._remove()
-        unwatch_partial(str(self.path))
-        self._lease.end()
-        if isinstance(error, OSError) and error.errno in _DISK:
-            raise OutputError(f"cannot write {self._name}: {os.strerror(error.errno)}") from error
-        if isinstance(error, InputError) and str(self.path) in str(error):
-            # The user knows the requested folder, not this one.
-            raise OutputError(str(error).replace(str(self.path), self._name)) from error

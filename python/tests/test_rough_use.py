@@ -122,6 +122,17 @@ FULL = [
     ),
     ("run HANDLER -t udp:count=10 -o out", 16, "cannot write out: File too large"),
     (
+        "run PING -t udp:size=1024,count=200 --out out.pcap",
+        24,
+        "out.pcap: writing the capture: File too large (os error 27)",
+    ),
+    ("run PING -t udp:size=1024,count=200 --waves out.vcd", 24, "out.vcd: File too large (os error 27)"),
+    (
+        "run PING -t udp:size=1024,count=200 --timeline out.pftrace",
+        24,
+        "out.pftrace: File too large (os error 27)",
+    ),
+    (
         "run PING -t udp:size=64,count=200 --trace-instructions -o out",
         40,
         "out/instructions/trace_core_00_0.log: File too large (os error 27)",
@@ -155,6 +166,21 @@ def test_a_full_disk_is_told_and_leaves_nothing_half_written(
     assert (done.returncode, done.stderr.splitlines()[-1]) == (2, f"error: {message}")
     assert "Exception ignored" not in done.stderr and "Traceback" not in done.stderr
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+
+
+def test_an_earlier_file_stays_until_the_next_one_is_complete(tmp_path: Path) -> None:
+    command = (*SPINET, "run", PING, "-t", "udp:size=1024,count=200", "--out")
+    (tmp_path / "sent.pcap").write_bytes(b"earlier")
+    (tmp_path / "link.pcap").symlink_to("sent.pcap")
+    failed = subprocess.run(
+        (*command, "sent.pcap"), cwd=tmp_path, capture_output=True, preexec_fn=lambda: short_files(24)
+    )
+    assert (failed.returncode, (tmp_path / "sent.pcap").read_bytes()) == (2, b"earlier")
+    streamed = subprocess.run((*command, "/dev/stdout"), cwd=tmp_path, capture_output=True).stdout
+    assert subprocess.run((*command, "link.pcap"), cwd=tmp_path, capture_output=True).returncode == 0
+    assert (tmp_path / "link.pcap").is_symlink()
+    assert streamed.startswith((tmp_path / "sent.pcap").read_bytes())  # behind the packets there is the report
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link.pcap", "sent.pcap"]
 
 
 def test_a_cache_without_room_is_told_and_works_when_there_is(tmp_path: Path) -> None:

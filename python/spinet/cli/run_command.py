@@ -160,7 +160,7 @@ def _simulate(
 ) -> int:
     from spinet import _kinds, _programs, api, report
     from spinet._core import UsageError
-    from spinet.output import OutputFolder
+    from spinet.output import OutputFile, OutputFolder
 
     is_first = world is None or world.is_first
     with contextlib.ExitStack() as stack:
@@ -194,8 +194,17 @@ def _simulate(
         kind = _kinds.get(ready.experiment.kind)
         inside = folder.path if folder else None
         timeline = api.Timeline.of(options["timeline"], options["waves"], options["timeline_only"], inside)
+        files: list[OutputFile] = []
         if timeline is not None and is_first:
-            timeline.prepare(folder=inside, force=options["force"])
+            timeline.check(folder=inside, force=options["force"])
+            if world is None:  # several processes write pieces beside the files
+                timeline, files = timeline.partial(folder=inside)
+        sent = options["out"]
+        if sent is not None and sent != "-" and not OutputFile.is_streamed(Path(sent)):
+            files.append(OutputFile(Path(sent)))
+            sent = str(files[-1].path)
+        for file in files:
+            stack.enter_context(file)
         if ready.messages and is_first:
             click.echo(ready.messages.rstrip("\n"), err=True)
         if on_ready is not None:
@@ -212,7 +221,7 @@ def _simulate(
                 paths=options["paths"],
                 timeline=timeline,
                 capture_drops=options["capture_drops"],
-                sent=options["out"],
+                sent=sent,
                 check=options["check"],
                 on_profile=profiles.append,
                 on_progress=on_progress,
@@ -226,6 +235,8 @@ def _simulate(
             if options["report"]:
                 report.write(folder.path)
             folder.commit()
+        for file in files:
+            file.commit()
         if profiles == [None] and options["profile"]:
             click.echo("no profile: no core of this card runs a program", err=True)
         if options["as_json"]:
