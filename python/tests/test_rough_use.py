@@ -316,6 +316,16 @@ def test_output_to_a_full_device_is_an_error_of_the_environment(command: str, fu
     assert "Traceback" not in done.stderr and "Exception ignored" not in done.stderr
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_a_text_of_which_only_a_part_is_written_is_an_error(unbuffered: str, tmp_path: Path) -> None:
+    env = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+    with (tmp_path / "schema").open("w") as file:
+        done = subprocess.run(
+            (*SPINET, "schema", "nic"), env=env, stdout=file, stderr=subprocess.PIPE, preexec_fn=lambda: short_files(1)
+        )
+    assert (done.returncode, done.stderr) == (2, b"error: File too large\n")
+
+
 def test_a_disk_that_is_full_in_the_middle_of_a_table_is_told(tmp_path: Path) -> None:
     assert spinet.cli.main(["build", str(HANDLER)]) == 0
     command = (*SPINET, "run", HANDLER, "-t", "udp:size=64,count=150000", "--pace", "asap", "-o", "out")

@@ -196,6 +196,18 @@ def _open_what_is_closed() -> None:
             setattr(sys, name, os.fdopen(null, "r" if name == "stdin" else "w", encoding="utf-8"))
 
 
+def _write_whole_texts() -> None:
+    """Give streams a buffer that lack one, as with PYTHONUNBUFFERED. Without it, Python does not notice that a full
+    disk took only a part of a text.
+    """
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if isinstance(stream, io.TextIOWrapper) and isinstance(stream.buffer, io.RawIOBase):
+            binary = os.fdopen(stream.fileno(), "wb", closefd=False)
+            whole = io.TextIOWrapper(binary, stream.encoding, stream.errors, line_buffering=True)
+            setattr(sys, name, whole)
+
+
 def _one_thread_for_algebra() -> None:
     """Keep NumPy's library of linear algebra from reserving memory for each core.
 
@@ -208,6 +220,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     _one_thread_for_algebra()
     _open_what_is_closed()
+    _write_whole_texts()
     with _end_only_once():
         try:
             code = _run(arguments)
