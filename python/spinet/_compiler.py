@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from spinet import _files
+from spinet import _commands, _files
 from spinet._build_errors import CompilerNotFound
 from spinet._target import RISCV, Kind, Target
 
@@ -121,7 +121,7 @@ def run(
     """Run a compiler in an environment of our own."""
     command = (*compiler.command, *arguments)
     try:
-        return subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, env=environment(cache, workshop))
+        return _commands.run(command, env=environment(cache, workshop))
     except OSError as error:
         raise CompilerNotFound(f"{command[0]} does not run: {error.strerror}", hint=compiler.target.hint) from error
 
@@ -190,9 +190,10 @@ def _is_zig(command: Sequence[str]) -> bool:
 
 def _output(command: tuple[str, ...], env: dict[str, str] | None = None) -> str | None:
     try:
-        return subprocess.run(command, capture_output=True, text=True, errors="replace", check=True, env=env).stdout
-    except (OSError, subprocess.CalledProcessError):
+        done = _commands.run(command, env=env)
+    except OSError:
         return None
+    return done.stdout.decode(errors="replace") if done.returncode == 0 else None
 
 
 def _lld_for(clang: str) -> str:

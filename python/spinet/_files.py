@@ -170,17 +170,22 @@ def scratch(prefix: str = "spinet-scratch-", parent: Path | None = None) -> Iter
             ) from None
     sweep(parent, prefix)
     while True:
-        with tempfile.TemporaryDirectory(dir=parent, prefix=prefix, ignore_cleanup_errors=True) as name:
-            try:
-                lease = Lease(Path(name))
-            except (BlockingIOError, FileNotFoundError):
-                continue  # a sweeper was faster
-            try:
-                with partial(Path(name)):
-                    yield Path(name)
-            finally:
-                lease.end()
-            return
+        folder = tempfile.TemporaryDirectory(dir=parent, prefix=prefix, ignore_cleanup_errors=True)
+        try:
+            with folder as name:
+                try:
+                    lease = Lease(Path(name))
+                except (BlockingIOError, FileNotFoundError):
+                    continue  # a sweeper was faster
+                try:
+                    with partial(Path(name)):
+                        yield Path(name)
+                finally:
+                    lease.end()
+                return
+        except KeyboardInterrupt:
+            shutil.rmtree(folder.name, ignore_errors=True)  # it may have stopped the removal
+            raise
 
 
 @contextlib.contextmanager

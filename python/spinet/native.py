@@ -9,9 +9,9 @@ differ from run to run; results do not, as far as handlers do not depend on the 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import struct
-import subprocess
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from spinet import _core, _files, _offered, _programs, api, toolchain
+from spinet import _commands, _core, _files, _offered, _programs, api, toolchain
 from spinet import _experiments as experiments
 from spinet._build_errors import CompileError, CompilerNotFound
 from spinet._core import UsageError
@@ -249,7 +249,7 @@ def _compile(
     include = ["-I", str(sdk / "native" / "include"), "-idirafter", str(sdk / "include"), "-idirafter", str(sdk)]
     sources = [*(str(sdk / "native" / name) for name in _SOURCES), *map(str, prepared.programs())]
     warnings = ["-Wall", "-Wno-unused", "-Wno-packed-not-aligned"]
-    done = subprocess.run(
+    done = _commands.run(
         [
             command,
             *flags,
@@ -264,13 +264,12 @@ def _compile(
             "-o",
             str(target),
         ],
-        capture_output=True,
-        text=True,
-        errors="replace",
+        env={**os.environ, "TMPDIR": str(target.parent)},
     )
     if done.returncode != 0:
-        raise CompileError(f"{prepared.program_name()} does not compile for this machine", stderr=done.stderr)
-    version = subprocess.run([command, "--version"], capture_output=True, text=True, errors="replace").stdout
+        said = done.stderr.decode(errors="replace")
+        raise CompileError(f"{prepared.program_name()} does not compile for this machine", stderr=said)
+    version = _commands.run([command, "--version"]).stdout.decode(errors="replace")
     return version.splitlines()[0] if version else cc
 
 
@@ -345,15 +344,17 @@ class _Messages:
 
 def _execute(prepared: Prepared, workshop: Path, threads: int) -> str:
     command = [str(workshop / "program"), str(workshop / "input"), str(workshop), str(threads)]
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+    done = _commands.run(command)
     if done.returncode < 0:
         raise UsageError(
             f"{prepared.program_name()} crashed on this machine: signal {-done.returncode}",
             hint="a handler reached memory that is not there, as it would trap on the card",
         )
     if done.returncode != 0:
-        raise UsageError(f"{prepared.program_name()} does not run on this machine: {done.stderr.strip()}")
-    return done.stdout
+        raise UsageError(
+            f"{prepared.program_name()} does not run on this machine: {done.stderr.decode(errors='replace').strip()}"
+        )
+    return done.stdout.decode(errors="replace")
 
 
 def _result(setting: _Setting, workshop: Path, *, console: str, compiler: str) -> NativeResult:

@@ -11,11 +11,13 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 import spinet.cli
-from spinet import api, packet_table
+from spinet import _files, api, packet_table
 from spinet._build_errors import BuildError
 from spinet._compiler import find_compiler
 from spinet._core import InputError
@@ -89,6 +91,68 @@ def test_who_is_asked_to_end_leaves_nothing_behind(request_to_end: signal.Signal
     assert [path.name for path in tmp_path.iterdir()] in ([], ["out"])
     assert ("nothing was written" in said) == (not list(tmp_path.iterdir()))
     assert "Traceback" not in said
+
+
+def ended(program: str, cwd: Path) -> tuple[int, str]:
+    """Exit code and error output of a Python program in a process of its own."""
+    env = {**os.environ, "PYTHONPATH": f"{cwd}:{os.environ.get('PYTHONPATH', '')}"}
+    done = subprocess.run((sys.executable, "-c", program), cwd=cwd, env=env, stderr=subprocess.PIPE, text=True)
+    return done.returncode, done.stderr
+
+
+def test_ctrl_c_while_the_command_is_loaded_leaves_no_traceback(tmp_path: Path) -> None:
+    (tmp_path / "click.py").write_text("import os, signal; os.kill(os.getpid(), signal.SIGINT)")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    module, _, function = project["scripts"]["spinet"].partition(":")
+    assert ended(f"import {module}; {module}.{function}()", tmp_path) == (-signal.SIGINT, "")
+
+
+def test_a_second_ctrl_c_counts_if_a_library_ignored_the_first(tmp_path: Path) -> None:
+    program = """
+import os, signal, sys, spinet.cli as cli
+
+def ignores(**_more):
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+    except KeyboardInterrupt:
+        pass
+    os.kill(os.getpid(), signal.SIGINT)
+    return 0
+
+cli.cli.main, cli._CLEAN_UP_S = ignores, SECONDS
+sys.exit(cli.main([]))
+"""
+    assert ended(program.replace("SECONDS", "10"), tmp_path) == (0, "")  # this one would stop the clean-up
+    assert ended(program.replace("SECONDS", "0"), tmp_path) == (130, "stopped; nothing was written\n")
+
+
+def test_an_interrupt_waits_for_what_a_compiler_has_started(tmp_path: Path) -> None:
+    # The helper writes only after the shell, which leads it, was killed.
+    helper = "(until grep -q ^State:.Z /proc/$$/status; do :; done; echo > late) & kill -INT $PPID; wait"
+    program = f"""
+import os
+from spinet import _commands
+
+try:
+    _commands.run(["sh", "-c", {helper!r}])
+except KeyboardInterrupt:
+    assert os.path.exists("late")
+    raise SystemExit(7)
+"""
+    assert ended(program, tmp_path) == (7, "")
+
+
+def test_an_interrupted_removal_of_scratch_files_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = os.rmdir
+
+    def interrupted(*args: Any, **more: Any) -> None:
+        monkeypatch.setattr(os, "rmdir", usual)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt), _files.scratch(parent=tmp_path) as scratch:
+        (scratch / "folder").mkdir()
+        monkeypatch.setattr(os, "rmdir", interrupted)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_closed_streams_do_not_matter() -> None:

@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from types import FrameType
 from typing import Any, TextIO
@@ -48,6 +49,9 @@ _COMMANDS = {
     "doctor": "Check that everything that spinet needs is installed.",
     "completion": "Print a completion script for your shell.",
 }
+
+
+_CLEAN_UP_S = 10  # after a Ctrl-C; the next one within this time is ignored
 
 
 class _ReaderGone(Exception):
@@ -153,21 +157,23 @@ def _check_texts(arguments: Sequence[str]) -> None:
 
 @contextlib.contextmanager
 def _end_only_once() -> Iterator[None]:
-    """Clean up after the first Ctrl-C or signal; further ones do not interrupt the clean-up.
+    """Clean up after the first Ctrl-C or signal; further ones do not interrupt the clean-up for some seconds.
 
-    A signal that the parent ignores or handles keeps its handler.
+    Later ones count again, because a library may have ignored the first: NumPy does so while it is imported. A signal
+    that the parent ignores or handles keeps its handler.
     """
     usual = {"SIGINT": signal.default_int_handler, "SIGTERM": signal.SIG_DFL, "SIGHUP": signal.SIG_DFL}
     known = {getattr(signal, name): how for name, how in usual.items() if hasattr(signal, name)}
     is_main = threading.current_thread() is threading.main_thread()
     ours = {one: how for one, how in known.items() if is_main and signal.getsignal(one) is how}
 
-    is_ending = False
+    last: float | None = None
 
     def end(_number: int, _frame: FrameType | None) -> None:
-        nonlocal is_ending
-        if not is_ending:
-            is_ending = True
+        nonlocal last
+        now = time.monotonic()
+        if last is None or now - last > _CLEAN_UP_S:
+            last = now
             raise KeyboardInterrupt
 
     for one in ours:
