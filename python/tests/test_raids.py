@@ -357,7 +357,8 @@ def test_who_rings_for_itself_ends_no_other_task_where_errors_are_not_reported(d
 
 
 def test_a_watchdog_ends_a_handler_or_not_at_one_cycle(tmp_path: Path) -> None:
-    """Turns of two cycles: from some number on each handler is ended, and before it none; no packet is lost."""
+    """Each turn of the loop takes two cycles. Above a certain number of turns the watchdog ends every handler, below it
+    none. No packet is lost."""
     ended = {}
     for turns in range(1250, 1550, 50):
         result = run(tmp_path, "RUN_CYCLES", (turns,), 1)

@@ -233,7 +233,7 @@ impl Shard {
         Some((resident.output.node, resident.name.clone()))
     }
 
-    /// Takes the rows of all nodes, in no order.
+    /// Takes the rows of all nodes, in arbitrary order.
     pub fn take_rows(&mut self, rows: &mut Vec<Row>) {
         for resident in &mut self.residents {
             if let Some(own) = &mut resident.output.rows {

@@ -204,7 +204,7 @@ pub struct Sender {
     node: NodeId,
     flit_bytes: usize,
     output: Tx<Flit>,
-    /// Waiting messages: first cycle in which each may go, and its number of flits.
+    /// Waiting messages: the first cycle in which each may leave, and its number of flits.
     queue: VecDeque<(Cycle, Box<Message>, usize)>,
     /// Remaining flits of the message whose descriptor has gone.
     rest: usize,
@@ -224,7 +224,7 @@ impl Sender {
         self.waiting + self.run_end.saturating_sub(now) as usize
     }
 
-    /// Queues a message whose descriptor may go from cycle `ready` on.
+    /// Queues a message whose descriptor may leave from cycle `ready` on.
     pub fn push(&mut self, ready: Cycle, message: Box<Message>) {
         let n = n_flits(message.data.len(), self.flit_bytes);
         self.waiting += n;

@@ -38,7 +38,7 @@ pub struct ClusterNoc {
     clusters: Vec<NhiPort>,
     other: (Rx<Burst>, Tx<BurstReply>),
     remap: Remap,
-    /// The outbound engine's next address, and what has come for it in this cycle.
+    /// The outbound engine's next address, and the data that arrived for it in this cycle.
     address: Option<Burst>,
     arrived: Option<BurstReply>,
     under_way: [UnderWay; 2],

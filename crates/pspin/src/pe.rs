@@ -71,7 +71,7 @@ pub struct LineRequest {
     pub addr: u32,
 }
 
-/// The line has come; its bytes are known to the cluster, which holds the decoded program.
+/// The line arrived. It carries no bytes, because the cluster has the decoded program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LineReply {
     /// First byte.

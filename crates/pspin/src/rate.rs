@@ -7,17 +7,17 @@ use std::num::NonZeroU64;
 #[derive(Clone, Copy, Debug)]
 pub struct RateLimit {
     bps: u128,
-    /// The first time at which bytes may go, in units of 1/`bps` cycles. In this unit no time is rounded.
+    /// The earliest time at which bytes may be sent, in units of 1/`bps` cycles. In this unit no time is rounded.
     from: u128,
 }
 
 impl RateLimit {
-    /// A limit of `bps` bit/s. The first bytes may go in any cycle.
+    /// A limit of `bps` bit/s. The first bytes may be sent in any cycle.
     pub fn new(bps: NonZeroU64) -> Self {
         RateLimit { bps: bps.get().into(), from: 0 }
     }
 
-    /// First cycle in which bytes may go.
+    /// First cycle in which bytes may be sent.
     pub fn allows_at(&self) -> Cycle {
         self.from.div_ceil(self.bps) as Cycle
     }

@@ -4,8 +4,8 @@ use kernel::{Ports, Rx, Tx};
 
 /// One of its two address channels, as its sender sees it.
 ///
-/// While an address that the remapper has shown to the clusters waits to be taken, no new address of the other channel passes. Both may
-/// pass in the same cycle.
+/// If the clusters do not accept an address in the cycle in which the remapper presents it, the other channel accepts no new address until
+/// they do. Both channels may pass an address in the same cycle.
 ///
 /// Timing:  an event is visible to the other channel in the next cycle.
 /// Source:  PsPIN RTL a49fec8, `axi_id_remap.sv`, states HoldAR and HoldAW; `nhi_xbar.sv`, i_cluster_iw_converter.

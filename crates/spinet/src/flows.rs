@@ -54,9 +54,9 @@ impl Flow {
 /// Packets of a stretch of time.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bin {
-    /// Those that came.
+    /// Packets that came.
     pub came: Traffic,
-    /// Those that the card was done with.
+    /// Packets that the card finished.
     pub done: Traffic,
 }
 

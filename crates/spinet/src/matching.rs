@@ -11,7 +11,7 @@ use wire::layers::{Layer, Layers};
 pub struct Matches {
     /// Packets in the capture.
     pub packets: u64,
-    /// Those that match.
+    /// Packets that match.
     pub matched: u64,
     /// Bytes of all.
     pub bytes: u64,

@@ -137,7 +137,7 @@ static uint32_t hash(const uint8_t *bytes, uint32_t n)
     return hash;
 }
 
-/* Looks the first 8 bytes up in L2, writes the result to the packet in L2, and the packet from there to the host. */
+/* Looks up the first 8 bytes in a table in L2, writes the result into the packet in L2, and writes that packet to the host. */
 __handler__ void filtering_ph(handler_args_t *args)
 {
     const task_t *task = args->task;

@@ -52,7 +52,7 @@ class Offered:
 
     @cached_property
     def matched(self) -> tuple[_offered.OfferedPacket, ...]:
-        """Those that are for the handlers."""
+        """Packets for the handlers."""
         return tuple(packet for packet in self.packets if packet.context is not None)
 
     @cached_property

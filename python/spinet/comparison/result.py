@@ -35,7 +35,7 @@ class Comparison:
     rows
         One for each NIC that ran, in the order in which they were named.
     not_run
-        Those that could not run it, and why.
+        NICs that could not run it, and the reasons.
     reference
         The NIC whose output the others' are compared with; None for the packets offered.
     """

@@ -25,7 +25,7 @@ class Pin:
 
     @property
     def label(self) -> str:
-        """Its name; of an array, which of it: `requesters[4..6]`."""
+        """Its name, for an array with the range of its members: `requesters[4..6]`."""
         numbers = sorted(int(name[len(self.base) + 1 : -1]) for name in self.names if name != self.base)
         if not numbers:
             return self.base

@@ -60,7 +60,7 @@ static inline uint32_t load_reserved(volatile const uint32_t *addr)
     return spin_reserved.value;
 }
 
-/* Differs: succeeds also where another thread stored what had been there. */
+/* Unlike on the card, this also succeeds if another thread stored the same value in between. */
 static inline uint32_t store_conditional(volatile uint32_t *addr, uint32_t value)
 {
     uint32_t expected = spin_reserved.value;

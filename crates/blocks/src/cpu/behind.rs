@@ -95,8 +95,8 @@ impl Core {
         (!waits).then(|| self.x(inst.rs1).wrapping_add(inst.imm as u32) & !1)
     }
 
-    /// The access is over. If the line of the next instruction arrived while it waited, that instruction enters decode a cycle later.
-    /// [`Core::run_ahead`] need not look: it does not continue while the line was missing, or counts as requested.
+    /// The access is over. If the line of the next instruction arrived during the access, that instruction enters decode a cycle later.
+    /// [`Core::run_ahead`] does not need this: it stops while the line is missing or requested.
     pub(super) fn enter_decode(&mut self) {
         if self.behind == Behind::AtFetch {
             self.lose(Lost::InstructionMiss, timing::PLAIN);

@@ -119,7 +119,7 @@ impl CoreProfile {
         self.lost_to(pc, cause as usize, cycles);
     }
 
-    /// The same for a cause by its position in all causes.
+    /// The same, with the index of the cause.
     #[inline(always)]
     fn lost_to(&mut self, pc: u32, cause: usize, cycles: u64) {
         self.code.lost(pc, cause, cycles);

@@ -108,7 +108,7 @@ pub unsafe extern "C" fn spinet_take(
                 return Err(Refusal::argument("size", size, format_args!("{read}, the size of the read")));
             }
             Some(_) if data.is_null() => return Err(Refusal::null("data", "room for the bytes")),
-            // A write has no bytes, and bytes can be taken only once.
+            // A write returns no bytes, and the bytes of a read were already returned.
             Some(_) | None => {}
         }
         let taken = machine.driver.take(tenant, id)?;

@@ -155,8 +155,8 @@ impl Driver {
         let bytes = packets.saturating_mul(u64::from(packet_size) + KEPT_BYTES);
         fits(bytes, || format!("{packets} packets of {packet_size} bytes"))?;
         let mut buffer = vec![0; packet_size as usize];
-        // With contexts, both the loops and these factors advance the identities, so they count by 2. PsPIN's driver
-        // does the same, visibly to its users.
+        // With contexts, both the loops and these factors advance the identities, so they count by 2. Users
+        // of PsPIN's driver see the same identities.
         let twice = u32::from(self.form != Interface::OneContext);
         let (mut messages, mut packets) = (0u32, 0u32);
         for context in 0..self.contexts.len() {

@@ -193,7 +193,7 @@ impl Back {
 impl Memories {
     /// Takes the numbers of beats that engines hold.
     pub(super) fn take_held(&mut self, now: Cycle) {
-        // Messages are rare, and all are taken: a look is needed only if something has come.
+        // Messages are rare, and all are taken at once, so most cycles have none.
         if !self.ports.dma_back.first().is_some_and(|(held, _)| held.take_mail()) {
             return;
         }

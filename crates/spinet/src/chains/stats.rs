@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 /// Packets of a tenant, of a chain, or all.
 #[derive(Clone, Debug, Default)]
 pub struct Group {
-    /// Those that came in.
+    /// Packets that came in.
     pub came: Flow,
     /// Packets that left, by the time of their last bytes.
     pub left: Flow,
-    /// Those that were dropped.
+    /// Packets that were dropped.
     pub dropped: Traffic,
     /// The same by reason, in its word.
     pub reasons: BTreeMap<&'static str, u64>,
@@ -78,9 +78,9 @@ pub struct UnitStats {
 pub struct Stats {
     /// All packets.
     pub all: Group,
-    /// Those that left to the networks.
+    /// Packets that left to the networks.
     pub to_network: Flow,
-    /// Those that left to the host.
+    /// Packets that left to the host.
     pub to_host: Flow,
     /// Packets that were due on the line, and those that left, by cycle.
     pub series: Series,

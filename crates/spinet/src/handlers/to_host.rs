@@ -6,7 +6,7 @@ use kernel::Cycle;
 use pspin::events::Event;
 use std::collections::VecDeque;
 
-/// Maximum number of copies under way that are kept. It bounds copies that failed without a report, such as parts of refused commands.
+/// Maximum number of unfinished copies to remember. The limit removes copies that failed without a report, such as parts of refused commands.
 const MOST_COPIES: usize = 1 << 12;
 
 /// A command that copies a whole packet to host memory.
