@@ -4,7 +4,8 @@
 *sPIN*: `sdk/collectives/alltoall.c`; each arrival makes a card send one more block, to each rank in turn. *hosts*: a
 core sends the part of each rank, 100 ns each, and receives the parts of the others, 100 ns each; PCIe takes 250 ns each
 way. All have the same links and packets of 1 KiB. The time runs from the first rank's post until the last byte is in
-host memory, with cold caches. *Data* is what a rank sends, in parts. The cards' host processors only post.
+host memory, with cold caches. It includes the start packets, up to 16 for each rank, which come 1.7 ns apart. *Data* is
+what a rank sends, in parts.
 
 The card's engine for host memory ends each transfer before it begins the next, as in PsPIN's RTL. Each byte crosses it
 twice, once at its sender and once at its receiver, so large parts travel far below the line rate, and hosts are faster.

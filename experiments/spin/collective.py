@@ -80,21 +80,17 @@ def memory(result: spinet.Result, rank: int) -> bytes:
     return node.host_memory(int(found["addr"], 0) if isinstance(found["addr"], str) else found["addr"], found["size"])
 
 
-def elapsed_ns(result: spinet.Result, size: int, *, begin_ns: float) -> float:
-    """Time from a post until the last card is done.
-
-    Parameters
-    ----------
-    size
-        Number of ranks. The node with this number sends start packets.
-    begin_ns
-        Time from which start packets count.
-    """
+def started_ns(result: spinet.Result, size: int, *, since_ns: float) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Arrival times of start packets, from a time on. The node with the number `size` sends them."""
     frames = result.table("frames")
     is_start = (np.array(frames["event"].to_pylist()) == "delivered") & (frames["frame_node"].to_numpy() == size)
-    arrived = frames["tail_ps"].fill_null(-1).to_numpy()[is_start]
-    begin = float(arrived[arrived >= 1000 * begin_ns].min())
-    return done_ns(result, size) - begin / 1000 + POST_NS
+    arrived: np.ndarray[Any, np.dtype[np.float64]] = frames["tail_ps"].fill_null(-1).to_numpy()[is_start] / 1000
+    return arrived[arrived >= since_ns]
+
+
+def elapsed_ns(result: spinet.Result, size: int, *, begin_ns: float) -> float:
+    """Time from the post of the first rank, at `begin_ns` or later, until the last card is done."""
+    return done_ns(result, size) - float(started_ns(result, size, since_ns=begin_ns).min()) + POST_NS
 
 
 def done_ns(result: spinet.Result, size: int) -> float:

@@ -83,6 +83,14 @@ def test_a_broadcast_reaches_all_ranks_once(size: int, root: int) -> None:
     assert rounds.frames == group.blocks * (size - 1) + len(group.starts)
 
 
+def test_a_broadcast_reaches_more_ranks_than_the_usual_configuration_holds() -> None:
+    group = Group(operation="broadcast", size=70, n_bytes=1500, root=69)
+    (vector,) = drawn(1, 1500)
+    result = spinet.run(group.network([*[b""] * 69, vector]))
+    n_bytes = len(group.host_memory())
+    assert {group.result(result.nodes[f"n{rank}"].host_memory(1 << 60, n_bytes)) for rank in range(70)} == {vector}
+
+
 @pytest.mark.parametrize("dead", [(1, 2, 4), (3, 11, 12), (8, 9, 10), (15, 14, 12)])
 def test_a_redundant_broadcast_survives_dead_ranks(dead: tuple[int, ...]) -> None:
     """Each of 16 ranks forwards over 4 distances, so any 3 other ranks may be dead."""
@@ -242,7 +250,8 @@ def test_networks_lose_nothing_and_threads_do_not_change_them(operation: str, da
     ("wrong", "text"),
     [
         ({"operation": "scan"}, "operation is 'scan', must be one of broadcast, ring, doubling, alltoall, barrier"),
-        ({"size": 1}, "size is 1, must be 2 to 64"),
+        ({"size": 1}, "size is 1, must be 2 to 1023"),
+        ({"size": 65, "operation": "doubling"}, "size is 65, must be 2 to 64"),
         ({"block_bytes": 2048}, "block_bytes is 2048, must be a multiple of 64, up to 1984"),
         ({"block_bytes": 100}, "block_bytes is 100, must be a multiple of 64, up to 1984"),
         ({"root": 4}, "root is 4, must be a rank: 0 to 3"),

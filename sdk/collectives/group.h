@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Collective operations on NICs: wire format and configuration of a group of up to 64 ranks.
+ * Collective operations on NICs: wire format and configuration of a group of up to 64 ranks, or more with
+ * -DGROUP_MAX_SIZE.
  *
  * A frame is Ethernet, IPv4, UDP, two unused bytes, then
  *
@@ -21,12 +22,16 @@
 #define GROUP_DATA 9410 /* UDP port of the operation's packets */
 #define GROUP_GO 9411
 
-#define GROUP_MAX_SIZE 64
+#ifndef GROUP_MAX_SIZE
+#define GROUP_MAX_SIZE 64 /* ranks that the configuration has room for */
+#endif
+#define GROUP_PEER_BYTES 12
 #ifndef GROUP_BLOCK_BYTES
 #define GROUP_BLOCK_BYTES 1024 /* bytes of a block; the last one may have less */
 #endif
 #define GROUP_COUNTERS 4
-#define GROUP_CONFIGURATION_BYTES 1024
+#define GROUP_FIXED_BYTES 256
+#define GROUP_CONFIGURATION_BYTES (GROUP_FIXED_BYTES + GROUP_PEER_BYTES * GROUP_MAX_SIZE)
 #define GROUP_HEADERS_BYTES 64                                      /* room for all headers */
 #define GROUP_FRAME_BYTES (GROUP_HEADERS_BYTES + GROUP_BLOCK_BYTES) /* in whole lines of 64 bytes */
 
@@ -49,7 +54,8 @@ typedef struct {
     flare_peer_t peer[GROUP_MAX_SIZE];
 } group_t;
 
-_Static_assert(sizeof(group_t) <= GROUP_CONFIGURATION_BYTES - 16, "the configuration has 1 KiB");
+_Static_assert(sizeof(group_t) <= GROUP_CONFIGURATION_BYTES - 16, "the configuration has room for all peers");
+_Static_assert(sizeof(flare_peer_t) == GROUP_PEER_BYTES, "as in the Python side");
 _Static_assert(FLARE_DATA_AT <= GROUP_HEADERS_BYTES && GROUP_BLOCK_BYTES % 64 == 0, "a frame holds a block");
 
 static inline const group_t *group_of(const handler_args_t *args)

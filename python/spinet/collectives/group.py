@@ -21,6 +21,7 @@ _WIRE = constants("group.h")
 DATA, GO = _WIRE["GROUP_DATA"], _WIRE["GROUP_GO"]
 """UDP ports of the operation's packets and of start packets."""
 BLOCK_BYTES = _WIRE["GROUP_BLOCK_BYTES"]
+SMALL_SIZE, MAX_SIZE = _WIRE["GROUP_MAX_SIZE"], 1023  # a star has up to 1,024 nodes, one of which starts the ranks
 MAX_BLOCK_BYTES = 1984  # with 56 bytes of headers within the 2,048 bytes that PsPIN sends (outbound.max_packet_bytes)
 _CORES = 8
 _STEPS = constants("doubling.c")["STEPS"]
@@ -35,7 +36,7 @@ class Group:
     operation
         One of `OPERATIONS`.
     size
-        Number of ranks, 2 to 64. Rank *r* is node *r* of the network.
+        Number of ranks, 2 to 1,023 (``doubling``: to 64). Rank *r* is node *r* of the network.
     n_bytes
         Bytes of the vector. For ``alltoall``: bytes of the part for one rank.
     dtype, op
@@ -72,8 +73,9 @@ class Group:
         """Refuse values that the handlers do not support."""
         if self.operation not in OPERATIONS:
             raise UsageError(f"operation is {self.operation!r}, must be one of {', '.join(OPERATIONS)}")
-        if not 2 <= self.size <= _WIRE["GROUP_MAX_SIZE"]:
-            raise UsageError(f"size is {self.size}, must be 2 to {_WIRE['GROUP_MAX_SIZE']}")
+        most = SMALL_SIZE if self.operation == "doubling" else MAX_SIZE
+        if not 2 <= self.size <= most:
+            raise UsageError(f"size is {self.size}, must be 2 to {most}")
         if self.dtype not in TYPES:
             raise UsageError(f"dtype is {self.dtype!r}, must be one of {', '.join(TYPES)}")
         if self.op not in ("sum", "min", "max", "prod"):
@@ -102,6 +104,11 @@ class Group:
         if self.operation == "accumulate":
             return 0
         return -(-self.vector_bytes // 64) * 64
+
+    @property
+    def _configuration_bytes(self) -> int:
+        ranks = SMALL_SIZE if self.size <= SMALL_SIZE else MAX_SIZE
+        return _WIRE["GROUP_FIXED_BYTES"] + _WIRE["GROUP_PEER_BYTES"] * ranks
 
     @property
     def vector_bytes(self) -> int:
@@ -133,6 +140,8 @@ class Group:
             made = {"TYPE": "SPIN_CUSTOM", "OP": 0, "SPIN_CUSTOM_OPERATOR": f'"{self.custom}"'}
         if self.block_bytes != BLOCK_BYTES:
             made["GROUP_BLOCK_BYTES"] = self.block_bytes
+        if self.size > SMALL_SIZE:
+            made["GROUP_MAX_SIZE"] = MAX_SIZE
         return made | ({"REDUNDANT": 1} if self.redundant else {})
 
     def node(self, rank: int) -> dict[str, Any]:
@@ -167,10 +176,10 @@ class Group:
             "match": f"ipv4.header_words == 5 && udp.dst_port in {{{ports}}}",
             "handler_memory": {
                 "addr": 0x1C10_0000,
-                "size": _WIRE["GROUP_CONFIGURATION_BYTES"] + more.get(self.operation, 0),
+                "size": self._configuration_bytes + more.get(self.operation, 0),
                 "data": str(_programs.kept(content)),
             },
-            "scratchpad_bytes": _WIRE["GROUP_CONFIGURATION_BYTES"] + frames,
+            "scratchpad_bytes": self._configuration_bytes + frames,
         }
         program = str(SOURCES / f"{self.operation}.c")
         return {"program": program, "context": [context], "defines": self.defines}
