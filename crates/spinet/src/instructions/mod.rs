@@ -8,6 +8,7 @@
 //! Source: PsPIN RTL a49fec8, `hw/deps/riscv/riscv_tracer.sv`.
 
 mod choose;
+mod line;
 mod read;
 mod spelling;
 mod write;
@@ -15,4 +16,4 @@ mod write;
 pub use choose::{Choice, ChoiceError};
 pub use read::{Entry, Reader, Registers, TraceReadError};
 pub use spelling::{base_word, spelled};
-pub use write::{CoreTraces, HEADER, TraceFile, TraceWriteError, file_name, push_line};
+pub use write::{CoreTraces, HEADER, TraceFile, TraceWriteError, file_name};
