@@ -314,7 +314,7 @@ impl Sink for Port {
             // Happens only on cards that `SPINET_NIC` selects. Only the end of the run depends on it.
             Some(Event::PacketDropped { .. }) => library::edge(|edge| edge.in_nic -= 1),
             Some(Event::HandlerTrap { hpu, cause, .. }) => {
-                let (time, cluster) = (event.at.ps(), cluster_of(event.source));
+                let (time, cluster) = (event.at().ps(), cluster_of(event.source));
                 print(&format!("[{time}][synt]: HPU ({cluster} {hpu}) HANDLER ERROR: {cause}\n"));
             }
             _ => {}

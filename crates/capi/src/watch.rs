@@ -258,7 +258,7 @@ impl Sink for Watcher {
         let Some(what) = Event::of(event) else { return };
         let watch = &mut *self.0.borrow_mut();
         let pending = PendingEvent { cluster: cluster_of(event.source), what };
-        watch.waiting.insert((event.at.ps(), watch.n_events), pending);
+        watch.waiting.insert((event.at().ps(), watch.n_events), pending);
         watch.n_events += 1;
     }
 }

@@ -167,6 +167,9 @@ impl Clock {
 
     /// Time of edge `cycle`, or `None` beyond [`Time::MAX`].
     fn edge_within(&self, cycle: Cycle) -> Option<Time> {
+        if self.cycles == 1 {
+            return cycle.checked_mul(u64::try_from(self.fs).ok()?).map(Time);
+        }
         // A product beyond 128 bits is beyond 64 bits after the division, because `cycles` has at most 64.
         let wide = || u64::try_from(u128::from(cycle).checked_mul(self.fs)? / self.cycles).ok();
         scaled(cycle, self.fs, self.cycles, |fs, cycles| fs / cycles).or_else(wide).map(Time)

@@ -57,8 +57,10 @@ pub struct EventKind {
 /// One event of a component.
 #[derive(Clone, Copy, Debug)]
 pub struct Event<'a> {
-    /// Time of the event.
-    pub at: Time,
+    /// Cycle of the event, of the component's clock.
+    pub cycle: Cycle,
+    /// The component's clock.
+    pub clock: &'a Clock,
     /// Path of the component, such as `nic.cluster[2]`.
     pub source: &'a str,
     /// Kind of the event.
@@ -68,6 +70,17 @@ pub struct Event<'a> {
 }
 
 impl Event<'_> {
+    /// Time of the event.
+    pub fn at(&self) -> Time {
+        self.clock.edge(self.cycle)
+    }
+
+    /// The first cycle of `clock` at the time of the event or later. Needs no division if the clocks have the same edges.
+    #[inline]
+    pub fn cycle_of(&self, clock: &Clock) -> Cycle {
+        if self.clock.coincides(clock) { self.cycle } else { clock.cycle_at_or_after(self.at()) }
+    }
+
     /// The value of the field of this name.
     pub fn get(&self, field: &str) -> Option<u64> {
         let position = self.kind.fields.iter().position(|&name| name == field)?;
@@ -122,7 +135,7 @@ impl Tracer {
     #[cold]
     fn deliver(&self, kind: &'static EventKind, cycle: Cycle, values: &[u64]) {
         assert_eq!(kind.fields.len(), values.len(), "event {} has other fields", kind.name);
-        let event = Event { at: self.clock.edge(cycle), source: &self.source, kind, values };
+        let event = Event { cycle, clock: &self.clock, source: &self.source, kind, values };
         self.hub.sinks.borrow_mut().iter_mut().for_each(|sink| sink.event(&event));
     }
 }

@@ -36,7 +36,7 @@ struct Log(Rc<RefCell<Vec<String>>>);
 
 impl Sink for Log {
     fn event(&mut self, event: &Event) {
-        self.0.borrow_mut().push(format!("{} {}: {} fs", event.source, event.values[0], event.at.fs()));
+        self.0.borrow_mut().push(format!("{} {}: {} fs", event.source, event.values[0], event.at().fs()));
     }
 }
 

@@ -171,7 +171,7 @@ fn a_sink_receives_events_and_changes_no_result() {
     impl Sink for Recorder {
         fn event(&mut self, event: &Event) {
             let item = event.get("item").expect("the event has the field");
-            self.0.borrow_mut().push(format!("{} {} {} {item}", event.at, event.source, event.kind.name));
+            self.0.borrow_mut().push(format!("{} {} {} {item}", event.at(), event.source, event.kind.name));
         }
     }
     let shape = Shape { mhz: [1000, 250, 1000, 88], capacity: 2, latency: 1, pause: 3 };

@@ -35,7 +35,7 @@ impl Console for Print {
 struct Tell;
 impl Sink for Tell {
     fn event(&mut self, event: &Event) {
-        println!("{:>8} {:16} {:16} {:?}", event.at.ns(), event.source, event.kind.name, event.values);
+        println!("{:>8} {:16} {:16} {:?}", event.at().ns(), event.source, event.kind.name, event.values);
     }
 }
 

@@ -198,6 +198,6 @@ impl Sink for EventLog {
     fn event(&mut self, event: &Event) {
         let fields = event.kind.fields.iter().zip(event.values);
         let fields: String = fields.map(|(name, value)| format!(" {name}={value:#x}")).collect();
-        self.0.note(self.1.cycle_at_or_after(event.at), format!("event {}{fields}", event.kind.name));
+        self.0.note(event.cycle_of(&self.1), format!("event {}{fields}", event.kind.name));
     }
 }

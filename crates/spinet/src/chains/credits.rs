@@ -107,7 +107,7 @@ impl CreditLog {
         let [node, held] = event.values else { return };
         let lane = usize::try_from(*node).ok().and_then(|node| self.by_node.get(node).copied().flatten());
         if let Some(lane) = lane {
-            self.lanes[lane].note(self.clock.cycle_at_or_after(event.at), *held);
+            self.lanes[lane].note(event.cycle_of(&self.clock), *held);
         }
     }
 }

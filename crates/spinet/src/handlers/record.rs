@@ -273,7 +273,7 @@ impl Record {
 
     fn event(&mut self, event: &trace::Event) {
         let Some(what) = Event::of(event) else { return };
-        let at = || self.clock.cycle_at_or_after(event.at);
+        let at = || event.cycle_of(&self.clock);
         if let Some(to_host) = &mut self.to_host {
             let inside = &self.window.inside;
             to_host.note(at(), &what, |packet| inside.get(packet).map(|row| row.bytes), &self.host);

@@ -119,7 +119,7 @@ struct Keep(Shared<Vec<Told>>);
 
 impl Sink for Keep {
     fn event(&mut self, event: &Event) {
-        let told = (event.at.ns(), event.source.to_owned(), event.kind.name, event.values.to_vec());
+        let told = (event.at().ns(), event.source.to_owned(), event.kind.name, event.values.to_vec());
         self.0.borrow_mut().push(told);
     }
 }
