@@ -63,32 +63,92 @@ macro_rules! columns {
 }
 pub(crate) use columns;
 
+/// Number of rows that are distributed over the columns at once: they stay in the processor's first cache until then.
+const BATCH: usize = 64;
+
 /// Rows of numbers, kept by column.
 pub struct Columns {
     columns: &'static [Column],
     data: Vec<Vec<u8>>,
+    /// The last rows, one after the other. They are not in `data` yet.
+    rows: Vec<i64>,
 }
 
 impl Columns {
     /// No rows yet.
     pub fn new(columns: &'static [Column]) -> Self {
-        Columns { columns, data: vec![Vec::new(); columns.len()] }
+        Columns { columns, data: vec![Vec::new(); columns.len()], rows: Vec::new() }
     }
 
     /// Adds a row: a number for each column, which its type holds.
     pub fn push(&mut self, row: &[i64]) {
         assert_eq!(row.len(), self.columns.len(), "a row has a value for each column");
-        for ((column, data), value) in self.columns.iter().zip(&mut self.data).zip(row) {
+        self.rows.extend_from_slice(row);
+        if self.rows.len() >= BATCH * row.len() {
+            self.distribute();
+        }
+    }
+
+    /// Moves the last rows to their columns.
+    fn distribute(&mut self) {
+        for (position, (column, data)) in self.columns.iter().zip(&mut self.data).enumerate() {
+            let values = self.rows.chunks_exact(self.columns.len()).map(|row| row[position]);
             match column.kind {
-                Kind::U8 => data.push(*value as u8),
-                Kind::U32 | Kind::I32 => data.extend_from_slice(&(*value as u32).to_le_bytes()),
-                Kind::U64 | Kind::I64 => data.extend_from_slice(&value.to_le_bytes()),
+                Kind::U8 => append(data, values, |value| [value as u8]),
+                Kind::U32 | Kind::I32 => append(data, values, |value| (value as u32).to_le_bytes()),
+                Kind::U64 | Kind::I64 => append(data, values, i64::to_le_bytes),
             }
         }
+        self.rows.clear();
     }
 
     /// The rows since the last call.
     pub fn take(&mut self) -> Vec<(&'static str, Vec<u8>)> {
+        self.distribute();
         self.columns.iter().zip(&mut self.data).map(|(column, data)| (column.name, std::mem::take(data))).collect()
+    }
+}
+
+/// Appends numbers as bytes. Room for all of them is made first.
+fn append<const N: usize>(
+    data: &mut Vec<u8>,
+    values: impl ExactSizeIterator<Item = i64>,
+    bytes_of: impl Fn(i64) -> [u8; N],
+) {
+    let start = data.len();
+    data.resize(start + N * values.len(), 0);
+    let (bytes, _) = data[start..].as_chunks_mut();
+    for (bytes, value) in bytes.iter_mut().zip(values) {
+        *bytes = bytes_of(value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COLUMNS: &[Column] = &[
+        Column { name: "small", kind: Kind::U8, about: "" },
+        Column { name: "signed", kind: Kind::I32, about: "" },
+        Column { name: "wide", kind: Kind::I64, about: "" },
+    ];
+
+    #[test]
+    fn every_row_is_taken_once_and_in_order() {
+        let mut columns = Columns::new(COLUMNS);
+        // Less than a batch, several batches and a part, nothing.
+        let mut next = 0;
+        for n in [3, 2 * BATCH as i64 + 1, 0] {
+            let rows = next..next + n;
+            rows.clone().for_each(|row| columns.push(&[row % 256, -row, row << 32]));
+            let column = |of: fn(i64) -> Vec<u8>| rows.clone().flat_map(of).collect::<Vec<u8>>();
+            let want = vec![
+                ("small", column(|row| vec![row as u8])),
+                ("signed", column(|row| (-row as i32).to_le_bytes().into())),
+                ("wide", column(|row| (row << 32).to_le_bytes().into())),
+            ];
+            assert_eq!(columns.take(), want);
+            next += n;
+        }
     }
 }
