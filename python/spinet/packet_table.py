@@ -42,15 +42,19 @@ def to_arrow(chunk: Chunk, columns: Columns) -> pa.Table:
     import numpy as np
     import pyarrow as pa
 
-    arrays = []
+    arrays: list[pa.Array] = []
     for name, dtype, _meaning, categories in columns:
-        values = np.frombuffer(chunk.get(name, b""), dtype=dtype)
+        data = chunk.get(name, b"")
+        values = np.frombuffer(data, dtype=dtype)
         if categories:
             arrays.append(pa.DictionaryArray.from_arrays(values.astype(np.int8), categories))
-        elif values.dtype.kind == "i":
-            arrays.append(pa.array(values, mask=values < 0))
-        else:
-            arrays.append(pa.array(values))
+            continue
+        is_valid = values >= 0
+        n_null = len(values) - int(np.count_nonzero(is_valid))
+        bitmap = pa.py_buffer(np.packbits(is_valid, bitorder="little")) if n_null else None
+        # Shares the bytes of the chunk.
+        kind = pa.from_numpy_dtype(values.dtype)
+        arrays.append(pa.Array.from_buffers(kind, len(values), [bitmap, pa.py_buffer(data)], n_null))
     return pa.Table.from_arrays(arrays, schema=schema(columns))
 
 
@@ -96,7 +100,12 @@ class ParquetFile:
         import pyarrow.parquet as pq
 
         self._columns = columns
-        self._writer = pq.ParquetWriter(path, schema(self._columns), compression="zstd")
+        # Neighbouring numbers differ little: their differences are written faster than a dictionary, and are smaller.
+        words = [name for name, _dtype, _meaning, categories in columns if categories]
+        differences = {name: "DELTA_BINARY_PACKED" for name, _dtype, _meaning, categories in columns if not categories}
+        self._writer = pq.ParquetWriter(
+            path, schema(columns), compression="zstd", use_dictionary=words, column_encoding=differences
+        )
         self._waiting = Collected(self._columns)
         self._bytes = 0
         self._failed = False
