@@ -61,9 +61,9 @@ mod event {
     pub const FLOWS: u32 = 47;
     pub const LAST_FLOWS: u32 = 48;
     /// `TrackEvent.Type`.
-    pub const BEGIN: u64 = 1;
-    pub const END: u64 = 2;
-    pub const COUNTER: u64 = 4;
+    pub const BEGIN: u8 = 1;
+    pub const END: u8 = 2;
+    pub const COUNTER: u8 = 4;
     pub const ANNOTATION_NAME: u32 = 1;
     pub const ANNOTATION_UINT: u32 = 3;
 }
@@ -119,11 +119,13 @@ const fn long_tag(field: u32, wire: u32) -> [u8; 2] {
     [(field << 3 & 0x7f | wire | 0x80) as u8, (field >> 4) as u8]
 }
 
+/// Position of the type in [`Prefix::of_track`].
+const TYPE_AT: usize = 1;
 const VARINT: u32 = 0;
 const FIXED: u32 = 1;
 const LENGTH: u32 = 2;
 
-/// The bytes with which events of a time begin. They are copied as a whole, because copies of fixed length are fast.
+/// Bytes that several events share. They are copied as a whole, because copies of fixed length are fast.
 #[derive(Clone, Copy, Default, Debug)]
 struct Prefix {
     bytes: [u8; 16],
@@ -139,6 +141,11 @@ impl Prefix {
             prefix.varint(number);
         }
         prefix
+    }
+
+    /// The type of an event, to be filled in, and its track.
+    fn of_track(id: u64) -> Prefix {
+        Prefix::of([(event::TYPE, 0), (event::TRACK, id)])
     }
 
     fn varint(&mut self, mut number: u64) {
@@ -207,17 +214,11 @@ impl Buffer {
         const TAGS: [u8; 3] =
             [tag(event::ANNOTATION, LENGTH), tag(event::ANNOTATION_NAME, VARINT), tag(event::ANNOTATION_UINT, VARINT)];
         let [all, name, number] = TAGS;
-        self.put([all, 0, 0, name, iid, number, 0, 0], 6);
-        let start = self.len - 3;
+        let start = self.len + 2;
+        self.put([all, 0, name, iid, number, 0, 0, 0], 5);
         self.varint(value);
-        self.end(start);
-    }
-
-    /// The type and the track of an event.
-    #[inline]
-    fn event(&mut self, kind: u64, track: u64) {
-        self.put([tag(event::TYPE, VARINT), kind as u8, tag(event::TRACK, VARINT), 0], 3);
-        self.varint(track);
+        // At most 13 bytes, so the length takes one.
+        self.bytes[start - 1] = (self.len - start) as u8;
     }
 }
 
@@ -234,9 +235,9 @@ pub struct Perfetto {
     /// The last identity given to a track.
     last_id: u64,
     groups: [Option<u64>; Group::ALL.len() + 1],
-    /// Identities by track and lane; 0 for none.
-    lanes: Vec<Vec<u64>>,
-    counters: Vec<u64>,
+    /// The first bytes of events, by track and lane, and by counter. They are empty for those that were not used yet.
+    lanes: Vec<Vec<Prefix>>,
+    counters: Vec<Prefix>,
     /// A packet in the making, and in it a descriptor. Kept to reuse their memory.
     scratch: [Message; 2],
 }
@@ -272,6 +273,7 @@ impl Perfetto {
             counters: Vec::new(),
             scratch: Default::default(),
         };
+        assert!(categories.len() < 0x7f, "the number of a category takes one byte");
         let mut packet = Message::default();
         packet.number(packet::SEQUENCE, trace.sequence);
         packet.number(packet::SEQUENCE_FLAGS, STATE_CLEARED);
@@ -298,12 +300,10 @@ impl Perfetto {
     /// A slice begins.
     #[inline]
     pub fn begin(&mut self, at_ps: u64, track: &Track, slice: &Slice) -> io::Result<()> {
-        let id = self.lane(track, slice)?;
-        self.event(at_ps, event::BEGIN, id, |event| {
-            event.put([tag(event::NAME, VARINT)], 1);
+        let head = self.lane(track, slice)?;
+        self.event(at_ps, event::BEGIN, head, |event| {
+            event.put([tag(event::CATEGORY, VARINT), slice.stage + 1, tag(event::NAME, VARINT), 0], 3);
             event.varint(u64::from(slice.name) + 1);
-            event.put([tag(event::CATEGORY, VARINT)], 1);
-            event.varint(u64::from(slice.stage) + 1);
             if !slice.is_inner {
                 event.annotation(1, slice.packet);
                 if let Some(message) = slice.message {
@@ -325,17 +325,17 @@ impl Perfetto {
     /// The slice that began last on this lane ends.
     #[inline]
     pub fn end(&mut self, at_ps: u64, track: &Track, slice: &Slice) -> io::Result<()> {
-        let id = self.lane(track, slice)?;
-        self.event(at_ps, event::END, id, |_| {})
+        let head = self.lane(track, slice)?;
+        self.event(at_ps, event::END, head, |_| {})
     }
 
     /// A counter has a new value.
     pub fn count(&mut self, at_ps: u64, number: usize, about: &CounterAbout, value: f64) -> io::Result<()> {
-        let id = match self.counters.get(number) {
-            Some(&id) if id != 0 => id,
+        let head = match self.counters.get(number) {
+            Some(&head) if head.len > 0 => head,
             _ => self.describe_counter(number, about)?,
         };
-        self.event(at_ps, event::COUNTER, id, |event| match about.unit {
+        self.event(at_ps, event::COUNTER, head, |event| match about.unit {
             Unit::Packets | Unit::Bytes => {
                 event.put(long_tag(event::COUNTER_VALUE, VARINT), 2);
                 event.varint(value as u64);
@@ -347,9 +347,9 @@ impl Perfetto {
         })
     }
 
-    /// Describes a counter that is used for the first time. Returns its identity.
+    /// Describes a counter that is used for the first time. Returns the first bytes of its events.
     #[cold]
-    fn describe_counter(&mut self, number: usize, about: &CounterAbout) -> io::Result<u64> {
+    fn describe_counter(&mut self, number: usize, about: &CounterAbout) -> io::Result<Prefix> {
         let parent = self.group(COUNTERS, "counters")?;
         let id = self.describe(&about.name, Some(parent), number as u64, |descriptor| {
             descriptor.message(descriptor::COUNTER, |counter| match about.unit {
@@ -359,10 +359,11 @@ impl Perfetto {
             });
         })?;
         if self.counters.len() <= number {
-            self.counters.resize(number + 1, 0);
+            self.counters.resize(number + 1, Prefix::default());
         }
-        self.counters[number] = id;
-        Ok(id)
+        let head = Prefix::of_track(id);
+        self.counters[number] = head;
+        Ok(head)
     }
 
     /// Writes all buffered bytes.
@@ -372,28 +373,29 @@ impl Perfetto {
         Ok(())
     }
 
-    /// The identity of a lane, which is described when it is used first.
+    /// The first bytes of a lane's events. The lane is described when it is used first.
     #[inline]
-    fn lane(&mut self, track: &Track, slice: &Slice) -> io::Result<u64> {
+    fn lane(&mut self, track: &Track, slice: &Slice) -> io::Result<Prefix> {
         let (number, lane) = (slice.track as usize, slice.lane as usize);
         match self.lanes.get(number).and_then(|lanes| lanes.get(lane)) {
-            Some(&id) if id != 0 => Ok(id),
+            Some(&head) if head.len > 0 => Ok(head),
             _ => self.describe_lane(track, number, lane),
         }
     }
 
     #[cold]
-    fn describe_lane(&mut self, track: &Track, number: usize, lane: usize) -> io::Result<u64> {
+    fn describe_lane(&mut self, track: &Track, number: usize, lane: usize) -> io::Result<Prefix> {
         if self.lanes.len() <= number {
             self.lanes.resize_with(number + 1, Vec::new);
         }
         if self.lanes[number].len() <= lane {
-            self.lanes[number].resize(lane + 1, 0);
+            self.lanes[number].resize(lane + 1, Prefix::default());
         }
         let parent = self.group(track.group as usize, track.group.word())?;
         let id = self.describe(&track.name, Some(parent), u64::from(track.rank), |_| {})?;
-        self.lanes[number][lane] = id;
-        Ok(id)
+        let head = Prefix::of_track(id);
+        self.lanes[number][lane] = head;
+        Ok(head)
     }
 
     fn group(&mut self, number: usize, name: &str) -> io::Result<u64> {
@@ -449,7 +451,7 @@ impl Perfetto {
     }
 
     #[inline]
-    fn event(&mut self, at_ps: u64, kind: u64, track: u64, fill: impl FnOnce(&mut Buffer)) -> io::Result<()> {
+    fn event(&mut self, at_ps: u64, kind: u8, head: Prefix, fill: impl FnOnce(&mut Buffer)) -> io::Result<()> {
         let ns = at_ps / 1000;
         if self.moment.0 != ns {
             let (flags, sequence) = ((packet::SEQUENCE_FLAGS, NEEDS_STATE), (packet::SEQUENCE, self.sequence));
@@ -459,7 +461,8 @@ impl Perfetto {
         let packet = out.begin(tag(PACKET, LENGTH));
         out.put(self.moment.1.bytes, self.moment.1.len);
         let event = out.begin(tag(packet::TRACK_EVENT, LENGTH));
-        out.event(kind, track);
+        out.put(head.bytes, head.len);
+        out.bytes[event + TYPE_AT] = kind;
         fill(out);
         out.end(event);
         out.end(packet);
