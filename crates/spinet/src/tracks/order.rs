@@ -136,6 +136,8 @@ pub struct Ordered {
     /// or, with [`IN_FILE`], in `read`. Both lists are kept to reuse their memory.
     order: Vec<u128>,
     read: Vec<u64>,
+    /// Entries that are sorted by kind. Kept to reuse its memory.
+    by_kind: Vec<u128>,
     /// Where items go that are too many.
     path: PathBuf,
     file: Option<File>,
@@ -164,6 +166,7 @@ impl Ordered {
             settled: 0,
             order: Vec::new(),
             read: Vec::new(),
+            by_kind: Vec::new(),
             path,
             file: None,
             written: 0,
@@ -272,18 +275,39 @@ impl Ordered {
 
     /// Puts the items of a bucket into `order`, and sorts that.
     fn sort(&mut self, bucket: Bucket) {
+        let has_others = !self.order.is_empty();
+        // Bits in which the items' times differ, and the number of items of each kind.
+        let (mut time, mut differ, mut counts) = (None, 0, [0; KINDS]);
         let mut next = bucket.head;
         while let Some(chunk) = self.chunks.all.get(next as usize) {
             let mut at = 0;
             while at < chunk.used as usize {
                 let key = chunk.words[at];
                 self.order.push(entry(key, self.order.len(), next * CHUNK as u32 + at as u32));
+                differ |= *time.get_or_insert(key >> KIND_BITS) ^ key >> KIND_BITS;
+                counts[kind_of(key)] += 1;
                 at += self.lengths[kind_of(key)];
             }
             self.words -= at;
             next = chunk.next;
         }
-        self.order.sort_unstable();
+        if has_others || differ != 0 {
+            self.order.sort_unstable();
+            return;
+        }
+        // Usually a bucket is a cycle: its items have one time, and only their kinds differ.
+        let mut place = 0;
+        let mut places = counts.map(|count: usize| {
+            place += count;
+            place - count
+        });
+        self.by_kind.resize(self.order.len(), 0);
+        for &entry in &self.order {
+            let place = &mut places[kind_of((entry >> u64::BITS) as u64)];
+            self.by_kind[*place] = entry;
+            *place += 1;
+        }
+        std::mem::swap(&mut self.order, &mut self.by_kind);
     }
 
     /// The time behind a bucket.
@@ -453,6 +477,25 @@ mod tests {
         ordered.take_before(u64::MAX, keep).expect("read");
         assert_eq!(got, want);
         got
+    }
+
+    #[test]
+    fn items_of_a_bucket_come_by_time_and_kind_and_then_as_they_were_added() {
+        // A bucket of one time, and one of two times.
+        for times in [1, 2] {
+            let mut ordered = ordered("kinds");
+            let key = |i: u64| (5000 + i % times) << KIND_BITS | i * 3 % KINDS as u64;
+            (0..40).for_each(|i| push(&mut ordered, key(i), i));
+            let mut got = Vec::new();
+            let keep = |one: &[u64]| {
+                got.push((one[0], one[1]));
+                Ok(())
+            };
+            ordered.take_before(u64::MAX, keep).expect("in memory");
+            let mut want: Vec<_> = (0..40).map(|i| (key(i), i)).collect();
+            want.sort();
+            assert_eq!(got, want);
+        }
     }
 
     #[test]
