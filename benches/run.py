@@ -33,6 +33,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BUSY = ROOT / "benches" / "handlers" / "busy.c"
 PING_PONG = ROOT / "sdk" / "examples" / "ping_pong.c"
 EMPTY = ROOT / "sdk" / "examples" / "empty.c"
+DRIVER = ROOT / "benches" / "drivers" / "ping_pong.c"
 
 _BEST_OF = 3
 _MIB = 1 << 20
@@ -178,8 +179,9 @@ def panic_cycles_per_s() -> float:
     return float(cycles[0] / min(seconds))
 
 
-def peak_mib(scratch: Path, packets: int) -> float:
-    """Peak memory of a run over a capture, everything written."""
+@functools.cache
+def captured_run(scratch: Path, packets: int) -> tuple[float, float]:
+    """Peak memory in MiB and processor time in s of a run over a capture, everything written."""
     capture = scratch / f"{packets}.pcap"
     write_capture(capture, packets)
     command = [sys.executable, "-m", "spinet.cli", "run", str(EMPTY), "--traffic", str(capture), "--pace", "asap"]
@@ -190,7 +192,44 @@ def peak_mib(scratch: Path, packets: int) -> float:
     process.returncode = os.waitstatus_to_exitcode(status)
     assert process.returncode == 0
     capture.unlink()
-    return usage.ru_maxrss / 1024
+    return usage.ru_maxrss / 1024, usage.ru_utime + usage.ru_stime
+
+
+def traced_cycles_per_s(scratch: Path) -> float:
+    """Cycles that libpspin simulates in a second of host time with an instruction trace of each core.
+
+    The generic driver sends a packet of 1024 bytes to `ping_pong` every 20 cycles.
+    """
+    build = ["cargo", "rustc", "-q", "--release", "--locked", "-p", "capi", "--lib", "--crate-type", "cdylib"]
+    subprocess.run(build, check=True, cwd=ROOT)
+    install = [str(ROOT / "crates" / "capi" / "make" / "install"), str(ROOT / "target" / "release" / "libcapi.so")]
+    subprocess.run([*install, str(scratch)], check=True, stdout=subprocess.DEVNULL)
+    handlers = ["build", str(PING_PONG), "-o", str(scratch / "build" / "handlers")]
+    subprocess.run([sys.executable, "-m", "spinet.cli", *handlers], check=True, stdout=subprocess.DEVNULL)
+    program, lib, traces = scratch / "traced", scratch / "lib", scratch / "traces"
+    link = ["-I", str(scratch / "include"), "-L", str(lib), f"-Wl,-rpath,{lib}", "-lpspin"]
+    subprocess.run(["cc", str(DRIVER), "-o", str(program), *link], check=True)
+
+    def once(packets: int) -> tuple[int, float]:
+        process = subprocess.Popen(
+            [str(program), "-p", str(packets)],
+            stdout=subprocess.DEVNULL,
+            cwd=scratch,
+            env={**os.environ, "SPINET_INSTRUCTIONS": str(traces)},
+        )
+        _pid, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        assert process.returncode == 0
+        last = max(int(file.read_bytes()[-400:].splitlines()[-1].split()[1]) for file in traces.iterdir())
+        shutil.rmtree(traces)
+        return last, usage.ru_utime + usage.ru_stime
+
+    def best(packets: int) -> tuple[int, float]:
+        cycles, seconds = zip(*(once(packets) for _ in range(_BEST_OF)), strict=True)
+        return cycles[0], min(seconds)
+
+    (few_cycles, few_s), (many_cycles, many_s) = best(1000), best(11000)
+    return (many_cycles - few_cycles) / (many_s - few_s)
 
 
 def write_capture(path: Path, packets: int) -> None:
@@ -411,15 +450,29 @@ FIGURES = (
         key="rss_mib_1m",
         what="peak memory, capture of 1 million packets",
         unit="MiB",
-        measure=lambda scratch: peak_mib(scratch, 10**6),
+        measure=lambda scratch: captured_run(scratch, 10**6)[0],
         most=1024,
     ),
     Figure(
         key="rss_mib_10m",
         what="peak memory, capture of 10 million packets",
         unit="MiB",
-        measure=lambda scratch: peak_mib(scratch, 10**7),
+        measure=lambda scratch: captured_run(scratch, 10**7)[0],
         most=1024,
+    ),
+    Figure(
+        key="capture_10m_s",
+        what="`spinet run -o`, capture of 10 million packets",
+        unit="s",
+        measure=lambda scratch: captured_run(scratch, 10**7)[1],
+        most=25,
+    ),
+    Figure(
+        key="traced_cycles_per_s",
+        what="libpspin with instruction traces, ping_pong",
+        unit="1/s",
+        measure=traced_cycles_per_s,
+        least=0.5e6,
     ),
     Figure(
         key="run_1000_packets_s",
