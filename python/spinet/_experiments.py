@@ -11,7 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from spinet import _core, _files, _nics, _packets, toolchain
+from spinet import _core, _files, _nics, _options, _packets, toolchain
 from spinet._core import InputError, UsageError
 
 NO_FILE = "keywords"  # in place of a path, for an experiment given as keyword arguments
@@ -59,12 +59,13 @@ def keywords(stated: Mapping[str, Any]) -> dict[str, Any]:
     """Keywords of `run` as `prepare` takes them: lists where there can be several, and files in place of packets."""
     from spinet import _programs  # which needs this module
 
+    _options.check_types(stated)
     nic, sets = _nics.chosen(stated.get("nic"), stated.get("set") or ())
     memory = stated.get("handler_memory")
     lists = ("program", "chains", "services", "tenants", "firmware")
     return {
         **stated,
-        **{name: _programs.several(stated.get(name)) for name in lists},
+        **{name: _programs.several(stated.get(name), name) for name in lists},
         **{name: _packets.sources(name, stated.get(name)) for name in ("traffic", "send")},
         **{name: stated.get(name) or None for name in ("paths", "check")},
         "handler_memory": _programs.kept(memory) if isinstance(memory, bytes) else memory,

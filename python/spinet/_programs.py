@@ -6,22 +6,32 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from spinet import _core, _files, _kinds, card_firmware, chains, toolchain
 from spinet import _experiments as experiments
-from spinet._core import InputError
+from spinet._core import InputError, UsageError
 from spinet._experiments import Prepared
 
 
-def several(given: Any) -> list[Any]:
-    """One thing or several, as a list."""
+def several(given: Any, name: str = "program") -> list[Any]:
+    """One thing or several, as a list.
+
+    Raises
+    ------
+    UsageError
+        If it is neither; with the name of the keyword.
+    """
     if given is None:
         return []
-    return [given] if isinstance(given, str | Path | Mapping) else list(given)
+    if isinstance(given, str | Path | Mapping):
+        return [given]
+    if isinstance(given, bytes) or not isinstance(given, Iterable):
+        raise UsageError(f"{name} is {given!r}, must be a text, or a list of them")
+    return list(given)
 
 
 @dataclass(frozen=True, kw_only=True)

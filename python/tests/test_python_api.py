@@ -9,6 +9,7 @@ import inspect
 import io
 import pickle
 import pydoc
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -144,6 +145,27 @@ def test_what_no_form_is_is_told(given: dict[str, Any], said: str) -> None:
     with pytest.raises(spinet.InputError) as refused:
         digest(**given)
     assert said in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"seed": -1}, "seed is -1, must be a whole number from 0 to 18446744073709551615"),
+        ({"seed": 1.5}, "seed is 1.5, must be"),
+        ({"seed": True}, "seed is True, must be"),
+        ({"count": "3"}, "count is '3', must be"),
+        ({"count": 1 << 64}, "count is 18446744073709551616, must be"),
+        ({"limit": 5}, "limit is 5, must be a text"),
+        ({"match": b"udp"}, "match is b'udp', must be a text"),
+        ({"message": 3}, "message is 3, must be a text"),
+        ({"program": b"count.c"}, "program is b'count.c', must be a text, or a list of them"),
+        ({"program": 3}, "program is 3, must be a text, or a list of them"),
+        ({"chains": 3}, "chains is 3, must be a text, or a list of them"),
+    ],
+)
+def test_a_value_of_another_type_is_told_with_its_keyword(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(spinet.InputError, match=f"^{re.escape(said)}"):
+        spinet.run(**{"program": PING_PONG, "traffic": "udp:count=1", **given})
 
 
 def test_an_experiment_can_be_a_mapping(tmp_path: Path) -> None:
