@@ -99,8 +99,8 @@
 #define MAC_TRANSMIT_ENTRIES 256
 #define MAC_RECEIVE_ENTRIES 512
 
-/* Structures that the assists access in control memory. A DMA descriptor has 32 bytes, as on the Tigon-2: 224 more of them take
- * "8 KB" (thesis, 4.5.1). */
+/* Structures that the assists access in control memory. A DMA descriptor has 32 bytes, as on the Tigon-2: for 224 more of
+ * them, the thesis (4.5.1) states "8 KB". */
 struct dma_descriptor {
     uint32_t host_high, host_low; /* Address in the host's memory. */
     uint32_t nic;                 /* Address on the card: control or frame memory. */

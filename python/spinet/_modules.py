@@ -51,7 +51,7 @@ class Kind:
         return [replace(ports[0], name=base + numbered[base]) for base, ports in found.items()]
 
     def parameters(self) -> list[Parameter]:
-        """The parameters, those of tables after the table, with their path."""
+        """All parameters with their paths. Those of a table come after the table."""
         return list(_parameters(self.schema, self.schema.get("$defs", {}), ""))
 
 

@@ -50,7 +50,7 @@ static void finish(const handler_args_t *args, const group_t *group, uint8_t *fr
     begin(args, group, block + group->window);
 }
 
-/* Takes data of a step, in a frame in L1: this rank's sums (`side` 0) or the partner's. Does all complete steps. */
+/* Accepts data of a step, from a frame in L1: this rank's sums (`side` 0) or the partner's. Performs all complete steps. */
 static void arrive(const handler_args_t *args, const group_t *group, uint8_t *frame, uint32_t block, uint32_t step,
                    uint32_t side)
 {

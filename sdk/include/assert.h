@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* assert() for handlers: says what does not hold, then traps, which ends the task and counts as a fault. */
+/* assert() for handlers: prints the condition that is false, then traps, which ends the task and counts as a fault. */
 #ifndef SPIN_ASSERT_H
 #define SPIN_ASSERT_H
 

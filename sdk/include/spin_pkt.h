@@ -65,7 +65,7 @@ static inline spin_pkt_t spin_eth_untagged(spin_pkt_t pkt)
     return pkt;
 }
 
-/* Is this what the packet carries, behind VLAN tags if it has any? False as well if it is too short to say. */
+/* Returns true if this is the type of the packet's content, behind VLAN tags if it has any; false if the packet is too short. */
 static inline _Bool spin_eth_carries(spin_pkt_t pkt, uint16_t type)
 {
     const spin_eth_t *eth = spin_eth(spin_eth_untagged(pkt));

@@ -213,7 +213,7 @@ class Ns3:
         self._call("send", host, at_ps, number, int(ip), payload_bytes, tos)
 
     def put(self, edge: int, at_ps: int, number: int, packet: bytes) -> None:
-        """Let an IP packet come in through an edge: all of it is there at `at_ps`."""
+        """Inject an IP packet at an edge; its last bit arrives at `at_ps`."""
         self._call("put", edge, at_ps, number, packet, len(packet))
 
     def next(self) -> int | None:

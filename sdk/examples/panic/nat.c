@@ -7,9 +7,9 @@
  * entry another flow has, or that is neither UDP nor TCP over IPv4 without options, continues unchanged. The pipeline is to give
  * fragments another chain: they have no ports.
  *
- * Both checksums follow (RFC 1624): what they change by is the same for every packet of a flow, so the entry has it ready. A UDP
- * checksum of 0, which says that there is none, stays (RFC 768). The paper's program replaces addresses and ports, and its text
- * names no checksums: -DCHECKSUMS=0 leaves them as they are, as a MAC that makes them would let it, and is 20 instructions shorter.
+ * Both checksums are updated (RFC 1624). Their difference is the same for every packet of a flow, so the entry of the flow has it.
+ * A UDP checksum of 0 means that there is none, and stays (RFC 768). The paper mentions addresses and ports, but no checksums.
+ * -DCHECKSUMS=0 does not update them, for a MAC that computes them; the program is then 20 instructions shorter.
  */
 #include <panic.h>
 
