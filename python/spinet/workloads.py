@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Handler memory for the handlers of `sdk/examples`: rules, layouts.
 
-Requests and data come in packets; docs/reference/traffic.md says which payloads there are. All numbers here have 32 bits
-and little-endian byte order, except those in packet headers.
+Requests and data come in packets; docs/reference/traffic.md says which payloads there are. All numbers here have 32
+bits and little-endian byte order, except those in packet headers.
 """
 
 from __future__ import annotations
