@@ -131,7 +131,7 @@ def sdk_dir() -> Path:
 
 
 def build(
-    sources: Sequence[Path | str],
+    sources: Path | str | Sequence[Path | str],
     *,
     defines: Mapping[str, str | int] | None = None,
     cc: str | None = None,
@@ -149,7 +149,7 @@ def build(
     Parameters
     ----------
     sources
-        C files, or assembly (``.S``).
+        A C file, or several, or assembly (``.S``).
     defines
         Preprocessor macros; an empty string defines a name without a value.
     cc
@@ -179,12 +179,13 @@ def build(
     Examples
     --------
     >>> import spinet
-    >>> built = spinet.build(["sdk/examples/ping_pong.c"])
+    >>> built = spinet.build("sdk/examples/ping_pong.c")
     >>> list(built.handlers), built.elf.suffix
     (['ping_pong_ph'], '.elf')
     """
+    several = [sources] if isinstance(sources, str | Path) else sources
     request = _request(
-        sources, defines=defines, cache=cache, opt=opt, debug=debug, flags=flags, place=place, target=target
+        several, defines=defines, cache=cache, opt=opt, debug=debug, flags=flags, place=place, target=target
     )
     if target == "panic":
         request = dataclasses.replace(request, handler=handler)
