@@ -106,6 +106,8 @@ struct Channel<T> {
     run_end: Cell<Cycle>,
     /// Copies an item of a run; set by the first run.
     copy: Cell<Option<CopyOf<T>>>,
+    /// The set to which each item that is sent adds a member.
+    arrivals: OnceCell<(Rc<Cell<u64>>, u64)>,
 }
 
 /// Makes an item that is equal to another.
@@ -149,8 +151,16 @@ impl<T> Channel<T> {
         self.last.set(seen);
         self.first.set(self.first.get().min(seen));
         self.items.borrow_mut().push(Entry { seen, item, more: 0 });
+        self.announce();
         self.occupied.set(self.occupied.get() + 1);
         receiver.wake(seen);
+    }
+
+    #[inline(always)]
+    fn announce(&self) {
+        if let Some((set, member)) = self.arrivals.get() {
+            set.set(set.get() | member);
+        }
     }
 
     /// Removes room that is usable by now from `freed`. Returns the number of items that may be sent at this edge.
@@ -205,6 +215,7 @@ pub(crate) fn channel<T: 'static>(name: &str, capacity: usize, latency: u64) -> 
         duties: Cell::new(0),
         run_end: Cell::new(0),
         copy: Cell::new(None),
+        arrivals: OnceCell::new(),
     });
     (Tx(channel.clone()), Rx(channel))
 }
@@ -295,6 +306,7 @@ impl<T> Tx<T> {
             }
             items.push(Entry { seen, item, more: 0 });
             drop(items);
+            channel.announce();
             channel.occupied.set(channel.occupied.get() + 1);
             return receiver.wake_from_within(seen);
         }
@@ -343,6 +355,16 @@ impl<T> Rx<T> {
     #[inline]
     pub fn due(&self) -> Cycle {
         self.0.first.get()
+    }
+
+    /// From now on, each item that is sent adds the bit `member` to `set`, so that a component with many ports need not look at all
+    /// of them. The item may be visible later. The receiver removes the bit when no item is left: see [`Rx::due`].
+    pub fn announce(&self, set: &Rc<Cell<u64>>, member: u64) {
+        assert!(
+            self.0.arrivals.set((set.clone(), member)).is_ok(),
+            "channel {} announces its items twice",
+            self.0.name
+        );
     }
 
     /// The receiver's clock, once the system is built.

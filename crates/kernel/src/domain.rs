@@ -54,7 +54,7 @@ struct Timer {
 }
 
 /// No edge.
-const NEVER: Cycle = Cycle::MAX;
+pub(crate) const NEVER: Cycle = Cycle::MAX;
 
 impl Domain {
     pub fn new(clock: Clock) -> Self {
@@ -74,6 +74,12 @@ impl Domain {
     #[inline]
     fn plan(&self) -> &Plan {
         self.plan.get().expect("a domain is used only once its system is built")
+    }
+
+    /// The first edge that some component wants, or [`NEVER`].
+    #[inline(always)]
+    pub fn next_or_never(&self) -> Cycle {
+        self.next.get()
     }
 
     /// The first edge that some component wants.
@@ -163,6 +169,7 @@ impl Plan {
             // A timer that the component set earlier may still fire. That tick changes nothing, or the next answer
             // removes it.
             Activity::Busy => return true,
+            Activity::Until(later) if later == cycle + 1 => return true,
             Activity::Until(later) => {
                 assert!(later > cycle, "{}: asked for a tick at cycle {later}, but it is cycle {cycle}", slot.path);
                 self.set_timer(index, later);

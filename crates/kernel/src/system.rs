@@ -2,7 +2,7 @@
 
 use crate::channel::{AnyChannel, Endpoint, Inlet, Rx, Tx, channel, inlet};
 use crate::component::{Component, CounterList, Port, Ports, Report, Resource};
-use crate::domain::{Domain, Slot};
+use crate::domain::{Domain, NEVER, Slot};
 use crate::random::RandomStream;
 use crate::time::{Clock, Cycle, Edge, Freq, Time};
 use crate::trace::{Hub, Sink, Tracer};
@@ -223,47 +223,42 @@ impl System {
         }
         let mut nexts: Vec<NextEdge> = self.domains.iter().map(|(domain, _)| NextEdge::new(domain.clock)).collect();
         loop {
-            let (mut at, mut first) = (Time::MAX, None);
+            let (mut at, mut first) = (Time::MAX, 0);
             for (position, ((domain, _), next)) in self.domains.iter().zip(&mut nexts).enumerate() {
-                next.update(domain.next());
+                next.update(domain.next_or_never());
                 if next.at < at {
-                    (at, first) = (next.at, Some(position));
+                    (at, first) = (next.at, position);
                 }
             }
-            match first.and_then(|position| Some((position, nexts[position].cycle?))) {
-                Some((position, cycle)) if at <= limit => self.simulate(position, cycle),
-                Some(_) => return Outcome::Limit,
-                None if nexts.iter().all(|next| next.cycle.is_none()) => return Outcome::Quiet,
-                None => return Outcome::Limit,
+            if at > limit || at == Time::MAX {
+                let is_quiet = nexts.iter().all(|next| next.cycle == NEVER);
+                return if is_quiet { Outcome::Quiet } else { Outcome::Limit };
             }
+            let (domain, slots) = &mut self.domains[first];
+            domain.simulate(nexts[first].cycle, self.mode, slots);
         }
-    }
-
-    /// Simulates one edge of one domain.
-    fn simulate(&mut self, position: usize, cycle: Cycle) {
-        let (domain, slots) = &mut self.domains[position];
-        domain.simulate(cycle, self.mode, slots);
     }
 }
 
 /// The next edge of a domain; its time is computed only when the edge changes.
 struct NextEdge {
     edge: Edge,
-    cycle: Option<Cycle>,
+    /// [`NEVER`] if there is no edge.
+    cycle: Cycle,
     /// [`Time::MAX`] if there is no edge, or none within the range of time.
     at: Time,
 }
 
 impl NextEdge {
     fn new(clock: Clock) -> NextEdge {
-        NextEdge { edge: Edge::new(clock), cycle: None, at: Time::MAX }
+        NextEdge { edge: Edge::new(clock), cycle: NEVER, at: Time::MAX }
     }
 
-    #[inline]
-    fn update(&mut self, cycle: Option<Cycle>) {
+    #[inline(always)]
+    fn update(&mut self, cycle: Cycle) {
         if cycle != self.cycle {
             self.cycle = cycle;
-            self.at = cycle.and_then(|cycle| self.edge.at(cycle)).unwrap_or(Time::MAX);
+            self.at = if cycle == NEVER { Time::MAX } else { self.edge.at(cycle).unwrap_or(Time::MAX) };
         }
     }
 }

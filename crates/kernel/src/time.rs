@@ -236,11 +236,23 @@ impl Edge {
     }
 
     /// Time of edge `cycle`, or `None` beyond [`Time::MAX`], which no run reaches.
-    #[inline]
+    #[inline(always)]
     pub fn at(&mut self, cycle: Cycle) -> Option<Time> {
         if cycle == self.cycle {
             return Some(self.at);
         }
+        let rest = self.rest + self.step.parts;
+        if cycle.wrapping_sub(self.cycle) == 1 && rest < self.step.of && self.step.fs > 0 {
+            // The next edge, as in most cases.
+            self.at = self.at.checked_add(Time(self.step.fs))?;
+            (self.cycle, self.rest) = (cycle, rest);
+            return Some(self.at);
+        }
+        self.at_any(cycle)
+    }
+
+    #[inline(never)]
+    fn at_any(&mut self, cycle: Cycle) -> Option<Time> {
         let steps = cycle.wrapping_sub(self.cycle);
         if steps < STEPS && self.step.fs > 0 {
             let rest = self.rest + steps * self.step.parts;

@@ -4,7 +4,7 @@
 
 use expect_test::expect;
 use kernel::{Activity, Component, Cycle, Freq, Mode, Outcome, Ports, Rx, SystemBuilder, Time, Tx};
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 /// Sends an item at each listed edge, delayed by the given number of cycles.
@@ -119,6 +119,54 @@ fn mail_is_set_only_by_a_change_at_a_port() {
         "0:mail[] 1:[] 2:mail[7] 3:[] 4:mail[8, 9] 5:[] 6:[]full 7:[]full 8:[]full 9:[]full 10:mail[] 11:[] 12:[] "
     ]
     .assert_eq(&log.borrow());
+}
+
+#[test]
+fn every_way_to_send_announces_the_item() {
+    let mut b = SystemBuilder::new(0);
+    let (fast, slow) = (b.clock(Freq::mhz(1000).unwrap()), b.clock(Freq::mhz(300).unwrap()));
+    let (send_within, within) = b.channel("within", 4, 1);
+    let (send_across, across) = b.channel("across", 4, 1);
+    let (send_run, run) = b.channel("run", 4, 1);
+    let (inlet, outside) = b.inlet("outside", fast);
+    let set: Rc<Cell<u64>> = Rc::default();
+    for (input, member) in [(&within, 1), (&across, 2), (&run, 4), (&outside, 8)] {
+        input.announce(&set, member);
+    }
+    b.add("within", fast, Script { items: vec![(3, 7, 0)], output: send_within });
+    b.add("across", slow, Script { items: vec![(3, 7, 0)], output: send_across }); // 10 ns
+    b.add("run", fast, Runner { at: 20, output: send_run });
+    for (name, input) in [("a", within), ("b", across), ("c", run), ("d", outside)] {
+        b.add(name, fast, Drain { input, from: 0, log: Rc::default() });
+    }
+    let mut system = b.build().unwrap();
+    let mut sets = String::new();
+    for ns in [2, 3, 9, 10, 19, 20, 30] {
+        system.run_until(Time::from_ns(ns));
+        sets += &format!("{ns}:{} ", set.get());
+    }
+    inlet.send_at(40, 7);
+    expect!["2:0 3:1 9:1 10:3 19:3 20:7 30:7 "].assert_eq(&sets);
+    assert_eq!(set.get(), 15);
+}
+
+/// Sends a run of two items at one edge.
+struct Runner {
+    at: Cycle,
+    output: Tx<u64>,
+}
+
+impl Component for Runner {
+    fn tick(&mut self, now: Cycle) -> Activity {
+        if now == self.at {
+            self.output.send_run(2, 7);
+        }
+        if now < self.at { Activity::Until(self.at) } else { Activity::Idle }
+    }
+
+    fn ports(&self, ports: &mut Ports) {
+        ports.output("output", &self.output);
+    }
 }
 
 /// Runs code that must panic and returns the message.

@@ -46,6 +46,7 @@ impl<T> Tx<T> {
         channel.last.set(seen.max(now + channel.latency + n as Cycle - 1));
         channel.first.set(channel.first.get().min(seen));
         channel.items.borrow_mut().push(Entry { seen, item, more: n as u32 - 1 });
+        channel.announce();
         channel.occupied.set(channel.occupied.get() + n);
         channel.duties.set(channel.duties.get() | HAS_RUNS);
         channel.copy.set(Some(T::clone));
