@@ -162,6 +162,10 @@ impl Responder {
 }
 
 /// The big-endian word in `data`, right-aligned if it has fewer than four bytes.
+#[inline]
 pub fn word(data: &[u8]) -> u32 {
+    if let Ok(word) = data.try_into() {
+        return u32::from_be_bytes(word);
+    }
     data.iter().fold(0, |word, &byte| word << 8 | u32::from(byte))
 }

@@ -69,9 +69,10 @@ impl<O, P, T> CardSide<O, P, T> {
         self.descriptors.is_some()
     }
 
-    /// The next reply.
-    pub fn answer(&mut self) -> Option<TrackedReply<T>> {
-        self.descriptors.as_mut().and_then(TrackedPort::answer).or_else(|| self.memory.answer())
+    /// The next reply that has arrived by cycle `now`.
+    #[inline(always)]
+    pub fn answer(&mut self, now: Cycle) -> Option<TrackedReply<T>> {
+        self.descriptors.as_mut().and_then(|port| port.answer(now)).or_else(|| self.memory.answer(now))
     }
 
     /// Resets the assist.
@@ -88,6 +89,11 @@ impl<O, P, T> CardSide<O, P, T> {
             self.progress.send(say(attention));
         }
         attentions.len() < n_waiting
+    }
+
+    /// Returns true if a reference was sent in cycle `now` and another may follow in the next one, before any reply.
+    pub fn may_follow(&self, now: Cycle) -> bool {
+        self.memory.may_follow(now) || self.descriptors.as_ref().is_some_and(|port| port.may_follow(now))
     }
 
     /// Returns true if a reference was sent in cycle `now`.

@@ -11,11 +11,20 @@ impl OnesComplement {
     /// Adds bytes.
     pub fn add(&mut self, bytes: &[u8]) {
         let (first, rest) = bytes.split_at(usize::from(self.is_odd).min(bytes.len()));
-        let (words, last) = rest.as_chunks::<2>();
-        let words = words.iter().map(|&word| u64::from(u16::from_be_bytes(word)));
         let odd = first.iter().map(|&byte| u64::from(byte));
-        let even = last.iter().map(|&byte| u64::from(byte) << 8);
-        let mut sum = u64::from(self.sum) + odd.sum::<u64>() + words.sum::<u64>() + even.sum::<u64>();
+        let mut sum = u64::from(self.sum) + odd.sum::<u64>();
+        // Most portions are a word of eight bytes.
+        let (fours, rest) = rest.as_chunks::<8>();
+        for four in fours {
+            let four = u64::from_be_bytes(*four);
+            let pairs = (four & 0x0000_ffff_0000_ffff) + (four >> 16 & 0x0000_ffff_0000_ffff);
+            sum += (pairs & 0xffff_ffff) + (pairs >> 32);
+        }
+        let (words, last) = rest.as_chunks::<2>();
+        for &word in words {
+            sum += u64::from(u16::from_be_bytes(word));
+        }
+        sum += last.iter().map(|&byte| u64::from(byte) << 8).sum::<u64>();
         while sum > 0xffff {
             sum = (sum & 0xffff) + (sum >> 16);
         }

@@ -15,6 +15,7 @@
 mod job;
 mod params;
 
+use super::byte_queue::ByteQueue;
 use super::card_side::{CardPorts, CardSide, Reading};
 use super::moves::{MoveLog, Recorder, Route, Wait, count_since};
 use super::pieces::mirror;
@@ -52,7 +53,7 @@ pub struct DmaAssist {
     singles: VecDeque<(Transfer, Cycle)>,
     jobs: VecDeque<Job>,
     /// Bytes read from the source and not yet written to the sink.
-    buffer: VecDeque<u8>,
+    buffer: ByteQueue,
     failed: Option<BusError>,
     is_failure_reported: bool,
     transfers: Counter,
@@ -92,7 +93,7 @@ impl DmaAssist {
             reading_since: 0,
             singles: VecDeque::new(),
             jobs: VecDeque::new(),
-            buffer: VecDeque::new(),
+            buffer: ByteQueue::default(),
             failed: None,
             is_failure_reported: false,
             transfers: Counter::default(),
@@ -145,7 +146,9 @@ impl DmaAssist {
     /// Handles all replies that have arrived.
     fn take_answers(&mut self, now: Cycle) -> bool {
         let mut any = false;
-        while let Some(TrackedReply { what, result, is_current }) = self.card.answer().or_else(|| self.host.answer()) {
+        while let Some(TrackedReply { what, result, is_current }) =
+            self.card.answer(now).or_else(|| self.host.answer(now))
+        {
             any = true;
             match result {
                 _ if !is_current => {}
@@ -171,7 +174,7 @@ impl DmaAssist {
                 job.sum.add(&data);
                 job.received += data.len() as u32;
                 job.times.received = now;
-                self.buffer.extend(&data[..]);
+                self.buffer.push(&data);
             }
             Use::Sink(bytes) => {
                 let job =
@@ -285,6 +288,9 @@ impl DmaAssist {
         let is_host = params.direction == Direction::Read;
         let limit = if is_host { params.host_burst_bytes } else { params.memory_burst_bytes };
         let source = if is_host { host } else { &mut card.memory };
+        if recorder.is_none() && !source.is_free(now) {
+            return;
+        }
         let reserved = buffer.len() as u32 + jobs.iter().map(|job| job.requested - job.received).sum::<u32>();
         let Some(job) = jobs.iter_mut().find(|job| job.requested < job.transfer.bytes) else { return };
         let (addr, bytes) = job.reference(is_host, job.requested, limit, buffers);
@@ -307,10 +313,13 @@ impl DmaAssist {
         let is_host = params.direction == Direction::Write;
         let limit = if is_host { params.host_burst_bytes } else { params.memory_burst_bytes };
         let sink = if is_host { host } else { &mut card.memory };
+        if buffer.is_empty() || !sink.is_free(now) {
+            return;
+        }
         let Some(job) = jobs.iter_mut().find(|job| job.sent < job.transfer.bytes) else { return };
         let (addr, bytes) = job.reference(is_host, job.sent, limit, buffers);
-        if job.received - job.sent >= bytes && sink.is_free(now) {
-            let mut data = take_front(buffer, bytes as usize);
+        if job.received - job.sent >= bytes {
+            let mut data = Data::from_slice(buffer.take(bytes as usize));
             if is_host && job.is_mirrored() {
                 mirror(&mut data);
             }
@@ -333,34 +342,28 @@ impl DmaAssist {
     }
 }
 
-/// Removes the first `n` bytes of a buffer.
-fn take_front(buffer: &mut VecDeque<u8>, n: usize) -> Data {
-    let (first, second) = buffer.as_slices();
-    let from_first = n.min(first.len());
-    let mut data = Data::from_slice(&first[..from_first]);
-    data.extend_from_slice(&second[..n - from_first]);
-    buffer.drain(..n);
-    data
-}
-
 impl Component for DmaAssist {
     fn tick(&mut self, now: Cycle) -> Activity {
-        let mut acted = false;
-        while let Some(order) = self.card.orders.take() {
+        let mut has_begun = false;
+        while let Some(order) = self.card.orders.take_due(now) {
             self.apply(now, order);
-            acted = true;
+            has_begun = true;
         }
-        acted |= self.take_answers(now);
-        acted |= self.report(now);
+        let has_acted = self.take_answers(now) | self.report(now);
         if self.failed.is_none() {
-            acted |= self.begin(now);
+            has_begun |= self.begin(now);
             self.ask_descriptor(now);
             self.ask_checksum(now);
             self.ask_sink(now);
             self.ask_source(now);
         }
         self.count(now);
-        busy_if(acted || self.card.has_sent(now) || self.host.has_sent(now))
+        // What answers allow is done by now. Records of waiting times look at the buffer after each request.
+        let may_ask = match self.recorder {
+            None => self.card.may_follow(now) || self.host.may_follow(now),
+            Some(_) => has_acted || self.card.has_sent(now) || self.host.has_sent(now),
+        };
+        busy_if(has_begun || may_ask)
     }
 
     fn ports(&self, ports: &mut Ports) {

@@ -5,6 +5,7 @@
 //! ([`DmaProgress`], [`TransmitProgress`], [`ReceiveProgress`]). Pointers are entry indices, 0 to `ring_entries` - 1.
 //! A ring with equal pointers is empty, so a ring holds at most `ring_entries` - 1 entries.
 
+mod byte_queue;
 mod card_side;
 mod checksum;
 mod dma;

@@ -144,7 +144,7 @@ impl<O: Orders> PointerReader<O> {
     }
 
     fn take_answers(&mut self, now: Cycle) {
-        while let Some(TrackedReply { result, .. }) = self.memory.answer() {
+        while let Some(TrackedReply { result, .. }) = self.memory.answer(now) {
             self.answered += 1;
             self.rests_since = Some(now);
             self.readings.add(1);

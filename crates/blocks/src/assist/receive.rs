@@ -285,7 +285,7 @@ impl MacReceive {
     }
 
     fn take_frame(&mut self, now: Cycle) {
-        let Some(frame) = self.wire.take() else { return };
+        let Some(frame) = self.wire.take_due(now) else { return };
         let is_taken = self.filter.map_or(Ok(()), |filter| filter.check(&frame.bytes));
         let mut reason = None;
         if !self.is_enabled {
@@ -315,7 +315,7 @@ impl MacReceive {
     }
 
     fn take_answers(&mut self, now: Cycle) {
-        while let Some(TrackedReply { what, result, is_current }) = self.card.answer() {
+        while let Some(TrackedReply { what, result, is_current }) = self.card.answer(now) {
             if let Err(error) = &result {
                 self.counts.failures.add(1);
                 self.attentions.push_back(Attention::Memory(*error));
@@ -421,7 +421,7 @@ impl MacReceive {
 
 impl Component for MacReceive {
     fn tick(&mut self, now: Cycle) -> Activity {
-        while let Some(order) = self.card.orders.take() {
+        while let Some(order) = self.card.orders.take_due(now) {
             self.apply(order);
         }
         self.take_answers(now);

@@ -32,6 +32,7 @@ impl<T> TrackedPort<T> {
     }
 
     /// Returns true if a reference can be sent in cycle `now`.
+    #[inline]
     pub fn is_free(&self, now: u64) -> bool {
         self.sent_at != Some(now) && self.under_way.len() < self.most && self.port.references.has_room()
     }
@@ -45,9 +46,14 @@ impl<T> TrackedPort<T> {
         self.port.references.send(Reference { id, addr, access });
     }
 
-    /// The next reply.
-    pub fn answer(&mut self) -> Option<TrackedReply<T>> {
-        let result = self.port.replies.take()?.result;
+    /// The next reply that has arrived by cycle `now`.
+    #[inline(always)]
+    pub fn answer(&mut self, now: u64) -> Option<TrackedReply<T>> {
+        if self.port.replies.is_due(now) { self.take_answer(now) } else { None }
+    }
+
+    fn take_answer(&mut self, now: u64) -> Option<TrackedReply<T>> {
+        let result = self.port.replies.take_due(now)?.result;
         let (what, epoch) = self.under_way.pop_front().expect("a memory answers what it was asked");
         Some(TrackedReply { what, result, is_current: epoch == self.epoch })
     }
@@ -55,6 +61,11 @@ impl<T> TrackedPort<T> {
     /// Resets the user of the port: replies to earlier references become stale.
     pub fn reset(&mut self) {
         self.epoch = self.epoch.wrapping_add(1);
+    }
+
+    /// Returns true if a reference was sent in cycle `now` and another may follow in the next one, before any reply.
+    pub fn may_follow(&self, now: u64) -> bool {
+        self.has_sent(now) && self.under_way.len() < self.most
     }
 
     /// Returns true if a reference was sent in cycle `now`, so that another may follow in the next.

@@ -149,7 +149,7 @@ impl MacTransmit {
 
     fn take_answers(&mut self, now: Cycle) -> bool {
         let mut any = false;
-        while let Some(TrackedReply { what, result, is_current }) = self.card.answer() {
+        while let Some(TrackedReply { what, result, is_current }) = self.card.answer(now) {
             any = true;
             if is_current {
                 self.take_answer(now, what, result);
@@ -347,7 +347,7 @@ impl MacTransmit {
 impl Component for MacTransmit {
     fn tick(&mut self, now: Cycle) -> Activity {
         let mut acted = false;
-        while let Some(order) = self.card.orders.take() {
+        while let Some(order) = self.card.orders.take_due(now) {
             self.apply(now, order);
             acted = true;
         }
@@ -358,7 +358,9 @@ impl Component for MacTransmit {
         let room = self.ask_bytes(now);
         let leaves = self.transmit(now);
         let due = [room, leaves].into_iter().flatten().min();
-        next_activity(self.clock, now, acted || self.card.has_sent(now), due)
+        // Records of waiting times look at the buffer after each request.
+        let may_ask = if self.recorder.is_some() { self.card.has_sent(now) } else { self.card.may_follow(now) };
+        next_activity(self.clock, now, acted || may_ask, due)
     }
 
     fn ports(&self, ports: &mut Ports) {

@@ -15,13 +15,21 @@ use super::{Links, Rows, Zeroed};
 use crate::bus::{Access, BusError, Data, Link, Reference, Reply, Responder};
 use crate::policy::{Arbitration, Arbitrator, Contest, WaitTimes};
 use kernel::trace::Counter;
-use kernel::{Activity, Component, CounterList, Cycle, Ports};
+use kernel::{Activity, Component, CounterList, Cycle, Ports, members};
 pub use params::MemoryControllerParams;
+use std::cell::Cell;
+use std::rc::Rc;
 
 /// Serves one word at a time, in bursts of consecutive addresses.
 pub struct MemoryController {
     params: MemoryControllerParams,
     lanes: Vec<ControllerLane>,
+    /// Requesters that have sent references which were not taken yet.
+    arrivals: Rc<Cell<u64>>,
+    /// Requesters with a reference.
+    active: u64,
+    /// Those of them with room for the reply, which stays until the reply is sent.
+    ready: u64,
     arbitrator: Arbitrator,
     waits: WaitTimes,
     burst: Option<Burst>,
@@ -33,21 +41,16 @@ pub struct MemoryController {
     bursts: Counter,
 }
 
-/// A reference that is being served.
-struct Active {
+/// A requester's port, and its reference that is being served or was served last.
+struct ControllerLane {
+    port: Option<Responder>,
     reference: Reference,
-    /// Bytes moved so far.
+    /// Bytes of the reference that have moved.
     done: u32,
     /// Bytes read so far.
     read: Data,
-    /// Start of its waiting time, moved forward by the cycles of its own words.
+    /// Start of the reference's waiting time, moved forward by the cycles of its own words.
     since: Cycle,
-}
-
-/// A requester's port and its current reference.
-struct ControllerLane {
-    port: Option<Responder>,
-    active: Option<Active>,
     /// Cycle in which its last word has moved.
     free_at: Cycle,
     served_words: Counter,
@@ -71,12 +74,22 @@ impl MemoryController {
         assert_eq!(ports.len(), params.requesters, "a port for each requester");
         let lane = |port| ControllerLane {
             port,
-            active: None,
+            reference: Reference { id: 0, addr: 0, access: Access::Read(0) },
+            done: 0,
+            read: Data::new(),
+            since: 0,
             free_at: 0,
             served_words: Counter::default(),
             wait_cycles: Counter::default(),
         };
+        let arrivals = Rc::default();
+        for (i, port) in ports.iter().enumerate() {
+            port.iter().for_each(|port| port.references.announce(&arrivals, 1 << i));
+        }
         MemoryController {
+            arrivals,
+            active: 0,
+            ready: 0,
             lanes: ports.into_iter().map(lane).collect(),
             arbitrator: params.policy.start(),
             waits: WaitTimes::new(params.requesters),
@@ -120,32 +133,35 @@ impl MemoryController {
         (addr & (self.params.bytes - 1)) as usize
     }
 
-    /// Takes new references. Returns the requesters that wait, and those that would continue the current burst.
-    fn take_references(&mut self, now: Cycle) -> (u64, u64) {
-        let mut waiting = 0;
-        for (i, lane) in self.lanes.iter_mut().enumerate() {
+    /// Takes new references.
+    fn take_references(&mut self, now: Cycle) {
+        for i in members((self.arrivals.get() | self.active) & !self.ready) {
+            let lane = &mut self.lanes[i as usize];
             let Some(port) = &lane.port else { continue };
-            if lane.active.is_none() {
+            if self.active >> i & 1 == 0 {
                 if !port.references.is_due(now) {
                     continue;
                 }
-                let since = port.references.due().max(lane.free_at);
-                let reference = port.references.take().expect("one is due");
-                lane.active = Some(Active { reference, done: 0, read: Data::new(), since });
+                lane.since = port.references.due().max(lane.free_at);
+                lane.reference = port.references.take_due(now).expect("one is due");
+                if port.references.due() == Cycle::MAX {
+                    self.arrivals.set(self.arrivals.get() & !(1 << i));
+                }
+                lane.done = 0;
+                self.active |= 1 << i;
             }
             // Require room for the reply before the first word moves.
-            waiting |= u64::from(port.replies.has_room()) << i;
+            self.ready |= u64::from(port.replies.has_room()) << i;
         }
-        self.waits.update(now, waiting);
-        (waiting, self.continuing(now) & waiting)
+        self.waits.update(now, self.ready);
     }
 
-    /// The requester that would continue the current burst, if any, as a set.
+    /// The waiting requester that would continue the current burst, if any, as a set.
     fn continuing(&self, now: Cycle) -> u64 {
         let Some(burst) = self.burst.filter(|burst| burst.at == now && burst.words_left > 0) else { return 0 };
-        let is_next =
-            |active: &Active| (active.addr(), active.reference.access.is_write()) == (burst.next_addr, burst.is_write);
-        u64::from(self.lanes[burst.lane].active.as_ref().is_some_and(is_next)) << burst.lane
+        let lane = &self.lanes[burst.lane];
+        let is_next = (lane.addr(), lane.reference.access.is_write()) == (burst.next_addr, burst.is_write);
+        u64::from(is_next) << burst.lane & self.ready
     }
 
     /// Moves one word of requester `winner`. Returns the cycles it takes.
@@ -154,33 +170,33 @@ impl MemoryController {
         let MemoryController { lanes, bytes, links, params, .. } = self;
         let lane = &mut lanes[winner];
         lane.wait_cycles.add(self.waits.granted(now, winner as u32));
-        let active = lane.active.as_mut().expect("the winner asks");
-        let is_wrong = active.reference.access.is_empty() || active.reference.access.len() > params.max_bytes;
-        let (addr, is_write) = (active.addr(), active.reference.access.is_write());
+        let len = lane.reference.access.len();
+        let is_wrong = len == 0 || len > params.max_bytes;
+        let (addr, is_write) = (lane.addr(), lane.reference.access.is_write());
         // A transfer ends at the end of a bus word.
-        let here = ((word - addr % word) as u32).min(active.reference.access.len() - active.done);
+        let here = ((word - addr % word) as u32).min(len - lane.done);
         let mut linked = Ok(());
-        if let Access::Linked(link) = active.reference.access {
-            linked = active.link(link, here, bytes, links);
+        if let Access::Linked(link) = lane.reference.access {
+            linked = lane.link(link, here, bytes, links);
         } else if !is_wrong {
             if is_write {
                 links.written(addr & (params.bytes - 1), here);
             }
             // A memory may be smaller than a word of its bus; its addresses repeat within the word.
-            let (mut done, end) = (active.done as usize, (active.done + here) as usize);
+            let (mut done, end) = (lane.done as usize, (lane.done + here) as usize);
             while done < end {
-                let at = (active.reference.addr.wrapping_add(done as u64) & (params.bytes - 1)) as usize;
+                let at = (lane.reference.addr.wrapping_add(done as u64) & (params.bytes - 1)) as usize;
                 let len = (end - done).min(params.bytes as usize - at);
                 let place = &mut bytes[at..at + len];
-                match &active.reference.access {
-                    Access::Read(_) => active.read.extend_from_slice(place),
+                match &lane.reference.access {
+                    Access::Read(_) => lane.read.extend_from_slice(place),
                     Access::Write(data) => place.copy_from_slice(&data[done..done + len]),
                     Access::Linked(_) => unreachable!("linked accesses were handled before"),
                 }
                 done += len;
             }
         }
-        active.done += here;
+        lane.done += here;
         let opening = self.rows.as_mut().filter(|_| !is_wrong).map_or(0, |rows| rows.open(addr & (params.bytes - 1)));
         let cycles = opening + if continues_burst { 1 } else { params.first_word_cycles };
         let words_left = match self.burst {
@@ -194,21 +210,21 @@ impl MemoryController {
         self.burst = Some(Burst { lane: winner, next_addr, is_write, words_left, at: now + cycles });
         lane.served_words.add(1);
         lane.free_at = now + cycles;
-        if is_wrong || active.done == active.reference.access.len() {
-            let Active { reference, read, since, .. } = lane.active.take().expect("it was served");
-            let error = BusError::Length(reference.addr, reference.access.len());
-            let result = if is_wrong { Err(error) } else { linked.map(|()| read) };
+        if is_wrong || lane.done == len {
+            let (id, addr, read) = (lane.reference.id, lane.reference.addr, std::mem::take(&mut lane.read));
+            let result = if is_wrong { Err(BusError::Length(addr, len)) } else { linked.map(|()| read) };
             let port = lane.port.as_ref().expect("a waiting requester is connected");
-            let reply = Reply::new(reference.id, result).having_waited(port.span(since, now));
-            port.replies.send_late(reply, cycles - 1);
+            port.replies.send_late(Reply { id, result, waited: port.span(lane.since, now) }, cycles - 1);
+            self.active &= !(1 << winner);
+            self.ready &= !(1 << winner);
         } else {
-            active.since += cycles;
+            lane.since += cycles;
         }
         cycles
     }
 }
 
-impl Active {
+impl ControllerLane {
     /// Address of the next word.
     fn addr(&self) -> u64 {
         self.reference.addr.wrapping_add(u64::from(self.done))
@@ -234,11 +250,12 @@ impl Component for MemoryController {
         if now < self.free_at {
             return Activity::Until(self.free_at);
         }
-        let (waiting, continues) = self.take_references(now);
+        self.take_references(now);
+        let waiting = self.ready;
         if waiting == 0 {
             return Activity::Idle;
         }
-        let since = self.waits.since();
+        let (continues, since) = (self.continuing(now), self.waits.since());
         let winner = self.arbitrator.choose(&Contest { now, waiting, continues, since });
         let cycles = self.serve(now, winner as usize, continues >> winner & 1 == 1);
         self.free_at = now + cycles;

@@ -13,13 +13,15 @@
 //!           for which it was made.
 
 use super::Store;
-use crate::bus::{Access, BusError, Data, Reply, Requester, Responder};
+use crate::bus::{Access, BusError, Data, Reference, Reply, Requester, Responder};
 use crate::checks;
 use crate::interconnect::ReturnPaths;
 use crate::netlist::{Built, Memory, Module, PortSpec, Site};
 use crate::policy::{Arbitration, Arbitrator, Contest, Policy, WaitTimes};
 use kernel::trace::Counter;
 use kernel::{Activity, Component, CounterList, Cycle, Ports, Time, members};
+use std::cell::Cell;
+use std::rc::Rc;
 
 /// Parameters of a [`ScratchpadBanks`].
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
@@ -59,6 +61,8 @@ pub struct ScratchpadBanks {
     onward: Option<Requester>,
     store: Store,
     lanes: Vec<BankLane>,
+    /// Requesters that have sent references which were not taken yet.
+    arrivals: Rc<Cell<u64>>,
     /// The requesters with an answer that leaves at the next edge.
     answering: u64,
     /// The requests at this edge: a set of requesters for each bank, then for the onward port.
@@ -95,7 +99,12 @@ impl ScratchpadBanks {
     /// A scratchpad with these ports.
     pub fn new(params: ScratchpadBanksParams, ports: ScratchpadBanksPorts) -> ScratchpadBanks {
         let ScratchpadBanksPorts { requesters, onward } = ports;
+        let arrivals = Rc::default();
+        for (i, port) in requesters.iter().enumerate() {
+            port.references.announce(&arrivals, 1 << i);
+        }
         ScratchpadBanks {
+            arrivals,
             store: Store::new(params.base, params.bytes),
             lanes: requesters.iter().map(|_| BankLane::default()).collect(),
             answering: 0,
@@ -172,11 +181,11 @@ impl ScratchpadBanks {
     fn find_requests(&mut self, now: Cycle) {
         self.requests.fill(0);
         let mut waiting = 0;
-        for (i, port) in self.requesters.iter().enumerate() {
-            if !port.references.is_due(now) || self.answering >> i & 1 == 1 {
+        for i in members(self.arrivals.get() & !self.answering) {
+            let (lane, port) = (&self.lanes[i as usize], &self.requesters[i as usize]);
+            if !port.references.is_due(now) {
                 continue;
             }
-            let lane = &self.lanes[i];
             let addr = port.references.peek().expect("a reference is due").addr;
             let resource = if self.onward.is_some() && !self.store.contains(addr) {
                 self.params.banks
@@ -191,6 +200,16 @@ impl ScratchpadBanks {
             waiting |= 1 << i;
         }
         self.waits.update(now, waiting);
+    }
+
+    /// Takes a requester's first reference.
+    fn take_reference(&self, now: Cycle, requester: usize) -> Reference {
+        let references = &self.requesters[requester].references;
+        let reference = references.take_due(now).expect("a granted requester has a reference");
+        if references.due() == Cycle::MAX {
+            self.arrivals.set(self.arrivals.get() & !(1 << requester));
+        }
+        reference
     }
 
     /// Moves one word of a requester's first reference, or answers it with an error.
@@ -234,7 +253,8 @@ impl ScratchpadBanks {
         }
         let id = reference.id;
         drop(reference);
-        port.references.take();
+        self.take_reference(now, requester);
+        let (lane, port) = (&mut self.lanes[requester], &self.requesters[requester]);
         lane.done = 0;
         let waited = port.span(now - std::mem::take(&mut lane.waited), now);
         let read = std::mem::take(&mut lane.read);
@@ -262,8 +282,7 @@ impl Component for ScratchpadBanks {
             let winner = self.arbitrators[resource].choose(&contest);
             let waited = self.waits.granted(now, winner);
             if let Some(onward) = onward {
-                let reference =
-                    self.requesters[winner as usize].references.take().expect("a granted requester has a reference");
+                let reference = self.take_reference(now, winner as usize);
                 onward.references.send(reference);
                 let waited = self.requesters[winner as usize].span(now - waited, now);
                 self.returns.push((winner, waited));

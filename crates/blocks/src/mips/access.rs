@@ -8,7 +8,7 @@ use super::pipeline::Start;
 use super::refer::{self, DataPort, Pending, Purpose};
 use super::state::Request;
 use crate::bus::{Access, Link};
-use isa::mips::{Cpu, Exception, Load, Store};
+use isa::mips::{Cpu, Exception, Inst, Load, Op, Store};
 use kernel::{Activity, Cycle};
 
 /// Maximum loads and held stores outstanding: one in the memory stage, and one that waits for it.
@@ -215,6 +215,14 @@ impl MipsCore {
         } else {
             Target::Memory
         }
+    }
+
+    /// Returns true if a load or store is sent to another component, at the earliest in the cycle in which it executes.
+    #[inline(always)]
+    pub(super) fn goes_out(&self, inst: &Inst) -> bool {
+        let addr = self.state.r(inst.rs).wrapping_add(inst.imm as u32);
+        // A conditional store without a link is done at once.
+        inst.op != Op::Sc && !self.scratchpad.window.holds(addr)
     }
 
     pub(super) fn is_quiet(&self) -> bool {

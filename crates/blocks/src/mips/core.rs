@@ -228,6 +228,9 @@ impl MipsCore {
                 continue;
             }
             let mut start = self.pipeline.start(&slot, is_near);
+            if start.executes > now && slot.what == What::Memory && self.goes_out(&slot.inst) {
+                return Activity::Until(start.executes);
+            }
             let watched = self.profile.as_ref().and_then(|profile| profile.tested_register(&slot));
             let tested = watched.map(|r| self.state.r[usize::from(r & 31)]);
             let (mut touch, mut request) = (Touch::Nothing, Request::Nothing);

@@ -176,14 +176,21 @@ impl Pipeline {
         let depth = u64::from(self.rule.is_five_stage);
         let next = self.executed + 1;
         let mut fetched = self.decoded.max(self.line_came);
+        let operands = self.operands(slot);
+        let is_port_taken = is_in_scratchpad && fetched < self.behind_data[self.n_data & 3];
+        if (fetched + 1 + depth).max(operands).max(self.free) <= next && !is_port_taken {
+            // Nothing delays it, as in most cases. `free_on_time` is not after `free`.
+            let decodes = if self.rule.is_five_stage { self.entered.max(fetched + 1) } else { next };
+            let (misses, loads, conflicts, pipeline) = (0, 0, 0, 0);
+            return Start { decodes, enters: next, executes: next, misses, loads, conflicts, pipeline };
+        }
         let there = next.max(fetched + 1 + depth);
-        if is_in_scratchpad && fetched < self.behind_data[self.n_data & 3] {
+        if is_port_taken {
             fetched = self.when_port_is_free(fetched);
         }
         let unhindered = next.max(fetched + 1 + depth);
         let loaded = unhindered.max(self.free_on_time);
         let freed = loaded.max(self.free);
-        let operands = self.operands(slot);
         let executes = freed.max(operands);
         let enters = unhindered.max(operands);
         Start {
