@@ -204,6 +204,7 @@ def traced_cycles_per_s(scratch: Path) -> float:
     subprocess.run(build, check=True, cwd=ROOT)
     install = [str(ROOT / "crates" / "capi" / "make" / "install"), str(ROOT / "target" / "release" / "libcapi.so")]
     subprocess.run([*install, str(scratch)], check=True, stdout=subprocess.DEVNULL)
+    (scratch / "build").mkdir(exist_ok=True)
     handlers = ["build", str(PING_PONG), "-o", str(scratch / "build" / "handlers")]
     subprocess.run([sys.executable, "-m", "spinet.cli", *handlers], check=True, stdout=subprocess.DEVNULL)
     program, lib, traces = scratch / "traced", scratch / "lib", scratch / "traces"
