@@ -1,6 +1,7 @@
 //! Fetch behind a memory access that waits.
 
-use super::core::{AccessKind, Core, LAST_WORD};
+use super::core::{AccessKind, BEFORE_STRADDLING, Core, LAST_WORD};
+use super::divide::missing_at_target;
 use super::lines::FetchLines;
 use super::profile::Lost;
 use super::program::{Kind, LINE_HALVES, Place, Program, SINK, Slot};
@@ -15,7 +16,7 @@ pub(super) enum Behind {
     InDecode,
     /// Its line was missing in that cycle.
     NotThere,
-    /// Its line arrived while the access waited; nothing enters decode then.
+    /// It came to fetch while the access waited; nothing enters decode then.
     AtFetch,
 }
 
@@ -48,16 +49,44 @@ impl Core {
                 if matches!(self.access.kind, AccessKind::Load(Load::Elw)) {
                     return None;
                 }
-                let target = self.jump_target(slot, pc)? & !15;
-                if self.behind != Behind::InDecode || lines.present(target) {
+                let target = self.jump_target(slot, pc)?;
+                if self.behind != Behind::InDecode {
                     return None;
                 }
-                self.ahead = target >> 4;
-                return Some((target, 2));
+                let (line, looks_after) = missing_at_target(program, lines, target)?;
+                (self.ahead, self.redirected) = (line >> 4, true);
+                return Some((line, looks_after));
             }
             pc = pc.wrapping_add(slot.inst.bytes().into());
         }
         None
+    }
+
+    /// A line that this core requested in advance has come in cycle `now`. Returns the line that fetch requests next, if that is at the
+    /// target of a jump that waits in decode. The cache looks it up a cycle later. `in_access` tells whether the jump waits for an
+    /// access, which has been requested.
+    #[cold]
+    pub fn fetch_at_target<L: FetchLines>(
+        &mut self,
+        program: &Program,
+        lines: &L,
+        now: Cycle,
+        in_access: bool,
+    ) -> Option<u32> {
+        let target = if !in_access {
+            self.target_behind_division(program, now)?
+        } else {
+            let slot = program.slot(self.next)?;
+            let is_jump = matches!(slot.kind(), Kind::Jump | Kind::JumpReg);
+            let sleeps = matches!(self.access.kind, AccessKind::Load(Load::Elw));
+            if !is_jump || sleeps || self.behind != Behind::InDecode {
+                return None;
+            }
+            self.jump_target(slot, self.next)?
+        };
+        let (line, _) = missing_at_target(program, lines, target)?;
+        (self.ahead, self.redirected) = (line >> 4, true);
+        Some(line)
     }
 
     /// Returns true if neither [`Core::wait_for_access`] nor [`Core::fetch_behind_access`] can find a missing line: the line of the next
@@ -65,14 +94,20 @@ impl Core {
     #[inline]
     pub fn needs_no_fetch(&self, program: &Program, there: &[u8]) -> bool {
         debug_assert_eq!(self.behind, Behind::InDecode, "an access begins to wait once");
+        if self.ahead == BEFORE_STRADDLING {
+            return false;
+        }
         let lines = there.get(program.position(self.next) / LINE_HALVES + 1).is_some_and(|&lines| lines > 1);
         lines && program.slot(self.next).is_some_and(|slot| !matches!(slot.kind(), Kind::Jump | Kind::JumpReg))
     }
 
     /// The access of this cycle waits: records whether the next instruction is present.
     pub fn wait_for_access<L: FetchLines>(&mut self, program: &Program, lines: &L) {
-        let is_there = self.is_fetched(program, lines, self.next);
-        self.behind = if is_there { Behind::InDecode } else { Behind::NotThere };
+        self.behind = match self.is_fetched(program, lines, self.next) {
+            true if self.ahead == BEFORE_STRADDLING => Behind::AtFetch,
+            true => Behind::InDecode,
+            false => Behind::NotThere,
+        };
     }
 
     /// A line that this core requested has arrived, and the core does not wait for it. Behind an event load nothing enters decode

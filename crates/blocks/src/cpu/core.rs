@@ -131,7 +131,7 @@ pub struct Core {
     /// Address at which execution continues after the current instruction.
     pub(super) next: u32,
     pub(super) jumped: bool,
-    /// Register written by the last instruction.
+    /// Register written by the last instruction, if that left decode one cycle before the next one can.
     pub(super) last_rd: u8,
     /// Register written by the last load, and the cycle in which the load was granted.
     pub(super) load_rd: u8,
@@ -145,6 +145,8 @@ pub struct Core {
     pub(super) line: u32,
     /// The line requested in advance, as `pc / 16`, until it becomes the current one.
     pub(super) ahead: u32,
+    /// The line was requested for the target of the jump in decode.
+    pub(super) redirected: bool,
     /// Earliest cycle of the next instruction, while `ahead` is [`BEFORE_STRADDLING`] and the target of the jump is current.
     pub(super) second_from: Cycle,
     /// Work before the next instruction.
@@ -207,6 +209,7 @@ impl Core {
             time: 0,
             line: NO_LINE,
             ahead: NO_LINE,
+            redirected: false,
             second_from: 0,
             remains: Remains::Nothing,
             looked_behind: Cycle::MAX,
@@ -246,6 +249,9 @@ impl Core {
         self.lose(Lost::InstructionMiss, waited);
         self.time += waited;
         self.held = self.held.min(self.time - cycle);
+        if waited > 0 {
+            self.last_rd = SINK;
+        }
     }
 
     /// Address of the next instruction, or of the waiting one.
@@ -449,6 +455,7 @@ impl Core {
         self.pc = self.csrs.enter_trap(cause, value, self.pc);
         self.stretch = Stretch::default();
         self.line = NO_LINE;
+        self.redirected = false;
         self.last_rd = SINK;
         self.held = 0;
         self.time += timing::TRAP;

@@ -7,14 +7,28 @@
 //! Source: PsPIN RTL a49fec8, `riscv_id_stage.sv`, lines 553, 1531 to 1541 and 1661; `riscv_decoder.sv`, lines 228 and 2662
 //! to 2670. Measured on it.
 
-use super::core::{BEFORE_STRADDLING, Core, NO_LINE, Remains, Stop};
+use super::core::{BEFORE_STRADDLING, Core, LAST_WORD, NO_LINE, Remains, Stop};
 use super::lines::FetchLines;
 use super::profile::Lost;
-use super::program::{Kind, Place, Program, Slot};
+use super::program::{Kind, Place, Program, SINK, Slot};
 use super::timing;
 use super::watch::EVENT_CYCLE;
 use isa::riscv::Op;
 use kernel::Cycle;
+
+/// Returns the first line that is missing when fetch continues at `target`, and the cycles from the entry of the jump into decode
+/// until the cache looks up that line. Fetch requests the next line too if the instruction at the target is in the last word of its
+/// line, or straddles two lines.
+pub(super) fn missing_at_target<L: FetchLines>(program: &Program, lines: &L, target: u32) -> Option<(u32, Cycle)> {
+    let line = target & !15;
+    if !lines.present(line) {
+        return Some((line, 2));
+    }
+    let next = line.wrapping_add(timing::LINE_BYTES);
+    let needs_next =
+        target & 15 >= LAST_WORD || program.slot(target).is_some_and(|slot| slot.place() == Place::Straddles);
+    (needs_next && !lines.present(next)).then_some((next, 3))
+}
 
 /// A division that is left in decode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,23 +63,55 @@ impl Core {
             return Some(Stop::Pause);
         }
         let behind = program.slot(next)?;
-        let target = match behind.kind() {
-            Kind::Jump => next.wrapping_add(behind.inst.imm as u32),
-            Kind::JumpReg if behind.inst.rs1 != slot.inst.rd => {
-                self.x(behind.inst.rs1).wrapping_add(behind.inst.imm as u32)
-            }
-            _ => return None,
-        };
-        let line = target & !15;
-        if self.ahead != NO_LINE || lines.present(line) {
+        if behind.kind() == Kind::JumpReg && behind.inst.rs1 == slot.inst.rd {
             return None;
         }
-        self.ahead = line >> 4;
-        // The jump enters decode a cycle after the division has left it. The cache looks up the line two cycles later.
-        Some(Stop::Prefetch(line, 3))
+        // The jump enters decode a cycle after the division has left it.
+        self.request_target(program, (next, behind), lines, timing::PLAIN)
     }
 
-    /// Completes a division or a high product. If the next instruction is at fetch, it waits in decode. Otherwise a division repeats.
+    /// The instruction at `pc` enters decode after `enters` cycles and waits there for a division. If it jumps to a missing line, fetch
+    /// requests that line at once.
+    fn request_target<L: FetchLines>(
+        &mut self,
+        program: &Program,
+        (pc, slot): (u32, &Slot),
+        lines: &L,
+        enters: Cycle,
+    ) -> Option<Stop> {
+        let target = self.target_of(pc, slot)?;
+        if self.ahead != NO_LINE {
+            return None;
+        }
+        let (line, looks_after) = missing_at_target(program, lines, target)?;
+        (self.ahead, self.redirected) = (line >> 4, true);
+        Some(Stop::Prefetch(line, enters + looks_after))
+    }
+
+    /// Target of the jump at `pc`; `None` for other instructions.
+    fn target_of(&self, pc: u32, slot: &Slot) -> Option<u32> {
+        let from = match slot.kind() {
+            Kind::Jump => pc,
+            Kind::JumpReg => self.x(slot.inst.rs1),
+            _ => return None,
+        };
+        Some(from.wrapping_add(slot.inst.imm as u32) & !1)
+    }
+
+    /// Target of the jump that waits in decode for a division or a high product; `None` if none waits there in cycle `now`, or if it
+    /// needs their result.
+    pub(super) fn target_behind_division(&self, program: &Program, now: Cycle) -> Option<u32> {
+        let slot = program.slot(self.pc)?;
+        let entered = self.time - self.held;
+        let needs_result = slot.kind() == Kind::JumpReg && slot.inst.rs1 == self.last_rd;
+        if self.held == 0 || entered > now || needs_result {
+            return None;
+        }
+        self.target_of(self.pc, slot)
+    }
+
+    /// Completes a division or a high product. If the next instruction is at fetch, it waits in decode. Otherwise decode keeps this one
+    /// until it ends. A division then repeats. A high product does not, but the next instruction enters decode only then.
     pub(super) fn end_division<L: FetchLines, const MODE: u8>(
         &mut self,
         program: &Program,
@@ -79,6 +125,11 @@ impl Core {
             self.held = cycles - timing::PLAIN;
         } else if slot.kind() == Kind::Div {
             self.remains = Remains::Division(Leftover { from: self.time, cycles: self.division_cycles(slot) });
+        } else {
+            self.lose(Lost::InstructionMiss, timing::PLAIN);
+            self.count(EVENT_CYCLE, timing::PLAIN);
+            self.time += timing::PLAIN;
+            self.last_rd = SINK;
         }
         stop
     }
@@ -97,16 +148,30 @@ impl Core {
     }
 
     /// Delays the next instruction, which is at fetch one cycle before [`Core::time`]. It enters decode when the repeated division
-    /// leaves, and then waits until that division ends.
+    /// leaves, and then waits until that division ends. A jump stops the core when it enters decode, to request its target.
     #[cold]
-    pub(super) fn pass_leftover(&mut self, Leftover { from, cycles }: Leftover) {
-        self.remains = Remains::Nothing;
+    pub(super) fn pass_leftover<L: FetchLines>(
+        &mut self,
+        Leftover { from, cycles }: Leftover,
+        program: &Program,
+        slot: &Slot,
+        lines: &L,
+    ) -> Option<Stop> {
         let again = (self.time - timing::PLAIN).saturating_sub(from).div_ceil(cycles);
-        let at = from + (again + 1) * cycles;
-        self.lose(Lost::Divider, at - self.time);
-        self.count(EVENT_CYCLE, at - self.time);
-        self.time = at;
-        self.held = cycles - timing::PLAIN;
+        let from = from + again * cycles;
+        let stop = self.request_target(program, (self.pc, slot), lines, 0);
+        let until = from + if stop.is_some() { timing::PLAIN } else { cycles };
+        self.lose(Lost::Divider, until - self.time);
+        self.count(EVENT_CYCLE, until - self.time);
+        self.time = until;
+        self.last_rd = SINK;
+        if stop.is_some() {
+            self.remains = Remains::Division(Leftover { from, cycles });
+        } else {
+            self.remains = Remains::Nothing;
+            self.held = cycles - timing::PLAIN;
+        }
+        stop
     }
 
     /// Returns true if the whole instruction at `pc` is at fetch.
@@ -233,6 +298,35 @@ mod tests {
         let mut bench = Bench::of(&code, 2, TEN_CYCLES);
         let stops = [(); 3].map(|()| bench.run(100));
         assert_eq!(stops, [(Stop::Prefetch(64, 3), 4), (Stop::Fetch(64), 15), (Stop::Fetch(64), 15)]);
+    }
+
+    /// On the RTL, the target left decode 1 cycle after the jump, as if its line had been there.
+    #[test]
+    fn the_target_of_a_jump_is_requested_while_it_waits_for_a_division_behind_a_branch() {
+        for jump in ["jal zero, there", "jalr zero, 64(zero)"] {
+            let filler = NOP.repeat(11);
+            let text =
+                format!("beq zero, zero, next\n divu a1, a2, a3\n {NOP}{NOP} next:\n {jump}\n {filler}there:\n {NOP}");
+            let mut bench = Bench::new(&text, 2, TEN_CYCLES);
+            // The branch leaves decode in cycle 0. The division goes to EX in cycle 2, so the jump enters decode in cycle 3.
+            assert_eq!(bench.run(100), (Stop::Prefetch(64, 2), 3));
+            bench.lines.0.set(4, true);
+            assert_eq!((bench.leaves(16), bench.leaves(64)), (12, 13), "{jump}");
+        }
+    }
+
+    #[test]
+    fn a_jump_that_waits_for_a_division_requests_the_line_behind_a_target_in_the_last_word() {
+        let text = format!("divu a1, a2, a3\n jal zero, there\n {NOP}there:\n {NOP}{NOP}");
+        assert_eq!(Bench::new(&text, 1, TEN_CYCLES).run(100), (Stop::Prefetch(16, 4), 0));
+    }
+
+    /// A high product takes 5 cycles, and leaves decode in cycle 3.
+    #[test]
+    fn decode_keeps_a_high_product_whose_next_instruction_is_not_fetched() {
+        let mut bench = Bench::new(&format!("{NOP}{NOP}{NOP} mulh a1, a2, a3\n {NOP}"), 1, 1);
+        let stops = [(); 3].map(|()| bench.run(100));
+        assert_eq!(stops, [(Stop::Prefetch(16, 1), 3), (Stop::Pause, 3), (Stop::Fetch(16), 3 + 5 + 1)]);
     }
 
     #[test]

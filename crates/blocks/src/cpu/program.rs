@@ -224,7 +224,22 @@ impl Program {
             let asks_behind = self.slots.get(behind).is_some_and(is_behind);
             // A branch leaves a division behind it in decode.
             let divides_behind = self.slots.get(behind).is_some_and(|slot| slot.kind() == Kind::Div);
+            // Fetch requests the next line while a jump waits for its register, if the instruction behind the jump is in the last word.
+            let waits_before_end = self.slots.get(behind).is_some_and(|slot| {
+                let end = behind + slot.halves();
+                let is_last_word = end % LINE_HALVES >= LINE_HALVES - 2;
+                slot.kind() == Kind::JumpReg && is_last_word && index / LINE_HALVES == end / LINE_HALVES
+            });
             let slot = &mut self.slots[index];
+            if slot.place() == Place::Within {
+                slot.pace = match (slot.pace, waits_before_end) {
+                    (Pace::Straight | Pace::LineEnd, true) => Pace::LineEnd,
+                    (Pace::Straight | Pace::LineEnd, false) => Pace::Straight,
+                    (Pace::Memory | Pace::MemoryLineEnd, true) => Pace::MemoryLineEnd,
+                    (Pace::Memory | Pace::MemoryLineEnd, false) => Pace::Memory,
+                    (pace, _) => pace,
+                };
+            }
             if slot.kind() == Kind::Branch {
                 slot.pace = match slot.place() {
                     _ if divides_behind => Pace::Careful,

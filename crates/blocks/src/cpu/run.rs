@@ -50,12 +50,24 @@ impl Core {
                 return self.trap(cause::INSTRUCTION_FAULT, pc);
             };
             let ending = if has_loops(MODE) { self.csrs.loops.ending(pc) } else { None };
+            // Fetch requests the line behind an instruction that waits at fetch only if it is in the last word.
+            let asks_at_fetch = slot.place() == Place::Straddles || pc & 15 >= LAST_WORD;
+            if let Remains::Division(leftover) = self.remains
+                && !asks_at_fetch
+            {
+                match self.pass_leftover(leftover, program, slot, lines) {
+                    Some(stop) => return stop,
+                    None => continue,
+                }
+            }
             if let Some(stop) = self.look_at_next_line(program, slot, lines, ending.is_some()) {
                 return stop;
             }
             if let Remains::Division(leftover) = self.remains {
-                self.pass_leftover(leftover);
-                continue;
+                match self.pass_leftover(leftover, program, slot, lines) {
+                    Some(stop) => return stop,
+                    None => continue,
+                }
             }
             if matches!(slot.kind(), Kind::Div | Kind::MulHigh)
                 && let Some(stop) = self.look_behind_division(program, slot, lines)
@@ -172,6 +184,9 @@ impl Core {
         self.lose(Lost::FetchAlignment, late);
         self.time += late;
         self.held = self.held.min(self.time - self.second_from);
+        if late > 0 {
+            self.last_rd = SINK;
+        }
         late > 0
     }
 
@@ -208,7 +223,9 @@ impl Core {
             let ahead = if waits_at_fetch { self.held } else { 0 };
             return Some(2u64.saturating_sub(ahead));
         }
-        let waits = first.kind() == Kind::JumpReg && first.inst.rs1 == slot.inst.rd;
+        let waits_for_load =
+            first.inst.rs1 == self.load_rd && self.load_granted + timing::LOAD_TO_JUMP > self.time + timing::PLAIN;
+        let waits = first.kind() == Kind::JumpReg && (first.inst.rs1 == slot.inst.rd || waits_for_load);
         let second_pc = behind(first_pc, first);
         let asks = second_pc & 15 >= LAST_WORD && second_pc & !15 == line;
         (asks && slot.kind() != Kind::Branch && (!is_jump(first) || waits)).then_some(3)
@@ -284,6 +301,7 @@ impl Core {
         let target = program.slot(self.next);
         let mut cycles = slot.taken_after(self.held, target);
         let ahead = std::mem::replace(&mut self.ahead, NO_LINE);
+        let redirected = std::mem::take(&mut self.redirected);
         if target.is_some_and(|target| target.place() == Place::Straddles) && !lines.present(self.next & !15) {
             // The cycle for the second half comes after the first line has arrived.
             cycles = slot.taken_after(self.held, None);
@@ -293,8 +311,7 @@ impl Core {
             self.ahead = BEFORE_STRADDLING;
         }
         if ahead < BEFORE_STRADDLING && !lines.present(ahead << 4) {
-            if ahead == self.next >> 4 && self.held > 0 && slot.place() == Place::Within {
-                // The line was requested for this jump, which was held.
+            if redirected {
                 if self.ahead == NO_LINE {
                     self.ahead = ahead;
                 }

@@ -304,12 +304,27 @@ impl Cluster {
             Wait::Abandoned(_) => now + 1,
             _ => {
                 self.hpus[i].line_came = now;
-                return self.hpus[i].core.line_came();
+                self.hpus[i].core.line_came();
+                return self.fetch_at_target(i, now);
             }
         };
         self.hpus[i].core.fetched(at);
         self.hpus[i].wait = Wait::Run;
         self.ready.add(i, now, at);
+    }
+
+    /// A line has come for which core `i` does not wait. If a jump waits in decode, fetch continues at its target.
+    #[cold]
+    fn fetch_at_target(&mut self, i: usize, now: Cycle) {
+        let Hpu { core, wait, miss, held_line: held, .. } = &mut self.hpus[i];
+        let in_access = *wait != Wait::Run;
+        if !self.caching.is_on() || in_access && core.time() >= now {
+            return;
+        }
+        let lines = CoreLines { cache: &self.icache, miss, held };
+        if let Some(addr) = core.fetch_at_target(&self.program, &lines, now, in_access) {
+            self.set_miss(i, Some(Miss { addr, looks_at: now + 1 }));
+        }
     }
 
     /// The next cycle with work for a line, if program memory does not respond before.

@@ -7,7 +7,7 @@ struct First(PresentLines);
 
 impl FetchLines for First {
     fn present(&self, addr: u32) -> bool {
-        addr >> 4 == 0
+        self.0.get(addr as usize >> 4) == Some(true)
     }
 
     fn there(&self) -> &[u8] {
@@ -84,6 +84,57 @@ fn fetch_asks_for_the_line_behind_a_branch_that_is_taken_and_must_wait_for_it() 
     // Behind a jump it does not.
     let (mut core, program, lines) = cold(&format!("here:\n {NOP}{NOP} jal zero, here\n {NOP}{NOP}"));
     assert_eq!(core.run(&program, &lines, 5), Stop::Yield);
+}
+
+#[test]
+fn fetch_asks_for_the_line_behind_a_jump_that_waits_for_its_register() {
+    // For the result of the addition before it, in code that runs as a block.
+    let (mut core, program, lines) = cold(&format!("{NOP} addi a5, zero, 0\n jalr zero, 0(a5)\n {NOP}{NOP}"));
+    assert_eq!((core.run(&program, &lines, 100), core.time()), (Stop::Prefetch(16, 3), 1));
+    // For a load with an instruction between.
+    let (mut core, program, lines) = cold(&format!("lw a5, 0(zero)\n {NOP} jalr zero, 0(a5)\n {NOP}{NOP}"));
+    assert_eq!((core.run(&program, &lines, 100), core.time()), (Stop::Access, 0));
+    core.complete(1, 0);
+    assert_eq!((core.run(&program, &lines, 100), core.time()), (Stop::Prefetch(16, 3), 1));
+}
+
+#[test]
+fn a_jump_does_not_wait_for_a_result_from_before_its_line_came() {
+    let (mut core, program, mut lines) = cold(&format!("{NOP}{NOP}{NOP} addi a5, zero, 0\n jalr zero, 0(a5)\n"));
+    assert!(matches!(core.run(&program, &lines, 100), Stop::Prefetch(16, _)));
+    assert_eq!((core.run(&program, &lines, 100), core.time()), (Stop::Fetch(16), 4));
+    lines.0.set(1, true);
+    core.fetched(12);
+    assert_eq!((core.run(&program, &lines, 13), core.time()), (Stop::Yield, 12 + timing::JUMP));
+}
+
+/// The load is the target of a jump. Fetch has its next instruction, which straddles two lines, a cycle after the load has left decode.
+#[test]
+fn an_instruction_that_straddles_lines_behind_a_target_enters_decode_behind_the_access() {
+    let mut code = testkit::text::assemble(0, &format!("{NOP}{NOP} lw a2, 0(zero)\n {NOP}{NOP}"));
+    code.splice(4..4, [1, 0]); // c.nop: the load is at 10.
+    code[0..4].copy_from_slice(&0x00a0_006fu32.to_le_bytes()); // jal zero, 10
+    let program = Program::new(Isa::RV32IMAC, 0, &code);
+    let mut core = Core::new(Profile::Ri5cy, 0, 0);
+    assert_eq!((core.run(&program, &AllLines, 100), core.time()), (Stop::Access, 2));
+    core.wait_for_access(&program, &AllLines);
+    core.complete(20, 0);
+    assert_eq!((core.run(&program, &AllLines, 21), core.time()), (Stop::Yield, 21));
+}
+
+#[test]
+fn a_jump_that_waits_behind_an_access_asks_for_its_target_when_another_line_has_come() {
+    let (mut core, program, mut lines) =
+        cold(&format!("{NOP}{NOP} sw zero, 0(zero)\n jal zero, there\n {}there:\n {NOP}", NOP.repeat(4)));
+    assert_eq!((core.run(&program, &lines, 100), core.time()), (Stop::Access, 2));
+    core.wait_for_access(&program, &lines);
+    assert_eq!(core.fetch_behind_access(&program, &lines), Some((16, 1)));
+    lines.0.set(1, true);
+    core.line_came();
+    assert_eq!(core.fetch_at_target(&program, &lines, 11, true), Some(32));
+    core.complete(20, 0);
+    // The jump leaves decode in cycle 20, and its target needs no more than the line.
+    assert_eq!((core.run(&program, &lines, 100), core.time()), (Stop::Fetch(32), 21));
 }
 
 #[test]
