@@ -82,20 +82,7 @@ fn with(page: String, [begin, end]: [&str; 2], text: &str) -> String {
 }
 
 fn one(args: Vec<String>) -> Result<(), String> {
-    let mut conditions = Conditions {
-        handler: String::new(),
-        align: None,
-        messages: 1,
-        packets: 32,
-        bytes: 1024,
-        delay: 20,
-        last_delay: 40,
-        interleaved: false,
-        consecutive_ids: false,
-        host_aligned: false,
-        boot: None,
-        elf: None,
-    };
+    let mut conditions = Conditions::default();
     let (mut events, mut log, mut trace) = (false, false, false);
     let mut args = args.into_iter();
     while let Some(arg) = args.next() {

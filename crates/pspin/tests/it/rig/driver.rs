@@ -54,6 +54,26 @@ fn one() -> u64 {
     1
 }
 
+/// Those of PsPIN's generic driver.
+impl Default for Conditions {
+    fn default() -> Conditions {
+        Conditions {
+            handler: String::new(),
+            align: None,
+            messages: 1,
+            packets: 32,
+            bytes: 1024,
+            delay: 20,
+            last_delay: 40,
+            interleaved: false,
+            consecutive_ids: false,
+            host_aligned: false,
+            boot: None,
+            elf: None,
+        }
+    }
+}
+
 /// The steps of one packet, in cycles.
 #[derive(Clone, Debug, Default)]
 pub struct Packet {
