@@ -393,7 +393,7 @@ def test_a_text_of_which_only_a_part_is_written_is_an_error(unbuffered: str, tmp
 def test_a_disk_that_is_full_in_the_middle_of_a_table_is_told(tmp_path: Path) -> None:
     assert spinet.cli.main(["build", str(HANDLER)]) == 0
     command = (*SPINET, "run", HANDLER, "-t", "udp:size=64,count=150000", "--pace", "asap", "-o", "out")
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, preexec_fn=lambda: short_files(200))
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, preexec_fn=lambda: short_files(20))
     assert (done.returncode, done.stderr) == (2, "error: cannot write out: File too large\n")
     assert list(tmp_path.iterdir()) == []
 

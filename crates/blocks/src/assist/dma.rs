@@ -358,7 +358,7 @@ impl Component for DmaAssist {
             self.ask_source(now);
         }
         self.count(now);
-        // What answers allow is done by now. Records of waiting times look at the buffer after each request.
+        // All work that answers allow is done by now. Records of waiting times look at the buffer after each request.
         let may_ask = match self.recorder {
             None => self.card.may_follow(now) || self.host.may_follow(now),
             Some(_) => has_acted || self.card.has_sent(now) || self.host.has_sent(now),
