@@ -39,7 +39,6 @@ WAYS = ("sPIN", "host")
 COMBINE_NS_PER_BYTE = 1.5 * COPY_NS_PER_BYTE
 _ROUND_TRIP = "PCIe of 250 ns"
 _WARM_UPS = 8
-_DISCARD = 9  # UDP port
 
 
 def points() -> list[Point]:
@@ -90,8 +89,6 @@ def _on_card(kind: str, size: int, nic: dict[str, Any]) -> tuple[float, float]:
         head = struct.pack("<IHHI", block, 1, 0, len(part))
         ns = WARM_NS + 20_000 * block if block < _WARM_UPS else START_NS
         frames.append((float(ns), headers(group.peers[-1], group.peers[0], DATA, head + part)))
-    # A network's run ends 20 us after its last frame. This frame, which no handler gets, lets slow handlers finish.
-    frames.append((START_NS + 1e6, headers(group.peers[-1], group.peers[0], _DISCARD, bytes(12))))
     network = group.network([array.tobytes(), b""], link=collective.LINK, nic=nic)
     result = collective.run(network, frames, 2)
     found = np.frombuffer(collective.memory(result, 0)[: group.n_bytes], "<f4" if kind == "complex" else "<i4")

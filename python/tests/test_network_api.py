@@ -86,6 +86,36 @@ def test_nodes_have_records_of_their_own() -> None:
         _ = net[0].packets
 
 
+SLOW = """
+#include <handler.h>
+#include <spin_time.h>
+
+__handler__ void slow_ph(handler_args_t *args)
+{
+    task_t *task = args->task;
+    uint32_t start = spin_now32();
+    spin_cmd_t copied;
+
+    while (spin_now32() - start < 45000 || spin_now32() % 2000 < 1600) {
+    }
+    spin_dma_to_host(spin_host_address(task, 0), (uintptr_t)task->pkt_mem, task->pkt_mem_size, false, &copied);
+}
+"""
+
+
+def test_the_last_write_of_a_slow_handler_reaches_the_host(tmp_path: Path) -> None:
+    # The handler ends long after the last frame, and just before a check for the end of the run, which come every 2 us.
+    # Its posted write lands after that check, because of the latency of PCIe.
+    (tmp_path / "slow.c").write_text(SLOW)
+    net = spinet.Network(topology="pair", link={"rate": "100G", "delay": "300 ns"})
+    net["n0"].host.send = {"source": "udp:size=1024,count=1", "to": "n1"}
+    net["n1"].update(program=str(tmp_path / "slow.c"), context=[{"match": "udp"}])
+    result = net.run()
+    assert result.ended == "complete"
+    context = net["n1"].summary["contexts"][0]["host_memory"]
+    assert net["n1"].host.memory(context["addr"], 14)[12:] == b"\x08\x00", "the host memory has no IPv4 packet"
+
+
 def test_single_nodes_change_without_their_neighbours() -> None:
     udp = [{"match": "udp"}]
     net = spinet.Network(

@@ -80,7 +80,8 @@ impl Core {
         enters: Cycle,
     ) -> Option<Stop> {
         let target = self.target_of(pc, slot)?;
-        if self.ahead != NO_LINE {
+        let is_free = self.ahead == NO_LINE || self.ahead < BEFORE_STRADDLING && lines.present(self.ahead << 4);
+        if !is_free {
             return None;
         }
         let (line, looks_after) = missing_at_target(program, lines, target)?;
@@ -319,6 +320,16 @@ mod tests {
     fn a_jump_that_waits_for_a_division_requests_the_line_behind_a_target_in_the_last_word() {
         let text = format!("divu a1, a2, a3\n jal zero, there\n {NOP}there:\n {NOP}{NOP}");
         assert_eq!(Bench::new(&text, 1, TEN_CYCLES).run(100), (Stop::Prefetch(16, 4), 0));
+    }
+
+    /// The jump is in the first word of a line that was requested in advance and has come.
+    #[test]
+    fn a_line_that_has_come_delays_no_request_of_the_target_behind_a_division() {
+        let text = format!("{NOP}{NOP}{NOP} divu a1, a2, a3\n jal zero, there\n {}there:\n {NOP}", NOP.repeat(7));
+        let mut bench = Bench::new(&text, 1, TEN_CYCLES);
+        assert_eq!(bench.run(100), (Stop::Prefetch(16, 1), 3));
+        bench.lines.0.set(1, true);
+        assert_eq!(bench.run(100), (Stop::Prefetch(48, 3), 3));
     }
 
     /// A high product takes 5 cycles, and leaves decode in cycle 3.

@@ -202,7 +202,7 @@ impl Core {
     fn asks_ahead(&self, program: &Program, slot: &Slot) -> Option<Cycle> {
         let is_jump = |slot: &Slot| matches!(slot.kind(), Kind::Jump | Kind::JumpReg);
         if self.ahead == BEFORE_STRADDLING {
-            return (!is_jump(slot)).then_some(self.second_from - self.time);
+            return (!is_jump(slot)).then_some(self.second_from.saturating_sub(self.time));
         }
         // It has entered decode, and fetch does not wait while it waits there.
         if slot.place() == Place::End {

@@ -30,8 +30,8 @@ use std::time::Duration;
 
 /// Interval at which a network checks for the end of its run.
 const LOOK: Time = Time::from_ns(2_000);
-/// A run ends when all cards are done with all packets and no frame has moved for this long. Cards with cores that poll
-/// never stop by themselves. This time is longer than any access to a host takes.
+/// A run ends when all cards are done with all packets, and no frame has moved and no card has finished a packet for this long. Cards
+/// with cores that poll never stop by themselves. This time is longer than any access to a host takes.
 const CALM: Time = Time::from_ns(20_000);
 
 /// Maximum number of operation rows in one call: all rows of a schedule.
@@ -59,6 +59,9 @@ pub struct NetworkCard {
     /// Progress of all cards, and the time of a frame's last move, as of the last check.
     sum: Sum,
     moved_at: Time,
+    /// Time of the last check, and of the last one after which a card has finished a packet.
+    looked_at: Time,
+    done_after: Time,
     pub(super) ended: Option<Ended>,
     pub(super) is_closed: bool,
     /// The finished run of the hosts' schedule.
@@ -124,6 +127,8 @@ impl NetworkCard {
             look: None,
             sum: Sum::default(),
             moved_at: Time::ZERO,
+            looked_at: Time::ZERO,
+            done_after: Time::ZERO,
             ended: None,
             is_closed: false,
             wanted: wanted.clone(),
@@ -346,10 +351,15 @@ impl NetworkCard {
 
     /// Notes the status of all processes, and the reason if the run has ended.
     fn judge(&mut self, all: &[Status]) -> Result<(), NetError> {
+        let done_before = self.sum.packets_done;
         self.sum = all.iter().map(|status| status.sum).fold(Sum::default(), Sum::and);
+        let looked_before = std::mem::replace(&mut self.looked_at, self.now);
+        if self.sum.packets_done > done_before {
+            self.done_after = looked_before;
+        }
         self.next = all.iter().filter_map(|status| status.next_fs).min().map(Time::from_fs);
         let moved = all.iter().map(|status| status.moved_fs).max().unwrap_or(0);
-        self.moved_at = Time::from_fs(moved.max(self.sum.active_fs));
+        self.moved_at = Time::from_fs(moved.max(self.sum.active_fs)).max(self.done_after);
         if self.ended.is_some() {
             return Ok(());
         }
