@@ -131,7 +131,7 @@ pub struct Core {
     /// Address at which execution continues after the current instruction.
     pub(super) next: u32,
     pub(super) jumped: bool,
-    /// Register written by the last instruction, if that left decode one cycle before the next one can.
+    /// Register written by the last instruction. A jump that uses it waits, unless other cycles have passed since ([`SINK`]).
     pub(super) last_rd: u8,
     /// Register written by the last load, and the cycle in which the load was granted.
     pub(super) load_rd: u8,

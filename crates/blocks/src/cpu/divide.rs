@@ -7,7 +7,7 @@
 //! Source: PsPIN RTL a49fec8, `riscv_id_stage.sv`, lines 553, 1531 to 1541 and 1661; `riscv_decoder.sv`, lines 228 and 2662
 //! to 2670. Measured on it.
 
-use super::core::{BEFORE_STRADDLING, Core, LAST_WORD, NO_LINE, Remains, Stop};
+use super::core::{BEFORE_STRADDLING, Core, NO_LINE, Remains, Stop};
 use super::lines::FetchLines;
 use super::profile::Lost;
 use super::program::{Kind, Place, Program, SINK, Slot};
@@ -15,20 +15,6 @@ use super::timing;
 use super::watch::EVENT_CYCLE;
 use isa::riscv::Op;
 use kernel::Cycle;
-
-/// Returns the first line that is missing when fetch continues at `target`, and the cycles from the entry of the jump into decode
-/// until the cache looks up that line. Fetch requests the next line too if the instruction at the target is in the last word of its
-/// line, or straddles two lines.
-pub(super) fn missing_at_target<L: FetchLines>(program: &Program, lines: &L, target: u32) -> Option<(u32, Cycle)> {
-    let line = target & !15;
-    if !lines.present(line) {
-        return Some((line, 2));
-    }
-    let next = line.wrapping_add(timing::LINE_BYTES);
-    let needs_next =
-        target & 15 >= LAST_WORD || program.slot(target).is_some_and(|slot| slot.place() == Place::Straddles);
-    (needs_next && !lines.present(next)).then_some((next, 3))
-}
 
 /// A division that is left in decode.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -84,8 +70,7 @@ impl Core {
         if !is_free {
             return None;
         }
-        let (line, looks_after) = missing_at_target(program, lines, target)?;
-        (self.ahead, self.redirected) = (line >> 4, true);
+        let (line, looks_after) = self.redirect_fetch(program, lines, target)?;
         Some(Stop::Prefetch(line, enters + looks_after))
     }
 

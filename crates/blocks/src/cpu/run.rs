@@ -50,17 +50,11 @@ impl Core {
                 return self.trap(cause::INSTRUCTION_FAULT, pc);
             };
             let ending = if has_loops(MODE) { self.csrs.loops.ending(pc) } else { None };
-            // Fetch requests the line behind an instruction that waits at fetch only if it is in the last word.
-            let asks_at_fetch = slot.place() == Place::Straddles || pc & 15 >= LAST_WORD;
-            if let Remains::Division(leftover) = self.remains
-                && !asks_at_fetch
+            // While a division repeats, this instruction waits at fetch, which requests the next line only for the last word.
+            let repeats = matches!(self.remains, Remains::Division(_));
+            if (!repeats || slot.place() == Place::Straddles || pc & 15 >= LAST_WORD)
+                && let Some(stop) = self.look_at_next_line(program, slot, lines, ending.is_some())
             {
-                match self.pass_leftover(leftover, program, slot, lines) {
-                    Some(stop) => return stop,
-                    None => continue,
-                }
-            }
-            if let Some(stop) = self.look_at_next_line(program, slot, lines, ending.is_some()) {
                 return stop;
             }
             if let Remains::Division(leftover) = self.remains {
