@@ -4,8 +4,9 @@
 Sums of int32. *Flare*: cards in the switches combine blocks of 1 KiB in a fixed binary tree (`flare_switch.c`); 4 and
 16 hosts on one switch, 64 on a tree of 8 switches and a root. *Ring*: the hosts' cards pass blocks round and add their
 own (`ring.c`), on a star. Links have a delay of 300 ns, and 10 or 100 Gbit/s; the link to a switch's card has 400
-Gbit/s. All cards are the preset pspin. The time runs from the first block that a host sends to the last result.
-Bandwidth is the vector's bits over this time. Data are counted without headers.
+Gbit/s, as has that of the node that starts all hosts. All cards are the preset pspin. The time runs from the first
+block that a host sends to the last result. Bandwidth is the vector's bits over this time. Data are counted without
+headers.
 
 At 10 Gbit/s the links are the bottleneck, and half the traffic gives up to twice the bandwidth. At 100 Gbit/s the
 bottleneck is the card's engine for host memory, which ends each transfer before it begins the next, as in the RTL: 24

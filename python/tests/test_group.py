@@ -208,11 +208,11 @@ def test_processors_of_hosts_pay_for_each_message() -> None:
     assert all(row.handler_cycles > 0 for row in rows.rows if row.network.endswith("cards"))
 
 
-def test_hosts_have_no_schedule_of_a_ring() -> None:
+def test_hosts_have_no_schedule_of_recursive_doubling() -> None:
     with pytest.raises(
-        UsageError, match="no schedule for ring, must be one of broadcast, alltoall, barrier, accumulate"
+        UsageError, match="no schedule for doubling, must be one of broadcast, ring, alltoall, barrier, accumulate"
     ):
-        Group(operation="ring", size=4, n_bytes=8).on_hosts()
+        Group(operation="doubling", size=4, n_bytes=8).on_hosts()
 
 
 def test_accumulate_multiplies_complex_numbers_of_several_origins() -> None:

@@ -24,6 +24,10 @@ _SWITCH = constants("flare_switch.c")
 _FRAMES_AT = constants("flare_host.c")["FRAMES_AT"]
 _FRAME_BYTES = (_WIRE["FLARE_DATA_AT"] + BLOCK_BYTES + 63) // 64 * 64
 _CORES = 8
+# assumed: a PsPIN receives at 400 Gbit/s; the card is in the switch, so there is no cable
+CARD_LINK = {"rate": "400G", "delay": "20 ns"}
+# assumed: start packets take the place of doorbells, so those of one host shall not wait for those of others
+START_LINK = {"rate": "400G"}
 # Handler memory of a switch's context: the last three quarters of L2. The first quarter has the program's own data.
 _SWITCH_AT, _SWITCH_L2 = 0x1C10_0000, 3 << 20
 
@@ -125,6 +129,13 @@ class Flare:
         children = max(self.hosts // self.leaves, self.leaves)
         buffers = 2 * (children - 1) if self.buffers == "tree" else int(self.buffers)
         return _SWITCH["CONFIGURATION_BYTES"] + self.window * (_SWITCH["RECORD_BYTES"] + buffers * BLOCK_BYTES)
+
+    @staticmethod
+    def most_blocks(children: int) -> int:
+        """The greatest `window` for a switch with this number of children and with ``buffers="tree"``."""
+        return (_SWITCH_L2 - _SWITCH["CONFIGURATION_BYTES"]) // (
+            _SWITCH["RECORD_BYTES"] + 2 * (children - 1) * BLOCK_BYTES
+        )
 
     @property
     def programs(self) -> tuple[str, str]:
@@ -237,8 +248,7 @@ class Flare:
             Parameters of the switches.
         """
         shared = dict(link or {"rate": "100G", "delay": "300 ns"})
-        # assumed: a PsPIN receives at 400 Gbit/s; the card is in the switch, so there is no cable
-        inside = dict(card_link or {"rate": "400G", "delay": "20 ns"})
+        inside = dict(card_link or CARD_LINK)
         shape: dict[str, str | int] = {"NB_CLUSTERS": clusters} if clusters != 4 else {}
         host_program, switch_program = (
             str(toolchain.build([SOURCES / source], defines=defines).elf)
@@ -264,7 +274,7 @@ class Flare:
         links += [{"from": f"leaf{i}", "to": "root", "with": shared} for i in range(n_switches - 1)]
         go = f"udp:size=64,dst_port={_WIRE['FLARE_GO']},rate=100G,count={min(self.window, self.blocks)}"
         nodes.append({"name": "start", "send": [{"source": go, "to": f"host{rank}"} for rank in range(self.hosts)]})
-        links.append({"from": "start", "to": names[-1], "with": shared})
+        links.append({"from": "start", "to": names[-1], "with": shared | START_LINK})
         computes = {"match": f"udp.dst_port == {_WIRE['FLARE_UP']}"}
         switches = [{"name": name, "compute": computes | {"card": f"{name}card"}} for name in names]
         for node in nodes:

@@ -6,14 +6,19 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from spinet import _programs, toolchain
+from spinet import _files, _programs, toolchain
 from spinet._core import UsageError
-from spinet.collectives import hosts
-from spinet.collectives.flare import TYPES
+from spinet.collectives import hosts, switches
+from spinet.collectives.flare import START_LINK, TYPES
 from spinet.collectives.peers import SOURCES, Peer, constants
+from spinet.network import Network
+from spinet.output import OutputFolder
 
+VERSIONS = ("hosts", "cards", "switch")
+"""Where an operation can be done: by `Group.on_hosts`, `Group.network`, `Group.in_switch`."""
 OPERATIONS = ("broadcast", "ring", "doubling", "alltoall", "barrier", "accumulate")
 """Names of operations; the program of each is `sdk/collectives/NAME.c`."""
 
@@ -106,7 +111,8 @@ class Group:
         return -(-self.vector_bytes // 64) * 64
 
     @property
-    def _configuration_bytes(self) -> int:
+    def configuration_bytes(self) -> int:
+        """Size of a configuration, with room for all peers."""
         ranks = SMALL_SIZE if self.size <= SMALL_SIZE else MAX_SIZE
         return _WIRE["GROUP_FIXED_BYTES"] + _WIRE["GROUP_PEER_BYTES"] * ranks
 
@@ -144,25 +150,10 @@ class Group:
             made["GROUP_MAX_SIZE"] = MAX_SIZE
         return made | ({"REDUNDANT": 1} if self.redundant else {})
 
-    def node(self, rank: int) -> dict[str, Any]:
-        """Keys of the node of a rank."""
+    def node(self, rank: int, peers: Sequence[Peer] | None = None) -> dict[str, Any]:
+        """Keys of the node of a rank. `peers` are the addresses of the ranks. Default: those of the network's nodes."""
         expected = self.blocks * (self.size - 1 if self.operation == "alltoall" else 1)
-        content = struct.pack(
-            "<8I4i",
-            rank,
-            self.size,
-            self.n_bytes,
-            self.blocks,
-            self.window,
-            self.result_at,
-            self.vector_bytes,
-            expected,
-            0,
-            0,
-            0,
-            0,
-        )
-        content += b"".join(peer.packed for peer in self.peers[: self.size])
+        content = self.configuration(rank, expected, self.peers[: self.size] if peers is None else peers)
         more = {
             "broadcast": -(-self.blocks // 32) * 4,
             "doubling": 2 * self.window * (64 + 2 * _STEPS * self.block_bytes),
@@ -176,13 +167,19 @@ class Group:
             "match": f"ipv4.header_words == 5 && udp.dst_port in {{{ports}}}",
             "handler_memory": {
                 "addr": 0x1C10_0000,
-                "size": self._configuration_bytes + more.get(self.operation, 0),
+                "size": self.configuration_bytes + more.get(self.operation, 0),
                 "data": str(_programs.kept(content)),
             },
-            "scratchpad_bytes": self._configuration_bytes + frames,
+            "scratchpad_bytes": self.configuration_bytes + frames,
         }
         program = str(SOURCES / f"{self.operation}.c")
         return {"program": program, "context": [context], "defines": self.defines}
+
+    def configuration(self, rank: int, expected: int, peers: Sequence[Peer]) -> bytes:
+        """The `group_t` at the start of a card's handler memory."""
+        numbers = (self.n_bytes, self.blocks, self.window, self.result_at, self.vector_bytes, expected)
+        content = struct.pack("<8I", rank, self.size, *numbers) + bytes(4 * _WIRE["GROUP_COUNTERS"])
+        return content + b"".join(peer.packed for peer in peers)
 
     def host_memory(self, vector: bytes = b"") -> bytes:
         """Initial contents of a rank's host memory."""
@@ -227,11 +224,45 @@ class Group:
         counts = {rank: self.starts.count(rank) for rank in range(self.size)}
         send = [{"source": f"{go},count={count}", "to": f"n{rank}"} for rank, count in counts.items() if count]
         nodes.append({"name": f"n{self.size}", "send": send})
+        shared = dict(link or {"rate": "100G", "delay": "300 ns"})
         return {
             "topology": {"name": "star", "nodes": self.size + 1},
-            "link": dict(link or {"rate": "100G", "delay": "300 ns"}),
+            "link": shared,
+            "links": [{"from": f"n{self.size}", "to": "sw0", "with": shared | START_LINK}],
             "nodes": nodes,
         }
+
+    def in_switch(
+        self,
+        vectors: Sequence[bytes] | None = None,
+        *,
+        link: Mapping[str, Any] | None = None,
+        card_link: Mapping[str, Any] | None = None,
+        nic: Mapping[str, Any] | str = "pspin",
+    ) -> dict[str, Any]:
+        """The same operation by a switch that computes, for `spinet.run` and `spinet.compare_networks`.
+
+        The root of a broadcast sends each block once, and the switch's card sends it to all ranks. In a barrier, it
+        counts the ranks. For ``ring`` and ``doubling``, it does the allreduce (`Flare`, with a buffer for each node of
+        a tree). Node *r* is rank *r*, with the same host memory as in `network`.
+
+        Parameters
+        ----------
+        vectors
+            The vector of each rank. Default: zeros.
+        link
+            Properties of the links of ranks.
+        card_link
+            Properties of the link between the switch and its card.
+        nic
+            Card of the ranks and of the switch.
+
+        Raises
+        ------
+        UsageError
+            If a switch cannot do the operation: ``alltoall``, ``accumulate``, a redundant broadcast.
+        """
+        return switches.network(self, vectors, link=link, card_link=card_link, nic=nic)
 
     def on_hosts(
         self,
@@ -244,9 +275,9 @@ class Group:
     ) -> dict[str, Any]:
         """The same operation by hosts with plain NICs, for `spinet.run` and `spinet.compare_networks`.
 
-        Hosts broadcast over the same tree, send all parts of an all-to-all to their ranks, and enter a barrier by
-        dissemination. To accumulate, the ranks from 1 on send their operands to rank 0. With ``o_ns=0``, NICs do it
-        without processors, as with triggered operations of Portals 4.
+        Hosts broadcast over the same tree, send all parts of an all-to-all to their ranks, enter a barrier by
+        dissemination, and pass parts of an allreduce round the ring. To accumulate, the ranks from 1 on send their
+        operands to rank 0. With ``o_ns=0``, NICs do it without processors, as with triggered operations of Portals 4.
 
         Parameters
         ----------
@@ -262,11 +293,67 @@ class Group:
             A broadcast divides the vector into messages of this size, and forwards each when it is complete. 0: one
             message.
         combine_ns
-            Processor time to combine the operands of one rank (``accumulate``).
+            Processor time to combine the operands of one rank (``accumulate``), or two vectors (``ring``).
 
         Raises
         ------
         UsageError
-            If hosts have no schedule for the operation: ``ring``, ``doubling``.
+            If hosts have no schedule for the operation: ``doubling``.
         """
         return hosts.network(self, link=link, o_ns=o_ns, pcie=pcie, chunk_bytes=chunk_bytes, combine_ns=combine_ns)
+
+    def versions(self, *, link: Mapping[str, Any] | None = None) -> dict[str, dict[str, Any]]:
+        """The operation in all places that can do it, for `spinet.compare_networks`: keys are names in `VERSIONS`.
+
+        Parameters
+        ----------
+        link
+            Properties of all links.
+
+        Examples
+        --------
+        >>> list(Group(operation="alltoall", size=4, n_bytes=64).versions())
+        ['hosts', 'cards']
+
+        Raises
+        ------
+        UsageError
+            If the operation has no start packets: ``accumulate``.
+        """
+        if self.operation == "accumulate":
+            raise UsageError("accumulate has no start packets, so its network of cards does nothing by itself")
+        made = {}
+        if self.operation in hosts.OPERATIONS and not self.redundant:
+            made["hosts"] = self.on_hosts(link=link)
+        made["cards"] = self.network(link=link)
+        if self.operation in switches.OPERATIONS and not self.redundant:
+            made["switch"] = self.in_switch(link=link)
+        return made
+
+    def save(self, folder: str | Path, *, link: Mapping[str, Any] | None = None) -> list[Path]:
+        """Write a file for each of `versions`, as ``hosts.toml``, with the programs and data that they name.
+
+        Returns the paths of these files. The folder must not exist; it can be moved to other machines.
+        """
+        folder = Path(folder)
+        made = self.versions(link=link)
+        with OutputFolder(folder) as output:
+            for name, network in made.items():
+                moved = Network(_moved(network, output.path), base_dir=output.path)
+                _files.write(output.path / f"{name}.toml", moved.to_toml())
+            output.commit()
+        return [folder / f"{name}.toml" for name in made]
+
+
+def _moved(value: Any, folder: Path) -> Any:
+    """The same keys, with files of the cache copied to `folder`."""
+    if isinstance(value, Mapping):
+        return {key: _moved(one, folder) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_moved(one, folder) for one in value]
+    if not isinstance(value, str) or not value.startswith(f"{toolchain.cache_dir()}/"):
+        return value
+    content = Path(value).read_bytes()
+    (folder / "files").mkdir(exist_ok=True)
+    _files.write(folder / "files" / Path(value).name, content)
+    return f"files/{Path(value).name}"

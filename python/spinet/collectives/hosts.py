@@ -3,16 +3,18 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from spinet import _programs, goal
 from spinet._core import UsageError
+from spinet.collectives.flare import TYPES
 
 if TYPE_CHECKING:
     from spinet.collectives.group import Group
 
-OPERATIONS = ("broadcast", "alltoall", "barrier", "accumulate")
+OPERATIONS = ("broadcast", "ring", "alltoall", "barrier", "accumulate")
 """Operations of a `Group` that hosts can do."""
 
 
@@ -38,9 +40,11 @@ def schedule(group: Group, *, chunk_bytes: int = 0, combine_ns: int = 0) -> goal
         return goal.parse(_broadcast(group, chunk_bytes or group.n_bytes))
     if group.operation == "accumulate":
         return goal.parse(_accumulate(group, combine_ns))
+    if group.operation == "ring":
+        return goal.parse(_ring(group, combine_ns))
     raise UsageError(
         f"hosts have no schedule for {group.operation}, must be one of {', '.join(OPERATIONS)}",
-        hint="spinet goal make has schedules of allreduce: allreduce-ring, allreduce-doubling",
+        hint="spinet goal make allreduce-doubling makes one for a power of two of ranks, without computations",
     )
 
 
@@ -85,6 +89,33 @@ def _accumulate(group: Group, combine_ns: int) -> str:
         target += [f"r{origin}: recv {group.n_bytes}b from {origin}", f"c{origin}: calc {combine_ns}"]
         target.append(f"c{origin} requires r{origin}")
     return _text([target, *[[f"send {group.n_bytes}b to 0"]] * (group.size - 1)])
+
+
+def _ring(group: Group, combine_ns: int) -> str:
+    """Reduce-scatter and allgather: each rank passes parts of the vector to the next one, and combines the first n - 1.
+
+    The parts differ by one element at most.
+    """
+    n, item = group.size, TYPES[group.dtype] if group.custom is None else 1
+    elements = group.n_bytes // item
+    ends = [elements * part // n * item for part in range(n + 1)]
+    sizes = [end - begin for begin, end in itertools.pairwise(ends)]
+    ranks = []
+    for rank in range(n):
+        lines, ready = [], ""
+        for turn in range(2 * n - 2):
+            size, before = sizes[(rank - turn) % n], sizes[(rank - turn - 1) % n]
+            lines += [f"s{turn}: send {size}b to {(rank + 1) % n} tag {turn}"] * (size > 0)
+            lines += [f"s{turn} requires {ready}"] * (size > 0 and ready != "")
+            ready = ""
+            if before:
+                lines.append(f"r{turn}: recv {before}b from {(rank - 1) % n} tag {turn}")
+                ready = f"r{turn}"
+                if turn < n - 1:
+                    lines += [f"c{turn}: calc {-(-combine_ns * before // group.n_bytes)}", f"c{turn} requires {ready}"]
+                    ready = f"c{turn}"
+        ranks.append(lines)
+    return _text(ranks)
 
 
 def _text(ranks: list[list[str]]) -> str:

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Collective operations of a `Group` by a switch that computes: `Flare` for allreduce, else `group_switch.c`."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from spinet import _programs, toolchain
+from spinet._core import UsageError
+from spinet.collectives.flare import BLOCK_BYTES, CARD_LINK, START_LINK, TYPES, Flare
+from spinet.collectives.peers import SOURCES, Peer, constants
+
+if TYPE_CHECKING:
+    from spinet.collectives.group import Group
+
+OPERATIONS = ("broadcast", "barrier", "ring", "doubling")
+"""Operations of a `Group` that a switch can do."""
+
+MAX_SIZE = 1022
+"""Most ranks: the switch's card holds their addresses and its own."""
+
+_WIRE = constants("group.h")
+_PROGRAM = "group_switch.c"
+
+
+def check(group: Group) -> None:
+    """Refuse an operation that a switch cannot do.
+
+    Raises
+    ------
+    UsageError
+        With the reason.
+    """
+    if group.operation not in OPERATIONS:
+        raise UsageError(
+            f"a switch cannot do the operation {group.operation}, must be one of {', '.join(OPERATIONS)}",
+            hint="a switch helps if it combines data, or if many ranks get the same data",
+        )
+    if group.redundant:
+        raise UsageError("redundant goes with paths between ranks; a switch that computes is the only path")
+    if group.size > MAX_SIZE:
+        raise UsageError(f"size is {group.size}, must be 2 to {MAX_SIZE} around a switch that computes")
+
+
+def allreduce(group: Group) -> Flare:
+    """The allreduce of a group around one switch, with as many blocks in flight as on a ring, up to 64.
+
+    Raises
+    ------
+    UsageError
+        If the group has an operator of its own, or other blocks than `Flare`.
+    """
+    if group.custom is not None:
+        raise UsageError(
+            "a group's own operator has no size of an element, which a switch needs",
+            hint="Flare(custom=..., element_bytes=...).network() makes the network",
+        )
+    if group.block_bytes != BLOCK_BYTES:
+        raise UsageError(f"block_bytes is {group.block_bytes}, must be {BLOCK_BYTES} in a switch")
+    return Flare(
+        hosts=group.size,
+        elements=group.n_bytes // TYPES[group.dtype],
+        dtype=group.dtype,
+        op=group.op,
+        buffers="tree",
+        window=min(group.window * group.size, Flare.most_blocks(group.size), 64),
+    )
+
+
+def host(group: Group, rank: int) -> dict[str, Any]:
+    """Keys of the node of a rank. Its card runs the program of the group, with the switch as the only other rank."""
+    own, card = Peer(number=rank), Peer(number=group.size)
+    place = 1 if group.operation == "broadcast" and rank != group.root else 0
+    pair = dataclasses.replace(group, size=2, root=0)
+    return pair.node(place, (card, own) if place else (own, card))
+
+
+def card(group: Group) -> dict[str, Any]:
+    """Keys of the node of the switch's card."""
+    # It holds one address more than the group: its own.
+    with_own = dataclasses.replace(group, size=group.size + 1)
+    is_barrier = group.operation == "barrier"
+    expected, left_out = (group.size, group.size) if is_barrier else (1, group.root)
+    content = group.configuration(left_out, expected, with_own.peers[: group.size + 1])
+    size = with_own.configuration_bytes
+    context = {
+        "match": f"ipv4.header_words == 5 && udp.dst_port == {_WIRE['GROUP_DATA']}",
+        "handler_memory": {"addr": 0x1C10_0000, "size": size, "data": str(_programs.kept(content))},
+        "scratchpad_bytes": size,
+    }
+    return {"program": str(SOURCES / _PROGRAM), "context": [context], "defines": with_own.defines}
+
+
+def network(
+    group: Group,
+    vectors: Sequence[bytes] | None,
+    *,
+    link: Mapping[str, Any] | None,
+    card_link: Mapping[str, Any] | None,
+    nic: Mapping[str, Any] | str,
+) -> dict[str, Any]:
+    """The experiment of `Group.in_switch`."""
+    check(group)
+    if group.operation in ("ring", "doubling"):
+        flare = allreduce(group)
+        arrays = None if vectors is None else [np.frombuffer(vector, np.uint8) for vector in vectors]
+        return flare.network(arrays, link=link, card_link=card_link, nic=nic)
+    shared = dict(link or {"rate": "100G", "delay": "300 ns"})
+    nodes: list[dict[str, Any]] = []
+    links: list[dict[str, Any]] = []
+    for rank in range(group.size):
+        node = host(group, rank)
+        content = group.host_memory(vectors[rank] if vectors is not None else b"")
+        node["context"][0]["host_memory"] = {"size": len(content), "data": str(_programs.kept(content))}
+        nodes.append(_built(f"host{rank}", nic, node))
+        links.append({"from": f"host{rank}", "to": "leaf0", "with": shared})
+    nodes.append(_built("leaf0card", nic, card(group)))
+    links.append({"from": "leaf0card", "to": "leaf0", "with": dict(card_link or CARD_LINK)})
+    go = f"udp:size=64,dst_port={_WIRE['GROUP_GO']},rate=100G"
+    counts = {rank: group.starts.count(rank) for rank in range(group.size)}
+    send = [{"source": f"{go},count={count}", "to": f"host{rank}"} for rank, count in counts.items() if count]
+    nodes.append({"name": "start", "send": send})
+    links.append({"from": "start", "to": "leaf0", "with": shared | START_LINK})
+    computes = {"match": f"udp.dst_port == {_WIRE['GROUP_DATA']}", "card": "leaf0card"}
+    return {"nodes": nodes, "links": links, "switches": [{"name": "leaf0", "compute": computes}]}
+
+
+def _built(name: str, nic: Mapping[str, Any] | str, node: dict[str, Any]) -> dict[str, Any]:
+    elf = toolchain.build([node["program"]], defines=node["defines"]).elf
+    return {"name": name, "nic": nic, "program": str(elf), "context": node["context"]}
