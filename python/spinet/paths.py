@@ -179,7 +179,7 @@ class Paths:
             blocker=row["blocker"],
             begin_ps=row["from_ps"],
             takes_ps=row["takes_ps"],
-            resource=self._resource(resource, numbers),
+            resource=self._resource(resource, row["place"], numbers),
         )
 
     def _place(self, place: str, numbers: Sequence[int]) -> str:
@@ -194,7 +194,7 @@ class Paths:
     def _service(self, numbers: Sequence[int]) -> str:
         return str(self.summary["services"][numbers[0]]["service"])
 
-    def _resource(self, template: str, numbers: Sequence[int]) -> Resource | None:
+    def _resource(self, template: str, place: str, numbers: Sequence[int]) -> Resource | None:
         """The busiest part of this name."""
         if not template:
             return None
@@ -202,8 +202,8 @@ class Paths:
             return self._busiest(lambda name: name in self.summary["places"][numbers[0]]["resources"])
         for position, number in enumerate(numbers):
             template = template.replace(f"{{{position}}}", str(number))
-        if "{name}" in template and not numbers:
-            return None  # the packet had no service yet
+        if "{name}" in template and (place == "node" or not numbers):
+            return None  # a core that has several services, or the packet had no service yet
         if "{name}" in template:
             template = template.replace("{name}", self._service(numbers))
         pattern = re.compile(re.escape(template).replace(r"\*", ".*"))

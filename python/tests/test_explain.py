@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from pathlib import Path
@@ -116,6 +117,38 @@ def test_paths_of_chains_name_the_unit() -> None:
     step = next(step for step in result.paths.path(left[0]["packet"]).steps if step.cause == "service")
     assert step.resource is not None
     assert step.resource.name.startswith(f"{step.place}.")
+
+
+# Cards of chains: traffic to and from the host, packets that a full unit refuses, and packets that are dropped.
+CHAINS: dict[str, dict[str, Any]] = {
+    "panic": {"chains": ["all: a -> b"], "traffic": "udp:size=256,count=200,rate=90G"},
+    "panic, to the host": {"chains": ["all: a => host"], "traffic": "udp:size=list:64:1500,count=200,rate=60G"},
+    "panic, from the host": {
+        "chains": ["seal queues=1: a => network:0"],
+        "send": ["1=udp:size=200,count=100,rate=5G", "0=udp:size=list:64:1500,count=100,rate=5G"],
+    },
+    "panic-asic": {"chains": ["all repeat: b -> a -> b"], "traffic": "udp:size=list:64:1500,count=300,rate=100G"},
+    "pipeline": {"chains": ["all: a -> b"], "traffic": "udp:size=list:64:1500,count=300,rate=100G"},
+    "manycore": {"chains": ["all: a -> b"], "traffic": "udp:size=256,count=200,rate=20G"},
+    "rmt": {"chains": ["all: a -> b"], "traffic": "udp:size=256,count=100,rate=90G"},
+}
+
+
+@pytest.mark.parametrize("load", CHAINS)
+def test_steps_of_packets_of_chains_add_up_to_their_time(load: str) -> None:
+    services = ["a: delay, cycles=20, units=2, credits=2", "b: delay, cycles=30, units=2, credits=2"]
+    result = spinet.run(nic=load.split(",")[0], services=services, paths=True, **CHAINS[load])
+    left = 0
+    for row in result.packets.to_pylist():
+        path = result.paths.path(row["packet"])
+        for before, after in itertools.pairwise(path.steps):
+            assert before.end_ps == after.begin_ps
+        assert path.takes_ps == sum(path.by_cause().values())
+        if row["left_ps"] is not None:
+            assert path.steps[-1].end_ps == row["left_ps"]
+            assert path.takes_ps == row["latency_ps"] + row["left_ps"] - row["leaving_ps"]
+            left += 1
+    assert left >= 50
 
 
 def test_a_packet_of_a_chain_names_the_packet_before_it_in_the_unit() -> None:

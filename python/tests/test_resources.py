@@ -96,6 +96,55 @@ def test_a_link_of_a_network_is_full(tmp_path: Path, capfd: pytest.CaptureFixtur
     assert "Bottleneck: the line from " in capfd.readouterr().out
 
 
+def test_the_task_fifo_of_a_cluster_is_full() -> None:
+    # All tasks are of one message, so they go to its cluster while that takes them. A packet comes each 8 cycles.
+    # The cluster's only HPU needs 11 for a task, and runs the handler for 8 of them.
+    summary = spinet.run(
+        program="sdk/examples/empty.c",
+        traffic="udp:size=64,count=4000,rate=125Mpps",
+        message="by 5-tuple",
+        match="udp",
+        set={"cluster.n_cores": 1},
+    ).summary
+    assert full(summary) == ("nic.cluster[0].task_fifo_cycles", "holds")
+
+
+def test_commands_in_flight_are_full_if_there_may_be_one() -> None:
+    one = {"program": PING, "traffic": "udp:size=512,count=1000,rate=400G"}
+    summary = spinet.run(**one, set={"commands.in_flight_per_unit": 1}).summary
+    assert full(summary) == ("nic.commands.nic_send_in_flight", "holds")
+    # Each of the 1000 commands has the place for itself.
+    held = summary["counters"]["nic.commands.nic_send_in_flight"]
+    assert summary["counters"]["nic.commands.nic_send_commands"] == 1000 and held <= summary["time"]["cycles"]
+
+
+def test_the_line_into_a_wired_card_is_full() -> None:
+    traffic = "udp:size=1514,payload=numbered,count=400,rate=max"
+    summary = spinet.run(nic="tigon2", traffic=traffic, limit="60 ms").summary
+    assert full(summary) == ("network_in.line_cycles", "passes")
+    # 12.304 us a frame at 1 Gbit/s, with FCS, preamble and gap; the counter has cycles of 8 ns.
+    assert summary["counters"]["network_in.line_cycles"] == 400 * (1514 + 24)
+
+
+def test_receive_buffers_of_a_wired_card_are_full_if_the_host_gives_few_buffers() -> None:
+    slow = {"host.interrupt_latency_ns": 1_000_000, "host.receive.standard_buffers": 16}
+    traffic = "udp:size=1514,payload=numbered,rate=0.8G"
+    summary = spinet.run(nic="tigon2", traffic=traffic, limit="60 ms", set=slow).summary
+    assert full(summary) == ("mac_receive.buffered_cycles", "holds")
+    assert summary["counters"]["mac_receive.dropped.buffer_full"] > 0
+
+
+def test_the_buffer_of_a_switch_is_full(tmp_path: Path) -> None:
+    """Frames wait 100 us in a switch with room for 20 frames, and come at half of the rate of the line."""
+    switch = {"latency": "100 us", "buffer_bytes": 20_000}
+    net = spinet.Network(topology="star", nodes=2, link={"rate": "10G", "delay": "100 ns"}, switch=switch)
+    for node in (0, 1):
+        net[node].update(nic="plain")
+    net[0].host.send = {"source": "udp:size=1000,count=1000,rate=5G", "to": "n1"}
+    net.save(tmp_path / "net.toml")
+    assert full(spinet.run(tmp_path / "net.toml").summary) == ("sw0.buffer_full_ps", "holds")
+
+
 def test_hpus_busy_and_asleep_are_no_more_than_all() -> None:
     for rate in ("1G", "100G", "400G"):
         hpus = spinet.run(program=PING, traffic=f"udp:size=64,count=50,rate={rate}").summary["hpus"]
