@@ -8,7 +8,7 @@
  *     byte 88  value of a put, up to KV_VALUE_BYTES
  *
  * and the data of the reply to a get are the value. `status` of a reply is one of KV_OK, KV_MISS (the key is unknown),
- * KV_FULL (the key is new, and the store has KV_CAPACITY keys) or KV_MALFORMED.
+ * KV_FULL (the key is new, and the store has KV_CAPACITY keys), KV_MALFORMED or SERVICE_DENIED.
  *
  * Keys are in chains in L2: a bucket is the number of its first entry, and each entry has the number of the next one.
  * An entry is a row of 64 bytes, which DMA moves at once. Its value is in host memory, or in L2 with
@@ -54,7 +54,7 @@
 #define KV_MALFORMED 4
 
 /* Counters of events. */
-#define KV_REFUSED 0    /* malformed requests */
+#define KV_REFUSED 0    /* malformed requests, and those without the access key */
 #define KV_DUPLICATES 1 /* copies of puts */
 #define KV_EVENTS 2
 
@@ -289,12 +289,13 @@ __handler__ void kv_ph(handler_args_t *args)
     if (task->handler_mem_size < sizeof(kv_t)) {
         return;
     }
-    const bool has_head = service_has_head(task);
-    if (!has_head || !is_well_formed(task, head)) {
+    const bool has_head = service_has_head(task), is_denied = has_head && service_is_denied(task);
+    if (is_denied || !has_head || !is_well_formed(task, head)) {
         amo_add((volatile int32_t *)&core.kv->events[KV_REFUSED], 1);
         if (!has_head) {
             return;
         }
+        status = is_denied ? SERVICE_DENIED : KV_MALFORMED;
     } else if (head->kind == KV_GET) {
         status = get(&core, (const uint32_t *)((const uint8_t *)task->pkt_mem + SERVICE_DATA_AT), &bytes);
     } else {

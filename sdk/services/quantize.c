@@ -120,7 +120,8 @@ __handler__ void quantize_ph(handler_args_t *args)
     const service_head_t *head = service_head(task->pkt_mem);
     const uint32_t *data = (const uint32_t *)(head + 1);
     const uint32_t blocks = (head->bytes - 4u) / BLOCK_BYTES, block = data[0];
-    bool is_valid = service_is_whole(task) && head->kind == QUANTIZE_STORE && head->bytes > 4 && blocks != 0 &&
+    const bool is_denied = service_is_denied(task);
+    bool is_valid = !is_denied && service_is_whole(task) && head->kind == QUANTIZE_STORE && head->bytes > 4 && blocks != 0 &&
                     head->bytes == 4 + blocks * BLOCK_BYTES && blocks * BLOCK <= QUANTIZE_MAX_ELEMENTS &&
                     block < VECTOR_BLOCKS && blocks <= VECTOR_BLOCKS - block;
     if (is_valid) {
@@ -135,6 +136,6 @@ __handler__ void quantize_ph(handler_args_t *args)
     } else {
         amo_add((volatile int32_t *)task->handler_mem, 1);
     }
-    service_turn(task, core->frame)->status = is_valid ? QUANTIZE_OK : QUANTIZE_MALFORMED;
+    service_turn(task, core->frame)->status = is_denied ? SERVICE_DENIED : is_valid ? QUANTIZE_OK : QUANTIZE_MALFORMED;
     service_send(core->frame, 0);
 }

@@ -160,8 +160,8 @@ __handler__ void select_ph(handler_args_t *args)
         amo_add((volatile int32_t *)task->handler_mem, 1);
         return;
     }
-    const bool is_valid = is_well_formed(task, head, request);
-    service_turn(task, reply.core->frames[0])->status = is_valid ? SELECT_OK : SELECT_MALFORMED;
+    const bool is_denied = service_is_denied(task), is_valid = !is_denied && is_well_formed(task, head, request);
+    service_turn(task, reply.core->frames[0])->status = is_denied ? SERVICE_DENIED : is_valid ? SELECT_OK : SELECT_MALFORMED;
     if (!is_valid) {
         amo_add((volatile int32_t *)task->handler_mem, 1);
         send(&reply, true);

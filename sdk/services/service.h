@@ -9,6 +9,9 @@
  * and reorder frames: a client repeats a request that has no reply after some time, with the same number. A client must
  * not send request n + SERVICE_WINDOW before it has the reply to request n, or has given up on it. The numbers of a
  * client are below 2^28.
+ *
+ * With -DSERVICE_ACCESS_KEY=n, requests need this key of 32 bits, as an access to remote memory by RDMA needs an rkey. Its
+ * low half is in the two unused bytes of a request, its high half in `part` and `more`, which only replies use.
  */
 #ifndef SERVICE_H
 #define SERVICE_H
@@ -23,6 +26,10 @@
 #define SERVICE_FRAME_BYTES 1536 /* a place for a frame, in whole lines of 64 bytes */
 #define SERVICE_MAX_DATA 1456    /* bytes of data in a frame */
 #define SERVICE_WINDOW 16        /* requests of a client in flight */
+#ifndef SERVICE_ACCESS_KEY
+#define SERVICE_ACCESS_KEY 0 /* 0: requests need no key */
+#endif
+#define SERVICE_DENIED 15 /* status of a reply: the request has another key, and was not performed */
 
 /* From byte 44 of a frame on; the data begin at byte 56. */
 typedef struct {
@@ -46,6 +53,14 @@ static inline service_head_t *service_head(const void *frame)
 
 /* True if the packet has a header, so that it can be answered. */
 static inline bool service_has_head(const task_t *task) { return spin_data(task).size >= sizeof(service_head_t); }
+
+/* True if a packet with a header has another key than the service. */
+static inline bool service_is_denied(const task_t *task)
+{
+    const uint16_t *low = (const uint16_t *)((const uint8_t *)task->pkt_mem + SERVICE_HEAD_AT - 2);
+    const uint16_t *high = (const uint16_t *)&service_head(task->pkt_mem)->part;
+    return SERVICE_ACCESS_KEY != 0 && (*low | (uint32_t)*high << 16) != SERVICE_ACCESS_KEY;
+}
 
 /* True if the packet has all data that its header announces, and no more. */
 static inline bool service_is_whole(const task_t *task)
@@ -94,13 +109,17 @@ static inline void service_copy_headers(const uint8_t *from, uint8_t *to)
 }
 
 /*
- * Begin a reply: the headers of the packet, with sender and receiver swapped, in another frame in L1. The packet keeps
- * its data, and must not be used for a second call. About 60 cycles.
+ * Begin a reply: the headers of the packet, with sender and receiver swapped, in another frame in L1, without the
+ * access key. The packet keeps its data, and must not be used for a second call. About 60 cycles.
  */
 static inline service_head_t *service_turn(const task_t *task, uint8_t *frame)
 {
     spin_data_turn_round(task);
     service_copy_headers((const uint8_t *)task->pkt_mem, frame);
+    if (SERVICE_ACCESS_KEY != 0) {
+        *(uint16_t *)(frame + SERVICE_HEAD_AT - 2) = 0;
+        service_head(frame)->part = service_head(frame)->more = 0;
+    }
     return service_head(frame);
 }
 

@@ -290,8 +290,9 @@ __handler__ void transaction_ph(handler_args_t *args)
     if (task->handler_mem_size < sizeof(tx_t) || task->host_mem_size < TX_LOG_ENTRIES * TX_ENTRY_BYTES) {
         return;
     }
-    const bool has_head = service_has_head(task), is_valid = has_head && is_well_formed(task, head, request);
-    uint32_t status = TX_MALFORMED;
+    const bool has_head = service_has_head(task), is_denied = has_head && service_is_denied(task);
+    const bool is_valid = has_head && !is_denied && is_well_formed(task, head, request);
+    uint32_t status = is_denied ? SERVICE_DENIED : TX_MALFORMED;
     if (is_valid) {
         service_latest_t *latest = &tx->latest[head->client];
         if (!service_is_first(latest, head->request, &status)) {
@@ -301,7 +302,7 @@ __handler__ void transaction_ph(handler_args_t *args)
             service_keep_status(latest, head->request, status);
         }
     }
-    if (status == TX_MALFORMED) {
+    if (is_denied || status == TX_MALFORMED) {
         amo_add((volatile int32_t *)&tx->events[TX_REFUSED], 1);
     }
     if (status == 0 || !has_head) {

@@ -110,6 +110,8 @@ class Client:
         Times that the client sends a request before it gives up.
     poll_ns
         Time between two looks at host memory.
+    access_key
+        Key of the service; 0 if it needs none.
     """
 
     def __init__(
@@ -123,6 +125,7 @@ class Client:
         timeout_ns: int = 20_000,
         attempts: int = 50,
         poll_ns: int = 50,  # assumed: a loop that polls a line in a cache, and does some work on each turn
+        access_key: int = 0,
     ) -> None:
         if attempts < 1 or timeout_ns < 1 or poll_ns < 1:
             raise UsageError(f"attempts {attempts}, timeout_ns {timeout_ns}, poll_ns {poll_ns}: must be 1 or more")
@@ -130,6 +133,7 @@ class Client:
         self.number = number
         self.server = server
         self.port = port
+        self.access_key = access_key
         self._parts = parts
         self._timeout_ps, self._attempts, self._poll_ns = timeout_ns * 1000, attempts, poll_ns
         self._next = 1
@@ -162,7 +166,9 @@ class Client:
         while queue or pending:
             while queue and self._next - min(pending, default=self._next) < window:
                 at, (kind, data) = queue.popleft()
-                packet = Packet(request=self._next, client=self.number, kind=kind, data=data)
+                packet = Packet(
+                    request=self._next, client=self.number, kind=kind, data=data, access_key=self.access_key
+                )
                 frame = packet.frame(source=self.host.number, target=to[at], port=self.port)
                 self.host.send_frame(frame)
                 now = self.host.now_ps

@@ -18,7 +18,7 @@ PORT = _NUMBERS["KV_PORT"]
 KEY_BYTES = _NUMBERS["KV_KEY_BYTES"]
 VALUE_BYTES = _NUMBERS["KV_VALUE_BYTES"]
 GET, PUT = _NUMBERS["KV_GET"], _NUMBERS["KV_PUT"]
-STATUS = {_NUMBERS[f"KV_{name.upper()}"]: name for name in ("ok", "miss", "full", "malformed")}
+STATUS = {_NUMBERS[f"KV_{name.upper()}"]: name for name in ("ok", "miss", "full", "malformed")} | wire.DENIED
 EVENTS = ("refused", "duplicates")
 _ROW_BYTES = 64
 _MEMORY_BYTES = 1 << 20  # source: docs/reference/experiment.md: the last quarter of L2 handler memory
@@ -38,6 +38,8 @@ class KeyValue:
         Number of clients.
     values
         Where values are: ``"host"`` or ``"card"``, in the card's L2.
+    access_key
+        Key of 32 bits that requests need, as an rkey of RDMA; 0: none. Those without it get the status ``denied``.
 
     Examples
     --------
@@ -49,9 +51,11 @@ class KeyValue:
     buckets: int | None = None
     clients: int = 16
     values: str = "host"
+    access_key: int = 0
 
     def __post_init__(self) -> None:
         """Refuse stores that no card can have."""
+        wire.check_access_key(self.access_key)
         if self.values not in ("host", "card"):
             raise UsageError(f"values is {self.values!r}, must be one of host, card")
         if not 1 <= self.clients <= 0x10000:
@@ -88,7 +92,7 @@ class KeyValue:
             "KV_CLIENTS": self.clients,
             "KV_MEMORY_BYTES": self.memory_bytes,
         }
-        return made | ({"KV_VALUES_ON_CARD": 1} if self.values == "card" else {})
+        return wire.with_access_key(made | ({"KV_VALUES_ON_CARD": 1} if self.values == "card" else {}), self.access_key)
 
     def node(self) -> dict[str, Any]:
         """Keys of the server's node."""
@@ -101,7 +105,9 @@ class KeyValue:
         }
         return {"program": wire.program("kv.c", self.defines), "context": [context]}
 
-    def connect(self, host: RunningHost, *, number: int, server: int = 0, **settings: int) -> KeyValueClient:
+    def connect(
+        self, host: RunningHost, *, number: int, server: int = 0, access_key: int | None = None, **settings: int
+    ) -> KeyValueClient:
         """A client, for the program of a host whose node has the keys of `spinet.services.client.node`.
 
         Parameters
@@ -110,12 +116,15 @@ class KeyValue:
             Number of the client.
         server
             Number of the server's node.
+        access_key
+            Key that the client sends. Default: that of the service.
         settings
             ``timeout_ns``, ``attempts`` and ``poll_ns`` of `spinet.services.Client`.
         """
         if not 0 <= number < self.clients:
             raise UsageError(f"number is {number}, must be 0 to {self.clients - 1}")
-        return KeyValueClient(host, number=number, server=server, port=PORT, **settings)
+        key = wire.key_of_client(access_key, self.access_key)
+        return KeyValueClient(host, number=number, server=server, port=PORT, access_key=key, **settings)
 
     @staticmethod
     def events(memory: bytes) -> dict[str, int]:
@@ -128,7 +137,7 @@ class KeyValueClient(client.Client):
     """A client of a key-value store. Its methods are generators for ``yield from``."""
 
     def put(self, key: bytes, value: bytes) -> Steps:
-        """Store a value. Returns ``ok``, ``full``, or ``lost`` if no reply came."""
+        """Store a value. Returns ``ok``, ``full``, ``denied``, or ``lost`` if no reply came."""
         (answer,) = yield from self.perform([put(key, value)])
         return status(answer)
 
@@ -138,7 +147,7 @@ class KeyValueClient(client.Client):
         Raises
         ------
         UsageError
-            If no reply came.
+            If no reply came, or the request was denied.
         """
         (answer,) = yield from self.perform([get(key)])
         found = status(answer)

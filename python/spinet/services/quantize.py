@@ -21,7 +21,7 @@ _NUMBERS = wire.numbers("quantize.c")
 PORT = _NUMBERS["QUANTIZE_PORT"]
 STORE = _NUMBERS["QUANTIZE_STORE"]
 MAX_ELEMENTS = _NUMBERS["QUANTIZE_MAX_ELEMENTS"]
-STATUS = {_NUMBERS[f"QUANTIZE_{name.upper()}"]: name for name in ("ok", "malformed")}
+STATUS = {_NUMBERS[f"QUANTIZE_{name.upper()}"]: name for name in ("ok", "malformed")} | wire.DENIED
 HOST_AT = 0x2000_0000  # address of the results in host memory
 _MOST = 127
 
@@ -36,6 +36,8 @@ class Quantizer:
         Length of the vector, a multiple of `block`.
     block
         Number of elements that share a scale, a multiple of 4.
+    access_key
+        Key of 32 bits that requests need, as an rkey of RDMA; 0: none. Those without it get the status ``denied``.
 
     Examples
     --------
@@ -47,9 +49,11 @@ class Quantizer:
 
     elements: int
     block: int = 64
+    access_key: int = 0
 
     def __post_init__(self) -> None:
         """Refuse vectors that the handler does not support."""
+        wire.check_access_key(self.access_key)
         if self.block % 4 or not 4 <= self.block <= MAX_ELEMENTS:
             raise UsageError(f"block is {self.block}, must be a multiple of 4 from 4 to {MAX_ELEMENTS}")
         if self.elements < 1 or self.elements % self.block:
@@ -73,7 +77,7 @@ class Quantizer:
     @property
     def defines(self) -> dict[str, str | int]:
         """Macros for the handler."""
-        return {"BLOCK": self.block, "VECTOR_BLOCKS": self.blocks}
+        return wire.with_access_key({"BLOCK": self.block, "VECTOR_BLOCKS": self.blocks}, self.access_key)
 
     def node(self) -> dict[str, Any]:
         """Keys of the receiver's node."""
@@ -117,8 +121,11 @@ class Quantizer:
         scales = memory[self.scales_at : self.host_bytes]
         return np.frombuffer(memory[: self.elements], "i1"), np.frombuffer(scales, "<f4")
 
-    def connect(self, host: RunningHost, *, number: int, server: int = 0, **settings: int) -> QuantizerClient:
+    def connect(
+        self, host: RunningHost, *, number: int, server: int = 0, access_key: int | None = None, **settings: int
+    ) -> QuantizerClient:
         """A client, for the program of a host whose node has the keys of `spinet.services.client.node`."""
+        settings["access_key"] = wire.key_of_client(access_key, self.access_key)
         return QuantizerClient(host, number=number, server=server, port=PORT, quantizer=self, **settings)
 
     def _checked(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:

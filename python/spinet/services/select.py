@@ -24,7 +24,7 @@ _NUMBERS = wire.numbers("select.c")
 PORT = _NUMBERS["SELECT_PORT"]
 READ = _NUMBERS["SELECT_READ"]
 PARTS = _NUMBERS["SELECT_PARTS"]
-STATUS = {_NUMBERS[f"SELECT_{name.upper()}"]: name for name in ("ok", "malformed")}
+STATUS = {_NUMBERS[f"SELECT_{name.upper()}"]: name for name in ("ok", "malformed")} | wire.DENIED
 MAX_TERMS = _NUMBERS["SELECT_TERMS"]
 TIMEOUT_NS = 100_000  # assumed: longer than 16 requests of 16 KiB take together
 
@@ -101,6 +101,8 @@ class Table:
     ----------
     rows
         The table: a row for each row, a column for each column.
+    access_key
+        Key of 32 bits that requests need, as an rkey of RDMA; 0: none. Those without it get the status ``denied``.
 
     Examples
     --------
@@ -111,9 +113,11 @@ class Table:
     """
 
     rows: NDArray[np.int32]
+    access_key: int = 0
 
     def __post_init__(self) -> None:
         """Refuse tables that the handler does not support."""
+        wire.check_access_key(self.access_key)
         if self.rows.ndim != 2 or self.rows.dtype != np.dtype("<i4"):
             raise UsageError(f"rows have {self.rows.ndim} dimensions of {self.rows.dtype}, must have 2 of int32")
         most = _NUMBERS["SELECT_ROWS_BYTES"] // 4
@@ -133,7 +137,8 @@ class Table:
     @property
     def defines(self) -> dict[str, str | int]:
         """Macros for the handler."""
-        return {"ROW_BYTES": self.row_bytes, "TABLE_ROWS": len(self.rows)}
+        made: dict[str, str | int] = {"ROW_BYTES": self.row_bytes, "TABLE_ROWS": len(self.rows)}
+        return wire.with_access_key(made, self.access_key)
 
     def node(self) -> dict[str, Any]:
         """Keys of the server's node."""
@@ -147,9 +152,12 @@ class Table:
         }
         return {"program": wire.program("select.c", self.defines), "context": [context]}
 
-    def connect(self, host: RunningHost, *, number: int, server: int = 0, **settings: int) -> TableClient:
+    def connect(
+        self, host: RunningHost, *, number: int, server: int = 0, access_key: int | None = None, **settings: int
+    ) -> TableClient:
         """A client, for the program of a host whose node has the keys of ``client.node(parts=select.PARTS)``."""
-        used = {"timeout_ns": TIMEOUT_NS, "poll_ns": 500, **settings}
+        key = wire.key_of_client(access_key, self.access_key)
+        used = {"timeout_ns": TIMEOUT_NS, "poll_ns": 500, "access_key": key, **settings}
         return TableClient(host, number=number, server=server, port=PORT, parts=PARTS, table=self, **used)
 
     def select(self, predicate: str) -> NDArray[np.int32]:

@@ -18,7 +18,7 @@ _NUMBERS = wire.numbers("transaction.c")
 PORT = _NUMBERS["TX_PORT"]
 LOCK, PREPARE, COMMIT, ABORT = (_NUMBERS[f"TX_{name}"] for name in ("LOCK", "PREPARE", "COMMIT", "ABORT"))
 MOST = _NUMBERS["TX_MOST"]
-STATUS = {_NUMBERS[f"TX_{name.upper()}"]: name for name in ("ok", "conflict", "full", "malformed")}
+STATUS = {_NUMBERS[f"TX_{name.upper()}"]: name for name in ("ok", "conflict", "full", "malformed")} | wire.DENIED
 STATES = {_NUMBERS[f"TX_{name.upper()}"]: name for name in ("prepared", "committed", "aborted")}
 EVENTS = ("refused", "duplicates", "conflicts")
 HOST_AT = 0x2000_0000  # address of a participant's log in host memory
@@ -43,6 +43,8 @@ class Participant:
         Most transactions in the log.
     clients
         Number of clients.
+    access_key
+        Key of 32 bits that requests need, as an rkey of RDMA; 0: none. Those without it get the status ``denied``.
 
     Examples
     --------
@@ -53,9 +55,11 @@ class Participant:
     records: int = 1024
     log_entries: int = 4096
     clients: int = 16
+    access_key: int = 0
 
     def __post_init__(self) -> None:
         """Refuse participants that the handler does not support."""
+        wire.check_access_key(self.access_key)
         for name, most in (("records", 65536), ("log_entries", 1 << 24), ("clients", 1024)):
             value = getattr(self, name)
             if not 1 <= value <= most:
@@ -74,12 +78,13 @@ class Participant:
     @property
     def defines(self) -> dict[str, str | int]:
         """Macros for the handler."""
-        return {
+        made: dict[str, str | int] = {
             "TX_RECORDS": self.records,
             "TX_LOG_ENTRIES": self.log_entries,
             "TX_CLIENTS": self.clients,
             "TX_MEMORY_BYTES": self.memory_bytes,
         }
+        return wire.with_access_key(made, self.access_key)
 
     def node(self) -> dict[str, Any]:
         """Keys of a participant's node."""
@@ -92,11 +97,12 @@ class Participant:
         }
         return {"program": wire.program("transaction.c", self.defines), "context": [context]}
 
-    def connect(self, host: RunningHost, *, number: int, **settings: int) -> Coordinator:
+    def connect(self, host: RunningHost, *, number: int, access_key: int | None = None, **settings: int) -> Coordinator:
         """A coordinator, for the program of a host whose node has the keys of `spinet.services.client.node`."""
         if not 0 <= number < self.clients:
             raise UsageError(f"number is {number}, must be 0 to {self.clients - 1}")
-        return Coordinator(host, number=number, server=0, port=PORT, **settings)
+        key = wire.key_of_client(access_key, self.access_key)
+        return Coordinator(host, number=number, server=0, port=PORT, access_key=key, **settings)
 
     @staticmethod
     def events(memory: bytes) -> dict[str, int]:

@@ -20,9 +20,11 @@ FRAME_BYTES = _NUMBERS["SERVICE_FRAME_BYTES"]
 MAX_DATA = _NUMBERS["SERVICE_MAX_DATA"]
 WINDOW = _NUMBERS["SERVICE_WINDOW"]
 """Most requests of a client in flight."""
+DENIED = {_NUMBERS["SERVICE_DENIED"]: "denied"}
+"""Status of requests without the access key of the service, for the table of each service."""
 
 _HEAD = struct.Struct("<IHBBHBB")
-_UNUSED = bytes(2)
+_UNUSED = struct.Struct("<H")
 assert _NUMBERS["SERVICE_HEAD_AT"] + _HEAD.size == DATA_AT
 
 
@@ -34,6 +36,27 @@ def numbers(source: str) -> dict[str, int]:
 def program(source: str, defines: Mapping[str, str | int]) -> str:
     """Path of the compiled program of a file of `sdk/services`."""
     return str(toolchain.build([SOURCES / source], defines=defines).elf)
+
+
+def with_access_key(defines: Mapping[str, str | int], access_key: int) -> dict[str, str | int]:
+    """Macros of a service, and that of its access key, if it has one."""
+    return {**defines, **({"SERVICE_ACCESS_KEY": f"{access_key:#x}u"} if access_key else {})}
+
+
+def check_access_key(access_key: int) -> None:
+    """Refuse numbers that a header cannot hold."""
+    if not 0 <= access_key < 1 << 32:
+        raise UsageError(f"access_key is {access_key}, must be 0 (none) to {(1 << 32) - 1}")
+
+
+def key_of_client(given: int | None, service: int) -> int:
+    """The key that a client sends: by default that of the service."""
+    if given is None:
+        return service
+    check_access_key(given)
+    if service == 0 and given != 0:
+        raise UsageError(f"access_key is {given}, but the service has none")
+    return given
 
 
 def address(node: int) -> bytes:
@@ -57,6 +80,8 @@ class Packet:
         Number of the packet among those of the reply.
     more
         True if the reply has further packets behind this one.
+    access_key
+        Of a request: the key of the service. It takes the place of `part` and `more`.
     """
 
     request: int
@@ -66,12 +91,15 @@ class Packet:
     part: int = 0
     more: bool = False
     data: bytes = b""
+    access_key: int = 0
 
     def pack(self) -> bytes:
         """The header and the data."""
         if len(self.data) > MAX_DATA:
             raise UsageError(f"a packet has {len(self.data)} bytes of data, must have at most {MAX_DATA}")
-        head = _HEAD.pack(self.request, self.client, self.kind, self.status, len(self.data), self.part, self.more)
+        *_, low, high = self.access_key.to_bytes(4, "little")
+        last = (low, high) if self.access_key else (self.part, self.more)
+        head = _HEAD.pack(self.request, self.client, self.kind, self.status, len(self.data), *last)
         return head + self.data
 
     @staticmethod
@@ -84,7 +112,8 @@ class Packet:
     def frame(self, *, source: int, target: int, port: int) -> bytes:
         """The Ethernet frame, without FCS, from a client's node to a node's port."""
         addresses = {"source": address(source), "target": address(target)}
-        return _frames.udp(_UNUSED + self.pack(), **addresses, ports=(CLIENT_PORT, port))
+        content = _UNUSED.pack(self.access_key & 0xFFFF) + self.pack()
+        return _frames.udp(content, **addresses, ports=(CLIENT_PORT, port))
 
     @staticmethod
     def of_frame(frame: bytes) -> Packet:
