@@ -46,6 +46,7 @@
 //! ```
 
 pub mod address;
+mod agenda;
 mod barrier;
 pub mod capture;
 pub mod design;
@@ -63,6 +64,7 @@ pub mod messages;
 pub mod network;
 pub mod node;
 pub mod observe;
+mod ordered;
 pub mod pause;
 pub mod plain;
 pub mod plan;

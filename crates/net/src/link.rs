@@ -72,13 +72,6 @@ pub struct Delivery {
     pub arrival: Arrival,
 }
 
-impl Delivery {
-    /// The order of frames that reach one node.
-    pub(crate) fn key(&self) -> (Time, LinkId, u64) {
-        (self.arrival.head, self.link, self.number)
-    }
-}
-
 /// One direction of a link at run time.
 pub(crate) struct Wire {
     link: LinkId,

@@ -1,42 +1,20 @@
 //! The nodes of one thread, and the loop that runs them.
 
+use crate::agenda::Agenda;
 use crate::capture::Captured;
 use crate::link::{Delivery, LinkCounts, Wire};
 use crate::node::{Node, NodeFailure, Output, Place};
 use crate::observe::{Ledger, Row};
-use crate::{NodeId, PortId};
+use crate::ordered::Ordered;
+use crate::{LinkId, NodeId, PortId};
 use kernel::Time;
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
-
-/// A delivery in an inbox; the earliest is the greatest.
-struct Waiting(Delivery);
-
-impl PartialEq for Waiting {
-    fn eq(&self, other: &Self) -> bool {
-        self.0.key() == other.0.key()
-    }
-}
-
-impl Eq for Waiting {}
-
-impl PartialOrd for Waiting {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Waiting {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        other.0.key().cmp(&self.0.key())
-    }
-}
 
 /// A node with the directions of links that begin at it.
 struct Resident {
     node: Box<dyn Node>,
     name: String,
-    inbox: BinaryHeap<Waiting>,
+    /// Frames on their way to it, in order of their first bits, then of links, then on each link.
+    inbox: Agenda<(LinkId, u64), Delivery>,
     wires: Vec<Option<Wire>>,
     /// Ports whose lines can hold frames back.
     faulty: Vec<usize>,
@@ -48,7 +26,7 @@ struct Resident {
 impl Resident {
     /// The next time at which something happens to it.
     fn next(&self) -> Option<Time> {
-        let arrival = self.inbox.peek().map(|waiting| waiting.0.arrival.head);
+        let arrival = self.inbox.next();
         let wires = self.faulty.iter().filter_map(|&port| self.wires[port].as_ref()?.next_event()).min();
         [self.node.next_event(), arrival, wires].into_iter().flatten().min()
     }
@@ -74,10 +52,10 @@ enum Broken {
 /// The nodes of one thread.
 pub(crate) struct Shard {
     residents: Vec<Resident>,
-    /// Position of each node that lives here.
-    positions: BTreeMap<NodeId, usize>,
+    /// Position of each node that lives here, by its number.
+    positions: Vec<Option<u32>>,
     /// Times at which nodes are due; an entry that is not its node's `due` is old.
-    agenda: BinaryHeap<Reverse<(Time, usize)>>,
+    agenda: Ordered<(Time, usize)>,
     /// Least delay of links between nodes that live here.
     lookahead: Time,
     /// Where each node lives.
@@ -97,8 +75,8 @@ impl Shard {
     pub fn new(me: u32, homes: Vec<u32>, lookahead: Time) -> Self {
         Shard {
             residents: Vec::new(),
-            positions: BTreeMap::new(),
-            agenda: BinaryHeap::new(),
+            positions: vec![None; homes.len()],
+            agenda: Ordered::default(),
             lookahead,
             homes,
             me,
@@ -114,15 +92,19 @@ impl Shard {
         let output = Output { node: place.node, rows: is_observed.then(Vec::new), ..Output::default() };
         let faulty = (0..wires.len()).filter(|&port| wires[port].as_ref().is_some_and(Wire::has_faults)).collect();
         let name = place.name.clone();
-        let resident = Resident { node, name, inbox: BinaryHeap::new(), wires, faulty, output, due: None };
-        self.positions.insert(place.node, self.residents.len());
+        let resident = Resident { node, name, inbox: Agenda::default(), wires, faulty, output, due: None };
+        self.positions[place.node.0 as usize] = Some(self.residents.len() as u32);
         self.residents.push(resident);
         self.schedule(self.residents.len() - 1);
     }
 
+    fn position(&self, node: NodeId) -> Option<usize> {
+        self.positions.get(node.0 as usize)?.map(|position| position as usize)
+    }
+
     /// The next time at which something happens here.
     pub fn next_event(&mut self) -> Option<Time> {
-        while let Some(&Reverse((at, position))) = self.agenda.peek() {
+        while let Some((at, position)) = self.agenda.first() {
             if self.residents[position].due == Some(at) {
                 return Some(at);
             }
@@ -133,12 +115,12 @@ impl Shard {
 
     /// Takes a frame from another thread.
     pub fn accept(&mut self, delivery: Delivery) {
-        let position = self.positions[&delivery.node];
+        let position = self.position(delivery.node).expect("frames go to the homes of their nodes");
         let (resident, head) = (&mut self.residents[position], delivery.arrival.head);
-        resident.inbox.push(Waiting(delivery));
+        resident.inbox.push(head, (delivery.link, delivery.number), delivery);
         if resident.due.is_none_or(|due| head < due) {
             resident.due = Some(head);
-            self.agenda.push(Reverse((head, position)));
+            self.agenda.push((head, position));
         }
     }
 
@@ -150,7 +132,7 @@ impl Shard {
         let due = due.map(|due| self.now.map_or(due, |now| due.max(now + Time::from_fs(1))));
         let before = std::mem::replace(&mut resident.due, due);
         if let Some(due) = due.filter(|_| due != before) {
-            self.agenda.push(Reverse((due, position)));
+            self.agenda.push((due, position));
         }
     }
 
@@ -162,7 +144,7 @@ impl Shard {
             let end = next.fs().saturating_add(self.lookahead.fs() - 1);
             let end = Time::from_fs(end).min(until);
             while let Some(at) = self.next_event().filter(|&at| at <= end) {
-                if let Some(Reverse((_, position))) = self.agenda.pop() {
+                if let Some((_, position)) = self.agenda.pop() {
                     self.residents[position].due = None;
                     due_now.push(position);
                 }
@@ -177,13 +159,14 @@ impl Shard {
             for position in due_now.drain(..) {
                 self.schedule(position);
             }
-            let deliveries = std::mem::take(&mut self.deliveries);
-            for delivery in deliveries {
+            let mut deliveries = std::mem::take(&mut self.deliveries);
+            for delivery in deliveries.drain(..) {
                 match self.homes[delivery.node.0 as usize] {
                     home if home == self.me => self.accept(delivery),
                     home => away(home, delivery),
                 }
             }
+            self.deliveries = deliveries;
         }
         self.now = Some(until);
         Ok(())
@@ -194,10 +177,8 @@ impl Shard {
         self.steps += 1;
         let after = self.now;
         let Resident { node, inbox, wires, faulty, output, name, .. } = &mut self.residents[position];
-        while inbox.peek().is_some_and(|waiting| waiting.0.arrival.head <= end) {
-            if let Some(Waiting(delivery)) = inbox.pop() {
-                node.receive(delivery.port, delivery.arrival, output);
-            }
+        while let Some((_, delivery)) = inbox.pop_until(end) {
+            node.receive(delivery.port, delivery.arrival, output);
         }
         let id = output.node;
         let fail = |failure: NodeFailure| Box::new(Failure { node: id, name: name.clone(), at: end, failure });
@@ -254,7 +235,7 @@ impl Shard {
             sum.merge(&resident.output.ledger);
             sum.in_flight.merge(resident.node.inside());
             resident.wires.iter().flatten().for_each(|wire| sum.in_flight.merge(wire.held()));
-            for Waiting(delivery) in resident.inbox.iter().filter(|waiting| !waiting.0.arrival.frame.is_control) {
+            for delivery in resident.inbox.iter().filter(|delivery| !delivery.arrival.frame.is_control) {
                 sum.in_flight.add(&delivery.arrival.frame);
             }
         }
@@ -275,7 +256,7 @@ impl Shard {
 
     /// Calls `act` with a node that lives here, which may change it. `None` if the node lives elsewhere.
     pub fn call<R>(&mut self, node: NodeId, act: impl FnOnce(&mut dyn Node) -> R) -> Option<R> {
-        let position = *self.positions.get(&node)?;
+        let position = self.position(node)?;
         self.running = Some(position);
         let answer = act(&mut *self.residents[position].node);
         self.running = None;

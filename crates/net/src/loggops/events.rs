@@ -2,8 +2,8 @@
 
 use super::matching::Mix;
 use super::record::Cause;
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap, VecDeque};
+use crate::ordered::Ordered;
+use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 
 /// An operation's turn, or a message's at its receiver.
@@ -38,53 +38,6 @@ impl Event {
     }
 }
 
-/// A queue from which the least item is taken.
-///
-/// Items are often added in their order. Those that are not less than the last one form a run, in which adding and taking
-/// cost nothing; only the others are in a heap.
-struct Ordered<T> {
-    run: VecDeque<T>,
-    heap: BinaryHeap<Reverse<T>>,
-}
-
-impl<T: Ord + Copy> Ordered<T> {
-    fn new() -> Self {
-        Ordered { run: VecDeque::new(), heap: BinaryHeap::new() }
-    }
-
-    fn len(&self) -> usize {
-        self.run.len() + self.heap.len()
-    }
-
-    fn push(&mut self, item: T) {
-        match self.run.back() {
-            Some(last) if item < *last => self.heap.push(Reverse(item)),
-            _ => self.run.push_back(item),
-        }
-    }
-
-    fn first(&self) -> Option<T> {
-        match (self.run.front(), self.heap.peek()) {
-            (Some(run), Some(Reverse(heap))) => Some(*run.min(heap)),
-            (run, heap) => run.copied().or(heap.map(|Reverse(item)| *item)),
-        }
-    }
-
-    fn pop(&mut self) -> Option<T> {
-        let is_in_run = match (self.run.front(), self.heap.peek()) {
-            (Some(run), Some(Reverse(heap))) => run <= heap,
-            (run, _) => run.is_some(),
-        };
-        if is_in_run { self.run.pop_front() } else { self.heap.pop().map(|Reverse(item)| item) }
-    }
-
-    /// Adds all items of another queue.
-    fn append(&mut self, other: Self) {
-        other.run.into_iter().for_each(|item| self.push(item));
-        other.heap.into_iter().for_each(|Reverse(item)| self.push(item));
-    }
-}
-
 /// Events that wait until the same time for the same processor and card, the one that was made first in front.
 struct Group {
     until: u64,
@@ -105,7 +58,7 @@ pub struct Events {
 
 impl Events {
     pub fn new() -> Events {
-        Events { queue: Ordered::new(), groups: HashMap::default() }
+        Events { queue: Ordered::default(), groups: HashMap::default() }
     }
 
     pub fn push(&mut self, event: Event) {
@@ -157,7 +110,7 @@ impl Events {
                 group.waiting.first() == Some(entry)
             }
             None => {
-                let mut waiting = Ordered::new();
+                let mut waiting = Ordered::default();
                 waiting.push(entry);
                 groups.push(Group { until, cause, waiting });
                 true
@@ -197,8 +150,8 @@ mod tests {
     fn the_least_item_is_taken_first() {
         for seed in 0..100 {
             let mut random = RandomStream::new(seed, "ordered");
-            let (mut ordered, mut plain) = (Ordered::new(), Vec::new());
-            let mut other = Ordered::new();
+            let (mut ordered, mut plain) = (Ordered::default(), Vec::new());
+            let mut other = Ordered::default();
             for step in 0..200 {
                 let item = step / 3 + random.below(1 + 20 * (seed % 3));
                 match random.below(4) {
@@ -216,7 +169,7 @@ mod tests {
             }
             while let Some(item) = other.pop() {
                 plain.push(item);
-                let mut one = Ordered::new();
+                let mut one = Ordered::default();
                 one.push(item);
                 ordered.append(one);
             }

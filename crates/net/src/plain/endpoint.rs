@@ -2,15 +2,16 @@
 
 mod arrivals;
 
-use super::events::{self, Kind};
+use super::events::Kind;
 use super::matching::{Entry, EntryId, Lists, Region};
 use super::packet::{self, Begin, Pair};
-use super::params::PlainParams;
-use super::receiver::Incoming;
+use super::params::{MAX_MTU, PlainParams};
+use super::receiver::{Answer, DataPacket, Incoming};
 use super::sender::Outgoing;
 use crate::NodeId;
 use crate::address::Directory;
-use crate::digest::fold;
+use crate::agenda::Agenda;
+use crate::digest::{NumberMap, fold};
 use crate::frame::Arrival;
 use crate::host::{Action, CardEvent, CardMemory, Event, Host, MessageId, Payload, Program, Received, Reply, Served};
 use crate::line::{Line, Slot};
@@ -19,8 +20,7 @@ use crate::observe::{MessageEvent, MessageKey, MessageKind, Tally, What};
 use crate::pause::{Pause, Pauses};
 use kernel::Time;
 use std::any::Any;
-use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Why a plain NIC cannot be built or cannot continue.
@@ -51,6 +51,9 @@ pub trait Exit {
 
 /// Most bytes of a packet besides its payload: the first packet of a message has all headers.
 const OVERHEAD: usize = wire::roce::BTH_AT + wire::roce::BTH_LEN + wire::roce::RETH_LEN + wire::roce::ICRC_LEN;
+
+/// The payload of a packet of zeros.
+static ZEROS: [u8; MAX_MTU as usize] = [0; MAX_MTU as usize];
 
 /// The purpose of a message that has arrived.
 #[derive(Clone, Copy)]
@@ -106,25 +109,26 @@ pub struct Endpoint {
     pauses: Pauses,
     program: Box<dyn Program>,
     host: Host,
-    events: BinaryHeap<Reverse<events::Entry>>,
-    next_event: u64,
+    events: Agenda<u8, Kind>,
     /// The time of the current event.
     now: Time,
-    outgoing: BTreeMap<NodeId, Outgoing>,
+    outgoing: NumberMap<NodeId, Outgoing>,
     /// Peers with packets to send, in the order of their turns.
     turns: VecDeque<NodeId>,
     /// Acknowledgments and congestion notifications, which leave first.
-    answers: VecDeque<Vec<u8>>,
+    answers: VecDeque<Arc<[u8]>>,
     /// Frames of the program.
     frames: VecDeque<Arc<[u8]>>,
-    incoming: BTreeMap<NodeId, Incoming>,
-    building: BTreeMap<u64, Building>,
+    incoming: NumberMap<NodeId, Incoming>,
+    building: NumberMap<u64, Building>,
     next_building: u64,
+    /// Packets that are in order now, and answers to their sender: kept empty between calls, for their memory.
+    ready: (Vec<DataPacket>, Vec<Answer>),
     lists: Lists<u64>,
     /// Requests under way by the lower 24 bits of their numbers: peer, number, tag, length.
-    requests: BTreeMap<u32, (NodeId, MessageId, u64, u32)>,
+    requests: NumberMap<u32, (NodeId, MessageId, u64, u32)>,
     /// Answers to peers' requests that have not left.
-    served: BTreeMap<MessageId, Served>,
+    served: NumberMap<MessageId, Served>,
     wake: Option<Time>,
     /// Frames that arrived and are not handled yet.
     inside: Tally,
@@ -164,19 +168,19 @@ impl Endpoint {
             pauses: Pauses::default(),
             program,
             host,
-            events: BinaryHeap::new(),
-            next_event: 0,
+            events: Agenda::default(),
             now: Time::ZERO,
-            outgoing: BTreeMap::new(),
+            outgoing: NumberMap::default(),
             turns: VecDeque::new(),
             answers: VecDeque::new(),
             frames: VecDeque::new(),
-            incoming: BTreeMap::new(),
-            building: BTreeMap::new(),
+            incoming: NumberMap::default(),
+            building: NumberMap::default(),
             next_building: 0,
+            ready: (Vec::new(), Vec::new()),
             lists: Lists::default(),
-            requests: BTreeMap::new(),
-            served: BTreeMap::new(),
+            requests: NumberMap::default(),
+            served: NumberMap::default(),
             wake: None,
             inside: Tally::default(),
             written: Vec::new(),
@@ -229,17 +233,15 @@ impl Endpoint {
 
     /// Simulates everything up to and including `until`.
     pub fn run_until(&mut self, until: Time, exit: &mut dyn Exit) -> Result<(), NodeFailure> {
-        while self.events.peek().is_some_and(|Reverse(entry)| entry.key.0 <= until) {
-            if let Some(Reverse(entry)) = self.events.pop() {
-                self.act(entry.key.0, entry.kind, exit)?;
-            }
+        while let Some((at, kind)) = self.events.pop_until(until) {
+            self.act(at, kind, exit)?;
         }
         Ok(())
     }
 
     /// Time of the next event.
     pub fn next_event(&self) -> Option<Time> {
-        self.events.peek().map(|Reverse(entry)| entry.key.0)
+        self.events.next()
     }
 
     /// Frames that arrived and are not handled yet.
@@ -294,9 +296,7 @@ impl Endpoint {
     }
 
     fn schedule(&mut self, at: Time, kind: Kind) {
-        let key = (at, kind.rank(), self.next_event);
-        self.next_event += 1;
-        self.events.push(Reverse(events::Entry { key, kind }));
+        self.events.push(at, kind.rank(), kind);
     }
 
     /// Carries out the program's actions.
@@ -533,14 +533,13 @@ impl Endpoint {
                 }
                 return;
             }
-            let (bytes, class, message, finishes): (Arc<[u8]>, _, _, _) = if let Some(bytes) = self.answers.pop_front()
-            {
-                (bytes.into(), Some(self.params.class), None, None)
+            let (bytes, class, message, finishes) = if let Some(bytes) = self.answers.pop_front() {
+                (bytes, Some(self.params.class), None, None)
             } else if let Some(bytes) = self.frames.pop_front() {
                 (bytes, None, None, None)
             } else {
                 let Some((bytes, message, finishes)) = self.next_data(now) else { continue };
-                (bytes.into(), Some(self.params.class), Some(message), finishes)
+                (bytes, Some(self.params.class), Some(message), finishes)
             };
             let slot = self.line.send(now, bytes.len());
             let hash = exit.leave(slot, bytes, class, message);
@@ -552,7 +551,7 @@ impl Endpoint {
     }
 
     /// The next data packet of the peer whose turn it is.
-    fn next_data(&mut self, now: Time) -> Option<(Vec<u8>, MessageKey, Option<MessageId>)> {
+    fn next_data(&mut self, now: Time) -> Option<(Arc<[u8]>, MessageKey, Option<MessageId>)> {
         let to = self.turns.pop_front()?;
         let peer = self.outgoing.get_mut(&to)?;
         peer.has_turn = false;
@@ -560,13 +559,9 @@ impl Endpoint {
         if self.params.is_reliable() && peer.timer.is_none() {
             peer.timer = Some(now + self.params.timeout.time());
         }
-        let zeros;
         let payload = match &part.payload {
             Payload::Bytes(bytes) => &bytes[part.range],
-            Payload::Zeros(_) => {
-                zeros = vec![0; part.range.len()];
-                &zeros[..]
-            }
+            Payload::Zeros(_) => &ZEROS[..part.range.len()],
         };
         let kind = (part.stream, part.begin);
         let bytes = packet::data(self.pair(to), &self.directory, part.psn, kind, part.is_last, payload);

@@ -5,7 +5,6 @@ use crate::NodeId;
 use crate::frame::Arrival;
 use crate::host::{Event, MessageId, Payload};
 use crate::pause::Pause;
-use kernel::Time;
 
 /// Something to do at a time. The order of variants is the order at one time.
 pub(super) enum Kind {
@@ -48,31 +47,5 @@ impl Kind {
             Kind::Pace(_) => 7,
             Kind::Wake => 8,
         }
-    }
-}
-
-/// An event with its place in the order.
-pub(super) struct Entry {
-    pub key: (Time, u8, u64),
-    pub kind: Kind,
-}
-
-impl PartialEq for Entry {
-    fn eq(&self, other: &Self) -> bool {
-        self.key == other.key
-    }
-}
-
-impl Eq for Entry {}
-
-impl PartialOrd for Entry {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Entry {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.key.cmp(&other.key)
     }
 }

@@ -6,6 +6,7 @@ pub(super) use crate::observe::REPLY_BITS;
 
 use crate::NodeId;
 use crate::address::Directory;
+use std::sync::Arc;
 use wire::eth::{EthHeader, HEADER_LEN, ether_type};
 use wire::format::HeaderOptions;
 use wire::ipv4::{Ipv4Header, MIN_HEADER_LEN, protocol};
@@ -88,10 +89,11 @@ fn frame(
     headers_len: usize,
     payload: &[u8],
     write: impl FnOnce(&mut [u8]),
-) -> Vec<u8> {
+) -> Arc<[u8]> {
     let pad = usize::from(bth.pad);
     let udp_len = udp::HEADER_LEN + BTH_LEN + headers_len + payload.len() + pad + ICRC_LEN;
-    let mut bytes = vec![0; HEADER_LEN + MIN_HEADER_LEN + udp_len];
+    let mut whole: Arc<[u8]> = std::iter::repeat_n(0, HEADER_LEN + MIN_HEADER_LEN + udp_len).collect();
+    let bytes = Arc::get_mut(&mut whole).expect("nobody else has the new packet");
     let eth = EthHeader { dst: directory.mac(pair.to), src: directory.mac(pair.from), ether_type: ether_type::IPV4 };
     let ip = Ipv4Header {
         dscp_ecn: pair.class << 5 | 2, // The class selector, and capable of ECN.
@@ -112,16 +114,14 @@ fn frame(
     bytes[at + 2..at + 4].copy_from_slice(&PORT.to_be_bytes());
     // The UDP checksum stays 0: the invariant CRC protects the packet.
     bytes[at + 4..at + 6].copy_from_slice(&(udp_len as u16).to_be_bytes());
-    let written = eth
-        .emit(&mut bytes)
-        .and_then(|_| ip.emit(&mut bytes[HEADER_LEN..]))
-        .and_then(|_| bth.emit(&mut bytes[BTH_AT..]));
+    let written =
+        eth.emit(bytes).and_then(|_| ip.emit(&mut bytes[HEADER_LEN..])).and_then(|_| bth.emit(&mut bytes[BTH_AT..]));
     written.expect("the packet has room for its headers, whose fields are in range");
     let at = BTH_AT + BTH_LEN;
     write(&mut bytes[at..at + headers_len]);
     bytes[at + headers_len..at + headers_len + payload.len()].copy_from_slice(payload);
-    emit_icrc(&mut bytes).expect("the packet has room for its CRC");
-    bytes
+    emit_icrc(bytes).expect("the packet has room for its CRC");
+    whole
 }
 
 /// A part of a message.
@@ -132,7 +132,7 @@ pub(super) fn data(
     (stream, begin): (Stream, Option<Begin>),
     is_last: bool,
     payload: &[u8],
-) -> Vec<u8> {
+) -> Arc<[u8]> {
     let opcode = match (begin, stream, is_last) {
         (Some(Begin::Read { .. }), ..) => opcode::READ_REQUEST,
         (Some(_), Stream::Write, true) => opcode::WRITE_ONLY,
@@ -176,7 +176,7 @@ fn bth(pair: Pair, opcode: u8, pad: u8, ack_request: bool, psn: u64) -> Bth {
 }
 
 /// An acknowledgment of all packets below `below`, or the request to repeat packet `missing`.
-pub(super) fn acknowledge(pair: Pair, directory: &Directory, below: u64, missing: Option<u64>) -> Vec<u8> {
+pub(super) fn acknowledge(pair: Pair, directory: &Directory, below: u64, missing: Option<u64>) -> Arc<[u8]> {
     let msn = (below & ((1 << PSN_BITS) - 1)) as u32;
     let (syndrome, psn) = match missing {
         None => (syndrome::ACK, below.wrapping_sub(1)),
@@ -189,7 +189,7 @@ pub(super) fn acknowledge(pair: Pair, directory: &Directory, below: u64, missing
 }
 
 /// A congestion notification.
-pub(super) fn congestion(pair: Pair, directory: &Directory) -> Vec<u8> {
+pub(super) fn congestion(pair: Pair, directory: &Directory) -> Arc<[u8]> {
     frame(pair, directory, bth(pair, opcode::CONGESTION, 0, false, 0), CONGESTION_LEN, &[], |_| {})
 }
 

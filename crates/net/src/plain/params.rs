@@ -50,6 +50,9 @@ pub struct PlainParams {
     pub costs: Costs,
 }
 
+/// Longest payload of a packet that can be asked for.
+pub(super) const MAX_MTU: u32 = 32_768;
+
 impl Default for PlainParams {
     fn default() -> Self {
         PlainParams {
@@ -70,7 +73,7 @@ impl Default for PlainParams {
 impl PlainParams {
     /// Checks all values.
     pub fn check(&self) -> Result<(), ParamError> {
-        within("mtu", self.mtu, 64, 32_768)?;
+        within("mtu", self.mtu, 64, MAX_MTU)?;
         within("class", self.class, 0, 7)?;
         within("window", self.window, 1, 1 << 20)?;
         if let Some(dcqcn) = &self.dcqcn {

@@ -8,6 +8,7 @@ mod output;
 pub mod params;
 
 use crate::PortId;
+use crate::agenda::Agenda;
 use crate::digest::{fold, mix};
 use crate::frame::{Arrival, Frame, N_CLASSES};
 use crate::node::{Node, NodeFailure, Origin, Output, Place, PortPlace};
@@ -19,8 +20,6 @@ use kernel::{RandomStream, Time};
 use output::{OutPort, Queued};
 use params::{Choice, Forwarding, SwitchParams};
 use std::any::Any;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::sync::Arc;
 use wire::ecn;
 use wire::expr::Matcher;
@@ -71,40 +70,16 @@ enum Kind {
 }
 
 impl Kind {
-    fn rank(&self) -> (u8, usize) {
-        match self {
-            Kind::Release { output, .. } => (0, *output),
-            Kind::Order { port, .. } => (1, *port),
-            Kind::Head { port, .. } => (2, *port),
-            Kind::Ready { output, .. } => (3, *output),
-            Kind::Refresh { port, .. } => (4, *port),
-            Kind::Free { output } => (5, *output),
-        }
-    }
-}
-
-struct Event {
-    key: (Time, (u8, usize), u64),
-    kind: Kind,
-}
-
-impl PartialEq for Event {
-    fn eq(&self, other: &Self) -> bool {
-        self.key == other.key
-    }
-}
-
-impl Eq for Event {}
-
-impl PartialOrd for Event {
-    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Event {
-    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        self.key.cmp(&other.key)
+    fn rank(&self) -> (u8, u32) {
+        let (rank, port) = match self {
+            Kind::Release { output, .. } => (0, output),
+            Kind::Order { port, .. } => (1, port),
+            Kind::Head { port, .. } => (2, port),
+            Kind::Ready { output, .. } => (3, output),
+            Kind::Refresh { port, .. } => (4, port),
+            Kind::Free { output } => (5, output),
+        };
+        (rank, *port as u32)
     }
 }
 
@@ -116,8 +91,7 @@ pub struct Switch {
     divert: Option<Divert>,
     outputs: Vec<Option<OutPort>>,
     buffer: Buffer,
-    events: BinaryHeap<Reverse<Event>>,
-    next_event: u64,
+    events: Agenda<(u8, u32), Kind>,
     /// Makes pause frames.
     origin: Origin,
     mac: wire::eth::Mac,
@@ -141,8 +115,7 @@ impl Switch {
             place: place.ports.clone(),
             routes,
             divert,
-            events: BinaryHeap::new(),
-            next_event: 0,
+            events: Agenda::default(),
             origin: place.origin(),
             mac: place.directory.mac(place.node),
             salt: random.next_u64(),
@@ -162,9 +135,7 @@ impl Switch {
     }
 
     fn schedule(&mut self, at: Time, kind: Kind) {
-        let key = (at, kind.rank(), self.next_event);
-        self.next_event += 1;
-        self.events.push(Reverse(Event { key, kind }));
+        self.events.push(at, kind.rank(), kind);
     }
 
     fn act(&mut self, now: Time, kind: Kind, out: &mut Output) {
@@ -375,16 +346,14 @@ impl Node for Switch {
     }
 
     fn run_until(&mut self, until: Time, out: &mut Output) -> Result<(), NodeFailure> {
-        while self.events.peek().is_some_and(|Reverse(event)| event.key.0 <= until) {
-            if let Some(Reverse(event)) = self.events.pop() {
-                self.act(event.key.0, event.kind, out);
-            }
+        while let Some((at, kind)) = self.events.pop_until(until) {
+            self.act(at, kind, out);
         }
         Ok(())
     }
 
     fn next_event(&self) -> Option<Time> {
-        self.events.peek().map(|Reverse(event)| event.key.0)
+        self.events.next()
     }
 
     fn inside(&self) -> Tally {

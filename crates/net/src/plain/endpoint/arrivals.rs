@@ -1,6 +1,6 @@
 //! The receiving side of an endpoint: frames become packets, and packets become messages.
 
-use super::{Building, Endpoint, Exit, Purpose};
+use super::{Building, Endpoint, Exit, Purpose, ZEROS};
 use crate::NodeId;
 use crate::digest::fold;
 use crate::frame::{Arrival, Frame};
@@ -49,10 +49,11 @@ impl Endpoint {
                 let psn = packet::unwrap(psn, incoming.expected);
                 let bytes = Arc::clone(&frame.bytes);
                 let data = DataPacket { head, begin, is_last, headers_len, payload_len, bytes };
-                let (mut ready, mut answers) = (Vec::new(), Vec::new());
+                let (mut ready, mut answers) = std::mem::take(&mut self.ready);
                 let is_used = incoming.arrive(psn, data, &self.params, &mut ready, &mut answers);
-                ready.into_iter().for_each(|packet| self.assemble(now, from, packet));
-                answers.into_iter().for_each(|answer| self.answer(from, answer));
+                ready.drain(..).for_each(|packet| self.assemble(now, from, packet));
+                answers.drain(..).for_each(|answer| self.answer(from, answer));
+                self.ready = (ready, answers);
                 is_used
             }
             Body::Congestion => {
@@ -127,7 +128,7 @@ impl Endpoint {
         }
         if let Some(building) = self.building.get_mut(&number) {
             let payload = packet::payload(&bytes, headers_len, payload_len);
-            if building.bytes.is_none() && payload.iter().any(|&byte| byte != 0) {
+            if building.bytes.is_none() && payload.chunks(ZEROS.len()).any(|part| part != &ZEROS[..part.len()]) {
                 building.bytes = Some(vec![0; building.received as usize]);
             }
             if let Some(bytes) = &mut building.bytes {
