@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import networks
+import policies
 import saturated
 from spinet import Handler, _programs, api, goal, packet_table
 
@@ -387,6 +388,13 @@ FIGURES = (
         unit="1/s",
         measure=lambda _: panic_cycles_per_s(),
         least=1.0e6,
+    ),
+    Figure(
+        key="own_policy_ratio",
+        what="PANIC with a rate limit in Python, to the card's own",
+        unit="x",
+        measure=lambda _: policies.ratio(),
+        most=3.0,
     ),
     Figure(
         key="goal_messages_per_s",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Access keys of services: requests with another key change and read nothing, and are told."""
+"""Access keys of services: requests with another key change and read nothing, and get the status `denied`."""
 
 from __future__ import annotations
 
